@@ -1,0 +1,77 @@
+//! The narrowing valley of the paper's toy model (section "Toy model", equation 1).
+
+use crate::lanes::Real;
+
+/// The loss `L(x, y) = (a/2) u² v² − c u`, with valley coordinates turned counter-clockwise by φ:
+///
+/// ```text
+/// u =  x cos φ + y sin φ
+/// v = −x sin φ + y cos φ
+/// ```
+///
+/// `u` runs along the valley and `v` across it. The curvature across the valley is `a u²`: the
+/// further down, the narrower. There is no minimum; `L → −∞` along `+u` at `v = 0`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Landscape {
+    /// Sharpness `a` of the walls.
+    pub sharpness: f64,
+    /// Slope `c` along the valley.
+    pub slope: f64,
+    cos: f64,
+    sin: f64,
+}
+
+/// A point, or a vector such as a gradient, in valley coordinates.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Valley<R> {
+    pub u: R,
+    pub v: R,
+}
+
+impl Landscape {
+    /// A valley of sharpness `a` and slope `c` whose axis `u` lies `rotation` radians
+    /// counter-clockwise from `x`.
+    pub fn new(sharpness: f64, slope: f64, rotation: f64) -> Self {
+        let (sin, cos) = rotation.sin_cos();
+        Landscape { sharpness, slope, cos, sin }
+    }
+
+    /// The valley coordinates of (x, y).
+    #[inline(always)]
+    pub fn uv_from_xy<R: Real>(&self, [x, y]: [R; 2]) -> Valley<R> {
+        let (cos, sin) = (R::splat(self.cos), R::splat(self.sin));
+        Valley { u: x * cos + y * sin, v: y * cos - x * sin }
+    }
+
+    /// The plane coordinates of a point, or of a vector, given in valley coordinates.
+    #[inline(always)]
+    pub fn xy_from_uv<R: Real>(&self, Valley { u, v }: Valley<R>) -> [R; 2] {
+        let (cos, sin) = (R::splat(self.cos), R::splat(self.sin));
+        [u * cos - v * sin, u * sin + v * cos]
+    }
+
+    /// `L = (a/2) u² v² − c u`.
+    #[inline(always)]
+    pub fn loss<R: Real>(&self, Valley { u, v }: Valley<R>) -> R {
+        let uv = u * v;
+        R::splat(0.5 * self.sharpness) * uv * uv - R::splat(self.slope) * u
+    }
+
+    /// `∂L/∂u = a u v² − c` and `∂L/∂v = a u² v`.
+    #[inline(always)]
+    pub fn gradient_uv<R: Real>(&self, Valley { u, v }: Valley<R>) -> Valley<R> {
+        let a_u_v = R::splat(self.sharpness) * u * v;
+        Valley { u: a_u_v * v - R::splat(self.slope), v: a_u_v * u }
+    }
+
+    /// The gradient of the loss with respect to (x, y), at a point given in valley coordinates.
+    #[inline(always)]
+    pub fn gradient<R: Real>(&self, at: Valley<R>) -> [R; 2] {
+        self.xy_from_uv(self.gradient_uv(at))
+    }
+
+    /// The curvature across the valley on its floor, `∂²L/∂v² = a u²`.
+    pub fn curvature(&self, u: f64) -> f64 {
+        self.sharpness * u * u
+    }
+}

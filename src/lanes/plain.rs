@@ -1,0 +1,143 @@
+use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Sub};
+
+use super::{Bits, Real, Vector};
+
+/// `N` numbers side by side in memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C, align(64))]
+pub struct Lanes<T, const N: usize>(pub [T; N]);
+
+impl<T, const N: usize> Lanes<T, N> {
+    #[inline(always)]
+    pub fn from_fn(value: impl FnMut(usize) -> T) -> Self {
+        Lanes(std::array::from_fn(value))
+    }
+}
+
+impl<T: Copy, const N: usize> Lanes<T, N> {
+    #[inline(always)]
+    fn map(self, mut f: impl FnMut(T) -> T) -> Self {
+        Lanes::from_fn(|lane| f(self.0[lane]))
+    }
+
+    #[inline(always)]
+    fn zip(self, other: Self, mut f: impl FnMut(T, T) -> T) -> Self {
+        Lanes::from_fn(|lane| f(self.0[lane], other.0[lane]))
+    }
+}
+
+macro_rules! lane_by_lane {
+    ($($number:ty: $($trait:ident $method:ident $function:path),*;)*) => {$($(
+        impl<const N: usize> $trait for Lanes<$number, N> {
+            type Output = Self;
+
+            #[inline(always)]
+            fn $method(self, other: Self) -> Self {
+                self.zip(other, $function)
+            }
+        }
+    )*)*};
+}
+
+lane_by_lane! {
+    f64: Add add f64::add, Sub sub f64::sub, Mul mul f64::mul, Div div f64::div;
+    u64: Add add u64::wrapping_add, Sub sub u64::wrapping_sub,
+        BitAnd bitand u64::bitand, BitOr bitor u64::bitor, BitXor bitxor u64::bitxor;
+}
+
+impl<const N: usize> Neg for Lanes<f64, N> {
+    type Output = Self;
+
+    #[inline(always)]
+    fn neg(self) -> Self {
+        self.map(f64::neg)
+    }
+}
+
+impl<const N: usize> Real for Lanes<f64, N> {
+    #[inline(always)]
+    fn splat(value: f64) -> Self {
+        Lanes([value; N])
+    }
+
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        self.map(f64::sqrt)
+    }
+
+    #[inline(always)]
+    fn abs(self) -> Self {
+        self.map(f64::abs)
+    }
+
+    #[inline(always)]
+    fn sign(self) -> Self {
+        self.map(Real::sign)
+    }
+}
+
+impl<const N: usize> Vector<N> for Lanes<f64, N> {
+    type Bits = Lanes<u64, N>;
+
+    #[inline(always)]
+    fn from_lanes(lanes: Self) -> Self {
+        lanes
+    }
+
+    #[inline(always)]
+    fn to_lanes(self) -> Self {
+        self
+    }
+
+    #[inline(always)]
+    fn from_bits(bits: Lanes<u64, N>) -> Self {
+        Lanes::from_fn(|lane| f64::from_bits(bits.0[lane]))
+    }
+
+    #[inline(always)]
+    fn to_bits(self) -> Lanes<u64, N> {
+        Lanes::from_fn(|lane| self.0[lane].to_bits())
+    }
+
+    #[inline(always)]
+    fn smaller(self, other: Self) -> Self {
+        self.zip(other, |a, b| if a < b { a } else { b })
+    }
+
+    #[inline(always)]
+    fn larger(self, other: Self) -> Self {
+        self.zip(other, |a, b| if a > b { a } else { b })
+    }
+}
+
+impl<const N: usize> Bits<N> for Lanes<u64, N> {
+    #[inline(always)]
+    fn splat(word: u64) -> Self {
+        Lanes([word; N])
+    }
+
+    #[inline(always)]
+    fn from_lanes(lanes: Self) -> Self {
+        lanes
+    }
+
+    #[inline(always)]
+    fn to_lanes(self) -> Self {
+        self
+    }
+
+    #[inline(always)]
+    fn shift_left<const BY: u32>(self) -> Self {
+        self.map(|word| word << BY)
+    }
+
+    #[inline(always)]
+    fn shift_right<const BY: u32>(self) -> Self {
+        self.map(|word| word >> BY)
+    }
+
+    #[inline(always)]
+    fn rotate_left<const BY: u32>(self) -> Self {
+        self.map(|word| word.rotate_left(BY))
+    }
+}

@@ -1,0 +1,136 @@
+//! Quantities that carry their range in their type.
+//!
+//! A value of one of these types is always finite and inside its range, wherever it came from: a
+//! preset, a slider or the command line. A refusal says what was expected and what was found.
+
+use serde::{Deserialize, Deserializer, Serialize, de};
+
+/// A number outside the range of the quantity it was meant for.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{name} must be {expected}, found {found}")]
+pub struct OutOfRange {
+    pub name: &'static str,
+    pub expected: String,
+    pub found: String,
+}
+
+macro_rules! quantity {
+    ($(#[$doc:meta])* $type:ident, $name:literal, $low:expr, $high:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize)]
+        #[serde(transparent)]
+        pub struct $type(f64);
+
+        impl $type {
+            pub const NAME: &'static str = $name;
+            pub const MIN: f64 = $low;
+            pub const MAX: f64 = $high;
+
+            /// The quantity of this value, or the reason why there is none.
+            pub fn new(value: f64) -> Result<Self, OutOfRange> {
+                if (Self::MIN..=Self::MAX).contains(&value) {
+                    Ok($type(value))
+                } else {
+                    Err(OutOfRange {
+                        name: Self::NAME,
+                        expected: format!("a number from {} to {}", Self::MIN, Self::MAX),
+                        found: value.to_string(),
+                    })
+                }
+            }
+
+            /// The nearest quantity; NaN becomes the smallest.
+            pub fn clamped(value: f64) -> Self {
+                $type(value.max(Self::MIN).min(Self::MAX))
+            }
+
+            pub fn get(self) -> f64 {
+                self.0
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                Self::new(f64::deserialize(deserializer)?).map_err(de::Error::custom)
+            }
+        }
+    };
+}
+
+quantity! {
+    /// Sharpness `a` of the valley's walls. The paper scans 0.1 to 1000.
+    Sharpness, "sharpness", 1e-6, 1e6
+}
+quantity! {
+    /// Slope `c` along the valley. The paper uses 0.1.
+    Slope, "slope", -100.0, 100.0
+}
+quantity! {
+    /// Rotation φ of the valley, in degrees counter-clockwise. The paper uses 30.
+    Rotation, "rotation_degrees", -360.0, 360.0
+}
+quantity! {
+    /// Standard deviation σ of the factor by which noise multiplies each gradient coordinate.
+    Noise, "noise", 0.0, 100.0
+}
+quantity! {
+    /// Learning rate η.
+    LearningRate, "learning_rate", 1e-8, 10.0
+}
+quantity! {
+    /// Decay rate β of a running average.
+    Beta, "decay rate beta", 0.0, 0.999_999
+}
+quantity! {
+    /// Strength γ of the attraction to the averaged parameters; negative repels.
+    Gamma, "gamma", -10.0, 10.0
+}
+quantity! {
+    /// Weight decay ω.
+    WeightDecay, "weight_decay", 0.0, 10.0
+}
+quantity! {
+    /// Standard deviation of the particles' starting positions. The paper uses 1e-4.
+    StartSpread, "start spread", 0.0, 100.0
+}
+quantity! {
+    /// A coordinate of the starting point.
+    StartCoordinate, "start coordinate", -1e6, 1e6
+}
+quantity! {
+    /// Temperature Θ of the free energy.
+    Temperature, "temperature", 0.0, 1e6
+}
+
+/// Number of particles in an ensemble.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct ParticleCount(u32);
+
+impl ParticleCount {
+    pub const NAME: &'static str = "particles";
+    pub const MIN: u32 = 1;
+    pub const MAX: u32 = 10_000;
+
+    /// The count, or the reason why there is none.
+    pub fn new(count: u64) -> Result<Self, OutOfRange> {
+        match u32::try_from(count) {
+            Ok(count) if (Self::MIN..=Self::MAX).contains(&count) => Ok(ParticleCount(count)),
+            _ => Err(OutOfRange {
+                name: Self::NAME,
+                expected: format!("a whole number from {} to {}", Self::MIN, Self::MAX),
+                found: count.to_string(),
+            }),
+        }
+    }
+
+    pub fn get(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl<'de> Deserialize<'de> for ParticleCount {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::new(u64::deserialize(deserializer)?).map_err(de::Error::custom)
+    }
+}
