@@ -1,0 +1,341 @@
+//! A simulation on a thread of its own.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, TryRecvError, channel, sync_channel};
+use std::time::{Duration, Instant};
+
+use super::ensemble::Ensemble;
+use super::model::Simulation;
+use super::pace::{Pace, Rate, Speed};
+use super::snapshot::{EnsembleView, ParticleId, Playback, PlotRequest, Snapshot};
+use super::spec::{Record, Setting, SimulationSpec};
+use super::trail::{MeanPath, Trail, trail_columns};
+
+/// How long the thread steps before it looks at commands and at the clock again.
+const SLICE: Duration = Duration::from_millis(2);
+/// The shortest time between two snapshots of a playing simulation.
+const SNAPSHOT_INTERVAL: Duration = Duration::from_millis(8);
+/// What the engine can be told.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// Begin this simulation at step 0. Whether it plays does not change.
+    Load(Box<SimulationSpec>),
+    /// Begin a recorded session at step 0 and repeat its changes at their steps.
+    Replay(Box<Record>),
+    /// Changes the running simulation before its next step.
+    Set(Setting),
+    /// Begin again at step 0 with the settings in force now.
+    Restart,
+    Play,
+    Pause,
+    /// Take this many steps as fast as possible, also beyond the number of steps asked for, then pause. The
+    /// snapshot that shows the last of them has been reached when its `playback` is not `Playing`.
+    Advance(u64),
+    Speed(Speed),
+    /// The particle whose steps are taken apart.
+    Select(Option<ParticleId>),
+    /// The most past positions to hand over for the trails.
+    TrailLength(usize),
+    Plot(PlotRequest),
+    /// Answers with the session so far.
+    Record(Sender<Record>),
+}
+
+enum Message {
+    Command(Command),
+    /// The last snapshot was taken, and the next one is wanted.
+    SnapshotTaken,
+}
+
+/// The handle of the simulation's thread; dropping it ends the thread.
+pub struct Engine {
+    messages: Sender<Message>,
+    snapshots: Receiver<Snapshot>,
+}
+
+impl Engine {
+    /// Starts the thread with a paused simulation. `wake` is called from it whenever a new snapshot
+    /// can be taken.
+    pub fn spawn(spec: SimulationSpec, wake: impl Fn() + Send + 'static) -> Engine {
+        let (messages, inbox) = channel();
+        // One snapshot at most is under way: a window that is not drawn costs no memory.
+        let (outbox, snapshots) = sync_channel(1);
+        let worker = Worker::new(spec, inbox, outbox, Box::new(wake));
+        std::thread::Builder::new()
+            .name("simulation".to_owned())
+            .spawn(move || worker.run())
+            .expect("the system can start a thread");
+        Engine { messages, snapshots }
+    }
+
+    /// Hands over a command; never waits.
+    pub fn send(&self, command: Command) {
+        self.post(Message::Command(command));
+    }
+
+    /// The newest snapshot since the last call, if any; never waits.
+    pub fn try_snapshot(&self) -> Option<Snapshot> {
+        let snapshot = self.snapshots.try_recv().ok()?;
+        self.post(Message::SnapshotTaken);
+        Some(snapshot)
+    }
+
+    /// The next snapshot, waited for at most so long.
+    pub fn wait_snapshot(&self, timeout: Duration) -> Option<Snapshot> {
+        let snapshot = self.snapshots.recv_timeout(timeout).ok()?;
+        self.post(Message::SnapshotTaken);
+        Some(snapshot)
+    }
+
+    fn post(&self, message: Message) {
+        // The thread ends only after its handle.
+        let _ = self.messages.send(message);
+    }
+}
+
+/// What the thread owns.
+struct Worker {
+    inbox: Receiver<Message>,
+    outbox: SyncSender<Snapshot>,
+    wake: Box<dyn Fn() + Send>,
+    simulation: Simulation,
+    drawings: Vec<Drawing>,
+    run: u64,
+    pace: Pace,
+    rate: Rate,
+    selected: Option<ParticleId>,
+    trail_length: usize,
+    plot: PlotRequest,
+    /// Something has changed since the last snapshot.
+    dirty: bool,
+    /// The last snapshot has not been taken yet.
+    under_way: bool,
+    last_snapshot: Instant,
+}
+
+/// What is kept of an ensemble for drawing alone.
+struct Drawing {
+    trail: Trail,
+    mean_path: MeanPath,
+}
+
+impl Drawing {
+    fn new(ensemble: &Ensemble, trail_length: usize) -> Self {
+        let mut mean_path = MeanPath::new();
+        mean_path.push(ensemble.mean_position());
+        Drawing { trail: Trail::new(ensemble, trail_length), mean_path }
+    }
+}
+
+impl Worker {
+    fn new(
+        spec: SimulationSpec,
+        inbox: Receiver<Message>,
+        outbox: SyncSender<Snapshot>,
+        wake: Box<dyn Fn() + Send>,
+    ) -> Self {
+        let now = Instant::now();
+        let mut worker = Worker {
+            inbox,
+            outbox,
+            wake,
+            simulation: Simulation::new(spec),
+            drawings: Vec::new(),
+            run: 0,
+            pace: Pace::new(now),
+            rate: Rate::new(now),
+            selected: None,
+            trail_length: 0,
+            plot: PlotRequest::default(),
+            dirty: true,
+            under_way: false,
+            last_snapshot: now,
+        };
+        worker.begin_drawings();
+        worker
+    }
+
+    fn run(mut self) {
+        while self.take_messages().is_ok() {
+            let due = self.pace.steps_due(Instant::now());
+            if due > 0 {
+                self.advance(due);
+            }
+            self.publish();
+        }
+    }
+
+    /// Handles all messages that are there, and waits for one when there is nothing else to do. An error
+    /// means that the handle is gone.
+    fn take_messages(&mut self) -> Result<(), TryRecvError> {
+        if let Some(patience) = self.patience() {
+            match self.inbox.recv_timeout(patience) {
+                Ok(message) => self.handle(message),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Err(TryRecvError::Disconnected),
+            }
+        }
+        loop {
+            match self.inbox.try_recv() {
+                Ok(message) => self.handle(message),
+                Err(TryRecvError::Empty) => return Ok(()),
+                Err(gone) => return Err(gone),
+            }
+        }
+    }
+
+    /// How long there is nothing to do; `None` for no time at all.
+    fn patience(&self) -> Option<Duration> {
+        const IDLE: Duration = Duration::from_secs(3600);
+        let until_snapshot = if self.dirty && !self.under_way {
+            SNAPSHOT_INTERVAL.saturating_sub(self.last_snapshot.elapsed())
+        } else {
+            IDLE
+        };
+        let until_step = self.pace.until_due().unwrap_or(IDLE);
+        Some(until_snapshot.min(until_step)).filter(|patience| !patience.is_zero())
+    }
+
+    fn handle(&mut self, message: Message) {
+        match message {
+            Message::SnapshotTaken => self.under_way = false,
+            Message::Command(command) => {
+                self.dirty = true;
+                self.obey(command);
+            }
+        }
+    }
+
+    fn obey(&mut self, command: Command) {
+        match command {
+            Command::Load(spec) => self.begin(Simulation::new(*spec)),
+            Command::Replay(record) => self.begin(Simulation::replay(*record)),
+            Command::Restart => self.begin(Simulation::new(self.simulation.spec().clone())),
+            Command::Set(setting) => {
+                if let Err(error) = self.simulation.apply(&setting) {
+                    log::warn!("a setting was not applied: {error}");
+                }
+            }
+            Command::Play => self.pace.play(),
+            Command::Pause => self.pace.pause(),
+            Command::Advance(steps) => self.pace.advance(steps),
+            Command::Speed(speed) => self.pace.set_speed(speed),
+            Command::Select(selected) => {
+                self.selected = selected;
+                self.simulation.select(selected);
+            }
+            Command::TrailLength(length) => {
+                self.trail_length = length;
+                for drawing in &mut self.drawings {
+                    drawing.trail.set_capacity(trail_capacity(length, &self.simulation));
+                }
+            }
+            Command::Plot(request) => self.plot = request,
+            Command::Record(answer) => {
+                // Whoever asked may have gone meanwhile.
+                let _ = answer.send(self.simulation.record().clone());
+            }
+        }
+    }
+
+    fn begin(&mut self, simulation: Simulation) {
+        self.simulation = simulation;
+        self.simulation.select(self.selected);
+        self.run += 1;
+        self.pace.drop_ahead();
+        self.rate = Rate::new(Instant::now());
+        self.begin_drawings();
+    }
+
+    fn begin_drawings(&mut self) {
+        let capacity = trail_capacity(self.trail_length, &self.simulation);
+        self.drawings = self.simulation.ensembles().iter().map(|ensemble| Drawing::new(ensemble, capacity)).collect();
+    }
+
+    /// Takes up to `due` steps, as many as fit in a slice of time.
+    fn advance(&mut self, due: u64) {
+        let begin = Instant::now();
+        // Steps that were asked for one by one are taken beyond the end too.
+        let stops = !self.pace.is_ahead();
+        let mut taken = 0;
+        while taken < due && !(stops && self.simulation.is_finished()) && (taken == 0 || begin.elapsed() < SLICE) {
+            self.simulation.advance();
+            for (drawing, ensemble) in self.drawings.iter_mut().zip(self.simulation.ensembles()) {
+                drawing.trail.push(ensemble);
+                drawing.mean_path.push(ensemble.mean_position());
+            }
+            taken += 1;
+        }
+        self.pace.took(taken);
+        if stops && self.simulation.is_finished() {
+            self.pace.pause();
+        }
+        self.dirty = true;
+    }
+
+    fn playback(&self) -> Playback {
+        if self.pace.is_moving() {
+            Playback::Playing
+        } else if self.simulation.is_finished() {
+            Playback::Finished
+        } else {
+            Playback::Paused
+        }
+    }
+
+    /// Hands over a snapshot, if there is news, it is wanted, and the last one is not too young.
+    fn publish(&mut self) {
+        let now = Instant::now();
+        if !self.dirty || self.under_way || now - self.last_snapshot < SNAPSHOT_INTERVAL {
+            return;
+        }
+        let steps_per_sec = self.rate.measure(now, self.simulation.step(), self.pace.is_moving());
+        let particles: usize = self.simulation.ensembles().iter().map(Ensemble::particles).sum();
+        let snapshot = Snapshot {
+            run: self.run,
+            step: self.simulation.step(),
+            playback: self.playback(),
+            spec: Arc::new(self.simulation.spec().clone()),
+            replaying: self.simulation.is_replaying(),
+            steps_per_sec,
+            particle_steps_per_sec: steps_per_sec * particles as f64,
+            ensembles: self.views(),
+            anatomy: self.simulation.anatomy(),
+        };
+        // There is room: the last snapshot was taken. A handle that is gone ends the thread soon.
+        let _ = self.outbox.try_send(snapshot);
+        self.under_way = true;
+        // A step, also one of a playing simulation, makes the next one due.
+        self.dirty = false;
+        self.last_snapshot = now;
+        (self.wake)();
+    }
+
+    fn views(&mut self) -> Vec<EnsembleView> {
+        let simulation = &self.simulation;
+        let ensembles = simulation.ensembles().iter().zip(simulation.histories());
+        let views = ensembles.zip(&mut self.drawings).map(|((ensemble, history), drawing)| EnsembleView {
+            optimizer: ensemble.optimizer(),
+            rule: *ensemble.rule(),
+            particles: ensemble.particles(),
+            columns: Arc::new(drawing.trail.take()),
+            mean_path: Arc::new(drawing.mean_path.path_to(ensemble.mean_position())),
+            bounds: bounds(ensemble),
+            sample: *ensemble.sample(),
+            plot: history.view(&self.plot),
+        });
+        views.collect()
+    }
+}
+
+fn trail_capacity(trail_length: usize, simulation: &Simulation) -> usize {
+    trail_columns(trail_length, simulation.ensembles().iter().map(Ensemble::particles).sum())
+}
+
+fn bounds(ensemble: &Ensemble) -> Option<[f64; 4]> {
+    let finite = ensemble.positions().filter(|[x, y]| x.is_finite() && y.is_finite());
+    finite.fold(None, |bounds: Option<[f64; 4]>, [x, y]| {
+        let [min_x, min_y, max_x, max_y] = bounds.unwrap_or([x, y, x, y]);
+        Some([min_x.min(x), min_y.min(y), max_x.max(x), max_y.max(y)])
+    })
+}

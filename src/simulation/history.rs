@@ -1,0 +1,308 @@
+//! The diagnostics of all steps so far, in bounded memory.
+//!
+//! The last steps are kept in full. Besides, a pyramid summarises all steps: each of its levels holds the
+//! newest [`LEVEL_BUCKETS`] buckets of a width, and each width is [`FANOUT`] times the one below. What
+//! becomes too old for a fine level is still known from a coarser one. The first steps are kept in full as
+//! well, and from there on the first [`FANOUT`] buckets of each level lead up to the next one.
+
+use std::collections::VecDeque;
+
+use super::diagnostics::{Sample, Spread};
+use super::snapshot::PlotRequest;
+
+/// Steps kept in full, the newest ones.
+pub const RECENT_STEPS: usize = 20_000;
+/// Steps kept in full, the first ones: on a logarithmic axis they fill most of the width. A power of
+/// [`FANOUT`], so that a level's bucket begins where they end.
+const FIRST_STEPS: usize = 4_096;
+const FANOUT: u64 = 8;
+const LEVEL_BUCKETS: usize = 2_048;
+
+/// The history over a run of consecutive steps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bucket {
+    /// The first step, from 0, the start.
+    pub first_step: u64,
+    /// How many steps.
+    pub steps: u64,
+    pub loss: BucketSpread,
+    pub u: BucketSpread,
+    pub abs_v: BucketSpread,
+    /// Step 0 has none and does not count.
+    pub effective_step: BucketSpread,
+    /// The mean over the steps.
+    pub entropy: f64,
+    /// The most at any of the steps.
+    pub diverged: u32,
+}
+
+/// A quantity over a run of steps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BucketSpread {
+    /// The steps at which the quantity is defined.
+    pub steps: u64,
+    /// The ensemble's mean: smallest, mean and largest over the steps. The mean is NaN or infinite where
+    /// one of its values is; smallest and largest pass NaN over.
+    pub mean_low: f64,
+    pub mean: f64,
+    pub mean_high: f64,
+    /// The mean over the steps of the deviation over particles.
+    pub std: f64,
+    /// The smallest and the largest of any particle at any step.
+    pub min: f64,
+    pub max: f64,
+}
+
+impl BucketSpread {
+    const EMPTY: BucketSpread = BucketSpread {
+        steps: 0,
+        mean_low: f64::NAN,
+        mean: f64::NAN,
+        mean_high: f64::NAN,
+        std: f64::NAN,
+        min: f64::NAN,
+        max: f64::NAN,
+    };
+
+    fn of(spread: &Spread) -> Self {
+        BucketSpread {
+            steps: 1,
+            mean_low: spread.mean,
+            mean: spread.mean,
+            mean_high: spread.mean,
+            std: spread.std,
+            min: spread.min,
+            max: spread.max,
+        }
+    }
+
+    fn merge(&self, later: &Self) -> Self {
+        match (self.steps, later.steps) {
+            (0, _) => *later,
+            (_, 0) => *self,
+            (a, b) => BucketSpread {
+                steps: a + b,
+                mean_low: self.mean_low.min(later.mean_low),
+                mean: weighted(self.mean, a, later.mean, b),
+                mean_high: self.mean_high.max(later.mean_high),
+                std: weighted(self.std, a, later.std, b),
+                min: self.min.min(later.min),
+                max: self.max.max(later.max),
+            },
+        }
+    }
+}
+
+/// The mean of two means over `a` and `b` steps.
+fn weighted(mean_a: f64, a: u64, mean_b: f64, b: u64) -> f64 {
+    if mean_a == mean_b {
+        // Also where both are the same infinity.
+        return mean_a;
+    }
+    let share = b as f64 / (a + b) as f64;
+    mean_a * (1.0 - share) + mean_b * share
+}
+
+impl Bucket {
+    fn of(step: u64, sample: &Sample) -> Self {
+        Bucket {
+            first_step: step,
+            steps: 1,
+            loss: BucketSpread::of(&sample.loss),
+            u: BucketSpread::of(&sample.u),
+            abs_v: BucketSpread::of(&sample.abs_v),
+            effective_step: if step == 0 { BucketSpread::EMPTY } else { BucketSpread::of(&sample.effective_step) },
+            entropy: sample.entropy,
+            diverged: sample.diverged,
+        }
+    }
+
+    /// This bucket and the one that follows it, as one.
+    fn merge(&self, later: &Bucket) -> Bucket {
+        Bucket {
+            first_step: self.first_step,
+            steps: self.steps + later.steps,
+            loss: self.loss.merge(&later.loss),
+            u: self.u.merge(&later.u),
+            abs_v: self.abs_v.merge(&later.abs_v),
+            effective_step: self.effective_step.merge(&later.effective_step),
+            entropy: weighted(self.entropy, self.steps, later.entropy, later.steps),
+            diverged: self.diverged.max(later.diverged),
+        }
+    }
+
+    fn end(&self) -> u64 {
+        self.first_step + self.steps
+    }
+}
+
+/// The diagnostics of one ensemble from its start until now.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    steps: u64,
+    first: Vec<Sample>,
+    recent: VecDeque<Sample>,
+    /// From fine to coarse.
+    levels: Vec<Level>,
+}
+
+/// Buckets of one width, each beginning at a multiple of it.
+#[derive(Clone, Debug)]
+struct Level {
+    width: u64,
+    /// The first ones, for ever.
+    first: Vec<Bucket>,
+    /// Complete, consecutive, the newest last.
+    buckets: VecDeque<Bucket>,
+    open: Option<Bucket>,
+}
+
+impl Level {
+    /// Adds the next bucket of the level below, and gives back the own bucket that it completes.
+    fn push(&mut self, bucket: Bucket) -> Option<Bucket> {
+        let open = match self.open.take() {
+            Some(open) => open.merge(&bucket),
+            None => bucket,
+        };
+        if open.steps < self.width {
+            self.open = Some(open);
+            return None;
+        }
+        if (self.first.len() as u64) < FANOUT {
+            self.first.push(open);
+        }
+        if self.buckets.len() == LEVEL_BUCKETS {
+            self.buckets.pop_front();
+        }
+        self.buckets.push_back(open);
+        Some(open)
+    }
+
+    /// The complete bucket that holds `step`, if it is kept.
+    fn bucket_at(&self, step: u64) -> Option<&Bucket> {
+        let kept = |buckets_from: u64| usize::try_from(step.checked_sub(buckets_from)? / self.width).ok();
+        let oldest = self.buckets.front()?.first_step;
+        match kept(oldest) {
+            Some(index) => self.buckets.get(index),
+            None => self.first.get(kept(0)?),
+        }
+    }
+}
+
+impl History {
+    /// Adds the diagnostics of the next step; the first is those of the start.
+    pub fn push(&mut self, sample: Sample) {
+        if self.first.len() < FIRST_STEPS {
+            self.first.push(sample);
+        }
+        if self.recent.len() == RECENT_STEPS {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(sample);
+        let mut complete = Some(Bucket::of(self.steps, &sample));
+        let mut level = 0;
+        while let Some(bucket) = complete {
+            if level == self.levels.len() {
+                let width = self.levels.last().map_or(FANOUT, |below| below.width.saturating_mul(FANOUT));
+                self.levels.push(Level { width, first: Vec::new(), buckets: VecDeque::new(), open: None });
+            }
+            complete = self.levels[level].push(bucket);
+            level += 1;
+        }
+        self.steps += 1;
+    }
+
+    /// How many steps have been added, the start included.
+    pub fn len(&self) -> u64 {
+        self.steps
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.steps == 0
+    }
+
+    /// The diagnostics of a step, where it is still kept in full.
+    pub fn sample(&self, step: u64) -> Option<&Sample> {
+        let oldest = self.steps - self.recent.len() as u64;
+        match step.checked_sub(oldest) {
+            Some(index) => self.recent.get(usize::try_from(index).ok()?),
+            None => self.first.get(usize::try_from(step).ok()?),
+        }
+    }
+
+    /// The history over the requested steps, cut into at most `buckets` buckets of about equal width on
+    /// the axis asked for, the oldest first. A bucket is wider where only a coarser level is kept.
+    pub fn view(&self, request: &PlotRequest) -> Vec<Bucket> {
+        let end = request.last_step.map_or(self.steps, |last| last.saturating_add(1).min(self.steps));
+        let first = request.first_step;
+        if first >= end || request.buckets == 0 {
+            return Vec::new();
+        }
+        let cuts = Cuts::new(first, end, request.buckets as u64, request.log_steps);
+        let mut view: Vec<Bucket> = Vec::with_capacity(request.buckets);
+        let mut step = first;
+        let mut cut = first;
+        while step < end {
+            let begins = step >= cut;
+            if begins {
+                cut = cuts.after(step);
+            }
+            let next = self.finest_within(step, cut - step);
+            let full = view.len() == request.buckets;
+            match view.last_mut() {
+                Some(last) if full || !begins => *last = last.merge(&next),
+                _ => view.push(next),
+            }
+            step = view.last().expect("not empty").end();
+        }
+        view
+    }
+
+    /// The widest kept bucket at `step` that is at most `width` wide, or else the narrowest kept. It
+    /// begins at `step`, or before where only a wider one is kept.
+    fn finest_within(&self, step: u64, width: u64) -> Bucket {
+        let fitting = self.levels.iter().rev().filter(|level| level.width <= width && step.is_multiple_of(level.width));
+        if let Some(bucket) = fitting.filter_map(|level| level.bucket_at(step)).next() {
+            return *bucket;
+        }
+        if let Some(sample) = self.sample(step) {
+            return Bucket::of(step, sample);
+        }
+        let kept = self.levels.iter().find_map(|level| level.bucket_at(step));
+        *kept.expect("a step that is in no level is recent")
+    }
+}
+
+/// Where a view is cut into buckets.
+enum Cuts {
+    /// Every so many steps, counted from 0.
+    Linear { width: u64 },
+    /// At the powers of a ratio.
+    Logarithmic { ratio: f64 },
+}
+
+impl Cuts {
+    fn new(first: u64, end: u64, buckets: u64, log_steps: bool) -> Self {
+        if log_steps {
+            // Step 0 and 1 stand for the axis's lower end; a few buckets are spared for rounding.
+            let low = first.max(1) as f64;
+            let ratio = (end as f64 / low).powf(1.0 / buckets.saturating_sub(2).max(1) as f64);
+            Cuts::Logarithmic { ratio: ratio.max(1.0 + 1e-9) }
+        } else {
+            // Powers of two, so that the cuts stay where they are while the run grows.
+            let mut width = 1_u64;
+            while (end - 1) / width - first / width >= buckets {
+                width *= 2;
+            }
+            Cuts::Linear { width }
+        }
+    }
+
+    /// The first cut after `step`.
+    fn after(&self, step: u64) -> u64 {
+        match *self {
+            Cuts::Linear { width } => (step / width + 1) * width,
+            Cuts::Logarithmic { ratio } => ((step as f64 * ratio).ceil() as u64).max(step + 1),
+        }
+    }
+}

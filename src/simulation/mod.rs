@@ -1,0 +1,31 @@
+//! Ensembles of particles that optimizers move on a landscape.
+//!
+//! [`Simulation`] is the thing itself: it advances when told to and knows no clock and no thread.
+//! [`Engine`] runs one on a thread of its own, paced or as fast as it goes, takes [`Command`]s and
+//! answers with [`Snapshot`]s. A command line uses the first, a window the second.
+//!
+//! A particle's trajectory depends on the seed, its optimizer's id, its own number, and the settings
+//! in force at each step; on nothing else. A [`Record`] is therefore all it takes to repeat a session.
+
+mod diagnostics;
+mod engine;
+mod ensemble;
+mod history;
+mod kernel;
+mod model;
+mod pace;
+mod snapshot;
+mod spec;
+mod trail;
+
+pub use diagnostics::{Sample, Spread};
+pub use engine::{Command, Engine};
+pub use ensemble::{Ensemble, noise_key, start_key};
+pub use history::{Bucket, BucketSpread, History, RECENT_STEPS};
+pub use model::Simulation;
+pub use pace::Speed;
+pub use snapshot::{Anatomy, AnatomyMemory, EnsembleView, ParticleId, Playback, PlotRequest, Snapshot};
+pub use spec::{
+    Change, Configured, LandscapeSpec, OptimizerSpec, Record, Rule, Setting, SettingError, SimulationSpec, StartSpec,
+};
+pub use trail::trail_columns;

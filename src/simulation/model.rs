@@ -1,0 +1,160 @@
+//! The simulation itself: all ensembles on one landscape, step by step.
+
+use std::collections::VecDeque;
+
+use super::ensemble::Ensemble;
+use super::history::History;
+use super::snapshot::{Anatomy, ParticleId};
+use super::spec::{Change, Record, Setting, SettingError, SimulationSpec};
+use crate::landscape::Landscape;
+
+/// Ensembles of particles, one for each enabled optimizer, on a landscape.
+#[derive(Clone, Debug)]
+pub struct Simulation {
+    /// With the settings in force.
+    spec: SimulationSpec,
+    landscape: Landscape,
+    step: u64,
+    ensembles: Vec<Ensemble>,
+    histories: Vec<History>,
+    record: Record,
+    /// Changes of a recorded session that are still to come.
+    scheduled: VecDeque<Change>,
+}
+
+impl Simulation {
+    /// All particles at their starting positions, at step 0.
+    pub fn new(spec: SimulationSpec) -> Self {
+        let enabled = spec.optimizers.iter().filter(|optimizer| optimizer.enabled);
+        let ensembles: Vec<_> = enabled.map(|optimizer| Ensemble::new(&spec, optimizer)).collect();
+        let histories = ensembles.iter().map(|ensemble| {
+            let mut history = History::default();
+            history.push(*ensemble.sample());
+            history
+        });
+        Simulation {
+            landscape: spec.landscape.landscape(),
+            step: 0,
+            histories: histories.collect(),
+            ensembles,
+            record: Record { spec: spec.clone(), changes: Vec::new() },
+            scheduled: VecDeque::new(),
+            spec,
+        }
+    }
+
+    /// The start of a recorded session, whose changes will be made again at their steps.
+    pub fn replay(record: Record) -> Self {
+        let mut simulation = Simulation::new(record.spec);
+        simulation.scheduled = record.changes.into();
+        simulation.repeat_due_changes();
+        simulation
+    }
+
+    /// Steps taken.
+    pub fn step(&self) -> u64 {
+        self.step
+    }
+
+    /// What is simulated, with the settings in force.
+    pub fn spec(&self) -> &SimulationSpec {
+        &self.spec
+    }
+
+    /// The enabled optimizers' ensembles, in the order of the specification.
+    pub fn ensembles(&self) -> &[Ensemble] {
+        &self.ensembles
+    }
+
+    /// The histories of the ensembles, in the same order.
+    pub fn histories(&self) -> &[History] {
+        &self.histories
+    }
+
+    /// Whether changes of a recorded session are still to come.
+    pub fn is_replaying(&self) -> bool {
+        !self.scheduled.is_empty()
+    }
+
+    /// Whether the number of steps asked for is reached.
+    pub fn is_finished(&self) -> bool {
+        self.spec.steps.is_some_and(|steps| self.step >= steps)
+    }
+
+    /// How the session began and what was changed when.
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// Takes one step with every ensemble.
+    pub fn advance(&mut self) {
+        let noise = self.spec.noise.get();
+        for (ensemble, history) in self.ensembles.iter_mut().zip(&mut self.histories) {
+            ensemble.advance(&self.landscape, noise);
+            history.push(*ensemble.sample());
+        }
+        self.step += 1;
+        self.repeat_due_changes();
+    }
+
+    /// Makes the changes again that a recorded session has at the present step. Not only when the next step
+    /// is taken: a simulation that stands here shows them, a raised number of steps is known before the old
+    /// one counts as the end, and another change takes none of them back.
+    fn repeat_due_changes(&mut self) {
+        while self.scheduled.front().is_some_and(|change| change.step <= self.step) {
+            let change = self.scheduled.pop_front().expect("there is a first one");
+            // A change that does not fit was refused when it was recorded.
+            if self.put_in_force(&change.set).is_ok() {
+                self.note(change.set);
+            }
+        }
+    }
+
+    /// Changes a setting before the next step. What was still to come of a recorded session is
+    /// forgotten: from here on it is another session.
+    pub fn apply(&mut self, setting: &Setting) -> Result<(), SettingError> {
+        self.put_in_force(setting)?;
+        self.scheduled.clear();
+        self.note(*setting);
+        Ok(())
+    }
+
+    fn put_in_force(&mut self, setting: &Setting) -> Result<(), SettingError> {
+        self.spec.apply(setting)?;
+        match *setting {
+            Setting::Landscape(landscape) => self.landscape = landscape.landscape(),
+            Setting::Rule { optimizer, rule } => {
+                for ensemble in self.ensembles.iter_mut().filter(|ensemble| ensemble.optimizer() == optimizer) {
+                    ensemble.set_rule(rule);
+                }
+            }
+            Setting::Noise(_) | Setting::Temperature(_) | Setting::Steps(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Records a change at the present step. Of several changes of the same thing between two steps only
+    /// the last had an effect, and only that is kept.
+    fn note(&mut self, set: Setting) {
+        let step = self.step;
+        let changes = &mut self.record.changes;
+        let of_this_step = changes.partition_point(|change| change.step < step);
+        match changes[of_this_step..].iter_mut().find(|change| change.set.same_target(&set)) {
+            Some(change) => change.set = set,
+            None => changes.push(Change { step, set }),
+        }
+    }
+
+    /// Takes the steps of this particle apart from now on.
+    pub fn select(&mut self, selected: Option<ParticleId>) {
+        for ensemble in &mut self.ensembles {
+            let here = selected.filter(|id| id.optimizer == ensemble.optimizer());
+            ensemble.select(here.map(|id| id.particle));
+        }
+    }
+
+    /// The selected particle's last step, if it was taken since the selection.
+    pub fn anatomy(&self) -> Option<Box<Anatomy>> {
+        self.ensembles.iter().find_map(Ensemble::anatomy)
+    }
+}

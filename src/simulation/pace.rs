@@ -1,0 +1,143 @@
+//! When steps are to be taken, and how many a second were.
+
+use std::time::{Duration, Instant};
+
+/// The rate shown is measured over about this time, and at first over a shorter one.
+const RATE_INTERVAL: Duration = Duration::from_millis(500);
+const FIRST_RATE_INTERVAL: Duration = Duration::from_millis(100);
+
+/// How fast to play.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Speed {
+    StepsPerSecond(f64),
+    Unlimited,
+}
+
+/// Decides how many steps are to be taken when.
+pub struct Pace {
+    playing: bool,
+    speed: Speed,
+    /// Steps still to be taken at full speed before a pause.
+    ahead: u64,
+    /// Steps due, whole ones and a part.
+    due: f64,
+    last: Instant,
+}
+
+impl Pace {
+    /// The longest time that is caught up with after a hold-up.
+    const CATCH_UP: Duration = Duration::from_millis(100);
+
+    /// At rest, with 60 steps a second for when it plays.
+    pub fn new(now: Instant) -> Pace {
+        Pace { playing: false, speed: Speed::StepsPerSecond(60.0), ahead: 0, due: 0.0, last: now }
+    }
+
+    /// A rate that is no number, or too small to live to see a step, becomes a step in 1000 seconds.
+    pub fn set_speed(&mut self, speed: Speed) {
+        self.speed = match speed {
+            Speed::StepsPerSecond(rate) => Speed::StepsPerSecond(rate.max(1e-3)),
+            Speed::Unlimited => Speed::Unlimited,
+        };
+    }
+
+    pub fn play(&mut self) {
+        if !self.playing {
+            self.playing = true;
+            self.last = Instant::now();
+            self.due = 0.0;
+        }
+        self.ahead = 0;
+    }
+
+    pub fn pause(&mut self) {
+        self.playing = false;
+        self.ahead = 0;
+    }
+
+    pub fn advance(&mut self, steps: u64) {
+        self.playing = false;
+        self.ahead = self.ahead.saturating_add(steps);
+    }
+
+    /// Whether steps are taken that were asked for one by one.
+    pub fn is_ahead(&self) -> bool {
+        self.ahead > 0
+    }
+
+    /// Forgets steps that were asked for one by one.
+    pub fn drop_ahead(&mut self) {
+        self.ahead = 0;
+    }
+
+    pub fn is_moving(&self) -> bool {
+        self.playing || self.ahead > 0
+    }
+
+    pub fn steps_due(&mut self, now: Instant) -> u64 {
+        let elapsed = now - self.last;
+        self.last = now;
+        match self.speed {
+            _ if self.ahead > 0 => self.ahead,
+            _ if !self.playing => 0,
+            Speed::Unlimited => u64::MAX,
+            Speed::StepsPerSecond(rate) => {
+                // At a slow rate a single step may have been waited for longer than is caught up with.
+                let most = (rate * Self::CATCH_UP.as_secs_f64()).max(1.0);
+                self.due = (self.due + rate * elapsed.as_secs_f64()).min(most);
+                self.due as u64
+            }
+        }
+    }
+
+    pub fn took(&mut self, steps: u64) {
+        if self.ahead > 0 {
+            self.ahead = self.ahead.saturating_sub(steps);
+        } else {
+            self.due = (self.due - steps as f64).max(0.0);
+        }
+    }
+
+    /// How long until a step is due; `None` while none will be.
+    pub fn until_due(&self) -> Option<Duration> {
+        match self.speed {
+            _ if self.ahead > 0 => Some(Duration::ZERO),
+            _ if !self.playing => None,
+            Speed::Unlimited => Some(Duration::ZERO),
+            Speed::StepsPerSecond(rate) => {
+                let wait_secs = ((1.0 - self.due) / rate).clamp(0.0, 3600.0);
+                Some(Duration::from_secs_f64(wait_secs).saturating_sub(self.last.elapsed()))
+            }
+        }
+    }
+}
+
+/// Measures steps a second.
+pub struct Rate {
+    since: Instant,
+    from_step: u64,
+    steps_per_sec: f64,
+    moving: bool,
+}
+
+impl Rate {
+    pub fn new(now: Instant) -> Self {
+        Rate { since: now, from_step: 0, steps_per_sec: 0.0, moving: false }
+    }
+
+    /// A measurement begins when the simulation begins to move: the pause before does not count.
+    pub fn measure(&mut self, now: Instant, step: u64, moving: bool) -> f64 {
+        if !moving || !self.moving {
+            *self = Rate { since: now, from_step: step, steps_per_sec: 0.0, moving };
+            return 0.0;
+        }
+        let (elapsed, taken) = (now - self.since, step.saturating_sub(self.from_step));
+        let interval = if self.steps_per_sec == 0.0 { FIRST_RATE_INTERVAL } else { RATE_INTERVAL };
+        // At a slow pace the time without a step says nothing: it is measured from one step to another.
+        if taken > 0 && elapsed >= interval {
+            let steps_per_sec = taken as f64 / elapsed.as_secs_f64();
+            *self = Rate { since: now, from_step: step, steps_per_sec, moving };
+        }
+        self.steps_per_sec
+    }
+}

@@ -1,0 +1,364 @@
+//! What is simulated: the landscape, the noise, the ensembles and their optimizers.
+
+use serde::{Deserialize, Serialize};
+
+use crate::landscape::Landscape;
+use crate::optimizer::{Adam, DecayTarget, Focus, Sgd, Signum};
+use crate::quantity::{
+    Beta, Gamma, LearningRate, Noise, ParticleCount, Rotation, Sharpness, Slope, StartCoordinate, StartSpread,
+    Temperature, WeightDecay,
+};
+
+/// A whole simulation, everything needed to repeat it from its first step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SimulationSpec {
+    #[serde(default)]
+    pub landscape: LandscapeSpec,
+    /// σ: each coordinate of a gradient is multiplied by its own draw from Normal(1, σ).
+    pub noise: Noise,
+    #[serde(default)]
+    pub seed: u64,
+    /// Where the simulation pauses by itself; without it, it goes on.
+    #[serde(default)]
+    pub steps: Option<u64>,
+    #[serde(default = "default_particles")]
+    pub particles: ParticleCount,
+    #[serde(default)]
+    pub start: StartSpec,
+    /// Θ of the free energy; without it, each optimizer's learning rate.
+    #[serde(default)]
+    pub temperature: Option<Temperature>,
+    /// 1 to [`SimulationSpec::MAX_OPTIMIZERS`], each with an id of its own.
+    pub optimizers: Vec<OptimizerSpec>,
+}
+
+impl SimulationSpec {
+    /// The most optimizers side by side.
+    pub const MAX_OPTIMIZERS: usize = 16;
+}
+
+fn default_particles() -> ParticleCount {
+    ParticleCount::new(100).expect("within the range")
+}
+
+/// The valley `L = (a/2) u² v² − c u`, turned by φ.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LandscapeSpec {
+    /// a
+    pub sharpness: Sharpness,
+    /// c
+    pub slope: Slope,
+    /// φ
+    pub rotation_degrees: Rotation,
+}
+
+impl Default for LandscapeSpec {
+    /// The paper's landscape: a = 10, c = 0.1, φ = 30°.
+    fn default() -> Self {
+        LandscapeSpec {
+            sharpness: Sharpness::clamped(10.0),
+            slope: Slope::clamped(0.1),
+            rotation_degrees: Rotation::clamped(30.0),
+        }
+    }
+}
+
+impl LandscapeSpec {
+    pub fn landscape(&self) -> Landscape {
+        Landscape::new(self.sharpness.get(), self.slope.get(), self.rotation_degrees.get().to_radians())
+    }
+}
+
+/// Particles start at Normal(position, spread), each coordinate on its own.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StartSpec {
+    pub x: StartCoordinate,
+    pub y: StartCoordinate,
+    pub spread: StartSpread,
+}
+
+impl Default for StartSpec {
+    /// The paper's start: Normal(0, 1e-4).
+    fn default() -> Self {
+        StartSpec {
+            x: StartCoordinate::clamped(0.0),
+            y: StartCoordinate::clamped(0.0),
+            spread: StartSpread::clamped(1e-4),
+        }
+    }
+}
+
+/// One configured optimizer, and so one ensemble of particles.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OptimizerSpec {
+    /// Names the ensemble's random streams; unique within a simulation, and kept for ever.
+    pub id: u32,
+    /// What the legend says; without it, the rule's name.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Red, green, blue; without it, the rule's colour in the paper.
+    #[serde(default)]
+    pub color: Option<[u8; 3]>,
+    /// A disabled optimizer is kept, but not simulated.
+    #[serde(default = "enabled_by_default")]
+    pub enabled: bool,
+    pub rule: Rule,
+}
+
+fn enabled_by_default() -> bool {
+    true
+}
+
+impl OptimizerSpec {
+    /// The most characters of a name.
+    pub const LONGEST_NAME: usize = 60;
+
+    pub fn label(&self) -> &str {
+        self.name.as_deref().unwrap_or(self.rule.name())
+    }
+
+    pub fn rgb(&self) -> [u8; 3] {
+        self.color.unwrap_or(self.rule.rgb())
+    }
+}
+
+/// An update rule and its hyperparameters.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum Rule {
+    Adam {
+        learning_rate: LearningRate,
+        #[serde(default = "beta_0_9")]
+        beta1: Beta,
+        #[serde(default = "beta_0_999")]
+        beta2: Beta,
+        #[serde(default = "weight_decay_0_1")]
+        weight_decay: WeightDecay,
+    },
+    Signum {
+        learning_rate: LearningRate,
+        #[serde(default = "beta_0_9")]
+        beta1: Beta,
+        #[serde(default = "weight_decay_0_1")]
+        weight_decay: WeightDecay,
+    },
+    Focus {
+        learning_rate: LearningRate,
+        #[serde(default = "beta_0_9")]
+        beta1: Beta,
+        #[serde(default = "beta_0_9")]
+        beta2: Beta,
+        #[serde(default = "gamma_0_2")]
+        gamma: Gamma,
+        #[serde(default = "weight_decay_0_1")]
+        weight_decay: WeightDecay,
+        #[serde(default)]
+        decay: DecayTarget,
+    },
+    Sgd {
+        learning_rate: LearningRate,
+        #[serde(default = "beta_0_9")]
+        beta1: Beta,
+        #[serde(default = "weight_decay_0_1")]
+        weight_decay: WeightDecay,
+    },
+}
+
+fn beta_0_9() -> Beta {
+    Beta::clamped(0.9)
+}
+
+fn beta_0_999() -> Beta {
+    Beta::clamped(0.999)
+}
+
+fn gamma_0_2() -> Gamma {
+    Gamma::clamped(0.2)
+}
+
+fn weight_decay_0_1() -> WeightDecay {
+    WeightDecay::clamped(0.1)
+}
+
+/// The rule's hyperparameters in the form that the engine works with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Configured {
+    Adam(Adam),
+    Signum(Signum),
+    Focus(Focus),
+    Sgd(Sgd),
+}
+
+impl Rule {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Rule::Adam { .. } => "Adam",
+            Rule::Signum { .. } => "Signum",
+            Rule::Focus { .. } => "FOCUS",
+            Rule::Sgd { .. } => "SGD",
+        }
+    }
+
+    /// The paper's colours for Adam, Signum and FOCUS.
+    pub fn rgb(&self) -> [u8; 3] {
+        match self {
+            Rule::Adam { .. } => [244, 111, 67],
+            Rule::Signum { .. } => [251, 221, 133],
+            Rule::Focus { .. } => [128, 166, 226],
+            Rule::Sgd { .. } => [136, 196, 120],
+        }
+    }
+
+    pub fn learning_rate(&self) -> LearningRate {
+        match *self {
+            Rule::Adam { learning_rate, .. }
+            | Rule::Signum { learning_rate, .. }
+            | Rule::Focus { learning_rate, .. }
+            | Rule::Sgd { learning_rate, .. } => learning_rate,
+        }
+    }
+
+    pub fn configured(&self) -> Configured {
+        match *self {
+            Rule::Adam { learning_rate, beta1, beta2, weight_decay } => Configured::Adam(Adam {
+                learning_rate: learning_rate.get(),
+                beta1: beta1.get(),
+                beta2: beta2.get(),
+                weight_decay: weight_decay.get(),
+            }),
+            Rule::Signum { learning_rate, beta1, weight_decay } => Configured::Signum(Signum {
+                learning_rate: learning_rate.get(),
+                beta1: beta1.get(),
+                weight_decay: weight_decay.get(),
+            }),
+            Rule::Focus { learning_rate, beta1, beta2, gamma, weight_decay, decay } => Configured::Focus(Focus {
+                learning_rate: learning_rate.get(),
+                beta1: beta1.get(),
+                beta2: beta2.get(),
+                gamma: gamma.get(),
+                weight_decay: weight_decay.get(),
+                decay,
+            }),
+            Rule::Sgd { learning_rate, beta1, weight_decay } => Configured::Sgd(Sgd {
+                learning_rate: learning_rate.get(),
+                beta1: beta1.get(),
+                weight_decay: weight_decay.get(),
+            }),
+        }
+    }
+}
+
+/// A change that acts on a running simulation in its next step.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum Setting {
+    Landscape(LandscapeSpec),
+    Noise(Noise),
+    Rule {
+        optimizer: u32,
+        rule: Rule,
+    },
+    Temperature(Option<Temperature>),
+    /// Where to pause.
+    Steps(Option<u64>),
+}
+
+impl Setting {
+    /// Whether both set the same thing, so that the later one undoes the earlier.
+    pub fn same_target(&self, other: &Setting) -> bool {
+        match (self, other) {
+            (Setting::Rule { optimizer: a, .. }, Setting::Rule { optimizer: b, .. }) => a == b,
+            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
+        }
+    }
+}
+
+/// A setting, and the number of steps already taken when it was made.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    pub step: u64,
+    pub set: Setting,
+}
+
+/// A session that can be repeated exactly: how it began, and what was changed when.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    pub spec: SimulationSpec,
+    /// In the order of their steps.
+    pub changes: Vec<Change>,
+}
+
+impl SimulationSpec {
+    /// Puts `setting` in force. A rule of an unknown optimizer, or of another kind than its own,
+    /// changes nothing and is an error.
+    pub fn apply(&mut self, setting: &Setting) -> Result<(), SettingError> {
+        match *setting {
+            Setting::Landscape(landscape) => self.landscape = landscape,
+            Setting::Noise(noise) => self.noise = noise,
+            Setting::Temperature(temperature) => self.temperature = temperature,
+            Setting::Steps(steps) => self.steps = steps,
+            Setting::Rule { optimizer, rule } => {
+                let spec = self
+                    .optimizers
+                    .iter_mut()
+                    .find(|spec| spec.id == optimizer)
+                    .ok_or(SettingError::UnknownOptimizer(optimizer))?;
+                if spec.rule.name() != rule.name() {
+                    return Err(SettingError::OtherRule { id: optimizer, has: spec.rule.name(), found: rule.name() });
+                }
+                spec.rule = rule;
+            }
+        }
+        Ok(())
+    }
+
+    /// The settings that lead from this simulation to `target` while it runs, or `None` where only a
+    /// fresh start does: another seed, start, number of particles or set of optimizers.
+    ///
+    /// Names and colours play no part: they can be changed at any time.
+    pub fn settings_to(&self, target: &SimulationSpec) -> Option<Vec<Setting>> {
+        let same_ensembles = self.optimizers.len() == target.optimizers.len()
+            && self
+                .optimizers
+                .iter()
+                .zip(&target.optimizers)
+                .all(|(from, to)| (from.id, from.enabled, from.rule.name()) == (to.id, to.enabled, to.rule.name()));
+        let same_start = (self.seed, self.particles, self.start) == (target.seed, target.particles, target.start);
+        if !same_ensembles || !same_start {
+            return None;
+        }
+        let mut settings = Vec::new();
+        if self.landscape != target.landscape {
+            settings.push(Setting::Landscape(target.landscape));
+        }
+        if self.noise != target.noise {
+            settings.push(Setting::Noise(target.noise));
+        }
+        if self.temperature != target.temperature {
+            settings.push(Setting::Temperature(target.temperature));
+        }
+        if self.steps != target.steps {
+            settings.push(Setting::Steps(target.steps));
+        }
+        for (from, to) in self.optimizers.iter().zip(&target.optimizers) {
+            if from.rule != to.rule {
+                settings.push(Setting::Rule { optimizer: to.id, rule: to.rule });
+            }
+        }
+        Some(settings)
+    }
+}
+
+/// A setting that does not fit the simulation it is meant for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SettingError {
+    #[error("there is no optimizer with id {0}")]
+    UnknownOptimizer(u32),
+    #[error("optimizer {id} is {has} and cannot become {found} while it runs")]
+    OtherRule { id: u32, has: &'static str, found: &'static str },
+}

@@ -1,0 +1,122 @@
+//! Recent positions for drawing, in single precision and bounded memory.
+
+use super::ensemble::Ensemble;
+
+/// Positions kept for trails, of all ensembles together (64 MiB).
+const TRAIL_POSITIONS: usize = 8 << 20;
+
+/// Columns to keep for trails of so many steps behind each of `particles` particles, those of all ensembles:
+/// one more than the steps, and no more than fit in memory.
+pub fn trail_columns(trail_steps: usize, particles: usize) -> usize {
+    (trail_steps + 1).min(TRAIL_POSITIONS / particles.max(1))
+}
+
+/// The newest positions of an ensemble that have not been handed over yet.
+#[derive(Clone, Debug)]
+pub(super) struct Trail {
+    particles: usize,
+    /// Columns kept at the most; a column holds one position a particle.
+    capacity: usize,
+    /// A ring of `capacity` columns.
+    columns: Vec<[f32; 2]>,
+    /// Where the next column goes.
+    next: usize,
+    /// Columns not handed over yet.
+    fresh: usize,
+}
+
+impl Trail {
+    /// A trail that holds the present positions.
+    pub fn new(ensemble: &Ensemble, capacity: usize) -> Self {
+        let mut trail = Trail {
+            particles: ensemble.particles(),
+            capacity: capacity.max(1),
+            columns: Vec::new(),
+            next: 0,
+            fresh: 0,
+        };
+        trail.push(ensemble);
+        trail
+    }
+
+    /// Adds the present positions as the newest column.
+    pub fn push(&mut self, ensemble: &Ensemble) {
+        let start = self.next * self.particles;
+        let end = start + self.particles;
+        if end > self.columns.len() {
+            self.columns.resize(end, [0.0; 2]);
+        }
+        ensemble.write_positions(&mut self.columns[start..end]);
+        self.next = (self.next + 1) % self.capacity;
+        self.fresh = (self.fresh + 1).min(self.capacity);
+    }
+
+    /// Hands over the columns since the last call, the oldest first; where there are none, the newest once more.
+    pub fn take(&mut self) -> Vec<[f32; 2]> {
+        let count = self.fresh.max(1);
+        let taken = if self.next >= count {
+            self.range(self.next - count, self.next).to_vec()
+        } else {
+            let wrapped = count - self.next;
+            let older = self.range(self.capacity - wrapped, self.capacity);
+            [older, self.range(0, self.next)].concat()
+        };
+        self.fresh = 0;
+        taken
+    }
+
+    /// Keeps at most so many columns from now on, and of those not handed over yet the newest.
+    pub fn set_capacity(&mut self, capacity: usize) {
+        let fresh = self.fresh;
+        let mut columns = self.take();
+        let count = (columns.len() / self.particles).min(capacity.max(1));
+        columns.drain(..columns.len() - count * self.particles);
+        self.capacity = capacity.max(1);
+        self.columns = columns;
+        self.next = count % self.capacity;
+        self.fresh = fresh.min(count);
+    }
+
+    fn range(&self, first: usize, end: usize) -> &[[f32; 2]] {
+        &self.columns[first * self.particles..end * self.particles]
+    }
+}
+
+/// The mean positions of an ensemble since its start, thinned to a bounded number of points.
+#[derive(Clone, Debug)]
+pub(super) struct MeanPath {
+    points: Vec<[f32; 2]>,
+    /// Steps from one point to the next.
+    stride: u64,
+    steps: u64,
+}
+
+impl MeanPath {
+    const MAX_POINTS: usize = 4096;
+
+    pub fn new() -> Self {
+        MeanPath { points: Vec::new(), stride: 1, steps: 0 }
+    }
+
+    pub fn push(&mut self, [x, y]: [f64; 2]) {
+        if self.steps.is_multiple_of(self.stride) {
+            if self.points.len() == Self::MAX_POINTS {
+                let mut index = 0;
+                self.points.retain(|_| {
+                    index += 1;
+                    index % 2 == 1
+                });
+                self.stride *= 2;
+            }
+            self.points.push([x as f32, y as f32]);
+        }
+        self.steps += 1;
+    }
+
+    /// The thinned path, up to the present mean position.
+    pub fn path_to(&self, [x, y]: [f64; 2]) -> Vec<[f32; 2]> {
+        let mut path = self.points.clone();
+        path.push([x as f32, y as f32]);
+        path
+    }
+}
