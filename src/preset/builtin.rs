@@ -1,0 +1,44 @@
+//! The presets that come with the program.
+
+use std::sync::LazyLock;
+
+use super::Preset;
+
+/// A preset that comes with the program.
+#[derive(Debug)]
+pub struct BuiltIn {
+    pub name: &'static str,
+    /// The file with its comments.
+    pub text: &'static str,
+    pub preset: Preset,
+}
+
+macro_rules! files {
+    ($($name:literal),+ $(,)?) => {
+        [$(($name, include_str!(concat!("../../presets/", $name, ".ron")))),+]
+    };
+}
+
+/// All built-in presets, in the order in which they teach best.
+pub fn built_ins() -> &'static [BuiltIn] {
+    static BUILT_INS: LazyLock<Vec<BuiltIn>> = LazyLock::new(|| {
+        let files = files![
+            "lesson",
+            "fig1c",
+            "saturation",
+            "adam-wins",
+            "signum-wins",
+            "focus-wins",
+            "unrotated",
+            "four-optimizers",
+        ];
+        files
+            .into_iter()
+            .map(|(name, text)| {
+                let preset = Preset::parse(text, name).expect("the tests parse every built-in preset");
+                BuiltIn { name, text, preset }
+            })
+            .collect()
+    });
+    &BUILT_INS
+}

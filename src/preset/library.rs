@@ -1,0 +1,166 @@
+//! Presets by name: the built-in ones, and a user's own in a folder.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::error::PresetError;
+use super::{Preset, built_ins, read};
+
+/// The built-in presets together with the user's own.
+#[derive(Clone, Debug)]
+pub struct Library {
+    /// Where the user's own are; it is made when the first is saved.
+    folder: Option<PathBuf>,
+}
+
+/// A preset, its text, and where it came from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loaded {
+    pub preset: Preset,
+    /// With the comments.
+    pub text: String,
+    pub source: Source,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    BuiltIn(&'static str),
+    User { name: String, path: PathBuf },
+    File(PathBuf),
+}
+
+/// One of the user's own presets.
+#[derive(Debug)]
+pub struct UserPreset {
+    pub name: String,
+    pub path: PathBuf,
+    /// A broken one is listed too, so that it can be found and mended.
+    pub preset: Result<Preset, PresetError>,
+}
+
+const EXTENSION: &str = "ron";
+
+impl Library {
+    /// The library with the user's presets in the platform's folder for settings.
+    pub fn open() -> Library {
+        let folder =
+            directories::ProjectDirs::from("", "", "valleyscope").map(|dirs| dirs.config_dir().join("presets"));
+        Library { folder }
+    }
+
+    /// The library with the user's presets in `folder`.
+    pub fn in_folder(folder: impl Into<PathBuf>) -> Library {
+        Library { folder: Some(folder.into()) }
+    }
+
+    /// The folder of the user's presets, which may not exist yet.
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
+    /// The user's own presets by name.
+    pub fn user_presets(&self) -> Result<Vec<UserPreset>, PresetError> {
+        let Some(folder) = &self.folder else { return Ok(Vec::new()) };
+        let failed = |source| PresetError::ReadFolder { folder: folder.clone(), source };
+        let files = match std::fs::read_dir(folder) {
+            Ok(files) => files,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(failed(error)),
+        };
+        let mut presets = Vec::new();
+        for file in files {
+            let path = file.map_err(failed)?.path();
+            let name = path.file_stem().and_then(OsStr::to_str).map(str::to_owned);
+            if let Some(name) = name
+                && path.extension() == Some(OsStr::new(EXTENSION))
+                && !name.starts_with('.')
+            {
+                presets.push(UserPreset { name, preset: Preset::read(&path), path });
+            }
+        }
+        presets.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(presets)
+    }
+
+    /// The preset that a user means by a name or a path: an existing file, or whatever looks like a
+    /// path; else a built-in preset; else one of the user's own.
+    pub fn load(&self, name_or_file: &OsStr) -> Result<Loaded, PresetError> {
+        let path = Path::new(name_or_file);
+        let looks_like_path = path.components().count() > 1 || path.extension() == Some(OsStr::new(EXTENSION));
+        if looks_like_path || (path.exists() && !path.is_dir()) {
+            return Library::load_file(path);
+        }
+        let name = name_or_file.to_string_lossy();
+        if let Some(found) = built_ins().iter().find(|built_in| built_in.name == name) {
+            let (preset, text) = (found.preset.clone(), found.text.to_owned());
+            return Ok(Loaded { preset, text, source: Source::BuiltIn(found.name) });
+        }
+        if let Some(path) = self.path_of(&name).filter(|path| path.exists()) {
+            return loaded_from(&path, Source::User { name: name.into_owned(), path: path.clone() });
+        }
+        if path.is_dir() {
+            return Err(PresetError::Folder { path: path.to_owned() });
+        }
+        Err(PresetError::NotFound { closest: self.closest(&name), name: name.into_owned() })
+    }
+
+    /// The preset in a file.
+    pub fn load_file(path: &Path) -> Result<Loaded, PresetError> {
+        loaded_from(path, Source::File(path.to_owned()))
+    }
+
+    /// Whether one of the user's own presets can have this name. It must work as a file's name on every
+    /// system, and lead back to the file.
+    pub fn check_name(name: &str) -> Result<(), PresetError> {
+        fault_of_name(name).map_or(Ok(()), |reason| Err(PresetError::BadName { name: name.to_owned(), reason }))
+    }
+
+    fn path_of(&self, name: &str) -> Option<PathBuf> {
+        Library::check_name(name).ok()?;
+        Some(self.folder.as_ref()?.join(name).with_added_extension(EXTENSION))
+    }
+
+    /// Up to three names that `name` may be a slip of.
+    fn closest(&self, name: &str) -> Vec<String> {
+        let own = self.user_presets().unwrap_or_default().into_iter().map(|preset| preset.name);
+        let mut ranked: Vec<(f64, String)> = built_ins()
+            .iter()
+            .map(|built_in| built_in.name.to_owned())
+            .chain(own)
+            .map(|candidate| (strsim::jaro_winkler(&candidate, &name.to_lowercase()), candidate))
+            .filter(|&(likeness, _)| likeness > 0.75)
+            .collect();
+        ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
+        ranked.into_iter().take(3).map(|(_, candidate)| candidate).collect()
+    }
+}
+
+fn loaded_from(path: &Path, source: Source) -> Result<Loaded, PresetError> {
+    let text = read::text_of_file(path)?;
+    let preset = Preset::parse(&text, &path.display().to_string())?;
+    Ok(Loaded { preset, text, source })
+}
+
+/// Why a preset cannot have this name, if it cannot.
+fn fault_of_name(name: &str) -> Option<&'static str> {
+    if name.trim().is_empty() {
+        return Some("it is empty");
+    }
+    if name.len() > 100 {
+        return Some("it is longer than 100 bytes");
+    }
+    if name.contains(|c: char| c.is_control() || r#"/\:*?"<>|"#.contains(c)) {
+        return Some(r#"it holds a control character or one of / \ : * ? " < > |"#);
+    }
+    if name.starts_with(['.', ' ', '-']) || name.ends_with(['.', ' ']) {
+        return Some("it begins with a dot, a space or a dash, or ends with a dot or a space");
+    }
+    if Path::new(name).extension() == Some(OsStr::new(EXTENSION)) {
+        return Some("the extension .ron is added by itself");
+    }
+    if built_ins().iter().any(|built_in| built_in.name.eq_ignore_ascii_case(name)) {
+        return Some("a built-in preset has this name");
+    }
+    None
+}

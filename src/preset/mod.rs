@@ -1,0 +1,183 @@
+//! Presets: experiments as RON files, with the kind of experiment as the top-level name.
+//!
+//! ```text
+//! Landscape(
+//!     version: 1,
+//!     title: "Noise starves Adam",
+//!     description: "One sentence for the menu.",
+//!     simulation: (noise: 1.0, optimizers: [(id: 0, rule: Adam(learning_rate: 0.005))]),
+//!     view: (follow: true),                                        // optional
+//!     lesson: [(text: "Without noise …", set: [Noise(0.0)])],      // optional
+//!     changes: [(step: 100, set: Noise(2.0))],                     // optional
+//! )
+//! ```
+//!
+//! Values of optional fields stand bare. What is unknown, out of range or contradictory is refused with
+//! its line and column, see [`Fault`].
+
+mod builtin;
+mod error;
+mod fault;
+mod library;
+mod outline;
+mod read;
+mod rules;
+
+use std::path::Path;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+pub use builtin::{BuiltIn, built_ins};
+pub use error::PresetError;
+pub use fault::Fault;
+pub use library::{Library, Loaded, Source, UserPreset};
+
+use crate::export::{Overwrite, write_file};
+use crate::simulation::{Change, Record, Setting, SettingError, SimulationSpec};
+use crate::view::ViewSettings;
+
+/// An experiment that can be repeated.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Preset {
+    /// A simulation on the narrowing valley.
+    Landscape(LandscapePreset),
+}
+
+/// A simulation, how it is looked at, and what is done with it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LandscapePreset {
+    pub version: FormatVersion,
+    /// Shown in menus; one line.
+    pub title: String,
+    /// A sentence about what there is to see.
+    #[serde(default)]
+    pub description: String,
+    pub simulation: SimulationSpec,
+    /// Without it, whoever opens the preset keeps looking as before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub view: Option<ViewSettings>,
+    /// Numbered steps to walk a class through.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lesson: Vec<LessonStep>,
+    /// What was changed during a recorded session, in the order of the steps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
+}
+
+/// One step of a lesson.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LessonStep {
+    /// What to look at, in a sentence or two.
+    pub text: String,
+    /// Put in force when the step is shown, on top of the settings of the steps before.
+    #[serde(default)]
+    pub set: Vec<Setting>,
+}
+
+/// The version of the format. There is one so far; a file of another is refused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FormatVersion;
+
+impl FormatVersion {
+    pub const CURRENT: u32 = 1;
+}
+
+impl Serialize for FormatVersion {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u32(Self::CURRENT)
+    }
+}
+
+impl<'de> Deserialize<'de> for FormatVersion {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match u32::deserialize(deserializer)? {
+            Self::CURRENT => Ok(FormatVersion),
+            other => Err(de::Error::custom(format_args!("expected version {}, found {other}", Self::CURRENT))),
+        }
+    }
+}
+
+impl LandscapePreset {
+    /// A preset of just a simulation.
+    pub fn new(title: impl Into<String>, simulation: SimulationSpec) -> Self {
+        LandscapePreset {
+            version: FormatVersion,
+            title: title.into(),
+            description: String::new(),
+            simulation,
+            view: None,
+            lesson: Vec::new(),
+            changes: Vec::new(),
+        }
+    }
+
+    /// The simulation with its recorded changes.
+    pub fn record(&self) -> Record {
+        Record { spec: self.simulation.clone(), changes: self.changes.clone() }
+    }
+
+    /// The simulation with the settings in force at a step of the lesson, counted from 0: those of all
+    /// steps up to it, so that going back in a lesson undoes what a step has set.
+    pub fn simulation_at(&self, lesson_step: usize) -> Result<SimulationSpec, SettingError> {
+        let mut simulation = self.simulation.clone();
+        for setting in self.lesson.iter().take(lesson_step + 1).flat_map(|step| &step.set) {
+            simulation.apply(setting)?;
+        }
+        Ok(simulation)
+    }
+
+    /// Why the lesson does not fit the simulation, if it does not.
+    pub fn lesson_misfit(&self) -> Option<SettingError> {
+        self.simulation_at(self.lesson.len()).err()
+    }
+}
+
+impl Preset {
+    pub fn title(&self) -> &str {
+        match self {
+            Preset::Landscape(preset) => &preset.title,
+        }
+    }
+
+    pub fn description(&self) -> &str {
+        match self {
+            Preset::Landscape(preset) => &preset.description,
+        }
+    }
+
+    /// The preset written in `text`. Errors name `origin`, usually a file, as the place.
+    pub fn parse(text: &str, origin: &str) -> Result<Preset, PresetError> {
+        read::parse(text, origin)
+    }
+
+    /// The preset in a file.
+    pub fn read(path: &Path) -> Result<Preset, PresetError> {
+        Preset::parse(&read::text_of_file(path)?, &path.display().to_string())
+    }
+
+    /// The preset as a file's text, which [`Preset::parse`] turns into an equal preset, bit for bit.
+    pub fn to_ron(&self) -> String {
+        let layout = ron::ser::PrettyConfig::new().new_line("\n");
+        let body = read::format()
+            .to_string_pretty(self, layout)
+            .expect("a preset holds no value that RON cannot express, and is not nested deeply");
+        format!("{HEADER}{body}\n")
+    }
+
+    /// Writes the preset to a file, as a whole or not at all. A preset that could not be read again is
+    /// refused.
+    pub fn write(&self, path: &Path, overwrite: Overwrite) -> Result<(), PresetError> {
+        rules::check(self).map_err(|broken| PresetError::Invalid(broken.to_string()))?;
+        write_file(path, overwrite, self.to_ron().as_bytes()).map_err(|source| match source.kind() {
+            std::io::ErrorKind::AlreadyExists => PresetError::Exists { path: path.to_owned() },
+            _ => PresetError::Write { path: path.to_owned(), source },
+        })
+    }
+}
+
+const HEADER: &str = "\
+// A preset for Valleyscope. Open it in the app, or run it with `valleyscope simulate FILE`.
+// `valleyscope presets show lesson` prints one whose comments explain the fields.
+";

@@ -1,0 +1,52 @@
+//! Which part of the plane is shown, and how points map to pixels. Pure arithmetic.
+
+use serde::{Deserialize, Serialize};
+
+/// The part of the (x, y) plane in view. One unit is equally long in x and y.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Camera {
+    /// The point in the middle of the view.
+    pub center: [f64; 2],
+    /// Width of the view, in units of the plane.
+    pub width: f64,
+}
+
+impl Camera {
+    /// The first look at the paper's valley: from the start to where it leads.
+    pub const HOME: Camera = Camera { center: [0.9, 0.5], width: 3.0 };
+}
+
+/// A camera on a canvas of a given size. Pixels count from the top left, y down.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Viewport {
+    pub camera: Camera,
+    pub size_px: [f32; 2],
+}
+
+impl Viewport {
+    /// Units of the plane a pixel.
+    pub fn units_per_px(&self) -> f64 {
+        self.camera.width / f64::from(self.size_px[0].max(1.0))
+    }
+
+    /// Where a point of the plane lies on the canvas.
+    pub fn px_from_xy(&self, [x, y]: [f64; 2]) -> [f32; 2] {
+        let [width, height] = self.size_px;
+        let scale = 1.0 / self.units_per_px();
+        [
+            ((x - self.camera.center[0]) * scale) as f32 + 0.5 * width,
+            0.5 * height - ((y - self.camera.center[1]) * scale) as f32,
+        ]
+    }
+
+    /// Which point of the plane lies under a pixel.
+    pub fn xy_from_px(&self, [px, py]: [f32; 2]) -> [f64; 2] {
+        let [width, height] = self.size_px;
+        let scale = self.units_per_px();
+        [
+            self.camera.center[0] + f64::from(px - 0.5 * width) * scale,
+            self.camera.center[1] - f64::from(py - 0.5 * height) * scale,
+        ]
+    }
+}

@@ -1,0 +1,56 @@
+//! How a landscape is looked at: camera, colour scale, and what is drawn. Plain values, no drawing.
+
+use serde::{Deserialize, Serialize};
+
+mod camera;
+mod scale;
+pub mod ticks;
+
+pub use camera::{Camera, Viewport};
+pub use scale::{Colormap, SymLog};
+
+/// How the landscape is drawn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ViewSettings {
+    pub colormap: Colormap,
+    /// The colour scale; `None` follows the part of the landscape in view.
+    pub scale: Option<SymLog>,
+    pub contours: bool,
+    /// The drawn frame of the valley coordinates u and v.
+    pub uv_frame: bool,
+    /// Steps of trail behind each particle.
+    pub trail_steps: u32,
+    pub trail_width: f32,
+    pub point_radius: f32,
+    pub mean_path: bool,
+    /// The camera keeps the particles in view.
+    pub follow: bool,
+    /// Arrows on the selected particle.
+    pub glyphs: bool,
+    /// Where to look at first; `None` is [`Camera::HOME`].
+    pub camera: Option<Camera>,
+}
+
+impl ViewSettings {
+    /// The longest trail.
+    pub const MAX_TRAIL_STEPS: u32 = 10_000;
+}
+
+impl Default for ViewSettings {
+    fn default() -> Self {
+        ViewSettings {
+            colormap: Colormap::default(),
+            scale: None,
+            contours: true,
+            uv_frame: true,
+            trail_steps: 60,
+            trail_width: 1.0,
+            point_radius: 2.5,
+            mean_path: true,
+            follow: true,
+            glyphs: true,
+            camera: None,
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! From losses to colours.
+
+use serde::{Deserialize, Serialize};
+
+/// A symmetric logarithm: linear about 0, logarithmic far from it, so that one scale shows both the
+/// gentle slope −cu and the steep walls.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SymLog {
+    /// Below this size values are shown about linearly.
+    pub linear: f64,
+    /// The value at the upper end of the colours; its negative is at the lower end.
+    pub max: f64,
+}
+
+impl SymLog {
+    /// Position on the colour bar from 0 to 1, not cut off beyond:
+    /// `½ + ½ sign(L) ln(1 + |L|/linear) / ln(1 + max/linear)`.
+    pub fn position(&self, value: f64) -> f64 {
+        let size = (value.abs() / self.linear).ln_1p() / (self.max / self.linear).ln_1p();
+        0.5 + 0.5 * size.copysign(value)
+    }
+
+    /// The value at a position on the colour bar; the inverse of [`SymLog::position`].
+    pub fn value(&self, position: f64) -> f64 {
+        let size = 2.0 * position - 1.0;
+        (self.linear * (size.abs() * (self.max / self.linear).ln_1p()).exp_m1()).copysign(size)
+    }
+}
+
+/// A colour map. All are perceptually uniform.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Colormap {
+    #[default]
+    Viridis,
+    /// Made for readers with a colour vision deficiency.
+    Cividis,
+    Magma,
+    Inferno,
+    Plasma,
+}
+
+impl Colormap {
+    pub const ALL: [Colormap; 5] =
+        [Colormap::Viridis, Colormap::Cividis, Colormap::Magma, Colormap::Inferno, Colormap::Plasma];
+
+    /// The sRGB colour at a position from 0 to 1.
+    pub fn rgb(self, position: f64) -> [u8; 3] {
+        let gradient = match self {
+            Colormap::Viridis => colorous::VIRIDIS,
+            Colormap::Cividis => colorous::CIVIDIS,
+            Colormap::Magma => colorous::MAGMA,
+            Colormap::Inferno => colorous::INFERNO,
+            Colormap::Plasma => colorous::PLASMA,
+        };
+        gradient.eval_continuous(position.clamp(0.0, 1.0)).as_array()
+    }
+}

@@ -1,0 +1,187 @@
+//! Numbers and tick marks as text. Pure arithmetic, for axes on the screen and on paper alike.
+
+use super::SymLog;
+
+/// A labelled mark on an axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tick {
+    pub value: f64,
+    pub label: String,
+}
+
+/// The marks of an axis.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Ticks {
+    pub ticks: Vec<Tick>,
+    /// What the labels leave out, such as `×10⁻⁷ + 0.866`: a factor by which to multiply them and an
+    /// offset to add.
+    pub note: Option<String>,
+}
+
+/// Significant digits that labels may need before the part they share is moved into the note.
+const LABEL_DIGITS: i32 = 5;
+/// Axes never get more marks than this, whatever is asked for.
+const MOST_TICKS: f64 = 64.0;
+
+impl Ticks {
+    /// Marks at multiples of 1, 2 or 5 times a power of ten from `low` to `high`, at most about `most` of them.
+    ///
+    /// There are none where the range is empty, not finite, or finer than the numbers can tell apart.
+    pub fn linear(low: f64, high: f64, most: usize) -> Ticks {
+        let range = high - low;
+        let largest = low.abs().max(high.abs());
+        if !(range > 0.0 && range.is_finite()) || range < 1e-13 * largest {
+            return Ticks::default();
+        }
+        let step = nice_step(range / most.clamp(1, 32) as f64);
+        let (first, last) = ((low / step).ceil(), (high / step).floor());
+        if last - first >= MOST_TICKS {
+            return Ticks::default();
+        }
+        let values = (0..=(last - first).max(-1.0) as i64).map(|index| (first + index as f64) * step);
+        Labels::new(step, low, high).ticks(values)
+    }
+
+    /// Marks on a colour bar: 0 and powers of ten on both sides, from about the scale's linear part to
+    /// its end, thinned to about `most`.
+    pub fn symlog(scale: &SymLog, most: usize) -> Ticks {
+        let lowest = scale.linear.log10().ceil() as i32;
+        let highest = (scale.max * (1.0 + 1e-12)).log10().floor() as i32;
+        let decades = (highest - lowest + 1).max(0) as usize;
+        let a_side = (most.saturating_sub(1) / 2).max(1);
+        let stride = decades.div_ceil(a_side).max(1);
+        let mut sizes: Vec<f64> =
+            (lowest..=highest).rev().step_by(stride).map(|exponent| 10_f64.powi(exponent)).collect();
+        sizes.reverse();
+        let sizes = if sizes.is_empty() { vec![scale.max] } else { sizes };
+        let below = sizes.iter().rev().map(|size| -size);
+        let values = below.chain([0.0]).chain(sizes.iter().copied());
+        Ticks { ticks: values.map(|value| Tick { value, label: short(value) }).collect(), note: None }
+    }
+}
+
+/// The smallest of 1, 2 and 5 times a power of ten that is at least `least`.
+pub fn nice_step(least: f64) -> f64 {
+    let power = 10_f64.powf(least.log10().floor());
+    // The tolerance lets 0.2 pass as 2 × 0.1.
+    let fraction = least / power * (1.0 - 1e-9);
+    let nice = [1.0, 2.0, 5.0].into_iter().find(|&nice| fraction <= nice).unwrap_or(10.0);
+    nice * power
+}
+
+/// How the labels of one axis are written.
+struct Labels {
+    offset: f64,
+    factor_exponent: i32,
+    decimals: usize,
+    note: Option<String>,
+}
+
+impl Labels {
+    fn new(step: f64, low: f64, high: f64) -> Labels {
+        let exponent = |size: f64| size.log10().floor() as i32;
+        let step_exponent = exponent(step * (1.0 + 1e-9));
+        let largest_exponent = exponent(low.abs().max(high.abs()).max(step));
+        if largest_exponent - step_exponent >= LABEL_DIGITS {
+            let unit = 10_f64.powi(step_exponent + 3);
+            let offset = (0.5 * (low + high) / unit).round() * unit;
+            let decimals = (-(step_exponent + 3)).max(0) as usize;
+            let (sign, size) = if offset < 0.0 { ("−", -offset) } else { ("+", offset) };
+            let note = format!("×10{} {sign} {size:.decimals$}", superscript(step_exponent));
+            return Labels { offset, factor_exponent: step_exponent, decimals: 0, note: Some(note) };
+        }
+        if !(-4..6).contains(&largest_exponent) {
+            let decimals = (largest_exponent - step_exponent).max(0) as usize;
+            let note = format!("×10{}", superscript(largest_exponent));
+            return Labels { offset: 0.0, factor_exponent: largest_exponent, decimals, note: Some(note) };
+        }
+        Labels { offset: 0.0, factor_exponent: 0, decimals: (-step_exponent).max(0) as usize, note: None }
+    }
+
+    fn ticks(self, values: impl Iterator<Item = f64>) -> Ticks {
+        let label = |value: f64| {
+            let scaled = (value - self.offset) * 10_f64.powi(-self.factor_exponent);
+            fixed(scaled, self.decimals)
+        };
+        Ticks { ticks: values.map(|value| Tick { value, label: label(value) }).collect(), note: self.note }
+    }
+}
+
+/// A number with this many decimals and a true minus sign; never "−0".
+pub fn fixed(value: f64, decimals: usize) -> String {
+    let text = format!("{:.decimals$}", value.abs());
+    let zero = text.bytes().all(|byte| matches!(byte, b'0' | b'.'));
+    if value < 0.0 && !zero { format!("−{text}") } else { text }
+}
+
+/// A number with about this many significant digits: plain where that is short, else with a power of ten.
+pub fn significant(value: f64, digits: usize) -> String {
+    if value.is_nan() {
+        return "NaN".to_owned();
+    }
+    if value.is_infinite() {
+        return if value > 0.0 { "∞" } else { "−∞" }.to_owned();
+    }
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    // Through scientific notation, so that 9.9996 counts as 10.000.
+    let scientific = format!("{:.*e}", digits.saturating_sub(1), value.abs());
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let sign = if value < 0.0 { "−" } else { "" };
+    if (-4..6).contains(&exponent) {
+        let decimals = (digits as i32 - 1 - exponent).max(0) as usize;
+        format!("{sign}{:.decimals$}", value.abs())
+    } else {
+        format!("{sign}{mantissa}×10{}", superscript(exponent))
+    }
+}
+
+/// A round number in few characters: 0.001, 10, −10⁵.
+pub fn short(value: f64) -> String {
+    let size = value.abs();
+    let sign = if value < 0.0 { "−" } else { "" };
+    if size == 0.0 {
+        return "0".to_owned();
+    }
+    let exponent = (size * (1.0 + 1e-12)).log10().floor() as i32;
+    if (-3..5).contains(&exponent) {
+        let plain = format!("{size:.6}");
+        return format!("{sign}{}", plain.trim_end_matches('0').trim_end_matches('.'));
+    }
+    let mantissa = size / 10_f64.powi(exponent);
+    if (mantissa - 1.0).abs() < 1e-9 {
+        format!("{sign}10{}", superscript(exponent))
+    } else {
+        format!("{sign}{mantissa:.0}×10{}", superscript(exponent))
+    }
+}
+
+/// A whole number as an exponent.
+pub fn superscript(number: i32) -> String {
+    number
+        .to_string()
+        .chars()
+        .map(|character| match character {
+            '-' => '⁻',
+            '1' => '¹',
+            '2' => '²',
+            '3' => '³',
+            digit => char::from_u32('⁰' as u32 + digit as u32 - '0' as u32).unwrap_or(digit),
+        })
+        .collect()
+}
+
+/// A whole number with a thin space between groups of three digits.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 2);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push('\u{2009}');
+        }
+        text.push(digit);
+    }
+    text
+}
