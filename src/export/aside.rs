@@ -1,0 +1,93 @@
+//! Files that appear as a whole or not at all.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+/// What to do where a file exists already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overwrite {
+    /// Leave it and fail with [`io::ErrorKind::AlreadyExists`].
+    No,
+    /// Replace it.
+    Yes,
+}
+
+/// A file that is written aside, in the folder of its target, and takes the target's place when it is
+/// complete. Dropped before, it leaves no trace.
+pub struct Aside {
+    file: BufWriter<NamedTempFile<File>>,
+    target: PathBuf,
+}
+
+impl Aside {
+    /// A file that will become `target`. Where `target` is a symbolic link, the file it points to is
+    /// replaced.
+    pub fn for_target(target: &Path) -> io::Result<Aside> {
+        let target = match target.metadata() {
+            Ok(existing) if existing.is_file() => target.canonicalize()?,
+            Ok(_) => return Err(io::Error::new(io::ErrorKind::InvalidInput, "it exists and is not a regular file")),
+            Err(_) => target.to_owned(),
+        };
+        let folder = match target.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        if !folder.is_dir() {
+            let message = format!("there is no folder {}", folder.display());
+            return Err(io::Error::new(io::ErrorKind::NotFound, message));
+        }
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".valleyscope-").suffix(".tmp");
+        // What a result may be read by is for the user's umask to say.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let file = builder.tempfile_in(folder).map_err(|error| without_path(&error))?;
+        Ok(Aside { file: BufWriter::new(file), target })
+    }
+
+    /// Puts the file in its place, after all of it has reached the disk.
+    pub fn commit(self, overwrite: Overwrite) -> io::Result<()> {
+        let file = self.file.into_inner().map_err(io::IntoInnerError::into_error)?;
+        file.as_file().sync_all()?;
+        match overwrite {
+            Overwrite::Yes => file.persist(&self.target)?,
+            Overwrite::No => file.persist_noclobber(&self.target)?,
+        };
+        Ok(())
+    }
+}
+
+/// The error without the temporary file's path, which says nothing to a user.
+fn without_path(error: &io::Error) -> io::Error {
+    let cause = error.get_ref().and_then(|inner| inner.source()).map_or_else(|| error.to_string(), ToString::to_string);
+    io::Error::new(error.kind(), cause)
+}
+
+impl Write for Aside {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Seek for Aside {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+/// Writes `content` to `path`, as a whole or not at all.
+pub fn write_file(path: &Path, overwrite: Overwrite, content: &[u8]) -> io::Result<()> {
+    if overwrite == Overwrite::No && path.symlink_metadata().is_ok() {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    let mut file = Aside::for_target(path)?;
+    file.write_all(content)?;
+    file.commit(overwrite)
+}

@@ -1,0 +1,69 @@
+//! Tables as comma-separated values (RFC 4180, with line feeds).
+
+use std::io::{self, Write};
+
+/// One value of a table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cell<'t> {
+    Text(&'t str),
+    Whole(u64),
+    /// Written with the fewest digits that give the same bits back; `NaN`, `inf` and `-inf` where it is
+    /// not finite.
+    Number(f64),
+}
+
+/// Writes a table row by row.
+pub struct CsvWriter<W: Write> {
+    writer: W,
+    columns: usize,
+}
+
+impl<W: Write> CsvWriter<W> {
+    /// A table with these column names, which are written at once.
+    pub fn new(mut writer: W, header: &[&str]) -> io::Result<Self> {
+        write_row(&mut writer, header.iter().map(|name| Cell::Text(name)))?;
+        Ok(CsvWriter { writer, columns: header.len() })
+    }
+
+    /// Writes a row with one cell for each column.
+    pub fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
+        assert_eq!(cells.len(), self.columns, "a row has as many cells as the header has names");
+        write_row(&mut self.writer, cells.iter().copied())
+    }
+
+    /// The writer below, with all rows handed over to it.
+    pub fn into_inner(self) -> W {
+        self.writer
+    }
+}
+
+fn write_row<'t>(writer: &mut impl Write, cells: impl Iterator<Item = Cell<'t>>) -> io::Result<()> {
+    for (column, cell) in cells.enumerate() {
+        if column > 0 {
+            writer.write_all(b",")?;
+        }
+        match cell {
+            Cell::Text(text) => write_text(writer, text)?,
+            Cell::Whole(number) => write!(writer, "{number}")?,
+            Cell::Number(number) => write_number(writer, number)?,
+        }
+    }
+    writer.write_all(b"\n")
+}
+
+fn write_text(writer: &mut impl Write, text: &str) -> io::Result<()> {
+    if text.contains(['"', ',', '\n', '\r']) {
+        write!(writer, "\"{}\"", text.replace('"', "\"\""))
+    } else {
+        writer.write_all(text.as_bytes())
+    }
+}
+
+fn write_number(writer: &mut impl Write, number: f64) -> io::Result<()> {
+    // Both forms have the same digits; very large and very small numbers are shorter with an exponent.
+    if number == 0.0 || !number.is_finite() || (1e-5..1e16).contains(&number.abs()) {
+        write!(writer, "{number}")
+    } else {
+        write!(writer, "{number:e}")
+    }
+}

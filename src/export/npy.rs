@@ -1,0 +1,105 @@
+//! NumPy's array files (NPY format 1.0) and archives of them (NPZ, an uncompressed ZIP).
+
+use std::io::{self, BufWriter, Seek, Write};
+
+use super::zip::ZipWriter;
+
+/// A type that arrays can be made of.
+pub trait Element: Copy {
+    /// NumPy's description of the type.
+    const DESCR: &'static str;
+
+    /// Little-endian bytes.
+    fn write_to(self, writer: &mut impl Write) -> io::Result<()>;
+}
+
+impl Element for f64 {
+    const DESCR: &'static str = "<f8";
+
+    fn write_to(self, writer: &mut impl Write) -> io::Result<()> {
+        writer.write_all(&self.to_le_bytes())
+    }
+}
+
+impl Element for i32 {
+    const DESCR: &'static str = "<i4";
+
+    fn write_to(self, writer: &mut impl Write) -> io::Result<()> {
+        writer.write_all(&self.to_le_bytes())
+    }
+}
+
+impl Element for i64 {
+    const DESCR: &'static str = "<i8";
+
+    fn write_to(self, writer: &mut impl Write) -> io::Result<()> {
+        writer.write_all(&self.to_le_bytes())
+    }
+}
+
+/// Writes an archive of named arrays, each in C order.
+pub struct NpzWriter<W: Write + Seek> {
+    zip: ZipWriter<W>,
+}
+
+impl<W: Write + Seek> NpzWriter<W> {
+    pub fn new(writer: W) -> Self {
+        NpzWriter { zip: ZipWriter::new(writer) }
+    }
+
+    /// Writes an array of numbers. There must be as many as the shape says.
+    pub fn array<E: Element>(
+        &mut self,
+        name: &str,
+        shape: &[usize],
+        elements: impl IntoIterator<Item = E>,
+    ) -> io::Result<()> {
+        self.zip.file(&file_name(name), |contents| {
+            let mut writer = BufWriter::new(contents);
+            writer.write_all(&header(E::DESCR, shape))?;
+            let mut written = 0;
+            for element in elements {
+                element.write_to(&mut writer)?;
+                written += 1;
+            }
+            assert_eq!(written, shape.iter().product::<usize>(), "array {name} has the shape {shape:?}");
+            writer.flush()
+        })
+    }
+
+    /// Writes a one-dimensional array of texts, as NumPy's `<U`, padded to the longest.
+    pub fn texts(&mut self, name: &str, texts: &[impl AsRef<str>]) -> io::Result<()> {
+        let width = texts.iter().map(|text| text.as_ref().chars().count()).max().unwrap_or(0).max(1);
+        let padded =
+            |text: &str| -> Vec<u32> { text.chars().map(u32::from).chain(std::iter::repeat(0)).take(width).collect() };
+        let letters: Vec<u32> = texts.iter().flat_map(|text| padded(text.as_ref())).collect();
+        self.zip.file(&file_name(name), |contents| {
+            contents.write_all(&header(&format!("<U{width}"), &[texts.len()]))?;
+            contents.write_all(&letters.into_iter().flat_map(u32::to_le_bytes).collect::<Vec<u8>>())
+        })
+    }
+
+    /// Finishes the archive and returns the writer below.
+    pub fn finish(self) -> io::Result<W> {
+        self.zip.finish()
+    }
+}
+
+fn file_name(array: &str) -> String {
+    format!("{array}.npy")
+}
+
+/// The start of an NPY file, padded so that the numbers begin at a multiple of 64 bytes.
+fn header(descr: &str, shape: &[usize]) -> Vec<u8> {
+    let mut lengths: String = shape.iter().map(|length| format!("{length}, ")).collect();
+    if shape.len() > 1 {
+        lengths.truncate(lengths.len() - 2);
+    }
+    let mut dict = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({}), }}", lengths.trim_end());
+    const PREFIX: usize = 10;
+    let padding = 63 - (PREFIX + dict.len()) % 64;
+    dict.extend(std::iter::repeat_n(' ', padding));
+    dict.push('\n');
+    let length = u16::try_from(dict.len()).expect("a header of a few short entries");
+    [b"\x93NUMPY\x01\x00".as_slice(), &length.to_le_bytes(), dict.as_bytes()].concat()
+}

@@ -1,0 +1,183 @@
+//! What a simulation went through, as a table or as arrays.
+//!
+//! Both hold the same rows, one for each recorded step. The table is written as the simulation goes;
+//! the arrays are collected and written at the end.
+
+use std::io::{self, Seek, Write};
+
+use super::csv::{Cell, CsvWriter};
+use super::npy::NpzWriter;
+use crate::simulation::{Ensemble, Sample, Simulation, SimulationSpec, Spread};
+
+type Quantity = fn(&Sample) -> &Spread;
+type Statistic = fn(&Spread) -> f64;
+
+/// The quantities of a sample, and what is recorded of each.
+const QUANTITIES: [(&str, Quantity); 4] = [
+    ("loss", |sample| &sample.loss),
+    ("u", |sample| &sample.u),
+    ("abs_v", |sample| &sample.abs_v),
+    ("effective_step", |sample| &sample.effective_step),
+];
+const STATISTICS: [(&str, Statistic); 4] = [
+    ("mean", |spread| spread.mean),
+    ("std", |spread| spread.std),
+    ("min", |spread| spread.min),
+    ("max", |spread| spread.max),
+];
+const CURVES: usize = QUANTITIES.len() * STATISTICS.len();
+
+/// Like `loss_mean`, in the order of [`curves`].
+fn curve_names() -> impl Iterator<Item = String> {
+    QUANTITIES
+        .iter()
+        .flat_map(|(quantity, _)| STATISTICS.iter().map(move |(statistic, _)| format!("{quantity}_{statistic}")))
+}
+
+fn curves(sample: &Sample) -> impl Iterator<Item = f64> {
+    QUANTITIES.iter().flat_map(move |(_, spread)| STATISTICS.iter().map(move |(_, value)| value(spread(sample))))
+}
+
+/// The labels of the enabled optimizers, made unique by their ids where some are equal.
+fn optimizer_names(spec: &SimulationSpec) -> Vec<String> {
+    let enabled = || spec.optimizers.iter().filter(|optimizer| optimizer.enabled);
+    enabled()
+        .map(|optimizer| {
+            let label = optimizer.label();
+            match enabled().filter(|other| other.label() == label).count() {
+                1 => label.to_owned(),
+                _ => format!("{label} #{}", optimizer.id),
+            }
+        })
+        .collect()
+}
+
+/// Writes a row for each step and optimizer: `step`, `optimizer`, the 16 columns from `loss_mean` to
+/// `effective_step_max`, `entropy` and `diverged`.
+pub struct TrajectoryTable<W: Write> {
+    csv: CsvWriter<W>,
+    optimizers: Vec<String>,
+}
+
+impl<W: Write> TrajectoryTable<W> {
+    pub fn new(writer: W, spec: &SimulationSpec) -> io::Result<Self> {
+        let names: Vec<String> = curve_names().collect();
+        let mut header = vec!["step", "optimizer"];
+        header.extend(names.iter().map(String::as_str));
+        header.extend(["entropy", "diverged"]);
+        Ok(TrajectoryTable { csv: CsvWriter::new(writer, &header)?, optimizers: optimizer_names(spec) })
+    }
+
+    /// Writes the simulation's present step.
+    pub fn record(&mut self, simulation: &Simulation) -> io::Result<()> {
+        let mut cells = Vec::with_capacity(CURVES + 4);
+        for (ensemble, name) in simulation.ensembles().iter().zip(&self.optimizers) {
+            let sample = ensemble.sample();
+            cells.clear();
+            cells.extend([Cell::Whole(simulation.step()), Cell::Text(name)]);
+            cells.extend(curves(sample).map(Cell::Number));
+            cells.extend([Cell::Number(sample.entropy), Cell::Whole(u64::from(sample.diverged))]);
+            self.csv.row(&cells)?;
+        }
+        Ok(())
+    }
+
+    /// The writer below, with all rows handed over to it.
+    pub fn into_inner(self) -> W {
+        self.csv.into_inner()
+    }
+}
+
+/// The most particles of an optimizer whose positions are recorded.
+const POSITIONS: usize = 100;
+
+/// Collects arrays for an NPZ archive. With O optimizers and T recorded steps:
+///
+/// | array | type | shape |
+/// | --- | --- | --- |
+/// | `optimizers` | text | (O) |
+/// | `step` | int64 | (T) |
+/// | `{loss,u,abs_v,effective_step}_{mean,std,min,max}` | float64 | (O, T) |
+/// | `entropy` | float64 | (O, T) |
+/// | `diverged`, particles that are not finite | int32 | (O, T) |
+/// | `positions` of the first particles, at most 100 | float64 | (O, T, particles, 2) |
+pub struct TrajectoryArrays {
+    optimizers: Vec<String>,
+    particles: usize,
+    steps: Vec<i64>,
+    columns: Vec<Columns>,
+}
+
+/// What is recorded of one optimizer.
+struct Columns {
+    curves: [Vec<f64>; CURVES],
+    entropy: Vec<f64>,
+    diverged: Vec<i32>,
+    positions: Vec<f64>,
+}
+
+impl TrajectoryArrays {
+    /// Arrays with room for this many recorded steps, so that no more memory than needed is taken.
+    pub fn new(spec: &SimulationSpec, steps: usize) -> Self {
+        let optimizers = optimizer_names(spec);
+        let particles = spec.particles.get().min(POSITIONS);
+        TrajectoryArrays {
+            columns: optimizers.iter().map(|_| Columns::with_capacity(steps, particles)).collect(),
+            optimizers,
+            particles,
+            steps: Vec::with_capacity(steps),
+        }
+    }
+
+    /// The memory that one recorded step of this simulation takes.
+    pub fn bytes_a_step(spec: &SimulationSpec) -> u64 {
+        let optimizers = spec.optimizers.iter().filter(|optimizer| optimizer.enabled).count();
+        let floats = CURVES + 1 + 2 * spec.particles.get().min(POSITIONS);
+        (size_of::<i64>() + optimizers * (floats * size_of::<f64>() + size_of::<i32>())) as u64
+    }
+
+    /// Records the simulation's present step.
+    pub fn record(&mut self, simulation: &Simulation) {
+        self.steps.push(i64::try_from(simulation.step()).expect("no simulation gets that far"));
+        for (columns, ensemble) in self.columns.iter_mut().zip(simulation.ensembles()) {
+            columns.push(ensemble, self.particles);
+        }
+    }
+
+    pub fn write(&self, writer: impl Write + Seek) -> io::Result<()> {
+        let mut npz = NpzWriter::new(writer);
+        let shape = [self.optimizers.len(), self.steps.len()];
+        let of_each = || self.columns.iter();
+        npz.texts("optimizers", &self.optimizers)?;
+        npz.array("step", &[self.steps.len()], self.steps.iter().copied())?;
+        for (index, name) in curve_names().enumerate() {
+            npz.array(&name, &shape, of_each().flat_map(|columns| columns.curves[index].iter().copied()))?;
+        }
+        npz.array("entropy", &shape, of_each().flat_map(|columns| columns.entropy.iter().copied()))?;
+        npz.array("diverged", &shape, of_each().flat_map(|columns| columns.diverged.iter().copied()))?;
+        let shape = [shape[0], shape[1], self.particles, 2];
+        npz.array("positions", &shape, of_each().flat_map(|columns| columns.positions.iter().copied()))?;
+        npz.finish()?.flush()
+    }
+}
+
+impl Columns {
+    fn with_capacity(steps: usize, particles: usize) -> Self {
+        Columns {
+            curves: std::array::from_fn(|_| Vec::with_capacity(steps)),
+            entropy: Vec::with_capacity(steps),
+            diverged: Vec::with_capacity(steps),
+            positions: Vec::with_capacity(2 * particles * steps),
+        }
+    }
+
+    fn push(&mut self, ensemble: &Ensemble, particles: usize) {
+        let sample = ensemble.sample();
+        for (curve, value) in self.curves.iter_mut().zip(curves(sample)) {
+            curve.push(value);
+        }
+        self.entropy.push(sample.entropy);
+        self.diverged.push(i32::try_from(sample.diverged).expect("at most as many as there are particles"));
+        self.positions.extend(ensemble.positions().take(particles).flatten());
+    }
+}
