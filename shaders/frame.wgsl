@@ -1,0 +1,53 @@
+// What every shader here knows of the picture. It is put in front of each of them.
+//
+// "Centred pixels" count from the middle of the canvas, x to the right and y up, like the plane.
+
+struct Frame {
+    // The camera's centre as a sum of two floats, to about 14 digits.
+    center_hi: vec2<f32>,
+    center_lo: vec2<f32>,
+    size_px: vec2<f32>,
+    px_per_unit: f32,
+}
+
+@group(0) @binding(0) var<uniform> frame: Frame;
+
+// The target encodes to sRGB by itself, so it wants linear values.
+override target_encodes: bool = false;
+
+// Near the centre the first difference is exact, so nothing is lost at deep zoom.
+fn px_from_xy(xy: vec2<f32>) -> vec2<f32> {
+    return ((xy - frame.center_hi) - frame.center_lo) * frame.px_per_unit;
+}
+
+fn clip_from_px(px: vec2<f32>) -> vec4<f32> {
+    return vec4<f32>(2.0 * px / frame.size_px, 0.0, 1.0);
+}
+
+// A vertex outside of the picture; a shape with all its vertices here draws nothing.
+const NOWHERE = vec4<f32>(2.0, 2.0, 2.0, 1.0);
+
+// By the bits, because compilers may assume that there are no NaNs.
+fn is_finite(p: vec2<f32>) -> bool {
+    let exponents = bitcast<vec2<u32>>(p) & vec2<u32>(0x7f800000u);
+    return all(exponents != vec2<u32>(0x7f800000u));
+}
+
+// From an sRGB colour and its opacity to what the target takes: premultiplied by the opacity.
+fn target_color(rgb: vec3<f32>, opacity: f32) -> vec4<f32> {
+    if target_encodes {
+        let linear = select(pow((rgb + 0.055) / 1.055, vec3<f32>(2.4)), rgb / 12.92, rgb <= vec3<f32>(0.04045));
+        return vec4<f32>(linear * opacity, opacity);
+    }
+    return vec4<f32>(rgb * opacity, opacity);
+}
+
+// Puts one premultiplied colour over another.
+fn over(top: vec4<f32>, bottom: vec4<f32>) -> vec4<f32> {
+    return top + (1.0 - top.a) * bottom;
+}
+
+// How much of a pixel at this signed distance from an edge lies inside (negative is inside).
+fn inside(distance_px: f32) -> f32 {
+    return saturate(0.5 - distance_px);
+}

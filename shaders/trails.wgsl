@@ -1,0 +1,61 @@
+// Where the particles of an ensemble have been: one quad for every segment of every trail, fading with age.
+
+struct Trail {
+    color: vec3<f32>,
+    opacity: f32,
+    // A dark edge, so that trails stay visible on a ground of their own colour.
+    edge_opacity: f32,
+    edge_px: f32,
+    half_width_px: f32,
+    // Over so many steps a trail fades to nothing.
+    fade_steps: f32,
+    // Steps since the start of the draw's first segment, and since the oldest point that is kept.
+    first_age: u32,
+    oldest_age: u32,
+    particles: u32,
+}
+
+@group(1) @binding(0) var<uniform> trail: Trail;
+
+struct Varying {
+    @builtin(position) position: vec4<f32>,
+    @location(0) from_start: vec2<f32>,
+    @location(1) @interpolate(flat) along: vec2<f32>,
+    @location(2) @interpolate(flat) start_cut: vec2<f32>,
+    @location(3) @interpolate(flat) end_cut: vec2<f32>,
+    // Steps since the start and the end of the drawn part.
+    @location(4) @interpolate(flat) ages: vec2<f32>,
+}
+
+// The four points are one particle's positions at consecutive steps; the segment is the middle two.
+// Before the oldest and after the newest step they are left-overs and not looked at.
+@vertex
+fn trail_vertex(
+    @builtin(vertex_index) corner: u32,
+    @builtin(instance_index) instance: u32,
+    @location(0) before: vec2<f32>,
+    @location(1) start: vec2<f32>,
+    @location(2) end: vec2<f32>,
+    @location(3) after: vec2<f32>,
+) -> Varying {
+    let age = trail.first_age - instance / trail.particles;
+    let previous = Neighbor(px_from_xy(before), age != trail.oldest_age);
+    let next = Neighbor(px_from_xy(after), age != 1u);
+    let reach = max(trail.half_width_px, 0.5) + trail.edge_px;
+    let stroke = stroke_corner(previous, px_from_xy(start), px_from_xy(end), next, reach, corner);
+    let ages = vec2<f32>(f32(age)) - stroke.part;
+    return Varying(stroke.position, stroke.from_start, stroke.along, stroke.start_cut, stroke.end_cut, ages);
+}
+
+@fragment
+fn trail_fragment(in: Varying) -> @location(0) vec4<f32> {
+    let pixel = stroke_pixel(in.from_start, in.along, in.start_cut, in.end_cut);
+    let fade = saturate(1.0 - mix(in.ages.x, in.ages.y, pixel.progress) / trail.fade_steps);
+    // Lines thinner than a pixel are drawn a pixel wide and paler.
+    let half_width = max(trail.half_width_px, 0.5);
+    let thinness = min(2.0 * trail.half_width_px, 1.0);
+    let core = inside(pixel.distance_px - half_width);
+    let edge = inside(pixel.distance_px - half_width - trail.edge_px) - core;
+    let line = target_color(trail.color, core * trail.opacity);
+    return (line + target_color(vec3<f32>(0.0), edge * trail.edge_opacity)) * thinness * fade;
+}

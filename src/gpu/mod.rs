@@ -1,0 +1,195 @@
+//! Drawing the landscape with wgpu. Pipelines are made once; what a frame shows comes as plain values.
+//!
+//! Nothing here knows the window's state: a [`Scene`] says what to draw, and the positions of particles
+//! are handed over as they come.
+
+use std::collections::HashMap;
+
+use crate::landscape::Landscape;
+use crate::view::{Colormap, SymLog, Viewport};
+
+mod heatmap;
+mod path;
+mod pipeline;
+mod points;
+mod positions;
+mod trails;
+pub mod uniform;
+
+pub use pipeline::SHADERS;
+
+use heatmap::Heatmap;
+use path::Paths;
+use pipeline::{Target, Uniforms};
+use points::Points;
+use positions::PositionBuffer;
+use trails::Trails;
+use uniform::{Frame, split};
+
+/// All that one picture of the landscape shows, but for the particles' positions.
+#[derive(Clone, Debug)]
+pub struct Scene {
+    pub viewport: Viewport,
+    pub landscape: Landscape,
+    pub scale: SymLog,
+    pub colormap: Colormap,
+    /// Contour lines lie at 0/n, 1/n, … n/n of the colour bar; 0 for none. They fade out where they
+    /// would come closer than some 4 pixels.
+    pub contours: u32,
+    /// Physical pixels a point of the interface, by which widths and radii are multiplied.
+    pub pixels_per_point: f32,
+    /// In drawing order.
+    pub ensembles: Vec<EnsembleStyle>,
+}
+
+/// How one ensemble is drawn.
+#[derive(Clone, Debug)]
+pub struct EnsembleStyle {
+    /// The optimizer's id, by which its positions were handed over.
+    pub id: u32,
+    /// sRGB.
+    pub color: [u8; 3],
+    /// Steps of trail behind each particle; it fades to nothing over its length. 0 for none.
+    pub trail_steps: u32,
+    /// In points.
+    pub trail_width: f32,
+    /// In points.
+    pub point_radius: f32,
+    pub mean_path: bool,
+    /// This particle is drawn with a ring around it.
+    pub selected: Option<u32>,
+}
+
+/// The newest positions of one ensemble.
+#[derive(Clone, Copy, Debug)]
+pub struct Positions<'a> {
+    /// A new run, or another number of particles, discards the older positions.
+    pub run: u64,
+    /// The optimizer's id.
+    pub ensemble: u32,
+    pub particles: usize,
+    /// At most so many columns are kept, fewer if the device cannot hold them. Trails of n steps need n + 1.
+    pub capacity: usize,
+    /// The step of the last column. A column whose step is known already replaces the older one; where
+    /// steps are missing in between, the trail begins anew.
+    pub step: u64,
+    /// `columns × particles` points (x, y), oldest column first, one column a step.
+    pub columns: &'a [[f32; 2]],
+}
+
+/// The pipelines and buffers that draw scenes on one device.
+///
+/// It needs nothing of the device beyond the limits that WebGL 2 guarantees: no storage buffers.
+pub struct Renderer {
+    frame: Uniforms<Frame>,
+    heatmap: Heatmap,
+    trails: Trails,
+    paths: Paths,
+    points: Points,
+    positions: HashMap<u32, PositionBuffer>,
+    mean_paths: HashMap<u32, Vec<[f32; 2]>>,
+    /// Whether there is a prepared scene with any pixels.
+    is_prepared: bool,
+}
+
+impl Renderer {
+    /// Makes the pipelines for render passes with one colour target of `format` and `samples` samples,
+    /// and no depth. Colours are written as sRGB values, premultiplied; a format that encodes by itself
+    /// gets linear ones.
+    pub fn new(device: &wgpu::Device, format: wgpu::TextureFormat, samples: u32) -> Self {
+        let target = Target { format, samples };
+        let frame = Uniforms::new(device, "frame");
+        Renderer {
+            heatmap: Heatmap::new(device, target, &frame.layout),
+            trails: Trails::new(device, target, &frame.layout),
+            paths: Paths::new(device, target, &frame.layout),
+            points: Points::new(device, target, &frame.layout),
+            frame,
+            positions: HashMap::new(),
+            mean_paths: HashMap::new(),
+            is_prepared: false,
+        }
+    }
+
+    /// Adds the newest positions of an ensemble. Only they are uploaded.
+    pub fn push_positions(&mut self, device: &wgpu::Device, queue: &wgpu::Queue, positions: Positions<'_>) {
+        if positions.particles == 0 {
+            self.positions.remove(&positions.ensemble);
+            return;
+        }
+        let buffer =
+            self.positions.entry(positions.ensemble).or_insert_with(|| PositionBuffer::new(device, &positions));
+        if buffer.particles != positions.particles {
+            *buffer = PositionBuffer::new(device, &positions);
+        } else if !buffer.is_continued_by(&positions) {
+            buffer.begin_anew(&positions);
+        }
+        buffer.push(device, queue, &positions);
+    }
+
+    /// Replaces an ensemble's mean path, a line from its oldest to its newest point.
+    pub fn set_mean_path(&mut self, ensemble: u32, path: &[[f32; 2]]) {
+        let kept = self.mean_paths.entry(ensemble).or_default();
+        kept.clear();
+        kept.extend_from_slice(path);
+    }
+
+    /// Forgets every ensemble that is not among `ids`.
+    pub fn retain(&mut self, ids: &[u32]) {
+        self.positions.retain(|id, _| ids.contains(id));
+        self.mean_paths.retain(|id, _| ids.contains(id));
+    }
+
+    /// Uploads what [`Renderer::paint`] needs to draw `scene`.
+    pub fn prepare(&mut self, device: &wgpu::Device, queue: &wgpu::Queue, scene: &Scene) {
+        let [width, height] = scene.viewport.size_px;
+        self.is_prepared = width >= 1.0 && height >= 1.0;
+        if !self.is_prepared {
+            return;
+        }
+        self.frame.clear();
+        self.frame.push(frame(&scene.viewport));
+        self.frame.upload(device, queue);
+        self.heatmap.prepare(queue, scene);
+
+        self.trails.clear();
+        self.paths.clear();
+        self.points.clear();
+        for style in &scene.ensembles {
+            if let Some(positions) = self.positions.get(&style.id) {
+                self.trails.add(scene, style, positions);
+                self.points.add(scene, style, positions);
+            }
+            if let Some(path) = self.mean_paths.get(&style.id).filter(|_| style.mean_path) {
+                self.paths.add(scene, style, path);
+            }
+        }
+        self.trails.upload(device, queue);
+        self.paths.upload(device, queue);
+        self.points.upload(device, queue);
+    }
+
+    /// Draws the prepared scene into the pass's viewport, which has the scene's `size_px`: the
+    /// landscape, over it all trails, then the mean paths, then the particles.
+    pub fn paint(&self, pass: &mut wgpu::RenderPass<'_>) {
+        if !self.is_prepared {
+            return;
+        }
+        self.frame.bind(pass, 0, 0);
+        self.heatmap.paint(pass);
+        self.trails.paint(pass);
+        self.paths.paint(pass);
+        self.points.paint(pass);
+    }
+}
+
+fn frame(viewport: &Viewport) -> Frame {
+    let [(x_hi, x_lo), (y_hi, y_lo)] = viewport.camera.center.map(split);
+    Frame {
+        center_hi: [x_hi, y_hi],
+        center_lo: [x_lo, y_lo],
+        size_px: viewport.size_px,
+        px_per_unit: (1.0 / viewport.units_per_px()) as f32,
+        padding: 0.0,
+    }
+}

@@ -1,0 +1,130 @@
+//! The mean path of each ensemble: a line in its colour with a dark casing.
+
+use super::pipeline::{PATH, POINT_BYTES, Primitive, Target, Uniforms};
+use super::uniform::{Path, rgb};
+use super::{EnsembleStyle, Scene};
+use crate::view::Viewport;
+
+/// Width of the line, and of its casing on each side, in points.
+const WIDTH: f32 = 2.0;
+const CASING: f32 = 1.0;
+/// Points closer than this on the screen are left out: a line of shorter pieces would lose its smooth edge.
+const SPACING_PX: f32 = 1.0;
+/// Where a line begins and ends.
+const NO_POINT: [f32; 2] = [f32::NAN; 2];
+
+pub(super) struct Paths {
+    pipeline: wgpu::RenderPipeline,
+    uniforms: Uniforms<Path>,
+    buffer: wgpu::Buffer,
+    /// Centred pixels; each path has a missing point before its first and after its last one.
+    points: Vec<[f32; 2]>,
+    draws: Vec<Draw>,
+}
+
+struct Draw {
+    casing: u32,
+    line: u32,
+    /// The missing point before the path.
+    first: u64,
+    segments: u32,
+}
+
+impl Paths {
+    pub fn new(device: &wgpu::Device, target: Target, frame: &wgpu::BindGroupLayout) -> Self {
+        let uniforms = Uniforms::new(device, "path");
+        let primitive = Primitive {
+            shader: PATH,
+            vertex_entry: "path_vertex",
+            fragment_entry: "path_fragment",
+            bind_groups: &[frame, &uniforms.layout],
+            points: 4,
+            opaque: false,
+        };
+        let pipeline = target.pipeline(device, &primitive);
+        Paths { pipeline, uniforms, buffer: allocate(device, 1024), points: Vec::new(), draws: Vec::new() }
+    }
+
+    pub fn clear(&mut self) {
+        self.uniforms.clear();
+        self.points.clear();
+        self.draws.clear();
+    }
+
+    pub fn add(&mut self, scene: &Scene, style: &EnsembleStyle, path: &[[f32; 2]]) {
+        let first = self.points.len();
+        self.points.push(NO_POINT);
+        push_spaced(&mut self.points, &scene.viewport, path);
+        self.points.push(NO_POINT);
+        let Some(segments) = (self.points.len() - first).checked_sub(3).filter(|segments| *segments > 0) else {
+            self.points.truncate(first);
+            return;
+        };
+        let half_width_px = 0.5 * WIDTH * scene.pixels_per_point;
+        let casing_px = CASING * scene.pixels_per_point;
+        self.draws.push(Draw {
+            casing: self.uniforms.push(Path { color: [0.0; 3], half_width_px: half_width_px + casing_px }),
+            line: self.uniforms.push(Path { color: rgb(style.color), half_width_px }),
+            first: first as u64,
+            segments: segments as u32,
+        });
+    }
+
+    pub fn upload(&mut self, device: &wgpu::Device, queue: &wgpu::Queue) {
+        self.uniforms.upload(device, queue);
+        let bytes: &[u8] = bytemuck::cast_slice(&self.points);
+        if bytes.len() as u64 > self.buffer.size() {
+            self.buffer = allocate(device, self.points.len().next_power_of_two());
+        }
+        if !bytes.is_empty() {
+            queue.write_buffer(&self.buffer, 0, bytes);
+        }
+    }
+
+    pub fn paint(&self, pass: &mut wgpu::RenderPass<'_>) {
+        pass.set_pipeline(&self.pipeline);
+        // All casings first, so that paths that run side by side keep their colours.
+        for draw in &self.draws {
+            self.paint_one(pass, draw, draw.casing);
+        }
+        for draw in &self.draws {
+            self.paint_one(pass, draw, draw.line);
+        }
+    }
+
+    fn paint_one(&self, pass: &mut wgpu::RenderPass<'_>, draw: &Draw, uniforms: u32) {
+        for point in 0..4 {
+            let start = (draw.first + u64::from(point)) * POINT_BYTES;
+            let end = start + u64::from(draw.segments) * POINT_BYTES;
+            pass.set_vertex_buffer(point, self.buffer.slice(start..end));
+        }
+        self.uniforms.bind(pass, 1, uniforms);
+        pass.draw(0..4, 0..draw.segments);
+    }
+}
+
+fn allocate(device: &wgpu::Device, points: usize) -> wgpu::Buffer {
+    device.create_buffer(&wgpu::BufferDescriptor {
+        label: Some("path"),
+        size: points as u64 * POINT_BYTES,
+        usage: wgpu::BufferUsages::VERTEX | wgpu::BufferUsages::COPY_DST,
+        mapped_at_creation: false,
+    })
+}
+
+/// Adds a path in centred pixels, leaving out points that lie close to the one before, but never the
+/// last one. Where the mean is not finite the line has a gap.
+fn push_spaced(points: &mut Vec<[f32; 2]>, viewport: &Viewport, path: &[[f32; 2]]) {
+    let [center_x, center_y] = viewport.camera.center;
+    let px_per_unit = 1.0 / viewport.units_per_px();
+    let mut kept = NO_POINT;
+    for (index, [x, y]) in path.iter().enumerate() {
+        let point =
+            [((f64::from(*x) - center_x) * px_per_unit) as f32, ((f64::from(*y) - center_y) * px_per_unit) as f32];
+        let is_close = (point[0] - kept[0]).hypot(point[1] - kept[1]) < SPACING_PX;
+        if !is_close || index + 1 == path.len() {
+            points.push(point);
+            kept = point;
+        }
+    }
+}

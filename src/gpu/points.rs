@@ -1,0 +1,100 @@
+//! The particles where they are now.
+
+use super::pipeline::{POINT_BYTES, POINTS, Primitive, Target, Uniforms};
+use super::positions::PositionBuffer;
+use super::uniform::{Disc, rgb};
+use super::{EnsembleStyle, Scene};
+
+/// Width of a disc's dark edge, in points.
+const EDGE: f32 = 0.75;
+/// Between a selected particle and its ring, and the ring's own width, in points.
+const RING_GAP: f32 = 2.0;
+const RING_WIDTH: f32 = 1.5;
+
+pub(super) struct Points {
+    pipeline: wgpu::RenderPipeline,
+    uniforms: Uniforms<Disc>,
+    /// Selected particles last, so that nothing lies over them.
+    draws: Vec<Draw>,
+    selected: Vec<Draw>,
+}
+
+struct Draw {
+    uniforms: u32,
+    positions: wgpu::Buffer,
+    offset: u64,
+    instances: u32,
+}
+
+impl Points {
+    pub fn new(device: &wgpu::Device, target: Target, frame: &wgpu::BindGroupLayout) -> Self {
+        let uniforms = Uniforms::new(device, "points");
+        let primitive = Primitive {
+            shader: POINTS,
+            vertex_entry: "point_vertex",
+            fragment_entry: "point_fragment",
+            bind_groups: &[frame, &uniforms.layout],
+            points: 1,
+            opaque: false,
+        };
+        let pipeline = target.pipeline(device, &primitive);
+        Points { pipeline, uniforms, draws: Vec::new(), selected: Vec::new() }
+    }
+
+    pub fn clear(&mut self) {
+        self.uniforms.clear();
+        self.draws.clear();
+        self.selected.clear();
+    }
+
+    pub fn add(&mut self, scene: &Scene, style: &EnsembleStyle, positions: &PositionBuffer) {
+        let Some(offset) = positions.newest_offset() else { return };
+        let plain = disc(scene, style, positions.particles);
+        self.draws.push(Draw {
+            uniforms: self.uniforms.push(plain),
+            positions: positions.buffer.clone(),
+            offset,
+            instances: positions.particles as u32,
+        });
+        let Some(selected) = style.selected.filter(|index| (*index as usize) < positions.particles) else { return };
+        let ring_half_width = 0.5 * RING_WIDTH;
+        let ringed = Disc {
+            edge_opacity: 0.8,
+            ring_radius_px: plain.radius_px + (RING_GAP + ring_half_width) * scene.pixels_per_point,
+            ring_half_width_px: ring_half_width * scene.pixels_per_point,
+            ..plain
+        };
+        self.selected.push(Draw {
+            uniforms: self.uniforms.push(ringed),
+            positions: positions.buffer.clone(),
+            offset: offset + u64::from(selected) * POINT_BYTES,
+            instances: 1,
+        });
+    }
+
+    pub fn upload(&mut self, device: &wgpu::Device, queue: &wgpu::Queue) {
+        self.uniforms.upload(device, queue);
+    }
+
+    pub fn paint(&self, pass: &mut wgpu::RenderPass<'_>) {
+        pass.set_pipeline(&self.pipeline);
+        for draw in self.draws.iter().chain(&self.selected) {
+            self.uniforms.bind(pass, 1, draw.uniforms);
+            let end = draw.offset + u64::from(draw.instances) * POINT_BYTES;
+            pass.set_vertex_buffer(0, draw.positions.slice(draw.offset..end));
+            pass.draw(0..4, 0..draw.instances);
+        }
+    }
+}
+
+/// The edge of one particle is clear; those of many, overlapping, would add up to a dark mass.
+fn disc(scene: &Scene, style: &EnsembleStyle, particles: usize) -> Disc {
+    Disc {
+        color: rgb(style.color),
+        radius_px: style.point_radius * scene.pixels_per_point,
+        edge_opacity: 0.8 * (particles as f32).powf(-0.1),
+        edge_px: EDGE * scene.pixels_per_point,
+        ring_radius_px: 0.0,
+        ring_half_width_px: 0.0,
+    }
+}

@@ -1,0 +1,84 @@
+//! What the shaders' uniform blocks hold, byte for byte. Each struct has the name and the members of the
+//! WGSL struct it is copied to; what they mean is said there.
+
+use bytemuck::{Pod, Zeroable};
+
+/// `Frame` of `frame.wgsl`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+pub struct Frame {
+    pub center_hi: [f32; 2],
+    pub center_lo: [f32; 2],
+    pub size_px: [f32; 2],
+    pub px_per_unit: f32,
+    pub padding: f32,
+}
+
+/// `Ground` of `heatmap.wgsl`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+pub struct Ground {
+    pub uv_hi: [f32; 2],
+    pub uv_lo: [f32; 2],
+    pub u_per_px: [f32; 2],
+    pub v_per_px: [f32; 2],
+    pub units_per_px: f32,
+    pub sharpness: f32,
+    pub slope: f32,
+    pub center_uv: f32,
+    pub center_loss: f32,
+    pub inv_linear: f32,
+    pub half_inv_log: f32,
+    pub contours: f32,
+    pub center_level: f32,
+    pub center_gap: f32,
+    pub contour_width_px: f32,
+    pub padding: f32,
+}
+
+/// `Trail` of `trails.wgsl`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+pub struct Trail {
+    pub color: [f32; 3],
+    pub opacity: f32,
+    pub edge_opacity: f32,
+    pub edge_px: f32,
+    pub half_width_px: f32,
+    pub fade_steps: f32,
+    pub first_age: u32,
+    pub oldest_age: u32,
+    pub particles: u32,
+    pub padding: u32,
+}
+
+/// `Path` of `path.wgsl`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+pub struct Path {
+    pub color: [f32; 3],
+    pub half_width_px: f32,
+}
+
+/// `Disc` of `points.wgsl`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+pub struct Disc {
+    pub color: [f32; 3],
+    pub radius_px: f32,
+    pub edge_opacity: f32,
+    pub edge_px: f32,
+    pub ring_radius_px: f32,
+    pub ring_half_width_px: f32,
+}
+
+/// An sRGB colour as the shaders take it, from 0 to 1.
+pub(super) fn rgb(color: [u8; 3]) -> [f32; 3] {
+    color.map(|channel| f32::from(channel) / 255.0)
+}
+
+/// A number as a sum of two floats, good to about 14 digits.
+pub(super) fn split(value: f64) -> (f32, f32) {
+    let hi = value as f32;
+    (hi, (value - f64::from(hi)) as f32)
+}
