@@ -1,0 +1,21 @@
+//! What the program needs of the machine it runs on, and whether it is there.
+//!
+//! `valleyscope doctor` and the set-up commands of `xtask/` both ask this. `xtask` compiles these
+//! files in by their path, because it has to run before anything else can be built; so they use
+//! nothing but the standard library.
+//!
+//! Things are looked for themselves (can this library be opened, is this program on the path), never
+//! by the name of a package. Only Linux leaves anything to look for: other systems bring it all.
+
+mod look;
+mod needs;
+mod packages;
+
+pub use look::{VulkanDriver, has_portal, is_root, vulkan_drivers};
+pub use needs::{Display, Look, Need, for_building, for_tests, for_window};
+pub use packages::{PackageManager, Packages};
+
+/// Those of `needs` that are not on this machine.
+pub fn missing(needs: Vec<&'static Need>) -> Vec<&'static Need> {
+    needs.into_iter().filter(|need| !need.look.finds()).collect()
+}

@@ -1,0 +1,132 @@
+use std::fmt;
+
+use super::packages::Packages;
+
+/// One thing outside the program that it cannot do without.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Need {
+    /// What it is, for a person.
+    pub name: &'static str,
+    /// How to see whether it is there.
+    pub look: Look,
+    /// What to install where it is not.
+    pub packages: Packages,
+}
+
+/// A thing to look for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Look {
+    /// A shared library that can be opened under this file name.
+    Library(&'static str),
+    /// A program on the path.
+    Program(&'static str),
+    /// A driver, Vulkan or OpenGL, with the library that leads to it.
+    GraphicsDriver,
+    /// Lavapipe, the Vulkan driver that draws on the processor, with the library that leads to it.
+    SoftwareVulkan,
+}
+
+/// Where windows appear.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Display {
+    Wayland,
+    X11,
+    /// Part of the system, as on macOS and Windows.
+    Native,
+}
+
+impl Display {
+    /// The display of this process, chosen as winit chooses it.
+    pub fn here() -> Option<Display> {
+        if cfg!(target_os = "linux") {
+            Display::from_variables(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+        } else {
+            Some(Display::Native)
+        }
+    }
+
+    /// The display that environment variables tell of; `is_set` answers for those that are not empty.
+    pub fn from_variables(is_set: impl Fn(&str) -> bool) -> Option<Display> {
+        if is_set("WAYLAND_DISPLAY") || is_set("WAYLAND_SOCKET") {
+            Some(Display::Wayland)
+        } else if is_set("DISPLAY") {
+            Some(Display::X11)
+        } else {
+            None
+        }
+    }
+}
+
+/// What opening a window on `display` takes. Without a display, what it takes under X11.
+pub fn for_window(display: Option<Display>) -> Vec<&'static Need> {
+    let libraries: &[&Need] = match display {
+        Some(Display::Native) => return Vec::new(),
+        Some(Display::Wayland) => &[&WAYLAND_CLIENT, &XKBCOMMON],
+        Some(Display::X11) | None => &[&X11, &X11_XCB, &XCURSOR, &XI, &XKBCOMMON, &XKBCOMMON_X11],
+    };
+    libraries.iter().copied().chain([&GRAPHICS_DRIVER]).collect()
+}
+
+/// What building the program takes, besides Rust.
+pub fn for_building() -> Vec<&'static Need> {
+    if cfg!(target_os = "linux") { vec![&C_COMPILER] } else { Vec::new() }
+}
+
+/// What running the tests takes where `display` is the one there is. Without one they bring their own.
+pub fn for_tests(display: Option<Display>) -> Vec<&'static Need> {
+    let mut needs = for_window(display);
+    if display != Some(Display::Native) {
+        needs.push(&SOFTWARE_VULKAN);
+    }
+    if display.is_none() {
+        needs.push(&XVFB);
+    }
+    needs
+}
+
+macro_rules! needs {
+    ($($id:ident: $name:literal, $look:expr, apt $apt:literal, dnf $dnf:literal, pacman $pacman:literal, zypper $zypper:literal;)*) => {$(
+        static $id: Need = Need {
+            name: $name,
+            look: $look,
+            packages: Packages { apt: $apt, dnf: $dnf, pacman: $pacman, zypper: $zypper },
+        };
+    )*};
+}
+
+// The libraries are those that winit and wgpu open at run time.
+needs! {
+    X11: "the X11 library", Look::Library("libX11.so.6"),
+        apt "libx11-6", dnf "libX11", pacman "libx11", zypper "libX11-6";
+    X11_XCB: "the X11 library for XCB", Look::Library("libX11-xcb.so.1"),
+        apt "libx11-xcb1", dnf "libX11-xcb", pacman "libx11", zypper "libX11-xcb1";
+    XCURSOR: "the X11 cursor library", Look::Library("libXcursor.so.1"),
+        apt "libxcursor1", dnf "libXcursor", pacman "libxcursor", zypper "libXcursor1";
+    XI: "the X11 input library", Look::Library("libXi.so.6"),
+        apt "libxi6", dnf "libXi", pacman "libxi", zypper "libXi6";
+    XKBCOMMON: "the keyboard library", Look::Library("libxkbcommon.so.0"),
+        apt "libxkbcommon0", dnf "libxkbcommon", pacman "libxkbcommon", zypper "libxkbcommon0";
+    XKBCOMMON_X11: "the keyboard library for X11", Look::Library("libxkbcommon-x11.so.0"),
+        apt "libxkbcommon-x11-0", dnf "libxkbcommon-x11", pacman "libxkbcommon-x11", zypper "libxkbcommon-x11-0";
+    WAYLAND_CLIENT: "the Wayland library", Look::Library("libwayland-client.so.0"),
+        apt "libwayland-client0", dnf "libwayland-client", pacman "wayland", zypper "libwayland-client0";
+    GRAPHICS_DRIVER: "a Vulkan or OpenGL driver", Look::GraphicsDriver,
+        apt "libvulkan1 mesa-vulkan-drivers", dnf "vulkan-loader mesa-vulkan-drivers",
+        pacman "vulkan-icd-loader vulkan-swrast", zypper "libvulkan1 libvulkan_lvp";
+    SOFTWARE_VULKAN: "the Vulkan driver that draws on the processor", Look::SoftwareVulkan,
+        apt "libvulkan1 mesa-vulkan-drivers", dnf "vulkan-loader mesa-vulkan-drivers",
+        pacman "vulkan-icd-loader vulkan-swrast", zypper "libvulkan1 libvulkan_lvp";
+    XVFB: "an X server without a screen", Look::Program("Xvfb"),
+        apt "xvfb", dnf "xorg-x11-server-Xvfb", pacman "xorg-server-xvfb", zypper "xorg-x11-server-Xvfb";
+    C_COMPILER: "a C compiler", Look::Program("cc"),
+        apt "gcc libc6-dev", dnf "gcc", pacman "gcc", zypper "gcc";
+}
+
+impl fmt::Display for Need {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.look {
+            Look::Library(file) | Look::Program(file) => write!(f, "{} ({file})", self.name),
+            Look::GraphicsDriver | Look::SoftwareVulkan => f.write_str(self.name),
+        }
+    }
+}
