@@ -1,0 +1,296 @@
+//! Saves what the landscape shows, step by step, as a GIF or as a folder of pictures.
+//!
+//! The engine is driven deterministically: begun anew, advanced by so many steps, waited for, drawn,
+//! photographed. In the end it is back where it was.
+
+mod encoder;
+mod recording;
+
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, channel};
+
+use egui::{Context, DragValue, Id, Modal, Rect, Ui};
+
+pub use encoder::{EncodeError, Encoder, Format};
+use recording::Recording;
+
+use super::{Document, Live, Requests, native_dialog};
+use crate::view::ticks::grouped;
+
+/// More frames than this are refused: their files' numbers have five digits.
+const MOST_FRAMES: u64 = 99_999;
+/// GIF players slow down what is faster.
+const FRAMES_PER_SEC: std::ops::RangeInclusive<u32> = 1..=50;
+
+/// What to record.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    pub from_step: u64,
+    pub to_step: u64,
+    pub every: u64,
+    pub frames_per_sec: u32,
+    pub format: Format,
+    /// The GIF, or the folder to make.
+    pub target: PathBuf,
+    /// Repeat the session with its changes of settings; else start over with the present ones.
+    pub replay: bool,
+}
+
+impl Settings {
+    /// Something sensible for a run that has come to `step`: about 200 frames.
+    fn suggested(step: u64) -> Settings {
+        let to_step = step.max(100);
+        let folder = directories::UserDirs::new()
+            .map(|dirs| dirs.picture_dir().unwrap_or_else(|| dirs.home_dir()).to_owned())
+            .unwrap_or_default();
+        Settings {
+            from_step: 0,
+            to_step,
+            every: to_step.div_ceil(200).max(1),
+            frames_per_sec: 20,
+            format: Format::Gif,
+            target: folder.join("valleyscope.gif"),
+            replay: false,
+        }
+    }
+
+    pub fn frames(&self) -> u64 {
+        self.to_step.saturating_sub(self.from_step) / self.every.max(1) + 1
+    }
+
+    /// Why this cannot be recorded, if it cannot.
+    pub fn problem(&self) -> Option<String> {
+        if self.from_step > self.to_step {
+            return Some(format!("The last step ({}) is before the first ({}).", self.to_step, self.from_step));
+        }
+        if self.frames() > MOST_FRAMES {
+            return Some(format!("{} frames are too many; at most {MOST_FRAMES}.", self.frames()));
+        }
+        if self.target.file_name().is_none() {
+            return Some("Say where to save it.".to_owned());
+        }
+        match self.target.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() && !parent.is_dir() => {
+                return Some(format!("There is no folder {}.", parent.display()));
+            }
+            _ => {}
+        }
+        let taken = match self.format {
+            Format::Gif => self.target.is_dir(),
+            Format::PngFolder => self.target.exists() && !is_empty_folder(&self.target),
+        };
+        taken.then(|| format!("{} exists already. Choose another name.", self.target.display()))
+    }
+
+    /// Whether a file would be replaced.
+    fn replaces(&self) -> bool {
+        self.format == Format::Gif && self.target.is_file()
+    }
+}
+
+fn is_empty_folder(path: &std::path::Path) -> bool {
+    std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
+}
+
+/// The dialog, and the recording once it has begun.
+#[derive(Default)]
+pub struct AnimationExport {
+    state: State,
+    /// What was chosen last.
+    settings: Option<Settings>,
+    /// Whether the system has file dialogs to show.
+    can_pick: bool,
+    /// A native file dialog that is open.
+    picking: Option<Receiver<Option<PathBuf>>>,
+}
+
+#[derive(Default)]
+enum State {
+    #[default]
+    Closed,
+    Asking {
+        area: Rect,
+    },
+    Recording(Box<Recording>),
+}
+
+impl AnimationExport {
+    /// Shows the dialog for an animation of this part of the window, in points.
+    pub fn open(&mut self, area: Rect, live: &Live) {
+        if !self.is_recording() {
+            let step = live.snapshot.as_ref().map_or(0, |snapshot| snapshot.step);
+            self.settings.get_or_insert_with(|| Settings::suggested(step));
+            self.can_pick = native_dialog::is_available();
+            self.state = State::Asking { area };
+        }
+    }
+
+    /// While this is so, nothing else may tell the engine what to do.
+    pub fn is_recording(&self) -> bool {
+        matches!(self.state, State::Recording(_))
+    }
+
+    /// Whether the dialog or a recording is on the screen.
+    pub fn is_open(&self) -> bool {
+        !matches!(self.state, State::Closed)
+    }
+
+    /// Starts at once with these settings, without the dialog.
+    pub fn start(&mut self, settings: Settings, area: Rect, live: &mut Live, requests: &mut Requests) {
+        self.state = State::Recording(Box::new(Recording::start(settings.clone(), area, live, requests)));
+        self.settings = Some(settings);
+    }
+
+    /// To be called once a frame, whether open or not.
+    pub fn ui(&mut self, ctx: &Context, document: &Document, live: &mut Live, requests: &mut Requests) {
+        match &mut self.state {
+            State::Closed => {}
+            State::Asking { area } => {
+                let area = *area;
+                match self.dialog(ctx, document) {
+                    Answer::None => {}
+                    Answer::Close => self.state = State::Closed,
+                    Answer::Start(settings) => self.start(settings, area, live, requests),
+                }
+            }
+            State::Recording(recording) => {
+                recording.advance(ctx, live, requests);
+                let cancelled = recording.progress(ctx);
+                if cancelled {
+                    recording.cancel(live, requests);
+                }
+                if recording.is_over() {
+                    live.frame_secs = None;
+                    requests.actions.extend(recording.report());
+                    self.state = State::Closed;
+                }
+                ctx.request_repaint();
+            }
+        }
+    }
+
+    fn dialog(&mut self, ctx: &Context, document: &Document) -> Answer {
+        if let Some(picked) = self.picking.as_ref().and_then(|picking| picking.try_recv().ok()) {
+            self.picking = None;
+            if let (Some(settings), Some(path)) = (&mut self.settings, picked) {
+                settings.target = path;
+            }
+        }
+        let Some(settings) = &mut self.settings else { return Answer::Close };
+        let mut answer = Answer::None;
+        let mut pick = false;
+        let modal = Modal::new(Id::unique("animation export")).show(ctx, |ui| {
+            ui.set_width(420.0);
+            ui.heading("Export an animation");
+            ui.add_space(6.0);
+            pick = settings_grid(ui, settings, document.spec.steps, self.can_pick);
+            ui.add_space(6.0);
+            let secs = settings.frames() as f64 / f64::from(settings.frames_per_sec);
+            ui.weak(format!("{} frames, {secs:.1} seconds.", grouped(settings.frames())));
+            ui.weak("The run begins anew for this, and is brought back to where it is now when it is done.");
+            let problem = settings.problem();
+            if let Some(problem) = &problem {
+                ui.colored_label(ui.visuals().error_fg_color, problem);
+            }
+            ui.add_space(6.0);
+            ui.horizontal(|ui| {
+                let text = if settings.replaces() { "Replace the file and export" } else { "Export" };
+                if ui.add_enabled(problem.is_none(), egui::Button::new(text)).clicked() {
+                    answer = Answer::Start(settings.clone());
+                }
+                if ui.button("Cancel").clicked() {
+                    answer = Answer::Close;
+                }
+            });
+        });
+        if pick && self.picking.is_none() {
+            self.picking = Some(pick_target(ctx, settings));
+        }
+        if modal.should_close() && self.picking.is_none() {
+            answer = Answer::Close;
+        }
+        answer
+    }
+}
+
+enum Answer {
+    None,
+    Close,
+    Start(Settings),
+}
+
+/// The settings, and whether a place shall be chosen in a file dialog.
+fn settings_grid(ui: &mut Ui, settings: &mut Settings, last_step: Option<u64>, can_pick: bool) -> bool {
+    let mut pick = false;
+    egui::Grid::new("animation settings").num_columns(2).spacing([12.0, 6.0]).show(ui, |ui| {
+        let most = last_step.unwrap_or(u64::MAX);
+        settings.to_step = settings.to_step.min(most);
+        let label = ui.label("From step");
+        ui.add(DragValue::new(&mut settings.from_step).range(0..=most)).labelled_by(label.id);
+        ui.end_row();
+        let label = ui.label("To step");
+        ui.add(DragValue::new(&mut settings.to_step).range(0..=most)).labelled_by(label.id);
+        ui.end_row();
+        let label = ui.label("Steps a frame");
+        ui.add(DragValue::new(&mut settings.every).range(1..=1_000_000)).labelled_by(label.id);
+        ui.end_row();
+        let label = ui.label("Frames a second");
+        ui.add(DragValue::new(&mut settings.frames_per_sec).range(FRAMES_PER_SEC)).labelled_by(label.id);
+        ui.end_row();
+        ui.label("Settings");
+        ui.horizontal(|ui| {
+            ui.radio_value(&mut settings.replay, false, "as they are now")
+                .on_hover_text("Start over with the present settings.");
+            ui.radio_value(&mut settings.replay, true, "as the session went")
+                .on_hover_text("Repeat the session, with each change of a setting at its step.");
+        });
+        ui.end_row();
+        ui.label("Save as");
+        ui.horizontal(|ui| {
+            let before = settings.format;
+            ui.radio_value(&mut settings.format, Format::Gif, "GIF");
+            ui.radio_value(&mut settings.format, Format::PngFolder, "folder of PNG pictures");
+            if settings.format != before {
+                settings.target.set_extension(if settings.format == Format::Gif { "gif" } else { "" });
+            }
+        });
+        ui.end_row();
+        let label = ui.label("To");
+        ui.horizontal(|ui| {
+            let mut text = settings.target.to_string_lossy().into_owned();
+            let edit = egui::TextEdit::singleline(&mut text).desired_width(230.0);
+            if ui.add(edit).labelled_by(label.id).changed() {
+                settings.target = PathBuf::from(text);
+            }
+            pick = ui
+                .add_enabled(can_pick, egui::Button::new("Choose…"))
+                .on_hover_text("Choose the place in a file dialog")
+                .on_disabled_hover_text("This desktop offers no file dialogs. Type the path instead.")
+                .clicked();
+        });
+        ui.end_row();
+    });
+    pick
+}
+
+/// Opens the system's file dialog; the answer comes when the user gives it.
+fn pick_target(ctx: &Context, settings: &Settings) -> Receiver<Option<PathBuf>> {
+    let (answer, picked) = channel();
+    let mut dialog = rfd::FileDialog::new().set_title("Save the animation");
+    if let Some(folder) = settings.target.parent() {
+        dialog = dialog.set_directory(folder);
+    }
+    if let Some(name) = settings.target.file_name() {
+        dialog = dialog.set_file_name(name.to_string_lossy());
+    }
+    if settings.format == Format::Gif {
+        dialog = dialog.add_filter("GIF", &["gif"]);
+    }
+    let ctx = ctx.clone();
+    std::thread::spawn(move || {
+        // The dialog that asked may be closed by now.
+        let _ = answer.send(dialog.save_file());
+        ctx.request_repaint();
+    });
+    picked
+}

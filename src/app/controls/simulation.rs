@@ -1,0 +1,65 @@
+//! The cards of what all optimizers share.
+
+use egui::Ui;
+
+use super::knobs;
+use crate::app::document::Document;
+use crate::app::theme;
+use crate::quantity::{Noise, ParticleCount, Temperature};
+use crate::simulation::{LandscapeSpec, StartSpec};
+
+/// Default number of particles, as for a preset that does not say.
+const PARTICLES: u64 = 100;
+/// Θ when it is first set by hand.
+const FIRST_TEMPERATURE: f64 = 0.01;
+
+/// A card with a heading that folds it away.
+pub fn card(ui: &mut Ui, title: &str, contents: impl FnOnce(&mut Ui)) {
+    let style = ui.style().clone();
+    theme::card(&style).show(ui, |ui| {
+        ui.set_width(ui.available_width());
+        egui::CollapsingHeader::new(egui::RichText::new(title).strong())
+            .default_open(true)
+            .show_unindented(ui, contents);
+    });
+}
+
+/// The valley and the noise on its gradient.
+pub fn landscape_card(ui: &mut Ui, document: &mut Document) {
+    card(ui, "Landscape", |ui| {
+        let defaults = LandscapeSpec::default();
+        let spec = &mut document.spec;
+        let landscape = &mut spec.landscape;
+        knobs::SHARPNESS.show(ui, "", &mut landscape.sharpness, defaults.sharpness);
+        knobs::SLOPE.show(ui, "", &mut landscape.slope, defaults.slope);
+        knobs::ROTATION.show(ui, "", &mut landscape.rotation_degrees, defaults.rotation_degrees);
+        knobs::NOISE.show(ui, "", &mut spec.noise, Noise::clamped(1.0));
+    });
+}
+
+/// How many particles, where they start, and the temperature of the plots.
+pub fn start_card(ui: &mut Ui, document: &mut Document) {
+    card(ui, "Particles and start", |ui| {
+        let spec = &mut document.spec;
+        let particles = ParticleCount::new(PARTICLES).unwrap_or(spec.particles);
+        knobs::PARTICLES.show(ui, "", &mut spec.particles, particles);
+        let defaults = StartSpec::default();
+        knobs::START_X.show(ui, "", &mut spec.start.x, defaults.x);
+        knobs::START_Y.show(ui, "", &mut spec.start.y, defaults.y);
+        knobs::START_SPREAD.show(ui, "", &mut spec.start.spread, defaults.spread);
+        temperature(ui, &mut spec.temperature);
+    });
+}
+
+fn temperature(ui: &mut Ui, temperature: &mut Option<Temperature>) {
+    let mut follows = temperature.is_none();
+    let toggle = ui.checkbox(&mut follows, "Temperature Θ = learning rate η").on_hover_text(
+        "The free energy F = E − ΘS weighs the entropy with Θ. Each optimizer's learning rate is a natural choice.",
+    );
+    if toggle.changed() {
+        *temperature = (!follows).then(|| Temperature::clamped(FIRST_TEMPERATURE));
+    }
+    if let Some(temperature) = temperature {
+        knobs::TEMPERATURE.show(ui, "", temperature, Temperature::clamped(FIRST_TEMPERATURE));
+    }
+}

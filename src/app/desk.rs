@@ -1,0 +1,206 @@
+//! What lies on the desk: the document that is edited, the preset it came from, and the way back.
+
+use std::path::{Path, PathBuf};
+
+use super::document::Document;
+use super::history::History;
+use crate::preset::{LandscapePreset, LessonStep};
+use crate::simulation::{Record, Setting, SettingError, SimulationSpec};
+use crate::view::ViewSettings;
+
+/// The preset that the document began as.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    pub preset: LandscapePreset,
+    /// The file that Save writes to; none for a built-in preset.
+    pub file: Option<PathBuf>,
+    /// The file was written by this run of the program, so that its comments are not someone's work.
+    pub written_here: bool,
+    /// The document as it was opened or last saved.
+    clean: Document,
+}
+
+/// A preset that may be saved.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    pub preset: LandscapePreset,
+    /// Which origin of the desk's it replaces when it is saved; none for a copy beside the document.
+    pub replaces: Option<usize>,
+}
+
+/// What undo goes back to.
+#[derive(Clone, Debug, PartialEq)]
+struct Point {
+    document: Document,
+    origin: usize,
+    lesson_step: usize,
+}
+
+/// The document with its origin and its past.
+pub struct Desk {
+    pub document: Document,
+    /// All that were opened; undo leads back to earlier ones.
+    origins: Vec<Origin>,
+    origin: usize,
+    lesson_step: usize,
+    history: History<Point>,
+}
+
+impl Desk {
+    /// A desk with a preset just opened. `view` is how it is looked at where the preset does not say.
+    pub fn new(preset: LandscapePreset, file: Option<PathBuf>, view: &ViewSettings) -> Desk {
+        let document = opened(&preset, view);
+        let origin = Origin { preset, file, written_here: false, clean: document.clone() };
+        Desk { document, origins: vec![origin], origin: 0, lesson_step: 0, history: History::default() }
+    }
+
+    /// A desk as it was left: `document` and the step of the lesson may differ from the preset's.
+    pub fn restored(preset: LandscapePreset, file: Option<PathBuf>, document: Document, lesson_step: usize) -> Desk {
+        let last_step = preset.lesson.len().saturating_sub(1);
+        let mut desk = Desk::new(preset, file, &document.view);
+        desk.document = document;
+        desk.lesson_step = lesson_step.min(last_step);
+        desk
+    }
+
+    /// Puts another preset on the desk. Undo brings the present one back.
+    pub fn open(&mut self, preset: LandscapePreset, file: Option<PathBuf>) {
+        self.mark();
+        let document = opened(&preset, &self.document.view);
+        self.origins.push(Origin { preset, file, written_here: false, clean: document.clone() });
+        self.origin = self.origins.len() - 1;
+        self.document = document;
+        self.lesson_step = 0;
+        self.mark();
+    }
+
+    pub fn origin(&self) -> &Origin {
+        &self.origins[self.origin]
+    }
+
+    /// There are changes that were not saved.
+    pub fn is_dirty(&self) -> bool {
+        self.document != self.origin().clean
+    }
+
+    /// The document as a preset with the origin's title, description and lesson.
+    pub fn draft(&self) -> Draft {
+        let preset = LandscapePreset {
+            simulation: self.document.spec.clone(),
+            view: Some(self.document.view.clone()),
+            changes: Vec::new(),
+            ..self.origin().preset.clone()
+        };
+        Draft { preset, replaces: Some(self.origin) }
+    }
+
+    /// A recorded session as a preset with the origin's title and description.
+    pub fn draft_of_session(&self, session: Record) -> Draft {
+        let Record { spec: simulation, changes } = session;
+        let preset = LandscapePreset { simulation, changes, lesson: Vec::new(), ..self.draft().preset };
+        Draft { preset, replaces: None }
+    }
+
+    /// Takes note that a draft was written to `file` and is what its document came from now. Another
+    /// preset may have been opened meanwhile.
+    pub fn saved(&mut self, draft: Draft, file: &Path) {
+        let Draft { preset, replaces } = draft;
+        let Some(origin) = replaces.and_then(|index| self.origins.get_mut(index)) else { return };
+        let clean = Document {
+            spec: preset.simulation.clone(),
+            view: preset.view.clone().unwrap_or_else(|| self.document.view.clone()),
+        };
+        *origin = Origin { preset, file: Some(file.to_owned()), written_here: true, clean };
+    }
+
+    /// The index of the lesson's present step, from 0, and the lesson; none without a lesson.
+    pub fn lesson(&self) -> Option<(usize, &[LessonStep])> {
+        let lesson = self.origin().preset.lesson.as_slice();
+        (!lesson.is_empty()).then_some((self.lesson_step, lesson))
+    }
+
+    pub fn lesson_step(&self) -> usize {
+        self.lesson_step
+    }
+
+    /// Goes to a step of the lesson: all that the lesson ever sets becomes what it is after this step.
+    /// What the lesson never touches stays.
+    pub fn go_to_step(&mut self, step: usize) -> Result<(), SettingError> {
+        let preset = &self.origin().preset;
+        let target = preset.simulation_at(step)?;
+        let mut spec = self.document.spec.clone();
+        for touched in preset.lesson.iter().flat_map(|step| &step.set) {
+            if let Some(setting) = same_setting_of(&target, touched) {
+                spec.apply(&setting)?;
+            }
+        }
+        self.mark();
+        self.document.spec = spec;
+        self.lesson_step = step;
+        self.mark();
+        Ok(())
+    }
+
+    /// Takes note of the document at a time, for undo. True while a change still waits to be kept.
+    pub fn remember(&mut self, time_secs: f64) -> bool {
+        let point = self.point();
+        self.history.feed(time_secs, &point);
+        self.history.is_in_flux()
+    }
+
+    pub fn can_undo(&self) -> bool {
+        self.history.can_undo(&self.point())
+    }
+
+    pub fn can_redo(&self) -> bool {
+        self.history.can_redo(&self.point())
+    }
+
+    pub fn undo(&mut self) {
+        let earlier = self.history.undo(&self.point());
+        self.go_back_to(earlier);
+    }
+
+    pub fn redo(&mut self) {
+        let later = self.history.redo(&self.point());
+        self.go_back_to(later);
+    }
+
+    fn go_back_to(&mut self, point: Option<Point>) {
+        if let Some(Point { document, origin, lesson_step }) = point {
+            self.document = document;
+            self.origin = origin;
+            self.lesson_step = lesson_step;
+        }
+    }
+
+    fn mark(&mut self) {
+        let point = self.point();
+        self.history.mark(&point);
+    }
+
+    fn point(&self) -> Point {
+        Point { document: self.document.clone(), origin: self.origin, lesson_step: self.lesson_step }
+    }
+}
+
+/// The document that a preset opens as: with a lesson, at its first step.
+fn opened(preset: &LandscapePreset, view: &ViewSettings) -> Document {
+    // A preset whose lesson does not fit its own simulation is refused when it is read.
+    let spec = preset.simulation_at(0).unwrap_or_else(|_| preset.simulation.clone());
+    Document { spec, view: preset.view.clone().unwrap_or_else(|| view.clone()) }
+}
+
+/// The setting of the kind of `setting` as it is in `simulation`.
+fn same_setting_of(simulation: &SimulationSpec, setting: &Setting) -> Option<Setting> {
+    Some(match *setting {
+        Setting::Landscape(_) => Setting::Landscape(simulation.landscape),
+        Setting::Noise(_) => Setting::Noise(simulation.noise),
+        Setting::Temperature(_) => Setting::Temperature(simulation.temperature),
+        Setting::Steps(_) => Setting::Steps(simulation.steps),
+        Setting::Rule { optimizer, .. } => {
+            let found = simulation.optimizers.iter().find(|other| other.id == optimizer)?;
+            Setting::Rule { optimizer, rule: found.rule }
+        }
+    })
+}

@@ -1,0 +1,83 @@
+//! Buckets of the history as curves to draw.
+
+use super::axis::AxisScale;
+use super::metric::{Band, Metric};
+use crate::simulation::Bucket;
+
+/// One point of a curve, placed on the axes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    pub x: f64,
+    pub y: f64,
+    /// Lowest and highest mean over the bucket's steps.
+    pub envelope: [f64; 2],
+    /// The spread over particles.
+    pub band: Option<[f64; 2]>,
+}
+
+/// A curve as unbroken runs of points. A gap is where the metric is not finite, or has no place on the
+/// axis.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Curve {
+    pub runs: Vec<Vec<Point>>,
+    /// The first step at which a particle was not finite any more, and the most that ever were.
+    pub diverged: Option<(u64, u32)>,
+    /// Whether the metric has any finite value at all.
+    pub defined: bool,
+}
+
+impl Curve {
+    /// The curve of a metric through `buckets`.
+    pub fn new(
+        buckets: &[Bucket],
+        metric: Metric,
+        temperature: f64,
+        band: Band,
+        [x_scale, y_scale]: [AxisScale; 2],
+    ) -> Curve {
+        let mut curve = Curve::default();
+        let mut run: Vec<Point> = Vec::new();
+        let floor = lowest_positive(buckets, metric);
+        for bucket in buckets {
+            if bucket.diverged > 0 {
+                let (first, most) = curve.diverged.unwrap_or((bucket.first_step, 0));
+                curve.diverged = Some((first, most.max(bucket.diverged)));
+            }
+            let value = metric.value(bucket, temperature);
+            curve.defined |= value.mean.is_finite();
+            let (x, y) = (x_scale.place(middle(bucket)), y_scale.place(value.mean));
+            if !(x.is_finite() && y.is_finite()) {
+                if !run.is_empty() {
+                    curve.runs.push(std::mem::take(&mut run));
+                }
+                continue;
+            }
+            // An end without a place on a logarithmic axis goes to the lowest mean there is.
+            let place = |end: f64| match y_scale.place(end) {
+                place if place.is_finite() => place,
+                _ => y_scale.place(floor),
+            };
+            let envelope = [place(value.mean_low).min(y), place(value.mean_high).max(y)];
+            let band = band.of(&value).map(|ends| ends.map(place));
+            run.push(Point { x, y, envelope, band });
+        }
+        if !run.is_empty() {
+            curve.runs.push(run);
+        }
+        curve
+    }
+
+    pub fn points(&self) -> impl Iterator<Item = &Point> {
+        self.runs.iter().flatten()
+    }
+}
+
+/// The step in the middle of a bucket.
+pub fn middle(bucket: &Bucket) -> f64 {
+    bucket.first_step as f64 + 0.5 * bucket.steps.saturating_sub(1) as f64
+}
+
+fn lowest_positive(buckets: &[Bucket], metric: Metric) -> f64 {
+    let means = buckets.iter().map(|bucket| metric.value(bucket, 0.0).mean_low).filter(|mean| *mean > 0.0);
+    means.fold(f64::INFINITY, f64::min)
+}

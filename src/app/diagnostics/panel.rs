@@ -1,0 +1,441 @@
+//! The panel with all plots.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use egui::{DragValue, Rect, Sense, TextStyle, Ui, Vec2, vec2};
+
+use super::axis::AxisScale;
+use super::chart::{Chart, Series, Touched};
+use super::csv::csv_of;
+use super::curves::{Curve, middle};
+use super::history::History;
+use super::metric::{Band, Metric};
+use crate::app::landscape::marker::Marker;
+use crate::app::{Action, Document, Live, Requests};
+use crate::quantity::Temperature;
+use crate::simulation::{Bucket, Command, PlotRequest};
+use crate::view::ticks::grouped;
+
+/// Buckets a curve, whatever the plot's width.
+const BUCKETS: std::ops::RangeInclusive<usize> = 100..=500;
+/// Seconds that the axis of steps must keep still before more detail is asked for.
+const SETTLED_SECS: f64 = 0.12;
+/// The smallest plot worth looking at; where there is less room, the panel scrolls.
+const SMALLEST: Vec2 = vec2(150.0, 96.0);
+
+/// Live plots of the metrics, one curve an optimizer.
+pub struct DiagnosticsPanel {
+    shown: BTreeSet<Metric>,
+    log_steps: bool,
+    /// Metrics on a logarithmic axis.
+    log: BTreeSet<Metric>,
+    band: Band,
+    frozen: bool,
+    /// Ranges that the user chose, in places on the axes.
+    x: Option<[f64; 2]>,
+    y: BTreeMap<Metric, [f64; 2]>,
+    hover: Option<f64>,
+    history: History,
+    curves: Curves,
+    request: Requested,
+    /// Where the plots were last drawn, legend included.
+    last_area: Option<Rect>,
+}
+
+impl Default for DiagnosticsPanel {
+    fn default() -> Self {
+        DiagnosticsPanel {
+            shown: [Metric::Loss, Metric::Depth, Metric::AbsV, Metric::EffectiveStep].into(),
+            log_steps: false,
+            log: [Metric::AbsV].into(),
+            band: Band::default(),
+            frozen: false,
+            x: None,
+            y: BTreeMap::new(),
+            hover: None,
+            history: History::default(),
+            curves: Curves::default(),
+            request: Requested::default(),
+            last_area: None,
+        }
+    }
+}
+
+/// The curves as they are drawn, made anew only when something changes.
+#[derive(Default)]
+struct Curves {
+    key: Option<CurvesKey>,
+    /// For each shown metric its axis, and the curve of each ensemble.
+    metrics: Vec<(AxisScale, Vec<Curve>)>,
+}
+
+#[derive(Clone, PartialEq)]
+struct CurvesKey {
+    fingerprint: Vec<u64>,
+    shown: BTreeSet<Metric>,
+    log: BTreeSet<Metric>,
+    log_steps: bool,
+    band: Band,
+    temperatures: Vec<f64>,
+}
+
+/// The request for detail that the engine has been sent, and the one that waits for the axis to settle.
+#[derive(Default)]
+struct Requested {
+    sent: Option<(u64, PlotRequest)>,
+    waiting: Option<(PlotRequest, f64)>,
+}
+
+impl DiagnosticsPanel {
+    /// Shows the next document's curves, all of them, and none that were frozen.
+    pub fn look_anew(&mut self) {
+        self.frozen = false;
+        self.x = None;
+    }
+
+    pub fn ui(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
+        if !self.frozen
+            && let Some(snapshot) = &live.snapshot
+        {
+            self.history.update(snapshot);
+        }
+        self.toolbar(ui, document, live, requests);
+        let area = ui.available_rect_before_wrap();
+        self.last_area = Some(area);
+        self.update_curves(document);
+        self.legend(ui, document, live);
+        self.grid(ui, document, live);
+        self.request_detail(ui, live, requests, area.width());
+    }
+
+    fn toolbar(&mut self, ui: &mut Ui, document: &Document, live: &Live, requests: &mut Requests) {
+        ui.horizontal_wrapped(|ui| {
+            for metric in Metric::ALL {
+                let mut shown = self.shown.contains(&metric);
+                if ui.toggle_value(&mut shown, metric.name()).on_hover_text(metric.explanation()).changed() {
+                    let _ = self.shown.remove(&metric) || self.shown.insert(metric);
+                }
+            }
+            ui.separator();
+            if ui.toggle_value(&mut self.log_steps, "Log steps").on_hover_text("Steps on a logarithmic axis").changed()
+            {
+                self.x = None;
+            }
+            egui::ComboBox::from_id_salt("diagnostics band")
+                .selected_text(self.band.name())
+                .show_ui(ui, |ui| {
+                    for band in Band::ALL {
+                        ui.selectable_value(&mut self.band, band, band.name());
+                    }
+                })
+                .response
+                .accessible_name("Spread over the particles")
+                .on_hover_text("What the band around each curve shows");
+            let text = if self.frozen {
+                format!("Frozen at step {}", grouped(self.history.step))
+            } else {
+                "Freeze".to_owned()
+            };
+            ui.toggle_value(&mut self.frozen, text)
+                .on_hover_text("Keep the plots as they are while the simulation goes on.")
+                .accessible_name("Freeze the plots");
+            let zoomed = self.x.is_some() || !self.y.is_empty();
+            if ui.add_enabled(zoomed, egui::Button::new("Reset zoom")).on_hover_text("Show everything").clicked() {
+                self.x = None;
+                self.y.clear();
+            }
+            ui.menu_button("Export", |ui| {
+                if ui.button("Table (CSV)…").clicked() {
+                    let suggested_name = "diagnostics.csv".to_owned();
+                    requests.actions.push(Action::SaveText { text: self.csv(document, live), suggested_name });
+                }
+                if ui.button("Picture (PNG)…").clicked() {
+                    let suggested_name = "diagnostics.png".to_owned();
+                    if let Some(area) = self.last_area {
+                        requests.actions.push(Action::SavePicture { area, suggested_name });
+                    }
+                }
+            });
+        });
+    }
+
+    /// The table of what is shown: the shown metrics and optimizers, and the steps in view.
+    fn csv(&self, document: &Document, live: &Live) -> String {
+        let x_scale = self.x_scale();
+        let in_view = |bucket: &&Bucket| match self.x {
+            None => true,
+            Some([from, to]) => (from..=to).contains(&x_scale.place(middle(bucket))),
+        };
+        let ensembles: Vec<(&str, f64, Vec<Bucket>)> = self
+            .history
+            .ensembles
+            .iter()
+            .filter(|ensemble| !live.hidden.contains(&ensemble.optimizer))
+            .map(|ensemble| {
+                let buckets = ensemble.buckets.iter().filter(in_view).copied().collect();
+                (ensemble.name(document), ensemble.temperature(document), buckets)
+            })
+            .collect();
+        let borrowed: Vec<_> = ensembles.iter().map(|(name, theta, buckets)| (*name, *theta, &buckets[..])).collect();
+        let metrics: Vec<Metric> = self.shown.iter().copied().collect();
+        csv_of(&borrowed, &metrics)
+    }
+
+    fn x_scale(&self) -> AxisScale {
+        if self.log_steps { AxisScale::Log } else { AxisScale::Linear }
+    }
+
+    fn update_curves(&mut self, document: &Document) {
+        let history = &self.history;
+        let key = CurvesKey {
+            fingerprint: history.fingerprint.clone(),
+            shown: self.shown.clone(),
+            log: self.log.clone(),
+            log_steps: self.log_steps,
+            band: self.band,
+            temperatures: history.ensembles.iter().map(|ensemble| ensemble.temperature(document)).collect(),
+        };
+        if self.curves.key.as_ref() == Some(&key) {
+            return;
+        }
+        let x_scale = self.x_scale();
+        let curves_of = |&metric: &Metric| {
+            let means = history.ensembles.iter().zip(&key.temperatures).flat_map(|(ensemble, &temperature)| {
+                ensemble.buckets.iter().map(move |bucket| metric.value(bucket, temperature).mean)
+            });
+            let y_scale = match (self.log.contains(&metric), metric.is_positive()) {
+                (false, _) => AxisScale::Linear,
+                (true, true) => AxisScale::Log,
+                (true, false) => AxisScale::symlog_for(means),
+            };
+            let curves = history.ensembles.iter().zip(&key.temperatures).map(|(ensemble, &temperature)| {
+                Curve::new(&ensemble.buckets, metric, temperature, self.band, [x_scale, y_scale])
+            });
+            (y_scale, curves.collect())
+        };
+        self.curves = Curves { metrics: self.shown.iter().map(curves_of).collect(), key: Some(key) };
+    }
+
+    /// Which curve is which.
+    fn legend(&self, ui: &mut Ui, document: &Document, live: &Live) {
+        ui.horizontal_wrapped(|ui| {
+            ui.spacing_mut().item_spacing.x = 5.0;
+            for ensemble in self.history.ensembles.iter().filter(|e| !live.hidden.contains(&e.optimizer)) {
+                let (rect, _) = ui.allocate_exact_size(vec2(20.0, 12.0), Sense::hover());
+                let color = ensemble.color(document, ui.ctx().theme());
+                ui.painter().hline(rect.x_range(), rect.center().y, egui::Stroke::new(2.0, color));
+                let marker = Marker::of(&document.spec.optimizers, ensemble.optimizer);
+                ui.painter().add(marker.shape(rect.center(), 4.0, color, ui.visuals().text_color()));
+                ui.small(ensemble.name(document));
+                ui.add_space(8.0);
+            }
+        });
+    }
+
+    fn grid(&mut self, ui: &mut Ui, document: &mut Document, live: &Live) {
+        let metrics: Vec<Metric> = self.shown.iter().copied().collect();
+        if metrics.is_empty() {
+            ui.weak("Choose above what to plot.");
+            return;
+        }
+        let area = ui.available_rect_before_wrap();
+        let gap = 6.0;
+        let columns = columns_for(metrics.len(), area.size());
+        let rows = metrics.len().div_ceil(columns);
+        let cell = vec2(
+            (area.width() - gap * (columns - 1) as f32) / columns as f32,
+            ((area.height() - gap * (rows - 1) as f32) / rows as f32).max(SMALLEST.y),
+        );
+        let x = self.x.unwrap_or_else(|| self.whole_run());
+        self.hover = self.hover.filter(|_| ui.ui_contains_pointer());
+        let mut hover = None;
+        egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+            let (whole, _) = ui.allocate_exact_size(
+                vec2(area.width(), cell.y * rows as f32 + gap * (rows - 1) as f32),
+                Sense::hover(),
+            );
+            for (index, &metric) in metrics.iter().enumerate() {
+                let (row, column) = (index / columns, index % columns);
+                let offset = vec2(column as f32 * (cell.x + gap), row as f32 * (cell.y + gap));
+                let rect = Rect::from_min_size(whole.min + offset, cell);
+                let touched = ui
+                    .scope_builder(egui::UiBuilder::new().id_salt(metric.key()).max_rect(rect), |ui| {
+                        self.cell(ui, index, metric, x, document, live)
+                    })
+                    .inner;
+                hover = hover.or(touched.hover);
+                self.apply(metric, &touched);
+            }
+        });
+        if self.hover != hover {
+            self.hover = hover;
+            ui.ctx().request_repaint();
+        }
+    }
+
+    /// A title, a switch for the axis, and the plot.
+    fn cell(
+        &mut self,
+        ui: &mut Ui,
+        index: usize,
+        metric: Metric,
+        x: [f64; 2],
+        document: &mut Document,
+        live: &Live,
+    ) -> Touched {
+        ui.spacing_mut().item_spacing = vec2(4.0, 1.0);
+        ui.horizontal(|ui| {
+            ui.set_max_height(18.0);
+            ui.label(egui::RichText::new(metric.title()).strong().text_style(TextStyle::Small))
+                .on_hover_text(metric.explanation());
+            if metric == Metric::FreeEnergy {
+                temperature_control(ui, document);
+            }
+            ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+                let mut log = self.log.contains(&metric);
+                let text = egui::RichText::new("log").text_style(TextStyle::Small);
+                let hint =
+                    if metric.is_positive() { "Logarithmic axis" } else { "Logarithmic axis on both sides of 0" };
+                let response = ui.toggle_value(&mut log, text).on_hover_text(hint);
+                let response = response.accessible_name(format!("Logarithmic axis of {}", metric.name()));
+                if response.changed() {
+                    let _ = self.log.remove(&metric) || self.log.insert(metric);
+                    self.y.remove(&metric);
+                }
+            });
+        });
+        let Some((y_scale, curves)) = self.curves.metrics.get(index) else { return Touched::default() };
+        let theme = ui.ctx().theme();
+        let shown = self.history.ensembles.iter().zip(curves);
+        let series = shown
+            .filter(|(ensemble, _)| !live.hidden.contains(&ensemble.optimizer))
+            .map(|(ensemble, curve)| Series {
+                name: ensemble.name(document),
+                color: ensemble.color(document, theme),
+                particles: ensemble.particles,
+                temperature: ensemble.temperature(document),
+                buckets: &ensemble.buckets,
+                curve,
+            })
+            .collect();
+        let chart = Chart {
+            metric,
+            series,
+            scales: [self.x_scale(), *y_scale],
+            x,
+            y: self.y.get(&metric).copied(),
+            hover: self.hover,
+        };
+        chart.show(ui)
+    }
+
+    fn apply(&mut self, metric: Metric, touched: &Touched) {
+        if touched.reset {
+            self.x = None;
+            self.y.remove(&metric);
+            return;
+        }
+        let enough = |range: &[f64; 2]| range[1] - range[0] > 1e-9 && range.iter().all(|end| end.is_finite());
+        if let Some(x) = touched.x.filter(enough) {
+            self.x = Some(self.limited(x));
+        }
+        if let Some(y) = touched.y.filter(enough) {
+            self.y.insert(metric, y);
+        }
+    }
+
+    /// Keeps the axis of steps near the run, and at least some steps long.
+    fn limited(&self, [from, to]: [f64; 2]) -> [f64; 2] {
+        let [start, end] = self.whole_run();
+        let room = 0.5 * (end - start);
+        let least = if self.log_steps { 1e-3 } else { 4.0 };
+        let (from, to) = (from.max(start - room), to.min(end + room));
+        if to - from >= least {
+            return [from, to];
+        }
+        let middle = (0.5 * (from + to)).clamp(start, end);
+        [middle - 0.5 * least, middle + 0.5 * least]
+    }
+
+    /// From the first step to the last, as places on the axis.
+    fn whole_run(&self) -> [f64; 2] {
+        let last = self.history.step as f64;
+        if self.log_steps { [0.0, last.max(10.0).log10()] } else { [0.0, last.max(10.0)] }
+    }
+
+    /// Asks the engine for as much detail as can be seen, once the axis keeps still.
+    fn request_detail(&mut self, ui: &Ui, live: &Live, requests: &mut Requests, width: f32) {
+        let Some(snapshot) = &live.snapshot else { return };
+        if self.frozen {
+            return;
+        }
+        let columns = columns_for(self.shown.len().max(1), ui.min_rect().size());
+        // A bucket for every second point is as fine as a curve looks. In steps of 50, so that dragging the panel's
+        // edge does not ask anew with every pixel.
+        let buckets = (0.5 * width / columns as f32 / 50.0).ceil() as usize * 50;
+        let mut wanted = PlotRequest {
+            first_step: 0,
+            last_step: None,
+            buckets: buckets.clamp(*BUCKETS.start(), *BUCKETS.end()),
+            log_steps: self.log_steps,
+        };
+        if let Some([from, to]) = self.x {
+            let scale = self.x_scale();
+            let room = 0.02 * (to - from);
+            wanted.first_step = scale.value(from - room).floor().max(0.0) as u64;
+            wanted.last_step = Some(scale.value(to + room).ceil().max(1.0) as u64);
+        }
+        let now = ui.input(|input| input.time);
+        let known = self.request.sent.is_some_and(|(run, sent)| (run, sent) == (snapshot.run, wanted));
+        if known {
+            self.request.waiting = None;
+            return;
+        }
+        let first = self.request.sent.is_none_or(|(run, _)| run != snapshot.run);
+        match self.request.waiting {
+            Some((waiting, since)) if waiting == wanted && now - since >= SETTLED_SECS => {}
+            _ if first => {}
+            Some((waiting, _)) if waiting == wanted => return ui.ctx().request_repaint(),
+            _ => {
+                self.request.waiting = Some((wanted, now));
+                return ui.ctx().request_repaint();
+            }
+        }
+        requests.commands.push(Command::Plot(wanted));
+        self.request = Requested { sent: Some((snapshot.run, wanted)), waiting: None };
+    }
+}
+
+/// Θ of the free energy: each optimizer's learning rate, or a number.
+fn temperature_control(ui: &mut Ui, document: &mut Document) {
+    let mut own = document.spec.temperature.is_none();
+    let text = egui::RichText::new("Θ = η").text_style(TextStyle::Small);
+    let response = ui
+        .toggle_value(&mut own, text)
+        .on_hover_text("On: the temperature Θ is each optimizer's learning rate. Off: the number beside it.")
+        .accessible_name("Temperature is the learning rate");
+    if response.changed() {
+        let first = document.spec.optimizers.iter().find(|spec| spec.enabled);
+        let rate = first.map_or(0.01, |spec| spec.rule.learning_rate().get());
+        document.spec.temperature = (!own).then(|| Temperature::clamped(rate));
+    }
+    if let Some(temperature) = &mut document.spec.temperature {
+        let mut value = temperature.get();
+        let speed = (0.01 * value).max(1e-5);
+        let drag = DragValue::new(&mut value).prefix("Θ ").speed(speed).range(Temperature::MIN..=Temperature::MAX);
+        if ui.add(drag.max_decimals(6)).accessible_name("Temperature Θ").changed() {
+            *temperature = Temperature::clamped(value);
+        }
+    }
+}
+
+/// In how many columns so many plots are easiest to read: the widest and highest, for plots a bit
+/// wider than high.
+pub fn columns_for(plots: usize, size: Vec2) -> usize {
+    let score = |columns: usize| {
+        let rows = plots.div_ceil(columns);
+        (size.x / columns as f32 / 1.7).min(size.y / rows as f32)
+    };
+    let fits = |columns: &usize| *columns == 1 || size.x / *columns as f32 >= SMALLEST.x;
+    (1..=plots.max(1)).filter(fits).max_by(|a, b| score(*a).total_cmp(&score(*b)).then(b.cmp(a))).unwrap_or(1)
+}

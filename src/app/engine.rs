@@ -1,0 +1,120 @@
+//! The running simulation's end of the line: what it was told, and what remains to be told.
+
+use std::sync::mpsc::{Receiver, channel};
+
+use super::document::Document;
+use super::live::Live;
+use super::transport::Pace;
+use crate::simulation::{Command, Engine, Playback, Record, SimulationSpec, Snapshot};
+
+/// The engine, and what it was told last.
+pub struct EngineLink {
+    engine: Engine,
+    spec: SimulationSpec,
+    pace: Pace,
+    trail_steps: u32,
+    /// A replayed session shows in the document; the number of the run before it.
+    replayed_after: Option<u64>,
+}
+
+impl EngineLink {
+    /// Starts a paused simulation. `wake` is called from its thread when there is news.
+    pub fn start(document: &Document, pace: Pace, wake: impl Fn() + Send + 'static) -> EngineLink {
+        let spec = document.spec.clone();
+        let engine = Engine::spawn(spec.clone(), wake);
+        engine.send(Command::Speed(pace.speed()));
+        engine.send(Command::TrailLength(document.view.trail_steps as usize));
+        EngineLink { engine, spec, pace, trail_steps: document.view.trail_steps, replayed_after: None }
+    }
+
+    /// Tells the engine what has changed since it was told last: settings act in its next step, anything
+    /// else begins the run again.
+    pub fn follow(&mut self, document: &Document, pace: Pace) {
+        if self.spec != document.spec {
+            match self.spec.settings_to(&document.spec) {
+                Some(settings) => {
+                    // A hand on the controls ends a replay.
+                    self.replayed_after = self.replayed_after.filter(|_| settings.is_empty());
+                    for setting in settings {
+                        self.engine.send(Command::Set(setting));
+                    }
+                }
+                None => {
+                    self.replayed_after = None;
+                    self.engine.send(Command::Load(Box::new(document.spec.clone())));
+                }
+            }
+            self.spec = document.spec.clone();
+        }
+        if self.pace != pace {
+            self.pace = pace;
+            self.engine.send(Command::Speed(pace.speed()));
+        }
+        if self.trail_steps != document.view.trail_steps {
+            self.trail_steps = document.view.trail_steps;
+            self.engine.send(Command::TrailLength(self.trail_steps as usize));
+        }
+    }
+
+    /// Begins a recorded session again; its changes show in `document` as they happen.
+    pub fn replay(&mut self, document: &mut Document, record: Record, live: &Live) {
+        self.replayed_after = Some(live.snapshot.as_ref().map_or(0, |snapshot| snapshot.run));
+        self.spec = record.spec.clone();
+        document.spec = record.spec.clone();
+        self.engine.send(Command::Replay(Box::new(record)));
+    }
+
+    /// Begins `document` at step 0, also where nothing in it has changed.
+    pub fn load(&mut self, document: &Document) {
+        self.replayed_after = None;
+        self.spec = document.spec.clone();
+        self.engine.send(Command::Load(Box::new(self.spec.clone())));
+    }
+
+    pub fn send(&self, command: Command) {
+        self.engine.send(command);
+    }
+
+    pub fn toggle_play(&mut self, playback: Playback) {
+        match playback {
+            Playback::Playing => self.send(Command::Pause),
+            Playback::Paused => self.send(Command::Play),
+            Playback::Finished => {
+                self.restart();
+                self.send(Command::Play);
+            }
+        }
+    }
+
+    pub fn restart(&mut self) {
+        self.replayed_after = None;
+        self.send(Command::Restart);
+    }
+
+    /// Asks for the session so far; the answer comes in the receiver.
+    pub fn record(&self) -> Receiver<Record> {
+        let (sender, receiver) = channel();
+        self.send(Command::Record(sender));
+        receiver
+    }
+
+    /// The next snapshot, if there is one.
+    pub fn next_snapshot(&self) -> Option<Snapshot> {
+        self.engine.try_snapshot()
+    }
+
+    /// Brings the changes of a replayed session that have happened by now into the document.
+    pub fn show_replayed(&mut self, document: &mut Document, snapshot: &Snapshot) {
+        if self.replayed_after.is_none_or(|before| snapshot.run <= before) {
+            return;
+        }
+        for setting in self.spec.settings_to(&snapshot.spec).unwrap_or_default() {
+            if self.spec.apply(&setting).is_err() || document.spec.apply(&setting).is_err() {
+                log::warn!("a replayed change does not fit the document: {setting:?}");
+            }
+        }
+        if !snapshot.replaying {
+            self.replayed_after = None;
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! Opening and saving files without holding up the window: dialogs and disks are waited for on threads
+//! of their own.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use egui::{ColorImage, Context, Id, Key, Modal, RichText, TextEdit};
+
+use super::desk::Draft;
+use super::{native_dialog, theme};
+use crate::export::{Overwrite, write_file};
+use crate::preset::{Preset, PresetError};
+
+/// What is to be saved.
+#[derive(Clone, Debug)]
+pub enum Content {
+    Preset(Box<Draft>),
+    Text(String),
+    Picture(Arc<ColorImage>),
+}
+
+impl Content {
+    fn extension(&self, suggested_name: &str) -> String {
+        let of_name = Path::new(suggested_name).extension().and_then(|extension| extension.to_str());
+        let fallback = match self {
+            Content::Preset(_) => "ron",
+            Content::Text(_) => "txt",
+            Content::Picture(_) => "png",
+        };
+        of_name.unwrap_or(fallback).to_owned()
+    }
+}
+
+/// What has come of a request.
+#[derive(Debug)]
+pub enum FileEvent {
+    Opened {
+        path: PathBuf,
+        preset: Box<Preset>,
+    },
+    Saved {
+        path: PathBuf,
+        content: Content,
+    },
+    /// What failed, and why.
+    Failed {
+        title: String,
+        reason: String,
+    },
+}
+
+/// What a chosen path is for.
+enum Purpose {
+    Open,
+    Save { content: Content, suggested_name: String },
+}
+
+enum Answer {
+    Chosen { purpose: Purpose, path: Option<PathBuf>, waited: Duration },
+    Read { path: PathBuf, preset: Result<Box<Preset>, PresetError> },
+    Written { path: PathBuf, content: Content, result: Result<(), Refused> },
+}
+
+/// Why a file was not written.
+enum Refused {
+    Exists,
+    Failed(String),
+}
+
+/// A path that is typed because the system has no dialog to show.
+struct PathEntry {
+    purpose: Purpose,
+    path: String,
+}
+
+/// Files on their way, and the small dialogs about them.
+pub struct Files {
+    /// Ask the system for its file dialogs; without it paths are typed.
+    native_dialogs: bool,
+    /// Where dialogs begin.
+    folder: Option<PathBuf>,
+    context: Context,
+    answers: Receiver<Answer>,
+    answer_to: Sender<Answer>,
+    entry: Option<PathEntry>,
+    /// A file that exists already, and what would replace it.
+    replace: Option<(PathBuf, Content)>,
+}
+
+/// No one closes a dialog this fast: it was never shown.
+const NEVER_SHOWN: Duration = Duration::from_millis(400);
+
+impl Files {
+    pub fn new(context: Context, native_dialogs: bool, folder: Option<PathBuf>) -> Files {
+        let (answer_to, answers) = channel();
+        Files { native_dialogs, folder, context, answers, answer_to, entry: None, replace: None }
+    }
+
+    /// Asks for a preset's file and opens it.
+    pub fn ask_open(&mut self) {
+        self.ask(Purpose::Open);
+    }
+
+    /// Asks where to save.
+    pub fn ask_save(&mut self, content: Content, suggested_name: String) {
+        self.ask(Purpose::Save { content, suggested_name });
+    }
+
+    /// Reads a preset.
+    pub fn open(&self, path: PathBuf) {
+        self.in_background(move || {
+            let preset = Preset::read(&path).map(Box::new);
+            Answer::Read { path, preset }
+        });
+    }
+
+    /// Writes a file; one that exists is replaced only after a question, unless `overwrite` says so.
+    pub fn save(&self, path: PathBuf, content: Content, overwrite: Overwrite) {
+        self.in_background(move || {
+            let result = write(&path, &content, overwrite);
+            Answer::Written { path, content, result }
+        });
+    }
+
+    /// What has come of the requests since the last call.
+    pub fn take_events(&mut self) -> Vec<FileEvent> {
+        let mut events = Vec::new();
+        while let Ok(answer) = self.answers.try_recv() {
+            match answer {
+                Answer::Chosen { purpose, path: Some(path), .. } => self.chosen(purpose, path, Overwrite::Yes),
+                Answer::Chosen { purpose, path: None, waited } if waited < NEVER_SHOWN => self.type_path(purpose),
+                Answer::Chosen { .. } => {}
+                Answer::Read { path, preset: Ok(preset) } => events.push(FileEvent::Opened { path, preset }),
+                Answer::Read { path, preset: Err(error) } => {
+                    let title = format!("{} was not opened", file_name(&path));
+                    events.push(FileEvent::Failed { title, reason: error.to_string() });
+                }
+                Answer::Written { path, content, result: Ok(()) } => events.push(FileEvent::Saved { path, content }),
+                Answer::Written { path, content, result: Err(Refused::Exists) } => {
+                    self.replace = Some((path, content));
+                }
+                Answer::Written { path, result: Err(Refused::Failed(reason)), .. } => {
+                    let title = format!("{} was not saved", file_name(&path));
+                    events.push(FileEvent::Failed { title, reason });
+                }
+            }
+        }
+        events
+    }
+
+    /// Shows the dialogs about files.
+    pub fn show(&mut self, ctx: &Context) {
+        self.show_entry(ctx);
+        self.show_replace(ctx);
+    }
+
+    fn ask(&mut self, purpose: Purpose) {
+        if !self.native_dialogs || !native_dialog::is_available() {
+            return self.type_path(purpose);
+        }
+        let mut dialog = rfd::FileDialog::new();
+        if let Some(folder) = self.folder.as_ref().filter(|folder| folder.is_dir()) {
+            dialog = dialog.set_directory(folder);
+        }
+        self.in_background(move || {
+            let asked = Instant::now();
+            let path = match &purpose {
+                Purpose::Open => dialog.set_title("Open a preset").add_filter("Presets", &["ron"]).pick_file(),
+                Purpose::Save { content, suggested_name } => {
+                    let extension = content.extension(suggested_name);
+                    dialog
+                        .set_title("Save")
+                        .set_file_name(suggested_name)
+                        .add_filter(extension.to_uppercase(), &[extension])
+                        .save_file()
+                }
+            };
+            Answer::Chosen { purpose, path, waited: asked.elapsed() }
+        });
+    }
+
+    /// `overwrite` says whether the dialog has already asked about replacing exactly this path.
+    fn chosen(&self, purpose: Purpose, path: PathBuf, overwrite: Overwrite) {
+        match purpose {
+            Purpose::Open => self.open(path),
+            Purpose::Save { content, suggested_name } if path.extension().is_none() => {
+                let path = path.with_extension(content.extension(&suggested_name));
+                self.save(path, content, Overwrite::No);
+            }
+            Purpose::Save { content, .. } => self.save(path, content, overwrite),
+        }
+    }
+
+    fn type_path(&mut self, purpose: Purpose) {
+        let name = match &purpose {
+            Purpose::Open => "",
+            Purpose::Save { suggested_name, .. } => suggested_name,
+        };
+        let folder = self.folder.clone().filter(|folder| folder.is_dir()).or_else(|| std::env::current_dir().ok());
+        let path = folder.unwrap_or_default().join(name);
+        self.entry = Some(PathEntry { purpose, path: path.display().to_string() });
+    }
+
+    fn show_entry(&mut self, ctx: &Context) {
+        let Some(entry) = &mut self.entry else { return };
+        let (title, action) = match entry.purpose {
+            Purpose::Open => ("Open a preset", "Open"),
+            Purpose::Save { .. } => ("Save", "Save"),
+        };
+        let (mut go, mut cancel) = (false, false);
+        let modal = Modal::new(Id::unique("path entry")).frame(theme::dialog(&ctx.global_style())).show(ctx, |ui| {
+            ui.set_width(460.0_f32.min(ctx.content_rect().width() - 60.0));
+            ui.label(RichText::new(title).heading().strong());
+            ui.label("The path of the file:");
+            let field = TextEdit::singleline(&mut entry.path).desired_width(f32::INFINITY).cursor_at_end(true);
+            let field = ui.add(field).accessible_name("Path of the file");
+            go = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
+            if ui.memory(|memory| memory.focused().is_none()) && !go {
+                field.request_focus();
+            }
+            ui.add_space(6.0);
+            ui.horizontal(|ui| {
+                go |= ui.button(action).clicked();
+                cancel = ui.button("Cancel").clicked();
+            });
+        });
+        if cancel || modal.should_close() {
+            self.entry = None;
+        } else if go && let Some(PathEntry { purpose, path }) = self.entry.take() {
+            self.chosen(purpose, PathBuf::from(path.trim()), Overwrite::No);
+        }
+    }
+
+    fn show_replace(&mut self, ctx: &Context) {
+        let Some((path, _)) = &self.replace else { return };
+        let (mut replace, mut keep) = (false, false);
+        let modal = Modal::new(Id::unique("replace file")).frame(theme::dialog(&ctx.global_style())).show(ctx, |ui| {
+            ui.set_width(420.0_f32.min(ctx.content_rect().width() - 60.0));
+            ui.label(RichText::new(format!("Replace {}?", file_name(path))).heading().strong());
+            ui.label(format!("{} exists already. Replacing it can't be undone.", path.display()));
+            ui.add_space(6.0);
+            ui.horizontal(|ui| {
+                replace = ui.button("Replace").clicked();
+                keep = ui.button("Keep the old file").clicked();
+            });
+        });
+        if replace && let Some((path, content)) = self.replace.take() {
+            self.save(path, content, Overwrite::Yes);
+        } else if keep || modal.should_close() {
+            self.replace = None;
+        }
+    }
+
+    fn in_background(&self, work: impl FnOnce() -> Answer + Send + 'static) {
+        let (answer_to, context) = (self.answer_to.clone(), self.context.clone());
+        std::thread::spawn(move || {
+            // Nobody listens any more once the window is closed.
+            let _ = answer_to.send(work());
+            context.request_repaint();
+        });
+    }
+}
+
+fn write(path: &Path, content: &Content, overwrite: Overwrite) -> Result<(), Refused> {
+    let failed = |error: std::io::Error| Refused::Failed(format!("cannot write {}: {error}", path.display()));
+    let refused = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => Refused::Exists,
+        _ => failed(error),
+    };
+    match content {
+        Content::Preset(draft) => {
+            if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+                std::fs::create_dir_all(folder).map_err(failed)?;
+            }
+            Preset::Landscape(draft.preset.clone()).write(path, overwrite).map_err(|error| match error {
+                PresetError::Exists { .. } => Refused::Exists,
+                other => Refused::Failed(other.to_string()),
+            })
+        }
+        Content::Text(text) => write_file(path, overwrite, text.as_bytes()).map_err(refused),
+        Content::Picture(picture) => {
+            let png = png(picture).map_err(Refused::Failed)?;
+            write_file(path, overwrite, &png).map_err(refused)
+        }
+    }
+}
+
+fn png(picture: &ColorImage) -> Result<Vec<u8>, String> {
+    use image::ImageEncoder;
+    let [width, height] = picture.size.map(|side| side as u32);
+    let rgba: Vec<u8> = picture.pixels.iter().flat_map(egui::Color32::to_array).collect();
+    let mut bytes = Vec::new();
+    image::codecs::png::PngEncoder::new(&mut bytes)
+        .write_image(&rgba, width, height, image::ExtendedColorType::Rgba8)
+        .map_err(|error| format!("the picture of {width} × {height} pixels cannot be written as PNG: {error}"))?;
+    Ok(bytes)
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+}

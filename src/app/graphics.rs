@@ -1,0 +1,128 @@
+//! Choosing what to draw with, and hearing of it when it fails.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use eframe::egui_wgpu::{RenderState, WgpuSetup, WgpuSetupCreateNew};
+use egui::Context;
+use wgpu::{Adapter, Backend, DeviceType, Surface};
+
+/// Adapters that were chosen and then did not work, so that the next try takes another.
+#[derive(Clone, Default)]
+pub struct Tried(Arc<Mutex<Vec<String>>>);
+
+impl Tried {
+    fn contains(&self, adapter: &Adapter) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&key(adapter))
+    }
+
+    fn add(&self, adapter: &Adapter) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(key(adapter));
+    }
+
+    /// How many were tried.
+    pub fn count(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+}
+
+fn key(adapter: &Adapter) -> String {
+    let info = adapter.get_info();
+    format!("{} {:?} {:?} {}", info.name, info.backend, info.device_type, info.device_pci_bus_id)
+}
+
+/// A set-up that takes the best adapter that can draw to the window and was not tried yet: a GPU through
+/// its own interface, then through OpenGL, then a processor that draws by itself.
+pub fn setup(tried: &Tried) -> WgpuSetup {
+    let tried = tried.clone();
+    let mut setup = WgpuSetupCreateNew::without_display_handle();
+    setup.native_adapter_selector = Some(Arc::new(move |adapters: &[Adapter], surface: Option<&Surface<'_>>| {
+        let fits = |adapter: &&Adapter| {
+            !tried.contains(adapter) && surface.is_none_or(|surface| adapter.is_surface_supported(surface))
+        };
+        let best = adapters.iter().filter(fits).min_by_key(|adapter| rank(adapter));
+        match best {
+            Some(adapter) => {
+                tried.add(adapter);
+                Ok(adapter.clone())
+            }
+            None => Err(nothing_to_draw_with(adapters)),
+        }
+    }));
+    WgpuSetup::CreateNew(setup)
+}
+
+/// Smaller is better.
+fn rank(adapter: &Adapter) -> (u8, u8) {
+    let info = adapter.get_info();
+    let kind = match info.device_type {
+        DeviceType::DiscreteGpu => 0,
+        DeviceType::IntegratedGpu => 1,
+        DeviceType::VirtualGpu => 2,
+        // OpenGL often does not say what it runs on.
+        DeviceType::Other => 3,
+        DeviceType::Cpu => 4,
+    };
+    (kind, u8::from(info.backend == Backend::Gl))
+}
+
+fn nothing_to_draw_with(adapters: &[Adapter]) -> String {
+    if adapters.is_empty() {
+        return "found no graphics adapter".to_owned();
+    }
+    let names: Vec<String> = adapters
+        .iter()
+        .map(|adapter| {
+            let info = adapter.get_info();
+            format!("{} ({:?})", info.name, info.backend)
+        })
+        .collect();
+    format!("none of the graphics adapters can draw to this window: {}", names.join(", "))
+}
+
+/// What went wrong with the graphics while the window was open.
+#[derive(Debug)]
+pub enum GraphicsFault {
+    /// The device is gone; nothing can be drawn with it any more.
+    Lost(String),
+    /// Something was not drawn.
+    Error(String),
+}
+
+/// Hears of faults from whatever thread they happen on.
+pub struct GraphicsFaults {
+    device: wgpu::Device,
+    faults: Receiver<GraphicsFault>,
+}
+
+impl GraphicsFaults {
+    /// Installs the handlers; without them wgpu panics.
+    pub fn watch(render_state: &RenderState, ctx: &Context) -> GraphicsFaults {
+        let (sender, faults) = channel();
+        let say = |sender: &Sender<GraphicsFault>, ctx: &Context, fault| {
+            // Nobody listens any more once the window is closed.
+            let _ = sender.send(fault);
+            ctx.request_repaint();
+        };
+        let device = render_state.device.clone();
+        let (to, wake) = (sender.clone(), ctx.clone());
+        device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
+            say(&to, &wake, GraphicsFault::Error(error.to_string()));
+        }));
+        let (to, wake) = (sender, ctx.clone());
+        device.set_device_lost_callback(move |reason, message| {
+            say(&to, &wake, GraphicsFault::Lost(format!("{reason:?}: {message}")));
+        });
+        GraphicsFaults { device, faults }
+    }
+
+    /// The faults since the last call.
+    pub fn take(&self) -> Vec<GraphicsFault> {
+        // A device that was lost since the last frame says so when it is asked, before egui draws with it,
+        // which would panic.
+        if let Err(error) = self.device.poll(wgpu::PollType::Poll) {
+            log::warn!("the graphics device did not answer: {error}");
+        }
+        self.faults.try_iter().collect()
+    }
+}

@@ -1,0 +1,49 @@
+//! Undo and redo of everything under the controls.
+
+use egui::util::undoer::{Settings, Undoer};
+
+/// The states that can be gone back to. Changes that follow each other closely, as while a slider is
+/// dragged, count as one.
+pub struct History<State> {
+    undoer: Undoer<State>,
+}
+
+impl<State: Clone + PartialEq> Default for History<State> {
+    fn default() -> Self {
+        let settings = Settings { max_undos: 200, stable_time: 0.5, auto_save_interval: 20.0 };
+        History { undoer: Undoer::with_settings(settings) }
+    }
+}
+
+impl<State: Clone + PartialEq> History<State> {
+    /// Takes note of the state at a time.
+    pub fn feed(&mut self, time_secs: f64, state: &State) {
+        self.undoer.feed_state(time_secs, state);
+    }
+
+    /// Makes the state a point to come back to, whatever follows.
+    pub fn mark(&mut self, state: &State) {
+        self.undoer.add_undo(state);
+    }
+
+    /// A change is on its way to become a point to go back to.
+    pub fn is_in_flux(&self) -> bool {
+        self.undoer.is_in_flux()
+    }
+
+    pub fn can_undo(&self, state: &State) -> bool {
+        self.undoer.has_undo(state)
+    }
+
+    pub fn can_redo(&self, state: &State) -> bool {
+        self.undoer.has_redo(state)
+    }
+
+    pub fn undo(&mut self, state: &State) -> Option<State> {
+        self.undoer.undo(state).cloned()
+    }
+
+    pub fn redo(&mut self, state: &State) -> Option<State> {
+        self.undoer.redo(state).cloned()
+    }
+}

@@ -1,0 +1,112 @@
+//! The canvas' frame: axes in x and y, and the valley's own axes u and v.
+
+use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Shape, Stroke, Vec2, Visuals, pos2, vec2};
+
+use super::glyphs::on_canvas;
+use crate::landscape::{Landscape, Valley};
+use crate::view::Viewport;
+use crate::view::ticks::Ticks;
+
+/// Points between tick labels, at least.
+const SPACING_X: f32 = 72.0;
+const SPACING_Y: f32 = 38.0;
+const TICK: f32 = 4.0;
+
+/// The marks of both axes for what is in view.
+pub fn ticks(viewport: &Viewport) -> [Ticks; 2] {
+    let [width, height] = viewport.size_px;
+    let [left, bottom] = viewport.xy_from_px([0.0, height]);
+    let [right, top] = viewport.xy_from_px([width, 0.0]);
+    [
+        Ticks::linear(left, right, (width / SPACING_X) as usize),
+        Ticks::linear(bottom, top, (height / SPACING_Y) as usize),
+    ]
+}
+
+/// Draws the frame, the ticks outside of it, their labels and the axes' names.
+pub fn draw(
+    painter: &Painter,
+    canvas: Rect,
+    viewport: &Viewport,
+    [x, y]: &[Ticks; 2],
+    font: &FontId,
+    visuals: &Visuals,
+) {
+    let (ink, faint) = (visuals.text_color(), visuals.weak_text_color());
+    let stroke = Stroke::new(1.0, faint);
+    painter.rect_stroke(canvas, 0.0, stroke, egui::StrokeKind::Outside);
+    let below = canvas.bottom() + TICK + 2.0;
+    for tick in &x.ticks {
+        let at = on_canvas(canvas, viewport, [tick.value, viewport.camera.center[1]]).x;
+        painter.vline(at, canvas.bottom()..=canvas.bottom() + TICK, stroke);
+        painter.text(pos2(at, below), Align2::CENTER_TOP, &tick.label, font.clone(), ink);
+    }
+    for tick in &y.ticks {
+        let at = on_canvas(canvas, viewport, [viewport.camera.center[0], tick.value]).y;
+        painter.hline(canvas.left() - TICK..=canvas.left(), at, stroke);
+        painter.text(pos2(canvas.left() - TICK - 3.0, at), Align2::RIGHT_CENTER, &tick.label, font.clone(), ink);
+    }
+    let with_note = |name: &str, ticks: &Ticks| match &ticks.note {
+        Some(note) => format!("{name}   ({note})"),
+        None => name.to_owned(),
+    };
+    let name_x = pos2(canvas.center().x, below + font.size + 2.0);
+    painter.text(name_x, Align2::CENTER_TOP, with_note("x", x), font.clone(), ink);
+    // Above the axis, so that nothing has to be read sideways.
+    painter.text(canvas.left_top() - vec2(3.0, 3.0), Align2::RIGHT_BOTTOM, "y", font.clone(), ink);
+    if let Some(note) = &y.note {
+        let text = format!("({note})");
+        painter.text(canvas.left_top() + vec2(4.0, -3.0), Align2::LEFT_BOTTOM, text, font.clone(), ink);
+    }
+}
+
+/// Draws the valley's axes through the origin: u along the floor, v across it. Their names keep out of
+/// `taken`.
+pub fn draw_uv(
+    painter: &Painter,
+    canvas: Rect,
+    viewport: &Viewport,
+    landscape: &Landscape,
+    font: &FontId,
+    taken: Rect,
+) {
+    let origin = on_canvas(canvas, viewport, [0.0, 0.0]);
+    let ink = Color32::from_white_alpha(210);
+    let halo = Color32::from_black_alpha(110);
+    for (name, valley) in [("u", Valley { u: 1.0, v: 0.0 }), ("v", Valley { u: 0.0, v: 1.0 })] {
+        let [x, y] = landscape.xy_from_uv(valley);
+        let unit = vec2(x as f32, -y as f32).normalized();
+        let Some([from, to]) = clipped(origin, unit, canvas) else { continue };
+        for stroke in [Stroke::new(2.5, halo), Stroke::new(1.0, ink)] {
+            painter.extend(Shape::dashed_line(&[from, to], stroke, 7.0, 5.0));
+        }
+        // The arrow and the name stand at the end to which the axis points, or as near as there is room.
+        let keep_out = taken.expand(16.0);
+        let length = (to - from).length();
+        let back = (0..).map(|step| 4.0 + 12.0 * step as f32).take_while(|back| *back < 0.8 * length);
+        let Some(tip) = back.map(|back| to - unit * back).find(|tip| !keep_out.contains(*tip)) else { continue };
+        let head = [tip - unit * 10.0 + unit.rot90() * 4.0, tip - unit * 10.0 - unit.rot90() * 4.0];
+        painter.add(Shape::convex_polygon(vec![tip, head[0], head[1]], ink, Stroke::new(1.0, halo)));
+        let beside = canvas.shrink(10.0).clamp(tip - unit * 18.0 + unit.rot90() * 12.0);
+        painter.text(beside + vec2(1.0, 1.0), Align2::CENTER_CENTER, name, font.clone(), Color32::BLACK);
+        painter.text(beside, Align2::CENTER_CENTER, name, font.clone(), Color32::WHITE);
+    }
+}
+
+/// The part inside `rect` of the line through `origin` along `unit`, in that direction.
+fn clipped(origin: Pos2, unit: Vec2, rect: Rect) -> Option<[Pos2; 2]> {
+    let (mut from, mut to) = (f32::NEG_INFINITY, f32::INFINITY);
+    for axis in 0..2 {
+        if unit[axis].abs() < 1e-6 {
+            if origin[axis] < rect.min[axis] || origin[axis] > rect.max[axis] {
+                return None;
+            }
+            continue;
+        }
+        let a = (rect.min[axis] - origin[axis]) / unit[axis];
+        let b = (rect.max[axis] - origin[axis]) / unit[axis];
+        from = from.max(a.min(b));
+        to = to.min(a.max(b));
+    }
+    (to - from > 20.0 && from.is_finite() && to.is_finite()).then(|| [origin + unit * from, origin + unit * to])
+}

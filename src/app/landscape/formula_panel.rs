@@ -1,0 +1,155 @@
+//! The panel with the selected particle's formulas.
+
+use egui::{Color32, DragValue, RichText, Ui};
+
+use super::formula::{Formula, formulas, result_text, text};
+use super::marker::{Marker, color_of, line_color};
+use crate::app::{Document, Live, Requests};
+use crate::simulation::{Anatomy, Configured, ParticleId, Playback};
+use crate::view::ticks::grouped;
+
+/// Shows each line of the selected particle's update rule with its live numbers, so that stepping
+/// once at a time teaches the rule.
+#[derive(Debug, Default)]
+pub struct FormulaPanel {}
+
+impl FormulaPanel {
+    pub fn ui(&mut self, ui: &mut Ui, document: &Document, live: &mut Live, requests: &mut Requests) {
+        particle_chooser(ui, document, live, requests);
+        ui.separator();
+        if live.selected.is_none() {
+            ui.label("Click on a particle, or choose one above, to see how its rule moves it.");
+            return;
+        }
+        let paused = live.snapshot.as_ref().is_some_and(|snapshot| snapshot.playback != Playback::Playing);
+        let Some(anatomy) = live.anatomy() else {
+            ui.label("The particle’s next step will be taken apart here. Take a single step (→) to see it.");
+            return;
+        };
+        egui::ScrollArea::horizontal().auto_shrink([false, true]).show(ui, |ui| {
+            heading(ui, anatomy);
+            if anatomy.after.iter().any(|value| !value.is_finite()) {
+                let text = "This particle has diverged: its position is not a finite number any more.";
+                ui.label(RichText::new(text).color(ui.visuals().error_fg_color));
+            }
+            for formula in formulas(anatomy) {
+                formula_block(ui, &formula);
+            }
+            if !paused {
+                ui.add_space(6.0);
+                ui.weak("Pause and single-step (→) to follow the numbers from step to step.");
+            }
+        });
+    }
+}
+
+/// Chooses a particle without pointing at it.
+fn particle_chooser(ui: &mut Ui, document: &Document, live: &mut Live, requests: &mut Requests) {
+    let ensembles: Vec<(u32, usize)> = live.visible().map(|view| (view.optimizer, view.particles)).collect();
+    let Some(&(first, _)) = ensembles.first() else {
+        ui.label("Nothing is simulated yet.");
+        return;
+    };
+    let label = |id: u32| {
+        let spec = document.spec.optimizers.iter().find(|spec| spec.id == id);
+        spec.map_or_else(|| format!("optimizer {id}"), |spec| spec.label().to_owned())
+    };
+    let mut chosen = live.selected;
+    ui.horizontal_wrapped(|ui| {
+        let mut optimizer = chosen.map_or(first, |particle| particle.optimizer);
+        let before = optimizer;
+        egui::ComboBox::from_id_salt("formula optimizer")
+            .selected_text(label(optimizer))
+            .show_ui(ui, |ui| {
+                for &(id, _) in &ensembles {
+                    ui.selectable_value(&mut optimizer, id, label(id));
+                }
+            })
+            .response
+            .accessible_name("Optimizer of the selected particle");
+        let count = ensembles.iter().find(|(id, _)| *id == optimizer).map_or(1, |&(_, particles)| particles.max(1));
+        let mut number = chosen.map_or(1, |particle| particle.particle + 1).min(count);
+        let number_before = number;
+        let response = ui
+            .add(DragValue::new(&mut number).range(1..=count).speed(0.2).prefix("particle "))
+            .accessible_name("Number of the selected particle");
+        let touched = response.changed() || number != number_before || optimizer != before;
+        if touched {
+            chosen = Some(ParticleId { optimizer, particle: number - 1 });
+        }
+        if chosen.is_none() && ui.button("Show").on_hover_text("Show the formulas of this particle").clicked() {
+            chosen = Some(ParticleId { optimizer, particle: number - 1 });
+        }
+        if chosen.is_some() && ui.button("Deselect").clicked() {
+            chosen = None;
+        }
+        if let Some(particle) = chosen {
+            let marker = Marker::of(&document.spec.optimizers, particle.optimizer);
+            if let Some(spec) = document.spec.optimizers.iter().find(|spec| spec.id == particle.optimizer) {
+                let (rect, _) = ui.allocate_exact_size(egui::Vec2::splat(14.0), egui::Sense::hover());
+                let color = line_color(color_of(spec), ui.ctx().theme());
+                ui.painter().add(marker.shape(rect.center(), 4.5, color, ui.visuals().text_color()));
+            }
+        }
+    });
+    live.select(chosen, requests);
+}
+
+fn heading(ui: &mut Ui, anatomy: &Anatomy) {
+    ui.horizontal_wrapped(|ui| {
+        ui.strong(anatomy.rule.name());
+        ui.label(format!("step t = {}", grouped(anatomy.step)));
+    });
+    ui.weak(hyperparameters(anatomy));
+    ui.add_space(4.0);
+}
+
+/// The rule's hyperparameters in one line.
+fn hyperparameters(anatomy: &Anatomy) -> String {
+    let value = |name: &str, value: f64| format!("{name} {}", text(value));
+    let parts = match anatomy.rule.configured() {
+        Configured::Adam(rule) => vec![
+            value("η", rule.learning_rate),
+            value("β₁", rule.beta1),
+            value("β₂", rule.beta2),
+            value("ω", rule.weight_decay),
+        ],
+        Configured::Signum(rule) => {
+            vec![value("η", rule.learning_rate), value("β₁", rule.beta1), value("ω", rule.weight_decay)]
+        }
+        Configured::Focus(rule) => vec![
+            value("η", rule.learning_rate),
+            value("β₁", rule.beta1),
+            value("β₂", rule.beta2),
+            value("γ", rule.gamma),
+            value("ω", rule.weight_decay),
+        ],
+        Configured::Sgd(rule) => {
+            vec![value("η", rule.learning_rate), value("β₁", rule.beta1), value("ω", rule.weight_decay)]
+        }
+    };
+    parts.join("   ")
+}
+
+/// A formula, and below it a line for each coordinate.
+fn formula_block(ui: &mut Ui, formula: &Formula) {
+    ui.add_space(5.0);
+    ui.label(RichText::new(&formula.rule).strong()).on_hover_text(formula.meaning);
+    ui.weak(RichText::new(formula.meaning).small());
+    egui::Grid::new(&formula.rule).num_columns(4).min_col_width(0.0).spacing([8.0, 2.0]).show(ui, |ui| {
+        for (axis, name) in ["x", "y"].into_iter().enumerate() {
+            ui.weak(name);
+            ui.label(&formula.filled[axis]);
+            ui.weak("=");
+            ui.label(RichText::new(result_text(formula.result[axis])).color(result_color(ui)));
+            ui.end_row();
+        }
+    });
+}
+
+fn result_color(ui: &Ui) -> Color32 {
+    match ui.ctx().theme() {
+        egui::Theme::Dark => Color32::from_rgb(140, 200, 255),
+        egui::Theme::Light => Color32::from_rgb(0, 80, 160),
+    }
+}

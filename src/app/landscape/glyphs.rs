@@ -1,0 +1,201 @@
+//! Arrows on the selected particle: what its optimizer saw, remembers, and did.
+
+use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Shape, Stroke, Vec2, pos2, vec2};
+
+use crate::simulation::{Anatomy, AnatomyMemory, Rule};
+use crate::view::Viewport;
+
+/// An arrow at the particle's position before the step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Glyph {
+    /// The label at the arrow, and its explanation in the key.
+    pub label: &'static str,
+    pub meaning: &'static str,
+    pub color: Color32,
+    /// In the plane.
+    pub vector: [f64; 2],
+    /// Drawn from position to position; the others only show a direction and, roughly, a size.
+    pub to_scale: bool,
+}
+
+/// The arrows of a step. All point where they push the particle: down the gradient, not up.
+pub fn glyphs(anatomy: &Anatomy) -> Vec<Glyph> {
+    let glyph = |label, meaning, color, vector| Glyph { label, meaning, color, vector, to_scale: false };
+    let against = |vector: [f64; 2]| vector.map(|value| -value);
+    let mut glyphs = vec![
+        glyph("−∇L", "down the gradient", Color32::WHITE, against(anatomy.gradient)),
+        glyph("−g", "down the noisy gradient", Color32::from_rgb(120, 220, 255), against(anatomy.noisy_gradient)),
+    ];
+    const MOMENTUM: Color32 = Color32::from_rgb(255, 150, 220);
+    const RATIO: Color32 = Color32::from_rgb(160, 255, 160);
+    match anatomy.memory {
+        AnatomyMemory::Adam { m, .. } => {
+            glyphs.push(glyph("−m", "momentum", MOMENTUM, against(m)));
+            glyphs.push(glyph("−m̂/√ŝ", "Adam's direction", RATIO, against(anatomy.direction)));
+        }
+        AnatomyMemory::Signum { m, .. } => {
+            glyphs.push(glyph("−m", "momentum", MOMENTUM, against(m)));
+            glyphs.push(glyph("−sign m", "Signum's direction", RATIO, against(anatomy.direction)));
+        }
+        AnatomyMemory::Focus { m, pull, .. } => {
+            let gamma = if let Rule::Focus { gamma, .. } = anatomy.rule { gamma.get() } else { 0.0 };
+            glyphs.push(glyph("−m", "momentum", MOMENTUM, against(m)));
+            let pull = pull.map(|sign| -gamma * sign);
+            glyphs.push(glyph("pull", "pull towards the average θ̂", RATIO, pull));
+        }
+        AnatomyMemory::Sgd { m, .. } => glyphs.push(glyph("−m", "momentum", MOMENTUM, against(m))),
+    }
+    let step = [anatomy.after[0] - anatomy.before[0], anatomy.after[1] - anatomy.before[1]];
+    glyphs.push(Glyph {
+        label: "step",
+        meaning: "the step taken",
+        color: Color32::from_rgb(255, 220, 60),
+        vector: step,
+        to_scale: true,
+    });
+    glyphs
+}
+
+/// How long an arrow is drawn that is not to scale, in points: 16 to 84, by the logarithm of its size
+/// from 0.0001 to 100. Nothing for 0 and for what is not finite.
+pub fn compressed_length(size: f64) -> f32 {
+    if !(size > 0.0 && size.is_finite()) {
+        return 0.0;
+    }
+    let part = (size.log10() + 4.0) / 6.0;
+    16.0 + 68.0 * part.clamp(0.0, 1.0) as f32
+}
+
+/// A step shorter than this many points is drawn lengthened, and said to be.
+const VISIBLE_STEP: f32 = 6.0;
+
+/// Draws the arrows, and their key into a corner unless `compact`; says where the key is.
+pub fn draw(
+    painter: &Painter,
+    canvas: Rect,
+    viewport: &Viewport,
+    anatomy: &Anatomy,
+    font: &FontId,
+    compact: bool,
+) -> Rect {
+    let glyphs = glyphs(anatomy);
+    let at = on_canvas(canvas, viewport, anatomy.before);
+    let mut step_to_scale = true;
+    if canvas.expand(200.0).contains(at) {
+        let mut labels: Vec<Rect> = Vec::new();
+        for glyph in &glyphs {
+            let direction = vec2(glyph.vector[0] as f32, -glyph.vector[1] as f32);
+            let size = (glyph.vector[0].powi(2) + glyph.vector[1].powi(2)).sqrt();
+            if compressed_length(size) == 0.0 {
+                continue;
+            }
+            let true_length = (size / viewport.units_per_px()) as f32;
+            let length = match glyph.to_scale && true_length >= VISIBLE_STEP {
+                true => true_length,
+                false => compressed_length(size),
+            };
+            step_to_scale &= !glyph.to_scale || true_length >= VISIBLE_STEP;
+            let unit = if direction.length() > 0.0 { direction.normalized() } else { Vec2::X };
+            let width = if glyph.to_scale { 3.0 } else { 2.0 };
+            arrow(painter, at, unit * length.min(2000.0), glyph.color, width);
+            label(painter, canvas, at + unit * length, unit, glyph, font, &mut labels);
+        }
+        if let AnatomyMemory::Focus { average, .. } = anatomy.memory {
+            average_mark(painter, on_canvas(canvas, viewport, average), font);
+        }
+    }
+    if compact { Rect::NOTHING } else { key(painter, canvas, &glyphs, font, step_to_scale) }
+}
+
+/// Where a point of the plane lies on the screen.
+pub fn on_canvas(canvas: Rect, viewport: &Viewport, xy: [f64; 2]) -> Pos2 {
+    let [x, y] = viewport.px_from_xy(xy);
+    canvas.min + vec2(x, y)
+}
+
+fn arrow(painter: &Painter, from: Pos2, vector: Vec2, color: Color32, width: f32) {
+    let unit = vector.normalized();
+    let head = (3.0 + 2.5 * width).min(0.7 * vector.length());
+    let tip = from + vector;
+    let neck = tip - unit * head * 0.8;
+    let side = unit.rot90() * head * 0.5;
+    let halo = Color32::from_black_alpha(170);
+    painter.line_segment([from, neck], Stroke::new(width + 2.0, halo));
+    let corners = vec![tip, tip - unit * head + side, tip - unit * head - side];
+    painter.add(Shape::convex_polygon(corners.clone(), halo, Stroke::new(2.0, halo)));
+    painter.line_segment([from, neck], Stroke::new(width, color));
+    painter.add(Shape::convex_polygon(corners, color, Stroke::NONE));
+}
+
+/// Writes a label beyond an arrow's tip, moved down until it covers no other.
+fn label(painter: &Painter, canvas: Rect, tip: Pos2, unit: Vec2, glyph: &Glyph, font: &FontId, taken: &mut Vec<Rect>) {
+    let galley = painter.layout_no_wrap(glyph.label.to_owned(), font.clone(), glyph.color);
+    let size = galley.size() + vec2(6.0, 0.0);
+    let mut rect = Rect::from_center_size(tip + unit * (6.0 + 0.5 * size.x), size);
+    let inside = canvas.shrink(2.0);
+    if !inside.intersects(rect) {
+        return;
+    }
+    for _ in 0..8 {
+        match taken.iter().find(|other| other.intersects(rect)) {
+            Some(other) => rect = rect.translate(vec2(0.0, other.bottom() - rect.top() + 1.0)),
+            None => break,
+        }
+    }
+    painter.rect_filled(rect, 3.0, Color32::from_black_alpha(150));
+    painter.galley(pos2(rect.left() + 3.0, rect.top()), galley, glyph.color);
+    taken.push(rect);
+}
+
+/// A hollow diamond where FOCUS's average is.
+fn average_mark(painter: &Painter, at: Pos2, font: &FontId) {
+    let corners = [vec2(0.0, -5.0), vec2(5.0, 0.0), vec2(0.0, 5.0), vec2(-5.0, 0.0)].map(|offset| at + offset);
+    painter.add(Shape::closed_line(corners.to_vec(), Stroke::new(3.0, Color32::from_black_alpha(170))));
+    painter.add(Shape::closed_line(corners.to_vec(), Stroke::new(1.5, Color32::WHITE)));
+    let anchor = at + vec2(0.0, 6.0);
+    painter.text(anchor + vec2(0.7, 0.7), Align2::CENTER_TOP, "θ̂", font.clone(), Color32::BLACK);
+    painter.text(anchor, Align2::CENTER_TOP, "θ̂", font.clone(), Color32::WHITE);
+}
+
+/// What each arrow is, how large, and which are to scale, in the lower right corner, if there is room.
+fn key(painter: &Painter, canvas: Rect, glyphs: &[Glyph], font: &FontId, step_to_scale: bool) -> Rect {
+    let text = Color32::from_gray(235);
+    let rows: Vec<_> = glyphs
+        .iter()
+        .map(|glyph| {
+            let size = (glyph.vector[0].powi(2) + glyph.vector[1].powi(2)).sqrt();
+            let name = format!("{}  {}", glyph.label, glyph.meaning);
+            let size = crate::view::ticks::significant(size, 3);
+            (
+                glyph.color,
+                painter.layout_no_wrap(name, font.clone(), text),
+                painter.layout_no_wrap(size, font.clone(), text),
+            )
+        })
+        .collect();
+    let note = match step_to_scale {
+        true => "The step is to scale; the others’ lengths are logarithmic.",
+        false => "Lengths are logarithmic; zoom in to see the step to scale.",
+    };
+    let names = rows.iter().map(|(_, name, _)| name.size().x).fold(0.0, f32::max);
+    let sizes = rows.iter().map(|(_, _, size)| size.size().x).fold(0.0, f32::max);
+    let line = rows.first().map_or(14.0, |(_, name, _)| name.size().y);
+    let width = 26.0 + names + 14.0 + sizes;
+    let note = painter.layout(note.to_owned(), font.clone(), Color32::from_gray(190), width);
+    let height = line * rows.len() as f32 + note.size().y + 4.0;
+    let area = Rect::from_min_size(canvas.max - vec2(width + 22.0, height + 20.0), vec2(width + 14.0, height + 12.0));
+    if area.height() > 0.6 * canvas.height() || area.width() > 0.7 * canvas.width() {
+        return Rect::NOTHING;
+    }
+    painter.rect_filled(area, 5.0, Color32::from_black_alpha(175));
+    let mut at = area.min + vec2(7.0, 6.0);
+    for (color, name, size) in rows {
+        let middle = at.y + 0.5 * line;
+        painter.line_segment([pos2(at.x, middle), pos2(at.x + 18.0, middle)], Stroke::new(2.5, color));
+        painter.galley(pos2(at.x + 26.0, at.y), name, text);
+        painter.galley(pos2(at.x + width - size.size().x, at.y), size, text);
+        at.y += line;
+    }
+    painter.galley(pos2(at.x, at.y + 4.0), note, text);
+    area
+}

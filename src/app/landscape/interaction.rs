@@ -1,0 +1,190 @@
+//! What the pointer and the keyboard do on the canvas.
+
+use egui::{EventFilter, Key, Modifiers, PointerButton, Pos2, Rect, Response, Ui, Vec2};
+
+use super::motion::{limited, panned, zoomed};
+use crate::app::{Document, Live, Requests};
+use crate::quantity::StartCoordinate;
+use crate::simulation::ParticleId;
+use crate::view::{Camera, Viewport};
+
+/// What dragging and clicking mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tool {
+    /// Drag to move the view, click to select a particle.
+    #[default]
+    MoveView,
+    /// Click or drag to place the start.
+    PlaceStart,
+}
+
+/// A particle within this many points of a click is selected.
+const SELECT_RADIUS: f32 = 10.0;
+/// The start marker is grabbed within this many points.
+const START_RADIUS: f32 = 10.0;
+/// Part of the view by which an arrow key moves, and factor by which + and − zoom.
+const KEY_PAN: f32 = 0.1;
+const KEY_ZOOM: f64 = 1.25;
+
+/// The drag under way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Drag {
+    #[default]
+    View,
+    Start,
+}
+
+#[derive(Debug, Default)]
+pub struct Interaction {
+    pub tool: Tool,
+    drag: Drag,
+}
+
+/// What a frame's input asks of the camera.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum CameraMove {
+    Stay,
+    To(Camera),
+    Fit,
+}
+
+impl Interaction {
+    /// Acts on this frame's input: selects, places the start, and says where the camera goes.
+    pub fn handle(
+        &mut self,
+        ui: &Ui,
+        response: &Response,
+        viewport: &Viewport,
+        document: &mut Document,
+        live: &mut Live,
+        requests: &mut Requests,
+    ) -> CameraMove {
+        let canvas = response.rect;
+        let shift = ui.input(|input| input.modifiers.shift);
+        let start_px = to_screen(canvas, viewport, start_xy(document));
+        let near_start = |at: Pos2| at.distance(start_px) <= START_RADIUS;
+
+        if let Some(pointer) = response.hover_pos() {
+            let cursor = match self.tool {
+                _ if near_start(pointer) => egui::CursorIcon::Move,
+                _ if shift => egui::CursorIcon::Crosshair,
+                Tool::PlaceStart => egui::CursorIcon::Crosshair,
+                Tool::MoveView if response.dragged() => egui::CursorIcon::Grabbing,
+                Tool::MoveView => egui::CursorIcon::Default,
+            };
+            ui.ctx().set_cursor_icon(cursor);
+        }
+
+        if response.drag_started_by(PointerButton::Primary) {
+            let origin = ui.input(|input| input.pointer.press_origin()).unwrap_or(start_px);
+            let places = shift || self.tool == Tool::PlaceStart || near_start(origin);
+            self.drag = if places { Drag::Start } else { Drag::View };
+        }
+        let mut camera_move = CameraMove::Stay;
+        let moves_view = response.dragged_by(PointerButton::Secondary)
+            || response.dragged_by(PointerButton::Middle)
+            || (response.dragged_by(PointerButton::Primary) && self.drag == Drag::View);
+        if moves_view && response.drag_delta() != Vec2::ZERO {
+            camera_move = CameraMove::To(panned(viewport, response.drag_delta().into()));
+        }
+        let pointer = response.interact_pointer_pos();
+        if response.dragged_by(PointerButton::Primary)
+            && self.drag == Drag::Start
+            && let Some(at) = pointer
+        {
+            place_start(document, to_plane(canvas, viewport, at));
+        }
+        if response.double_clicked() && self.tool == Tool::MoveView && !shift {
+            camera_move = CameraMove::Fit;
+        } else if response.clicked()
+            && let Some(at) = pointer
+        {
+            if shift || self.tool == Tool::PlaceStart {
+                place_start(document, to_plane(canvas, viewport, at));
+            } else {
+                let particle = nearest_particle(live, viewport, (at - canvas.min).into(), SELECT_RADIUS);
+                live.select(particle, requests);
+            }
+        }
+        if let Some(camera) = zoom(ui, response, viewport) {
+            camera_move = CameraMove::To(camera);
+        }
+        if response.has_focus() {
+            match keys(ui, response, viewport) {
+                CameraMove::Stay => {}
+                key_move => camera_move = key_move,
+            }
+        }
+        camera_move
+    }
+}
+
+fn to_screen(canvas: Rect, viewport: &Viewport, xy: [f64; 2]) -> Pos2 {
+    canvas.min + Vec2::from(viewport.px_from_xy(xy))
+}
+
+fn to_plane(canvas: Rect, viewport: &Viewport, at: Pos2) -> [f64; 2] {
+    viewport.xy_from_px((at - canvas.min).into())
+}
+
+pub fn start_xy(document: &Document) -> [f64; 2] {
+    [document.spec.start.x.get(), document.spec.start.y.get()]
+}
+
+fn place_start(document: &mut Document, [x, y]: [f64; 2]) {
+    document.spec.start.x = StartCoordinate::clamped(x);
+    document.spec.start.y = StartCoordinate::clamped(y);
+}
+
+/// Zoom by wheel and pinch, at the pointer.
+fn zoom(ui: &Ui, response: &Response, viewport: &Viewport) -> Option<Camera> {
+    if !response.contains_pointer() {
+        return None;
+    }
+    let pointer = ui.input(|input| input.pointer.hover_pos())?;
+    let (wheel, pinch) = ui.input_mut(|input| {
+        let wheel = input.smooth_scroll_delta.y;
+        input.smooth_scroll_delta = Vec2::ZERO;
+        (wheel, input.zoom_delta())
+    });
+    let factor = f64::from(wheel / 240.0).exp() * f64::from(pinch);
+    (factor != 1.0).then(|| zoomed(viewport, (pointer - response.rect.min).into(), factor))
+}
+
+/// Arrow keys move the view, + and − zoom about its middle, Home fits the particles.
+fn keys(ui: &Ui, response: &Response, viewport: &Viewport) -> CameraMove {
+    let filter = EventFilter { horizontal_arrows: true, vertical_arrows: true, ..EventFilter::default() };
+    ui.memory_mut(|memory| memory.set_focus_lock_filter(response.id, filter));
+    let [width, height] = viewport.size_px;
+    let pressed = |key| ui.input_mut(|input| input.count_and_consume_key(Modifiers::NONE, key)) as f32;
+    let delta = [
+        KEY_PAN * width * (pressed(Key::ArrowLeft) - pressed(Key::ArrowRight)),
+        KEY_PAN * height * (pressed(Key::ArrowUp) - pressed(Key::ArrowDown)),
+    ];
+    let closer = pressed(Key::Plus) + pressed(Key::Equals) - pressed(Key::Minus);
+    if pressed(Key::Home) > 0.0 {
+        return CameraMove::Fit;
+    }
+    if delta == [0.0, 0.0] && closer == 0.0 {
+        return CameraMove::Stay;
+    }
+    let moved = Viewport { camera: panned(viewport, delta), ..*viewport };
+    CameraMove::To(limited(zoomed(&moved, [0.5 * width, 0.5 * height], KEY_ZOOM.powf(f64::from(closer)))))
+}
+
+/// The shown particle nearest to a point of the canvas, if within `radius` points.
+pub fn nearest_particle(live: &Live, viewport: &Viewport, at: [f32; 2], radius: f32) -> Option<ParticleId> {
+    let mut nearest = (radius * radius, None);
+    for view in live.visible() {
+        let newest = view.columns.len().saturating_sub(view.particles);
+        for (particle, &[x, y]) in view.columns[newest..].iter().enumerate() {
+            let [px, py] = viewport.px_from_xy([f64::from(x), f64::from(y)]);
+            let distance = (px - at[0]).powi(2) + (py - at[1]).powi(2);
+            // Not finite for a diverged particle, and then never smaller.
+            if distance < nearest.0 || (distance == nearest.0 && nearest.1.is_none()) {
+                nearest = (distance, Some(ParticleId { optimizer: view.optimizer, particle }));
+            }
+        }
+    }
+    nearest.1
+}

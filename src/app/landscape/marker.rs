@@ -1,0 +1,102 @@
+//! How an ensemble is told from the others: a colour, and a shape for readers who cannot see it.
+
+use egui::{Color32, Pos2, Shape, Stroke, Theme, vec2};
+
+use crate::simulation::OptimizerSpec;
+
+/// The shape that marks the middle of an ensemble, and its row in a legend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Marker {
+    Circle,
+    Square,
+    Triangle,
+    Diamond,
+    Cross,
+    Star,
+}
+
+impl Marker {
+    const ALL: [Marker; 6] =
+        [Marker::Circle, Marker::Square, Marker::Triangle, Marker::Diamond, Marker::Cross, Marker::Star];
+
+    /// The marker of an optimizer by its place in the specification.
+    pub fn of_index(index: usize) -> Self {
+        Marker::ALL[index % Marker::ALL.len()]
+    }
+
+    /// The marker of the optimizer with this id.
+    pub fn of(optimizers: &[OptimizerSpec], id: u32) -> Self {
+        Marker::of_index(optimizers.iter().position(|spec| spec.id == id).unwrap_or(0))
+    }
+
+    /// Draws the marker filled and outlined.
+    pub fn shape(self, center: Pos2, radius: f32, fill: Color32, outline: Color32) -> Shape {
+        let stroke = Stroke::new(1.2, outline);
+        // Points on a circle about the centre, from the top, clockwise.
+        let around = |count: usize, radius_of: &dyn Fn(usize) -> f32, turn: f32| -> Vec<Pos2> {
+            (0..count)
+                .map(|corner| {
+                    let angle = turn + std::f32::consts::TAU * corner as f32 / count as f32;
+                    center + radius_of(corner) * vec2(angle.sin(), -angle.cos())
+                })
+                .collect()
+        };
+        match self {
+            Marker::Circle => Shape::Vec(vec![
+                Shape::circle_filled(center, radius, fill),
+                Shape::circle_stroke(center, radius, stroke),
+            ]),
+            Marker::Square => {
+                Shape::convex_polygon(around(4, &|_| 1.25 * radius, std::f32::consts::FRAC_PI_4), fill, stroke)
+            }
+            Marker::Triangle => Shape::convex_polygon(around(3, &|_| 1.3 * radius, 0.0), fill, stroke),
+            Marker::Diamond => Shape::convex_polygon(around(4, &|_| 1.3 * radius, 0.0), fill, stroke),
+            Marker::Cross => {
+                let arm = |from: egui::Vec2| [center - from * radius, center + from * radius];
+                let arms = [vec2(1.0, 1.0), vec2(1.0, -1.0)];
+                let wide = arms.map(|from| Shape::line_segment(arm(from), Stroke::new(5.0, outline)));
+                let thin = arms.map(|from| Shape::line_segment(arm(from * 0.94), Stroke::new(3.0, fill)));
+                Shape::Vec(wide.into_iter().chain(thin).collect())
+            }
+            Marker::Star => {
+                // A pentagram is not convex: five triangles about the centre, and the outline over them.
+                let rim = around(10, &|corner| if corner % 2 == 0 { 1.5 * radius } else { 0.65 * radius }, 0.0);
+                let mut shapes: Vec<Shape> = (0..10)
+                    .map(|corner| {
+                        let corners = vec![center, rim[corner], rim[(corner + 1) % 10]];
+                        Shape::convex_polygon(corners, fill, Stroke::NONE)
+                    })
+                    .collect();
+                shapes.push(Shape::closed_line(rim, stroke));
+                Shape::Vec(shapes)
+            }
+        }
+    }
+}
+
+/// An optimizer's colour.
+pub fn color_of(spec: &OptimizerSpec) -> Color32 {
+    let [red, green, blue] = spec.rgb();
+    Color32::from_rgb(red, green, blue)
+}
+
+/// The colour for lines on the theme's background: pale colours are darkened on a light one and dark
+/// ones lightened on a dark one until they can be seen.
+pub fn line_color(color: Color32, theme: Theme) -> Color32 {
+    let readable = |color: Color32| match theme {
+        Theme::Light => luminance(color) <= 0.40,
+        Theme::Dark => luminance(color) >= 0.08,
+    };
+    let towards = match theme {
+        Theme::Light => Color32::BLACK,
+        Theme::Dark => Color32::WHITE,
+    };
+    let steps = (0..20).map(|step| color.lerp_to_gamma(towards, 0.05 * step as f32));
+    steps.into_iter().find(|&mixed| readable(mixed)).unwrap_or(towards)
+}
+
+/// Relative luminance, 0 for black and 1 for white.
+fn luminance(color: Color32) -> f32 {
+    let rgba = egui::Rgba::from(color);
+    0.2126 * rgba.r() + 0.7152 * rgba.g() + 0.0722 * rgba.b()
+}

@@ -1,0 +1,25 @@
+//! The landscape with its particles, and the formulas of the selected one.
+
+mod auto_scale;
+mod axes;
+mod color_bar;
+mod formula;
+mod formula_panel;
+mod glyphs;
+mod interaction;
+mod legend;
+pub(crate) mod marker;
+mod motion;
+mod paint;
+mod panel;
+mod readout;
+
+pub use auto_scale::AutoScale;
+pub use formula::{Formula, formulas};
+pub use formula_panel::FormulaPanel;
+pub use glyphs::{Glyph, compressed_length, glyphs};
+pub use interaction::{Tool, nearest_particle};
+pub use marker::{Marker, line_color};
+pub use motion::{Bounds, Follower, fitted, limited, panned, zoomed};
+pub use panel::LandscapePanel;
+pub use readout::Readout;

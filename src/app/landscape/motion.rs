@@ -1,0 +1,150 @@
+//! How the camera moves: by hand, to fit the particles, and after them.
+
+use crate::view::{Camera, Viewport};
+
+/// Widths of the view in units of the plane.
+const WIDTHS: std::ops::RangeInclusive<f64> = 1e-9..=1e9;
+/// The view reaches no further from the origin than this.
+const FARTHEST: f64 = 1e9;
+/// The narrowest view that following chooses by itself, so that particles that have only just started
+/// are not looked at through a microscope.
+const FOLLOW_WIDTH: f64 = 1.5;
+/// Seconds in which a following camera covers most of its way.
+const FOLLOW_SECS: f64 = 0.25;
+
+/// A box in the plane, its sides along x and y.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bounds {
+    pub min: [f64; 2],
+    pub max: [f64; 2],
+}
+
+impl Bounds {
+    pub fn of_point(point: [f64; 2]) -> Self {
+        Bounds { min: point, max: point }
+    }
+
+    pub fn union(self, other: Bounds) -> Self {
+        Bounds {
+            min: [self.min[0].min(other.min[0]), self.min[1].min(other.min[1])],
+            max: [self.max[0].max(other.max[0]), self.max[1].max(other.max[1])],
+        }
+    }
+
+    /// The box around most of the points: those that are not finite are left out, and each side ends
+    /// where outliers begin (1.5 times the distance between the 5th and the 95th percentile beyond them),
+    /// so that one particle thrown far off does not hide all others.
+    pub fn robust(points: impl Iterator<Item = [f32; 2]>) -> Option<Self> {
+        let (mut x, mut y): (Vec<f32>, Vec<f32>) =
+            points.filter(|[x, y]| x.is_finite() && y.is_finite()).map(|[x, y]| (x, y)).unzip();
+        let ([left, right], [bottom, top]) = (robust_range(&mut x)?, robust_range(&mut y)?);
+        Some(Bounds { min: [left, bottom], max: [right, top] })
+    }
+}
+
+/// Fewer points than this are all taken for granted.
+const ENOUGH_FOR_OUTLIERS: usize = 8;
+
+fn robust_range(values: &mut [f32]) -> Option<[f64; 2]> {
+    let (min, max) = values.iter().fold((f32::INFINITY, f32::NEG_INFINITY), |(min, max), &v| (min.min(v), max.max(v)));
+    if values.is_empty() {
+        return None;
+    }
+    let (min, max) = (f64::from(min), f64::from(max));
+    if values.len() < ENOUGH_FOR_OUTLIERS {
+        return Some([min, max]);
+    }
+    let rank = values.len() / 20;
+    let from_end = values.len() - 1 - rank;
+    let low = f64::from(*values.select_nth_unstable_by(rank, f32::total_cmp).1);
+    let high = f64::from(*values.select_nth_unstable_by(from_end, f32::total_cmp).1);
+    let reach = 1.5 * (high - low);
+    Some([min.max(low - reach), max.min(high + reach)])
+}
+
+/// The nearest camera within the limits.
+pub fn limited(camera: Camera) -> Camera {
+    let center = camera.center.map(|c| if c.is_nan() { 0.0 } else { c.clamp(-FARTHEST, FARTHEST) });
+    // Narrower than this, neighbouring pixels would be the same number.
+    let finest = 1e-12 * center[0].abs().max(center[1].abs());
+    let width = if camera.width.is_nan() { Camera::HOME.width } else { camera.width };
+    Camera { center, width: width.clamp(WIDTHS.start().max(finest), *WIDTHS.end()) }
+}
+
+/// The camera after the picture was dragged by `delta_px`.
+pub fn panned(viewport: &Viewport, delta_px: [f32; 2]) -> Camera {
+    let scale = viewport.units_per_px();
+    let [x, y] = viewport.camera.center;
+    let center = [x - f64::from(delta_px[0]) * scale, y + f64::from(delta_px[1]) * scale];
+    limited(Camera { center, ..viewport.camera })
+}
+
+/// The camera closer by `factor`, such that the point under `at_px` stays there.
+pub fn zoomed(viewport: &Viewport, at_px: [f32; 2], factor: f64) -> Camera {
+    let fixed = viewport.xy_from_px(at_px);
+    let width = limited(Camera { width: viewport.camera.width / factor, ..viewport.camera }).width;
+    let ratio = width / viewport.camera.width;
+    let center = [0, 1].map(|axis| fixed[axis] + (viewport.camera.center[axis] - fixed[axis]) * ratio);
+    limited(Camera { center, width })
+}
+
+/// The camera that shows `bounds` with room around it, at least `least_width` wide. `aspect` is the
+/// width of the canvas over its height.
+pub fn fitted(bounds: &Bounds, aspect: f64, least_width: f64) -> Camera {
+    const ROOM: f64 = 1.25;
+    let center = [0, 1].map(|axis| 0.5 * (bounds.min[axis] + bounds.max[axis]));
+    let (width, height) = (bounds.max[0] - bounds.min[0], bounds.max[1] - bounds.min[1]);
+    limited(Camera { center, width: (ROOM * width.max(height * aspect)).max(least_width) })
+}
+
+/// A camera that keeps the particles in view, moving only when it must.
+#[derive(Debug, Default)]
+pub struct Follower {
+    target: Option<Camera>,
+}
+
+impl Follower {
+    /// Forgets where it was going.
+    pub fn stop(&mut self) {
+        self.target = None;
+    }
+
+    /// Whether the camera has still some way to go.
+    pub fn moving(&self) -> bool {
+        self.target.is_some()
+    }
+
+    /// Sets out when `bounds` leaves the view or has become lost in it.
+    pub fn aim(&mut self, camera: Camera, bounds: &Bounds, aspect: f64) {
+        let seen_from = self.target.unwrap_or(camera);
+        let fit = fitted(bounds, aspect, FOLLOW_WIDTH);
+        let lost = seen_from.width > 3.0 * fit.width;
+        if lost || !contains(&seen_from, aspect, bounds) {
+            // Some way ahead of the particles, so as not to set out again at once.
+            self.target = Some(limited(Camera { width: 1.2 * fit.width, ..fit }));
+        }
+    }
+
+    /// The camera `secs` later on its way.
+    pub fn advance(&mut self, camera: Camera, secs: f32) -> Camera {
+        let Some(target) = self.target else { return camera };
+        let part = 1.0 - (-f64::from(secs) / FOLLOW_SECS).exp();
+        let width = camera.width * (target.width / camera.width).powf(part);
+        let center = [0, 1].map(|axis| camera.center[axis] + (target.center[axis] - camera.center[axis]) * part);
+        let moved = Camera { center, width };
+        let off = (0..2).map(|axis| (target.center[axis] - moved.center[axis]).abs()).fold(0.0, f64::max);
+        if off < 1e-3 * target.width && (moved.width / target.width - 1.0).abs() < 1e-3 {
+            self.target = None;
+            return target;
+        }
+        moved
+    }
+}
+
+/// Whether the middle nine tenths of the view contain the box.
+fn contains(camera: &Camera, aspect: f64, bounds: &Bounds) -> bool {
+    let half = [0.45 * camera.width, 0.45 * camera.width / aspect];
+    (0..2).all(|axis| {
+        bounds.min[axis] >= camera.center[axis] - half[axis] && bounds.max[axis] <= camera.center[axis] + half[axis]
+    })
+}

@@ -1,0 +1,185 @@
+//! Hands scenes and positions to the renderer on the GPU.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use eframe::egui_wgpu::{CallbackResources, CallbackTrait, RenderState, ScreenDescriptor, wgpu};
+
+use crate::gpu::{Positions, Renderer, Scene};
+use crate::simulation::{EnsembleView, Snapshot};
+
+/// What the GPU has not been given yet. It waits here from the snapshot's arrival to the next time the
+/// landscape is painted, however long the window is hidden in between.
+#[derive(Debug, Default)]
+pub struct Uploads {
+    ensembles: BTreeMap<u32, Upload>,
+    /// The most columns worth keeping of each ensemble.
+    capacity: usize,
+}
+
+#[derive(Debug)]
+struct Upload {
+    run: u64,
+    particles: usize,
+    /// The columns of each snapshot, and the step of its last one.
+    chunks: VecDeque<(u64, Arc<Vec<[f32; 2]>>)>,
+    /// Positions in all chunks.
+    waiting: usize,
+    mean_path: Arc<Vec<[f32; 2]>>,
+}
+
+impl Uploads {
+    /// Adds what is new in a snapshot, and forgets ensembles that it does not have.
+    pub fn absorb(&mut self, snapshot: &Snapshot) {
+        self.ensembles.retain(|id, _| snapshot.ensembles.iter().any(|view| view.optimizer == *id));
+        for view in &snapshot.ensembles {
+            let upload = self.ensembles.entry(view.optimizer).or_insert_with(|| Upload::empty(snapshot.run, view));
+            if (upload.run, upload.particles) != (snapshot.run, view.particles) {
+                *upload = Upload::empty(snapshot.run, view);
+            }
+            upload.mean_path = Arc::clone(&view.mean_path);
+            upload.waiting += view.columns.len();
+            upload.chunks.push_back((snapshot.step, Arc::clone(&view.columns)));
+            let most = self.capacity.max(1) * view.particles;
+            while let Some((_, oldest)) = upload.chunks.front()
+                && upload.waiting - oldest.len() >= most
+            {
+                upload.waiting -= oldest.len();
+                upload.chunks.pop_front();
+            }
+        }
+    }
+
+    pub fn set_capacity(&mut self, columns: usize) {
+        self.capacity = columns;
+    }
+
+    fn hand_over(&mut self, device: &wgpu::Device, queue: &wgpu::Queue, renderer: &mut Renderer) {
+        let ids: Vec<u32> = self.ensembles.keys().copied().collect();
+        renderer.retain(&ids);
+        for (&ensemble, upload) in &mut self.ensembles {
+            if upload.chunks.is_empty() {
+                continue;
+            }
+            let (run, particles, capacity) = (upload.run, upload.particles, self.capacity);
+            for (step, columns) in upload.chunks.drain(..) {
+                let positions = Positions { run, ensemble, particles, capacity, step, columns: &columns };
+                renderer.push_positions(device, queue, positions);
+            }
+            upload.waiting = 0;
+            renderer.set_mean_path(ensemble, &upload.mean_path);
+        }
+    }
+}
+
+impl Upload {
+    fn empty(run: u64, view: &EnsembleView) -> Self {
+        Upload {
+            run,
+            particles: view.particles,
+            chunks: VecDeque::new(),
+            waiting: 0,
+            mean_path: Arc::clone(&view.mean_path),
+        }
+    }
+}
+
+/// The waiting positions, shared between the panel and the paint callbacks.
+pub type SharedUploads = Arc<Mutex<Uploads>>;
+
+/// Whatever happened on another thread, the positions are still whole.
+pub fn lock(uploads: &SharedUploads) -> std::sync::MutexGuard<'_, Uploads> {
+    uploads.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes the renderer for the window's device, once.
+pub fn install(render_state: &RenderState) {
+    let renderer = Renderer::new(&render_state.device, render_state.target_format, 1);
+    render_state.renderer.write().callback_resources.insert(renderer);
+}
+
+/// One frame's picture of the landscape.
+pub struct LandscapeCallback {
+    pub scene: Scene,
+    pub uploads: SharedUploads,
+}
+
+impl CallbackTrait for LandscapeCallback {
+    fn prepare(
+        &self,
+        device: &wgpu::Device,
+        queue: &wgpu::Queue,
+        _screen: &ScreenDescriptor,
+        _encoder: &mut wgpu::CommandEncoder,
+        resources: &mut CallbackResources,
+    ) -> Vec<wgpu::CommandBuffer> {
+        if let Some(renderer) = resources.get_mut::<Renderer>() {
+            lock(&self.uploads).hand_over(device, queue, renderer);
+            renderer.prepare(device, queue, &self.scene);
+        }
+        Vec::new()
+    }
+
+    fn paint(
+        &self,
+        _info: egui::PaintCallbackInfo,
+        pass: &mut wgpu::RenderPass<'static>,
+        resources: &CallbackResources,
+    ) {
+        if let Some(renderer) = resources.get::<Renderer>() {
+            renderer.paint(pass);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::quantity::{Beta, LearningRate, WeightDecay};
+    use crate::simulation::{Engine, LandscapeSpec, OptimizerSpec, Rule, SimulationSpec};
+
+    fn snapshot() -> Snapshot {
+        let rule = Rule::Signum {
+            learning_rate: LearningRate::clamped(0.01),
+            beta1: Beta::clamped(0.9),
+            weight_decay: WeightDecay::clamped(0.1),
+        };
+        let spec = SimulationSpec {
+            landscape: LandscapeSpec::default(),
+            noise: crate::quantity::Noise::clamped(1.0),
+            seed: 1,
+            steps: None,
+            particles: crate::quantity::ParticleCount::new(10).expect("within the range"),
+            start: Default::default(),
+            temperature: None,
+            optimizers: vec![OptimizerSpec { id: 4, name: None, color: None, enabled: true, rule }],
+        };
+        let engine = Engine::spawn(spec, || {});
+        engine.wait_snapshot(std::time::Duration::from_secs(60)).expect("a first snapshot")
+    }
+
+    #[test]
+    fn a_hidden_window_keeps_the_newest_columns_and_no_more() {
+        let mut uploads = Uploads::default();
+        uploads.set_capacity(20);
+        let mut snapshot = snapshot();
+        for step in 0..1000 {
+            snapshot.step = step;
+            snapshot.ensembles[0].columns = Arc::new(vec![[step as f32, 0.0]; 10]);
+            uploads.absorb(&snapshot);
+        }
+        let upload = &uploads.ensembles[&4];
+        assert_eq!(upload.waiting, 20 * 10);
+        let steps: Vec<u64> = upload.chunks.iter().map(|(step, _)| *step).collect();
+        assert_eq!(steps, (980..1000).collect::<Vec<_>>());
+
+        snapshot.run += 1;
+        snapshot.step = 0;
+        uploads.absorb(&snapshot);
+        assert_eq!(uploads.ensembles[&4].waiting, 10, "a new run discards the columns of the old one");
+
+        snapshot.ensembles.clear();
+        uploads.absorb(&snapshot);
+        assert!(uploads.ensembles.is_empty(), "an ensemble that is gone is forgotten");
+    }
+}

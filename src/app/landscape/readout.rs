@@ -1,0 +1,86 @@
+//! What is under the pointer.
+
+use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, pos2, vec2};
+
+use crate::landscape::Landscape;
+use crate::view::ticks::significant;
+
+/// The landscape at one point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Readout {
+    pub xy: [f64; 2],
+    pub uv: [f64; 2],
+    pub loss: f64,
+    pub gradient: [f64; 2],
+    /// Across the valley, a u².
+    pub curvature: f64,
+}
+
+impl Readout {
+    pub fn at(landscape: &Landscape, xy: [f64; 2]) -> Self {
+        let valley = landscape.uv_from_xy(xy);
+        Readout {
+            xy,
+            uv: [valley.u, valley.v],
+            loss: landscape.loss(valley),
+            gradient: landscape.gradient(valley),
+            curvature: landscape.curvature(valley.u),
+        }
+    }
+
+    /// Names and values, two columns of four.
+    pub fn cells(&self) -> [[(&'static str, String); 4]; 2] {
+        let text = |value: f64| significant(value, 5);
+        [
+            [("x", text(self.xy[0])), ("y", text(self.xy[1])), ("u", text(self.uv[0])), ("v", text(self.uv[1]))],
+            [
+                ("L", text(self.loss)),
+                ("∂L/∂x", text(self.gradient[0])),
+                ("∂L/∂y", text(self.gradient[1])),
+                ("a u²", text(self.curvature)),
+            ],
+        ]
+    }
+}
+
+const PADDING: f32 = 7.0;
+
+/// Draws the values into a corner of the canvas: the first, from the lower left on, that the pointer is
+/// not near and that keeps clear of what is there already.
+pub fn draw(painter: &Painter, canvas: Rect, pointer: Pos2, readout: &Readout, font: &FontId, taken: &[Rect]) {
+    let (name_color, value_color) = (Color32::from_gray(180), Color32::from_gray(245));
+    let line = (font.size * 1.35).round();
+    // As wide as the widest number, so that the box keeps still while the pointer moves.
+    let widest = painter.layout_no_wrap("−8.8888×10⁻⁸⁸".to_owned(), font.clone(), value_color).size().x;
+    let names = ["y", "∂L/∂x"].map(|name| painter.layout_no_wrap(name.to_owned(), font.clone(), name_color).size().x);
+    let column = |index: usize| names[index] + 7.0 + widest;
+    let size = vec2(column(0) + column(1) + 12.0 + 2.0 * PADDING, 4.0 * line + 2.0 * PADDING - 4.0);
+    let inside = canvas.shrink(8.0);
+    if size.x > inside.width() || size.y > 0.6 * inside.height() {
+        return;
+    }
+    let corners = [Align2::LEFT_BOTTOM, Align2::LEFT_TOP, Align2::RIGHT_BOTTOM, Align2::RIGHT_TOP];
+    let corners = corners.map(|corner| corner.align_size_within_rect(size, inside));
+    // Where two boxes have no room side by side: above or below what is there.
+    let beside = taken.iter().filter(|other| other.is_positive()).flat_map(|other| {
+        let top = if other.center().y < canvas.center().y { other.bottom() + 8.0 } else { other.top() - 8.0 - size.y };
+        [inside.left(), inside.right() - size.x].map(|left| Rect::from_min_size(pos2(left, top), size))
+    });
+    let mut places = corners.into_iter().chain(beside);
+    let away = |place: &Rect| !place.expand(20.0).contains(pointer);
+    let clear = |place: &Rect| !taken.iter().any(|other| other.intersects(*place));
+    let Some(area) = places.clone().find(|place| away(place) && clear(place)).or_else(|| places.find(away)) else {
+        return;
+    };
+    painter.rect_filled(area, 5.0, Color32::from_black_alpha(165));
+    let mut left = area.left() + PADDING;
+    for (index, cells) in readout.cells().iter().enumerate() {
+        for (row, (name, value)) in cells.iter().enumerate() {
+            let y = area.top() + PADDING - 2.0 + row as f32 * line;
+            painter.text(pos2(left, y), Align2::LEFT_TOP, name, font.clone(), name_color);
+            let right = left + column(index);
+            painter.text(pos2(right, y), Align2::RIGHT_TOP, value, font.clone(), value_color);
+        }
+        left += column(index) + 12.0;
+    }
+}

@@ -1,0 +1,101 @@
+//! What the panels know of the running simulation, and what they ask for.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use crate::simulation::{Anatomy, Command, EnsembleView, ParticleId, Playback, Snapshot};
+
+/// The running simulation as the panels see it: the newest snapshot and the choices of view that are
+/// no part of the document.
+#[derive(Default)]
+pub struct Live {
+    /// The newest snapshot. Its `columns` are only what is new since the one before.
+    pub snapshot: Option<Snapshot>,
+    pub selected: Option<ParticleId>,
+    /// Optimizers that are simulated but not shown, by id. Legends toggle them.
+    pub hidden: BTreeSet<u32>,
+    /// While an animation is recorded: the seconds that one of its frames lasts. The camera then moves by
+    /// that much with each new snapshot, not with the clock.
+    pub frame_secs: Option<f32>,
+}
+
+impl Live {
+    /// The shown ensembles, in the specification's order.
+    pub fn visible(&self) -> impl Iterator<Item = &EnsembleView> {
+        self.snapshot
+            .iter()
+            .flat_map(|snapshot| &snapshot.ensembles)
+            .filter(|ensemble| !self.hidden.contains(&ensemble.optimizer))
+    }
+
+    /// Selects a particle, here at once and in the engine for its next snapshots.
+    pub fn select(&mut self, particle: Option<ParticleId>, requests: &mut Requests) {
+        if self.selected != particle {
+            self.selected = particle;
+            requests.commands.push(Command::Select(particle));
+        }
+    }
+
+    /// The selected particle's last step, once the engine has taken it apart.
+    pub fn anatomy(&self) -> Option<&Anatomy> {
+        let anatomy = self.snapshot.as_ref()?.anatomy.as_deref()?;
+        (Some(anatomy.id) == self.selected).then_some(anatomy)
+    }
+
+    pub fn playback(&self) -> Playback {
+        self.snapshot.as_ref().map_or(Playback::Paused, |snapshot| snapshot.playback)
+    }
+
+    pub fn is_playing(&self) -> bool {
+        self.playback() == Playback::Playing
+    }
+}
+
+/// What a panel asks the app to do; collected over a frame and done at its end.
+#[derive(Default)]
+pub struct Requests {
+    pub commands: Vec<Command>,
+    pub actions: Vec<Action>,
+}
+
+/// Something that only the app as a whole can do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Shows a short message for some seconds.
+    Notify(String),
+    /// Shows what went wrong until it is dismissed.
+    Report(String),
+    /// Saves a picture of this part of the window, in points, as PNG where the user says.
+    SavePicture {
+        area: egui::Rect,
+        suggested_name: String,
+    },
+    /// Saves text where the user says.
+    SaveText {
+        text: String,
+        suggested_name: String,
+    },
+    OpenAnimationExport {
+        area: egui::Rect,
+    },
+    TogglePlay,
+    SingleStep,
+    Restart,
+    Undo,
+    Redo,
+    /// Asks for a preset's file and opens it.
+    OpenPreset,
+    OpenBuiltIn(&'static str),
+    OpenFile(PathBuf),
+    /// Saves to the preset's own file; without one, asks where.
+    Save,
+    SaveAs,
+    /// Saves what began the session and every change since, so that it can be repeated exactly.
+    SaveSession,
+    /// Applies the lesson's step of this index, from 0.
+    GoToStep(usize),
+    TogglePresentation,
+    ShowKeys,
+    ShowAbout,
+    Quit,
+}

@@ -1,0 +1,40 @@
+//! The desktop app: panels with small states over one document and one running simulation.
+//!
+//! Panels change the [`Document`] in place and ask for anything else through [`Requests`]. At the end
+//! of a frame the app sends the engine what has changed; at the begin of the next it takes the engine's
+//! snapshots. Nothing here waits for the engine, a disk or a dialog.
+
+pub mod animation;
+mod controls;
+mod desk;
+pub mod diagnostics;
+mod document;
+mod engine;
+mod files;
+mod graphics;
+mod help;
+mod history;
+mod icons;
+mod keyboard;
+pub mod landscape;
+mod launch;
+mod lesson;
+mod live;
+mod menu;
+mod messages;
+mod native_dialog;
+mod number;
+mod picture;
+mod save_preset;
+mod session;
+mod shelf;
+mod shell;
+mod theme;
+mod transport;
+mod typed;
+
+pub use document::Document;
+pub use launch::run;
+pub use live::{Action, Live, Requests};
+pub use shell::{Aftermath, Options, Valleyscope};
+pub use transport::Pace;

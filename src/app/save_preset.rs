@@ -1,0 +1,109 @@
+//! The dialog that saves a preset of one's own: title, sentence, and where.
+
+use egui::{Button, Context, Id, Modal, RichText, TextEdit};
+
+use super::desk::Draft;
+use super::theme;
+use crate::preset::Library;
+use crate::simulation::SettingError;
+
+/// The dialog's state while it is open.
+pub struct SavePreset {
+    draft: Draft,
+    /// Why the lesson is left out, if it is.
+    misfit: Option<SettingError>,
+}
+
+/// Where the preset goes.
+pub enum Destination {
+    /// To the user's own presets, under this file name.
+    Library(String),
+    /// To a file that is asked for; this name is suggested.
+    File(String),
+}
+
+/// What was decided in a frame.
+pub enum Decision {
+    None,
+    Cancelled,
+    Save(Box<Draft>, Destination),
+}
+
+impl SavePreset {
+    /// A lesson that does not fit the simulation any more is left out: the preset could not be opened with it.
+    pub fn new(mut draft: Draft) -> SavePreset {
+        let misfit = draft.preset.lesson_misfit();
+        if misfit.is_some() {
+            draft.preset.lesson.clear();
+        }
+        SavePreset { draft, misfit }
+    }
+
+    pub fn show(&mut self, ctx: &Context) -> Decision {
+        let mut decision = Decision::None;
+        let modal = Modal::new(Id::unique("save preset")).frame(theme::dialog(&ctx.global_style())).show(ctx, |ui| {
+            ui.set_width(440.0_f32.min(ctx.content_rect().width() - 60.0));
+            let heading = if self.draft.preset.changes.is_empty() { "Save preset" } else { "Save session for replay" };
+            ui.label(RichText::new(heading).heading().strong());
+            if !self.draft.preset.changes.is_empty() {
+                let changes = match self.draft.preset.changes.len() {
+                    1 => "one change".to_owned(),
+                    several => format!("{several} changes"),
+                };
+                ui.label(format!("With {changes} made on the way, repeated at the same steps when opened."));
+            }
+            if let Some(misfit) = &self.misfit {
+                ui.colored_label(
+                    ui.visuals().warn_fg_color,
+                    format!(
+                        "Without the lesson, which does not fit the simulation any more: {misfit}. To keep the lesson, \
+                         cancel and undo the change."
+                    ),
+                );
+            }
+            let label = ui.label("Title");
+            ui.add(TextEdit::singleline(&mut self.draft.preset.title).desired_width(f32::INFINITY).char_limit(100))
+                .labelled_by(label.id);
+            let label = ui.label("A sentence about what there is to see");
+            ui.add(
+                TextEdit::multiline(&mut self.draft.preset.description)
+                    .desired_width(f32::INFINITY)
+                    .desired_rows(2)
+                    .char_limit(1000),
+            )
+            .labelled_by(label.id);
+            ui.add_space(6.0);
+            let name = file_stem(&self.draft.preset.title);
+            let has_title = !self.draft.preset.title.trim().is_empty();
+            let fault = Library::check_name(&name).err().filter(|_| has_title);
+            if let Some(fault) = &fault {
+                ui.label(format!("{fault}. Choose another title, or save as a file."));
+            }
+            ui.horizontal(|ui| {
+                ui.add_enabled_ui(has_title, |ui| {
+                    let save = |destination| Decision::Save(Box::new(self.draft.clone()), destination);
+                    if ui.add_enabled(fault.is_none(), Button::new("Save to my presets")).clicked() {
+                        decision = save(Destination::Library(format!("{name}.ron")));
+                    }
+                    if ui.button("Save as a file…").clicked() {
+                        decision = save(Destination::File(format!("{name}.ron")));
+                    }
+                });
+                if ui.button("Cancel").clicked() {
+                    decision = Decision::Cancelled;
+                }
+            });
+        });
+        if modal.should_close() && matches!(decision, Decision::None) { Decision::Cancelled } else { decision }
+    }
+}
+
+/// A file name from a title: letters and digits, joined by dashes.
+fn file_stem(title: &str) -> String {
+    let lowered = title.to_lowercase();
+    let words: Vec<&str> = lowered.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let mut stem = words.join("-");
+    // Systems limit names in bytes, not in characters.
+    stem.truncate(stem.floor_char_boundary(80));
+    if stem.is_empty() { "preset".to_owned() } else { stem }
+}

@@ -1,0 +1,95 @@
+//! What the app finds again at its next start.
+
+use std::path::PathBuf;
+
+use egui::ThemePreference;
+use serde::{Deserialize, Serialize};
+
+use super::desk::Desk;
+use super::document::Document;
+use super::shell::Layout;
+use super::transport::Pace;
+use crate::preset::{LandscapePreset, Preset};
+
+/// Where eframe's storage keeps the session.
+pub const KEY: &str = "valleyscope.session";
+/// Where a session that could not be read is kept aside.
+pub const UNREADABLE_KEY: &str = "valleyscope.session.unreadable";
+
+const VERSION: u32 = 1;
+
+/// A session as it is stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Session {
+    version: u32,
+    /// The preset that was opened or saved last, and the document as it was left, both as presets' text:
+    /// so they are checked like any other preset when they are read.
+    origin: String,
+    current: String,
+    file: Option<PathBuf>,
+    lesson_step: usize,
+    around: Surroundings,
+}
+
+/// What is kept beside the desk.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Surroundings {
+    pub pace: Pace,
+    pub layout: Layout,
+    pub recent: Vec<PathBuf>,
+    pub theme: ThemePreference,
+    pub zoom: f32,
+}
+
+impl Session {
+    pub fn new(desk: &Desk, around: Surroundings) -> Session {
+        let text = |preset: LandscapePreset| Preset::Landscape(preset).to_ron();
+        Session {
+            version: VERSION,
+            origin: text(desk.origin().preset.clone()),
+            // Without the lesson, which is the origin's and need not fit any more.
+            current: text(LandscapePreset { lesson: Vec::new(), ..desk.draft().preset }),
+            file: desk.origin().file.clone(),
+            lesson_step: desk.lesson_step(),
+            around,
+        }
+    }
+
+    pub fn to_text(&self) -> String {
+        ron::ser::to_string(self).expect("a session holds no value that RON cannot express")
+    }
+
+    /// What a stored text holds, or why it can't be used.
+    pub fn restore(text: &str) -> Result<(Surroundings, Desk), String> {
+        #[derive(Deserialize)]
+        struct Versioned {
+            version: u32,
+        }
+        let unreadable = |error: ron::error::SpannedError| format!("the stored text is damaged: {error}");
+        let found: Versioned = ron::from_str(text).map_err(unreadable)?;
+        if found.version != VERSION {
+            return Err(format!("expected a session of version {VERSION}, found version {}", found.version));
+        }
+        let session: Session = ron::from_str(text).map_err(unreadable)?;
+        let preset = |text: &str, what: &str| match Preset::parse(text, what) {
+            Ok(Preset::Landscape(preset)) => Ok(preset),
+            Err(error) => Err(error.to_string()),
+        };
+        let origin = preset(&session.origin, "the preset of the last session")?;
+        let current = preset(&session.current, "the last session")?;
+        let document = Document { spec: current.simulation, view: current.view.unwrap_or_default() };
+        let desk = Desk::restored(origin, session.file, document, session.lesson_step);
+        Ok((session.around.sane(), desk))
+    }
+}
+
+impl Surroundings {
+    /// With values that a window can be shown with.
+    fn sane(mut self) -> Surroundings {
+        if !self.pace.steps_per_sec.is_finite() {
+            self.pace = Pace::default();
+        }
+        self.zoom = if self.zoom.is_finite() { self.zoom.clamp(0.5, 3.0) } else { 1.0 };
+        self
+    }
+}

@@ -1,0 +1,96 @@
+//! The presets to choose from: the built-in ones, the user's own, and files opened lately.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, channel};
+
+use egui::Context;
+
+use crate::preset::{Library, PresetError};
+
+/// One of the user's own presets.
+#[derive(Debug)]
+pub struct OwnPreset {
+    pub title: String,
+    /// Its sentence, or what is wrong with it.
+    pub about: Result<String, String>,
+    pub path: PathBuf,
+}
+
+/// The presets in reach.
+pub struct Shelf {
+    library: Library,
+    own: Result<Vec<OwnPreset>, String>,
+    /// The newest first.
+    recent: Vec<PathBuf>,
+    reading: Option<Receiver<Result<Vec<OwnPreset>, String>>>,
+}
+
+const MOST_RECENT_FILES: usize = 10;
+
+impl Shelf {
+    pub fn new(library: Library) -> Shelf {
+        Shelf { library, own: Ok(Vec::new()), recent: Vec::new(), reading: None }
+    }
+
+    /// The folder of the user's own presets.
+    pub fn folder(&self) -> Option<&Path> {
+        self.library.folder()
+    }
+
+    /// Reads the user's own presets again, in the background.
+    pub fn refresh(&mut self, ctx: &Context) {
+        let (library, ctx) = (self.library.clone(), ctx.clone());
+        let (sender, receiver) = channel();
+        self.reading = Some(receiver);
+        std::thread::spawn(move || {
+            // Nobody listens any more where a newer reading has begun.
+            let _ = sender.send(read(&library).map_err(|error| error.to_string()));
+            ctx.request_repaint();
+        });
+    }
+
+    pub fn poll(&mut self) {
+        if let Some(own) = self.reading.as_ref().and_then(|reading| reading.try_recv().ok()) {
+            self.own = own;
+            self.reading = None;
+        }
+    }
+
+    /// The user's own presets, or why they can't be listed.
+    pub fn own(&self) -> &Result<Vec<OwnPreset>, String> {
+        &self.own
+    }
+
+    pub fn recent(&self) -> &[PathBuf] {
+        &self.recent
+    }
+
+    /// Brings back the list of files opened lately.
+    pub fn recall(&mut self, mut recent: Vec<PathBuf>) {
+        recent.truncate(MOST_RECENT_FILES);
+        self.recent = recent;
+    }
+
+    /// Puts a file at the head of those opened lately.
+    pub fn used(&mut self, path: &Path) {
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        self.recent.retain(|recent| *recent != path);
+        self.recent.insert(0, path);
+        self.recent.truncate(MOST_RECENT_FILES);
+    }
+
+    /// Takes a file that is gone off the list.
+    pub fn forget(&mut self, path: &Path) {
+        self.recent.retain(|recent| recent != path);
+    }
+}
+
+fn read(library: &Library) -> Result<Vec<OwnPreset>, PresetError> {
+    let presets = library.user_presets()?.into_iter().map(|user| match user.preset {
+        Ok(preset) => {
+            OwnPreset { title: preset.title().to_owned(), about: Ok(preset.description().to_owned()), path: user.path }
+        }
+        Err(error) => OwnPreset { title: user.name, about: Err(error.to_string()), path: user.path },
+    });
+    Ok(presets.collect())
+}

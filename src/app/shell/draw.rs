@@ -1,0 +1,128 @@
+//! Drawing: the panels, and what appears above them.
+
+use egui::{CentralPanel, Context, Panel, ScrollArea, Ui};
+
+use super::Valleyscope;
+use crate::app::files::Content;
+use crate::app::live::Requests;
+use crate::app::save_preset::{Decision, Destination};
+use crate::app::{controls, lesson, menu, transport};
+use crate::export::Overwrite;
+
+/// Narrower windows do not show the plots, in points.
+const ROOM_FOR_PLOTS: f32 = 760.0;
+
+impl Valleyscope {
+    pub(super) fn panels(&mut self, ui: &mut Ui, requests: &mut Requests) {
+        let presenting = self.layout.presenting;
+        if !presenting {
+            Panel::top("menu").show(ui, |ui| {
+                let area = self.panels.landscape_area;
+                menu::bar(ui, &mut self.desk, &mut self.shelf, &mut self.layout, area, requests);
+            });
+        }
+        if let Some((step, lesson)) = self.desk.lesson() {
+            let frame = egui::Frame::side_top_panel(ui.style()).inner_margin(egui::Margin::symmetric(12, 6));
+            Panel::top("lesson")
+                .frame(frame)
+                .show(ui, |ui| lesson::strip(ui, step, lesson.len(), &lesson[step].text, requests));
+        }
+        if !presenting {
+            let (document, live) = (&mut self.desk.document, &mut self.live);
+            Panel::bottom("transport").show(ui, |ui| {
+                ui.add_space(2.0);
+                transport::bar(ui, document, live, &mut self.pace, requests);
+                ui.add_space(2.0);
+            });
+            // However small the window, the landscape keeps the largest part of it.
+            let width = ui.available_width();
+            let most = (0.28 * width).clamp(220.0, 520.0);
+            Panel::left("controls").default_size(350.0_f32.min(most)).size_range(220.0..=most).show_collapsible(
+                ui,
+                &mut self.layout.controls,
+                |ui| controls::panel(ui, document, live, requests),
+            );
+            let most = (ui.available_width() - (0.42 * width).max(300.0)).max(200.0);
+            // In a window too narrow for both, the landscape comes first.
+            let mut shown = self.layout.plots && width >= ROOM_FOR_PLOTS;
+            Panel::right("plots").default_size((0.28 * width).min(most)).size_range(200.0..=most).show_collapsible(
+                ui,
+                &mut shown,
+                |ui| {
+                    if live.selected.is_some() {
+                        Panel::top("formulas").resizable(true).default_size(320.0).show(ui, |ui| {
+                            ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+                                self.panels.formula.ui(ui, document, live, requests);
+                            });
+                        });
+                    } else {
+                        // Also without a pointer a particle can be chosen.
+                        Panel::top("particle").show(ui, |ui| {
+                            self.panels.formula.ui(ui, document, live, requests);
+                            ui.add_space(4.0);
+                        });
+                    }
+                    self.panels.diagnostics.ui(ui, document, live, requests);
+                },
+            );
+            if width >= ROOM_FOR_PLOTS {
+                self.layout.plots = shown;
+            }
+        }
+        CentralPanel::default().frame(egui::Frame::NONE.fill(ui.visuals().extreme_bg_color)).show(ui, |ui| {
+            self.panels.landscape_area = Some(ui.available_rect_before_wrap());
+            self.panels.landscape.ui(ui, &mut self.desk.document, &mut self.live, requests);
+        });
+    }
+
+    pub(super) fn dialogs(&mut self, ctx: &Context) {
+        self.dialogs.help.show(ctx);
+        self.dialogs.files.show(ctx);
+        self.show_save_preset(ctx);
+        self.show_drop_target(ctx);
+        self.dialogs.pictures.tick(ctx);
+        self.dialogs.messages.show(ctx);
+    }
+
+    pub(super) fn show_save_preset(&mut self, ctx: &Context) {
+        let Some(dialog) = &mut self.dialogs.save_preset else { return };
+        match dialog.show(ctx) {
+            Decision::None => return,
+            Decision::Cancelled => {}
+            Decision::Save(preset, Destination::File(name)) => {
+                self.dialogs.files.ask_save(Content::Preset(preset), name);
+            }
+            Decision::Save(preset, Destination::Library(name)) => match self.shelf.folder() {
+                Some(folder) => self.dialogs.files.save(folder.join(name), Content::Preset(preset), Overwrite::No),
+                None => self.dialogs.files.ask_save(Content::Preset(preset), name),
+            },
+        }
+        self.dialogs.save_preset = None;
+    }
+
+    /// Takes presets that are dropped on the window, and says where to drop them.
+    pub(super) fn show_drop_target(&mut self, ctx: &Context) {
+        for file in ctx.input(|input| input.raw.dropped_files.clone()) {
+            let path = file.path().to_owned();
+            if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ron")) {
+                self.dialogs.files.open(path);
+            } else {
+                let text = format!("{} is no preset: its name does not end in .ron.", path.display());
+                self.dialogs.messages.report("The dropped file was not opened", text);
+            }
+        }
+        if ctx.input(|input| input.raw.hovered_files.is_empty()) {
+            return;
+        }
+        let screen = ctx.content_rect();
+        let layer = egui::LayerId::new(egui::Order::Tooltip, egui::Id::unique("drop target"));
+        let painter = ctx.layer_painter(layer);
+        let visuals = &ctx.global_style().visuals;
+        painter.rect_filled(screen, 0.0, visuals.extreme_bg_color.gamma_multiply(0.8));
+        let frame = egui::Stroke::new(3.0, visuals.hyperlink_color);
+        painter.rect_stroke(screen.shrink(12.0), 12.0, frame, egui::StrokeKind::Inside);
+        let font = egui::TextStyle::Heading.resolve(&ctx.global_style());
+        let text = "Drop a preset (.ron) to open it";
+        painter.text(screen.center(), egui::Align2::CENTER_CENTER, text, font, visuals.strong_text_color());
+    }
+}

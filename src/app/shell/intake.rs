@@ -1,0 +1,106 @@
+//! Taking in what has happened outside: in the engine, on disk, in the graphics driver.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use egui::{Context, ViewportCommand};
+
+use super::Valleyscope;
+use crate::app::files::{Content, FileEvent};
+use crate::app::graphics::{GraphicsFault, GraphicsFaults};
+use crate::app::save_preset::SavePreset;
+use crate::preset::{LandscapePreset, Preset};
+
+/// The longest time of a frame that is spent on taking snapshots.
+const SNAPSHOT_TIME: Duration = Duration::from_millis(4);
+
+impl Valleyscope {
+    pub(super) fn take_snapshots(&mut self) {
+        let begin = Instant::now();
+        while let Some(snapshot) = self.engine.next_snapshot() {
+            self.panels.landscape.absorb(&snapshot);
+            if !self.dialogs.animation.is_recording() {
+                self.engine.show_replayed(&mut self.desk.document, &snapshot);
+            }
+            self.live.snapshot = Some(snapshot);
+            if begin.elapsed() > SNAPSHOT_TIME {
+                break;
+            }
+        }
+    }
+
+    pub(super) fn take_graphics_faults(&mut self, ctx: &Context) {
+        for fault in self.faults.as_ref().map(GraphicsFaults::take).unwrap_or_default() {
+            match fault {
+                GraphicsFault::Error(error) => self.dialogs.messages.report(
+                    "Something could not be drawn",
+                    format!(
+                        "{error}\n\nThe simulation goes on and nothing is lost. If the picture stays wrong, close the \
+                         window and open it again: the session comes back. `valleyscope doctor` shows the graphics \
+                         drivers that were found."
+                    ),
+                ),
+                GraphicsFault::Lost(reason) => {
+                    self.aftermath.leave(|remains| remains.device_lost = Some(reason));
+                    self.device_lost = true;
+                    ctx.send_viewport_cmd(ViewportCommand::Close);
+                }
+            }
+        }
+    }
+
+    pub(super) fn take_answers(&mut self) {
+        for event in self.dialogs.files.take_events() {
+            match event {
+                FileEvent::Opened { path, preset } => {
+                    let Preset::Landscape(preset) = *preset;
+                    self.shelf.used(&path);
+                    self.open(preset, Some(path));
+                }
+                FileEvent::Saved { path, content } => self.saved(&path, content),
+                FileEvent::Failed { title, reason } => self.dialogs.messages.report(title, reason),
+            }
+        }
+        if let Some(record) = self.dialogs.recording.as_ref().and_then(|recording| recording.try_recv().ok()) {
+            self.dialogs.recording = None;
+            self.dialogs.save_preset = Some(SavePreset::new(self.desk.draft_of_session(record)));
+        }
+        while let Some(picture) = self.dialogs.pictures.take() {
+            self.dialogs.files.ask_save(Content::Picture(picture.image), picture.suggested_name);
+        }
+    }
+
+    pub(super) fn open(&mut self, preset: LandscapePreset, file: Option<PathBuf>) {
+        let title = preset.title.clone();
+        if self.dialogs.animation.is_recording() {
+            let text = "An animation is being exported. Open the preset when it is done, or cancel the export.";
+            self.dialogs.messages.report(format!("“{title}” was not opened"), text);
+            return;
+        }
+        let record = (!preset.changes.is_empty()).then(|| preset.record());
+        self.desk.open(preset, file);
+        // What was hidden or looked at closely belongs to the document before.
+        self.live.hidden.clear();
+        self.panels.landscape.look_anew();
+        self.panels.diagnostics.look_anew();
+        match record {
+            Some(record) => {
+                self.engine.replay(&mut self.desk.document, record, &self.live);
+                self.dialogs.messages.notify(format!("Opened “{title}”. Its recorded changes are repeated."));
+            }
+            None => {
+                self.engine.load(&self.desk.document);
+                self.dialogs.messages.notify(format!("Opened “{title}”. Undo goes back."));
+            }
+        }
+    }
+
+    pub(super) fn saved(&mut self, path: &Path, content: Content) {
+        if let Content::Preset(draft) = content {
+            self.shelf.used(path);
+            self.desk.saved(*draft, path);
+            self.shelf.refresh(&self.context);
+        }
+        self.dialogs.messages.notify(format!("Saved {}", path.display()));
+    }
+}

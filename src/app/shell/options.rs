@@ -1,0 +1,76 @@
+//! How the app begins, what it shows, and what it leaves.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use crate::app::transport::Pace;
+use crate::preset::{Library, Loaded};
+
+/// How the app begins.
+pub struct Options {
+    /// Opened instead of the last session's document.
+    pub preset: Option<Loaded>,
+    pub library: Library,
+    /// Ask the system for its file dialogs; without it paths are typed.
+    pub native_dialogs: bool,
+    /// Play at once.
+    pub play: bool,
+    /// How fast; without it, as in the last session.
+    pub pace: Option<Pace>,
+    /// Something that the user must know from before the window was there: title and text.
+    pub report: Option<(String, String)>,
+    /// Where the session is left when the app ends in whatever way.
+    pub aftermath: Aftermath,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            preset: None,
+            library: Library::open(),
+            native_dialogs: true,
+            play: true,
+            pace: None,
+            report: None,
+            aftermath: Aftermath::default(),
+        }
+    }
+}
+
+/// What is left of an app that has ended.
+#[derive(Clone, Default)]
+pub struct Aftermath(Arc<Mutex<Remains>>);
+
+#[derive(Default)]
+pub struct Remains {
+    /// The session, as its stored text.
+    pub session: Option<String>,
+    /// Why the graphics device was lost, if it was.
+    pub device_lost: Option<String>,
+}
+
+impl Aftermath {
+    pub fn take(&self) -> Remains {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn leave(&self, change: impl FnOnce(&mut Remains)) {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// Which panels are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Layout {
+    pub controls: bool,
+    pub plots: bool,
+    #[serde(skip)]
+    pub presenting: bool,
+}
+
+impl Default for Layout {
+    fn default() -> Self {
+        Layout { controls: true, plots: true, presenting: false }
+    }
+}

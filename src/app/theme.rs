@@ -1,0 +1,185 @@
+//! How the app looks: one typeface, one accent, quiet panels around the landscape.
+
+use std::sync::Arc;
+
+use egui::{
+    Color32, Context, CornerRadius, FontData, FontDefinitions, FontFamily, FontId, Margin, Stroke, Style, TextStyle,
+    Theme, Visuals, vec2,
+};
+
+const FONT: &[u8] = include_bytes!("../../assets/fonts/ValleyscopeSans.otf");
+const FONT_NAME: &str = "Valleyscope Sans";
+
+/// Colours that differ between the light and the dark theme.
+struct Palette {
+    /// Behind the landscape.
+    ground: Color32,
+    /// In text fields.
+    field: Color32,
+    panel: Color32,
+    /// Cards, menus and windows.
+    raised: Color32,
+    line: Color32,
+    control: Color32,
+    control_hovered: Color32,
+    text: Color32,
+    strong: Color32,
+    weak: Color32,
+    accent: Color32,
+    /// The accent behind text.
+    accent_fill: Color32,
+    warning: Color32,
+    error: Color32,
+}
+
+const DARK: Palette = Palette {
+    ground: Color32::from_rgb(13, 15, 19),
+    field: Color32::from_rgb(13, 15, 19),
+    panel: Color32::from_rgb(22, 25, 31),
+    raised: Color32::from_rgb(30, 34, 42),
+    line: Color32::from_rgb(48, 53, 64),
+    control: Color32::from_rgb(44, 49, 60),
+    control_hovered: Color32::from_rgb(56, 63, 77),
+    text: Color32::from_rgb(203, 209, 220),
+    strong: Color32::from_rgb(243, 245, 249),
+    weak: Color32::from_rgb(142, 151, 167),
+    accent: Color32::from_rgb(104, 160, 255),
+    accent_fill: Color32::from_rgb(44, 92, 176),
+    warning: Color32::from_rgb(242, 179, 86),
+    error: Color32::from_rgb(255, 122, 112),
+};
+
+const LIGHT: Palette = Palette {
+    ground: Color32::from_rgb(255, 255, 255),
+    field: Color32::from_rgb(240, 242, 246),
+    panel: Color32::from_rgb(246, 247, 250),
+    raised: Color32::from_rgb(255, 255, 255),
+    line: Color32::from_rgb(215, 219, 227),
+    control: Color32::from_rgb(228, 231, 238),
+    control_hovered: Color32::from_rgb(214, 219, 229),
+    text: Color32::from_rgb(52, 58, 70),
+    strong: Color32::from_rgb(18, 22, 30),
+    weak: Color32::from_rgb(101, 109, 124),
+    accent: Color32::from_rgb(30, 96, 210),
+    accent_fill: Color32::from_rgb(160, 194, 252),
+    warning: Color32::from_rgb(160, 92, 0),
+    error: Color32::from_rgb(190, 32, 32),
+};
+
+/// Installs the typeface and both themes.
+pub fn install(ctx: &Context) {
+    let mut fonts = FontDefinitions::empty();
+    fonts.font_data.insert(FONT_NAME.to_owned(), Arc::new(FontData::from_static(FONT)));
+    for family in [FontFamily::Proportional, FontFamily::Monospace] {
+        fonts.families.insert(family, vec![FONT_NAME.to_owned()]);
+    }
+    ctx.set_fonts(fonts);
+    for theme in [Theme::Dark, Theme::Light] {
+        ctx.style_mut_of(theme, |style| apply(style, theme));
+    }
+}
+
+/// Makes all text larger or smaller, from 1 on.
+pub fn set_text_scale(ctx: &Context, scale: f32) {
+    ctx.all_styles_mut(|style| style.text_styles = text_styles(scale));
+}
+
+fn text_styles(scale: f32) -> std::collections::BTreeMap<TextStyle, FontId> {
+    let proportional = |size: f32| FontId::new(size * scale, FontFamily::Proportional);
+    [
+        (TextStyle::Small, proportional(11.5)),
+        (TextStyle::Body, proportional(13.5)),
+        (TextStyle::Button, proportional(13.5)),
+        (TextStyle::Heading, proportional(17.0)),
+        (TextStyle::Monospace, FontId::new(13.0 * scale, FontFamily::Monospace)),
+    ]
+    .into()
+}
+
+fn apply(style: &mut Style, theme: Theme) {
+    style.text_styles = text_styles(1.0);
+    style.visuals = visuals(theme);
+    style.animation_time = 0.08;
+    let spacing = &mut style.spacing;
+    spacing.item_spacing = vec2(6.0, 5.0);
+    spacing.button_padding = vec2(8.0, 3.0);
+    spacing.interact_size = vec2(32.0, 22.0);
+    spacing.window_margin = Margin::same(14);
+    spacing.menu_margin = Margin::same(6);
+    spacing.slider_rail_height = 4.0;
+    spacing.tooltip_width = 320.0;
+    spacing.menu_width = 320.0;
+}
+
+fn visuals(theme: Theme) -> Visuals {
+    let (palette, mut visuals) = match theme {
+        Theme::Dark => (&DARK, Visuals::dark()),
+        Theme::Light => (&LIGHT, Visuals::light()),
+    };
+    visuals.panel_fill = palette.panel;
+    visuals.window_fill = palette.raised;
+    visuals.window_stroke = Stroke::new(1.0, palette.line);
+    visuals.extreme_bg_color = palette.ground;
+    visuals.text_edit_bg_color = Some(palette.field);
+    visuals.faint_bg_color = palette.raised;
+    visuals.code_bg_color = palette.ground;
+    visuals.weak_text_color = Some(palette.weak);
+    visuals.hyperlink_color = palette.accent;
+    visuals.warn_fg_color = palette.warning;
+    visuals.error_fg_color = palette.error;
+    visuals.selection.bg_fill = palette.accent_fill;
+    visuals.selection.stroke = Stroke::new(1.0, palette.strong);
+    visuals.slider_trailing_fill = true;
+    visuals.handle_shape = egui::style::HandleShape::Circle;
+    visuals.window_corner_radius = CornerRadius::same(8);
+    visuals.menu_corner_radius = CornerRadius::same(8);
+    visuals.indent_has_left_vline = false;
+    visuals.text_cursor.stroke = Stroke::new(2.0, palette.accent);
+
+    let widgets = &mut visuals.widgets;
+    widgets.noninteractive.bg_fill = palette.panel;
+    widgets.noninteractive.weak_bg_fill = palette.panel;
+    widgets.noninteractive.bg_stroke = Stroke::new(1.0, palette.line);
+    widgets.noninteractive.fg_stroke = Stroke::new(1.0, palette.text);
+    widgets.inactive.bg_fill = palette.control;
+    widgets.inactive.weak_bg_fill = palette.control;
+    widgets.inactive.fg_stroke = Stroke::new(1.0, palette.text);
+    widgets.hovered.bg_fill = palette.control_hovered;
+    widgets.hovered.weak_bg_fill = palette.control_hovered;
+    widgets.hovered.bg_stroke = Stroke::NONE;
+    widgets.hovered.fg_stroke = Stroke::new(1.5, palette.strong);
+    // The active look is also that of the widget with the keyboard's focus: it carries the accent.
+    widgets.active.bg_fill = palette.control_hovered;
+    widgets.active.weak_bg_fill = palette.control_hovered;
+    widgets.active.bg_stroke = Stroke::new(1.5, palette.accent);
+    widgets.active.fg_stroke = Stroke::new(1.5, palette.strong);
+    widgets.open.bg_fill = palette.control;
+    widgets.open.weak_bg_fill = palette.control;
+    widgets.open.bg_stroke = Stroke::NONE;
+    widgets.open.fg_stroke = Stroke::new(1.0, palette.strong);
+    for state in [
+        &mut widgets.noninteractive,
+        &mut widgets.inactive,
+        &mut widgets.hovered,
+        &mut widgets.active,
+        &mut widgets.open,
+    ] {
+        state.corner_radius = CornerRadius::same(5);
+        state.expansion = 0.0;
+    }
+    visuals
+}
+
+/// The frame of a card inside a panel.
+pub fn card(style: &Style) -> egui::Frame {
+    egui::Frame::new()
+        .fill(style.visuals.faint_bg_color)
+        .stroke(style.visuals.widgets.noninteractive.bg_stroke)
+        .corner_radius(CornerRadius::same(8))
+        .inner_margin(Margin::symmetric(10, 8))
+}
+
+/// The frame of a dialog.
+pub fn dialog(style: &Style) -> egui::Frame {
+    egui::Frame::popup(style).inner_margin(Margin::same(16))
+}

@@ -1,0 +1,162 @@
+//! The bar at the bottom: play, step, restart, speed, seed and number of steps.
+
+use egui::{Button, RichText, Slider, SliderClamping, Ui, vec2};
+use serde::{Deserialize, Serialize};
+
+use super::document::Document;
+use super::icons::{Icon, icon_button};
+use super::live::{Action, Live, Requests};
+use super::number;
+use super::typed::{TypedField, show_refusal};
+use crate::simulation::{Playback, Speed};
+use crate::view::ticks::grouped;
+
+/// How fast the simulation plays; kept with the session.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Pace {
+    pub steps_per_sec: f64,
+    /// As fast as it goes, whatever `steps_per_sec` says.
+    pub unlimited: bool,
+}
+
+impl Pace {
+    const SLOWEST: f64 = 1.0;
+    const FASTEST: f64 = 10_000.0;
+
+    pub fn speed(self) -> Speed {
+        if self.unlimited {
+            Speed::Unlimited
+        } else {
+            Speed::StepsPerSecond(self.steps_per_sec.clamp(Self::SLOWEST, Self::FASTEST))
+        }
+    }
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Pace { steps_per_sec: 60.0, unlimited: false }
+    }
+}
+
+/// Where a run at `step` stops when it is first told to stop: the next of 1000, 2000, 5000, 10,000, ….
+fn next_stop(step: u64) -> u64 {
+    let mut stops = (3..19).flat_map(|exponent| [1, 2, 5].map(|digit| digit * 10_u64.pow(exponent)));
+    stops.find(|&stop| stop > step).unwrap_or(u64::MAX)
+}
+
+/// Shows the bar.
+pub fn bar(ui: &mut Ui, document: &mut Document, live: &Live, pace: &mut Pace, requests: &mut Requests) {
+    ui.horizontal_wrapped(|ui| {
+        ui.spacing_mut().item_spacing = vec2(8.0, 6.0);
+        buttons(ui, live, requests);
+        ui.separator();
+        progress(ui, live);
+        ui.separator();
+        speed(ui, pace);
+        ui.separator();
+        steps(ui, &mut document.spec.steps, live.snapshot.as_ref().map_or(0, |snapshot| snapshot.step));
+        ui.separator();
+        seed(ui, &mut document.spec.seed);
+    });
+}
+
+fn buttons(ui: &mut Ui, live: &Live, requests: &mut Requests) {
+    let playing = live.is_playing();
+    let side = 30.0;
+    let (icon, name) = if playing { (Icon::Pause, "Pause") } else { (Icon::Play, "Play") };
+    if icon_button(ui, icon, side, name, &format!("{name} (space)")).clicked() {
+        requests.actions.push(Action::TogglePlay);
+    }
+    if icon_button(ui, Icon::Step, side, "Single step", "Take a single step (→)").clicked() {
+        requests.actions.push(Action::SingleStep);
+    }
+    if icon_button(ui, Icon::Restart, side, "Restart", "Begin again at step 0 (R)").clicked() {
+        requests.actions.push(Action::Restart);
+    }
+}
+
+fn progress(ui: &mut Ui, live: &Live) {
+    let Some(snapshot) = &live.snapshot else {
+        ui.weak("Step 0");
+        return;
+    };
+    ui.label(RichText::new(format!("Step {}", grouped(snapshot.step))).strong());
+    let rate = match snapshot.playback {
+        Playback::Playing => format!("{} steps/s", number::rate(snapshot.steps_per_sec)),
+        Playback::Paused => "paused".to_owned(),
+        Playback::Finished => "finished".to_owned(),
+    };
+    let particle_steps = number::rate(snapshot.particle_steps_per_sec);
+    ui.weak(rate).on_hover_text(format!("{particle_steps} particle steps a second, over all optimizers"));
+}
+
+fn speed(ui: &mut Ui, pace: &mut Pace) {
+    ui.label("Speed");
+    ui.add_enabled_ui(!pace.unlimited, |ui| {
+        ui.spacing_mut().slider_width = 84.0;
+        let slider = Slider::new(&mut pace.steps_per_sec, Pace::SLOWEST..=Pace::FASTEST)
+            .logarithmic(true)
+            .clamping(SliderClamping::Edits)
+            .show_value(false);
+        ui.add(slider).on_hover_text("Steps a second while playing").accessible_name("Speed");
+    });
+    let field = TypedField { name: "Speed, steps a second", width: 48.0 };
+    let typed = field.show(ui, &number::text(pace.steps_per_sec), |text| {
+        let value = number::read(text)?;
+        let range = Pace::SLOWEST..=Pace::FASTEST;
+        let refused = || format!("speed must be a number from {} to {}, found {value}", range.start(), range.end());
+        range.contains(&value).then_some(value).ok_or_else(refused)
+    });
+    if let Some(steps_per_sec) = typed.entered {
+        *pace = Pace { steps_per_sec, unlimited: false };
+    }
+    let max = Button::selectable(pace.unlimited, "Max");
+    if ui.add(max).on_hover_text("As fast as it goes").accessible_name("As fast as it goes").clicked() {
+        pace.unlimited = !pace.unlimited;
+    }
+    show_refusal(ui, typed.refusal.as_deref());
+}
+
+/// The number of steps of a run that has come to `step`.
+fn steps(ui: &mut Ui, steps: &mut Option<u64>, step: u64) {
+    let mut stops = steps.is_some();
+    let toggle = ui.checkbox(&mut stops, "Stop at step").on_hover_text("Pause by itself after so many steps");
+    if toggle.changed() {
+        *steps = stops.then(|| next_stop(step));
+    }
+    if let Some(steps) = steps {
+        let field = TypedField { name: "Number of steps", width: 56.0 };
+        let typed = field.show(ui, &steps.to_string(), number::read_whole);
+        if let Some(entered) = typed.entered {
+            *steps = entered;
+        }
+        show_refusal(ui, typed.refusal.as_deref());
+    }
+}
+
+fn seed(ui: &mut Ui, seed: &mut u64) {
+    let help = "The same seed gives the same run. A change begins the run again.";
+    ui.label("Seed").on_hover_text(help);
+    let field = TypedField { name: "Seed", width: 64.0 };
+    let typed = field.show(ui, &seed.to_string(), number::read_whole);
+    typed.response.on_hover_text(help);
+    if let Some(entered) = typed.entered {
+        *seed = entered;
+    }
+    if icon_button(ui, Icon::Dice, 24.0, "New seed", "Another seed").clicked() {
+        // Short enough to read out to a colleague.
+        *seed = u64::from(rand::random::<u32>() % 1_000_000);
+    }
+    show_refusal(ui, typed.refusal.as_deref());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::next_stop;
+
+    #[test]
+    fn a_run_is_stopped_at_a_round_number_ahead() {
+        let stops = [0, 999, 1000, 1001, 4999, 12_345, 9 * 10_u64.pow(18)].map(next_stop);
+        assert_eq!(stops, [1000, 1000, 2000, 2000, 5000, 20_000, u64::MAX]);
+    }
+}
