@@ -1,0 +1,190 @@
+use std::env;
+use std::path::{Path, PathBuf};
+
+use directories::ProjectDirs;
+
+use super::processor::{Memory, Processor};
+use crate::machine::{self, Display, Look, Need, PackageManager, Packages};
+use crate::preset::Library;
+
+/// What was found on a machine.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    pub processor: Processor,
+    pub memory: Option<Memory>,
+    /// Whether this program was built with the window.
+    pub has_window: bool,
+    pub adapters: Vec<Adapter>,
+    pub display: Option<Display>,
+    /// The variable that tells of the display, with its value.
+    pub display_name: String,
+    /// False where it is certain that nobody serves the display.
+    pub display_answers: bool,
+    /// What the window needs and this machine lacks.
+    pub missing: Vec<&'static Need>,
+    pub folders: Vec<Folder>,
+    pub package_manager: Option<PackageManager>,
+    pub root: bool,
+}
+
+/// A way to draw that the graphics drivers offer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Adapter {
+    pub name: String,
+    /// What kind of device it is, for a person.
+    pub kind: &'static str,
+    /// It draws on the processor.
+    pub software: bool,
+    pub backend: String,
+    pub driver: String,
+}
+
+/// A folder that the program writes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Folder {
+    /// What lies in it.
+    pub holds: &'static str,
+    pub path: PathBuf,
+    pub exists: bool,
+    /// Why nothing can be written there.
+    pub refusal: Option<String>,
+    /// The environment variable that moves it.
+    pub variable: &'static str,
+}
+
+/// Opens file dialogs where the desktop has no portal for them.
+pub(super) static ZENITY: Need = Need {
+    name: "a program for file dialogs",
+    look: Look::Program("zenity"),
+    packages: Packages { apt: "zenity", dnf: "zenity", pacman: "zenity", zypper: "zenity" },
+};
+
+impl Facts {
+    pub fn of_this_machine() -> Facts {
+        let display = Display::here();
+        let (display_name, display_answers) = look_at(display);
+        let has_window = cfg!(feature = "app");
+        let mut missing = Vec::new();
+        if has_window {
+            let mut needs = machine::for_window(display);
+            if cfg!(target_os = "linux") && display.is_some() && !machine::has_portal() {
+                needs.push(&ZENITY);
+            }
+            missing = machine::missing(needs);
+        }
+        Facts {
+            processor: Processor::here(),
+            memory: Memory::here(),
+            has_window,
+            adapters: adapters(display),
+            display,
+            display_name,
+            display_answers,
+            missing,
+            folders: folders(),
+            package_manager: PackageManager::here(),
+            root: machine::is_root(),
+        }
+    }
+}
+
+/// The display's name for a person, and whether somebody serves it as far as can be told.
+fn look_at(display: Option<Display>) -> (String, bool) {
+    let value = |name: &str| env::var(name).unwrap_or_default();
+    match display {
+        Some(Display::X11) => {
+            let name = value("DISPLAY");
+            (format!("DISPLAY={name}"), x11_socket(&name).is_none_or(|socket| is_served(&socket)))
+        }
+        Some(Display::Wayland) => {
+            let name = value("WAYLAND_DISPLAY");
+            if name.is_empty() {
+                return ("WAYLAND_SOCKET".to_owned(), true);
+            }
+            let socket = Path::new(&value("XDG_RUNTIME_DIR")).join(&name);
+            (format!("WAYLAND_DISPLAY={name}"), is_served(&socket))
+        }
+        Some(Display::Native) | None => (String::new(), true),
+    }
+}
+
+/// The socket of an X11 display on this machine, such as `:0` or `:0.1`.
+fn x11_socket(display: &str) -> Option<PathBuf> {
+    let number = display.strip_prefix(':')?.split('.').next()?;
+    Some(PathBuf::from(format!("/tmp/.X11-unix/X{number}")))
+}
+
+#[cfg(target_os = "linux")]
+fn is_served(socket: &Path) -> bool {
+    use std::os::linux::net::SocketAddrExt;
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::net::{SocketAddr, UnixStream};
+
+    // An X server also listens under the same name apart from any folder.
+    let abstract_name = SocketAddr::from_abstract_name(socket.as_os_str().as_bytes());
+    UnixStream::connect(socket).is_ok() || abstract_name.is_ok_and(|name| UnixStream::connect_addr(&name).is_ok())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_served(_socket: &Path) -> bool {
+    true
+}
+
+fn folders() -> Vec<Folder> {
+    // Without a home folder there is no place to name; the program then saves only where it is told to.
+    let presets = Library::open().folder().map(Path::to_owned);
+    let data = ProjectDirs::from("", "", "valleyscope").map(|project| project.data_dir().to_owned());
+    let [config_variable, data_variable] =
+        if cfg!(target_os = "linux") { ["XDG_CONFIG_HOME", "XDG_DATA_HOME"] } else { ["HOME", "HOME"] };
+    let presets = presets.map(|path| Folder::look("presets", path, config_variable));
+    let data = data.map(|path| Folder::look("session", path, data_variable));
+    presets.into_iter().chain(data).collect()
+}
+
+impl Folder {
+    /// Looks whether a folder, or where it is not yet there the nearest one above it, takes a file.
+    pub fn look(holds: &'static str, path: PathBuf, variable: &'static str) -> Folder {
+        let exists = path.is_dir();
+        let refusal = match path.ancestors().find(|above| above.exists()) {
+            Some(above) => tempfile::tempfile_in(above).err().map(|error| error.to_string()),
+            None => Some("no folder above it exists".to_owned()),
+        };
+        Folder { holds, path, exists, refusal, variable }
+    }
+}
+
+#[cfg(feature = "app")]
+fn adapters(display: Option<Display>) -> Vec<Adapter> {
+    // Without a display OpenGL has nothing to draw on, and complains.
+    let without = if display.is_some() { wgpu::Backends::empty() } else { wgpu::Backends::GL };
+    // A driver that does not work is a finding like any other, even where asking it panics.
+    std::panic::catch_unwind(|| {
+        let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle_from_env();
+        descriptor.backends.remove(without);
+        let instance = wgpu::Instance::new(descriptor);
+        let adapters = pollster::block_on(instance.enumerate_adapters(wgpu::Backends::all()));
+        adapters.iter().map(|adapter| Adapter::from(adapter.get_info())).collect()
+    })
+    .unwrap_or_default()
+}
+
+#[cfg(not(feature = "app"))]
+fn adapters(_display: Option<Display>) -> Vec<Adapter> {
+    Vec::new()
+}
+
+#[cfg(feature = "app")]
+impl From<wgpu::AdapterInfo> for Adapter {
+    fn from(info: wgpu::AdapterInfo) -> Adapter {
+        let kind = match info.device_type {
+            wgpu::DeviceType::IntegratedGpu => "integrated graphics",
+            wgpu::DeviceType::DiscreteGpu => "graphics card",
+            wgpu::DeviceType::VirtualGpu => "virtual graphics",
+            wgpu::DeviceType::Cpu => "drawn by the processor",
+            wgpu::DeviceType::Other => "unknown kind",
+        };
+        let driver = format!("{} {}", info.driver, info.driver_info).trim().to_owned();
+        let software = info.device_type == wgpu::DeviceType::Cpu;
+        Adapter { name: info.name, kind, software, backend: info.backend.to_string(), driver }
+    }
+}

@@ -1,0 +1,28 @@
+//! Ctrl-C, and the request to end that schedulers send.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+
+/// Becomes true when the user wants the command to end.
+pub struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    /// From now on a first signal only raises the flag; a second one ends the program at once.
+    pub fn listen() -> io::Result<Interrupt> {
+        let raised = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM] {
+            // In this order the first signal does not find the flag raised by itself.
+            flag::register_conditional_shutdown(signal, 130, Arc::clone(&raised))?;
+            flag::register(signal, Arc::clone(&raised))?;
+        }
+        Ok(Interrupt(raised))
+    }
+
+    pub fn is_raised(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,107 @@
+//! The command line: one file a subcommand.
+//!
+//! Results go to files or to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 wrong
+//! usage or bad input, 130 interrupted.
+
+mod app;
+pub mod doctor;
+mod interrupt;
+mod presets;
+mod progress;
+mod simulate;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// See why one optimizer beats another in a narrowing valley.
+///
+/// With no command the app opens.
+#[derive(Parser)]
+#[command(version, args_conflicts_with_subcommands = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    app: app::Args,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Open the app, as without a command
+    App(app::Args),
+    /// List, print or check presets
+    #[command(subcommand)]
+    Presets(presets::Command),
+    /// Run a preset without a window and record what happens
+    ///
+    /// The changes of a recorded session are made again at their steps; a lesson's steps play no part. CSV
+    /// holds a row for each recorded step and optimizer; NPZ holds the same as arrays, optimizers before
+    /// steps, and the positions of the first 100 particles. Equal runs give equal bytes.
+    Simulate(simulate::Args),
+    /// Say what this machine has, what is missing, and how to mend it
+    Doctor,
+}
+
+/// Why a command did not do what it was asked to.
+enum Failure {
+    /// Something given to the command is wrong.
+    BadInput(anyhow::Error),
+    Failed(anyhow::Error),
+    /// By Ctrl-C or by a request to end.
+    Interrupted,
+}
+
+impl Failure {
+    fn bad_input(error: impl Into<anyhow::Error>) -> Failure {
+        Failure::BadInput(error.into())
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Failure::Failed(error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Failure::Failed(error.into())
+    }
+}
+
+/// Does what the command line asks for.
+pub fn run() -> ExitCode {
+    let cli = Cli::parse();
+    let outcome = match cli.command.unwrap_or(Command::App(cli.app)) {
+        Command::App(args) => app::run(&args),
+        Command::Presets(command) => presets::run(&command),
+        Command::Simulate(args) => simulate::run(&args),
+        Command::Doctor => doctor::run().map_err(Failure::from),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever reads our output has seen enough, as with `| head`.
+        Err(Failure::Failed(error)) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(Failure::Failed(error)) => report(&error, 1),
+        Err(Failure::BadInput(error)) => report(&error, 2),
+        Err(Failure::Interrupted) => report(&anyhow::anyhow!("interrupted"), 130),
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe))
+}
+
+fn report(error: &anyhow::Error, code: u8) -> ExitCode {
+    say(format_args!("error: {error:#}"));
+    ExitCode::from(code)
+}
+
+/// Writes a line to stderr. Where nobody listens, that is no reason to fail.
+fn say(line: std::fmt::Arguments<'_>) {
+    let _ = writeln!(io::stderr(), "{line}");
+}

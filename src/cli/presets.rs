@@ -1,0 +1,86 @@
+//! `valleyscope presets`: list, print or check presets.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::anyhow;
+use clap::Subcommand;
+
+use super::{Failure, say};
+use crate::preset::{Library, Preset, built_ins};
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// List the built-in presets and your own
+    List,
+    /// Print a preset, with its comments
+    Show {
+        /// Name of a built-in preset or of one of your own, or a file
+        #[arg(value_name = "NAME|FILE")]
+        preset: OsString,
+    },
+    /// Check preset files and say what is wrong where
+    Check {
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+    },
+}
+
+pub fn run(command: &Command) -> Result<(), Failure> {
+    match command {
+        Command::List => list(),
+        Command::Show { preset } => {
+            let loaded = Library::open().load(preset).map_err(Failure::bad_input)?;
+            print(&loaded.text)
+        }
+        Command::Check { files } => check(files),
+    }
+}
+
+fn list() -> Result<(), Failure> {
+    let library = Library::open();
+    let mut lines: Vec<(String, String)> =
+        built_ins().iter().map(|built_in| (built_in.name.to_owned(), about(&built_in.preset))).collect();
+    let own = library.user_presets();
+    for user in own.iter().flatten() {
+        let about = match &user.preset {
+            Ok(preset) => format!("(yours) {}", about(preset)),
+            Err(_) => format!("(yours, broken) see `valleyscope presets check {}`", user.path.display()),
+        };
+        lines.push((user.name.clone(), about));
+    }
+    let width = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    let text: String = lines.iter().map(|(name, about)| format!("{name:width$}  {about}\n")).collect();
+    print(&text)?;
+    own.map_err(|error| Failure::Failed(error.into()))?;
+    Ok(())
+}
+
+fn about(preset: &Preset) -> String {
+    let description = if preset.description().is_empty() { preset.title() } else { preset.description() };
+    description.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn check(files: &[PathBuf]) -> Result<(), Failure> {
+    let mut broken = 0;
+    for file in files {
+        match Preset::read(file) {
+            Ok(preset) => print(&format!("{}: good, \"{}\"\n", file.display(), preset.title()))?,
+            Err(error) => {
+                broken += 1;
+                say(format_args!("error: {error}"));
+            }
+        }
+    }
+    match broken {
+        0 => Ok(()),
+        broken => Err(Failure::BadInput(anyhow!("{broken} of {} presets cannot be used", files.len()))),
+    }
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    Ok(stdout.flush()?)
+}

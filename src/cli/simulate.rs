@@ -1,0 +1,210 @@
+//! `valleyscope simulate`: a preset without a window, recorded.
+
+use std::ffi::OsString;
+use std::io::{self, BufWriter, StdoutLock, Write};
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow};
+
+use super::interrupt::Interrupt;
+use super::progress::Progress;
+use super::{Failure, say};
+use crate::export::{Aside, Overwrite, TrajectoryArrays, TrajectoryTable};
+use crate::preset::{Library, Preset};
+use crate::quantity::ParticleCount;
+use crate::simulation::{Record, Setting, Simulation, SimulationSpec};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Name of a built-in preset or of one of your own, or a file
+    #[arg(value_name = "PRESET")]
+    preset: OsString,
+    /// Steps to take [default: the preset's]
+    #[arg(long, value_name = "N")]
+    steps: Option<u64>,
+    /// Particles of each optimizer, 1 to 10000 [default: the preset's]
+    #[arg(long, value_name = "N", value_parser = particle_count)]
+    particles: Option<ParticleCount>,
+    /// Seed of the starting positions and of the noise [default: the preset's]
+    #[arg(long, value_name = "S")]
+    seed: Option<u64>,
+    /// Record the start, every K-th step and the last
+    #[arg(long, value_name = "K", default_value = "1")]
+    every: NonZeroU64,
+    /// Write to this file, replacing what is there; without it, CSV goes to stdout
+    #[arg(long, value_name = "FILE.csv|FILE.npz")]
+    out: Option<PathBuf>,
+}
+
+fn particle_count(text: &str) -> Result<ParticleCount, String> {
+    let count = text.parse().map_err(|error| format!("{error}"))?;
+    ParticleCount::new(count).map_err(|error| error.to_string())
+}
+
+/// The most memory for the arrays of an NPZ file.
+const MAX_ARRAY_BYTES: u64 = 2 << 30;
+/// The most rows of a table, about 30 GB.
+const MAX_TABLE_ROWS: u64 = 100_000_000;
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let format = Format::of(args.out.as_deref())?;
+    let record = record(args)?;
+    let steps = planned_steps(args.steps, &record)?;
+    check_size(format, &record.spec, steps, args.every)?;
+    let interrupt = Interrupt::listen()?;
+    let mut recorder = Recorder::new(format, args.out.as_deref(), &record.spec, recorded(steps, args.every))?;
+    let mut progress = Progress::new(steps, "steps", args.out.is_none());
+    let mut simulation = Simulation::replay(record);
+    recorder.record(&simulation)?;
+    while simulation.step() < steps {
+        if interrupt.is_raised() {
+            progress.finish();
+            return Err(Failure::Interrupted);
+        }
+        simulation.advance();
+        if simulation.step() % args.every == 0 || simulation.step() == steps {
+            recorder.record(&simulation)?;
+        }
+        progress.update(simulation.step());
+    }
+    progress.finish();
+    recorder.finish()?;
+    if let Some(out) = &args.out {
+        say(format_args!("{steps} steps are in {}", out.display()));
+    }
+    Ok(())
+}
+
+/// The preset's session with what the command line changes of it.
+fn record(args: &Args) -> Result<Record, Failure> {
+    let loaded = Library::open().load(&args.preset).map_err(Failure::bad_input)?;
+    let Preset::Landscape(preset) = loaded.preset;
+    let mut record = Record { spec: preset.simulation, changes: preset.changes };
+    if let Some(particles) = args.particles {
+        record.spec.particles = particles;
+    }
+    if let Some(seed) = args.seed {
+        record.spec.seed = seed;
+    }
+    Ok(record)
+}
+
+/// The steps asked for, or else those after which the recorded session pauses for good.
+fn planned_steps(asked: Option<u64>, record: &Record) -> Result<u64, Failure> {
+    let mut planned = record.spec.steps;
+    for change in &record.changes {
+        if planned.is_some_and(|steps| change.step > steps) {
+            break;
+        }
+        if let Setting::Steps(steps) = change.set {
+            planned = steps;
+        }
+    }
+    asked.or(planned).ok_or_else(|| {
+        Failure::BadInput(anyhow!("the preset does not say how many steps to take; say it with --steps N"))
+    })
+}
+
+/// How many steps are recorded: the start, every `every`-th and the last.
+fn recorded(steps: u64, every: NonZeroU64) -> u64 {
+    steps.div_ceil(every.get()).saturating_add(1)
+}
+
+fn check_size(format: Format, spec: &SimulationSpec, steps: u64, every: NonZeroU64) -> Result<(), Failure> {
+    let recorded = recorded(steps, every);
+    let (size, limit, what) = match format {
+        Format::Npz => {
+            let bytes = recorded.saturating_mul(TrajectoryArrays::bytes_a_step(spec));
+            (bytes, MAX_ARRAY_BYTES, format!("arrays of {:.1} GiB", bytes as f64 / f64::from(1 << 30)))
+        }
+        Format::Csv => {
+            let optimizers = spec.optimizers.iter().filter(|optimizer| optimizer.enabled).count() as u64;
+            let rows = recorded.saturating_mul(optimizers);
+            (rows, MAX_TABLE_ROWS, format!("a table of {rows} rows"))
+        }
+    };
+    if size <= limit {
+        return Ok(());
+    }
+    // The first row is always there, so a little more than in proportion.
+    let enough = (steps as f64 / recorded as f64 * size as f64 / limit as f64 * 1.01).ceil();
+    Err(Failure::BadInput(anyhow!(
+        "recording {recorded} steps would make {what}, which is too much; record fewer with --every {enough} or more, or \
+         take fewer steps"
+    )))
+}
+
+#[derive(Clone, Copy)]
+enum Format {
+    Csv,
+    Npz,
+}
+
+impl Format {
+    fn of(out: Option<&Path>) -> Result<Format, Failure> {
+        let Some(out) = out else { return Ok(Format::Csv) };
+        let extension = out.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+        match extension.as_deref() {
+            Some("csv") => Ok(Format::Csv),
+            Some("npz") => Ok(Format::Npz),
+            _ => Err(Failure::BadInput(anyhow!(
+                "--out must be a file that ends in .csv or .npz, found {}",
+                out.display()
+            ))),
+        }
+    }
+}
+
+/// Where the recorded steps go.
+enum Recorder<'p> {
+    Stdout(TrajectoryTable<BufWriter<StdoutLock<'static>>>),
+    Table(TrajectoryTable<Aside>, &'p Path),
+    Arrays(Box<TrajectoryArrays>, Aside, &'p Path),
+}
+
+impl<'p> Recorder<'p> {
+    fn new(format: Format, out: Option<&'p Path>, spec: &SimulationSpec, steps: u64) -> anyhow::Result<Self> {
+        let Some(out) = out else {
+            let stdout = BufWriter::new(io::stdout().lock());
+            return Ok(Recorder::Stdout(TrajectoryTable::new(stdout, spec).with_context(to_stdout)?));
+        };
+        let aside = Aside::for_target(out).with_context(|| to_file(out))?;
+        Ok(match format {
+            Format::Csv => Recorder::Table(TrajectoryTable::new(aside, spec).with_context(|| to_file(out))?, out),
+            Format::Npz => {
+                let steps = usize::try_from(steps).context("the recorded steps do not fit into memory")?;
+                Recorder::Arrays(Box::new(TrajectoryArrays::new(spec, steps)), aside, out)
+            }
+        })
+    }
+
+    fn record(&mut self, simulation: &Simulation) -> anyhow::Result<()> {
+        match self {
+            Recorder::Stdout(table) => table.record(simulation).with_context(to_stdout),
+            Recorder::Table(table, out) => table.record(simulation).with_context(|| to_file(out)),
+            Recorder::Arrays(arrays, ..) => {
+                arrays.record(simulation);
+                Ok(())
+            }
+        }
+    }
+
+    fn finish(self) -> anyhow::Result<()> {
+        match self {
+            Recorder::Stdout(table) => table.into_inner().flush().with_context(to_stdout),
+            Recorder::Table(table, out) => table.into_inner().commit(Overwrite::Yes).with_context(|| to_file(out)),
+            Recorder::Arrays(arrays, mut aside, out) => {
+                arrays.write(&mut aside).and_then(|()| aside.commit(Overwrite::Yes)).with_context(|| to_file(out))
+            }
+        }
+    }
+}
+
+fn to_stdout() -> &'static str {
+    "cannot write to stdout"
+}
+
+fn to_file(out: &Path) -> String {
+    format!("cannot write {}", out.display())
+}

@@ -1,0 +1,17 @@
+//! Valleyscope: see why one optimizer beats another in a narrowing valley.
+
+#[cfg(feature = "app")]
+pub mod app;
+pub mod cli;
+pub mod export;
+#[cfg(feature = "app")]
+pub mod gpu;
+pub mod landscape;
+pub mod lanes;
+pub mod machine;
+pub mod optimizer;
+pub mod preset;
+pub mod quantity;
+pub mod random;
+pub mod simulation;
+pub mod view;
