@@ -1,0 +1,117 @@
+//! The simulation beside the oracle, step by step.
+
+use valleyscope::lanes::Lanes;
+use valleyscope::optimizer::DecayTarget;
+use valleyscope::random::Streams;
+use valleyscope::simulation::{Change, LandscapeSpec, Rule, Simulation, SimulationSpec, noise_key};
+
+use crate::oracle::{Law, Particle, Reading, Valley};
+
+/// A session to compare.
+pub struct Case {
+    pub name: &'static str,
+    pub spec: SimulationSpec,
+    /// In the order of their steps.
+    pub changes: Vec<Change>,
+    pub steps: u64,
+}
+
+/// Where simulation and oracle part.
+#[derive(Debug)]
+#[expect(dead_code, reason = "read by people, in the message of a failed test")]
+pub struct Disagreement {
+    pub case: &'static str,
+    pub rule: &'static str,
+    pub step: u64,
+    pub particle: usize,
+    pub simulation: [f64; 2],
+    pub oracle: [f64; 2],
+}
+
+/// The largest difference of a coordinate that still counts as agreement.
+pub const TOLERANCE: f64 = 1e-6;
+
+/// A particle of the oracle, and the stream of the noise that the simulation's particle gets.
+struct Companion {
+    particle: Particle,
+    noise: Streams<1>,
+}
+
+/// The next draws, for x and y, of a single stream.
+pub fn next_draws(stream: &mut Streams<1>) -> [f64; 2] {
+    stream.normal_pair::<Lanes<f64, 1>>().map(|draw| draw.0[0])
+}
+
+/// Lets an oracle that reads the paper so go beside the simulation, from the same starting points and
+/// with the same noise, until a position differs by more than [`TOLERANCE`].
+pub fn first_disagreement(reading: Reading, case: &Case) -> Option<Disagreement> {
+    let mut simulation = Simulation::new(case.spec.clone());
+    let mut companions: Vec<Vec<Companion>> = simulation
+        .ensembles()
+        .iter()
+        .map(|ensemble| {
+            let key = |particle: usize| noise_key(case.spec.seed, ensemble.optimizer(), particle as u64);
+            let companion = |particle: usize| Companion {
+                particle: Particle::starting_at(ensemble.position(particle)),
+                noise: Streams::new([key(particle)]),
+            };
+            (0..ensemble.particles()).map(companion).collect()
+        })
+        .collect();
+    let mut changes = case.changes.iter().peekable();
+    for step in 0..case.steps {
+        while let Some(change) = changes.next_if(|change| change.step == step) {
+            simulation.apply(&change.set).expect("the change fits");
+        }
+        let valley = valley_of(&simulation.spec().landscape);
+        let sigma = simulation.spec().noise.get();
+        simulation.advance();
+        for (ensemble, companions) in simulation.ensembles().iter().zip(&mut companions) {
+            let law = law_of(ensemble.rule());
+            for (index, companion) in companions.iter_mut().enumerate() {
+                let draws = next_draws(&mut companion.noise);
+                companion.particle.step(valley, law, sigma, draws, reading);
+                let (ours, theirs) = (ensemble.position(index), companion.particle.position());
+                let agree = ours.iter().zip(theirs).all(|(ours, theirs)| (ours - theirs).abs() <= TOLERANCE);
+                if !agree {
+                    return Some(Disagreement {
+                        case: case.name,
+                        rule: ensemble.rule().name(),
+                        step: step + 1,
+                        particle: index,
+                        simulation: ours,
+                        oracle: theirs,
+                    });
+                }
+            }
+        }
+    }
+    None
+}
+
+pub fn valley_of(spec: &LandscapeSpec) -> Valley {
+    let phi = spec.rotation_degrees.get() * std::f64::consts::PI / 180.0;
+    Valley { a: spec.sharpness.get(), c: spec.slope.get(), phi }
+}
+
+pub fn law_of(rule: &Rule) -> Law {
+    match *rule {
+        Rule::Adam { learning_rate, beta1, beta2, weight_decay } => {
+            Law::Adam { eta: learning_rate.get(), beta1: beta1.get(), beta2: beta2.get(), omega: weight_decay.get() }
+        }
+        Rule::Signum { learning_rate, beta1, weight_decay } => {
+            Law::Signum { eta: learning_rate.get(), beta1: beta1.get(), omega: weight_decay.get() }
+        }
+        Rule::Focus { learning_rate, beta1, beta2, gamma, weight_decay, decay } => Law::Focus {
+            eta: learning_rate.get(),
+            beta1: beta1.get(),
+            beta2: beta2.get(),
+            gamma: gamma.get(),
+            omega: weight_decay.get(),
+            decays_average: decay == DecayTarget::Average,
+        },
+        Rule::Sgd { learning_rate, beta1, weight_decay } => {
+            Law::Sgd { eta: learning_rate.get(), beta1: beta1.get(), omega: weight_decay.get() }
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! The simulation's thread: whatever the pace, the pauses and the questions, the steps are those of the
+//! simulation itself. Nothing here depends on how fast a machine is.
+
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use valleyscope::simulation::{
+    Command, Engine, ParticleId, Playback, PlotRequest, Record, Sample, Setting, Simulation, SimulationSpec, Snapshot,
+    Speed,
+};
+
+use crate::specs::{adam, all_rules, noise, signum, simulation, valley};
+
+/// Long enough for any machine; only a failing test waits for it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn spawn(spec: &SimulationSpec) -> Engine {
+    Engine::spawn(spec.clone(), || {})
+}
+
+/// The first snapshot for which `enough` holds. All on the way are shown to it.
+#[track_caller]
+fn wait_until(engine: &Engine, mut enough: impl FnMut(&Snapshot) -> bool) -> Snapshot {
+    loop {
+        let snapshot = engine.wait_snapshot(PATIENCE).expect("there is a snapshot within a minute");
+        if enough(&snapshot) {
+            return snapshot;
+        }
+    }
+}
+
+#[track_caller]
+fn wait_until_done(engine: &Engine, step: u64) -> Snapshot {
+    wait_until(engine, |snapshot| snapshot.step >= step && snapshot.playback != Playback::Playing)
+}
+
+fn record(engine: &Engine) -> Record {
+    let (sender, receiver) = channel();
+    engine.send(Command::Record(sender));
+    receiver.recv_timeout(PATIENCE).expect("there is an answer within a minute")
+}
+
+/// The simulation after so many steps, taken one by one.
+fn reference(spec: &SimulationSpec, steps: u64) -> Simulation {
+    let mut simulation = Simulation::new(spec.clone());
+    for _ in 0..steps {
+        simulation.advance();
+    }
+    simulation
+}
+
+/// Debug text has all digits, and a NaN in it is equal to itself.
+fn text(sample: &Sample) -> String {
+    format!("{sample:?}")
+}
+
+#[track_caller]
+fn assert_same(snapshot: &Snapshot, reference: &Simulation) {
+    assert_eq!(snapshot.step, reference.step());
+    assert_eq!(snapshot.ensembles.len(), reference.ensembles().len());
+    for (view, ensemble) in snapshot.ensembles.iter().zip(reference.ensembles()) {
+        assert_eq!(view.optimizer, ensemble.optimizer());
+        assert_eq!(&view.rule, ensemble.rule());
+        assert_eq!(view.particles, ensemble.particles());
+        assert_eq!(text(&view.sample), text(ensemble.sample()));
+        let newest = &view.columns[view.columns.len() - view.particles..];
+        let expected: Vec<_> = ensemble.positions().map(single).collect();
+        assert_eq!(newest, expected, "the last column is the present positions");
+    }
+}
+
+fn single([x, y]: [f64; 2]) -> [f32; 2] {
+    [x as f32, y as f32]
+}
+
+#[test]
+fn begins_paused_at_the_start() {
+    let spec = simulation(1.0, 9, &all_rules(0.01));
+    let snapshot = wait_until(&spawn(&spec), |_| true);
+    assert_eq!(snapshot.playback, Playback::Paused);
+    assert_eq!(*snapshot.spec, spec);
+    assert_same(&snapshot, &reference(&spec, 0));
+}
+
+#[test]
+fn steps_one_by_one_or_in_batches_are_the_same() {
+    let spec = simulation(1.0, 9, &all_rules(0.01));
+    let expected = reference(&spec, 500);
+    let one_by_one = spawn(&spec);
+    for step in 1..=20 {
+        one_by_one.send(Command::Advance(1));
+        assert_same(&wait_until_done(&one_by_one, step), &reference(&spec, step));
+    }
+    one_by_one.send(Command::Advance(480));
+    assert_same(&wait_until_done(&one_by_one, 500), &expected);
+    let batches = spawn(&spec);
+    for batch in [100, 1, 0, 249, 150] {
+        batches.send(Command::Advance(batch));
+    }
+    assert_same(&wait_until_done(&batches, 500), &expected);
+}
+
+#[test]
+fn playing_at_any_speed_with_pauses_is_the_same() {
+    let spec = SimulationSpec { steps: Some(8_000), ..simulation(1.0, 9, &all_rules(0.01)) };
+    let engine = spawn(&spec);
+    engine.send(Command::TrailLength(50));
+    engine.send(Command::Speed(Speed::StepsPerSecond(2000.0)));
+    engine.send(Command::Play);
+    let playing = wait_until(&engine, |snapshot| snapshot.step > 10);
+    assert_eq!(playing.playback, Playback::Playing);
+    engine.send(Command::Pause);
+    let paused = wait_until(&engine, |snapshot| snapshot.playback == Playback::Paused);
+    assert_same(&paused, &reference(&spec, paused.step));
+    engine.send(Command::Advance(3));
+    let paused = wait_until_done(&engine, paused.step + 3);
+    assert_same(&paused, &reference(&spec, paused.step));
+    // Questions and settings of the view in between do not matter.
+    engine.send(Command::Select(Some(ParticleId { optimizer: 3, particle: 8 })));
+    engine.send(Command::Speed(Speed::Unlimited));
+    engine.send(Command::Play);
+    wait_until(&engine, |snapshot| snapshot.step > paused.step);
+    engine.send(Command::Plot(PlotRequest { buckets: 20, log_steps: true, ..PlotRequest::default() }));
+    engine.send(Command::TrailLength(3));
+    engine.send(Command::Pause);
+    engine.send(Command::Play);
+    let finished = wait_until_done(&engine, 8_000);
+    assert_eq!(finished.playback, Playback::Finished);
+    assert_same(&finished, &reference(&spec, 8_000));
+    // A single step goes on all the same.
+    engine.send(Command::Advance(1));
+    assert_same(&wait_until_done(&engine, 8_001), &reference(&spec, 8_001));
+    // Playing stays there, until it is allowed more steps.
+    engine.send(Command::Play);
+    engine.send(Command::Set(Setting::Steps(Some(8_010))));
+    engine.send(Command::Play);
+    assert_same(&wait_until_done(&engine, 8_010), &reference(&spec, 8_010));
+}
+
+/// What a person does to a playing simulation can be repeated, though nobody knew the steps beforehand.
+#[test]
+fn a_session_played_live_is_repeated_by_its_record() {
+    let spec = SimulationSpec { steps: Some(10_000), ..simulation(1.0, 9, &all_rules(0.01)) };
+    let engine = spawn(&spec);
+    // Two seconds to the end: it still plays when the last setting is made, on a fast machine too.
+    engine.send(Command::Speed(Speed::StepsPerSecond(5_000.0)));
+    engine.send(Command::Play);
+    let settings = [
+        Setting::Noise(noise(0.5)),
+        Setting::Landscape(valley(30.0, 0.2, 60.0)),
+        Setting::Rule { optimizer: 1, rule: adam(0.02, 0.8, 0.99, 0.2) },
+        Setting::Rule { optimizer: 2, rule: signum(0.005, 0.95, 0.05) },
+    ];
+    for set in settings {
+        let step = wait_until(&engine, |_| true).step;
+        engine.send(Command::Set(set));
+        wait_until(&engine, |snapshot| snapshot.step > step || snapshot.playback == Playback::Finished);
+    }
+    engine.send(Command::Speed(Speed::Unlimited));
+    let finished = wait_until_done(&engine, 10_000);
+    let record = record(&engine);
+    assert_eq!(record.changes.len(), 4);
+    let mut replay = Simulation::replay(record.clone());
+    while replay.step() < 10_000 {
+        replay.advance();
+    }
+    assert_same(&finished, &replay);
+    engine.send(Command::Replay(Box::new(record.clone())));
+    engine.send(Command::Play);
+    let again = wait_until(&engine, |snapshot| snapshot.run > finished.run && snapshot.playback == Playback::Finished);
+    assert_same(&again, &replay);
+    assert_eq!(self::record(&engine), record);
+}
+
+#[test]
+fn trails_have_every_step_once() {
+    let spec = simulation(1.0, 9, &all_rules(0.01)[..2]);
+    let engine = spawn(&spec);
+    engine.send(Command::TrailLength(10_000));
+    engine.send(Command::Speed(Speed::Unlimited));
+    engine.send(Command::Advance(300));
+    engine.send(Command::TrailLength(5_000));
+    engine.send(Command::Advance(700));
+    let mut columns: Vec<Vec<[f32; 2]>> = vec![Vec::new(); 2];
+    let mut shown = None;
+    wait_until(&engine, |snapshot| {
+        for (columns, view) in columns.iter_mut().zip(&snapshot.ensembles) {
+            assert_eq!(view.columns.len() % view.particles, 0);
+            let count = (view.columns.len() / view.particles) as u64;
+            // A snapshot begins with the step after the one before, or repeats the present positions.
+            let fresh = snapshot.step + 1 - shown.map_or(0, |step: u64| step + 1);
+            assert!(count >= fresh.max(1), "{count} columns for {fresh} new steps");
+            let known = columns.len() - (count - fresh) as usize * view.particles;
+            columns.truncate(known);
+            columns.extend(view.columns.iter());
+        }
+        shown = Some(snapshot.step);
+        snapshot.step == 1000 && snapshot.playback != Playback::Playing
+    });
+    let mut simulation = Simulation::new(spec);
+    for step in 0..=1000 {
+        for (columns, ensemble) in columns.iter().zip(simulation.ensembles()) {
+            let expected: Vec<_> = ensemble.positions().map(single).collect();
+            assert_eq!(columns[step * 9..(step + 1) * 9], expected, "step {step}");
+        }
+        simulation.advance();
+    }
+}
+
+#[test]
+fn a_short_trail_has_the_newest_positions() {
+    let spec = simulation(1.0, 3, &all_rules(0.01)[..1]);
+    let engine = spawn(&spec);
+    engine.send(Command::TrailLength(4));
+    engine.send(Command::Advance(1000));
+    let snapshot = wait_until_done(&engine, 1000);
+    assert!(snapshot.ensembles[0].columns.len() <= 5 * 3);
+    assert_same(&snapshot, &reference(&spec, 1000));
+}
+
+/// Also a snapshot without a new step shows where the particles are.
+#[test]
+fn every_snapshot_has_a_column() {
+    let spec = simulation(1.0, 3, &all_rules(0.01));
+    let engine = spawn(&spec);
+    engine.send(Command::Advance(10));
+    wait_until_done(&engine, 10);
+    engine.send(Command::Plot(PlotRequest { buckets: 3, ..PlotRequest::default() }));
+    let snapshot = wait_until(&engine, |snapshot| snapshot.ensembles[0].plot.len() <= 3);
+    assert_same(&snapshot, &reference(&spec, 10));
+}
+
+#[test]
+fn snapshots_show_history_path_and_bounds() {
+    let spec = simulation(1.0, 9, &all_rules(0.01));
+    let engine = spawn(&spec);
+    let request = PlotRequest { first_step: 10, last_step: Some(700), buckets: 30, log_steps: true };
+    engine.send(Command::Plot(request));
+    engine.send(Command::Advance(1000));
+    let snapshot = wait_until_done(&engine, 1000);
+    let reference = reference(&spec, 1000);
+    let start = Simulation::new(spec);
+    for (index, view) in snapshot.ensembles.iter().enumerate() {
+        assert_eq!(view.plot, reference.histories()[index].view(&request));
+        let path = &view.mean_path;
+        assert!(path.len() >= 2 && path.len() < 10_000);
+        assert_eq!(path[0], single(start.ensembles()[index].mean_position()));
+        assert_eq!(path[path.len() - 1], single(reference.ensembles()[index].mean_position()));
+        let [min_x, min_y, max_x, max_y] = view.bounds.expect("all particles are finite");
+        let all = |axis: usize| reference.ensembles()[index].positions().map(move |position| position[axis]);
+        assert_eq!([min_x, max_x], [all(0).fold(f64::INFINITY, f64::min), all(0).fold(f64::NEG_INFINITY, f64::max)]);
+        assert_eq!([min_y, max_y], [all(1).fold(f64::INFINITY, f64::min), all(1).fold(f64::NEG_INFINITY, f64::max)]);
+    }
+}
+
+#[test]
+fn fresh_starts_are_counted() {
+    let spec = simulation(1.0, 3, &all_rules(0.01));
+    let engine = spawn(&spec);
+    engine.send(Command::Set(Setting::Noise(noise(2.0))));
+    engine.send(Command::Advance(50));
+    let first = wait_until_done(&engine, 50);
+    // A restart keeps the settings in force.
+    engine.send(Command::Restart);
+    engine.send(Command::Advance(20));
+    let second = wait_until(&engine, |snapshot| snapshot.run > first.run && snapshot.step == 20);
+    let noisy = SimulationSpec { noise: noise(2.0), ..spec.clone() };
+    assert_same(&second, &reference(&noisy, 20));
+    assert_eq!(record(&engine), Record { spec: noisy, changes: Vec::new() });
+    let other = simulation(0.5, 4, &all_rules(0.02)[..1]);
+    engine.send(Command::Load(Box::new(other.clone())));
+    let third = wait_until(&engine, |snapshot| snapshot.run > second.run);
+    assert_same(&third, &reference(&other, 0));
+}
+
+#[test]
+fn a_setting_that_does_not_fit_is_refused_and_harmless() {
+    let spec = simulation(1.0, 3, &all_rules(0.01));
+    let engine = spawn(&spec);
+    engine.send(Command::Set(Setting::Rule { optimizer: 99, rule: signum(0.1, 0.9, 0.1) }));
+    engine.send(Command::Set(Setting::Rule { optimizer: 1, rule: signum(0.1, 0.9, 0.1) }));
+    engine.send(Command::Select(Some(ParticleId { optimizer: 99, particle: 1_000_000 })));
+    engine.send(Command::Select(Some(ParticleId { optimizer: 1, particle: 1_000_000 })));
+    engine.send(Command::Advance(30));
+    let snapshot = wait_until_done(&engine, 30);
+    assert_same(&snapshot, &reference(&spec, 30));
+    assert!(snapshot.anatomy.is_none());
+    assert!(record(&engine).changes.is_empty());
+}
+
+#[test]
+fn snapshots_wake_the_window_and_the_thread_ends_with_its_handle() {
+    let (waker, woken): (_, Receiver<()>) = channel();
+    let engine = Engine::spawn(simulation(1.0, 3, &all_rules(0.01)), move || {
+        // The receiver is there until the end.
+        let _ = waker.send(());
+    });
+    woken.recv_timeout(PATIENCE).expect("woken for the first snapshot");
+    assert!(engine.try_snapshot().is_some(), "woken means that there is a snapshot");
+    engine.send(Command::Speed(Speed::Unlimited));
+    engine.send(Command::Play);
+    woken.recv_timeout(PATIENCE).expect("woken while it plays");
+    drop(engine);
+    // The closure goes with the thread, and the channel with the closure.
+    while woken.recv_timeout(PATIENCE).is_ok() {}
+    assert_eq!(woken.try_recv(), Err(std::sync::mpsc::TryRecvError::Disconnected));
+}

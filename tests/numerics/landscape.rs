@@ -1,0 +1,100 @@
+//! The landscape against its formula, central differences and the oracle.
+
+use std::f64::consts::{FRAC_PI_2, PI};
+
+use proptest::prelude::*;
+use valleyscope::landscape::{Landscape, Valley};
+
+use crate::oracle;
+
+/// A landscape from the range of the sliders and a point on it.
+fn place() -> impl Strategy<Value = (f64, f64, f64, [f64; 2])> {
+    let sharpness = (-1.0_f64..3.0).prop_map(|exponent| 10_f64.powf(exponent));
+    (sharpness, -1.0..1.0, -PI..PI, prop::array::uniform2(-4.0..4.0))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// With h = 1e-6 the difference quotient is wrong by the rounding of L, some ε of its largest
+    /// term a r⁴ + c r, over h, and by h²/6 of the third derivative, at most 6 a r.
+    #[test]
+    fn gradient_is_the_slope_of_the_loss((a, c, phi, [x, y]) in place()) {
+        let landscape = Landscape::new(a, c, phi);
+        let loss = |x: f64, y: f64| landscape.loss(landscape.uv_from_xy([x, y]));
+        let h = 1e-6;
+        let slope = |low: f64, high: f64, along: &dyn Fn(f64) -> f64| (along(high) - along(low)) / (high - low);
+        let numeric = [slope(x - h, x + h, &|x| loss(x, y)), slope(y - h, y + h, &|y| loss(x, y))];
+        let analytic = landscape.gradient(landscape.uv_from_xy([x, y]));
+        let r = x.hypot(y) + h;
+        let tolerance = 4.0 * f64::EPSILON * (a * r.powi(4) + c.abs() * r) / h + h * h * a * r + 1e-13;
+        for (numeric, analytic) in numeric.into_iter().zip(analytic) {
+            prop_assert!((numeric - analytic).abs() <= tolerance, "{numeric} against {analytic} ± {tolerance}");
+        }
+    }
+
+    #[test]
+    fn loss_and_gradient_agree_with_the_oracle((a, c, phi, [x, y]) in place()) {
+        let landscape = Landscape::new(a, c, phi);
+        let valley = oracle::Valley { a, c, phi };
+        let at = landscape.uv_from_xy([x, y]);
+        let r = x.hypot(y);
+        prop_assert!((landscape.loss(at) - valley.loss([x, y])).abs() <= 1e-15 * (a * r.powi(4) + c.abs() * r));
+        for (ours, theirs) in landscape.gradient(at).into_iter().zip(valley.gradient([x, y])) {
+            prop_assert!((ours - theirs).abs() <= 4e-15 * (a * r.powi(3) + c.abs()), "{ours} against {theirs}");
+        }
+    }
+
+    #[test]
+    fn rotating_there_and_back_changes_nothing((a, c, phi, [x, y]) in place()) {
+        let landscape = Landscape::new(a, c, phi);
+        let at = landscape.uv_from_xy([x, y]);
+        let [x2, y2] = landscape.xy_from_uv(at);
+        let tolerance = 1e-15 * x.hypot(y);
+        prop_assert!((x - x2).abs() <= tolerance && (y - y2).abs() <= tolerance);
+        prop_assert!((at.u.hypot(at.v) - x.hypot(y)).abs() <= tolerance);
+    }
+
+    /// The loss is a parabola across the valley, so a second difference of any width is exact.
+    #[test]
+    fn curvature_is_the_second_derivative_across_the_valley((a, c, phi, [u, _]) in place()) {
+        let landscape = Landscape::new(a, c, phi);
+        let loss = |v: f64| landscape.loss(Valley { u, v });
+        let second_difference = loss(1.0) - 2.0 * loss(0.0) + loss(-1.0);
+        prop_assert!((second_difference - landscape.curvature(u)).abs() <= 1e-14 * (a * u * u + c.abs() * u.abs()));
+    }
+}
+
+#[test]
+fn worked_example() {
+    // φ = 90°: u = y, v = −x. At (x, y) = (3, 2): u = 2, v = −3.
+    let landscape = Landscape::new(10.0, 0.5, FRAC_PI_2);
+    let at = landscape.uv_from_xy([3.0, 2.0]);
+    assert_close(at.u, 2.0);
+    assert_close(at.v, -3.0);
+    // L = (10/2) · 4 · 9 − 0.5 · 2
+    assert_close(landscape.loss(at), 179.0);
+    // ∂L/∂u = 10 · 2 · 9 − 0.5 and ∂L/∂v = 10 · 4 · (−3)
+    let slope = landscape.gradient_uv(at);
+    assert_close(slope.u, 179.5);
+    assert_close(slope.v, -120.0);
+    // ∂L/∂x = −∂L/∂v and ∂L/∂y = ∂L/∂u
+    let [x, y] = landscape.gradient(at);
+    assert_close(x, 120.0);
+    assert_close(y, 179.5);
+    assert_close(landscape.curvature(2.0), 40.0);
+}
+
+#[test]
+fn the_valley_lies_counter_clockwise_from_x() {
+    let landscape = Landscape::new(10.0, 0.1, PI / 6.0);
+    // A point on the axis, 30° up from x: downhill, on the floor.
+    let at = landscape.uv_from_xy([3_f64.sqrt(), 1.0]);
+    assert_close(at.u, 2.0);
+    assert!(at.v.abs() < 1e-15);
+    assert_close(landscape.loss(at), -0.2);
+}
+
+fn assert_close(found: f64, expected: f64) {
+    assert!((found - expected).abs() <= 1e-14 * expected.abs(), "{found} where {expected} is right");
+}

@@ -1,0 +1,341 @@
+//! A bundle of numbers gives each lane what a plain number gives, bit for bit, in every kind of vector.
+
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseResult;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use valleyscope::landscape::{Landscape, Valley};
+use valleyscope::lanes::{Bits, Lanes, Real, Vector};
+use valleyscope::optimizer::{Adam, AdamMemory, Clock, DecayTarget, Focus, FocusMemory, Optimizer, Sgd, Signum};
+use valleyscope::random::{Key, Streams};
+
+use crate::comparison::next_draws;
+
+const WIDTH: usize = 8;
+type Bundle = Lanes<f64, WIDTH>;
+
+/// Runs a check with every kind of vector that this machine has.
+macro_rules! with_every_vector {
+    ($check:ident($($argument:expr),*)) => {{
+        $check::<Bundle>($($argument),*)?;
+        #[cfg(target_arch = "x86_64")]
+        {
+            use valleyscope::lanes::x86;
+            if is_x86_feature_detected!("avx2") {
+                $check::<x86::F64x4x2>($($argument),*)?;
+            }
+            if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
+                $check::<x86::F64x8>($($argument),*)?;
+            }
+        }
+    }};
+}
+
+/// The same bits, where one NaN is as good as another.
+fn same(a: f64, b: f64) -> bool {
+    a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()
+}
+
+fn numbers() -> impl Strategy<Value = [f64; WIDTH]> {
+    prop::array::uniform8(prop_oneof![
+        4 => -3.0..3.0,
+        2 => prop::num::f64::NORMAL,
+        1 => prop::num::f64::ANY,
+        1 => Just(0.0),
+        1 => Just(-0.0),
+    ])
+}
+
+fn check_arithmetic<V: Vector<WIDTH>>(a: [f64; WIDTH], b: [f64; WIDTH]) -> TestCaseResult {
+    let (wide_a, wide_b) = (V::from_lanes(Lanes(a)), V::from_lanes(Lanes(b)));
+    let wide = [
+        wide_a + wide_b,
+        wide_a - wide_b,
+        wide_a * wide_b,
+        wide_a / wide_b,
+        -wide_a,
+        wide_a.sqrt(),
+        wide_a.abs(),
+        wide_a.sign(),
+        wide_a.smaller(wide_b),
+        wide_a.larger(wide_b),
+        V::splat(a[0]),
+        V::from_bits(wide_a.to_bits()),
+    ]
+    .map(V::to_lanes);
+    for lane in 0..WIDTH {
+        let first = a[0];
+        let (a, b) = (a[lane], b[lane]);
+        let plain = [
+            a + b,
+            a - b,
+            a * b,
+            a / b,
+            -a,
+            Real::sqrt(a),
+            Real::abs(a),
+            Real::sign(a),
+            if a < b { a } else { b },
+            if a > b { a } else { b },
+            first,
+            a,
+        ];
+        for (operation, (wide, plain)) in wide.iter().zip(plain).enumerate() {
+            prop_assert!(same(wide.0[lane], plain), "operation {operation} on {a:?} and {b:?}");
+        }
+    }
+    Ok(())
+}
+
+fn check_words<V: Vector<WIDTH>>(a: [u64; WIDTH], b: [u64; WIDTH]) -> TestCaseResult {
+    let (wide_a, wide_b) = (V::Bits::from_lanes(Lanes(a)), V::Bits::from_lanes(Lanes(b)));
+    let wide = [
+        wide_a + wide_b,
+        wide_a - wide_b,
+        wide_a & wide_b,
+        wide_a | wide_b,
+        wide_a ^ wide_b,
+        wide_a.shift_left::<17>(),
+        wide_a.shift_right::<12>(),
+        wide_a.rotate_left::<23>(),
+        V::Bits::splat(a[0]),
+    ]
+    .map(V::Bits::to_lanes);
+    for lane in 0..WIDTH {
+        let first = a[0];
+        let (a, b) = (a[lane], b[lane]);
+        let plain =
+            [a.wrapping_add(b), a.wrapping_sub(b), a & b, a | b, a ^ b, a << 17, a >> 12, a.rotate_left(23), first];
+        prop_assert_eq!(wide.map(|words| words.0[lane]), plain);
+    }
+    Ok(())
+}
+
+fn check_landscape<V: Vector<WIDTH>>(landscape: &Landscape, x: [f64; WIDTH], y: [f64; WIDTH]) -> TestCaseResult {
+    let at = landscape.uv_from_xy([x, y].map(|lanes| V::from_lanes(Lanes(lanes))));
+    let lanes = |valley: Valley<V>| [valley.u, valley.v].map(V::to_lanes);
+    let slope_uv = lanes(landscape.gradient_uv(at));
+    let slope = landscape.gradient(at).map(V::to_lanes);
+    let back = landscape.xy_from_uv(at).map(V::to_lanes);
+    let loss = landscape.loss(at).to_lanes();
+    let at = lanes(at);
+    for lane in 0..WIDTH {
+        let at_one: Valley<f64> = landscape.uv_from_xy([x[lane], y[lane]]);
+        let slope_uv_one = landscape.gradient_uv(at_one);
+        prop_assert!(same(loss.0[lane], landscape.loss(at_one)));
+        let pairs = [
+            (at, [at_one.u, at_one.v]),
+            (slope_uv, [slope_uv_one.u, slope_uv_one.v]),
+            (slope, landscape.gradient(at_one)),
+            (back, landscape.xy_from_uv(at_one)),
+        ];
+        for (wide, one) in pairs {
+            prop_assert!(same(wide[0].0[lane], one[0]) && same(wide[1].0[lane], one[1]));
+        }
+    }
+    Ok(())
+}
+
+/// A rule, and the state of eight coordinates that take a step.
+struct Crowd<'a, O: Optimizer> {
+    rule: &'a O,
+    clock: Clock,
+    theta: [f64; WIDTH],
+    gradient: [f64; WIDTH],
+    memory: O::Memory<Bundle>,
+    /// The numbers that a lane remembers.
+    values: fn(O::Memory<Bundle>, usize) -> Vec<f64>,
+    /// A lane's memory.
+    lane: fn(O::Memory<Bundle>, usize) -> O::Memory<f64>,
+}
+
+impl<O: Optimizer> Crowd<'_, O> {
+    fn check<V: Vector<WIDTH>>(&self) -> TestCaseResult {
+        let clock = self.rule.tick(self.clock);
+        let (after, moved) = O::step(
+            &self.rule.factors::<V>(&clock),
+            V::from_lanes(Lanes(self.theta)),
+            V::from_lanes(Lanes(self.gradient)),
+            O::map_memory(self.memory, V::from_lanes),
+        );
+        let after = O::map_memory(after, V::to_lanes);
+        let (theta, direction) = (moved.theta.to_lanes(), moved.direction.to_lanes());
+        for lane in 0..WIDTH {
+            let memory = (self.lane)(self.memory, lane);
+            let (after_one, one) = O::step(&self.rule.factors(&clock), self.theta[lane], self.gradient[lane], memory);
+            prop_assert!(same(theta.0[lane], one.theta) && same(direction.0[lane], one.direction));
+            let after_one = O::map_memory(after_one, Bundle::splat);
+            let (wide, one) = ((self.values)(after, lane), (self.values)(after_one, 0));
+            prop_assert!(wide.iter().zip(one).all(|(&wide, one)| same(wide, one)));
+        }
+        Ok(())
+    }
+}
+
+fn check_rule<V: Vector<WIDTH>>(crowd: &Crowd<impl Optimizer>) -> TestCaseResult {
+    crowd.check::<V>()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn arithmetic(a in numbers(), b in numbers()) {
+        with_every_vector!(check_arithmetic(a, b));
+    }
+
+    #[test]
+    fn words(a in prop::array::uniform8(any::<u64>()), b in prop::array::uniform8(any::<u64>())) {
+        with_every_vector!(check_words(a, b));
+    }
+
+    #[test]
+    fn landscape(x in numbers(), y in numbers(), a in 0.1..1000.0, c in -1.0..1.0, phi in -3.0..3.0) {
+        let landscape = Landscape::new(a, c, phi);
+        with_every_vector!(check_landscape(&landscape, x, y));
+    }
+
+    #[test]
+    fn update_rules(
+        (learning_rate, beta1, beta2, weight_decay) in (0.0001..1.0, 0.0..0.9999, 0.0..0.9999, 0.0..1.0),
+        gamma in -1.0..1.0,
+        average_decays in any::<bool>(),
+        (theta, gradient, m, second) in (numbers(), numbers(), numbers(), numbers()),
+        (beta1_power, beta2_power) in (0.0..0.999, 0.0..0.999),
+    ) {
+        let clock = Clock { steps: 7, beta1_power, beta2_power };
+        let (m, second) = (Lanes(m), Lanes(second));
+        let adam = Crowd {
+            rule: &Adam { learning_rate, beta1, beta2, weight_decay },
+            clock, theta, gradient,
+            memory: AdamMemory { m, s: second },
+            values: |memory, lane| vec![memory.m.0[lane], memory.s.0[lane]],
+            lane: |memory, lane| AdamMemory { m: memory.m.0[lane], s: memory.s.0[lane] },
+        };
+        with_every_vector!(check_rule(&adam));
+        let decay = if average_decays { DecayTarget::Average } else { DecayTarget::Parameters };
+        let focus = Crowd {
+            rule: &Focus { learning_rate, beta1, beta2, gamma, weight_decay, decay },
+            clock, theta, gradient,
+            memory: FocusMemory { m, average: second },
+            values: |memory, lane| vec![memory.m.0[lane], memory.average.0[lane]],
+            lane: |memory, lane| FocusMemory { m: memory.m.0[lane], average: memory.average.0[lane] },
+        };
+        with_every_vector!(check_rule(&focus));
+        let signum = Crowd {
+            rule: &Signum { learning_rate, beta1, weight_decay },
+            clock, theta, gradient,
+            memory: m,
+            values: |memory, lane| vec![memory.0[lane]],
+            lane: |memory, lane| memory.0[lane],
+        };
+        with_every_vector!(check_rule(&signum));
+        let sgd = Crowd {
+            rule: &Sgd { learning_rate, beta1, weight_decay },
+            clock, theta, gradient,
+            memory: m,
+            values: |memory, lane| vec![memory.0[lane]],
+            lane: |memory, lane| memory.0[lane],
+        };
+        with_every_vector!(check_rule(&sgd));
+    }
+}
+
+#[test]
+fn sign_of_zero_nan_and_infinity() -> TestCaseResult {
+    fn check<V: Vector<WIDTH>>(x: f64, expected: f64) -> TestCaseResult {
+        for sign in V::splat(x).sign().to_lanes().0 {
+            prop_assert!(sign == expected || sign.is_nan() && expected.is_nan(), "sign({x:?}) is {sign:?}");
+        }
+        Ok(())
+    }
+    for (x, expected) in [
+        (0.0, 0.0),
+        (-0.0, 0.0),
+        (f64::MIN_POSITIVE, 1.0),
+        (-f64::MIN_POSITIVE, -1.0),
+        (5e-324, 1.0),
+        (-5e-324, -1.0),
+        (f64::INFINITY, 1.0),
+        (f64::NEG_INFINITY, -1.0),
+        (f64::NAN, f64::NAN),
+        (-f64::NAN, f64::NAN),
+    ] {
+        prop_assert!(same(Real::sign(x), expected), "sign({x:?})");
+        with_every_vector!(check(x, expected));
+    }
+    Ok(())
+}
+
+#[test]
+fn random_streams_side_by_side_are_the_streams_alone() -> TestCaseResult {
+    fn check<V: Vector<WIDTH>>() -> TestCaseResult {
+        let keys: [Key; WIDTH] = std::array::from_fn(|lane| Key::new(7).at(lane as u64));
+        let mut together = Streams::new(keys);
+        let mut alone = keys.map(|key| Streams::<1>::new([key]));
+        for _ in 0..2000 {
+            let pair = together.normal_pair::<V>().map(V::to_lanes);
+            for (lane, stream) in alone.iter_mut().enumerate() {
+                let pair_alone = next_draws(stream);
+                prop_assert!(same(pair[0].0[lane], pair_alone[0]) && same(pair[1].0[lane], pair_alone[1]));
+            }
+        }
+        Ok(())
+    }
+    with_every_vector!(check());
+    Ok(())
+}
+
+/// A rule's state is its clock and its memory, and both can be written down and read back: the
+/// steps that follow have the same bits.
+#[test]
+fn state_survives_being_written_down() {
+    fn check<O: Optimizer>(
+        rule: &O,
+        write: impl Fn(O::Memory<f64>) -> Vec<String>,
+        read: impl Fn(Vec<f64>) -> O::Memory<f64>,
+    ) {
+        let mut random = StdRng::seed_from_u64(1);
+        let mut gradient = || random.random_range(-1.0..1.0);
+        let (mut clock, mut theta, mut memory) = (Clock::START, 0.3, rule.fresh());
+        let step = |clock: &mut Clock, theta: &mut f64, memory: &mut O::Memory<f64>, gradient: f64| {
+            *clock = rule.tick(*clock);
+            let (after, moved) = O::step(&rule.factors(clock), *theta, gradient, *memory);
+            (*memory, *theta) = (after, moved.theta);
+        };
+        for _ in 0..20 {
+            step(&mut clock, &mut theta, &mut memory, gradient());
+        }
+        let text = format!("{} {:?} {:?}", clock.steps, clock.beta1_power, clock.beta2_power);
+        let mut fields = text.split(' ');
+        let mut clock_read = Clock {
+            steps: fields.next().unwrap().parse().unwrap(),
+            beta1_power: fields.next().unwrap().parse().unwrap(),
+            beta2_power: fields.next().unwrap().parse().unwrap(),
+        };
+        let mut theta_read: f64 = format!("{theta:?}").parse().unwrap();
+        let mut memory_read = read(write(memory).iter().map(|number| number.parse().unwrap()).collect());
+        for _ in 0..20 {
+            let gradient = gradient();
+            step(&mut clock, &mut theta, &mut memory, gradient);
+            step(&mut clock_read, &mut theta_read, &mut memory_read, gradient);
+            assert_eq!(theta.to_bits(), theta_read.to_bits());
+            assert_eq!(write(memory), write(memory_read));
+            assert_eq!(clock, clock_read);
+        }
+    }
+
+    let (learning_rate, beta1, weight_decay) = (0.05, 0.9, 0.1);
+    check(
+        &Adam { learning_rate, beta1, beta2: 0.999, weight_decay },
+        |memory| vec![format!("{:?}", memory.m), format!("{:?}", memory.s)],
+        |fields| AdamMemory { m: fields[0], s: fields[1] },
+    );
+    check(
+        &Focus { learning_rate, beta1, beta2: 0.99, gamma: 0.2, weight_decay, decay: DecayTarget::Average },
+        |memory| vec![format!("{:?}", memory.m), format!("{:?}", memory.average)],
+        |fields| FocusMemory { m: fields[0], average: fields[1] },
+    );
+    check(&Signum { learning_rate, beta1, weight_decay }, |m| vec![format!("{m:?}")], |fields| fields[0]);
+    check(&Sgd { learning_rate, beta1, weight_decay }, |m| vec![format!("{m:?}")], |fields| fields[0]);
+}

@@ -1,0 +1,307 @@
+//! The random streams: normal, independent, and nothing but a function of their key.
+
+use rand::Rng;
+use valleyscope::lanes::Lanes;
+use valleyscope::random::{Key, Stream, Streams};
+
+use crate::comparison::next_draws;
+use crate::statistics::{Moments, correlation, kolmogorov_smirnov, normal_cdf};
+
+/// Draws x and y of `count` steps from the stream of `key`.
+fn pairs(key: Key, count: usize) -> (Vec<f64>, Vec<f64>) {
+    let mut stream = Streams::<1>::new([key]);
+    (0..count).map(|_| next_draws(&mut stream)).map(|[x, y]| (x, y)).unzip()
+}
+
+/// The first draws of `count` streams beside one another.
+fn first_pairs(parent: Key, count: u64) -> (Vec<f64>, Vec<f64>) {
+    (0..count).map(|index| next_draws(&mut Streams::new([parent.at(index)]))).map(|[x, y]| (x, y)).unzip()
+}
+
+/// Every check below allows five standard errors; the seeds are fixed, so that it passes or fails for good.
+const SIGMAS: f64 = 5.0;
+
+#[track_caller]
+fn assert_within(what: &str, found: f64, expected: f64, standard_error: f64) {
+    let off = (found - expected) / standard_error;
+    assert!(off.abs() < SIGMAS, "{what} is {found}, {off:.1} standard errors from {expected}");
+}
+
+#[track_caller]
+fn assert_standard_normal(draws: &[f64]) {
+    let n = draws.len() as f64;
+    let moments = Moments::of(draws);
+    assert_within("mean", moments.mean, 0.0, (1.0 / n).sqrt());
+    assert_within("variance", moments.variance, 1.0, (2.0 / n).sqrt());
+    assert_within("skewness", moments.skewness, 0.0, (6.0 / n).sqrt());
+    assert_within("excess kurtosis", moments.excess_kurtosis, 0.0, (24.0 / n).sqrt());
+    let distance = kolmogorov_smirnov(draws, normal_cdf);
+    // A true sample exceeds 2.0/√n once in 1,500 times.
+    assert!(distance * n.sqrt() < 2.0, "Kolmogorov–Smirnov distance {distance}");
+    for threshold in [2.0, 3.0, 4.0] {
+        let p = normal_cdf(-threshold);
+        let standard_error = (p * (1.0 - p) / n).sqrt();
+        let share =
+            |in_tail: fn(f64, f64) -> bool| draws.iter().filter(|&&draw| in_tail(draw, threshold)).count() as f64 / n;
+        assert_within("share of the upper tail", share(|draw, t| draw > t), p, standard_error);
+        assert_within("share of the lower tail", share(|draw, t| draw < -t), p, standard_error);
+    }
+}
+
+#[test]
+fn draws_of_one_stream_are_standard_normal() {
+    let (x, y) = pairs(Key::new(1).at(0).at(0), 500_000);
+    assert_standard_normal(&x);
+    assert_standard_normal(&y);
+}
+
+/// What an ensemble sees in one step: one draw from each of many streams.
+#[test]
+fn the_same_draw_of_many_streams_is_standard_normal() {
+    let (x, y) = first_pairs(Key::new(2).at(1), 300_000);
+    assert_standard_normal(&x);
+    assert_standard_normal(&y);
+    assert_within("correlation of x and y", correlation(&x, &y), 0.0, 1.0 / (x.len() as f64).sqrt());
+}
+
+#[test]
+fn x_and_y_are_independent() {
+    let (x, y) = pairs(Key::new(3), 500_000);
+    let n = x.len() as f64;
+    assert_within("correlation", correlation(&x, &y), 0.0, 1.0 / n.sqrt());
+    // A dependence without correlation, such as that of two numbers on a circle, shows in the squares.
+    let squares = |draws: &[f64]| draws.iter().map(|draw| draw * draw).collect::<Vec<_>>();
+    assert_within("correlation of squares", correlation(&squares(&x), &squares(&y)), 0.0, 1.0 / n.sqrt());
+    assert_within("correlation of x and y²", correlation(&x, &squares(&y)), 0.0, 1.0 / n.sqrt());
+    assert_within("correlation of x² and y", correlation(&squares(&x), &y), 0.0, 1.0 / n.sqrt());
+    // All eight directions, 45° each, are met equally often.
+    let mut octants = [0_u32; 8];
+    for (x, y) in x.iter().zip(&y) {
+        octants[usize::from(*x > 0.0) + 2 * usize::from(*y > 0.0) + 4 * usize::from(x.abs() > y.abs())] += 1;
+    }
+    for count in octants {
+        assert_within("count of an octant", f64::from(count), n / 8.0, (n * 7.0 / 64.0).sqrt());
+    }
+}
+
+#[test]
+fn steps_are_independent() {
+    let (x, y) = pairs(Key::new(4), 300_000);
+    for lag in 1..=16 {
+        let n = (x.len() - lag) as f64;
+        for (earlier, later) in [(&x, &x), (&y, &y), (&x, &y), (&y, &x)] {
+            let earlier = &earlier[..earlier.len() - lag];
+            let later = &later[lag..];
+            assert_within("autocorrelation", correlation(earlier, later), 0.0, 1.0 / n.sqrt());
+        }
+    }
+}
+
+/// Over many pairs of streams, n r² adds up to χ² with as many degrees of freedom as there are pairs.
+#[track_caller]
+fn assert_uncorrelated(streams: &[(Vec<f64>, Vec<f64>)]) {
+    let mut sum = 0.0;
+    let mut pairs = 0.0;
+    for next in streams.windows(2) {
+        let [(x, y), (next_x, next_y)] = next else { unreachable!() };
+        for (a, b) in [(x, next_x), (y, next_y), (x, next_y), (y, next_x)] {
+            sum += a.len() as f64 * correlation(a, b).powi(2);
+            pairs += 1.0;
+        }
+    }
+    // Under independence E[n r²] is n/(n − 1), and its variance just under 2.
+    let n = streams[0].0.len() as f64;
+    assert_within("sum of n r²", sum, pairs * n / (n - 1.0), (2.0 * pairs).sqrt());
+}
+
+#[test]
+fn neighbouring_streams_are_uncorrelated() {
+    const STEPS: usize = 500;
+    let particles: Vec<_> = (0..1000).map(|particle| pairs(Key::new(5).at(0).at(particle), STEPS)).collect();
+    assert_uncorrelated(&particles);
+    let optimizers: Vec<_> = (0..300).map(|optimizer| pairs(Key::new(5).at(optimizer).at(0), STEPS)).collect();
+    assert_uncorrelated(&optimizers);
+    let seeds: Vec<_> = (0..300).map(|seed| pairs(Key::new(seed).at(0).at(0), STEPS)).collect();
+    assert_uncorrelated(&seeds);
+    // Seeds that differ in one high bit.
+    let bits: Vec<_> = (0..64).map(|bit| pairs(Key::new(1 << bit).at(0).at(0), STEPS)).collect();
+    assert_uncorrelated(&bits);
+}
+
+#[test]
+fn a_million_keys_begin_a_million_streams() {
+    let mut first: Vec<u64> = Vec::with_capacity(1_100_000);
+    for seed in 0..10 {
+        first.push(Stream::new(Key::new(seed)).next_u64());
+        for optimizer in 0..10 {
+            let key = Key::new(seed).at(optimizer);
+            first.push(Stream::new(key).next_u64());
+            first.extend((0..10_000).map(|particle| Stream::new(key.at(particle)).next_u64()));
+        }
+    }
+    let keys = first.len();
+    first.sort_unstable();
+    first.dedup();
+    // A chance collision among 10⁶ of 2⁶⁴ numbers has probability 3e-8.
+    assert_eq!(first.len(), keys);
+}
+
+#[test]
+fn the_path_to_a_key_is_its_name() {
+    let root = Key::new(9);
+    assert_eq!(root.at(1).at(2), Key::new(9).at(1).at(2));
+    assert_ne!(root.at(1).at(2), root.at(2).at(1));
+    assert_ne!(root.at(0), root);
+    assert_ne!(root.at(0).at(0), root.at(0));
+    assert_ne!(Key::new(0).at(1), Key::new(1).at(0));
+    assert_ne!(root.at(0), root.at(u64::MAX));
+}
+
+/// Extreme draws stay finite: the largest radius is √(2 · 52 ln 2) = 8.49.
+#[test]
+fn draws_are_bounded() {
+    let mut streams = Streams::<8>::new(std::array::from_fn(|lane| Key::new(6).at(lane as u64)));
+    let mut largest: f64 = 0.0;
+    for _ in 0..250_000 {
+        let [x, y] = streams.normal_pair::<Lanes<f64, 8>>();
+        for (x, y) in x.0.into_iter().zip(y.0) {
+            largest = largest.max(x.hypot(y));
+            assert!(x.is_finite() && y.is_finite());
+        }
+    }
+    // Of 2 million radii, P(r > t) = exp(−t²/2): the largest lies between 4.6 and 7.6 but once in 10⁶ times.
+    assert!((4.6..7.6).contains(&largest), "the largest of 2 million radii is {largest}");
+}
+
+/// Bytes, 32 and 64 bits come from the same sequence, so that `rand`'s distributions can use a stream.
+#[test]
+fn a_stream_serves_as_a_generator() {
+    let key = Key::new(8).at(3);
+    let words: Vec<u64> = {
+        let mut stream = Stream::new(key);
+        (0..4).map(|_| stream.next_u64()).collect()
+    };
+    let mut halves = Stream::new(key);
+    assert!(words.iter().all(|word| halves.next_u32() == (word >> 32) as u32));
+    let mut bytes = [0; 27];
+    Stream::new(key).fill_bytes(&mut bytes);
+    let expected: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).take(27).collect();
+    assert_eq!(bytes.as_slice(), expected);
+}
+
+/// SplitMix64 and xoshiro256++ as published, to hash a path and to generate.
+mod published {
+    pub const INCREMENT: u64 = 0x9e37_79b9_7f4a_7c15;
+
+    pub fn mix(z: u64) -> u64 {
+        let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub struct SplitMix64(pub u64);
+
+    impl SplitMix64 {
+        pub fn next(&mut self) -> u64 {
+            self.0 = self.0.wrapping_add(INCREMENT);
+            mix(self.0)
+        }
+    }
+
+    pub struct Xoshiro256PlusPlus(pub [u64; 4]);
+
+    impl Xoshiro256PlusPlus {
+        pub fn next(&mut self) -> u64 {
+            let s = &mut self.0;
+            let result = s[0].wrapping_add(s[3]).rotate_left(23).wrapping_add(s[0]);
+            let t = s[1] << 17;
+            s[2] ^= s[0];
+            s[3] ^= s[1];
+            s[1] ^= s[2];
+            s[0] ^= s[3];
+            s[2] ^= t;
+            s[3] = s[3].rotate_left(45);
+            result
+        }
+    }
+}
+
+#[test]
+fn the_published_generators_give_their_published_numbers() {
+    let mut split_mix = published::SplitMix64(1_234_567);
+    let numbers = [(); 5].map(|()| split_mix.next());
+    assert_eq!(
+        numbers,
+        [
+            6_457_827_717_110_365_317,
+            3_203_168_211_198_807_973,
+            9_817_491_932_198_370_423,
+            4_593_380_528_125_082_431,
+            16_408_922_859_458_223_821,
+        ]
+    );
+    let mut xoshiro = published::Xoshiro256PlusPlus([1, 2, 3, 4]);
+    let numbers = [(); 6].map(|()| xoshiro.next());
+    assert_eq!(
+        numbers,
+        [
+            41_943_041,
+            58_720_359,
+            3_588_806_011_781_223,
+            3_591_011_842_654_386,
+            9_228_616_714_210_784_205,
+            9_973_669_472_204_895_162,
+        ]
+    );
+}
+
+/// The stream at a path, from the published generators.
+fn published_stream(seed: u64, path: &[u64]) -> published::Xoshiro256PlusPlus {
+    let hash = path.iter().fold(published::mix(seed), |hash, &index| {
+        published::mix(hash.rotate_left(23) ^ published::mix(index.wrapping_add(published::INCREMENT)))
+    });
+    let mut seeder = published::SplitMix64(hash);
+    published::Xoshiro256PlusPlus([(); 4].map(|()| seeder.next()))
+}
+
+/// The bits are those of xoshiro256++, and the normal draws those of Box and Muller with the standard
+/// library's functions, up to rounding.
+#[test]
+fn streams_are_those_of_the_published_generators() {
+    for (seed, path) in [(0, vec![]), (1, vec![2, 3]), (u64::MAX, vec![0, u64::MAX, 7])] {
+        let key = path.iter().fold(Key::new(seed), |key, &index| key.at(index));
+        let mut expected = published_stream(seed, &path);
+        let mut stream = Stream::new(key);
+        for _ in 0..1000 {
+            assert_eq!(stream.next_u64(), expected.next());
+        }
+        let mut bits = published_stream(seed, &path);
+        let mut normals = Streams::new([key]);
+        for _ in 0..10_000 {
+            let (radius, angle) = (bits.next(), bits.next());
+            let fraction = |bits: u64| (bits >> 12) as f64 / (1_u64 << 52) as f64;
+            let radius = (-2.0 * (1.0 - fraction(radius)).ln()).sqrt();
+            let quarters = (angle & 1) as f64 + 2.0 * (angle >> 1 & 1) as f64;
+            let angle = (fraction(angle) - 0.5 + quarters) * std::f64::consts::FRAC_PI_2;
+            let [x, y] = next_draws(&mut normals);
+            let off = (x - radius * angle.cos()).abs().max((y - radius * angle.sin()).abs());
+            assert!(off < 2e-15 * radius.max(0.1), "off by {off} at radius {radius}");
+        }
+    }
+}
+
+/// These numbers were made by this library. A saved session is repeated only by the version that still
+/// draws them.
+#[test]
+fn streams_stay_what_they_are() {
+    let mut stream = Stream::new(Key::new(1).at(2).at(3));
+    assert_eq!(
+        [(); 3].map(|()| stream.next_u64()),
+        [13_145_652_067_722_142_884, 10_970_796_210_411_960_555, 9_814_385_999_557_924_996]
+    );
+    let mut normals = Streams::new([Key::new(1).at(2).at(3)]);
+    assert_eq!(
+        [(); 2].map(|()| next_draws(&mut normals)),
+        [[0.234_120_029_458_338_32, -1.561_773_959_090_34], [-0.013_922_271_136_036_802, 1.232_293_193_890_512_6]]
+    );
+}

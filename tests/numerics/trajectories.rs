@@ -1,0 +1,240 @@
+//! Trajectories of the simulation: those of the oracle, and nobody else's business.
+
+use valleyscope::optimizer::DecayTarget;
+use valleyscope::simulation::{Change, Setting, Simulation, SimulationSpec};
+
+use crate::comparison::{Case, first_disagreement};
+use crate::specs::{adam, all_rules, focus, noise, optimizer, particles, sgd, signum, simulation, start, valley};
+use crate::statistics::{Moments, correlation, kolmogorov_smirnov, normal_cdf};
+
+const LONG: u64 = 3000;
+
+#[track_caller]
+fn assert_agrees(case: &Case) {
+    if let Some(disagreement) = first_disagreement(None, case) {
+        panic!("{disagreement:?}");
+    }
+}
+
+#[test]
+fn long_trajectories_of_every_rule_are_the_oracles() {
+    assert_agrees(&Case {
+        name: "the paper's valley",
+        spec: simulation(1.0, 3, &all_rules(0.01)),
+        changes: Vec::new(),
+        steps: LONG,
+    });
+}
+
+#[test]
+fn long_trajectories_in_a_flat_valley_are_the_oracles() {
+    assert_agrees(&Case {
+        name: "a flat valley, turned the other way",
+        spec: SimulationSpec {
+            landscape: valley(1.0, 0.5, -70.0),
+            seed: 2,
+            start: start(0.5, -1.0, 0.3),
+            ..simulation(0.5, 2, &all_rules(0.02))
+        },
+        changes: Vec::new(),
+        steps: LONG,
+    });
+}
+
+#[test]
+fn long_trajectories_in_a_sharp_valley_are_the_oracles() {
+    assert_agrees(&Case {
+        name: "a sharp valley and much noise",
+        spec: SimulationSpec { landscape: valley(200.0, 0.1, 200.0), seed: 3, ..simulation(2.5, 2, &all_rules(0.002)) },
+        changes: Vec::new(),
+        steps: LONG,
+    });
+}
+
+/// Everything that a slider moves, moved on the way.
+#[test]
+fn long_trajectories_with_changes_on_the_way_are_the_oracles() {
+    let rule = |optimizer, rule| Setting::Rule { optimizer, rule };
+    let changes = [
+        (3, rule(1, adam(0.02, 0.5, 0.99, 0.0))),
+        (3, rule(3, focus(0.02, [0.5, 0.0], 0.5, 0.2, DecayTarget::Parameters))),
+        (7, rule(3, focus(0.02, [0.8, 0.95], 0.5, 0.2, DecayTarget::Average))),
+        (20, rule(1, adam(0.005, 0.0, 0.9, 0.3))),
+        (100, Setting::Noise(noise(0.3))),
+        (250, rule(2, signum(0.03, 0.99, 0.05))),
+        (250, Setting::Landscape(valley(40.0, 0.3, 75.0))),
+        (400, rule(4, focus(0.004, [0.95, 0.9], 0.4, 0.2, DecayTarget::Parameters))),
+        (401, rule(4, focus(0.004, [0.95, 0.9], -0.4, 0.2, DecayTarget::Average))),
+        (700, Setting::Noise(noise(2.0))),
+        (701, rule(1, adam(0.01, 0.95, 0.9999, 0.1))),
+        (1000, rule(6, sgd(0.0005, 0.5, 0.2))),
+        (1500, rule(5, focus(0.01, [0.9, 0.999], 0.1, 0.0, DecayTarget::Parameters))),
+        (2000, Setting::Landscape(valley(10.0, 0.1, 30.0))),
+    ];
+    assert_agrees(&Case {
+        name: "changes on the way",
+        spec: simulation(1.0, 2, &all_rules(0.01)),
+        changes: changes.map(|(step, set)| Change { step, set }).to_vec(),
+        steps: LONG,
+    });
+}
+
+/// Without noise a trajectory is chaotic, so only its beginning can be compared.
+#[test]
+fn the_beginning_of_a_trajectory_without_noise_is_the_oracles() {
+    assert_agrees(&Case {
+        name: "no noise",
+        spec: simulation(0.0, 3, &all_rules(0.01)),
+        changes: Vec::new(),
+        steps: 200,
+    });
+}
+
+/// The bits of the first particles' positions at all steps, in the order of steps and particles.
+fn trajectories(spec: &SimulationSpec, id: u32, particles: usize, steps: u64) -> Vec<[u64; 2]> {
+    let mut simulation = Simulation::new(spec.clone());
+    let mut bits = Vec::new();
+    for step in 0..=steps {
+        if step > 0 {
+            simulation.advance();
+        }
+        let ensemble = simulation.ensembles().iter().find(|ensemble| ensemble.optimizer() == id).unwrap();
+        bits.extend(ensemble.positions().take(particles).map(|position| position.map(f64::to_bits)));
+    }
+    bits
+}
+
+/// The bits of one particle's positions at all steps.
+fn trajectory(spec: &SimulationSpec, id: u32, particle: usize, steps: u64) -> Vec<[u64; 2]> {
+    trajectories(spec, id, particle + 1, steps).into_iter().skip(particle).step_by(particle + 1).collect()
+}
+
+/// Nor on its place: the last particles of an ensemble are not advanced in full vectors.
+#[test]
+fn a_particle_does_not_depend_on_the_number_of_particles() {
+    let with = |count| simulation(1.0, count, &all_rules(0.01));
+    for id in 1..=6 {
+        for count in [1, 7, 8, 9, 13, 16, 100] {
+            let expected = trajectories(&with(300), id, count as usize, 50);
+            assert_eq!(trajectories(&with(count), id, count as usize, 50), expected, "{count} particles");
+        }
+    }
+}
+
+#[test]
+fn an_ensemble_does_not_depend_on_the_others() {
+    let together = simulation(1.0, 9, &all_rules(0.01));
+    let mut backwards = together.clone();
+    backwards.optimizers.reverse();
+    let mut some_disabled = together.clone();
+    some_disabled.optimizers[0].enabled = false;
+    some_disabled.optimizers[2].enabled = false;
+    for id in [2, 4, 6] {
+        let mut alone = together.clone();
+        alone.optimizers.retain(|optimizer| optimizer.id == id);
+        let expected = trajectory(&together, id, 8, 100);
+        for spec in [&backwards, &some_disabled, &alone] {
+            assert_eq!(trajectory(spec, id, 8, 100), expected);
+        }
+    }
+}
+
+#[test]
+fn seed_and_id_name_a_trajectory() {
+    let spec = simulation(1.0, 2, &[adam(0.01, 0.9, 0.999, 0.1), adam(0.01, 0.9, 0.999, 0.1)]);
+    let expected = trajectory(&spec, 1, 0, 20);
+    assert_eq!(trajectory(&spec, 1, 0, 20), expected);
+    assert_ne!(trajectory(&spec, 2, 0, 20), expected, "another id, another stream");
+    assert_ne!(trajectory(&spec, 1, 1, 20), expected, "another particle, another stream");
+    let other_seed = SimulationSpec { seed: 2, ..spec.clone() };
+    assert_ne!(trajectory(&other_seed, 1, 0, 20), expected, "another seed, another stream");
+    let mut renamed = spec;
+    renamed.optimizers[0].name = Some("Adam, again".to_owned());
+    renamed.optimizers[0].color = Some([1, 2, 3]);
+    assert_eq!(trajectory(&renamed, 1, 0, 20), expected, "a name is only a name");
+}
+
+/// Draws are taken at every step, also where σ = 0 makes nothing of them.
+#[test]
+fn noise_goes_on_while_it_is_turned_off() {
+    let mut simulation_a = Simulation::new(simulation(0.0, 1, &[sgd(0.001, 0.0, 0.0)]));
+    let mut simulation_b = Simulation::new(simulation(1.0, 1, &[sgd(0.001, 0.0, 0.0)]));
+    for _ in 0..10 {
+        simulation_a.advance();
+        simulation_b.advance();
+    }
+    simulation_a.apply(&Setting::Noise(noise(1.0))).unwrap();
+    let factor_a = noise_of_next_step(&mut simulation_a);
+    let factor_b = noise_of_next_step(&mut simulation_b);
+    for (a, b) in factor_a.into_iter().zip(factor_b) {
+        assert!((a - b).abs() < 1e-9, "{factor_a:?} and {factor_b:?}");
+    }
+}
+
+/// What the first particle's gradient is multiplied by, seen from how far SGD without memory moves.
+fn noise_of_next_step(simulation: &mut Simulation) -> [f64; 2] {
+    noise_of_next_steps(simulation)[0]
+}
+
+fn noise_of_next_steps(simulation: &mut Simulation) -> Vec<[f64; 2]> {
+    let before: Vec<_> = simulation.ensembles()[0].positions().collect();
+    simulation.advance();
+    let ensemble = &simulation.ensembles()[0];
+    let valley = crate::comparison::valley_of(&simulation.spec().landscape);
+    let learning_rate = ensemble.rule().learning_rate().get();
+    let factors = before.into_iter().zip(ensemble.positions()).map(|(before, after)| {
+        let gradient = valley.gradient(before);
+        [0, 1].map(|axis| (before[axis] - after[axis]) / (learning_rate * gradient[axis]))
+    });
+    factors.collect()
+}
+
+/// σ is the deviation of the noise, not its variance.
+#[test]
+fn the_gradient_is_multiplied_by_draws_of_mean_one_and_deviation_sigma() {
+    for sigma in [0.25, 1.0, 2.0, 3.0] {
+        let spec =
+            SimulationSpec { start: start(1.0, 1.0, 0.01), ..simulation(sigma, 10_000, &[sgd(0.001, 0.0, 0.0)]) };
+        let factors = noise_of_next_steps(&mut Simulation::new(spec));
+        let n = factors.len() as f64;
+        let [x, y] = [0, 1].map(|axis| factors.iter().map(|factor| factor[axis]).collect::<Vec<_>>());
+        for factors in [&x, &y] {
+            let moments = Moments::of(factors);
+            assert!((moments.mean - 1.0).abs() < 4.0 * sigma / n.sqrt(), "mean {}", moments.mean);
+            let deviation = moments.variance.sqrt();
+            assert!((deviation / sigma - 1.0).abs() < 4.0 / (2.0 * n).sqrt(), "deviation {deviation} at σ = {sigma}");
+            let distance = kolmogorov_smirnov(factors, |factor| normal_cdf((factor - 1.0) / sigma));
+            assert!(distance * n.sqrt() < 2.0, "Kolmogorov–Smirnov distance {distance}");
+        }
+        assert!(correlation(&x, &y).abs() < 4.0 / n.sqrt(), "x and y have a draw each");
+    }
+}
+
+#[test]
+fn particles_start_around_the_point_asked_for() {
+    let spec = SimulationSpec { start: start(2.0, -1.0, 0.5), ..simulation(1.0, 10_000, &all_rules(0.01)) };
+    for ensemble in Simulation::new(spec).ensembles() {
+        let positions: Vec<_> = ensemble.positions().collect();
+        let n = positions.len() as f64;
+        let [x, y] = [0, 1].map(|axis| positions.iter().map(|position| position[axis]).collect::<Vec<_>>());
+        for (coordinates, center) in [(&x, 2.0), (&y, -1.0)] {
+            let distance = kolmogorov_smirnov(coordinates, |x| normal_cdf((x - center) / 0.5));
+            assert!(distance * n.sqrt() < 2.0, "Kolmogorov–Smirnov distance {distance}");
+        }
+        assert!(correlation(&x, &y).abs() < 4.0 / n.sqrt());
+    }
+    let point = SimulationSpec { start: start(2.0, -1.0, 0.0), ..simulation(1.0, 3, &all_rules(0.01)) };
+    for ensemble in Simulation::new(point).ensembles() {
+        assert!(ensemble.positions().all(|position| position == [2.0, -1.0]));
+    }
+}
+
+#[test]
+fn a_disabled_optimizer_is_not_simulated() {
+    let mut spec = simulation(1.0, 4, &all_rules(0.01));
+    spec.particles = particles(2);
+    spec.optimizers[1].enabled = false;
+    spec.optimizers.push(optimizer(77, signum(0.1, 0.9, 0.1)));
+    let ids: Vec<_> = Simulation::new(spec).ensembles().iter().map(|ensemble| ensemble.optimizer()).collect();
+    assert_eq!(ids, [1, 3, 4, 5, 6, 77]);
+}
