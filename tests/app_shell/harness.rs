@@ -1,0 +1,219 @@
+//! The app without a window and without a GPU.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::time::Duration;
+
+use egui::accesskit::Role;
+use egui_kittest::kittest::Queryable;
+use egui_kittest::{Harness, Node};
+use valleyscope::app::{Options, Valleyscope};
+use valleyscope::preset::{Library, Loaded, Preset, Source};
+
+/// A preset with two optimizers and no lesson.
+pub const PLAIN: &str = r#"Landscape(
+    version: 1,
+    title: "Plain",
+    simulation: (
+        noise: 1.0,
+        optimizers: [
+            (id: 0, rule: Adam(learning_rate: 0.01)),
+            (id: 1, rule: Focus(learning_rate: 0.01)),
+        ],
+    ),
+)"#;
+
+/// Storage in memory, as eframe's storage on disk.
+#[derive(Default)]
+pub struct MemoryStorage(pub HashMap<String, String>);
+
+impl eframe::Storage for MemoryStorage {
+    fn get_string(&self, key: &str) -> Option<String> {
+        self.0.get(key).cloned()
+    }
+
+    fn set_string(&mut self, key: &str, value: String) {
+        self.0.insert(key.to_owned(), value);
+    }
+
+    fn remove_string(&mut self, key: &str) {
+        self.0.remove(key);
+    }
+
+    fn flush(&mut self) {}
+}
+
+/// A file on its way from the desktop.
+#[derive(Debug)]
+struct Dropped(std::path::PathBuf);
+
+impl egui::DroppedFile for Dropped {
+    fn path(&self) -> &Path {
+        &self.0
+    }
+
+    fn bytes(&self) -> Result<Vec<u8>, String> {
+        std::fs::read(&self.0).map_err(|error| error.to_string())
+    }
+}
+
+/// An app under test, with a folder of its own for the user's presets.
+pub struct App {
+    pub harness: Harness<'static, Valleyscope>,
+    pub folder: tempfile::TempDir,
+}
+
+/// How a test's app begins.
+pub struct Begin<'a> {
+    pub preset: Option<&'a str>,
+    pub size: [f32; 2],
+    pub pixels_per_point: f32,
+    pub storage: Option<&'a MemoryStorage>,
+}
+
+impl Default for Begin<'_> {
+    fn default() -> Self {
+        Begin { preset: Some(PLAIN), size: [1400.0, 900.0], pixels_per_point: 1.0, storage: None }
+    }
+}
+
+impl App {
+    /// The app with [`PLAIN`], paused.
+    pub fn plain() -> App {
+        App::begin(Begin::default())
+    }
+
+    /// The app with a preset given as text, paused.
+    pub fn with(preset: &str) -> App {
+        App::begin(Begin { preset: Some(preset), ..Begin::default() })
+    }
+
+    pub fn begin(begin: Begin<'_>) -> App {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let library = Library::in_folder(folder.path().join("presets"));
+        let preset = begin.preset.map(|text| Loaded {
+            preset: Preset::parse(text, "test").expect("the test's preset is valid"),
+            text: text.to_owned(),
+            source: Source::BuiltIn("test"),
+        });
+        let options = Options { preset, library, native_dialogs: false, play: false, ..Options::default() };
+        // The storage is only read while the app is made.
+        let stored = begin.storage.map(|storage| MemoryStorage(storage.0.clone()));
+        let harness = Harness::builder()
+            .with_size(begin.size)
+            .with_pixels_per_point(begin.pixels_per_point)
+            .with_max_steps(40)
+            .build_eframe(move |cc| {
+                let Some(stored) = stored else { return Valleyscope::new(cc, options) };
+                let stored: &'static MemoryStorage = Box::leak(Box::new(stored));
+                cc.storage = Some(stored);
+                Valleyscope::new(cc, options)
+            });
+        let mut app = App { harness, folder };
+        app.until("the first snapshot", |app| app.state().live().snapshot.is_some());
+        app
+    }
+
+    pub fn state(&self) -> &Valleyscope {
+        self.harness.state()
+    }
+
+    /// Runs some frames, in which animations end and the undo history settles.
+    pub fn settle(&mut self) {
+        self.harness.run_steps(8);
+        self.harness.check_accessibility();
+    }
+
+    /// Runs frames until something holds, which the engine's thread or a file's must bring about.
+    pub fn until(&mut self, what: &str, holds: impl Fn(&App) -> bool) {
+        for _ in 0..2000 {
+            self.harness.step();
+            if holds(self) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        panic!("waited in vain for {what}");
+    }
+
+    pub fn slider<'a>(&'a self, name: &'a str) -> Node<'a> {
+        self.harness.get_by_role_and_label(Role::Slider, name)
+    }
+
+    pub fn set_slider(&mut self, name: &str, value: f64) {
+        self.slider(name).set_value_accesskit(value);
+        self.harness.run_steps(2);
+    }
+
+    pub fn click(&mut self, role: Role, name: &str) {
+        self.harness.get_by_role_and_label(role, name).click_accesskit();
+        self.harness.run_steps(3);
+    }
+
+    pub fn button(&mut self, name: &str) {
+        self.click(Role::Button, name);
+    }
+
+    /// Chooses an entry of a menu in the bar.
+    pub fn menu(&mut self, menu: &str, entry: &str) {
+        self.button(menu);
+        self.harness.get_by_label(entry).click_accesskit();
+        self.harness.run_steps(3);
+    }
+
+    /// Types into a field, as a person would: the old text is selected when the field gets the focus.
+    pub fn type_into(&mut self, field: &str, text: &str) {
+        self.harness.get_by_role_and_label(Role::TextInput, field).focus();
+        self.harness.run_steps(2);
+        self.harness.get_by_role_and_label(Role::TextInput, field).type_text(text);
+        self.harness.run_steps(2);
+        self.harness.key_press(egui::Key::Enter);
+        self.harness.run_steps(3);
+    }
+
+    pub fn shows(&self, text: &str) -> bool {
+        self.harness.query_all_by_label_contains(text).next().is_some()
+    }
+
+    /// Presses the one thing whose name contains a text.
+    pub fn press(&mut self, part_of_name: &str) {
+        self.harness.get_by_label_contains(part_of_name).click_accesskit();
+        self.harness.run_steps(3);
+    }
+
+    /// Drops a file on the window.
+    pub fn drop(&mut self, path: &Path) {
+        let hovered = egui::HoveredFile { path: Some(path.to_owned()), ..Default::default() };
+        self.harness.input_mut().hovered_files.push(hovered);
+        self.harness.step();
+        let dropped = Dropped(path.to_owned());
+        self.harness.input_mut().dropped_files.push(std::sync::Arc::new(dropped));
+        self.harness.step();
+    }
+
+    /// A file in the test's folder.
+    pub fn write(&self, name: &str, text: &str) -> std::path::PathBuf {
+        let path = self.folder.path().join(name);
+        std::fs::write(&path, text).expect("the test's folder can be written");
+        path
+    }
+
+    /// Opens a file through the menu and the typed path.
+    pub fn open(&mut self, path: &Path) {
+        self.menu("File", "Open preset…");
+        self.type_path(path);
+    }
+
+    pub fn type_path(&mut self, path: &Path) {
+        let field = self.harness.get_by_role_and_label(Role::TextInput, "Path of the file");
+        field.focus();
+        self.harness.run_steps(2);
+        self.harness.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::A);
+        self.harness.run_steps(1);
+        let path = path.to_str().expect("a path in UTF-8");
+        self.harness.get_by_role_and_label(Role::TextInput, "Path of the file").type_text(path);
+        self.harness.run_steps(2);
+        self.harness.key_press(egui::Key::Enter);
+        self.harness.run_steps(3);
+    }
+}

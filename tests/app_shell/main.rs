@@ -1,0 +1,9 @@
+//! The app as a person uses it: everything is found by its accessible name, and the engine is the real one.
+
+mod controls;
+mod files;
+mod harness;
+mod keyboard;
+mod layout;
+mod presets;
+mod session;

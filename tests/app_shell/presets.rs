@@ -1,0 +1,152 @@
+//! Opening built-in presets and lessons.
+
+use egui::accesskit::Role;
+use egui::{Key, Modifiers};
+use egui_kittest::kittest::Queryable;
+use valleyscope::preset::{Preset, built_ins};
+
+use crate::harness::{App, Begin};
+
+const LESSON: &str = r#"Landscape(
+    version: 1,
+    title: "A lesson",
+    simulation: (noise: 0.5, optimizers: [(id: 3, rule: Signum(learning_rate: 0.01))]),
+    lesson: [
+        (text: "It begins without noise.", set: [Noise(0.0)]),
+        (text: "Now there is noise.", set: [Noise(2.0)]),
+        (text: "And larger steps.", set: [Rule(optimizer: 3, rule: Signum(learning_rate: 0.1))]),
+    ],
+)"#;
+
+#[test]
+fn each_built_in_preset_opens_from_the_menu() {
+    let mut app = App::plain();
+    for built_in in built_ins() {
+        let Preset::Landscape(preset) = &built_in.preset;
+        app.menu("Presets", &preset.title);
+        let expected = preset.simulation_at(0).expect("the preset's lesson fits");
+        assert_eq!(app.state().document().spec, expected, "{}", built_in.name);
+        app.until("the engine to run the preset", |app| {
+            app.state().live().snapshot.as_ref().is_some_and(|snapshot| *snapshot.spec == expected)
+        });
+        app.settle();
+    }
+}
+
+#[test]
+fn undo_leads_back_to_the_preset_before() {
+    let mut app = App::plain();
+    app.settle();
+    let before = app.state().document().clone();
+    let Preset::Landscape(preset) = &built_ins()[1].preset;
+    app.menu("Presets", &preset.title);
+    app.settle();
+    assert_ne!(*app.state().document(), before);
+    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
+    app.settle();
+    assert_eq!(*app.state().document(), before);
+    assert!(app.shows("Plain"), "its title comes back too");
+}
+
+#[test]
+fn a_lesson_goes_forward_and_back() {
+    let mut app = App::with(LESSON);
+    let noise = |app: &App| app.state().document().spec.noise.get();
+    let rate = |app: &App| app.state().document().spec.optimizers[0].rule.learning_rate().get();
+    assert!(app.shows("1 / 3") && app.shows("It begins without noise."));
+    assert_eq!((noise(&app), rate(&app)), (0.0, 0.01), "the first step's settings are in force");
+    app.button("Next step of the lesson");
+    assert!(app.shows("2 / 3") && app.shows("Now there is noise."));
+    assert_eq!((noise(&app), rate(&app)), (2.0, 0.01));
+    app.harness.key_press(Key::PageDown);
+    app.settle();
+    assert!(app.shows("3 / 3"));
+    assert_eq!((noise(&app), rate(&app)), (2.0, 0.1));
+    app.button("Previous step of the lesson");
+    assert_eq!((noise(&app), rate(&app)), (2.0, 0.01), "going back undoes what the step has set");
+    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
+    app.settle();
+    assert!(app.shows("3 / 3"), "undo leads back to the step before");
+    assert_eq!(rate(&app), 0.1);
+}
+
+#[test]
+fn a_lesson_leaves_alone_what_it_does_not_set() {
+    let mut app = App::with(LESSON);
+    app.set_slider("Sharpness a", 100.0);
+    app.set_slider("Noise σ", 1.5);
+    app.button("Again");
+    assert_eq!(app.state().document().spec.noise.get(), 0.0, "the step's own setting is in force again");
+    assert_eq!(app.state().document().spec.landscape.sharpness.get(), 100.0);
+}
+
+#[test]
+fn a_lesson_that_lost_its_optimizer_says_so() {
+    let mut app = App::with(LESSON);
+    app.button("+ Add optimizer");
+    app.button("Adam");
+    app.button("Signum: remove");
+    app.button("Next step of the lesson");
+    app.settle();
+    assert!(app.shows("The lesson does not fit"));
+    assert!(app.shows("1 / 3"), "the step that does not fit is not gone to");
+}
+
+#[test]
+fn a_preset_is_saved_without_a_lesson_that_lost_its_optimizer() {
+    let mut app = App::with(LESSON);
+    app.button("+ Add optimizer");
+    app.button("Adam");
+    app.button("Signum: remove");
+    app.settle();
+    app.menu("File", "Save");
+    assert!(app.shows("Without the lesson"));
+    app.button("Save to my presets");
+    let path = app.folder.path().join("presets").join("a-lesson.ron");
+    app.until("the file", |_| path.exists());
+    let Preset::Landscape(saved) = Preset::read(&path).expect("the saved preset can be read");
+    assert!(saved.lesson.is_empty());
+    assert_eq!(saved.simulation, app.state().document().spec);
+}
+
+#[test]
+fn a_lesson_is_readable_in_a_presentation() {
+    let mut app = App::with(LESSON);
+    app.harness.key_press(Key::F11);
+    app.settle();
+    assert!(app.harness.query_by_role_and_label(Role::Slider, "Noise σ").is_none(), "the panels are away");
+    assert!(app.harness.query_by_role_and_label(Role::Button, "File").is_none());
+    assert!(app.shows("It begins without noise."));
+    app.harness.key_press(Key::PageDown);
+    app.settle();
+    assert!(app.shows("Now there is noise."));
+    app.harness.key_press(Key::Escape);
+    app.settle();
+    assert!(app.harness.query_by_role_and_label(Role::Slider, "Noise σ").is_some(), "the panels are back");
+}
+
+#[test]
+fn a_recorded_session_is_repeated_and_shows_in_the_controls() {
+    let recorded = r#"Landscape(
+        version: 1,
+        title: "Recorded",
+        simulation: (noise: 1.0, optimizers: [(id: 0, rule: Adam(learning_rate: 0.01))]),
+        changes: [(step: 3, set: Noise(2.0)), (step: 6, set: Noise(0.5))],
+    )"#;
+    let mut app = App::with(recorded);
+    assert_eq!(app.state().document().spec.noise.get(), 1.0);
+    let shown = |app: &App| app.state().document().spec.noise.get();
+    for (steps, noise) in [(5, 2.0), (5, 0.5)] {
+        for _ in 0..steps {
+            app.harness.key_press(Key::ArrowRight);
+        }
+        app.until("the recorded change", |app| shown(app) == noise);
+    }
+}
+
+#[test]
+fn a_first_start_shows_a_built_in_preset() {
+    let app = App::begin(Begin { preset: None, ..Begin::default() });
+    let Preset::Landscape(first) = &built_ins()[0].preset;
+    assert!(app.shows(&first.title));
+}

@@ -1,0 +1,109 @@
+//! What comes back at the next start, and what does not.
+
+use eframe::App as _;
+use egui_kittest::kittest::Queryable;
+
+use crate::harness::{App, Begin, MemoryStorage, PLAIN};
+
+const KEY: &str = "valleyscope.session";
+
+fn stored(app: &mut App) -> MemoryStorage {
+    let mut storage = MemoryStorage::default();
+    app.harness.state_mut().save(&mut storage);
+    storage
+}
+
+fn restarted(storage: &MemoryStorage) -> App {
+    App::begin(Begin { preset: None, storage: Some(storage), ..Begin::default() })
+}
+
+#[test]
+fn the_session_comes_back() {
+    let mut app = App::plain();
+    let path = app.write("mine.ron", &PLAIN.replace("Plain", "Mine"));
+    app.open(&path);
+    app.until("the preset", |app| app.shows("Opened “Mine”"));
+    app.set_slider("Sharpness a", 123.0);
+    app.button("Adam: duplicate");
+    app.type_into("Speed, steps a second", "17");
+    app.button("View");
+    app.button("Light");
+    let document = app.state().document().clone();
+    let storage = stored(&mut app);
+
+    let mut again = restarted(&storage);
+    assert_eq!(*again.state().document(), document);
+    assert!(again.shows("Mine"), "with the preset it came from");
+    assert!(again.shows("changed"), "which was changed");
+    assert_eq!(
+        again.harness.get_by_label("Speed, steps a second").value().as_deref(),
+        Some("17"),
+        "the speed comes back"
+    );
+    again.button("File");
+    again.press("Recent files");
+    assert!(again.shows("mine.ron"));
+    assert!(storage.0[KEY].contains("theme:Light"), "the theme is stored");
+}
+
+#[test]
+fn a_lesson_comes_back_at_its_step() {
+    let lesson = PLAIN.replace(
+        "    simulation: (",
+        "    lesson: [(text: \"One.\"), (text: \"Two.\", set: [Noise(2.0)])],\n    simulation: (",
+    );
+    let mut app = App::with(&lesson);
+    app.button("Next step of the lesson");
+    let storage = stored(&mut app);
+    let again = restarted(&storage);
+    assert!(again.shows("2 / 2") && again.shows("Two."));
+}
+
+#[test]
+fn a_session_comes_back_whose_lesson_lost_its_optimizer() {
+    let lesson = PLAIN.replace(
+        "    simulation: (",
+        "    lesson: [(text: \"One.\", set: [Rule(optimizer: 1, rule: Focus(learning_rate: 0.1))])],\n    simulation: (",
+    );
+    let mut app = App::with(&lesson);
+    app.button("FOCUS: remove");
+    let document = app.state().document().clone();
+    let storage = stored(&mut app);
+    let again = restarted(&storage);
+    assert_eq!(*again.state().document(), document);
+    assert!(!again.shows("The last session was not restored"));
+}
+
+#[test]
+fn a_preset_that_is_asked_for_comes_before_the_session() {
+    let mut app = App::plain();
+    app.set_slider("Noise σ", 2.5);
+    let storage = stored(&mut app);
+    let asked = PLAIN.replace("noise: 1.0", "noise: 0.125");
+    let again = App::begin(Begin { preset: Some(&asked), storage: Some(&storage), ..Begin::default() });
+    assert_eq!(again.state().document().spec.noise.get(), 0.125);
+}
+
+#[test]
+fn a_session_that_cannot_be_read_is_reported_ignored_and_kept_aside() {
+    let mut app = App::plain();
+    let good = stored(&mut app).0[KEY].clone();
+    let broken = [
+        "not a session".to_owned(),
+        good[..good.len() / 2].to_owned(),
+        good.replacen("version:1", "version:999", 1),
+        good.replace("noise: 1.0", "noise: -1.0"),
+        good.replace("learning_rate: 0.01", "learning_rate: 1e9"),
+    ];
+    for text in broken {
+        assert_ne!(text, good, "the session is really broken");
+        let mut storage = MemoryStorage::default();
+        storage.0.insert(KEY.to_owned(), text.clone());
+        let mut again = restarted(&storage);
+        assert!(again.shows("The last session was not restored"), "{text}");
+        again.settle();
+        again.harness.state_mut().save(&mut storage);
+        assert_eq!(storage.0["valleyscope.session.unreadable"], text, "it is kept aside");
+        assert_ne!(storage.0[KEY], text, "and the new session is stored");
+    }
+}

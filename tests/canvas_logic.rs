@@ -1,0 +1,311 @@
+//! The canvas' arithmetic: ticks, camera, colour scale and formulas.
+
+use valleyscope::app::landscape::{
+    AutoScale, Bounds, Follower, compressed_length, fitted, formulas, limited, panned, zoomed,
+};
+use valleyscope::landscape::Landscape;
+use valleyscope::optimizer::DecayTarget;
+use valleyscope::quantity::{Beta, Gamma, LearningRate, WeightDecay};
+use valleyscope::simulation::{Anatomy, AnatomyMemory, ParticleId, Rule};
+use valleyscope::view::ticks::{Ticks, fixed, grouped, nice_step, short, significant};
+use valleyscope::view::{Camera, SymLog, Viewport};
+
+fn labels(ticks: &Ticks) -> Vec<&str> {
+    ticks.ticks.iter().map(|tick| tick.label.as_str()).collect()
+}
+
+#[test]
+fn ticks_are_round_and_labelled_with_enough_digits() {
+    let ticks = Ticks::linear(-0.6, 2.4, 6);
+    assert_eq!(labels(&ticks), ["−0.5", "0.0", "0.5", "1.0", "1.5", "2.0"]);
+    assert_eq!(ticks.note, None);
+    assert_eq!(labels(&Ticks::linear(0.0, 100.0, 5)), ["0", "20", "40", "60", "80", "100"]);
+}
+
+#[test]
+fn ticks_stay_readable_at_the_deepest_zoom() {
+    let center = 0.866_025_403_784;
+    let ticks = Ticks::linear(center - 5e-10, center + 5e-10, 7);
+    assert!(ticks.ticks.len() >= 4, "{ticks:?}");
+    let note = ticks.note.as_deref().expect("the labels share an offset");
+    assert!(note.starts_with("×10⁻¹⁰ + 0.86602"), "{note}");
+    let mut different = labels(&ticks);
+    different.dedup();
+    assert_eq!(different.len(), ticks.ticks.len(), "neighbouring labels differ: {ticks:?}");
+    assert!(different.iter().all(|label| label.chars().count() <= 5), "{different:?}");
+    // Label times factor plus offset is the value.
+    let offset: f64 = note.rsplit(' ').next().expect("an offset").parse().expect("a number");
+    for tick in &ticks.ticks {
+        let label: f64 = tick.label.replace('−', "-").parse().expect("a number");
+        assert!((label * 1e-10 + offset - tick.value).abs() < 1e-15, "{tick:?}");
+    }
+}
+
+#[test]
+fn large_and_small_ranges_share_a_factor() {
+    let ticks = Ticks::linear(0.0, 4e8, 4);
+    assert_eq!(ticks.note.as_deref(), Some("×10⁸"));
+    assert_eq!(labels(&ticks), ["0", "1", "2", "3", "4"]);
+    assert_eq!(Ticks::linear(-3e-7, 3e-7, 6).note.as_deref(), Some("×10⁻⁷"));
+}
+
+#[test]
+fn an_axis_that_cannot_be_told_apart_has_no_ticks() {
+    for (low, high) in [(1.0, 1.0), (2.0, 1.0), (f64::NAN, 1.0), (0.0, f64::INFINITY), (1e9, 1e9 + 1e-8)] {
+        assert_eq!(Ticks::linear(low, high, 5), Ticks::default());
+    }
+}
+
+#[test]
+fn the_colour_bar_is_marked_at_powers_of_ten_on_both_sides() {
+    let scale = SymLog { linear: 0.01, max: 10.0 };
+    assert_eq!(labels(&Ticks::symlog(&scale, 20)), ["−10", "−1", "−0.1", "−0.01", "0", "0.01", "0.1", "1", "10"]);
+    assert_eq!(labels(&Ticks::symlog(&scale, 5)), ["−10", "−0.1", "0", "0.1", "10"]);
+    assert_eq!(labels(&Ticks::symlog(&SymLog { linear: 3.0, max: 7.0 }, 9)), ["−7", "0", "7"]);
+}
+
+#[test]
+fn numbers_as_text() {
+    assert_eq!(significant(0.0, 4), "0");
+    assert_eq!(significant(-0.012_341, 4), "−0.01234");
+    assert_eq!(significant(9.999_96, 4), "10.00");
+    assert_eq!(significant(1.5e-7, 3), "1.50×10⁻⁷");
+    assert_eq!(significant(f64::NAN, 3), "NaN");
+    assert_eq!(significant(f64::NEG_INFINITY, 3), "−∞");
+    assert_eq!(fixed(-0.001, 1), "0.0");
+    assert_eq!(short(-1e5), "−10⁵");
+    assert_eq!(short(0.001), "0.001");
+    assert_eq!(grouped(1_234_567), "1\u{2009}234\u{2009}567");
+    assert_eq!(nice_step(0.2), 0.2);
+    assert_eq!(nice_step(0.21), 0.5);
+    assert_eq!(nice_step(7.0), 10.0);
+}
+
+const VIEW: Viewport = Viewport { camera: Camera { center: [0.5, -0.25], width: 3.0 }, size_px: [800.0, 500.0] };
+
+#[test]
+fn zoom_keeps_the_point_under_the_pointer() {
+    let pointer = [123.0, 432.0];
+    let before = VIEW.xy_from_px(pointer);
+    for factor in [0.1, 0.9, 1.1, 30.0, 1e5] {
+        let after = Viewport { camera: zoomed(&VIEW, pointer, factor), ..VIEW };
+        assert!((after.camera.width * factor / 3.0 - 1.0).abs() < 1e-12);
+        let moved = after.px_from_xy(before);
+        assert!((moved[0] - pointer[0]).abs() < 0.01 && (moved[1] - pointer[1]).abs() < 0.01, "{factor}: {moved:?}");
+    }
+}
+
+#[test]
+fn zoom_ends_at_its_limits_and_does_not_drift_there() {
+    let mut viewport = Viewport { camera: Camera { center: [0.0, 0.0], width: 1e-8 }, ..VIEW };
+    for _ in 0..100 {
+        viewport.camera = zoomed(&viewport, [10.0, 10.0], 2.0);
+    }
+    assert_eq!(viewport.camera.width, 1e-9);
+    assert!(viewport.camera.center.iter().all(|c| c.abs() < 1e-8), "{:?}", viewport.camera);
+    assert_eq!(limited(Camera { center: [f64::NAN, 1e300], width: f64::NAN }).center, [0.0, 1e9]);
+    assert_eq!(zoomed(&VIEW, [0.0, 0.0], 1e-30).width, 1e9);
+}
+
+#[test]
+fn a_drag_moves_the_plane_with_the_pointer() {
+    let grabbed = VIEW.xy_from_px([100.0, 100.0]);
+    let after = Viewport { camera: panned(&VIEW, [40.0, -30.0]), ..VIEW };
+    let now = after.px_from_xy(grabbed);
+    assert!((now[0] - 140.0).abs() < 1e-3 && (now[1] - 70.0).abs() < 1e-3, "{now:?}");
+}
+
+#[test]
+fn the_box_of_particles_leaves_out_what_is_not_finite_or_far_off() {
+    let cloud = (0..100).map(|i| [i as f32 * 0.01, 1.0 - i as f32 * 0.005]);
+    let wild = [[1e20, 0.0], [f32::NAN, 0.5], [0.2, f32::INFINITY]];
+    let bounds = Bounds::robust(cloud.chain(wild)).expect("there are finite points");
+    assert_eq!(bounds.min[0], 0.0);
+    assert!(bounds.max[0] < 2.5, "{bounds:?}");
+    assert_eq!(bounds.max[1], 1.0);
+    assert_eq!(Bounds::robust([[f32::NAN, 0.0]].into_iter()), None);
+    // Two particles are never outliers.
+    let two = Bounds::robust([[0.0, 0.0], [1e6, 5.0]].into_iter()).expect("two points");
+    assert_eq!(two.max, [1e6, 5.0]);
+}
+
+#[test]
+fn fitting_leaves_room_and_keeps_to_a_least_width() {
+    let bounds = Bounds { min: [0.0, 0.0], max: [1.0, 2.0] };
+    let camera = fitted(&bounds, 2.0, 0.0);
+    assert_eq!(camera.center, [0.5, 1.0]);
+    assert!(camera.width / 2.0 > 2.0, "the height of the view holds the box: {camera:?}");
+    assert_eq!(fitted(&Bounds::of_point([3.0, 4.0]), 1.5, 0.01), Camera { center: [3.0, 4.0], width: 0.01 });
+}
+
+#[test]
+fn following_waits_until_particles_leave_and_then_settles() {
+    let mut follower = Follower::default();
+    let camera = Camera::HOME;
+    follower.aim(camera, &Bounds { min: [0.0, 0.0], max: [1.5, 0.9] }, 1.6);
+    assert!(!follower.moving(), "what is well in view does not move the camera");
+    let away = Bounds { min: [0.0, 0.0], max: [4.0, 2.0] };
+    follower.aim(camera, &away, 1.6);
+    assert!(follower.moving());
+    let mut now = camera;
+    let mut frames = 0;
+    while follower.moving() {
+        let next = follower.advance(now, 1.0 / 60.0);
+        assert!(next.width >= now.width, "it opens up without swinging back");
+        now = next;
+        frames += 1;
+        assert!(frames < 300, "it arrives");
+    }
+    let half = 0.5 * now.width;
+    assert!(now.center[0] - half < 0.0 && now.center[0] + half > 4.0, "{now:?}");
+    follower.aim(now, &away, 1.6);
+    assert!(!follower.moving(), "having arrived it stays");
+}
+
+#[test]
+fn the_automatic_scale_shows_slope_and_walls_and_keeps_still() {
+    let landscape = Landscape::new(10.0, 0.1, 30_f64.to_radians());
+    let mut auto = AutoScale::default();
+    let view = Viewport { camera: Camera::HOME, size_px: [900.0, 600.0] };
+    let scale = auto.update(&landscape, &view);
+    let floor = landscape.loss(landscape.uv_from_xy([2.0 * 0.866, 2.0 * 0.5]));
+    assert!((-0.21..-0.19).contains(&floor));
+    let step = 0.5 - scale.position(floor);
+    assert!(step > 0.12, "the slope takes a good part of the colours, {step} with {scale:?}");
+    assert!(scale.max > 5.0 && scale.max < 200.0, "the walls are not cut off low: {scale:?}");
+
+    let mut changes = 0;
+    let mut last = scale;
+    for frame in 0..200 {
+        let camera = Camera { center: [0.9 + 0.002 * f64::from(frame), 0.5], width: 3.0 + 0.005 * f64::from(frame) };
+        let now = auto.update(&landscape, &Viewport { camera, ..view });
+        changes += i32::from(now != last);
+        last = now;
+    }
+    assert!(changes <= 3, "the scale changed {changes} times in one slow pan");
+
+    for (sharpness, slope, width) in [(1000.0, 0.1, 1e9), (10.0, 0.0, 3.0), (1e-6, 100.0, 1e-9), (1e6, -100.0, 1e9)] {
+        let landscape = Landscape::new(sharpness, slope, 0.3);
+        let camera = Camera { center: [0.0, 0.0], width };
+        let scale = AutoScale::default().update(&landscape, &Viewport { camera, ..view });
+        assert!(scale.linear > 0.0 && scale.max >= scale.linear && scale.max.is_finite(), "{scale:?}");
+    }
+}
+
+#[test]
+fn arrows_grow_with_the_logarithm_of_their_size() {
+    assert_eq!(compressed_length(0.0), 0.0);
+    assert_eq!(compressed_length(f64::NAN), 0.0);
+    let lengths: Vec<f32> = [1e-9, 1e-4, 1e-2, 1.0, 100.0, 1e9].into_iter().map(compressed_length).collect();
+    assert!(lengths.windows(2).all(|pair| pair[0] <= pair[1]), "{lengths:?}");
+    assert_eq!((lengths[0], lengths[5]), (16.0, 84.0));
+}
+
+/// A step worked out by hand: θ = (0.5, −0.25), ∇L = (0.2, −0.4), noise (1.5, 0.5), so g = (0.3, −0.2).
+fn anatomy(rule: Rule, direction: [f64; 2], after: [f64; 2], memory: AnatomyMemory) -> Anatomy {
+    Anatomy {
+        id: ParticleId { optimizer: 0, particle: 0 },
+        step: 1,
+        rule,
+        before: [0.5, -0.25],
+        after,
+        gradient: [0.2, -0.4],
+        noise: [1.5, 0.5],
+        noisy_gradient: [0.3, -0.2],
+        direction,
+        memory,
+    }
+}
+
+fn shown(anatomy: &Anatomy) -> Vec<(String, String, f64)> {
+    formulas(anatomy).into_iter().map(|line| (line.rule, line.filled[0].clone(), line.result[0])).collect()
+}
+
+#[test]
+fn adams_formulas_hold_the_numbers_of_the_step() {
+    let rule = Rule::Adam {
+        learning_rate: LearningRate::clamped(0.01),
+        beta1: Beta::clamped(0.9),
+        beta2: Beta::clamped(0.999),
+        weight_decay: WeightDecay::clamped(0.1),
+    };
+    let memory = AnatomyMemory::Adam {
+        m_before: [0.0, 0.0],
+        s_before: [0.0, 0.0],
+        m: [0.03, -0.02],
+        s: [9e-5, 4e-5],
+        m_weight: 0.1,
+        s_weight: 0.001,
+        m_hat: [0.3, -0.2],
+        s_hat: [0.09, 0.04],
+    };
+    let lines = shown(&anatomy(rule, [1.0, -1.0], [0.4895, -0.23975], memory));
+    let texts: Vec<(&str, &str)> = lines.iter().map(|(rule, filled, _)| (rule.as_str(), filled.as_str())).collect();
+    assert_eq!(
+        texts,
+        [
+            ("g = ξ ∇L(θ),  ξ ~ Normal(1, σ)", "1.5 · 0.2"),
+            ("m ← β₁ m + (1 − β₁) g", "0.9 · 0 + 0.1 · 0.3"),
+            ("s ← β₂ s + (1 − β₂) g²", "0.999 · 0 + 0.001 · (0.3)²"),
+            ("m̂ = m / (1 − β₁ᵗ)", "0.03 / 0.1"),
+            ("ŝ = s / (1 − β₂ᵗ)", "9.000×10⁻⁵ / 0.001"),
+            ("d = m̂ / (√ŝ + ε),  ε = 10⁻⁸", "0.3 / (0.3 + ε)"),
+            ("θ ← θ − η (d + ω θ)", "0.5 − 0.01 · (1 + 0.1 · 0.5)"),
+        ]
+    );
+    assert_eq!(lines[6].2, 0.4895);
+    let second = &formulas(&anatomy(rule, [1.0, -1.0], [0.4895, -0.23975], memory))[2].filled[1];
+    assert_eq!(second, "0.999 · 0 + 0.001 · (−0.2)²");
+}
+
+fn focus(decay: DecayTarget) -> Vec<(String, String, f64)> {
+    let rule = Rule::Focus {
+        learning_rate: LearningRate::clamped(0.01),
+        beta1: Beta::clamped(0.9),
+        beta2: Beta::clamped(0.99),
+        gamma: Gamma::clamped(-0.2),
+        weight_decay: WeightDecay::clamped(0.1),
+        decay,
+    };
+    let memory = AnatomyMemory::Focus {
+        m_before: [-0.1, 0.1],
+        average_before: [0.4, -0.25],
+        average_weight: 0.5,
+        m: [-0.06, 0.07],
+        average: [0.45, -0.25],
+        pull: [1.0, 0.0],
+    };
+    shown(&anatomy(rule, [-1.2, 1.0], [0.512, -0.26], memory))
+}
+
+#[test]
+fn focus_has_its_pull_and_both_forms_of_decay() {
+    let lines = focus(DecayTarget::Parameters);
+    assert_eq!(lines[1].1, "0.9 · (−0.1) + 0.1 · 0.3");
+    assert_eq!(lines[2].0, "θ̂ ← θ̂ + w (θ − θ̂),  w = (1 − β₂) / (1 − β₂ᵗ)");
+    assert_eq!(lines[2].1, "0.4 + 0.5 · 0.1");
+    assert_eq!(lines[3].0, "d = sign(m) + γ sign(θ − θ̂)");
+    assert_eq!(lines[3].1, "sign(−0.06) + (−0.2) · sign(0.05)");
+    assert_eq!(lines[4].0, "θ ← θ − η (d + ω θ)");
+    assert_eq!(lines[4].1, "0.5 − 0.01 · (−1.2 + 0.1 · 0.5)");
+    let lines = focus(DecayTarget::Average);
+    assert_eq!(lines[4].0, "θ ← θ − η d − η ω θ̂");
+    assert_eq!(lines[4].1, "0.5 − 0.01 · (−1.2) − 0.01 · 0.1 · 0.45");
+}
+
+#[test]
+fn signum_and_sgd_have_their_own_lines() {
+    let (learning_rate, beta1, weight_decay) =
+        (LearningRate::clamped(0.01), Beta::clamped(0.9), WeightDecay::clamped(0.0));
+    let signum = Rule::Signum { learning_rate, beta1, weight_decay };
+    let memory = AnatomyMemory::Signum { m_before: [0.0, 0.0], m: [0.03, -0.02] };
+    let lines = shown(&anatomy(signum, [1.0, -1.0], [0.49, -0.24], memory));
+    assert_eq!(lines[2].0, "d = sign(m)");
+    assert_eq!(lines[2].1, "sign(0.03)");
+    let sgd = Rule::Sgd { learning_rate, beta1, weight_decay };
+    let memory = AnatomyMemory::Sgd { m_before: [-0.1, 0.0], m: [0.21, -0.2] };
+    let lines = shown(&anatomy(sgd, [0.21, -0.2], [0.4979, -0.248], memory));
+    assert_eq!(lines[1].0, "m ← β₁ m + g");
+    assert_eq!(lines[1].1, "0.9 · (−0.1) + 0.3");
+    assert_eq!(lines[2].0, "θ ← θ − η (m + ω θ)");
+}

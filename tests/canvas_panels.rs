@@ -1,0 +1,401 @@
+//! The landscape, the formulas and the animation export, by their accessible names.
+
+mod canvas_stage;
+
+use canvas_stage::{Shown, Stage, advance_to, harness, install_font, three_optimizers, until};
+use egui::{Modifiers, PointerButton, Pos2, Rect, pos2, vec2};
+use egui_kittest::Harness;
+use egui_kittest::kittest::Queryable as _;
+use valleyscope::app::Action;
+use valleyscope::app::animation::{Format, Settings};
+use valleyscope::quantity::Noise;
+use valleyscope::simulation::{Command, ParticleId, Setting, Speed};
+use valleyscope::view::{Camera, Viewport};
+
+fn landscape() -> Harness<'static, Stage> {
+    let mut harness = harness(Stage::new(three_optimizers(30), Shown::Landscape, None), [820.0, 600.0]);
+    harness.state_mut().document.view.follow = false;
+    advance_to(&mut harness, 100);
+    harness
+}
+
+fn canvas(harness: &Harness<'_, Stage>) -> Rect {
+    harness.get_by_label("Landscape").rect()
+}
+
+fn viewport(harness: &Harness<'_, Stage>) -> Viewport {
+    Viewport { camera: harness.state().landscape.camera(), size_px: canvas(harness).size().into() }
+}
+
+fn on_screen(harness: &Harness<'_, Stage>, xy: [f64; 2]) -> Pos2 {
+    canvas(harness).min + egui::Vec2::from(viewport(harness).px_from_xy(xy))
+}
+
+fn press(harness: &Harness<'_, Stage>, at: Pos2, pressed: bool, modifiers: Modifiers) {
+    let event = egui::Event::PointerButton { pos: at, button: PointerButton::Primary, pressed, modifiers };
+    harness.event_modifiers(event, modifiers);
+}
+
+fn click(harness: &mut Harness<'_, Stage>, at: Pos2, modifiers: Modifiers) {
+    harness.hover_at(at);
+    harness.run_steps(1);
+    press(harness, at, true, modifiers);
+    press(harness, at, false, modifiers);
+    harness.run_steps(2);
+    // So that the next click is not a double click.
+    harness.run_steps(40);
+}
+
+fn drag(harness: &mut Harness<'_, Stage>, from: Pos2, by: egui::Vec2) {
+    harness.hover_at(from);
+    harness.run_steps(1);
+    press(harness, from, true, Modifiers::NONE);
+    harness.run_steps(1);
+    for part in 1..=8 {
+        harness.hover_at(from + by * (part as f32 / 8.0));
+        harness.run_steps(1);
+    }
+    press(harness, from + by, false, Modifiers::NONE);
+    harness.run_steps(2);
+}
+
+/// The last column's particle.
+fn particle(harness: &Harness<'_, Stage>, optimizer: u32, particle: usize) -> [f64; 2] {
+    let view = harness.state().live.visible().find(|view| view.optimizer == optimizer).expect("it is shown");
+    view.columns[view.columns.len() - view.particles + particle].map(f64::from)
+}
+
+#[test]
+fn the_canvas_tells_its_state() {
+    let harness = landscape();
+    let value = harness.get_by_label("Landscape").value().expect("a summary");
+    for part in ["In view: x from", "Step 100, paused", "Adam: 30 particles, mean loss −"] {
+        assert!(value.contains(part), "{part} is missing in: {value}");
+    }
+}
+
+#[test]
+fn a_click_selects_the_nearest_particle_and_beside_all_deselects() {
+    let mut harness = landscape();
+    let at = on_screen(&harness, particle(&harness, 1, 7));
+    click(&mut harness, at, Modifiers::NONE);
+    let selected = harness.state().live.selected.expect("a particle was hit");
+    let hit = on_screen(&harness, particle(&harness, selected.optimizer, selected.particle));
+    assert!(hit.distance(at) < 1.0, "{selected:?} lies at {hit:?}, not {at:?}");
+    assert!(harness.state().commands.iter().any(|command| command.starts_with("Select(Some")));
+    until(&mut harness, "its step is taken apart", |stage| {
+        stage.live.snapshot.as_ref().is_some_and(|snapshot| snapshot.step == 100)
+    });
+    let corner = canvas(&harness).right_bottom() - vec2(20.0, 20.0);
+    click(&mut harness, corner, Modifiers::NONE);
+    assert_eq!(harness.state().live.selected, None);
+}
+
+#[test]
+fn dragging_moves_the_view_and_ends_following() {
+    let mut harness = landscape();
+    harness.state_mut().document.view.follow = true;
+    let before = viewport(&harness);
+    let from = canvas(&harness).center() + vec2(100.0, 120.0);
+    drag(&mut harness, from, vec2(-60.0, 30.0));
+    let camera = viewport(&harness).camera;
+    let scale = before.units_per_px();
+    assert!((camera.center[0] - before.camera.center[0] - 60.0 * scale).abs() < 3.0 * scale, "{camera:?}");
+    assert!((camera.center[1] - before.camera.center[1] - 30.0 * scale).abs() < 3.0 * scale, "{camera:?}");
+    assert!(!harness.state().document.view.follow);
+}
+
+#[test]
+fn the_wheel_zooms_at_the_pointer() {
+    let mut harness = landscape();
+    let at = canvas(&harness).center() + vec2(120.0, -80.0);
+    let under = viewport(&harness).xy_from_px((at - canvas(&harness).min).into());
+    harness.hover_at(at);
+    harness.run_steps(1);
+    harness.event(egui::Event::MouseWheel {
+        source: egui::MouseWheelSource::Wheel,
+        unit: egui::MouseWheelUnit::Point,
+        delta: vec2(0.0, 200.0),
+        phase: egui::TouchPhase::Move,
+        modifiers: Modifiers::NONE,
+    });
+    harness.run_steps(40);
+    assert!(viewport(&harness).camera.width < 0.6 * Camera::HOME.width, "{:?}", viewport(&harness).camera);
+    assert!(on_screen(&harness, under).distance(at) < 1.0);
+}
+
+#[test]
+fn a_double_click_and_the_button_fit_the_particles() {
+    for button in [false, true] {
+        let mut harness = landscape();
+        let away = canvas(&harness).center() + vec2(100.0, 120.0);
+        drag(&mut harness, away, vec2(250.0, -100.0));
+        if button {
+            harness.get_by_label("Fit").click();
+        } else {
+            for pressed in [true, false, true, false] {
+                press(&harness, away, pressed, Modifiers::NONE);
+            }
+        }
+        harness.run_steps(3);
+        for optimizer in 0..3 {
+            let at = on_screen(&harness, particle(&harness, optimizer, 0));
+            assert!(canvas(&harness).contains(at), "particle of {optimizer} at {at:?}, button: {button}");
+        }
+    }
+}
+
+#[test]
+fn the_start_is_placed_by_tool_by_shift_and_by_its_marker() {
+    let mut harness = landscape();
+    harness.get_by_label("Place start").click();
+    harness.run_steps(2);
+    let at = canvas(&harness).center() + vec2(-90.0, 110.0);
+    let wanted = viewport(&harness).xy_from_px((at - canvas(&harness).min).into());
+    click(&mut harness, at, Modifiers::NONE);
+    let start = |harness: &Harness<'_, Stage>| {
+        let start = harness.state().document.spec.start;
+        [start.x.get(), start.y.get()]
+    };
+    assert!((0..2).all(|axis| (start(&harness)[axis] - wanted[axis]).abs() < 0.01), "{:?}", start(&harness));
+
+    harness.get_by_label("Move view").click();
+    harness.run_steps(2);
+    let other = canvas(&harness).center() + vec2(60.0, 140.0);
+    let wanted = viewport(&harness).xy_from_px((other - canvas(&harness).min).into());
+    click(&mut harness, other, Modifiers::SHIFT);
+    assert!((0..2).all(|axis| (start(&harness)[axis] - wanted[axis]).abs() < 0.01), "{:?}", start(&harness));
+
+    let marker = on_screen(&harness, start(&harness));
+    let camera = viewport(&harness).camera;
+    drag(&mut harness, marker, vec2(-80.0, -40.0));
+    let moved = on_screen(&harness, start(&harness));
+    assert!(moved.distance(marker + vec2(-80.0, -40.0)) < 2.0, "{moved:?} after {marker:?}");
+    assert_eq!(viewport(&harness).camera, camera, "the view stays");
+}
+
+#[test]
+fn the_legend_hides_and_shows() {
+    let mut harness = landscape();
+    let row = harness.get_by_label("Show Signum");
+    assert!(row.value().expect("its loss").starts_with("mean loss −"));
+    row.click();
+    harness.run_steps(2);
+    assert!(harness.state().live.hidden.contains(&1));
+    assert_eq!(harness.state().live.visible().count(), 2);
+    harness.get_by_label("Show Signum").click();
+    harness.run_steps(2);
+    assert!(harness.state().live.hidden.is_empty());
+}
+
+#[test]
+fn the_colour_scale_is_set_in_its_popup() {
+    let mut harness = landscape();
+    assert!(harness.get_by_label("Colour scale").value().expect("a summary").contains("automatic"));
+    harness.get_by_label("Colour scale").click();
+    harness.run_steps(3);
+    harness.get_by_label("Scale").click();
+    harness.run_steps(3);
+    let scale = harness.state().document.view.scale.expect("it is fixed at what was shown");
+    assert!(scale.max > scale.linear && scale.linear > 0.0);
+    assert!(harness.get_by_label("Colour scale").value().expect("a summary").contains("fixed"));
+}
+
+#[test]
+fn the_keyboard_moves_the_view_when_the_canvas_has_the_focus() {
+    let mut harness = landscape();
+    harness.get_by_label("Landscape").focus();
+    harness.run_steps(2);
+    let before = viewport(&harness).camera;
+    harness.key_press(egui::Key::ArrowRight);
+    harness.run_steps(2);
+    let moved = viewport(&harness).camera;
+    assert!((moved.center[0] - before.center[0] - 0.1 * before.width).abs() < 1e-6, "{moved:?}");
+    harness.key_press(egui::Key::Plus);
+    harness.run_steps(2);
+    assert!((viewport(&harness).camera.width * 1.25 - before.width).abs() < 1e-6);
+}
+
+#[test]
+fn following_keeps_the_particles_in_view() {
+    let mut harness = landscape();
+    harness.state_mut().document.view.follow = true;
+    advance_to(&mut harness, 1500);
+    harness.run_steps(200);
+    for optimizer in 0..3 {
+        for index in 0..30 {
+            let at = on_screen(&harness, particle(&harness, optimizer, index));
+            assert!(canvas(&harness).contains(at), "{optimizer}/{index} at {at:?}");
+        }
+    }
+}
+
+#[test]
+fn tiny_and_odd_windows_are_drawn() {
+    for size in [[40.0, 30.0], [120.0, 500.0], [300.0, 220.0], [1900.0, 90.0]] {
+        let mut harness = harness(Stage::new(three_optimizers(3), Shown::Landscape, None), size);
+        advance_to(&mut harness, 20);
+        harness.run_steps(3);
+    }
+}
+
+#[test]
+fn the_formula_panel_chooses_particles_and_shows_each_line() {
+    let mut harness = harness(Stage::new(three_optimizers(30), Shown::Formulas, None), [420.0, 640.0]);
+    advance_to(&mut harness, 3);
+    harness.get_by_label("Show").click();
+    harness.run_steps(3);
+    harness.get_by_label_contains("Take a single step");
+    advance_to(&mut harness, 4);
+    until(&mut harness, "the step is there", |stage| stage.live.anatomy().is_some());
+    assert_eq!(harness.state().live.selected, Some(ParticleId { optimizer: 0, particle: 0 }));
+    harness.get_by_label("m̂ = m / (1 − β₁ᵗ)");
+    harness.get_by_label("θ ← θ − η (d + ω θ)");
+    harness.get_by_label("Number of the selected particle");
+    harness.get_by_label("Deselect").click();
+    harness.run_steps(3);
+    assert_eq!(harness.state().live.selected, None);
+}
+
+/// What a session has come to: step, positions and settings.
+fn state(harness: &Harness<'_, Stage>) -> (u64, Vec<[f32; 2]>, f64) {
+    let snapshot = harness.state().live.snapshot.as_ref().expect("there is one");
+    let newest = snapshot.ensembles.iter().flat_map(|view| &view.columns[view.columns.len() - view.particles..]);
+    (snapshot.step, newest.copied().collect(), snapshot.spec.noise.get())
+}
+
+fn drawn() -> Harness<'static, Stage> {
+    Harness::builder().with_size([520.0, 380.0]).with_context_setup(install_font).wgpu().build_ui_state(
+        |ui: &mut egui::Ui, stage: &mut Stage| stage.frame(ui),
+        Stage::new(three_optimizers(5), Shown::Landscape, None),
+    )
+}
+
+fn export(harness: &mut Harness<'_, Stage>, settings: Settings) {
+    let area = Rect::from_min_max(pos2(60.0, 60.0), pos2(400.0, 300.0));
+    let Stage { animation, live, requests, .. } = harness.state_mut();
+    animation.start(settings, area, live, requests);
+    until(harness, "the export is over", |stage| !stage.animation.is_open());
+}
+
+fn settings(target: std::path::PathBuf, format: Format) -> Settings {
+    Settings { from_step: 0, to_step: 20, every: 5, frames_per_sec: 10, format, target, replay: false }
+}
+
+#[test]
+fn an_animation_is_saved_frame_by_frame_and_the_session_comes_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut harness = drawn();
+    advance_to(&mut harness, 37);
+    // A change on the way, which going back has to repeat.
+    harness.state_mut().document.spec.noise = Noise::clamped(0.5);
+    harness.run_steps(2);
+    advance_to(&mut harness, 60);
+    let before = state(&harness);
+    let target = folder.path().join("frames");
+    export(&mut harness, settings(target.clone(), Format::PngFolder));
+    let mut names: Vec<_> =
+        std::fs::read_dir(&target).expect("the folder").map(|e| e.expect("an entry").file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["frame_00001.png", "frame_00002.png", "frame_00003.png", "frame_00004.png", "frame_00005.png"]);
+    let picture = image::open(target.join("frame_00001.png")).expect("a picture").to_rgb8();
+    assert_eq!(picture.dimensions(), (340, 240));
+    let last = image::open(target.join("frame_00005.png")).expect("a picture").to_rgb8();
+    assert_ne!(picture, last, "the particles have moved");
+    assert_eq!(state(&harness), before, "the run is back where it was");
+    assert!(matches!(&harness.state().actions[..], [Action::Notify(text)] if text.contains("5 frames")));
+    assert_eq!(harness.state().live.frame_secs, None);
+
+    let gif = folder.path().join("animation.gif");
+    export(&mut harness, settings(gif.clone(), Format::Gif));
+    let file = std::io::BufReader::new(std::fs::File::open(&gif).expect("the file"));
+    let decoder = image::codecs::gif::GifDecoder::new(file).expect("a GIF");
+    let frames = image::AnimationDecoder::into_frames(decoder).collect_frames().expect("its frames");
+    assert_eq!(frames.len(), 5);
+    assert_eq!(frames[0].delay().numer_denom_ms(), (100, 1));
+    assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 2, "nothing else is left behind");
+}
+
+#[test]
+fn a_cancelled_or_failed_export_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut harness = drawn();
+    advance_to(&mut harness, 10);
+    let before = state(&harness);
+    let area = Rect::from_min_max(pos2(60.0, 60.0), pos2(200.0, 200.0));
+    let long = Settings { to_step: 100_000, ..settings(folder.path().join("long.gif"), Format::Gif) };
+    {
+        let Stage { animation, live, requests, .. } = harness.state_mut();
+        animation.start(long, area, live, requests);
+    }
+    harness.run_steps(10);
+    harness.get_by_label("Cancel the export").click();
+    until(&mut harness, "it has stopped", |stage| !stage.animation.is_open());
+    assert_eq!(state(&harness), before);
+    let begin = std::time::Instant::now();
+    while std::fs::read_dir(folder.path()).expect("the folder").count() > 0 {
+        assert!(begin.elapsed().as_secs() < 60, "the unfinished file stays");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert!(harness.state().actions.is_empty(), "who cancels knows");
+
+    let nowhere = folder.path().join("missing").join("a.gif");
+    export(&mut harness, settings(nowhere, Format::Gif));
+    assert_eq!(state(&harness), before);
+    let Some(Action::Report(text)) = harness.state().actions.first() else { panic!("the failure is reported") };
+    assert!(text.contains("cannot write to") && text.contains("missing"), "{text}");
+}
+
+#[test]
+fn a_run_at_full_speed_comes_back_to_where_it_was_paused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut harness = drawn();
+    harness.state().engine.send(Command::Speed(Speed::Unlimited));
+    harness.state().engine.send(Command::Play);
+    let step = |stage: &Stage| stage.live.snapshot.as_ref().map_or(0, |snapshot| snapshot.step);
+    until(&mut harness, "it runs", |stage| step(stage) > 0);
+    {
+        let area = Rect::from_min_max(pos2(60.0, 60.0), pos2(200.0, 200.0));
+        let settings = settings(folder.path().join("a.gif"), Format::Gif);
+        let Stage { animation, live, requests, .. } = harness.state_mut();
+        animation.start(settings, area, live, requests);
+    }
+    // The export goes on only in the frame after the one that sees the pause.
+    while harness.state().live.is_playing() {
+        harness.step();
+    }
+    let paused = state(&harness);
+    until(&mut harness, "the export is over", |stage| !stage.animation.is_open());
+    assert_eq!(state(&harness), paused);
+}
+
+#[test]
+fn the_export_refuses_what_would_overwrite_or_make_no_sense() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("mine.txt"), "precious").expect("a file");
+    let into = |format| settings(folder.path().to_owned(), format);
+    assert!(into(Format::PngFolder).problem().expect("it is not empty").contains("exists already"));
+    assert!(into(Format::Gif).problem().is_some(), "a folder is no GIF");
+    let good = settings(folder.path().join("new.gif"), Format::Gif);
+    assert_eq!(good.problem(), None);
+    assert_eq!(good.frames(), 5);
+    let backwards = Settings { from_step: 30, ..good.clone() };
+    assert!(backwards.problem().expect("the end is before the start").contains("before"));
+    assert!(Settings { to_step: 10_000_000, every: 1, ..good }.problem().expect("too many").contains("too many"));
+}
+
+#[test]
+fn the_session_can_be_animated_with_its_changes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut harness = drawn();
+    advance_to(&mut harness, 10);
+    harness.state().engine.send(Command::Set(Setting::Noise(Noise::clamped(0.0))));
+    harness.state_mut().document.spec.noise = Noise::clamped(0.0);
+    harness.run_steps(2);
+    advance_to(&mut harness, 20);
+    let before = state(&harness);
+    let replay = Settings { replay: true, ..settings(folder.path().join("a.gif"), Format::Gif) };
+    export(&mut harness, replay);
+    assert_eq!(state(&harness), before);
+    assert!(harness.state().commands.iter().filter(|command| command.starts_with("Replay")).count() == 2);
+}

@@ -1,0 +1,178 @@
+//! The commands as a user meets them: the real program, its output, its exit codes.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+/// A place with its own folder for settings, so that a user's presets play no part.
+struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    fn new() -> Place {
+        Place { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_valleyscope"));
+        command.args(args).current_dir(self.path()).env("HOME", self.path()).env("XDG_CONFIG_HOME", self.path());
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+}
+
+fn stdout(output: &Output) -> &str {
+    std::str::from_utf8(&output.stdout).unwrap()
+}
+
+fn stderr(output: &Output) -> &str {
+    std::str::from_utf8(&output.stderr).unwrap()
+}
+
+#[track_caller]
+fn expect_code(output: &Output, code: i32) {
+    assert_eq!(output.status.code(), Some(code), "stdout: {}\nstderr: {}", stdout(output), stderr(output));
+}
+
+#[track_caller]
+fn expect_error(output: &Output, code: i32, words: &[&str]) {
+    expect_code(output, code);
+    assert_eq!(stdout(output), "");
+    for word in words {
+        assert!(stderr(output).contains(word), "no {word:?} in: {}", stderr(output));
+    }
+}
+
+const SMALL: &str = "Landscape(version: 1, title: \"Small\", simulation: (noise: 1, steps: 5, particles: 3,
+    optimizers: [(id: 0, rule: Adam(learning_rate: 0.01)), (id: 1, name: \"a, b\", rule: Signum(learning_rate: 0.01))]))";
+
+#[test]
+fn help_and_version_are_given() {
+    let place = Place::new();
+    for args in [&["--help"][..], &["simulate", "--help"], &["presets", "--help"], &["app", "--help"]] {
+        let output = place.run(args);
+        expect_code(&output, 0);
+        assert!(stdout(&output).contains("Usage: valleyscope"), "{}", stdout(&output));
+    }
+    assert_eq!(stdout(&place.run(&["--version"])), concat!("valleyscope ", env!("CARGO_PKG_VERSION"), "\n"));
+}
+
+#[test]
+fn wrong_usage_is_2() {
+    let place = Place::new();
+    for args in [
+        &["swim"][..],
+        &["presets"],
+        &["presets", "check"],
+        &["presets", "show"],
+        &["simulate"],
+        &["simulate", "fig1c", "--steps", "-1"],
+        &["simulate", "fig1c", "--steps", "1.5"],
+        &["simulate", "fig1c", "--every", "0"],
+        &["simulate", "fig1c", "--particles", "0"],
+        &["simulate", "fig1c", "--particles", "10001"],
+        &["simulate", "fig1c", "--seed", "18446744073709551616"],
+        &["simulate", "fig1c", "--out"],
+        &["--preset", "fig1c", "--open", "x.ron"],
+    ] {
+        expect_error(&place.run(args), 2, &["--help"]);
+    }
+}
+
+#[test]
+fn presets_are_listed_with_a_sentence_each() {
+    let place = Place::new();
+    place.write("valleyscope/presets/mine.ron", SMALL);
+    place.write("valleyscope/presets/torn.ron", "Landscape(");
+    let output = place.run(&["presets", "list"]);
+    expect_code(&output, 0);
+    let lines: Vec<&str> = stdout(&output).lines().collect();
+    assert_eq!(lines[0].split_whitespace().next(), Some("lesson"));
+    assert!(lines.iter().any(|line| line.starts_with("fig1c ") && line.ends_with('.')));
+    assert!(lines.iter().any(|line| line.starts_with("mine ") && line.ends_with("(yours) Small")));
+    assert!(lines.iter().any(|line| line.starts_with("torn ") && line.contains("broken")));
+}
+
+#[test]
+fn a_preset_is_printed_as_it_is_written() {
+    let place = Place::new();
+    let output = place.run(&["presets", "show", "saturation"]);
+    expect_code(&output, 0);
+    assert_eq!(stdout(&output), include_str!("../presets/saturation.ron"));
+    place.write("small.ron", SMALL);
+    assert_eq!(stdout(&place.run(&["presets", "show", "small.ron"])), SMALL);
+    expect_error(&place.run(&["presets", "show", "fig1d"]), 2, &["fig1d", "did you mean `fig1c`"]);
+    expect_error(&place.run(&["presets", "show", "none.ron"]), 2, &["none.ron"]);
+}
+
+#[test]
+fn presets_are_checked_one_by_one() {
+    let place = Place::new();
+    place.write("good.ron", SMALL);
+    place.write("bad.ron", &SMALL.replace("noise: 1", "noise: 1000"));
+    let output = place.run(&["presets", "check", "good.ron"]);
+    expect_code(&output, 0);
+    assert!(stdout(&output).starts_with("good.ron: good"));
+    let output = place.run(&["presets", "check", "bad.ron", "good.ron", "none.ron"]);
+    expect_code(&output, 2);
+    assert!(stdout(&output).contains("good.ron: good"));
+    for word in ["bad.ron:1:59: noise must be", "^^^^", "none.ron", "2 of 3"] {
+        assert!(stderr(&output).contains(word), "no {word:?} in: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_bad_preset_stops_the_app_before_a_window_opens() {
+    let place = Place::new();
+    place.write("bad.ron", "Landscape(version: 1)");
+    expect_error(&place.run(&["--preset", "nope"]), 2, &["nope"]);
+    expect_error(&place.run(&["app", "--open", "bad.ron"]), 2, &["bad.ron:1:"]);
+    expect_error(&place.run(&["--open", "none.ron"]), 2, &["none.ron"]);
+}
+
+// A full disk and a closed pipe.
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_1() {
+    let place = Place::new();
+    let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    for args in [&["presets", "list"][..], &["presets", "show", "lesson"], &["simulate", "fig1c"]] {
+        let output = place.command(args).stdout(full()).output().unwrap();
+        expect_code(&output, 1);
+        assert!(stderr(&output).contains("No space left"), "{}", stderr(&output));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_closed_pipe_is_no_failure() {
+    let place = Place::new();
+    for args in [&["presets", "list"][..], &["simulate", "fig1c"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = place.command(args).stdout(writer).output().unwrap();
+        expect_code(&output, 0);
+        assert!(!stderr(&output).contains("panic"), "{}", stderr(&output));
+    }
+    // Neither is a closed stderr.
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let status = place.command(&["presets", "show", "nope"]).stderr(Stdio::from(writer)).status().unwrap();
+    assert_eq!(status.code(), Some(2));
+}

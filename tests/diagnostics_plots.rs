@@ -1,0 +1,243 @@
+//! The plots: their arithmetic, and the panel by its accessible names.
+
+mod canvas_stage;
+
+use canvas_stage::{Shown, Stage, advance_to, harness, three_optimizers, until};
+use egui::{Vec2, vec2};
+use egui_kittest::Harness;
+use egui_kittest::kittest::Queryable as _;
+use valleyscope::app::Action;
+use valleyscope::app::diagnostics::{AxisScale, Band, Curve, Metric, columns_for, csv_of};
+use valleyscope::quantity::{Beta, LearningRate, Noise, WeightDecay};
+use valleyscope::simulation::{Bucket, BucketSpread, OptimizerSpec, Rule};
+
+fn flat(mean: f64, std: f64) -> BucketSpread {
+    BucketSpread { steps: 2, mean_low: mean, mean, mean_high: mean, std, min: mean - 2.0 * std, max: mean + 2.0 * std }
+}
+
+fn bucket(first_step: u64, loss: f64, diverged: u32) -> Bucket {
+    let one = flat(1.0, 0.5);
+    Bucket {
+        first_step,
+        steps: 2,
+        loss: flat(loss, 0.1),
+        u: one,
+        abs_v: one,
+        effective_step: one,
+        entropy: -3.0,
+        diverged,
+    }
+}
+
+const LINEAR: [AxisScale; 2] = [AxisScale::Linear; 2];
+
+#[test]
+fn places_on_axes_lead_back_to_their_values() {
+    for scale in [AxisScale::Linear, AxisScale::Log, AxisScale::SymLog { linear: 0.01 }] {
+        for value in [1e-12, 0.003, 1.0, 7e5, 1e200] {
+            assert!((scale.value(scale.place(value)) / value - 1.0).abs() < 1e-9, "{scale:?} {value}");
+        }
+    }
+    let symlog = AxisScale::SymLog { linear: 0.1 };
+    assert_eq!(symlog.place(0.0), 0.0);
+    assert_eq!(symlog.place(-5.0), -symlog.place(5.0));
+    assert!(AxisScale::Log.place(0.0).is_nan() && AxisScale::Log.place(-1.0).is_nan());
+    assert!(symlog.place(f64::NAN).is_nan());
+}
+
+#[test]
+fn logarithmic_axes_are_marked_at_decades() {
+    let text = |scale: AxisScale, low: f64, high: f64| -> Vec<String> {
+        // On an axis of 280 points.
+        scale.marks(low, high, 280.0 / (high - low)).into_iter().map(|(_, label)| label).collect()
+    };
+    assert_eq!(text(AxisScale::Log, -2.2, 2.1), ["0.01", "0.1", "1", "10", "100"]);
+    assert_eq!(text(AxisScale::Log, 0.0, 0.7), ["1", "2", "3", "4", "5"]);
+    assert_eq!(text(AxisScale::Log, -9.0, 90.0), ["1", "10²⁰", "10⁴⁰", "10⁶⁰", "10⁸⁰"]);
+    let symlog = AxisScale::SymLog { linear: 0.1 };
+    let marks = text(symlog, symlog.place(-12.0), symlog.place(1.2));
+    for expected in ["−10", "−1", "0", "1"] {
+        assert!(marks.contains(&expected.to_owned()), "{marks:?}");
+    }
+}
+
+#[test]
+fn a_diverged_curve_breaks_off_and_says_so() {
+    let buckets = [bucket(0, 1.0, 0), bucket(2, f64::NAN, 3), bucket(4, f64::NAN, 5), bucket(6, 2.0, 5)];
+    let curve = Curve::new(&buckets, Metric::Loss, 0.1, Band::Deviation, LINEAR);
+    assert_eq!(curve.runs.len(), 2, "a gap where the mean is not finite");
+    assert_eq!(curve.diverged, Some((2, 5)));
+    assert_eq!(curve.runs[0][0].x, 0.5, "a point stands in the middle of its bucket");
+    assert_eq!(curve.runs[0][0].band, Some([0.9, 1.1]));
+}
+
+#[test]
+fn what_has_no_place_on_a_logarithmic_axis_is_a_gap() {
+    let buckets = [bucket(0, -1.0, 0), bucket(2, 0.0, 0), bucket(4, 3.0, 0)];
+    let curve = Curve::new(&buckets, Metric::Loss, 0.1, Band::Hidden, [AxisScale::Linear, AxisScale::Log]);
+    assert_eq!(curve.points().count(), 1);
+    let start = Curve::new(&[bucket(0, 1.0, 0)], Metric::Loss, 0.1, Band::Hidden, [AxisScale::Log, AxisScale::Linear]);
+    assert_eq!(start.points().count(), 1, "half a step after the start has a logarithm");
+}
+
+#[test]
+fn the_free_energy_is_loss_minus_temperature_times_entropy() {
+    let value = Metric::FreeEnergy.value(&bucket(0, 1.0, 0), 0.25);
+    assert_eq!(value.mean, 1.0 - 0.25 * -3.0);
+    assert!(value.std.is_nan(), "an ensemble's entropy has no spread over particles");
+    let undefined = Bucket { entropy: f64::NAN, ..bucket(0, 1.0, 0) };
+    let curve = Curve::new(&[undefined], Metric::FreeEnergy, 0.25, Band::Deviation, LINEAR);
+    assert!(!curve.defined && curve.runs.is_empty());
+}
+
+#[test]
+fn the_table_reads_back_exactly() {
+    let buckets = [bucket(0, 0.1 + 0.2, 0), bucket(2, f64::NAN, 4)];
+    let text = csv_of(&[("Adam, \"tuned\"", 0.5, &buckets)], &[Metric::Loss, Metric::FreeEnergy]);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "first_step,last_step,optimizer,metric,mean,mean_low,mean_high,std,min,max,diverged");
+    assert_eq!(lines.len(), 1 + 2 * 2);
+    assert!(lines[1].starts_with("0,1,\"Adam, \"\"tuned\"\"\",loss,0.30000000000000004,"), "{}", lines[1]);
+    assert!(lines[2].contains(",loss,NaN,") && lines[2].ends_with(",4"), "{}", lines[2]);
+    assert!(lines[3].contains(",free_energy,"));
+}
+
+#[test]
+fn plots_are_laid_out_to_suit_the_space() {
+    assert_eq!(columns_for(4, vec2(800.0, 600.0)), 2);
+    assert_eq!(columns_for(4, vec2(1400.0, 200.0)), 4);
+    assert_eq!(columns_for(4, vec2(260.0, 900.0)), 1);
+    assert_eq!(columns_for(1, vec2(900.0, 200.0)), 1);
+    assert_eq!(columns_for(3, Vec2::ZERO), 1);
+}
+
+fn at_step(spec: valleyscope::simulation::SimulationSpec, step: u64) -> Harness<'static, Stage> {
+    let mut harness = harness(Stage::new(spec, Shown::Diagnostics, None), [760.0, 560.0]);
+    advance_to(&mut harness, step);
+    harness
+}
+
+#[test]
+fn each_plot_is_named_and_says_its_last_values() {
+    let harness = at_step(three_optimizers(20), 50);
+    for metric in [Metric::Loss, Metric::Depth, Metric::AbsV, Metric::EffectiveStep] {
+        let label = format!("Plot of {}", metric.title());
+        let value = harness.get_by_label(&label).value().expect("a summary");
+        assert!(value.contains("Adam") && value.contains("FOCUS"), "{value}");
+    }
+    assert!(harness.query_by_label("Plot of free energy F = E − ΘS").is_none());
+}
+
+#[test]
+fn metrics_are_chosen_and_axes_switched() {
+    let mut harness = at_step(three_optimizers(20), 50);
+    harness.get_by_label("Free energy").click();
+    harness.get_by_label("Loss").click();
+    harness.run_steps(3);
+    assert!(harness.query_by_label("Plot of loss L").is_none());
+    let value = harness.get_by_label("Plot of free energy F = E − ΘS").value().expect("a summary");
+    assert!(!value.contains('—'), "20 particles have an entropy: {value}");
+    harness.get_by_label("Logarithmic axis of Free energy").click();
+    harness.get_by_label("Log steps").click();
+    harness.run_steps(60);
+    let last = harness.state().commands.iter().rfind(|command| command.starts_with("Plot")).expect("a request");
+    assert!(last.contains("log_steps: true"), "{last}");
+}
+
+#[test]
+fn the_temperature_is_the_learning_rate_until_it_is_set() {
+    let mut harness = at_step(three_optimizers(20), 10);
+    harness.get_by_label("Free energy").click();
+    harness.run_steps(3);
+    harness.get_by_label("Temperature is the learning rate").click();
+    harness.run_steps(3);
+    let temperature = harness.state().document.spec.temperature.expect("one of its own");
+    assert_eq!(temperature.get(), 0.01);
+    harness.get_by_label("Temperature Θ");
+}
+
+#[test]
+fn few_particles_have_no_free_energy() {
+    let mut harness = at_step(three_optimizers(2), 20);
+    harness.get_by_label("Free energy").click();
+    harness.run_steps(3);
+    let value = harness.get_by_label("Plot of free energy F = E − ΘS").value().expect("a summary");
+    assert_eq!(value, "Adam —, Signum —, FOCUS —");
+}
+
+#[test]
+fn frozen_plots_stay_while_the_run_goes_on() {
+    let mut harness = at_step(three_optimizers(20), 50);
+    let before = harness.get_by_label("Plot of loss L").value();
+    harness.get_by_label("Freeze the plots").click();
+    harness.run_steps(2);
+    advance_to(&mut harness, 500);
+    assert_eq!(harness.get_by_label("Plot of loss L").value(), before);
+    harness.get_by_label("Freeze the plots").click();
+    harness.run_steps(3);
+    assert_ne!(harness.get_by_label("Plot of loss L").value(), before);
+}
+
+#[test]
+fn zooming_asks_for_more_detail_and_resetting_for_everything() {
+    let mut harness = at_step(three_optimizers(20), 5000);
+    let center = harness.get_by_label("Plot of loss L").rect().center();
+    harness.hover_at(center);
+    let wheel = egui::Event::MouseWheel {
+        source: egui::MouseWheelSource::Wheel,
+        unit: egui::MouseWheelUnit::Point,
+        delta: vec2(0.0, 240.0),
+        phase: egui::TouchPhase::Move,
+        modifiers: egui::Modifiers::NONE,
+    };
+    harness.event(wheel);
+    harness.run_steps(60);
+    until(&mut harness, "a part is requested", |stage| {
+        stage.commands.iter().any(|command| command.starts_with("Plot") && command.contains("last_step: Some"))
+    });
+    harness.remove_cursor();
+    harness.get_by_label("Reset zoom").click();
+    harness.run_steps(60);
+    let last = harness.state().commands.iter().rfind(|command| command.starts_with("Plot")).expect("a request");
+    assert!(last.contains("first_step: 0") && last.contains("last_step: None"), "{last}");
+}
+
+#[test]
+fn the_export_holds_what_is_shown() {
+    let mut harness = at_step(three_optimizers(20), 30);
+    harness.state_mut().live.hidden.insert(1);
+    harness.get_by_label("Export").click();
+    harness.run_steps(3);
+    harness.get_by_label("Table (CSV)…").click();
+    harness.run_steps(3);
+    let Some(Action::SaveText { text, suggested_name }) = harness.state().actions.first() else {
+        panic!("a table was asked for: {:?}", harness.state().actions)
+    };
+    assert_eq!(suggested_name, "diagnostics.csv");
+    assert!(text.contains(",Adam,loss,") && text.contains(",FOCUS,effective_step,"));
+    assert!(!text.contains("Signum"), "a hidden optimizer is not shown");
+    assert!(!text.contains("free_energy"), "a plot that is off is not shown");
+}
+
+#[test]
+fn extreme_settings_leave_a_window_that_draws() {
+    let mut spec = three_optimizers(20);
+    spec.landscape.sharpness = valleyscope::quantity::Sharpness::clamped(1000.0);
+    spec.noise = Noise::clamped(3.0);
+    let rule = Rule::Sgd {
+        learning_rate: LearningRate::clamped(1.0),
+        beta1: Beta::clamped(0.9),
+        weight_decay: WeightDecay::clamped(0.0),
+    };
+    spec.optimizers.push(OptimizerSpec { id: 9, name: None, color: None, enabled: true, rule });
+    let mut harness = at_step(spec, 300);
+    for label in ["Log steps", "Logarithmic axis of Loss", "Logarithmic axis of Depth u"] {
+        harness.get_by_label(label).click();
+        harness.run_steps(3);
+        let shapes = harness.output().shapes.clone();
+        // What is drawn has finite corners: the tessellator refuses anything else.
+        let _ = harness.ctx.tessellate(shapes, 1.0);
+    }
+    let value = harness.get_by_label("Plot of loss L").value().expect("a summary");
+    assert!(value.contains("SGD —"), "a diverged optimizer is said to have no mean: {value}");
+}

@@ -1,0 +1,6 @@
+//! Presets: the built-in ones, reading and writing, what is said about bad ones, and the user's own.
+
+mod builtin;
+mod library;
+mod refusals;
+mod round_trip;

@@ -1,0 +1,179 @@
+//! What is written is read again, and how values are written.
+
+use proptest::prelude::*;
+use valleyscope::optimizer::DecayTarget;
+use valleyscope::preset::{LandscapePreset, LessonStep, Preset};
+use valleyscope::quantity::*;
+use valleyscope::simulation::{Change, LandscapeSpec, OptimizerSpec, Rule, Setting, SimulationSpec, StartSpec};
+use valleyscope::view::{Camera, Colormap, SymLog, ViewSettings};
+
+#[test]
+fn optional_fields_and_settings_stand_bare() {
+    let text = r#"
+        Landscape(
+            version: 1,
+            title: "Bare values",
+            simulation: (
+                noise: 1,
+                steps: 3000,
+                temperature: 0.25,
+                optimizers: [(id: 7, name: "mine", color: (1, 2, 3), rule: Adam(learning_rate: 1e-3))],
+            ),
+            view: (camera: (center: (0.5, -2), width: 4)),
+            lesson: [(text: "Look.", set: [Noise(1.5), Steps(None), Temperature(2), Landscape(sharpness: 3)])],
+            changes: [(step: 3, set: Rule(optimizer: 7, rule: Adam(learning_rate: 0.5)))],
+        )"#;
+    let Preset::Landscape(preset) = Preset::parse(text, "bare.ron").unwrap();
+    assert_eq!(preset.simulation.steps, Some(3000));
+    assert_eq!(preset.simulation.temperature, Some(Temperature::clamped(0.25)));
+    assert_eq!(preset.simulation.optimizers[0].color, Some([1, 2, 3]));
+    assert_eq!(preset.view.as_ref().unwrap().camera, Some(Camera { center: [0.5, -2.0], width: 4.0 }));
+    assert_eq!(preset.lesson[0].set[..2], [Setting::Noise(Noise::clamped(1.5)), Setting::Steps(None)]);
+    assert_eq!(preset.changes[0].step, 3);
+    assert_eq!(preset.record().changes, preset.changes);
+    // With `Some` it is the same, and so it is after a byte order mark.
+    let explicit = text.replace("steps: 3000", "steps: Some(3000)");
+    assert_eq!(Preset::parse(&explicit, "").unwrap(), Preset::Landscape(preset.clone()));
+    assert_eq!(Preset::parse(&format!("\u{feff}{text}"), "").unwrap(), Preset::Landscape(preset));
+}
+
+fn float(low: f64, high: f64) -> BoxedStrategy<f64> {
+    prop_oneof![
+        any::<f64>().prop_map(move |value| if value.is_nan() { low } else { value.clamp(low, high) }),
+        low..=high,
+        Just(low),
+        Just(high),
+    ]
+    .boxed()
+}
+
+macro_rules! quantity {
+    ($type:ident) => {
+        float($type::MIN, $type::MAX).prop_map($type::clamped)
+    };
+}
+
+fn rule(kind: u8) -> BoxedStrategy<Rule> {
+    let rate = quantity!(LearningRate);
+    let (beta, decay) = (|| quantity!(Beta), quantity!(WeightDecay));
+    match kind % 4 {
+        0 => (rate, beta(), beta(), decay)
+            .prop_map(|(learning_rate, beta1, beta2, weight_decay)| Rule::Adam {
+                learning_rate,
+                beta1,
+                beta2,
+                weight_decay,
+            })
+            .boxed(),
+        1 => (rate, beta(), decay)
+            .prop_map(|(learning_rate, beta1, weight_decay)| Rule::Signum { learning_rate, beta1, weight_decay })
+            .boxed(),
+        2 => (rate, beta(), decay)
+            .prop_map(|(learning_rate, beta1, weight_decay)| Rule::Sgd { learning_rate, beta1, weight_decay })
+            .boxed(),
+        _ => (rate, beta(), beta(), quantity!(Gamma), decay, any::<bool>())
+            .prop_map(|(learning_rate, beta1, beta2, gamma, weight_decay, average)| {
+                let decay = if average { DecayTarget::Average } else { DecayTarget::Parameters };
+                Rule::Focus { learning_rate, beta1, beta2, gamma, weight_decay, decay }
+            })
+            .boxed(),
+    }
+}
+
+fn landscape() -> impl Strategy<Value = LandscapeSpec> {
+    (quantity!(Sharpness), quantity!(Slope), quantity!(Rotation))
+        .prop_map(|(sharpness, slope, rotation_degrees)| LandscapeSpec { sharpness, slope, rotation_degrees })
+}
+
+/// An optimizer's id is also the kind of its rule, so that settings fit.
+fn optimizer(id: u32) -> impl Strategy<Value = OptimizerSpec> {
+    (proptest::option::of(r#"[a-zβ"\\/,'(){}\[\]]{1,9}"#), proptest::option::of(any::<[u8; 3]>()), rule(id as u8))
+        .prop_map(move |(name, color, rule)| OptimizerSpec { id, name, color, enabled: id != 1, rule })
+}
+
+fn setting() -> impl Strategy<Value = Setting> {
+    prop_oneof![
+        landscape().prop_map(Setting::Landscape),
+        quantity!(Noise).prop_map(Setting::Noise),
+        proptest::option::of(quantity!(Temperature)).prop_map(Setting::Temperature),
+        proptest::option::of(any::<u64>()).prop_map(Setting::Steps),
+        (0..4_u32)
+            .prop_flat_map(|optimizer| rule(optimizer as u8).prop_map(move |rule| Setting::Rule { optimizer, rule })),
+    ]
+}
+
+fn view() -> impl Strategy<Value = ViewSettings> {
+    let scale = (1e-300..1.0_f64, 1.0..1e300_f64).prop_map(|(linear, max)| SymLog { linear, max });
+    let camera =
+        (-1e12..1e12_f64, -1e12..1e12_f64, 1e-12..1e12_f64).prop_map(|(x, y, width)| Camera { center: [x, y], width });
+    let switches = any::<[bool; 5]>();
+    (proptest::option::of(scale), proptest::option::of(camera), switches, 0..=10_000_u32, 0.0..100.0_f32, 0..5_usize)
+        .prop_map(|(scale, camera, [contours, uv_frame, mean_path, follow, glyphs], trail_steps, size, colormap)| {
+            ViewSettings {
+                colormap: Colormap::ALL[colormap],
+                scale,
+                contours,
+                uv_frame,
+                trail_steps,
+                trail_width: size,
+                point_radius: size / 3.0,
+                mean_path,
+                follow,
+                glyphs,
+                camera,
+            }
+        })
+}
+
+fn simulation() -> impl Strategy<Value = SimulationSpec> {
+    let start = (quantity!(StartCoordinate), quantity!(StartCoordinate), quantity!(StartSpread))
+        .prop_map(|(x, y, spread)| StartSpec { x, y, spread });
+    let particles = (1..=10_000_u64).prop_map(|count| ParticleCount::new(count).unwrap());
+    let optimizers = (optimizer(0), optimizer(1), optimizer(2), optimizer(3));
+    let run = (any::<u64>(), proptest::option::of(any::<u64>()), proptest::option::of(quantity!(Temperature)));
+    (landscape(), quantity!(Noise), run, particles, start, optimizers).prop_map(
+        |(landscape, noise, (seed, steps, temperature), particles, start, optimizers)| SimulationSpec {
+            landscape,
+            noise,
+            seed,
+            steps,
+            particles,
+            start,
+            temperature,
+            optimizers: [optimizers.0, optimizers.1, optimizers.2, optimizers.3].into(),
+        },
+    )
+}
+
+fn preset() -> impl Strategy<Value = LandscapePreset> {
+    let step = (r#"[a-z"\\ \nωé]{1,30}x"#, prop::collection::vec(setting(), 0..4))
+        .prop_map(|(text, set)| LessonStep { text, set });
+    let changes = prop::collection::vec((any::<u64>(), setting()), 0..6).prop_map(|mut changes| {
+        changes.sort_by_key(|&(step, _)| step);
+        changes.into_iter().map(|(step, set)| Change { step, set }).collect::<Vec<_>>()
+    });
+    let texts = (r#"[ -~αβ]{0,40}x"#, r#"[ -~\n]{0,60}"#);
+    (texts, simulation(), proptest::option::of(view()), prop::collection::vec(step, 0..4), changes).prop_map(
+        |((title, description), simulation, view, lesson, changes)| LandscapePreset {
+            description,
+            view,
+            lesson,
+            changes,
+            ..LandscapePreset::new(title, simulation)
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_written_is_read_again_bit_for_bit(preset in preset()) {
+        let preset = Preset::Landscape(preset);
+        let text = preset.to_ron();
+        let read = Preset::parse(&text, "written").map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;
+        prop_assert_eq!(&read, &preset);
+        // Equality of floats does not see the sign of zero; equality of texts does.
+        prop_assert_eq!(read.to_ron(), text);
+    }
+}
