@@ -1,0 +1,102 @@
+//! How many particle steps a second one core makes, diagnostics on.
+//!
+//! `cargo bench --bench simulation`. A step is one particle moved once by one optimizer, in float64.
+
+use std::time::{Duration, Instant};
+
+use divan::counter::ItemsCount;
+use divan::{Bencher, black_box};
+use valleyscope::optimizer::DecayTarget;
+use valleyscope::quantity::{Beta, Gamma, LearningRate, Noise, ParticleCount, WeightDecay};
+use valleyscope::simulation::{
+    Command, Engine, LandscapeSpec, OptimizerSpec, Rule, Simulation, SimulationSpec, Speed, StartSpec,
+};
+
+fn main() {
+    divan::main();
+}
+
+const RULES: [&str; 4] = ["Adam", "Signum", "FOCUS", "SGD"];
+
+fn rule(name: &str) -> Rule {
+    let learning_rate = LearningRate::clamped(0.01);
+    let beta1 = Beta::clamped(0.9);
+    let weight_decay = WeightDecay::clamped(0.1);
+    match name {
+        "Adam" => Rule::Adam { learning_rate, beta1, beta2: Beta::clamped(0.999), weight_decay },
+        "Signum" => Rule::Signum { learning_rate, beta1, weight_decay },
+        "FOCUS" => Rule::Focus {
+            learning_rate,
+            beta1,
+            beta2: Beta::clamped(0.9),
+            gamma: Gamma::clamped(0.2),
+            weight_decay,
+            decay: DecayTarget::Parameters,
+        },
+        // Small enough that it does not diverge.
+        "SGD" => Rule::Sgd { learning_rate: LearningRate::clamped(1e-4), beta1, weight_decay },
+        other => unreachable!("no rule is called {other}"),
+    }
+}
+
+fn spec(names: &[&str], particles: u64) -> SimulationSpec {
+    let optimizers = names.iter().zip(1..).map(|(name, id)| OptimizerSpec {
+        id,
+        name: None,
+        color: None,
+        enabled: true,
+        rule: rule(name),
+    });
+    SimulationSpec {
+        landscape: LandscapeSpec::default(),
+        noise: Noise::clamped(1.0),
+        seed: 1,
+        steps: None,
+        particles: ParticleCount::new(particles).expect("within the range"),
+        start: StartSpec::default(),
+        temperature: None,
+        optimizers: optimizers.collect(),
+    }
+}
+
+/// One step of 1,000 particles of one optimizer.
+#[divan::bench(args = RULES)]
+fn one_optimizer(bencher: Bencher, name: &str) {
+    let mut simulation = Simulation::new(spec(&[name], 1_000));
+    bencher.counter(ItemsCount::new(1_000_u32)).bench_local(|| {
+        simulation.advance();
+        black_box(simulation.ensembles()[0].sample().loss.mean)
+    });
+}
+
+/// One step of four optimizers, for several sizes of their ensembles.
+#[divan::bench(args = [1, 100, 1_000, 10_000])]
+fn four_optimizers(bencher: Bencher, particles: u64) {
+    let mut simulation = Simulation::new(spec(&RULES, particles));
+    bencher.counter(ItemsCount::new(4 * particles)).bench_local(|| {
+        simulation.advance();
+        black_box(simulation.ensembles()[0].sample().loss.mean)
+    });
+}
+
+/// 10,000 steps of the live engine with 4 × 1,000 particles and 200-step trails at full speed, while its
+/// snapshots are taken as a window takes them, 60 times a second.
+#[divan::bench(sample_count = 5, sample_size = 1)]
+fn live_engine(bencher: Bencher) {
+    const STEPS: u64 = 10_000;
+    bencher.counter(ItemsCount::new(4_000 * STEPS)).bench_local(|| {
+        let engine = Engine::spawn(spec(&RULES, 1_000), || {});
+        engine.send(Command::TrailLength(200));
+        engine.send(Command::Speed(Speed::Unlimited));
+        engine.send(Command::Advance(STEPS));
+        let frame = Duration::from_micros(16_667);
+        let mut next_frame = Instant::now();
+        loop {
+            std::thread::sleep(next_frame.saturating_duration_since(Instant::now()));
+            next_frame += frame;
+            if engine.try_snapshot().is_some_and(|snapshot| snapshot.step == STEPS) {
+                break;
+            }
+        }
+    });
+}
