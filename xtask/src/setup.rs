@@ -1,0 +1,166 @@
+//! Finding what is missing, and putting it there.
+
+use std::process::{Command, Stdio};
+
+use crate::cargo::{status, step};
+use crate::machine::{self, Need, PackageManager};
+use crate::{Stop, say};
+
+/// What to do about missing things.
+#[derive(Debug, PartialEq, Eq)]
+enum Plan {
+    Nothing,
+    /// Install these packages with apt-get.
+    Install(Vec<&'static str>),
+    /// Say this to the person, who may do more than this program.
+    Ask(String),
+}
+
+fn plan(missing: &[&Need], manager: Option<PackageManager>, root: bool) -> Plan {
+    let names = || missing.iter().map(|need| format!("    {need}\n")).collect::<String>();
+    match manager {
+        _ if missing.is_empty() => Plan::Nothing,
+        Some(PackageManager::Apt) if root => Plan::Install(PackageManager::Apt.packages(missing)),
+        Some(manager) => Plan::Ask(format!(
+            "This machine lacks\n{}Type this, then try again:\n    {}",
+            names(),
+            manager.command(missing, root)
+        )),
+        None => Plan::Ask(format!(
+            "This machine lacks\n{}Install that with the system's package manager, then try again.",
+            names()
+        )),
+    }
+}
+
+/// Sees to it that all of `needs` is on this machine.
+pub fn provide(needs: Vec<&'static Need>) -> Result<(), Stop> {
+    let missing = machine::missing(needs);
+    match plan(&missing, PackageManager::here(), machine::is_root()) {
+        Plan::Nothing => return Ok(()),
+        Plan::Ask(text) => return Err(Stop::failed(text)),
+        Plan::Install(packages) => install(&packages)?,
+    }
+    let still = machine::missing(missing);
+    if still.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<_> = still.iter().map(|need| need.to_string()).collect();
+    Err(Stop::failed(format!("The packages are installed, but this is still missing: {}", names.join(", "))))
+}
+
+fn install(packages: &[&str]) -> Result<(), Stop> {
+    let apt_get = || {
+        let mut command = Command::new("apt-get");
+        command.env("DEBIAN_FRONTEND", "noninteractive").stdin(Stdio::null());
+        command
+    };
+    step("apt-get update", apt_get().args(["update", "--quiet"]))?;
+    let what = format!("apt-get install {}", packages.join(" "));
+    step(&what, apt_get().args(["install", "--yes", "--quiet", "--no-install-recommends"]).args(packages))
+}
+
+/// Sees to it that rustfmt and clippy are there, which a minimal installation of Rust leaves out.
+pub fn provide_rust_components() -> Result<(), Stop> {
+    let missing: Vec<_> = [("rustfmt", "rustfmt"), ("clippy", "clippy-driver")]
+        .into_iter()
+        .filter(|(_, program)| !answers(program))
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let components: Vec<_> = missing.iter().map(|(component, _)| *component).collect();
+    if !answers("rustup") {
+        let names = components.join(" and ");
+        return Err(Stop::failed(format!(
+            "Rust came without {names}, and there is no rustup to add it. Install {names}."
+        )));
+    }
+    let what = format!("rustup component add {}", components.join(" "));
+    step(&what, Command::new("rustup").args(["component", "add"]).args(components))
+}
+
+/// Whether a program starts. That of a missing Rust component exists as a stand-in of rustup's, which fails.
+fn answers(program: &str) -> bool {
+    let mut version = Command::new(program);
+    version.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    status(&mut version).is_ok_and(|status| status.success())
+}
+
+/// Says that the machine is ready.
+pub fn ready() {
+    say("this machine has everything needed");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::{Display, Look, for_building, for_tests, for_window};
+
+    /// The needs that a machine does not meet on which only `present` is found.
+    fn lacking(needs: Vec<&'static Need>, present: &[Look]) -> Vec<&'static Need> {
+        needs.into_iter().filter(|need| !present.contains(&need.look)).collect()
+    }
+
+    #[test]
+    fn a_complete_machine_is_left_alone() {
+        for manager in [None, Some(PackageManager::Apt), Some(PackageManager::Dnf)] {
+            assert_eq!(plan(&[], manager, true), Plan::Nothing);
+            assert_eq!(plan(&[], manager, false), Plan::Nothing);
+        }
+    }
+
+    #[test]
+    fn a_bare_container_gets_everything_for_the_tests() {
+        let missing = lacking(for_tests(None), &[]);
+        let Plan::Install(packages) = plan(&missing, Some(PackageManager::Apt), true) else {
+            panic!("no installation")
+        };
+        let expected = [
+            "libvulkan1",
+            "libx11-6",
+            "libx11-xcb1",
+            "libxcursor1",
+            "libxi6",
+            "libxkbcommon-x11-0",
+            "libxkbcommon0",
+            "mesa-vulkan-drivers",
+            "xvfb",
+        ];
+        assert_eq!(packages, expected);
+    }
+
+    #[test]
+    fn only_what_is_missing_is_installed() {
+        let present = for_tests(None).into_iter().map(|need| need.look).filter(|&look| look != Look::Program("Xvfb"));
+        let missing = lacking(for_tests(None), &present.collect::<Vec<_>>());
+        assert_eq!(plan(&missing, Some(PackageManager::Apt), true), Plan::Install(vec!["xvfb"]));
+    }
+
+    #[test]
+    fn without_the_right_to_install_the_command_is_told() {
+        let missing = lacking(for_window(Some(Display::Wayland)), &[Look::GraphicsDriver]);
+        let told = |manager, root| match plan(&missing, manager, root) {
+            Plan::Ask(text) => text.lines().last().unwrap().trim().to_owned(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(told(Some(PackageManager::Apt), false), "sudo apt-get install libwayland-client0 libxkbcommon0");
+        assert_eq!(told(Some(PackageManager::Dnf), false), "sudo dnf install libwayland-client libxkbcommon");
+        assert_eq!(told(Some(PackageManager::Dnf), true), "dnf install libwayland-client libxkbcommon");
+        assert_eq!(told(Some(PackageManager::Pacman), false), "sudo pacman -S --needed libxkbcommon wayland");
+        assert_eq!(told(Some(PackageManager::Zypper), true), "zypper install libwayland-client0 libxkbcommon0");
+        assert!(told(None, true).contains("package manager"));
+    }
+
+    #[test]
+    fn a_wayland_session_needs_no_x11_and_a_display_no_xvfb() {
+        let looks = |needs: Vec<&Need>| needs.iter().map(|need| need.look).collect::<Vec<_>>();
+        assert!(!looks(for_window(Some(Display::Wayland))).contains(&Look::Library("libX11.so.6")));
+        assert!(!looks(for_tests(Some(Display::X11))).contains(&Look::Program("Xvfb")));
+        assert!(looks(for_tests(Some(Display::X11))).contains(&Look::SoftwareVulkan));
+        assert_eq!(looks(for_tests(Some(Display::Native))), []);
+        if cfg!(target_os = "linux") {
+            assert_eq!(looks(for_building()), [Look::Program("cc")]);
+        }
+    }
+}
