@@ -1,5 +1,6 @@
 //! The narrowing valley of the paper's toy model (section "Toy model", equation 1).
 
+use crate::elementary::cos_sin;
 use crate::lanes::Real;
 
 /// The loss `L(x, y) = (a/2) u² v² − c u`, with valley coordinates turned counter-clockwise by φ:
@@ -32,7 +33,7 @@ impl Landscape {
     /// A valley of sharpness `a` and slope `c` whose axis `u` lies `rotation` radians
     /// counter-clockwise from `x`.
     pub fn new(sharpness: f64, slope: f64, rotation: f64) -> Self {
-        let (sin, cos) = rotation.sin_cos();
+        let [cos, sin] = cos_sin(rotation);
         Landscape { sharpness, slope, cos, sin }
     }
 
@@ -40,28 +41,28 @@ impl Landscape {
     #[inline(always)]
     pub fn uv_from_xy<R: Real>(&self, [x, y]: [R; 2]) -> Valley<R> {
         let (cos, sin) = (R::splat(self.cos), R::splat(self.sin));
-        Valley { u: x * cos + y * sin, v: y * cos - x * sin }
+        Valley { u: x.mul_add(cos, y * sin), v: y.mul_add(cos, -(x * sin)) }
     }
 
     /// The plane coordinates of a point, or of a vector, given in valley coordinates.
     #[inline(always)]
     pub fn xy_from_uv<R: Real>(&self, Valley { u, v }: Valley<R>) -> [R; 2] {
         let (cos, sin) = (R::splat(self.cos), R::splat(self.sin));
-        [u * cos - v * sin, u * sin + v * cos]
+        [u.mul_add(cos, -(v * sin)), u.mul_add(sin, v * cos)]
     }
 
     /// `L = (a/2) u² v² − c u`.
     #[inline(always)]
     pub fn loss<R: Real>(&self, Valley { u, v }: Valley<R>) -> R {
         let uv = u * v;
-        R::splat(0.5 * self.sharpness) * uv * uv - R::splat(self.slope) * u
+        (R::splat(0.5 * self.sharpness) * uv).mul_add(uv, -(R::splat(self.slope) * u))
     }
 
     /// `∂L/∂u = a u v² − c` and `∂L/∂v = a u² v`.
     #[inline(always)]
     pub fn gradient_uv<R: Real>(&self, Valley { u, v }: Valley<R>) -> Valley<R> {
         let a_u_v = R::splat(self.sharpness) * u * v;
-        Valley { u: a_u_v * v - R::splat(self.slope), v: a_u_v * u }
+        Valley { u: a_u_v.mul_add(v, R::splat(-self.slope)), v: a_u_v * u }
     }
 
     /// The gradient of the loss with respect to (x, y), at a point given in valley coordinates.
@@ -73,5 +74,70 @@ impl Landscape {
     /// The curvature across the valley on its floor, `∂²L/∂v² = a u²`.
     pub fn curvature(&self, u: f64) -> f64 {
         self.sharpness * u * u
+    }
+}
+
+/// The narrowing valley in more than two dimensions: `L = (a/2) u² |v|² − c u` with `u = r·θ` along the
+/// valley's direction `r` and `v = θ − u r` across it (the paper's figure "moretoy").
+#[derive(Clone, Debug, PartialEq)]
+pub struct ValleyInSpace {
+    /// Sharpness `a` of the walls.
+    pub sharpness: f64,
+    /// Slope `c` along the valley.
+    pub slope: f64,
+    /// `r`, of length 1.
+    pub direction: Vec<f64>,
+}
+
+/// What a point of space has in common for all its coordinates.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Place<R> {
+    pub u: R,
+    /// `|v|²`
+    pub v_squared: R,
+}
+
+/// What the gradients of all coordinates at a place are made of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Slopes<R> {
+    u: R,
+    /// `a u |v|² − c`
+    along: R,
+    /// `a u²`
+    across: R,
+}
+
+impl ValleyInSpace {
+    /// `u = r·θ` and `|v|² = Σ (θ − u r)²`, free of cancellation.
+    #[inline(always)]
+    pub fn place<R: Real>(&self, theta: &[R]) -> Place<R> {
+        let (mut u, mut v_squared) = (R::splat(0.0), R::splat(0.0));
+        for (&r, &theta) in self.direction.iter().zip(theta) {
+            u = theta.mul_add(R::splat(r), u);
+        }
+        for (&r, &theta) in self.direction.iter().zip(theta) {
+            let v = (-u).mul_add(R::splat(r), theta);
+            v_squared = v.mul_add(v, v_squared);
+        }
+        Place { u, v_squared }
+    }
+
+    /// `L = (a/2) u² |v|² − c u`.
+    #[inline(always)]
+    pub fn loss<R: Real>(&self, Place { u, v_squared }: Place<R>) -> R {
+        (R::splat(0.5 * self.sharpness) * u * u).mul_add(v_squared, -(R::splat(self.slope) * u))
+    }
+
+    #[inline(always)]
+    pub fn slopes<R: Real>(&self, Place { u, v_squared }: Place<R>) -> Slopes<R> {
+        let a_u = R::splat(self.sharpness) * u;
+        Slopes { u, along: a_u.mul_add(v_squared, R::splat(-self.slope)), across: a_u * u }
+    }
+
+    /// A coordinate of `∇L = (a u |v|² − c) r + a u² v`.
+    #[inline(always)]
+    pub fn gradient<R: Real>(&self, slopes: Slopes<R>, coordinate: usize, theta: R) -> R {
+        let r = R::splat(self.direction[coordinate]);
+        slopes.across.mul_add((-slopes.u).mul_add(r, theta), slopes.along * r)
     }
 }

@@ -102,35 +102,65 @@ quantity! {
     Temperature, "temperature", 0.0, 1e6
 }
 
-/// Number of particles in an ensemble.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
-pub struct ParticleCount(u32);
+macro_rules! count {
+    ($(#[$doc:meta])* $type:ident, $name:literal, $low:expr, $high:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+        #[serde(transparent)]
+        pub struct $type(u32);
 
-impl ParticleCount {
-    pub const NAME: &'static str = "particles";
-    pub const MIN: u32 = 1;
-    pub const MAX: u32 = 10_000;
+        impl $type {
+            pub const NAME: &'static str = $name;
+            pub const MIN: u32 = $low;
+            pub const MAX: u32 = $high;
 
-    /// The count, or the reason why there is none.
-    pub fn new(count: u64) -> Result<Self, OutOfRange> {
-        match u32::try_from(count) {
-            Ok(count) if (Self::MIN..=Self::MAX).contains(&count) => Ok(ParticleCount(count)),
-            _ => Err(OutOfRange {
-                name: Self::NAME,
-                expected: format!("a whole number from {} to {}", Self::MIN, Self::MAX),
-                found: count.to_string(),
-            }),
+            /// The count, or the reason why there is none.
+            pub fn new(count: u64) -> Result<Self, OutOfRange> {
+                match u32::try_from(count) {
+                    Ok(count) if (Self::MIN..=Self::MAX).contains(&count) => Ok($type(count)),
+                    _ => Err(OutOfRange {
+                        name: Self::NAME,
+                        expected: format!("a whole number from {} to {}", Self::MIN, Self::MAX),
+                        found: count.to_string(),
+                    }),
+                }
+            }
+
+            /// The nearest count.
+            pub fn clamped(count: u64) -> Self {
+                $type(count.clamp(u64::from(Self::MIN), u64::from(Self::MAX)) as u32)
+            }
+
+            pub fn get(self) -> usize {
+                self.0 as usize
+            }
         }
-    }
 
-    pub fn get(self) -> usize {
-        self.0 as usize
-    }
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                Self::new(u64::deserialize(deserializer)?).map_err(de::Error::custom)
+            }
+        }
+    };
 }
 
-impl<'de> Deserialize<'de> for ParticleCount {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::new(u64::deserialize(deserializer)?).map_err(de::Error::custom)
-    }
+count! {
+    /// Number of particles in an ensemble.
+    ParticleCount, "particles", 1, 10_000
+}
+count! {
+    /// Number of steps of a run in a sweep. The paper takes 1000.
+    StepCount, "steps", 1, 10_000_000
+}
+count! {
+    /// Number of runs with equal settings and different noise. The paper takes 50.
+    Replicates, "replicates", 1, 100_000
+}
+count! {
+    /// Dimension d of the parameters. The paper takes 2, and 100 in one figure.
+    Dimension, "dimension", 2, 10_000
+}
+count! {
+    /// Number of points of an axis or of a grid of learning rates.
+    PointCount, "count", 1, 10_000
 }

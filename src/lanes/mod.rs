@@ -1,11 +1,12 @@
 //! Numbers for the engines: one trait for a plain float and for a bundle of them.
 //!
 //! The update rules, the landscape and the noise are written once over [`Real`]. With `f64` they are
-//! easy to follow and to check; with a [`Vector`] one call advances many runs side by side. Vectors come
-//! as [`Lanes`], an array that works everywhere, and as the registers of AVX2 and AVX-512.
+//! easy to follow and to check; with a [`Vector`] one call advances many runs side by side, in double or
+//! in single precision. Vectors come as [`Lanes`], an array that works everywhere, and as the registers
+//! of AVX2 and AVX-512.
 //!
-//! Only `+ − × ÷ √` and operations on bits are used, and nothing is fused, so a lane has the same bits
-//! in all of them.
+//! Only `+ − × ÷ √`, operations on bits and an explicit [`Real::mul_add`] are used, so a lane has the same
+//! bits in all of them.
 
 mod plain;
 #[cfg(target_arch = "x86_64")]
@@ -26,67 +27,101 @@ pub trait Real:
 
     fn abs(self) -> Self;
 
+    /// `self × factor + term`, rounded once. Slow where the processor has no such instruction.
+    fn mul_add(self, factor: Self, term: Self) -> Self;
+
     /// −1, 0 or 1; `sign(±0) = 0` and `sign(NaN) = NaN`, unlike [`f64::signum`].
     fn sign(self) -> Self;
 }
 
-impl Real for f64 {
-    #[inline(always)]
-    fn splat(value: f64) -> Self {
-        value
-    }
+macro_rules! plain_number {
+    ($number:ty) => {
+        impl Real for $number {
+            #[inline(always)]
+            fn splat(value: f64) -> Self {
+                value as $number
+            }
 
-    #[inline(always)]
-    fn sqrt(self) -> Self {
-        f64::sqrt(self)
-    }
+            #[inline(always)]
+            fn sqrt(self) -> Self {
+                <$number>::sqrt(self)
+            }
 
-    #[inline(always)]
-    fn abs(self) -> Self {
-        f64::abs(self)
-    }
+            #[inline(always)]
+            fn abs(self) -> Self {
+                <$number>::abs(self)
+            }
 
-    #[inline(always)]
-    fn sign(self) -> Self {
-        if self.is_nan() {
-            self
-        } else if self == 0.0 {
-            0.0
-        } else {
-            1.0_f64.copysign(self)
+            #[inline(always)]
+            fn mul_add(self, factor: Self, term: Self) -> Self {
+                <$number>::mul_add(self, factor, term)
+            }
+
+            #[inline(always)]
+            fn sign(self) -> Self {
+                if self.is_nan() {
+                    self
+                } else if self == 0.0 {
+                    0.0
+                } else {
+                    <$number>::copysign(1.0, self)
+                }
+            }
         }
-    }
+    };
 }
 
-/// A bundle of `N` doubles.
+plain_number!(f32);
+plain_number!(f64);
+
+/// A bundle of `N` numbers, all in double or all in single precision.
 pub trait Vector<const N: usize>: Real {
-    /// The bits of the doubles, as whole numbers.
+    /// `f64` or `f32`.
+    type Number: Copy;
+    /// The bits of the numbers, as whole numbers.
     type Bits: Bits<N>;
 
-    fn from_lanes(lanes: Lanes<f64, N>) -> Self;
+    fn from_lanes(lanes: Lanes<Self::Number, N>) -> Self;
 
-    fn to_lanes(self) -> Lanes<f64, N>;
+    fn to_lanes(self) -> Lanes<Self::Number, N>;
 
     fn from_bits(bits: Self::Bits) -> Self;
 
     fn to_bits(self) -> Self::Bits;
 
-    /// The smaller of two numbers; where `self` is NaN, `other`.
+    /// The smaller of two numbers; where either is NaN, `other`.
     fn smaller(self, other: Self) -> Self;
 
-    /// The larger of two numbers; where `self` is NaN, `other`.
+    /// The larger of two numbers; where either is NaN, `other`.
     fn larger(self, other: Self) -> Self;
 }
 
-/// A bundle of `N` 64-bit words. Sums and differences wrap around.
+/// A bundle of `N` numbers in double precision.
+pub trait Doubles<const N: usize>: Vector<N, Number = f64, Bits: Bits<N, Word = u64>> {}
+
+impl<const N: usize, V: Vector<N, Number = f64, Bits: Bits<N, Word = u64>>> Doubles<N> for V {}
+
+/// A bundle of `N` numbers in single precision.
+pub trait Singles<const N: usize>: Vector<N, Number = f32, Bits: Bits<N, Word = u32>> {
+    /// The nearest numbers to whole numbers, which have a sign.
+    fn from_integers(integers: Self::Bits) -> Self;
+
+    /// Whole numbers with a sign over `2^BY`, rounded down.
+    fn shift_right_signed<const BY: u32>(integers: Self::Bits) -> Self::Bits;
+}
+
+/// A bundle of `N` words of 64 bits, or of 32. Sums and differences wrap around.
 pub trait Bits<const N: usize>:
     Copy + Add<Output = Self> + Sub<Output = Self> + BitAnd<Output = Self> + BitOr<Output = Self> + BitXor<Output = Self>
 {
-    fn splat(word: u64) -> Self;
+    /// `u64` or `u32`.
+    type Word: Copy;
 
-    fn from_lanes(lanes: Lanes<u64, N>) -> Self;
+    fn splat(word: Self::Word) -> Self;
 
-    fn to_lanes(self) -> Lanes<u64, N>;
+    fn from_lanes(lanes: Lanes<Self::Word, N>) -> Self;
+
+    fn to_lanes(self) -> Lanes<Self::Word, N>;
 
     fn shift_left<const BY: u32>(self) -> Self;
 

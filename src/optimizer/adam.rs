@@ -32,16 +32,16 @@ pub struct AdamMemory<R> {
 
 #[derive(Clone, Copy, Debug)]
 pub struct AdamFactors<R> {
-    learning_rate: R,
+    /// −η
+    minus_learning_rate: R,
     weight_decay: R,
     beta1: R,
     one_minus_beta1: R,
     beta2: R,
     one_minus_beta2: R,
-    /// `1 / (1 − β₁ᵗ)`
-    unbias_m: R,
-    /// `1 / (1 − β₂ᵗ)`
-    unbias_s: R,
+    /// `(1 − β₁ᵗ) / √(1 − β₂ᵗ)`
+    unbias: R,
+    /// `(1 − β₁ᵗ) ε`
     epsilon: R,
 }
 
@@ -65,24 +65,28 @@ impl Optimizer for Adam {
     #[inline(always)]
     fn factors<R: Real>(&self, clock: &Clock) -> AdamFactors<R> {
         AdamFactors {
-            learning_rate: R::splat(self.learning_rate),
+            minus_learning_rate: R::splat(-self.learning_rate),
             weight_decay: R::splat(self.weight_decay),
             beta1: R::splat(self.beta1),
             one_minus_beta1: R::splat(1.0 - self.beta1),
             beta2: R::splat(self.beta2),
             one_minus_beta2: R::splat(1.0 - self.beta2),
-            unbias_m: R::splat(1.0 / (1.0 - clock.beta1_power)),
-            unbias_s: R::splat(1.0 / (1.0 - clock.beta2_power)),
-            epsilon: R::splat(Self::EPSILON),
+            unbias: R::splat((1.0 - clock.beta1_power) / (1.0 - clock.beta2_power).sqrt()),
+            epsilon: R::splat((1.0 - clock.beta1_power) * Self::EPSILON),
         }
     }
 
     #[inline(always)]
+    fn with_learning_rate<R: Real>(factors: AdamFactors<R>, learning_rate: R) -> AdamFactors<R> {
+        AdamFactors { minus_learning_rate: -learning_rate, ..factors }
+    }
+
+    #[inline(always)]
     fn step<R: Real>(f: &AdamFactors<R>, theta: R, gradient: R, memory: AdamMemory<R>) -> (AdamMemory<R>, Move<R>) {
-        let m = f.beta1 * memory.m + f.one_minus_beta1 * gradient;
-        let s = f.beta2 * memory.s + f.one_minus_beta2 * gradient * gradient;
-        let direction = m * f.unbias_m / ((s * f.unbias_s).sqrt() + f.epsilon);
-        let theta = theta - f.learning_rate * (direction + f.weight_decay * theta);
+        let m = f.beta1.mul_add(memory.m, f.one_minus_beta1 * gradient);
+        let s = f.beta2.mul_add(memory.s, f.one_minus_beta2 * gradient * gradient);
+        let direction = m / s.sqrt().mul_add(f.unbias, f.epsilon);
+        let theta = f.minus_learning_rate.mul_add(f.weight_decay.mul_add(theta, direction), theta);
         (AdamMemory { m, s }, Move { theta, direction })
     }
 }

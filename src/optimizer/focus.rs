@@ -48,11 +48,12 @@ pub struct FocusMemory<R> {
 
 #[derive(Clone, Copy, Debug)]
 pub struct FocusFactors<R> {
-    learning_rate: R,
+    /// −η
+    minus_learning_rate: R,
     beta1: R,
     one_minus_beta1: R,
-    /// `w = (1 − β₂) / (1 − β₂ᵗ)`
-    average_weight: R,
+    /// w − 1 with `w = (1 − β₂) / (1 − β₂ᵗ)`, the weight of θ in the new average
+    minus_kept: R,
     gamma: R,
     /// ω where the parameters are decayed, else 0.
     decay_theta: R,
@@ -84,10 +85,10 @@ impl Optimizer for Focus {
             DecayTarget::Average => (0.0, self.weight_decay),
         };
         FocusFactors {
-            learning_rate: R::splat(self.learning_rate),
+            minus_learning_rate: R::splat(-self.learning_rate),
             beta1: R::splat(self.beta1),
             one_minus_beta1: R::splat(1.0 - self.beta1),
-            average_weight: R::splat((1.0 - self.beta2) / (1.0 - clock.beta2_power)),
+            minus_kept: R::splat((1.0 - self.beta2) / (1.0 - clock.beta2_power) - 1.0),
             gamma: R::splat(self.gamma),
             decay_theta: R::splat(decay_theta),
             decay_average: R::splat(decay_average),
@@ -95,12 +96,18 @@ impl Optimizer for Focus {
     }
 
     #[inline(always)]
+    fn with_learning_rate<R: Real>(factors: FocusFactors<R>, learning_rate: R) -> FocusFactors<R> {
+        FocusFactors { minus_learning_rate: -learning_rate, ..factors }
+    }
+
+    #[inline(always)]
     fn step<R: Real>(f: &FocusFactors<R>, theta: R, gradient: R, memory: FocusMemory<R>) -> (FocusMemory<R>, Move<R>) {
-        let m = f.beta1 * memory.m + f.one_minus_beta1 * gradient;
-        let average = memory.average + f.average_weight * (theta - memory.average);
-        let direction = m.sign() + f.gamma * (theta - average).sign();
-        let decay = f.decay_theta * theta + f.decay_average * average;
-        let theta = theta - f.learning_rate * (direction + decay);
+        let m = f.beta1.mul_add(memory.m, f.one_minus_beta1 * gradient);
+        // θ − (1 − w)(θ − θ̂): without rounding θ itself where w is 1 or θ̂ is θ.
+        let average = f.minus_kept.mul_add(theta - memory.average, theta);
+        let direction = f.gamma.mul_add((theta - average).sign(), m.sign());
+        let decayed = f.decay_theta.mul_add(theta, f.decay_average.mul_add(average, direction));
+        let theta = f.minus_learning_rate.mul_add(decayed, theta);
         (FocusMemory { m, average }, Move { theta, direction })
     }
 }

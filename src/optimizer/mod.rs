@@ -41,6 +41,9 @@ pub trait Optimizer {
     /// The factors of the step that `clock` belongs to.
     fn factors<R: Real>(&self, clock: &Clock) -> Self::Factors<R>;
 
+    /// The same factors with another learning rate, which may differ from lane to lane.
+    fn with_learning_rate<R: Real>(factors: Self::Factors<R>, learning_rate: R) -> Self::Factors<R>;
+
     /// One step of one coordinate: from `theta`, the gradient seen there and the memory, to the new
     /// memory and the move.
     fn step<R: Real>(

@@ -18,7 +18,8 @@ pub struct Sgd {
 
 #[derive(Clone, Copy, Debug)]
 pub struct SgdFactors<R> {
-    learning_rate: R,
+    /// −η
+    minus_learning_rate: R,
     weight_decay: R,
     beta1: R,
 }
@@ -44,16 +45,21 @@ impl Optimizer for Sgd {
     #[inline(always)]
     fn factors<R: Real>(&self, _clock: &Clock) -> SgdFactors<R> {
         SgdFactors {
-            learning_rate: R::splat(self.learning_rate),
+            minus_learning_rate: R::splat(-self.learning_rate),
             weight_decay: R::splat(self.weight_decay),
             beta1: R::splat(self.beta1),
         }
     }
 
     #[inline(always)]
+    fn with_learning_rate<R: Real>(factors: SgdFactors<R>, learning_rate: R) -> SgdFactors<R> {
+        SgdFactors { minus_learning_rate: -learning_rate, ..factors }
+    }
+
+    #[inline(always)]
     fn step<R: Real>(f: &SgdFactors<R>, theta: R, gradient: R, m: R) -> (R, Move<R>) {
-        let m = f.beta1 * m + gradient;
-        let theta = theta - f.learning_rate * (m + f.weight_decay * theta);
+        let m = f.beta1.mul_add(m, gradient);
+        let theta = f.minus_learning_rate.mul_add(f.weight_decay.mul_add(theta, m), theta);
         (m, Move { theta, direction: m })
     }
 }

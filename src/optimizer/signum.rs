@@ -18,7 +18,8 @@ pub struct Signum {
 
 #[derive(Clone, Copy, Debug)]
 pub struct SignumFactors<R> {
-    learning_rate: R,
+    /// −η
+    minus_learning_rate: R,
     weight_decay: R,
     beta1: R,
     one_minus_beta1: R,
@@ -45,7 +46,7 @@ impl Optimizer for Signum {
     #[inline(always)]
     fn factors<R: Real>(&self, _clock: &Clock) -> SignumFactors<R> {
         SignumFactors {
-            learning_rate: R::splat(self.learning_rate),
+            minus_learning_rate: R::splat(-self.learning_rate),
             weight_decay: R::splat(self.weight_decay),
             beta1: R::splat(self.beta1),
             one_minus_beta1: R::splat(1.0 - self.beta1),
@@ -53,10 +54,15 @@ impl Optimizer for Signum {
     }
 
     #[inline(always)]
+    fn with_learning_rate<R: Real>(factors: SignumFactors<R>, learning_rate: R) -> SignumFactors<R> {
+        SignumFactors { minus_learning_rate: -learning_rate, ..factors }
+    }
+
+    #[inline(always)]
     fn step<R: Real>(f: &SignumFactors<R>, theta: R, gradient: R, m: R) -> (R, Move<R>) {
-        let m = f.beta1 * m + f.one_minus_beta1 * gradient;
+        let m = f.beta1.mul_add(m, f.one_minus_beta1 * gradient);
         let direction = m.sign();
-        let theta = theta - f.learning_rate * (direction + f.weight_decay * theta);
+        let theta = f.minus_learning_rate.mul_add(f.weight_decay.mul_add(theta, direction), theta);
         (m, Move { theta, direction })
     }
 }

@@ -1,0 +1,115 @@
+//! Doubles and singles in registers of AVX2, with fused multiply-add.
+
+use std::arch::x86_64::*;
+use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Sub};
+
+use crate::lanes::{Bits, Lanes, Real, Singles, Vector};
+
+use super::{operators, vector};
+
+macro_rules! registers {
+    (
+        $floats:ident($float_register:ident), $words:ident, $word:ident, $set:ident, $zero:ident, $and:ident,
+        $or:ident, $compare:ident, $blend:ident, $left:ident, $right:ident
+    ) => {
+        // SAFETY of all blocks below: the types are only used where their instructions are enabled.
+
+        impl $floats {
+            #[inline(always)]
+            unsafe fn sign_of_register(register: $float_register) -> $float_register {
+                unsafe {
+                    let one = $or($and(register, $set(-0.0)), $set(1.0));
+                    let signs = $and($compare::<_CMP_NEQ_OQ>(register, $zero()), one);
+                    $blend(signs, register, $compare::<_CMP_UNORD_Q>(register, register))
+                }
+            }
+        }
+
+        impl $words {
+            #[inline(always)]
+            unsafe fn shift_register_left<const BY: u32>(register: __m256i) -> __m256i {
+                unsafe { $left(register, _mm_cvtsi32_si128(BY as i32)) }
+            }
+
+            #[inline(always)]
+            unsafe fn shift_register_right<const BY: u32>(register: __m256i) -> __m256i {
+                unsafe { $right(register, _mm_cvtsi32_si128(BY as i32)) }
+            }
+
+            #[inline(always)]
+            unsafe fn rotate_register_left<const BY: u32>(register: __m256i) -> __m256i {
+                unsafe {
+                    let left = $left(register, _mm_cvtsi32_si128(BY as i32));
+                    let right = $right(register, _mm_cvtsi32_si128(($word::BITS - BY) as i32));
+                    _mm256_or_si256(left, right)
+                }
+            }
+        }
+    };
+}
+
+vector!(
+    /// Eight doubles in two registers.
+    F64x4x2(__m256d), U64x4x2(__m256i),
+    registers: [0 1] of 4, lanes: 8, f64, u64,
+    float: _mm256_set1_pd _mm256_sqrt_pd _mm256_fmadd_pd _mm256_load_pd _mm256_store_pd _mm256_min_pd _mm256_max_pd
+        _mm256_add_pd _mm256_sub_pd _mm256_mul_pd _mm256_div_pd,
+    cast: _mm256_castpd_si256 _mm256_castsi256_pd,
+    word: _mm256_set1_epi64x(i64) _mm256_load_si256 _mm256_store_si256 _mm256_add_epi64 _mm256_sub_epi64
+        _mm256_and_si256 _mm256_or_si256 _mm256_xor_si256,
+);
+registers!(
+    F64x4x2(__m256d),
+    U64x4x2,
+    u64,
+    _mm256_set1_pd,
+    _mm256_setzero_pd,
+    _mm256_and_pd,
+    _mm256_or_pd,
+    _mm256_cmp_pd,
+    _mm256_blendv_pd,
+    _mm256_sll_epi64,
+    _mm256_srl_epi64
+);
+
+vector!(
+    /// Sixteen singles in two registers.
+    F32x8x2(__m256), U32x8x2(__m256i),
+    registers: [0 1] of 8, lanes: 16, f32, u32,
+    float: _mm256_set1_ps _mm256_sqrt_ps _mm256_fmadd_ps _mm256_load_ps _mm256_store_ps _mm256_min_ps _mm256_max_ps
+        _mm256_add_ps _mm256_sub_ps _mm256_mul_ps _mm256_div_ps,
+    cast: _mm256_castps_si256 _mm256_castsi256_ps,
+    word: _mm256_set1_epi32(i32) _mm256_load_si256 _mm256_store_si256 _mm256_add_epi32 _mm256_sub_epi32
+        _mm256_and_si256 _mm256_or_si256 _mm256_xor_si256,
+);
+registers!(
+    F32x8x2(__m256),
+    U32x8x2,
+    u32,
+    _mm256_set1_ps,
+    _mm256_setzero_ps,
+    _mm256_and_ps,
+    _mm256_or_ps,
+    _mm256_cmp_ps,
+    _mm256_blendv_ps,
+    _mm256_sll_epi32,
+    _mm256_srl_epi32
+);
+
+impl Singles<16> for F32x8x2 {
+    #[inline(always)]
+    fn from_integers(integers: U32x8x2) -> Self {
+        let [a, b] = integers.0;
+        // SAFETY: the type is only used where its instructions are enabled.
+        F32x8x2(unsafe { [_mm256_cvtepi32_ps(a), _mm256_cvtepi32_ps(b)] })
+    }
+
+    #[inline(always)]
+    fn shift_right_signed<const BY: u32>(integers: U32x8x2) -> U32x8x2 {
+        let [a, b] = integers.0;
+        // SAFETY: as above.
+        U32x8x2(unsafe {
+            [_mm256_sra_epi32(a, _mm_cvtsi32_si128(BY as i32)), _mm256_sra_epi32(b, _mm_cvtsi32_si128(BY as i32))]
+        })
+    }
+}

@@ -1,0 +1,121 @@
+//! Doubles and singles in registers of AVX-512 (F and DQ).
+
+use std::arch::x86_64::*;
+use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Sub};
+
+use crate::lanes::{Bits, Lanes, Real, Singles, Vector};
+
+use super::{operators, vector};
+
+/// What the fix-up instruction puts in place of each kind of number, four bits each from the lowest:
+/// quiet and signalling NaN stay NaN, ±0 becomes 0; one, −∞, +∞, negative and positive become ±1.
+const SIGNS: i32 = 0xa9a9_a821_u32 as i32;
+
+macro_rules! registers {
+    (
+        $floats:ident($float_register:ident, $word_register:ident), $words:ident, $fix_up:ident,
+        $set_word:ident($signed:ident), $left:ident, $right:ident, $rotate:ident
+    ) => {
+        // SAFETY of all blocks below: the types are only used where their instructions are enabled.
+
+        impl $floats {
+            #[inline(always)]
+            unsafe fn sign_of_register(register: $float_register) -> $float_register {
+                unsafe { $fix_up::<0>(register, register, $set_word(SIGNS as $signed)) }
+            }
+        }
+
+        impl $words {
+            #[inline(always)]
+            unsafe fn shift_register_left<const BY: u32>(register: $word_register) -> $word_register {
+                unsafe { $left::<BY>(register) }
+            }
+
+            #[inline(always)]
+            unsafe fn shift_register_right<const BY: u32>(register: $word_register) -> $word_register {
+                unsafe { $right::<BY>(register) }
+            }
+
+            #[inline(always)]
+            unsafe fn rotate_register_left<const BY: u32>(register: $word_register) -> $word_register {
+                unsafe { $rotate(register, $set_word(BY as $signed)) }
+            }
+        }
+    };
+}
+
+vector!(
+    /// Eight doubles in one register.
+    F64x8(__m512d), U64x8(__m512i),
+    registers: [0] of 8, lanes: 8, f64, u64,
+    float: _mm512_set1_pd _mm512_sqrt_pd _mm512_fmadd_pd _mm512_load_pd _mm512_store_pd _mm512_min_pd _mm512_max_pd
+        _mm512_add_pd _mm512_sub_pd _mm512_mul_pd _mm512_div_pd,
+    cast: _mm512_castpd_si512 _mm512_castsi512_pd,
+    word: _mm512_set1_epi64(i64) _mm512_load_si512 _mm512_store_si512 _mm512_add_epi64 _mm512_sub_epi64
+        _mm512_and_si512 _mm512_or_si512 _mm512_xor_si512,
+);
+registers!(
+    F64x8(__m512d, __m512i),
+    U64x8,
+    _mm512_fixupimm_pd,
+    _mm512_set1_epi64(i64),
+    _mm512_slli_epi64,
+    _mm512_srli_epi64,
+    _mm512_rolv_epi64
+);
+
+vector!(
+    /// Thirty-two doubles in four registers.
+    F64x8x4(__m512d), U64x8x4(__m512i),
+    registers: [0 1 2 3] of 8, lanes: 32, f64, u64,
+    float: _mm512_set1_pd _mm512_sqrt_pd _mm512_fmadd_pd _mm512_load_pd _mm512_store_pd _mm512_min_pd _mm512_max_pd
+        _mm512_add_pd _mm512_sub_pd _mm512_mul_pd _mm512_div_pd,
+    cast: _mm512_castpd_si512 _mm512_castsi512_pd,
+    word: _mm512_set1_epi64(i64) _mm512_load_si512 _mm512_store_si512 _mm512_add_epi64 _mm512_sub_epi64
+        _mm512_and_si512 _mm512_or_si512 _mm512_xor_si512,
+);
+registers!(
+    F64x8x4(__m512d, __m512i),
+    U64x8x4,
+    _mm512_fixupimm_pd,
+    _mm512_set1_epi64(i64),
+    _mm512_slli_epi64,
+    _mm512_srli_epi64,
+    _mm512_rolv_epi64
+);
+
+vector!(
+    /// Thirty-two singles in two registers.
+    F32x16x2(__m512), U32x16x2(__m512i),
+    registers: [0 1] of 16, lanes: 32, f32, u32,
+    float: _mm512_set1_ps _mm512_sqrt_ps _mm512_fmadd_ps _mm512_load_ps _mm512_store_ps _mm512_min_ps _mm512_max_ps
+        _mm512_add_ps _mm512_sub_ps _mm512_mul_ps _mm512_div_ps,
+    cast: _mm512_castps_si512 _mm512_castsi512_ps,
+    word: _mm512_set1_epi32(i32) _mm512_load_si512 _mm512_store_si512 _mm512_add_epi32 _mm512_sub_epi32
+        _mm512_and_si512 _mm512_or_si512 _mm512_xor_si512,
+);
+registers!(
+    F32x16x2(__m512, __m512i),
+    U32x16x2,
+    _mm512_fixupimm_ps,
+    _mm512_set1_epi32(i32),
+    _mm512_slli_epi32,
+    _mm512_srli_epi32,
+    _mm512_rolv_epi32
+);
+
+impl Singles<32> for F32x16x2 {
+    #[inline(always)]
+    fn from_integers(integers: U32x16x2) -> Self {
+        let [a, b] = integers.0;
+        // SAFETY: the type is only used where its instructions are enabled.
+        F32x16x2(unsafe { [_mm512_cvtepi32_ps(a), _mm512_cvtepi32_ps(b)] })
+    }
+
+    #[inline(always)]
+    fn shift_right_signed<const BY: u32>(integers: U32x16x2) -> U32x16x2 {
+        let [a, b] = integers.0;
+        // SAFETY: as above.
+        U32x16x2(unsafe { [_mm512_srai_epi32::<BY>(a), _mm512_srai_epi32::<BY>(b)] })
+    }
+}

@@ -1,0 +1,173 @@
+//! Vectors in the registers of AVX-512 and of AVX2.
+//!
+//! A value of these types must only be made where the instructions have been detected, in functions that
+//! enable them: every operation is inlined there and becomes one instruction for each register, or a few.
+//! Types of several registers do as many independent things at a time, so that the processor need not wait
+//! for the result of one before it begins the next.
+
+mod avx2;
+mod avx512;
+
+pub use avx2::{F32x8x2, F64x4x2, U32x8x2, U64x4x2};
+pub use avx512::{F32x16x2, F64x8, F64x8x4, U32x16x2, U64x8, U64x8x4};
+
+/// Operators that act register by register.
+macro_rules! operators {
+    ($type:ident $registers:tt: $($trait:ident $method:ident $intrinsic:ident),*) => {$(
+        operators!(one $type $registers $trait $method $intrinsic);
+    )*};
+    (one $type:ident [$($register:tt)*] $trait:ident $method:ident $intrinsic:ident) => {
+        impl $trait for $type {
+            type Output = Self;
+
+            #[inline(always)]
+            fn $method(self, other: Self) -> Self {
+                // SAFETY: the type is only used where its instructions are enabled.
+                $type(unsafe { [$($intrinsic(self.0[$register], other.0[$register])),*] })
+            }
+        }
+    };
+}
+
+/// A type of floating-point numbers and that of their bits: all that is alike in both sets of instructions.
+macro_rules! vector {
+    (
+        $(#[$doc:meta])* $floats:ident($float_register:ident), $words:ident($word_register:ident),
+        registers: [$($register:tt)*] of $per_register:literal, lanes: $lanes:literal, $number:ident, $word:ident,
+        float: $set:ident $sqrt:ident $fma:ident $load:ident $store:ident $min:ident $max:ident
+            $add:ident $sub:ident $mul:ident $div:ident,
+        cast: $to_integer:ident $from_integer:ident,
+        word: $set_word:ident($signed:ident) $load_words:ident $store_words:ident $add_words:ident $sub_words:ident
+            $and:ident $or:ident $xor:ident,
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy)]
+        pub struct $floats([$float_register; $lanes / $per_register]);
+        /// The bits of such numbers.
+        #[derive(Clone, Copy)]
+        pub struct $words([$word_register; $lanes / $per_register]);
+
+        operators!($floats [$($register)*]: Add add $add, Sub sub $sub, Mul mul $mul, Div div $div);
+        operators!($words [$($register)*]: Add add $add_words, Sub sub $sub_words, BitAnd bitand $and,
+            BitOr bitor $or, BitXor bitxor $xor);
+
+        // SAFETY of all blocks below: the types are only used where their instructions are enabled; loads and
+        // stores go through references to `Lanes`, which are aligned to 64 bytes.
+
+        impl Neg for $floats {
+            type Output = Self;
+
+            #[inline(always)]
+            fn neg(self) -> Self {
+                Self::from_bits(self.to_bits() ^ $words::splat(1 << ($word::BITS - 1)))
+            }
+        }
+
+        impl Real for $floats {
+            #[inline(always)]
+            fn splat(value: f64) -> Self {
+                $floats([unsafe { $set(value as $number) }; $lanes / $per_register])
+            }
+
+            #[inline(always)]
+            fn sqrt(self) -> Self {
+                $floats(unsafe { [$($sqrt(self.0[$register])),*] })
+            }
+
+            #[inline(always)]
+            fn abs(self) -> Self {
+                Self::from_bits(self.to_bits() & $words::splat(!(1 << ($word::BITS - 1))))
+            }
+
+            #[inline(always)]
+            fn mul_add(self, factor: Self, term: Self) -> Self {
+                $floats(unsafe { [$($fma(self.0[$register], factor.0[$register], term.0[$register])),*] })
+            }
+
+            #[inline(always)]
+            fn sign(self) -> Self {
+                $floats(unsafe { [$(Self::sign_of_register(self.0[$register])),*] })
+            }
+        }
+
+        impl Vector<$lanes> for $floats {
+            type Number = $number;
+            type Bits = $words;
+
+            #[inline(always)]
+            fn from_lanes(lanes: Lanes<$number, $lanes>) -> Self {
+                $floats(unsafe { [$($load(lanes.0.as_ptr().add($register * $per_register))),*] })
+            }
+
+            #[inline(always)]
+            fn to_lanes(self) -> Lanes<$number, $lanes> {
+                let mut lanes = Lanes([0.0; $lanes]);
+                $(unsafe { $store(lanes.0.as_mut_ptr().add($register * $per_register), self.0[$register]) };)*
+                lanes
+            }
+
+            #[inline(always)]
+            fn from_bits(bits: $words) -> Self {
+                $floats(unsafe { [$($from_integer(bits.0[$register])),*] })
+            }
+
+            #[inline(always)]
+            fn to_bits(self) -> $words {
+                $words(unsafe { [$($to_integer(self.0[$register])),*] })
+            }
+
+            // Both instructions give their second operand where either is NaN.
+
+            #[inline(always)]
+            fn smaller(self, other: Self) -> Self {
+                $floats(unsafe { [$($min(self.0[$register], other.0[$register])),*] })
+            }
+
+            #[inline(always)]
+            fn larger(self, other: Self) -> Self {
+                $floats(unsafe { [$($max(self.0[$register], other.0[$register])),*] })
+            }
+        }
+
+        impl Bits<$lanes> for $words {
+            type Word = $word;
+
+            #[inline(always)]
+            fn splat(word: $word) -> Self {
+                $words([unsafe { $set_word(word as $signed) }; $lanes / $per_register])
+            }
+
+            #[inline(always)]
+            fn from_lanes(lanes: Lanes<$word, $lanes>) -> Self {
+                $words(unsafe { [$($load_words(lanes.0.as_ptr().add($register * $per_register).cast())),*] })
+            }
+
+            #[inline(always)]
+            fn to_lanes(self) -> Lanes<$word, $lanes> {
+                let mut lanes = Lanes([0; $lanes]);
+                $(
+                    let target = unsafe { lanes.0.as_mut_ptr().add($register * $per_register) };
+                    unsafe { $store_words(target.cast(), self.0[$register]) };
+                )*
+                lanes
+            }
+
+            #[inline(always)]
+            fn shift_left<const BY: u32>(self) -> Self {
+                $words(unsafe { [$(Self::shift_register_left::<BY>(self.0[$register])),*] })
+            }
+
+            #[inline(always)]
+            fn shift_right<const BY: u32>(self) -> Self {
+                $words(unsafe { [$(Self::shift_register_right::<BY>(self.0[$register])),*] })
+            }
+
+            #[inline(always)]
+            fn rotate_left<const BY: u32>(self) -> Self {
+                $words(unsafe { [$(Self::rotate_register_left::<BY>(self.0[$register])),*] })
+            }
+        }
+    };
+}
+
+use {operators, vector};
