@@ -5,6 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, TryRecvErr
 use std::time::{Duration, Instant};
 
 use super::ensemble::Ensemble;
+use super::history::Bucket;
 use super::model::Simulation;
 use super::pace::{Pace, Rate, Speed};
 use super::snapshot::{EnsembleView, ParticleId, Playback, PlotRequest, Snapshot};
@@ -39,6 +40,8 @@ pub enum Command {
     Plot(PlotRequest),
     /// Answers with the session so far.
     Record(Sender<Record>),
+    /// Answers with each optimizer's id and its history, as finely as it is kept.
+    History(Sender<Vec<(u32, Vec<Bucket>)>>),
 }
 
 enum Message {
@@ -234,6 +237,11 @@ impl Worker {
             Command::Record(answer) => {
                 // Whoever asked may have gone meanwhile.
                 let _ = answer.send(self.simulation.record().clone());
+            }
+            Command::History(answer) => {
+                let ensembles = self.simulation.ensembles().iter().zip(self.simulation.histories());
+                let histories = ensembles.map(|(ensemble, history)| (ensemble.optimizer(), history.finest()));
+                let _ = answer.send(histories.collect());
             }
         }
     }

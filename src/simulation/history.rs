@@ -32,6 +32,8 @@ pub struct Bucket {
     pub effective_step: BucketSpread,
     /// The mean over the steps.
     pub entropy: f64,
+    /// The mean over the steps of F = E − ΘS, each with the Θ in force at its step.
+    pub free_energy: f64,
     /// The most at any of the steps.
     pub diverged: u32,
 }
@@ -104,7 +106,7 @@ fn weighted(mean_a: f64, a: u64, mean_b: f64, b: u64) -> f64 {
 }
 
 impl Bucket {
-    fn of(step: u64, sample: &Sample) -> Self {
+    fn of(step: u64, Kept { sample, free_energy }: &Kept) -> Self {
         Bucket {
             first_step: step,
             steps: 1,
@@ -113,6 +115,7 @@ impl Bucket {
             abs_v: BucketSpread::of(&sample.abs_v),
             effective_step: if step == 0 { BucketSpread::EMPTY } else { BucketSpread::of(&sample.effective_step) },
             entropy: sample.entropy,
+            free_energy: *free_energy,
             diverged: sample.diverged,
         }
     }
@@ -127,6 +130,7 @@ impl Bucket {
             abs_v: self.abs_v.merge(&later.abs_v),
             effective_step: self.effective_step.merge(&later.effective_step),
             entropy: weighted(self.entropy, self.steps, later.entropy, later.steps),
+            free_energy: weighted(self.free_energy, self.steps, later.free_energy, later.steps),
             diverged: self.diverged.max(later.diverged),
         }
     }
@@ -140,10 +144,17 @@ impl Bucket {
 #[derive(Clone, Debug, Default)]
 pub struct History {
     steps: u64,
-    first: Vec<Sample>,
-    recent: VecDeque<Sample>,
+    first: Vec<Kept>,
+    recent: VecDeque<Kept>,
     /// From fine to coarse.
     levels: Vec<Level>,
+}
+
+/// A step that is kept in full.
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    sample: Sample,
+    free_energy: f64,
 }
 
 /// Buckets of one width, each beginning at a multiple of it.
@@ -190,16 +201,17 @@ impl Level {
 }
 
 impl History {
-    /// Adds the diagnostics of the next step; the first is those of the start.
-    pub fn push(&mut self, sample: Sample) {
+    /// Adds the diagnostics of the next step, and the Θ in force at it; the first is those of the start.
+    pub fn push(&mut self, sample: Sample, temperature: f64) {
+        let kept = Kept { sample, free_energy: sample.free_energy(temperature) };
         if self.first.len() < FIRST_STEPS {
-            self.first.push(sample);
+            self.first.push(kept);
         }
         if self.recent.len() == RECENT_STEPS {
             self.recent.pop_front();
         }
-        self.recent.push_back(sample);
-        let mut complete = Some(Bucket::of(self.steps, &sample));
+        self.recent.push_back(kept);
+        let mut complete = Some(Bucket::of(self.steps, &kept));
         let mut level = 0;
         while let Some(bucket) = complete {
             if level == self.levels.len() {
@@ -223,6 +235,10 @@ impl History {
 
     /// The diagnostics of a step, where it is still kept in full.
     pub fn sample(&self, step: u64) -> Option<&Sample> {
+        self.kept(step).map(|kept| &kept.sample)
+    }
+
+    fn kept(&self, step: u64) -> Option<&Kept> {
         let oldest = self.steps - self.recent.len() as u64;
         match step.checked_sub(oldest) {
             Some(index) => self.recent.get(usize::try_from(index).ok()?),
@@ -258,6 +274,14 @@ impl History {
         view
     }
 
+    /// All that is kept, as finely as it is kept: a bucket for each step that is kept in full, and between
+    /// them the narrowest buckets there are. The oldest first, without gap or overlap.
+    pub fn finest(&self) -> Vec<Bucket> {
+        let next = |bucket: &Bucket| (bucket.end() < self.steps).then(|| self.finest_within(bucket.end(), 1));
+        let first = (!self.is_empty()).then(|| self.finest_within(0, 1));
+        std::iter::successors(first, next).collect()
+    }
+
     /// The widest kept bucket at `step` that is at most `width` wide, or else the narrowest kept. It
     /// begins at `step`, or before where only a wider one is kept.
     fn finest_within(&self, step: u64, width: u64) -> Bucket {
@@ -265,8 +289,8 @@ impl History {
         if let Some(bucket) = fitting.filter_map(|level| level.bucket_at(step)).next() {
             return *bucket;
         }
-        if let Some(sample) = self.sample(step) {
-            return Bucket::of(step, sample);
+        if let Some(kept) = self.kept(step) {
+            return Bucket::of(step, kept);
         }
         let kept = self.levels.iter().find_map(|level| level.bucket_at(step));
         *kept.expect("a step that is in no level is recent")

@@ -2,7 +2,7 @@
 
 use super::diagnostics::{Observed, Sample, Sums};
 use crate::landscape::Landscape;
-use crate::lanes::{Lanes, Real, Vector};
+use crate::lanes::{Doubles, Lanes, Real};
 use crate::optimizer::{Clock, Optimizer};
 use crate::random::Streams;
 
@@ -73,7 +73,7 @@ impl Step {
                 // SAFETY: the instructions were just detected.
                 return unsafe { self.with_avx512(optimizer, clock, positions, streams, memory) };
             }
-            if is_x86_feature_detected!("avx2") {
+            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
                 // SAFETY: the instructions were just detected.
                 return unsafe { self.with_avx2(optimizer, clock, positions, streams, memory) };
             }
@@ -95,7 +95,7 @@ impl Step {
     }
 
     #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2")]
+    #[target_feature(enable = "avx2,fma")]
     fn with_avx2<O: Optimizer>(
         &self,
         optimizer: &O,
@@ -108,7 +108,7 @@ impl Step {
     }
 
     #[inline(always)]
-    fn blocks<O: Optimizer, V: Vector<WIDTH>>(
+    fn blocks<O: Optimizer, V: Doubles<WIDTH>>(
         &self,
         optimizer: &O,
         clock: &Clock,
@@ -126,7 +126,7 @@ impl Step {
 
     /// Steps one block and says what came of it.
     #[inline(always)]
-    fn block<O: Optimizer, V: Vector<WIDTH>>(
+    fn block<O: Optimizer, V: Doubles<WIDTH>>(
         &self,
         factors: &O::Factors<V>,
         position: &mut Pair<Block>,

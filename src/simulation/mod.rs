@@ -25,6 +25,7 @@ pub use history::{Bucket, BucketSpread, History, RECENT_STEPS};
 pub use model::Simulation;
 pub use pace::Speed;
 pub use snapshot::{Anatomy, AnatomyMemory, EnsembleView, ParticleId, Playback, PlotRequest, Snapshot};
+pub use spec::defaults;
 pub use spec::{
     Change, Configured, LandscapeSpec, OptimizerSpec, Record, Rule, Setting, SettingError, SimulationSpec, StartSpec,
 };

@@ -7,6 +7,7 @@ use super::history::History;
 use super::snapshot::{Anatomy, ParticleId};
 use super::spec::{Change, Record, Setting, SettingError, SimulationSpec};
 use crate::landscape::Landscape;
+use crate::quantity::Temperature;
 
 /// Ensembles of particles, one for each enabled optimizer, on a landscape.
 #[derive(Clone, Debug)]
@@ -29,7 +30,7 @@ impl Simulation {
         let ensembles: Vec<_> = enabled.map(|optimizer| Ensemble::new(&spec, optimizer)).collect();
         let histories = ensembles.iter().map(|ensemble| {
             let mut history = History::default();
-            history.push(*ensemble.sample());
+            history.push(*ensemble.sample(), temperature(&spec, ensemble));
             history
         });
         Simulation {
@@ -91,7 +92,7 @@ impl Simulation {
         let noise = self.spec.noise.get();
         for (ensemble, history) in self.ensembles.iter_mut().zip(&mut self.histories) {
             ensemble.advance(&self.landscape, noise);
-            history.push(*ensemble.sample());
+            history.push(*ensemble.sample(), temperature(&self.spec, ensemble));
         }
         self.step += 1;
         self.repeat_due_changes();
@@ -157,4 +158,9 @@ impl Simulation {
     pub fn anatomy(&self) -> Option<Box<Anatomy>> {
         self.ensembles.iter().find_map(Ensemble::anatomy)
     }
+}
+
+/// Θ of an ensemble's free energy: the specification's, else the learning rate.
+fn temperature(spec: &SimulationSpec, ensemble: &Ensemble) -> f64 {
+    spec.temperature.map_or_else(|| ensemble.rule().learning_rate().get(), Temperature::get)
 }

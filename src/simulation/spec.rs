@@ -22,7 +22,7 @@ pub struct SimulationSpec {
     /// Where the simulation pauses by itself; without it, it goes on.
     #[serde(default)]
     pub steps: Option<u64>,
-    #[serde(default = "default_particles")]
+    #[serde(default = "defaults::particles")]
     pub particles: ParticleCount,
     #[serde(default)]
     pub start: StartSpec,
@@ -36,10 +36,6 @@ pub struct SimulationSpec {
 impl SimulationSpec {
     /// The most optimizers side by side.
     pub const MAX_OPTIMIZERS: usize = 16;
-}
-
-fn default_particles() -> ParticleCount {
-    ParticleCount::new(100).expect("within the range")
 }
 
 /// The valley `L = (a/2) u² v² − c u`, turned by φ.
@@ -132,56 +128,74 @@ impl OptimizerSpec {
 pub enum Rule {
     Adam {
         learning_rate: LearningRate,
-        #[serde(default = "beta_0_9")]
+        #[serde(default = "defaults::beta1")]
         beta1: Beta,
-        #[serde(default = "beta_0_999")]
+        #[serde(default = "defaults::adam_beta2")]
         beta2: Beta,
-        #[serde(default = "weight_decay_0_1")]
+        #[serde(default = "defaults::weight_decay")]
         weight_decay: WeightDecay,
     },
     Signum {
         learning_rate: LearningRate,
-        #[serde(default = "beta_0_9")]
+        #[serde(default = "defaults::beta1")]
         beta1: Beta,
-        #[serde(default = "weight_decay_0_1")]
+        #[serde(default = "defaults::weight_decay")]
         weight_decay: WeightDecay,
     },
     Focus {
         learning_rate: LearningRate,
-        #[serde(default = "beta_0_9")]
+        #[serde(default = "defaults::beta1")]
         beta1: Beta,
-        #[serde(default = "beta_0_9")]
+        #[serde(default = "defaults::focus_beta2")]
         beta2: Beta,
-        #[serde(default = "gamma_0_2")]
+        #[serde(default = "defaults::gamma")]
         gamma: Gamma,
-        #[serde(default = "weight_decay_0_1")]
+        #[serde(default = "defaults::weight_decay")]
         weight_decay: WeightDecay,
         #[serde(default)]
         decay: DecayTarget,
     },
     Sgd {
         learning_rate: LearningRate,
-        #[serde(default = "beta_0_9")]
+        #[serde(default = "defaults::beta1")]
         beta1: Beta,
-        #[serde(default = "weight_decay_0_1")]
+        #[serde(default = "defaults::weight_decay")]
         weight_decay: WeightDecay,
     },
 }
 
-fn beta_0_9() -> Beta {
-    Beta::clamped(0.9)
-}
+/// What holds where nothing is said, in a preset and in the window: the paper's toy model.
+pub mod defaults {
+    use crate::quantity::{Beta, Gamma, LearningRate, ParticleCount, WeightDecay};
 
-fn beta_0_999() -> Beta {
-    Beta::clamped(0.999)
-}
+    pub fn particles() -> ParticleCount {
+        ParticleCount::new(100).expect("within the range")
+    }
 
-fn gamma_0_2() -> Gamma {
-    Gamma::clamped(0.2)
-}
+    /// Of an optimizer that is added; a preset has to say.
+    pub fn learning_rate() -> LearningRate {
+        LearningRate::clamped(0.01)
+    }
 
-fn weight_decay_0_1() -> WeightDecay {
-    WeightDecay::clamped(0.1)
+    pub fn beta1() -> Beta {
+        Beta::clamped(0.9)
+    }
+
+    pub fn adam_beta2() -> Beta {
+        Beta::clamped(0.999)
+    }
+
+    pub fn focus_beta2() -> Beta {
+        Beta::clamped(0.9)
+    }
+
+    pub fn gamma() -> Gamma {
+        Gamma::clamped(0.2)
+    }
+
+    pub fn weight_decay() -> WeightDecay {
+        WeightDecay::clamped(0.1)
+    }
 }
 
 /// The rule's hyperparameters in the form that the engine works with.
