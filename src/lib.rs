@@ -3,7 +3,9 @@
 #[cfg(feature = "app")]
 pub mod app;
 pub mod cli;
+pub mod elementary;
 pub mod export;
+pub mod figure;
 #[cfg(feature = "app")]
 pub mod gpu;
 pub mod landscape;
@@ -13,5 +15,7 @@ pub mod optimizer;
 pub mod preset;
 pub mod quantity;
 pub mod random;
+pub mod result;
 pub mod simulation;
+pub mod sweep;
 pub mod view;

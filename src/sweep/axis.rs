@@ -1,0 +1,176 @@
+//! The axes of a diagram.
+
+use serde::{Deserialize, Serialize};
+
+use super::rule::SweepRule;
+use super::spec::Point;
+use crate::elementary::geometric;
+use crate::quantity::{
+    Beta, Dimension, Gamma, LearningRate, Noise, OutOfRange, PointCount, Rotation, Sharpness, Slope, StepCount,
+    WeightDecay,
+};
+
+/// What varies along a side of the diagram.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Axis {
+    pub of: Quantity,
+    /// The value of the first row or column.
+    pub from: f64,
+    /// The value of the last row or column.
+    pub to: f64,
+    pub count: PointCount,
+    pub spacing: Spacing,
+}
+
+/// How the values of a grid are spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Spacing {
+    /// Equal differences.
+    Linear,
+    /// Equal quotients.
+    Log,
+}
+
+/// A field of the landscape or of the runs, or a hyperparameter of some optimizers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Quantity {
+    /// a
+    Sharpness,
+    /// c
+    Slope,
+    /// φ in degrees
+    Rotation,
+    /// σ
+    Noise,
+    Steps,
+    /// d
+    Dimension,
+    /// A hyperparameter, and the ids of the optimizers that it is varied of.
+    Of(Hyperparameter, Vec<u32>),
+}
+
+/// A number that an update rule depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Hyperparameter {
+    /// η. Where it is an axis, the optimizers that it is varied of have no other learning rate.
+    LearningRate,
+    /// β₁
+    Beta1,
+    /// β₂
+    Beta2,
+    /// γ
+    Gamma,
+    /// ω
+    WeightDecay,
+}
+
+impl Hyperparameter {
+    /// As in file formats.
+    pub fn name(self) -> &'static str {
+        match self {
+            Hyperparameter::LearningRate => "learning_rate",
+            Hyperparameter::Beta1 => "beta1",
+            Hyperparameter::Beta2 => "beta2",
+            Hyperparameter::Gamma => "gamma",
+            Hyperparameter::WeightDecay => "weight_decay",
+        }
+    }
+
+    /// Whether `rule` depends on it.
+    pub fn is_of(self, mut rule: SweepRule) -> bool {
+        match self {
+            Hyperparameter::LearningRate | Hyperparameter::Beta1 | Hyperparameter::WeightDecay => true,
+            Hyperparameter::Beta2 => rule.beta2_mut().is_some(),
+            Hyperparameter::Gamma => rule.gamma_mut().is_some(),
+        }
+    }
+}
+
+impl Quantity {
+    /// As in file formats; the optimizers of a hyperparameter are not named.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Quantity::Sharpness => "sharpness",
+            Quantity::Slope => "slope",
+            Quantity::Rotation => "rotation_degrees",
+            Quantity::Noise => "noise",
+            Quantity::Steps => "steps",
+            Quantity::Dimension => "dimension",
+            Quantity::Of(hyperparameter, _) => hyperparameter.name(),
+        }
+    }
+
+    /// Whether all its values are whole numbers.
+    pub fn is_whole(&self) -> bool {
+        matches!(self, Quantity::Steps | Quantity::Dimension)
+    }
+
+    /// Whether both say the same of some optimizer or of the landscape.
+    pub fn overlaps(&self, other: &Quantity) -> bool {
+        match (self, other) {
+            (Quantity::Of(this, these), Quantity::Of(that, those)) => {
+                this == that && these.iter().any(|id| those.contains(id))
+            }
+            _ => self == other,
+        }
+    }
+
+    /// Puts `value` in place at a point. Optimizers without the hyperparameter stay as they are.
+    pub(super) fn put(&self, point: &mut Point, value: f64) -> Result<(), OutOfRange> {
+        match self {
+            Quantity::Sharpness => point.landscape.sharpness = Sharpness::new(value)?,
+            Quantity::Slope => point.landscape.slope = Slope::new(value)?,
+            Quantity::Rotation => point.landscape.rotation_degrees = Rotation::new(value)?,
+            Quantity::Noise => point.noise = Noise::new(value)?,
+            Quantity::Steps => point.steps = StepCount::new(value as u64)?,
+            Quantity::Dimension => point.dimension = Dimension::new(value as u64)?,
+            Quantity::Of(hyperparameter, ids) => {
+                for optimizer in point.optimizers.iter_mut().filter(|optimizer| ids.contains(&optimizer.id)) {
+                    let rule = &mut optimizer.rule;
+                    match hyperparameter {
+                        Hyperparameter::LearningRate => {
+                            optimizer.learning_rates = vec![LearningRate::new(value)?.get()];
+                        }
+                        Hyperparameter::Beta1 => *rule.beta1_mut() = Beta::new(value)?,
+                        Hyperparameter::WeightDecay => *rule.weight_decay_mut() = WeightDecay::new(value)?,
+                        Hyperparameter::Beta2 => {
+                            let value = Beta::new(value)?;
+                            rule.beta2_mut().into_iter().for_each(|beta2| *beta2 = value);
+                        }
+                        Hyperparameter::Gamma => {
+                            let value = Gamma::new(value)?;
+                            rule.gamma_mut().into_iter().for_each(|gamma| *gamma = value);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Axis {
+    /// Whether it varies the learning rate of an optimizer.
+    pub(super) fn varies_rate_of(&self, optimizer: u32) -> bool {
+        matches!(&self.of, Quantity::Of(Hyperparameter::LearningRate, ids) if ids.contains(&optimizer))
+    }
+
+    /// The values of all rows or columns, in their order.
+    pub fn values(&self) -> Vec<f64> {
+        let values = spread(self.from, self.to, self.count.get(), self.spacing);
+        if self.of.is_whole() { values.into_iter().map(f64::round).collect() } else { values }
+    }
+}
+
+/// `count` numbers from `from` to `to`, both included; a single one is `from`.
+pub(super) fn spread(from: f64, to: f64, count: usize, spacing: Spacing) -> Vec<f64> {
+    let part = |index: usize| if count == 1 { 0.0 } else { index as f64 / (count - 1) as f64 };
+    let values = (0..count).map(|index| match (spacing, part(index)) {
+        (Spacing::Linear, 1.0) => to,
+        (Spacing::Linear, part) => from + (to - from) * part,
+        (Spacing::Log, part) => geometric(from, to, part),
+    });
+    // Rounding must not carry a value beyond the ends, which may be those of what is possible.
+    values.map(|value| value.clamp(from.min(to), from.max(to))).collect()
+}

@@ -1,0 +1,286 @@
+//! What the runs of a pixel come to: scores, and how sure the winner is.
+
+use serde::{Deserialize, Serialize};
+
+use super::statistics::{Estimate, Gap, mean_and_deviation, median};
+use super::tile::Runs;
+
+/// What a run is judged by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Metric {
+    /// The loss after the last step; the smaller, the better.
+    #[default]
+    FinalLoss,
+    /// The smallest loss after any step; the smaller, the better.
+    SmallestLoss,
+    /// The largest `u` after any step; the larger, the better.
+    Depth,
+}
+
+impl Metric {
+    pub const ALL: [Metric; 3] = [Metric::FinalLoss, Metric::SmallestLoss, Metric::Depth];
+
+    /// As in file formats.
+    pub fn name(self) -> &'static str {
+        match self {
+            Metric::FinalLoss => "final_loss",
+            Metric::SmallestLoss => "smallest_loss",
+            Metric::Depth => "depth",
+        }
+    }
+
+    /// What a run that is not finite counts as.
+    fn worst(self) -> f64 {
+        match self {
+            Metric::FinalLoss | Metric::SmallestLoss => f64::INFINITY,
+            Metric::Depth => f64::NEG_INFINITY,
+        }
+    }
+
+    /// How much better `this` is than `that`.
+    pub fn advantage(self, this: f64, that: f64) -> f64 {
+        match self {
+            Metric::FinalLoss | Metric::SmallestLoss => that - this,
+            Metric::Depth => this - that,
+        }
+    }
+
+    pub fn is_better(self, this: f64, that: f64) -> bool {
+        match self {
+            Metric::FinalLoss | Metric::SmallestLoss => this < that,
+            Metric::Depth => this > that,
+        }
+    }
+}
+
+/// How a metric is averaged over replicates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Average {
+    /// As in the paper; one run that is not finite spoils it.
+    #[default]
+    Mean,
+    Median,
+}
+
+impl Average {
+    fn of(self, values: &[f64], worst: f64) -> f64 {
+        match self {
+            Average::Mean => mean_and_deviation(values, worst)[0],
+            Average::Median => median(values, worst),
+        }
+    }
+
+    fn estimate(self, values: &[f64], worst: f64) -> Option<Estimate> {
+        match self {
+            Average::Mean => Estimate::of_mean(values, worst),
+            Average::Median => Estimate::of_median(values, worst),
+        }
+    }
+}
+
+/// The best that an optimizer reaches over its learning rates.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Score {
+    pub value: f64,
+    /// Index of the learning rate; of equal ones the smallest.
+    pub best_rate: usize,
+}
+
+/// Who wins by a metric, and how surely.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// The optimizer with the best score; none where the best scores are equal.
+    pub winner: Option<usize>,
+    /// How far the winner is ahead of each optimizer; unknown for the winner itself, and where there is none.
+    pub gaps: Vec<Gap>,
+}
+
+impl Comparison {
+    /// The optimizer that the winner is ahead of by the fewest standard errors, and how sure that is: from 0.5
+    /// and less, where chance alone would do, to 1.
+    pub fn rival(&self) -> Option<(usize, f64)> {
+        let known = self.gaps.iter().enumerate().filter_map(|(index, gap)| Some((index, gap, gap.certainty()?)));
+        // Of those that are surely behind, the one that is least far.
+        let nearest = known.min_by(|(_, a, _), (_, b, _)| {
+            (a.value / a.error).total_cmp(&(b.value / b.error)).then(a.value.total_cmp(&b.value))
+        });
+        nearest.map(|(index, _, certainty)| (index, certainty))
+    }
+
+    /// How sure the winner is: 1 less the probabilities that some other optimizer is truly better.
+    pub fn certainty(&self) -> Option<f64> {
+        let others = self.gaps.iter().enumerate().filter(|(index, _)| Some(*index) != self.winner);
+        let doubt = others.map(|(_, gap)| gap.certainty().map(|certainty| 1.0 - certainty)).sum::<Option<f64>>()?;
+        self.winner.map(|_| (1.0 - doubt).max(0.0))
+    }
+}
+
+/// What the runs of one pixel come to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    /// Replicates that it rests on.
+    pub replicates: usize,
+    /// For each optimizer and learning rate the averages over replicates of the three metrics.
+    pub averages: Vec<Vec<[f64; 3]>>,
+    /// The same of their population standard deviations; NaN where a run is not finite.
+    pub deviations: Vec<Vec<[f64; 3]>>,
+    /// For each optimizer, how many of its runs are not finite.
+    pub diverged: Vec<u32>,
+    /// For each of the three metrics.
+    pub comparisons: [Comparison; 3],
+}
+
+impl Cell {
+    /// Sums up the runs of each optimizer. With `paired`, runs of the same replicate share their noise.
+    pub fn new(runs: &[Runs], average: Average, paired: bool) -> Cell {
+        let replicates = runs.first().map_or(0, |runs| runs.replicates);
+        let tables = Metric::ALL.map(|metric| runs.iter().map(|runs| Table::new(runs, metric)).collect::<Vec<_>>());
+        let per_rate = |of: &dyn Fn(&Table, usize) -> f64| -> Vec<Vec<[f64; 3]>> {
+            let optimizers = 0..runs.len();
+            optimizers
+                .map(|optimizer| {
+                    let rates = 0..tables[0][optimizer].rates();
+                    rates.map(|rate| [0, 1, 2].map(|metric| of(&tables[metric][optimizer], rate))).collect()
+                })
+                .collect()
+        };
+        let averages = per_rate(&|table, rate| average.of(table.values(rate), table.metric.worst()));
+        let deviations = per_rate(&|table, rate| mean_and_deviation(table.values(rate), f64::NAN)[1]);
+        let diverged = runs
+            .iter()
+            .map(|runs| runs.metrics.iter().filter(|metrics| !metrics.final_loss.is_finite()).count() as u32);
+        let diverged = diverged.collect();
+        let mut cell = Cell { replicates, averages, deviations, diverged, comparisons: [UNDECIDED; 3] };
+        cell.comparisons = Metric::ALL.map(|metric| {
+            let winner = cell.winner(metric);
+            let tables = &tables[metric as usize];
+            let gaps = (0..runs.len()).map(|other| match winner {
+                Some(winner) if winner != other => gap(&tables[winner], &tables[other], average, paired),
+                _ => Gap::UNKNOWN,
+            });
+            Comparison { winner, gaps: gaps.collect() }
+        });
+        cell
+    }
+
+    /// The best average of an optimizer over its learning rates.
+    pub fn score(&self, optimizer: usize, metric: Metric) -> Score {
+        let values = self.averages[optimizer].iter().map(|averages| averages[metric as usize]);
+        let mut best = Score { value: metric.worst(), best_rate: 0 };
+        for (rate, value) in values.enumerate() {
+            if metric.is_better(value, best.value) {
+                best = Score { value, best_rate: rate };
+            }
+        }
+        best
+    }
+
+    /// The population standard deviation of an optimizer's metric at its best learning rate.
+    pub fn score_deviation(&self, optimizer: usize, metric: Metric) -> f64 {
+        self.deviations[optimizer][self.score(optimizer, metric).best_rate][metric as usize]
+    }
+
+    pub fn comparison(&self, metric: Metric) -> &Comparison {
+        &self.comparisons[metric as usize]
+    }
+
+    /// The optimizer whose score is better than all others'; none where the best scores are equal.
+    pub fn winner(&self, metric: Metric) -> Option<usize> {
+        let scores: Vec<f64> = (0..self.averages.len()).map(|index| self.score(index, metric).value).collect();
+        let ahead_of_all = |index: &usize| {
+            let others = scores.iter().enumerate().filter(|(other, _)| other != index);
+            others.clone().count() > 0 && others.clone().all(|(_, other)| metric.is_better(scores[*index], *other))
+        };
+        (0..scores.len()).find(ahead_of_all)
+    }
+}
+
+const UNDECIDED: Comparison = Comparison { winner: None, gaps: Vec::new() };
+
+/// One metric of an optimizer's runs.
+struct Table {
+    metric: Metric,
+    replicates: usize,
+    /// Learning rates before replicates.
+    values: Vec<f64>,
+}
+
+impl Table {
+    fn new(runs: &Runs, metric: Metric) -> Table {
+        let values = runs.metrics.iter().map(|run| match metric {
+            Metric::FinalLoss => run.final_loss,
+            // Whoever ends in nowhere has lost, wherever he passed.
+            _ if !run.final_loss.is_finite() => f64::NAN,
+            Metric::SmallestLoss => run.smallest_loss,
+            Metric::Depth => run.depth,
+        });
+        Table { metric, replicates: runs.replicates, values: values.collect() }
+    }
+
+    fn rates(&self) -> usize {
+        self.values.len() / self.replicates
+    }
+
+    fn values(&self, rate: usize) -> &[f64] {
+        &self.values[rate * self.replicates..][..self.replicates]
+    }
+
+    /// The values of some replicates at the learning rate that is best for the others: chosen on one half and
+    /// judged on the other, a lucky choice gains nothing.
+    fn held_out(&self, average: Average, half: Half) -> &[f64] {
+        let (worst, [chosen_on, judged_on]) = (self.metric.worst(), half.parts(self.replicates));
+        let mut best = (worst, 0);
+        for rate in 0..self.rates() {
+            let value = average.of(&self.values(rate)[chosen_on.clone()], worst);
+            if self.metric.is_better(value, best.0) {
+                best = (value, rate);
+            }
+        }
+        &self.values(best.1)[judged_on]
+    }
+}
+
+/// Which half of the replicates the learning rate is chosen on.
+#[derive(Clone, Copy)]
+enum Half {
+    First,
+    Second,
+}
+
+impl Half {
+    /// The replicates to choose on and those to judge on.
+    fn parts(self, replicates: usize) -> [std::ops::Range<usize>; 2] {
+        let (first, second) = (0..replicates / 2, replicates / 2..replicates);
+        match self {
+            Half::First => [first, second],
+            Half::Second => [second, first],
+        }
+    }
+}
+
+/// How far `winner` is ahead of `other`: the mean of two estimates, each from one half of the replicates with
+/// the learning rates that are best on the other half. Unknown for fewer than 4 replicates.
+fn gap(winner: &Table, other: &Table, average: Average, paired: bool) -> Gap {
+    const FEWEST: usize = 4;
+    if winner.replicates < FEWEST {
+        return Gap::UNKNOWN;
+    }
+    let metric = winner.metric;
+    let on = |half: Half| -> Option<(f64, Vec<Estimate>)> {
+        let (this, that) = (winner.held_out(average, half), other.held_out(average, half));
+        if paired {
+            let differences: Vec<f64> =
+                this.iter().zip(that).map(|(this, that)| metric.advantage(*this, *that)).collect();
+            if differences.iter().all(|difference| difference.is_finite()) {
+                let estimate = average.estimate(&differences, f64::NEG_INFINITY)?;
+                return Some((estimate.value, vec![estimate]));
+            }
+        }
+        let estimates = [average.estimate(this, metric.worst())?, average.estimate(that, metric.worst())?];
+        Some((metric.advantage(estimates[0].value, estimates[1].value), estimates.to_vec()))
+    };
+    match (on(Half::First), on(Half::Second)) {
+        (Some(first), Some(second)) => Gap::mean_of(&[(first.0, &first.1), (second.0, &second.1)]),
+        _ => Gap::UNKNOWN,
+    }
+}

@@ -1,0 +1,276 @@
+//! A file that keeps the finished pixels of a sweep, so that whatever stops it costs only a few seconds.
+//!
+//! The file is only ever appended to. Numbers are little-endian:
+//!
+//! | part | bytes |
+//! | --- | --- |
+//! | magic | 8 |
+//! | format version | 4 |
+//! | length of the text | 4 |
+//! | text: a line for each thing that must be equal to go on | |
+//! | CRC-32 of all before | 4 |
+//! | records of equal length: row, column, the cell's numbers, the runs if they are kept, CRC-32 of the record | |
+//!
+//! A record that is damaged counts as not there, and so does a last one that is cut.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use super::engine::Finished;
+use super::machine::Precision;
+use super::record::Layout;
+use super::spec::SweepSpec;
+
+/// Why a sweep cannot go on from a checkpoint.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointError {
+    #[error("cannot use {}: {source}", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error("another process is at work on {}; wait until it has ended, or choose another folder", .0.display())]
+    Busy(PathBuf),
+    #[error("{} is no checkpoint of a sweep; remove it, or choose another folder", .0.display())]
+    Foreign(PathBuf),
+    #[error(
+        "{} has the format version {found}, and this program reads version {}; go on with the version of Valleyscope \
+         that began it, or remove it", path.display(), Checkpoint::VERSION
+    )]
+    Version { path: PathBuf, found: u32 },
+    #[error("the beginning of {} is damaged; remove it to begin the sweep again", .0.display())]
+    Damaged(PathBuf),
+    #[error(
+        "{} is of another sweep: its `{field}` is {found}, and {expected} is asked for; ask for the same as when it was \
+         begun, choose another folder, or remove that file to begin again", path.display()
+    )]
+    Different { path: PathBuf, field: String, found: String, expected: String },
+}
+
+/// The finished pixels of a sweep in a file, which is locked as long as this lives.
+#[derive(Debug)]
+pub struct Checkpoint {
+    file: File,
+    path: PathBuf,
+    layout: Layout,
+    /// Where the record of each pixel begins, row by row.
+    places: Vec<Option<u64>>,
+    /// Where the next record goes.
+    end: u64,
+    /// Records that are not in the file yet.
+    waiting: Vec<u8>,
+}
+
+const MAGIC: [u8; 8] = *b"\x89vssweep";
+
+impl Checkpoint {
+    pub const VERSION: u32 = 1;
+
+    /// Opens the file of a sweep, or makes it where there is none. With `keep_runs` it holds the runs of all
+    /// pixels too.
+    pub fn open(
+        path: &Path,
+        spec: &SweepSpec,
+        precision: Precision,
+        keep_runs: bool,
+    ) -> Result<Checkpoint, CheckpointError> {
+        let failed = |source| CheckpointError::File { path: path.to_owned(), source };
+        let mut file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(CheckpointError::Busy(path.to_owned())),
+            Err(TryLockError::Error(source)) => return Err(failed(source)),
+        }
+        let expected = header(&Identity::of(spec, precision, keep_runs).text());
+        let mut found = vec![0; expected.len()];
+        let length = read_most(&mut file, &mut found).map_err(failed)?;
+        found.truncate(length);
+        if found != expected {
+            // Whoever was stopped while it began the file has not finished a pixel.
+            if !expected.starts_with(&found) {
+                file.rewind().map_err(failed)?;
+                return Err(refusal(path, &file, &Identity::of(spec, precision, keep_runs)).unwrap_or_else(failed));
+            }
+            begin(&mut file, &expected).map_err(failed)?;
+        }
+        let [rows, columns] = spec.shape();
+        let mut checkpoint = Checkpoint {
+            file,
+            path: path.to_owned(),
+            layout: Layout::of(spec, keep_runs),
+            places: vec![None; rows * columns],
+            end: expected.len() as u64,
+            waiting: Vec::new(),
+        };
+        checkpoint.find_records().map_err(failed)?;
+        Ok(checkpoint)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How many pixels are known.
+    pub fn known(&self) -> usize {
+        self.places.iter().flatten().count()
+    }
+
+    /// What is known of a pixel, with the runs where they are kept. What was added must have been saved.
+    pub fn read(&mut self, pixel: [usize; 2]) -> io::Result<Option<Finished>> {
+        let Some(place) = self.places[self.layout.index(pixel)] else { return Ok(None) };
+        let mut record = vec![0; self.layout.length()];
+        self.file.seek(SeekFrom::Start(place))?;
+        self.file.read_exact(&mut record)?;
+        match self.layout.decode(&record) {
+            Some(finished) => Ok(Some(finished)),
+            None => Err(io::Error::new(io::ErrorKind::InvalidData, "a record has changed while the sweep was running")),
+        }
+    }
+
+    /// Adds a pixel, which is safe after the next [`Checkpoint::save`].
+    pub fn add(&mut self, finished: &Finished) {
+        let index = self.layout.index(finished.pixel);
+        self.places[index] = Some(self.end + self.waiting.len() as u64);
+        self.layout.encode(finished, &mut self.waiting);
+    }
+
+    /// Writes what was added, and returns when it has reached the disk.
+    pub fn save(&mut self) -> io::Result<()> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        self.file.seek(SeekFrom::Start(self.end))?;
+        self.file.write_all(&self.waiting)?;
+        self.file.sync_data()?;
+        self.end += self.waiting.len() as u64;
+        self.waiting.clear();
+        Ok(())
+    }
+
+    /// Removes the file, when it is of no more use.
+    pub fn remove(self) -> io::Result<()> {
+        std::fs::remove_file(&self.path)
+    }
+
+    /// Finds all whole records, and cuts off what comes after the last.
+    fn find_records(&mut self) -> io::Result<()> {
+        let length = self.layout.length();
+        let records = (self.file.metadata()?.len() - self.end) / length as u64;
+        self.file.seek(SeekFrom::Start(self.end))?;
+        let mut reader = BufReader::with_capacity(1 << 20, &self.file);
+        let mut record = vec![0; length];
+        for _ in 0..records {
+            reader.read_exact(&mut record)?;
+            if let Some(finished) = self.layout.decode(&record) {
+                self.places[self.layout.index(finished.pixel)] = Some(self.end);
+            }
+            self.end += length as u64;
+        }
+        self.file.set_len(self.end)
+    }
+}
+
+/// Fills `buffer` as far as the file goes.
+fn read_most(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut bytes = Vec::with_capacity(buffer.len());
+    let length = file.take(buffer.len() as u64).read_to_end(&mut bytes)?;
+    buffer[..length].copy_from_slice(&bytes);
+    Ok(length)
+}
+
+/// Writes the header, and returns when it has reached the disk.
+fn begin(file: &mut File, header: &[u8]) -> io::Result<()> {
+    file.set_len(0)?;
+    file.rewind()?;
+    file.write_all(header)?;
+    file.sync_all()
+}
+
+fn header(text: &str) -> Vec<u8> {
+    let mut header = MAGIC.to_vec();
+    header.extend(Checkpoint::VERSION.to_le_bytes());
+    header.extend((text.len() as u32).to_le_bytes());
+    header.extend(text.as_bytes());
+    header.extend(crc32fast::hash(&header).to_le_bytes());
+    header
+}
+
+/// Why a file whose header is not the expected one is refused.
+fn refusal(path: &Path, file: &File, asked: &Identity) -> Result<CheckpointError, io::Error> {
+    /// More than the text of any sweep.
+    const LONGEST: u64 = 1 << 20;
+    let mut found = Vec::new();
+    file.take(LONGEST).read_to_end(&mut found)?;
+    let path = path.to_owned();
+    let Some((version, rest)) = found.strip_prefix(&MAGIC).and_then(|rest| rest.split_first_chunk::<4>()) else {
+        return Ok(CheckpointError::Foreign(path));
+    };
+    let version = u32::from_le_bytes(*version);
+    if version != Checkpoint::VERSION {
+        return Ok(CheckpointError::Version { path, found: version });
+    }
+    let text = rest.split_first_chunk::<4>().and_then(|(length, rest)| {
+        let text = rest.get(..u32::from_le_bytes(*length) as usize)?;
+        let text = std::str::from_utf8(text).ok()?;
+        found.starts_with(&header(text)).then_some(text)
+    });
+    Ok(match text.and_then(|text| asked.difference(text)) {
+        Some([field, found, expected]) => CheckpointError::Different { path, field, found, expected },
+        None => CheckpointError::Damaged(path),
+    })
+}
+
+/// What must be equal for a sweep to go on: names and values.
+struct Identity(Vec<(&'static str, String)>);
+
+impl Identity {
+    fn of(spec: &SweepSpec, precision: Precision, keep_runs: bool) -> Identity {
+        fn text(value: &impl serde::Serialize) -> String {
+            ron::to_string(value).expect("a sweep holds no value that RON cannot express")
+        }
+        let SweepSpec {
+            landscape,
+            dimension,
+            noise,
+            seed,
+            steps,
+            replicates,
+            start_spread,
+            common_random_numbers,
+            metric,
+            average,
+            rows,
+            columns,
+            optimizers,
+        } = spec;
+        Identity(vec![
+            ("program", env!("CARGO_PKG_VERSION").to_owned()),
+            ("precision", precision.name().to_owned()),
+            ("raw", text(&keep_runs)),
+            ("landscape", text(landscape)),
+            ("dimension", text(dimension)),
+            ("noise", text(noise)),
+            ("seed", text(seed)),
+            ("steps", text(steps)),
+            ("replicates", text(replicates)),
+            ("start_spread", text(start_spread)),
+            ("common_random_numbers", text(common_random_numbers)),
+            ("metric", text(metric)),
+            ("average", text(average)),
+            ("rows", text(rows)),
+            ("columns", text(columns)),
+            ("optimizers", text(optimizers)),
+        ])
+    }
+
+    fn text(&self) -> String {
+        self.0.iter().map(|(name, value)| format!("{name} {value}\n")).collect()
+    }
+
+    /// The first name whose value is another in `text`, the value there, and the own one.
+    fn difference(&self, text: &str) -> Option<[String; 3]> {
+        self.0.iter().find_map(|(name, value)| {
+            let found = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).unwrap_or("unknown");
+            (found != value).then(|| [(*name).to_owned(), found.to_owned(), value.clone()])
+        })
+    }
+}

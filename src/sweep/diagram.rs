@@ -1,0 +1,115 @@
+//! The diagram that a sweep fills in.
+
+use std::sync::Arc;
+
+use super::cell::Cell;
+use super::spec::SweepSpec;
+
+/// The pixels of a sweep that are known so far.
+#[derive(Clone, Debug)]
+pub struct Diagram {
+    spec: Arc<SweepSpec>,
+    rows: Vec<f64>,
+    columns: Vec<f64>,
+    learning_rates: Vec<Vec<f64>>,
+    cells: Vec<Option<Arc<Cell>>>,
+    /// How many of them rest on all their replicates.
+    complete: usize,
+}
+
+impl Diagram {
+    /// A diagram of which nothing is known.
+    pub fn new(spec: Arc<SweepSpec>) -> Self {
+        let [rows, columns] = spec.shape();
+        Diagram {
+            rows: spec.rows.values(),
+            columns: spec.columns.values(),
+            learning_rates: spec.learning_rates(),
+            cells: vec![None; rows * columns],
+            complete: 0,
+            spec,
+        }
+    }
+
+    pub fn spec(&self) -> &Arc<SweepSpec> {
+        &self.spec
+    }
+
+    /// The values of the rows, the first at the bottom of a picture.
+    pub fn rows(&self) -> &[f64] {
+        &self.rows
+    }
+
+    pub fn columns(&self) -> &[f64] {
+        &self.columns
+    }
+
+    /// The learning rates of each optimizer; none where the learning rate is an axis.
+    pub fn learning_rates(&self) -> &[Vec<f64>] {
+        &self.learning_rates
+    }
+
+    /// The learning rate that an index stands for at a pixel.
+    pub fn learning_rate(&self, [row, column]: [usize; 2], optimizer: usize, index: usize) -> f64 {
+        match self.learning_rates[optimizer].get(index) {
+            Some(rate) => *rate,
+            None if self.spec.rows.varies_rate_of(self.spec.optimizers[optimizer].id) => self.rows[row],
+            None => self.columns[column],
+        }
+    }
+
+    /// What is known of a pixel.
+    pub fn cell(&self, [row, column]: [usize; 2]) -> Option<&Arc<Cell>> {
+        self.cells[row * self.columns.len() + column].as_ref()
+    }
+
+    /// Puts in place what has become known of a pixel, unless more is known of it already.
+    pub fn insert(&mut self, [row, column]: [usize; 2], cell: Cell) {
+        let all = self.spec.replicates.get();
+        let place = &mut self.cells[row * self.columns.len() + column];
+        let known = place.as_ref().map_or(0, |known| known.replicates);
+        if known <= cell.replicates {
+            self.complete += usize::from(cell.replicates == all) - usize::from(known == all);
+            *place = Some(Arc::new(cell));
+        }
+    }
+
+    /// How many pixels there are.
+    pub fn cell_count(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// The pixel itself where it is known; else the middle of the smallest square block around it of which
+    /// that is known. So a sweep that goes from coarse to fine is looked at.
+    pub fn known_near(&self, pixel: [usize; 2]) -> Option<[usize; 2]> {
+        let shape = self.spec.shape();
+        let largest = 2 * shape[0].max(shape[1]);
+        let blocks = std::iter::successors(Some(1), |block| Some(2 * block)).take_while(|block| *block < largest);
+        blocks
+            .map(|block| [0, 1].map(|side| (pixel[side] / block * block + block / 2).min(shape[side] - 1)))
+            .find(|middle| self.cell(*middle).is_some())
+    }
+
+    /// The diagram with every unknown pixel like the known one near it.
+    pub fn filled(&self) -> Diagram {
+        let cells: Vec<_> = self.spec.pixels().map(|pixel| self.cell(self.known_near(pixel)?).cloned()).collect();
+        let all = self.spec.replicates.get();
+        Diagram {
+            spec: Arc::clone(&self.spec),
+            rows: self.rows.clone(),
+            columns: self.columns.clone(),
+            learning_rates: self.learning_rates.clone(),
+            complete: cells.iter().flatten().filter(|cell| cell.replicates == all).count(),
+            cells,
+        }
+    }
+
+    /// How many pixels rest on all their replicates.
+    pub fn complete(&self) -> usize {
+        self.complete
+    }
+
+    pub fn is_complete(&self) -> bool {
+        self.complete() == self.cells.len()
+    }
+}

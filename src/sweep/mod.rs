@@ -1,0 +1,37 @@
+//! Phase diagrams: which optimizer wins where (the paper's section "Toy model" and its appendix).
+//!
+//! A [`SweepSpec`] names two axes, a set of optimizers and their learning rates. Every pixel of the diagram
+//! is a [`Point`]: a landscape, noise and optimizers with all hyperparameters but the learning rate. There
+//! each optimizer is run with every learning rate, many times; its score is its best average over the
+//! learning rates, and the optimizer with the best score wins the pixel.
+//!
+//! [`tile`] does the runs of a pixel, in vector registers; [`Cell`] is what they come to; [`Sweep`] does all
+//! pixels in a pool of threads; a [`Diagram`] is the whole. A run draws its random numbers from a stream of
+//! its own, so that the result is the same in any order, on any number of threads, and in parts.
+
+mod axis;
+mod cell;
+mod checkpoint;
+mod crowd;
+mod diagram;
+mod engine;
+mod kernel;
+mod machine;
+mod record;
+mod rule;
+mod space;
+mod spec;
+mod statistics;
+mod tile;
+
+pub use axis::{Axis, Hyperparameter, Quantity, Spacing};
+pub use cell::{Average, Cell, Comparison, Metric, Score};
+pub use checkpoint::{Checkpoint, CheckpointError};
+pub use diagram::Diagram;
+pub use engine::{Finished, Pool, Progress, Sweep, Work};
+pub use kernel::Metrics;
+pub use machine::{Instructions, Machine, Precision};
+pub use rule::SweepRule;
+pub use spec::{LearningRates, Point, PointOptimizer, SpecError, SweepOptimizer, SweepSpec};
+pub use statistics::Gap;
+pub use tile::{PixelKey, Runs, tile};

@@ -1,0 +1,399 @@
+//! What is swept.
+
+use serde::{Deserialize, Serialize};
+
+use super::axis::{Axis, Quantity, Spacing, spread};
+use super::cell::{Average, Metric};
+use super::rule::SweepRule;
+use crate::quantity::{Dimension, LearningRate, Noise, OutOfRange, PointCount, Replicates, StartSpread, StepCount};
+use crate::simulation::LandscapeSpec;
+
+/// A whole sweep, everything needed to repeat it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SweepSpec {
+    #[serde(default)]
+    pub landscape: LandscapeSpec,
+    /// d. In two dimensions the valley is turned by φ; in more, it has a random direction, one a sweep.
+    #[serde(default = "two_dimensions")]
+    pub dimension: Dimension,
+    /// σ
+    pub noise: Noise,
+    #[serde(default)]
+    pub seed: u64,
+    #[serde(default = "thousand_steps")]
+    pub steps: StepCount,
+    #[serde(default = "fifty_replicates")]
+    pub replicates: Replicates,
+    /// Each coordinate starts at a draw from Normal(0, spread).
+    #[serde(default = "start_spread")]
+    pub start_spread: StartSpread,
+    /// The same noise for all optimizers and learning rates of a pixel and replicate.
+    #[serde(default)]
+    pub common_random_numbers: bool,
+    /// What optimizers are compared by.
+    #[serde(default)]
+    pub metric: Metric,
+    /// How the metric is averaged over replicates.
+    #[serde(default)]
+    pub average: Average,
+    pub rows: Axis,
+    pub columns: Axis,
+    /// 2 to [`SweepSpec::MAX_OPTIMIZERS`], each with an id of its own.
+    pub optimizers: Vec<SweepOptimizer>,
+}
+
+fn two_dimensions() -> Dimension {
+    Dimension::clamped(2)
+}
+
+fn thousand_steps() -> StepCount {
+    StepCount::clamped(1000)
+}
+
+fn fifty_replicates() -> Replicates {
+    Replicates::clamped(50)
+}
+
+fn start_spread() -> StartSpread {
+    StartSpread::clamped(1e-4)
+}
+
+/// An optimizer and the learning rates that it is tried with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SweepOptimizer {
+    /// Names the optimizer's random streams; unique within a sweep.
+    pub id: u32,
+    /// What legends say; without it, the rule's name.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Red, green, blue; without it, the rule's colour in the paper.
+    #[serde(default)]
+    pub color: Option<[u8; 3]>,
+    pub rule: SweepRule,
+    #[serde(default)]
+    pub learning_rates: LearningRates,
+}
+
+impl SweepOptimizer {
+    pub fn label(&self) -> &str {
+        self.name.as_deref().unwrap_or(self.rule.name())
+    }
+
+    pub fn rgb(&self) -> [u8; 3] {
+        self.color.unwrap_or(self.rule.rgb())
+    }
+}
+
+/// Learning rates with equal quotients.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LearningRates {
+    pub from: LearningRate,
+    pub to: LearningRate,
+    pub count: PointCount,
+}
+
+impl Default for LearningRates {
+    /// The paper's: 20 from 0.001 to 1.
+    fn default() -> Self {
+        LearningRates {
+            from: LearningRate::clamped(1e-3),
+            to: LearningRate::clamped(1.0),
+            count: PointCount::clamped(20),
+        }
+    }
+}
+
+impl LearningRates {
+    pub fn values(&self) -> Vec<f64> {
+        spread(self.from.get(), self.to.get(), self.count.get(), Spacing::Log)
+    }
+}
+
+/// What is run at one pixel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    pub landscape: LandscapeSpec,
+    pub dimension: Dimension,
+    pub noise: Noise,
+    pub steps: StepCount,
+    pub optimizers: Vec<PointOptimizer>,
+}
+
+/// An optimizer at one pixel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PointOptimizer {
+    pub id: u32,
+    pub rule: SweepRule,
+    pub learning_rates: Vec<f64>,
+}
+
+/// Why a sweep can't be run.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("`{path}` {complaint}")]
+pub struct SpecError {
+    /// The field at fault, such as `rows.from`.
+    pub path: String,
+    /// Reads on after the path.
+    pub complaint: String,
+}
+
+fn broken<T>(path: impl Into<String>, complaint: impl Into<String>) -> Result<T, SpecError> {
+    Err(SpecError { path: path.into(), complaint: complaint.into() })
+}
+
+impl SweepSpec {
+    pub const MAX_OPTIMIZERS: usize = 16;
+    /// The most pixels of a diagram.
+    pub const MAX_PIXELS: usize = 1_000_000;
+    /// The most averages of a diagram: one for each pixel, optimizer and learning rate, where every optimizer
+    /// counts as having as many learning rates as the one that has most.
+    pub const MAX_AVERAGES: usize = 20_000_000;
+
+    /// The most runs of a pixel, all of which are held in memory at once.
+    pub const MAX_RUNS: usize = 5_000_000;
+
+    /// The most optimizer steps: some years of work.
+    pub const MAX_STEPS: f64 = 1e18;
+
+    /// Rows and columns.
+    pub fn shape(&self) -> [usize; 2] {
+        [self.rows.count.get(), self.columns.count.get()]
+    }
+
+    /// Row and column of every pixel, row by row.
+    pub fn pixels(&self) -> impl Iterator<Item = [usize; 2]> + use<> {
+        let [rows, columns] = self.shape();
+        (0..rows).flat_map(move |row| (0..columns).map(move |column| [row, column]))
+    }
+
+    /// The same in little time: at most 24 × 25 pixels and 10 replicates.
+    pub fn quick(&self) -> SweepSpec {
+        let mut quick = self.clone();
+        quick.rows.count = quick.rows.count.min(PointCount::clamped(24));
+        quick.columns.count = quick.columns.count.min(PointCount::clamped(25));
+        quick.replicates = quick.replicates.min(Replicates::clamped(10));
+        quick
+    }
+
+    /// The learning rates of each optimizer; none where the learning rate is an axis.
+    pub fn learning_rates(&self) -> Vec<Vec<f64>> {
+        self.optimizers
+            .iter()
+            .map(
+                |optimizer| {
+                    if self.is_rate_axis(optimizer.id) { Vec::new() } else { optimizer.learning_rates.values() }
+                },
+            )
+            .collect()
+    }
+
+    /// How many learning rates an optimizer is tried with at each pixel, for each optimizer.
+    pub fn rate_counts(&self) -> Vec<usize> {
+        self.learning_rates().iter().map(|rates| rates.len().max(1)).collect()
+    }
+
+    fn is_rate_axis(&self, optimizer: u32) -> bool {
+        self.rows.varies_rate_of(optimizer) || self.columns.varies_rate_of(optimizer)
+    }
+
+    /// What is run at a pixel. The spec must be free of faults.
+    pub fn point(&self, row: usize, column: usize) -> Point {
+        let (rows, columns) = (self.rows.values(), self.columns.values());
+        self.point_at(rows[row], columns[column]).expect("values between the ends of a checked axis are in range")
+    }
+
+    fn point_at(&self, row: f64, column: f64) -> Result<Point, SpecError> {
+        let optimizers = self.optimizers.iter().map(|optimizer| PointOptimizer {
+            id: optimizer.id,
+            rule: optimizer.rule,
+            learning_rates: optimizer.learning_rates.values(),
+        });
+        let mut point = Point {
+            landscape: self.landscape,
+            dimension: self.dimension,
+            noise: self.noise,
+            steps: self.steps,
+            optimizers: optimizers.collect(),
+        };
+        let fault = |path: &str| {
+            let path = path.to_owned();
+            move |error: OutOfRange| SpecError {
+                path,
+                complaint: format!(
+                    "goes beyond the range of {}: expected {}, found {}",
+                    error.name, error.expected, error.found
+                ),
+            }
+        };
+        self.rows.of.put(&mut point, row).map_err(fault("rows"))?;
+        self.columns.of.put(&mut point, column).map_err(fault("columns"))?;
+        Ok(point)
+    }
+
+    /// The steps that each run at a pixel takes.
+    pub(super) fn steps_of_runs(&self) -> impl Fn([usize; 2]) -> u64 + use<> {
+        let along = |axis: &Axis| (axis.of == Quantity::Steps).then(|| axis.values());
+        let (rows, columns, steps) = (along(&self.rows), along(&self.columns), self.steps.get() as u64);
+        move |[row, column]| match (&rows, &columns) {
+            (Some(rows), _) => rows[row] as u64,
+            (None, Some(columns)) => columns[column] as u64,
+            (None, None) => steps,
+        }
+    }
+
+    /// The optimizer steps of the whole sweep: one run, one step.
+    pub fn total_steps(&self) -> f64 {
+        let [rows, columns] = self.shape().map(|count| count as f64);
+        let along = |axis: &Axis| axis.values().iter().sum::<f64>();
+        let of_pixels = match (&self.rows.of, &self.columns.of) {
+            (Quantity::Steps, _) => along(&self.rows) * columns,
+            (_, Quantity::Steps) => along(&self.columns) * rows,
+            _ => rows * columns * self.steps.get() as f64,
+        };
+        of_pixels * self.runs_of_pixel() as f64
+    }
+
+    /// How many runs there are at each pixel.
+    fn runs_of_pixel(&self) -> usize {
+        self.rate_counts().iter().sum::<usize>() * self.replicates.get()
+    }
+
+    /// The first fault of the spec: what its types cannot say.
+    pub fn check(&self) -> Result<(), SpecError> {
+        self.check_optimizers()?;
+        self.check_axis("rows", &self.rows)?;
+        self.check_axis("columns", &self.columns)?;
+        if self.rows.of.overlaps(&self.columns.of) {
+            return broken("columns.of", "is the same as `rows.of`; the two axes must vary different things");
+        }
+        self.check_size()?;
+        for row in [self.rows.from, self.rows.to] {
+            for column in [self.columns.from, self.columns.to] {
+                self.point_at(row, column)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_optimizers(&self) -> Result<(), SpecError> {
+        const MOST: usize = SweepSpec::MAX_OPTIMIZERS;
+        let count = self.optimizers.len();
+        if !(2..=MOST).contains(&count) {
+            return broken("optimizers", format!("must hold 2 to {MOST} optimizers to compare, found {count}"));
+        }
+        for (index, optimizer) in self.optimizers.iter().enumerate() {
+            if let Some(first) = self.optimizers[..index].iter().position(|other| other.id == optimizer.id) {
+                return broken(
+                    format!("optimizers[{index}].id"),
+                    format!("is {}, the same as `optimizers[{first}].id`; each needs an id of its own", optimizer.id),
+                );
+            }
+            let rates = &optimizer.learning_rates;
+            if rates.from > rates.to {
+                return broken(
+                    format!("optimizers[{index}].learning_rates.to"),
+                    format!("is {}, less than `from`, which is {}", rates.to.get(), rates.from.get()),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn check_axis(&self, path: &str, axis: &Axis) -> Result<(), SpecError> {
+        for (end, value) in [("from", axis.from), ("to", axis.to)] {
+            if !value.is_finite() {
+                return broken(format!("{path}.{end}"), format!("must be a finite number, found {value}"));
+            }
+            if axis.of.is_whole() && (value.fract() != 0.0 || value < 0.0) {
+                return broken(format!("{path}.{end}"), format!("must be a whole number, found {value}"));
+            }
+            if axis.spacing == Spacing::Log && value <= 0.0 {
+                let hint = "a logarithmic axis has only positive values; choose `spacing: Linear` or another range";
+                return broken(format!("{path}.{end}"), format!("is {value}, and {hint}"));
+            }
+        }
+        const WIDEST: f64 = 1e300;
+        let quotient = axis.to / axis.from;
+        if axis.spacing == Spacing::Log && !(1.0 / WIDEST..=WIDEST).contains(&quotient) {
+            let hint = "further apart than a logarithmic axis can span; choose ends that are nearer to each other";
+            return broken(format!("{path}.to"), format!("is {}, and `{path}.from` is {}, {hint}", axis.to, axis.from));
+        }
+        if axis.count.get() > 1 && axis.from == axis.to {
+            let complaint =
+                format!("is {}, the same as `{path}.from`; the range of an axis must not be empty", axis.to);
+            return broken(format!("{path}.to"), complaint);
+        }
+        if axis.of.is_whole() && axis.values().windows(2).any(|pair| pair[0] == pair[1]) {
+            let count = axis.count.get();
+            let hint = "the same whole number would come twice; choose a smaller count or a wider range";
+            return broken(
+                format!("{path}.count"),
+                format!("asks for {count} values from {} to {}, and {hint}", axis.from, axis.to),
+            );
+        }
+        if let Quantity::Of(hyperparameter, ids) = &axis.of {
+            let name = hyperparameter.name();
+            if ids.is_empty() {
+                return broken(format!("{path}.of"), format!("varies {name} of no optimizer; name the ids of some"));
+            }
+            for id in ids {
+                match self.optimizers.iter().find(|optimizer| optimizer.id == *id) {
+                    None => return broken(format!("{path}.of"), format!("names the id {id}, which no optimizer has")),
+                    Some(optimizer) if !hyperparameter.is_of(optimizer.rule) => {
+                        let label = optimizer.label();
+                        return broken(format!("{path}.of"), format!("varies {name} of {label}, which has none"));
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_size(&self) -> Result<(), SpecError> {
+        let [rows, columns] = self.shape();
+        let pixels = rows * columns;
+        if pixels > Self::MAX_PIXELS {
+            return broken(
+                "rows.count",
+                format!(
+                    "times `columns.count` is {pixels} pixels, more than {}; choose a smaller grid",
+                    Self::MAX_PIXELS
+                ),
+            );
+        }
+        let most_rates = self.rate_counts().into_iter().max().unwrap_or(0);
+        let averages = pixels * self.optimizers.len() * most_rates;
+        if averages > Self::MAX_AVERAGES {
+            return broken(
+                "optimizers",
+                format!(
+                    "times learning rates times pixels is {averages} averages, more than {}; choose a smaller grid or \
+                     fewer learning rates",
+                    Self::MAX_AVERAGES
+                ),
+            );
+        }
+        let runs = self.runs_of_pixel();
+        if runs > Self::MAX_RUNS {
+            return broken(
+                "replicates",
+                format!(
+                    "times all learning rates is {runs} runs at each pixel, more than {}; choose fewer replicates or \
+                     fewer learning rates",
+                    Self::MAX_RUNS
+                ),
+            );
+        }
+        if self.total_steps() > Self::MAX_STEPS {
+            return broken(
+                "steps",
+                format!("times runs is {:e} optimizer steps, more than {:e}", self.total_steps(), Self::MAX_STEPS),
+            );
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,246 @@
+//! The runs of one pixel.
+
+use std::ops::Range;
+use std::sync::atomic::AtomicBool;
+
+use super::crowd::Crowd;
+use super::kernel::{BUNDLES, Bundle, Ground, Metrics, Noise, STRETCH, Stretches};
+use super::machine::{Machine, VectorWork};
+use super::space::Space;
+use super::spec::{Point, SweepSpec};
+use super::statistics::with_one_nan;
+use crate::lanes::{Lanes, Real};
+use crate::optimizer::{Adam, Clock, Focus, Optimizer, Sgd, Signum};
+use crate::random::{Key, Normals};
+use crate::simulation::Configured;
+
+/// What came of the runs of one optimizer at one pixel: learning rates before replicates.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Runs {
+    /// How many replicates of each learning rate.
+    pub replicates: usize,
+    /// `[learning rate × replicates + replicate]`
+    pub metrics: Vec<Metrics<f64>>,
+}
+
+impl Runs {
+    /// These replicates and then those of `later`.
+    pub(super) fn followed_by(&self, later: &Runs) -> Runs {
+        let rates = self.metrics.chunks(self.replicates).zip(later.metrics.chunks(later.replicates));
+        let metrics = rates.flat_map(|(these, those)| these.iter().chain(those)).copied().collect();
+        Runs { replicates: self.replicates + later.replicates, metrics }
+    }
+}
+
+/// Which of a pixel's runs share their noise, and the key of each.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PixelKey {
+    key: Key,
+    /// Neither optimizer nor learning rate is part of a run's key.
+    common: bool,
+}
+
+impl PixelKey {
+    pub fn new(spec: &SweepSpec, row: usize, column: usize) -> Self {
+        let key = Key::new(spec.seed).at(row as u64).at(column as u64);
+        PixelKey { key, common: spec.common_random_numbers }
+    }
+
+    /// The key of the stream that a run draws from: its start, then a pair for the noise of each step.
+    pub fn of_run(&self, optimizer: u32, learning_rate: usize, replicate: usize) -> Key {
+        let key = self.key.at(replicate as u64);
+        if self.common { key } else { key.at(u64::from(optimizer)).at(learning_rate as u64) }
+    }
+}
+
+/// The runs of some replicates at a pixel, for each optimizer in the order of the spec, or `None` when
+/// `cancelled` before the end.
+pub fn tile(
+    machine: Machine,
+    spec: &SweepSpec,
+    [row, column]: [usize; 2],
+    replicates: Range<usize>,
+    cancelled: &AtomicBool,
+) -> Option<Vec<Runs>> {
+    let point = spec.point(row, column);
+    let work = Tile { spec, point: &point, key: PixelKey::new(spec, row, column), replicates, cancelled };
+    machine.run(work)
+}
+
+struct Tile<'a> {
+    spec: &'a SweepSpec,
+    point: &'a Point,
+    key: PixelKey,
+    replicates: Range<usize>,
+    cancelled: &'a AtomicBool,
+}
+
+impl VectorWork for Tile<'_> {
+    type Output = Option<Vec<Runs>>;
+
+    #[inline(always)]
+    fn run<const N: usize, V>(self) -> Option<Vec<Runs>>
+    where
+        V: Normals<N, Number: Real + Into<f64>>,
+    {
+        if self.point.dimension.get() > 2 {
+            return Space::new(self.spec, self.point).runs::<N, V>(self.key, self.replicates, self.cancelled);
+        }
+        if self.key.common {
+            return self.common::<N, V>();
+        }
+        let mut all = Vec::with_capacity(self.point.optimizers.len());
+        for (index, optimizer) in self.point.optimizers.iter().enumerate() {
+            all.push(match optimizer.rule.configured() {
+                Configured::Adam(adam) => self.independent::<N, V, Adam>(&adam, index)?,
+                Configured::Signum(signum) => self.independent::<N, V, Signum>(&signum, index)?,
+                Configured::Focus(focus) => self.independent::<N, V, Focus>(&focus, index)?,
+                Configured::Sgd(sgd) => self.independent::<N, V, Sgd>(&sgd, index)?,
+            });
+        }
+        Some(all)
+    }
+}
+
+/// A lane's run of an optimizer.
+#[derive(Clone, Copy)]
+struct Lane {
+    rate: usize,
+    replicate: usize,
+}
+
+impl Tile<'_> {
+    fn ground(&self) -> Ground {
+        Ground { landscape: self.point.landscape.landscape(), noise: self.point.noise.get() }
+    }
+
+    /// All runs of an optimizer, each with noise of its own. Lanes are filled with learning rates and
+    /// replicates alike.
+    #[inline(always)]
+    fn independent<const N: usize, V, O: Optimizer>(&self, optimizer: &O, index: usize) -> Option<Runs>
+    where
+        V: Normals<N, Number: Real + Into<f64>>,
+    {
+        let point = &self.point.optimizers[index];
+        let count = point.learning_rates.len() * self.replicates.len();
+        let lane_of = |run: usize| {
+            // Lanes beyond the last run repeat it.
+            let run = run.min(count - 1);
+            Lane { rate: run / self.replicates.len(), replicate: self.replicates.start + run % self.replicates.len() }
+        };
+        let mut metrics = Vec::with_capacity(count);
+        let ground = self.ground();
+        let mut noise = [Noise::<V>::new(); BUNDLES];
+        while metrics.len() < count {
+            let first = metrics.len();
+            let lane = |bundle: usize, lane: usize| lane_of(first + bundle * N + lane);
+            let keys: [[Key; N]; BUNDLES] = std::array::from_fn(|bundle| {
+                std::array::from_fn(|index| {
+                    let Lane { rate, replicate } = lane(bundle, index);
+                    self.key.of_run(point.id, rate, replicate)
+                })
+            });
+            let rates: [Lanes<V::Number, N>; BUNDLES] = std::array::from_fn(|bundle| {
+                Lanes::from_fn(|index| V::Number::splat(point.learning_rates[lane(bundle, index).rate]))
+            });
+            // Loops, and no closures: those would not be compiled for the vector instructions.
+            let nothing = Bundle::new(&ground.landscape, [V::splat(0.0); 2], optimizer.fresh(), V::splat(0.0));
+            let (mut generators, mut bundles) = ([V::generator(&keys[0]); BUNDLES], [nothing; BUNDLES]);
+            for bundle in 0..BUNDLES {
+                generators[bundle] = V::generator(&keys[bundle]);
+                let start = self.start(V::normal_pair(&mut generators[bundle]));
+                bundles[bundle] =
+                    Bundle::new(&ground.landscape, start, optimizer.fresh(), V::from_lanes(rates[bundle]));
+            }
+            let mut clock = Clock::START;
+            let mut stretches = Stretches::new(self.point.steps.get(), STRETCH, self.cancelled);
+            loop {
+                let steps = stretches.next();
+                if steps == 0 {
+                    break;
+                }
+                for (noise, generator) in noise.iter_mut().zip(&mut generators) {
+                    noise.draw(generator, steps);
+                }
+                clock = ground.advance::<N, BUNDLES, V, O>(optimizer, clock, &mut bundles, noise.each_ref(), steps);
+            }
+            if !stretches.are_through() {
+                return None;
+            }
+            for bundle in &bundles {
+                append::<N, V>(&mut metrics, bundle.metrics(), count);
+            }
+        }
+        Some(Runs { replicates: self.replicates.len(), metrics })
+    }
+
+    /// All runs of all optimizers, with noise that is drawn once for each replicate. Lanes are replicates.
+    #[inline(always)]
+    fn common<const N: usize, V>(&self) -> Option<Vec<Runs>>
+    where
+        V: Normals<N, Number: Real + Into<f64>>,
+    {
+        let ground = self.ground();
+        let count = self.replicates.len();
+        let empty = |rates: usize| Runs { replicates: count, metrics: vec![UNKNOWN; rates * count] };
+        let mut all: Vec<Runs> =
+            self.point.optimizers.iter().map(|optimizer| empty(optimizer.learning_rates.len())).collect();
+        let mut noise = Noise::<V>::new();
+        for first in self.replicates.clone().step_by(N) {
+            let mut generator = V::generator(&std::array::from_fn(|lane| {
+                self.key.of_run(0, 0, (first + lane).min(self.replicates.end - 1))
+            }));
+            let start = self.start(V::normal_pair(&mut generator));
+            let mut crowds: Vec<Crowd<V>> =
+                self.point.optimizers.iter().map(|optimizer| Crowd::new(optimizer, &ground.landscape, start)).collect();
+            let mut stretches = Stretches::new(self.point.steps.get(), STRETCH, self.cancelled);
+            loop {
+                let steps = stretches.next();
+                if steps == 0 {
+                    break;
+                }
+                noise.draw(&mut generator, steps);
+                for crowd in &mut crowds {
+                    crowd.advance::<N>(&ground, &noise, steps);
+                }
+            }
+            if !stretches.are_through() {
+                return None;
+            }
+            let here = first - self.replicates.start;
+            for (crowd, runs) in crowds.iter().zip(&mut all) {
+                for (metrics, row) in crowd.metrics().into_iter().zip(runs.metrics.chunks_mut(count)) {
+                    let mut lanes = Vec::with_capacity(N);
+                    append::<N, V>(&mut lanes, metrics, N.min(count - here));
+                    row[here..here + lanes.len()].copy_from_slice(&lanes);
+                }
+            }
+        }
+        Some(all)
+    }
+
+    #[inline(always)]
+    fn start<V: Real>(&self, normals: [V; 2]) -> [V; 2] {
+        let [x, y] = normals;
+        let spread = V::splat(self.spec.start_spread.get());
+        [spread * x, spread * y]
+    }
+}
+
+const UNKNOWN: Metrics<f64> = Metrics { final_loss: f64::NAN, smallest_loss: f64::NAN, depth: f64::NAN };
+
+/// Appends the lanes' metrics until there are `most`.
+#[inline(always)]
+pub(super) fn append<const N: usize, V>(all: &mut Vec<Metrics<f64>>, metrics: Metrics<V>, most: usize)
+where
+    V: Normals<N, Number: Into<f64>>,
+{
+    let lanes = metrics.map(V::to_lanes);
+    for lane in 0..N.min(most - all.len()) {
+        all.push(Metrics {
+            final_loss: with_one_nan(lanes.final_loss.0[lane].into()),
+            smallest_loss: with_one_nan(lanes.smallest_loss.0[lane].into()),
+            depth: with_one_nan(lanes.depth.0[lane].into()),
+        });
+    }
+}
