@@ -31,6 +31,10 @@ pub fn built_ins() -> &'static [BuiltIn] {
             "focus-wins",
             "unrotated",
             "four-optimizers",
+            "fig2a",
+            "fig2b",
+            "fig2b-unrotated",
+            "fig2b-100d",
         ];
         files
             .into_iter()

@@ -12,6 +12,8 @@
 //! )
 //! ```
 //!
+//! A phase diagram is a `Sweep(version: 1, title: …, sweep: (…))`.
+//!
 //! Values of optional fields stand bare. What is unknown, out of range or contradictory is refused with
 //! its line and column, see [`Fault`].
 
@@ -34,6 +36,7 @@ pub use library::{Library, Loaded, Source, UserPreset};
 
 use crate::export::{Overwrite, write_file};
 use crate::simulation::{Change, Record, Setting, SettingError, SimulationSpec};
+use crate::sweep::SweepSpec;
 use crate::view::ViewSettings;
 
 /// An experiment that can be repeated.
@@ -41,6 +44,8 @@ use crate::view::ViewSettings;
 pub enum Preset {
     /// A simulation on the narrowing valley.
     Landscape(LandscapePreset),
+    /// A phase diagram.
+    Sweep(SweepPreset),
 }
 
 /// A simulation, how it is looked at, and what is done with it.
@@ -65,13 +70,27 @@ pub struct LandscapePreset {
     pub changes: Vec<Change>,
 }
 
+/// A phase diagram to compute.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SweepPreset {
+    pub version: FormatVersion,
+    /// Shown in menus; one line.
+    pub title: String,
+    /// A sentence about what there is to see.
+    #[serde(default)]
+    pub description: String,
+    pub sweep: SweepSpec,
+}
+
 /// One step of a lesson.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LessonStep {
     /// What to look at, in a sentence or two.
     pub text: String,
-    /// Put in force when the step is shown, on top of the settings of the steps before.
+    /// Put in force when the step is shown, on top of the settings of the steps before. Unless it is empty,
+    /// the run then begins again.
     #[serde(default)]
     pub set: Vec<Setting>,
 }
@@ -138,12 +157,22 @@ impl Preset {
     pub fn title(&self) -> &str {
         match self {
             Preset::Landscape(preset) => &preset.title,
+            Preset::Sweep(preset) => &preset.title,
         }
     }
 
     pub fn description(&self) -> &str {
         match self {
             Preset::Landscape(preset) => &preset.description,
+            Preset::Sweep(preset) => &preset.description,
+        }
+    }
+
+    /// What kind of experiment it is, as the first word of its file.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Preset::Landscape(_) => "Landscape",
+            Preset::Sweep(_) => "Sweep",
         }
     }
 
@@ -163,7 +192,11 @@ impl Preset {
         let body = read::format()
             .to_string_pretty(self, layout)
             .expect("a preset holds no value that RON cannot express, and is not nested deeply");
-        format!("{HEADER}{body}\n")
+        let header = match self {
+            Preset::Landscape(_) => HEADER,
+            Preset::Sweep(_) => SWEEP_HEADER,
+        };
+        format!("{header}{body}\n")
     }
 
     /// Writes the preset to a file, as a whole or not at all. A preset that could not be read again is
@@ -180,4 +213,8 @@ impl Preset {
 const HEADER: &str = "\
 // A preset for Valleyscope. Open it in the app, or run it with `valleyscope simulate FILE`.
 // `valleyscope presets show lesson` prints one whose comments explain the fields.
+";
+const SWEEP_HEADER: &str = "\
+// A preset for Valleyscope. Open it in the app, or run it with `valleyscope sweep FILE --out FOLDER`.
+// `valleyscope presets show fig2a` prints one whose comments explain the fields.
 ";

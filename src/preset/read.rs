@@ -16,7 +16,7 @@ use super::{FormatVersion, Preset, rules};
 const MAX_MIB: u64 = 64;
 
 /// The kinds of experiment that the format has names for, apart from those that can be opened.
-const KINDS_TO_COME: [&str; 4] = ["Sweep", "Mnist", "MnistScan", "Gpt2"];
+const KINDS_TO_COME: [&str; 3] = ["Mnist", "MnistScan", "Gpt2"];
 
 /// How presets are read and written: values of optional fields and of settings stand bare, like
 /// `steps: 3000` and `Noise(1.5)`.
@@ -74,13 +74,18 @@ pub(super) fn parse(text: &str, origin: &str) -> Result<Preset, PresetError> {
 fn wrong_kind(text: &str, outline: &Outline) -> Option<(Range<usize>, String)> {
     let span = outline.kind.clone()?;
     let kind = &text[span.clone()];
-    if kind == "Landscape" {
+    if ["Landscape", "Sweep"].contains(&kind) {
         return None;
     }
     let message = if KINDS_TO_COME.contains(&kind) {
-        format!("this version of Valleyscope opens presets of the kind `Landscape`, and cannot run `{kind}` yet")
+        format!(
+            "this version of Valleyscope opens presets of the kinds `Landscape` and `Sweep`, and cannot run `{kind}` yet"
+        )
     } else {
-        format!("expected a preset, `Landscape(version: {}, …)`, found `{kind}`", FormatVersion::CURRENT)
+        format!(
+            "expected a preset, `Landscape(version: {0}, …)` or `Sweep(version: {0}, …)`, found `{kind}`",
+            FormatVersion::CURRENT
+        )
     };
     Some((span, message))
 }

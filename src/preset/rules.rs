@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{LandscapePreset, Preset};
+use super::{LandscapePreset, Preset, SweepPreset};
 use crate::simulation::{Change, OptimizerSpec, Setting, SimulationSpec};
 use crate::view::ViewSettings;
 
@@ -29,7 +29,20 @@ fn broken<T>(path: impl Into<String>, complaint: impl Into<String>) -> Result<T,
 pub fn check(preset: &Preset) -> Result<(), Broken> {
     match preset {
         Preset::Landscape(preset) => check_landscape(preset),
+        Preset::Sweep(preset) => check_sweep(preset),
     }
+}
+
+fn check_sweep(preset: &SweepPreset) -> Result<(), Broken> {
+    check_line("title", &preset.title, 100)?;
+    check_length("description", &preset.description, 0..=1000)?;
+    let sweep = &preset.sweep;
+    for (index, optimizer) in sweep.optimizers.iter().enumerate() {
+        if let Some(name) = &optimizer.name {
+            check_line(&format!("sweep.optimizers[{index}].name"), name, OptimizerSpec::LONGEST_NAME)?;
+        }
+    }
+    sweep.check().or_else(|error| broken(format!("sweep.{}", error.path), error.complaint))
 }
 
 fn check_landscape(preset: &LandscapePreset) -> Result<(), Broken> {

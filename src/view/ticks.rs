@@ -42,6 +42,29 @@ impl Ticks {
         Labels::new(step, low, high).ticks(values)
     }
 
+    /// Marks of a logarithmic axis from `low` to `high`, both positive: powers of ten, at most about `most` of
+    /// them; 1, 2 and 5 times powers of ten where the range has few decades; as on a linear axis where it has
+    /// not even those.
+    pub fn log(low: f64, high: f64, most: usize) -> Ticks {
+        if !(low > 0.0 && high > low && high.is_finite()) {
+            return Ticks::default();
+        }
+        // The tolerance lets an end count that is a power of ten but for rounding.
+        let (first, last) = ((low.log10() - 1e-9).ceil() as i32, (high.log10() + 1e-9).floor() as i32);
+        if last - first >= 2 || (last > first && most < 4) {
+            let exponents = (first..=last).step_by(((last - first + 1) as usize).div_ceil(most.max(1)));
+            let tick = |exponent| Tick { value: 10_f64.powi(exponent), label: format!("10{}", superscript(exponent)) };
+            return Ticks { ticks: exponents.map(tick).collect(), note: None };
+        }
+        let digits = (first - 1..=last).flat_map(|exponent| [1.0, 2.0, 5.0].map(|it| it * 10_f64.powi(exponent)));
+        let within = digits.filter(|value| (low * (1.0 - 1e-9)..=high * (1.0 + 1e-9)).contains(value));
+        let values: Vec<f64> = within.collect();
+        if values.len() < 2 {
+            return Ticks::linear(low, high, most);
+        }
+        Ticks { ticks: values.into_iter().map(|value| Tick { value, label: short(value) }).collect(), note: None }
+    }
+
     /// Marks on a colour bar: 0 and powers of ten on both sides, from about the scale's linear part to
     /// its end, thinned to about `most`.
     pub fn symlog(scale: &SymLog, most: usize) -> Ticks {
@@ -53,10 +76,16 @@ impl Ticks {
         let mut sizes: Vec<f64> =
             (lowest..=highest).rev().step_by(stride).map(|exponent| 10_f64.powi(exponent)).collect();
         sizes.reverse();
-        let sizes = if sizes.is_empty() { vec![scale.max] } else { sizes };
+        if sizes.is_empty() {
+            sizes.push(scale.max);
+        }
+        let decimal = decades > 0;
         let below = sizes.iter().rev().map(|size| -size);
         let values = below.chain([0.0]).chain(sizes.iter().copied());
-        Ticks { ticks: values.map(|value| Tick { value, label: short(value) }).collect(), note: None }
+        // One way of writing a bar: powers of ten wherever one of its labels needs them.
+        let powers = decimal && (lowest < -3 || highest >= 5);
+        let label = |value: f64| if powers { power_of_ten(value) } else { short(value) };
+        Ticks { ticks: values.map(|value| Tick { value, label: label(value) }).collect(), note: None }
     }
 }
 
@@ -154,8 +183,20 @@ pub fn short(value: f64) -> String {
     if (mantissa - 1.0).abs() < 1e-9 {
         format!("{sign}10{}", superscript(exponent))
     } else {
-        format!("{sign}{mantissa:.0}×10{}", superscript(exponent))
+        let mantissa = format!("{mantissa:.6}");
+        format!("{sign}{}×10{}", mantissa.trim_end_matches('0').trim_end_matches('.'), superscript(exponent))
     }
+}
+
+/// 0, or a power of ten with its sign, always written as one: 10⁻², −10⁵. 1 stays 1.
+fn power_of_ten(value: f64) -> String {
+    let size = value.abs();
+    if size == 0.0 || size == 1.0 {
+        return short(value);
+    }
+    let exponent = size.log10().round() as i32;
+    let sign = if value < 0.0 { "−" } else { "" };
+    format!("{sign}10{}", superscript(exponent))
 }
 
 /// A whole number as an exponent.
