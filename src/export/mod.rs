@@ -1,14 +1,17 @@
-//! Writers of results: CSV, NPY and NPZ, and the writing of whole files.
+//! Formats of results: CSV, NPY and NPZ, and the writing of whole files.
 //!
 //! Nothing that is written depends on the time or on the machine: equal results are equal bytes.
 
 mod aside;
 mod csv;
 mod npy;
+mod npz;
 mod trajectory;
+mod unzip;
 mod zip;
 
 pub use aside::{Aside, Overwrite, write_file};
 pub use csv::{Cell, CsvWriter};
-pub use npy::{Element, NpzWriter};
+pub use npy::{Element, NpzWriter, write_npy};
+pub use npz::{ArchiveError, NpzReader};
 pub use trajectory::{TrajectoryArrays, TrajectoryTable};

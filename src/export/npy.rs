@@ -9,33 +9,35 @@ pub trait Element: Copy {
     /// NumPy's description of the type.
     const DESCR: &'static str;
 
+    /// Bytes of an element.
+    const SIZE: usize = size_of::<Self>();
+
     /// Little-endian bytes.
     fn write_to(self, writer: &mut impl Write) -> io::Result<()>;
+
+    /// The element that [`Element::SIZE`] little-endian bytes stand for.
+    fn from_bytes(bytes: &[u8]) -> Self;
 }
 
-impl Element for f64 {
-    const DESCR: &'static str = "<f8";
+macro_rules! element {
+    ($type:ty, $descr:literal) => {
+        impl Element for $type {
+            const DESCR: &'static str = $descr;
 
-    fn write_to(self, writer: &mut impl Write) -> io::Result<()> {
-        writer.write_all(&self.to_le_bytes())
-    }
+            fn write_to(self, writer: &mut impl Write) -> io::Result<()> {
+                writer.write_all(&self.to_le_bytes())
+            }
+
+            fn from_bytes(bytes: &[u8]) -> Self {
+                <$type>::from_le_bytes(bytes.try_into().expect("as many bytes as an element has"))
+            }
+        }
+    };
 }
 
-impl Element for i32 {
-    const DESCR: &'static str = "<i4";
-
-    fn write_to(self, writer: &mut impl Write) -> io::Result<()> {
-        writer.write_all(&self.to_le_bytes())
-    }
-}
-
-impl Element for i64 {
-    const DESCR: &'static str = "<i8";
-
-    fn write_to(self, writer: &mut impl Write) -> io::Result<()> {
-        writer.write_all(&self.to_le_bytes())
-    }
-}
+element!(f64, "<f8");
+element!(i32, "<i4");
+element!(i64, "<i8");
 
 /// Writes an archive of named arrays, each in C order.
 pub struct NpzWriter<W: Write + Seek> {
@@ -54,27 +56,26 @@ impl<W: Write + Seek> NpzWriter<W> {
         shape: &[usize],
         elements: impl IntoIterator<Item = E>,
     ) -> io::Result<()> {
-        self.zip.file(&file_name(name), |contents| {
-            let mut writer = BufWriter::new(contents);
-            writer.write_all(&header(E::DESCR, shape))?;
-            let mut written = 0;
-            for element in elements {
-                element.write_to(&mut writer)?;
-                written += 1;
-            }
-            assert_eq!(written, shape.iter().product::<usize>(), "array {name} has the shape {shape:?}");
-            writer.flush()
-        })
+        self.zip.file(&file_name(name), |contents| write_npy(BufWriter::new(contents), shape, elements))
     }
 
     /// Writes a one-dimensional array of texts, as NumPy's `<U`, padded to the longest.
     pub fn texts(&mut self, name: &str, texts: &[impl AsRef<str>]) -> io::Result<()> {
+        self.padded_texts(name, &[texts.len()], texts)
+    }
+
+    /// Writes a single text, an array without dimensions like `np.array("…")`.
+    pub fn text(&mut self, name: &str, text: &str) -> io::Result<()> {
+        self.padded_texts(name, &[], &[text])
+    }
+
+    fn padded_texts(&mut self, name: &str, shape: &[usize], texts: &[impl AsRef<str>]) -> io::Result<()> {
         let width = texts.iter().map(|text| text.as_ref().chars().count()).max().unwrap_or(0).max(1);
         let padded =
             |text: &str| -> Vec<u32> { text.chars().map(u32::from).chain(std::iter::repeat(0)).take(width).collect() };
         let letters: Vec<u32> = texts.iter().flat_map(|text| padded(text.as_ref())).collect();
         self.zip.file(&file_name(name), |contents| {
-            contents.write_all(&header(&format!("<U{width}"), &[texts.len()]))?;
+            contents.write_all(&header(&format!("<U{width}"), shape))?;
             contents.write_all(&letters.into_iter().flat_map(u32::to_le_bytes).collect::<Vec<u8>>())
         })
     }
@@ -85,12 +86,31 @@ impl<W: Write + Seek> NpzWriter<W> {
     }
 }
 
-fn file_name(array: &str) -> String {
+/// Writes a single array of numbers in C order, a whole NPY file. There must be as many as the shape says.
+pub fn write_npy<E: Element>(
+    mut writer: impl Write,
+    shape: &[usize],
+    elements: impl IntoIterator<Item = E>,
+) -> io::Result<()> {
+    writer.write_all(&header(E::DESCR, shape))?;
+    let mut written = 0;
+    for element in elements {
+        element.write_to(&mut writer)?;
+        written += 1;
+    }
+    assert_eq!(written, shape.iter().product::<usize>(), "an array has as many elements as its shape says");
+    writer.flush()
+}
+
+pub(super) fn file_name(array: &str) -> String {
     format!("{array}.npy")
 }
 
+/// The first bytes of every NPY file of format 1.0.
+pub(super) const MAGIC: &[u8; 8] = b"\x93NUMPY\x01\x00";
+
 /// The start of an NPY file, padded so that the numbers begin at a multiple of 64 bytes.
-fn header(descr: &str, shape: &[usize]) -> Vec<u8> {
+pub(super) fn header(descr: &str, shape: &[usize]) -> Vec<u8> {
     let mut lengths: String = shape.iter().map(|length| format!("{length}, ")).collect();
     if shape.len() > 1 {
         lengths.truncate(lengths.len() - 2);
@@ -101,5 +121,5 @@ fn header(descr: &str, shape: &[usize]) -> Vec<u8> {
     dict.extend(std::iter::repeat_n(' ', padding));
     dict.push('\n');
     let length = u16::try_from(dict.len()).expect("a header of a few short entries");
-    [b"\x93NUMPY\x01\x00".as_slice(), &length.to_le_bytes(), dict.as_bytes()].concat()
+    [MAGIC.as_slice(), &length.to_le_bytes(), dict.as_bytes()].concat()
 }

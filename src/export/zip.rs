@@ -20,14 +20,14 @@ struct Entry {
     offset: u32,
 }
 
-const LOCAL_HEADER: u32 = 0x0403_4b50;
-const CENTRAL_HEADER: u32 = 0x0201_4b50;
-const END: u32 = 0x0605_4b50;
+pub(super) const LOCAL_HEADER: u32 = 0x0403_4b50;
+pub(super) const CENTRAL_HEADER: u32 = 0x0201_4b50;
+pub(super) const END: u32 = 0x0605_4b50;
 /// The version of the format that a reader must know, 2.0.
 const VERSION: u16 = 20;
 /// The name is in UTF-8.
 const FLAGS: u16 = 1 << 11;
-const STORED: u16 = 0;
+pub(super) const STORED: u16 = 0;
 const TIME: u16 = 0;
 /// 1 January 1980.
 const DATE: u16 = 1 << 5 | 1;

@@ -1,0 +1,160 @@
+//! `phase.npz`.
+
+use std::io::{self, Seek, Write};
+
+use super::SweepResult;
+use crate::export::NpzWriter;
+use crate::sweep::{Cell, Diagram, Metric};
+
+/// Arrays of averages and deviations over replicates for each learning rate, by the order of [`Metric::ALL`].
+pub(super) const MEANS: [&str; 3] = ["mean", "min_loss_mean", "depth_mean"];
+pub(super) const DEVIATIONS: [&str; 3] = ["std", "min_loss_std", "depth_std"];
+/// How far the winner is ahead, its standard error and degrees of freedom.
+pub(super) const GAPS: [&str; 3] = ["gap", "gap_se", "gap_freedom"];
+
+impl SweepResult {
+    /// Writes all that is known of the diagram as an NPZ archive, float64 unless said. With O optimizers in
+    /// the spec's order, R rows, C columns and at most L learning rates:
+    ///
+    /// | array | shape |
+    /// | --- | --- |
+    /// | `optimizers`, `metrics`: names, text | (O), (3) |
+    /// | `rows`, `cols`: values of the axes | (R), (C) |
+    /// | `lrs`: learning rates; NaN where the learning rate is an axis | (L), or (O, L) padded with NaN where they differ |
+    /// | `row_name`, `col_name`, `metric`, `spec` (RON), `program`: text | () |
+    /// | `score` by the spec's metric, its `score_std` over replicates | (O, R, C) |
+    /// | `best_lr`: index of the score's learning rate, −1 where unknown, int32 | (O, R, C) |
+    /// | `min_loss`, `depth`: best over learning rates | (O, R, C) |
+    /// | `winner`: index by the spec's metric; −1 where there is none, int32 | (R, C) |
+    /// | `diverged`: runs that are not finite, int32 | (O, R, C) |
+    /// | `replicates` that a pixel rests on, 0 where nothing is known, int32 | (R, C) |
+    /// | `mean`, `min_loss_mean`, `depth_mean`: the three metrics averaged over replicates as the spec says, and `std`, `min_loss_std`, `depth_std` | (O, R, C, L) |
+    /// | `gap`, `gap_se`, `gap_freedom`: how far the winner by each of the metrics is ahead of each optimizer, the standard error and its degrees of freedom | (3, O, R, C) |
+    ///
+    /// What is unknown is NaN. Deviations are those of the population.
+    pub fn write_arrays(&self, writer: impl Write + Seek) -> io::Result<()> {
+        let (diagram, spec) = (&self.diagram, self.diagram.spec());
+        let shape = Shape::of(diagram);
+        let mut npz = NpzWriter::new(writer);
+        let labels: Vec<&str> = spec.optimizers.iter().map(|optimizer| optimizer.label()).collect();
+        npz.texts("optimizers", &labels)?;
+        npz.texts("metrics", &Metric::ALL.map(Metric::name))?;
+        npz.array("rows", &[shape.rows], diagram.rows().iter().copied())?;
+        npz.array("cols", &[shape.columns], diagram.columns().iter().copied())?;
+        write_learning_rates(&mut npz, diagram, shape)?;
+        npz.text("row_name", spec.rows.of.name())?;
+        npz.text("col_name", spec.columns.of.name())?;
+        npz.text("metric", spec.metric.name())?;
+        npz.text("spec", &self.preset().to_ron())?;
+        npz.text("program", &self.program())?;
+        write_scores(&mut npz, diagram, shape)?;
+        for metric in Metric::ALL {
+            let of = |of: fn(&Cell) -> &Vec<Vec<[f64; 3]>>| {
+                let at = move |optimizer: usize, cell: &Cell, rate: usize| {
+                    of(cell)[optimizer].get(rate).map_or(f64::NAN, |values| values[metric as usize])
+                };
+                shape.optimizers_and_pixels().flat_map(move |(optimizer, pixel)| {
+                    let cell = diagram.cell(pixel);
+                    (0..shape.rates).map(move |rate| cell.map_or(f64::NAN, |cell| at(optimizer, cell, rate)))
+                })
+            };
+            npz.array(MEANS[metric as usize], &shape.by_rate(), of(|cell| &cell.averages))?;
+            npz.array(DEVIATIONS[metric as usize], &shape.by_rate(), of(|cell| &cell.deviations))?;
+        }
+        for (part, name) in GAPS.into_iter().enumerate() {
+            let gaps = Metric::ALL.into_iter().flat_map(|metric| {
+                shape.optimizers_and_pixels().map(move |(optimizer, pixel)| {
+                    let gap = diagram.cell(pixel).map(|cell| cell.comparison(metric).gaps[optimizer]);
+                    gap.map_or(f64::NAN, |gap| [gap.value, gap.error, gap.freedom][part])
+                })
+            });
+            npz.array(name, &shape.by_metric(), gaps)?;
+        }
+        npz.finish()?.flush()
+    }
+}
+
+/// The lengths of the arrays' sides.
+#[derive(Clone, Copy)]
+pub(super) struct Shape {
+    pub optimizers: usize,
+    pub rows: usize,
+    pub columns: usize,
+    /// The most learning rates of an optimizer.
+    pub rates: usize,
+}
+
+impl Shape {
+    pub fn of(diagram: &Diagram) -> Shape {
+        let spec = diagram.spec();
+        let [rows, columns] = spec.shape();
+        let rates = spec.rate_counts().into_iter().max().unwrap_or(1);
+        Shape { optimizers: spec.optimizers.len(), rows, columns, rates }
+    }
+
+    pub fn by_pixel(self) -> [usize; 2] {
+        [self.rows, self.columns]
+    }
+
+    pub fn by_optimizer(self) -> [usize; 3] {
+        [self.optimizers, self.rows, self.columns]
+    }
+
+    pub fn by_rate(self) -> [usize; 4] {
+        [self.optimizers, self.rows, self.columns, self.rates]
+    }
+
+    pub fn by_metric(self) -> [usize; 4] {
+        [Metric::ALL.len(), self.optimizers, self.rows, self.columns]
+    }
+
+    pub fn pixels(self) -> impl Iterator<Item = [usize; 2]> {
+        (0..self.rows).flat_map(move |row| (0..self.columns).map(move |column| [row, column]))
+    }
+
+    fn optimizers_and_pixels(self) -> impl Iterator<Item = (usize, [usize; 2])> {
+        (0..self.optimizers).flat_map(move |optimizer| self.pixels().map(move |pixel| (optimizer, pixel)))
+    }
+}
+
+fn write_learning_rates<W: Write + Seek>(npz: &mut NpzWriter<W>, diagram: &Diagram, shape: Shape) -> io::Result<()> {
+    let all = diagram.learning_rates();
+    let padded = |rates: &[f64]| (0..shape.rates).map(|index| rates.get(index).copied().unwrap_or(f64::NAN)).collect();
+    if all.iter().all(|rates| rates == &all[0]) {
+        let rates: Vec<f64> = padded(&all[0]);
+        return npz.array("lrs", &[shape.rates], rates);
+    }
+    let rates: Vec<Vec<f64>> = all.iter().map(|rates| padded(rates)).collect();
+    npz.array("lrs", &[shape.optimizers, shape.rates], rates.into_iter().flatten())
+}
+
+fn write_scores<W: Write + Seek>(npz: &mut NpzWriter<W>, diagram: &Diagram, shape: Shape) -> io::Result<()> {
+    let metric = diagram.spec().metric;
+    let number = |of: &dyn Fn(&Cell, usize) -> f64| -> Vec<f64> {
+        let each = shape.optimizers_and_pixels();
+        each.map(|(optimizer, pixel)| diagram.cell(pixel).map_or(f64::NAN, |cell| of(cell, optimizer))).collect()
+    };
+    let whole = |unknown: i32, of: &dyn Fn(&Cell, usize) -> usize| -> Vec<i32> {
+        let each = shape.optimizers_and_pixels();
+        each.map(|(optimizer, pixel)| diagram.cell(pixel).map_or(unknown, |cell| as_i32(of(cell, optimizer)))).collect()
+    };
+    let by_optimizer = &shape.by_optimizer();
+    npz.array("score", by_optimizer, number(&|cell, optimizer| cell.score(optimizer, metric).value))?;
+    npz.array("best_lr", by_optimizer, whole(-1, &|cell, optimizer| cell.score(optimizer, metric).best_rate))?;
+    npz.array("score_std", by_optimizer, number(&|cell, optimizer| cell.score_deviation(optimizer, metric)))?;
+    npz.array("min_loss", by_optimizer, number(&|cell, index| cell.score(index, Metric::SmallestLoss).value))?;
+    npz.array("depth", by_optimizer, number(&|cell, index| cell.score(index, Metric::Depth).value))?;
+    let winners = shape.pixels().map(|pixel| {
+        let winner = diagram.cell(pixel).and_then(|cell| cell.comparison(metric).winner);
+        winner.map_or(-1, as_i32)
+    });
+    npz.array("winner", &shape.by_pixel(), winners)?;
+    npz.array("diverged", by_optimizer, whole(0, &|cell, optimizer| cell.diverged[optimizer] as usize))?;
+    let replicates = shape.pixels().map(|pixel| diagram.cell(pixel).map_or(0, |cell| as_i32(cell.replicates)));
+    npz.array("replicates", &shape.by_pixel(), replicates)
+}
+
+/// Runs of an optimizer at a pixel are at most 10⁴ learning rates × 10⁵ replicates, which fits.
+fn as_i32(number: usize) -> i32 {
+    i32::try_from(number).expect("numbers of a checked spec fit")
+}

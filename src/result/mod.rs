@@ -1,0 +1,67 @@
+//! The results of a sweep as files: written, and opened again.
+//!
+//! A folder of results holds `spec.ron`, a preset that repeats the sweep; `phase.npz` with all that is known
+//! of the diagram; `phase.csv`, a table of its scores; and, where they were asked for, the final metrics of
+//! all runs (see [`RawFormat`]). Nothing in them depends on the time or the machine.
+
+mod arrays;
+mod open;
+mod raw;
+mod table;
+
+use std::io::{self, Write};
+use std::path::Path;
+
+pub use open::ResultError;
+pub use raw::{RawFormat, RawRefused};
+pub use table::write_table;
+
+use crate::export::{Aside, Overwrite, write_file};
+use crate::preset::{FormatVersion, Preset, SweepPreset};
+use crate::sweep::{Diagram, Precision};
+
+/// What a sweep came to.
+#[derive(Clone, Debug)]
+pub struct SweepResult {
+    /// As of the preset.
+    pub title: String,
+    /// As of the preset.
+    pub description: String,
+    pub diagram: Diagram,
+    /// What the runs were done with.
+    pub precision: Precision,
+}
+
+impl SweepResult {
+    pub const SPEC: &'static str = "spec.ron";
+    pub const ARRAYS: &'static str = "phase.npz";
+    pub const TABLE: &'static str = "phase.csv";
+
+    /// The preset that repeats the sweep.
+    pub fn preset(&self) -> Preset {
+        Preset::Sweep(SweepPreset {
+            version: FormatVersion,
+            title: self.title.clone(),
+            description: self.description.clone(),
+            sweep: (**self.diagram.spec()).clone(),
+        })
+    }
+
+    /// Program version, precision and seed, as `phase.npz` has them.
+    pub fn program(&self) -> String {
+        let (version, precision) = (env!("CARGO_PKG_VERSION"), self.precision.name());
+        format!("valleyscope {version}, {precision}, seed {}", self.diagram.spec().seed)
+    }
+
+    /// Writes `spec.ron`, `phase.csv` and `phase.npz` into a folder that exists, each as a whole or not at all.
+    pub fn write(&self, folder: &Path, overwrite: Overwrite) -> io::Result<()> {
+        write_file(&folder.join(Self::SPEC), overwrite, self.preset().to_ron().as_bytes())?;
+        let mut table = Aside::for_target(&folder.join(Self::TABLE))?;
+        write_table(&mut table, &self.diagram)?;
+        table.commit(overwrite)?;
+        let mut arrays = Aside::for_target(&folder.join(Self::ARRAYS))?;
+        self.write_arrays(&mut arrays)?;
+        arrays.flush()?;
+        arrays.commit(overwrite)
+    }
+}

@@ -1,0 +1,150 @@
+//! From `phase.npz` back to a diagram.
+
+use std::fs::File;
+use std::io::{BufReader, Read, Seek};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::SweepResult;
+use super::arrays::{DEVIATIONS, GAPS, MEANS, Shape};
+use crate::export::{ArchiveError, NpzReader};
+use crate::preset::{Preset, PresetError};
+use crate::sweep::{Cell, Comparison, Diagram, Gap, Metric, Precision};
+
+/// Why results cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum ResultError {
+    #[error("cannot read {}: {source}", path.display())]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error(
+        "{} is no folder of a sweep's results: it has no {}",
+        path.display(), SweepResult::ARRAYS
+    )]
+    Folder { path: PathBuf },
+    #[error(
+        "cannot open {origin} as the results of a sweep (`{}`): {source}; repeat the sweep, or take another copy",
+        SweepResult::ARRAYS
+    )]
+    Archive { origin: String, source: ArchiveError },
+    #[error("the spec in {origin} is at fault: {source}")]
+    Spec { origin: String, source: Box<PresetError> },
+    #[error("{origin} contradicts itself: expected {expected}, found {found}")]
+    Contradiction { origin: String, expected: String, found: String },
+}
+
+impl SweepResult {
+    /// Whether a path looks like a result rather than a preset: a folder, or a file that ends in `.npz`.
+    pub fn is_at(path: &Path) -> bool {
+        path.is_dir() || path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npz"))
+    }
+
+    /// Opens `phase.npz`, or the folder that holds it.
+    pub fn open(path: &Path) -> Result<SweepResult, ResultError> {
+        let mut file = path.to_owned();
+        if path.is_dir() {
+            file.push(Self::ARRAYS);
+            if !file.exists() {
+                return Err(ResultError::Folder { path: path.to_owned() });
+            }
+        }
+        let reader = File::open(&file).map_err(|source| ResultError::Read { path: file.clone(), source })?;
+        Self::read_arrays(BufReader::new(reader), &file.display().to_string())
+    }
+
+    /// Reads what [`SweepResult::write_arrays`] has written; written again, it has the same bytes. Errors name
+    /// `origin`, usually a file, as the place.
+    pub fn read_arrays(reader: impl Read + Seek, origin: &str) -> Result<SweepResult, ResultError> {
+        let in_archive = |source| ResultError::Archive { origin: origin.to_owned(), source };
+        let contradiction = |expected: &str, found: String| ResultError::Contradiction {
+            origin: origin.to_owned(),
+            expected: expected.to_owned(),
+            found,
+        };
+        let mut npz = NpzReader::new(reader).map_err(in_archive)?;
+        let spec = npz.text("spec").map_err(in_archive)?;
+        let preset = Preset::parse(&spec, &format!("spec of {origin}"))
+            .map_err(|source| ResultError::Spec { origin: origin.to_owned(), source: Box::new(source) })?;
+        let Preset::Sweep(preset) = preset else {
+            return Err(contradiction("the spec of a sweep", format!("a {} preset", preset.kind())));
+        };
+        let program = npz.text("program").map_err(in_archive)?;
+        let precision = [Precision::Single, Precision::Double]
+            .into_iter()
+            .find(|precision| program.split(", ").any(|word| word == precision.name()))
+            .ok_or_else(|| contradiction("`program` with the precision f32 or f64", format!("\"{program}\"")))?;
+        let mut diagram = Diagram::new(Arc::new(preset.sweep));
+        let most = diagram.spec().replicates.get();
+        let arrays = Arrays::read(&mut npz, &diagram).map_err(in_archive)?;
+        for (index, pixel) in arrays.shape.pixels().enumerate() {
+            match usize::try_from(arrays.replicates[index]) {
+                Ok(0) => {}
+                Ok(replicates) if replicates <= most => {
+                    let cell = arrays.cell(index, replicates, &diagram);
+                    diagram.insert(pixel, cell);
+                }
+                _ => {
+                    let found = arrays.replicates[index].to_string();
+                    return Err(contradiction(&format!("`replicates` from 0 to {most}, as in the spec"), found));
+                }
+            }
+        }
+        Ok(SweepResult { title: preset.title, description: preset.description, diagram, precision })
+    }
+}
+
+/// What diagrams are made of; all else follows from it.
+struct Arrays {
+    shape: Shape,
+    replicates: Vec<i32>,
+    diverged: Vec<i32>,
+    averages: [Vec<f64>; 3],
+    deviations: [Vec<f64>; 3],
+    gaps: [Vec<f64>; 3],
+}
+
+impl Arrays {
+    fn read<R: Read + Seek>(npz: &mut NpzReader<R>, diagram: &Diagram) -> Result<Arrays, ArchiveError> {
+        let shape = Shape::of(diagram);
+        let mut three = |names: [&str; 3], shape: &[usize]| -> Result<[Vec<f64>; 3], ArchiveError> {
+            let [first, second, third] = names.map(|name| npz.array(name, shape));
+            Ok([first?, second?, third?])
+        };
+        let averages = three(MEANS, &shape.by_rate())?;
+        let deviations = three(DEVIATIONS, &shape.by_rate())?;
+        let gaps = three(GAPS, &shape.by_metric())?;
+        let replicates = npz.array("replicates", &shape.by_pixel())?;
+        let diverged = npz.array("diverged", &shape.by_optimizer())?;
+        Ok(Arrays { shape, replicates, diverged, averages, deviations, gaps })
+    }
+
+    /// The cell of a pixel by its index among all.
+    fn cell(&self, pixel: usize, replicates: usize, diagram: &Diagram) -> Cell {
+        let Shape { optimizers, rows, columns, rates } = self.shape;
+        let pixels = rows * columns;
+        let at = |optimizer: usize| optimizer * pixels + pixel;
+        let counts = diagram.spec().rate_counts();
+        let per_rate = |values: &[Vec<f64>; 3]| -> Vec<Vec<[f64; 3]>> {
+            let of = |optimizer: usize| {
+                (0..counts[optimizer])
+                    .map(|rate| [0, 1, 2].map(|metric| values[metric][at(optimizer) * rates + rate]))
+                    .collect()
+            };
+            (0..optimizers).map(of).collect()
+        };
+        let mut cell = Cell {
+            replicates,
+            averages: per_rate(&self.averages),
+            deviations: per_rate(&self.deviations),
+            diverged: (0..optimizers).map(|optimizer| self.diverged[at(optimizer)].max(0) as u32).collect(),
+            comparisons: [0; 3].map(|_| Comparison { winner: None, gaps: Vec::new() }),
+        };
+        cell.comparisons = Metric::ALL.map(|metric| {
+            let gap = |optimizer: usize| {
+                let at = metric as usize * optimizers * pixels + at(optimizer);
+                Gap { value: self.gaps[0][at], error: self.gaps[1][at], freedom: self.gaps[2][at] }
+            };
+            Comparison { winner: cell.winner(metric), gaps: (0..optimizers).map(gap).collect() }
+        });
+        cell
+    }
+}
