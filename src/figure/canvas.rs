@@ -1,0 +1,155 @@
+//! The elements that figures are made of, as SVG text. Lengths are in points, y downwards.
+
+use std::fmt::Write;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+
+use super::map::MapImage;
+use super::scale::Scale;
+use super::svg::escaped;
+use super::{FigureError, font, png};
+
+/// A rectangle.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Area {
+    pub x: f64,
+    pub y: f64,
+    pub width: f64,
+    pub height: f64,
+}
+
+impl Area {
+    pub fn right(self) -> f64 {
+        self.x + self.width
+    }
+
+    pub fn bottom(self) -> f64 {
+        self.y + self.height
+    }
+}
+
+/// Which point of a text is put in place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// Collects elements.
+pub(super) struct Canvas {
+    pub body: String,
+    font_size: f64,
+    gradients: usize,
+}
+
+/// From the middle of a line of text down to its baseline, in font sizes.
+const BASELINE: f64 = 0.36;
+const LINE_WIDTH: f64 = 0.6;
+/// Colours of a bar between which the viewer interpolates.
+const STOPS: usize = 32;
+
+impl Canvas {
+    pub fn new(font_size: f64) -> Canvas {
+        Canvas { body: String::new(), font_size, gradients: 0 }
+    }
+
+    fn push(&mut self, element: std::fmt::Arguments<'_>) {
+        writeln!(self.body, "{element}").expect("a string takes all that is written");
+    }
+
+    pub fn line(&mut self, from: [f64; 2], to: [f64; 2]) {
+        let ([x1, y1], [x2, y2]) = (from, to);
+        self.push(format_args!(
+            r##"<path d="M{x1:.3} {y1:.3}L{x2:.3} {y2:.3}" stroke="#000" stroke-width="{LINE_WIDTH}"/>"##
+        ));
+    }
+
+    /// A filled rectangle with a thin frame.
+    pub fn swatch(&mut self, area: Area, [red, green, blue]: [u8; 3]) {
+        let Area { x, y, width, height } = area;
+        self.push(format_args!(
+            r##"<rect x="{x:.3}" y="{y:.3}" width="{width:.3}" height="{height:.3}" fill="#{red:02x}{green:02x}{blue:02x}" stroke="#000" stroke-width="0.3"/>"##
+        ));
+    }
+
+    pub fn frame(&mut self, area: Area) {
+        let Area { x, y, width, height } = area;
+        self.push(format_args!(
+            r##"<rect x="{x:.3}" y="{y:.3}" width="{width:.3}" height="{height:.3}" fill="none" stroke="#000" stroke-width="{LINE_WIDTH}"/>"##
+        ));
+    }
+
+    /// A text whose anchor is at `x` and whose middle is at `y`.
+    pub fn text(&mut self, [x, y]: [f64; 2], anchor: Anchor, text: &str) {
+        self.sized_text([x, y], anchor, text, self.font_size, "");
+    }
+
+    /// A text in the middle of a width, smaller where it would not fit.
+    pub fn text_within(&mut self, [x, y]: [f64; 2], width: f64, text: &str) {
+        let size = self.fitted(text, width);
+        self.sized_text([x, y], Anchor::Middle, text, size, "");
+    }
+
+    /// A text from below upwards in the middle of a height, smaller where it would not fit.
+    pub fn upright_text_within(&mut self, [x, y]: [f64; 2], height: f64, text: &str) {
+        let size = self.fitted(text, height);
+        let turn = format!(r#" transform="rotate(-90 {x:.3} {y:.3})""#);
+        self.sized_text([x, y], Anchor::Middle, text, size, &turn);
+    }
+
+    fn fitted(&self, text: &str, width: f64) -> f64 {
+        self.font_size * (width / font::width(text, self.font_size)).min(1.0)
+    }
+
+    fn sized_text(&mut self, [x, y]: [f64; 2], anchor: Anchor, text: &str, size: f64, turn: &str) {
+        let anchor = match anchor {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        };
+        let (y, text) = (y + BASELINE * size, escaped(text));
+        self.push(format_args!(
+            r#"<text x="{x:.3}" y="{y:.3}" font-size="{size:.3}" text-anchor="{anchor}"{turn}>{text}</text>"#
+        ));
+    }
+
+    /// A map, whose pixels stay sharp at any size.
+    pub fn image(&mut self, area: Area, image: &MapImage) -> Result<(), FigureError> {
+        let data = BASE64_STANDARD.encode(png::of_map(image)?);
+        let Area { x, y, width, height } = area;
+        self.push(format_args!(
+            r#"<image x="{x:.3}" y="{y:.3}" width="{width:.3}" height="{height:.3}" preserveAspectRatio="none" image-rendering="pixelated" style="image-rendering:pixelated" xlink:href="data:image/png;base64,{data}"/>"#
+        ));
+        Ok(())
+    }
+
+    /// The colours of a scale from below upwards, with a triangle at an end that values lie beyond.
+    pub fn color_bar(&mut self, area: Area, scale: &Scale) {
+        self.gradients += 1;
+        let id = format!("colors{}", self.gradients);
+        let hex = |[red, green, blue]: [u8; 3]| format!("#{red:02x}{green:02x}{blue:02x}");
+        let stops: String = (0..=STOPS)
+            .map(|index| index as f64 / STOPS as f64)
+            .map(|position| format!(r#"<stop offset="{position}" stop-color="{}"/>"#, hex(scale.rgb_at(position))))
+            .collect();
+        self.push(format_args!(r#"<linearGradient id="{id}" x1="0" y1="1" x2="0" y2="0">{stops}</linearGradient>"#));
+        let Area { x, y, width, height } = area;
+        self.push(format_args!(
+            r#"<rect x="{x:.3}" y="{y:.3}" width="{width:.3}" height="{height:.3}" fill="url(#{id})"/>"#
+        ));
+        let [below, above] = scale.beyond();
+        let tip = 0.8 * width;
+        for (there, base, tip, position) in [(below, area.bottom(), tip, 0.0), (above, y, -tip, 1.0)] {
+            if there {
+                let (color, right, middle, end) =
+                    (hex(scale.rgb_at(position)), area.right(), x + width / 2.0, base + tip);
+                self.push(format_args!(
+                    r##"<path d="M{x:.3} {base:.3}L{middle:.3} {end:.3}L{right:.3} {base:.3}Z" fill="{color}" stroke="#000" stroke-width="{LINE_WIDTH}"/>"##
+                ));
+            }
+        }
+        self.frame(area);
+    }
+}

@@ -1,0 +1,39 @@
+//! Names of quantities in figures.
+
+use crate::sweep::{Axis, Hyperparameter, Metric, Quantity, SweepSpec};
+
+/// What is written at an axis: the quantity with its symbol, and the optimizers where it is varied of some
+/// of those that have it.
+pub fn axis_label(spec: &SweepSpec, axis: &Axis) -> String {
+    match &axis.of {
+        Quantity::Sharpness => "sharpness a".to_owned(),
+        Quantity::Slope => "slope c".to_owned(),
+        Quantity::Rotation => "rotation φ (°)".to_owned(),
+        Quantity::Noise => "noise σ".to_owned(),
+        Quantity::Steps => "steps".to_owned(),
+        Quantity::Dimension => "dimension d".to_owned(),
+        Quantity::Of(hyperparameter, ids) => {
+            let name = match hyperparameter {
+                Hyperparameter::LearningRate => "learning rate η",
+                Hyperparameter::Beta1 => "decay rate β₁",
+                Hyperparameter::Beta2 => "decay rate β₂",
+                Hyperparameter::Gamma => "attraction γ",
+                Hyperparameter::WeightDecay => "weight decay ω",
+            };
+            let having = || spec.optimizers.iter().filter(|optimizer| hyperparameter.is_of(optimizer.rule));
+            if having().all(|optimizer| ids.contains(&optimizer.id)) {
+                return name.to_owned();
+            }
+            let labels = having().filter(|optimizer| ids.contains(&optimizer.id)).map(|optimizer| optimizer.label());
+            format!("{name} of {}", labels.collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+pub(super) fn metric(metric: Metric) -> &'static str {
+    match metric {
+        Metric::FinalLoss => "final loss",
+        Metric::SmallestLoss => "smallest loss",
+        Metric::Depth => "depth",
+    }
+}

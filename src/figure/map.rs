@@ -1,0 +1,210 @@
+//! What the cells of a diagram are coloured by.
+
+use super::labels;
+use super::scale::Scale;
+use crate::sweep::{Cell, Diagram, Metric};
+
+/// What is shown of each cell of a diagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Map {
+    /// The best optimizer, in its own colour; mixed with white where that is less certain, if asked for.
+    Winner { certainty: bool },
+    /// An optimizer's best average over its learning rates.
+    Score(usize),
+    /// The learning rate of an optimizer's score.
+    BestRate(usize),
+    /// The standard deviation over replicates of an optimizer's metric at its best learning rate.
+    Spread(usize),
+    /// How much better the first optimizer's score is than the second's.
+    Difference(usize, usize),
+}
+
+/// A picture with a pixel for each cell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MapImage {
+    /// Columns of the diagram.
+    pub width: usize,
+    /// Rows of the diagram.
+    pub height: usize,
+    /// Red, green, blue and opacity (always full), line by line from the top: the diagram's last row first.
+    pub rgba: Vec<u8>,
+}
+
+/// A colour and what it stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Swatch {
+    /// None where the text explains the colours of others.
+    pub color: Option<[u8; 3]>,
+    pub text: String,
+}
+
+/// A cell that is not known.
+const UNKNOWN: [u8; 3] = [205, 205, 205];
+/// A cell whose best scores are equal.
+const TIE: [u8; 3] = [70, 70, 70];
+/// A cell whose value is not finite, since runs diverged at every learning rate.
+const DIVERGED: [u8; 3] = [120, 120, 120];
+/// How much of its colour a winner keeps who is no surer than chance.
+const FAINTEST: f64 = 0.15;
+
+/// What is in a cell.
+#[derive(Clone, Copy, PartialEq)]
+enum Content {
+    Unknown,
+    Tie,
+    Diverged,
+    Winner(usize, f64),
+    Value(f64),
+}
+
+impl MapImage {
+    /// The colour of a cell.
+    pub fn cell(&self, row: usize, column: usize) -> [u8; 3] {
+        let at = 4 * ((self.height - 1 - row) * self.width + column);
+        [self.rgba[at], self.rgba[at + 1], self.rgba[at + 2]]
+    }
+}
+
+impl Map {
+    /// The picture of the map.
+    pub fn image(self, diagram: &Diagram, metric: Metric) -> MapImage {
+        let [height, width] = diagram.spec().shape();
+        let scale = self.scale(diagram, metric);
+        let mut rgba = Vec::with_capacity(4 * width * height);
+        for pixel in (0..height).rev().flat_map(|row| (0..width).map(move |column| [row, column])) {
+            let [red, green, blue] = match (self.content(diagram, metric, pixel), &scale) {
+                (Content::Winner(index, certainty), _) => faded(diagram.spec().optimizers[index].rgb(), certainty),
+                (Content::Value(value), Some(scale)) => scale.rgb(value),
+                (Content::Tie, _) => TIE,
+                (Content::Diverged, _) => DIVERGED,
+                (Content::Unknown | Content::Value(_), _) => UNKNOWN,
+            };
+            rgba.extend([red, green, blue, u8::MAX]);
+        }
+        MapImage { width, height, rgba }
+    }
+
+    /// What the colours stand for; `None` for winners, who have their own. Scores and spreads of all
+    /// optimizers share a scale, so that they can be compared, and so do all differences and all learning rates.
+    pub fn scale(self, diagram: &Diagram, metric: Metric) -> Option<Scale> {
+        let count = diagram.spec().optimizers.len();
+        let kind: Vec<Map> = match self {
+            Map::Winner { .. } => return None,
+            Map::Score(_) => (0..count).map(Map::Score).collect(),
+            Map::Spread(_) => (0..count).map(Map::Spread).collect(),
+            Map::BestRate(_) => (0..count).map(Map::BestRate).collect(),
+            Map::Difference(..) => {
+                (0..count).flat_map(|one| (one + 1..count).map(move |other| Map::Difference(one, other))).collect()
+            }
+        };
+        let mut values = Vec::new();
+        for cell in cells(diagram).filter_map(|pixel| Some((pixel, diagram.cell(pixel)?))) {
+            values.extend(kind.iter().map(|map| map.value(diagram, metric, cell.0, cell.1)));
+        }
+        values.retain(|value| value.is_finite());
+        Some(match self {
+            Map::BestRate(_) => Scale::log(values),
+            Map::Difference(..) => Scale::diverging(values),
+            _ => Scale::linear(values),
+        })
+    }
+
+    /// The colours that need a name: those of winners, and of cells without a value.
+    pub fn legend(self, diagram: &Diagram, metric: Metric) -> Vec<Swatch> {
+        let [mut ties, mut diverged, mut unknown] = [false; 3];
+        for pixel in cells(diagram) {
+            match self.content(diagram, metric, pixel) {
+                Content::Tie => ties = true,
+                Content::Diverged => diverged = true,
+                Content::Unknown => unknown = true,
+                Content::Winner(..) | Content::Value(_) => {}
+            }
+        }
+        let swatch = |color: [u8; 3], text: &str| Swatch { color: Some(color), text: text.to_owned() };
+        let mut legend = Vec::new();
+        if let Map::Winner { certainty } = self {
+            legend.extend(diagram.spec().optimizers.iter().map(|it| swatch(it.rgb(), it.label())));
+            if certainty {
+                legend.push(Swatch { color: None, text: "paler: less certain".to_owned() });
+            }
+        }
+        let rare = [(ties, TIE, "tie"), (diverged, DIVERGED, "diverged"), (unknown, UNKNOWN, "not computed")];
+        legend.extend(rare.into_iter().filter(|(there, ..)| *there).map(|(_, color, text)| swatch(color, text)));
+        legend
+    }
+
+    /// This map where the diagram has the optimizers that it is about; else the winners'.
+    pub fn within(self, diagram: &Diagram) -> Map {
+        let count = diagram.spec().optimizers.len();
+        match self {
+            Map::Score(index) | Map::BestRate(index) | Map::Spread(index) if index >= count => {
+                Map::Winner { certainty: true }
+            }
+            Map::Difference(one, other) if one.max(other) >= count => Map::Winner { certainty: true },
+            map => map,
+        }
+    }
+
+    /// Which optimizers it is about.
+    pub fn subject(self, diagram: &Diagram) -> Option<String> {
+        let label = |index: usize| diagram.spec().optimizers[index].label();
+        match self {
+            Map::Winner { .. } => None,
+            Map::Score(index) | Map::BestRate(index) | Map::Spread(index) => Some(label(index).to_owned()),
+            Map::Difference(one, other) => Some(format!("{} over {}", label(one), label(other))),
+        }
+    }
+
+    /// What the colours stand for, whatever the optimizers.
+    pub fn quantity(self, metric: Metric) -> String {
+        let metric_name = labels::metric(metric);
+        match self {
+            Map::Winner { .. } => "winner".to_owned(),
+            Map::Score(_) => metric_name.to_owned(),
+            Map::BestRate(_) => "best learning rate η".to_owned(),
+            Map::Spread(_) => format!("deviation of {metric_name}"),
+            Map::Difference(..) => format!("advantage in {metric_name}"),
+        }
+    }
+
+    /// The number that a cell is coloured by; an infinite difference is one between a number and nothing.
+    fn value(self, diagram: &Diagram, metric: Metric, pixel: [usize; 2], cell: &Cell) -> f64 {
+        let score = |index: usize| cell.score(index, metric);
+        match self {
+            Map::Winner { .. } => f64::NAN,
+            Map::Score(index) => score(index).value,
+            Map::BestRate(index) if score(index).value.is_finite() => {
+                diagram.learning_rate(pixel, index, score(index).best_rate)
+            }
+            Map::BestRate(_) => f64::NAN,
+            Map::Spread(index) => cell.score_deviation(index, metric),
+            Map::Difference(one, other) => metric.advantage(score(one).value, score(other).value),
+        }
+    }
+
+    fn content(self, diagram: &Diagram, metric: Metric, pixel: [usize; 2]) -> Content {
+        let Some(cell) = diagram.cell(pixel) else { return Content::Unknown };
+        if let Map::Winner { certainty } = self {
+            let comparison = cell.comparison(metric);
+            return match comparison.winner {
+                None => Content::Tie,
+                Some(winner) if certainty => Content::Winner(winner, comparison.certainty().unwrap_or(0.0)),
+                Some(winner) => Content::Winner(winner, 1.0),
+            };
+        }
+        let value = self.value(diagram, metric, pixel, cell);
+        let is_shown = value.is_finite() || matches!(self, Map::Difference(..)) && !value.is_nan();
+        if is_shown { Content::Value(value) } else { Content::Diverged }
+    }
+}
+
+fn cells(diagram: &Diagram) -> impl Iterator<Item = [usize; 2]> + use<> {
+    let [rows, columns] = diagram.spec().shape();
+    (0..rows).flat_map(move |row| (0..columns).map(move |column| [row, column]))
+}
+
+/// A winner's colour mixed with white: full where the winner is certain, faint where chance alone would do.
+fn faded(color: [u8; 3], certainty: f64) -> [u8; 3] {
+    let share = FAINTEST + (1.0 - FAINTEST) * (2.0 * certainty - 1.0).clamp(0.0, 1.0);
+    color.map(|channel| (255.0 - share * (255.0 - f64::from(channel))).round() as u8)
+}

@@ -1,0 +1,209 @@
+//! Figures for publication: maps of phase diagrams with axes, legends and colour bars.
+//!
+//! A [`Map`] says what each cell of a diagram is coloured by; its image, a pixel a cell, is what a window and
+//! a figure both show. A [`Figure`] is one or more maps with what explains them; laid out at a width it is an
+//! [`Svg`], the one source of the PNG and the PDF. Text is set in the bundled font. Every file carries title,
+//! program version, seed and spec, and no time: equal results are equal bytes.
+
+mod canvas;
+mod font;
+mod labels;
+mod layout;
+mod map;
+mod pdf;
+mod png;
+mod scale;
+mod svg;
+
+pub use labels::axis_label;
+pub use map::{Map, MapImage, Swatch};
+pub use scale::{Mark, Scale};
+pub use svg::{Format, Svg};
+
+use crate::result::SweepResult;
+use crate::sweep::{Axis, Diagram, Hyperparameter, Metric, Quantity};
+
+/// How a figure is laid out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    pub width_mm: f64,
+    /// In points.
+    pub font_size: f64,
+    /// Whether the title stands above.
+    pub title: bool,
+}
+
+/// The width of a journal's column, and of its page.
+const COLUMN_MM: f64 = 85.0;
+const PAGE_MM: f64 = 180.0;
+
+impl Default for Options {
+    /// A column of a journal.
+    fn default() -> Self {
+        Options { width_mm: COLUMN_MM, font_size: 8.0, title: false }
+    }
+}
+
+/// Why there is no figure.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum FigureError {
+    #[error("{name} must be {expected}, found {found}")]
+    OutOfRange { name: &'static str, expected: String, found: f64 },
+    #[error(
+        "{width_mm} mm is too narrow for this figure in {font_size} point; choose a larger width or a smaller font"
+    )]
+    TooNarrow { width_mm: f64, font_size: f64 },
+    #[error(
+        "a picture of {width} × {height} pixels is larger than can be drawn; choose fewer dots per inch or a smaller width"
+    )]
+    TooLarge { width: f64, height: f64 },
+    #[error("the figure cannot be drawn: {0}")]
+    Draw(String),
+}
+
+/// Maps of one or more diagrams.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    about: About,
+    rows: Vec<Row>,
+    legend: Vec<Swatch>,
+}
+
+/// What a file says of itself.
+#[derive(Clone, Debug)]
+struct About {
+    title: String,
+    /// Program version, precision and seed of each sweep.
+    programs: Vec<String>,
+    /// The presets that repeat the sweeps.
+    specs: Vec<String>,
+}
+
+/// Maps side by side, of one diagram.
+#[derive(Clone, Debug)]
+struct Row {
+    rows: Axis,
+    columns: Axis,
+    row_label: String,
+    column_label: String,
+    panels: Vec<Panel>,
+    bar: Option<Bar>,
+}
+
+#[derive(Clone, Debug)]
+struct Panel {
+    title: Option<String>,
+    image: MapImage,
+}
+
+/// What the colours of a row stand for.
+#[derive(Clone, Debug)]
+struct Bar {
+    scale: Scale,
+    label: String,
+}
+
+impl Figure {
+    /// Which optimizer is best at each pixel; paler where that is less certain, if `certainty` is asked for.
+    pub fn winners(result: &SweepResult, metric: Metric, certainty: bool) -> Figure {
+        Figure::maps(result, metric, &[Map::Winner { certainty }])
+    }
+
+    /// The winners as the paper shows them: by the sweep's metric, or, where weight decay is varied, by each of
+    /// the three, as they do not agree then.
+    pub fn as_in_the_paper(result: &SweepResult) -> Figure {
+        let spec = result.diagram.spec();
+        let is_decay = |of: &Quantity| matches!(of, Quantity::Of(Hyperparameter::WeightDecay, _));
+        if is_decay(&spec.rows.of) || is_decay(&spec.columns.of) {
+            Figure::winners_by_metric(result, false)
+        } else {
+            Figure::winners(result, spec.metric, false)
+        }
+    }
+
+    /// The winners by each of the three metrics, side by side.
+    pub fn winners_by_metric(result: &SweepResult, certainty: bool) -> Figure {
+        let map = Map::Winner { certainty };
+        let mut row = Row::new(&result.diagram);
+        let mut legend = Vec::new();
+        for metric in Metric::ALL {
+            row.add(&result.diagram, map, metric, Some(labels::metric(metric).to_owned()));
+            add_swatches(&mut legend, map.legend(&result.diagram, metric));
+        }
+        Figure { about: About::of(&[result]), rows: vec![row], legend }
+    }
+
+    /// One map.
+    pub fn map(result: &SweepResult, metric: Metric, map: Map) -> Figure {
+        Figure::maps(result, metric, &[map])
+    }
+
+    /// The difference between any two optimizers, a row for each diagram.
+    pub fn pairs(results: &[(&SweepResult, Metric)]) -> Figure {
+        let (mut rows, mut legend) = (Vec::new(), Vec::new());
+        for (result, metric) in results {
+            let count = result.diagram.spec().optimizers.len();
+            let pairs = (0..count).flat_map(|one| (one + 1..count).map(move |other| Map::Difference(one, other)));
+            let figure = Figure::maps(result, *metric, &pairs.collect::<Vec<_>>());
+            rows.extend(figure.rows);
+            add_swatches(&mut legend, figure.legend);
+        }
+        let sources: Vec<&SweepResult> = results.iter().map(|(result, _)| *result).collect();
+        Figure { about: About::of(&sources), rows, legend }
+    }
+
+    /// The width that suits it: a journal's column for one map, its page for several side by side.
+    pub fn usual_width_mm(&self) -> f64 {
+        if self.rows.iter().all(|row| row.panels.len() == 1) { COLUMN_MM } else { PAGE_MM }
+    }
+
+    /// Maps side by side whose colours stand for the same.
+    fn maps(result: &SweepResult, metric: Metric, maps: &[Map]) -> Figure {
+        let diagram = &result.diagram;
+        let (mut row, mut legend) = (Row::new(diagram), Vec::new());
+        for map in maps {
+            row.add(diagram, *map, metric, map.subject(diagram));
+            add_swatches(&mut legend, map.legend(diagram, metric));
+            row.bar = map.scale(diagram, metric).map(|scale| Bar { scale, label: map.quantity(metric) });
+        }
+        Figure { about: About::of(&[result]), rows: vec![row], legend }
+    }
+}
+
+impl Row {
+    fn new(diagram: &Diagram) -> Row {
+        let spec = diagram.spec();
+        Row {
+            rows: spec.rows.clone(),
+            columns: spec.columns.clone(),
+            row_label: axis_label(spec, &spec.rows),
+            column_label: axis_label(spec, &spec.columns),
+            panels: Vec::new(),
+            bar: None,
+        }
+    }
+
+    fn add(&mut self, diagram: &Diagram, map: Map, metric: Metric, title: Option<String>) {
+        self.panels.push(Panel { title, image: map.image(diagram, metric) });
+    }
+}
+
+impl About {
+    fn of(results: &[&SweepResult]) -> About {
+        let titles: Vec<&str> = results.iter().map(|result| result.title.as_str()).collect();
+        About {
+            title: titles.join("; "),
+            programs: results.iter().map(|result| result.program()).collect(),
+            specs: results.iter().map(|result| result.preset().to_ron()).collect(),
+        }
+    }
+}
+
+/// Puts swatches into a legend that are not there yet.
+fn add_swatches(legend: &mut Vec<Swatch>, swatches: Vec<Swatch>) {
+    for swatch in swatches {
+        if !legend.contains(&swatch) {
+            legend.push(swatch);
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! From values to colours.
+
+use crate::view::ticks::{Tick, Ticks, short};
+use crate::view::{Colormap, SymLog};
+
+/// Colours for a range of values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scale {
+    kind: Kind,
+    /// Whether some values lie beyond the ends, whose colours they have then.
+    beyond: [bool; 2],
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Kind {
+    Linear { low: f64, high: f64 },
+    Log { low: f64, high: f64 },
+    Diverging(SymLog),
+}
+
+/// A labelled place on a colour bar.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mark {
+    /// From 0 at the lower end to 1.
+    pub position: f64,
+    pub label: String,
+}
+
+/// The part of all values that may lie beyond an end, so that a few strange ones do not take all the colours.
+const TAIL: f64 = 0.01;
+/// The largest difference over the one below which colours are about linear.
+const DIVERGING_RANGE: f64 = 30.0;
+
+impl Scale {
+    pub(super) fn linear(values: Vec<f64>) -> Scale {
+        let ([low, high], beyond) = range(values);
+        // A single value has the colour in the middle.
+        let pad = if low < high { 0.0 } else { low.abs().max(1.0) * 1e-3 };
+        Scale { kind: Kind::Linear { low: low - pad, high: high + pad }, beyond }
+    }
+
+    /// Over all values, which must be positive.
+    pub(super) fn log(values: Vec<f64>) -> Scale {
+        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = values.iter().copied().fold(0.0, f64::max);
+        let (low, high) = if low < high {
+            (low, high)
+        } else if high > 0.0 {
+            (low / 2.0, high * 2.0)
+        } else {
+            (0.1, 1.0)
+        };
+        Scale { kind: Kind::Log { low, high }, beyond: [false; 2] }
+    }
+
+    /// The same on both sides of 0.
+    pub(super) fn diverging(values: Vec<f64>) -> Scale {
+        let ([_, high], _) = range(values.iter().map(|value| value.abs()).collect());
+        let max = if high > 0.0 { high } else { 1.0 };
+        let beyond = [values.iter().any(|value| *value < -max), values.iter().any(|value| *value > max)];
+        Scale { kind: Kind::Diverging(SymLog { linear: max / DIVERGING_RANGE, max }), beyond }
+    }
+
+    /// Where a value lies: 0 at the lower end, 1 at the upper end; not cut off beyond.
+    pub fn position(&self, value: f64) -> f64 {
+        match &self.kind {
+            Kind::Linear { low, high } => (value - low) / (high - low),
+            Kind::Log { low, high } => (value / low).ln() / (high / low).ln(),
+            Kind::Diverging(scale) => scale.position(value),
+        }
+    }
+
+    /// The colour of a value; beyond an end that of the end.
+    pub fn rgb(&self, value: f64) -> [u8; 3] {
+        self.rgb_at(self.position(value))
+    }
+
+    /// The colour at a position from 0 to 1.
+    pub fn rgb_at(&self, position: f64) -> [u8; 3] {
+        match self.kind {
+            Kind::Linear { .. } | Kind::Log { .. } => Colormap::default().rgb(position),
+            Kind::Diverging(_) => colorous::PURPLE_ORANGE.eval_continuous(1.0 - position.clamp(0.0, 1.0)).as_array(),
+        }
+    }
+
+    /// Whether some values lie below and above the ends.
+    pub fn beyond(&self) -> [bool; 2] {
+        self.beyond
+    }
+
+    /// Labelled places, about as many as asked for, and what the labels leave out.
+    pub fn marks(&self, most: usize) -> (Vec<Mark>, Option<String>) {
+        let ticks = match &self.kind {
+            Kind::Linear { low, high } => Ticks::linear(*low, *high, most),
+            Kind::Log { low, high } => Ticks::log(*low, *high, most),
+            Kind::Diverging(scale) => diverging_ticks(scale, most),
+        };
+        let mark = |value: f64, label: String| Mark { position: self.position(value), label };
+        (ticks.ticks.into_iter().map(|tick| mark(tick.value, tick.label)).collect(), ticks.note)
+    }
+}
+
+/// Powers of ten and thrice them on both sides of 0.
+fn diverging_ticks(scale: &SymLog, most: usize) -> Ticks {
+    let top = scale.max.log10().floor() as i32;
+    let sizes = (top - 2..=top).flat_map(|exponent| [1.0, 3.0].map(|digit| digit * 10_f64.powi(exponent)));
+    let mut sizes: Vec<f64> = sizes.filter(|size| (scale.linear..=scale.max).contains(size)).collect();
+    let spare = sizes.len().saturating_sub(most.saturating_sub(1) / 2);
+    if spare > 0 {
+        sizes = sizes.into_iter().rev().step_by(2).collect();
+        sizes.reverse();
+    }
+    let values = sizes.iter().rev().map(|size| -size).chain([0.0]).chain(sizes.iter().copied());
+    let ticks = values.map(|value| Tick { value, label: short(value) });
+    Ticks { ticks: ticks.collect(), note: None }
+}
+
+/// The ends of a range that leaves a hundredth of the values out on each side where these are far away, and
+/// whether any are.
+fn range(mut values: Vec<f64>) -> ([f64; 2], [bool; 2]) {
+    if values.is_empty() {
+        return ([0.0, 1.0], [false; 2]);
+    }
+    values.sort_unstable_by(f64::total_cmp);
+    let last = values.len() - 1;
+    let tail = (TAIL * last as f64) as usize;
+    let (smallest, largest) = (values[0], values[last]);
+    let (low, high) = (values[tail], values[last - tail]);
+    let far = 0.5 * (high - low);
+    let low = if low - smallest > far { low } else { smallest };
+    let high = if largest - high > far { high } else { largest };
+    ([low, high], [smallest < low, largest > high])
+}

@@ -1,0 +1,135 @@
+//! A figure as a document.
+
+use std::fmt;
+use std::path::Path;
+
+use base64::display::Base64Display;
+use base64::prelude::BASE64_STANDARD;
+use resvg::usvg::Tree;
+
+use super::font::{self, FAMILY, FONT};
+use super::{About, FigureError};
+
+/// A figure that is laid out. Its text form, by [`ToString`], is an SVG file with the font inside.
+#[derive(Clone, Debug)]
+pub struct Svg {
+    pub(super) about: About,
+    pub(super) width_mm: f64,
+    /// In points.
+    pub(super) size: [f64; 2],
+    pub(super) body: String,
+}
+
+/// A format of files with figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Png,
+    Svg,
+    Pdf,
+}
+
+impl Format {
+    /// The format that a file's extension stands for.
+    pub fn of(path: &Path) -> Option<Format> {
+        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "png" => Some(Format::Png),
+            "svg" => Some(Format::Svg),
+            "pdf" => Some(Format::Pdf),
+            _ => None,
+        }
+    }
+}
+
+pub(super) const POINTS_PER_MM: f64 = 72.0 / 25.4;
+/// What makes pictures, with its version.
+pub(super) const CREATOR: &str = concat!("Valleyscope ", env!("CARGO_PKG_VERSION"));
+
+impl Svg {
+    pub fn width_mm(&self) -> f64 {
+        self.width_mm
+    }
+
+    pub fn height_mm(&self) -> f64 {
+        self.size[1] / POINTS_PER_MM
+    }
+
+    /// The contents of a file; the dots per inch are those of a PNG.
+    pub fn to_file(&self, format: Format, dpi: f64) -> Result<Vec<u8>, FigureError> {
+        match format {
+            Format::Png => self.to_png(dpi),
+            Format::Svg => Ok(self.to_string().into_bytes()),
+            Format::Pdf => self.to_pdf(),
+        }
+    }
+
+    /// The document with or without the font inside.
+    fn write(&self, f: &mut impl fmt::Write, with_font: bool) -> fmt::Result {
+        let ([width, height], width_mm, height_mm) = (self.size, self.width_mm, self.height_mm());
+        writeln!(
+            f,
+            r#"<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="{width_mm:.3}mm" height="{height_mm:.3}mm" viewBox="0 0 {width:.3} {height:.3}">"#
+        )?;
+        let (title, specs) = (escaped(&self.about.title), escaped(&self.about.description()));
+        writeln!(f, "<title>{title}</title>")?;
+        writeln!(
+            f,
+            "<metadata>\n<rdf:RDF xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\" \
+             xmlns:dc=\"http://purl.org/dc/elements/1.1/\"><rdf:Description rdf:about=\"\">\n\
+             <dc:title>{title}</dc:title>\n<dc:creator>{CREATOR}</dc:creator>\n<dc:source>{}</dc:source>\n\
+             <dc:description>{specs}</dc:description>\n</rdf:Description></rdf:RDF>\n</metadata>",
+            escaped(&self.about.programs())
+        )?;
+        if with_font {
+            let font = Base64Display::new(FONT, &BASE64_STANDARD);
+            writeln!(
+                f,
+                "<style>@font-face{{font-family:\"{FAMILY}\";src:url(data:font/otf;base64,{font}) \
+                 format(\"opentype\")}}</style>"
+            )?;
+        }
+        writeln!(f, r##"<rect width="{width:.3}" height="{height:.3}" fill="#fff"/>"##)?;
+        writeln!(f, r##"<g font-family="'{FAMILY}',Inter,Helvetica,Arial,sans-serif" fill="#000">"##)?;
+        writeln!(f, "{}</g>\n</svg>", self.body)
+    }
+
+    /// The document as drawing programs see it.
+    pub(super) fn tree(&self) -> Result<Tree, FigureError> {
+        let mut document = String::new();
+        self.write(&mut document, false).expect("a string takes all that is written");
+        Tree::from_str(&document, &font::options()).map_err(|error| FigureError::Draw(error.to_string()))
+    }
+}
+
+impl fmt::Display for Svg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, true)
+    }
+}
+
+impl About {
+    pub fn programs(&self) -> String {
+        self.programs.join("; ")
+    }
+
+    /// The presets that repeat the sweeps.
+    pub fn description(&self) -> String {
+        self.specs.join("\n")
+    }
+}
+
+/// A text within XML, which has no place for most control characters.
+pub(super) fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            other if other.is_control() && !matches!(other, '\n' | '\t') => {}
+            other if matches!(u32::from(other), 0xfffe | 0xffff) => {}
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
