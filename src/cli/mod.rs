@@ -5,10 +5,12 @@
 
 mod app;
 pub mod doctor;
+mod figure;
 mod interrupt;
 mod presets;
 mod progress;
 mod simulate;
+mod sweep;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -40,6 +42,18 @@ enum Command {
     /// holds a row for each recorded step and optimizer; NPZ holds the same as arrays, optimizers before
     /// steps, and the positions of the first 100 particles. Equal runs give equal bytes.
     Simulate(simulate::Args),
+    /// Compute a phase diagram into a folder
+    ///
+    /// The folder gets spec.ron, which repeats the sweep, phase.npz and phase.csv with its results, and the
+    /// pictures phase.png and phase.svg. Until it is complete the finished pixels are in checkpoint.bin there,
+    /// so that a sweep that was stopped goes on with --resume. Equal sweeps give equal bytes, on any number of
+    /// threads.
+    Sweep(sweep::Args),
+    /// Draw a figure of a phase diagram
+    ///
+    /// What is not in results already is computed first. To keep what a long computation finds, do it with
+    /// `valleyscope sweep`, and draw from its folder.
+    Figure(figure::Args),
     /// Say what this machine has, what is missing, and how to mend it
     Doctor,
 }
@@ -78,6 +92,8 @@ pub fn run() -> ExitCode {
         Command::App(args) => app::run(&args),
         Command::Presets(command) => presets::run(&command),
         Command::Simulate(args) => simulate::run(&args),
+        Command::Sweep(args) => sweep::run(&args),
+        Command::Figure(args) => figure::run(&args),
         Command::Doctor => doctor::run().map_err(Failure::from),
     };
     match outcome {

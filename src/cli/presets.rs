@@ -40,18 +40,23 @@ pub fn run(command: &Command) -> Result<(), Failure> {
 
 fn list() -> Result<(), Failure> {
     let library = Library::open();
-    let mut lines: Vec<(String, String)> =
-        built_ins().iter().map(|built_in| (built_in.name.to_owned(), about(&built_in.preset))).collect();
+    let mut lines: Vec<[String; 3]> = built_ins()
+        .iter()
+        .map(|built_in| {
+            let preset = &built_in.preset;
+            [built_in.name.to_owned(), preset.kind().to_owned(), about(preset)]
+        })
+        .collect();
     let own = library.user_presets();
     for user in own.iter().flatten() {
-        let about = match &user.preset {
-            Ok(preset) => format!("(yours) {}", about(preset)),
-            Err(_) => format!("(yours, broken) see `valleyscope presets check {}`", user.path.display()),
+        let (kind, about) = match &user.preset {
+            Ok(preset) => (preset.kind(), format!("(yours) {}", about(preset))),
+            Err(_) => ("?", format!("(yours, broken) see `valleyscope presets check {}`", user.path.display())),
         };
-        lines.push((user.name.clone(), about));
+        lines.push([user.name.clone(), kind.to_owned(), about]);
     }
-    let width = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-    let text: String = lines.iter().map(|(name, about)| format!("{name:width$}  {about}\n")).collect();
+    let [name, kind] = [0, 1].map(|column| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0));
+    let text: String = lines.iter().map(|[n, k, about]| format!("{n:name$}  {k:kind$}  {about}\n")).collect();
     print(&text)?;
     own.map_err(|error| Failure::Failed(error.into()))?;
     Ok(())

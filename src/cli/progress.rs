@@ -10,9 +10,26 @@ use super::say;
 
 const BETWEEN_LINES: Duration = Duration::from_secs(5);
 
+/// What work is counted in.
+#[derive(Clone, Copy)]
+pub struct Unit {
+    name: &'static str,
+    /// How many make one.
+    size: f64,
+}
+
+impl Unit {
+    pub const STEPS: Unit = Unit { name: "steps", size: 1.0 };
+    pub const MILLION_STEPS: Unit = Unit { name: "million steps", size: 1e6 };
+
+    fn of(self, count: f64) -> f64 {
+        count / self.size
+    }
+}
+
 /// How far a command has come.
 pub struct Progress {
-    unit: &'static str,
+    unit: Unit,
     total: u64,
     bar: Option<ProgressBar>,
     started: Instant,
@@ -20,34 +37,43 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Work of `total` units, such as "steps".
+    /// Work of `total` steps, shown in the unit.
     ///
     /// No bar is drawn where results go to the same terminal.
-    pub fn new(total: u64, unit: &'static str, results_on_stdout: bool) -> Self {
+    pub fn new(total: u64, unit: Unit, results_on_stdout: bool) -> Self {
         let shares_terminal = results_on_stdout && std::io::stdout().is_terminal();
         let bar = (std::io::stderr().is_terminal() && !shares_terminal).then(|| {
-            let template = format!("{{bar:30}} {{pos}} of {{len}} {unit}, {{rate}} a second, {{eta}} left");
+            let template = format!("{{bar:30}} {{done}} of {{all}} {}, {{rate}} a second, {{eta}} left", unit.name);
             let style = ProgressStyle::with_template(&template).expect("the template is well-formed");
-            let rate = |state: &ProgressState, text: &mut dyn Write| {
-                // Writing into the bar's own text does not fail.
-                let _ = write!(text, "{:.0}", state.per_sec());
+            let shown = |of: fn(&ProgressState) -> f64| {
+                move |state: &ProgressState, text: &mut dyn Write| {
+                    // Writing into the bar's own text does not fail.
+                    let _ = write!(text, "{:.0}", unit.of(of(state)));
+                }
             };
-            ProgressBar::new(total).with_style(style.with_key("rate", rate))
+            let style = style
+                .with_key("done", shown(|state| state.pos() as f64))
+                .with_key("all", shown(|state| state.len().unwrap_or(0) as f64))
+                .with_key("rate", shown(ProgressState::per_sec));
+            ProgressBar::new(total).with_style(style)
         });
         let now = Instant::now();
         Progress { unit, total, bar, started: now, last_line: now }
     }
 
-    /// `done` units are done.
+    /// `done` steps are done.
     pub fn update(&mut self, done: u64) {
         match &self.bar {
             Some(bar) => bar.set_position(done),
             None if self.last_line.elapsed() >= BETWEEN_LINES => {
                 self.last_line = Instant::now();
                 let (unit, total) = (self.unit, self.total);
+                let name = unit.name;
                 let rate = done as f64 / self.started.elapsed().as_secs_f64();
                 let left = Duration::try_from_secs_f64((total - done) as f64 / rate).unwrap_or(Duration::MAX);
-                say(format_args!("{done} of {total} {unit}, {rate:.0} a second, {} left", HumanDuration(left)));
+                let [done, total, rate] = [done as f64, total as f64, rate].map(|count| unit.of(count));
+                let left = HumanDuration(left);
+                say(format_args!("{done:.0} of {total:.0} {name}, {rate:.0} a second, {left} left"));
             }
             None => {}
         }

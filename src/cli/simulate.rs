@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 
 use super::interrupt::Interrupt;
-use super::progress::Progress;
+use super::progress::{Progress, Unit};
 use super::{Failure, say};
 use crate::export::{Aside, Overwrite, TrajectoryArrays, TrajectoryTable};
 use crate::preset::{Library, Preset};
@@ -21,25 +21,42 @@ pub struct Args {
     #[arg(value_name = "PRESET")]
     preset: OsString,
     /// Steps to take [default: the preset's]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = step_count)]
     steps: Option<u64>,
     /// Particles of each optimizer, 1 to 10000 [default: the preset's]
-    #[arg(long, value_name = "N", value_parser = particle_count)]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = particle_count)]
     particles: Option<ParticleCount>,
     /// Seed of the starting positions and of the noise [default: the preset's]
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", allow_hyphen_values = true, value_parser = seed)]
     seed: Option<u64>,
     /// Record the start, every K-th step and the last
-    #[arg(long, value_name = "K", default_value = "1")]
+    #[arg(long, value_name = "K", default_value = "1", allow_hyphen_values = true, value_parser = every)]
     every: NonZeroU64,
     /// Write to this file, replacing what is there; without it, CSV goes to stdout
     #[arg(long, value_name = "FILE.csv|FILE.npz")]
     out: Option<PathBuf>,
 }
 
+fn whole(text: &str, expected: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("expected {expected}, found {text}"))
+}
+
+fn step_count(text: &str) -> Result<u64, String> {
+    whole(text, "a whole number of steps from 0")
+}
+
 fn particle_count(text: &str) -> Result<ParticleCount, String> {
-    let count = text.parse().map_err(|error| format!("{error}"))?;
+    let count = whole(text, "a whole number of particles from 1 to 10000")?;
     ParticleCount::new(count).map_err(|error| error.to_string())
+}
+
+fn seed(text: &str) -> Result<u64, String> {
+    whole(text, "a seed, a whole number from 0")
+}
+
+fn every(text: &str) -> Result<NonZeroU64, String> {
+    let expected = "a whole number of steps from 1";
+    NonZeroU64::new(whole(text, expected)?).ok_or_else(|| format!("expected {expected}, found {text}"))
 }
 
 /// The most memory for the arrays of an NPZ file.
@@ -54,7 +71,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     check_size(format, &record.spec, steps, args.every)?;
     let interrupt = Interrupt::listen()?;
     let mut recorder = Recorder::new(format, args.out.as_deref(), &record.spec, recorded(steps, args.every))?;
-    let mut progress = Progress::new(steps, "steps", args.out.is_none());
+    let mut progress = Progress::new(steps, Unit::STEPS, args.out.is_none());
     let mut simulation = Simulation::replay(record);
     recorder.record(&simulation)?;
     while simulation.step() < steps {
@@ -79,7 +96,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 /// The preset's session with what the command line changes of it.
 fn record(args: &Args) -> Result<Record, Failure> {
     let loaded = Library::open().load(&args.preset).map_err(Failure::bad_input)?;
-    let Preset::Landscape(preset) = loaded.preset;
+    let Preset::Landscape(preset) = loaded.preset else {
+        let (name, kind) = (args.preset.display(), loaded.preset.kind());
+        return Err(Failure::BadInput(anyhow!(
+            "expected a preset of the kind Landscape, and `{name}` is a {kind}; run it with `valleyscope sweep {name} --out FOLDER`"
+        )));
+    };
     let mut record = Record { spec: preset.simulation, changes: preset.changes };
     if let Some(particles) = args.particles {
         record.spec.particles = particles;

@@ -1,0 +1,148 @@
+//! `valleyscope figure`: a figure of a phase diagram, computed or from results that are there.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, anyhow};
+
+use super::sweep::{Taker, Workshop, load};
+use super::{Failure, say};
+use crate::export::{Aside, Overwrite};
+use crate::figure::{Figure, FigureError, Format, Options};
+use crate::preset::{Library, SweepPreset};
+use crate::result::SweepResult;
+use crate::sweep::{Diagram, Finished, Metric, Precision};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// A preset of the kind Sweep: a name or a file; `pairs` for any two optimizers of fig2a and fig2b; or a
+    /// folder of results, or its phase.npz, to draw without computing
+    #[arg(value_name = "NAME")]
+    name: OsString,
+    /// Write to this file, replacing what is there
+    #[arg(long, value_name = "FILE.png|.svg|.pdf")]
+    out: PathBuf,
+    /// Width in millimetres [default: a column of a journal, or a page for several maps]
+    #[arg(long, value_name = "W", allow_hyphen_values = true)]
+    width_mm: Option<f64>,
+    /// Dots per inch of a PNG
+    #[arg(long, value_name = "D", default_value = "300", allow_hyphen_values = true)]
+    dpi: f64,
+    /// Compute a coarse picture: at most 24x25 pixels and 10 replicates
+    #[arg(long)]
+    quick: bool,
+}
+
+/// The name of the figure with the differences between any two optimizers, and what it is made of.
+const PAIRS: &str = "pairs";
+const OF_PAIRS: [&str; 2] = ["fig2a", "fig2b"];
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let format = Format::of(&args.out).ok_or_else(|| {
+        let out = args.out.display();
+        Failure::BadInput(anyhow!("--out must be a file that ends in .png, .svg or .pdf, found {out}"))
+    })?;
+    let draw = |results: &[SweepResult]| -> Result<(Vec<u8>, [f64; 2]), FigureError> {
+        let figure = match results {
+            [result] => Figure::as_in_the_paper(result),
+            _ => Figure::pairs(&results.iter().map(|result| (result, Metric::FinalLoss)).collect::<Vec<_>>()),
+        };
+        let width_mm = args.width_mm.unwrap_or(figure.usual_width_mm());
+        let drawing = figure.render(&Options { width_mm, ..Options::default() })?;
+        Ok((drawing.to_file(format, args.dpi)?, [drawing.width_mm(), drawing.height_mm()]))
+    };
+    let planned = Plan::of(args)?;
+    // What cannot be drawn or written had better be said before hours of work.
+    draw(&planned.empty()).map_err(Failure::bad_input)?;
+    let cannot_write = || format!("cannot write {}", args.out.display());
+    let mut file = Aside::for_target(&args.out).with_context(cannot_write)?;
+    let results = planned.results()?;
+    let (content, [width, height]) = draw(&results).map_err(anyhow::Error::from)?;
+    file.write_all(&content).and_then(|()| file.commit(Overwrite::Yes)).with_context(cannot_write)?;
+    say(format_args!("{width:.0} × {height:.0} mm are in {}", args.out.display()));
+    Ok(())
+}
+
+/// What the figure is drawn from.
+enum Plan {
+    There(Box<SweepResult>),
+    Compute(Vec<SweepPreset>),
+}
+
+impl Plan {
+    fn of(args: &Args) -> Result<Plan, Failure> {
+        if is_result(&args.name) {
+            if args.quick {
+                return Err(Failure::BadInput(anyhow!(
+                    "--quick is for computing, and {} holds results already; leave it out",
+                    args.name.display()
+                )));
+            }
+            let result = SweepResult::open(Path::new(&args.name)).map_err(Failure::bad_input)?;
+            return Ok(Plan::There(Box::new(result)));
+        }
+        let names = if args.name == PAIRS { OF_PAIRS.map(OsStr::new).to_vec() } else { vec![args.name.as_os_str()] };
+        let presets = names.into_iter().map(|name| {
+            let mut preset = load(name)?;
+            if args.quick {
+                preset.sweep = preset.sweep.quick();
+            }
+            Ok(preset)
+        });
+        Ok(Plan::Compute(presets.collect::<Result<_, Failure>>()?))
+    }
+
+    /// The results before anything is known of them.
+    fn empty(&self) -> Vec<SweepResult> {
+        match self {
+            Plan::There(result) => vec![(**result).clone()],
+            Plan::Compute(presets) => presets.iter().map(unknown).collect(),
+        }
+    }
+
+    fn results(self) -> Result<Vec<SweepResult>, Failure> {
+        match self {
+            Plan::There(result) => Ok(vec![*result]),
+            Plan::Compute(presets) => {
+                let workshop = Workshop::open(None, Precision::default())?;
+                presets.iter().map(|preset| computed(&workshop, preset)).collect()
+            }
+        }
+    }
+}
+
+/// Whether it is a folder or a file of results. A folder with the name of a preset is meant by `./NAME`.
+fn is_result(name: &OsStr) -> bool {
+    let path = Path::new(name);
+    let is_archive = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npz"));
+    is_archive || (name != PAIRS && path.is_dir() && Library::open().load(name).is_err())
+}
+
+fn unknown(preset: &SweepPreset) -> SweepResult {
+    SweepResult {
+        title: preset.title.clone(),
+        description: preset.description.clone(),
+        diagram: Diagram::new(Arc::new(preset.sweep.clone())),
+        precision: Precision::default(),
+    }
+}
+
+fn computed(workshop: &Workshop, preset: &SweepPreset) -> Result<SweepResult, Failure> {
+    let mut result = unknown(preset);
+    let spec = Arc::clone(result.diagram.spec());
+    let done = workshop.compute(spec, false, |_| false, &mut result.diagram)?;
+    if !result.diagram.is_complete() {
+        return Err(Failure::Interrupted);
+    }
+    say(format_args!("{}: {}", preset.title, workshop.speed(&done)));
+    Ok(result)
+}
+
+impl Taker for Diagram {
+    fn take(&mut self, finished: Finished) -> Result<(), Failure> {
+        self.insert(finished.pixel, finished.cell);
+        Ok(())
+    }
+}

@@ -1,0 +1,107 @@
+//! A sweep with progress on stderr, until it is through or interrupted.
+
+use std::sync::Arc;
+use std::sync::mpsc::RecvTimeoutError;
+use std::thread::available_parallelism;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+
+use crate::cli::Failure;
+use crate::cli::interrupt::Interrupt;
+use crate::cli::progress::{Progress, Unit};
+use crate::preset::{Library, Preset, SweepPreset};
+use crate::sweep::{self, Finished, Machine, Pool, Sweep, SweepSpec, Work};
+
+/// The sweep that a user means by a name or a file.
+pub fn load(name_or_file: &std::ffi::OsStr) -> Result<SweepPreset, Failure> {
+    match Library::open().load(name_or_file).map_err(Failure::bad_input)?.preset {
+        Preset::Sweep(preset) => Ok(preset),
+        other => {
+            let (name, kind) = (name_or_file.display(), other.kind());
+            Err(Failure::BadInput(anyhow!(
+                "expected a preset of the kind Sweep, and `{name}` is a {kind}; run it with `valleyscope simulate {name}`"
+            )))
+        }
+    }
+}
+
+/// What a sweep is computed with.
+pub struct Workshop {
+    pub pool: Pool,
+    pub machine: Machine,
+    pub interrupt: Interrupt,
+}
+
+/// Whoever takes the pixels of a sweep.
+pub trait Taker {
+    fn take(&mut self, finished: Finished) -> Result<(), Failure>;
+
+    /// Called several times a second.
+    fn keep_up(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+impl Workshop {
+    /// With so many threads, or as many as the machine runs at the same time.
+    pub fn open(threads: Option<usize>, precision: sweep::Precision) -> Result<Workshop, Failure> {
+        let threads = threads.unwrap_or_else(|| available_parallelism().map_or(1, |threads| threads.get()));
+        let pool =
+            Pool::new(threads).with_context(|| format!("cannot start {threads} threads; try fewer --threads"))?;
+        Ok(Workshop { pool, machine: Machine::new(precision), interrupt: Interrupt::listen()? })
+    }
+
+    /// Computes all pixels but those that are `known`. An interruption ends it early, without an error.
+    pub fn compute(
+        &self,
+        spec: Arc<SweepSpec>,
+        keep_runs: bool,
+        known: impl Fn([usize; 2]) -> bool,
+        taker: &mut impl Taker,
+    ) -> Result<sweep::Progress, Failure> {
+        const TICK: Duration = Duration::from_millis(50);
+        let sweep = Sweep::start(&self.pool, spec, self.machine, Work::RowByRow, keep_runs, known, || {});
+        let mut progress = Progress::new(sweep.progress().all_steps, Unit::MILLION_STEPS, false);
+        let outcome = loop {
+            match sweep.finished().recv_timeout(TICK) {
+                Ok(finished) => {
+                    if let Err(failure) = taker.take(finished) {
+                        break Err(failure);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break Ok(()),
+            }
+            if self.interrupt.is_raised() {
+                sweep.cancel();
+            }
+            if let Err(failure) = taker.keep_up() {
+                break Err(failure);
+            }
+            progress.update(sweep.progress().steps);
+        };
+        progress.finish();
+        let done = sweep.progress();
+        outcome?;
+        if done.pixels < done.all_pixels && !self.interrupt.is_raised() {
+            return Err(anyhow!("a thread of the sweep has failed; what it said stands above").into());
+        }
+        Ok(done)
+    }
+
+    /// How fast the work was, and what it was done with.
+    pub fn speed(&self, done: &sweep::Progress) -> String {
+        let (seconds, millions) = (done.elapsed.as_secs_f64(), done.steps as f64 / 1e6);
+        let rate = if seconds > 0.0 { millions / seconds } else { 0.0 };
+        let (threads, machine) = (self.pool.threads(), self.machine);
+        format!(
+            "{} pixels, {millions:.1} million steps in {seconds:.2} s, {rate:.1} million steps a second; {threads} {}, \
+             {}, {}",
+            done.pixels,
+            if threads == 1 { "thread" } else { "threads" },
+            machine.instructions().name(),
+            machine.precision().name()
+        )
+    }
+}

@@ -1,0 +1,138 @@
+//! The folder that a sweep's results go to.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow};
+
+use crate::cli::Failure;
+use crate::export::{Overwrite, write_file};
+use crate::figure::{Figure, Format, Options};
+use crate::result::{RawFormat, SweepResult};
+use crate::sweep::{Checkpoint, CheckpointError, Precision, Runs, SweepSpec};
+
+const CHECKPOINT: &str = "checkpoint.bin";
+const PICTURES: [&str; 2] = ["phase.png", "phase.svg"];
+/// Dots per inch of the picture.
+const DPI: f64 = 300.0;
+
+/// A folder, with what can be in it.
+pub struct Folder<'a> {
+    pub path: &'a Path,
+    pub raw: Option<RawFormat>,
+}
+
+/// What is to be done with a folder.
+pub enum State {
+    /// To begin, with nothing in the way, or to go on where there was a checkpoint.
+    Open { checkpoint: Checkpoint, overwrite: Overwrite },
+    /// The results are there.
+    Complete,
+}
+
+impl Folder<'_> {
+    /// Makes the folder, unless it is there, and locks it. Results, and a checkpoint unless `resume` asks for
+    /// it, are refused.
+    pub fn open(&self, spec: &SweepSpec, precision: Precision, resume: bool) -> Result<State, Failure> {
+        let folder = self.path.display();
+        if self.path.exists() && !self.path.is_dir() {
+            return Err(Failure::BadInput(anyhow!("--out must be a folder, and {folder} is a file")));
+        }
+        fs::create_dir_all(self.path).with_context(|| format!("cannot make the folder {folder}"))?;
+        let path = self.checkpoint();
+        let result = self.present_result(spec).with_context(|| format!("cannot look into {folder}"))?;
+        // With a checkpoint beside them, results are of the same sweep, stopped while it wrote them.
+        let overwrite = if path.exists() { Overwrite::Yes } else { Overwrite::No };
+        if let (Overwrite::No, Some(result)) = (overwrite, result) {
+            if resume && self.holds_all_of(spec, precision)? {
+                return Ok(State::Complete);
+            }
+            let sweep = if resume { "another sweep" } else { "a sweep" };
+            return Err(Failure::BadInput(anyhow!(
+                "there are results of {sweep} in {folder} already, such as {result}, and nothing is overwritten; \
+                 choose another folder for --out, or move them away"
+            )));
+        }
+        let checkpoint = Checkpoint::open(&path, spec, precision, self.raw.is_some()).map_err(refused)?;
+        if !resume && checkpoint.known() > 0 {
+            return Err(Failure::BadInput(anyhow!(
+                "{folder} holds an unfinished sweep, {} of {} pixels; go on with it by --resume, choose another folder for \
+                 --out, or remove {} to begin again",
+                checkpoint.known(),
+                spec.shape().iter().product::<usize>(),
+                path.display()
+            )));
+        }
+        Ok(State::Open { checkpoint, overwrite })
+    }
+
+    fn checkpoint(&self) -> PathBuf {
+        self.path.join(CHECKPOINT)
+    }
+
+    /// Writes all results, and removes the checkpoint when they are in their places.
+    pub fn finish(&self, result: &SweepResult, mut checkpoint: Checkpoint, overwrite: Overwrite) -> anyhow::Result<()> {
+        let spec = result.diagram.spec();
+        let [rows, columns] = spec.shape();
+        if let Some(raw) = self.raw {
+            for row in 0..rows {
+                let runs = (0..columns).map(|column| runs(&mut checkpoint, [row, column]));
+                let runs = runs.collect::<io::Result<Vec<_>>>();
+                let runs = runs.with_context(|| format!("cannot read {}", self.checkpoint().display()))?;
+                raw.write_row(self.path, overwrite, spec, row, &runs)
+                    .with_context(|| format!("cannot write {}", raw.file_name(row)))?;
+            }
+        }
+        result.write(self.path, overwrite).context("cannot write the results")?;
+        let figure = Figure::as_in_the_paper(result);
+        let drawing = figure.render(&Options { width_mm: figure.usual_width_mm(), ..Options::default() })?;
+        for name in PICTURES {
+            let path = self.path.join(name);
+            let format = Format::of(&path).expect("pictures have the names of formats");
+            write_file(&path, overwrite, &drawing.to_file(format, DPI)?)
+                .with_context(|| format!("cannot write {name}"))?;
+        }
+        checkpoint.remove().context("cannot remove the checkpoint")
+    }
+
+    /// The names of all files of the results.
+    fn results(&self, spec: &SweepSpec) -> impl Iterator<Item = String> {
+        let usual = [SweepResult::SPEC, SweepResult::TABLE, SweepResult::ARRAYS].into_iter().chain(PICTURES);
+        let rows = spec.shape()[0];
+        let raw = self.raw.into_iter().flat_map(move |raw| (0..rows).map(move |row| raw.file_name(row)));
+        usual.map(str::to_owned).chain(raw)
+    }
+
+    fn present_result(&self, spec: &SweepSpec) -> io::Result<Option<String>> {
+        for name in self.results(spec) {
+            match self.path.join(&name).symlink_metadata() {
+                Ok(_) => return Ok(Some(name)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether the results of just this sweep are there.
+    fn holds_all_of(&self, spec: &SweepSpec, precision: Precision) -> Result<bool, Failure> {
+        if !self.results(spec).all(|name| self.path.join(name).exists()) {
+            return Ok(false);
+        }
+        let there = SweepResult::open(self.path).map_err(Failure::bad_input)?;
+        Ok(**there.diagram.spec() == *spec && there.precision == precision && there.diagram.is_complete())
+    }
+}
+
+fn runs(checkpoint: &mut Checkpoint, pixel: [usize; 2]) -> io::Result<Vec<Runs>> {
+    let known = checkpoint.read(pixel)?.and_then(|finished| finished.runs);
+    known.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the checkpoint lacks the runs of a pixel"))
+}
+
+fn refused(error: CheckpointError) -> Failure {
+    match error {
+        CheckpointError::File { .. } | CheckpointError::Busy(_) => Failure::Failed(error.into()),
+        _ => Failure::BadInput(error.into()),
+    }
+}

@@ -1,0 +1,139 @@
+//! `valleyscope sweep`: a phase diagram into a folder.
+
+mod asked;
+mod computing;
+mod folder;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, anyhow};
+
+pub use computing::{Taker, Workshop, load};
+
+use self::asked::Asked;
+use self::folder::{Folder, State};
+use super::{Failure, say};
+use crate::result::{RawFormat, SweepResult};
+use crate::sweep::{Checkpoint, Diagram, Finished, Precision};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Name of a built-in preset or of one of your own, or a file
+    #[arg(value_name = "PRESET")]
+    preset: OsString,
+    /// Folder for the results; it is made if it is not there
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    #[command(flatten)]
+    asked: Asked,
+    /// Threads to work with [default: as many as the processor runs at the same time]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = asked::threads)]
+    threads: Option<usize>,
+    /// Digits of the runs: f32, or f64 to check it
+    #[arg(long, value_name = "f32|f64", default_value = "f32", value_parser = asked::precision)]
+    precision: Precision,
+    /// Write the final metrics of all runs too, in the arrays of the paper
+    #[arg(long)]
+    raw: bool,
+    /// Go on with what was stopped in this folder
+    #[arg(long)]
+    resume: bool,
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let preset = load(&args.preset)?;
+    let spec = Arc::new(args.asked.of(preset.sweep)?);
+    let raw = args.raw.then(|| RawFormat::of(&spec)).transpose().map_err(Failure::bad_input)?;
+    let folder = Folder { path: &args.out, raw };
+    let (checkpoint, overwrite) = match folder.open(&spec, args.precision, args.resume)? {
+        State::Open { checkpoint, overwrite } => (checkpoint, overwrite),
+        State::Complete => {
+            say(format_args!("this sweep is complete; its results are in {}", args.out.display()));
+            return Ok(());
+        }
+    };
+    let workshop = Workshop::open(args.threads, args.precision)?;
+    let mut keeper = Keeper::new(Diagram::new(Arc::clone(&spec)), checkpoint)?;
+    let known = keeper.diagram.clone();
+    if known.complete() > 0 {
+        let all = spec.shape().iter().product::<usize>();
+        say(format_args!("going on with {} of {all} pixels known", known.complete()));
+    }
+    let outcome = workshop.compute(Arc::clone(&spec), args.raw, |pixel| known.cell(pixel).is_some(), &mut keeper);
+    let outcome = outcome.and_then(|done| keeper.save().map(|()| done));
+    let done = outcome.map_err(|failure| and_resume(failure, &args.out, &keeper.diagram))?;
+    let Keeper { diagram, checkpoint, .. } = keeper;
+    if !diagram.is_complete() {
+        say(format_args!("{}", how_to_go_on(&args.out, &diagram)));
+        return Err(Failure::Interrupted);
+    }
+    let result =
+        SweepResult { title: preset.title, description: preset.description, diagram, precision: args.precision };
+    folder
+        .finish(&result, checkpoint, overwrite)
+        .map_err(|error| and_resume(error.into(), &args.out, &result.diagram))?;
+    say(format_args!("{}; results are in {}", workshop.speed(&done), args.out.display()));
+    Ok(())
+}
+
+/// The failure, with what is left of the work.
+fn and_resume(failure: Failure, folder: &Path, diagram: &Diagram) -> Failure {
+    match failure {
+        Failure::Failed(error) => Failure::Failed(anyhow!("{error:#}; {}", how_to_go_on(folder, diagram))),
+        other => other,
+    }
+}
+
+fn how_to_go_on(folder: &Path, diagram: &Diagram) -> String {
+    let all = diagram.spec().shape().iter().product::<usize>();
+    format!(
+        "{} of {all} pixels were computed, and what was saved of them is in {}; repeat the command with --resume to go on",
+        diagram.complete(),
+        folder.display()
+    )
+}
+
+/// Keeps the pixels, in memory and on disk.
+struct Keeper {
+    diagram: Diagram,
+    checkpoint: Checkpoint,
+    saved: Instant,
+}
+
+impl Keeper {
+    /// With what the checkpoint knows.
+    fn new(mut diagram: Diagram, mut checkpoint: Checkpoint) -> anyhow::Result<Keeper> {
+        let [rows, columns] = diagram.spec().shape();
+        for pixel in (0..rows).flat_map(|row| (0..columns).map(move |column| [row, column])) {
+            let known =
+                checkpoint.read(pixel).with_context(|| format!("cannot read {}", checkpoint.path().display()))?;
+            if let Some(known) = known {
+                diagram.insert(pixel, known.cell);
+            }
+        }
+        Ok(Keeper { diagram, checkpoint, saved: Instant::now() })
+    }
+
+    fn save(&mut self) -> Result<(), Failure> {
+        let path = self.checkpoint.path().to_owned();
+        self.checkpoint.save().with_context(|| format!("cannot write {}", path.display()))?;
+        self.saved = Instant::now();
+        Ok(())
+    }
+}
+
+impl Taker for Keeper {
+    fn take(&mut self, finished: Finished) -> Result<(), Failure> {
+        self.checkpoint.add(&finished);
+        self.diagram.insert(finished.pixel, finished.cell);
+        Ok(())
+    }
+
+    fn keep_up(&mut self) -> Result<(), Failure> {
+        const BETWEEN_SAVES: Duration = Duration::from_secs(2);
+        if self.saved.elapsed() >= BETWEEN_SAVES { self.save() } else { Ok(()) }
+    }
+}
