@@ -98,6 +98,9 @@ pub struct AnimationExport {
     state: State,
     /// What was chosen last.
     settings: Option<Settings>,
+    /// What was said about which settings, and whether they replace a file: the disk is looked at only when
+    /// they change.
+    checked: Option<(Settings, Option<String>, bool)>,
     /// Whether the system has file dialogs to show.
     can_pick: bool,
     /// A native file dialog that is open.
@@ -121,6 +124,7 @@ impl AnimationExport {
             let step = live.snapshot.as_ref().map_or(0, |snapshot| snapshot.step);
             self.settings.get_or_insert_with(|| Settings::suggested(step));
             self.can_pick = native_dialog::is_available();
+            self.checked = None;
             self.state = State::Asking { area };
         }
     }
@@ -188,13 +192,16 @@ impl AnimationExport {
             let secs = settings.frames() as f64 / f64::from(settings.frames_per_sec);
             ui.weak(format!("{} frames, {secs:.1} seconds.", grouped(settings.frames())));
             ui.weak("The run begins anew for this, and is brought back to where it is now when it is done.");
-            let problem = settings.problem();
-            if let Some(problem) = &problem {
+            if self.checked.as_ref().is_none_or(|(checked, ..)| checked != settings) {
+                self.checked = Some((settings.clone(), settings.problem(), settings.replaces()));
+            }
+            let (problem, replaces) = self.checked.as_ref().map_or((&None, false), |(_, p, r)| (p, *r));
+            if let Some(problem) = problem {
                 ui.colored_label(ui.visuals().error_fg_color, problem);
             }
             ui.add_space(6.0);
             ui.horizontal(|ui| {
-                let text = if settings.replaces() { "Replace the file and export" } else { "Export" };
+                let text = if replaces { "Replace the file and export" } else { "Export" };
                 if ui.add_enabled(problem.is_none(), egui::Button::new(text)).clicked() {
                     answer = Answer::Start(settings.clone());
                 }

@@ -1,9 +1,10 @@
 //! What lies on the desk: the document that is edited, the preset it came from, and the way back.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::document::Document;
-use super::history::History;
+use super::history::{History, MOST_UNDOS};
 use crate::preset::{LandscapePreset, LessonStep};
 use crate::simulation::{Record, Setting, SettingError, SimulationSpec};
 use crate::view::ViewSettings;
@@ -16,8 +17,38 @@ pub struct Origin {
     pub file: Option<PathBuf>,
     /// The file was written by this run of the program, so that its comments are not someone's work.
     pub written_here: bool,
-    /// The document as it was opened or last saved.
+    /// The document as it was opened or last saved, and the step of the lesson that it was at.
     clean: Document,
+    clean_step: usize,
+}
+
+impl Origin {
+    fn new(preset: LandscapePreset, file: Option<PathBuf>, clean: Document) -> Origin {
+        Origin { preset, file, written_here: false, clean, clean_step: 0 }
+    }
+
+    /// `spec` with all that the lesson ever sets as it is after a step. What the lesson never touches stays.
+    fn at_step(&self, spec: &SimulationSpec, step: usize) -> Result<SimulationSpec, SettingError> {
+        let target = self.preset.simulation_at(step)?;
+        let mut spec = spec.clone();
+        for touched in self.preset.lesson.iter().flat_map(|step| &step.set) {
+            if let Some(setting) = same_setting_of(&target, touched) {
+                spec.apply(&setting)?;
+            }
+        }
+        Ok(spec)
+    }
+
+    /// Whether a document differs from the clean one by more than the lesson's settings at `step`.
+    fn differs_from(&self, document: &Document, step: usize) -> bool {
+        if document.view != self.clean.view {
+            return true;
+        }
+        if step == self.clean_step {
+            return document.spec != self.clean.spec;
+        }
+        !self.at_step(&self.clean.spec, step).is_ok_and(|clean| document.spec == clean)
+    }
 }
 
 /// A preset that may be saved.
@@ -26,6 +57,8 @@ pub struct Draft {
     pub preset: LandscapePreset,
     /// Which origin of the desk's it replaces when it is saved; none for a copy beside the document.
     pub replaces: Option<usize>,
+    /// The step of the lesson at which it was made.
+    lesson_step: usize,
 }
 
 /// What undo goes back to.
@@ -39,8 +72,8 @@ struct Point {
 /// The document with its origin and its past.
 pub struct Desk {
     pub document: Document,
-    /// All that were opened; undo leads back to earlier ones.
-    origins: Vec<Origin>,
+    /// Those that undo can lead back to, by a number that counts them.
+    origins: BTreeMap<usize, Origin>,
     origin: usize,
     lesson_step: usize,
     history: History<Point>,
@@ -50,8 +83,14 @@ impl Desk {
     /// A desk with a preset just opened. `view` is how it is looked at where the preset does not say.
     pub fn new(preset: LandscapePreset, file: Option<PathBuf>, view: &ViewSettings) -> Desk {
         let document = opened(&preset, view);
-        let origin = Origin { preset, file, written_here: false, clean: document.clone() };
-        Desk { document, origins: vec![origin], origin: 0, lesson_step: 0, history: History::default() }
+        let origin = Origin::new(preset, file, document.clone());
+        Desk {
+            document,
+            origins: BTreeMap::from([(0, origin)]),
+            origin: 0,
+            lesson_step: 0,
+            history: History::default(),
+        }
     }
 
     /// A desk as it was left: `document` and the step of the lesson may differ from the preset's.
@@ -67,20 +106,23 @@ impl Desk {
     pub fn open(&mut self, preset: LandscapePreset, file: Option<PathBuf>) {
         self.mark();
         let document = opened(&preset, &self.document.view);
-        self.origins.push(Origin { preset, file, written_here: false, clean: document.clone() });
-        self.origin = self.origins.len() - 1;
+        self.origin = self.origins.keys().next_back().map_or(0, |newest| newest + 1);
+        self.origins.insert(self.origin, Origin::new(preset, file, document.clone()));
+        // Each preset that is opened is a point of its own, so that hardly one this old can be come back to.
+        let oldest = self.origin.saturating_sub(MOST_UNDOS);
+        self.origins = self.origins.split_off(&oldest);
         self.document = document;
         self.lesson_step = 0;
         self.mark();
     }
 
     pub fn origin(&self) -> &Origin {
-        &self.origins[self.origin]
+        &self.origins[&self.origin]
     }
 
     /// There are changes that were not saved.
     pub fn is_dirty(&self) -> bool {
-        self.document != self.origin().clean
+        self.origin().differs_from(&self.document, self.lesson_step)
     }
 
     /// The document as a preset with the origin's title, description and lesson.
@@ -91,26 +133,27 @@ impl Desk {
             changes: Vec::new(),
             ..self.origin().preset.clone()
         };
-        Draft { preset, replaces: Some(self.origin) }
+        Draft { preset, replaces: Some(self.origin), lesson_step: self.lesson_step }
     }
 
     /// A recorded session as a preset with the origin's title and description.
     pub fn draft_of_session(&self, session: Record) -> Draft {
         let Record { spec: simulation, changes } = session;
         let preset = LandscapePreset { simulation, changes, lesson: Vec::new(), ..self.draft().preset };
-        Draft { preset, replaces: None }
+        Draft { preset, replaces: None, lesson_step: 0 }
     }
 
     /// Takes note that a draft was written to `file` and is what its document came from now. Another
     /// preset may have been opened meanwhile.
     pub fn saved(&mut self, draft: Draft, file: &Path) {
-        let Draft { preset, replaces } = draft;
-        let Some(origin) = replaces.and_then(|index| self.origins.get_mut(index)) else { return };
-        let clean = Document {
-            spec: preset.simulation.clone(),
-            view: preset.view.clone().unwrap_or_else(|| self.document.view.clone()),
-        };
-        *origin = Origin { preset, file: Some(file.to_owned()), written_here: true, clean };
+        let Draft { preset, replaces, lesson_step } = draft;
+        let Some(origin) = replaces.and_then(|index| self.origins.get_mut(&index)) else { return };
+        // The camera that was saved is where the view is, not where the document on the desk began.
+        let camera = origin.clean.view.camera;
+        let view = preset.view.clone().unwrap_or_else(|| self.document.view.clone());
+        let clean = Document { spec: preset.simulation.clone(), view: ViewSettings { camera, ..view } };
+        let file = Some(file.to_owned());
+        *origin = Origin { preset, file, written_here: true, clean, clean_step: lesson_step };
     }
 
     /// The index of the lesson's present step, from 0, and the lesson; none without a lesson.
@@ -126,14 +169,7 @@ impl Desk {
     /// Goes to a step of the lesson: all that the lesson ever sets becomes what it is after this step.
     /// What the lesson never touches stays.
     pub fn go_to_step(&mut self, step: usize) -> Result<(), SettingError> {
-        let preset = &self.origin().preset;
-        let target = preset.simulation_at(step)?;
-        let mut spec = self.document.spec.clone();
-        for touched in preset.lesson.iter().flat_map(|step| &step.set) {
-            if let Some(setting) = same_setting_of(&target, touched) {
-                spec.apply(&setting)?;
-            }
-        }
+        let spec = self.origin().at_step(&self.document.spec, step)?;
         self.mark();
         self.document.spec = spec;
         self.lesson_step = step;
@@ -167,7 +203,9 @@ impl Desk {
     }
 
     fn go_back_to(&mut self, point: Option<Point>) {
-        if let Some(Point { document, origin, lesson_step }) = point {
+        if let Some(Point { document, origin, lesson_step }) = point
+            && self.origins.contains_key(&origin)
+        {
             self.document = document;
             self.origin = origin;
             self.lesson_step = lesson_step;

@@ -28,8 +28,9 @@ impl EngineLink {
     }
 
     /// Tells the engine what has changed since it was told last: settings act in its next step, anything
-    /// else begins the run again.
-    pub fn follow(&mut self, document: &Document, pace: Pace) {
+    /// else begins the run again. Answers what it was that made it begin again.
+    pub fn follow(&mut self, document: &Document, pace: Pace) -> Option<&'static str> {
+        let mut begun_by = None;
         if self.spec != document.spec {
             match self.spec.settings_to(&document.spec) {
                 Some(settings) => {
@@ -40,6 +41,7 @@ impl EngineLink {
                     }
                 }
                 None => {
+                    begun_by = Some(what_begins_again(&self.spec, &document.spec));
                     self.replayed_after = None;
                     self.engine.send(Command::Load(Box::new(document.spec.clone())));
                 }
@@ -54,6 +56,7 @@ impl EngineLink {
             self.trail_steps = document.view.trail_steps;
             self.engine.send(Command::TrailLength(self.trail_steps as usize));
         }
+        begun_by
     }
 
     /// Begins a recorded session again; its changes show in `document` as they happen.
@@ -116,5 +119,25 @@ impl EngineLink {
         if !snapshot.replaying {
             self.replayed_after = None;
         }
+    }
+}
+
+/// What has changed between two simulations of which the second cannot go on where the first is.
+fn what_begins_again(from: &SimulationSpec, to: &SimulationSpec) -> &'static str {
+    let ids = |spec: &SimulationSpec| -> Vec<u32> { spec.optimizers.iter().map(|optimizer| optimizer.id).collect() };
+    if from.seed != to.seed {
+        "the seed has changed"
+    } else if from.particles != to.particles {
+        "the number of particles has changed"
+    } else if from.start != to.start {
+        "the start has changed"
+    } else if to.optimizers.len() > from.optimizers.len() {
+        "an optimizer was added"
+    } else if to.optimizers.len() < from.optimizers.len() {
+        "an optimizer was removed"
+    } else if ids(from) == ids(to) {
+        "an optimizer was switched on or off"
+    } else {
+        "the optimizers have changed"
     }
 }

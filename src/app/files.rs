@@ -11,13 +11,16 @@ use egui::{ColorImage, Context, Id, Key, Modal, RichText, TextEdit};
 use super::desk::Draft;
 use super::{native_dialog, theme};
 use crate::export::{Overwrite, write_file};
-use crate::preset::{Preset, PresetError};
+use crate::preset::{Preset, PresetError, SweepPreset};
+use crate::result::SweepResult;
 
 /// What is to be saved.
 #[derive(Clone, Debug)]
 pub enum Content {
     Preset(Box<Draft>),
+    Sweep(Box<SweepPreset>),
     Text(String),
+    Bytes(Arc<Vec<u8>>),
     Picture(Arc<ColorImage>),
 }
 
@@ -25,11 +28,21 @@ impl Content {
     fn extension(&self, suggested_name: &str) -> String {
         let of_name = Path::new(suggested_name).extension().and_then(|extension| extension.to_str());
         let fallback = match self {
-            Content::Preset(_) => "ron",
+            Content::Preset(_) | Content::Sweep(_) => "ron",
             Content::Text(_) => "txt",
+            Content::Bytes(_) => "bin",
             Content::Picture(_) => "png",
         };
         of_name.unwrap_or(fallback).to_owned()
+    }
+
+    /// The preset that it is, if it is one.
+    fn preset(&self) -> Option<Preset> {
+        match self {
+            Content::Preset(draft) => Some(Preset::Landscape(draft.preset.clone())),
+            Content::Sweep(preset) => Some(Preset::Sweep((**preset).clone())),
+            Content::Text(_) | Content::Bytes(_) | Content::Picture(_) => None,
+        }
     }
 }
 
@@ -40,6 +53,10 @@ pub enum FileEvent {
         path: PathBuf,
         preset: Box<Preset>,
     },
+    OpenedResult {
+        path: PathBuf,
+        result: Box<SweepResult>,
+    },
     Saved {
         path: PathBuf,
         content: Content,
@@ -49,6 +66,8 @@ pub enum FileEvent {
         title: String,
         reason: String,
     },
+    /// A file that was to be opened is not there any more.
+    Gone(PathBuf),
 }
 
 /// What a chosen path is for.
@@ -59,8 +78,25 @@ enum Purpose {
 
 enum Answer {
     Chosen { purpose: Purpose, path: Option<PathBuf>, waited: Duration },
-    Read { path: PathBuf, preset: Result<Box<Preset>, PresetError> },
+    Read { path: PathBuf, is_there: bool, found: Result<Found, String> },
     Written { path: PathBuf, content: Content, result: Result<(), Refused> },
+}
+
+/// What a file held.
+enum Found {
+    Preset(Box<Preset>),
+    Result(Box<SweepResult>),
+}
+
+impl Found {
+    /// The preset or the sweep's result at `path`.
+    fn at(path: &Path) -> Result<Found, String> {
+        if SweepResult::is_at(path) {
+            let result = SweepResult::open(path).map_err(|error| error.to_string())?;
+            return Ok(Found::Result(Box::new(result)));
+        }
+        Ok(Found::Preset(Box::new(Preset::read(path).map_err(|error| error.to_string())?)))
+    }
 }
 
 /// Why a file was not written.
@@ -79,8 +115,10 @@ struct PathEntry {
 pub struct Files {
     /// Ask the system for its file dialogs; without it paths are typed.
     native_dialogs: bool,
-    /// Where dialogs begin.
+    /// Where dialogs about presets begin.
     folder: Option<PathBuf>,
+    /// Where the last export went.
+    exported_to: Option<PathBuf>,
     context: Context,
     answers: Receiver<Answer>,
     answer_to: Sender<Answer>,
@@ -95,7 +133,7 @@ const NEVER_SHOWN: Duration = Duration::from_millis(400);
 impl Files {
     pub fn new(context: Context, native_dialogs: bool, folder: Option<PathBuf>) -> Files {
         let (answer_to, answers) = channel();
-        Files { native_dialogs, folder, context, answers, answer_to, entry: None, replace: None }
+        Files { native_dialogs, folder, exported_to: None, context, answers, answer_to, entry: None, replace: None }
     }
 
     /// Asks for a preset's file and opens it.
@@ -108,11 +146,12 @@ impl Files {
         self.ask(Purpose::Save { content, suggested_name });
     }
 
-    /// Reads a preset.
+    /// Reads a preset, or the result of a sweep.
     pub fn open(&self, path: PathBuf) {
         self.in_background(move || {
-            let preset = Preset::read(&path).map(Box::new);
-            Answer::Read { path, preset }
+            let found = Found::at(&path);
+            let is_there = path.exists();
+            Answer::Read { path: path.canonicalize().unwrap_or(path), is_there, found }
         });
     }
 
@@ -120,7 +159,7 @@ impl Files {
     pub fn save(&self, path: PathBuf, content: Content, overwrite: Overwrite) {
         self.in_background(move || {
             let result = write(&path, &content, overwrite);
-            Answer::Written { path, content, result }
+            Answer::Written { path: path.canonicalize().unwrap_or(path), content, result }
         });
     }
 
@@ -132,12 +171,25 @@ impl Files {
                 Answer::Chosen { purpose, path: Some(path), .. } => self.chosen(purpose, path, Overwrite::Yes),
                 Answer::Chosen { purpose, path: None, waited } if waited < NEVER_SHOWN => self.type_path(purpose),
                 Answer::Chosen { .. } => {}
-                Answer::Read { path, preset: Ok(preset) } => events.push(FileEvent::Opened { path, preset }),
-                Answer::Read { path, preset: Err(error) } => {
-                    let title = format!("{} was not opened", file_name(&path));
-                    events.push(FileEvent::Failed { title, reason: error.to_string() });
+                Answer::Read { path, found: Ok(Found::Preset(preset)), .. } => {
+                    events.push(FileEvent::Opened { path, preset });
                 }
-                Answer::Written { path, content, result: Ok(()) } => events.push(FileEvent::Saved { path, content }),
+                Answer::Read { path, found: Ok(Found::Result(result)), .. } => {
+                    events.push(FileEvent::OpenedResult { path, result });
+                }
+                Answer::Read { path, is_there, found: Err(error) } => {
+                    let title = format!("{} was not opened", file_name(&path));
+                    events.push(FileEvent::Failed { title, reason: error });
+                    if !is_there {
+                        events.push(FileEvent::Gone(path));
+                    }
+                }
+                Answer::Written { path, content, result: Ok(()) } => {
+                    if !matches!(content, Content::Preset(_) | Content::Sweep(_)) {
+                        self.exported_to = path.parent().map(Path::to_owned);
+                    }
+                    events.push(FileEvent::Saved { path, content });
+                }
                 Answer::Written { path, content, result: Err(Refused::Exists) } => {
                     self.replace = Some((path, content));
                 }
@@ -161,13 +213,16 @@ impl Files {
             return self.type_path(purpose);
         }
         let mut dialog = rfd::FileDialog::new();
-        if let Some(folder) = self.folder.as_ref().filter(|folder| folder.is_dir()) {
+        if let Some(folder) = self.folder_for(&purpose) {
             dialog = dialog.set_directory(folder);
         }
         self.in_background(move || {
             let asked = Instant::now();
             let path = match &purpose {
-                Purpose::Open => dialog.set_title("Open a preset").add_filter("Presets", &["ron"]).pick_file(),
+                Purpose::Open => dialog
+                    .set_title("Open a preset or a result")
+                    .add_filter("Presets and results", &["ron", "npz"])
+                    .pick_file(),
                 Purpose::Save { content, suggested_name } => {
                     let extension = content.extension(suggested_name);
                     dialog
@@ -179,6 +234,25 @@ impl Files {
             };
             Answer::Chosen { purpose, path, waited: asked.elapsed() }
         });
+    }
+
+    /// Where a dialog begins: among the presets, or for an export where the last one went, and first among
+    /// the user's pictures or documents.
+    fn folder_for(&self, purpose: &Purpose) -> Option<PathBuf> {
+        let content = match purpose {
+            Purpose::Open | Purpose::Save { content: Content::Preset(_) | Content::Sweep(_), .. } => {
+                return self.folder.clone().filter(|folder| folder.is_dir());
+            }
+            Purpose::Save { content, .. } => content,
+        };
+        let user = directories::UserDirs::new();
+        let usual = user.as_ref().and_then(|user| match content {
+            Content::Picture(_) => user.picture_dir(),
+            _ => user.document_dir(),
+        });
+        let home = user.as_ref().map(directories::UserDirs::home_dir);
+        let folders = [self.exported_to.as_deref(), usual, home];
+        folders.into_iter().flatten().find(|folder| folder.is_dir()).map(Path::to_owned)
     }
 
     /// `overwrite` says whether the dialog has already asked about replacing exactly this path.
@@ -198,7 +272,7 @@ impl Files {
             Purpose::Open => "",
             Purpose::Save { suggested_name, .. } => suggested_name,
         };
-        let folder = self.folder.clone().filter(|folder| folder.is_dir()).or_else(|| std::env::current_dir().ok());
+        let folder = self.folder_for(&purpose).or_else(|| std::env::current_dir().ok());
         let path = folder.unwrap_or_default().join(name);
         self.entry = Some(PathEntry { purpose, path: path.display().to_string() });
     }
@@ -206,7 +280,7 @@ impl Files {
     fn show_entry(&mut self, ctx: &Context) {
         let Some(entry) = &mut self.entry else { return };
         let (title, action) = match entry.purpose {
-            Purpose::Open => ("Open a preset", "Open"),
+            Purpose::Open => ("Open a preset or a result", "Open"),
             Purpose::Save { .. } => ("Save", "Save"),
         };
         let (mut go, mut cancel) = (false, false);
@@ -269,17 +343,19 @@ fn write(path: &Path, content: &Content, overwrite: Overwrite) -> Result<(), Ref
         std::io::ErrorKind::AlreadyExists => Refused::Exists,
         _ => failed(error),
     };
-    match content {
-        Content::Preset(draft) => {
-            if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-                std::fs::create_dir_all(folder).map_err(failed)?;
-            }
-            Preset::Landscape(draft.preset.clone()).write(path, overwrite).map_err(|error| match error {
-                PresetError::Exists { .. } => Refused::Exists,
-                other => Refused::Failed(other.to_string()),
-            })
+    if let Some(preset) = content.preset() {
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            std::fs::create_dir_all(folder).map_err(failed)?;
         }
+        return preset.write(path, overwrite).map_err(|error| match error {
+            PresetError::Exists { .. } => Refused::Exists,
+            other => Refused::Failed(other.to_string()),
+        });
+    }
+    match content {
+        Content::Preset(_) | Content::Sweep(_) => Ok(()),
         Content::Text(text) => write_file(path, overwrite, text.as_bytes()).map_err(refused),
+        Content::Bytes(bytes) => write_file(path, overwrite, bytes).map_err(refused),
         Content::Picture(picture) => {
             let png = png(picture).map_err(Refused::Failed)?;
             write_file(path, overwrite, &png).map_err(refused)

@@ -18,7 +18,7 @@ impl Help {
             let size = size.min(screen.size() - vec2(40.0, 90.0));
             Window::new(title).collapsible(false).default_size(size).default_pos(screen.center() - 0.5 * size)
         };
-        centred("Keys", vec2(500.0, 540.0)).open(&mut self.keys).show(ctx, |ui| {
+        centred("Keys", vec2(500.0, 640.0)).open(&mut self.keys).show(ctx, |ui| {
             ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
                 Grid::new("keys").num_columns(2).spacing(vec2(24.0, 6.0)).show(ui, |ui| {
                     for (keys, what) in SHEET {

@@ -2,6 +2,9 @@
 
 use egui::util::undoer::{Settings, Undoer};
 
+/// The most states that can be gone back to.
+pub const MOST_UNDOS: usize = 200;
+
 /// The states that can be gone back to. Changes that follow each other closely, as while a slider is
 /// dragged, count as one.
 pub struct History<State> {
@@ -10,7 +13,7 @@ pub struct History<State> {
 
 impl<State: Clone + PartialEq> Default for History<State> {
     fn default() -> Self {
-        let settings = Settings { max_undos: 200, stable_time: 0.5, auto_save_interval: 20.0 };
+        let settings = Settings { max_undos: MOST_UNDOS, stable_time: 0.5, auto_save_interval: 20.0 };
         History { undoer: Undoer::with_settings(settings) }
     }
 }

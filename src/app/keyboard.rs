@@ -3,6 +3,7 @@
 use egui::{Context, Event, Key, KeyboardShortcut, Modifiers};
 
 use super::live::{Action, Requests};
+use super::shell::Room;
 
 const UNDO: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Z);
 const REDO: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), Key::Z);
@@ -10,16 +11,19 @@ const REDO_TOO: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key
 const OPEN: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::O);
 const SAVE: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::S);
 const SAVE_AS: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), Key::S);
+const LANDSCAPE: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Num1);
+const PHASE: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Num2);
 const QUIT: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Q);
 
 /// The help sheet: keys, and what they do.
-pub const SHEET: [(&str, &str); 17] = [
+pub const SHEET: [(&str, &str); 20] = [
     ("Space", "Play or pause"),
     ("→", "Single step"),
     ("R", "Restart at step 0"),
     ("F", "Follow the particles, or stop following"),
     ("Page Down, Page Up", "Next or previous step of a lesson"),
-    ("Ctrl O", "Open a preset"),
+    ("Ctrl 1, Ctrl 2", "Show the landscape, or the phase diagram"),
+    ("Ctrl O", "Open a preset or a result"),
     ("Ctrl S", "Save the preset"),
     ("Ctrl Shift S", "Save the preset as another file"),
     ("Ctrl Z", "Undo"),
@@ -29,6 +33,8 @@ pub const SHEET: [(&str, &str); 17] = [
     ("Ctrl +, Ctrl −, Ctrl 0", "Larger, smaller, normal interface"),
     ("Tab, Shift Tab", "Next or previous control"),
     ("← and → on a slider", "Change its value"),
+    ("Arrows on the phase diagram", "Choose a pixel; first Tab to the diagram"),
+    ("Enter on the phase diagram", "Show the chosen pixel as a landscape"),
     ("Ctrl Q", "Quit"),
     ("?, F1", "This sheet"),
 ];
@@ -36,6 +42,7 @@ pub const SHEET: [(&str, &str); 17] = [
 /// Where keys go in this frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Situation {
+    pub room: Room,
     pub presenting: bool,
     /// The index of the lesson's step that is shown, and how many there are.
     pub lesson: Option<(usize, usize)>,
@@ -64,6 +71,8 @@ pub fn handle(ctx: &Context, situation: Situation, follow: &mut bool, requests: 
     ask(shortcut(&SAVE), Action::Save);
     ask(shortcut(&OPEN), Action::OpenPreset);
     ask(shortcut(&QUIT), Action::Quit);
+    ask(shortcut(&LANDSCAPE), Action::GoTo(Room::Landscape));
+    ask(shortcut(&PHASE), Action::GoTo(Room::Phase));
     ask(once(Key::F11), Action::TogglePresentation);
     ask(pressed(Modifiers::NONE, Key::F1), Action::ShowKeys);
     if typing {
@@ -71,9 +80,17 @@ pub fn handle(ctx: &Context, situation: Situation, follow: &mut bool, requests: 
     }
     ask(shortcut(&REDO) || shortcut(&REDO_TOO), Action::Redo);
     ask(shortcut(&UNDO), Action::Undo);
-    ask(once(Key::R), Action::Restart);
     let question = pressed(Modifiers::NONE, Key::Questionmark) || pressed(Modifiers::SHIFT, Key::Questionmark);
     ask(question, Action::ShowKeys);
+    if !focused {
+        let escape = situation.presenting && pressed(Modifiers::NONE, Key::Escape);
+        ask(escape, Action::TogglePresentation);
+    }
+    // What follows is about the landscape.
+    if situation.room != Room::Landscape {
+        return;
+    }
+    ask(once(Key::R), Action::Restart);
     if once(Key::F) {
         *follow = !*follow;
     }
@@ -84,8 +101,6 @@ pub fn handle(ctx: &Context, situation: Situation, follow: &mut bool, requests: 
     if !focused {
         ask(once(Key::Space), Action::TogglePlay);
         ask(pressed(Modifiers::NONE, Key::ArrowRight), Action::SingleStep);
-        let escape = situation.presenting && pressed(Modifiers::NONE, Key::Escape);
-        ask(escape, Action::TogglePresentation);
     }
 }
 

@@ -18,7 +18,11 @@ pub fn strip(ui: &mut Ui, index: usize, count: usize, text: &str, requests: &mut
             if back.accessible_name("Previous step of the lesson").clicked() {
                 requests.actions.push(Action::GoToStep(index - 1));
             }
-            if ui.button("Again").on_hover_text("Applies this step's settings once more").clicked() {
+            if ui
+                .button("Again")
+                .on_hover_text("Applies this step's settings once more and begins the run again")
+                .clicked()
+            {
                 requests.actions.push(Action::GoToStep(index));
             }
             ui.with_layout(Layout::left_to_right(Align::Center), |ui| {

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use super::shell::Room;
+use crate::preset::LandscapePreset;
 use crate::simulation::{Anatomy, Command, EnsembleView, ParticleId, Playback, Snapshot};
 
 /// The running simulation as the panels see it: the newest snapshot and the choices of view that are
@@ -75,6 +77,15 @@ pub enum Action {
         text: String,
         suggested_name: String,
     },
+    /// Saves a file's content where the user says.
+    SaveBytes {
+        bytes: Vec<u8>,
+        suggested_name: String,
+    },
+    /// Puts a simulation under the controls of the landscape, shows it and plays.
+    ShowLandscape(Box<LandscapePreset>),
+    /// Shows another part of the window.
+    GoTo(Room),
     OpenAnimationExport {
         area: egui::Rect,
     },

@@ -10,18 +10,26 @@ use egui::{FontSelection, Rect, RichText, ThemePreference, Ui, WidgetText};
 use super::controls::{Adjustable, Knob, TRAIL};
 use super::desk::Desk;
 use super::live::{Action, Requests};
+use super::number;
+use super::phase::PhasePanel;
 use super::shelf::Shelf;
-use super::shell::Layout;
-use crate::preset::{Preset, built_ins};
+use super::shell::{Layout, Room};
+use crate::preset::built_ins;
+use crate::quantity::OutOfRange;
 use crate::view::{Colormap, SymLog, ViewSettings};
 
 /// Widest line of a preset's description in a menu.
 const DESCRIPTION_WIDTH: f32 = 400.0;
 
+/// The parts of the window, and the keys that show them.
+const ROOMS: [(Room, &str, &str); 2] =
+    [(Room::Landscape, "Landscape", "Ctrl 1"), (Room::Phase, "Phase diagram", "Ctrl 2")];
+
 /// Shows the bar. `landscape` is where the landscape was drawn last.
 pub fn bar(
     ui: &mut Ui,
     desk: &mut Desk,
+    phase: &PhasePanel,
     shelf: &mut Shelf,
     layout: &mut Layout,
     landscape: Option<Rect>,
@@ -29,8 +37,12 @@ pub fn bar(
 ) {
     MenuBar::new().ui(ui, |ui| {
         ui.menu_button("File", |ui| file(ui, shelf, landscape, requests));
-        ui.menu_button("Edit", |ui| edit(ui, desk, requests));
-        let (response, _) = MenuButton::new("Presets").ui(ui, |ui| presets(ui, shelf, requests));
+        let undoable = match layout.room {
+            Room::Landscape => [desk.can_undo(), desk.can_redo()],
+            Room::Phase => [phase.can_undo(), phase.can_redo()],
+        };
+        ui.menu_button("Edit", |ui| edit(ui, undoable, requests));
+        let (response, _) = MenuButton::new("Presets").ui(ui, |ui| presets(ui, layout.room, shelf, requests));
         if response.clicked() {
             shelf.refresh(ui.ctx());
         }
@@ -40,17 +52,29 @@ pub fn bar(
             item(ui, "Keys", "?", Action::ShowKeys, requests);
             item(ui, "About Valleyscope", "", Action::ShowAbout, requests);
         });
-        ui.with_layout(UiLayout::right_to_left(Align::Center), |ui| title(ui, desk));
+        ui.separator();
+        for (room, name, keys) in ROOMS {
+            let tab = ui.selectable_label(layout.room == room, name).on_hover_text(keys);
+            if tab.clicked() {
+                layout.room = room;
+            }
+        }
+        let (title, description, is_dirty) = match layout.room {
+            Room::Landscape => {
+                let preset = &desk.origin().preset;
+                (&preset.title, &preset.description, desk.is_dirty())
+            }
+            Room::Phase => (&phase.preset().title, &phase.preset().description, phase.is_dirty()),
+        };
+        ui.with_layout(UiLayout::right_to_left(Align::Center), |ui| show_title(ui, title, description, is_dirty));
     });
 }
 
-fn title(ui: &mut Ui, desk: &Desk) {
-    let origin = desk.origin();
-    let changed = if desk.is_dirty() { " · changed" } else { "" };
-    let text = RichText::new(format!("{}{changed}", origin.preset.title)).weak();
-    let label = ui.add(egui::Label::new(text).truncate());
-    if !origin.preset.description.is_empty() {
-        label.on_hover_text(&origin.preset.description);
+fn show_title(ui: &mut Ui, title: &str, description: &str, is_dirty: bool) {
+    let changed = if is_dirty { " · changed" } else { "" };
+    let label = ui.add(egui::Label::new(RichText::new(format!("{title}{changed}")).weak()).truncate());
+    if !description.is_empty() {
+        label.on_hover_text(description);
     }
 }
 
@@ -68,7 +92,7 @@ fn choose(ui: &Ui, action: Action, requests: &mut Requests) {
 }
 
 fn file(ui: &mut Ui, shelf: &Shelf, landscape: Option<Rect>, requests: &mut Requests) {
-    item(ui, "Open preset…", "Ctrl O", Action::OpenPreset, requests);
+    item(ui, "Open…", "Ctrl O", Action::OpenPreset, requests);
     ui.add_enabled_ui(!shelf.recent().is_empty(), |ui| {
         ui.menu_button("Recent files", |ui| {
             for path in shelf.recent() {
@@ -96,24 +120,31 @@ fn short(path: &Path) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
-fn edit(ui: &mut Ui, desk: &Desk, requests: &mut Requests) {
-    ui.add_enabled_ui(desk.can_undo(), |ui| item(ui, "Undo", "Ctrl Z", Action::Undo, requests));
-    ui.add_enabled_ui(desk.can_redo(), |ui| item(ui, "Redo", "Ctrl Shift Z", Action::Redo, requests));
+fn edit(ui: &mut Ui, [can_undo, can_redo]: [bool; 2], requests: &mut Requests) {
+    ui.add_enabled_ui(can_undo, |ui| item(ui, "Undo", "Ctrl Z", Action::Undo, requests)).response.on_hover_text(
+        "Settings, lesson steps and opened presets. Moving the view is not undone: Fit finds the particles.",
+    );
+    ui.add_enabled_ui(can_redo, |ui| item(ui, "Redo", "Ctrl Shift Z", Action::Redo, requests));
 }
 
-fn presets(ui: &mut Ui, shelf: &Shelf, requests: &mut Requests) {
+fn presets(ui: &mut Ui, room: Room, shelf: &Shelf, requests: &mut Requests) {
     let height = ui.ctx().content_rect().height() - 120.0;
     ScrollArea::vertical().max_height(height).show(ui, |ui| {
-        for built_in in built_ins() {
-            let Preset::Landscape(preset) = &built_in.preset;
-            if preset_button(ui, &preset.title, &preset.description).clicked() {
-                choose(ui, Action::OpenBuiltIn(built_in.name), requests);
+        // Those of the room that is shown come first.
+        let mut kinds = [("Landscape", "Landscapes"), ("Sweep", "Phase diagrams")];
+        kinds.sort_by_key(|(kind, _)| (*kind == "Sweep") != (room == Room::Phase));
+        for (kind, heading) in kinds {
+            ui.label(RichText::new(heading).small().weak());
+            for built_in in built_ins().iter().filter(|built_in| built_in.preset.kind() == kind) {
+                if preset_button(ui, built_in.preset.title(), built_in.preset.description()).clicked() {
+                    choose(ui, Action::OpenBuiltIn(built_in.name), requests);
+                }
             }
+            ui.separator();
         }
         match shelf.own() {
             Ok(own) if own.is_empty() => {}
             Ok(own) => {
-                ui.separator();
                 ui.label(RichText::new("Your own").small().weak());
                 for preset in own {
                     let about = match &preset.about {
@@ -126,7 +157,6 @@ fn presets(ui: &mut Ui, shelf: &Shelf, requests: &mut Requests) {
                 }
             }
             Err(reason) => {
-                ui.separator();
                 ui.label(RichText::new(reason).small().color(ui.visuals().error_fg_color));
             }
         }
@@ -174,7 +204,12 @@ fn view(ui: &mut Ui, view: &mut ViewSettings, layout: &mut Layout, requests: &mu
     scale(ui, &mut view.scale);
     ui.separator();
     ui.checkbox(&mut layout.controls, "Controls");
-    ui.checkbox(&mut layout.plots, "Plots");
+    let mut plots = layout.plots && layout.room_for_plots;
+    let toggle = ui.add_enabled(layout.room_for_plots, egui::Checkbox::new(&mut plots, "Plots"));
+    let toggle = toggle.on_disabled_hover_text("The window is too narrow for the plots. Make it wider.");
+    if toggle.changed() {
+        layout.plots = plots;
+    }
     item(ui, "Presentation", "F11", Action::TogglePresentation, requests);
     ui.separator();
     zoom(ui);
@@ -219,13 +254,11 @@ impl Adjustable for TrailSteps {
         f64::from(self.0)
     }
 
-    fn checked(value: f64) -> Result<Self, String> {
+    fn checked(value: f64) -> Result<Self, OutOfRange> {
         let whole = Self::nearest(value);
-        if whole.number() == value {
-            Ok(whole)
-        } else {
-            Err(format!("the trail must be a whole number from 0 to {}, found {value}", ViewSettings::MAX_TRAIL_STEPS))
-        }
+        let expected = || format!("a whole number from 0 to {}", ViewSettings::MAX_TRAIL_STEPS);
+        let refused = || OutOfRange { name: "trail_steps", expected: expected(), found: number::text(value) };
+        (whole.number() == value).then_some(whole).ok_or_else(refused)
     }
 
     fn nearest(value: f64) -> Self {
@@ -247,8 +280,9 @@ impl Adjustable for ScaleEnd {
         self.0
     }
 
-    fn checked(value: f64) -> Result<Self, String> {
-        let refused = || format!("the scale must be a number from {:e} to {:e}, found {value}", Self::MIN, Self::MAX);
+    fn checked(value: f64) -> Result<Self, OutOfRange> {
+        let expected = || format!("a number from {:e} to {:e}", Self::MIN, Self::MAX);
+        let refused = || OutOfRange { name: "scale", expected: expected(), found: number::text(value) };
         (Self::MIN..=Self::MAX).contains(&value).then_some(ScaleEnd(value)).ok_or_else(refused)
     }
 

@@ -3,12 +3,16 @@
 use std::time::Duration;
 
 use egui::text::LayoutJob;
-use egui::{Align2, Context, Id, Label, Order, ScrollArea, TextFormat, TextStyle, Ui, Window, vec2};
+use egui::{Align2, Context, Id, Label, Order, Rect, ScrollArea, TextFormat, TextStyle, Ui, Vec2, Window, vec2};
 
 use super::icons::{Icon, icon_button};
 
 /// How long a notice is shown.
 const NOTICE_SECS: f64 = 5.0;
+/// From the landscape's corner to the notices: past its tools and the labels of its axis.
+const FROM_CORNER: Vec2 = vec2(70.0, 64.0);
+/// A landscape narrower than this has no room for notices beside its legend.
+const NARROW: f32 = 520.0;
 /// The most notices at a time; older ones make room.
 const MOST_NOTICES: usize = 4;
 
@@ -53,13 +57,14 @@ impl Messages {
         self.reports.push(Report { number: self.reports_so_far, title, text });
     }
 
-    pub fn show(&mut self, ctx: &Context) {
-        self.show_notices(ctx);
+    /// Notices stand on the left of `free`, the landscape, where nothing else is written.
+    pub fn show(&mut self, ctx: &Context, free: Option<Rect>) {
+        self.show_notices(ctx, free.unwrap_or_else(|| ctx.content_rect()));
         let screen = ctx.content_rect();
         self.reports.retain(|report| show_report(ctx, screen, report));
     }
 
-    fn show_notices(&mut self, ctx: &Context) {
+    fn show_notices(&mut self, ctx: &Context, free: Rect) {
         let now = ctx.time();
         for notice in &mut self.notices {
             let until = *notice.until_secs.get_or_insert(now + NOTICE_SECS);
@@ -69,19 +74,27 @@ impl Messages {
         if self.notices.is_empty() {
             return;
         }
+        // In a narrow landscape the legend leaves no room beside it, and there is no key to cover below.
+        let (pivot, corner) = match free.width() < NARROW {
+            true => (Align2::LEFT_BOTTOM, free.left_bottom() + vec2(FROM_CORNER.x, -FROM_CORNER.y)),
+            false => (Align2::LEFT_TOP, free.left_top() + FROM_CORNER),
+        };
+        let width = (0.55 * free.width() - FROM_CORNER.x).clamp(160.0, 520.0);
         egui::Area::new(Id::unique("notices"))
             .order(Order::Tooltip)
-            .anchor(Align2::CENTER_BOTTOM, vec2(0.0, -64.0))
+            .pivot(pivot)
+            .fixed_pos(corner)
+            .constrain_to(ctx.content_rect())
             .accessible_name("Notices")
-            .show(ctx, |ui| self.notices.retain(|notice| show_notice(ui, notice)));
+            .show(ctx, |ui| self.notices.retain(|notice| show_notice(ui, notice, width)));
     }
 }
 
 /// Shows a notice; false when it was dismissed.
-fn show_notice(ui: &mut Ui, notice: &Notice) -> bool {
+fn show_notice(ui: &mut Ui, notice: &Notice, width: f32) -> bool {
     let mut keep = true;
     egui::Frame::popup(ui.style()).show(ui, |ui| {
-        ui.set_max_width(520.0);
+        ui.set_max_width(width);
         ui.horizontal(|ui| {
             ui.add(Label::new(&notice.text).wrap());
             let name = format!("Dismiss “{}”", notice.text);

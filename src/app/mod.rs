@@ -24,6 +24,7 @@ mod menu;
 mod messages;
 mod native_dialog;
 mod number;
+mod phase;
 mod picture;
 mod save_preset;
 mod session;

@@ -2,7 +2,7 @@
 
 /// A number with at most five significant digits, without trailing zeros: `0.0001`, `12.5`, `1e-8`.
 pub fn text(value: f64) -> String {
-    let rounded = significant(value, 5);
+    let rounded = rounded(value, 5);
     let size = rounded.abs();
     if rounded == 0.0 {
         "0".to_owned()
@@ -14,7 +14,7 @@ pub fn text(value: f64) -> String {
 }
 
 /// The nearest number with so many significant digits.
-pub fn significant(value: f64, digits: usize) -> f64 {
+pub fn rounded(value: f64, digits: usize) -> f64 {
     // Going through decimal text is the one way that leaves no binary remainder such as 0.30000000000000004.
     format!("{value:.*e}", digits.saturating_sub(1)).parse().unwrap_or(value)
 }

@@ -2,16 +2,52 @@
 
 use egui::{Button, Context, Id, Modal, RichText, TextEdit};
 
-use super::desk::Draft;
+use super::desk::{Draft, Origin};
+use super::files::Content;
 use super::theme;
-use crate::preset::Library;
+use crate::preset::{Library, SweepPreset};
 use crate::simulation::SettingError;
+
+/// What is saved.
+enum Subject {
+    Landscape(Box<Draft>),
+    Sweep(Box<SweepPreset>),
+}
+
+impl Subject {
+    /// The title, and the sentence about it.
+    fn words(&mut self) -> [&mut String; 2] {
+        match self {
+            Subject::Landscape(draft) => [&mut draft.preset.title, &mut draft.preset.description],
+            Subject::Sweep(preset) => [&mut preset.title, &mut preset.description],
+        }
+    }
+
+    /// How many recorded changes go with it.
+    fn changes(&self) -> usize {
+        match self {
+            Subject::Landscape(draft) => draft.preset.changes.len(),
+            Subject::Sweep(_) => 0,
+        }
+    }
+
+    fn content(&self) -> Content {
+        match self {
+            Subject::Landscape(draft) => Content::Preset(draft.clone()),
+            Subject::Sweep(preset) => Content::Sweep(preset.clone()),
+        }
+    }
+}
 
 /// The dialog's state while it is open.
 pub struct SavePreset {
-    draft: Draft,
+    subject: Subject,
     /// Why the lesson is left out, if it is.
     misfit: Option<SettingError>,
+    /// The preset it comes from has recorded changes, which this one leaves out.
+    drops_changes: bool,
+    /// The title has had the focus, so that one can type at once.
+    focused: bool,
 }
 
 /// Where the preset goes.
@@ -26,7 +62,7 @@ pub enum Destination {
 pub enum Decision {
     None,
     Cancelled,
-    Save(Box<Draft>, Destination),
+    Save(Content, Destination),
 }
 
 impl SavePreset {
@@ -36,17 +72,28 @@ impl SavePreset {
         if misfit.is_some() {
             draft.preset.lesson.clear();
         }
-        SavePreset { draft, misfit }
+        SavePreset { subject: Subject::Landscape(Box::new(draft)), misfit, drops_changes: false, focused: false }
+    }
+
+    /// For a sweep's preset.
+    pub fn of_sweep(preset: SweepPreset) -> SavePreset {
+        SavePreset { subject: Subject::Sweep(Box::new(preset)), misfit: None, drops_changes: false, focused: false }
+    }
+
+    /// Takes note of what the preset had that this one replaces.
+    pub fn instead_of(self, origin: &Origin) -> SavePreset {
+        SavePreset { drops_changes: !origin.preset.changes.is_empty(), ..self }
     }
 
     pub fn show(&mut self, ctx: &Context) -> Decision {
         let mut decision = Decision::None;
         let modal = Modal::new(Id::unique("save preset")).frame(theme::dialog(&ctx.global_style())).show(ctx, |ui| {
             ui.set_width(440.0_f32.min(ctx.content_rect().width() - 60.0));
-            let heading = if self.draft.preset.changes.is_empty() { "Save preset" } else { "Save session for replay" };
+            let changes = self.subject.changes();
+            let heading = if changes == 0 { "Save preset" } else { "Save session for replay" };
             ui.label(RichText::new(heading).heading().strong());
-            if !self.draft.preset.changes.is_empty() {
-                let changes = match self.draft.preset.changes.len() {
+            if changes > 0 {
+                let changes = match changes {
                     1 => "one change".to_owned(),
                     several => format!("{several} changes"),
                 };
@@ -61,27 +108,32 @@ impl SavePreset {
                     ),
                 );
             }
+            if self.drops_changes {
+                let text = "Without the recorded changes: this saves the settings as they are now. “Save session for \
+                            replay” in the File menu keeps the changes.";
+                ui.colored_label(ui.visuals().warn_fg_color, text);
+            }
+            let [title_text, description] = self.subject.words();
             let label = ui.label("Title");
-            ui.add(TextEdit::singleline(&mut self.draft.preset.title).desired_width(f32::INFINITY).char_limit(100))
+            let title = ui
+                .add(TextEdit::singleline(title_text).desired_width(f32::INFINITY).char_limit(100))
                 .labelled_by(label.id);
+            if !std::mem::replace(&mut self.focused, true) {
+                title.request_focus();
+            }
             let label = ui.label("A sentence about what there is to see");
-            ui.add(
-                TextEdit::multiline(&mut self.draft.preset.description)
-                    .desired_width(f32::INFINITY)
-                    .desired_rows(2)
-                    .char_limit(1000),
-            )
-            .labelled_by(label.id);
+            ui.add(TextEdit::multiline(description).desired_width(f32::INFINITY).desired_rows(2).char_limit(1000))
+                .labelled_by(label.id);
             ui.add_space(6.0);
-            let name = file_stem(&self.draft.preset.title);
-            let has_title = !self.draft.preset.title.trim().is_empty();
+            let name = file_stem(title_text);
+            let has_title = !title_text.trim().is_empty();
             let fault = Library::check_name(&name).err().filter(|_| has_title);
             if let Some(fault) = &fault {
                 ui.label(format!("{fault}. Choose another title, or save as a file."));
             }
             ui.horizontal(|ui| {
                 ui.add_enabled_ui(has_title, |ui| {
-                    let save = |destination| Decision::Save(Box::new(self.draft.clone()), destination);
+                    let save = |destination| Decision::Save(self.subject.content(), destination);
                     if ui.add_enabled(fault.is_none(), Button::new("Save to my presets")).clicked() {
                         decision = save(Destination::Library(format!("{name}.ron")));
                     }

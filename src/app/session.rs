@@ -1,15 +1,18 @@
 //! What the app finds again at its next start.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use egui::ThemePreference;
 use serde::{Deserialize, Serialize};
 
 use super::desk::Desk;
+use super::diagnostics::PlotChoices;
 use super::document::Document;
 use super::shell::Layout;
 use super::transport::Pace;
 use crate::preset::{LandscapePreset, Preset};
+use crate::view::Camera;
 
 /// Where eframe's storage keeps the session.
 pub const KEY: &str = "valleyscope.session";
@@ -39,6 +42,37 @@ pub struct Surroundings {
     pub recent: Vec<PathBuf>,
     pub theme: ThemePreference,
     pub zoom: f32,
+    #[serde(default)]
+    pub looks: Looks,
+    #[serde(default)]
+    pub sweep: Option<SweepMemory>,
+}
+
+/// What was under the controls of the phase diagrams.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SweepMemory {
+    /// A preset's text.
+    pub preset: String,
+    pub file: Option<PathBuf>,
+}
+
+/// What was looked at, and how.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Looks {
+    pub playing: bool,
+    pub camera: Option<Camera>,
+    /// The selected particle: its optimizer's id, and its number from 0.
+    pub selected: Option<(u32, usize)>,
+    /// The optimizers that are not shown, by id.
+    pub hidden: BTreeSet<u32>,
+    pub plots: PlotChoices,
+}
+
+impl Default for Looks {
+    fn default() -> Self {
+        Looks { playing: true, camera: None, selected: None, hidden: BTreeSet::new(), plots: PlotChoices::default() }
+    }
 }
 
 impl Session {
@@ -73,6 +107,7 @@ impl Session {
         let session: Session = ron::from_str(text).map_err(unreadable)?;
         let preset = |text: &str, what: &str| match Preset::parse(text, what) {
             Ok(Preset::Landscape(preset)) => Ok(preset),
+            Ok(Preset::Sweep(_)) => Err(format!("{what} is no simulation")),
             Err(error) => Err(error.to_string()),
         };
         let origin = preset(&session.origin, "the preset of the last session")?;

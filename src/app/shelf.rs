@@ -73,9 +73,8 @@ impl Shelf {
 
     /// Puts a file at the head of those opened lately.
     pub fn used(&mut self, path: &Path) {
-        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        self.recent.retain(|recent| *recent != path);
-        self.recent.insert(0, path);
+        self.recent.retain(|recent| recent != path);
+        self.recent.insert(0, path.to_owned());
         self.recent.truncate(MOST_RECENT_FILES);
     }
 

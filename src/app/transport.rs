@@ -1,13 +1,13 @@
 //! The bar at the bottom: play, step, restart, speed, seed and number of steps.
 
-use egui::{Button, RichText, Slider, SliderClamping, Ui, vec2};
+use egui::{Align, Button, Color32, Layout, Response, RichText, Slider, SliderClamping, TextStyle, Ui, vec2};
 use serde::{Deserialize, Serialize};
 
 use super::document::Document;
 use super::icons::{Icon, icon_button};
 use super::live::{Action, Live, Requests};
 use super::number;
-use super::typed::{TypedField, show_refusal};
+use super::typed::TypedField;
 use crate::simulation::{Playback, Speed};
 use crate::view::ticks::grouped;
 
@@ -80,20 +80,36 @@ fn progress(ui: &mut Ui, live: &Live) {
         ui.weak("Step 0");
         return;
     };
-    ui.label(RichText::new(format!("Step {}", grouped(snapshot.step))).strong());
+    // At least four digits, so that the bar keeps still while the number grows.
+    let widest = 10_u64.pow(snapshot.step.max(1000).ilog10());
+    let step = RichText::new(format!("Step {}", grouped(snapshot.step))).strong();
+    reserved(ui, step, &format!("Step {}", grouped(widest)));
     let rate = match snapshot.playback {
         Playback::Playing => format!("{} steps/s", number::rate(snapshot.steps_per_sec)),
         Playback::Paused => "paused".to_owned(),
         Playback::Finished => "finished".to_owned(),
     };
     let particle_steps = number::rate(snapshot.particle_steps_per_sec);
-    ui.weak(rate).on_hover_text(format!("{particle_steps} particle steps a second, over all optimizers"));
+    let response = reserved(ui, RichText::new(rate).weak(), "888 steps/s");
+    response.on_hover_text(format!("{particle_steps} particle steps a second, over all optimizers"));
+}
+
+/// A label that takes the width of `widest`.
+fn reserved(ui: &mut Ui, text: RichText, widest: &str) -> Response {
+    let font = TextStyle::Body.resolve(ui.style());
+    let width = ui.painter().layout_no_wrap(widest.to_owned(), font, Color32::WHITE).size().x;
+    let size = vec2(width, ui.spacing().interact_size.y);
+    let contents = |ui: &mut Ui| {
+        ui.set_min_width(width);
+        ui.label(text)
+    };
+    ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), contents).inner
 }
 
 fn speed(ui: &mut Ui, pace: &mut Pace) {
     ui.label("Speed");
     ui.add_enabled_ui(!pace.unlimited, |ui| {
-        ui.spacing_mut().slider_width = 84.0;
+        ui.spacing_mut().slider_width = 70.0;
         let slider = Slider::new(&mut pace.steps_per_sec, Pace::SLOWEST..=Pace::FASTEST)
             .logarithmic(true)
             .clamping(SliderClamping::Edits)
@@ -104,7 +120,7 @@ fn speed(ui: &mut Ui, pace: &mut Pace) {
     let typed = field.show(ui, &number::text(pace.steps_per_sec), |text| {
         let value = number::read(text)?;
         let range = Pace::SLOWEST..=Pace::FASTEST;
-        let refused = || format!("speed must be a number from {} to {}, found {value}", range.start(), range.end());
+        let refused = || format!("Speed must be a number from {} to {}, found {value}", range.start(), range.end());
         range.contains(&value).then_some(value).ok_or_else(refused)
     });
     if let Some(steps_per_sec) = typed.entered {
@@ -114,7 +130,6 @@ fn speed(ui: &mut Ui, pace: &mut Pace) {
     if ui.add(max).on_hover_text("As fast as it goes").accessible_name("As fast as it goes").clicked() {
         pace.unlimited = !pace.unlimited;
     }
-    show_refusal(ui, typed.refusal.as_deref());
 }
 
 /// The number of steps of a run that has come to `step`.
@@ -130,7 +145,6 @@ fn steps(ui: &mut Ui, steps: &mut Option<u64>, step: u64) {
         if let Some(entered) = typed.entered {
             *steps = entered;
         }
-        show_refusal(ui, typed.refusal.as_deref());
     }
 }
 
@@ -147,7 +161,6 @@ fn seed(ui: &mut Ui, seed: &mut u64) {
         // Short enough to read out to a colleague.
         *seed = u64::from(rand::random::<u32>() % 1_000_000);
     }
-    show_refusal(ui, typed.refusal.as_deref());
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A text field that holds a value: what is typed becomes the value when it is valid, and is refused
 //! with a visible reason when it is not.
 
-use egui::{Align2, Id, Key, Response, TextEdit, Ui};
+use egui::{Align2, Id, Key, Label, Response, RichText, TextEdit, Tooltip, Ui};
 
 /// What a field remembers between frames.
 #[derive(Clone, Default)]
@@ -24,13 +24,11 @@ pub struct Typed<T> {
     pub response: Response,
     /// The value that was entered and accepted in this frame.
     pub entered: Option<T>,
-    /// Why the last entry was refused.
-    pub refusal: Option<String>,
 }
 
 impl TypedField<'_> {
     /// Shows the field with `shown` as its text. `read` turns an entry into a value, or into the reason
-    /// for its refusal.
+    /// for its refusal, which is shown until the next click.
     pub fn show<T>(self, ui: &mut Ui, shown: &str, read: impl FnOnce(&str) -> Result<T, String>) -> Typed<T> {
         let id = ui.make_persistent_id(("typed", self.name));
         let mut typing: Typing = ui.data_mut(|data| data.get_temp(id)).unwrap_or_default();
@@ -62,11 +60,14 @@ impl TypedField<'_> {
             typing.text = text;
         } else {
             typing.editing = false;
-            typing.refusal = typing.refusal.filter(|(_, value)| value == shown);
+            let looked_elsewhere = ui.input(|input| input.pointer.any_pressed() || input.key_pressed(Key::Escape));
+            typing.refusal = typing.refusal.filter(|(_, value)| value == shown && !looked_elsewhere);
         }
-        let refusal = typing.refusal.as_ref().map(|(reason, _)| reason.clone());
+        if let Some((reason, _)) = &typing.refusal {
+            show_refusal(ui, &response, reason);
+        }
         ui.data_mut(|data| data.insert_temp(id, typing));
-        Typed { response, entered, refusal }
+        Typed { response, entered }
     }
 }
 
@@ -76,10 +77,13 @@ fn select_all(ui: &Ui, id: Id, text: &str) {
     state.store(ui.ctx(), id);
 }
 
-/// Shows why an entry was refused, below its field.
-pub fn show_refusal(ui: &mut Ui, refusal: Option<&str>) {
-    if let Some(reason) = refusal {
-        let color = ui.visuals().error_fg_color;
-        ui.add(egui::Label::new(egui::RichText::new(reason).small().color(color)).wrap());
+/// Shows why an entry was refused, above what lies below its field, so that nothing moves.
+fn show_refusal(ui: &Ui, field: &Response, reason: &str) {
+    if !ui.is_rect_visible(field.rect) {
+        return;
     }
+    Tooltip::always_open(ui.ctx().clone(), field.layer_id, field.id, field.rect).gap(2.0).show(|ui| {
+        let color = ui.visuals().error_fg_color;
+        ui.add(Label::new(RichText::new(reason).color(color)).wrap());
+    });
 }

@@ -48,25 +48,14 @@ pub const PARTICLES: Knob = Knob {
     logarithmic: true,
 };
 
-pub const START_X: Knob = Knob {
-    label: "Start x",
-    help: "The middle of the particles' start. A change begins the run again; the start can also be placed \
-           on the landscape.",
-    paper: "0",
-    low: -2.0,
-    high: 2.0,
-    logarithmic: false,
-};
+const START_HELP: &str = "The middle of the particles' start. A change begins the run again; the start can also be \
+                          placed on the landscape.";
 
-pub const START_Y: Knob = Knob {
-    label: "Start y",
-    help: "The middle of the particles' start. A change begins the run again; the start can also be placed \
-           on the landscape.",
-    paper: "0",
-    low: -2.0,
-    high: 2.0,
-    logarithmic: false,
-};
+pub const START_X: Knob =
+    Knob { label: "Start x", help: START_HELP, paper: "0", low: -2.0, high: 2.0, logarithmic: false };
+
+pub const START_Y: Knob =
+    Knob { label: "Start y", help: START_HELP, paper: "0", low: -2.0, high: 2.0, logarithmic: false };
 
 pub const START_SPREAD: Knob = Knob {
     label: "Start spread",

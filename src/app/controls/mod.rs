@@ -1,25 +1,56 @@
 //! The panel of controls: landscape, noise and start, and a card for each optimizer.
 
+mod copy_color;
 mod knobs;
 mod optimizers;
 mod quantity;
 mod simulation;
+mod spotlight;
 
 pub use knobs::TRAIL;
 pub use quantity::{Adjustable, Knob};
+pub use spotlight::Spotlight;
 
 use egui::{ScrollArea, Ui};
 
 use super::document::Document;
 use super::live::{Live, Requests};
 
-/// Shows the panel.
-pub fn panel(ui: &mut Ui, document: &mut Document, live: &Live, requests: &mut Requests) {
-    ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
-        ui.add_space(2.0);
-        simulation::landscape_card(ui, document);
-        simulation::start_card(ui, document);
-        optimizers::cards(ui, &mut document.spec, live, requests);
-        ui.add_space(8.0);
-    });
+/// How long a panel that comes back is held where it was scrolled to, in seconds: a window that leaves full
+/// screen gets its size in several frames, and a larger one may not scroll as far.
+const HELD_SECS: f64 = 0.5;
+
+/// The panel, and how far it is scrolled.
+#[derive(Default)]
+pub struct ControlsPanel {
+    offset: f32,
+    /// The frame, by egui's count, in which it was drawn last.
+    last_frame: u64,
+    held_until: Option<f64>,
+}
+
+impl ControlsPanel {
+    pub fn ui(&mut self, ui: &mut Ui, document: &mut Document, live: &Live, requests: &mut Requests) {
+        let (now, frame) = (ui.ctx().time(), ui.ctx().cumulative_frame_nr());
+        if self.last_frame + 1 < frame && self.last_frame > 0 {
+            self.held_until = Some(now + HELD_SECS);
+        }
+        self.last_frame = frame;
+        let touched = ui.input(|input| input.pointer.any_pressed() || input.smooth_scroll_delta.y != 0.0);
+        self.held_until = self.held_until.filter(|until| now < *until && !touched);
+        let mut area = ScrollArea::vertical().auto_shrink(false);
+        if self.held_until.is_some() {
+            area = area.vertical_scroll_offset(self.offset);
+        }
+        let shown = area.show(ui, |ui| {
+            ui.add_space(2.0);
+            simulation::landscape_card(ui, document);
+            simulation::start_card(ui, document);
+            optimizers::cards(ui, &mut document.spec, live, requests);
+            ui.add_space(8.0);
+        });
+        if self.held_until.is_none() {
+            self.offset = shown.state.unclamped_offset().y;
+        }
+    }
 }

@@ -3,17 +3,15 @@
 use egui::collapsing_header::CollapsingState;
 use egui::{Align, Button, Checkbox, Layout, RichText, TextEdit, Ui, vec2};
 
+use super::copy_color::copy_color;
 use super::knobs;
 use super::quantity::Knob;
+use super::spotlight::Spotlight;
 use crate::app::live::{Action, Live, Requests};
 use crate::app::theme;
 use crate::optimizer::DecayTarget;
-use crate::quantity::{Beta, Gamma, LearningRate, WeightDecay};
-use crate::simulation::{OptimizerSpec, Rule, SimulationSpec};
-
-/// Colours for copies, easy to tell apart on every colour map, beside those of the paper.
-const COPY_COLORS: [[u8; 3]; 6] =
-    [[214, 92, 150], [90, 200, 190], [245, 245, 245], [172, 130, 226], [225, 70, 70], [150, 190, 60]];
+use crate::quantity::{Beta, LearningRate, WeightDecay};
+use crate::simulation::{OptimizerSpec, Rule, SimulationSpec, defaults};
 
 /// What was pressed on a card.
 enum Pressed {
@@ -54,7 +52,7 @@ pub fn cards(ui: &mut Ui, spec: &mut SimulationSpec, live: &Live, requests: &mut
 }
 
 /// What the controls of each optimizer are called: its label, with its id where two share one.
-fn distinct_names(optimizers: &[OptimizerSpec]) -> Vec<String> {
+pub fn distinct_names(optimizers: &[OptimizerSpec]) -> Vec<String> {
     optimizers
         .iter()
         .map(|optimizer| {
@@ -83,7 +81,10 @@ impl Card<'_> {
         theme::card(&style).show(ui, |ui| {
             ui.set_width(ui.available_width());
             let id = ui.make_persistent_id("card");
-            let state = CollapsingState::load_with_default_open(ui.ctx(), id, true);
+            let mut state = CollapsingState::load_with_default_open(ui.ctx(), id, true);
+            if Spotlight::falls_on(ui.ctx(), self.name) {
+                state.set_open(true);
+            }
             let header = state.show_header(ui, |ui| self.header(ui, optimizer));
             header.body_unindented(|ui| {
                 ui.add_enabled_ui(optimizer.enabled, |ui| rule(ui, self.name, &mut optimizer.rule));
@@ -159,31 +160,30 @@ fn full() -> String {
 
 /// The parameters of a rule, in the order of its formula.
 fn rule(ui: &mut Ui, owner: &str, rule: &mut Rule) {
-    let knob =
-        |ui: &mut Ui, knob: &Knob, value: &mut Beta, default| knob.show(ui, owner, value, Beta::clamped(default));
+    let beta = |ui: &mut Ui, knob: &Knob, value: &mut Beta, default| knob.show(ui, owner, value, default);
     let rate = |ui: &mut Ui, value: &mut LearningRate| {
-        knobs::LEARNING_RATE.show(ui, owner, value, LearningRate::clamped(LEARNING_RATE));
+        knobs::LEARNING_RATE.show(ui, owner, value, defaults::learning_rate());
     };
     let decay = |ui: &mut Ui, value: &mut WeightDecay| {
-        knobs::WEIGHT_DECAY.show(ui, owner, value, WeightDecay::clamped(WEIGHT_DECAY));
+        knobs::WEIGHT_DECAY.show(ui, owner, value, defaults::weight_decay());
     };
     match rule {
         Rule::Adam { learning_rate, beta1, beta2, weight_decay } => {
             rate(ui, learning_rate);
-            knob(ui, &knobs::BETA1, beta1, BETA1);
-            knob(ui, &knobs::ADAM_BETA2, beta2, ADAM_BETA2);
+            beta(ui, &knobs::BETA1, beta1, defaults::beta1());
+            beta(ui, &knobs::ADAM_BETA2, beta2, defaults::adam_beta2());
             decay(ui, weight_decay);
         }
         Rule::Signum { learning_rate, beta1, weight_decay } | Rule::Sgd { learning_rate, beta1, weight_decay } => {
             rate(ui, learning_rate);
-            knob(ui, &knobs::BETA1, beta1, BETA1);
+            beta(ui, &knobs::BETA1, beta1, defaults::beta1());
             decay(ui, weight_decay);
         }
         Rule::Focus { learning_rate, beta1, beta2, gamma, weight_decay, decay: target } => {
             rate(ui, learning_rate);
-            knob(ui, &knobs::BETA1, beta1, BETA1);
-            knob(ui, &knobs::FOCUS_BETA2, beta2, FOCUS_BETA2);
-            knobs::GAMMA.show(ui, owner, gamma, Gamma::clamped(GAMMA));
+            beta(ui, &knobs::BETA1, beta1, defaults::beta1());
+            beta(ui, &knobs::FOCUS_BETA2, beta2, defaults::focus_beta2());
+            knobs::GAMMA.show(ui, owner, gamma, defaults::gamma());
             decay(ui, weight_decay);
             decay_target(ui, owner, target);
         }
@@ -208,28 +208,20 @@ fn decay_target(ui: &mut Ui, owner: &str, target: &mut DecayTarget) {
     });
 }
 
-const LEARNING_RATE: f64 = 0.01;
-const BETA1: f64 = 0.9;
-const ADAM_BETA2: f64 = 0.999;
-const FOCUS_BETA2: f64 = 0.9;
-const GAMMA: f64 = 0.2;
-const WEIGHT_DECAY: f64 = 0.1;
-
 /// The rules with the toy model's defaults, in the order of the menu.
 fn fresh_rules() -> [Rule; 4] {
-    let learning_rate = LearningRate::clamped(LEARNING_RATE);
-    let beta1 = Beta::clamped(BETA1);
-    let weight_decay = WeightDecay::clamped(WEIGHT_DECAY);
+    let (learning_rate, beta1) = (defaults::learning_rate(), defaults::beta1());
+    let weight_decay = defaults::weight_decay();
     [
-        Rule::Adam { learning_rate, beta1, beta2: Beta::clamped(ADAM_BETA2), weight_decay },
+        Rule::Adam { learning_rate, beta1, beta2: defaults::adam_beta2(), weight_decay },
         Rule::Signum { learning_rate, beta1, weight_decay },
         Rule::Focus {
             learning_rate,
             beta1,
-            beta2: Beta::clamped(FOCUS_BETA2),
-            gamma: Gamma::clamped(GAMMA),
+            beta2: defaults::focus_beta2(),
+            gamma: defaults::gamma(),
             weight_decay,
-            decay: DecayTarget::Parameters,
+            decay: DecayTarget::default(),
         },
         Rule::Sgd { learning_rate, beta1, weight_decay },
     ]
@@ -261,9 +253,9 @@ fn add(spec: &mut SimulationSpec, mut optimizer: OptimizerSpec) {
     let highest = spec.optimizers.iter().map(|other| other.id).max().unwrap_or(0);
     let free = || (0..).find(|id| spec.optimizers.iter().all(|other| other.id != *id));
     optimizer.id = highest.checked_add(1).or_else(free).unwrap_or_default();
-    let taken = |rgb: [u8; 3]| spec.optimizers.iter().any(|other| other.rgb() == rgb);
-    if taken(optimizer.rgb()) {
-        optimizer.color = COPY_COLORS.into_iter().find(|rgb| !taken(*rgb)).or(optimizer.color);
+    let taken: Vec<[u8; 3]> = spec.optimizers.iter().map(OptimizerSpec::rgb).collect();
+    if taken.contains(&optimizer.rgb()) {
+        optimizer.color = Some(copy_color(optimizer.rule.rgb(), &taken));
     }
     spec.optimizers.push(optimizer);
 }

@@ -2,11 +2,12 @@
 
 use egui::{Button, Label, RichText, Sense, Slider, SliderClamping, Ui, vec2};
 
+use super::spotlight::Spotlight;
 use crate::app::number;
-use crate::app::typed::{TypedField, show_refusal};
+use crate::app::typed::TypedField;
 use crate::quantity::{
-    Beta, Gamma, LearningRate, Noise, ParticleCount, Rotation, Sharpness, Slope, StartCoordinate, StartSpread,
-    Temperature, WeightDecay,
+    Beta, Gamma, LearningRate, Noise, OutOfRange, ParticleCount, Rotation, Sharpness, Slope, StartCoordinate,
+    StartSpread, Temperature, WeightDecay,
 };
 
 /// How a quantity is shown, and what is said about it.
@@ -27,7 +28,7 @@ pub struct Knob {
 pub trait Adjustable: Copy + PartialEq {
     fn number(self) -> f64;
     /// The quantity of this value, or why there is none.
-    fn checked(value: f64) -> Result<Self, String>;
+    fn checked(value: f64) -> Result<Self, OutOfRange>;
     /// The nearest quantity.
     fn nearest(value: f64) -> Self;
 }
@@ -38,8 +39,8 @@ macro_rules! adjustable {
             fn number(self) -> f64 {
                 self.get()
             }
-            fn checked(value: f64) -> Result<Self, String> {
-                Self::new(value).map_err(|refused| refused.to_string())
+            fn checked(value: f64) -> Result<Self, OutOfRange> {
+                Self::new(value)
             }
             fn nearest(value: f64) -> Self {
                 Self::clamped(value)
@@ -67,15 +68,12 @@ impl Adjustable for ParticleCount {
         self.get() as f64
     }
 
-    fn checked(value: f64) -> Result<Self, String> {
-        let refused = || {
-            let (low, high) = (Self::MIN, Self::MAX);
-            format!("{} must be a whole number from {low} to {high}, found {}", Self::NAME, number::text(value))
-        };
-        if value.fract() != 0.0 || value < 0.0 {
-            return Err(refused());
+    fn checked(value: f64) -> Result<Self, OutOfRange> {
+        if value.fract() == 0.0 && value >= 0.0 {
+            return Self::new(value as u64);
         }
-        Self::new(value as u64).map_err(|_| refused())
+        let expected = format!("a whole number from {} to {}", Self::MIN, Self::MAX);
+        Err(OutOfRange { name: Self::NAME, expected, found: number::text(value) })
     }
 
     fn nearest(value: f64) -> Self {
@@ -95,17 +93,31 @@ impl Knob {
     pub fn show<Q: Adjustable>(&self, ui: &mut Ui, owner: &str, value: &mut Q, default: Q) {
         let name = if owner.is_empty() { self.label.to_owned() } else { format!("{owner}: {}", self.label) };
         let tooltip = format!("{}\n\nIn the paper: {}.", self.help, self.paper);
-        let mut refusal = None;
-        if ui.available_width() < ONE_LINE_WIDTH {
-            self.label(ui, ui.available_width(), &tooltip, value, default);
-            ui.horizontal(|ui| refusal = self.inputs(ui, &name, &tooltip, value, default));
-        } else {
-            ui.horizontal(|ui| {
-                self.label(ui, LABEL_WIDTH, &tooltip, value, default);
-                refusal = self.inputs(ui, &name, &tooltip, value, default);
-            });
-        }
-        show_refusal(ui, refusal.as_deref());
+        let shown = ui.scope(|ui| {
+            if ui.available_width() < ONE_LINE_WIDTH {
+                self.label(ui, ui.available_width(), &tooltip, value, default);
+                ui.horizontal(|ui| self.inputs(ui, &name, &tooltip, value, default));
+            } else {
+                ui.horizontal(|ui| {
+                    self.label(ui, LABEL_WIDTH, &tooltip, value, default);
+                    self.inputs(ui, &name, &tooltip, value, default);
+                });
+            }
+        });
+        Spotlight::shine(ui, shown.response.rect, &name);
+    }
+
+    /// Why a number was refused, in the words of the label: "Rotation φ must be a number from −360 to 360°,
+    /// found 999".
+    fn refusal(&self, refused: &OutOfRange) -> String {
+        let (words, unit) = self.label.split_once(" (").unwrap_or((self.label, ""));
+        let unit = match unit.trim_end_matches(')') {
+            "" => String::new(),
+            "°" => "°".to_owned(),
+            word => format!(" {word}"),
+        };
+        let number = |text: &str| text.replace('-', "−");
+        format!("{words} must be {}{unit}, found {}", number(&refused.expected), number(&refused.found))
     }
 
     fn label<Q: Adjustable>(&self, ui: &mut Ui, width: f32, tooltip: &str, value: &mut Q, default: Q) {
@@ -120,14 +132,7 @@ impl Knob {
         });
     }
 
-    fn inputs<Q: Adjustable>(
-        &self,
-        ui: &mut Ui,
-        name: &str,
-        tooltip: &str,
-        value: &mut Q,
-        default: Q,
-    ) -> Option<String> {
+    fn inputs<Q: Adjustable>(&self, ui: &mut Ui, name: &str, tooltip: &str, value: &mut Q, default: Q) {
         let gap = ui.spacing().item_spacing.x;
         let reset_width = ui.spacing().interact_size.y;
         let padding = 2.0 * 4.0;
@@ -136,7 +141,8 @@ impl Knob {
         ui.add(self.slider(value)).on_hover_text(tooltip).accessible_name(name);
         let field = TypedField { name: &format!("{name}, number"), width: FIELD_WIDTH };
         let shown = number::text(value.number());
-        let typed = field.show(ui, &shown, |text| Q::checked(number::read(text)?));
+        let typed =
+            field.show(ui, &shown, |text| Q::checked(number::read(text)?).map_err(|refused| self.refusal(&refused)));
         typed.response.on_hover_text(tooltip);
         if let Some(entered) = typed.entered {
             *value = entered;
@@ -144,14 +150,13 @@ impl Knob {
         if reset_button(ui, name, *value != default, &number::text(default.number())) {
             *value = default;
         }
-        typed.refusal
     }
 
     fn slider<'v, Q: Adjustable>(&self, value: &'v mut Q) -> Slider<'v> {
         let digits = if self.logarithmic { 3 } else { 4 };
         Slider::from_get_set(self.low..=self.high, move |set| {
             if let Some(set) = set {
-                *value = Q::nearest(number::significant(set, digits));
+                *value = Q::nearest(number::rounded(set, digits));
             }
             value.number()
         })

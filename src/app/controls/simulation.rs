@@ -5,11 +5,9 @@ use egui::Ui;
 use super::knobs;
 use crate::app::document::Document;
 use crate::app::theme;
-use crate::quantity::{Noise, ParticleCount, Temperature};
-use crate::simulation::{LandscapeSpec, StartSpec};
+use crate::quantity::{Noise, Temperature};
+use crate::simulation::{LandscapeSpec, StartSpec, defaults};
 
-/// Default number of particles, as for a preset that does not say.
-const PARTICLES: u64 = 100;
 /// Θ when it is first set by hand.
 const FIRST_TEMPERATURE: f64 = 0.01;
 
@@ -41,8 +39,7 @@ pub fn landscape_card(ui: &mut Ui, document: &mut Document) {
 pub fn start_card(ui: &mut Ui, document: &mut Document) {
     card(ui, "Particles and start", |ui| {
         let spec = &mut document.spec;
-        let particles = ParticleCount::new(PARTICLES).unwrap_or(spec.particles);
-        knobs::PARTICLES.show(ui, "", &mut spec.particles, particles);
+        knobs::PARTICLES.show(ui, "", &mut spec.particles, defaults::particles());
         let defaults = StartSpec::default();
         knobs::START_X.show(ui, "", &mut spec.start.x, defaults.x);
         knobs::START_Y.show(ui, "", &mut spec.start.y, defaults.y);

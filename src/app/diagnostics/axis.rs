@@ -56,13 +56,20 @@ impl AxisScale {
 
     /// Marks from `low` to `high`, which are places, on an axis with so many points for each unit.
     pub fn marks(self, low: f64, high: f64, points_per_unit: f64) -> Vec<(GridMark, String)> {
-        let most = ((high - low) * points_per_unit / SPACING).max(2.0) as usize;
+        let fitting = ((high - low) * points_per_unit / SPACING).max(2.0) as usize;
+        // A single label says nothing of the scale: rather closer ones.
+        let marks = |most: usize| self.at_most(low, high, points_per_unit, most);
+        let closer = [fitting + 1, 2 * fitting, 3 * fitting].into_iter().map(marks);
+        std::iter::once(marks(fitting)).chain(closer).find(|marks| marks.len() >= 2).unwrap_or_else(|| marks(fitting))
+    }
+
+    fn at_most(self, low: f64, high: f64, points_per_unit: f64, most: usize) -> Vec<(GridMark, String)> {
         match self {
             AxisScale::Linear => with_spacing(linear_marks(low, high, most)),
             AxisScale::Log => {
                 let decades = high - low;
-                if decades < 1.0 {
-                    // Less than a decade: round values, where they fall.
+                if high.floor() - low.ceil() < 1.0 {
+                    // Fewer than two powers of ten: round values, where they fall.
                     let ticks = Ticks::linear(self.value(low), self.value(high), most);
                     let note = ticks.note.unwrap_or_default();
                     return with_spacing(

@@ -1,11 +1,12 @@
 //! One small plot.
 
-use egui::{Align2, Color32, FontId, Rect, Stroke, TextStyle, Ui, WidgetInfo, vec2};
-use egui_plot::{AxisHints, FilledArea, GridMark, Line, MarkerShape, Plot, PlotPoints, Points, VLine};
+use egui::{Align2, Color32, FontId, Rect, Shape, Stroke, TextStyle, Ui, WidgetInfo, pos2, vec2};
+use egui_plot::{AxisHints, FilledArea, GridMark, Line, MarkerShape, Plot, PlotPoint, PlotPoints, Points, VLine};
 
 use super::axis::AxisScale;
 use super::curves::{Curve, Point, middle};
 use super::metric::Metric;
+use super::range::{suiting, union};
 use crate::simulation::Bucket;
 use crate::view::ticks::{grouped, significant};
 
@@ -13,8 +14,6 @@ use crate::view::ticks::{grouped, significant};
 pub struct Series<'a> {
     pub name: &'a str,
     pub color: Color32,
-    pub particles: usize,
-    pub temperature: f64,
     pub buckets: &'a [Bucket],
     pub curve: &'a Curve,
 }
@@ -44,21 +43,22 @@ pub struct Touched {
 
 impl Chart<'_> {
     /// The smallest range of places that shows the curves between the ends of the x axis. Curves that end
-    /// in divergence don't count where others go on: on their way out they would flatten them.
+    /// in divergence don't count where others go on, nor does a minority that runs away: on their way out they
+    /// would flatten the others.
     fn y_in_view(&self) -> [f64; 2] {
         let goes_on = |series: &&Series<'_>| series.curve.diverged.is_none() && series.curve.defined;
         let any_goes_on = self.series.iter().any(|series| goes_on(&series));
         let counting = self.series.iter().filter(|series| !any_goes_on || goes_on(series));
         let [from, to] = self.x;
         let visible = |point: &&Point| (from..=to).contains(&point.x);
-        let points = counting.flat_map(|series| series.curve.points()).filter(visible);
-        let (low, high) = points.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), point| {
-            let [band_low, band_high] = point.band.unwrap_or(point.envelope);
-            (low.min(point.envelope[0]).min(band_low), high.max(point.envelope[1]).max(band_high))
-        });
-        if low > high {
-            return [0.0, 1.0];
-        }
+        let extents: Vec<_> = counting
+            .filter_map(|series| {
+                let points = || series.curve.points().filter(visible);
+                let mean = points().map(|point| point.envelope).reduce(union)?;
+                Some((mean, points().filter_map(|point| point.band).reduce(union)))
+            })
+            .collect();
+        let Some([low, high]) = suiting(&extents) else { return [0.0, 1.0] };
         let margin = if high > low { 0.06 * (high - low) } else { (0.1 * high.abs()).max(1e-3) };
         [low - margin, high + margin]
     }
@@ -112,6 +112,7 @@ impl Chart<'_> {
         });
         let mut touched = self.touched(ui, &shown, y);
         touched.frame = Some(*shown.transform.frame());
+        self.mark_left(ui, &shown.transform, y, &font);
         self.annotate(ui, *shown.transform.frame(), &font);
         if let Some(hover) = touched.hover {
             self.tooltip(&shown.response, hover);
@@ -188,16 +189,38 @@ impl Chart<'_> {
         touched
     }
 
-    /// Says what the curves cannot: that particles diverged, or that there is nothing to show.
-    fn annotate(&self, ui: &Ui, frame: Rect, font: &FontId) {
-        let painter = ui.painter().with_clip_rect(frame);
-        let mut at = frame.left_bottom() + vec2(5.0, -3.0);
-        for series in &self.series {
-            let Some((first, most)) = series.curve.diverged else { continue };
-            let text =
-                format!("✗ {}: {most} of {} diverged, from step {}", series.name, series.particles, grouped(first));
-            at.y = painter.text(at, Align2::LEFT_BOTTOM, text, font.clone(), series.color).top();
+    /// Marks the curves that leave the range chosen for the others: a small arrow where the first point lies
+    /// outside, and the name.
+    fn mark_left(&self, ui: &Ui, transform: &egui_plot::PlotTransform, [bottom, top]: [f64; 2], font: &FontId) {
+        if self.y.is_some() {
+            return;
         }
+        let frame = *transform.frame();
+        let painter = ui.painter().with_clip_rect(frame);
+        let mut taken: Vec<Rect> = Vec::new();
+        for series in &self.series {
+            let in_view = |point: &&Point| (self.x[0]..=self.x[1]).contains(&point.x);
+            let outside = |point: &&Point| !(bottom..=top).contains(&point.y);
+            let Some(point) = series.curve.points().filter(in_view).find(outside) else { continue };
+            let (edge, up) = if point.y > top { (frame.top() + 2.0, 1.0) } else { (frame.bottom() - 2.0, -1.0) };
+            let name = painter.layout_no_wrap(series.name.to_owned(), font.clone(), series.color);
+            let x = transform.position_from_point(&PlotPoint::new(point.x, point.y)).x;
+            let size = vec2(12.0 + name.size().x, name.size().y);
+            let left = x.min(frame.right() - size.x - 4.0).max(frame.left() + 4.0);
+            let mut area = Rect::from_min_size(pos2(left, if up > 0.0 { edge } else { edge - size.y }), size);
+            while taken.iter().any(|other| other.intersects(area)) && frame.contains_rect(area) {
+                area = area.translate(vec2(0.0, up * size.y));
+            }
+            taken.push(area);
+            let tip = pos2(area.left() + 4.0, area.center().y - up * 4.0);
+            let corners = vec![tip, tip + vec2(4.0, up * 8.0), tip + vec2(-4.0, up * 8.0)];
+            painter.add(Shape::convex_polygon(corners, series.color, Stroke::NONE));
+            painter.galley(area.left_top() + vec2(12.0, 0.0), name, series.color);
+        }
+    }
+
+    /// Says so where there is nothing to show.
+    fn annotate(&self, ui: &Ui, frame: Rect, font: &FontId) {
         if self.series.iter().any(|series| series.curve.defined) {
             return;
         }
@@ -206,6 +229,7 @@ impl Chart<'_> {
             Metric::FreeEnergy => "—\n3 particles or more, not all on a line",
             _ => "—",
         };
+        let painter = ui.painter().with_clip_rect(frame);
         painter.text(frame.center(), Align2::CENTER_CENTER, text, font.clone(), ui.visuals().weak_text_color());
     }
 
@@ -223,7 +247,7 @@ impl Chart<'_> {
                 ui.end_row();
                 for series in &self.series {
                     let Some(bucket) = nearest_bucket(series.buckets, step) else { continue };
-                    let value = self.metric.value(bucket, series.temperature);
+                    let value = self.metric.value(bucket);
                     ui.horizontal(|ui| {
                         let (rect, _) = ui.allocate_exact_size(vec2(10.0, 10.0), egui::Sense::hover());
                         let middle = rect.center().y;
@@ -249,7 +273,7 @@ impl Chart<'_> {
 
     fn summary(&self) -> String {
         let last = |series: &Series<'_>| {
-            let value = series.buckets.last().map(|bucket| self.metric.value(bucket, series.temperature).mean);
+            let value = series.buckets.last().map(|bucket| self.metric.value(bucket).mean);
             let text = match value {
                 Some(value) if value.is_finite() => significant(value, 4),
                 _ => "—".to_owned(),

@@ -1,50 +1,52 @@
-//! What the plots show, as a table.
-
-use std::fmt::Write as _;
+//! The plots' curves as a table.
 
 use super::metric::Metric;
+use crate::export::{Cell, CsvWriter};
 use crate::simulation::Bucket;
 
-/// The ensembles to write: name, temperature Θ and buckets of each.
-pub type Ensemble<'a> = (&'a str, f64, &'a [Bucket]);
+/// The ensembles to write: name and buckets of each.
+pub type Ensemble<'a> = (&'a str, &'a [Bucket]);
+
+const HEADER: [&str; 11] = [
+    "first_step",
+    "last_step",
+    "optimizer",
+    "metric",
+    "mean",
+    "mean_low",
+    "mean_high",
+    "std",
+    "min",
+    "max",
+    "diverged",
+];
 
 /// A table in long form, a row for each bucket of each optimizer and metric. A bucket covers the steps
 /// from `first_step` to `last_step`; numbers are written so that they read back exactly, with `NaN`,
 /// `inf` and `-inf` for what is not finite.
 pub fn csv_of(ensembles: &[Ensemble<'_>], metrics: &[Metric]) -> String {
-    let mut text = String::from("first_step,last_step,optimizer,metric,mean,mean_low,mean_high,std,min,max,diverged\n");
+    const IN_MEMORY: &str = "writing to memory cannot fail";
+    let mut csv = CsvWriter::new(Vec::new(), &HEADER).expect(IN_MEMORY);
     for metric in metrics {
-        for (name, temperature, buckets) in ensembles {
+        for (name, buckets) in ensembles {
             for bucket in *buckets {
-                let value = metric.value(bucket, *temperature);
-                let last_step = bucket.first_step + bucket.steps.saturating_sub(1);
-                // Writing to a string cannot fail.
-                let _ = writeln!(
-                    text,
-                    "{},{},{},{},{},{},{},{},{},{},{}",
-                    bucket.first_step,
-                    last_step,
-                    quoted(name),
-                    metric.key(),
-                    value.mean,
-                    value.mean_low,
-                    value.mean_high,
-                    value.std,
-                    value.min,
-                    value.max,
-                    bucket.diverged
-                );
+                let value = metric.value(bucket);
+                csv.row(&[
+                    Cell::Whole(bucket.first_step),
+                    Cell::Whole(bucket.first_step + bucket.steps.saturating_sub(1)),
+                    Cell::Text(name),
+                    Cell::Text(metric.key()),
+                    Cell::Number(value.mean),
+                    Cell::Number(value.mean_low),
+                    Cell::Number(value.mean_high),
+                    Cell::Number(value.std),
+                    Cell::Number(value.min),
+                    Cell::Number(value.max),
+                    Cell::Whole(u64::from(bucket.diverged)),
+                ])
+                .expect(IN_MEMORY);
             }
         }
     }
-    text
-}
-
-/// A field, in quotation marks where it needs them.
-fn quoted(field: &str) -> String {
-    if field.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", field.replace('"', "\"\""))
-    } else {
-        field.to_owned()
-    }
+    String::from_utf8(csv.into_inner()).expect("names and numbers are text")
 }

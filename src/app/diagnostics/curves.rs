@@ -28,13 +28,7 @@ pub struct Curve {
 
 impl Curve {
     /// The curve of a metric through `buckets`.
-    pub fn new(
-        buckets: &[Bucket],
-        metric: Metric,
-        temperature: f64,
-        band: Band,
-        [x_scale, y_scale]: [AxisScale; 2],
-    ) -> Curve {
+    pub fn new(buckets: &[Bucket], metric: Metric, band: Band, [x_scale, y_scale]: [AxisScale; 2]) -> Curve {
         let mut curve = Curve::default();
         let mut run: Vec<Point> = Vec::new();
         let floor = lowest_positive(buckets, metric);
@@ -43,7 +37,7 @@ impl Curve {
                 let (first, most) = curve.diverged.unwrap_or((bucket.first_step, 0));
                 curve.diverged = Some((first, most.max(bucket.diverged)));
             }
-            let value = metric.value(bucket, temperature);
+            let value = metric.value(bucket);
             curve.defined |= value.mean.is_finite();
             let (x, y) = (x_scale.place(middle(bucket)), y_scale.place(value.mean));
             if !(x.is_finite() && y.is_finite()) {
@@ -78,6 +72,6 @@ pub fn middle(bucket: &Bucket) -> f64 {
 }
 
 fn lowest_positive(buckets: &[Bucket], metric: Metric) -> f64 {
-    let means = buckets.iter().map(|bucket| metric.value(bucket, 0.0).mean_low).filter(|mean| *mean > 0.0);
+    let means = buckets.iter().map(|bucket| metric.value(bucket).mean_low).filter(|mean| *mean > 0.0);
     means.fold(f64::INFINITY, f64::min)
 }

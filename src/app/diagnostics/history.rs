@@ -2,16 +2,16 @@
 
 use egui::{Color32, Theme};
 
+use super::metric::Metric;
 use crate::app::Document;
 use crate::app::landscape::marker::{color_of, line_color};
-use crate::quantity::Temperature;
-use crate::simulation::{Bucket, EnsembleView, Rule, Snapshot};
+use crate::simulation::{Bucket, EnsembleView, Snapshot};
 
 /// What the plots are drawn from: the newest snapshot's, or an older one's while frozen.
 #[derive(Default)]
 pub struct History {
-    /// Tells snapshots apart: run, step, and for each curve the learning rate (Θ may follow it), where it begins
-    /// and ends and in how many buckets.
+    /// Tells snapshots apart: run, step, and for each curve where it begins and ends and in how many
+    /// buckets.
     pub fingerprint: Vec<u64>,
     pub step: u64,
     pub ensembles: Vec<Ensemble>,
@@ -19,7 +19,6 @@ pub struct History {
 
 pub struct Ensemble {
     pub optimizer: u32,
-    pub rule: Rule,
     pub particles: usize,
     pub buckets: Vec<Bucket>,
 }
@@ -30,7 +29,6 @@ impl History {
         let mut fingerprint = vec![snapshot.run, snapshot.step];
         for view in &snapshot.ensembles {
             fingerprint.extend([u64::from(view.optimizer), view.particles as u64, view.plot.len() as u64]);
-            fingerprint.push(view.rule.learning_rate().get().to_bits());
             fingerprint.extend(view.plot.first().map(|bucket| bucket.first_step));
             fingerprint.extend(view.plot.last().into_iter().flat_map(|bucket| [bucket.first_step, bucket.steps]));
         }
@@ -41,11 +39,18 @@ impl History {
         self.step = snapshot.step;
         let ensemble = |view: &EnsembleView| Ensemble {
             optimizer: view.optimizer,
-            rule: view.rule,
             particles: view.particles,
             buckets: view.plot.clone(),
         };
         self.ensembles = snapshot.ensembles.iter().map(ensemble).collect();
+    }
+
+    /// The means of the ensembles that stay finite, or of all where none does: by these an axis is chosen.
+    pub fn sensible_means(&self, metric: Metric) -> Vec<f64> {
+        let stays = |ensemble: &&Ensemble| ensemble.buckets.last().is_none_or(|bucket| bucket.diverged == 0);
+        let any_stays = self.ensembles.iter().any(|ensemble| stays(&ensemble));
+        let counting = self.ensembles.iter().filter(|ensemble| !any_stays || stays(ensemble));
+        counting.flat_map(|ensemble| &ensemble.buckets).map(|bucket| metric.value(bucket).mean).collect()
     }
 }
 
@@ -59,10 +64,5 @@ impl Ensemble {
     pub fn color(&self, document: &Document, theme: Theme) -> Color32 {
         let spec = document.spec.optimizers.iter().find(|spec| spec.id == self.optimizer);
         line_color(spec.map_or(Color32::GRAY, color_of), theme)
-    }
-
-    /// Θ: the document's, else the optimizer's learning rate.
-    pub fn temperature(&self, document: &Document) -> f64 {
-        document.spec.temperature.map_or_else(|| self.rule.learning_rate().get(), Temperature::get)
     }
 }

@@ -1,9 +1,11 @@
 //! What is plotted.
 
+use serde::{Deserialize, Serialize};
+
 use crate::simulation::{Bucket, BucketSpread};
 
 /// A quantity with a plot of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Metric {
     Loss,
     Depth,
@@ -26,7 +28,7 @@ pub struct Value {
 }
 
 /// How the spread over particles is drawn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Band {
     /// Mean ± standard deviation.
     #[default]
@@ -82,8 +84,9 @@ impl Metric {
                  1 for Signum; for Adam it is |m̂|/√ŝ, which noise starves."
             }
             Metric::FreeEnergy => {
-                "E is the mean loss, S = ½ ln det(2πe Σ) the entropy of the particles' positions, Θ a temperature. \
-                 Shown for 3 particles or more."
+                "E is the mean loss, S = ½ ln det(2πe Σ) the entropy of the particles' positions, and Θ the \
+                 temperature: each optimizer's learning rate η unless it is set. Each step counts with the Θ in force at \
+                 it. Shown for 3 particles or more."
             }
         }
     }
@@ -93,8 +96,8 @@ impl Metric {
         matches!(self, Metric::AbsV | Metric::EffectiveStep)
     }
 
-    /// The metric over a bucket, for an ensemble at this temperature Θ.
-    pub fn value(self, bucket: &Bucket, temperature: f64) -> Value {
+    /// The metric over a bucket.
+    pub fn value(self, bucket: &Bucket) -> Value {
         let of = |spread: &BucketSpread| Value {
             mean_low: spread.mean_low,
             mean: spread.mean,
@@ -109,7 +112,7 @@ impl Metric {
             Metric::AbsV => of(&bucket.abs_v),
             Metric::EffectiveStep => of(&bucket.effective_step),
             Metric::FreeEnergy => {
-                let mean = bucket.loss.mean - temperature * bucket.entropy;
+                let mean = bucket.free_energy;
                 Value { mean_low: mean, mean, mean_high: mean, std: f64::NAN, min: f64::NAN, max: f64::NAN }
             }
         }

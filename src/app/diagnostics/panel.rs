@@ -2,24 +2,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use egui::{DragValue, Rect, Sense, TextStyle, Ui, Vec2, vec2};
+use egui::{Rect, Sense, TextStyle, Ui, Vec2, vec2};
 
 use super::axis::AxisScale;
 use super::chart::{Chart, Series, Touched};
-use super::csv::csv_of;
-use super::curves::{Curve, middle};
+use super::choices::PlotChoices;
+use super::curves::Curve;
+use super::detail::Detail;
 use super::history::History;
+use super::legend::legend;
 use super::metric::{Band, Metric};
-use crate::app::landscape::marker::Marker;
+use super::table::{Contents, Table};
+use super::temperature::temperature_control;
 use crate::app::{Action, Document, Live, Requests};
-use crate::quantity::Temperature;
-use crate::simulation::{Bucket, Command, PlotRequest};
+use crate::simulation::PlotRequest;
 use crate::view::ticks::grouped;
 
 /// Buckets a curve, whatever the plot's width.
 const BUCKETS: std::ops::RangeInclusive<usize> = 100..=500;
-/// Seconds that the axis of steps must keep still before more detail is asked for.
-const SETTLED_SECS: f64 = 0.12;
 /// The smallest plot worth looking at; where there is less room, the panel scrolls.
 const SMALLEST: Vec2 = vec2(150.0, 96.0);
 
@@ -37,25 +37,29 @@ pub struct DiagnosticsPanel {
     hover: Option<f64>,
     history: History,
     curves: Curves,
-    request: Requested,
+    detail: Detail,
+    /// An export that is being written.
+    table: Option<Table>,
     /// Where the plots were last drawn, legend included.
     last_area: Option<Rect>,
 }
 
 impl Default for DiagnosticsPanel {
     fn default() -> Self {
+        let PlotChoices { shown, log, log_steps, band } = PlotChoices::default();
         DiagnosticsPanel {
-            shown: [Metric::Loss, Metric::Depth, Metric::AbsV, Metric::EffectiveStep].into(),
-            log_steps: false,
-            log: [Metric::AbsV].into(),
-            band: Band::default(),
+            shown,
+            log_steps,
+            log,
+            band,
             frozen: false,
             x: None,
             y: BTreeMap::new(),
             hover: None,
             history: History::default(),
             curves: Curves::default(),
-            request: Requested::default(),
+            detail: Detail::default(),
+            table: None,
             last_area: None,
         }
     }
@@ -76,14 +80,6 @@ struct CurvesKey {
     log: BTreeSet<Metric>,
     log_steps: bool,
     band: Band,
-    temperatures: Vec<f64>,
-}
-
-/// The request for detail that the engine has been sent, and the one that waits for the axis to settle.
-#[derive(Default)]
-struct Requested {
-    sent: Option<(u64, PlotRequest)>,
-    waiting: Option<(PlotRequest, f64)>,
 }
 
 impl DiagnosticsPanel {
@@ -93,6 +89,15 @@ impl DiagnosticsPanel {
         self.x = None;
     }
 
+    /// What is plotted, and how.
+    pub fn choices(&self) -> PlotChoices {
+        PlotChoices { shown: self.shown.clone(), log: self.log.clone(), log_steps: self.log_steps, band: self.band }
+    }
+
+    pub fn choose(&mut self, choices: PlotChoices) {
+        PlotChoices { shown: self.shown, log: self.log, log_steps: self.log_steps, band: self.band } = choices;
+    }
+
     pub fn ui(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
         if !self.frozen
             && let Some(snapshot) = &live.snapshot
@@ -100,10 +105,11 @@ impl DiagnosticsPanel {
             self.history.update(snapshot);
         }
         self.toolbar(ui, document, live, requests);
+        self.table = self.table.take().filter(|table| table.is_under_way(requests));
         let area = ui.available_rect_before_wrap();
         self.last_area = Some(area);
-        self.update_curves(document);
-        self.legend(ui, document, live);
+        self.update_curves();
+        legend(ui, &self.history, document, live);
         self.grid(ui, document, live);
         self.request_detail(ui, live, requests, area.width());
     }
@@ -146,8 +152,7 @@ impl DiagnosticsPanel {
             }
             ui.menu_button("Export", |ui| {
                 if ui.button("Table (CSV)…").clicked() {
-                    let suggested_name = "diagnostics.csv".to_owned();
-                    requests.actions.push(Action::SaveText { text: self.csv(document, live), suggested_name });
+                    self.begin_table(ui, document, live, requests);
                 }
                 if ui.button("Picture (PNG)…").clicked() {
                     let suggested_name = "diagnostics.png".to_owned();
@@ -159,33 +164,27 @@ impl DiagnosticsPanel {
         });
     }
 
-    /// The table of what is shown: the shown metrics and optimizers, and the steps in view.
-    fn csv(&self, document: &Document, live: &Live) -> String {
-        let x_scale = self.x_scale();
-        let in_view = |bucket: &&Bucket| match self.x {
-            None => true,
-            Some([from, to]) => (from..=to).contains(&x_scale.place(middle(bucket))),
+    /// Begins the export of what is shown: the shown metrics and optimizers, and the steps in view.
+    fn begin_table(&mut self, ui: &Ui, document: &Document, live: &Live, requests: &mut Requests) {
+        let scale = self.x_scale();
+        let [from, to] = self.x.map_or([0.0, f64::INFINITY], |x| x.map(|end| scale.value(end).max(0.0)));
+        // What is frozen stays as it is on the screen; the engine's history has gone on, or is another run's.
+        let last = if self.frozen { self.history.step as f64 } else { f64::INFINITY };
+        let shown = || self.history.ensembles.iter().filter(|ensemble| !live.hidden.contains(&ensemble.optimizer));
+        let contents = Contents {
+            optimizers: shown().map(|ensemble| (ensemble.optimizer, ensemble.name(document).to_owned())).collect(),
+            metrics: self.shown.iter().copied().collect(),
+            steps: [from.ceil() as u64, to.min(last).floor() as u64],
         };
-        let ensembles: Vec<(&str, f64, Vec<Bucket>)> = self
-            .history
-            .ensembles
-            .iter()
-            .filter(|ensemble| !live.hidden.contains(&ensemble.optimizer))
-            .map(|ensemble| {
-                let buckets = ensemble.buckets.iter().filter(in_view).copied().collect();
-                (ensemble.name(document), ensemble.temperature(document), buckets)
-            })
-            .collect();
-        let borrowed: Vec<_> = ensembles.iter().map(|(name, theta, buckets)| (*name, *theta, &buckets[..])).collect();
-        let metrics: Vec<Metric> = self.shown.iter().copied().collect();
-        csv_of(&borrowed, &metrics)
+        let frozen = || shown().map(|ensemble| (ensemble.optimizer, ensemble.buckets.clone())).collect();
+        self.table = Some(Table::begin(ui.ctx(), contents, self.frozen.then(frozen), requests));
     }
 
     fn x_scale(&self) -> AxisScale {
         if self.log_steps { AxisScale::Log } else { AxisScale::Linear }
     }
 
-    fn update_curves(&mut self, document: &Document) {
+    fn update_curves(&mut self) {
         let history = &self.history;
         let key = CurvesKey {
             fingerprint: history.fingerprint.clone(),
@@ -193,43 +192,24 @@ impl DiagnosticsPanel {
             log: self.log.clone(),
             log_steps: self.log_steps,
             band: self.band,
-            temperatures: history.ensembles.iter().map(|ensemble| ensemble.temperature(document)).collect(),
         };
         if self.curves.key.as_ref() == Some(&key) {
             return;
         }
         let x_scale = self.x_scale();
         let curves_of = |&metric: &Metric| {
-            let means = history.ensembles.iter().zip(&key.temperatures).flat_map(|(ensemble, &temperature)| {
-                ensemble.buckets.iter().map(move |bucket| metric.value(bucket, temperature).mean)
-            });
             let y_scale = match (self.log.contains(&metric), metric.is_positive()) {
                 (false, _) => AxisScale::Linear,
                 (true, true) => AxisScale::Log,
-                (true, false) => AxisScale::symlog_for(means),
+                (true, false) => AxisScale::symlog_for(history.sensible_means(metric).into_iter()),
             };
-            let curves = history.ensembles.iter().zip(&key.temperatures).map(|(ensemble, &temperature)| {
-                Curve::new(&ensemble.buckets, metric, temperature, self.band, [x_scale, y_scale])
-            });
+            let curves = history
+                .ensembles
+                .iter()
+                .map(|ensemble| Curve::new(&ensemble.buckets, metric, self.band, [x_scale, y_scale]));
             (y_scale, curves.collect())
         };
         self.curves = Curves { metrics: self.shown.iter().map(curves_of).collect(), key: Some(key) };
-    }
-
-    /// Which curve is which.
-    fn legend(&self, ui: &mut Ui, document: &Document, live: &Live) {
-        ui.horizontal_wrapped(|ui| {
-            ui.spacing_mut().item_spacing.x = 5.0;
-            for ensemble in self.history.ensembles.iter().filter(|e| !live.hidden.contains(&e.optimizer)) {
-                let (rect, _) = ui.allocate_exact_size(vec2(20.0, 12.0), Sense::hover());
-                let color = ensemble.color(document, ui.ctx().theme());
-                ui.painter().hline(rect.x_range(), rect.center().y, egui::Stroke::new(2.0, color));
-                let marker = Marker::of(&document.spec.optimizers, ensemble.optimizer);
-                ui.painter().add(marker.shape(rect.center(), 4.0, color, ui.visuals().text_color()));
-                ui.small(ensemble.name(document));
-                ui.add_space(8.0);
-            }
-        });
     }
 
     fn grid(&mut self, ui: &mut Ui, document: &mut Document, live: &Live) {
@@ -312,8 +292,6 @@ impl DiagnosticsPanel {
             .map(|(ensemble, curve)| Series {
                 name: ensemble.name(document),
                 color: ensemble.color(document, theme),
-                particles: ensemble.particles,
-                temperature: ensemble.temperature(document),
                 buckets: &ensemble.buckets,
                 curve,
             })
@@ -385,47 +363,7 @@ impl DiagnosticsPanel {
             wanted.first_step = scale.value(from - room).floor().max(0.0) as u64;
             wanted.last_step = Some(scale.value(to + room).ceil().max(1.0) as u64);
         }
-        let now = ui.input(|input| input.time);
-        let known = self.request.sent.is_some_and(|(run, sent)| (run, sent) == (snapshot.run, wanted));
-        if known {
-            self.request.waiting = None;
-            return;
-        }
-        let first = self.request.sent.is_none_or(|(run, _)| run != snapshot.run);
-        match self.request.waiting {
-            Some((waiting, since)) if waiting == wanted && now - since >= SETTLED_SECS => {}
-            _ if first => {}
-            Some((waiting, _)) if waiting == wanted => return ui.ctx().request_repaint(),
-            _ => {
-                self.request.waiting = Some((wanted, now));
-                return ui.ctx().request_repaint();
-            }
-        }
-        requests.commands.push(Command::Plot(wanted));
-        self.request = Requested { sent: Some((snapshot.run, wanted)), waiting: None };
-    }
-}
-
-/// Θ of the free energy: each optimizer's learning rate, or a number.
-fn temperature_control(ui: &mut Ui, document: &mut Document) {
-    let mut own = document.spec.temperature.is_none();
-    let text = egui::RichText::new("Θ = η").text_style(TextStyle::Small);
-    let response = ui
-        .toggle_value(&mut own, text)
-        .on_hover_text("On: the temperature Θ is each optimizer's learning rate. Off: the number beside it.")
-        .accessible_name("Temperature is the learning rate");
-    if response.changed() {
-        let first = document.spec.optimizers.iter().find(|spec| spec.enabled);
-        let rate = first.map_or(0.01, |spec| spec.rule.learning_rate().get());
-        document.spec.temperature = (!own).then(|| Temperature::clamped(rate));
-    }
-    if let Some(temperature) = &mut document.spec.temperature {
-        let mut value = temperature.get();
-        let speed = (0.01 * value).max(1e-5);
-        let drag = DragValue::new(&mut value).prefix("Θ ").speed(speed).range(Temperature::MIN..=Temperature::MAX);
-        if ui.add(drag.max_decimals(6)).accessible_name("Temperature Θ").changed() {
-            *temperature = Temperature::clamped(value);
-        }
+        self.detail.request(ui, snapshot.run, wanted, requests);
     }
 }
 

@@ -4,6 +4,7 @@ use egui::{Color32, DragValue, RichText, Ui};
 
 use super::formula::{Formula, formulas, result_text, text};
 use super::marker::{Marker, color_of, line_color};
+use super::standing;
 use crate::app::{Document, Live, Requests};
 use crate::simulation::{Anatomy, Configured, ParticleId, Playback};
 use crate::view::ticks::grouped;
@@ -16,6 +17,7 @@ pub struct FormulaPanel {}
 impl FormulaPanel {
     pub fn ui(&mut self, ui: &mut Ui, document: &Document, live: &mut Live, requests: &mut Requests) {
         particle_chooser(ui, document, live, requests);
+        ui.add_space(3.0);
         ui.separator();
         if live.selected.is_none() {
             ui.label("Click on a particle, or choose one above, to see how its rule moves it.");
@@ -23,7 +25,7 @@ impl FormulaPanel {
         }
         let paused = live.snapshot.as_ref().is_some_and(|snapshot| snapshot.playback != Playback::Playing);
         let Some(anatomy) = live.anatomy() else {
-            ui.label("The particle’s next step will be taken apart here. Take a single step (→) to see it.");
+            standing::show(ui, document, live);
             return;
         };
         egui::ScrollArea::horizontal().auto_shrink([false, true]).show(ui, |ui| {
@@ -131,20 +133,25 @@ fn hyperparameters(anatomy: &Anatomy) -> String {
     parts.join("   ")
 }
 
-/// A formula, and below it a line for each coordinate.
+/// A formula with its meaning, and below it a line for each coordinate.
 fn formula_block(ui: &mut Ui, formula: &Formula) {
-    ui.add_space(5.0);
-    ui.label(RichText::new(&formula.rule).strong()).on_hover_text(formula.meaning);
-    ui.weak(RichText::new(formula.meaning).small());
-    egui::Grid::new(&formula.rule).num_columns(4).min_col_width(0.0).spacing([8.0, 2.0]).show(ui, |ui| {
-        for (axis, name) in ["x", "y"].into_iter().enumerate() {
-            ui.weak(name);
-            ui.label(&formula.filled[axis]);
-            ui.weak("=");
-            ui.label(RichText::new(result_text(formula.result[axis])).color(result_color(ui)));
-            ui.end_row();
-        }
+    ui.add_space(3.0);
+    ui.horizontal(|ui| {
+        ui.label(RichText::new(&formula.rule).strong()).on_hover_text(formula.meaning);
+        ui.weak(RichText::new(formula.meaning).small());
     });
+    egui::Grid::new(&formula.rule).num_columns(4).min_col_width(0.0).min_row_height(0.0).spacing([8.0, 0.0]).show(
+        ui,
+        |ui| {
+            for (axis, name) in ["x", "y"].into_iter().enumerate() {
+                ui.weak(name);
+                ui.label(&formula.filled[axis]);
+                ui.weak("=");
+                ui.label(RichText::new(result_text(formula.result[axis])).color(result_color(ui)));
+                ui.end_row();
+            }
+        },
+    );
 }
 
 fn result_color(ui: &Ui) -> Color32 {

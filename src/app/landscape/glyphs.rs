@@ -1,7 +1,10 @@
 //! Arrows on the selected particle: what its optimizer saw, remembers, and did.
 
-use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Shape, Stroke, Vec2, pos2, vec2};
+use std::sync::Arc;
 
+use egui::{Align2, Color32, FontId, Galley, Painter, Pos2, Rect, Shape, Stroke, Vec2, pos2, vec2};
+
+use super::labels::{Wanted, place};
 use crate::simulation::{Anatomy, AnatomyMemory, Rule};
 use crate::view::Viewport;
 
@@ -82,7 +85,7 @@ pub fn draw(
     let at = on_canvas(canvas, viewport, anatomy.before);
     let mut step_to_scale = true;
     if canvas.expand(200.0).contains(at) {
-        let mut labels: Vec<Rect> = Vec::new();
+        let mut labels = Vec::new();
         for glyph in &glyphs {
             let direction = vec2(glyph.vector[0] as f32, -glyph.vector[1] as f32);
             let size = (glyph.vector[0].powi(2) + glyph.vector[1].powi(2)).sqrt();
@@ -98,11 +101,15 @@ pub fn draw(
             let unit = if direction.length() > 0.0 { direction.normalized() } else { Vec2::X };
             let width = if glyph.to_scale { 3.0 } else { 2.0 };
             arrow(painter, at, unit * length.min(2000.0), glyph.color, width);
-            label(painter, canvas, at + unit * length, unit, glyph, font, &mut labels);
+            let galley = painter.layout_no_wrap(glyph.label.to_owned(), font.clone(), glyph.color);
+            let wanted = Wanted { tip: at + unit * length, unit, size: galley.size() + vec2(6.0, 0.0) };
+            labels.push((wanted, galley, glyph.color));
         }
+        let mut taken = vec![Rect::from_center_size(at, Vec2::splat(10.0))];
         if let AnatomyMemory::Focus { average, .. } = anatomy.memory {
-            average_mark(painter, on_canvas(canvas, viewport, average), font);
+            taken.push(average_mark(painter, on_canvas(canvas, viewport, average), font));
         }
+        draw_labels(painter, canvas, labels, &taken);
     }
     if compact { Rect::NOTHING } else { key(painter, canvas, &glyphs, font, step_to_scale) }
 }
@@ -127,34 +134,31 @@ fn arrow(painter: &Painter, from: Pos2, vector: Vec2, color: Color32, width: f32
     painter.add(Shape::convex_polygon(corners, color, Stroke::NONE));
 }
 
-/// Writes a label beyond an arrow's tip, moved down until it covers no other.
-fn label(painter: &Painter, canvas: Rect, tip: Pos2, unit: Vec2, glyph: &Glyph, font: &FontId, taken: &mut Vec<Rect>) {
-    let galley = painter.layout_no_wrap(glyph.label.to_owned(), font.clone(), glyph.color);
-    let size = galley.size() + vec2(6.0, 0.0);
-    let mut rect = Rect::from_center_size(tip + unit * (6.0 + 0.5 * size.x), size);
-    let inside = canvas.shrink(2.0);
-    if !inside.intersects(rect) {
-        return;
-    }
-    for _ in 0..8 {
-        match taken.iter().find(|other| other.intersects(rect)) {
-            Some(other) => rect = rect.translate(vec2(0.0, other.bottom() - rect.top() + 1.0)),
-            None => break,
+/// Writes the labels beyond the arrows' tips, each joined to its tip where it had to move away.
+fn draw_labels(painter: &Painter, canvas: Rect, labels: Vec<(Wanted, Arc<Galley>, Color32)>, taken: &[Rect]) {
+    const FAR: f32 = 16.0;
+    let wanted: Vec<Wanted> = labels.iter().map(|(wanted, ..)| *wanted).collect();
+    let places = place(&wanted, canvas.shrink(2.0), taken);
+    for ((wanted, galley, color), rect) in labels.into_iter().zip(places) {
+        let Some(rect) = rect else { continue };
+        let nearest = rect.clamp(wanted.tip);
+        if nearest.distance(wanted.tip) > FAR {
+            painter.line_segment([wanted.tip, nearest], Stroke::new(1.0, color.gamma_multiply(0.7)));
         }
+        painter.rect_filled(rect, 3.0, Color32::from_black_alpha(150));
+        painter.galley(rect.min + vec2(3.0, 0.0), galley, color);
     }
-    painter.rect_filled(rect, 3.0, Color32::from_black_alpha(150));
-    painter.galley(pos2(rect.left() + 3.0, rect.top()), galley, glyph.color);
-    taken.push(rect);
 }
 
-/// A hollow diamond where FOCUS's average is.
-fn average_mark(painter: &Painter, at: Pos2, font: &FontId) {
+/// A hollow diamond where FOCUS's average is; says what it covers.
+fn average_mark(painter: &Painter, at: Pos2, font: &FontId) -> Rect {
     let corners = [vec2(0.0, -5.0), vec2(5.0, 0.0), vec2(0.0, 5.0), vec2(-5.0, 0.0)].map(|offset| at + offset);
     painter.add(Shape::closed_line(corners.to_vec(), Stroke::new(3.0, Color32::from_black_alpha(170))));
     painter.add(Shape::closed_line(corners.to_vec(), Stroke::new(1.5, Color32::WHITE)));
     let anchor = at + vec2(0.0, 6.0);
     painter.text(anchor + vec2(0.7, 0.7), Align2::CENTER_TOP, "θ̂", font.clone(), Color32::BLACK);
-    painter.text(anchor, Align2::CENTER_TOP, "θ̂", font.clone(), Color32::WHITE);
+    let name = painter.text(anchor, Align2::CENTER_TOP, "θ̂", font.clone(), Color32::WHITE);
+    name.union(Rect::from_center_size(at, Vec2::splat(10.0)))
 }
 
 /// What each arrow is, how large, and which are to scale, in the lower right corner, if there is room.

@@ -10,10 +10,13 @@ const PADDING: f32 = 7.0;
 const MARKER: f32 = 18.0;
 const GAP: f32 = 14.0;
 const TEXT: Color32 = Color32::from_gray(240);
+const WARNING: Color32 = Color32::from_rgb(255, 170, 120);
 
 struct Row {
     id: u32,
     name: String,
+    /// The mean loss as it is shown, or a mark that says how many particles diverged.
+    value: String,
     loss: String,
     diverged: String,
     marker: Marker,
@@ -34,6 +37,12 @@ fn rows(document: &Document, live: &Live) -> Vec<Row> {
         Some(Row {
             id: view.optimizer,
             name: spec.label().to_owned(),
+            // The mean over particles of which some are not finite says nothing more than the mark.
+            value: match view.sample.diverged {
+                0 => significant(view.sample.loss.mean, 4),
+                all if all as usize == view.particles => "✗ all".to_owned(),
+                some => format!("✗ {some}"),
+            },
             loss: significant(view.sample.loss.mean, 4),
             diverged,
             marker: Marker::of_index(index),
@@ -57,19 +66,27 @@ pub fn show(ui: &mut Ui, canvas: Rect, document: &Document, live: &mut Live, fon
         |text: &dyn Fn(&Row) -> &str| rows.iter().map(|row| galley(text(row), TEXT).size().x).fold(0.0, f32::max);
     let heading = galley("mean L", Color32::from_gray(190));
     let names = width_of(&|row| &row.name);
-    let losses = if compact { 0.0 } else { width_of(&|row| &row.loss).max(heading.size().x) };
-    let diverged = if compact { 0.0 } else { width_of(&|row| &row.diverged) };
-    let columns = [names, losses, diverged];
-    let width = columns.iter().filter(|width| **width > 0.0).map(|width| width + GAP).sum::<f32>() - GAP + MARKER;
-    let line = (font.size * 1.45).round();
-    let heading_height = if compact { 0.0 } else { line };
+    let line = (font.size * if rows.len() > 4 { 1.25 } else { 1.45 }).round();
+    let values = width_of(&|row| &row.value).max(heading.size().x);
+    let roomy = MARKER + names + GAP + values + 2.0 * PADDING < 0.65 * canvas.width()
+        && 0.5 * canvas.height() > line * (rows.len() + 1) as f32;
+    // Where there is little room, only what must not be missed.
+    let shows_values = !compact || roomy;
+    let shown_value =
+        |row: &Row| if shows_values || !row.diverged.is_empty() { row.value.clone() } else { String::new() };
+    let values = match shows_values {
+        true => values,
+        false => rows.iter().map(|row| galley(&shown_value(row), TEXT).size().x).fold(0.0, f32::max),
+    };
+    let width = MARKER + names + if values > 0.0 { GAP + values } else { 0.0 };
+    let heading_height = if shows_values { line } else { 0.0 };
     let size = vec2(width + 2.0 * PADDING, heading_height + line * rows.len() as f32 + 2.0 * PADDING - 4.0);
     let area = Rect::from_min_size(pos2(canvas.right() - size.x - 8.0, canvas.top() + 8.0), size);
     painter.rect_filled(area, 5.0, Color32::from_black_alpha(165));
     let inner = area.shrink2(vec2(PADDING, PADDING - 2.0));
-    let loss_right = inner.left() + MARKER + names + GAP + losses;
-    if !compact {
-        painter.galley(pos2(loss_right - heading.size().x, inner.top()), heading, TEXT);
+    let value_right = inner.left() + width;
+    if shows_values {
+        painter.galley(pos2(value_right - heading.size().x, inner.top()), heading, TEXT);
     }
     for (index, row) in rows.iter().enumerate() {
         let top = inner.top() + heading_height + line * index as f32;
@@ -100,13 +117,9 @@ pub fn show(ui: &mut Ui, canvas: Rect, document: &Document, live: &mut Live, fon
             let ends = name_rect.left()..=name_rect.right();
             painter.hline(ends, name_rect.center().y, Stroke::new(1.0, text));
         }
-        if !compact {
-            let loss = galley(&row.loss, text);
-            painter.galley(pos2(loss_right - loss.size().x, middle(loss.size().y)), loss, text);
-            let warning = Color32::from_rgb(255, 170, 120).gamma_multiply(opacity);
-            let diverged = galley(&row.diverged, warning);
-            painter.galley(pos2(loss_right + GAP, middle(diverged.size().y)), diverged, warning);
-        }
+        let color = if row.diverged.is_empty() { text } else { WARNING.gamma_multiply(opacity) };
+        let value = galley(&shown_value(row), color);
+        painter.galley(pos2(value_right - value.size().x, middle(value.size().y)), value, color);
         let hint = if row.shown { "Click to hide" } else { "Click to show" };
         if response.on_hover_text(format!("{hint} {}. {}", row.name, row.diverged)).clicked() {
             let _ = live.hidden.remove(&row.id) || live.hidden.insert(row.id);

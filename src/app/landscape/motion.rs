@@ -31,6 +31,12 @@ impl Bounds {
         }
     }
 
+    /// How far the box reaches from a point, along x or y.
+    fn reach_from(&self, point: [f64; 2]) -> f64 {
+        let along = |axis: usize| (self.max[axis] - point[axis]).max(point[axis] - self.min[axis]);
+        along(0).max(along(1))
+    }
+
     /// The box around most of the points: those that are not finite are left out, and each side ends
     /// where outliers begin (1.5 times the distance between the 5th and the 95th percentile beyond them),
     /// so that one particle thrown far off does not hide all others.
@@ -39,6 +45,46 @@ impl Bounds {
             points.filter(|[x, y]| x.is_finite() && y.is_finite()).map(|[x, y]| (x, y)).unzip();
         let ([left, right], [bottom, top]) = (robust_range(&mut x)?, robust_range(&mut y)?);
         Some(Bounds { min: [left, bottom], max: [right, top] })
+    }
+}
+
+/// A position further than this from the start counts as having run away, like one that is not finite.
+pub const RUN_AWAY: f64 = 1e4;
+/// Within this distance from the start an ensemble is never left out.
+const NEAR: f64 = 10.0;
+/// An ensemble this many times further out than all that are nearer is left out.
+const OUTDISTANCES: f64 = 30.0;
+
+/// The ensembles that a view is made to hold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Company {
+    /// The box around the start and these ensembles; `None` where all have run away.
+    pub bounds: Option<Bounds>,
+    /// For each ensemble whether it is one of them.
+    pub inside: Vec<bool>,
+}
+
+impl Company {
+    /// Leaves out the ensembles that run away while others do not, so that one optimizer on its way to
+    /// infinity does not take the view along. Each is given by its own box; those without one have run away.
+    pub fn gather(start: [f64; 2], ensembles: &[Option<Bounds>]) -> Company {
+        let mut by_reach: Vec<(usize, f64, Bounds)> = ensembles
+            .iter()
+            .enumerate()
+            .filter_map(|(index, bounds)| bounds.map(|bounds| (index, bounds.reach_from(start), bounds)))
+            .collect();
+        by_reach.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let mut company = Company { bounds: None, inside: vec![false; ensembles.len()] };
+        let mut farthest = 0.0;
+        for (index, reach, bounds) in by_reach {
+            if company.bounds.is_some() && reach > NEAR.max(OUTDISTANCES * farthest) {
+                break;
+            }
+            farthest = reach;
+            company.inside[index] = true;
+            company.bounds = Some(company.bounds.unwrap_or(Bounds::of_point(start)).union(bounds));
+        }
+        company
     }
 }
 
@@ -123,6 +169,12 @@ impl Follower {
             // Some way ahead of the particles, so as not to set out again at once.
             self.target = Some(limited(Camera { width: 1.2 * fit.width, ..fit }));
         }
+    }
+
+    /// Sets out to look at a run that begins anew: as `first`, if that shows `bounds`.
+    pub fn aim_anew(&mut self, first: Camera, bounds: &Bounds, aspect: f64) {
+        self.target = Some(first);
+        self.aim(first, bounds, aspect);
     }
 
     /// The camera `secs` later on its way.

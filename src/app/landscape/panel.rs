@@ -3,48 +3,36 @@
 use std::sync::Arc;
 
 use eframe::egui_wgpu::{self, RenderState};
-use egui::emath::GuiRounding as _;
 use egui::{Color32, FontId, Rect, Response, Sense, Stroke, TextStyle, Ui, WidgetInfo, pos2, vec2};
 
 use super::auto_scale::AutoScale;
+use super::framing::Framing;
 use super::glyphs::{self, on_canvas};
 use super::interaction::{CameraMove, Interaction, Tool, start_xy};
-use super::motion::{Bounds, Follower, fitted, limited};
+use super::layout::Layout;
 use super::paint::{self, LandscapeCallback, SharedUploads};
 use super::readout::{self, Readout};
+use super::summary::summary;
 use super::{axes, color_bar, legend};
 use crate::app::{Action, Document, Live, Requests};
 use crate::gpu::{EnsembleStyle, Scene};
 use crate::landscape::Landscape;
-use crate::simulation::{Playback, Snapshot, trail_columns};
-use crate::view::ticks::{grouped, significant};
+use crate::simulation::{Snapshot, trail_columns};
 use crate::view::{Camera, SymLog, Viewport};
 
 /// Contour lines over the whole colour bar.
 const CONTOURS: u32 = 24;
-/// At most this many particles of an ensemble are looked at to see where it is.
-const ENOUGH_TO_FIT: usize = 2000;
 /// A narrower panel than this, in points, has its tools in a menu.
 const NARROW: f32 = 280.0;
-/// A smaller canvas than this, in points, gets no axes and no colour bar.
-const LEAST_CANVAS: f32 = 110.0;
-/// The narrowest view that fitting chooses, in start spreads.
-const FIT_SPREADS: f64 = 40.0;
 
 /// The landscape: heatmap, particles, axes, colour bar, legend and tools.
 pub struct LandscapePanel {
     /// Whether there is a GPU to draw the landscape and the particles.
     gpu: bool,
     uploads: SharedUploads,
-    camera: Option<Camera>,
-    /// The document's first camera when it was last looked at; another one means another document.
-    first_camera: Option<Camera>,
-    follower: Follower,
+    framing: Framing,
     auto_scale: AutoScale,
     interaction: Interaction,
-    fit_requested: bool,
-    /// Run and step for which the follower aimed last.
-    aimed_at: Option<(u64, u64)>,
     /// Where the panel without its tools, and the legend in it, were last drawn.
     last_area: Option<Rect>,
     legend_area: Rect,
@@ -59,13 +47,9 @@ impl LandscapePanel {
         LandscapePanel {
             gpu: render_state.is_some(),
             uploads: SharedUploads::default(),
-            camera: None,
-            first_camera: None,
-            follower: Follower::default(),
+            framing: Framing::default(),
             auto_scale: AutoScale::default(),
             interaction: Interaction::default(),
-            fit_requested: false,
-            aimed_at: None,
             last_area: None,
             legend_area: Rect::NOTHING,
         }
@@ -73,7 +57,12 @@ impl LandscapePanel {
 
     /// Looks at the next document as at a new one, and not where the last one was looked at.
     pub fn look_anew(&mut self) {
-        self.camera = None;
+        self.framing.look_anew();
+    }
+
+    /// Looks at `document` through this camera, as in an earlier session.
+    pub fn look_again(&mut self, document: &Document, camera: Camera) {
+        self.framing.look_again(document, camera);
     }
 
     /// Takes what is new in a snapshot. To be called once for each, also while the window is hidden.
@@ -85,7 +74,7 @@ impl LandscapePanel {
 
     /// The part of the plane in view.
     pub fn camera(&self) -> Camera {
-        self.camera.unwrap_or(Camera::HOME)
+        self.framing.camera()
     }
 
     pub fn ui(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
@@ -125,7 +114,7 @@ impl LandscapePanel {
             .on_hover_text("Click or drag where the particles shall start. The right button moves the view.");
         ui.separator();
         if ui.button("Fit").on_hover_text("Fit the shown particles and the start into the view.").clicked() {
-            self.fit_requested = true;
+            self.framing.request_fit();
         }
         ui.toggle_value(&mut document.view.follow, "Follow")
             .on_hover_text("Keep the particles in view. Moving or zooming the view turns it off.");
@@ -152,62 +141,17 @@ impl LandscapePanel {
         live: &mut Live,
         requests: &mut Requests,
     ) {
-        let first = document.view.camera;
-        if self.camera.is_none() || self.first_camera != first {
-            self.camera = Some(limited(first.unwrap_or(Camera::HOME)));
-            self.follower.stop();
-        }
-        self.first_camera = first;
-
+        self.framing.begin(document);
         let viewport = self.viewport(response.rect);
         match self.interaction.handle(ui, response, &viewport, document, live, requests) {
             CameraMove::Stay => {}
-            CameraMove::Fit => self.fit_requested = true,
+            CameraMove::Fit => self.framing.request_fit(),
             CameraMove::To(camera) => {
-                self.camera = Some(camera);
+                self.framing.look_at(camera);
                 document.view.follow = false;
             }
         }
-        let aspect = f64::from(response.rect.aspect_ratio());
-        if std::mem::take(&mut self.fit_requested) {
-            let bounds = bounds_of_particles(document, live);
-            let least = (FIT_SPREADS * document.spec.start.spread.get()).max(1e-6);
-            self.camera = Some(fitted(&bounds, aspect, least));
-            self.follower.stop();
-        }
-        if document.view.follow {
-            self.follow(ui, document, live, aspect);
-        } else {
-            self.follower.stop();
-        }
-    }
-
-    fn follow(&mut self, ui: &Ui, document: &Document, live: &Live, aspect: f64) {
-        let Some(snapshot) = &live.snapshot else { return };
-        let camera = self.camera();
-        let shown = Some((snapshot.run, snapshot.step));
-        let is_new = self.aimed_at != shown;
-        if is_new {
-            let fresh = self.aimed_at.is_none_or(|(run, _)| run != snapshot.run);
-            self.follower.aim(camera, &bounds_of_particles(document, live), aspect);
-            self.aimed_at = shown;
-            if fresh && live.frame_secs.is_some() {
-                self.camera = Some(self.follower.advance(camera, f32::INFINITY));
-                return;
-            }
-        }
-        if !self.follower.moving() {
-            return;
-        }
-        match live.frame_secs {
-            Some(secs) if is_new => self.camera = Some(self.follower.advance(camera, secs)),
-            Some(_) => {}
-            None => {
-                let secs = ui.input(|input| input.stable_dt).min(0.1);
-                self.camera = Some(self.follower.advance(camera, secs));
-                ui.ctx().request_repaint();
-            }
-        }
+        self.framing.update(ui, document, live, f64::from(response.rect.aspect_ratio()));
     }
 
     /// The view in points.
@@ -240,6 +184,7 @@ impl LandscapePanel {
             Some(anatomy) => glyphs::draw(&painter, canvas, &viewport, anatomy, font, layout.compact),
             None => Rect::NOTHING,
         };
+        left_behind(&painter, canvas, document, self.framing.left_out(), font);
         if let Some(bar) = layout.bar {
             axes::draw(ui.painter(), canvas, &viewport, &axes::ticks(&viewport), font, ui.visuals());
             let bar_ticks = color_bar::ticks(&scale, bar.height());
@@ -259,7 +204,7 @@ impl LandscapePanel {
         }
         response.widget_info(|| WidgetInfo {
             label: Some("Landscape".to_owned()),
-            current_text_value: Some(summary(document, live, &viewport)),
+            current_text_value: Some(summary(document, live, &viewport, self.framing.left_out())),
             ..WidgetInfo::new(egui::Role::Canvas)
         });
     }
@@ -308,56 +253,6 @@ impl LandscapePanel {
     }
 }
 
-/// Where the canvas and what is around it lie.
-struct Layout {
-    area: Rect,
-    canvas: Rect,
-    /// The colour bar; where there is no room for it there is none for the axes either.
-    bar: Option<Rect>,
-    font: FontId,
-    body: FontId,
-    /// Little room: legends are short, keys are left out.
-    compact: bool,
-}
-
-impl Layout {
-    fn new(ui: &Ui, area: Rect, font: &FontId) -> Layout {
-        let width = |text: &str| ui.painter().layout_no_wrap(text.to_owned(), font.clone(), Color32::WHITE).size().x;
-        // Labels of fixed widths, so that the canvas does not jump while the view moves.
-        let left = width("−0.0000") + 10.0;
-        let right = color_bar::STRIP + width("−0.001") + 20.0;
-        let body = TextStyle::Body.resolve(ui.style());
-        let pixels_per_point = ui.ctx().pixels_per_point();
-        if area.width() < left + right + LEAST_CANVAS || area.height() < LEAST_CANVAS {
-            let canvas = area.round_to_pixels(pixels_per_point);
-            return Layout { area, canvas, bar: None, font: font.clone(), body, compact: true };
-        }
-        let below = 2.0 * font.size + 14.0;
-        let above = font.size + 8.0;
-        let canvas = Rect::from_min_max(
-            pos2(area.left() + left, area.top() + above),
-            pos2(area.right() - right, area.bottom() - below),
-        )
-        .round_to_pixels(pixels_per_point);
-        let bar_left = canvas.right() + 10.0;
-        let bar =
-            Some(Rect::from_min_max(pos2(bar_left, canvas.top()), pos2(bar_left + color_bar::STRIP, canvas.bottom())));
-        let compact = canvas.width() < 420.0 || canvas.height() < 240.0;
-        Layout { area, canvas, bar, font: font.clone(), body, compact }
-    }
-}
-
-/// The box around the shown particles and the start.
-fn bounds_of_particles(document: &Document, live: &Live) -> Bounds {
-    let start = Bounds::of_point(start_xy(document));
-    live.visible().fold(start, |bounds, view| {
-        let newest = view.columns.len().saturating_sub(view.particles);
-        let stride = view.particles.div_ceil(ENOUGH_TO_FIT).max(1);
-        let some = view.columns[newest..].iter().step_by(stride).copied();
-        Bounds::robust(some).map_or(bounds, |ensemble| bounds.union(ensemble))
-    })
-}
-
 /// The start: a cross, and a circle of one spread about it where that can be seen.
 fn draw_start(painter: &egui::Painter, canvas: Rect, viewport: &Viewport, document: &Document) {
     let at = on_canvas(canvas, viewport, start_xy(document));
@@ -378,6 +273,21 @@ fn draw_start(painter: &egui::Painter, canvas: Rect, viewport: &Viewport, docume
     }
 }
 
+/// Says which ensembles have run away, so that the view does not hold them.
+fn left_behind(painter: &egui::Painter, canvas: Rect, document: &Document, left_out: &[u32], font: &FontId) {
+    let of = |id: &u32| document.spec.optimizers.iter().find(|spec| spec.id == *id).map(|spec| spec.label());
+    let names: Vec<&str> = left_out.iter().filter_map(of).collect();
+    if names.is_empty() {
+        return;
+    }
+    let text = format!("Run away, out of view: {}", names.join(", "));
+    let galley = painter.layout(text, font.clone(), Color32::from_rgb(255, 170, 120), canvas.width() - 24.0);
+    let at = pos2(canvas.left() + 12.0, canvas.bottom() - galley.size().y - 10.0);
+    let back = Rect::from_min_size(at, galley.size()).expand(4.0);
+    painter.rect_filled(back, 4.0, Color32::from_black_alpha(165));
+    painter.galley(at, galley, Color32::WHITE);
+}
+
 /// Says why there is no picture.
 fn no_gpu(ui: &Ui, canvas: Rect) {
     let visuals = ui.visuals();
@@ -388,33 +298,4 @@ fn no_gpu(ui: &Ui, canvas: Rect) {
     let galley = ui.painter().layout(text.to_owned(), font, color, (canvas.width() - 24.0).max(80.0));
     let at = pos2(canvas.left() + 12.0, canvas.center().y + 0.2 * canvas.height());
     ui.painter().with_clip_rect(canvas).galley(at, galley, color);
-}
-
-/// The state of the canvas in words, for screen readers.
-fn summary(document: &Document, live: &Live, viewport: &Viewport) -> String {
-    let [width, height] = viewport.size_px;
-    let [left, bottom] = viewport.xy_from_px([0.0, height]).map(|value| significant(value, 3));
-    let [right, top] = viewport.xy_from_px([width, 0.0]).map(|value| significant(value, 3));
-    let mut text = format!("In view: x from {left} to {right}, y from {bottom} to {top}.");
-    let Some(snapshot) = &live.snapshot else { return text + " Nothing is simulated yet." };
-    let playback = match snapshot.playback {
-        Playback::Playing => "playing",
-        Playback::Paused => "paused",
-        Playback::Finished => "finished",
-    };
-    text += &format!(" Step {}, {playback}.", grouped(snapshot.step));
-    for view in live.visible() {
-        let spec = document.spec.optimizers.iter().find(|spec| spec.id == view.optimizer);
-        let name = spec.map_or("An optimizer", |spec| spec.label());
-        let loss = significant(view.sample.loss.mean, 4);
-        text += &format!(" {name}: {} particles, mean loss {loss}", view.particles);
-        if view.sample.diverged > 0 {
-            text += &format!(", {} diverged", view.sample.diverged);
-        }
-        text += ".";
-    }
-    if let Some(particle) = live.selected {
-        text += &format!(" Particle {} is selected.", particle.particle + 1);
-    }
-    text
 }

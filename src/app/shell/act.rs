@@ -1,16 +1,21 @@
 //! Doing what the panels have asked for.
 
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use egui::{Context, ViewportCommand};
 
-use super::Valleyscope;
+use super::{Room, Valleyscope};
+use crate::app::controls::Spotlight;
+use crate::app::desk::{Desk, Draft};
 use crate::app::files::Content;
 use crate::app::live::{Action, Requests};
 use crate::app::save_preset::SavePreset;
 use crate::app::theme;
 use crate::export::Overwrite;
 use crate::preset::{Preset, built_ins};
+use crate::result::SweepResult;
 use crate::simulation::{Command, ParticleId};
 
 /// How much larger text is in a presentation.
@@ -34,34 +39,40 @@ impl Valleyscope {
             Action::SaveText { text, suggested_name } => {
                 self.dialogs.files.ask_save(Content::Text(text), suggested_name);
             }
+            Action::SaveBytes { bytes, suggested_name } => {
+                self.dialogs.files.ask_save(Content::Bytes(Arc::new(bytes)), suggested_name);
+            }
+            Action::ShowLandscape(preset) => {
+                self.layout.room = Room::Landscape;
+                self.open(*preset, None);
+                self.engine.send(Command::Play);
+            }
+            Action::GoTo(room) => self.layout.room = room,
             Action::OpenAnimationExport { area } => self.dialogs.animation.open(area, &self.live),
             Action::TogglePlay => self.engine.toggle_play(self.live.playback()),
             Action::SingleStep => self.engine.send(Command::Advance(1)),
             Action::Restart => self.engine.restart(),
-            Action::Undo => self.desk.undo(),
-            Action::Redo => self.desk.redo(),
+            Action::Undo if self.layout.room == Room::Phase => self.panels.phase.undo(),
+            Action::Redo if self.layout.room == Room::Phase => self.panels.phase.redo(),
+            Action::Undo => self.go_in_history(Desk::undo),
+            Action::Redo => self.go_in_history(Desk::redo),
             Action::OpenPreset => self.dialogs.files.ask_open(),
             Action::OpenBuiltIn(name) => {
                 if let Some(built_in) = built_ins().iter().find(|built_in| built_in.name == name) {
-                    let Preset::Landscape(preset) = built_in.preset.clone();
-                    self.open(preset, None);
+                    self.open_preset(built_in.preset.clone(), None);
                 }
             }
-            Action::OpenFile(path) => {
-                if !path.exists() {
-                    self.shelf.forget(&path);
-                }
-                self.dialogs.files.open(path);
+            Action::OpenFile(path) => self.dialogs.files.open(path),
+            Action::Save if self.layout.room == Room::Phase => self.save_sweep(),
+            Action::SaveAs if self.layout.room == Room::Phase => {
+                self.dialogs.save_preset = Some(SavePreset::of_sweep(self.panels.phase.draft()));
             }
             Action::Save => self.save_document(),
-            Action::SaveAs => self.dialogs.save_preset = Some(SavePreset::new(self.desk.draft())),
-            Action::SaveSession => self.dialogs.recording = Some(self.engine.record()),
-            Action::GoToStep(step) => {
-                if let Err(error) = self.desk.go_to_step(step) {
-                    let text = format!("Step {} of the lesson can't be shown: {error}.", step + 1);
-                    self.dialogs.messages.report("The lesson does not fit", text);
-                }
+            Action::SaveAs => {
+                self.dialogs.save_preset = Some(SavePreset::new(self.draft()).instead_of(self.desk.origin()))
             }
+            Action::SaveSession => self.dialogs.recording = Some(self.engine.record()),
+            Action::GoToStep(step) => self.go_to_lesson_step(ctx, step),
             Action::TogglePresentation => self.toggle_presentation(ctx),
             Action::ShowKeys => self.dialogs.help.keys = !self.dialogs.help.keys,
             Action::ShowAbout => self.dialogs.help.about = true,
@@ -69,18 +80,88 @@ impl Valleyscope {
         }
     }
 
+    /// Shows a preset where it belongs.
+    pub(super) fn open_preset(&mut self, preset: Preset, file: Option<PathBuf>) {
+        match preset {
+            Preset::Landscape(preset) => {
+                self.layout.room = Room::Landscape;
+                self.open(preset, file);
+            }
+            Preset::Sweep(preset) => {
+                self.layout.room = Room::Phase;
+                self.panels.phase.open(preset, file);
+            }
+        }
+    }
+
+    /// Shows a sweep's result.
+    pub(super) fn open_result(&mut self, result: SweepResult) {
+        self.layout.room = Room::Phase;
+        self.panels.phase.open_result(result);
+    }
+
+    /// Shows a step of the lesson. What it sets is to be seen from the start of a run, so that one begins.
+    fn go_to_lesson_step(&mut self, ctx: &Context, step: usize) {
+        let before = self.desk.document.spec.clone();
+        if let Err(error) = self.desk.go_to_step(step) {
+            let text = format!("Step {} of the lesson can't be shown: {error}.", step + 1);
+            self.dialogs.messages.report("The lesson does not fit", text);
+            return;
+        }
+        let set = self.desk.lesson().map_or_else(Vec::new, |(step, lesson)| lesson[step].set.clone());
+        if self.desk.document.spec != before || !set.is_empty() {
+            self.begin_document();
+        }
+        Spotlight::on(ctx, &set, &before, &self.desk.document.spec);
+    }
+
+    /// Begins the document's run, unless an animation has the engine for itself.
+    fn begin_document(&mut self) {
+        if !self.dialogs.animation.is_recording() {
+            self.engine.load(&self.desk.document);
+        }
+    }
+
+    /// Undoes or redoes. A step of a lesson that is come back to begins its run as when it was gone to.
+    fn go_in_history(&mut self, go: impl FnOnce(&mut Desk)) {
+        let step_before = self.desk.lesson_step();
+        go(&mut self.desk);
+        if self.desk.lesson_step() != step_before {
+            self.begin_document();
+        }
+    }
+
+    /// The document as a preset. While the view is not following it is kept too.
+    fn draft(&self) -> Draft {
+        let mut draft = self.desk.draft();
+        if let Some(view) = draft.preset.view.as_mut().filter(|view| !view.follow) {
+            view.camera = Some(self.panels.landscape.camera());
+        }
+        draft
+    }
+
     pub(super) fn save_document(&mut self) {
         let origin = self.desk.origin();
-        let draft = self.desk.draft();
+        let draft = self.draft();
         match &origin.file {
-            // With a lesson that does not fit there is something to say first.
-            Some(file) if draft.preset.lesson_misfit().is_none() => {
+            // With a lesson that does not fit, or a recording's changes, there is something to say first.
+            Some(file) if draft.preset.lesson_misfit().is_none() && origin.preset.changes.is_empty() => {
                 // The first time, the file is someone's work, perhaps with comments: ask before replacing it.
                 let overwrite = if origin.written_here { Overwrite::Yes } else { Overwrite::No };
                 let content = Content::Preset(Box::new(draft));
                 self.dialogs.files.save(file.clone(), content, overwrite);
             }
-            _ => self.dialogs.save_preset = Some(SavePreset::new(draft)),
+            _ => self.dialogs.save_preset = Some(SavePreset::new(draft).instead_of(origin)),
+        }
+    }
+
+    fn save_sweep(&mut self) {
+        let draft = self.panels.phase.draft();
+        match self.panels.phase.file() {
+            Some((file, overwrite)) => {
+                self.dialogs.files.save(file.to_owned(), Content::Sweep(Box::new(draft)), overwrite);
+            }
+            None => self.dialogs.save_preset = Some(SavePreset::of_sweep(draft)),
         }
     }
 
@@ -97,7 +178,11 @@ impl Valleyscope {
     /// Brings engine, history, selection and title in line with the document.
     pub(super) fn settle(&mut self, ctx: &Context) {
         if !self.dialogs.animation.is_recording() {
-            self.engine.follow(&self.desk.document, self.pace);
+            let begun_by = self.engine.follow(&self.desk.document, self.pace);
+            let under_way = self.live.snapshot.as_ref().is_some_and(|snapshot| snapshot.step > 0);
+            if let Some(reason) = begun_by.filter(|_| under_way) {
+                self.dialogs.messages.notify(format!("Started again at step 0: {reason}."));
+            }
         }
         let spec = &self.desk.document.spec;
         let is_simulated = |selected: ParticleId| {
@@ -111,8 +196,12 @@ impl Valleyscope {
         if self.desk.remember(ctx.time()) {
             ctx.request_repaint_after(Duration::from_millis(600));
         }
-        let mark = if self.desk.is_dirty() { " •" } else { "" };
-        let title = format!("Valleyscope — {}{mark}", self.desk.origin().preset.title);
+        let (name, is_dirty) = match self.layout.room {
+            Room::Landscape => (&self.desk.origin().preset.title, self.desk.is_dirty()),
+            Room::Phase => (&self.panels.phase.preset().title, self.panels.phase.is_dirty()),
+        };
+        let mark = if is_dirty { " •" } else { "" };
+        let title = format!("Valleyscope — {name}{mark}");
         if title != self.title {
             ctx.send_viewport_cmd(ViewportCommand::Title(title.clone()));
             self.title = title;

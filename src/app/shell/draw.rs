@@ -2,11 +2,10 @@
 
 use egui::{CentralPanel, Context, Panel, ScrollArea, Ui};
 
-use super::Valleyscope;
-use crate::app::files::Content;
+use super::{Room, Valleyscope};
 use crate::app::live::Requests;
 use crate::app::save_preset::{Decision, Destination};
-use crate::app::{controls, lesson, menu, transport};
+use crate::app::{lesson, menu, transport};
 use crate::export::Overwrite;
 
 /// Narrower windows do not show the plots, in points.
@@ -17,9 +16,14 @@ impl Valleyscope {
         let presenting = self.layout.presenting;
         if !presenting {
             Panel::top("menu").show(ui, |ui| {
-                let area = self.panels.landscape_area;
-                menu::bar(ui, &mut self.desk, &mut self.shelf, &mut self.layout, area, requests);
+                let area = self.panels.landscape_area.filter(|_| self.layout.room == Room::Landscape);
+                let phase = &self.panels.phase;
+                menu::bar(ui, &mut self.desk, phase, &mut self.shelf, &mut self.layout, area, requests);
             });
+        }
+        if self.layout.room == Room::Phase {
+            self.panels.phase.ui(ui, &mut self.layout, &mut self.desk.document, requests);
+            return;
         }
         if let Some((step, lesson)) = self.desk.lesson() {
             let frame = egui::Frame::side_top_panel(ui.style()).inner_margin(egui::Margin::symmetric(12, 6));
@@ -40,21 +44,25 @@ impl Valleyscope {
             Panel::left("controls").default_size(350.0_f32.min(most)).size_range(220.0..=most).show_collapsible(
                 ui,
                 &mut self.layout.controls,
-                |ui| controls::panel(ui, document, live, requests),
+                |ui| self.panels.controls.ui(ui, document, live, requests),
             );
             let most = (ui.available_width() - (0.42 * width).max(300.0)).max(200.0);
             // In a window too narrow for both, the landscape comes first.
-            let mut shown = self.layout.plots && width >= ROOM_FOR_PLOTS;
+            self.layout.room_for_plots = width >= ROOM_FOR_PLOTS;
+            let mut shown = self.layout.plots && self.layout.room_for_plots;
             Panel::right("plots").default_size((0.28 * width).min(most)).size_range(200.0..=most).show_collapsible(
                 ui,
                 &mut shown,
                 |ui| {
                     if live.selected.is_some() {
-                        Panel::top("formulas").resizable(true).default_size(320.0).show(ui, |ui| {
-                            ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
-                                self.panels.formula.ui(ui, document, live, requests);
+                        Panel::top("formulas")
+                            .resizable(true)
+                            .default_size((0.5 * ui.available_height()).max(200.0))
+                            .show(ui, |ui| {
+                                ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+                                    self.panels.formula.ui(ui, document, live, requests);
+                                });
                             });
-                        });
                     } else {
                         // Also without a pointer a particle can be chosen.
                         Panel::top("particle").show(ui, |ui| {
@@ -65,7 +73,7 @@ impl Valleyscope {
                     self.panels.diagnostics.ui(ui, document, live, requests);
                 },
             );
-            if width >= ROOM_FOR_PLOTS {
+            if self.layout.room_for_plots {
                 self.layout.plots = shown;
             }
         }
@@ -81,7 +89,11 @@ impl Valleyscope {
         self.show_save_preset(ctx);
         self.show_drop_target(ctx);
         self.dialogs.pictures.tick(ctx);
-        self.dialogs.messages.show(ctx);
+        let free = match self.layout.room {
+            Room::Landscape => self.panels.landscape_area,
+            Room::Phase => self.panels.phase.area(),
+        };
+        self.dialogs.messages.show(ctx, free);
     }
 
     pub(super) fn show_save_preset(&mut self, ctx: &Context) {
@@ -89,12 +101,10 @@ impl Valleyscope {
         match dialog.show(ctx) {
             Decision::None => return,
             Decision::Cancelled => {}
-            Decision::Save(preset, Destination::File(name)) => {
-                self.dialogs.files.ask_save(Content::Preset(preset), name);
-            }
-            Decision::Save(preset, Destination::Library(name)) => match self.shelf.folder() {
-                Some(folder) => self.dialogs.files.save(folder.join(name), Content::Preset(preset), Overwrite::No),
-                None => self.dialogs.files.ask_save(Content::Preset(preset), name),
+            Decision::Save(content, Destination::File(name)) => self.dialogs.files.ask_save(content, name),
+            Decision::Save(content, Destination::Library(name)) => match self.shelf.folder() {
+                Some(folder) => self.dialogs.files.save(folder.join(name), content, Overwrite::No),
+                None => self.dialogs.files.ask_save(content, name),
             },
         }
         self.dialogs.save_preset = None;
@@ -104,10 +114,15 @@ impl Valleyscope {
     pub(super) fn show_drop_target(&mut self, ctx: &Context) {
         for file in ctx.input(|input| input.raw.dropped_files.clone()) {
             let path = file.path().to_owned();
-            if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ron")) {
+            let is_known =
+                |extension: &std::ffi::OsStr| ["ron", "npz"].iter().any(|known| extension.eq_ignore_ascii_case(known));
+            if path.is_dir() || path.extension().is_some_and(is_known) {
                 self.dialogs.files.open(path);
             } else {
-                let text = format!("{} is no preset: its name does not end in .ron.", path.display());
+                let text = format!(
+                    "{} is neither a preset nor a result: its name ends neither in .ron nor in .npz.",
+                    path.display()
+                );
                 self.dialogs.messages.report("The dropped file was not opened", text);
             }
         }
@@ -122,7 +137,7 @@ impl Valleyscope {
         let frame = egui::Stroke::new(3.0, visuals.hyperlink_color);
         painter.rect_stroke(screen.shrink(12.0), 12.0, frame, egui::StrokeKind::Inside);
         let font = egui::TextStyle::Heading.resolve(&ctx.global_style());
-        let text = "Drop a preset (.ron) to open it";
+        let text = "Drop a preset (.ron) or a result (.npz) to open it";
         painter.text(screen.center(), egui::Align2::CENTER_CENTER, text, font, visuals.strong_text_color());
     }
 }

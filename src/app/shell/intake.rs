@@ -9,7 +9,7 @@ use super::Valleyscope;
 use crate::app::files::{Content, FileEvent};
 use crate::app::graphics::{GraphicsFault, GraphicsFaults};
 use crate::app::save_preset::SavePreset;
-use crate::preset::{LandscapePreset, Preset};
+use crate::preset::LandscapePreset;
 
 /// The longest time of a frame that is spent on taking snapshots.
 const SNAPSHOT_TIME: Duration = Duration::from_millis(4);
@@ -53,11 +53,15 @@ impl Valleyscope {
         for event in self.dialogs.files.take_events() {
             match event {
                 FileEvent::Opened { path, preset } => {
-                    let Preset::Landscape(preset) = *preset;
                     self.shelf.used(&path);
-                    self.open(preset, Some(path));
+                    self.open_preset(*preset, Some(path));
+                }
+                FileEvent::OpenedResult { path, result } => {
+                    self.shelf.used(&path);
+                    self.open_result(*result);
                 }
                 FileEvent::Saved { path, content } => self.saved(&path, content),
+                FileEvent::Gone(path) => self.shelf.forget(&path),
                 FileEvent::Failed { title, reason } => self.dialogs.messages.report(title, reason),
             }
         }
@@ -96,10 +100,18 @@ impl Valleyscope {
     }
 
     pub(super) fn saved(&mut self, path: &Path, content: Content) {
-        if let Content::Preset(draft) = content {
-            self.shelf.used(path);
-            self.desk.saved(*draft, path);
-            self.shelf.refresh(&self.context);
+        match content {
+            Content::Preset(draft) => {
+                self.shelf.used(path);
+                self.desk.saved(*draft, path);
+                self.shelf.refresh(&self.context);
+            }
+            Content::Sweep(preset) => {
+                self.shelf.used(path);
+                self.panels.phase.saved(*preset, path);
+                self.shelf.refresh(&self.context);
+            }
+            Content::Text(_) | Content::Bytes(_) | Content::Picture(_) => {}
         }
         self.dialogs.messages.notify(format!("Saved {}", path.display()));
     }

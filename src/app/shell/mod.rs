@@ -9,9 +9,10 @@ use std::sync::mpsc::Receiver;
 
 use egui::{Context, Rect, Ui};
 
-pub use options::{Aftermath, Layout, Options};
+pub use options::{Aftermath, Layout, Options, Room};
 
 use super::animation::AnimationExport;
+use super::controls::ControlsPanel;
 use super::desk::Desk;
 use super::diagnostics::DiagnosticsPanel;
 use super::document::Document;
@@ -23,14 +24,15 @@ use super::keyboard::{self, Situation};
 use super::landscape::{FormulaPanel, LandscapePanel};
 use super::live::{Live, Requests};
 use super::messages::Messages;
+use super::phase::PhasePanel;
 use super::picture::Pictures;
 use super::save_preset::SavePreset;
-use super::session::{self, Session, Surroundings};
+use super::session::{self, Looks, Session, Surroundings};
 use super::shelf::Shelf;
 use super::theme;
 use super::transport::Pace;
-use crate::preset::{Loaded, Preset, Source, built_ins};
-use crate::simulation::{Command, Record};
+use crate::preset::{Loaded, Preset, Source, SweepPreset, built_ins};
+use crate::simulation::{Command, ParticleId, Record};
 use crate::view::ViewSettings;
 
 /// The panels that have a state of their own.
@@ -38,6 +40,8 @@ struct Panels {
     landscape: LandscapePanel,
     formula: FormulaPanel,
     diagnostics: DiagnosticsPanel,
+    controls: ControlsPanel,
+    phase: PhasePanel,
     /// Where the landscape was drawn last.
     landscape_area: Option<Rect>,
 }
@@ -48,6 +52,8 @@ impl Panels {
             landscape: LandscapePanel::new(cc.wgpu_render_state.as_ref()),
             formula: FormulaPanel::default(),
             diagnostics: DiagnosticsPanel::default(),
+            controls: ControlsPanel::default(),
+            phase: PhasePanel::new(cc.egui_ctx.clone(), first_sweep()),
             landscape_area: None,
         }
     }
@@ -107,10 +113,12 @@ impl Valleyscope {
             messages.report(title, text);
         }
         let mut shelf = Shelf::new(options.library);
-        let (mut pace, mut layout) = (Pace::default(), Layout::default());
+        let (mut pace, mut layout, mut looks) = (Pace::default(), Layout::default(), None);
+        let mut sweep = None;
         let desk = match restore(cc.storage, &mut messages) {
             Some((around, desk)) => {
-                (pace, layout) = (around.pace, around.layout);
+                sweep = around.sweep;
+                (pace, layout, looks) = (around.pace, around.layout, Some(around.looks));
                 shelf.recall(around.recent);
                 ctx.set_theme(around.theme);
                 ctx.set_zoom_factor(around.zoom);
@@ -122,7 +130,10 @@ impl Valleyscope {
         shelf.refresh(&ctx);
         let wake = ctx.clone();
         let engine = EngineLink::start(&desk.document, pace, move || wake.request_repaint());
-        if options.play {
+        let plots = looks.as_ref().map(|looks| looks.plots.clone()).unwrap_or_default();
+        // A preset that is asked for plays and is looked at anew, whatever the last session did.
+        let looks = looks.filter(|_| options.preset.is_none());
+        if options.play && looks.as_ref().is_none_or(|looks| looks.playing) {
             engine.send(Command::Play);
         }
         let files = Files::new(ctx.clone(), options.native_dialogs, shelf.folder().map(Into::into));
@@ -141,12 +152,24 @@ impl Valleyscope {
             aftermath: options.aftermath,
             title: String::new(),
         };
-        if let Some(Loaded { preset: Preset::Landscape(preset), source, .. }) = options.preset {
+        app.panels.diagnostics.choose(plots);
+        if let Some(sweep) = sweep
+            && let Err(reason) = app.panels.phase.recall(sweep)
+        {
+            app.dialogs.messages.report("The last phase diagram's preset was not restored", reason);
+        }
+        if let Some(looks) = looks {
+            app.look_again(looks);
+        }
+        if let Some(Loaded { preset, source, .. }) = options.preset {
             let file = match source {
                 Source::BuiltIn(_) => None,
                 Source::User { path, .. } | Source::File(path) => Some(path),
             };
-            app.open(preset, file);
+            app.open_preset(preset, file);
+        }
+        if let Some(result) = options.result {
+            app.open_result(result);
         }
         app
     }
@@ -156,9 +179,24 @@ impl Valleyscope {
         &self.desk.document
     }
 
+    /// The phase diagrams.
+    pub fn phase(&self) -> &PhasePanel {
+        &self.panels.phase
+    }
+
     /// The running simulation as the panels see it.
     pub fn live(&self) -> &Live {
         &self.live
+    }
+
+    /// Looks at the document as in the last session.
+    fn look_again(&mut self, looks: Looks) {
+        if let Some(camera) = looks.camera {
+            self.panels.landscape.look_again(&self.desk.document, camera);
+        }
+        self.live.hidden = looks.hidden;
+        self.live.selected = looks.selected.map(|(optimizer, particle)| ParticleId { optimizer, particle });
+        self.engine.send(Command::Select(self.live.selected));
     }
 
     fn session(&self) -> Session {
@@ -168,6 +206,14 @@ impl Valleyscope {
             recent: self.shelf.recent().to_vec(),
             theme: self.context.options(|options| options.theme_preference),
             zoom: self.context.zoom_factor(),
+            looks: Looks {
+                playing: self.live.is_playing(),
+                camera: Some(self.panels.landscape.camera()),
+                selected: self.live.selected.map(|selected| (selected.optimizer, selected.particle)),
+                hidden: self.live.hidden.clone(),
+                plots: self.panels.diagnostics.choices(),
+            },
+            sweep: Some(self.panels.phase.memory()),
         };
         Session::new(&self.desk, around)
     }
@@ -190,12 +236,24 @@ fn restore(storage: Option<&dyn eframe::Storage>, messages: &mut Messages) -> Op
 
 /// What a first start shows.
 fn first_desk() -> Desk {
-    let Preset::Landscape(preset) = &built_ins()[0].preset;
+    let Preset::Landscape(preset) = &built_ins()[0].preset else { unreachable!("the first preset is a lesson") };
     Desk::new(preset.clone(), None, &ViewSettings::default())
+}
+
+/// The sweep under the controls at a first start.
+fn first_sweep() -> SweepPreset {
+    let mut sweeps = built_ins().iter().filter_map(|built_in| match &built_in.preset {
+        Preset::Sweep(preset) => Some(preset.clone()),
+        Preset::Landscape(_) => None,
+    });
+    sweeps.next().expect("some built-in presets are sweeps")
 }
 
 impl eframe::App for Valleyscope {
     fn logic(&mut self, ctx: &Context, _frame: &mut eframe::Frame) {
+        let mut requests = Requests::default();
+        self.panels.phase.tick(ctx, &mut requests);
+        self.carry_out(ctx, requests);
         self.take_snapshots();
         self.take_graphics_faults(ctx);
         self.take_answers();
@@ -208,6 +266,7 @@ impl eframe::App for Valleyscope {
         }
         let mut requests = Requests::default();
         let situation = Situation {
+            room: self.layout.room,
             presenting: self.layout.presenting,
             lesson: self.desk.lesson().map(|(step, lesson)| (step, lesson.len())),
         };

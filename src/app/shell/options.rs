@@ -6,11 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::app::transport::Pace;
 use crate::preset::{Library, Loaded};
+use crate::result::SweepResult;
 
 /// How the app begins.
 pub struct Options {
     /// Opened instead of the last session's document.
     pub preset: Option<Loaded>,
+    /// A result of a sweep to show.
+    pub result: Option<SweepResult>,
     pub library: Library,
     /// Ask the system for its file dialogs; without it paths are typed.
     pub native_dialogs: bool,
@@ -28,6 +31,7 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             preset: None,
+            result: None,
             library: Library::open(),
             native_dialogs: true,
             play: true,
@@ -60,17 +64,30 @@ impl Aftermath {
     }
 }
 
+/// A part of the window, of which one is shown at a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Room {
+    #[default]
+    Landscape,
+    Phase,
+}
+
 /// Which panels are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layout {
+    #[serde(default)]
+    pub room: Room,
     pub controls: bool,
     pub plots: bool,
+    /// Whether the window is wide enough to show the plots.
+    #[serde(skip)]
+    pub room_for_plots: bool,
     #[serde(skip)]
     pub presenting: bool,
 }
 
 impl Default for Layout {
     fn default() -> Self {
-        Layout { controls: true, plots: true, presenting: false }
+        Layout { room: Room::Landscape, controls: true, plots: true, room_for_plots: true, presenting: false }
     }
 }

@@ -1,0 +1,39 @@
+//! Asking the engine for as much detail as can be seen.
+
+use egui::Ui;
+
+use crate::app::Requests;
+use crate::simulation::{Command, PlotRequest};
+
+/// Seconds that the axis of steps must keep still before more detail is asked for.
+const SETTLED_SECS: f64 = 0.12;
+
+/// The request for detail that the engine has been sent, and the one that waits for the axis to settle.
+#[derive(Default)]
+pub struct Detail {
+    sent: Option<(u64, PlotRequest)>,
+    waiting: Option<(PlotRequest, f64)>,
+}
+
+impl Detail {
+    /// Sends what is wanted of this run, once it stays the same for a moment.
+    pub fn request(&mut self, ui: &Ui, run: u64, wanted: PlotRequest, requests: &mut Requests) {
+        let now = ui.input(|input| input.time);
+        if self.sent == Some((run, wanted)) {
+            self.waiting = None;
+            return;
+        }
+        let first = self.sent.is_none_or(|(sent, _)| sent != run);
+        match self.waiting {
+            Some((waiting, since)) if waiting == wanted && now - since >= SETTLED_SECS => {}
+            _ if first => {}
+            Some((waiting, _)) if waiting == wanted => return ui.ctx().request_repaint(),
+            _ => {
+                self.waiting = Some((wanted, now));
+                return ui.ctx().request_repaint();
+            }
+        }
+        requests.commands.push(Command::Plot(wanted));
+        *self = Detail { sent: Some((run, wanted)), waiting: None };
+    }
+}

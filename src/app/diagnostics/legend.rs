@@ -1,0 +1,57 @@
+//! Which curve is which, and which optimizers diverged.
+
+use egui::{Rect, RichText, Sense, Stroke, TextStyle, TextWrapMode, Ui, WidgetInfo, WidgetText, pos2, vec2};
+
+use super::history::{Ensemble, History};
+use crate::app::landscape::marker::Marker;
+use crate::app::{Document, Live};
+use crate::view::ticks::grouped;
+
+/// Width of a line with its marker.
+const SAMPLE: f32 = 20.0;
+const GAP: f32 = 5.0;
+
+/// Shows an entry for each shown ensemble; they wrap, but no entry is broken.
+pub fn legend(ui: &mut Ui, history: &History, document: &Document, live: &Live) {
+    ui.horizontal_wrapped(|ui| {
+        ui.spacing_mut().item_spacing = vec2(12.0, 2.0);
+        ui.spacing_mut().interact_size.y = 0.0;
+        for ensemble in history.ensembles.iter().filter(|ensemble| !live.hidden.contains(&ensemble.optimizer)) {
+            entry(ui, ensemble, document);
+            if let Some(text) = divergence(ensemble) {
+                let color = ui.visuals().error_fg_color;
+                ui.label(RichText::new(text).small().color(color));
+            }
+        }
+    });
+}
+
+fn entry(ui: &mut Ui, ensemble: &Ensemble, document: &Document) {
+    let name = ensemble.name(document);
+    let most = (ui.max_rect().width() - SAMPLE - GAP).max(20.0);
+    let text = WidgetText::from(RichText::new(name).small());
+    let galley = text.into_galley(ui, Some(TextWrapMode::Truncate), most, TextStyle::Small);
+    let size = vec2(SAMPLE + GAP + galley.size().x, galley.size().y.max(12.0));
+    let (area, response) = ui.allocate_exact_size(size, Sense::hover());
+    response.widget_info(|| WidgetInfo::labeled(egui::Role::Label, true, name));
+    let middle = area.center().y;
+    let line = Rect::from_min_max(pos2(area.left(), middle), pos2(area.left() + SAMPLE, middle));
+    let color = ensemble.color(document, ui.ctx().theme());
+    ui.painter().hline(line.x_range(), middle, Stroke::new(2.0, color));
+    let marker = Marker::of(&document.spec.optimizers, ensemble.optimizer);
+    ui.painter().add(marker.shape(line.center(), 4.0, color, ui.visuals().text_color()));
+    let at = pos2(line.right() + GAP, middle - 0.5 * galley.size().y);
+    ui.painter().galley(at, galley, ui.visuals().text_color());
+}
+
+/// How many particles diverged, and from when on.
+fn divergence(ensemble: &Ensemble) -> Option<String> {
+    let first = ensemble.buckets.iter().find(|bucket| bucket.diverged > 0)?;
+    let most = ensemble.buckets.iter().map(|bucket| bucket.diverged).max()?;
+    let from = match first.steps {
+        1 => format!("from step {}", grouped(first.first_step)),
+        // No finer is known here.
+        steps => format!("from step {}–{}", grouped(first.first_step), grouped(first.first_step + steps - 1)),
+    };
+    Some(format!("✗ {most} of {} diverged, {from}", ensemble.particles))
+}

@@ -1,0 +1,52 @@
+//! The range of an axis that suits most curves, whatever a few of them do.
+
+/// From where to where a curve goes.
+pub type Extent = [f64; 2];
+
+/// A curve that needs so many times the range of all smaller ones has run away: it would leave them less
+/// than a pixel or two.
+const RUNAWAY: f64 = 100.0;
+/// The same for the spread over particles, which is paler and matters less than the means.
+const WIDE: f64 = 20.0;
+
+/// The smallest extent that holds both.
+pub fn union(a: Extent, b: Extent) -> Extent {
+    [a[0].min(b[0]), a[1].max(b[1])]
+}
+
+fn length([low, high]: Extent) -> f64 {
+    high - low
+}
+
+/// Which curves to choose a range by: all, except where a minority needs more than `factor` times the
+/// range of the others.
+fn sensible(extents: &[Extent], factor: f64) -> Vec<bool> {
+    let mut order: Vec<usize> = (0..extents.len()).collect();
+    order.sort_by(|&a, &b| length(extents[a]).total_cmp(&length(extents[b])));
+    let least = extents.len().div_ceil(2);
+    let mut together = [f64::INFINITY, f64::NEG_INFINITY];
+    let mut keep = vec![true; extents.len()];
+    for (taken, &index) in order.iter().enumerate() {
+        let with = union(together, extents[index]);
+        if taken >= least && length(together) > 0.0 && length(with) > factor * length(together) {
+            for &runaway in &order[taken..] {
+                keep[runaway] = false;
+            }
+            break;
+        }
+        together = with;
+    }
+    keep
+}
+
+/// The extent that suits these curves, given the extent of each one's means and, if shown, of its band.
+/// A minority that would flatten the others is left out. `None` without a curve.
+pub fn suiting(curves: &[(Extent, Option<Extent>)]) -> Option<Extent> {
+    let means: Vec<Extent> = curves.iter().map(|(mean, _)| *mean).collect();
+    let kept = sensible(&means, RUNAWAY);
+    let curves: Vec<_> = curves.iter().zip(kept).filter_map(|(curve, keep)| keep.then_some(*curve)).collect();
+    let whole: Vec<Extent> = curves.iter().map(|&(mean, band)| band.map_or(mean, |band| union(mean, band))).collect();
+    let narrow = sensible(&whole, WIDE);
+    let parts = curves.iter().zip(&whole).zip(narrow).map(|((curve, whole), keep)| if keep { *whole } else { curve.0 });
+    parts.reduce(union)
+}

@@ -1,0 +1,74 @@
+//! The export of the plots as a table.
+
+use std::sync::mpsc::{Receiver, channel};
+
+use egui::Context;
+
+use super::csv::csv_of;
+use super::metric::Metric;
+use crate::app::{Action, Requests};
+use crate::simulation::{Bucket, Command};
+
+/// What goes into the table.
+pub struct Contents {
+    /// The shown optimizers, by id and name.
+    pub optimizers: Vec<(u32, String)>,
+    pub metrics: Vec<Metric>,
+    /// First and last step, both included.
+    pub steps: [u64; 2],
+}
+
+/// A table under way. A long history makes a large one: the engine hands the history over when it gets to
+/// it, and a thread writes the text.
+pub struct Table {
+    text: Receiver<String>,
+}
+
+impl Table {
+    /// Begins a table of `frozen`, optimizers' ids with their buckets, or else of all that the engine keeps.
+    pub fn begin(
+        ctx: &Context,
+        contents: Contents,
+        frozen: Option<Vec<(u32, Vec<Bucket>)>>,
+        requests: &mut Requests,
+    ) -> Table {
+        let (answer, histories) = channel();
+        match frozen {
+            // The receiver is there until the thread has it.
+            Some(frozen) => answer.send(frozen).unwrap_or_default(),
+            None => requests.commands.push(Command::History(answer)),
+        }
+        let (text_to, text) = channel();
+        let ctx = ctx.clone();
+        std::thread::spawn(move || {
+            if let Ok(histories) = histories.recv() {
+                // Nobody listens any more once the window is closed.
+                let _ = text_to.send(contents.table(&histories));
+                ctx.request_repaint();
+            }
+        });
+        Table { text }
+    }
+
+    /// Asks where to save the text once it is there; true while it is not.
+    pub fn is_under_way(&self, requests: &mut Requests) -> bool {
+        let Ok(text) = self.text.try_recv() else { return true };
+        requests.actions.push(Action::SaveText { text, suggested_name: "diagnostics.csv".to_owned() });
+        false
+    }
+}
+
+impl Contents {
+    fn table(&self, histories: &[(u32, Vec<Bucket>)]) -> String {
+        let [from, to] = self.steps;
+        let asked_for = |bucket: &Bucket| bucket.first_step <= to && bucket.first_step + bucket.steps > from;
+        let of = |(id, name)| -> Option<(&str, &[Bucket])> {
+            let (_, buckets) = histories.iter().find(|(optimizer, _)| optimizer == id)?;
+            let first = buckets.iter().position(asked_for)?;
+            let last = buckets.iter().rposition(asked_for)?;
+            Some((name, &buckets[first..=last]))
+        };
+        let ensembles: Vec<_> = self.optimizers.iter().filter_map(|(id, name)| of((id, name.as_str()))).collect();
+        csv_of(&ensembles, &self.metrics)
+    }
+}

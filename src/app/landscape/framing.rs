@@ -1,0 +1,164 @@
+//! Which part of the plane is in view: as a document asks for at first, as moved by hand, to fit the
+//! particles once, or after them.
+
+use std::collections::BTreeSet;
+
+use egui::Ui;
+
+use super::interaction::start_xy;
+use super::motion::{Bounds, Company, Follower, RUN_AWAY, fitted, limited};
+use crate::app::{Document, Live};
+use crate::simulation::EnsembleView;
+use crate::view::Camera;
+
+/// At most this many particles of an ensemble are looked at to see where it is.
+const ENOUGH_TO_FIT: usize = 2000;
+/// The narrowest view that fitting chooses, in start spreads.
+const FIT_SPREADS: f64 = 40.0;
+
+/// The camera and what moves it.
+#[derive(Debug, Default)]
+pub struct Framing {
+    camera: Option<Camera>,
+    /// The document's first camera when it was last looked at; another one means another document.
+    first_camera: Option<Camera>,
+    follower: Follower,
+    fit_requested: bool,
+    /// Run and step for which the follower aimed last.
+    aimed_at: Option<(u64, u64)>,
+    /// The box around the start and the shown ensembles that have not run away, if there are any, with
+    /// what it was made from.
+    bounds: Option<Bounds>,
+    gathered: Option<Gathered>,
+    /// The shown optimizers that have run away, and are not followed.
+    left_out: Vec<u32>,
+}
+
+/// What a box around ensembles depends on.
+#[derive(Debug, PartialEq)]
+struct Gathered {
+    run_and_step: Option<(u64, u64)>,
+    hidden: BTreeSet<u32>,
+    start: [f64; 2],
+}
+
+impl Framing {
+    /// The part of the plane in view.
+    pub fn camera(&self) -> Camera {
+        self.camera.unwrap_or(Camera::HOME)
+    }
+
+    pub fn left_out(&self) -> &[u32] {
+        &self.left_out
+    }
+
+    /// Begins with the next document's own first look.
+    pub fn look_anew(&mut self) {
+        self.camera = None;
+    }
+
+    pub fn look_again(&mut self, document: &Document, camera: Camera) {
+        self.first_camera = document.view.camera;
+        self.look_at(limited(camera));
+    }
+
+    pub fn look_at(&mut self, camera: Camera) {
+        self.camera = Some(camera);
+    }
+
+    /// Fits the shown particles and the start into the view with the next frame.
+    pub fn request_fit(&mut self) {
+        self.fit_requested = true;
+    }
+
+    /// Looks where the document asks for, where that is another one.
+    pub fn begin(&mut self, document: &Document) {
+        let first = document.view.camera;
+        if self.camera.is_none() || self.first_camera != first {
+            self.camera = Some(first_look(document));
+            self.follower.stop();
+        }
+        self.first_camera = first;
+    }
+
+    /// Moves the camera by itself, to fit or to follow. `aspect` is the width of the canvas over its height.
+    pub fn update(&mut self, ui: &Ui, document: &Document, live: &Live, aspect: f64) {
+        self.gather(document, live);
+        let bounds = self.bounds;
+        if std::mem::take(&mut self.fit_requested) {
+            // Where all have run away there is still the start to be seen.
+            let bounds = bounds.unwrap_or(Bounds::of_point(start_xy(document)));
+            let least = (FIT_SPREADS * document.spec.start.spread.get()).max(1e-6);
+            self.camera = Some(fitted(&bounds, aspect, least));
+            self.follower.stop();
+        }
+        if document.view.follow {
+            self.follow(ui, document, live, bounds, aspect);
+        } else {
+            self.follower.stop();
+        }
+    }
+
+    /// Looks which ensembles belong in the view.
+    fn gather(&mut self, document: &Document, live: &Live) {
+        let start = start_xy(document);
+        let run_and_step = live.snapshot.as_ref().map(|snapshot| (snapshot.run, snapshot.step));
+        let gathered = Some(Gathered { run_and_step, hidden: live.hidden.clone(), start });
+        if self.gathered == gathered {
+            return;
+        }
+        self.gathered = gathered;
+        let boxes: Vec<Option<Bounds>> = live.visible().map(|view| bounds_of(view, start)).collect();
+        let company = Company::gather(start, &boxes);
+        let outside = live.visible().zip(&company.inside).filter(|(_, inside)| !**inside);
+        self.left_out = outside.map(|(view, _)| view.optimizer).collect();
+        self.bounds = if boxes.is_empty() { Some(Bounds::of_point(start)) } else { company.bounds };
+    }
+
+    fn follow(&mut self, ui: &Ui, document: &Document, live: &Live, bounds: Option<Bounds>, aspect: f64) {
+        let Some(snapshot) = &live.snapshot else { return };
+        let camera = self.camera();
+        let shown = Some((snapshot.run, snapshot.step));
+        let is_new = self.aimed_at != shown;
+        if is_new {
+            let run_before = self.aimed_at.map(|(run, _)| run);
+            self.aimed_at = shown;
+            match bounds {
+                // There is nothing to go after: the last place is as good as any.
+                None => self.follower.stop(),
+                Some(bounds) if run_before.is_some_and(|run| run != snapshot.run) => {
+                    self.follower.aim_anew(first_look(document), &bounds, aspect);
+                }
+                Some(bounds) => self.follower.aim(camera, &bounds, aspect),
+            }
+            if run_before != Some(snapshot.run) && live.frame_secs.is_some() {
+                self.camera = Some(self.follower.advance(camera, f32::INFINITY));
+                return;
+            }
+        }
+        if !self.follower.moving() {
+            return;
+        }
+        match live.frame_secs {
+            Some(secs) if is_new => self.camera = Some(self.follower.advance(camera, secs)),
+            Some(_) => {}
+            None => {
+                let secs = ui.input(|input| input.stable_dt).min(0.1);
+                self.camera = Some(self.follower.advance(camera, secs));
+                ui.ctx().request_repaint();
+            }
+        }
+    }
+}
+
+fn first_look(document: &Document) -> Camera {
+    limited(document.view.camera.unwrap_or(Camera::HOME))
+}
+
+/// The box around most of an ensemble's particles, without those that have run away.
+fn bounds_of(view: &EnsembleView, start: [f64; 2]) -> Option<Bounds> {
+    let newest = view.columns.len().saturating_sub(view.particles);
+    let stride = view.particles.div_ceil(ENOUGH_TO_FIT).max(1);
+    let here = |point: &[f32; 2]| (0..2).all(|axis| (f64::from(point[axis]) - start[axis]).abs() < RUN_AWAY);
+    Bounds::robust(view.columns[newest..].iter().step_by(stride).copied().filter(here))
+}

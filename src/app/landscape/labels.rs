@@ -1,0 +1,77 @@
+//! Places for labels beside what they name.
+
+use egui::{Rect, Vec2, emath::Rot2, pos2};
+
+/// What a label stands beside: the tip of an arrow, the arrow's direction, and the label's size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Wanted {
+    pub tip: egui::Pos2,
+    pub unit: Vec2,
+    pub size: Vec2,
+}
+
+/// Points between a tip and its label.
+const GAP: f32 = 6.0;
+/// Distances tried, as so many of these beyond the gap.
+const RING: f32 = 12.0;
+const RINGS: usize = 16;
+/// Turns away from the arrow's direction, in degrees, the best first.
+const TURNS: [f32; 12] = [0.0, 20.0, -20.0, 40.0, -40.0, 65.0, -65.0, 95.0, -95.0, 130.0, -130.0, 180.0];
+
+/// Where the labels go so that none covers another or anything in `taken`, each as near beyond its tip as it
+/// can be and within `inside`. `None` for a tip outside of it, and where nothing is free.
+pub fn place(wanted: &[Wanted], inside: Rect, taken: &[Rect]) -> Vec<Option<Rect>> {
+    let mut taken = taken.to_vec();
+    let mut places = Vec::with_capacity(wanted.len());
+    for label in wanted {
+        let place = inside.contains(label.tip).then(|| free(label, inside, &taken)).flatten();
+        taken.extend(place);
+        places.push(place);
+    }
+    places
+}
+
+fn free(label: &Wanted, inside: Rect, taken: &[Rect]) -> Option<Rect> {
+    let candidates = (0..RINGS).flat_map(|ring| TURNS.map(|turn| (ring as f32 * RING, turn)));
+    candidates
+        .map(|(distance, turn)| {
+            let unit = Rot2::from_angle(turn.to_radians()) * label.unit;
+            // As far as the label reaches back towards the tip.
+            let reach = 0.5 * (unit.x.abs() * label.size.x + unit.y.abs() * label.size.y);
+            let center = label.tip + unit * (GAP + distance + reach);
+            Rect::from_center_size(pos2(center.x.round(), center.y.round()), label.size)
+        })
+        .find(|place| inside.contains_rect(*place) && !taken.iter().any(|other| other.intersects(*place)))
+}
+
+#[cfg(test)]
+mod tests {
+    use egui::{Rect, pos2, vec2};
+
+    use super::{Wanted, place};
+
+    #[test]
+    fn labels_of_arrows_that_agree_do_not_cover_each_other() {
+        let inside = Rect::from_min_size(pos2(0.0, 0.0), vec2(400.0, 300.0));
+        let wanted = |tip, unit| Wanted { tip, unit, size: vec2(58.0, 16.0) };
+        for tip in [pos2(200.0, 150.0), pos2(3.0, 3.0), pos2(398.0, 290.0)] {
+            let labels = [wanted(tip, vec2(0.0, 1.0)); 5];
+            let mark = Rect::from_center_size(tip, vec2(10.0, 10.0));
+            let places: Vec<Rect> = place(&labels, inside, &[mark]).into_iter().map(|p| p.expect("room")).collect();
+            for (index, one) in places.iter().enumerate() {
+                assert!(inside.contains_rect(*one) && !one.intersects(mark));
+                assert!(places[..index].iter().all(|other| !other.intersects(*one)), "{places:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_lone_label_stands_straight_beyond_its_tip() {
+        let inside = Rect::from_min_size(pos2(0.0, 0.0), vec2(400.0, 300.0));
+        let label = Wanted { tip: pos2(200.0, 150.0), unit: vec2(1.0, 0.0), size: vec2(40.0, 16.0) };
+        let expected = Rect::from_min_size(pos2(206.0, 142.0), vec2(40.0, 16.0));
+        assert_eq!(place(&[label], inside, &[]), [Some(expected)]);
+        let outside = Wanted { tip: pos2(-5.0, 150.0), ..label };
+        assert_eq!(place(&[outside], inside, &[]), [None]);
+    }
+}

@@ -1,0 +1,48 @@
+//! Where the canvas and what is around it lie.
+
+use egui::emath::GuiRounding as _;
+use egui::{Color32, FontId, Rect, TextStyle, Ui, pos2};
+
+use super::color_bar;
+
+/// A smaller canvas than this, in points, gets no axes and no colour bar.
+const LEAST_CANVAS: f32 = 110.0;
+
+/// Where the canvas and what is around it lie.
+pub struct Layout {
+    pub area: Rect,
+    pub canvas: Rect,
+    /// The colour bar; where there is no room for it there is none for the axes either.
+    pub bar: Option<Rect>,
+    pub font: FontId,
+    pub body: FontId,
+    /// Little room: legends are short, keys are left out.
+    pub compact: bool,
+}
+
+impl Layout {
+    pub fn new(ui: &Ui, area: Rect, font: &FontId) -> Layout {
+        let width = |text: &str| ui.painter().layout_no_wrap(text.to_owned(), font.clone(), Color32::WHITE).size().x;
+        // Labels of fixed widths, so that the canvas does not jump while the view moves.
+        let left = width("−0.0000") + 10.0;
+        let right = color_bar::STRIP + width("−0.001") + 20.0;
+        let body = TextStyle::Body.resolve(ui.style());
+        let pixels_per_point = ui.ctx().pixels_per_point();
+        if area.width() < left + right + LEAST_CANVAS || area.height() < LEAST_CANVAS {
+            let canvas = area.round_to_pixels(pixels_per_point);
+            return Layout { area, canvas, bar: None, font: font.clone(), body, compact: true };
+        }
+        let below = 2.0 * font.size + 14.0;
+        let above = font.size + 8.0;
+        let canvas = Rect::from_min_max(
+            pos2(area.left() + left, area.top() + above),
+            pos2(area.right() - right, area.bottom() - below),
+        )
+        .round_to_pixels(pixels_per_point);
+        let bar_left = canvas.right() + 10.0;
+        let bar =
+            Some(Rect::from_min_max(pos2(bar_left, canvas.top()), pos2(bar_left + color_bar::STRIP, canvas.bottom())));
+        let compact = canvas.width() < 420.0 || canvas.height() < 240.0;
+        Layout { area, canvas, bar, font: font.clone(), body, compact }
+    }
+}

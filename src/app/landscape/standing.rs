@@ -1,0 +1,40 @@
+//! What can be said of a particle before a step of it was taken apart.
+
+use egui::{Grid, Ui};
+
+use super::formula::text;
+use crate::app::{Document, Live};
+use crate::landscape::Landscape;
+use crate::simulation::ParticleId;
+
+/// Where a particle stands: its position, and the gradient there without noise.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Standing {
+    pub position: [f64; 2],
+    pub gradient: [f64; 2],
+}
+
+impl Standing {
+    pub fn of(particle: ParticleId, live: &Live, landscape: &Landscape) -> Option<Standing> {
+        let view = live.visible().find(|view| view.optimizer == particle.optimizer)?;
+        let newest = view.columns.len().checked_sub(view.particles)?;
+        let position = view.columns[newest..].get(particle.particle)?.map(f64::from);
+        Some(Standing { position, gradient: landscape.gradient(landscape.uv_from_xy(position)) })
+    }
+}
+
+/// Says where the selected particle stands, and how to see its next step.
+pub fn show(ui: &mut Ui, document: &Document, live: &Live) {
+    ui.label("Press → for this particle’s next step, which is taken apart here.");
+    let landscape = document.spec.landscape.landscape();
+    let Some(standing) = live.selected.and_then(|particle| Standing::of(particle, live, &landscape)) else { return };
+    ui.add_space(4.0);
+    ui.label("Where it is now:");
+    Grid::new("standing").num_columns(3).spacing([12.0, 2.0]).show(ui, |ui| {
+        for (axis, name) in ["x", "y"].into_iter().enumerate() {
+            ui.label(format!("{name} = {}", text(standing.position[axis])));
+            ui.label(format!("∂L/∂{name} = {}", text(standing.gradient[axis])));
+            ui.end_row();
+        }
+    });
+}

@@ -1,0 +1,56 @@
+//! Values along the sides of a map, and where they lie.
+
+use crate::sweep::{Axis, Spacing};
+use crate::view::ticks::{Tick, Ticks, short};
+
+/// A side of the map, from 0 at the first row or column's outer edge to 1 at the last one's.
+pub struct Side<'a>(pub &'a Axis);
+
+impl Side<'_> {
+    /// Where a value lies; outside 0 to 1 where it is not on the map.
+    pub fn position(&self, value: f64) -> f64 {
+        let Axis { from, to, count, spacing, .. } = *self.0;
+        let along = match spacing {
+            _ if from == to => 0.0,
+            Spacing::Linear => (value - from) / (to - from),
+            Spacing::Log => (value / from).ln() / (to / from).ln(),
+        };
+        // The values of pixels are those of their middles.
+        let count = count.get() as f64;
+        (0.5 + along * (count - 1.0)) / count
+    }
+
+    /// The value at a position.
+    pub fn value(&self, position: f64) -> f64 {
+        let Axis { from, to, count, spacing, .. } = *self.0;
+        let count = count.get() as f64;
+        let along = if count > 1.0 { ((position * count - 0.5) / (count - 1.0)).clamp(0.0, 1.0) } else { 0.0 };
+        match spacing {
+            Spacing::Linear => from + (to - from) * along,
+            Spacing::Log => from * (to / from).powf(along),
+        }
+    }
+
+    /// The row or column at a position.
+    pub fn index(&self, position: f64) -> usize {
+        let count = self.0.count.get();
+        ((position * count as f64).floor().max(0.0) as usize).min(count - 1)
+    }
+
+    /// Labelled places on the axis, with their positions.
+    pub fn ticks(&self, most: usize) -> Vec<(f64, String)> {
+        let (low, high) = (self.0.from.min(self.0.to), self.0.from.max(self.0.to));
+        let ticks = match self.0.spacing {
+            _ if low == high => vec![Tick { value: low, label: short(low) }],
+            Spacing::Linear => match Ticks::linear(low, high, most) {
+                Ticks { ticks, note: None } => ticks,
+                // An axis has no place for what the labels leave out.
+                Ticks { ticks, .. } => ticks.into_iter().map(|it| Tick { label: short(it.value), ..it }).collect(),
+            },
+            Spacing::Log => Ticks::log(low, high, most).ticks,
+        };
+        let is_whole = self.0.of.is_whole();
+        let ticks = ticks.into_iter().filter(|tick| !is_whole || tick.value.fract() == 0.0);
+        ticks.map(|tick| (self.position(tick.value), tick.label)).collect()
+    }
+}

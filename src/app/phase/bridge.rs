@@ -1,0 +1,162 @@
+//! From a pixel to the landscape view, and from the landscape's settings to a place on the map.
+
+use crate::figure::axis_label;
+use crate::preset::{FormatVersion, LandscapePreset};
+use crate::quantity::{Beta, Gamma, LearningRate, Noise, ParticleCount, Rotation, Sharpness, Slope, WeightDecay};
+use crate::simulation::{OptimizerSpec, Rule, SimulationSpec, StartSpec};
+use crate::sweep::{Axis, Cell, Diagram, Hyperparameter, Metric, Quantity, SweepSpec};
+use crate::view::ticks::significant;
+
+/// Particles of each optimizer when a pixel is looked at as a landscape.
+const PARTICLES: u64 = 100;
+
+/// The landscape of a pixel: each optimizer at its best learning rate there. `None` in more than two
+/// dimensions.
+pub fn landscape(
+    diagram: &Diagram,
+    title: &str,
+    pixel: [usize; 2],
+    cell: &Cell,
+    metric: Metric,
+) -> Option<LandscapePreset> {
+    let spec = diagram.spec();
+    let value = |axis: &Axis, value: f64| format!("{} {}", axis_label(spec, axis), significant(value, 4));
+    let row = value(&spec.rows, diagram.rows()[pixel[0]]);
+    let column = value(&spec.columns, diagram.columns()[pixel[1]]);
+    Some(LandscapePreset {
+        version: FormatVersion,
+        title: format!("{row}, {column}"),
+        description: format!("A pixel of the diagram \"{title}\", each optimizer at its best learning rate there."),
+        simulation: simulation(diagram, pixel, cell, metric)?,
+        view: None,
+        lesson: Vec::new(),
+        changes: Vec::new(),
+    })
+}
+
+fn simulation(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric) -> Option<SimulationSpec> {
+    let spec = diagram.spec();
+    let point = spec.point(pixel[0], pixel[1]);
+    if point.dimension.get() > 2 {
+        return None;
+    }
+    let optimizers = point.optimizers.iter().zip(&spec.optimizers).enumerate().map(|(index, (at_point, optimizer))| {
+        let rate = diagram.learning_rate(pixel, index, cell.score(index, metric).best_rate);
+        OptimizerSpec {
+            id: optimizer.id,
+            name: optimizer.name.clone(),
+            color: optimizer.color,
+            enabled: true,
+            rule: at_point.rule.with_learning_rate(LearningRate::clamped(rate)),
+        }
+    });
+    Some(SimulationSpec {
+        landscape: point.landscape,
+        noise: point.noise,
+        seed: spec.seed,
+        steps: Some(point.steps.get() as u64),
+        particles: ParticleCount::clamped(PARTICLES),
+        start: StartSpec { spread: spec.start_spread, ..StartSpec::default() },
+        temperature: None,
+        optimizers: optimizers.collect(),
+    })
+}
+
+/// What the landscape view has of an axis's quantity; of a hyperparameter, that of the first optimizer that
+/// the axis is about. `None` where it has none.
+fn present_value(simulation: &SimulationSpec, sweep: &SweepSpec, of: &Quantity) -> Option<f64> {
+    match of {
+        Quantity::Sharpness => Some(simulation.landscape.sharpness.get()),
+        Quantity::Slope => Some(simulation.landscape.slope.get()),
+        Quantity::Rotation => Some(simulation.landscape.rotation_degrees.get()),
+        Quantity::Noise => Some(simulation.noise.get()),
+        Quantity::Steps => simulation.steps.map(|steps| steps as f64),
+        Quantity::Dimension => Some(2.0),
+        Quantity::Of(hyperparameter, ids) => {
+            let mut meant = simulation.optimizers.iter().filter(|optimizer| is_meant(&optimizer.rule, sweep, ids));
+            meant.find_map(|optimizer| hyperparameter_of(&optimizer.rule, *hyperparameter))
+        }
+    }
+}
+
+/// Where the landscape's settings are on a diagram: values of row and column.
+pub fn marker(simulation: &SimulationSpec, sweep: &SweepSpec) -> Option<[f64; 2]> {
+    let is_axis = [&sweep.rows.of, &sweep.columns.of].contains(&&Quantity::Dimension);
+    if sweep.dimension.get() > 2 && !is_axis {
+        return None;
+    }
+    let [row, column] = [&sweep.rows.of, &sweep.columns.of].map(|of| present_value(simulation, sweep, of));
+    Some([row?, column?])
+}
+
+/// Gives the landscape view this value of an axis's quantity, as far as its range goes; of a hyperparameter,
+/// to all optimizers that the axis is about.
+pub fn set_value(simulation: &mut SimulationSpec, sweep: &SweepSpec, of: &Quantity, value: f64) {
+    match of {
+        Quantity::Sharpness => simulation.landscape.sharpness = Sharpness::clamped(value),
+        Quantity::Slope => simulation.landscape.slope = Slope::clamped(value),
+        Quantity::Rotation => simulation.landscape.rotation_degrees = Rotation::clamped(value),
+        Quantity::Noise => simulation.noise = Noise::clamped(value),
+        Quantity::Steps => simulation.steps = Some(value.round().max(1.0) as u64),
+        Quantity::Dimension => {}
+        Quantity::Of(hyperparameter, ids) => {
+            for optimizer in &mut simulation.optimizers {
+                if is_meant(&optimizer.rule, sweep, ids) {
+                    set_hyperparameter(&mut optimizer.rule, *hyperparameter, value);
+                }
+            }
+        }
+    }
+}
+
+/// Whether a rule of the landscape view is of the kind of one of a sweep's optimizers.
+fn is_meant(rule: &Rule, sweep: &SweepSpec, ids: &[u32]) -> bool {
+    let mut named = sweep.optimizers.iter().filter(|optimizer| ids.contains(&optimizer.id));
+    named.any(|optimizer| optimizer.rule.name() == rule.name())
+}
+
+fn hyperparameter_of(rule: &Rule, hyperparameter: Hyperparameter) -> Option<f64> {
+    match (hyperparameter, *rule) {
+        (Hyperparameter::LearningRate, rule) => Some(rule.learning_rate().get()),
+        (
+            Hyperparameter::Beta1,
+            Rule::Adam { beta1, .. } | Rule::Signum { beta1, .. } | Rule::Focus { beta1, .. } | Rule::Sgd { beta1, .. },
+        ) => Some(beta1.get()),
+        (Hyperparameter::Beta2, Rule::Adam { beta2, .. } | Rule::Focus { beta2, .. }) => Some(beta2.get()),
+        (Hyperparameter::Gamma, Rule::Focus { gamma, .. }) => Some(gamma.get()),
+        (
+            Hyperparameter::WeightDecay,
+            Rule::Adam { weight_decay, .. }
+            | Rule::Signum { weight_decay, .. }
+            | Rule::Focus { weight_decay, .. }
+            | Rule::Sgd { weight_decay, .. },
+        ) => Some(weight_decay.get()),
+        (Hyperparameter::Beta2 | Hyperparameter::Gamma, _) => None,
+    }
+}
+
+fn set_hyperparameter(rule: &mut Rule, hyperparameter: Hyperparameter, value: f64) {
+    match (hyperparameter, rule) {
+        (
+            Hyperparameter::LearningRate,
+            Rule::Adam { learning_rate, .. }
+            | Rule::Signum { learning_rate, .. }
+            | Rule::Focus { learning_rate, .. }
+            | Rule::Sgd { learning_rate, .. },
+        ) => *learning_rate = LearningRate::clamped(value),
+        (
+            Hyperparameter::Beta1,
+            Rule::Adam { beta1, .. } | Rule::Signum { beta1, .. } | Rule::Focus { beta1, .. } | Rule::Sgd { beta1, .. },
+        ) => *beta1 = Beta::clamped(value),
+        (Hyperparameter::Beta2, Rule::Adam { beta2, .. } | Rule::Focus { beta2, .. }) => *beta2 = Beta::clamped(value),
+        (Hyperparameter::Gamma, Rule::Focus { gamma, .. }) => *gamma = Gamma::clamped(value),
+        (
+            Hyperparameter::WeightDecay,
+            Rule::Adam { weight_decay, .. }
+            | Rule::Signum { weight_decay, .. }
+            | Rule::Focus { weight_decay, .. }
+            | Rule::Sgd { weight_decay, .. },
+        ) => *weight_decay = WeightDecay::clamped(value),
+        (Hyperparameter::Beta2 | Hyperparameter::Gamma, _) => {}
+    }
+}

@@ -1,0 +1,322 @@
+//! What is swept: axes, what stays the same, replicates, and the optimizers with their learning rates.
+
+use egui::{Align, Button, CollapsingHeader, Color32, ComboBox, DragValue, Label, Layout, RichText, Ui, vec2};
+
+use crate::figure::axis_label;
+use crate::optimizer::DecayTarget;
+use crate::quantity::{
+    Beta, Dimension, Gamma, LearningRate, Noise, PointCount, Replicates, Rotation, Sharpness, Slope, StepCount,
+    WeightDecay,
+};
+use crate::sweep::{
+    Average, Axis, Hyperparameter, LearningRates, Quantity, Spacing, SpecError, SweepOptimizer, SweepRule, SweepSpec,
+};
+
+/// Shows the controls of a sweep, and what is at fault beside what it is about.
+pub fn show(ui: &mut Ui, spec: &mut SweepSpec, fault: Option<&SpecError>) {
+    let about = |part: &str| fault.filter(|fault| fault.path.starts_with(part));
+    heading(ui, "Axes");
+    let shown = spec.clone();
+    axis(ui, "Rows", &shown, &mut spec.rows);
+    complain(ui, about("rows"));
+    ui.add_space(6.0);
+    axis(ui, "Columns", &shown, &mut spec.columns);
+    complain(ui, about("columns"));
+    heading(ui, "Everywhere");
+    everywhere(ui, spec);
+    heading(ui, "Runs");
+    runs(ui, spec);
+    complain(ui, fault.filter(|fault| !["rows", "columns", "optimizers"].iter().any(|it| fault.path.starts_with(it))));
+    heading(ui, "Optimizers");
+    complain(ui, about("optimizers"));
+    optimizers(ui, spec);
+}
+
+fn complain(ui: &mut Ui, fault: Option<&SpecError>) {
+    if let Some(fault) = fault {
+        let color = ui.visuals().error_fg_color;
+        ui.add(Label::new(RichText::new(in_words(fault)).color(color)).wrap());
+    }
+}
+
+/// A fault in the words of the window rather than of a preset's file.
+fn in_words(fault: &SpecError) -> String {
+    let text = format!("{} {}", fault.path, fault.complaint)
+        .replace("choose `spacing: Linear` or", "switch log off or choose");
+    let mut text =
+        text.replace(".from", ": from").replace(".to", ": to").replace(".of", "").replace(".count", ": how many");
+    text.retain(|c| c != '`');
+    let first = text.chars().next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
+    text.chars().next().map_or(String::new(), |c| format!("{first}{}.", &text[c.len_utf8()..]))
+}
+
+fn heading(ui: &mut Ui, text: &str) {
+    ui.add_space(8.0);
+    ui.label(RichText::new(text).strong());
+    ui.add_space(2.0);
+}
+
+const NAME_WIDTH: f32 = 104.0;
+
+/// A line with a name and something to change.
+fn line(ui: &mut Ui, name: &str, help: &str, add: impl FnOnce(&mut Ui)) {
+    ui.horizontal(|ui| {
+        // Names begin at the left, and what is changed below each other.
+        let size = vec2(NAME_WIDTH, ui.spacing().interact_size.y);
+        ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), |ui| {
+            ui.set_min_width(NAME_WIDTH);
+            ui.add(Label::new(name).truncate()).on_hover_text(help);
+        });
+        add(ui);
+    });
+}
+
+/// A quantity that is dragged or typed; what is out of its range is brought to the nearest end.
+macro_rules! number {
+    ($ui:expr, $name:expr, $help:expr, $value:expr, $type:ty, $speed:expr) => {
+        number!($ui, "" => $name, $help, $value, $type, $speed)
+    };
+    ($ui:expr, $owner:expr => $name:expr, $help:expr, $value:expr, $type:ty, $speed:expr) => {
+        line($ui, $name, $help, |ui| {
+            let mut number = $value.get() as f64;
+            let drag = DragValue::new(&mut number).speed($speed).range(<$type>::MIN as f64..=<$type>::MAX as f64);
+            let drag = drag.max_decimals(6).update_while_editing(false);
+            if ui.add(drag).on_hover_text($help).accessible_name(owned($owner, $name)).changed() {
+                $value = <$type>::clamped(number as _);
+            }
+        })
+    };
+}
+
+/// What a screen reader calls a control of an optimizer.
+fn owned(owner: &str, name: &str) -> String {
+    if owner.is_empty() { name.to_owned() } else { format!("{owner}: {name}") }
+}
+
+fn everywhere(ui: &mut Ui, spec: &mut SweepSpec) {
+    let landscape = &mut spec.landscape;
+    number!(ui, "Sharpness a", "Sharpness of the walls, where it is no axis.", landscape.sharpness, Sharpness, 0.1);
+    number!(ui, "Slope c", "Slope along the valley, where it is no axis.", landscape.slope, Slope, 0.01);
+    number!(ui, "Rotation φ (°)", "How far the valley is turned.", landscape.rotation_degrees, Rotation, 1.0);
+    number!(ui, "Noise σ", "Gradient noise, where it is no axis.", spec.noise, Noise, 0.01);
+    let help = "2: the plane, with the valley turned by φ. More: a valley in a random direction.";
+    number!(ui, "Dimension d", help, spec.dimension, Dimension, 1.0);
+}
+
+fn runs(ui: &mut Ui, spec: &mut SweepSpec) {
+    number!(ui, "Steps", "Steps of each run. The paper takes 1000.", spec.steps, StepCount, 10.0);
+    let help = "Runs with each learning rate, with different noise. The paper takes 50.";
+    number!(ui, "Replicates", help, spec.replicates, Replicates, 1.0);
+    line(ui, "Seed", "Another seed, other noise.", |ui| {
+        ui.add(DragValue::new(&mut spec.seed)).accessible_name("Seed of the sweep");
+    });
+    line(ui, "Average", "How runs are averaged before optimizers are compared. The paper takes the mean.", |ui| {
+        ui.selectable_value(&mut spec.average, Average::Mean, "mean");
+        ui.selectable_value(&mut spec.average, Average::Median, "median");
+    });
+    ui.checkbox(&mut spec.common_random_numbers, "Common random numbers").on_hover_text(
+        "The same noise for all optimizers and learning rates of a pixel: takes most of the chance out of the \
+         comparison, and is faster.",
+    );
+}
+
+fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
+    let spread = (axis.to - axis.from).abs();
+    ui.horizontal(|ui| {
+        ui.label(RichText::new(name).weak());
+        let combo = ComboBox::from_id_salt(name).selected_text(axis_label(spec, axis)).truncate();
+        let combo = combo.width(ui.available_width() - 8.0);
+        let shown = combo.show_ui(ui, |ui| {
+            for (of, range) in choices(spec) {
+                let other = Axis { of: of.clone(), ..axis.clone() };
+                if ui.selectable_label(axis.of == of, axis_label(spec, &other)).clicked() {
+                    let (from, to, spacing) = range;
+                    *axis = Axis { of, from, to, spacing, count: axis.count };
+                }
+            }
+        });
+        shown.response.accessible_name(format!("{name}: what varies"));
+    });
+    ui.horizontal(|ui| {
+        for (end, value) in [("from", &mut axis.from), ("to", &mut axis.to)] {
+            ui.label(end);
+            let speed = match axis.spacing {
+                Spacing::Linear => 0.005 * spread,
+                Spacing::Log => 0.01 * value.abs(),
+            };
+            let drag = DragValue::new(value).speed(speed.max(1e-6)).max_decimals(6).update_while_editing(false);
+            ui.add(drag).accessible_name(format!("{name} {end}"));
+        }
+    });
+    ui.horizontal(|ui| {
+        let mut count = axis.count.get();
+        ui.label("in");
+        let drag = DragValue::new(&mut count).range(1..=1000).update_while_editing(false);
+        if ui.add(drag).on_hover_text("How many").accessible_name(format!("{name}: how many")).changed() {
+            axis.count = PointCount::clamped(count as u64);
+        }
+        let mut log = axis.spacing == Spacing::Log;
+        let help = "Logarithmic: equal quotients rather than equal differences.";
+        let toggle = ui.checkbox(&mut log, "log").on_hover_text(help).accessible_name(format!("{name}: logarithmic"));
+        if toggle.changed() {
+            axis.spacing = if log { Spacing::Log } else { Spacing::Linear };
+        }
+    });
+}
+
+/// What an axis can vary, with a range to begin with.
+fn choices(spec: &SweepSpec) -> Vec<(Quantity, (f64, f64, Spacing))> {
+    let mut choices = vec![
+        (Quantity::Sharpness, (0.1, 1000.0, Spacing::Log)),
+        (Quantity::Noise, (0.0, 3.0, Spacing::Linear)),
+        (Quantity::Slope, (0.01, 1.0, Spacing::Log)),
+        (Quantity::Rotation, (0.0, 90.0, Spacing::Linear)),
+        (Quantity::Steps, (10.0, 10_000.0, Spacing::Log)),
+        (Quantity::Dimension, (2.0, 100.0, Spacing::Log)),
+    ];
+    let hyperparameters = [
+        (Hyperparameter::WeightDecay, (0.0, 0.5, Spacing::Linear)),
+        (Hyperparameter::LearningRate, (1e-3, 1.0, Spacing::Log)),
+        (Hyperparameter::Gamma, (-1.0, 1.0, Spacing::Linear)),
+        (Hyperparameter::Beta1, (0.0, 0.99, Spacing::Linear)),
+        (Hyperparameter::Beta2, (0.5, 0.999, Spacing::Linear)),
+    ];
+    for (hyperparameter, range) in hyperparameters {
+        let having = spec.optimizers.iter().filter(|optimizer| hyperparameter.is_of(optimizer.rule));
+        let ids: Vec<u32> = having.clone().map(|optimizer| optimizer.id).collect();
+        if ids.len() > 1 {
+            choices.push((Quantity::Of(hyperparameter, ids.clone()), range));
+        }
+        // Of one optimizer alone, so that adam.beta2 and focus.beta2 can be the two axes.
+        choices.extend(ids.into_iter().map(|id| (Quantity::Of(hyperparameter, vec![id]), range)));
+    }
+    choices
+}
+
+fn optimizers(ui: &mut Ui, spec: &mut SweepSpec) {
+    let mut removed = None;
+    let can_remove = spec.optimizers.len() > 2;
+    for (index, optimizer) in spec.optimizers.iter_mut().enumerate() {
+        let [red, green, blue] = optimizer.rgb();
+        let title =
+            RichText::new(format!("■ {}", optimizer.label())).color(legible(ui, Color32::from_rgb(red, green, blue)));
+        CollapsingHeader::new(title).id_salt(optimizer.id).show(ui, |ui| {
+            let label = optimizer.label().to_owned();
+            rule(ui, &label, optimizer);
+            rates(ui, &label, &mut optimizer.learning_rates);
+            let remove = ui.add_enabled(can_remove, Button::new("Remove").small());
+            let remove = remove.accessible_name(owned(&label, "remove"));
+            if remove.on_disabled_hover_text("A comparison needs two.").clicked() {
+                removed = Some(index);
+            }
+        });
+    }
+    if let Some(index) = removed {
+        remove(spec, index);
+    }
+    ui.menu_button("Add an optimizer", |ui| {
+        for rule in fresh_rules() {
+            if spec.optimizers.len() < SweepSpec::MAX_OPTIMIZERS && ui.button(rule.name()).clicked() {
+                add(spec, rule);
+                ui.close();
+            }
+        }
+    });
+}
+
+/// The colour, darker where it would be pale on a light background.
+fn legible(ui: &Ui, color: Color32) -> Color32 {
+    if ui.visuals().dark_mode { color } else { color.lerp_to_gamma(Color32::BLACK, 0.35) }
+}
+
+fn fresh_rules() -> [SweepRule; 4] {
+    let (beta, decay) = (Beta::clamped(0.9), WeightDecay::clamped(0.1));
+    [
+        SweepRule::Adam { beta1: beta, beta2: Beta::clamped(0.999), weight_decay: decay },
+        SweepRule::Focus {
+            beta1: beta,
+            beta2: beta,
+            gamma: Gamma::clamped(0.2),
+            weight_decay: decay,
+            decay: DecayTarget::Parameters,
+        },
+        SweepRule::Signum { beta1: beta, weight_decay: decay },
+        SweepRule::Sgd { beta1: beta, weight_decay: decay },
+    ]
+}
+
+fn add(spec: &mut SweepSpec, rule: SweepRule) {
+    let is_free = |id: &u32| spec.optimizers.iter().all(|optimizer| optimizer.id != *id);
+    let id = (0..).find(is_free).expect("a sweep has few optimizers");
+    let same = spec.optimizers.iter().filter(|optimizer| optimizer.rule.name() == rule.name()).count();
+    let name = (same > 0).then(|| format!("{} {}", rule.name(), same + 1));
+    let color = (same > 0).then(|| {
+        // Another shade for each further copy.
+        let shade = 0.75_f64.powi(same as i32);
+        rule.rgb().map(|channel| (f64::from(channel) * shade) as u8)
+    });
+    spec.optimizers.push(SweepOptimizer { id, name, color, rule, learning_rates: LearningRates::default() });
+}
+
+/// Takes an optimizer out, also of the axes.
+fn remove(spec: &mut SweepSpec, index: usize) {
+    let id = spec.optimizers.remove(index).id;
+    for axis in [&mut spec.rows, &mut spec.columns] {
+        if let Quantity::Of(_, ids) = &mut axis.of {
+            ids.retain(|other| *other != id);
+        }
+    }
+}
+
+fn rule(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer) {
+    match &mut optimizer.rule {
+        SweepRule::Adam { beta1, beta2, weight_decay } => {
+            number!(ui, owner => "β₁", "Decay rate of the momentum.", *beta1, Beta, 0.005);
+            number!(ui, owner => "β₂", "Decay rate of the squared gradient's average.", *beta2, Beta, 0.005);
+            number!(ui, owner => "Weight decay ω", "Pull of the parameters to 0.", *weight_decay, WeightDecay, 0.005);
+        }
+        SweepRule::Focus { beta1, beta2, gamma, weight_decay, decay } => {
+            number!(ui, owner => "β₁", "Decay rate of the momentum.", *beta1, Beta, 0.005);
+            number!(ui, owner => "β₂", "Decay rate of the parameters' average.", *beta2, Beta, 0.005);
+            number!(ui, owner => "Attraction γ", "Strength of the pull to the average.", *gamma, Gamma, 0.01);
+            number!(ui, owner => "Weight decay ω", "Pull of the decayed to 0.", *weight_decay, WeightDecay, 0.005);
+            line(
+                ui,
+                "Decay of",
+                "The paper's toy figures decay the parameters, its training code the average.",
+                |ui| {
+                    ui.selectable_value(decay, DecayTarget::Parameters, "parameters");
+                    ui.selectable_value(decay, DecayTarget::Average, "average");
+                },
+            );
+        }
+        SweepRule::Signum { beta1, weight_decay } | SweepRule::Sgd { beta1, weight_decay } => {
+            number!(ui, owner => "β₁", "Decay rate of the momentum.", *beta1, Beta, 0.005);
+            number!(ui, owner => "Weight decay ω", "Pull of the parameters to 0.", *weight_decay, WeightDecay, 0.005);
+        }
+    }
+}
+
+fn rates(ui: &mut Ui, owner: &str, rates: &mut LearningRates) {
+    ui.horizontal(|ui| {
+        ui.label("η").on_hover_text("The learning rates that are tried");
+        for (end, value) in [("from", &mut rates.from), ("to", &mut rates.to)] {
+            let mut number = value.get();
+            ui.label(end);
+            let drag =
+                DragValue::new(&mut number).speed(0.01 * value.get()).max_decimals(6).update_while_editing(false);
+            if ui.add(drag).accessible_name(owned(owner, &format!("learning rates {end}"))).changed() {
+                *value = LearningRate::clamped(number);
+            }
+        }
+    });
+    ui.horizontal(|ui| {
+        let mut count = rates.count.get();
+        ui.label("in");
+        let drag = DragValue::new(&mut count).range(1..=200).update_while_editing(false);
+        if ui.add(drag).accessible_name(owned(owner, "how many learning rates")).changed() {
+            rates.count = PointCount::clamped(count as u64);
+        }
+        ui.label("learning rates, with equal quotients");
+    });
+}

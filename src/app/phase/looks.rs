@@ -1,0 +1,212 @@
+//! What is shown of a diagram: the choice of maps, the legend, exports, and the diagrams of before.
+
+use egui::text::LayoutJob;
+use egui::{Button, Color32, ComboBox, DragValue, Grid, Label, RichText, TextFormat, TextStyle, Ui};
+
+use super::export::Kind;
+use super::panel::{Hovered, PhasePanel};
+use super::readout;
+use crate::app::live::Requests;
+use crate::figure::{Map, Swatch};
+use crate::sweep::{Diagram, Metric};
+
+const METRICS: [(Metric, &str); 3] =
+    [(Metric::FinalLoss, "final loss"), (Metric::SmallestLoss, "smallest loss"), (Metric::Depth, "depth")];
+
+impl PhasePanel {
+    pub(super) fn looks(&mut self, ui: &mut Ui) {
+        ui.add_space(4.0);
+        self.map_choice(ui);
+        ui.horizontal_wrapped(|ui| {
+            ui.label("By");
+            for (metric, name) in METRICS {
+                ui.selectable_value(&mut self.look.metric, metric, name);
+            }
+        });
+        ui.horizontal_wrapped(|ui| {
+            self.export_menu(ui);
+            self.diagrams_menu(ui);
+        });
+        if let Some(explained) = self.picture.explained.as_ref().filter(|explained| !explained.legend.is_empty()) {
+            ui.horizontal_wrapped(|ui| {
+                for swatch in &explained.legend {
+                    ui.label(entry(ui, swatch));
+                }
+            });
+        }
+    }
+
+    fn map_choice(&mut self, ui: &mut Ui) {
+        let diagram = &self.board.present.diagram;
+        let metric = self.look.metric;
+        ui.horizontal(|ui| {
+            ui.label("Map");
+            let name = name_of(self.look.map, diagram, metric);
+            let combo = ComboBox::from_id_salt("map").selected_text(name).truncate().height(500.0);
+            let shown = combo.width(ui.available_width() - 8.0).show_ui(ui, |ui| {
+                for map in maps(diagram) {
+                    ui.selectable_value(&mut self.look.map, map, name_of(map, diagram, metric));
+                }
+            });
+            shown.response.accessible_name("What the map shows");
+        });
+    }
+
+    fn export_menu(&mut self, ui: &mut Ui) {
+        let mut asked = None;
+        ui.menu_button("Export", |ui| {
+            Grid::new("figure").num_columns(2).show(ui, |ui| {
+                let options = &mut self.layout.options;
+                let mut row = |name: &str, label: &str, value: &mut f64, range, suffix: &str| {
+                    ui.label(label);
+                    ui.add(DragValue::new(value).range(range).suffix(suffix)).accessible_name(name);
+                    ui.end_row();
+                };
+                row("Figure width", "Width of figures", &mut options.width_mm, 30.0..=500.0, " mm");
+                row("Figure font size", "Size of their type", &mut options.font_size, 4.0..=40.0, " pt");
+                row("Figure resolution", "Dots per inch of PNG", &mut self.layout.dpi, 50.0..=1200.0, " dpi");
+            });
+            ui.checkbox(&mut self.layout.options.title, "Title above");
+            ui.checkbox(&mut self.layout.pairs, "All pairs of optimizers, instead of the map shown");
+            ui.separator();
+            for (kind, label) in Kind::ALL {
+                if kind == Kind::Csv || kind == Kind::Clipboard {
+                    ui.separator();
+                }
+                if ui.button(label).clicked() {
+                    asked = Some(kind);
+                    ui.close();
+                }
+            }
+        });
+        if let Some(kind) = asked {
+            self.exports.begin(ui.ctx(), self.board.present.clone(), self.look, kind, self.layout);
+        }
+    }
+
+    /// The diagrams of before, to compare with or to come back to.
+    fn diagrams_menu(&mut self, ui: &mut Ui) {
+        let help = "Finished diagrams stay here when another is begun, to be compared side by side.";
+        let has_some = !self.board.kept.is_empty();
+        let mut back = None;
+        ui.add_enabled_ui(has_some, |ui| {
+            ui.menu_button("Compare", |ui| {
+                if ui.radio(self.beside.is_none(), "Only this diagram").clicked() {
+                    self.beside = None;
+                }
+                for kept in &self.board.kept {
+                    let [rows, columns] = kept.diagram.spec().shape();
+                    let unfinished = if kept.diagram.is_complete() { "" } else { ", unfinished" };
+                    let label = format!("{} ({rows} × {columns}{unfinished})", kept.title);
+                    ui.horizontal(|ui| {
+                        let beside = ui.radio(self.beside == Some(kept.number), format!("Beside: {label}"));
+                        if beside.clicked() {
+                            self.beside = Some(kept.number);
+                        }
+                        let again = Button::new("Show").small();
+                        let again = ui.add(again).on_hover_text("In the place of the present diagram, which is kept");
+                        if again.accessible_name(format!("Show {label}")).clicked() {
+                            back = Some(kept.number);
+                            ui.close();
+                        }
+                    });
+                }
+            });
+        })
+        .response
+        .on_hover_text(help);
+        if let Some(number) = back {
+            self.bring_back(number);
+        }
+    }
+
+    pub(super) fn readout(&mut self, ui: &mut Ui, requests: &mut Requests) {
+        let shape = self.board.present.diagram.spec().shape();
+        self.chosen = self.chosen.map(|chosen| [0, 1].map(|side| chosen[side].min(shape[side] - 1)));
+        self.pixel_choice(ui, shape);
+        if self.chosen.is_some() {
+            let dimension = self.board.present.diagram.spec().dimension.get();
+            let button = ui.add_enabled(dimension == 2, Button::new("Show this landscape"));
+            let button = button
+                .on_hover_text("Plays the landscape of this pixel, each optimizer at its best learning rate")
+                .on_disabled_hover_text("The landscape view has two dimensions.");
+            if button.clicked() {
+                self.show_landscape(requests);
+            }
+            ui.add_space(4.0);
+        }
+        let beside = self.beside.and_then(|number| self.board.kept(number));
+        let (diagram, pixel) = match (self.hovered, beside) {
+            (Some(Hovered { pixel, is_beside: true }), Some(beside)) => {
+                ui.label(RichText::new(&beside.title).small().weak());
+                (&beside.diagram, Some(pixel))
+            }
+            (hovered, _) => {
+                let pixel = hovered.filter(|hovered| !hovered.is_beside).map(|hovered| hovered.pixel);
+                (&self.board.present.diagram, pixel.or(self.chosen))
+            }
+        };
+        // A diagram of another size may have come since the pointer was looked at.
+        let shape = diagram.spec().shape();
+        let Some(pixel) = pixel.filter(|pixel| pixel[0] < shape[0] && pixel[1] < shape[1]) else {
+            let text = "Point at the diagram to see a pixel's scores. Click it to play its landscape, click it with \
+                        the other button to keep it here.";
+            ui.add(Label::new(RichText::new(text).weak()).wrap());
+            return;
+        };
+        readout::show(ui, diagram, pixel, self.metric());
+    }
+
+    /// Also without a pointer a pixel can be chosen.
+    fn pixel_choice(&mut self, ui: &mut Ui, shape: [usize; 2]) {
+        ui.horizontal_wrapped(|ui| {
+            // What is read below: the pixel under the pointer, or the chosen one.
+            let hovered = self.hovered.filter(|hovered| !hovered.is_beside).map(|hovered| hovered.pixel);
+            let mut chosen = hovered.or(self.chosen).unwrap_or([0; 2]);
+            let mut changed = false;
+            let sides = [("Pixel: row", "Row of the pixel"), ("column", "Column of the pixel")];
+            for ((label, name), (index, count)) in sides.into_iter().zip(chosen.iter_mut().zip(shape)) {
+                ui.label(label);
+                let drag = DragValue::new(index).range(0..=count - 1).speed(0.2);
+                changed |= ui.add(drag).accessible_name(name).changed();
+            }
+            if changed {
+                self.chosen = Some(chosen);
+            }
+            if self.chosen.is_some() && ui.button("Clear").on_hover_text("Choose no pixel").clicked() {
+                self.chosen = None;
+            }
+        });
+    }
+}
+
+/// A colour and its name as one text, so that a narrow panel breaks the line between entries.
+fn entry(ui: &Ui, swatch: &Swatch) -> LayoutJob {
+    let font = TextStyle::Small.resolve(ui.style());
+    let mut job = LayoutJob::default();
+    if let Some([red, green, blue]) = swatch.color {
+        job.append("■ ", 0.0, TextFormat::simple(font.clone(), Color32::from_rgb(red, green, blue)));
+    }
+    job.append(&swatch.text, 0.0, TextFormat::simple(font, ui.visuals().text_color()));
+    job
+}
+
+/// All maps of a diagram.
+fn maps(diagram: &Diagram) -> Vec<Map> {
+    let count = diagram.spec().optimizers.len();
+    let mut maps = vec![Map::Winner { certainty: true }, Map::Winner { certainty: false }];
+    maps.extend((0..count).map(Map::Score));
+    maps.extend((0..count).map(Map::BestRate));
+    maps.extend((0..count).map(Map::Spread));
+    maps.extend((0..count).flat_map(|one| (one + 1..count).map(move |other| Map::Difference(one, other))));
+    maps
+}
+
+/// What a map shows, in words.
+pub(super) fn name_of(map: Map, diagram: &Diagram, metric: Metric) -> String {
+    match map.subject(diagram) {
+        Some(subject) => format!("{subject}: {}", map.quantity(metric)),
+        None if map == (Map::Winner { certainty: true }) => "Winner, paler where less certain".to_owned(),
+        None => "Winner".to_owned(),
+    }
+}

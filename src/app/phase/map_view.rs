@@ -1,0 +1,225 @@
+//! The map itself: picture, axes, marker, and what the pointer does on it.
+
+use egui::accesskit::Role;
+use egui::{
+    Align2, Color32, CursorIcon, EventFilter, Key, Modifiers, Pos2, Rect, Response, Sense, Stroke, TextStyle, Ui,
+    WidgetInfo, pos2, vec2,
+};
+
+use super::axes::Side;
+use super::picture::{Explained, MapPicture};
+use crate::figure::axis_label;
+use crate::sweep::Diagram;
+
+/// Room for the labels of the rows, at the left.
+const LEFT: f32 = 64.0;
+const BOTTOM: f32 = 44.0;
+const TOP: f32 = 8.0;
+/// Room for the colour bar and its labels, at the right.
+const RIGHT: f32 = 84.0;
+
+/// How near to the marker it is grasped.
+const GRASP: f32 = 16.0;
+
+/// A diagram and its picture.
+pub struct MapView<'a> {
+    /// What a screen reader says.
+    pub name: &'a str,
+    pub diagram: &'a Diagram,
+    pub picture: &'a MapPicture,
+}
+
+/// What the pointer and the keys did.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Pointed {
+    pub hovered: Option<[usize; 2]>,
+    /// The pixel whose landscape is asked for.
+    pub clicked: Option<[usize; 2]>,
+    /// The pixel that is to stay chosen.
+    pub kept: Option<[usize; 2]>,
+    /// The pixel that keys went to.
+    pub moved: Option<[usize; 2]>,
+    /// The values of row and column that the marker is dragged to.
+    pub dragged: Option<[f64; 2]>,
+}
+
+/// Draws a diagram's map into all of the available space. `marker` has values of row and column.
+pub fn show(ui: &mut Ui, view: &MapView<'_>, marker: Option<[f64; 2]>, chosen: Option<[usize; 2]>) -> Pointed {
+    let spec = view.diagram.spec();
+    let sides = [Side(&spec.rows), Side(&spec.columns)];
+    let (outer, _) = ui.allocate_exact_size(ui.available_size(), Sense::hover());
+    let explained = view.picture.explained.as_ref();
+    let room = if explained.is_some_and(|explained| explained.scale.is_some()) { RIGHT } else { 16.0 };
+    let frame = Rect::from_min_max(outer.min + vec2(LEFT, TOP), outer.max - vec2(room, BOTTOM));
+    if frame.width() < 40.0 || frame.height() < 40.0 {
+        return Pointed::default();
+    }
+    let response = ui.interact(frame, ui.scope_id().with(view.name), Sense::click_and_drag());
+    response.widget_info(|| WidgetInfo::labeled(Role::Canvas, true, view.name));
+    let painter = ui.painter_at(outer);
+    if let Some(texture) = view.picture.texture() {
+        let whole = Rect::from_min_max(Pos2::ZERO, pos2(1.0, 1.0));
+        painter.image(texture.id(), frame, whole, Color32::WHITE);
+    }
+    let focused = response.has_focus();
+    let line = if focused { ui.visuals().hyperlink_color } else { ui.visuals().text_color() };
+    let width = if focused { 2.0 } else { 1.0 };
+    painter.rect_stroke(frame, 0.0, Stroke::new(width, line), egui::StrokeKind::Outside);
+    draw_axes(ui, &painter, frame, view.diagram);
+    if let Some(explained) = explained {
+        draw_bar(ui, &painter, frame, explained);
+    }
+    if let Some(chosen) = chosen {
+        draw_chosen(&painter, frame, spec.shape(), chosen);
+    }
+    let marker = marker.map(|[row, column]| [sides[0].position(row), sides[1].position(column)]);
+    let marker = marker.filter(|marker| marker.iter().all(|along| (0.0..=1.0).contains(along)));
+    let marker = marker.map(|marker| place(frame, marker));
+    if let Some(at) = marker {
+        // Not over the labels of the axes.
+        draw_marker(&painter.with_clip_rect(frame.expand(4.0)), at);
+    }
+    let mut pointed = point(ui, &response, frame, &sides, marker);
+    pointed.moved = keys(ui, &response, spec.shape(), chosen);
+    // Enter and the space bar press what has the focus.
+    if response.clicked() && response.interact_pointer_pos().is_none() {
+        pointed.clicked = chosen;
+    }
+    pointed
+}
+
+/// Where a position along rows and columns is.
+fn place(frame: Rect, [row, column]: [f64; 2]) -> Pos2 {
+    pos2(frame.left() + frame.width() * column as f32, frame.bottom() - frame.height() * row as f32)
+}
+
+/// What the pointer does. The marker is moved where it is grasped.
+fn point(ui: &Ui, response: &Response, frame: Rect, sides: &[Side<'_>; 2], marker: Option<Pos2>) -> Pointed {
+    let at = |pointer: Pos2| {
+        let along = (pointer - frame.min) / frame.size();
+        [1.0 - f64::from(along.y), f64::from(along.x)].map(|along| along.clamp(0.0, 1.0))
+    };
+    let pixel = |pointer: Pos2| {
+        let [row, column] = at(pointer);
+        [sides[0].index(row), sides[1].index(column)]
+    };
+    let is_near = |pointer: Pos2| marker.is_some_and(|marker| marker.distance(pointer) < GRASP);
+    let grasped = response.id.with("grasped");
+    if response.drag_started() {
+        let origin = ui.input(|input| input.pointer.press_origin());
+        ui.data_mut(|data| data.insert_temp(grasped, origin.is_some_and(is_near)));
+    }
+    let is_grasped = response.dragged() && ui.data(|data| data.get_temp(grasped)).unwrap_or(false);
+    if is_grasped {
+        ui.ctx().set_cursor_icon(CursorIcon::Grabbing);
+    } else if response.hover_pos().is_some_and(is_near) {
+        ui.ctx().set_cursor_icon(CursorIcon::Grab);
+    }
+    let pointer = response.interact_pointer_pos();
+    Pointed {
+        hovered: response.hover_pos().map(pixel),
+        clicked: pointer.filter(|_| response.clicked()).map(pixel),
+        kept: pointer.filter(|_| response.secondary_clicked()).map(pixel),
+        moved: None,
+        dragged: pointer.filter(|_| is_grasped).map(|pointer| {
+            let [row, column] = at(pointer);
+            [sides[0].value(row), sides[1].value(column)]
+        }),
+    }
+}
+
+/// Where the arrow keys go from the chosen pixel, while the map has the focus.
+fn keys(ui: &Ui, response: &Response, shape: [usize; 2], chosen: Option<[usize; 2]>) -> Option<[usize; 2]> {
+    if !response.has_focus() {
+        return None;
+    }
+    let filter = EventFilter { horizontal_arrows: true, vertical_arrows: true, ..EventFilter::default() };
+    ui.memory_mut(|memory| memory.set_focus_lock_filter(response.id, filter));
+    let steps = |back: Key, on: Key| {
+        ui.input_mut(|input| {
+            input.count_and_consume_key(Modifiers::NONE, on) as isize
+                - input.count_and_consume_key(Modifiers::NONE, back) as isize
+        })
+    };
+    let by = [steps(Key::ArrowDown, Key::ArrowUp), steps(Key::ArrowLeft, Key::ArrowRight)];
+    if by == [0, 0] {
+        return None;
+    }
+    let from = chosen.unwrap_or(shape.map(|count| count / 2));
+    Some([0, 1].map(|side| from[side].saturating_add_signed(by[side]).min(shape[side] - 1)))
+}
+
+fn draw_chosen(painter: &egui::Painter, frame: Rect, shape: [usize; 2], [row, column]: [usize; 2]) {
+    let [height, width] = shape.map(|count| count as f64);
+    let low = place(frame, [row as f64 / height, column as f64 / width]);
+    let high = place(frame, [(row + 1) as f64 / height, (column + 1) as f64 / width]);
+    let cell = Rect::from_two_pos(low, high).expand(1.0);
+    painter.rect_stroke(cell, 0.0, Stroke::new(2.0, Color32::BLACK), egui::StrokeKind::Outside);
+    painter.rect_stroke(cell.expand(2.0), 0.0, Stroke::new(1.0, Color32::WHITE), egui::StrokeKind::Outside);
+}
+
+fn draw_axes(ui: &Ui, painter: &egui::Painter, frame: Rect, diagram: &Diagram) {
+    let spec = diagram.spec();
+    let (small, body) = (TextStyle::Small.resolve(ui.style()), TextStyle::Body.resolve(ui.style()));
+    let (line, text) = (ui.visuals().widgets.noninteractive.fg_stroke.color, ui.visuals().text_color());
+    let stroke = Stroke::new(1.0, line);
+    for (position, label) in Side(&spec.columns).ticks((frame.width() / 70.0) as usize) {
+        let x = frame.left() + frame.width() * position as f32;
+        painter.line_segment([pos2(x, frame.bottom()), pos2(x, frame.bottom() + 4.0)], stroke);
+        painter.text(pos2(x, frame.bottom() + 6.0), Align2::CENTER_TOP, label, small.clone(), text);
+    }
+    for (position, label) in Side(&spec.rows).ticks((frame.height() / 40.0) as usize) {
+        let y = frame.bottom() - frame.height() * position as f32;
+        painter.line_segment([pos2(frame.left() - 4.0, y), pos2(frame.left(), y)], stroke);
+        painter.text(pos2(frame.left() - 7.0, y), Align2::RIGHT_CENTER, label, small.clone(), text);
+    }
+    let below = pos2(frame.center().x, frame.bottom() + 22.0);
+    painter.text(below, Align2::CENTER_TOP, axis_label(spec, &spec.columns), body.clone(), text);
+    let galley = painter.layout_no_wrap(axis_label(spec, &spec.rows), body, text);
+    let left = pos2(frame.left() - LEFT + 2.0, frame.center().y + galley.size().x / 2.0);
+    painter.add(egui::epaint::TextShape::new(left, galley, text).with_angle(-std::f32::consts::FRAC_PI_2));
+}
+
+/// The colour bar, beside the map.
+fn draw_bar(ui: &Ui, painter: &egui::Painter, frame: Rect, explained: &Explained) {
+    let Some(scale) = &explained.scale else { return };
+    let bar = Rect::from_min_size(pos2(frame.right() + 12.0, frame.top()), vec2(14.0, frame.height()));
+    let mut mesh = egui::Mesh::default();
+    const PARTS: u32 = 128;
+    for part in 0..=PARTS {
+        let along = f64::from(part) / f64::from(PARTS);
+        let [red, green, blue] = scale.rgb_at(along);
+        let y = bar.bottom() - bar.height() * along as f32;
+        mesh.colored_vertex(pos2(bar.left(), y), Color32::from_rgb(red, green, blue));
+        mesh.colored_vertex(pos2(bar.right(), y), Color32::from_rgb(red, green, blue));
+        if part > 0 {
+            let corner = 2 * part;
+            mesh.add_triangle(corner - 2, corner - 1, corner);
+            mesh.add_triangle(corner - 1, corner, corner + 1);
+        }
+    }
+    painter.add(mesh);
+    let (font, color) = (TextStyle::Small.resolve(ui.style()), ui.visuals().text_color());
+    let (marks, note) = scale.marks((frame.height() / 40.0) as usize);
+    let title = note.map_or(explained.label.clone(), |note| format!("{} ({note})", explained.label));
+    let galley = painter.layout_no_wrap(title, font.clone(), color);
+    let right = pos2(frame.right() + RIGHT - 4.0 - galley.size().y, frame.center().y + galley.size().x / 2.0);
+    let title = egui::epaint::TextShape::new(right, galley, color);
+    painter.add(title.with_angle(-std::f32::consts::FRAC_PI_2));
+    for mark in marks {
+        let y = bar.bottom() - bar.height() * mark.position as f32;
+        painter.line_segment([pos2(bar.right(), y), pos2(bar.right() + 3.0, y)], Stroke::new(1.0, color));
+        painter.text(pos2(bar.right() + 5.0, y), Align2::LEFT_CENTER, mark.label, font.clone(), color);
+    }
+}
+
+/// Where the landscape's settings are.
+fn draw_marker(painter: &egui::Painter, at: Pos2) {
+    for (width, color) in [(4.0, Color32::WHITE), (2.0, Color32::BLACK)] {
+        let stroke = Stroke::new(width, color);
+        painter.circle_stroke(at, 7.0, stroke);
+        for (dx, dy) in [(1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0)] {
+            painter.line_segment([at + vec2(5.0 * dx, 5.0 * dy), at + vec2(12.0 * dx, 12.0 * dy)], stroke);
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! The phase diagrams' part of the window: choose axes and optimizers, watch the diagram become finer, and
+//! go from a pixel to its landscape and back.
+
+mod axes;
+mod board;
+mod bridge;
+mod controls;
+mod export;
+mod looks;
+mod map_view;
+mod panel;
+mod picture;
+mod readout;
+mod run_bar;
+
+pub use panel::PhasePanel;

@@ -1,0 +1,96 @@
+//! The picture of a map, made on a thread of its own.
+
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::time::{Duration, Instant};
+
+use egui::{ColorImage, Context, TextureHandle, TextureOptions};
+
+use crate::figure::{Map, MapImage, Scale, Swatch};
+use crate::sweep::{Diagram, Metric};
+
+/// What is shown of a diagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    pub map: Map,
+    pub metric: Metric,
+}
+
+/// What explains the colours.
+pub struct Explained {
+    pub scale: Option<Scale>,
+    pub legend: Vec<Swatch>,
+    /// What the scale is of.
+    pub label: String,
+}
+
+/// A map's texture, renewed when the diagram or the look has changed.
+#[derive(Default)]
+pub struct MapPicture {
+    texture: Option<TextureHandle>,
+    pub explained: Option<Explained>,
+    /// What the texture, or the one on its way, shows.
+    wanted: Option<(Look, u64)>,
+    coming: Option<Receiver<(MapImage, Explained)>>,
+    asked: Option<Instant>,
+}
+
+/// While a diagram fills in, its picture is renewed no more often than this.
+const BETWEEN: Duration = Duration::from_millis(60);
+/// And so much more rarely for each of its cells, which are copied for the thread that draws.
+const PER_CELL: Duration = Duration::from_nanos(1000);
+
+impl MapPicture {
+    pub fn texture(&self) -> Option<&TextureHandle> {
+        self.texture.as_ref()
+    }
+
+    /// Takes a picture that is ready, and asks for another where it is out of date.
+    pub fn update(&mut self, ctx: &Context, diagram: &Diagram, version: u64, look: Look) {
+        if let Some(coming) = &self.coming {
+            match coming.try_recv() {
+                Ok((image, explained)) => {
+                    self.show(ctx, &image);
+                    self.explained = Some(explained);
+                    self.coming = None;
+                }
+                Err(TryRecvError::Empty) => return,
+                Err(TryRecvError::Disconnected) => self.coming = None,
+            }
+        }
+        let same_look = self.wanted.is_some_and(|(wanted, _)| wanted == look);
+        if self.wanted == Some((look, version)) {
+            return;
+        }
+        let between = BETWEEN + PER_CELL * u32::try_from(diagram.cell_count()).unwrap_or(u32::MAX);
+        if let Some(asked) = self.asked.filter(|_| same_look)
+            && let Some(wait) = between.checked_sub(asked.elapsed())
+        {
+            ctx.request_repaint_after(wait);
+            return;
+        }
+        self.wanted = Some((look, version));
+        self.asked = Some(Instant::now());
+        let (sender, receiver) = channel();
+        let (diagram, ctx) = (diagram.clone(), ctx.clone());
+        std::thread::spawn(move || {
+            let filled = diagram.filled();
+            let explained = Explained {
+                scale: look.map.scale(&filled, look.metric),
+                legend: look.map.legend(&filled, look.metric),
+                label: look.map.quantity(look.metric),
+            };
+            // Nobody listens any more once the panel is gone.
+            let _ = sender.send((look.map.image(&filled, look.metric), explained));
+            ctx.request_repaint();
+        });
+        self.coming = Some(receiver);
+    }
+
+    fn show(&mut self, ctx: &Context, image: &MapImage) {
+        let image = ColorImage::from_rgba_unmultiplied([image.width, image.height], &image.rgba);
+        match &mut self.texture {
+            Some(texture) => texture.set(image, TextureOptions::NEAREST),
+            None => self.texture = Some(ctx.load_texture("phase diagram", image, TextureOptions::NEAREST)),
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Running, pausing and cancelling a sweep, and how far it has come.
+
+use std::time::Duration;
+
+use egui::{Button, Label, ProgressBar, RichText, Ui};
+
+use super::panel::PhasePanel;
+use crate::sweep::{Progress, SpecError};
+
+impl PhasePanel {
+    /// The buttons, and the progress below them.
+    pub(super) fn run_bar(&mut self, ui: &mut Ui, fault: Option<&SpecError>) {
+        ui.add_space(4.0);
+        let title = ui.add(Label::new(RichText::new(&self.preset.title).strong()).truncate());
+        if !self.preset.description.is_empty() {
+            title.on_hover_text(&self.preset.description);
+        }
+        let diagram = &self.board.present.diagram;
+        let stale = **diagram.spec() != self.preset.sweep;
+        let is_complete = diagram.is_complete() && !stale;
+        let is_begun = diagram.known_near([0, 0]).is_some() && !diagram.is_complete();
+        ui.horizontal_wrapped(|ui| {
+            if self.board.is_running() && !stale {
+                if ui.button("Pause").on_hover_text("Stop for now; what is computed stays").clicked() {
+                    self.board.pause();
+                }
+            } else {
+                let label = if is_begun && !stale { "Continue" } else { "Run" };
+                let button = ui.add_enabled(fault.is_none() && !is_complete, Button::new(label));
+                if button.on_disabled_hover_text(why_not(fault)).accessible_name("Run the sweep").clicked() {
+                    self.run(false);
+                }
+            }
+            let cancel = ui.add_enabled(is_begun || self.board.is_running(), Button::new("Cancel"));
+            if cancel.on_hover_text("Stop, and forget what is computed of this diagram").clicked() {
+                self.board.discard();
+            }
+            let hint = "A smaller version, done in seconds: at most 24 × 25 pixels and 10 replicates. Undo brings the \
+                        whole back.";
+            let smaller = ui.add_enabled(fault.is_none(), Button::new("Quick")).on_hover_text(hint);
+            if smaller.accessible_name("Quick version").clicked() {
+                self.preset.sweep = self.preset.sweep.quick();
+                self.run(false);
+            }
+            let help = "Each change of a setting begins a new diagram at once";
+            ui.checkbox(&mut self.follow_changes, "Live").on_hover_text(help);
+        });
+        match fault {
+            Some(_) => {
+                let text = "A setting below can't be used. The diagram stays as it is.";
+                ui.colored_label(ui.visuals().error_fg_color, text);
+            }
+            None => self.progress(ui, stale),
+        }
+    }
+
+    fn progress(&self, ui: &mut Ui, stale: bool) {
+        if stale {
+            let steps = count(self.preset.sweep.total_steps());
+            ui.label(RichText::new(format!("Changed: {steps} steps to compute")).small().weak());
+            return;
+        }
+        let diagram = &self.board.present.diagram;
+        let (complete, all) = (diagram.complete(), diagram.cell_count());
+        ui.add(ProgressBar::new(complete as f32 / all as f32).desired_height(6.0));
+        let mut text = format!("{complete} of {all} pixels");
+        match self.board.progress() {
+            Some(progress) if self.board.is_running() => text.push_str(&pace(&progress)),
+            Some(progress) if diagram.is_complete() => {
+                let took = time(progress.elapsed);
+                text.push_str(&format!(", complete: {} steps in {took}", count(progress.steps as f64)));
+                text.push_str(&format!(" ({} steps/s)", count(progress.rate())));
+            }
+            _ if diagram.is_complete() => text.push_str(", complete"),
+            Some(_) => text.push_str(", stopped"),
+            None => text.push_str(&format!("; {} steps to compute", count(self.preset.sweep.total_steps()))),
+        }
+        ui.add(Label::new(RichText::new(text).small().weak()).wrap());
+    }
+}
+
+fn why_not(fault: Option<&SpecError>) -> &'static str {
+    if fault.is_some() { "A setting can't be used" } else { "The diagram is complete" }
+}
+
+/// How fast a sweep runs, and what is left.
+fn pace(progress: &Progress) -> String {
+    if progress.steps == 0 {
+        return ", starting".to_owned();
+    }
+    let left = progress.left().map(|left| format!(", {} left", time(left))).unwrap_or_default();
+    format!(", {} steps/s{left}", count(progress.rate()))
+}
+
+/// A large number in words.
+fn count(number: f64) -> String {
+    match number {
+        n if n >= 1e9 => format!("{:.1} billion", n / 1e9),
+        n if n >= 1e7 => format!("{:.0} million", n / 1e6),
+        n if n >= 1e6 => format!("{:.1} million", n / 1e6),
+        n => format!("{n:.0}"),
+    }
+}
+
+/// A span of time in words, rounded up.
+fn time(span: Duration) -> String {
+    let secs = span.as_secs() + 1;
+    match secs {
+        0..100 => format!("{secs} s"),
+        100..6000 => format!("{} min", secs.div_ceil(60)),
+        _ => format!("{} h {} min", secs / 3600, secs % 3600 / 60),
+    }
+}
