@@ -1,0 +1,152 @@
+//! The checkpoint file, byte by byte.
+
+use std::fs::{self, OpenOptions};
+use std::path::Path;
+use std::sync::Arc;
+
+use valleyscope::preset::{Preset, built_ins};
+use valleyscope::quantity::{PointCount, Replicates, StepCount};
+use valleyscope::sweep::{Checkpoint, CheckpointError, Finished, Machine, Pool, Precision, Sweep, SweepSpec, Work};
+
+fn spec() -> SweepSpec {
+    let preset = &built_ins().iter().find(|built_in| built_in.name == "fig2a").unwrap().preset;
+    let Preset::Sweep(preset) = preset else { panic!("fig2a is no sweep") };
+    let mut spec = preset.sweep.clone();
+    (spec.rows.count, spec.columns.count) = (PointCount::clamped(2), PointCount::clamped(2));
+    (spec.steps, spec.replicates) = (StepCount::clamped(5), Replicates::clamped(2));
+    spec.optimizers.iter_mut().for_each(|optimizer| optimizer.learning_rates.count = PointCount::clamped(2));
+    spec
+}
+
+fn pixels(spec: &SweepSpec) -> Vec<Finished> {
+    let pool = Pool::new(1).unwrap();
+    let machine = Machine::new(Precision::Single);
+    let sweep = Sweep::start(&pool, Arc::new(spec.clone()), machine, Work::RowByRow, true, |_| false, || {});
+    sweep.finished().iter().collect()
+}
+
+fn open(path: &Path, spec: &SweepSpec) -> Result<Checkpoint, CheckpointError> {
+    Checkpoint::open(path, spec, Precision::Single, true)
+}
+
+fn write(path: &Path, spec: &SweepSpec, pixels: &[Finished]) -> Vec<u8> {
+    let mut checkpoint = open(path, spec).unwrap();
+    pixels.iter().for_each(|pixel| checkpoint.add(pixel));
+    checkpoint.save().unwrap();
+    fs::read(path).unwrap()
+}
+
+/// As text, in which NaN equals itself and −0 does not equal 0.
+fn text(finished: &Finished) -> String {
+    format!("{finished:?}")
+}
+
+/// Each known pixel must be as it was written.
+#[track_caller]
+fn expect_true(checkpoint: &mut Checkpoint, pixels: &[Finished]) {
+    for pixel in pixels {
+        if let Some(found) = checkpoint.read(pixel.pixel).unwrap() {
+            assert_eq!(text(&found), text(pixel));
+        }
+    }
+}
+
+#[test]
+fn pixels_come_back_as_they_were() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("checkpoint.bin");
+    let (spec, mut pixels) = (spec(), pixels(&spec()));
+    pixels[1].cell.averages[0][0][0] = f64::INFINITY;
+    pixels[1].cell.deviations[0][0][0] = f64::NAN;
+    pixels[1].runs.as_mut().unwrap()[0].metrics[0].final_loss = -0.0;
+    write(&path, &spec, &pixels[..2]);
+    write(&path, &spec, &pixels[2..]);
+    let mut checkpoint = open(&path, &spec).unwrap();
+    assert_eq!(checkpoint.known(), 4);
+    for pixel in &pixels {
+        assert_eq!(text(&checkpoint.read(pixel.pixel).unwrap().unwrap()), text(pixel));
+    }
+}
+
+#[test]
+fn a_file_cut_anywhere_keeps_its_whole_records() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("checkpoint.bin");
+    let (spec, pixels) = (spec(), pixels(&spec()));
+    let empty = write(&path, &spec, &[]).len();
+    let bytes = write(&path, &spec, &pixels);
+    let record = (bytes.len() - empty) / pixels.len();
+    for length in (0..=bytes.len()).step_by(7).chain([empty - 1, empty, empty + 1, bytes.len() - 1]) {
+        fs::write(&path, &bytes[..length]).unwrap();
+        let mut checkpoint = open(&path, &spec).unwrap();
+        assert_eq!(checkpoint.known(), length.saturating_sub(empty) / record, "cut at {length}");
+        expect_true(&mut checkpoint, &pixels);
+        for pixel in &pixels {
+            if checkpoint.read(pixel.pixel).unwrap().is_none() {
+                checkpoint.add(pixel);
+            }
+        }
+        checkpoint.save().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), bytes, "mended after a cut at {length}");
+    }
+}
+
+#[test]
+fn a_flipped_bit_costs_a_record_or_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("checkpoint.bin");
+    let (spec, pixels) = (spec(), pixels(&spec()));
+    let empty = write(&path, &spec, &[]).len();
+    let bytes = write(&path, &spec, &pixels);
+    for place in (0..bytes.len()).step_by(5) {
+        let mut flipped = bytes.clone();
+        flipped[place] ^= 1 << (place % 8);
+        fs::write(&path, &flipped).unwrap();
+        match open(&path, &spec) {
+            Ok(mut checkpoint) => {
+                assert!(place >= empty, "a flipped bit at {place} in the header went unseen");
+                assert_eq!(checkpoint.known(), pixels.len() - 1);
+                expect_true(&mut checkpoint, &pixels);
+            }
+            Err(CheckpointError::Foreign(_) | CheckpointError::Version { .. } | CheckpointError::Damaged(_)) => {
+                assert!(place < empty, "a flipped bit at {place} spoiled all");
+                assert_eq!(fs::read(&path).unwrap(), flipped, "what is refused stays as it is");
+            }
+            Err(other) => panic!("a flipped bit at {place}: {other}"),
+        }
+    }
+}
+
+#[test]
+fn other_sweeps_and_foreign_files_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("checkpoint.bin");
+    let (spec, pixels) = (spec(), pixels(&spec()));
+    let bytes = write(&path, &spec, &pixels);
+    let other = SweepSpec { seed: 77, ..spec.clone() };
+    let Err(CheckpointError::Different { field, found, expected, .. }) = open(&path, &other) else {
+        panic!("a checkpoint of another seed was taken")
+    };
+    assert_eq!([field.as_str(), &found, &expected], ["seed", "0", "77"]);
+    assert!(matches!(
+        Checkpoint::open(&path, &spec, Precision::Double, true),
+        Err(CheckpointError::Different { field, .. }) if field == "precision"
+    ));
+    let mut newer = bytes.clone();
+    newer[8] = 9;
+    fs::write(&path, newer).unwrap();
+    assert!(matches!(open(&path, &spec), Err(CheckpointError::Version { found: 9, .. })));
+    fs::write(&path, vec![0; 100_000]).unwrap();
+    assert!(matches!(open(&path, &spec), Err(CheckpointError::Foreign(_))));
+}
+
+#[test]
+fn a_checkpoint_is_of_one_process_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("checkpoint.bin");
+    let first = open(&path, &spec()).unwrap();
+    assert!(matches!(open(&path, &spec()), Err(CheckpointError::Busy(_))));
+    drop(first);
+    open(&path, &spec()).unwrap().remove().unwrap();
+    assert!(OpenOptions::new().read(true).open(&path).is_err());
+}

@@ -1,0 +1,132 @@
+//! Sweeps to test with.
+
+use std::sync::atomic::AtomicBool;
+
+use valleyscope::optimizer::DecayTarget;
+use valleyscope::quantity::{
+    Beta, Dimension, Gamma, LearningRate, Noise, PointCount, Replicates, StartSpread, StepCount, WeightDecay,
+};
+use valleyscope::simulation::LandscapeSpec;
+use valleyscope::sweep::{
+    Average, Axis, Instructions, LearningRates, Machine, Metric, Metrics, Precision, Quantity, Runs, Spacing,
+    SweepOptimizer, SweepRule, SweepSpec, tile,
+};
+
+/// The paper's Fig. 2a on a grid of this size: sharpness 0.1 to 1000 by noise 0 to 3.
+pub fn fig2a([rows, columns]: [usize; 2]) -> SweepSpec {
+    SweepSpec {
+        landscape: LandscapeSpec::default(),
+        dimension: Dimension::clamped(2),
+        noise: Noise::clamped(1.0),
+        seed: 0,
+        steps: StepCount::clamped(1000),
+        replicates: Replicates::clamped(50),
+        start_spread: StartSpread::clamped(1e-4),
+        common_random_numbers: false,
+        metric: Metric::FinalLoss,
+        average: Average::Mean,
+        rows: Axis { of: Quantity::Sharpness, from: 0.1, to: 1000.0, count: count(rows), spacing: Spacing::Log },
+        columns: Axis { of: Quantity::Noise, from: 0.0, to: 3.0, count: count(columns), spacing: Spacing::Linear },
+        optimizers: vec![optimizer(0, adam()), optimizer(1, toy_focus()), optimizer(2, signum())],
+    }
+}
+
+/// Every update rule in a small diagram, in which no number of runs fills the lanes.
+pub fn odd(dimension: u64) -> SweepSpec {
+    let rates = |points| LearningRates { count: count(points), ..LearningRates::default() };
+    let mut spec = SweepSpec {
+        dimension: Dimension::clamped(dimension),
+        seed: 11,
+        steps: StepCount::clamped(77),
+        replicates: Replicates::clamped(11),
+        ..fig2a([2, 3])
+    };
+    spec.optimizers = vec![
+        SweepOptimizer { learning_rates: rates(7), ..optimizer(4, adam()) },
+        SweepOptimizer { learning_rates: rates(3), ..optimizer(9, toy_focus()) },
+        SweepOptimizer { learning_rates: rates(5), ..optimizer(2, focus(DecayTarget::Average)) },
+        SweepOptimizer { learning_rates: rates(1), ..optimizer(7, signum()) },
+        SweepOptimizer { learning_rates: rates(6), ..optimizer(0, sgd()) },
+    ];
+    spec
+}
+
+pub fn count(points: usize) -> PointCount {
+    PointCount::new(points as u64).unwrap()
+}
+
+pub fn optimizer(id: u32, rule: SweepRule) -> SweepOptimizer {
+    SweepOptimizer { id, name: None, color: None, rule, learning_rates: LearningRates::default() }
+}
+
+/// A single learning rate.
+pub fn only(rate: f64) -> LearningRates {
+    let rate = LearningRate::new(rate).unwrap();
+    LearningRates { from: rate, to: rate, count: count(1) }
+}
+
+/// The paper's hyperparameters.
+pub fn adam() -> SweepRule {
+    SweepRule::Adam { beta1: Beta::clamped(0.9), beta2: Beta::clamped(0.999), weight_decay: WeightDecay::clamped(0.1) }
+}
+
+pub fn toy_focus() -> SweepRule {
+    focus(DecayTarget::Parameters)
+}
+
+pub fn focus(decay: DecayTarget) -> SweepRule {
+    SweepRule::Focus {
+        beta1: Beta::clamped(0.9),
+        beta2: Beta::clamped(0.9),
+        gamma: Gamma::clamped(0.2),
+        weight_decay: WeightDecay::clamped(0.1),
+        decay,
+    }
+}
+
+pub fn signum() -> SweepRule {
+    SweepRule::Signum { beta1: Beta::clamped(0.9), weight_decay: WeightDecay::clamped(0.1) }
+}
+
+pub fn sgd() -> SweepRule {
+    SweepRule::Sgd { beta1: Beta::clamped(0.9), weight_decay: WeightDecay::clamped(0.1) }
+}
+
+/// All runs of some replicates at a pixel.
+pub fn runs_with(
+    machine: Machine,
+    spec: &SweepSpec,
+    pixel: [usize; 2],
+    replicates: std::ops::Range<usize>,
+) -> Vec<Runs> {
+    tile(machine, spec, pixel, replicates, &AtomicBool::new(false)).expect("nobody cancels it")
+}
+
+/// The same in the widest registers here.
+pub fn runs(
+    precision: Precision,
+    spec: &SweepSpec,
+    pixel: [usize; 2],
+    replicates: std::ops::Range<usize>,
+) -> Vec<Runs> {
+    runs_with(Machine::new(precision), spec, pixel, replicates)
+}
+
+/// The machines of a precision that this processor has, the plain one first. Says which it has not.
+pub fn machines(precision: Precision) -> Vec<Machine> {
+    let machine = |instructions: Instructions| {
+        let machine = Machine::with_instructions(precision, instructions);
+        if machine.is_none() {
+            println!("skipped: this processor has no {}", instructions.name());
+        }
+        machine
+    };
+    Instructions::ALL.into_iter().filter_map(machine).collect()
+}
+
+/// The bits of all numbers, where one NaN is as good as another.
+pub fn bits(runs: &[Runs]) -> Vec<Vec<[u64; 3]>> {
+    let bits = |number: f64| if number.is_nan() { u64::MAX } else { number.to_bits() };
+    let of_run = |run: &Metrics<f64>| [run.final_loss, run.smallest_loss, run.depth].map(bits);
+    runs.iter().map(|runs| runs.metrics.iter().map(of_run).collect()).collect()
+}
