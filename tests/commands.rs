@@ -95,6 +95,19 @@ fn wrong_usage_is_2() {
 }
 
 #[test]
+fn a_wrong_number_says_what_was_expected_and_found() {
+    let place = Place::new();
+    for (option, value, expected) in [
+        ("--steps", "-3", "expected a whole number of steps from 0, found -3"),
+        ("--particles", "few", "expected a whole number of particles from 1 to 10000, found few"),
+        ("--seed", "-1", "expected a seed, a whole number from 0, found -1"),
+        ("--every", "0", "expected a whole number of steps from 1, found 0"),
+    ] {
+        expect_error(&place.run(&["simulate", "fig1c", option, value]), 2, &[option, expected]);
+    }
+}
+
+#[test]
 fn presets_are_listed_with_a_sentence_each() {
     let place = Place::new();
     place.write("valleyscope/presets/mine.ron", SMALL);

@@ -93,7 +93,7 @@ fn small() -> Place {
 
 /// The simulation of a preset, stepped here.
 fn stepped(text: &str, steps: u64, mut look: impl FnMut(&Simulation)) {
-    let Preset::Landscape(preset) = Preset::parse(text, "test").unwrap();
+    let Preset::Landscape(preset) = Preset::parse(text, "test").unwrap() else { panic!("a simulation") };
     let mut simulation = Simulation::replay(preset.record());
     look(&simulation);
     for _ in 0..steps {

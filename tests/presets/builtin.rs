@@ -9,7 +9,9 @@ use valleyscope::simulation::{LandscapeSpec, Rule, Sample, Simulation, Simulatio
 
 fn built_in(name: &str) -> &'static LandscapePreset {
     let found = built_ins().iter().find(|built_in| built_in.name == name);
-    let Preset::Landscape(preset) = &found.unwrap_or_else(|| panic!("no built-in preset {name}")).preset;
+    let Preset::Landscape(preset) = &found.unwrap_or_else(|| panic!("no built-in preset {name}")).preset else {
+        panic!("a simulation")
+    };
     preset
 }
 

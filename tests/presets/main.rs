@@ -1,6 +1,8 @@
 //! Presets: the built-in ones, reading and writing, what is said about bad ones, and the user's own.
 
 mod builtin;
+mod fault;
 mod library;
 mod refusals;
 mod round_trip;
+mod sweep_refusals;

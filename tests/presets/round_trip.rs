@@ -23,7 +23,7 @@ fn optional_fields_and_settings_stand_bare() {
             lesson: [(text: "Look.", set: [Noise(1.5), Steps(None), Temperature(2), Landscape(sharpness: 3)])],
             changes: [(step: 3, set: Rule(optimizer: 7, rule: Adam(learning_rate: 0.5)))],
         )"#;
-    let Preset::Landscape(preset) = Preset::parse(text, "bare.ron").unwrap();
+    let Preset::Landscape(preset) = Preset::parse(text, "bare.ron").unwrap() else { panic!("a simulation") };
     assert_eq!(preset.simulation.steps, Some(3000));
     assert_eq!(preset.simulation.temperature, Some(Temperature::clamped(0.25)));
     assert_eq!(preset.simulation.optimizers[0].color, Some([1, 2, 3]));

@@ -1,0 +1,52 @@
+//! `valleyscope figure`.
+
+use std::fs;
+
+use crate::place::{Place, SMALL, expect_error, with};
+
+#[test]
+fn results_are_drawn_without_computing() {
+    let place = Place::new();
+    place.good(&with(&["sweep", "fig2a", "--out", "out"], &SMALL));
+    for (out, start) in [("f.png", &b"\x89PNG"[..]), ("f.svg", b"<svg"), ("f.pdf", b"%PDF")] {
+        for name in ["out", "out/phase.npz"] {
+            let said = place.good(&["figure", name, "--out", out]);
+            assert!(said.contains("85 ×") && said.contains(out), "{said}");
+            assert!(fs::read(place.path(out)).unwrap().starts_with(start), "{out}");
+        }
+    }
+    place.good(&["figure", "out", "--out", "again.svg"]);
+    assert_eq!(fs::read(place.path("f.svg")).unwrap(), fs::read(place.path("again.svg")).unwrap());
+    assert_eq!(fs::read(place.path("f.svg")).unwrap(), fs::read(place.path("out/phase.svg")).unwrap());
+}
+
+#[test]
+fn a_preset_is_computed_first() {
+    let place = Place::new();
+    place.good(&with(&["sweep", "fig2b", "--out", "out"], &SMALL));
+    let said = place.good(&["figure", "out/spec.ron", "--out", "computed.svg", "--width-mm", "120"]);
+    assert!(said.contains("20 pixels") && said.contains("120 ×"), "{said}");
+    place.good(&["figure", "out", "--out", "drawn.svg", "--width-mm", "120"]);
+    assert_eq!(fs::read(place.path("computed.svg")).unwrap(), fs::read(place.path("drawn.svg")).unwrap());
+}
+
+#[test]
+fn wrong_figures_are_refused_before_anything_is_computed() {
+    let place = Place::new();
+    for (args, words) in [
+        (&["fig2a", "--out", "f.jpg"][..], [".png, .svg or .pdf", "f.jpg"]),
+        (&["fig2a", "--out", "f.png", "--width-mm", "0"], ["width", "found 0"]),
+        (&["fig2a", "--out", "f.png", "--width-mm", "NaN"], ["width", "found NaN"]),
+        (&["fig2a", "--out", "f.png", "--dpi", "-5"], ["dpi", "found -5"]),
+        (&["pairs", "--out", "f.svg", "--width-mm", "21"], ["too narrow", "21"]),
+        (&["fig9", "--out", "f.svg"], ["fig9", "preset"]),
+        (&["fig1c", "--out", "f.svg"], ["fig1c", "Landscape"]),
+        (&["gone/phase.npz", "--out", "f.svg"], ["cannot read", "gone/phase.npz"]),
+    ] {
+        expect_error(&place.run(&with(&["figure"], args)), 2, &words);
+    }
+    expect_error(&place.run(&["figure", "fig2a", "--out", "gone/f.svg"]), 1, &["cannot write", "gone"]);
+    fs::create_dir(place.path("empty")).unwrap();
+    expect_error(&place.run(&["figure", "empty", "--out", "f.svg"]), 2, &["empty", "phase.npz"]);
+    assert_eq!(fs::read_dir(place.path("")).unwrap().count(), 1, "no figure, and nothing half-written");
+}

@@ -1,0 +1,117 @@
+//! Sweeps that are stopped, and go on.
+
+use std::fs;
+use std::process::Child;
+
+use crate::place::{Place, SMALL, expect_code, expect_error, with};
+
+/// A sweep of many small pixels that takes some seconds, so that it can be stopped in between.
+const LONG: [&str; 10] = ["--grid", "60x50", "--lrs", "5", "--replicates", "10", "--steps", "2000", "--threads", "1"];
+
+fn long<'a>(folder: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    with(&with(&["sweep", "fig2a", "--out", folder], &LONG), more)
+}
+
+fn raise(child: &Child, signal: i32) {
+    let signal = format!("-{signal}");
+    let status = std::process::Command::new("kill").args([&signal, &child.id().to_string()]).status().unwrap();
+    assert!(status.success());
+}
+
+#[test]
+fn a_sweep_that_is_killed_goes_on_to_the_same_bytes() {
+    let place = Place::new();
+    for more in [&[][..], &["--raw"]] {
+        let mut child = place.start_and_wait(&long("stopped", more), "stopped");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(place.files("stopped").len(), 1, "only the checkpoint is there");
+        expect_error(&place.run(&long("stopped", more)), 2, &["unfinished sweep", "--resume"]);
+        let said = place.good(&long("stopped", &with(more, &["--resume"])));
+        assert!(said.contains("pixels known"), "{said}");
+        place.good(&long("whole", more));
+        assert!(place.files("stopped") == place.files("whole"), "the results differ");
+        fs::remove_dir_all(place.path("stopped")).unwrap();
+        fs::remove_dir_all(place.path("whole")).unwrap();
+    }
+}
+
+#[test]
+fn ctrl_c_ends_it_with_130_and_says_how_to_go_on() {
+    let place = Place::new();
+    let child = place.start_and_wait(&long("out", &[]), "out");
+    raise(&child, 2);
+    let output = child.wait_with_output().unwrap();
+    expect_error(&output, 130, &["pixels", "--resume", "interrupted"]);
+    expect_code(&place.run(&long("out", &["--resume"])), 0);
+    assert!(!place.path("out/checkpoint.bin").exists());
+}
+
+#[test]
+fn two_sweeps_do_not_work_in_one_folder() {
+    let place = Place::new();
+    let mut child = place.start_and_wait(&long("out", &[]), "out");
+    expect_error(&place.run(&long("out", &["--resume"])), 1, &["another process"]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_checkpoint_of_another_sweep_is_refused_with_the_difference() {
+    let place = Place::new();
+    let mut child = place.start_and_wait(&long("out", &[]), "out");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let before = place.files("out");
+    for (more, words) in [
+        (&["--seed", "5"][..], ["`seed` is 0", "5 is asked for"]),
+        (&["--precision", "f64"], ["`precision` is f32", "f64 is asked for"]),
+        (&["--raw"], ["`raw` is false", "true is asked for"]),
+    ] {
+        expect_error(&place.run(&long("out", &with(more, &["--resume"]))), 2, &words);
+    }
+    let other = with(&with(&["sweep", "fig2b", "--out", "out", "--resume"], &LONG), &[]);
+    expect_error(&place.run(&other), 2, &["another sweep", "`rows` is"]);
+    assert_eq!(place.files("out"), before);
+}
+
+#[test]
+fn what_is_no_checkpoint_is_left_alone() {
+    let place = Place::new();
+    fs::create_dir(place.path("out")).unwrap();
+    fs::write(place.path("out/checkpoint.bin"), "holiday pictures").unwrap();
+    let args = with(&["sweep", "fig2a", "--out", "out", "--resume"], &SMALL);
+    expect_error(&place.run(&args), 2, &["no checkpoint", "checkpoint.bin"]);
+    assert_eq!(fs::read(place.path("out/checkpoint.bin")).unwrap(), b"holiday pictures");
+}
+
+#[test]
+fn resuming_where_nothing_is_begins() {
+    let place = Place::new();
+    place.good(&with(&["sweep", "fig2a", "--out", "out", "--resume"], &SMALL));
+    place.good(&with(&["sweep", "fig2a", "--out", "plain"], &SMALL));
+    assert_eq!(place.files("out"), place.files("plain"));
+}
+
+/// A disk on which nothing fits.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_said_and_costs_nothing_else() {
+    let place = Place::new();
+    fs::create_dir(place.path("out")).unwrap();
+    // Files of more than 64 KiB fail as on a full disk.
+    let program = env!("CARGO_BIN_EXE_valleyscope");
+    let script = format!("trap '' XFSZ; ulimit -f 64; exec {program} {}", long("out", &[]).join(" "));
+    let limited = std::process::Command::new("bash")
+        .args(["-c", &script])
+        .current_dir(place.path(""))
+        .env("HOME", place.path(""))
+        .env("XDG_CONFIG_HOME", place.path(""))
+        .output()
+        .unwrap();
+    expect_error(&limited, 1, &["cannot write", "checkpoint.bin", "--resume"]);
+    let said = place.good(&long("out", &["--resume"]));
+    assert!(said.contains("pixels known"), "{said}");
+    place.good(&long("whole", &[]));
+    assert!(place.files("out") == place.files("whole"), "the results differ");
+}
