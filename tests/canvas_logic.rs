@@ -1,7 +1,7 @@
 //! The canvas' arithmetic: ticks, camera, colour scale and formulas.
 
 use valleyscope::app::landscape::{
-    AutoScale, Bounds, Follower, compressed_length, fitted, formulas, limited, panned, zoomed,
+    AutoScale, Bounds, Company, Follower, compressed_length, fitted, formulas, limited, panned, zoomed,
 };
 use valleyscope::landscape::Landscape;
 use valleyscope::optimizer::DecayTarget;
@@ -61,6 +61,9 @@ fn the_colour_bar_is_marked_at_powers_of_ten_on_both_sides() {
     let scale = SymLog { linear: 0.01, max: 10.0 };
     assert_eq!(labels(&Ticks::symlog(&scale, 20)), ["−10", "−1", "−0.1", "−0.01", "0", "0.01", "0.1", "1", "10"]);
     assert_eq!(labels(&Ticks::symlog(&scale, 5)), ["−10", "−0.1", "0", "0.1", "10"]);
+    let wide = Ticks::symlog(&SymLog { linear: 0.1, max: 1e5 }, 20);
+    let wide = labels(&wide);
+    assert!(wide.contains(&"10⁴") && wide.contains(&"10⁻¹"), "one way of writing a bar: {wide:?}");
     assert_eq!(labels(&Ticks::symlog(&SymLog { linear: 3.0, max: 7.0 }, 9)), ["−7", "0", "7"]);
 }
 
@@ -75,6 +78,7 @@ fn numbers_as_text() {
     assert_eq!(fixed(-0.001, 1), "0.0");
     assert_eq!(short(-1e5), "−10⁵");
     assert_eq!(short(0.001), "0.001");
+    assert_eq!([1.5e6, 2e6, -2.5e-7].map(short), ["1.5×10⁶", "2×10⁶", "−2.5×10⁻⁷"]);
     assert_eq!(grouped(1_234_567), "1\u{2009}234\u{2009}567");
     assert_eq!(nice_step(0.2), 0.2);
     assert_eq!(nice_step(0.21), 0.5);
@@ -127,6 +131,40 @@ fn the_box_of_particles_leaves_out_what_is_not_finite_or_far_off() {
     // Two particles are never outliers.
     let two = Bounds::robust([[0.0, 0.0], [1e6, 5.0]].into_iter()).expect("two points");
     assert_eq!(two.max, [1e6, 5.0]);
+}
+
+fn around(from: [f64; 2], reach: f64) -> Option<Bounds> {
+    Some(Bounds { min: from, max: [from[0] + reach, from[1] + 0.5 * reach] })
+}
+
+#[test]
+fn ensembles_that_run_away_are_left_out_unless_they_are_all() {
+    let start = [0.5, 0.0];
+    let inside = |reaches: &[f64]| {
+        let boxes: Vec<_> = reaches.iter().map(|&reach| around(start, reach)).collect();
+        Company::gather(start, &boxes).inside
+    };
+    assert_eq!(inside(&[2.0, 3.0, 1.0]), [true, true, true]);
+    assert_eq!(inside(&[2.0, 5e3, 1.0]), [true, false, true], "one is far beyond the others");
+    assert_eq!(inside(&[1e-4, 8.0]), [true, true], "one that has hardly moved leaves no one behind");
+    assert_eq!(inside(&[4e3, 5e3]), [true, true], "far off, but together");
+    assert_eq!(inside(&[5e3]), [true], "and alone");
+    let one_gone = Company::gather(start, &[around(start, 2.0), None]);
+    assert_eq!(one_gone.inside, [true, false]);
+    assert_eq!(one_gone.bounds.expect("one is there").max, [2.5, 1.0]);
+    assert_eq!(Company::gather(start, &[None, None]).bounds, None);
+}
+
+#[test]
+fn a_run_that_begins_again_is_looked_at_as_at_first() {
+    let mut follower = Follower::default();
+    let far = Camera { center: [2.5, 1.4], width: 7.0 };
+    let start = Bounds::of_point([0.0, 0.0]);
+    follower.aim_anew(Camera::HOME, &start, 1.6);
+    assert_eq!(follower.advance(far, f32::INFINITY), Camera::HOME);
+    // Where the first look does not show the start, it is gone to.
+    follower.aim_anew(Camera { center: [500.0, 0.0], width: 3.0 }, &start, 1.6);
+    assert_eq!(follower.advance(far, f32::INFINITY).center, [0.0, 0.0]);
 }
 
 #[test]

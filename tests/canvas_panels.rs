@@ -8,8 +8,9 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
 use valleyscope::app::Action;
 use valleyscope::app::animation::{Format, Settings};
-use valleyscope::quantity::Noise;
-use valleyscope::simulation::{Command, ParticleId, Setting, Speed};
+use valleyscope::quantity::{LearningRate, Noise, Sharpness};
+use valleyscope::simulation::{Command, ParticleId, Rule, Setting, Speed, defaults};
+use valleyscope::view::ticks::significant;
 use valleyscope::view::{Camera, Viewport};
 
 fn landscape() -> Harness<'static, Stage> {
@@ -230,6 +231,78 @@ fn following_keeps_the_particles_in_view() {
     }
 }
 
+/// SGD whose steps grow until they leave all bounds, beside Signum, which cannot run away.
+fn with_a_runaway(optimizers: std::ops::Range<usize>) -> Harness<'static, Stage> {
+    let mut spec = three_optimizers(30);
+    spec.landscape.sharpness = Sharpness::clamped(1000.0);
+    let rate = LearningRate::clamped(1.0);
+    spec.optimizers[0].rule =
+        Rule::Sgd { learning_rate: rate, beta1: defaults::beta1(), weight_decay: defaults::weight_decay() };
+    spec.optimizers = spec.optimizers[optimizers].to_vec();
+    let mut harness = harness(Stage::new(spec, Shown::Landscape, None), [900.0, 600.0]);
+    harness.state_mut().document.view.follow = true;
+    harness
+}
+
+/// The steps at which an ensemble is far off without having ceased to be finite.
+fn far_off(harness: &mut Harness<'_, Stage>) -> bool {
+    let live = &harness.state().live;
+    let view = &live.snapshot.as_ref().expect("there is a snapshot").ensembles[0];
+    view.bounds.is_some_and(|bounds| bounds[2] > 1e5)
+}
+
+#[test]
+fn an_optimizer_that_runs_away_does_not_take_the_view_along() {
+    let mut harness = with_a_runaway(0..2);
+    let mut was_far_off = false;
+    for step in 1..400 {
+        advance_to(&mut harness, step);
+        assert!(viewport(&harness).camera.width < 1000.0, "step {step}: {:?}", viewport(&harness).camera);
+        if far_off(&mut harness) && !was_far_off {
+            was_far_off = true;
+            let state = harness.get_by_label("Landscape").value().unwrap_or_default();
+            assert!(state.contains("run away and not followed"), "{state}");
+        }
+    }
+    assert!(was_far_off, "SGD runs away in this test");
+    harness.run_steps(200);
+    for index in 0..30 {
+        let at = on_screen(&harness, particle(&harness, 1, index));
+        assert!(canvas(&harness).contains(at), "the others are followed: {at:?}");
+    }
+    harness.get_by_label("Fit").click();
+    harness.run_steps(3);
+    assert!(viewport(&harness).camera.width < 1000.0, "{:?}", viewport(&harness).camera);
+}
+
+#[test]
+fn where_all_run_away_the_view_stays_in_reach() {
+    let mut harness = with_a_runaway(0..1);
+    for step in 1..400 {
+        advance_to(&mut harness, step);
+        assert!(viewport(&harness).camera.width < 1e5, "step {step}: {:?}", viewport(&harness).camera);
+    }
+    assert!(harness.state().live.snapshot.as_ref().is_some_and(|s| s.ensembles[0].sample.diverged > 0));
+    harness.get_by_label("Fit").click();
+    harness.run_steps(3);
+    assert!(viewport(&harness).camera.width < 10.0, "the start is shown: {:?}", viewport(&harness).camera);
+}
+
+#[test]
+fn following_goes_back_to_the_start_of_a_new_run() {
+    let mut harness = landscape();
+    harness.state_mut().document.view.follow = true;
+    let first = viewport(&harness).camera;
+    advance_to(&mut harness, 1500);
+    harness.run_steps(200);
+    assert_ne!(viewport(&harness).camera, first);
+    let run = harness.state().live.snapshot.as_ref().map(|snapshot| snapshot.run);
+    harness.state_mut().document.spec.seed += 1;
+    until(&mut harness, "another run has begun", |stage| stage.live.snapshot.as_ref().map(|s| s.run) > run);
+    harness.run_steps(200);
+    assert_eq!(viewport(&harness).camera, first);
+}
+
 #[test]
 fn tiny_and_odd_windows_are_drawn() {
     for size in [[40.0, 30.0], [120.0, 500.0], [300.0, 220.0], [1900.0, 90.0]] {
@@ -240,12 +313,27 @@ fn tiny_and_odd_windows_are_drawn() {
 }
 
 #[test]
+fn a_particle_that_has_just_been_selected_shows_where_it_is() {
+    let mut harness = harness(Stage::new(three_optimizers(30), Shown::Formulas, None), [500.0, 700.0]);
+    advance_to(&mut harness, 20);
+    harness.get_by_label("Show").click();
+    harness.run_steps(3);
+    assert!(harness.query_by_label_contains("Press → for this particle’s next step").is_some());
+    assert!(harness.query_by_label_contains("∂L/∂y = ").is_some());
+    let [x, _] = particle(&harness, 0, 0);
+    let shown = format!("x = {}", significant(x, 4));
+    assert!(harness.query_by_label(&shown).is_some(), "{shown}");
+    advance_to(&mut harness, 21);
+    assert!(harness.query_by_label_contains("Press → for").is_none(), "its step is taken apart");
+}
+
+#[test]
 fn the_formula_panel_chooses_particles_and_shows_each_line() {
     let mut harness = harness(Stage::new(three_optimizers(30), Shown::Formulas, None), [420.0, 640.0]);
     advance_to(&mut harness, 3);
     harness.get_by_label("Show").click();
     harness.run_steps(3);
-    harness.get_by_label_contains("Take a single step");
+    harness.get_by_label_contains("Press → for");
     advance_to(&mut harness, 4);
     until(&mut harness, "the step is there", |stage| stage.live.anatomy().is_some());
     assert_eq!(harness.state().live.selected, Some(ParticleId { optimizer: 0, particle: 0 }));

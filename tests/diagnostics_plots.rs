@@ -7,7 +7,7 @@ use egui::{Vec2, vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
 use valleyscope::app::Action;
-use valleyscope::app::diagnostics::{AxisScale, Band, Curve, Metric, columns_for, csv_of};
+use valleyscope::app::diagnostics::{AxisScale, Band, Curve, Metric, columns_for, csv_of, suiting};
 use valleyscope::quantity::{Beta, LearningRate, Noise, WeightDecay};
 use valleyscope::simulation::{Bucket, BucketSpread, OptimizerSpec, Rule};
 
@@ -25,6 +25,7 @@ fn bucket(first_step: u64, loss: f64, diverged: u32) -> Bucket {
         abs_v: one,
         effective_step: one,
         entropy: -3.0,
+        free_energy: loss + 0.75,
         diverged,
     }
 }
@@ -64,7 +65,7 @@ fn logarithmic_axes_are_marked_at_decades() {
 #[test]
 fn a_diverged_curve_breaks_off_and_says_so() {
     let buckets = [bucket(0, 1.0, 0), bucket(2, f64::NAN, 3), bucket(4, f64::NAN, 5), bucket(6, 2.0, 5)];
-    let curve = Curve::new(&buckets, Metric::Loss, 0.1, Band::Deviation, LINEAR);
+    let curve = Curve::new(&buckets, Metric::Loss, Band::Deviation, LINEAR);
     assert_eq!(curve.runs.len(), 2, "a gap where the mean is not finite");
     assert_eq!(curve.diverged, Some((2, 5)));
     assert_eq!(curve.runs[0][0].x, 0.5, "a point stands in the middle of its bucket");
@@ -74,32 +75,60 @@ fn a_diverged_curve_breaks_off_and_says_so() {
 #[test]
 fn what_has_no_place_on_a_logarithmic_axis_is_a_gap() {
     let buckets = [bucket(0, -1.0, 0), bucket(2, 0.0, 0), bucket(4, 3.0, 0)];
-    let curve = Curve::new(&buckets, Metric::Loss, 0.1, Band::Hidden, [AxisScale::Linear, AxisScale::Log]);
+    let curve = Curve::new(&buckets, Metric::Loss, Band::Hidden, [AxisScale::Linear, AxisScale::Log]);
     assert_eq!(curve.points().count(), 1);
-    let start = Curve::new(&[bucket(0, 1.0, 0)], Metric::Loss, 0.1, Band::Hidden, [AxisScale::Log, AxisScale::Linear]);
+    let start = Curve::new(&[bucket(0, 1.0, 0)], Metric::Loss, Band::Hidden, [AxisScale::Log, AxisScale::Linear]);
     assert_eq!(start.points().count(), 1, "half a step after the start has a logarithm");
 }
 
 #[test]
-fn the_free_energy_is_loss_minus_temperature_times_entropy() {
-    let value = Metric::FreeEnergy.value(&bucket(0, 1.0, 0), 0.25);
-    assert_eq!(value.mean, 1.0 - 0.25 * -3.0);
+fn the_free_energy_is_that_of_the_history() {
+    let value = Metric::FreeEnergy.value(&bucket(0, 1.0, 0));
+    assert_eq!(value.mean, 1.75, "as the history has it, with the temperature of each step");
     assert!(value.std.is_nan(), "an ensemble's entropy has no spread over particles");
-    let undefined = Bucket { entropy: f64::NAN, ..bucket(0, 1.0, 0) };
-    let curve = Curve::new(&[undefined], Metric::FreeEnergy, 0.25, Band::Deviation, LINEAR);
+    let undefined = Bucket { entropy: f64::NAN, free_energy: f64::NAN, ..bucket(0, 1.0, 0) };
+    let curve = Curve::new(&[undefined], Metric::FreeEnergy, Band::Deviation, LINEAR);
     assert!(!curve.defined && curve.runs.is_empty());
 }
 
 #[test]
 fn the_table_reads_back_exactly() {
     let buckets = [bucket(0, 0.1 + 0.2, 0), bucket(2, f64::NAN, 4)];
-    let text = csv_of(&[("Adam, \"tuned\"", 0.5, &buckets)], &[Metric::Loss, Metric::FreeEnergy]);
+    let text = csv_of(&[("Adam, \"tuned\"", &buckets)], &[Metric::Loss, Metric::FreeEnergy]);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0], "first_step,last_step,optimizer,metric,mean,mean_low,mean_high,std,min,max,diverged");
     assert_eq!(lines.len(), 1 + 2 * 2);
     assert!(lines[1].starts_with("0,1,\"Adam, \"\"tuned\"\"\",loss,0.30000000000000004,"), "{}", lines[1]);
     assert!(lines[2].contains(",loss,NaN,") && lines[2].ends_with(",4"), "{}", lines[2]);
     assert!(lines[3].contains(",free_energy,"));
+}
+
+#[test]
+fn a_few_runaway_curves_do_not_flatten_the_others() {
+    let calm = ([-1.0, 2.0], Some([-1.5, 2.5]));
+    let runaway = ([0.0, 1e40], Some([-1e40, 1e41]));
+    let noisy = ([0.0, 1.0], Some([-900.0, 900.0]));
+    assert_eq!(suiting(&[calm, calm, runaway]), Some([-1.5, 2.5]));
+    assert_eq!(suiting(&[calm, runaway]), Some([-1.5, 2.5]));
+    assert_eq!(suiting(&[calm, calm, runaway, ([0.0, 1e39], None)]), Some([-1.5, 2.5]));
+    assert_eq!(suiting(&[calm, calm, noisy]), Some([-1.5, 2.5]), "the mean counts, the wide band does not");
+    assert_eq!(suiting(&[runaway]), Some([-1e40, 1e41]), "alone it is all there is to see");
+    let slow = ([0.0, 0.001], None);
+    assert_eq!(suiting(&[calm, calm, slow]), Some([-1.5, 2.5]), "a slow one does not make the others runaways");
+    assert_eq!(suiting(&[]), None);
+}
+
+#[test]
+fn small_axes_have_two_labels() {
+    for (scale, low, high) in [
+        (AxisScale::Linear, 0.3, 1.9),
+        (AxisScale::Log, -0.6, 0.9),
+        (AxisScale::Log, -3.2, 2.4),
+        (AxisScale::Linear, -7e-5, 2e-5),
+    ] {
+        let marks = scale.marks(low, high, 60.0 / (high - low));
+        assert!(marks.len() >= 2, "{scale:?} from {low} to {high} has {marks:?}");
+    }
 }
 
 #[test]
@@ -204,17 +233,21 @@ fn zooming_asks_for_more_detail_and_resetting_for_everything() {
 
 #[test]
 fn the_export_holds_what_is_shown() {
-    let mut harness = at_step(three_optimizers(20), 30);
+    let mut harness = at_step(three_optimizers(20), 2000);
     harness.state_mut().live.hidden.insert(1);
     harness.get_by_label("Export").click();
     harness.run_steps(3);
     harness.get_by_label("Table (CSV)…").click();
     harness.run_steps(3);
+    until(&mut harness, "the table is written", |stage| !stage.actions.is_empty());
     let Some(Action::SaveText { text, suggested_name }) = harness.state().actions.first() else {
         panic!("a table was asked for: {:?}", harness.state().actions)
     };
     assert_eq!(suggested_name, "diagnostics.csv");
     assert!(text.contains(",Adam,loss,") && text.contains(",FOCUS,effective_step,"));
+    let steps = text.lines().filter(|line| line.contains(",Adam,loss,")).count();
+    assert_eq!(steps, 2001, "every step has a row, though a curve has far fewer points");
+    assert!(text.lines().any(|line| line.starts_with("1234,1234,Adam,loss,")));
     assert!(!text.contains("Signum"), "a hidden optimizer is not shown");
     assert!(!text.contains("free_energy"), "a plot that is off is not shown");
 }

@@ -99,7 +99,10 @@ fn typed_numbers_go_beyond_the_slider_and_nonsense_is_refused_visibly() {
     assert_eq!(spec(&app).landscape.sharpness.get(), 50_000.0, "beyond the slider, within the quantity's range");
     app.type_into("Sharpness a, number", "1e9");
     assert_eq!(spec(&app).landscape.sharpness.get(), 50_000.0);
-    assert!(app.shows("sharpness must be a number from"), "the refusal says what was expected");
+    assert!(
+        app.shows("Sharpness a must be a number from 0.000001 to 1000000, found 1000000000"),
+        "the refusal says what was expected"
+    );
     app.type_into("Sharpness a, number", "steep");
     assert_eq!(spec(&app).landscape.sharpness.get(), 50_000.0);
     assert!(app.shows("expected a number such as 0.01"));
@@ -107,10 +110,42 @@ fn typed_numbers_go_beyond_the_slider_and_nonsense_is_refused_visibly() {
     assert_eq!(spec(&app).landscape.sharpness.get(), 2.5, "a decimal comma is understood");
     assert!(!app.shows("expected a number such as 0.01"), "an accepted number takes the refusal away");
     app.type_into("Particles, number", "12.5");
-    assert!(app.shows("particles must be a whole number from 1 to 10000, found 12.5"));
+    assert!(app.shows("Particles must be a whole number from 1 to 10000, found 12.5"));
     app.type_into("Seed", "-1");
     assert!(app.shows("expected a whole number, 0 or more, found “-1”"));
     assert_eq!(spec(&app).seed, 0);
+}
+
+#[test]
+fn a_refusal_speaks_of_the_control_and_moves_nothing() {
+    let mut app = App::plain();
+    let below = app.slider("Particles").rect();
+    app.type_into("Rotation φ (°), number", "999");
+    assert!(app.shows("Rotation φ must be a number from −360 to 360°, found 999"));
+    assert_eq!(app.slider("Particles").rect(), below, "what is below keeps its place");
+    app.settle();
+    app.harness.drag_at(egui::pos2(700.0, 300.0));
+    app.harness.drop_at(egui::pos2(700.0, 300.0));
+    app.settle();
+    assert!(!app.shows("must be a number"), "a click elsewhere takes it away");
+}
+
+#[test]
+fn a_run_that_begins_again_by_itself_says_why() {
+    let mut app = App::plain();
+    for (press, reason) in [
+        ("FOCUS: duplicate", "an optimizer was added"),
+        ("FOCUS copy: remove", "an optimizer was removed"),
+        ("New seed", "the seed has changed"),
+    ] {
+        app.harness.key_press(egui::Key::ArrowRight);
+        app.until("a step", |app| app.state().live().snapshot.as_ref().is_some_and(|s| s.step == 1));
+        app.button(press);
+        assert!(app.shows(&format!("Started again at step 0: {reason}.")), "{press}");
+        app.until("step 0", |app| app.state().live().snapshot.as_ref().is_some_and(|s| s.step == 0));
+    }
+    app.set_slider("Particles", 7.0);
+    assert!(!app.shows("the number of particles"), "nothing was under way");
 }
 
 #[test]

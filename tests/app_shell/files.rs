@@ -1,12 +1,15 @@
 //! Opening and saving presets as files.
 
 use egui::{Key, Modifiers};
+use egui_kittest::kittest::Queryable as _;
 use valleyscope::preset::Preset;
 
 use crate::harness::{App, PLAIN};
 
 fn read(path: &std::path::Path) -> valleyscope::preset::LandscapePreset {
-    let Preset::Landscape(preset) = Preset::read(path).expect("the saved preset can be read");
+    let Preset::Landscape(preset) = Preset::read(path).expect("the saved preset can be read") else {
+        panic!("a simulation")
+    };
     preset
 }
 
@@ -73,10 +76,46 @@ fn a_preset_is_saved_among_ones_own_and_listed() {
     app.until("the file", |_| path.exists());
     let saved = read(&path);
     assert_eq!(saved.simulation, app.state().document().spec);
-    assert_eq!(saved.view.as_ref(), Some(&app.state().document().view));
+    assert_eq!(saved.view.as_ref(), Some(&app.state().document().view), "while following, the view is the preset's");
     app.until("the notice", |app| app.shows("Saved "));
     app.button("Presets");
     app.until("the list", |app| app.shows("Your own"));
+}
+
+#[test]
+fn the_view_is_saved_unless_it_follows() {
+    let mut app = App::plain();
+    app.button("Follow");
+    app.button("Fit");
+    app.menu("File", "Save");
+    app.button("Save to my presets");
+    let path = app.folder.path().join("presets").join("plain.ron");
+    app.until("the notice", |app| app.shows("Saved "));
+    let camera = read(&path).view.and_then(|view| view.camera).expect("the camera is saved");
+    assert!(camera.width < 1.0, "it is the one that fits the start: {camera:?}");
+    app.settle();
+    assert!(!app.shows("changed"), "what was saved is clean");
+}
+
+#[test]
+fn saving_an_opened_recording_says_that_its_changes_are_left_out() {
+    let mut app = App::plain();
+    let text = PLAIN.replace("    simulation: (", "    changes: [(step: 3, set: Noise(2.0))],\n    simulation: (");
+    let path = app.write("recorded.ron", &text);
+    app.open(&path);
+    app.until("the recording", |app| app.shows("Its recorded changes are repeated"));
+    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::S);
+    app.settle();
+    assert!(app.shows("Without the recorded changes"));
+    assert_eq!(read(&path).changes.len(), 1, "nothing is written before that was read");
+}
+
+#[test]
+fn the_title_can_be_typed_at_once() {
+    let mut app = App::plain();
+    app.menu("File", "Save");
+    app.settle();
+    assert!(app.harness.get_by_role_and_label(egui::accesskit::Role::TextInput, "Title").is_focused());
 }
 
 #[test]

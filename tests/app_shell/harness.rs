@@ -69,11 +69,13 @@ pub struct Begin<'a> {
     pub size: [f32; 2],
     pub pixels_per_point: f32,
     pub storage: Option<&'a MemoryStorage>,
+    /// Begins playing, as the program does unless the session was paused.
+    pub play: bool,
 }
 
 impl Default for Begin<'_> {
     fn default() -> Self {
-        Begin { preset: Some(PLAIN), size: [1400.0, 900.0], pixels_per_point: 1.0, storage: None }
+        Begin { preset: Some(PLAIN), size: [1400.0, 900.0], pixels_per_point: 1.0, storage: None, play: false }
     }
 }
 
@@ -96,7 +98,7 @@ impl App {
             text: text.to_owned(),
             source: Source::BuiltIn("test"),
         });
-        let options = Options { preset, library, native_dialogs: false, play: false, ..Options::default() };
+        let options = Options { preset, library, native_dialogs: false, play: begin.play, ..Options::default() };
         // The storage is only read while the app is made.
         let stored = begin.storage.map(|storage| MemoryStorage(storage.0.clone()));
         let harness = Harness::builder()
@@ -200,7 +202,7 @@ impl App {
 
     /// Opens a file through the menu and the typed path.
     pub fn open(&mut self, path: &Path) {
-        self.menu("File", "Open preset…");
+        self.menu("File", "Open…");
         self.type_path(path);
     }
 

@@ -1,7 +1,7 @@
 //! The app at the sizes people have.
 
 use egui::accesskit::Role;
-use egui_kittest::kittest::Queryable;
+use egui_kittest::kittest::{NodeT as _, Queryable};
 
 use crate::harness::{App, Begin};
 
@@ -34,6 +34,34 @@ fn panels_go_away_and_come_back() {
     app.click(Role::CheckBox, "Controls");
     app.settle();
     assert!(app.harness.query_by_role_and_label(Role::Slider, "Noise σ").is_some());
+}
+
+#[test]
+fn a_narrow_window_says_that_it_has_no_room_for_the_plots() {
+    let mut app = App::begin(Begin { size: [700.0, 600.0], ..Begin::default() });
+    app.settle();
+    app.button("View");
+    assert!(app.harness.get_by_role_and_label(Role::CheckBox, "Plots").accesskit_node().is_disabled());
+    let mut app = App::plain();
+    app.button("View");
+    assert!(!app.harness.get_by_role_and_label(Role::CheckBox, "Plots").accesskit_node().is_disabled());
+}
+
+#[test]
+fn the_controls_stay_where_they_were_scrolled_to_through_a_presentation() {
+    let mut app = App::begin(Begin { size: [1280.0, 600.0], ..Begin::default() });
+    app.harness.get_by_role_and_label(Role::Slider, "FOCUS: Attraction γ").scroll_to_me();
+    app.settle();
+    let before = app.slider("FOCUS: Attraction γ").rect();
+    app.harness.key_press(egui::Key::F11);
+    app.harness.run_steps(2);
+    app.harness.set_size(egui::vec2(1280.0, 1500.0));
+    app.harness.run_steps(3);
+    app.harness.key_press(egui::Key::F11);
+    app.harness.run_steps(1);
+    app.harness.set_size(egui::vec2(1280.0, 600.0));
+    app.settle();
+    assert_eq!(app.slider("FOCUS: Attraction γ").rect(), before);
 }
 
 #[test]

@@ -5,5 +5,6 @@ mod files;
 mod harness;
 mod keyboard;
 mod layout;
+mod phase;
 mod presets;
 mod session;

@@ -22,7 +22,7 @@ const LESSON: &str = r#"Landscape(
 fn each_built_in_preset_opens_from_the_menu() {
     let mut app = App::plain();
     for built_in in built_ins() {
-        let Preset::Landscape(preset) = &built_in.preset;
+        let Preset::Landscape(preset) = &built_in.preset else { continue };
         app.menu("Presets", &preset.title);
         let expected = preset.simulation_at(0).expect("the preset's lesson fits");
         assert_eq!(app.state().document().spec, expected, "{}", built_in.name);
@@ -38,7 +38,7 @@ fn undo_leads_back_to_the_preset_before() {
     let mut app = App::plain();
     app.settle();
     let before = app.state().document().clone();
-    let Preset::Landscape(preset) = &built_ins()[1].preset;
+    let Preset::Landscape(preset) = &built_ins()[1].preset else { panic!("a simulation") };
     app.menu("Presets", &preset.title);
     app.settle();
     assert_ne!(*app.state().document(), before);
@@ -68,6 +68,64 @@ fn a_lesson_goes_forward_and_back() {
     app.settle();
     assert!(app.shows("3 / 3"), "undo leads back to the step before");
     assert_eq!(rate(&app), 0.1);
+}
+
+#[test]
+fn a_step_of_a_lesson_that_sets_something_begins_the_run_again() {
+    let text = LESSON.replace("    ],\n)", "        (text: \"Look.\"),\n    ],\n)");
+    let mut app = App::with(&text);
+    let at = |app: &App| app.state().live().snapshot.as_ref().map_or((0, 0), |snapshot| (snapshot.run, snapshot.step));
+    for (button, begins) in [("Next", true), ("Next", true), ("Next", false), ("Previous", true)] {
+        app.harness.key_press(Key::ArrowRight);
+        let before = at(&app);
+        app.until("a step", |app| at(app).1 > before.1 || at(app).0 > before.0);
+        let run = at(&app).0;
+        app.button(&format!("{button} step of the lesson"));
+        app.settle();
+        if begins {
+            app.until("the run to begin again", |app| at(app).0 > run && at(app).1 == 0);
+        } else {
+            assert_eq!(at(&app).0, run, "{button}: a step that sets nothing leaves the run alone");
+        }
+    }
+}
+
+#[test]
+fn walking_a_lesson_changes_nothing_that_had_to_be_saved() {
+    let mut app = App::with(LESSON);
+    for _ in 0..2 {
+        app.button("Next step of the lesson");
+        assert!(!app.shows("changed"));
+    }
+    app.set_slider("Noise σ", 1.5);
+    assert!(app.shows("changed"), "what the lesson sets can be edited too");
+    app.button("Again");
+    assert!(!app.shows("changed"));
+    app.set_slider("Sharpness a", 100.0);
+    app.button("Previous step of the lesson");
+    assert!(app.shows("changed"), "an edit is one at every step");
+}
+
+#[test]
+fn a_step_of_a_lesson_shows_the_control_it_speaks_of() {
+    let Preset::Landscape(lesson) = &built_ins().iter().find(|b| b.name == "lesson").expect("there is one").preset
+    else {
+        panic!("a simulation")
+    };
+    let mut app = App::begin(Begin { size: [1280.0, 640.0], ..Begin::default() });
+    app.menu("Presets", &lesson.title);
+    app.settle();
+    let visible = |app: &App| {
+        let screen = egui::Rect::from_min_size(egui::Pos2::ZERO, egui::vec2(1280.0, 560.0));
+        screen.contains_rect(app.slider("FOCUS: Attraction γ").rect())
+    };
+    assert!(!visible(&app), "in this window it is below the edge at first");
+    for _ in 0..3 {
+        app.button("Next step of the lesson");
+    }
+    app.settle();
+    app.settle();
+    assert!(visible(&app), "{:?}", app.slider("FOCUS: Attraction γ").rect());
 }
 
 #[test]
@@ -104,7 +162,9 @@ fn a_preset_is_saved_without_a_lesson_that_lost_its_optimizer() {
     app.button("Save to my presets");
     let path = app.folder.path().join("presets").join("a-lesson.ron");
     app.until("the file", |_| path.exists());
-    let Preset::Landscape(saved) = Preset::read(&path).expect("the saved preset can be read");
+    let Preset::Landscape(saved) = Preset::read(&path).expect("the saved preset can be read") else {
+        panic!("a simulation")
+    };
     assert!(saved.lesson.is_empty());
     assert_eq!(saved.simulation, app.state().document().spec);
 }
@@ -147,6 +207,6 @@ fn a_recorded_session_is_repeated_and_shows_in_the_controls() {
 #[test]
 fn a_first_start_shows_a_built_in_preset() {
     let app = App::begin(Begin { preset: None, ..Begin::default() });
-    let Preset::Landscape(first) = &built_ins()[0].preset;
+    let Preset::Landscape(first) = &built_ins()[0].preset else { panic!("a simulation") };
     assert!(app.shows(&first.title));
 }

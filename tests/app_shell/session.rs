@@ -1,6 +1,7 @@
 //! What comes back at the next start, and what does not.
 
 use eframe::App as _;
+use egui::accesskit::Role;
 use egui_kittest::kittest::Queryable;
 
 use crate::harness::{App, Begin, MemoryStorage, PLAIN};
@@ -44,6 +45,47 @@ fn the_session_comes_back() {
     again.press("Recent files");
     assert!(again.shows("mine.ron"));
     assert!(storage.0[KEY].contains("theme:Light"), "the theme is stored");
+}
+
+#[test]
+fn what_was_looked_at_comes_back() {
+    let mut app = App::plain();
+    app.button("Adam: duplicate");
+    app.click(Role::CheckBox, "Show FOCUS");
+    app.button("Show");
+    app.button("Follow");
+    app.button("Fit");
+    app.press("Free energy");
+    let camera = |app: &App| app.harness.get_by_role_and_label(Role::Canvas, "Landscape").value();
+    let view = |app: &App| camera(app).unwrap_or_default().split(" Step ").next().map(str::to_owned);
+    let (selected, seen) = (app.state().live().selected, view(&app));
+    assert!(selected.is_some());
+    let storage = stored(&mut app);
+    let mut again = restarted(&storage);
+    again.settle();
+    assert_eq!(again.state().live().selected, selected);
+    assert_eq!(again.state().live().hidden, app.state().live().hidden);
+    assert_eq!(view(&again), seen);
+    let again = stored(&mut again);
+    assert!(storage.0[KEY].contains("FreeEnergy") && again.0[KEY].contains("FreeEnergy"), "the choice of plots too");
+}
+
+#[test]
+fn a_session_comes_back_paused_or_playing_as_it_was_left() {
+    for playing in [false, true] {
+        let mut app = App::plain();
+        if playing {
+            app.button("Play");
+            app.until("playing", |app| app.state().live().is_playing());
+        }
+        let storage = stored(&mut app);
+        let mut again = App::begin(Begin { preset: None, storage: Some(&storage), play: true, ..Begin::default() });
+        for _ in 0..20 {
+            again.harness.step();
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        assert_eq!(again.state().live().is_playing(), playing);
+    }
 }
 
 #[test]

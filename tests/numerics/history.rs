@@ -4,8 +4,9 @@ use std::sync::OnceLock;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use valleyscope::quantity::Temperature;
 use valleyscope::simulation::{
-    Bucket, BucketSpread, History, PlotRequest, RECENT_STEPS, Sample, Simulation, SimulationSpec, Spread,
+    Bucket, BucketSpread, History, PlotRequest, RECENT_STEPS, Sample, Setting, Simulation, SimulationSpec, Spread,
 };
 
 use crate::memory::held_bytes;
@@ -32,10 +33,15 @@ fn sample(step: u64) -> Sample {
     }
 }
 
+/// Θ, which changes now and then.
+fn theta(step: u64) -> f64 {
+    if step % 1000 < 400 { 0.5 } else { 0.125 }
+}
+
 fn history_of(steps: u64) -> History {
     let mut history = History::default();
     for step in 0..steps {
-        history.push(sample(step));
+        history.push(sample(step), theta(step));
     }
     history
 }
@@ -54,7 +60,7 @@ fn very_long() -> &'static History {
     HISTORY.get_or_init(|| {
         let mut history = long().clone();
         for step in LONG..VERY_LONG {
-            history.push(sample(step));
+            history.push(sample(step), theta(step));
         }
         history
     })
@@ -95,6 +101,10 @@ fn brute_force(first: u64, steps: u64) -> Bucket {
         abs_v: of(|sample| sample.abs_v),
         effective_step: of(|sample| sample.effective_step),
         entropy: samples().map(|sample| sample.entropy).sum::<f64>() / steps as f64,
+        free_energy: (first..first + steps)
+            .map(|step| sample(step).loss.mean - theta(step) * sample(step).entropy)
+            .sum::<f64>()
+            / steps as f64,
         diverged: samples().map(|sample| sample.diverged).max().unwrap(),
     }
 }
@@ -124,6 +134,7 @@ fn assert_bucket(found: &Bucket) {
         }
     }
     assert!(close(found.entropy, expected.entropy), "{} {}", found.entropy, expected.entropy);
+    assert!(close(found.free_energy, expected.free_energy), "{} {}", found.free_energy, expected.free_energy);
     assert_eq!(found.diverged, expected.diverged);
 }
 
@@ -247,6 +258,44 @@ fn the_last_twenty_thousand_steps_are_kept_in_full() {
     }
 }
 
+/// What is exported: each step where it is kept in full, the newest and the first; between them buckets
+/// without gap or overlap.
+#[test]
+fn the_finest_view_has_every_step_that_is_kept_in_full() {
+    let history = long();
+    let finest = history.finest();
+    let everything = PlotRequest { first_step: 0, last_step: None, buckets: finest.len(), log_steps: false };
+    assert_covers(&finest, &everything, LONG);
+    for bucket in finest.iter().step_by(97) {
+        assert_bucket(bucket);
+    }
+    let in_full = finest.iter().filter(|bucket| bucket.steps == 1).count();
+    assert!((24_000..24_200).contains(&in_full), "{in_full} steps in full");
+    let short: Vec<(u64, u64)> = history_of(300).finest().iter().map(|b| (b.first_step, b.steps)).collect();
+    assert_eq!(short, (0..300).map(|step| (step, 1)).collect::<Vec<_>>());
+    assert!(History::default().finest().is_empty());
+}
+
+/// A change of Θ leaves the free energy of the steps before as it was.
+#[test]
+fn each_step_counts_with_its_own_temperature() {
+    let mut simulation = Simulation::new(simulation(1.0, 20, &all_rules(0.01)[..1]));
+    for _ in 0..10 {
+        simulation.advance();
+    }
+    simulation.apply(&Setting::Temperature(Some(Temperature::clamped(0.5)))).expect("it is a setting");
+    for _ in 0..10 {
+        simulation.advance();
+    }
+    let history = &simulation.histories()[0];
+    for bucket in history.finest() {
+        let theta = if bucket.first_step <= 10 { 0.01 } else { 0.5 };
+        let expected = history.sample(bucket.first_step).expect("kept").free_energy(theta);
+        assert!(bucket.free_energy == expected || expected.is_nan(), "step {}", bucket.first_step);
+    }
+    assert!(history.finest()[15].free_energy.is_finite());
+}
+
 #[test]
 fn a_view_of_nothing_is_empty() {
     let history = history_of(10);
@@ -271,7 +320,7 @@ fn memory_is_bounded() {
     let all = held * SimulationSpec::MAX_OPTIMIZERS as isize;
     assert!(all <= 200_000_000, "{} MB of histories", all / 1_000_000);
     for step in LONG..LONG + 1_000_000 {
-        history.push(sample(step));
+        history.push(sample(step), theta(step));
     }
     let grown = held_bytes() - before - held;
     assert!(grown <= 500_000, "a fifth more steps took {grown} bytes more");

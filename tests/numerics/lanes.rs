@@ -5,7 +5,7 @@ use proptest::test_runner::TestCaseResult;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use valleyscope::landscape::{Landscape, Valley};
-use valleyscope::lanes::{Bits, Lanes, Real, Vector};
+use valleyscope::lanes::{Bits, Doubles, Lanes, Real};
 use valleyscope::optimizer::{Adam, AdamMemory, Clock, DecayTarget, Focus, FocusMemory, Optimizer, Sgd, Signum};
 use valleyscope::random::{Key, Streams};
 
@@ -46,7 +46,7 @@ fn numbers() -> impl Strategy<Value = [f64; WIDTH]> {
     ])
 }
 
-fn check_arithmetic<V: Vector<WIDTH>>(a: [f64; WIDTH], b: [f64; WIDTH]) -> TestCaseResult {
+fn check_arithmetic<V: Doubles<WIDTH>>(a: [f64; WIDTH], b: [f64; WIDTH]) -> TestCaseResult {
     let (wide_a, wide_b) = (V::from_lanes(Lanes(a)), V::from_lanes(Lanes(b)));
     let wide = [
         wide_a + wide_b,
@@ -87,7 +87,7 @@ fn check_arithmetic<V: Vector<WIDTH>>(a: [f64; WIDTH], b: [f64; WIDTH]) -> TestC
     Ok(())
 }
 
-fn check_words<V: Vector<WIDTH>>(a: [u64; WIDTH], b: [u64; WIDTH]) -> TestCaseResult {
+fn check_words<V: Doubles<WIDTH>>(a: [u64; WIDTH], b: [u64; WIDTH]) -> TestCaseResult {
     let (wide_a, wide_b) = (V::Bits::from_lanes(Lanes(a)), V::Bits::from_lanes(Lanes(b)));
     let wide = [
         wide_a + wide_b,
@@ -111,7 +111,7 @@ fn check_words<V: Vector<WIDTH>>(a: [u64; WIDTH], b: [u64; WIDTH]) -> TestCaseRe
     Ok(())
 }
 
-fn check_landscape<V: Vector<WIDTH>>(landscape: &Landscape, x: [f64; WIDTH], y: [f64; WIDTH]) -> TestCaseResult {
+fn check_landscape<V: Doubles<WIDTH>>(landscape: &Landscape, x: [f64; WIDTH], y: [f64; WIDTH]) -> TestCaseResult {
     let at = landscape.uv_from_xy([x, y].map(|lanes| V::from_lanes(Lanes(lanes))));
     let lanes = |valley: Valley<V>| [valley.u, valley.v].map(V::to_lanes);
     let slope_uv = lanes(landscape.gradient_uv(at));
@@ -150,7 +150,7 @@ struct Crowd<'a, O: Optimizer> {
 }
 
 impl<O: Optimizer> Crowd<'_, O> {
-    fn check<V: Vector<WIDTH>>(&self) -> TestCaseResult {
+    fn check<V: Doubles<WIDTH>>(&self) -> TestCaseResult {
         let clock = self.rule.tick(self.clock);
         let (after, moved) = O::step(
             &self.rule.factors::<V>(&clock),
@@ -172,7 +172,7 @@ impl<O: Optimizer> Crowd<'_, O> {
     }
 }
 
-fn check_rule<V: Vector<WIDTH>>(crowd: &Crowd<impl Optimizer>) -> TestCaseResult {
+fn check_rule<V: Doubles<WIDTH>>(crowd: &Crowd<impl Optimizer>) -> TestCaseResult {
     crowd.check::<V>()
 }
 
@@ -243,7 +243,7 @@ proptest! {
 
 #[test]
 fn sign_of_zero_nan_and_infinity() -> TestCaseResult {
-    fn check<V: Vector<WIDTH>>(x: f64, expected: f64) -> TestCaseResult {
+    fn check<V: Doubles<WIDTH>>(x: f64, expected: f64) -> TestCaseResult {
         for sign in V::splat(x).sign().to_lanes().0 {
             prop_assert!(sign == expected || sign.is_nan() && expected.is_nan(), "sign({x:?}) is {sign:?}");
         }
@@ -269,7 +269,7 @@ fn sign_of_zero_nan_and_infinity() -> TestCaseResult {
 
 #[test]
 fn random_streams_side_by_side_are_the_streams_alone() -> TestCaseResult {
-    fn check<V: Vector<WIDTH>>() -> TestCaseResult {
+    fn check<V: Doubles<WIDTH>>() -> TestCaseResult {
         let keys: [Key; WIDTH] = std::array::from_fn(|lane| Key::new(7).at(lane as u64));
         let mut together = Streams::new(keys);
         let mut alone = keys.map(|key| Streams::<1>::new([key]));

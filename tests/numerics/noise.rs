@@ -5,7 +5,7 @@ use valleyscope::lanes::Lanes;
 use valleyscope::random::{Key, Stream, Streams};
 
 use crate::comparison::next_draws;
-use crate::statistics::{Moments, correlation, kolmogorov_smirnov, normal_cdf};
+use crate::statistics::{Moments, assert_within, correlation, kolmogorov_smirnov, normal_cdf};
 
 /// Draws x and y of `count` steps from the stream of `key`.
 fn pairs(key: Key, count: usize) -> (Vec<f64>, Vec<f64>) {
@@ -16,15 +16,6 @@ fn pairs(key: Key, count: usize) -> (Vec<f64>, Vec<f64>) {
 /// The first draws of `count` streams beside one another.
 fn first_pairs(parent: Key, count: u64) -> (Vec<f64>, Vec<f64>) {
     (0..count).map(|index| next_draws(&mut Streams::new([parent.at(index)]))).map(|[x, y]| (x, y)).unzip()
-}
-
-/// Every check below allows five standard errors; the seeds are fixed, so that it passes or fails for good.
-const SIGMAS: f64 = 5.0;
-
-#[track_caller]
-fn assert_within(what: &str, found: f64, expected: f64, standard_error: f64) {
-    let off = (found - expected) / standard_error;
-    assert!(off.abs() < SIGMAS, "{what} is {found}, {off:.1} standard errors from {expected}");
 }
 
 #[track_caller]

@@ -71,3 +71,12 @@ fn normal_cdf_is_that_of_the_tables() {
     }
     assert!((normal_cdf(-4.0) / 3.167_124_183_311_992e-5 - 1.0).abs() < 1e-10);
 }
+
+/// The standard errors that a check allows; seeds are fixed, so that it passes or fails for good.
+const SIGMAS: f64 = 5.0;
+
+#[track_caller]
+pub fn assert_within(what: &str, found: f64, expected: f64, standard_error: f64) {
+    let off = (found - expected) / standard_error;
+    assert!(off.abs() < SIGMAS, "{what} is {found}, {off:.1} standard errors from {expected}");
+}

@@ -1,0 +1,284 @@
+//! Phase diagrams in the window.
+
+use eframe::App as _;
+use egui::accesskit::Role;
+use egui::{Key, Modifiers};
+use egui_kittest::kittest::{NodeT, Queryable};
+use valleyscope::export::Overwrite;
+use valleyscope::preset::Preset;
+use valleyscope::sweep::Metric;
+
+use crate::harness::{App, Begin, MemoryStorage};
+
+/// A sweep of some milliseconds.
+const SMALL: &str = r#"Sweep(
+    version: 1,
+    title: "Small",
+    sweep: (
+        noise: 1.0,
+        steps: 30,
+        replicates: 10,
+        rows: (of: Sharpness, from: 1.0, to: 100.0, count: 5, spacing: Log),
+        columns: (of: Noise, from: 0.0, to: 3.0, count: 4, spacing: Linear),
+        optimizers: [
+            (id: 0, rule: Adam(), learning_rates: (from: 0.001, to: 1.0, count: 3)),
+            (id: 1, rule: Signum(), learning_rates: (from: 0.001, to: 1.0, count: 3)),
+        ],
+    ),
+)"#;
+
+fn computed(preset: &str) -> App {
+    let mut app = App::with(preset);
+    app.until("the diagram to be complete", |app| app.state().phase().present().diagram.is_complete());
+    app.until("the sweep to end", |app| !app.state().phase().is_running());
+    app.settle();
+    app
+}
+
+#[test]
+fn a_sweep_opens_with_its_diagram_and_is_computed_at_once() {
+    let app = computed(SMALL);
+    assert!(app.shows("20 of 20 pixels"));
+    for (axis, quantity) in [("Rows: what varies", "sharpness a"), ("Columns: what varies", "noise σ")] {
+        let combo = app.harness.get_by_role_and_label(Role::ComboBox, axis);
+        assert_eq!(combo.value().as_deref(), Some(quantity));
+    }
+    assert_eq!(app.state().phase().preset().title, "Small");
+}
+
+#[test]
+fn keys_and_tabs_show_the_landscape_and_the_diagram() {
+    let mut app = App::plain();
+    assert!(app.harness.query_by_label("Phase diagram").is_some());
+    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Num2);
+    app.settle();
+    assert!(app.shows("Common random numbers"));
+    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Num1);
+    app.settle();
+    assert!(!app.shows("Common random numbers"));
+}
+
+#[test]
+fn a_change_begins_another_diagram_and_the_complete_one_is_kept() {
+    let mut app = computed(SMALL);
+    app.harness.get_by_label("Common random numbers").click_accesskit();
+    app.harness.run_steps(3);
+    app.until("the other diagram", |app| {
+        let present = app.state().phase().present();
+        present.diagram.spec().common_random_numbers && present.diagram.is_complete()
+    });
+    app.settle();
+    app.button("Compare");
+    app.press("Beside: Small (5 × 4)");
+    app.harness.key_press(Key::Escape);
+    app.settle();
+    assert!(app.harness.query_by_role_and_label(Role::Canvas, "Diagram beside").is_some());
+}
+
+#[test]
+fn undo_takes_back_a_change_of_the_sweep_and_finds_its_diagram_again() {
+    let mut app = computed(SMALL);
+    let landscape = app.state().document().clone();
+    let before = app.state().phase().present().diagram.spec().clone();
+    app.harness.get_by_label("Common random numbers").click_accesskit();
+    app.harness.run_steps(3);
+    app.until("the other diagram", |app| *app.state().phase().present().diagram.spec() != before);
+    app.settle();
+    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
+    app.settle();
+    assert_eq!(*app.state().phase().present().diagram.spec(), before);
+    assert!(app.state().phase().present().diagram.is_complete(), "it is not computed again");
+    assert_eq!(*app.state().document(), landscape, "nothing that is not seen is undone");
+}
+
+#[test]
+fn a_sweep_is_saved_as_a_preset_of_ones_own_and_opens_again() {
+    let mut app = computed(SMALL);
+    app.harness.get_by_label("Common random numbers").click_accesskit();
+    app.harness.run_steps(3);
+    app.button("smallest loss");
+    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::S);
+    app.harness.run_steps(3);
+    app.button("Save to my presets");
+    let path = app.folder.path().join("presets").join("small.ron");
+    app.until("the file", |_| path.exists());
+    app.until("the notice", |app| app.shows("Saved "));
+    let Ok(Preset::Sweep(saved)) = Preset::read(&path) else { panic!("a sweep is saved") };
+    assert_eq!(saved.title, "Small");
+    assert!(saved.sweep.common_random_numbers);
+    assert_eq!(saved.sweep.metric, Metric::SmallestLoss);
+    assert!(!app.state().phase().is_dirty(), "what is shown is what is saved");
+}
+
+#[test]
+fn the_sweep_and_its_room_come_back_at_the_next_start() {
+    let mut app = computed(SMALL);
+    app.harness.get_by_label("Common random numbers").click_accesskit();
+    app.settle();
+    let mut storage = MemoryStorage::default();
+    app.harness.state_mut().save(&mut storage);
+    let mut again = App::begin(Begin { preset: None, storage: Some(&storage), ..Begin::default() });
+    again.settle();
+    assert_eq!(again.state().phase().preset().sweep, app.state().phase().preset().sweep);
+    assert!(!again.state().phase().is_running(), "nothing is computed that nobody asked for");
+    again.button("Compute this diagram");
+    again.until("the diagram", |app| app.state().phase().present().diagram.is_complete());
+}
+
+#[test]
+fn keys_choose_a_pixel_and_show_its_landscape() {
+    let mut app = computed(SMALL);
+    app.harness.get_by_role_and_label(Role::Canvas, "Diagram").focus();
+    app.harness.run_steps(2);
+    for key in [Key::ArrowUp, Key::ArrowUp, Key::ArrowUp, Key::ArrowRight] {
+        app.harness.key_press(key);
+        app.harness.run_steps(2);
+    }
+    let side = |name| app.harness.get_by_role_and_label(Role::SpinButton, name).value();
+    assert_eq!(side("Row of the pixel").as_deref(), Some("4"));
+    assert_eq!(side("Column of the pixel").as_deref(), Some("3"));
+    app.harness.key_press(Key::Enter);
+    app.settle();
+    let spec = &app.state().document().spec;
+    assert_eq!((spec.landscape.sharpness.get(), spec.noise.get()), (100.0, 3.0));
+}
+
+#[test]
+fn a_chosen_pixel_keeps_its_values_in_a_smaller_diagram() {
+    let mut app = computed(&SMALL.replace("count: 5", "count: 30").replace("count: 4", "count: 30"));
+    let map = app.harness.get_by_role_and_label(Role::Canvas, "Diagram");
+    let corner = map.rect().right_top() + egui::vec2(-5.0, 5.0);
+    map.focus();
+    app.harness.run_steps(2);
+    for key in [Key::ArrowUp, Key::ArrowRight].repeat(20) {
+        app.harness.key_press(key);
+        app.harness.step();
+    }
+    // The pointer still rests on a pixel that the smaller diagram does not have.
+    app.harness.event(egui::Event::PointerMoved(corner));
+    app.harness.run_steps(2);
+    app.button("Quick version");
+    app.until("the smaller diagram", |app| app.state().phase().present().diagram.is_complete());
+    app.harness.event(egui::Event::PointerGone);
+    app.settle();
+    let side = |name| app.harness.get_by_role_and_label(Role::SpinButton, name).value();
+    assert_eq!([side("Row of the pixel"), side("Column of the pixel")].map(Option::unwrap), ["23", "24"]);
+}
+
+/// Presses and lets go of the pointer's first button at places in the window.
+fn drag(app: &mut App, from: egui::Pos2, to: egui::Pos2) {
+    let button = |pos, pressed| egui::Event::PointerButton {
+        pos,
+        button: egui::PointerButton::Primary,
+        pressed,
+        modifiers: Modifiers::NONE,
+    };
+    app.harness.event(egui::Event::PointerMoved(from));
+    app.harness.step();
+    app.harness.event(button(from, true));
+    app.harness.step();
+    if to != from {
+        for part in 1..=4 {
+            app.harness.event(egui::Event::PointerMoved(from.lerp(to, part as f32 / 4.0)));
+            app.harness.step();
+        }
+    }
+    app.harness.event(button(to, false));
+    app.harness.run_steps(3);
+}
+
+#[test]
+fn a_click_plays_the_pixels_landscape() {
+    let mut app = computed(SMALL);
+    let map = app.harness.get_by_role_and_label(Role::Canvas, "Diagram").rect();
+    let corner = map.right_top() + egui::vec2(-10.0, 10.0);
+    drag(&mut app, corner, corner);
+    app.settle();
+    let spec = &app.state().document().spec;
+    assert_eq!((spec.landscape.sharpness.get(), spec.noise.get()), (100.0, 3.0));
+    assert!(!app.shows("Common random numbers"), "the landscape is shown");
+}
+
+#[test]
+fn the_marker_is_dragged_to_other_settings_of_the_landscape() {
+    let mut app = computed(SMALL);
+    let map = app.harness.get_by_role_and_label(Role::Canvas, "Diagram").rect();
+    let landscape = &app.state().document().spec;
+    // Columns from 0 to 3 in 4, rows from 1 to 100 in 5, whose values are in their middles.
+    let along = [landscape.noise.get() / 3.0, landscape.landscape.sharpness.get().log10() / 2.0];
+    let place = |[noise, sharpness]: [f64; 2]| {
+        let [x, y] = [(0.5 + 3.0 * noise) / 4.0, (0.5 + 4.0 * sharpness) / 5.0].map(|part| part as f32);
+        egui::pos2(map.left() + x * map.width(), map.bottom() - y * map.height())
+    };
+    drag(&mut app, place(along), place([1.0, 1.0]));
+    let spec = &app.state().document().spec;
+    assert!((spec.landscape.sharpness.get() / 100.0 - 1.0).abs() < 0.02, "{}", spec.landscape.sharpness.get());
+    assert!((spec.noise.get() - 3.0).abs() < 0.02, "{}", spec.noise.get());
+    let before = app.state().document().clone();
+    drag(&mut app, map.left_bottom() + egui::vec2(20.0, -20.0), map.center());
+    assert_eq!(*app.state().document(), before, "elsewhere nothing is dragged");
+}
+
+#[test]
+fn an_axis_at_fault_is_named_and_the_diagram_stays() {
+    let mut app = computed(SMALL);
+    let before = app.state().phase().present().diagram.spec().clone();
+    app.harness.get_by_role_and_label(Role::SpinButton, "Rows from").set_value_accesskit(0.0);
+    app.settle();
+    assert!(app.shows("Rows: from is 0, and a logarithmic axis has only positive values"));
+    let run = app.harness.get_by_role_and_label(Role::Button, "Run the sweep");
+    assert!(run.accesskit_node().is_disabled());
+    assert_eq!(*app.state().phase().present().diagram.spec(), before);
+}
+
+#[test]
+fn a_pixel_can_be_looked_at_as_a_landscape() {
+    let mut app = computed(SMALL);
+    app.harness.get_by_role_and_label(Role::SpinButton, "Row of the pixel").set_value_accesskit(4.0);
+    app.harness.run_steps(3);
+    app.harness.get_by_role_and_label(Role::SpinButton, "Column of the pixel").set_value_accesskit(3.0);
+    app.settle();
+    let diagram = app.state().phase().present().diagram.clone();
+    let cell = diagram.cell([4, 3]).expect("all pixels are computed");
+    assert!(app.shows("wins") || app.shows("is ahead"));
+    app.button("Show this landscape");
+    app.settle();
+    let spec = &app.state().document().spec;
+    assert_eq!((spec.landscape.sharpness.get(), spec.noise.get()), (100.0, 3.0));
+    for (index, optimizer) in spec.optimizers.iter().enumerate() {
+        let best = diagram.learning_rate([4, 3], index, cell.score(index, Metric::FinalLoss).best_rate);
+        assert_eq!(optimizer.rule.learning_rate().get(), best);
+    }
+    assert!(app.state().live().is_playing() || app.shows("Restart"), "the landscape is shown and plays");
+}
+
+#[test]
+fn a_result_opens_again_and_a_foreign_file_is_refused() {
+    let app = computed(SMALL);
+    let result = app.state().phase().present().result();
+    let mut other = App::begin(Begin::default());
+    result.write(other.folder.path(), Overwrite::No).expect("the test's folder can be written");
+    let path = other.folder.path().join("phase.npz");
+    other.open(&path);
+    other.until("the result", |app| app.state().phase().present().title == "Small");
+    assert!(other.state().phase().present().diagram.is_complete());
+    other.settle();
+    let cut = other.folder.path().join("cut.npz");
+    let bytes = std::fs::read(&path).expect("the result can be read");
+    std::fs::write(&cut, &bytes[..bytes.len() / 2]).expect("the test's folder can be written");
+    other.open(&cut);
+    other.until("the refusal", |app| app.shows("cut.npz was not opened"));
+}
+
+#[test]
+fn a_sweep_can_be_paused_and_goes_on() {
+    // Longer than anybody waits.
+    let mut app = App::with(&SMALL.replace("steps: 30", "steps: 10000000"));
+    app.button("Pause");
+    app.until("the pause", |app| !app.state().phase().is_running());
+    let before = app.state().phase().present().diagram.complete();
+    app.settle();
+    assert_eq!(app.state().phase().present().diagram.complete(), before);
+    app.button("Run the sweep");
+    app.until("the rest to begin", |app| app.state().phase().is_running());
+}
