@@ -1,0 +1,101 @@
+//! How many optimizer steps a second a sweep makes.
+//!
+//! `cargo bench --bench sweep`. A step is one run moved once by one optimizer; the pixels are those of the
+//! paper's Fig. 2a.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use divan::Bencher;
+use divan::counter::ItemsCount;
+use valleyscope::preset::{Preset, built_ins};
+use valleyscope::quantity::{Dimension, PointCount};
+use valleyscope::sweep::{Instructions, Machine, Pool, Precision, Sweep, SweepSpec, Work, tile};
+
+fn main() {
+    divan::main();
+}
+
+fn fig2a() -> SweepSpec {
+    let found = built_ins().iter().find(|built_in| built_in.name == "fig2a").expect("a built-in preset");
+    let Preset::Sweep(preset) = &found.preset else { panic!("fig2a is a sweep") };
+    preset.sweep.clone()
+}
+
+/// Fig. 2a with one optimizer, or with all.
+fn with_optimizer(name: &str) -> SweepSpec {
+    let mut spec = fig2a();
+    spec.optimizers.retain(|optimizer| name == "all" || optimizer.label() == name);
+    spec
+}
+
+/// All runs of the pixel in the middle of the diagram, on one thread.
+fn bench_pixel(bencher: Bencher<'_, '_>, spec: &SweepSpec, machine: Machine) {
+    let runs: usize = spec.rate_counts().iter().sum::<usize>() * spec.replicates.get();
+    let running = AtomicBool::new(false);
+    bencher
+        .counter(ItemsCount::new(runs * spec.steps.get()))
+        .bench_local(|| tile(machine, spec, [48, 50], 0..spec.replicates.get(), &running));
+}
+
+#[divan::bench(args = ["Adam", "Signum", "FOCUS", "all"])]
+fn pixel(bencher: Bencher<'_, '_>, optimizer: &str) {
+    bench_pixel(bencher, &with_optimizer(optimizer), Machine::new(Precision::Single));
+}
+
+#[divan::bench(args = ["Adam", "Signum", "FOCUS", "all"])]
+fn pixel_with_common_random_numbers(bencher: Bencher<'_, '_>, optimizer: &str) {
+    let spec = SweepSpec { common_random_numbers: true, ..with_optimizer(optimizer) };
+    bench_pixel(bencher, &spec, Machine::new(Precision::Single));
+}
+
+#[divan::bench(args = ["Adam", "Signum", "FOCUS", "all"])]
+fn pixel_in_double_precision(bencher: Bencher<'_, '_>, optimizer: &str) {
+    bench_pixel(bencher, &with_optimizer(optimizer), Machine::new(Precision::Double));
+}
+
+#[divan::bench(args = ["Adam", "Signum", "FOCUS", "all"])]
+fn pixel_with_avx2(bencher: Bencher<'_, '_>, optimizer: &str) {
+    if let Some(machine) = Machine::with_instructions(Precision::Single, Instructions::Avx2) {
+        bench_pixel(bencher, &with_optimizer(optimizer), machine);
+    }
+}
+
+#[divan::bench]
+fn pixel_with_plain_instructions(bencher: Bencher<'_, '_>) {
+    let machine =
+        Machine::with_instructions(Precision::Single, Instructions::Plain).expect("plain ones are everywhere");
+    bench_pixel(bencher, &fig2a(), machine);
+}
+
+/// Coordinates a second, half of them a step on the plane.
+#[divan::bench]
+fn pixel_in_100_dimensions(bencher: Bencher<'_, '_>) {
+    let spec = SweepSpec { dimension: Dimension::clamped(100), ..fig2a() };
+    bench_pixel(bencher, &spec, Machine::new(Precision::Single));
+}
+
+/// A sixteenth of the pixels of Fig. 2a, in a pool.
+#[divan::bench(args = [1, 2], sample_count = 5)]
+fn diagram_on_threads(bencher: Bencher<'_, '_>, threads: usize) {
+    let mut spec = fig2a();
+    spec.rows.count = PointCount::clamped(24);
+    spec.columns.count = PointCount::clamped(25);
+    let (spec, pool) = (Arc::new(spec), Pool::new(threads).expect("threads can be started"));
+    bencher.counter(ItemsCount::new(spec.total_steps() as u64)).bench_local(|| {
+        let machine = Machine::new(Precision::Single);
+        let sweep = Sweep::start(&pool, Arc::clone(&spec), machine, Work::RowByRow, false, |_| false, || ());
+        sweep.finished().iter().count()
+    });
+}
+
+/// The first picture of Fig. 2a on one thread: 12 × 13 pixels, all learning rates and steps, 8 replicates.
+#[divan::bench(sample_count = 10)]
+fn first_picture(bencher: Bencher<'_, '_>) {
+    let (spec, pool) = (Arc::new(fig2a()), Pool::new(1).expect("threads can be started"));
+    bencher.bench_local(|| {
+        let machine = Machine::new(Precision::Single);
+        let sweep = Sweep::start(&pool, Arc::clone(&spec), machine, Work::CoarseToFine, false, |_| false, || ());
+        sweep.finished().iter().take(12 * 13).count()
+    });
+}
