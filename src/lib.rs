@@ -18,4 +18,7 @@ pub mod random;
 pub mod result;
 pub mod simulation;
 pub mod sweep;
+#[cfg(feature = "torch")]
+pub mod train;
 pub mod view;
+pub mod workload;

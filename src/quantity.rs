@@ -164,3 +164,19 @@ count! {
     /// Number of points of an axis or of a grid of learning rates.
     PointCount, "count", 1, 10_000
 }
+count! {
+    /// Images in a batch. Batch normalisation needs two.
+    BatchSize, "batch_size", 2, 60_000
+}
+count! {
+    /// Steps of a training.
+    TrainingSteps, "steps", 1, 1_000_000_000
+}
+count! {
+    /// Steps from one evaluation on the test images to the next.
+    EvaluationInterval, "eval_every", 1, 1_000_000_000
+}
+count! {
+    /// Steps from one checkpoint to the next.
+    CheckpointInterval, "checkpoint_every", 1, 1_000_000_000
+}

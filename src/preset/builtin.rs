@@ -35,6 +35,8 @@ pub fn built_ins() -> &'static [BuiltIn] {
             "fig2b",
             "fig2b-unrotated",
             "fig2b-100d",
+            "mnist",
+            "fig2cd",
         ];
         files
             .into_iter()

@@ -12,7 +12,8 @@
 //! )
 //! ```
 //!
-//! A phase diagram is a `Sweep(version: 1, title: …, sweep: (…))`.
+//! A phase diagram is a `Sweep(version: 1, title: …, sweep: (…))`, trainings are `Mnist(version: 1, title: …,
+//! runs: […])`, and a scan of trainings is a `MnistScan(version: 1, title: …, scan: (…))`.
 //!
 //! Values of optional fields stand bare. What is unknown, out of range or contradictory is refused with
 //! its line and column, see [`Fault`].
@@ -38,6 +39,7 @@ use crate::export::{Overwrite, write_file};
 use crate::simulation::{Change, Record, Setting, SettingError, SimulationSpec};
 use crate::sweep::SweepSpec;
 use crate::view::ViewSettings;
+use crate::workload::{MnistScanSpec, MnistSpec};
 
 /// An experiment that can be repeated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,6 +48,10 @@ pub enum Preset {
     Landscape(LandscapePreset),
     /// A phase diagram.
     Sweep(SweepPreset),
+    /// Trainings of the MNIST classifier.
+    Mnist(MnistPreset),
+    /// A scan of MNIST trainings over batch sizes and learning rates.
+    MnistScan(MnistScanPreset),
 }
 
 /// A simulation, how it is looked at, and what is done with it.
@@ -81,6 +87,37 @@ pub struct SweepPreset {
     #[serde(default)]
     pub description: String,
     pub sweep: SweepSpec,
+}
+
+/// Trainings of the MNIST classifier, one after another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MnistPreset {
+    pub version: FormatVersion,
+    /// Shown in menus; one line.
+    pub title: String,
+    /// A sentence about what there is to see.
+    #[serde(default)]
+    pub description: String,
+    /// 1 to [`MnistPreset::MOST_RUNS`].
+    pub runs: Vec<MnistSpec>,
+}
+
+impl MnistPreset {
+    pub const MOST_RUNS: usize = 256;
+}
+
+/// A scan of MNIST trainings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MnistScanPreset {
+    pub version: FormatVersion,
+    /// Shown in menus; one line.
+    pub title: String,
+    /// A sentence about what there is to see.
+    #[serde(default)]
+    pub description: String,
+    pub scan: MnistScanSpec,
 }
 
 /// One step of a lesson.
@@ -158,6 +195,8 @@ impl Preset {
         match self {
             Preset::Landscape(preset) => &preset.title,
             Preset::Sweep(preset) => &preset.title,
+            Preset::Mnist(preset) => &preset.title,
+            Preset::MnistScan(preset) => &preset.title,
         }
     }
 
@@ -165,6 +204,8 @@ impl Preset {
         match self {
             Preset::Landscape(preset) => &preset.description,
             Preset::Sweep(preset) => &preset.description,
+            Preset::Mnist(preset) => &preset.description,
+            Preset::MnistScan(preset) => &preset.description,
         }
     }
 
@@ -173,6 +214,8 @@ impl Preset {
         match self {
             Preset::Landscape(_) => "Landscape",
             Preset::Sweep(_) => "Sweep",
+            Preset::Mnist(_) => "Mnist",
+            Preset::MnistScan(_) => "MnistScan",
         }
     }
 
@@ -195,6 +238,7 @@ impl Preset {
         let header = match self {
             Preset::Landscape(_) => HEADER,
             Preset::Sweep(_) => SWEEP_HEADER,
+            Preset::Mnist(_) | Preset::MnistScan(_) => TRAINING_HEADER,
         };
         format!("{header}{body}\n")
     }
@@ -217,4 +261,8 @@ const HEADER: &str = "\
 const SWEEP_HEADER: &str = "\
 // A preset for Valleyscope. Open it in the app, or run it with `valleyscope sweep FILE --out FOLDER`.
 // `valleyscope presets show fig2a` prints one whose comments explain the fields.
+";
+const TRAINING_HEADER: &str = "\
+// A preset for Valleyscope. Open it in the app, or run it with `valleyscope train FILE`.
+// `valleyscope presets show mnist` and `… fig2cd` print presets whose comments explain the fields.
 ";

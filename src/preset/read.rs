@@ -16,7 +16,10 @@ use super::{FormatVersion, Preset, rules};
 const MAX_MIB: u64 = 64;
 
 /// The kinds of experiment that the format has names for, apart from those that can be opened.
-const KINDS_TO_COME: [&str; 3] = ["Mnist", "MnistScan", "Gpt2"];
+const KINDS_TO_COME: [&str; 1] = ["Gpt2"];
+
+/// The kinds that can be opened.
+const KINDS: [&str; 4] = ["Landscape", "Sweep", "Mnist", "MnistScan"];
 
 /// How presets are read and written: values of optional fields and of settings stand bare, like
 /// `steps: 3000` and `Noise(1.5)`.
@@ -74,16 +77,18 @@ pub(super) fn parse(text: &str, origin: &str) -> Result<Preset, PresetError> {
 fn wrong_kind(text: &str, outline: &Outline) -> Option<(Range<usize>, String)> {
     let span = outline.kind.clone()?;
     let kind = &text[span.clone()];
-    if ["Landscape", "Sweep"].contains(&kind) {
+    if KINDS.contains(&kind) {
         return None;
     }
     let message = if KINDS_TO_COME.contains(&kind) {
         format!(
-            "this version of Valleyscope opens presets of the kinds `Landscape` and `Sweep`, and cannot run `{kind}` yet"
+            "this version of Valleyscope opens presets of the kinds {}, and cannot run `{kind}` yet",
+            list(&KINDS)
         )
     } else {
         format!(
-            "expected a preset, `Landscape(version: {0}, …)` or `Sweep(version: {0}, …)`, found `{kind}`",
+            "expected a preset that begins with one of {}, like `Landscape(version: {}, …)`, found `{kind}`",
+            list(&KINDS),
             FormatVersion::CURRENT
         )
     };

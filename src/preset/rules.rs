@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{LandscapePreset, Preset, SweepPreset};
+use super::{LandscapePreset, MnistPreset, MnistScanPreset, Preset, SweepPreset};
 use crate::simulation::{Change, OptimizerSpec, Setting, SimulationSpec};
 use crate::view::ViewSettings;
 
@@ -30,7 +30,35 @@ pub fn check(preset: &Preset) -> Result<(), Broken> {
     match preset {
         Preset::Landscape(preset) => check_landscape(preset),
         Preset::Sweep(preset) => check_sweep(preset),
+        Preset::Mnist(preset) => check_mnist(preset),
+        Preset::MnistScan(preset) => check_mnist_scan(preset),
     }
+}
+
+fn check_mnist(preset: &MnistPreset) -> Result<(), Broken> {
+    check_line("title", &preset.title, 100)?;
+    check_length("description", &preset.description, 0..=1000)?;
+    const MOST: usize = MnistPreset::MOST_RUNS;
+    if !(1..=MOST).contains(&preset.runs.len()) {
+        return broken("runs", format!("must hold 1 to {MOST} runs, found {}", preset.runs.len()));
+    }
+    for (index, run) in preset.runs.iter().enumerate() {
+        if let Some(name) = &run.name {
+            check_line(&format!("runs[{index}].name"), name, OptimizerSpec::LONGEST_NAME)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_mnist_scan(preset: &MnistScanPreset) -> Result<(), Broken> {
+    check_line("title", &preset.title, 100)?;
+    check_length("description", &preset.description, 0..=1000)?;
+    for (index, optimizer) in preset.scan.optimizers.iter().enumerate() {
+        if let Some(name) = &optimizer.name {
+            check_line(&format!("scan.optimizers[{index}].name"), name, OptimizerSpec::LONGEST_NAME)?;
+        }
+    }
+    preset.scan.check().or_else(|error| broken(format!("scan.{}", error.path), error.complaint))
 }
 
 fn check_sweep(preset: &SweepPreset) -> Result<(), Broken> {

@@ -207,24 +207,35 @@ pub enum Configured {
     Sgd(Sgd),
 }
 
-impl Rule {
+impl Configured {
     pub fn name(&self) -> &'static str {
         match self {
-            Rule::Adam { .. } => "Adam",
-            Rule::Signum { .. } => "Signum",
-            Rule::Focus { .. } => "FOCUS",
-            Rule::Sgd { .. } => "SGD",
+            Configured::Adam(_) => "Adam",
+            Configured::Signum(_) => "Signum",
+            Configured::Focus(_) => "FOCUS",
+            Configured::Sgd(_) => "SGD",
         }
     }
 
     /// The paper's colours for Adam, Signum and FOCUS.
     pub fn rgb(&self) -> [u8; 3] {
         match self {
-            Rule::Adam { .. } => [244, 111, 67],
-            Rule::Signum { .. } => [251, 221, 133],
-            Rule::Focus { .. } => [128, 166, 226],
-            Rule::Sgd { .. } => [136, 196, 120],
+            Configured::Adam(_) => [244, 111, 67],
+            Configured::Signum(_) => [251, 221, 133],
+            Configured::Focus(_) => [128, 166, 226],
+            Configured::Sgd(_) => [136, 196, 120],
         }
+    }
+}
+
+impl Rule {
+    pub fn name(&self) -> &'static str {
+        self.configured().name()
+    }
+
+    /// The paper's colours for Adam, Signum and FOCUS.
+    pub fn rgb(&self) -> [u8; 3] {
+        self.configured().rgb()
     }
 
     pub fn learning_rate(&self) -> LearningRate {

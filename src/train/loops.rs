@@ -1,0 +1,118 @@
+//! Loops over slices of tensors, compiled for the widest vectors of the processor.
+
+use tch::{Device, Kind, Tensor};
+
+use crate::lanes::Real;
+
+/// `f32` or `f64`.
+pub trait Number: Real + tch::kind::Element + Into<f64> + PartialOrd + Send + Sync + 'static {
+    fn from_byte(byte: u8) -> Self;
+
+    fn exp(self) -> Self;
+
+    fn ln(self) -> Self;
+}
+
+macro_rules! number {
+    ($number:ident) => {
+        impl Number for $number {
+            #[inline(always)]
+            fn from_byte(byte: u8) -> Self {
+                $number::from(byte)
+            }
+
+            #[inline(always)]
+            fn exp(self) -> Self {
+                $number::exp(self)
+            }
+
+            #[inline(always)]
+            fn ln(self) -> Self {
+                $number::ln(self)
+            }
+        }
+    };
+}
+
+number!(f32);
+number!(f64);
+
+/// Defines a function whose body is compiled for AVX-512, for AVX2 and for any processor; a call takes the
+/// widest that is there. The results have the same bits, as nothing is reordered or fused by itself.
+macro_rules! vectorized {
+    (
+        $(#[$attribute:meta])*
+        $visibility:vis fn $name:ident<$($generic:ident: $bound:path),*>($($argument:ident: $type:ty),* $(,)?)
+        $(-> $output:ty)? $body:block
+    ) => {
+        $(#[$attribute])*
+        $visibility fn $name<$($generic: $bound),*>($($argument: $type),*) $(-> $output)? {
+            #[inline(always)]
+            #[allow(clippy::too_many_arguments, reason = "one for each tensor")]
+            fn plain<$($generic: $bound),*>($($argument: $type),*) $(-> $output)? $body
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx512f,avx512dq,avx2,fma")]
+            #[allow(clippy::too_many_arguments, reason = "one for each tensor")]
+            fn avx512<$($generic: $bound),*>($($argument: $type),*) $(-> $output)? {
+                plain::<$($generic),*>($($argument),*)
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma")]
+            #[allow(clippy::too_many_arguments, reason = "one for each tensor")]
+            fn avx2<$($generic: $bound),*>($($argument: $type),*) $(-> $output)? {
+                plain::<$($generic),*>($($argument),*)
+            }
+
+            match $crate::sweep::Instructions::widest() {
+                // SAFETY: the instructions were detected.
+                #[cfg(target_arch = "x86_64")]
+                $crate::sweep::Instructions::Avx512 => unsafe { avx512::<$($generic),*>($($argument),*) },
+                #[cfg(target_arch = "x86_64")]
+                $crate::sweep::Instructions::Avx2 => unsafe { avx2::<$($generic),*>($($argument),*) },
+                _ => plain::<$($generic),*>($($argument),*),
+            }
+        }
+    };
+}
+
+pub(super) use vectorized;
+
+/// The numbers of a tensor that lies in the processor's memory without gaps.
+pub(super) fn numbers<T: Number>(tensor: &Tensor) -> &[T] {
+    check::<T>(tensor);
+    // SAFETY: the tensor is contiguous, of this type, and on the processor; it lives as long as the slice, and
+    // nothing else writes to it meanwhile: libtorch's operations end before they return.
+    unsafe { std::slice::from_raw_parts(tensor.data_ptr().cast(), tensor.numel()) }
+}
+
+/// The same, to write to.
+pub(super) fn numbers_mut<T: Number>(tensor: &mut Tensor) -> &mut [T] {
+    check::<T>(tensor);
+    // SAFETY: as above; whoever holds views of the tensor's memory does not read them meanwhile.
+    unsafe { std::slice::from_raw_parts_mut(tensor.data_ptr().cast(), tensor.numel()) }
+}
+
+fn check<T: Number>(tensor: &Tensor) {
+    let kind: Kind = T::KIND;
+    assert!(tensor.device() == Device::Cpu && tensor.kind() == kind && tensor.is_contiguous());
+}
+
+/// Calls `$body` with `$number` as the type of numbers that a tensor's kind says.
+macro_rules! with_number {
+    ($kind:expr, $number:ident => $body:expr) => {
+        match $kind {
+            tch::Kind::Double => {
+                type $number = f64;
+                $body
+            }
+            _ => {
+                type $number = f32;
+                $body
+            }
+        }
+    };
+}
+
+pub(super) use with_number;

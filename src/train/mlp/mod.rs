@@ -1,0 +1,288 @@
+//! The paper's classifier of handwritten digits (Appendix "MLP"), as a stack of models.
+
+mod processor;
+mod tensors;
+
+use rand::Rng;
+use tch::{Device, Kind, Tensor};
+
+use super::error::TrainError;
+use super::images::{Batch, Images};
+use super::layout::Layout;
+use crate::random::{Key, Stream};
+
+/// A stack of classifiers 784 → 128 × 5 → 10 with batch normalisation before each linear layer and ReLU between
+/// them.
+///
+/// With inputs `x` of a layer, over a batch of `B` images:
+///
+/// ```text
+/// x̂ = (x − mean x) / √(var x + ε),  y = γ x̂ + β,  z = W y + b,  next x = max(z, 0)
+/// ```
+///
+/// The variance is the biased one, ε = 1e-5. Evaluation takes running averages of mean and (unbiased) variance,
+/// which move by a tenth in each step. These are PyTorch's conventions.
+#[derive(Debug)]
+pub struct Mlp {
+    sizes: Vec<i64>,
+    layout: Layout,
+    statistics_layout: Layout,
+    /// All parameters.
+    pub parameters: Tensor,
+    /// Their gradients, after [`Mlp::differentiate`].
+    pub gradients: Tensor,
+    /// The running means and variances of the batch normalisations.
+    pub statistics: Tensor,
+    kind: Kind,
+    device: Device,
+    with_tensors: bool,
+}
+
+/// How much of the running averages is replaced in a step.
+const MOMENTUM: f64 = 0.1;
+/// ε of the batch normalisation.
+const EPSILON: f64 = 1e-5;
+
+/// What a layer's parameters are in the layout, in this order.
+const SEGMENTS: [&str; 4] = ["norm.weight", "norm.bias", "linear.weight", "linear.bias"];
+
+/// The parameters of a layer, or their gradients, for all models.
+struct Layer {
+    /// γ, `[models, inputs]`
+    scale: Tensor,
+    /// β, `[models, inputs]`
+    shift: Tensor,
+    /// W, `[models, outputs, inputs]`
+    weight: Tensor,
+    /// b, `[models, outputs]`
+    bias: Tensor,
+}
+
+/// What the backward pass needs of a layer.
+struct Passed {
+    /// x
+    inputs: Tensor,
+    /// y
+    normalized: Tensor,
+    /// Mean of x and 1 / √(var x + ε), `[models, inputs]`
+    mean: Tensor,
+    inverse_deviation: Tensor,
+}
+
+/// The operations that are no products of matrices, in two forms.
+trait Operations {
+    /// Batch normalisation of `inputs`, which moves the running averages.
+    fn normalize(inputs: Tensor, layer: &Layer, running: &mut [Tensor; 2]) -> Result<Passed, TrainError>;
+
+    /// `max(z + b, 0)`
+    fn bias_and_relu(outputs: Tensor, bias: &Tensor) -> Result<Tensor, TrainError>;
+
+    /// The mean cross entropy of each model, and its gradient by the outputs, to which `bias` is yet to be
+    /// added.
+    fn cross_entropy(outputs: Tensor, bias: &Tensor, labels: &Tensor) -> Result<(Tensor, Tensor), TrainError>;
+
+    /// Sums over the batch into the bias's gradient.
+    fn bias_gradient(by_outputs: &Tensor, gradient: &mut Tensor) -> Result<(), TrainError>;
+
+    /// From the gradient by y to those of γ and β and, unless the layer is the first, by the z before it.
+    fn normalize_backward(
+        by_normalized: Tensor,
+        passed: &Passed,
+        layer: &Layer,
+        gradient: &mut Layer,
+        first: bool,
+    ) -> Result<Tensor, TrainError>;
+}
+
+/// How good a model is on some images.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Evaluation {
+    /// Mean cross entropy.
+    pub loss: f64,
+    /// Share of images that are recognised.
+    pub accuracy: f64,
+}
+
+impl Mlp {
+    /// The paper's units.
+    pub const SIZES: [i64; 7] = [784, 128, 128, 128, 128, 128, 10];
+
+    /// A stack with all parameters zero; see [`Mlp::initialize`].
+    pub fn new(models: usize, kind: Kind, device: Device) -> Result<Mlp, TrainError> {
+        let sizes = Self::SIZES.to_vec();
+        let layers = || sizes.windows(2).enumerate();
+        let layout = Layout::new(
+            layers().flat_map(|(index, pair)| {
+                let (inputs, outputs) = (pair[0], pair[1]);
+                let shapes = [vec![inputs], vec![inputs], vec![outputs, inputs], vec![outputs]];
+                SEGMENTS
+                    .iter()
+                    .zip(shapes)
+                    .map(move |(name, shape)| (format!("layers.{index}.{name}"), shape, *name == "linear.weight"))
+            }),
+            models,
+        );
+        let statistics_layout = Layout::new(
+            layers().flat_map(|(index, pair)| {
+                let inputs = pair[0];
+                ["mean", "var"].map(|name| (format!("layers.{index}.norm.running_{name}"), vec![inputs], false))
+            }),
+            models,
+        );
+        let zeros = |layout: &Layout| Tensor::f_zeros([layout.length() as i64], (kind, device));
+        let (parameters, gradients) = (zeros(&layout)?, zeros(&layout)?);
+        let statistics = zeros(&statistics_layout)?;
+        for variances in (1..statistics_layout.segments().len()).step_by(2) {
+            let _ = statistics_layout.view(&statistics, variances).f_fill_(1.0)?;
+        }
+        let with_tensors = device != Device::Cpu;
+        Ok(Mlp { sizes, layout, statistics_layout, parameters, gradients, statistics, kind, device, with_tensors })
+    }
+
+    /// Does everything through tensor operations, as on a GPU.
+    pub fn with_tensor_operations(mut self) -> Mlp {
+        self.with_tensors = true;
+        self
+    }
+
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The layout of the running averages.
+    pub fn statistics_layout(&self) -> &Layout {
+        &self.statistics_layout
+    }
+
+    pub fn models(&self) -> usize {
+        self.layout.models()
+    }
+
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    pub fn device(&self) -> Device {
+        self.device
+    }
+
+    /// PyTorch's defaults, from a stream of the key: weights and biases of a linear layer uniform within
+    /// ±1/√inputs; γ = 1, β = 0.
+    pub fn initialize(&mut self, model: usize, key: Key) -> Result<(), TrainError> {
+        let mut values = Vec::with_capacity(self.layout.model_size());
+        for (index, segment) in self.layout.segments().iter().enumerate() {
+            let size = segment.size();
+            let within = 1.0 / (self.sizes[index / SEGMENTS.len()] as f64).sqrt();
+            let mut stream = Stream::new(key.at(index as u64));
+            match SEGMENTS[index % SEGMENTS.len()] {
+                "norm.weight" => values.resize(values.len() + size, 1.0),
+                "norm.bias" => values.resize(values.len() + size, 0.0),
+                _ => values.extend((0..size).map(|_| {
+                    // Uniform on [0, 1) from 53 bits.
+                    let uniform = (stream.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+                    (2.0 * uniform - 1.0) * within
+                })),
+            }
+        }
+        self.set_model(model, &values)
+    }
+
+    /// Sets all parameters of a model, segment after segment.
+    pub fn set_model(&mut self, model: usize, values: &[f64]) -> Result<(), TrainError> {
+        let mut rest = values;
+        for (index, segment) in self.layout.segments().iter().enumerate() {
+            let (values, after) = rest.split_at(segment.size());
+            rest = after;
+            let values = Tensor::f_from_slice(values)?.f_view(&segment.shape[..])?;
+            self.layout.view(&self.parameters, index).get(model as i64).f_copy_(&values)?;
+        }
+        Ok(())
+    }
+
+    /// All parameters of a model, segment after segment.
+    pub fn model(&self, model: usize) -> Result<Vec<f64>, TrainError> {
+        let mut values = Vec::with_capacity(self.layout.model_size());
+        for index in 0..self.layout.segments().len() {
+            let part = self.layout.view(&self.parameters, index).get(model as i64);
+            values.extend(Vec::<f64>::try_from(part.f_to_kind(Kind::Double)?.f_flatten(0, -1)?)?);
+        }
+        Ok(values)
+    }
+
+    /// The training loss of each model on its images, `[models]`, and all gradients.
+    pub fn differentiate(&mut self, batch: Batch) -> Result<Tensor, TrainError> {
+        match (self.with_tensors, self.kind) {
+            (true, _) => self.differentiate_with::<tensors::Operations>(batch),
+            (false, Kind::Double) => self.differentiate_with::<processor::Operations<f64>>(batch),
+            (false, _) => self.differentiate_with::<processor::Operations<f32>>(batch),
+        }
+    }
+
+    fn differentiate_with<O: Operations>(&mut self, batch: Batch) -> Result<Tensor, TrainError> {
+        let layers = self.sizes.len() - 1;
+        let parameters: Vec<Layer> = (0..layers).map(|index| self.layer(&self.parameters, index)).collect();
+        let mut passed = Vec::with_capacity(layers);
+        let mut inputs = batch.images;
+        for (index, layer) in parameters.iter().enumerate() {
+            let mut running =
+                [0, 1].map(|which| self.statistics_layout.view(&self.statistics, 2 * index + which));
+            let through = O::normalize(inputs, layer, &mut running)?;
+            let outputs = through.normalized.f_bmm(&layer.weight.f_transpose(1, 2)?)?;
+            passed.push(through);
+            inputs = if index + 1 < layers { O::bias_and_relu(outputs, &layer.bias)? } else { outputs };
+        }
+        let (losses, mut by_outputs) = O::cross_entropy(inputs, &parameters[layers - 1].bias, &batch.labels)?;
+        for (index, layer) in parameters.iter().enumerate().rev() {
+            let mut gradient = self.layer(&self.gradients, index);
+            let passed = &passed[index];
+            O::bias_gradient(&by_outputs, &mut gradient.bias)?;
+            by_outputs.f_transpose(1, 2)?.f_bmm_out(&gradient.weight, &passed.normalized)?;
+            let by_normalized = by_outputs.f_bmm(&layer.weight)?;
+            by_outputs = O::normalize_backward(by_normalized, passed, layer, &mut gradient, index == 0)?;
+        }
+        Ok(losses)
+    }
+
+    fn layer(&self, flat: &Tensor, index: usize) -> Layer {
+        let view = |which: usize| self.layout.view(flat, SEGMENTS.len() * index + which);
+        Layer { scale: view(0), shift: view(1), weight: view(2), bias: view(3) }
+    }
+
+    /// A model's loss and accuracy over all images, with the running averages.
+    pub fn evaluate(&self, model: usize, images: &Images) -> Result<Evaluation, TrainError> {
+        // The paper's test batches on a GPU; parts that stay in the cache on a processor.
+        let part = if self.device == Device::Cpu { 1024 } else { 8192 };
+        let layers = (0..self.sizes.len() - 1).map(|index| self.folded(model, index)).collect::<Result<Vec<_>, _>>()?;
+        let (mut loss, mut right) = (0.0, 0.0);
+        for start in (0..images.count()).step_by(part) {
+            let batch = images.range(start..(start + part).min(images.count()), self.kind)?;
+            let mut inputs = batch.images.f_squeeze_dim(0)?;
+            let labels = batch.labels.f_squeeze_dim(0)?;
+            for (index, (weight, bias)) in layers.iter().enumerate() {
+                inputs = bias.f_addmm(&inputs, weight)?;
+                if index + 1 < layers.len() {
+                    let _ = inputs.f_relu_()?;
+                }
+            }
+            let losses = inputs.f_log_softmax(-1, None)?.f_gather(1, &labels.f_unsqueeze(1)?, false)?;
+            loss -= losses.f_sum(Kind::Double)?.f_double_value(&[])?;
+            right += inputs.f_argmax(1, false)?.f_eq_tensor(&labels)?.f_sum(Kind::Double)?.f_double_value(&[])?;
+        }
+        let count = images.count() as f64;
+        Ok(Evaluation { loss: loss / count, accuracy: right / count })
+    }
+
+    /// A layer of one model for evaluation, with the normalisation inside: weight `[inputs, outputs]` and bias.
+    ///
+    /// `W (γ (x − mean) r + β) + b = (W γ r) x + (W (β − γ r mean) + b)`
+    fn folded(&self, model: usize, index: usize) -> Result<(Tensor, Tensor), TrainError> {
+        let Layer { scale, shift, weight, bias } = self.layer(&self.parameters, index);
+        let [scale, shift, weight, bias] = [scale, shift, weight, bias].map(|part| part.get(model as i64));
+        let [mean, variance] = [0, 1]
+            .map(|which| self.statistics_layout.view(&self.statistics, 2 * index + which).get(model as i64));
+        let factor = scale.f_div(&variance.f_add_scalar(EPSILON)?.f_sqrt()?)?;
+        let offset = shift.f_sub(&mean.f_mul(&factor)?)?;
+        let bias = weight.f_mv(&offset)?.f_add(&bias)?;
+        Ok((weight.f_mul(&factor)?.f_transpose(0, 1)?, bias))
+    }
+}

@@ -1,0 +1,347 @@
+//! The update rules on flat tensors.
+
+use tch::{Device, Kind, Tensor};
+
+use super::error::TrainError;
+use super::layout::Layout;
+use super::loops::{Number, numbers, numbers_mut, vectorized, with_number};
+use crate::lanes::Real;
+use crate::optimizer::{Adam, AdamMemory, Clock, DecayTarget, Focus, FocusMemory, Optimizer, Sgd, Signum};
+use crate::simulation::Configured;
+
+/// An optimizer of a stack of models, each with a learning rate of its own.
+///
+/// On the processor it is the rule of [`crate::optimizer`], in one pass over the parameters; elsewhere the same
+/// formulas as some ten tensor operations, whatever the number of layers.
+#[derive(Debug)]
+pub struct FlatOptimizer {
+    rule: Configured,
+    learning_rates: Vec<f64>,
+    clock: Clock,
+    /// What is remembered, each as long as the parameters: m and s of Adam, m and θ̂ of FOCUS, m of the others.
+    memory: Vec<Tensor>,
+    /// For tensor operations.
+    coefficients: Option<Coefficients>,
+}
+
+/// Numbers for each parameter, either one for all or a flat tensor of them.
+#[derive(Debug)]
+struct Coefficients {
+    /// η
+    learning_rate: Tensor,
+    /// ηω, and 0 where nothing decays.
+    decay: Tensor,
+}
+
+impl FlatOptimizer {
+    /// An optimizer before its first step, for parameters of this layout. The rule's own learning rate plays no
+    /// part: `learning_rates` holds one for each model.
+    pub fn new(
+        rule: Configured,
+        learning_rates: &[f64],
+        layout: &Layout,
+        kind: Kind,
+        device: Device,
+    ) -> Result<FlatOptimizer, TrainError> {
+        assert_eq!(learning_rates.len(), layout.models(), "each model has a learning rate");
+        let buffers = match rule {
+            Configured::Adam(_) | Configured::Focus(_) => 2,
+            Configured::Signum(_) | Configured::Sgd(_) => 1,
+        };
+        let zeros = || Tensor::f_zeros([layout.length() as i64], (kind, device));
+        let memory = (0..buffers).map(|_| zeros()).collect::<Result<_, _>>()?;
+        let coefficients = (device != Device::Cpu)
+            .then(|| Coefficients::new(weight_decay(&rule), learning_rates, layout, kind, device))
+            .transpose()?;
+        Ok(FlatOptimizer { rule, learning_rates: learning_rates.to_vec(), clock: Clock::START, memory, coefficients })
+    }
+
+    /// The same through tensor operations on any device.
+    pub fn with_tensor_operations(mut self, layout: &Layout) -> Result<FlatOptimizer, TrainError> {
+        let (kind, device) = (self.memory[0].kind(), self.memory[0].device());
+        let decay = weight_decay(&self.rule);
+        self.coefficients = Some(Coefficients::new(decay, &self.learning_rates, layout, kind, device)?);
+        Ok(self)
+    }
+
+    /// What is remembered, with names for a checkpoint.
+    pub fn memory(&self) -> Vec<(&'static str, &Tensor)> {
+        let names: &[&str] = match self.rule {
+            Configured::Adam(_) => &["m", "s"],
+            Configured::Focus(_) => &["m", "average"],
+            Configured::Signum(_) | Configured::Sgd(_) => &["m"],
+        };
+        names.iter().copied().zip(&self.memory).collect()
+    }
+
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Continues with this clock; the memory is set through [`FlatOptimizer::memory`].
+    pub fn set_clock(&mut self, clock: Clock) {
+        self.clock = clock;
+    }
+
+    /// One step: changes `parameters` by what the `gradients` say.
+    pub fn step(
+        &mut self,
+        layout: &Layout,
+        parameters: &mut Tensor,
+        gradients: &Tensor,
+    ) -> Result<(), TrainError> {
+        match self.rule {
+            Configured::Adam(rule) => self.step_rule(rule, layout, parameters, gradients),
+            Configured::Focus(rule) => self.step_rule(rule, layout, parameters, gradients),
+            Configured::Signum(rule) => self.step_rule(rule, layout, parameters, gradients),
+            Configured::Sgd(rule) => self.step_rule(rule, layout, parameters, gradients),
+        }
+    }
+
+    fn step_rule<O: Flat>(
+        &mut self,
+        rule: O,
+        layout: &Layout,
+        parameters: &mut Tensor,
+        gradients: &Tensor,
+    ) -> Result<(), TrainError> {
+        self.clock = rule.tick(self.clock);
+        if let Some(coefficients) = &self.coefficients {
+            return Ok(rule.step_tensors(&self.clock, coefficients, parameters, gradients, &mut self.memory)?);
+        }
+        with_number!(parameters.kind(), T => {
+            let (parameters, gradients) = (numbers_mut::<T>(parameters), numbers::<T>(gradients));
+            let mut memory = self.memory.iter_mut().map(numbers_mut::<T>);
+            let (first, second) = (memory.next().unwrap_or_default(), memory.next().unwrap_or_default());
+            for (index, segment) in layout.segments().iter().enumerate() {
+                let rule = if segment.decays { rule } else { rule.without_decay() };
+                let factors = rule.factors::<T>(&self.clock);
+                for (model, &learning_rate) in self.learning_rates.iter().enumerate() {
+                    let factors = O::with_learning_rate(factors, T::splat(learning_rate));
+                    let range = layout.range(index, model);
+                    O::step_slices(
+                        &factors,
+                        &mut parameters[range.clone()],
+                        &gradients[range.clone()],
+                        &mut first[range.clone()],
+                        second.get_mut(range).unwrap_or_default(),
+                    );
+                }
+            }
+        });
+        Ok(())
+    }
+}
+
+fn weight_decay(rule: &Configured) -> f64 {
+    match rule {
+        Configured::Adam(rule) => rule.weight_decay,
+        Configured::Focus(rule) => rule.weight_decay,
+        Configured::Signum(rule) => rule.weight_decay,
+        Configured::Sgd(rule) => rule.weight_decay,
+    }
+}
+
+impl Coefficients {
+    fn new(
+        weight_decay: f64,
+        learning_rates: &[f64],
+        layout: &Layout,
+        kind: Kind,
+        device: Device,
+    ) -> Result<Coefficients, TrainError> {
+        let length = [layout.length() as i64];
+        let (learning_rate, decay) = (Tensor::f_zeros(length, (kind, device))?, Tensor::f_zeros(length, (kind, device))?);
+        let rates = Tensor::f_from_slice(learning_rates)?.f_to_kind(kind)?.f_to_device(device)?;
+        for (index, segment) in layout.segments().iter().enumerate() {
+            let rates = rates.f_view(&[&[-1][..], &vec![1; segment.shape.len()]].concat()[..])?;
+            layout.view(&learning_rate, index).f_copy_(&rates)?;
+            if segment.decays {
+                layout.view(&decay, index).f_copy_(&rates.f_mul_scalar(weight_decay)?)?;
+            }
+        }
+        Ok(Coefficients { learning_rate, decay })
+    }
+}
+
+/// −1, 0, 1, and NaN for NaN, for which libtorch's sign is 0.
+fn sign(tensor: &Tensor) -> Result<Tensor, tch::TchError> {
+    tensor.f_where_self(&tensor.f_isnan()?, &tensor.f_sign()?)
+}
+
+/// A rule on flat parameters.
+trait Flat: Optimizer + Copy {
+    /// For parameters that do not decay.
+    fn without_decay(self) -> Self;
+
+    /// One step on slices; `second` is empty where the rule remembers one number only.
+    fn step_slices<T: Number>(
+        factors: &Self::Factors<T>,
+        theta: &mut [T],
+        gradients: &[T],
+        first: &mut [T],
+        second: &mut [T],
+    );
+
+    /// The same step as tensor operations.
+    fn step_tensors(
+        &self,
+        clock: &Clock,
+        coefficients: &Coefficients,
+        theta: &mut Tensor,
+        gradients: &Tensor,
+        memory: &mut [Tensor],
+    ) -> Result<(), tch::TchError>;
+}
+
+vectorized! {
+    fn adam<T: Number>(
+        factors: &<Adam as Optimizer>::Factors<T>, theta: &mut [T], gradients: &[T], m: &mut [T], s: &mut [T],
+    ) {
+        for (((theta, &gradient), m), s) in theta.iter_mut().zip(gradients).zip(m).zip(s) {
+            let (memory, moved) = Adam::step(factors, *theta, gradient, AdamMemory { m: *m, s: *s });
+            (*theta, *m, *s) = (moved.theta, memory.m, memory.s);
+        }
+    }
+}
+
+vectorized! {
+    fn focus<T: Number>(
+        factors: &<Focus as Optimizer>::Factors<T>, theta: &mut [T], gradients: &[T], m: &mut [T], average: &mut [T],
+    ) {
+        for (((theta, &gradient), m), average) in theta.iter_mut().zip(gradients).zip(m).zip(average) {
+            let (memory, moved) = Focus::step(factors, *theta, gradient, FocusMemory { m: *m, average: *average });
+            (*theta, *m, *average) = (moved.theta, memory.m, memory.average);
+        }
+    }
+}
+
+vectorized! {
+    fn signum<T: Number>(
+        factors: &<Signum as Optimizer>::Factors<T>, theta: &mut [T], gradients: &[T], m: &mut [T],
+    ) {
+        for ((theta, &gradient), m) in theta.iter_mut().zip(gradients).zip(m) {
+            let (memory, moved) = Signum::step(factors, *theta, gradient, *m);
+            (*theta, *m) = (moved.theta, memory);
+        }
+    }
+}
+
+vectorized! {
+    fn sgd<T: Number>(factors: &<Sgd as Optimizer>::Factors<T>, theta: &mut [T], gradients: &[T], m: &mut [T]) {
+        for ((theta, &gradient), m) in theta.iter_mut().zip(gradients).zip(m) {
+            let (memory, moved) = Sgd::step(factors, *theta, gradient, *m);
+            (*theta, *m) = (moved.theta, memory);
+        }
+    }
+}
+
+impl Flat for Adam {
+    fn without_decay(self) -> Self {
+        Adam { weight_decay: 0.0, ..self }
+    }
+
+    fn step_slices<T: Number>(f: &Self::Factors<T>, theta: &mut [T], g: &[T], m: &mut [T], s: &mut [T]) {
+        adam(f, theta, g, m, s);
+    }
+
+    fn step_tensors(
+        &self,
+        clock: &Clock,
+        Coefficients { learning_rate, decay }: &Coefficients,
+        theta: &mut Tensor,
+        g: &Tensor,
+        memory: &mut [Tensor],
+    ) -> Result<(), tch::TchError> {
+        let [m, s] = memory else { unreachable!("Adam remembers m and s") };
+        let _ = m.f_lerp_(g, 1.0 - self.beta1)?;
+        let _ = s.f_mul_scalar_(self.beta2)?.f_addcmul_(&g.f_mul_scalar(1.0 - self.beta2)?, g)?;
+        let unbias = (1.0 - clock.beta1_power) / (1.0 - clock.beta2_power).sqrt();
+        let mut size = s.f_sqrt()?;
+        let _ = size.f_mul_scalar_(unbias)?.f_add_scalar_((1.0 - clock.beta1_power) * Self::EPSILON)?;
+        let step = m.f_mul(learning_rate)?.f_div_(&size)?.f_addcmul_(decay, theta)?;
+        theta.f_sub_(&step).map(drop)
+    }
+}
+
+impl Flat for Focus {
+    fn without_decay(self) -> Self {
+        Focus { weight_decay: 0.0, ..self }
+    }
+
+    fn step_slices<T: Number>(f: &Self::Factors<T>, theta: &mut [T], g: &[T], m: &mut [T], average: &mut [T]) {
+        focus(f, theta, g, m, average);
+    }
+
+    fn step_tensors(
+        &self,
+        clock: &Clock,
+        Coefficients { learning_rate, decay }: &Coefficients,
+        theta: &mut Tensor,
+        g: &Tensor,
+        memory: &mut [Tensor],
+    ) -> Result<(), tch::TchError> {
+        let [m, average] = memory else { unreachable!("FOCUS remembers m and the average") };
+        let _ = m.f_lerp_(g, 1.0 - self.beta1)?;
+        // As in the rule itself: exact where the average is the parameter.
+        let kept = 1.0 - (1.0 - self.beta2) / (1.0 - clock.beta2_power);
+        let mut difference = theta.f_sub(average)?.f_mul_scalar_(kept)?;
+        average.f_copy_(&theta.f_sub(&difference)?)?;
+        difference.f_copy_(&theta.f_sub(average)?)?;
+        let mut step = sign(&difference)?.f_mul_scalar_(self.gamma)?.f_add_(&sign(m)?)?.f_mul_(learning_rate)?;
+        let decayed: &Tensor = match self.decay {
+            DecayTarget::Parameters => theta,
+            DecayTarget::Average => average,
+        };
+        let step = step.f_addcmul_(decay, decayed)?;
+        theta.f_sub_(&step).map(drop)
+    }
+}
+
+impl Flat for Signum {
+    fn without_decay(self) -> Self {
+        Signum { weight_decay: 0.0, ..self }
+    }
+
+    fn step_slices<T: Number>(f: &Self::Factors<T>, theta: &mut [T], g: &[T], m: &mut [T], _: &mut [T]) {
+        signum(f, theta, g, m);
+    }
+
+    fn step_tensors(
+        &self,
+        _: &Clock,
+        Coefficients { learning_rate, decay }: &Coefficients,
+        theta: &mut Tensor,
+        g: &Tensor,
+        memory: &mut [Tensor],
+    ) -> Result<(), tch::TchError> {
+        let m = &mut memory[0];
+        let _ = m.f_lerp_(g, 1.0 - self.beta1)?;
+        let step = sign(m)?.f_mul_(learning_rate)?.f_addcmul_(decay, theta)?;
+        theta.f_sub_(&step).map(drop)
+    }
+}
+
+impl Flat for Sgd {
+    fn without_decay(self) -> Self {
+        Sgd { weight_decay: 0.0, ..self }
+    }
+
+    fn step_slices<T: Number>(f: &Self::Factors<T>, theta: &mut [T], g: &[T], m: &mut [T], _: &mut [T]) {
+        sgd(f, theta, g, m);
+    }
+
+    fn step_tensors(
+        &self,
+        _: &Clock,
+        Coefficients { learning_rate, decay }: &Coefficients,
+        theta: &mut Tensor,
+        g: &Tensor,
+        memory: &mut [Tensor],
+    ) -> Result<(), tch::TchError> {
+        let m = &mut memory[0];
+        let _ = m.f_mul_scalar_(self.beta1)?.f_add_(g)?;
+        let step = m.f_mul(learning_rate)?.f_addcmul_(decay, theta)?;
+        theta.f_sub_(&step).map(drop)
+    }
+}

@@ -1,0 +1,56 @@
+use rand::Rng;
+
+use crate::random::{Key, Stream};
+
+/// The order in which a run sees the images: each epoch all of them once, shuffled anew, in batches. What is
+/// left at an epoch's end is a smaller batch.
+///
+/// The order depends on the key only; a batch can be asked for at any step.
+#[derive(Clone, Debug)]
+pub struct Order {
+    key: Key,
+    images: u32,
+    batch: u32,
+    epoch: u64,
+    /// The images of the epoch; the first `shuffled` are in their final places.
+    permutation: Vec<u32>,
+    shuffled: usize,
+    stream: Stream,
+}
+
+impl Order {
+    /// Batches of `batch` out of `images`.
+    pub fn new(key: Key, images: u32, batch: u32) -> Order {
+        assert!(images > 0 && batch > 0, "there is nothing to order");
+        let mut order =
+            Order { key, images, batch, epoch: 0, permutation: Vec::new(), shuffled: 0, stream: Stream::new(key) };
+        order.begin(0);
+        order
+    }
+
+    /// The images of the batch of a step, which is counted from 0.
+    pub fn batch(&mut self, step: u64) -> &[u32] {
+        let batches = u64::from(self.images.div_ceil(self.batch));
+        let epoch = step / batches;
+        if epoch != self.epoch {
+            self.begin(epoch);
+        }
+        let start = (step % batches) as usize * self.batch as usize;
+        let end = (start + self.batch as usize).min(self.images as usize);
+        // Fisher and Yates, as far as it is needed.
+        for place in self.shuffled..end {
+            let left = u128::from(self.images) - place as u128;
+            let other = place + ((u128::from(self.stream.next_u64()) * left) >> 64) as usize;
+            self.permutation.swap(place, other);
+        }
+        self.shuffled = self.shuffled.max(end);
+        &self.permutation[start..end]
+    }
+
+    fn begin(&mut self, epoch: u64) {
+        self.epoch = epoch;
+        self.stream = Stream::new(self.key.at(epoch));
+        self.permutation = (0..self.images).collect();
+        self.shuffled = 0;
+    }
+}

@@ -1,0 +1,51 @@
+//! Real training: what is trained, on what, with which optimizer. Plain values; the worker runs them.
+
+mod mnist;
+mod rule;
+
+use serde::{Deserialize, Serialize};
+
+pub use mnist::{MnistScanSpec, MnistSpec, ScanOptimizer};
+pub use rule::TrainingRule;
+
+/// Where the tensors live.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DeviceChoice {
+    /// The first CUDA device if there is one that works, else the processor.
+    #[default]
+    Automatic,
+    Cpu,
+    /// The CUDA device of this number, counted from 0.
+    Cuda(u32),
+}
+
+/// The type of the parameters and of everything computed with them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FloatType {
+    #[default]
+    Float32,
+    /// For checking.
+    Float64,
+}
+
+/// Where the training data come from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DataChoice {
+    /// The cache; else a download; with no network a stand-in that is drawn by the program.
+    #[default]
+    Automatic,
+    /// A folder that holds the files.
+    Folder(String),
+    /// Digits that the program draws. They are not MNIST.
+    StandIn,
+}
+
+/// What a run does when its loss is not a finite number any more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum NotFinite {
+    /// It goes on, and the curve shows it.
+    #[default]
+    GoOn,
+    /// It stops with a checkpoint.
+    Stop,
+}
