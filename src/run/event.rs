@@ -51,9 +51,9 @@ pub enum Event {
     /// Something to know of that does not end the run.
     Warning { message: String },
     /// The session has ended as it was asked to; the run can be resumed.
-    Stopped {},
+    Stopped,
     /// All steps have been taken.
-    Finished {},
+    Finished,
     /// The session cannot go on.
     Failed { message: String },
 }
@@ -190,8 +190,8 @@ impl Event {
             Event::Checkpoint { .. } => "checkpoint",
             Event::Command { .. } => "command",
             Event::Warning { .. } => "warning",
-            Event::Stopped {} => "stopped",
-            Event::Finished {} => "finished",
+            Event::Stopped => "stopped",
+            Event::Finished => "finished",
             Event::Failed { .. } => "failed",
         }
     }
@@ -238,8 +238,8 @@ impl Event {
             }
             "warning" => Event::Warning { message: of::<Message>(line)?.message },
             "failed" => Event::Failed { message: of::<Message>(line)?.message },
-            "stopped" => Event::Stopped {},
-            "finished" => Event::Finished {},
+            "stopped" => Event::Stopped,
+            "finished" => Event::Finished,
             other => return Err(BadLine::Unknown(other.to_owned())),
         })
     }
@@ -261,6 +261,12 @@ impl Record {
         let Record { step, time, wall_s, event } = self;
         let line = Line { event: event.name(), step: *step, time: *time, wall_s: *wall_s, rest: event };
         serde_json::to_string(&line).expect("events hold nothing that JSON cannot express")
+    }
+
+    /// Whether a line is a point of the training curves, of which there are many more than of all others. False
+    /// for some that are, where another program wrote them.
+    pub fn is_train(line: &[u8]) -> bool {
+        line.starts_with(br#"{"event":"train","#)
     }
 
     /// The record in a line, without its end. Fields that are not known are passed over.

@@ -24,14 +24,23 @@
 //!
 //! This room knows nothing of how training works and nothing of windows.
 
+mod command;
 mod event;
+mod events_file;
 mod folder;
+mod lock;
 mod number;
+mod session;
+mod signals;
 
 pub use jiff::Timestamp;
 
+pub use command::{Command, send};
 pub use event::{BadLine, Device, Eval, Event, Pixel, Record, ScanAxes, Started, Train};
 pub use folder::{FolderError, RunFolder, data_folder, runs_folder};
+pub use lock::{Holder, Life};
+pub use session::{RunSession, SessionError};
+pub use signals::StopRequest;
 
 /// The version of what a worker and those who start and watch it understand each other by: the files of a run's
 /// folder and the worker's command line.

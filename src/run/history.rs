@@ -1,0 +1,280 @@
+//! What has happened in a run so far, as plain values: curves, samples, pixels, answers, and how it ended.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::event::{Eval, Event, Pixel, Record, Started, Train};
+
+/// A quantity that is drawn against steps or time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Metric {
+    /// Training loss at each step.
+    Loss,
+    LearningRate,
+    GradNorm,
+    SamplesPerS,
+    TokensPerS,
+    /// Training loss as evaluated.
+    TrainLoss,
+    ValLoss,
+    TestLoss,
+    TestAccuracy,
+}
+
+impl Metric {
+    /// Those that come with training, then those that come with evaluations.
+    pub const ALL: [Metric; 9] = [
+        Metric::Loss,
+        Metric::LearningRate,
+        Metric::GradNorm,
+        Metric::SamplesPerS,
+        Metric::TokensPerS,
+        Metric::TrainLoss,
+        Metric::ValLoss,
+        Metric::TestLoss,
+        Metric::TestAccuracy,
+    ];
+
+    /// As in the events, and as a column's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Metric::Loss => "loss",
+            Metric::LearningRate => "lr",
+            Metric::GradNorm => "grad_norm",
+            Metric::SamplesPerS => "samples_per_s",
+            Metric::TokensPerS => "tokens_per_s",
+            Metric::TrainLoss => "train_loss",
+            Metric::ValLoss => "val_loss",
+            Metric::TestLoss => "test_loss",
+            Metric::TestAccuracy => "test_accuracy",
+        }
+    }
+}
+
+/// Points in the order of their steps: columns of equal length.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Curve<'h> {
+    pub step: &'h [u64],
+    /// Seconds of training.
+    pub wall_s: &'h [f64],
+    /// Seconds since 1970.
+    pub time_s: &'h [f64],
+    pub value: &'h [f64],
+}
+
+impl Curve<'_> {
+    pub fn len(&self) -> usize {
+        self.value.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.value.is_empty()
+    }
+}
+
+/// When points were taken.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Moments {
+    step: Vec<u64>,
+    wall_s: Vec<f64>,
+    time_s: Vec<f64>,
+}
+
+impl Moments {
+    fn push(&mut self, record: &Record) {
+        self.step.push(record.step);
+        self.wall_s.push(record.wall_s);
+        self.time_s.push(record.time.as_duration().as_secs_f64());
+    }
+
+    fn curve<'h>(&'h self, value: &'h [f64]) -> Curve<'h> {
+        Curve { step: &self.step, wall_s: &self.wall_s, time_s: &self.time_s, value }
+    }
+
+    /// Keeps those that `kept` says.
+    fn retain(&mut self, kept: &[bool]) {
+        retain(&mut self.step, kept);
+        retain(&mut self.wall_s, kept);
+        retain(&mut self.time_s, kept);
+    }
+}
+
+fn retain<T>(values: &mut Vec<T>, kept: &[bool]) {
+    let mut kept = kept.iter();
+    values.retain(|_| *kept.next().expect("there is one for each value"));
+}
+
+/// A metric that not every event of its kind holds.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Series {
+    moments: Moments,
+    value: Vec<f64>,
+}
+
+impl Series {
+    fn push(&mut self, record: &Record, value: Option<f64>) {
+        if let Some(value) = value {
+            self.moments.push(record);
+            self.value.push(value);
+        }
+    }
+
+    /// Forgets what came after a step, and says whether there was such.
+    fn forget_after(&mut self, step: u64) -> bool {
+        let kept: Vec<bool> = self.moments.step.iter().map(|&at| at <= step).collect();
+        self.moments.retain(&kept);
+        retain(&mut self.value, &kept);
+        kept.contains(&false)
+    }
+
+    fn curve(&self) -> Curve<'_> {
+        self.moments.curve(&self.value)
+    }
+}
+
+/// The metrics that every point of training has, with their moments in common.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Training {
+    moments: Moments,
+    loss: Vec<f64>,
+    lr: Vec<f64>,
+    grad_norm: Vec<f64>,
+}
+
+impl Training {
+    fn forget_after(&mut self, step: u64) -> bool {
+        let kept: Vec<bool> = self.moments.step.iter().map(|&at| at <= step).collect();
+        self.moments.retain(&kept);
+        for values in [&mut self.loss, &mut self.lr, &mut self.grad_norm] {
+            retain(values, &kept);
+        }
+        kept.contains(&false)
+    }
+}
+
+/// Text that the model has written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    pub step: u64,
+    pub time: Timestamp,
+    pub text: String,
+}
+
+/// What the worker said to a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    pub id: String,
+    pub ok: bool,
+    pub message: String,
+}
+
+/// The goodbye of the last session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    Stopped,
+    Finished,
+    Failed(String),
+}
+
+/// All that the events of a run say.
+///
+/// Resuming makes void what was said of later steps, and it is forgotten: of a run that was killed and resumed
+/// the curves have no gap, no repeat and no jump.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct History {
+    started: Option<Started>,
+    steps: Option<u64>,
+    last: Option<Record>,
+    ending: Option<Ending>,
+    sessions: u64,
+    training: Training,
+    last_train: Option<Train>,
+    optional: BTreeMap<Metric, Series>,
+    samples: Vec<Sample>,
+    /// By optimizer and batch size, with the step at which it was complete.
+    pixels: BTreeMap<[usize; 2], (u64, Pixel)>,
+    checkpoints: Vec<(u64, String)>,
+    warnings: Vec<(u64, String)>,
+    answers: Vec<Answer>,
+    records: u64,
+    unreadable: u64,
+    generation: u64,
+}
+
+impl History {
+    /// Takes in the next event.
+    pub fn apply(&mut self, record: Record) {
+        self.records += 1;
+        match &record.event {
+            Event::Started(started) => {
+                self.sessions += 1;
+                self.steps = Some(started.steps);
+                self.started = Some(started.clone());
+                self.ending = None;
+            }
+            Event::Resumed { from_step } => {
+                self.sessions += 1;
+                self.ending = None;
+                self.forget_after(*from_step);
+            }
+            Event::Train(train) => self.train(&record, train),
+            Event::Eval(eval) => self.eval(&record, eval),
+            Event::Sample { text } => {
+                self.samples.push(Sample { step: record.step, time: record.time, text: text.clone() });
+            }
+            Event::Pixel(pixel) => {
+                self.pixels.insert(pixel.pixel, (record.step, pixel.clone()));
+            }
+            Event::Checkpoint { file } => self.checkpoints.push((record.step, file.clone())),
+            Event::Command { id, ok, message, steps } => {
+                self.steps = steps.or(self.steps);
+                self.answers.push(Answer { id: id.clone(), ok: *ok, message: message.clone() });
+            }
+            Event::Warning { message } => self.warnings.push((record.step, message.clone())),
+            Event::Stopped => self.ending = Some(Ending::Stopped),
+            Event::Finished => self.ending = Some(Ending::Finished),
+            Event::Failed { message } => self.ending = Some(Ending::Failed(message.clone())),
+        }
+        self.last = Some(record);
+    }
+
+    fn train(&mut self, record: &Record, train: &Train) {
+        let training = &mut self.training;
+        training.moments.push(record);
+        training.loss.push(train.loss);
+        training.lr.push(train.lr);
+        training.grad_norm.push(train.grad_norm);
+        self.push(record, Metric::SamplesPerS, train.samples_per_s);
+        self.push(record, Metric::TokensPerS, train.tokens_per_s);
+        self.last_train = Some(train.clone());
+    }
+
+    fn eval(&mut self, record: &Record, eval: &Eval) {
+        self.push(record, Metric::TrainLoss, eval.train_loss);
+        self.push(record, Metric::ValLoss, eval.val_loss);
+        self.push(record, Metric::TestLoss, eval.test_loss);
+        self.push(record, Metric::TestAccuracy, eval.test_accuracy);
+    }
+
+    fn push(&mut self, record: &Record, metric: Metric, value: Option<f64>) {
+        if value.is_some() {
+            self.optional.entry(metric).or_default().push(record, value);
+        }
+    }
+
+    fn forget_after(&mut self, step: u64) {
+        let mut forgotten = self.training.forget_after(step);
+        for series in self.optional.values_mut() {
+            forgotten |= series.forget_after(step);
+        }
+        let known = self.samples.len() + self.pixels.len();
+        self.samples.retain(|sample| sample.step <= step);
+        self.pixels.retain(|_, (at, _)| *at <= step);
+        forgotten |= self.samples.len() + self.pixels.len() < known;
+        if self.training.moments.step.is_empty() {
+            self.last_train = None;
+        }
+        self.generation += u64::from(forgotten);
+    }
+}
