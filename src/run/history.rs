@@ -1,6 +1,6 @@
 //! What has happened in a run so far, as plain values: curves, samples, pixels, answers, and how it ended.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use jiff::Timestamp;
 
@@ -177,6 +177,9 @@ pub enum Ending {
     Failed(String),
 }
 
+/// So many events are kept as they were.
+const RECENT: usize = 50;
+
 /// All that the events of a run say.
 ///
 /// Resuming makes void what was said of later steps, and it is forgotten: of a run that was killed and resumed
@@ -188,8 +191,9 @@ pub struct History {
     last: Option<Record>,
     ending: Option<Ending>,
     sessions: u64,
+    /// Step and seconds of training at which the last session began.
+    session_start: (u64, f64),
     training: Training,
-    last_train: Option<Train>,
     optional: BTreeMap<Metric, Series>,
     samples: Vec<Sample>,
     /// By optimizer and batch size, with the step at which it was complete.
@@ -197,6 +201,8 @@ pub struct History {
     checkpoints: Vec<(u64, String)>,
     warnings: Vec<(u64, String)>,
     answers: Vec<Answer>,
+    /// The newest that are no points of curves.
+    recent: VecDeque<Record>,
     records: u64,
     unreadable: u64,
     generation: u64,
@@ -208,14 +214,12 @@ impl History {
         self.records += 1;
         match &record.event {
             Event::Started(started) => {
-                self.sessions += 1;
+                self.begin_session(&record);
                 self.steps = Some(started.steps);
                 self.started = Some(started.clone());
-                self.ending = None;
             }
             Event::Resumed { from_step } => {
-                self.sessions += 1;
-                self.ending = None;
+                self.begin_session(&record);
                 self.forget_after(*from_step);
             }
             Event::Train(train) => self.train(&record, train),
@@ -236,7 +240,17 @@ impl History {
             Event::Finished => self.ending = Some(Ending::Finished),
             Event::Failed { message } => self.ending = Some(Ending::Failed(message.clone())),
         }
+        if !matches!(record.event, Event::Train(_) | Event::Eval(_)) {
+            self.recent.push_back(record.clone());
+            self.recent.drain(..self.recent.len().saturating_sub(RECENT));
+        }
         self.last = Some(record);
+    }
+
+    fn begin_session(&mut self, record: &Record) {
+        self.sessions += 1;
+        self.session_start = (record.step, record.wall_s);
+        self.ending = None;
     }
 
     fn train(&mut self, record: &Record, train: &Train) {
@@ -247,7 +261,6 @@ impl History {
         training.grad_norm.push(train.grad_norm);
         self.push(record, Metric::SamplesPerS, train.samples_per_s);
         self.push(record, Metric::TokensPerS, train.tokens_per_s);
-        self.last_train = Some(train.clone());
     }
 
     fn eval(&mut self, record: &Record, eval: &Eval) {
@@ -272,9 +285,127 @@ impl History {
         self.samples.retain(|sample| sample.step <= step);
         self.pixels.retain(|_, (at, _)| *at <= step);
         forgotten |= self.samples.len() + self.pixels.len() < known;
-        if self.training.moments.step.is_empty() {
-            self.last_train = None;
-        }
         self.generation += u64::from(forgotten);
+    }
+}
+
+/// What there is to know.
+impl History {
+    /// What the run is; None before it has begun.
+    pub fn started(&self) -> Option<&Started> {
+        self.started.as_ref()
+    }
+
+    /// Steps taken so far.
+    pub fn step(&self) -> u64 {
+        self.last.as_ref().map_or(0, |last| last.step)
+    }
+
+    /// With how many steps the run ends.
+    pub fn steps(&self) -> Option<u64> {
+        self.steps
+    }
+
+    /// Seconds of training so far.
+    pub fn wall_s(&self) -> f64 {
+        self.last.as_ref().map_or(0.0, |last| last.wall_s)
+    }
+
+    /// Steps a second of training, since the last session began.
+    pub fn steps_per_s(&self) -> Option<f64> {
+        let (step, wall_s) = self.session_start;
+        let rate = self.step().checked_sub(step)? as f64 / (self.wall_s() - wall_s);
+        (rate.is_finite() && rate > 0.0).then_some(rate)
+    }
+
+    /// Seconds of training until all steps are taken, at the rate so far.
+    pub fn seconds_left(&self) -> Option<f64> {
+        Some(self.steps?.saturating_sub(self.step()) as f64 / self.steps_per_s()?)
+    }
+
+    /// The last event.
+    pub fn last(&self) -> Option<&Record> {
+        self.last.as_ref()
+    }
+
+    /// How the last session ended, if it said so.
+    pub fn ending(&self) -> Option<&Ending> {
+        self.ending.as_ref()
+    }
+
+    /// How many times the run was started or resumed.
+    pub fn sessions(&self) -> u64 {
+        self.sessions
+    }
+
+    /// The points of a metric; none where it was never measured.
+    pub fn curve(&self, metric: Metric) -> Curve<'_> {
+        const NONE: Curve<'static> = Curve { step: &[], wall_s: &[], time_s: &[], value: &[] };
+        let Training { moments, loss, lr, grad_norm } = &self.training;
+        match metric {
+            Metric::Loss => moments.curve(loss),
+            Metric::LearningRate => moments.curve(lr),
+            Metric::GradNorm => moments.curve(grad_norm),
+            _ => self.optional.get(&metric).map_or(NONE, Series::curve),
+        }
+    }
+
+    /// The newest value of a metric.
+    pub fn latest(&self, metric: Metric) -> Option<f64> {
+        self.curve(metric).value.last().copied()
+    }
+
+    pub fn samples(&self) -> &[Sample] {
+        &self.samples
+    }
+
+    /// The finished pixels of a scan.
+    pub fn pixels(&self) -> impl Iterator<Item = &Pixel> {
+        self.pixels.values().map(|(_, pixel)| pixel)
+    }
+
+    /// Names of the checkpoints, with their steps; old ones may have been deleted since.
+    pub fn checkpoints(&self) -> &[(u64, String)] {
+        &self.checkpoints
+    }
+
+    /// Warnings, with their steps.
+    pub fn warnings(&self) -> &[(u64, String)] {
+        &self.warnings
+    }
+
+    /// Answers to commands, oldest first.
+    pub fn answers(&self) -> &[Answer] {
+        &self.answers
+    }
+
+    /// The newest events that are no points of curves, oldest first.
+    pub fn recent(&self) -> impl DoubleEndedIterator<Item = &Record> + ExactSizeIterator {
+        self.recent.iter()
+    }
+
+    /// Events taken in.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Lines that were no events, and were passed over.
+    pub fn unreadable(&self) -> u64 {
+        self.unreadable
+    }
+
+    /// Changes whenever points that were known are gone, as after resuming from an earlier step: whatever was
+    /// made from the curves must then be made anew. Else curves only grow.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    pub(super) fn pass_over(&mut self) {
+        self.unreadable += 1;
+    }
+
+    /// Begins anew, as another history.
+    pub(super) fn reset(&mut self) {
+        *self = History { generation: self.generation + 1, ..History::default() };
     }
 }

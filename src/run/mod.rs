@@ -18,7 +18,7 @@
 //! ```text
 //! worker:   RunFolder -> RunSession  -> record(step, event) …  commands() / answer(…) …
 //! watcher:  RunFolder -> RunReader   -> poll() -> History (curves, samples, pixels)
-//!                     -> Status::of(folder, history, now)
+//!                           -> status(now) -> Status
 //! starter:  RunFolder::create -> WorkerProgram::find -> handshake -> start
 //! ```
 //!
@@ -28,19 +28,32 @@ mod command;
 mod event;
 mod events_file;
 mod folder;
+mod history;
+mod launch;
 mod lock;
+mod notes;
 mod number;
+mod reader;
+mod request;
 mod session;
 mod signals;
+mod status;
+mod tail;
 
 pub use jiff::Timestamp;
 
 pub use command::{Command, send};
 pub use event::{BadLine, Device, Eval, Event, Pixel, Record, ScanAxes, Started, Train};
 pub use folder::{FolderError, RunFolder, data_folder, runs_folder};
+pub use history::{Answer, Curve, Ending, History, Metric, Sample};
+pub use launch::{Handshake, LaunchError, Launched, WorkerProgram};
 pub use lock::{Holder, Life};
+pub use notes::{Notes, RemoveError, check_removable, remove};
+pub use reader::RunReader;
+pub use request::{Reply, Request};
 pub use session::{RunSession, SessionError};
 pub use signals::StopRequest;
+pub use status::{Status, last_words, span};
 
 /// The version of what a worker and those who start and watch it understand each other by: the files of a run's
 /// folder and the worker's command line.
