@@ -16,6 +16,7 @@ pub mod preset;
 pub mod quantity;
 pub mod random;
 pub mod result;
+pub mod run;
 pub mod simulation;
 pub mod sweep;
 #[cfg(feature = "torch")]

@@ -1,0 +1,154 @@
+//! What a worker is asked to do.
+//!
+//! Anyone may append a line to `commands.jsonl`; the worker answers each with an event. By hand:
+//!
+//! ```sh
+//! echo '{"id": "1", "command": "Save"}' >> commands.jsonl
+//! ```
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+
+use serde::{Deserialize, Serialize};
+
+use super::folder::RunFolder;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum Command {
+    /// Save a checkpoint and end the session; the run can be resumed.
+    Stop,
+    /// Save a checkpoint now.
+    Save,
+    /// Let the model write.
+    Sample {
+        prompt: String,
+        tokens: u32,
+        temperature: f64,
+        /// Choose among this many of the likeliest tokens.
+        #[serde(default)]
+        top_k: Option<u32>,
+    },
+    /// End the run with `n` steps in all, more than were taken.
+    SetSteps { n: u64 },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    #[serde(deserialize_with = "word_or_number")]
+    id: String,
+    command: Command,
+}
+
+fn word_or_number<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "expected a text or a whole number")]
+    enum Id {
+        Text(String),
+        Number(u64),
+    }
+    Ok(match Id::deserialize(deserializer)? {
+        Id::Text(id) => id,
+        Id::Number(id) => id.to_string(),
+    })
+}
+
+/// Appends a command for the run's worker, and returns the command's id, by which the answer is known.
+///
+/// Use [`Request`](super::Request) to see what becomes of it.
+pub fn send(run: &RunFolder, command: Command) -> io::Result<String> {
+    let id = format!("{:016x}", rand::random::<u64>());
+    let line = Line { id, command };
+    let mut text = serde_json::to_string(&line).expect("commands hold nothing that JSON cannot express");
+    text.push('\n');
+    let mut file = OpenOptions::new().read(true).append(true).create(true).open(run.commands())?;
+    if !ends_with_newline(&mut file)? {
+        text.insert(0, '\n');
+    }
+    // At once, so that no other's command comes between.
+    file.write_all(text.as_bytes())?;
+    Ok(line.id)
+}
+
+fn ends_with_newline(file: &mut File) -> io::Result<bool> {
+    if file.seek(SeekFrom::End(0))? == 0 {
+        return Ok(true);
+    }
+    file.seek(SeekFrom::End(-1))?;
+    let mut last = [0];
+    file.read_exact(&mut last)?;
+    Ok(last == *b"\n")
+}
+
+/// A line of `commands.jsonl`.
+#[derive(Debug, PartialEq)]
+pub struct Asked {
+    pub id: String,
+    /// Or what is wrong with the line.
+    pub command: Result<Command, String>,
+}
+
+/// The lines of `commands.jsonl`, each of them once.
+#[derive(Debug, Default)]
+pub struct Inbox {
+    read: u64,
+    lines: u64,
+}
+
+impl Inbox {
+    /// The lines that have been completed since the last look.
+    pub fn look(&mut self, run: &RunFolder) -> io::Result<Vec<Asked>> {
+        let mut file = match File::open(run.commands()) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let length = file.metadata()?.len();
+        if length < self.read {
+            *self = Inbox::default();
+        }
+        if length == self.read {
+            return Ok(Vec::new());
+        }
+        file.seek(SeekFrom::Start(self.read))?;
+        let mut new = Vec::new();
+        file.read_to_end(&mut new)?;
+        let whole = new.iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1);
+        self.read += whole as u64;
+        let mut asked = Vec::new();
+        for line in new[..whole].split_inclusive(|&byte| byte == b'\n') {
+            self.lines += 1;
+            if !line.trim_ascii().is_empty() {
+                asked.push(Asked::read(line, self.lines));
+            }
+        }
+        Ok(asked)
+    }
+}
+
+impl Asked {
+    fn read(line: &[u8], number: u64) -> Asked {
+        match serde_json::from_slice::<Line>(line) {
+            Ok(Line { id, command }) => Asked { id, command: Ok(command) },
+            Err(error) => {
+                let name = RunFolder::COMMANDS;
+                let wrong = format!(
+                    "line {number} of {name}: expected {{\"id\": …, \"command\": …}} with a command such as \"Stop\", \
+                     \"Save\" or {{\"SetSteps\": {{\"n\": 1000}}}}: {error}"
+                );
+                Asked { id: id_in(line).unwrap_or_else(|| format!("line {number}")), command: Err(wrong) }
+            }
+        }
+    }
+}
+
+/// The id in a line that is no command.
+fn id_in(line: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Id {
+        #[serde(deserialize_with = "word_or_number")]
+        id: String,
+    }
+    serde_json::from_slice::<Id>(line).ok().map(|line| line.id)
+}

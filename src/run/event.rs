@@ -1,0 +1,298 @@
+//! What happens in a run, as lines of JSON.
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::number;
+
+/// One line of `events.jsonl`: an event, and when it happened.
+///
+/// ```text
+/// {"event":"train","step":40,"time":"2026-03-01T12:00:00.25Z","wall_s":1.5,"loss":2.25,"lr":0.001,"grad_norm":"inf"}
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// Optimizer steps taken so far. In a scan: finished pixels.
+    pub step: u64,
+    pub time: Timestamp,
+    /// Seconds of training over all sessions of the run, without the time between them.
+    pub wall_s: f64,
+    pub event: Event,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Event {
+    /// The first session begins.
+    Started(Started),
+    /// Another session begins, from a checkpoint. What was said before of later steps is void.
+    Resumed { from_step: u64 },
+    /// A step was taken, or some.
+    Train(Train),
+    /// The model was evaluated.
+    Eval(Eval),
+    /// Text that the model has written.
+    Sample { text: String },
+    /// A pixel of a scan is complete.
+    Pixel(Pixel),
+    /// A checkpoint is safe on the disk, in the run's folder under this name.
+    Checkpoint { file: String },
+    /// The answer to a command.
+    Command {
+        id: String,
+        ok: bool,
+        message: String,
+        /// With how many steps the run ends from now on, where the command has changed that.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        steps: Option<u64>,
+    },
+    /// Something to know of that does not end the run.
+    Warning { message: String },
+    /// The session has ended as it was asked to; the run can be resumed.
+    Stopped,
+    /// All steps have been taken.
+    Finished,
+    /// The session cannot go on.
+    Failed { message: String },
+}
+
+/// What a run is, for those who list runs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Started {
+    /// Title of the preset, with what tells this run from the preset's others.
+    pub title: String,
+    /// Kind of the preset, such as `Mnist`.
+    pub kind: String,
+    /// With how many steps the run ends. In a scan: its pixels.
+    pub steps: u64,
+    /// Such as `FOCUS, γ 0.2`.
+    pub optimizer: String,
+    pub learning_rate: Option<f64>,
+    /// Samples a step: with it a step's number can be turned into samples.
+    pub batch_size: Option<u64>,
+    /// Tokens a step.
+    pub tokens_per_step: Option<u64>,
+    pub seed: Option<u64>,
+    /// Number of trainable parameters.
+    pub parameters: Option<u64>,
+    /// What it is trained on, in words, such as `MNIST`.
+    pub data: String,
+    /// Such as `cuda:0, NVIDIA H200`.
+    pub device: String,
+    /// Such as `float32`.
+    pub precision: String,
+    /// Version of the worker.
+    pub version: String,
+    /// Of a scan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scan: Option<ScanAxes>,
+}
+
+/// The axes of a scan: its results have the shape (optimizers, batch sizes, learning rates, replicates).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ScanAxes {
+    /// Their names.
+    pub optimizers: Vec<String>,
+    pub batch_sizes: Vec<u64>,
+    pub learning_rates: Vec<f64>,
+    pub replicates: u64,
+    /// Steps that each of the models is trained.
+    pub steps: u64,
+}
+
+impl ScanAxes {
+    /// Pairs of an optimizer and a batch size.
+    pub fn pixels(&self) -> u64 {
+        (self.optimizers.len() * self.batch_sizes.len()) as u64
+    }
+}
+
+/// One point of the training curves.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Train {
+    /// Mean over the batch, or over the steps since the last point.
+    #[serde(with = "number")]
+    pub loss: f64,
+    #[serde(with = "number")]
+    pub lr: f64,
+    /// Euclidean norm of the gradient before clipping.
+    #[serde(with = "number")]
+    pub grad_norm: f64,
+    #[serde(default, with = "number::optional", skip_serializing_if = "Option::is_none")]
+    pub samples_per_s: Option<f64>,
+    #[serde(default, with = "number::optional", skip_serializing_if = "Option::is_none")]
+    pub tokens_per_s: Option<f64>,
+}
+
+/// An evaluation: whichever of these were measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Eval {
+    #[serde(default, with = "number::optional", skip_serializing_if = "Option::is_none")]
+    pub train_loss: Option<f64>,
+    #[serde(default, with = "number::optional", skip_serializing_if = "Option::is_none")]
+    pub val_loss: Option<f64>,
+    #[serde(default, with = "number::optional", skip_serializing_if = "Option::is_none")]
+    pub test_loss: Option<f64>,
+    /// As a fraction.
+    #[serde(default, with = "number::optional", skip_serializing_if = "Option::is_none")]
+    pub test_accuracy: Option<f64>,
+}
+
+/// The results of one optimizer with one batch size, for each learning rate (outer) and replicate (inner).
+///
+/// It holds all there is to know of the pixel, so that a scan that was stopped needs no other checkpoint: it
+/// goes on with the pixels that have no such event, and its `from_step` is the number of those that have one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Pixel {
+    /// Indices into [`ScanAxes::optimizers`] and [`ScanAxes::batch_sizes`].
+    pub pixel: [usize; 2],
+    /// Name of the optimizer.
+    pub optimizer: String,
+    pub batch_size: u64,
+    /// Pixels that are complete, with this one.
+    pub done: u64,
+    pub total: u64,
+    /// Seconds that it took.
+    #[serde(default, with = "number")]
+    pub seconds: f64,
+    /// Loss of the last step's batch.
+    #[serde(with = "number::grid")]
+    pub train_loss: Vec<Vec<f64>>,
+    #[serde(with = "number::grid")]
+    pub test_loss: Vec<Vec<f64>>,
+    /// As fractions.
+    #[serde(with = "number::grid")]
+    pub test_accuracy: Vec<Vec<f64>>,
+}
+
+/// Why a line of `events.jsonl` cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum BadLine {
+    #[error("expected an event as a JSON object: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("`{0}` is no event that this version of Valleyscope knows")]
+    Unknown(String),
+}
+
+impl Event {
+    /// As it stands in the line.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Event::Started(_) => "started",
+            Event::Resumed { .. } => "resumed",
+            Event::Train(_) => "train",
+            Event::Eval(_) => "eval",
+            Event::Sample { .. } => "sample",
+            Event::Pixel(_) => "pixel",
+            Event::Checkpoint { .. } => "checkpoint",
+            Event::Command { .. } => "command",
+            Event::Warning { .. } => "warning",
+            Event::Stopped => "stopped",
+            Event::Finished => "finished",
+            Event::Failed { .. } => "failed",
+        }
+    }
+
+    fn parse(name: &str, line: &[u8]) -> Result<Event, BadLine> {
+        #[derive(Deserialize)]
+        struct Resumed {
+            from_step: u64,
+        }
+        #[derive(Deserialize)]
+        struct Text {
+            text: String,
+        }
+        #[derive(Deserialize)]
+        struct Message {
+            message: String,
+        }
+        #[derive(Deserialize)]
+        struct Named {
+            file: String,
+        }
+        #[derive(Deserialize)]
+        struct Answer {
+            id: String,
+            ok: bool,
+            message: String,
+            #[serde(default)]
+            steps: Option<u64>,
+        }
+        fn of<'l, T: Deserialize<'l>>(line: &'l [u8]) -> Result<T, BadLine> {
+            Ok(serde_json::from_slice(line)?)
+        }
+        Ok(match name {
+            "train" => Event::Train(of(line)?),
+            "eval" => Event::Eval(of(line)?),
+            "pixel" => Event::Pixel(of(line)?),
+            "started" => Event::Started(of(line)?),
+            "resumed" => Event::Resumed { from_step: of::<Resumed>(line)?.from_step },
+            "sample" => Event::Sample { text: of::<Text>(line)?.text },
+            "checkpoint" => Event::Checkpoint { file: of::<Named>(line)?.file },
+            "command" => {
+                let Answer { id, ok, message, steps } = of(line)?;
+                Event::Command { id, ok, message, steps }
+            }
+            "warning" => Event::Warning { message: of::<Message>(line)?.message },
+            "failed" => Event::Failed { message: of::<Message>(line)?.message },
+            "stopped" => Event::Stopped,
+            "finished" => Event::Finished,
+            other => return Err(BadLine::Unknown(other.to_owned())),
+        })
+    }
+}
+
+impl Record {
+    /// The line, without its end.
+    pub fn to_line(&self) -> String {
+        #[derive(Serialize)]
+        struct Line<'r> {
+            event: &'static str,
+            step: u64,
+            time: Timestamp,
+            #[serde(with = "number")]
+            wall_s: f64,
+            #[serde(flatten)]
+            rest: &'r Event,
+        }
+        let Record { step, time, wall_s, event } = self;
+        let line = Line { event: event.name(), step: *step, time: *time, wall_s: *wall_s, rest: event };
+        serde_json::to_string(&line).expect("events hold nothing that JSON cannot express")
+    }
+
+    /// Whether a line is a point of the training curves, of which there are many more than of all others. False
+    /// for some that are, where another program wrote them.
+    pub fn is_train(line: &[u8]) -> bool {
+        line.starts_with(br#"{"event":"train","#)
+    }
+
+    /// The record in a line, without its end. Fields that are not known are passed over.
+    pub fn parse(line: &[u8]) -> Result<Record, BadLine> {
+        #[derive(Deserialize)]
+        struct Head<'l> {
+            #[serde(borrow)]
+            event: Cow<'l, str>,
+            step: u64,
+            time: Timestamp,
+            #[serde(with = "number")]
+            wall_s: f64,
+        }
+        let Head { event, step, time, wall_s } = serde_json::from_slice(line)?;
+        Ok(Record { step, time, wall_s, event: Event::parse(&event, line)? })
+    }
+}
+
+/// A device that a worker can train on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Device {
+    /// As `--device` takes it, such as `cpu` or `cuda:0`.
+    pub name: String,
+    /// What it is, such as `NVIDIA H200`.
+    pub kind: String,
+    /// Bytes.
+    #[serde(default)]
+    pub memory: Option<u64>,
+}

@@ -1,0 +1,161 @@
+//! The folder of a run, and where runs are kept.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+
+use crate::export::{Overwrite, write_file};
+
+/// A folder that holds a run, by its path.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RunFolder {
+    path: PathBuf,
+}
+
+/// Why a run cannot be created or found.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    #[error("cannot make a folder for the run in {}: {source}", parent.display())]
+    Create { parent: PathBuf, source: io::Error },
+    #[error("cannot look into {}: {source}", path.display())]
+    Look { path: PathBuf, source: io::Error },
+    #[error("there is no folder {}", .0.display())]
+    Missing(PathBuf),
+    #[error("{} is not the folder of a run: it has neither {} nor {}", .0.display(), RunFolder::CONFIG, RunFolder::EVENTS)]
+    Foreign(PathBuf),
+}
+
+/// The user's folder for the program's data, if the system knows of one.
+pub fn data_folder() -> Option<PathBuf> {
+    directories::ProjectDirs::from("", "", "valleyscope").map(|project| project.data_dir().to_owned())
+}
+
+/// The folder where runs are kept unless another is named.
+pub fn runs_folder() -> Option<PathBuf> {
+    Some(data_folder()?.join("runs"))
+}
+
+impl RunFolder {
+    pub const CONFIG: &str = "config.ron";
+    pub const LOG: &str = "log.txt";
+    pub const EVENTS: &str = "events.jsonl";
+    pub const COMMANDS: &str = "commands.jsonl";
+    pub const LOCK: &str = "lock";
+    pub const HEARTBEAT: &str = "heartbeat";
+    pub const NOTES: &str = "notes.ron";
+    pub const RESERVE: &str = "reserve";
+
+    /// Makes the folder `<stem>-<UTC time>` in `parent`, which is made too where it is missing, with a
+    /// `config.ron` of this text. Where the name is taken, a number follows it.
+    pub fn create(parent: &Path, stem: &str, config: &str) -> Result<RunFolder, FolderError> {
+        let failed = |source| FolderError::Create { parent: parent.to_owned(), source };
+        fs::create_dir_all(parent).map_err(failed)?;
+        // Absolute, as the worker may work in another folder.
+        let parent = parent.canonicalize().map_err(failed)?;
+        let name = format!("{}-{}", portable(stem), Timestamp::now().strftime("%Y%m%dT%H%M%SZ"));
+        for number in 1.. {
+            let name = if number == 1 { name.clone() } else { format!("{name}-{number}") };
+            let path = parent.join(name);
+            match fs::create_dir(&path) {
+                Ok(()) => {
+                    let run = RunFolder { path };
+                    if let Err(source) = write_file(&run.config(), Overwrite::No, config.as_bytes()) {
+                        // It was made just now and is empty.
+                        let _ = fs::remove_dir(&run.path);
+                        return Err(failed(source));
+                    }
+                    return Ok(run);
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(source) => return Err(failed(source)),
+            }
+        }
+        unreachable!("some number is free")
+    }
+
+    /// The run in an existing folder.
+    pub fn open(path: &Path) -> Result<RunFolder, FolderError> {
+        let path = match path.canonicalize() {
+            Ok(path) => path,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(FolderError::Missing(path.to_owned())),
+            Err(source) => return Err(FolderError::Look { path: path.to_owned(), source }),
+        };
+        let run = RunFolder { path };
+        if run.looks_like_one() { Ok(run) } else { Err(FolderError::Foreign(run.path)) }
+    }
+
+    /// All runs in a folder, by name. A folder that is not there holds none.
+    pub fn list(parent: &Path) -> Result<Vec<RunFolder>, FolderError> {
+        let failed = |source| FolderError::Look { path: parent.to_owned(), source };
+        let entries = match fs::read_dir(parent) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(source) => return Err(failed(source)),
+        };
+        let mut runs = Vec::new();
+        for entry in entries {
+            let run = RunFolder { path: entry.map_err(failed)?.path() };
+            if run.looks_like_one() {
+                runs.push(run);
+            }
+        }
+        runs.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(runs)
+    }
+
+    fn looks_like_one(&self) -> bool {
+        self.config().is_file() || self.events().is_file()
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The folder's own name.
+    pub fn name(&self) -> String {
+        self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy().into_owned()
+    }
+
+    pub fn config(&self) -> PathBuf {
+        self.path.join(Self::CONFIG)
+    }
+
+    pub fn log(&self) -> PathBuf {
+        self.path.join(Self::LOG)
+    }
+
+    pub fn events(&self) -> PathBuf {
+        self.path.join(Self::EVENTS)
+    }
+
+    pub fn commands(&self) -> PathBuf {
+        self.path.join(Self::COMMANDS)
+    }
+
+    pub fn lock(&self) -> PathBuf {
+        self.path.join(Self::LOCK)
+    }
+
+    pub fn heartbeat(&self) -> PathBuf {
+        self.path.join(Self::HEARTBEAT)
+    }
+
+    pub fn notes(&self) -> PathBuf {
+        self.path.join(Self::NOTES)
+    }
+
+    pub fn reserve(&self) -> PathBuf {
+        self.path.join(Self::RESERVE)
+    }
+}
+
+/// The name with only such characters as all systems take in the names of files.
+fn portable(stem: &str) -> String {
+    const LONGEST: usize = 80;
+    let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let name: String = stem.chars().take(LONGEST).map(|c| if fits(c) { c } else { '-' }).collect();
+    let name = name.trim_start_matches(['.', '-']);
+    if name.is_empty() { "run".to_owned() } else { name.to_owned() }
+}

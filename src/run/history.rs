@@ -1,0 +1,411 @@
+//! What has happened in a run so far, as plain values: curves, samples, pixels, answers, and how it ended.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use jiff::Timestamp;
+
+use super::event::{Eval, Event, Pixel, Record, Started, Train};
+
+/// A quantity that is drawn against steps or time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Metric {
+    /// Training loss at each step.
+    Loss,
+    LearningRate,
+    GradNorm,
+    SamplesPerS,
+    TokensPerS,
+    /// Training loss as evaluated.
+    TrainLoss,
+    ValLoss,
+    TestLoss,
+    TestAccuracy,
+}
+
+impl Metric {
+    /// Those that come with training, then those that come with evaluations.
+    pub const ALL: [Metric; 9] = [
+        Metric::Loss,
+        Metric::LearningRate,
+        Metric::GradNorm,
+        Metric::SamplesPerS,
+        Metric::TokensPerS,
+        Metric::TrainLoss,
+        Metric::ValLoss,
+        Metric::TestLoss,
+        Metric::TestAccuracy,
+    ];
+
+    /// As in the events, and as a column's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Metric::Loss => "loss",
+            Metric::LearningRate => "lr",
+            Metric::GradNorm => "grad_norm",
+            Metric::SamplesPerS => "samples_per_s",
+            Metric::TokensPerS => "tokens_per_s",
+            Metric::TrainLoss => "train_loss",
+            Metric::ValLoss => "val_loss",
+            Metric::TestLoss => "test_loss",
+            Metric::TestAccuracy => "test_accuracy",
+        }
+    }
+}
+
+/// Points in the order of their steps: columns of equal length.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Curve<'h> {
+    pub step: &'h [u64],
+    /// Seconds of training.
+    pub wall_s: &'h [f64],
+    /// Seconds since 1970.
+    pub time_s: &'h [f64],
+    pub value: &'h [f64],
+}
+
+impl Curve<'_> {
+    pub fn len(&self) -> usize {
+        self.value.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.value.is_empty()
+    }
+}
+
+/// When points were taken.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Moments {
+    step: Vec<u64>,
+    wall_s: Vec<f64>,
+    time_s: Vec<f64>,
+}
+
+impl Moments {
+    fn push(&mut self, record: &Record) {
+        self.step.push(record.step);
+        self.wall_s.push(record.wall_s);
+        self.time_s.push(record.time.as_duration().as_secs_f64());
+    }
+
+    fn curve<'h>(&'h self, value: &'h [f64]) -> Curve<'h> {
+        Curve { step: &self.step, wall_s: &self.wall_s, time_s: &self.time_s, value }
+    }
+
+    /// Keeps those that `kept` says.
+    fn retain(&mut self, kept: &[bool]) {
+        retain(&mut self.step, kept);
+        retain(&mut self.wall_s, kept);
+        retain(&mut self.time_s, kept);
+    }
+}
+
+fn retain<T>(values: &mut Vec<T>, kept: &[bool]) {
+    let mut kept = kept.iter();
+    values.retain(|_| *kept.next().expect("there is one for each value"));
+}
+
+/// A metric that not every event of its kind holds.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Series {
+    moments: Moments,
+    value: Vec<f64>,
+}
+
+impl Series {
+    fn push(&mut self, record: &Record, value: Option<f64>) {
+        if let Some(value) = value {
+            self.moments.push(record);
+            self.value.push(value);
+        }
+    }
+
+    /// Forgets what came after a step, and says whether there was such.
+    fn forget_after(&mut self, step: u64) -> bool {
+        let kept: Vec<bool> = self.moments.step.iter().map(|&at| at <= step).collect();
+        self.moments.retain(&kept);
+        retain(&mut self.value, &kept);
+        kept.contains(&false)
+    }
+
+    fn curve(&self) -> Curve<'_> {
+        self.moments.curve(&self.value)
+    }
+}
+
+/// The metrics that every point of training has, with their moments in common.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Training {
+    moments: Moments,
+    loss: Vec<f64>,
+    lr: Vec<f64>,
+    grad_norm: Vec<f64>,
+}
+
+impl Training {
+    fn forget_after(&mut self, step: u64) -> bool {
+        let kept: Vec<bool> = self.moments.step.iter().map(|&at| at <= step).collect();
+        self.moments.retain(&kept);
+        for values in [&mut self.loss, &mut self.lr, &mut self.grad_norm] {
+            retain(values, &kept);
+        }
+        kept.contains(&false)
+    }
+}
+
+/// Text that the model has written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    pub step: u64,
+    pub time: Timestamp,
+    pub text: String,
+}
+
+/// What the worker said to a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    pub id: String,
+    pub ok: bool,
+    pub message: String,
+}
+
+/// The goodbye of the last session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    Stopped,
+    Finished,
+    Failed(String),
+}
+
+/// So many events are kept as they were.
+const RECENT: usize = 50;
+
+/// All that the events of a run say.
+///
+/// Resuming makes void what was said of later steps, and it is forgotten: of a run that was killed and resumed
+/// the curves have no gap, no repeat and no jump.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct History {
+    started: Option<Started>,
+    steps: Option<u64>,
+    last: Option<Record>,
+    ending: Option<Ending>,
+    sessions: u64,
+    /// Step and seconds of training at which the last session began.
+    session_start: (u64, f64),
+    training: Training,
+    optional: BTreeMap<Metric, Series>,
+    samples: Vec<Sample>,
+    /// By optimizer and batch size, with the step at which it was complete.
+    pixels: BTreeMap<[usize; 2], (u64, Pixel)>,
+    checkpoints: Vec<(u64, String)>,
+    warnings: Vec<(u64, String)>,
+    answers: Vec<Answer>,
+    /// The newest that are no points of curves.
+    recent: VecDeque<Record>,
+    records: u64,
+    unreadable: u64,
+    generation: u64,
+}
+
+impl History {
+    /// Takes in the next event.
+    pub fn apply(&mut self, record: Record) {
+        self.records += 1;
+        match &record.event {
+            Event::Started(started) => {
+                self.begin_session(&record);
+                self.steps = Some(started.steps);
+                self.started = Some(started.clone());
+            }
+            Event::Resumed { from_step } => {
+                self.begin_session(&record);
+                self.forget_after(*from_step);
+            }
+            Event::Train(train) => self.train(&record, train),
+            Event::Eval(eval) => self.eval(&record, eval),
+            Event::Sample { text } => {
+                self.samples.push(Sample { step: record.step, time: record.time, text: text.clone() });
+            }
+            Event::Pixel(pixel) => {
+                self.pixels.insert(pixel.pixel, (record.step, pixel.clone()));
+            }
+            Event::Checkpoint { file } => self.checkpoints.push((record.step, file.clone())),
+            Event::Command { id, ok, message, steps } => {
+                self.steps = steps.or(self.steps);
+                self.answers.push(Answer { id: id.clone(), ok: *ok, message: message.clone() });
+            }
+            Event::Warning { message } => self.warnings.push((record.step, message.clone())),
+            Event::Stopped => self.ending = Some(Ending::Stopped),
+            Event::Finished => self.ending = Some(Ending::Finished),
+            Event::Failed { message } => self.ending = Some(Ending::Failed(message.clone())),
+        }
+        if !matches!(record.event, Event::Train(_) | Event::Eval(_)) {
+            self.recent.push_back(record.clone());
+            self.recent.drain(..self.recent.len().saturating_sub(RECENT));
+        }
+        self.last = Some(record);
+    }
+
+    fn begin_session(&mut self, record: &Record) {
+        self.sessions += 1;
+        self.session_start = (record.step, record.wall_s);
+        self.ending = None;
+    }
+
+    fn train(&mut self, record: &Record, train: &Train) {
+        let training = &mut self.training;
+        training.moments.push(record);
+        training.loss.push(train.loss);
+        training.lr.push(train.lr);
+        training.grad_norm.push(train.grad_norm);
+        self.push(record, Metric::SamplesPerS, train.samples_per_s);
+        self.push(record, Metric::TokensPerS, train.tokens_per_s);
+    }
+
+    fn eval(&mut self, record: &Record, eval: &Eval) {
+        self.push(record, Metric::TrainLoss, eval.train_loss);
+        self.push(record, Metric::ValLoss, eval.val_loss);
+        self.push(record, Metric::TestLoss, eval.test_loss);
+        self.push(record, Metric::TestAccuracy, eval.test_accuracy);
+    }
+
+    fn push(&mut self, record: &Record, metric: Metric, value: Option<f64>) {
+        if value.is_some() {
+            self.optional.entry(metric).or_default().push(record, value);
+        }
+    }
+
+    fn forget_after(&mut self, step: u64) {
+        let mut forgotten = self.training.forget_after(step);
+        for series in self.optional.values_mut() {
+            forgotten |= series.forget_after(step);
+        }
+        let known = self.samples.len() + self.pixels.len();
+        self.samples.retain(|sample| sample.step <= step);
+        self.pixels.retain(|_, (at, _)| *at <= step);
+        forgotten |= self.samples.len() + self.pixels.len() < known;
+        self.generation += u64::from(forgotten);
+    }
+}
+
+/// What there is to know.
+impl History {
+    /// What the run is; None before it has begun.
+    pub fn started(&self) -> Option<&Started> {
+        self.started.as_ref()
+    }
+
+    /// Steps taken so far.
+    pub fn step(&self) -> u64 {
+        self.last.as_ref().map_or(0, |last| last.step)
+    }
+
+    /// With how many steps the run ends.
+    pub fn steps(&self) -> Option<u64> {
+        self.steps
+    }
+
+    /// Seconds of training so far.
+    pub fn wall_s(&self) -> f64 {
+        self.last.as_ref().map_or(0.0, |last| last.wall_s)
+    }
+
+    /// Steps a second of training, since the last session began.
+    pub fn steps_per_s(&self) -> Option<f64> {
+        let (step, wall_s) = self.session_start;
+        let rate = self.step().checked_sub(step)? as f64 / (self.wall_s() - wall_s);
+        (rate.is_finite() && rate > 0.0).then_some(rate)
+    }
+
+    /// Seconds of training until all steps are taken, at the rate so far.
+    pub fn seconds_left(&self) -> Option<f64> {
+        Some(self.steps?.saturating_sub(self.step()) as f64 / self.steps_per_s()?)
+    }
+
+    /// The last event.
+    pub fn last(&self) -> Option<&Record> {
+        self.last.as_ref()
+    }
+
+    /// How the last session ended, if it said so.
+    pub fn ending(&self) -> Option<&Ending> {
+        self.ending.as_ref()
+    }
+
+    /// How many times the run was started or resumed.
+    pub fn sessions(&self) -> u64 {
+        self.sessions
+    }
+
+    /// The points of a metric; none where it was never measured.
+    pub fn curve(&self, metric: Metric) -> Curve<'_> {
+        const NONE: Curve<'static> = Curve { step: &[], wall_s: &[], time_s: &[], value: &[] };
+        let Training { moments, loss, lr, grad_norm } = &self.training;
+        match metric {
+            Metric::Loss => moments.curve(loss),
+            Metric::LearningRate => moments.curve(lr),
+            Metric::GradNorm => moments.curve(grad_norm),
+            _ => self.optional.get(&metric).map_or(NONE, Series::curve),
+        }
+    }
+
+    /// The newest value of a metric.
+    pub fn latest(&self, metric: Metric) -> Option<f64> {
+        self.curve(metric).value.last().copied()
+    }
+
+    pub fn samples(&self) -> &[Sample] {
+        &self.samples
+    }
+
+    /// The finished pixels of a scan.
+    pub fn pixels(&self) -> impl Iterator<Item = &Pixel> {
+        self.pixels.values().map(|(_, pixel)| pixel)
+    }
+
+    /// Names of the checkpoints, with their steps; old ones may have been deleted since.
+    pub fn checkpoints(&self) -> &[(u64, String)] {
+        &self.checkpoints
+    }
+
+    /// Warnings, with their steps.
+    pub fn warnings(&self) -> &[(u64, String)] {
+        &self.warnings
+    }
+
+    /// Answers to commands, oldest first.
+    pub fn answers(&self) -> &[Answer] {
+        &self.answers
+    }
+
+    /// The newest events that are no points of curves, oldest first.
+    pub fn recent(&self) -> impl DoubleEndedIterator<Item = &Record> + ExactSizeIterator {
+        self.recent.iter()
+    }
+
+    /// Events taken in.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Lines that were no events, and were passed over.
+    pub fn unreadable(&self) -> u64 {
+        self.unreadable
+    }
+
+    /// Changes whenever points that were known are gone, as after resuming from an earlier step: whatever was
+    /// made from the curves must then be made anew. Else curves only grow.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    pub(super) fn pass_over(&mut self) {
+        self.unreadable += 1;
+    }
+
+    /// Begins anew, as another history.
+    pub(super) fn reset(&mut self) {
+        *self = History { generation: self.generation + 1, ..History::default() };
+    }
+}

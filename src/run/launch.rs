@@ -1,0 +1,300 @@
+//! Finding the worker, asking what it can do, and starting it.
+
+use std::fs::OpenOptions;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::PROTOCOL;
+use super::event::Device;
+use super::folder::{RunFolder, data_folder};
+use super::lock::Life;
+use super::status::last_words;
+
+/// The command that builds and installs the worker.
+const SETUP: &str = "cargo xtask setup";
+/// Names the worker.
+const VARIABLE: &str = "VALLEYSCOPE_TRAIN";
+
+/// The worker's program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkerProgram {
+    path: PathBuf,
+}
+
+/// What a worker says of itself and of the machine, as one line of JSON on stdout.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Handshake {
+    pub version: String,
+    pub protocol: u32,
+    /// Version of libtorch.
+    pub libtorch: String,
+    /// Version of CUDA that libtorch was built for, if any.
+    pub cuda: Option<String>,
+    pub devices: Vec<Device>,
+    /// Why CUDA cannot be used where one would expect that it can.
+    pub problem: Option<String>,
+}
+
+/// Why there is no worker at work.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    #[error(
+        "the worker that trains, {}, is not installed: it is neither beside valleyscope nor in the user's folder for data{}; \
+         install it with `{SETUP}`, or name it with --worker PATH or {VARIABLE}",
+        WorkerProgram::NAME,
+        in_folder()
+    )]
+    Missing,
+    #[error("{named_by} names {} as the worker, which is no file; correct it, or install the worker with `{SETUP}`", path.display())]
+    NoFile { named_by: &'static str, path: PathBuf },
+    #[error("cannot start the worker {}: {source}; build it again with `{SETUP}`", path.display())]
+    Spawn { path: PathBuf, source: io::Error },
+    #[error("the worker {} did not answer within {} s; see `valleyscope doctor`", path.display(), HANDSHAKE.as_secs())]
+    Mute { path: PathBuf },
+    #[error("the worker {} cannot be used ({status}); build it again with `{SETUP}`{}", path.display(), quoted(said))]
+    Broken { path: PathBuf, status: ExitStatus, said: String },
+    #[error(
+        "the worker {} is of another version: it speaks protocol {found}, and this program speaks {PROTOCOL}; build it \
+         again with `{SETUP}`", path.display()
+    )]
+    Protocol { path: PathBuf, found: u32 },
+    #[error("cannot write the log {}: {source}", path.display())]
+    Log { path: PathBuf, source: io::Error },
+    #[error("the worker ended before it began to train ({status}){}", quoted(last_words))]
+    Died { status: ExitStatus, last_words: String },
+    #[error("the worker did not begin to train within {} s; see {}", waited.as_secs(), log.display())]
+    Late { waited: Duration, log: PathBuf },
+}
+
+const HANDSHAKE: Duration = Duration::from_secs(60);
+
+fn in_folder() -> String {
+    data_folder().map_or_else(String::new, |folder| format!(" ({})", folder.display()))
+}
+
+fn quoted(words: &str) -> String {
+    if words.is_empty() { String::new() } else { format!("; its last words:\n{words}") }
+}
+
+impl WorkerProgram {
+    pub const NAME: &str = "valleyscope-train";
+
+    /// The worker that was named, or the one that `VALLEYSCOPE_TRAIN` names, or the one beside this program, or
+    /// the one that the set-up has put in the user's folder for data.
+    pub fn find(named: Option<&Path>) -> Result<WorkerProgram, LaunchError> {
+        let by_variable = std::env::var_os(VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let named = named.map(|path| ("--worker", path.to_owned()));
+        if let Some((named_by, path)) = named.or(by_variable.map(|path| (VARIABLE, path))) {
+            return match path.canonicalize() {
+                Ok(path) if path.is_file() => Ok(WorkerProgram { path }),
+                _ => Err(LaunchError::NoFile { named_by, path }),
+            };
+        }
+        let file = format!("{}{}", Self::NAME, std::env::consts::EXE_SUFFIX);
+        let beside = std::env::current_exe().ok().and_then(|program| Some(program.parent()?.join(&file)));
+        let installed = Self::installed_folder().map(|folder| folder.join("bin").join(&file));
+        let found = [beside, installed].into_iter().flatten().find(|path| path.is_file());
+        found.map(|path| WorkerProgram { path }).ok_or(LaunchError::Missing)
+    }
+
+    /// Where the set-up puts the worker, in `bin`, together with libtorch.
+    pub fn installed_folder() -> Option<PathBuf> {
+        Some(data_folder()?.join("worker"))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Asks the worker what it is and what it can use. It is refused where it speaks another protocol.
+    ///
+    /// This takes seconds, as the worker loads its libraries.
+    pub fn handshake(&self) -> Result<Handshake, LaunchError> {
+        let path = self.path.clone();
+        let failed = |source| LaunchError::Spawn { path: path.clone(), source };
+        let mut child = Command::new(&self.path)
+            .arg("--handshake")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(failed)?;
+        let output = gather(child.stdout.take());
+        let errors = gather(child.stderr.take());
+        let Some(status) = wait(&mut child, HANDSHAKE).map_err(failed)? else {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(LaunchError::Mute { path });
+        };
+        let output = output.join().unwrap_or_default();
+        // Libraries may have something to say before.
+        let answer = output.lines().rev().find_map(|line| Answer::read(line));
+        match answer {
+            Some(Answer::Whole(handshake)) => Ok(handshake),
+            Some(Answer::Foreign(found)) => Err(LaunchError::Protocol { path, found }),
+            None => {
+                let said = errors.join().unwrap_or_default();
+                Err(LaunchError::Broken { path, status, said: said.trim_end().to_owned() })
+            }
+        }
+    }
+
+    /// Starts the worker on a run, apart from this process: it lives on when this one ends, and when the terminal
+    /// is closed. What it and its libraries say goes to the run's log.
+    pub fn start(&self, run: &RunFolder, resume: bool) -> Result<Launched, LaunchError> {
+        let path = run.log();
+        let log = OpenOptions::new().append(true).create(true).open(&path);
+        let log = log.map_err(|source| LaunchError::Log { path, source })?;
+        let mut command = Command::new(&self.path);
+        command.arg("run").arg(run.path());
+        if resume {
+            command.arg("--resume");
+        }
+        // The same events as in the folder go to stdout, and need not be kept twice.
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        detach(&mut command);
+        let launched = Timestamp::now();
+        let mut child = command.spawn().map_err(|source| LaunchError::Spawn { path: self.path.clone(), source })?;
+        let pid = child.id();
+        let exit = Arc::new(OnceLock::new());
+        let told = Arc::clone(&exit);
+        // Whoever ends is waited for, so that no trace of it stays.
+        std::thread::spawn(move || {
+            if let Ok(status) = child.wait() {
+                let _ = told.set(status);
+            }
+        });
+        Ok(Launched { run: run.clone(), pid, launched, exit })
+    }
+}
+
+/// What a line of a handshake says.
+enum Answer {
+    Whole(Handshake),
+    /// The protocol of another version, whose other words may mean anything.
+    Foreign(u32),
+}
+
+impl Answer {
+    fn read(line: &str) -> Option<Answer> {
+        #[derive(Deserialize)]
+        struct Version {
+            protocol: u32,
+        }
+        let Version { protocol } = serde_json::from_str(line).ok()?;
+        if protocol != PROTOCOL {
+            return Some(Answer::Foreign(protocol));
+        }
+        serde_json::from_str(line).ok().map(Answer::Whole)
+    }
+}
+
+impl Handshake {
+    /// As one line, without its end.
+    pub fn to_line(&self) -> String {
+        serde_json::to_string(self).expect("it holds nothing that JSON cannot express")
+    }
+}
+
+/// Reads all that a program says, in a thread, so that it never waits to be heard.
+fn gather(from: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut from) = from {
+            // What was read before an error counts.
+            let _ = from.read_to_end(&mut bytes);
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+/// The end of a program, if it comes in time.
+fn wait(child: &mut Child, patience: Duration) -> io::Result<Option<ExitStatus>> {
+    let begun = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if begun.elapsed() >= patience {
+            return Ok(None);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// In a session of its own, so that signals to this terminal do not reach it.
+fn detach(command: &mut Command) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::process::CommandExt;
+        // SAFETY: between fork and exec only `setsid` is called, which POSIX lists as safe there; the closure
+        // allocates nothing and takes no lock.
+        unsafe {
+            command.pre_exec(|| {
+                rustix::process::setsid()?;
+                Ok(())
+            });
+        }
+    }
+    #[cfg(windows)]
+    {
+        use std::os::windows::process::CommandExt;
+        const DETACHED_PROCESS: u32 = 0x0000_0008;
+        const CREATE_NEW_PROCESS_GROUP: u32 = 0x0000_0200;
+        command.creation_flags(DETACHED_PROCESS | CREATE_NEW_PROCESS_GROUP);
+    }
+}
+
+/// A worker that this process has started.
+#[derive(Clone, Debug)]
+pub struct Launched {
+    run: RunFolder,
+    pid: u32,
+    launched: Timestamp,
+    exit: Arc<OnceLock<ExitStatus>>,
+}
+
+impl Launched {
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// How it ended, once it has.
+    pub fn exit(&self) -> Option<ExitStatus> {
+        self.exit.get().copied()
+    }
+
+    /// Waits until the worker holds the run, which takes seconds. A worker that ends with success before it was
+    /// seen to hold the run was quick.
+    ///
+    /// # Errors
+    ///
+    /// Where it ends before, with its last words, or takes longer than `patience`.
+    pub fn wait_until_at_work(&self, patience: Duration) -> Result<(), LaunchError> {
+        let begun = Instant::now();
+        loop {
+            // In this order, as it may do both in between.
+            let ended = self.exit();
+            match Life::of(&self.run) {
+                // Another may hold the run, and this one will soon be refused.
+                Life::Alive(Some(holder)) if holder.started < self.launched => {}
+                Life::Alive(_) => return Ok(()),
+                _ => {}
+            }
+            match ended {
+                Some(status) if status.success() => return Ok(()),
+                Some(status) => return Err(LaunchError::Died { status, last_words: last_words(&self.run) }),
+                None if begun.elapsed() >= patience => {
+                    return Err(LaunchError::Late { waited: patience, log: self.run.log() });
+                }
+                None => std::thread::sleep(Duration::from_millis(50)),
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Runs: trainings as folders.
+//!
+//! A run is a folder, and the folder is the truth. The worker that trains writes it; the window, the command
+//! line and whoever else wants to watch read it, from this machine or another, while it is written or after it
+//! has been copied. Nobody needs to talk to anybody else: whoever started a run may die, and so may the worker.
+//!
+//! | file | written by | holds |
+//! | --- | --- | --- |
+//! | `config.ron` | whoever creates the run | the preset, fully resolved |
+//! | `events.jsonl` | the worker ([`RunSession`]) | what has happened, a [`Record`] a line, appended only |
+//! | `commands.jsonl` | anyone ([`Request`]) | what the worker is asked to do, a [`Command`] a line |
+//! | `lock` | the worker | who it is ([`Holder`]); locked as long as it lives |
+//! | `heartbeat` | the worker | the time, renewed every 10 s |
+//! | `log.txt` | the worker | what it and its libraries say; its last words, if it dies |
+//! | `notes.ron` | the user ([`Notes`]) | another title, and a note |
+//! | `reserve` | the worker | nothing; given up when the disk is full, so that this can still be said |
+//!
+//! ```text
+//! worker:   RunFolder -> RunSession  -> record(step, event) …  commands() / answer(…) …
+//! watcher:  RunFolder -> RunReader   -> poll() -> History (curves, samples, pixels)
+//!                           -> status(now) -> Status
+//! starter:  RunFolder::create -> WorkerProgram::find -> handshake -> start
+//! ```
+//!
+//! This room knows nothing of how training works and nothing of windows.
+
+mod command;
+mod event;
+mod events_file;
+mod folder;
+mod history;
+mod launch;
+mod lock;
+mod notes;
+mod number;
+mod reader;
+mod request;
+mod session;
+mod signals;
+mod status;
+mod tail;
+
+pub use jiff::Timestamp;
+
+pub use command::{Command, send};
+pub use event::{BadLine, Device, Eval, Event, Pixel, Record, ScanAxes, Started, Train};
+pub use folder::{FolderError, RunFolder, data_folder, runs_folder};
+pub use history::{Answer, Curve, Ending, History, Metric, Sample};
+pub use launch::{Handshake, LaunchError, Launched, WorkerProgram};
+pub use lock::{Holder, Life};
+pub use notes::{Notes, RemoveError, check_removable, remove};
+pub use reader::RunReader;
+pub use request::{Reply, Request};
+pub use session::{RunSession, SessionError};
+pub use signals::StopRequest;
+pub use status::{Status, last_words, span};
+
+/// The version of what a worker and those who start and watch it understand each other by: the files of a run's
+/// folder and the worker's command line.
+pub const PROTOCOL: u32 = 1;

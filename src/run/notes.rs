@@ -1,0 +1,81 @@
+//! What a user writes about a run, and removing it.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::folder::RunFolder;
+use super::reader::RunReader;
+use super::status::Status;
+use crate::export::{Overwrite, write_file};
+
+/// The user's own words about a run, in `notes.ron`. They never come in the worker's way, and can be written while
+/// it runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Notes {
+    /// In place of the preset's title; empty where the user has given none.
+    pub title: String,
+    pub note: String,
+}
+
+impl Notes {
+    /// The notes of a run; empty ones where there are none.
+    pub fn read(run: &RunFolder) -> io::Result<Notes> {
+        let text = match fs::read_to_string(run.notes()) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Notes::default()),
+            Err(error) => return Err(error),
+        };
+        ron::from_str(&text).map_err(|error| {
+            let expected = "expected (title: \"…\", note: \"…\")";
+            io::Error::new(io::ErrorKind::InvalidData, format!("{}: {expected}: {error}", run.notes().display()))
+        })
+    }
+
+    pub fn write(&self, run: &RunFolder) -> io::Result<()> {
+        let text = ron::ser::to_string_pretty(self, ron::ser::PrettyConfig::new().new_line("\n"))
+            .expect("they hold nothing that RON cannot express");
+        write_file(&run.notes(), Overwrite::Yes, (text + "\n").as_bytes())
+    }
+}
+
+/// Why a run cannot be removed.
+#[derive(Debug, thiserror::Error)]
+pub enum RemoveError {
+    #[error("{} is being trained; stop it first", .0.display())]
+    Alive(PathBuf),
+    #[error("{} may still be trained, on another machine: {status}", run.display())]
+    MayLive { run: PathBuf, status: Status },
+    #[error("cannot remove {}: {source}", run.display())]
+    File { run: PathBuf, source: io::Error },
+}
+
+/// Whether a run can be removed: not while a worker is at work on it, or may be, having been heard within the last
+/// minutes.
+pub fn check_removable(run: &RunFolder) -> Result<(), RemoveError> {
+    /// A worker on another machine that was not heard for so long is taken to be gone.
+    const GONE: u64 = 600;
+    let path = run.path().to_owned();
+    let status = RunReader::brief(run.clone()).status(Timestamp::now());
+    match status.map_err(|source| RemoveError::File { run: path.clone(), source })? {
+        Status::Running(_) | Status::Starting => Err(RemoveError::Alive(path)),
+        status @ Status::Silent { seconds: 0..GONE, .. } => Err(RemoveError::MayLive { run: path, status }),
+        _ => Ok(()),
+    }
+}
+
+/// Removes a run for ever.
+pub fn remove(run: &RunFolder) -> Result<(), RemoveError> {
+    check_removable(run)?;
+    let failed = |source| RemoveError::File { run: run.path().to_owned(), source };
+    // No worker can begin in the meantime.
+    let lock = File::open(run.lock()).ok();
+    if lock.as_ref().is_some_and(|lock| lock.try_lock().is_err()) {
+        return Err(RemoveError::Alive(run.path().to_owned()));
+    }
+    fs::remove_dir_all(run.path()).map_err(failed)
+}

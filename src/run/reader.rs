@@ -1,0 +1,97 @@
+//! A watcher's side of a run's folder.
+
+use std::io;
+
+use jiff::Timestamp;
+
+use super::event::Record;
+use super::folder::RunFolder;
+use super::history::History;
+use super::lock::Life;
+use super::status::Status;
+use super::tail::{Piece, Tail};
+
+/// Follows the events of a run, as they are written or after.
+///
+/// It can be polled often: where nothing is new, that costs a look at the file. A file that was cut or replaced
+/// is read anew. Reading a long history for the first time takes about a second for each million lines, so a
+/// window does it in a thread.
+#[derive(Debug)]
+pub struct RunReader {
+    run: RunFolder,
+    tail: Tail,
+    history: History,
+    curves: Curves,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Curves {
+    Whole,
+    /// Only the newest point of training, for lists of runs: the others are not even parsed.
+    Newest,
+}
+
+impl RunReader {
+    pub fn new(run: RunFolder) -> RunReader {
+        RunReader { tail: Tail::new(run.events()), run, history: History::default(), curves: Curves::Whole }
+    }
+
+    /// A reader that passes over all but the newest point of training, and so is many times as fast.
+    pub fn brief(run: RunFolder) -> RunReader {
+        RunReader { curves: Curves::Newest, ..RunReader::new(run) }
+    }
+
+    pub fn run(&self) -> &RunFolder {
+        &self.run
+    }
+
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// Takes in what is new, and says whether anything was.
+    pub fn poll(&mut self) -> io::Result<bool> {
+        let RunReader { tail, history, curves, .. } = self;
+        let mut news = false;
+        tail.read(|piece| {
+            news = true;
+            match piece {
+                Piece::Again => history.reset(),
+                Piece::Lines(lines) => match curves {
+                    Curves::Whole => lines_of(lines).for_each(|line| take(history, line)),
+                    Curves::Newest => take_brief(history, lines),
+                },
+            }
+        })?;
+        Ok(news)
+    }
+
+    /// Takes in what is new, and says how it stands with the run at the time `now`.
+    pub fn status(&mut self, now: Timestamp) -> io::Result<Status> {
+        let life = Life::of(&self.run);
+        self.poll()?;
+        Ok(Status::of(&self.run, life, &self.history, now))
+    }
+}
+
+fn lines_of(lines: &[u8]) -> impl Iterator<Item = &[u8]> {
+    lines.split_inclusive(|&byte| byte == b'\n').map(|line| line.trim_ascii_end()).filter(|line| !line.is_empty())
+}
+
+fn take(history: &mut History, line: &[u8]) {
+    match Record::parse(line) {
+        Ok(record) => history.apply(record),
+        Err(_) => history.pass_over(),
+    }
+}
+
+/// Takes in all lines, but of neighbouring points of training only the last.
+fn take_brief(history: &mut History, lines: &[u8]) {
+    let mut lines = lines_of(lines).peekable();
+    while let Some(line) = lines.next() {
+        let followed = lines.peek().is_some_and(|next| Record::is_train(next));
+        if !(Record::is_train(line) && followed) {
+            take(history, line);
+        }
+    }
+}

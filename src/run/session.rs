@@ -1,0 +1,329 @@
+//! The worker's side of a run's folder.
+
+use std::collections::HashSet;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+
+use super::command::{Command, Inbox};
+use super::event::{Event, Record};
+use super::events_file::{EventsFile, is_full};
+use super::folder::RunFolder;
+use super::lock::{self, Holder, Lock, Refusal};
+
+/// Between two looks at whether lines wait to be written.
+const FLUSH: Duration = Duration::from_secs(1);
+/// Between two looks for commands.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Why a worker cannot begin, or go on, to write a run.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    #[error("{} is already being trained{}; stop that first, or wait until it ends", run.display(), by(holder.as_ref()))]
+    Held { run: PathBuf, holder: Option<Holder> },
+    #[error("there is no run in {}: it has no {}", .0.display(), RunFolder::CONFIG)]
+    NoRun(PathBuf),
+    #[error(
+        "the disk is full: cannot write {} ({source}); make room and resume the run, which goes on from its last checkpoint",
+        path.display()
+    )]
+    Full { path: PathBuf, source: io::Error },
+    #[error(
+        "the run's folder {} was deleted while it was being written; what was trained since the last copy of it is lost",
+        .0.display()
+    )]
+    Deleted(PathBuf),
+    #[error("cannot write {}: {source}; a run's folder must be writable", path.display())]
+    File { path: PathBuf, source: io::Error },
+}
+
+fn by(holder: Option<&Holder>) -> String {
+    holder.map_or_else(String::new, |Holder { host, pid, started, .. }| {
+        format!(" by process {pid} on {host}, since {}", started.strftime("%Y-%m-%d %H:%M:%S UTC"))
+    })
+}
+
+/// The one worker that writes a run, from when it takes the lock until this is dropped.
+///
+/// ```text
+/// let mut session = RunSession::begin(&run)?;
+/// if session.is_new() { session.record(0, Event::Started(…))? } else { session.resume(from_step, wall_s)? }
+/// session.begin_training();
+/// for step in … {
+///     session.record(step, Event::Train(…))?;
+///     for (id, command) in session.commands()? { … session.answer(&id, true, "saved")?; }
+/// }
+/// session.record(step, Event::Finished)?;
+/// ```
+///
+/// Training curves are written at least once a second, all other events at once. What is written outlives the
+/// death of the process; [`RunSession::sync`] makes it outlive a power cut too.
+pub struct RunSession {
+    run: RunFolder,
+    events: Arc<Mutex<EventsFile>>,
+    clock: Clock,
+    /// Of the last event.
+    step: u64,
+    new: bool,
+    inbox: Inbox,
+    looked: Option<Instant>,
+    /// Ids of commands that have been answered, and of those that were handed out to be.
+    known: HashSet<String>,
+    echo: Option<Box<dyn Write + Send>>,
+    /// Ends the thread when it is dropped.
+    keeper: Option<(Sender<()>, JoinHandle<()>)>,
+    /// Released last.
+    _lock: Lock,
+}
+
+impl RunSession {
+    /// Takes the lock of a run, mends its events where a session was cut off, and keeps its heart beating.
+    ///
+    /// # Errors
+    ///
+    /// Where another worker holds the run, where there is none, and where the folder cannot be written.
+    pub fn begin(run: &RunFolder) -> Result<RunSession, SessionError> {
+        if !run.config().is_file() {
+            return Err(SessionError::NoRun(run.path().to_owned()));
+        }
+        let lock = Lock::take(run).map_err(|refusal| match refusal {
+            Refusal::Held(holder) => SessionError::Held { run: run.path().to_owned(), holder },
+            Refusal::File(source) => failure(run, run.lock(), source),
+        })?;
+        lock::beat(run).map_err(|source| failure(run, run.heartbeat(), source))?;
+        let events = EventsFile::open(run).map_err(|source| failure(run, run.events(), source))?;
+        let mut session = RunSession {
+            run: run.clone(),
+            events: Arc::new(Mutex::new(events)),
+            clock: Clock::default(),
+            step: 0,
+            new: true,
+            inbox: Inbox::default(),
+            looked: None,
+            known: HashSet::new(),
+            echo: None,
+            keeper: None,
+            _lock: lock,
+        };
+        session.look_back()?;
+        session.keeper = Some(keep(run.clone(), Arc::clone(&session.events)));
+        session.refuse_old_commands()?;
+        Ok(session)
+    }
+
+    /// Learns from the events what earlier sessions have done.
+    fn look_back(&mut self) -> Result<(), SessionError> {
+        let mut new = true;
+        let mut known = HashSet::new();
+        let mut last = Vec::new();
+        let look = |line: &[u8]| {
+            last.clear();
+            last.extend_from_slice(line);
+            if Record::is_train(line) {
+                return;
+            }
+            let Ok(record) = Record::parse(line) else { return };
+            match record.event {
+                Event::Started(_) | Event::Resumed { .. } => new = false,
+                Event::Command { id, .. } => {
+                    known.insert(id);
+                }
+                _ => {}
+            }
+        };
+        let outcome = self.events().for_each_line(look);
+        outcome.map_err(|source| failure(&self.run, self.run.events(), source))?;
+        (self.new, self.known) = (new, known);
+        if let Ok(last) = Record::parse(&last) {
+            self.step = last.step;
+            self.clock.before = last.wall_s;
+        }
+        Ok(())
+    }
+
+    /// Commands that an earlier session left unanswered are void: who resumes a run does not want it to stop at
+    /// once for an old wish.
+    fn refuse_old_commands(&mut self) -> Result<(), SessionError> {
+        if self.new {
+            return Ok(());
+        }
+        for (id, _) in self.commands()? {
+            self.answer(&id, false, "it was sent before this session began; send it again if it still holds")?;
+        }
+        Ok(())
+    }
+
+    /// Whether no session of this run has said [`Event::Started`] yet.
+    pub fn is_new(&self) -> bool {
+        self.new
+    }
+
+    pub fn run(&self) -> &RunFolder {
+        &self.run
+    }
+
+    /// Writes every event here too, a line each. When nobody listens any more, that is no failure.
+    pub fn echo_to(&mut self, listener: impl Write + Send + 'static) {
+        self.echo = Some(Box::new(listener));
+    }
+
+    /// Says that the run goes on from `from_step`, after `wall_s` seconds of training.
+    pub fn resume(&mut self, from_step: u64, wall_s: f64) -> Result<(), SessionError> {
+        self.clock = Clock { before: wall_s, running_since: None };
+        self.record(from_step, Event::Resumed { from_step })
+    }
+
+    /// Lets the clock of training run. Evaluations and checkpoints are part of training.
+    pub fn begin_training(&mut self) {
+        self.clock.running_since.get_or_insert_with(Instant::now);
+    }
+
+    /// Stops the clock of training.
+    pub fn pause(&mut self) {
+        self.clock = Clock { before: self.clock.seconds(), running_since: None };
+    }
+
+    /// Seconds of training so far, in all sessions.
+    pub fn wall_s(&self) -> f64 {
+        self.clock.seconds()
+    }
+
+    /// Writes an event that happened after `step` steps.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be written. On a full disk ([`SessionError::Full`]) there is just enough room left to say
+    /// so with [`Event::Failed`].
+    pub fn record(&mut self, step: u64, event: Event) -> Result<(), SessionError> {
+        let record = Record { step, time: Timestamp::now(), wall_s: self.wall_s(), event };
+        self.step = step;
+        let line = record.to_line();
+        if let Some(listener) = &mut self.echo
+            && writeln!(listener, "{line}").and_then(|()| listener.flush()).is_err()
+        {
+            self.echo = None;
+        }
+        let outcome = {
+            let mut events = self.events();
+            events.push(&line);
+            let written = match record.event {
+                // The thread that keeps the heart beating writes them soon.
+                Event::Train(_) => events.flush_if_many(),
+                Event::Checkpoint { .. } => events.sync(),
+                _ => events.flush(),
+            };
+            match events.trouble.take() {
+                Some(earlier) if !matches!(record.event, Event::Failed { .. }) => Err(earlier),
+                _ => written,
+            }
+        };
+        outcome.map_err(|source| failure(&self.run, self.run.events(), source))
+    }
+
+    /// Returns when all events so far would outlive a power cut. Done before a checkpoint takes its name, so that
+    /// a run never resumes from later than its curve reaches.
+    pub fn sync(&mut self) -> Result<(), SessionError> {
+        let outcome = self.events().sync();
+        outcome.map_err(|source| failure(&self.run, self.run.events(), source))
+    }
+
+    /// New commands with their ids, to be answered one by one. Cheap enough to be called after every step.
+    ///
+    /// What is no command is answered here.
+    pub fn commands(&mut self) -> Result<Vec<(String, Command)>, SessionError> {
+        if self.looked.is_some_and(|looked| looked.elapsed() < LOOK) {
+            return Ok(Vec::new());
+        }
+        self.looked = Some(Instant::now());
+        let asked = self.inbox.look(&self.run);
+        let asked = asked.map_err(|source| failure(&self.run, self.run.commands(), source))?;
+        let mut commands = Vec::new();
+        for asked in asked {
+            if !self.known.insert(asked.id.clone()) {
+                continue;
+            }
+            match asked.command {
+                Ok(command) => commands.push((asked.id, command)),
+                Err(wrong) => self.answer(&asked.id, false, &wrong)?,
+            }
+        }
+        Ok(commands)
+    }
+
+    /// Answers a command.
+    pub fn answer(&mut self, id: &str, ok: bool, message: &str) -> Result<(), SessionError> {
+        let event = Event::Command { id: id.to_owned(), ok, message: message.to_owned(), steps: None };
+        self.record(self.step, event)
+    }
+
+    /// Answers a [`Command::SetSteps`] that is obeyed.
+    pub fn answer_steps(&mut self, id: &str, steps: u64) -> Result<(), SessionError> {
+        let message = format!("the run ends with step {steps}");
+        self.record(self.step, Event::Command { id: id.to_owned(), ok: true, message, steps: Some(steps) })
+    }
+
+    fn events(&self) -> MutexGuard<'_, EventsFile> {
+        // Lines are added and written as a whole, or not at all.
+        self.events.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for RunSession {
+    fn drop(&mut self) {
+        if let Some((stop, thread)) = self.keeper.take() {
+            drop(stop);
+            // It does not panic.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Keeps the heart beating and writes what waits, until the sender is dropped.
+fn keep(run: RunFolder, events: Arc<Mutex<EventsFile>>) -> (Sender<()>, JoinHandle<()>) {
+    let (stop, stopped) = mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        let mut beaten = Instant::now();
+        while stopped.recv_timeout(FLUSH) == Err(RecvTimeoutError::Timeout) {
+            let mut events = events.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Err(error) = events.flush() {
+                // For whoever records the next event.
+                events.trouble = Some(error);
+            }
+            drop(events);
+            if beaten.elapsed() >= lock::BEAT {
+                beaten = Instant::now();
+                // A heart that cannot be heard is no reason to end a training.
+                let _ = lock::beat(&run);
+            }
+        }
+    });
+    (stop, thread)
+}
+
+fn failure(run: &RunFolder, path: PathBuf, source: io::Error) -> SessionError {
+    if is_full(&source) {
+        SessionError::Full { path, source }
+    } else if !run.path().exists() {
+        SessionError::Deleted(run.path().to_owned())
+    } else {
+        SessionError::File { path, source }
+    }
+}
+
+/// Counts the seconds of training.
+#[derive(Debug, Default)]
+struct Clock {
+    before: f64,
+    running_since: Option<Instant>,
+}
+
+impl Clock {
+    fn seconds(&self) -> f64 {
+        self.before + self.running_since.map_or(0.0, |since| since.elapsed().as_secs_f64())
+    }
+}

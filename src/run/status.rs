@@ -1,0 +1,149 @@
+//! How it stands with a run.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::folder::RunFolder;
+use super::history::{Ending, History};
+use super::lock::{Holder, Life, last_beat};
+
+/// How it stands with a run, as far as it can be known from here.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Status {
+    /// It was made, and its worker is not at work yet.
+    Starting,
+    /// Its worker lives on this machine.
+    Running(Option<Holder>),
+    /// It was stopped, and can be resumed.
+    Stopped,
+    Finished,
+    /// Its worker said why it could not go on, or never began.
+    Failed(String),
+    /// Its worker, on this machine, is gone without a goodbye.
+    Crashed {
+        last_words: String,
+    },
+    /// Its worker has said no goodbye, and whether it lives cannot be known from here.
+    Silent {
+        host: Option<String>,
+        /// Since the worker was last heard.
+        seconds: u64,
+    },
+}
+
+/// A worker has this long to start before it counts as failed: it loads gigabytes of libraries first.
+const START: SignedDuration = SignedDuration::from_secs(120);
+/// So much of the end of the log are last words.
+const LAST_WORDS: u64 = 2000;
+
+impl Status {
+    /// The status of a run with this life and this history, which must have been read after the life was looked
+    /// at: else a worker that ends in between would seem to have said no goodbye. [`RunReader::status`] does so.
+    ///
+    /// [`RunReader::status`]: super::RunReader::status
+    pub fn of(run: &RunFolder, life: Life, history: &History, now: Timestamp) -> Status {
+        if let Life::Alive(holder) = life {
+            return Status::Running(holder);
+        }
+        match history.ending() {
+            Some(Ending::Stopped) => return Status::Stopped,
+            Some(Ending::Finished) => return Status::Finished,
+            Some(Ending::Failed(message)) => return Status::Failed(message.clone()),
+            None => {}
+        }
+        match life {
+            Life::Gone(_) => Status::Crashed { last_words: last_words(run) },
+            Life::Elsewhere(holder) => silent(run, history, Some(holder.host), now),
+            Life::Unborn if history.last().is_none() => not_begun(run, now),
+            Life::Unborn | Life::Unknown | Life::Alive(_) => silent(run, history, None, now),
+        }
+    }
+
+    /// Whether a worker is at work, or may be.
+    pub fn is_open(&self) -> bool {
+        matches!(self, Status::Starting | Status::Running(_) | Status::Silent { .. })
+    }
+
+    /// In a word or a few.
+    pub fn word(&self) -> String {
+        match self {
+            Status::Starting => "starting".to_owned(),
+            Status::Running(_) => "running".to_owned(),
+            Status::Stopped => "stopped".to_owned(),
+            Status::Finished => "finished".to_owned(),
+            Status::Failed(_) => "failed".to_owned(),
+            Status::Crashed { .. } => "crashed".to_owned(),
+            Status::Silent { seconds, .. } => format!("last heard {} ago", span(*seconds)),
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+        text.write_str(&self.word())?;
+        match self {
+            Status::Running(Some(holder)) => write!(text, ", process {} on {}", holder.pid, holder.host),
+            Status::Failed(message) => write!(text, ": {message}"),
+            Status::Crashed { last_words } if last_words.is_empty() => {
+                write!(text, "; its worker is gone without a goodbye")
+            }
+            Status::Crashed { last_words } => {
+                write!(text, "; its worker is gone without a goodbye; its last words:\n{last_words}")
+            }
+            Status::Silent { host: Some(host), .. } => write!(text, ", on {host}"),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn silent(run: &RunFolder, history: &History, host: Option<String>, now: Timestamp) -> Status {
+    let event = history.last().map(|last| now.duration_since(last.time));
+    let since = [last_beat(run, now), event].into_iter().flatten().min();
+    Status::Silent { host, seconds: since.map_or(0, |since| since.as_secs().max(0) as u64) }
+}
+
+fn not_begun(run: &RunFolder, now: Timestamp) -> Status {
+    let made = run.config().metadata().and_then(|data| data.modified()).ok();
+    let made = made.and_then(|made| Timestamp::try_from(made).ok());
+    if made.is_some_and(|made| now.duration_since(made) < START) {
+        return Status::Starting;
+    }
+    let words = last_words(run);
+    Status::Failed(if words.is_empty() {
+        "its worker never began".to_owned()
+    } else {
+        format!("its worker never began; its last words:\n{words}")
+    })
+}
+
+/// The end of the log, in whole lines.
+pub fn last_words(run: &RunFolder) -> String {
+    let read = || -> std::io::Result<Vec<u8>> {
+        let mut file = File::open(run.log())?;
+        let start = file.metadata()?.len().saturating_sub(LAST_WORDS);
+        file.seek(SeekFrom::Start(start))?;
+        let mut end = Vec::new();
+        file.take(LAST_WORDS).read_to_end(&mut end)?;
+        if start > 0
+            && let Some(newline) = end.iter().position(|&byte| byte == b'\n')
+        {
+            end.drain(..=newline);
+        }
+        Ok(end)
+    };
+    // Without a log there are no words.
+    String::from_utf8_lossy(&read().unwrap_or_default()).trim_end().to_owned()
+}
+
+/// A number of seconds as people say it, such as `3 min`.
+pub fn span(seconds: u64) -> String {
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        7200..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
