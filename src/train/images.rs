@@ -13,6 +13,9 @@ pub enum Images {
     Device { pixels: Tensor, labels: Tensor },
 }
 
+// SAFETY: the tensors are only read after they have been made, which libtorch allows from many threads.
+unsafe impl Sync for Images {}
+
 /// Images for one step of a stack: `[models, batch, size]` and `[models, batch]`.
 #[derive(Debug)]
 pub struct Batch {

@@ -9,6 +9,7 @@ use tch::{Device, Kind, Tensor};
 use super::error::TrainError;
 use super::images::{Batch, Images};
 use super::layout::Layout;
+use super::optimizer::FlatOptimizer;
 use crate::random::{Key, Stream};
 
 /// A stack of classifiers 784 → 128 × 5 → 10 with batch normalisation before each linear layer and ReLU between
@@ -236,11 +237,16 @@ impl Mlp {
             let mut gradient = self.layer(&self.gradients, index);
             let passed = &passed[index];
             O::bias_gradient(&by_outputs, &mut gradient.bias)?;
-            by_outputs.f_transpose(1, 2)?.f_bmm_out(&gradient.weight, &passed.normalized)?;
+            let _ = by_outputs.f_transpose(1, 2)?.f_bmm_out(&gradient.weight, &passed.normalized)?;
             let by_normalized = by_outputs.f_bmm(&layer.weight)?;
             by_outputs = O::normalize_backward(by_normalized, passed, layer, &mut gradient, index == 0)?;
         }
         Ok(losses)
+    }
+
+    /// Changes the parameters by what the gradients say.
+    pub fn update(&mut self, optimizer: &mut FlatOptimizer) -> Result<(), TrainError> {
+        optimizer.step(&self.layout, &mut self.parameters, &self.gradients)
     }
 
     fn layer(&self, flat: &Tensor, index: usize) -> Layer {
