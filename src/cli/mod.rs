@@ -9,6 +9,7 @@ mod figure;
 mod interrupt;
 mod presets;
 mod progress;
+mod runs;
 mod simulate;
 mod sweep;
 
@@ -54,6 +55,11 @@ enum Command {
     /// What is not in results already is computed first. To keep what a long computation finds, do it with
     /// `valleyscope sweep`, and draw from its folder.
     Figure(figure::Args),
+    /// List, show, watch, stop and export trainings
+    ///
+    /// A run is a folder, and everything about it is read from there, while it is written or after it has been
+    /// copied.
+    Runs(runs::Args),
     /// Say what this machine has, what is missing, and how to mend it
     Doctor,
 }
@@ -94,6 +100,7 @@ pub fn run() -> ExitCode {
         Command::Simulate(args) => simulate::run(&args),
         Command::Sweep(args) => sweep::run(&args),
         Command::Figure(args) => figure::run(&args),
+        Command::Runs(args) => runs::run(&args),
         Command::Doctor => doctor::run().map_err(Failure::from),
     };
     match outcome {
