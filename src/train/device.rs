@@ -103,7 +103,8 @@ fn load(library: &str) -> Result<(), String> {
 
 fn processor_name() -> String {
     let about = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let name = about.lines().find_map(|line| Some(line.strip_prefix("model name")?.split_once(':')?.1.trim().to_owned()));
+    let name =
+        about.lines().find_map(|line| Some(line.strip_prefix("model name")?.split_once(':')?.1.trim().to_owned()));
     name.unwrap_or_else(|| std::env::consts::ARCH.to_owned())
 }
 

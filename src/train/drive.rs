@@ -170,8 +170,7 @@ impl<'a> Drive<'a> {
         }
         // A run must never go on from later than its curve reaches.
         self.session.sync()?;
-        let checkpoint =
-            Checkpoint::new(step, self.session.wall_s(), self.run.clock(), self.best, self.data.clone());
+        let checkpoint = Checkpoint::new(step, self.session.wall_s(), self.run.clock(), self.best, self.data.clone());
         let file = checkpoint.save(self.session.run(), self.run.tensors())?;
         self.saved = Some(step);
         self.session.record(step, Event::Checkpoint { file })?;
@@ -199,7 +198,8 @@ impl<'a> Drive<'a> {
                     self.session.answer_steps(&id, n)?;
                 }
                 Command::SetSteps { n } => {
-                    let message = format!("expected more than the {} steps that were taken, found {n}", self.run.step());
+                    let message =
+                        format!("expected more than the {} steps that were taken, found {n}", self.run.step());
                     self.session.answer(&id, false, &message)?;
                 }
                 Command::Sample { .. } => {

@@ -121,7 +121,8 @@ impl MnistRun {
             let found = saved.iter().find(|(other, _)| *other == name).map(|(_, found)| found);
             let fits = found.filter(|found| found.size() == tensor.size() && found.kind() == tensor.kind());
             let Some(found) = fits else {
-                let shape = found.map_or_else(|| "nothing".to_owned(), |found| format!("{:?} {:?}", found.kind(), found.size()));
+                let shape = found
+                    .map_or_else(|| "nothing".to_owned(), |found| format!("{:?} {:?}", found.kind(), found.size()));
                 return Err(TrainError::Refused(format!(
                     "the checkpoint is of another training: expected `{name}` of {:?} {:?}, found {shape}",
                     tensor.kind(),

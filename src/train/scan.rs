@@ -92,7 +92,9 @@ impl<'a> Scan<'a> {
         };
         let Some(outcomes) = outcomes else { return Ok(None) };
         let outcomes = outcomes.concat();
-        let grid = |of: fn(&(f64, Evaluation)) -> f64| outcomes.chunks(replicates).map(|row| row.iter().map(of).collect()).collect();
+        let grid = |of: fn(&(f64, Evaluation)) -> f64| {
+            outcomes.chunks(replicates).map(|row| row.iter().map(of).collect()).collect()
+        };
         Ok(Some(ScanPixel {
             train_loss: grid(|(loss, _)| *loss),
             test_loss: grid(|(_, evaluation)| evaluation.loss),

@@ -132,7 +132,10 @@ impl Work<'_> {
             },
             Preset::MnistScan(preset) => self.scan(&preset.scan),
             Preset::Landscape(_) | Preset::Sweep(_) => {
-                bail!("expected a training, `Mnist(…)` or `MnistScan(…)`, found a preset of the kind `{}`", preset.kind())
+                bail!(
+                    "expected a training, `Mnist(…)` or `MnistScan(…)`, found a preset of the kind `{}`",
+                    preset.kind()
+                )
             }
         }
     }

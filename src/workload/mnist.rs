@@ -2,7 +2,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{DataChoice, DeviceChoice, FloatType, NotFinite, TrainingRule};
 use crate::quantity::{
-    BatchSize, CheckpointInterval, EvaluationInterval, LearningRate, LoggingInterval, PointCount, Replicates, TrainingSteps,
+    BatchSize, CheckpointInterval, EvaluationInterval, LearningRate, LoggingInterval, PointCount, Replicates,
+    TrainingSteps,
 };
 use crate::sweep::{LearningRates, SpecError};
 
@@ -128,11 +129,7 @@ pub struct ScanOptimizer {
 }
 
 fn learning_rates() -> LearningRates {
-    LearningRates {
-        from: LearningRate::clamped(1e-4),
-        to: LearningRate::clamped(1.0),
-        count: PointCount::clamped(20),
-    }
+    LearningRates { from: LearningRate::clamped(1e-4), to: LearningRate::clamped(1.0), count: PointCount::clamped(20) }
 }
 
 fn replicates() -> Replicates {

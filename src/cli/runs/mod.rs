@@ -1,11 +1,11 @@
 //! `valleyscope runs`: list, show, watch, stop and export runs.
 
 mod export;
-mod find;
+pub mod find;
 mod list;
 mod show;
 mod stop;
-mod watch;
+pub mod watch;
 
 use std::ffi::OsString;
 use std::io::{self, Write};

@@ -225,8 +225,7 @@ impl Mlp {
         let mut passed = Vec::with_capacity(layers);
         let mut inputs = batch.images;
         for (index, layer) in parameters.iter().enumerate() {
-            let mut running =
-                [0, 1].map(|which| self.statistics_layout.view(&self.statistics, 2 * index + which));
+            let mut running = [0, 1].map(|which| self.statistics_layout.view(&self.statistics, 2 * index + which));
             let through = O::normalize(inputs, layer, &mut running)?;
             let outputs = through.normalized.f_bmm(&layer.weight.f_transpose(1, 2)?)?;
             passed.push(through);
@@ -284,8 +283,8 @@ impl Mlp {
     fn folded(&self, model: usize, index: usize) -> Result<(Tensor, Tensor), TrainError> {
         let Layer { scale, shift, weight, bias } = self.layer(&self.parameters, index);
         let [scale, shift, weight, bias] = [scale, shift, weight, bias].map(|part| part.get(model as i64));
-        let [mean, variance] = [0, 1]
-            .map(|which| self.statistics_layout.view(&self.statistics, 2 * index + which).get(model as i64));
+        let [mean, variance] =
+            [0, 1].map(|which| self.statistics_layout.view(&self.statistics, 2 * index + which).get(model as i64));
         let factor = scale.f_div(&variance.f_add_scalar(EPSILON)?.f_sqrt()?)?;
         let offset = shift.f_sub(&mean.f_mul(&factor)?)?;
         let bias = weight.f_mv(&offset)?.f_add(&bias)?;
