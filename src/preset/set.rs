@@ -5,7 +5,7 @@ use super::{Preset, PresetError};
 
 impl Preset {
     /// The preset with the field at `path` set to `value`, which is written as in a preset's file. Texts need no
-    /// quotation marks.
+    /// quotation marks, and an optimizer's name stands for the optimizer with its defaults.
     ///
     /// A path is that in the file, like `runs[0].optimizer.gamma`. Trainings may leave out its beginning:
     /// `optimizer.gamma` means all runs of the preset, or its scan.
@@ -27,10 +27,10 @@ impl Preset {
             let text = paths.iter().fold(self.to_ron(), |text, path| replace(text, path, value));
             Preset::parse(&text, &origin)
         };
-        set(value).or_else(|error| {
-            let quoted = ron::to_string(value).expect("a text can be expressed");
-            set(&quoted).map_err(|_| error)
-        })
+        // An optimizer's name alone takes its defaults.
+        let with_defaults = format!("{value}()");
+        let quoted = ron::to_string(value).expect("a text can be expressed");
+        set(value).or_else(|error| set(&with_defaults).or_else(|_| set(&quoted)).map_err(|_| error))
     }
 
     /// The preset's trainings, each as a preset of its own that a worker can train; none where it is another kind.

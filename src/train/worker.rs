@@ -100,7 +100,7 @@ fn run(folder: &Path, resume: bool, devices: &Devices) -> anyhow::Result<ExitCod
     if !session.is_new() && !resume {
         bail!("the run in {} was trained before; resume it instead", folder.path().display());
     }
-    let mut reader = RunReader::brief(folder);
+    let mut reader = RunReader::new(folder);
     reader.poll().context("cannot read what happened in the run so far")?;
     let before = reader.history().clone();
     let mut work = Work { session, stop, devices, title: preset.title().to_owned(), before };

@@ -21,7 +21,8 @@ fn layout() -> Layout {
 fn rules() -> Vec<TrainingRule> {
     let (beta1, weight_decay) = (Beta::new(0.8).unwrap(), WeightDecay::new(0.3).unwrap());
     let beta2 = Beta::new(0.97).unwrap();
-    let focus = |gamma, decay| TrainingRule::Focus { beta1, beta2, gamma: Gamma::new(gamma).unwrap(), weight_decay, decay };
+    let focus =
+        |gamma, decay| TrainingRule::Focus { beta1, beta2, gamma: Gamma::new(gamma).unwrap(), weight_decay, decay };
     vec![
         TrainingRule::Adam { beta1, beta2, weight_decay },
         TrainingRule::Signum { beta1, weight_decay },
@@ -156,19 +157,19 @@ fn adam_is_libtorchs_adamw() {
         weight_decay: WeightDecay::new(0.1).unwrap(),
     };
     let layout = Layout::new([("weight".to_owned(), vec![200], true)], 1);
-    let mut flat = FlatOptimizer::new(rule.configured(rate(0.01)), &[0.01], &layout, Kind::Double, Device::Cpu).unwrap();
+    let mut flat =
+        FlatOptimizer::new(rule.configured(rate(0.01)), &[0.01], &layout, Kind::Double, Device::Cpu).unwrap();
     let mut theta = Tensor::from_slice(&(0..layout.length()).map(|at| uniform(at as u64)).collect::<Vec<_>>());
     let mut store = nn::VarStore::new(Device::Cpu);
     let variable = store.root().var_copy("weight", &theta);
     store.double();
     tch::no_grad(|| variable.shallow_clone().copy_(&theta));
-    let mut theirs =
-        nn::AdamW { beta1, beta2, wd: 0.1, eps: 1e-8, amsgrad: false }.build(&store, 0.01).unwrap();
+    let mut theirs = nn::AdamW { beta1, beta2, wd: 0.1, eps: 1e-8, amsgrad: false }.build(&store, 0.01).unwrap();
     for t in 1..=100 {
         let gradients = Tensor::from_slice(&(0..layout.length()).map(|at| gradient(t, at)).collect::<Vec<_>>());
         theirs.backward_step(&(&variable * &gradients).sum(Kind::Double));
         flat.step(&layout, &mut theta, &gradients).unwrap();
-        let off = (&theta - &variable).abs().max().double_value(&[]);
+        let off = (&theta - &variable).narrow(0, 0, 200).abs().max().double_value(&[]);
         assert!(off < 1e-12, "step {t}: {off:e}");
     }
 }

@@ -4,7 +4,9 @@ use tch::Device;
 use valleyscope::quantity::{BatchSize, PointCount, Replicates, TrainingSteps};
 use valleyscope::sweep::LearningRates;
 use valleyscope::train::{MnistRun, Scan};
-use valleyscope::workload::{DataChoice, DeviceChoice, FloatType, MnistScanSpec, MnistSpec, ScanOptimizer, TrainingRule};
+use valleyscope::workload::{
+    DataChoice, DeviceChoice, FloatType, MnistScanSpec, MnistSpec, ScanOptimizer, TrainingRule,
+};
 
 use crate::small::{mnist, rate, spec};
 
@@ -30,7 +32,8 @@ fn the_first_training_of_a_pixel_is_that_of_a_single_run() {
     for optimizer in &spec_of_scan.optimizers {
         for batch_size in &spec_of_scan.batch_sizes {
             let pixel = scan.pixel(&optimizer.rule, batch_size.get(), &AtomicBool::new(false)).unwrap().unwrap();
-            let shape = [&pixel.train_loss, &pixel.test_loss, &pixel.test_accuracy].map(|grid| (grid.len(), grid[0].len()));
+            let shape =
+                [&pixel.train_loss, &pixel.test_loss, &pixel.test_accuracy].map(|grid| (grid.len(), grid[0].len()));
             assert_eq!(shape, [(2, 3); 3]);
             let single = MnistSpec {
                 optimizer: optimizer.rule,
