@@ -4,6 +4,7 @@
 //! usage or bad input, 130 interrupted.
 
 mod app;
+mod data;
 pub mod doctor;
 mod figure;
 mod interrupt;
@@ -66,6 +67,9 @@ enum Command {
     /// A run is a folder, and everything about it is read from there, while it is written or after it has been
     /// copied.
     Runs(runs::Args),
+    /// Get the data that trainings learn from
+    #[command(subcommand)]
+    Data(data::Command),
     /// Say what this machine has, what is missing, and how to mend it
     Doctor,
 }
@@ -108,6 +112,7 @@ pub fn run() -> ExitCode {
         Command::Figure(args) => figure::run(&args),
         Command::Train(args) => train::run(&args),
         Command::Runs(args) => runs::run(&args),
+        Command::Data(command) => data::run(&command),
         Command::Doctor => doctor::run().map_err(Failure::from),
     };
     match outcome {

@@ -21,6 +21,8 @@ pub struct Unit {
 impl Unit {
     pub const STEPS: Unit = Unit { name: "steps", size: 1.0 };
     pub const MILLION_STEPS: Unit = Unit { name: "million steps", size: 1e6 };
+    /// Of steps that are bytes.
+    pub const MEGABYTES: Unit = Unit { name: "MB", size: 1e6 };
 
     fn of(self, count: f64) -> f64 {
         count / self.size

@@ -1,10 +1,12 @@
 //! The four files of MNIST in a folder.
 
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::idx::{self, Content};
 use super::{DataError, Digits, Mnist, Origin, stand_in};
-use crate::export::{Aside, Overwrite};
+use crate::export::{Aside, Overwrite, write_file};
 
 /// Names without .gz: images and labels to learn from, images and labels to test with.
 pub const NAMES: [[&str; 2]; 2] =
@@ -24,23 +26,37 @@ pub fn read_folder(folder: &Path) -> Result<Mnist, DataError> {
     Ok(Mnist { train, test, origin })
 }
 
-/// Writes the four files, uncompressed, into a folder, each as a whole or not at all.
-pub fn write_folder(mnist: &Mnist, folder: &Path, overwrite: Overwrite) -> Result<(), DataError> {
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        move |source| DataError::File { path, source }
-    };
-    std::fs::create_dir_all(folder).map_err(failed(folder))?;
+/// Writes the four files, uncompressed, into a folder, each as a whole or not at all. None that is there is
+/// replaced.
+pub fn write_folder(mnist: &Mnist, folder: &Path) -> Result<(), DataError> {
+    fs::create_dir_all(folder).map_err(failed(folder))?;
     for (digits, names) in [&mnist.train, &mnist.test].into_iter().zip(NAMES) {
         for (name, content, data) in
             [(names[0], Content::Images, &digits.images), (names[1], Content::Labels, &digits.labels)]
         {
             let path = folder.join(name);
             let mut file = Aside::for_target(&path).map_err(failed(&path))?;
-            idx::write(&mut file, content, data).and_then(|()| file.commit(overwrite)).map_err(failed(&path))?;
+            idx::write(&mut file, content, data).and_then(|()| file.commit(Overwrite::No)).map_err(failed(&path))?;
         }
     }
     Ok(())
+}
+
+/// Reads the four files from a folder, and copies them to another as they are. None that is there is replaced.
+pub fn copy_folder(from: &Path, into: &Path) -> Result<Mnist, DataError> {
+    let mnist = read_folder(from)?;
+    fs::create_dir_all(into).map_err(failed(into))?;
+    for (name, path) in NAMES.concat().into_iter().zip(find(from)?.concat()) {
+        let content = fs::read(&path).map_err(failed(&path))?;
+        let suffix = if idx::is_compressed(&content) { ".gz" } else { "" };
+        let target = into.join(format!("{name}{suffix}"));
+        write_file(&target, Overwrite::No, &content).map_err(failed(&target))?;
+    }
+    Ok(mnist)
+}
+
+fn failed(path: &Path) -> impl FnOnce(io::Error) -> DataError {
+    |source| DataError::File { path: path.to_owned(), source }
 }
 
 /// The paths of the files, as in [`NAMES`].
@@ -48,26 +64,26 @@ fn find(folder: &Path) -> Result<[[PathBuf; 2]; 2], DataError> {
     if !folder.is_dir() {
         return Err(DataError::NoFolder(folder.to_owned()));
     }
-    let mut nearest: Vec<&'static str> = NAMES.concat();
-    for subfolder in SUBFOLDERS {
-        let place = folder.join(subfolder);
-        let found = NAMES.map(|names| names.map(|name| find_file(&place, name)));
-        if let [[Some(a), Some(b)], [Some(c), Some(d)]] = found {
-            return Ok([[a, b], [c, d]]);
-        }
-        let names = NAMES.concat().into_iter().zip(found.concat());
-        let missing: Vec<_> = names.filter(|(_, path)| path.is_none()).map(|(name, _)| name).collect();
-        if missing.len() < nearest.len() {
-            nearest = missing;
-        }
+    let found = look(folder);
+    if let [[Some(a), Some(b)], [Some(c), Some(d)]] = found {
+        return Ok([[a, b], [c, d]]);
     }
-    Err(DataError::Missing { folder: folder.to_owned(), missing: nearest })
+    let names = NAMES.concat().into_iter().zip(found.concat());
+    let missing = names.filter(|(_, path)| path.is_none()).map(|(name, _)| name).collect();
+    Err(DataError::Missing { folder: folder.to_owned(), missing })
 }
 
-pub fn find_file(folder: &Path, name: &str) -> Option<PathBuf> {
-    // Some archives have a dot before the kind.
+/// Which of the files are in the folder or, where there are more, in a subfolder.
+pub fn look(folder: &Path) -> [[Option<PathBuf>; 2]; 2] {
+    let places = SUBFOLDERS.iter().rev().map(|subfolder| folder.join(subfolder));
+    let found = places.map(|place| NAMES.map(|names| names.map(|name| find_file(&place, name))));
+    found.max_by_key(|found| found.iter().flatten().flatten().count()).expect("there are places to look at")
+}
+
+fn find_file(folder: &Path, name: &str) -> Option<PathBuf> {
+    // Some archives have a dot before the kind. What was downloaded and checked comes first.
     let dotted = name.replacen("-idx", ".idx", 1);
-    let names = [name, &dotted].map(|name| [name.to_owned(), format!("{name}.gz")]).concat();
+    let names = [name, &dotted].map(|name| [format!("{name}.gz"), name.to_owned()]).concat();
     names.into_iter().map(|name| folder.join(name)).find(|path| path.is_file())
 }
 

@@ -48,11 +48,16 @@ impl Content {
     }
 }
 
+/// Whether a file that begins so is compressed with gzip.
+pub fn is_compressed(content: &[u8]) -> bool {
+    content.starts_with(&[0x1f, 0x8b])
+}
+
 /// The images or labels in a file, which may be compressed whatever its name is.
 pub fn read(path: &Path, content: Content) -> Result<Vec<u8>, DataError> {
     let failed = |source| DataError::File { path: path.to_owned(), source };
     let mut file = BufReader::new(File::open(path).map_err(failed)?);
-    let compressed = file.fill_buf().map_err(failed)?.starts_with(&[0x1f, 0x8b]);
+    let compressed = is_compressed(file.fill_buf().map_err(failed)?);
     let data = if compressed {
         let mut decoder = GzDecoder::new(file);
         let data = Reading { from: &mut decoder, path, content, compressed }.all()?;

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use sha2::{Digest, Sha256};
 
 pub use error::DataError;
-pub use files::{read_folder, write_folder};
+pub use files::{copy_folder, read_folder, write_folder};
 pub use obtain::{FOLDER_VARIABLE, Sources, obtain};
 pub use official::{Check, Found, PATIENCE, cache_folder, check, download, mirrors};
 pub use stand_in::{STAND_IN_SEED, stand_in};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use directories::ProjectDirs;
 
 use super::DataError;
-use super::files::{NAMES, find_file};
+use super::files::{NAMES, look};
 use crate::dataset::download::{Download, Progress, Wanted, sum};
 
 const FILES: [Wanted<'static>; 4] = [
@@ -89,8 +89,8 @@ pub enum Found {
 
 /// Looks which of the files are in a folder, and compares sums.
 pub fn check(folder: &Path) -> Result<Vec<Check>, DataError> {
-    let check = |name: &'static str| {
-        let Some(path) = find_file(folder, name) else { return Ok(Check { name, found: Found::Missing }) };
+    let check = |(name, path): (&'static str, Option<PathBuf>)| {
+        let Some(path) = path else { return Ok(Check { name, found: Found::Missing }) };
         if path.extension().is_none_or(|extension| extension != "gz") {
             return Ok(Check { name, found: Found::Plain(path) });
         }
@@ -99,5 +99,5 @@ pub fn check(folder: &Path) -> Result<Vec<Check>, DataError> {
         let official = FILES.iter().any(|file| file.name.strip_suffix(".gz") == Some(name) && file.sha256 == sha256);
         Ok(Check { name, found: if official { Found::Official(path) } else { Found::Other { path, sha256 } } })
     };
-    NAMES.concat().into_iter().map(check).collect()
+    NAMES.concat().into_iter().zip(look(folder).concat()).map(check).collect()
 }

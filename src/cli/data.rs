@@ -1,0 +1,148 @@
+//! `valleyscope data`: the data that real trainings learn from.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use clap::Subcommand;
+
+use super::interrupt::Interrupt;
+use super::progress::{Progress, Unit};
+use super::{Failure, say};
+use crate::dataset::download::{self, DownloadError};
+use crate::dataset::mnist::{self, Check, DataError, Found, Mnist, STAND_IN_SEED};
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Get MNIST, or see what is there of it
+    ///
+    /// The four files go into the cache, where trainings look for them. What is there already is not loaded
+    /// again, and a download that was stopped goes on where it was.
+    Mnist(MnistArgs),
+}
+
+#[derive(clap::Args)]
+pub struct MnistArgs {
+    /// The folder for the files [default: valleyscope/mnist in your folder for caches]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Take the files from this folder instead of the internet
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["stand_in", "check"])]
+    from: Option<PathBuf>,
+    /// Write digits that the program draws. They are not MNIST
+    #[arg(long, requires = "dir", conflicts_with = "check")]
+    stand_in: bool,
+    /// Only say what is there, and compare it with the official sums
+    #[arg(long)]
+    check: bool,
+}
+
+pub fn run(command: &Command) -> Result<(), Failure> {
+    let Command::Mnist(args) = command;
+    let folder = match &args.dir {
+        Some(folder) => folder.clone(),
+        None => mnist::cache_folder().map_err(failure)?,
+    };
+    if args.check {
+        check(&folder)
+    } else if args.stand_in {
+        refuse_full(&folder)?;
+        let drawn = mnist::stand_in(STAND_IN_SEED);
+        mnist::write_folder(&drawn, &folder).map_err(failure)?;
+        say_where(&drawn, &folder);
+        Ok(())
+    } else if let Some(from) = &args.from {
+        refuse_full(&folder)?;
+        say_where(&mnist::copy_folder(from, &folder).map_err(failure)?, &folder);
+        Ok(())
+    } else {
+        fetch(&folder)
+    }
+}
+
+/// What is wrong with files that somebody named is bad input.
+fn failure(error: DataError) -> Failure {
+    match error {
+        DataError::NoFolder(_) | DataError::Missing { .. } | DataError::Damaged { .. } => Failure::bad_input(error),
+        DataError::Download(DownloadError::Cancelled) => Failure::Interrupted,
+        DataError::File { .. } | DataError::NoCache | DataError::Download(_) => Failure::Failed(error.into()),
+    }
+}
+
+fn fetch(folder: &Path) -> Result<(), Failure> {
+    let interrupt = Interrupt::listen()?;
+    let mut shown: Option<Progress> = None;
+    let mut show = |download::Progress { done, total }| {
+        shown.get_or_insert_with(|| Progress::new(total, Unit::MEGABYTES, false)).update(done);
+    };
+    let cancelled = || interrupt.is_raised();
+    let outcome = mnist::download(folder, &mnist::mirrors(), mnist::PATIENCE, &mut show, &cancelled);
+    if let Some(progress) = shown {
+        progress.finish();
+    }
+    if matches!(outcome, Err(DataError::Download(DownloadError::Cancelled))) {
+        say(format_args!("what has arrived is kept in {}; the same command goes on from there", folder.display()));
+    }
+    outcome.map_err(failure)?;
+    let mnist = mnist::read_folder(folder).map_err(failure)?;
+    say(format_args!("now in {}: MNIST, {}", folder.display(), counts(&mnist)));
+    Ok(())
+}
+
+/// Nothing is written over files that are there.
+fn refuse_full(folder: &Path) -> Result<(), Failure> {
+    let checks = mnist::check(folder).map_err(failure)?;
+    match checks.iter().find_map(path) {
+        Some(path) => {
+            Err(Failure::BadInput(anyhow!("{} is there already; remove it, or choose another --dir", path.display())))
+        }
+        None => Ok(()),
+    }
+}
+
+fn say_where(mnist: &Mnist, folder: &Path) {
+    say(format_args!("now in {}: {}, {}", folder.display(), mnist.origin, counts(mnist)));
+}
+
+fn check(folder: &Path) -> Result<(), Failure> {
+    let checks = mnist::check(folder).map_err(failure)?;
+    let mut text = String::new();
+    for check in &checks {
+        let said = match &check.found {
+            Found::Missing => "missing".to_owned(),
+            Found::Official(path) => format!("{}: the official file", path.display()),
+            Found::Plain(path) => format!("{}: not compressed, so there is no sum to compare", path.display()),
+            Found::Other { path, sha256 } => {
+                format!("{}: not the official file, its SHA-256 is {sha256}", path.display())
+            }
+        };
+        writeln!(text, "{:<24} {said}", check.name).expect("a text can be written to");
+    }
+    let readable = mnist::read_folder(folder);
+    if let Ok(mnist) = &readable {
+        writeln!(text, "{}, {}", mnist.origin, counts(mnist)).expect("a text can be written to");
+        writeln!(text, "fingerprint {}", mnist.fingerprint()).expect("a text can be written to");
+    }
+    io::stdout().lock().write_all(text.as_bytes())?;
+    readable.map_err(|error| Failure::Failed(error.into()))?;
+    match checks.iter().find(|check| matches!(check.found, Found::Other { .. })) {
+        Some(check) => Err(Failure::Failed(anyhow!(
+            "{} is readable, but not the official file; to have that, run `valleyscope data mnist` with the same --dir",
+            check.name
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn path(check: &Check) -> Option<&PathBuf> {
+    match &check.found {
+        Found::Missing => None,
+        Found::Official(path) | Found::Plain(path) | Found::Other { path, .. } => Some(path),
+    }
+}
+
+fn counts(mnist: &Mnist) -> String {
+    let [train, test] = [&mnist.train, &mnist.test].map(|digits| digits.labels.len());
+    format!("{train} images to learn from and {test} to test with")
+}

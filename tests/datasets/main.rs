@@ -1,0 +1,1 @@
+//! MNIST: its files, its download, and what is drawn in its place.
