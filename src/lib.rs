@@ -3,6 +3,7 @@
 #[cfg(feature = "app")]
 pub mod app;
 pub mod cli;
+pub mod dataset;
 pub mod elementary;
 pub mod export;
 pub mod figure;

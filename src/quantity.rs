@@ -173,6 +173,10 @@ count! {
     TrainingSteps, "steps", 1, 1_000_000_000
 }
 count! {
+    /// Steps from one point of the training curve to the next.
+    LoggingInterval, "log_every", 1, 1_000_000_000
+}
+count! {
     /// Steps from one evaluation on the test images to the next.
     EvaluationInterval, "eval_every", 1, 1_000_000_000
 }

@@ -1,5 +1,7 @@
 //! The worker that trains. It is started by `valleyscope train` and by the window, and lives apart from them.
 
-fn main() {
-    println!("cuda {}", tch::Cuda::is_available());
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    valleyscope::train::main()
 }

@@ -9,8 +9,10 @@ mod figure;
 mod interrupt;
 mod presets;
 mod progress;
+mod runs;
 mod simulate;
 mod sweep;
+mod train;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -54,6 +56,16 @@ enum Command {
     /// What is not in results already is computed first. To keep what a long computation finds, do it with
     /// `valleyscope sweep`, and draw from its folder.
     Figure(figure::Args),
+    /// Train a real model, and watch it until it ends
+    ///
+    /// The run is a folder, and the training goes on without this command: Ctrl-C stops it with a checkpoint, and
+    /// --resume goes on from there, also after a crash. `valleyscope runs` shows all runs.
+    Train(train::Args),
+    /// List, show, watch, stop and export trainings
+    ///
+    /// A run is a folder, and everything about it is read from there, while it is written or after it has been
+    /// copied.
+    Runs(runs::Args),
     /// Say what this machine has, what is missing, and how to mend it
     Doctor,
 }
@@ -94,6 +106,8 @@ pub fn run() -> ExitCode {
         Command::Simulate(args) => simulate::run(&args),
         Command::Sweep(args) => sweep::run(&args),
         Command::Figure(args) => figure::run(&args),
+        Command::Train(args) => train::run(&args),
+        Command::Runs(args) => runs::run(&args),
         Command::Doctor => doctor::run().map_err(Failure::from),
     };
     match outcome {

@@ -97,9 +97,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 fn record(args: &Args) -> Result<Record, Failure> {
     let loaded = Library::open().load(&args.preset).map_err(Failure::bad_input)?;
     let Preset::Landscape(preset) = loaded.preset else {
-        let (name, kind) = (args.preset.display(), loaded.preset.kind());
+        let name = args.preset.display().to_string();
+        let (kind, command) = (loaded.preset.kind(), loaded.preset.command(&name));
         return Err(Failure::BadInput(anyhow!(
-            "expected a preset of the kind Landscape, and `{name}` is a {kind}; run it with `valleyscope sweep {name} --out FOLDER`"
+            "expected a preset of the kind Landscape, and `{name}` is a {kind}; run it with `valleyscope {command}`"
         )));
     };
     let mut record = Record { spec: preset.simulation, changes: preset.changes };

@@ -25,6 +25,7 @@ mod library;
 mod outline;
 mod read;
 mod rules;
+mod set;
 
 use std::path::Path;
 

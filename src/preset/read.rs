@@ -81,10 +81,7 @@ fn wrong_kind(text: &str, outline: &Outline) -> Option<(Range<usize>, String)> {
         return None;
     }
     let message = if KINDS_TO_COME.contains(&kind) {
-        format!(
-            "this version of Valleyscope opens presets of the kinds {}, and cannot run `{kind}` yet",
-            list(&KINDS)
-        )
+        format!("this version of Valleyscope opens presets of the kinds {}, and cannot run `{kind}` yet", list(&KINDS))
     } else {
         format!(
             "expected a preset that begins with one of {}, like `Landscape(version: {}, …)`, found `{kind}`",

@@ -141,6 +141,15 @@ pub struct Eval {
     pub test_accuracy: Option<f64>,
 }
 
+impl Eval {
+    fn sentence(&self) -> String {
+        let losses = [("train", self.train_loss), ("validation", self.val_loss), ("test", self.test_loss)];
+        let losses = losses.into_iter().filter_map(|(of, loss)| Some(format!("{of} loss {:.4}", loss?)));
+        let accuracy = self.test_accuracy.map(|accuracy| format!("test accuracy {:.2} %", 100.0 * accuracy));
+        losses.chain(accuracy).collect::<Vec<_>>().join(", ")
+    }
+}
+
 /// The results of one optimizer with one batch size, for each learning rate (outer) and replicate (inner).
 ///
 /// It holds all there is to know of the pixel, so that a scan that was stopped needs no other checkpoint: it
@@ -193,6 +202,28 @@ impl Event {
             Event::Stopped => "stopped",
             Event::Finished => "finished",
             Event::Failed { .. } => "failed",
+        }
+    }
+
+    /// In words, for logs and lists.
+    pub fn sentence(&self) -> String {
+        match self {
+            Event::Started(started) => format!("started: {}, {}", started.title, started.device),
+            Event::Resumed { from_step } => format!("resumed from step {from_step}"),
+            Event::Train(train) => format!("loss {:.4}, learning rate {}", train.loss, train.lr),
+            Event::Eval(eval) => eval.sentence(),
+            Event::Sample { text } => format!("sample: {text}"),
+            Event::Pixel(pixel) => {
+                let Pixel { optimizer, batch_size, done, total, seconds, .. } = pixel;
+                format!("{optimizer} with batches of {batch_size} took {seconds:.1} s, {done} of {total} done")
+            }
+            Event::Checkpoint { file } => format!("checkpoint {file}"),
+            Event::Command { id, ok: true, message, .. } => format!("command {id}: {message}"),
+            Event::Command { id, ok: false, message, .. } => format!("command {id} was refused: {message}"),
+            Event::Warning { message } => format!("warning: {message}"),
+            Event::Stopped => "stopped".to_owned(),
+            Event::Finished => "finished".to_owned(),
+            Event::Failed { message } => format!("failed: {message}"),
         }
     }
 

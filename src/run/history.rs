@@ -187,6 +187,7 @@ const RECENT: usize = 50;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct History {
     started: Option<Started>,
+    began: Option<Timestamp>,
     steps: Option<u64>,
     last: Option<Record>,
     ending: Option<Ending>,
@@ -217,6 +218,7 @@ impl History {
                 self.begin_session(&record);
                 self.steps = Some(started.steps);
                 self.started = Some(started.clone());
+                self.began.get_or_insert(record.time);
             }
             Event::Resumed { from_step } => {
                 self.begin_session(&record);
@@ -294,6 +296,11 @@ impl History {
     /// What the run is; None before it has begun.
     pub fn started(&self) -> Option<&Started> {
         self.started.as_ref()
+    }
+
+    /// When the first session began.
+    pub fn began(&self) -> Option<Timestamp> {
+        self.began
     }
 
     /// Steps taken so far.

@@ -38,6 +38,7 @@ mod request;
 mod session;
 mod signals;
 mod status;
+mod table;
 mod tail;
 
 pub use jiff::Timestamp;
@@ -54,6 +55,7 @@ pub use request::{Reply, Request};
 pub use session::{RunSession, SessionError};
 pub use signals::StopRequest;
 pub use status::{Status, last_words, span};
+pub use table::write_csv;
 
 /// The version of what a worker and those who start and watch it understand each other by: the files of a run's
 /// folder and the worker's command line.

@@ -167,6 +167,11 @@ impl RunSession {
         &self.run
     }
 
+    /// Steps taken when the last event happened.
+    pub fn step(&self) -> u64 {
+        self.step
+    }
+
     /// Writes every event here too, a line each. When nobody listens any more, that is no failure.
     pub fn echo_to(&mut self, listener: impl Write + Send + 'static) {
         self.echo = Some(Box::new(listener));

@@ -1,17 +1,27 @@
 use tch::{Device, Kind, Tensor};
 
-use super::loops::{Number, numbers_mut, vectorized, with_number};
 use super::error::TrainError;
+use super::loops::{Number, numbers_mut, vectorized, with_number};
 
 /// Labelled images on a device.
 ///
 /// On the processor they stay bytes, a quarter of the memory, and become numbers when a batch is made.
 #[derive(Debug)]
 pub enum Images {
-    Processor { pixels: Vec<u8>, labels: Vec<u8>, size: usize },
+    Processor {
+        pixels: Vec<u8>,
+        labels: Vec<u8>,
+        size: usize,
+    },
     /// All images as numbers `[images, size]` and their labels `[images]`.
-    Device { pixels: Tensor, labels: Tensor },
+    Device {
+        pixels: Tensor,
+        labels: Tensor,
+    },
 }
+
+// SAFETY: the tensors are only read after they have been made, which libtorch allows from many threads.
+unsafe impl Sync for Images {}
 
 /// Images for one step of a stack: `[models, batch, size]` and `[models, batch]`.
 #[derive(Debug)]
@@ -65,7 +75,9 @@ impl Images {
     /// Consecutive images as a batch for a single model.
     pub fn range(&self, range: std::ops::Range<usize>, kind: Kind) -> Result<Batch, TrainError> {
         match self {
-            Images::Processor { .. } => self.batch(&(range.start as u32..range.end as u32).collect::<Vec<_>>(), 1, kind),
+            Images::Processor { .. } => {
+                self.batch(&(range.start as u32..range.end as u32).collect::<Vec<_>>(), 1, kind)
+            }
             Images::Device { pixels, labels } => {
                 let (start, length) = (range.start as i64, range.len() as i64);
                 Ok(Batch {

@@ -12,18 +12,30 @@
 //! a step's time would go into the recording. What is not a product of matrices has two forms, loops over
 //! slices for the processor and tensor operations for a GPU, which the tests compare.
 
+mod checkpoint;
+mod device;
+mod drive;
 mod error;
 mod images;
 mod layout;
 mod loops;
 mod mlp;
+mod mnist;
 mod optimizer;
 mod order;
+mod scan;
+mod worker;
 
+pub use checkpoint::{Checkpoint, CheckpointError};
+pub use device::Devices;
+pub use drive::{Drive, DriveError, Ended};
 pub use error::TrainError;
 pub use images::{Batch, Images};
 pub use layout::{Layout, Segment};
 pub use loops::Number;
 pub use mlp::{Evaluation, Mlp};
+pub use mnist::MnistRun;
 pub use optimizer::FlatOptimizer;
 pub use order::Order;
+pub use scan::{Scan, ScanPixel};
+pub use worker::main;

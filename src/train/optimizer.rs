@@ -84,12 +84,7 @@ impl FlatOptimizer {
     }
 
     /// One step: changes `parameters` by what the `gradients` say.
-    pub fn step(
-        &mut self,
-        layout: &Layout,
-        parameters: &mut Tensor,
-        gradients: &Tensor,
-    ) -> Result<(), TrainError> {
+    pub fn step(&mut self, layout: &Layout, parameters: &mut Tensor, gradients: &Tensor) -> Result<(), TrainError> {
         match self.rule {
             Configured::Adam(rule) => self.step_rule(rule, layout, parameters, gradients),
             Configured::Focus(rule) => self.step_rule(rule, layout, parameters, gradients),
@@ -151,7 +146,8 @@ impl Coefficients {
         device: Device,
     ) -> Result<Coefficients, TrainError> {
         let length = [layout.length() as i64];
-        let (learning_rate, decay) = (Tensor::f_zeros(length, (kind, device))?, Tensor::f_zeros(length, (kind, device))?);
+        let (learning_rate, decay) =
+            (Tensor::f_zeros(length, (kind, device))?, Tensor::f_zeros(length, (kind, device))?);
         let rates = Tensor::f_from_slice(learning_rates)?.f_to_kind(kind)?.f_to_device(device)?;
         for (index, segment) in layout.segments().iter().enumerate() {
             let rates = rates.f_view(&[&[-1][..], &vec![1; segment.shape.len()]].concat()[..])?;

@@ -2,7 +2,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{DataChoice, DeviceChoice, FloatType, NotFinite, TrainingRule};
 use crate::quantity::{
-    BatchSize, CheckpointInterval, EvaluationInterval, LearningRate, PointCount, Replicates, TrainingSteps,
+    BatchSize, CheckpointInterval, EvaluationInterval, LearningRate, LoggingInterval, PointCount, Replicates,
+    TrainingSteps,
 };
 use crate::sweep::{LearningRates, SpecError};
 
@@ -25,6 +26,10 @@ pub struct MnistSpec {
     /// Names the initial weights and the order of the images.
     #[serde(default)]
     pub seed: u64,
+    /// Steps from one point of the training curve to the next.
+    #[serde(default = "log_every")]
+    pub log_every: LoggingInterval,
+    /// Steps from one evaluation on the test images to the next.
     #[serde(default = "eval_every")]
     pub eval_every: EvaluationInterval,
     #[serde(default = "checkpoint_every")]
@@ -50,6 +55,10 @@ fn steps() -> TrainingSteps {
     TrainingSteps::clamped(400)
 }
 
+fn log_every() -> LoggingInterval {
+    LoggingInterval::clamped(1)
+}
+
 fn eval_every() -> EvaluationInterval {
     EvaluationInterval::clamped(20)
 }
@@ -68,6 +77,7 @@ impl MnistSpec {
             batch_size: batch_size(),
             steps: steps(),
             seed: 0,
+            log_every: log_every(),
             eval_every: eval_every(),
             checkpoint_every: checkpoint_every(),
             keep_every: None,
@@ -119,11 +129,7 @@ pub struct ScanOptimizer {
 }
 
 fn learning_rates() -> LearningRates {
-    LearningRates {
-        from: LearningRate::clamped(1e-4),
-        to: LearningRate::clamped(1.0),
-        count: PointCount::clamped(20),
-    }
+    LearningRates { from: LearningRate::clamped(1e-4), to: LearningRate::clamped(1.0), count: PointCount::clamped(20) }
 }
 
 fn replicates() -> Replicates {

@@ -28,6 +28,16 @@ pub enum FloatType {
     Float64,
 }
 
+impl FloatType {
+    /// As in the events of a run.
+    pub fn name(self) -> &'static str {
+        match self {
+            FloatType::Float32 => "float32",
+            FloatType::Float64 => "float64",
+        }
+    }
+}
+
 /// Where the training data come from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DataChoice {

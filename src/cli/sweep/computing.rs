@@ -18,9 +18,10 @@ pub fn load(name_or_file: &std::ffi::OsStr) -> Result<SweepPreset, Failure> {
     match Library::open().load(name_or_file).map_err(Failure::bad_input)?.preset {
         Preset::Sweep(preset) => Ok(preset),
         other => {
-            let (name, kind) = (name_or_file.display(), other.kind());
+            let name = name_or_file.display().to_string();
+            let (kind, command) = (other.kind(), other.command(&name));
             Err(Failure::BadInput(anyhow!(
-                "expected a preset of the kind Sweep, and `{name}` is a {kind}; run it with `valleyscope simulate {name}`"
+                "expected a preset of the kind Sweep, and `{name}` is a {kind}; run it with `valleyscope {command}`"
             )))
         }
     }

@@ -9,6 +9,7 @@ use tch::{Device, Kind, Tensor};
 use super::error::TrainError;
 use super::images::{Batch, Images};
 use super::layout::Layout;
+use super::optimizer::FlatOptimizer;
 use crate::random::{Key, Stream};
 
 /// A stack of classifiers 784 → 128 × 5 → 10 with batch normalisation before each linear layer and ReLU between
@@ -224,8 +225,7 @@ impl Mlp {
         let mut passed = Vec::with_capacity(layers);
         let mut inputs = batch.images;
         for (index, layer) in parameters.iter().enumerate() {
-            let mut running =
-                [0, 1].map(|which| self.statistics_layout.view(&self.statistics, 2 * index + which));
+            let mut running = [0, 1].map(|which| self.statistics_layout.view(&self.statistics, 2 * index + which));
             let through = O::normalize(inputs, layer, &mut running)?;
             let outputs = through.normalized.f_bmm(&layer.weight.f_transpose(1, 2)?)?;
             passed.push(through);
@@ -236,11 +236,16 @@ impl Mlp {
             let mut gradient = self.layer(&self.gradients, index);
             let passed = &passed[index];
             O::bias_gradient(&by_outputs, &mut gradient.bias)?;
-            by_outputs.f_transpose(1, 2)?.f_bmm_out(&gradient.weight, &passed.normalized)?;
+            let _ = by_outputs.f_transpose(1, 2)?.f_bmm_out(&gradient.weight, &passed.normalized)?;
             let by_normalized = by_outputs.f_bmm(&layer.weight)?;
             by_outputs = O::normalize_backward(by_normalized, passed, layer, &mut gradient, index == 0)?;
         }
         Ok(losses)
+    }
+
+    /// Changes the parameters by what the gradients say.
+    pub fn update(&mut self, optimizer: &mut FlatOptimizer) -> Result<(), TrainError> {
+        optimizer.step(&self.layout, &mut self.parameters, &self.gradients)
     }
 
     fn layer(&self, flat: &Tensor, index: usize) -> Layer {
@@ -278,8 +283,8 @@ impl Mlp {
     fn folded(&self, model: usize, index: usize) -> Result<(Tensor, Tensor), TrainError> {
         let Layer { scale, shift, weight, bias } = self.layer(&self.parameters, index);
         let [scale, shift, weight, bias] = [scale, shift, weight, bias].map(|part| part.get(model as i64));
-        let [mean, variance] = [0, 1]
-            .map(|which| self.statistics_layout.view(&self.statistics, 2 * index + which).get(model as i64));
+        let [mean, variance] =
+            [0, 1].map(|which| self.statistics_layout.view(&self.statistics, 2 * index + which).get(model as i64));
         let factor = scale.f_div(&variance.f_add_scalar(EPSILON)?.f_sqrt()?)?;
         let offset = shift.f_sub(&mean.f_mul(&factor)?)?;
         let bias = weight.f_mv(&offset)?.f_add(&bias)?;

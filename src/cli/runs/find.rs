@@ -1,0 +1,85 @@
+//! The run that a user means.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+
+use crate::cli::Failure;
+use crate::run::{FolderError, RunFolder, runs_folder};
+
+/// The folder that runs are in.
+pub struct Place {
+    pub folder: PathBuf,
+}
+
+impl Place {
+    /// The named folder, or else the usual one.
+    pub fn of(named: Option<&Path>) -> Result<Place, Failure> {
+        if let Some(folder) = named {
+            if !folder.is_dir() {
+                return Err(Failure::BadInput(anyhow!("--runs must be a folder, and {} is none", folder.display())));
+            }
+            return Ok(Place { folder: folder.to_owned() });
+        }
+        let folder = runs_folder();
+        let folder = folder.ok_or_else(|| anyhow!("this system knows no folder for data; name one with --runs DIR"))?;
+        Ok(Place { folder })
+    }
+
+    pub fn list(&self) -> Result<Vec<RunFolder>, Failure> {
+        RunFolder::list(&self.folder).map_err(|error| Failure::Failed(error.into()))
+    }
+
+    /// The run with this name or folder.
+    pub fn find(&self, run: &OsStr) -> Result<RunFolder, Failure> {
+        let path = Path::new(run);
+        if path.components().count() > 1 || path.is_absolute() || is_dots(path) {
+            return RunFolder::open(path).map_err(Failure::bad_input);
+        }
+        match RunFolder::open(&self.folder.join(path)) {
+            Err(FolderError::Missing(_)) => {}
+            found => return found.map_err(Failure::bad_input),
+        }
+        let name = run.to_string_lossy();
+        let runs = self.list()?;
+        let alike: Vec<&RunFolder> = runs.iter().filter(|run| run.name().starts_with(&*name)).collect();
+        match alike[..] {
+            [only] => Ok(only.clone()),
+            [] if path.is_dir() => RunFolder::open(path).map_err(Failure::bad_input),
+            [] => Err(Failure::BadInput(self.unknown(&name, &runs))),
+            _ => {
+                let names = alike.iter().map(|run| run.name()).collect::<Vec<_>>();
+                Err(Failure::BadInput(anyhow!("`{name}` may be any of {}; say which", listed(&names))))
+            }
+        }
+    }
+
+    fn unknown(&self, name: &str, runs: &[RunFolder]) -> anyhow::Error {
+        let folder = self.folder.display();
+        let mut ranked: Vec<(f64, String)> = runs
+            .iter()
+            .map(|run| (strsim::jaro_winkler(&run.name(), name), run.name()))
+            .filter(|&(likeness, _)| likeness > 0.7)
+            .collect();
+        ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let names: Vec<String> = ranked.into_iter().map(|(_, name)| name).collect();
+        let hint = if names.is_empty() {
+            "`valleyscope runs list` names all".to_owned()
+        } else {
+            format!("did you mean {}?", listed(&names))
+        };
+        anyhow!("there is no run `{name}` in {folder}; {hint}")
+    }
+}
+
+fn is_dots(path: &Path) -> bool {
+    matches!(path.to_str(), Some("." | ".."))
+}
+
+/// The first few names.
+fn listed(names: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let shown = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    if names.len() > SHOWN { format!("{shown} and {} more", names.len() - SHOWN) } else { shown }
+}

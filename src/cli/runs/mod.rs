@@ -1,0 +1,110 @@
+//! `valleyscope runs`: list, show, watch, stop and export runs.
+
+mod export;
+pub mod find;
+mod list;
+mod show;
+mod stop;
+pub mod watch;
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::Subcommand;
+
+use self::find::Place;
+use super::Failure;
+use crate::run::{History, Metric, span};
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+    /// Folder that the runs are in [default: runs in the user's folder for data]
+    #[arg(long, global = true, value_name = "DIR")]
+    runs: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// List all runs, newest first
+    List,
+    /// Say what a run is, how it stands with it, and what has happened last
+    Show(Run),
+    /// Follow a run until it ends, also on another machine whose folder is mounted or mirrored here
+    ///
+    /// Ends with 0 where the run has finished, with 1 where it has failed, and with 130 where it was stopped. Ctrl-C
+    /// ends the watching and not the run.
+    Watch(Run),
+    /// Let a run save a checkpoint and end
+    Stop(Run),
+    /// Write all points of a run, or all models of a scan, as CSV
+    Export {
+        #[command(flatten)]
+        run: Run,
+        /// Write to this file, replacing what is there
+        #[arg(long, value_name = "FILE.csv")]
+        out: PathBuf,
+    },
+}
+
+#[derive(clap::Args)]
+struct Run {
+    /// Name of a run, the beginning of one that is like no other, or a folder
+    #[arg(value_name = "RUN")]
+    run: OsString,
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let place = Place::of(args.runs.as_deref())?;
+    match &args.command {
+        Command::List => list::run(&place),
+        Command::Show(run) => show::run(&place.find(&run.run)?),
+        Command::Watch(run) => watch::run(place.find(&run.run)?),
+        Command::Stop(run) => stop::run(place.find(&run.run)?),
+        Command::Export { run, out } => export::run(place.find(&run.run)?, out),
+    }
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    Ok(stdout.flush()?)
+}
+
+/// What steps of the run are called: those of a scan are pixels.
+fn unit(history: &History) -> &'static str {
+    let scan = history.started().is_some_and(|started| started.scan.is_some());
+    if scan { "pixels" } else { "steps" }
+}
+
+fn progress(history: &History) -> String {
+    match history.steps() {
+        Some(steps) => format!("{}/{steps}", history.step()),
+        None => history.step().to_string(),
+    }
+}
+
+fn rate(history: &History) -> Option<String> {
+    Some(match history.steps_per_s()? {
+        rate if rate >= 10.0 => format!("{rate:.0}/s"),
+        rate if rate >= 0.1 => format!("{rate:.2}/s"),
+        rate => format!("{:.1}/h", 3600.0 * rate),
+    })
+}
+
+fn left(history: &History) -> Option<String> {
+    history.seconds_left().map(|seconds| span(seconds.round() as u64))
+}
+
+/// The newest value of a metric as people read it.
+fn newest(history: &History, metric: Metric) -> Option<String> {
+    let value = history.latest(metric)?;
+    Some(match metric {
+        Metric::TestAccuracy => format!("{:.2} %", 100.0 * value),
+        Metric::LearningRate => format!("{value}"),
+        Metric::SamplesPerS | Metric::TokensPerS => format!("{value:.0}"),
+        _ => format!("{value:.4}"),
+    })
+}

@@ -1,0 +1,104 @@
+//! `valleyscope runs show`.
+
+use std::fmt::Write;
+
+use anyhow::Context;
+use jiff::Timestamp;
+
+use super::{left, newest, print, progress, rate, unit};
+use crate::cli::Failure;
+use crate::run::{History, Metric, Notes, RunFolder, RunReader, Started, span};
+
+/// So many of the last events are shown.
+const EVENTS: usize = 12;
+
+pub fn run(run: &RunFolder) -> Result<(), Failure> {
+    let mut reader = RunReader::brief(run.clone());
+    let status = reader.status(Timestamp::now()).with_context(|| format!("cannot read {}", run.events().display()))?;
+    let history = reader.history();
+    let notes = Notes::read(run).context("cannot read the notes")?;
+    let mut lines = Lines::default();
+    lines.add("run", run.name());
+    lines.add("title", notes.title);
+    lines.add("status", status.to_string());
+    lines.add("progress", how_far(history));
+    lines.add("trained for", span(history.wall_s() as u64));
+    if history.sessions() > 1 {
+        lines.add("sessions", history.sessions().to_string());
+    }
+    if let Some(started) = history.started() {
+        lines.describe(started);
+    }
+    for metric in Metric::ALL {
+        lines.add(metric.name(), newest(history, metric).unwrap_or_default());
+    }
+    if let Some((step, file)) = history.checkpoints().last() {
+        lines.add("last checkpoint", format!("{file}, of step {step}"));
+    }
+    if history.unreadable() > 0 {
+        lines.add("damaged", format!("{} lines of {} were passed over", history.unreadable(), RunFolder::EVENTS));
+    }
+    lines.add("note", notes.note);
+    lines.add("folder", run.path().display().to_string());
+    lines.add("config", run.config().display().to_string());
+    lines.add("log", run.log().display().to_string());
+    print(&(lines.text() + &last_events(history)))
+}
+
+fn how_far(history: &History) -> String {
+    let mut text = format!("{} {}", progress(history), unit(history));
+    if let Some(rate) = rate(history) {
+        let _ = write!(text, ", {rate}");
+    }
+    if let Some(left) = left(history).filter(|_| history.ending().is_none()) {
+        let _ = write!(text, ", {left} left");
+    }
+    text
+}
+
+fn last_events(history: &History) -> String {
+    let recent = history.recent();
+    let skipped = recent.len().saturating_sub(EVENTS);
+    let lines = recent.skip(skipped).map(|record| {
+        let time = record.time.strftime("%Y-%m-%d %H:%M:%S UTC");
+        format!("  {time}  step {}  {}\n", record.step, record.event.sentence())
+    });
+    let lines: String = lines.collect();
+    if lines.is_empty() { lines } else { format!("last events\n{lines}") }
+}
+
+/// Names and values, one below the other.
+#[derive(Default)]
+struct Lines(Vec<(&'static str, String)>);
+
+impl Lines {
+    /// Adds a value, unless there is nothing to say.
+    fn add(&mut self, name: &'static str, value: String) {
+        if !value.is_empty() {
+            self.0.push((name, value));
+        }
+    }
+
+    fn describe(&mut self, started: &Started) {
+        fn text<T: ToString>(value: Option<T>) -> String {
+            value.map_or_else(String::new, |value| value.to_string())
+        }
+        self.add("preset", format!("{}, {}", started.kind, started.title));
+        self.add("optimizer", started.optimizer.clone());
+        self.add("learning rate", text(started.learning_rate));
+        self.add("batch size", text(started.batch_size));
+        self.add("tokens a step", text(started.tokens_per_step));
+        self.add("parameters", text(started.parameters));
+        self.add("seed", text(started.seed));
+        self.add("data", started.data.clone());
+        self.add("device", started.device.clone());
+        self.add("precision", started.precision.clone());
+        self.add("worker", started.version.clone());
+    }
+
+    fn text(&self) -> String {
+        let width = self.0.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        let indent = format!("\n{:width$}  ", "");
+        self.0.iter().map(|(name, value)| format!("{name:width$}  {}\n", value.replace('\n', &indent))).collect()
+    }
+}

@@ -1,0 +1,70 @@
+//! `valleyscope runs stop`.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, anyhow};
+use jiff::Timestamp;
+
+use crate::cli::{Failure, say};
+use crate::run::{Command, Reply, Request, RunFolder, RunReader, Status};
+
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+/// A worker that has not ended for so long is left to itself.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+pub fn run(run: RunFolder) -> Result<(), Failure> {
+    let name = run.name();
+    let mut reader = RunReader::brief(run.clone());
+    let look = |reader: &mut RunReader| -> Result<Status, Failure> {
+        let status = reader.status(Timestamp::now());
+        Ok(status.with_context(|| format!("cannot read {}", run.events().display()))?)
+    };
+    let status = look(&mut reader)?;
+    if !status.is_open() {
+        say(format_args!("{name} is not running: {status}"));
+        return Ok(());
+    }
+    let request = Request::send(&run, Command::Stop);
+    let mut request = request.with_context(|| format!("cannot write {}", run.commands().display()))?;
+    let asked = Instant::now();
+    let mut answered = false;
+    loop {
+        let status = look(&mut reader)?;
+        let step = reader.history().step();
+        if !status.is_open() {
+            say(format_args!("{name} has ended at step {step}: {status}"));
+            return match status {
+                Status::Stopped | Status::Finished => Ok(()),
+                other => Err(Failure::Failed(anyhow!("it was not stopped in order: {}", other.word()))),
+            };
+        }
+        match request.poll(reader.history(), &status, Instant::now()) {
+            Reply::Answered { ok: false, message } => {
+                return Err(Failure::Failed(anyhow!("{name} refuses to stop: {message}")));
+            }
+            Reply::Answered { ok: true, message } if !answered => {
+                answered = true;
+                say(format_args!("{name}: {message}"));
+            }
+            Reply::Signalled => say(format_args!("{name} has not answered for long; its process was asked to end")),
+            Reply::Answered { .. } | Reply::Waiting | Reply::Gone => {}
+        }
+        if asked.elapsed() >= PATIENCE {
+            return Err(Failure::Failed(anyhow!("{}", not_yet(&name, &status, answered))));
+        }
+        std::thread::sleep(BETWEEN_LOOKS);
+    }
+}
+
+/// What to do about a worker that has not ended.
+fn not_yet(name: &str, status: &Status, answered: bool) -> String {
+    let waited = PATIENCE.as_secs();
+    match status {
+        Status::Silent { .. } if !answered => format!(
+            "{name} has not answered within {waited} s ({status}); the command stays in {}, which must reach the machine that \
+             trains",
+            RunFolder::COMMANDS
+        ),
+        _ => format!("{name} has not ended within {waited} s ({status}); the command to stop stands"),
+    }
+}

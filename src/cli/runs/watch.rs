@@ -1,0 +1,137 @@
+//! `valleyscope runs watch`: how a run gets on, on stderr.
+
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, anyhow};
+use indicatif::{ProgressBar, ProgressStyle};
+use jiff::Timestamp;
+
+use super::{left, newest, progress, rate, unit};
+use crate::cli::interrupt::Interrupt;
+use crate::cli::{Failure, say};
+use crate::run::{Event, History, Metric, Record, RunFolder, RunReader, Status};
+
+const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
+const BETWEEN_LINES: Duration = Duration::from_secs(5);
+
+pub fn run(run: RunFolder) -> Result<(), Failure> {
+    let interrupt = Interrupt::listen()?;
+    let mut watch = Watch::new(run);
+    loop {
+        if let Some(ended) = watch.look()? {
+            return outcome(&ended);
+        }
+        if interrupt.is_raised() {
+            say(format_args!("the run goes on; `valleyscope runs stop` ends it"));
+            return Err(Failure::Interrupted);
+        }
+        std::thread::sleep(BETWEEN_LOOKS);
+    }
+}
+
+/// What the end of a run means for the command that watched it.
+pub fn outcome(ended: &Status) -> Result<(), Failure> {
+    match ended {
+        Status::Finished => Ok(()),
+        Status::Stopped => Err(Failure::Interrupted),
+        other => Err(Failure::Failed(anyhow!("{other}"))),
+    }
+}
+
+/// Follows a run and shows how it gets on: a bar on a terminal, else a line every few seconds. Whatever else happens
+/// in it is told in lines.
+pub struct Watch {
+    reader: RunReader,
+    bar: Option<ProgressBar>,
+    last_line: Option<Instant>,
+    shown: String,
+    /// When the last event that was told happened.
+    told: Option<Timestamp>,
+}
+
+impl Watch {
+    pub fn new(run: RunFolder) -> Watch {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let style = ProgressStyle::with_template("{bar:30} {msg}").expect("the template is well-formed");
+            ProgressBar::new(0).with_style(style)
+        });
+        Watch { reader: RunReader::brief(run), bar, last_line: None, shown: String::new(), told: None }
+    }
+
+    /// Shows what is new, and returns how the run has ended, once it has.
+    pub fn look(&mut self) -> Result<Option<Status>, Failure> {
+        let events = self.reader.run().events();
+        let status = self.reader.status(Timestamp::now());
+        let status = status.with_context(|| format!("cannot read {}", events.display()))?;
+        if !self.reader.run().path().exists() {
+            return Err(Failure::Failed(anyhow!("the run's folder {} is gone", self.reader.run().path().display())));
+        }
+        self.tell();
+        let ended = !status.is_open();
+        self.show(&status, ended);
+        Ok(ended.then_some(status))
+    }
+
+    /// Tells of what has happened, but not of what had happened long before.
+    fn tell(&mut self) {
+        let history = self.reader.history();
+        let first = self.told.is_none();
+        let new: Vec<&Record> = match self.told {
+            None => history.recent().rev().take(1).collect(),
+            Some(told) => history.recent().filter(|record| record.time > told).collect(),
+        };
+        for record in new {
+            let told_elsewhere = matches!(record.event, Event::Finished | Event::Failed { .. });
+            if !told_elsewhere && !(first && matches!(record.event, Event::Stopped)) {
+                let line = format!("step {}: {}", record.step, record.event.sentence());
+                match &self.bar {
+                    Some(bar) => bar.suspend(|| say(format_args!("{line}"))),
+                    None => say(format_args!("{line}")),
+                }
+            }
+        }
+        self.told = history.recent().map(|record| record.time).max().or(self.told);
+    }
+
+    fn show(&mut self, status: &Status, ended: bool) {
+        let text = line(self.reader.history(), status);
+        match &self.bar {
+            Some(bar) => {
+                let history = self.reader.history();
+                bar.set_length(history.steps().unwrap_or(0).max(history.step()));
+                bar.set_position(history.step());
+                bar.set_message(text.clone());
+                if ended {
+                    bar.finish_and_clear();
+                    say(format_args!("{text}"));
+                }
+            }
+            None => {
+                let due = self.last_line.is_none_or(|last| last.elapsed() >= BETWEEN_LINES);
+                if ended || (due && text != self.shown) {
+                    say(format_args!("{text}"));
+                    self.last_line = Some(Instant::now());
+                    self.shown = text;
+                }
+            }
+        }
+    }
+}
+
+fn line(history: &History, status: &Status) -> String {
+    let mut parts = vec![status.word(), format!("{} {}", progress(history), unit(history))];
+    parts.extend(rate(history));
+    if status.is_open() {
+        parts.extend(left(history).map(|left| format!("{left} left")));
+    }
+    for (name, metric) in [
+        ("loss", Metric::Loss),
+        ("validation loss", Metric::ValLoss),
+        ("test loss", Metric::TestLoss),
+        ("test accuracy", Metric::TestAccuracy),
+    ] {
+        parts.extend(newest(history, metric).map(|value| format!("{name} {value}")));
+    }
+    parts.join(", ")
+}

@@ -1,0 +1,147 @@
+//! `valleyscope train`: a training without a window.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+
+use super::interrupt::Interrupt;
+use super::runs::find::Place;
+use super::runs::watch::{Watch, outcome};
+use super::{Failure, say};
+use crate::preset::{Library, Preset};
+use crate::run::{Command, LaunchError, RunFolder, WorkerProgram, runs_folder, send};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Name of a built-in preset or of one of your own, or a file
+    #[arg(value_name = "PRESET", required_unless_present = "resume")]
+    preset: Option<OsString>,
+    /// Where to train: cpu, cuda, or cuda:1 and so on
+    #[arg(long, value_name = "DEVICE", conflicts_with = "resume", value_parser = device)]
+    device: Option<String>,
+    /// Folder that holds the training data
+    #[arg(long, value_name = "DIR", conflicts_with = "resume")]
+    data: Option<PathBuf>,
+    /// Folder for the run's folder, or where the one to resume is [default: runs in the user's folder for data]
+    #[arg(long, value_name = "DIR")]
+    runs: Option<PathBuf>,
+    /// Set a field of the preset, such as learning_rate=0.01 or optimizer.gamma=0.4; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", conflicts_with = "resume", value_parser = assignment)]
+    set: Vec<(String, String)>,
+    /// Go on with a run that was stopped: its name, or its folder
+    #[arg(long, value_name = "RUN", conflicts_with = "preset")]
+    resume: Option<OsString>,
+    /// The worker that trains [default: the one beside valleyscope, or the installed one]
+    #[arg(long, value_name = "PATH")]
+    worker: Option<PathBuf>,
+}
+
+/// A device as a preset has it.
+fn device(text: &str) -> Result<String, String> {
+    let number = match text {
+        "cpu" => return Ok("Cpu".to_owned()),
+        "cuda" => Some(0),
+        _ => text.strip_prefix("cuda:").and_then(|number| number.parse::<u32>().ok()),
+    };
+    number.map(|number| format!("Cuda({number})")).ok_or_else(|| "expected cpu, cuda, or cuda: and a number".to_owned())
+}
+
+fn assignment(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
+        _ => Err("expected KEY=VALUE, such as learning_rate=0.01".to_owned()),
+    }
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let worker = WorkerProgram::find(args.worker.as_deref()).map_err(|error| match error {
+        LaunchError::NoFile { .. } => Failure::bad_input(error),
+        _ => Failure::Failed(error.into()),
+    })?;
+    if let Some(run) = &args.resume {
+        let run = Place::of(args.runs.as_deref())?.find(run)?;
+        return train(&worker, &run, true, &Interrupt::listen()?);
+    }
+    let trainings = trainings(args)?;
+    worker.handshake().map_err(anyhow::Error::from)?;
+    let parent = match &args.runs {
+        Some(folder) => folder.clone(),
+        None => {
+            runs_folder().ok_or_else(|| anyhow!("this system knows no folder for data; name one with --runs DIR"))?
+        }
+    };
+    let interrupt = Interrupt::listen()?;
+    let (stem, count) = (stem(args), trainings.len());
+    for (index, training) in trainings.iter().enumerate() {
+        let run = RunFolder::create(&parent, &stem, &training.to_ron()).map_err(anyhow::Error::from)?;
+        if count > 1 {
+            say(format_args!("run {} of {count}", index + 1));
+        }
+        train(&worker, &run, false, &interrupt)?;
+    }
+    Ok(())
+}
+
+/// What the run's folder is called, before the time.
+fn stem(args: &Args) -> String {
+    let named = args.preset.as_deref().map(Path::new).and_then(Path::file_stem);
+    named.map_or_else(|| "run".to_owned(), |stem| stem.to_string_lossy().into_owned())
+}
+
+/// The trainings that are asked for, with everything that the command line sets.
+fn trainings(args: &Args) -> Result<Vec<Preset>, Failure> {
+    let name = args.preset.as_deref().expect("clap asks for it");
+    let loaded = Library::open().load(name).map_err(Failure::bad_input)?;
+    let mut preset = loaded.preset;
+    if preset.trainings().is_empty() {
+        let (name, kind) = (name.display().to_string(), preset.kind());
+        let command = preset.command(&name);
+        return Err(Failure::BadInput(anyhow!(
+            "expected a training, of the kind Mnist or MnistScan, and `{name}` is a {kind}; run it with `valleyscope {command}`"
+        )));
+    }
+    let mut settings = args.set.clone();
+    if let Some(device) = &args.device {
+        settings.push(("device".to_owned(), device.clone()));
+    }
+    if let Some(folder) = &args.data {
+        // The worker may work elsewhere.
+        let folder = folder.canonicalize().with_context(|| format!("--data {}", folder.display()));
+        let folder = folder.map_err(Failure::BadInput)?;
+        let text = folder.to_str().ok_or_else(|| anyhow!("the path {} is no text", folder.display()))?;
+        let text = ron::to_string(text).expect("a text can be expressed");
+        settings.push(("data".to_owned(), format!("Folder({text})")));
+    }
+    for (key, value) in settings {
+        preset = preset.with(&key, &value).map_err(|error| Failure::BadInput(anyhow!("--set {error}")))?;
+    }
+    Ok(preset.trainings())
+}
+
+/// Lets the worker train, and shows how it gets on until it ends.
+fn train(worker: &WorkerProgram, run: &RunFolder, resume: bool, interrupt: &Interrupt) -> Result<(), Failure> {
+    const AT_WORK: Duration = Duration::from_secs(120);
+    const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+    say(format_args!("the run is in {}", run.path().display()));
+    let launched = worker.start(run, resume).map_err(anyhow::Error::from)?;
+    launched.wait_until_at_work(AT_WORK).map_err(anyhow::Error::from)?;
+    let mut watch = Watch::new(run.clone());
+    let mut stopping = false;
+    loop {
+        if let Some(ended) = watch.look()? {
+            if stopping {
+                let name = run.path().display();
+                say(format_args!("go on with `valleyscope train --resume {name}`"));
+            }
+            return outcome(&ended);
+        }
+        if interrupt.is_raised() && !stopping {
+            stopping = true;
+            say(format_args!("stopping with a checkpoint; a second Ctrl-C leaves the run to itself"));
+            send(run, Command::Stop).with_context(|| format!("cannot write {}", run.commands().display()))?;
+        }
+        std::thread::sleep(BETWEEN_LOOKS);
+    }
+}

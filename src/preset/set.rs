@@ -1,0 +1,72 @@
+//! Single fields of a preset, set by their path as on the command line.
+
+use super::outline::Outline;
+use super::{Preset, PresetError};
+
+impl Preset {
+    /// The preset with the field at `path` set to `value`, which is written as in a preset's file. Texts need no
+    /// quotation marks.
+    ///
+    /// A path is that in the file, like `runs[0].optimizer.gamma`. Trainings may leave out its beginning:
+    /// `optimizer.gamma` means all runs of the preset, or its scan.
+    ///
+    /// # Errors
+    ///
+    /// As for a file: unknown fields, and values that do not fit.
+    pub fn with(&self, path: &str, value: &str) -> Result<Preset, PresetError> {
+        let whole = ["title", "description", "runs", "scan"].iter().any(|field| path.starts_with(field));
+        let paths = match self {
+            Preset::Mnist(preset) if !whole => {
+                (0..preset.runs.len()).map(|run| format!("runs[{run}].{path}")).collect()
+            }
+            Preset::MnistScan(_) if !whole => vec![format!("scan.{path}")],
+            _ => vec![path.to_owned()],
+        };
+        let origin = format!("{path}={value}");
+        let set = |value: &str| -> Result<Preset, PresetError> {
+            let text = paths.iter().fold(self.to_ron(), |text, path| replace(text, path, value));
+            Preset::parse(&text, &origin)
+        };
+        set(value).or_else(|error| {
+            let quoted = ron::to_string(value).expect("a text can be expressed");
+            set(&quoted).map_err(|_| error)
+        })
+    }
+
+    /// The preset's trainings, each as a preset of its own that a worker can train; none where it is another kind.
+    pub fn trainings(&self) -> Vec<Preset> {
+        match self {
+            Preset::Mnist(preset) => {
+                let single = |run: &_| super::MnistPreset { runs: vec![Clone::clone(run)], ..preset.clone() };
+                preset.runs.iter().map(|run| Preset::Mnist(single(run))).collect()
+            }
+            Preset::MnistScan(_) => vec![self.clone()],
+            Preset::Landscape(_) | Preset::Sweep(_) => Vec::new(),
+        }
+    }
+
+    /// The command that runs a preset of this kind without a window, after `valleyscope`.
+    pub fn command(&self, name: &str) -> String {
+        match self {
+            Preset::Landscape(_) => format!("simulate {name}"),
+            Preset::Sweep(_) => format!("sweep {name} --out FOLDER"),
+            Preset::Mnist(_) | Preset::MnistScan(_) => format!("train {name}"),
+        }
+    }
+}
+
+/// The text with another value at a path; where the field is not written, it is added.
+fn replace(mut text: String, path: &str, value: &str) -> String {
+    let outline = Outline::of(&text);
+    if let Some(span) = outline.exact(path) {
+        text.replace_range(span, value);
+        return text;
+    }
+    let (parent, field) = path.rsplit_once('.').unwrap_or(("", path));
+    let around = if parent.is_empty() { outline.kind.clone() } else { outline.value(parent) };
+    let open = around.and_then(|span| text[span.start..].find('(').map(|open| span.start + open + 1));
+    if let Some(open) = open {
+        text.insert_str(open, &format!("{field}: {value}, "));
+    }
+    text
+}

@@ -1,0 +1,187 @@
+//! Checkpoints: tensors as safetensors, and beside them a small file that says what they are.
+
+use std::borrow::Cow;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use safetensors::tensor::{Dtype, SafeTensors, View};
+use serde::{Deserialize, Serialize};
+use tch::{Device, Kind, Tensor};
+
+use super::error::TrainError;
+use crate::export::{Overwrite, write_file};
+use crate::optimizer::Clock;
+use crate::run::RunFolder;
+
+/// What a checkpoint's tensors are, and how far the training had come. It is written after the tensors, so a
+/// checkpoint that has it is complete.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Checkpoint {
+    version: u32,
+    /// Steps taken.
+    pub step: u64,
+    /// Seconds of training until then.
+    pub wall_s: f64,
+    /// Products of the optimizer's decay rates.
+    beta1_power: f64,
+    beta2_power: f64,
+    /// The smallest loss of an evaluation so far, and its step.
+    pub best: Option<(u64, f64)>,
+    /// What it was trained on.
+    pub data: String,
+    /// Of the tensors' file.
+    bytes: u64,
+    crc32: u32,
+}
+
+/// Why a checkpoint cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointError {
+    #[error("{}: {source}", path.display())]
+    File { path: PathBuf, source: std::io::Error },
+    #[error("{}: {reason}", path.display())]
+    Damaged { path: PathBuf, reason: String },
+    #[error(transparent)]
+    Tensors(#[from] TrainError),
+}
+
+const VERSION: u32 = 1;
+
+/// The tensors of a training by name.
+pub type Named<'a> = Vec<(String, &'a Tensor)>;
+
+/// A tensor's numbers as bytes.
+struct Bytes {
+    kind: Dtype,
+    shape: Vec<usize>,
+    tensor: Tensor,
+}
+
+impl View for &Bytes {
+    fn dtype(&self) -> Dtype {
+        self.kind
+    }
+
+    fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    fn data(&self) -> Cow<'_, [u8]> {
+        // SAFETY: the tensor is contiguous and in the processor's memory; it lives as long as `self`.
+        Cow::Borrowed(unsafe { std::slice::from_raw_parts(self.tensor.data_ptr().cast(), self.data_len()) })
+    }
+
+    fn data_len(&self) -> usize {
+        self.tensor.numel() * self.tensor.kind().elt_size_in_bytes()
+    }
+}
+
+impl Checkpoint {
+    pub fn new(step: u64, wall_s: f64, clock: Clock, best: Option<(u64, f64)>, data: String) -> Checkpoint {
+        let Clock { beta1_power, beta2_power, .. } = clock;
+        Checkpoint { version: VERSION, step, wall_s, beta1_power, beta2_power, best, data, bytes: 0, crc32: 0 }
+    }
+
+    /// The optimizer's clock at that time.
+    pub fn clock(&self) -> Clock {
+        Clock { steps: self.step, beta1_power: self.beta1_power, beta2_power: self.beta2_power }
+    }
+
+    /// Writes the tensors, then this; returns the name of the tensors' file.
+    pub fn save(mut self, run: &RunFolder, tensors: Named<'_>) -> Result<String, CheckpointError> {
+        let bytes = tensors
+            .into_iter()
+            .map(|(name, tensor)| {
+                let kind = if tensor.kind() == Kind::Double { Dtype::F64 } else { Dtype::F32 };
+                let shape = tensor.size().into_iter().map(|size| size as usize).collect();
+                let tensor = tensor.f_to_device(Device::Cpu)?.f_contiguous()?;
+                Ok((name, Bytes { kind, shape, tensor }))
+            })
+            .collect::<Result<Vec<_>, tch::TchError>>()
+            .map_err(TrainError::from)?;
+        let views = bytes.iter().map(|(name, bytes)| (name.as_str(), bytes));
+        let file = safetensors::serialize(views, None).expect("floats have a whole number of bytes");
+        (self.bytes, self.crc32) = (file.len() as u64, crc32fast::hash(&file));
+        let path = tensors_path(run, self.step);
+        let write = |path: PathBuf, content: &[u8]| {
+            write_file(&path, Overwrite::Yes, content).map_err(|source| CheckpointError::File { path, source })
+        };
+        write(path.clone(), &file)?;
+        let text = ron::ser::to_string_pretty(&self, ron::ser::PrettyConfig::new().new_line("\n"))
+            .expect("a checkpoint holds nothing that RON cannot express");
+        write(path.with_extension("ron"), text.as_bytes())?;
+        Ok(file_name(self.step))
+    }
+
+    /// The steps of the complete checkpoints in a run's folder, in order.
+    pub fn steps(run: &RunFolder) -> Result<Vec<u64>, CheckpointError> {
+        let folder = run.path();
+        let failed = |source| CheckpointError::File { path: folder.to_owned(), source };
+        let mut steps = Vec::new();
+        for entry in fs::read_dir(folder).map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name();
+            let number = name.to_str().and_then(|name| name.strip_prefix("checkpoint-")?.strip_suffix(".ron"));
+            steps.extend(number.and_then(|number| number.parse::<u64>().ok()));
+        }
+        steps.sort_unstable();
+        Ok(steps)
+    }
+
+    /// The checkpoint of a step, and its tensors by name.
+    pub fn load(run: &RunFolder, step: u64) -> Result<(Checkpoint, Vec<(String, Tensor)>), CheckpointError> {
+        let path = tensors_path(run, step);
+        let about = path.with_extension("ron");
+        let text = read(&about, |path| fs::read_to_string(path))?;
+        let damaged = |path: &Path, reason: String| CheckpointError::Damaged { path: path.to_owned(), reason };
+        let checkpoint: Checkpoint = ron::from_str(&text).map_err(|error| damaged(&about, error.to_string()))?;
+        if checkpoint.version != VERSION {
+            let found = checkpoint.version;
+            return Err(damaged(&about, format!("expected version {VERSION}, found {found}; update Valleyscope")));
+        }
+        let file = read(&path, |path| fs::read(path))?;
+        if file.len() as u64 != checkpoint.bytes {
+            let reason = format!("expected {} bytes, found {}", checkpoint.bytes, file.len());
+            return Err(damaged(&path, reason));
+        }
+        if crc32fast::hash(&file) != checkpoint.crc32 {
+            return Err(damaged(&path, "its check sum is wrong: bytes have changed".to_owned()));
+        }
+        let tensors = SafeTensors::deserialize(&file).map_err(|error| damaged(&path, error.to_string()))?;
+        let tensors = tensors.iter().map(|(name, view)| {
+            let kind = if view.dtype() == Dtype::F64 { Kind::Double } else { Kind::Float };
+            let shape: Vec<i64> = view.shape().iter().map(|&size| size as i64).collect();
+            Ok((name.to_owned(), Tensor::f_from_data_size(view.data(), &shape, kind)?))
+        });
+        let tensors = tensors.collect::<Result<Vec<_>, tch::TchError>>().map_err(TrainError::from)?;
+        Ok((checkpoint, tensors))
+    }
+
+    /// Removes checkpoints but the last two, the best, and those at multiples of `keep_every`.
+    pub fn tidy(run: &RunFolder, best: Option<u64>, keep_every: Option<u64>) -> Result<(), CheckpointError> {
+        let steps = Self::steps(run)?;
+        for &step in steps.iter().rev().skip(2) {
+            let kept = best == Some(step) || keep_every.is_some_and(|every| step % every == 0);
+            if !kept {
+                let path = tensors_path(run, step);
+                // First what makes it complete.
+                for path in [path.with_extension("ron"), path] {
+                    fs::remove_file(&path).map_err(|source| CheckpointError::File { path, source })?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn file_name(step: u64) -> String {
+    format!("checkpoint-{step:08}.safetensors")
+}
+
+fn tensors_path(run: &RunFolder, step: u64) -> PathBuf {
+    run.path().join(file_name(step))
+}
+
+fn read<T>(path: &Path, read: impl FnOnce(&Path) -> std::io::Result<T>) -> Result<T, CheckpointError> {
+    read(path).map_err(|source| CheckpointError::File { path: path.to_owned(), source })
+}

@@ -1,0 +1,229 @@
+//! Takes a training through its steps: events, evaluations, checkpoints, commands.
+
+use super::checkpoint::{Checkpoint, CheckpointError};
+use super::error::TrainError;
+use super::mnist::MnistRun;
+use crate::run::{Command, Eval, Event, RunSession, SessionError, StopRequest, Train};
+use crate::workload::{MnistSpec, NotFinite};
+
+/// Why a session ends early.
+#[derive(Debug, thiserror::Error)]
+pub enum DriveError {
+    #[error(transparent)]
+    Train(#[from] TrainError),
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    #[error("cannot save or read a checkpoint: {0}")]
+    Checkpoint(#[from] CheckpointError),
+}
+
+/// How a session ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    Finished,
+    /// It was asked to; it can be resumed.
+    Stopped,
+    /// The loss is no finite number, and the spec says that this is the end.
+    NotFinite,
+}
+
+/// A training and the run that it writes.
+pub struct Drive<'a> {
+    pub spec: &'a MnistSpec,
+    pub run: &'a mut MnistRun,
+    pub session: &'a mut RunSession,
+    pub stop: &'a StopRequest,
+    /// The data's fingerprint.
+    pub data: String,
+    best: Option<(u64, f64)>,
+    steps: u64,
+    warned: bool,
+    saved: Option<u64>,
+}
+
+/// What the training curve says of the steps since its last point.
+#[derive(Default)]
+struct Since {
+    loss: Option<tch::Tensor>,
+    steps: u64,
+    wall_s: f64,
+}
+
+impl<'a> Drive<'a> {
+    pub fn new(
+        spec: &'a MnistSpec,
+        run: &'a mut MnistRun,
+        session: &'a mut RunSession,
+        stop: &'a StopRequest,
+        data: String,
+    ) -> Self {
+        let steps = spec.steps.get() as u64;
+        Drive { spec, run, session, stop, data, best: None, steps, warned: false, saved: None }
+    }
+
+    /// Goes back to the newest checkpoint that can be read; those that cannot are warned of. Without any the
+    /// training begins anew.
+    pub fn resume(&mut self, steps: Option<u64>) -> Result<(), DriveError> {
+        self.steps = steps.unwrap_or(self.steps);
+        let mut warnings = Vec::new();
+        let mut wall_s = 0.0;
+        for step in Checkpoint::steps(self.session.run())?.into_iter().rev() {
+            match Checkpoint::load(self.session.run(), step) {
+                Ok((checkpoint, _)) if checkpoint.data != self.data => {
+                    return Err(TrainError::Refused(format!(
+                        "the checkpoint of step {step} was trained on other data (fingerprint {}) than what is found now \
+                         ({}); put the data back, or start a new run",
+                        checkpoint.data, self.data
+                    ))
+                    .into());
+                }
+                Ok((checkpoint, tensors)) => {
+                    self.run.restore(step, checkpoint.clock(), &tensors)?;
+                    self.best = checkpoint.best;
+                    self.saved = Some(step);
+                    wall_s = checkpoint.wall_s;
+                    break;
+                }
+                Err(error) => warnings.push(format!("the checkpoint of step {step} cannot be used: {error}")),
+            }
+        }
+        self.session.resume(self.run.step(), wall_s)?;
+        for message in warnings {
+            self.session.record(self.run.step(), Event::Warning { message })?;
+        }
+        Ok(())
+    }
+
+    /// Trains to the end, or until it is asked to stop.
+    pub fn go(&mut self) -> Result<Ended, DriveError> {
+        self.session.begin_training();
+        let mut since = Since { wall_s: self.session.wall_s(), ..Since::default() };
+        while self.run.step() < self.steps {
+            let loss = self.run.advance()?;
+            let step = self.run.step();
+            let last = step == self.steps;
+            since.add(loss)?;
+            let due = |every: usize| last || step % every as u64 == 0;
+            if due(self.spec.log_every.get()) {
+                let finite = self.log(&mut since)?;
+                if !finite && self.spec.not_finite == NotFinite::Stop {
+                    self.save()?;
+                    return Ok(Ended::NotFinite);
+                }
+            }
+            if due(self.spec.eval_every.get()) {
+                self.evaluate()?;
+            }
+            if due(self.spec.checkpoint_every.get()) {
+                self.save()?;
+            }
+            if self.obey()? || self.stop.is_raised() && !last {
+                self.save()?;
+                return Ok(Ended::Stopped);
+            }
+        }
+        self.save()?;
+        Ok(Ended::Finished)
+    }
+
+    /// Adds a point to the training curve; says whether its loss is finite.
+    fn log(&mut self, since: &mut Since) -> Result<bool, DriveError> {
+        let step = self.run.step();
+        let loss = since.mean()?;
+        let now = self.session.wall_s();
+        let samples = (since.steps * self.spec.batch_size.get() as u64) as f64;
+        let point = Train {
+            loss,
+            lr: self.spec.learning_rate.get(),
+            grad_norm: self.run.gradient_norm()?,
+            samples_per_s: Some(samples / (now - since.wall_s)),
+            tokens_per_s: None,
+        };
+        self.session.record(step, Event::Train(point))?;
+        *since = Since { wall_s: now, ..Since::default() };
+        if !loss.is_finite() && !self.warned {
+            self.warned = true;
+            let message = format!("the training loss is {loss}: the run has diverged");
+            self.session.record(step, Event::Warning { message })?;
+        }
+        Ok(loss.is_finite())
+    }
+
+    fn evaluate(&mut self) -> Result<(), DriveError> {
+        let step = self.run.step();
+        let evaluation = self.run.evaluate()?;
+        let loss = evaluation.loss;
+        if loss.is_finite() && self.best.is_none_or(|(_, best)| loss < best) {
+            self.best = Some((step, loss));
+        }
+        let (test_loss, test_accuracy) = (Some(loss), Some(evaluation.accuracy));
+        self.session.record(step, Event::Eval(Eval { test_loss, test_accuracy, ..Eval::default() }))?;
+        // The best model is kept, so it must be saved when it is known to be.
+        if self.best.is_some_and(|(best, _)| best == step) { self.save() } else { Ok(()) }
+    }
+
+    /// Saves a checkpoint, unless this step has one.
+    fn save(&mut self) -> Result<(), DriveError> {
+        let step = self.run.step();
+        if self.saved == Some(step) {
+            return Ok(());
+        }
+        // A run must never go on from later than its curve reaches.
+        self.session.sync()?;
+        let checkpoint = Checkpoint::new(step, self.session.wall_s(), self.run.clock(), self.best, self.data.clone());
+        let file = checkpoint.save(self.session.run(), self.run.tensors())?;
+        self.saved = Some(step);
+        self.session.record(step, Event::Checkpoint { file })?;
+        let keep_every = self.spec.keep_every.map(|every| every.get() as u64);
+        Checkpoint::tidy(self.session.run(), self.best.map(|(step, _)| step), keep_every)?;
+        Ok(())
+    }
+
+    /// Does what it was asked to; says whether that is to stop.
+    fn obey(&mut self) -> Result<bool, DriveError> {
+        let mut stop = false;
+        for (id, command) in self.session.commands()? {
+            match command {
+                Command::Stop => {
+                    self.save()?;
+                    self.session.answer(&id, true, &format!("stopped after step {}", self.run.step()))?;
+                    stop = true;
+                }
+                Command::Save => {
+                    self.save()?;
+                    self.session.answer(&id, true, &format!("saved step {}", self.run.step()))?;
+                }
+                Command::SetSteps { n } if n > self.run.step() => {
+                    self.steps = n;
+                    self.session.answer_steps(&id, n)?;
+                }
+                Command::SetSteps { n } => {
+                    let message =
+                        format!("expected more than the {} steps that were taken, found {n}", self.run.step());
+                    self.session.answer(&id, false, &message)?;
+                }
+                Command::Sample { .. } => {
+                    self.session.answer(&id, false, "a classifier of images writes no text")?;
+                }
+            }
+        }
+        Ok(stop)
+    }
+}
+
+impl Since {
+    fn add(&mut self, loss: tch::Tensor) -> Result<(), TrainError> {
+        self.steps += 1;
+        match &mut self.loss {
+            Some(sum) => drop(sum.f_add_(&loss)?),
+            None => self.loss = Some(loss),
+        }
+        Ok(())
+    }
+
+    /// Waits for the device.
+    fn mean(&self) -> Result<f64, TrainError> {
+        let sum = self.loss.as_ref().map_or(Ok(f64::NAN), |loss| loss.f_double_value(&[0]))?;
+        Ok(sum / self.steps as f64)
+    }
+}

@@ -1,0 +1,156 @@
+//! One pixel of the scan: all learning rates and replicates of an optimizer and a batch size, as stacks.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rayon::prelude::*;
+use tch::{Device, Kind};
+
+use super::error::TrainError;
+use super::images::Images;
+use super::mlp::{Evaluation, Mlp};
+use super::mnist::{check_batch, key, kind, purpose};
+use super::optimizer::FlatOptimizer;
+use super::order::Order;
+use crate::dataset::mnist::Mnist;
+use crate::random::Key;
+use crate::workload::{MnistScanSpec, TrainingRule};
+
+/// The data of a scan on its device, and how it is divided.
+#[derive(Debug)]
+pub struct Scan<'a> {
+    spec: &'a MnistScanSpec,
+    device: Device,
+    kind: Kind,
+    train: Images,
+    test: Images,
+    learning_rates: Vec<f64>,
+    /// On the processor, each thread trains stacks of its own.
+    threads: Option<rayon::ThreadPool>,
+}
+
+/// What came of a pixel, for each learning rate (outer) and replicate (inner).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ScanPixel {
+    /// Of the last step's batch.
+    pub train_loss: Vec<Vec<f64>>,
+    pub test_loss: Vec<Vec<f64>>,
+    pub test_accuracy: Vec<Vec<f64>>,
+}
+
+/// One training of a pixel.
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    learning_rate: usize,
+    replicate: usize,
+}
+
+impl<'a> Scan<'a> {
+    /// # Errors
+    ///
+    /// Where a batch size does not fit the number of images, or the device has no room for them.
+    pub fn new(spec: &'a MnistScanSpec, data: &Mnist, device: Device) -> Result<Scan<'a>, TrainError> {
+        let images = data.train.labels.len();
+        for batch_size in &spec.batch_sizes {
+            check_batch(images, batch_size.get())?;
+        }
+        let kind = kind(spec.precision);
+        let threads = (device == Device::Cpu).then(|| {
+            // Models share nothing, so threads that work on one together would only wait for each other.
+            let pool = rayon::ThreadPoolBuilder::new().start_handler(|_| tch::set_num_threads(1)).build();
+            pool.map_err(|error| TrainError::Device(format!("cannot start threads: {error}")))
+        });
+        Ok(Scan {
+            spec,
+            device,
+            kind,
+            train: Images::new(&data.train.images, &data.train.labels, kind, device)?,
+            test: Images::new(&data.test.images, &data.test.labels, kind, device)?,
+            learning_rates: spec.learning_rates.values(),
+            threads: threads.transpose()?,
+        })
+    }
+
+    /// Trains a pixel, or gives `None` when it was stopped before its end.
+    pub fn pixel(
+        &self,
+        rule: &TrainingRule,
+        batch_size: usize,
+        stop: &AtomicBool,
+    ) -> Result<Option<ScanPixel>, TrainError> {
+        let replicates = self.spec.replicates.get();
+        let members: Vec<Member> = (0..self.spec.stack())
+            .map(|index| Member { learning_rate: index / replicates, replicate: index % replicates })
+            .collect();
+        let stack = stack_size(self.device, batch_size, members.len());
+        let train = |members: &[Member]| self.stack(rule, batch_size, members, stop);
+        let outcomes: Option<Vec<Vec<(f64, Evaluation)>>> = match &self.threads {
+            Some(threads) => threads.install(|| {
+                // One stack at a time for each thread, so that whoever is ready takes the next.
+                members.par_chunks(stack).with_max_len(1).map(train).collect::<Result<_, _>>()
+            })?,
+            None => members.chunks(stack).map(train).collect::<Result<_, _>>()?,
+        };
+        let Some(outcomes) = outcomes else { return Ok(None) };
+        let outcomes = outcomes.concat();
+        let grid = |of: fn(&(f64, Evaluation)) -> f64| {
+            outcomes.chunks(replicates).map(|row| row.iter().map(of).collect()).collect()
+        };
+        Ok(Some(ScanPixel {
+            train_loss: grid(|(loss, _)| *loss),
+            test_loss: grid(|(_, evaluation)| evaluation.loss),
+            test_accuracy: grid(|(_, evaluation)| evaluation.accuracy),
+        }))
+    }
+
+    /// Trains some members of a pixel side by side: last training loss and evaluation of each.
+    fn stack(
+        &self,
+        rule: &TrainingRule,
+        batch_size: usize,
+        members: &[Member],
+        stop: &AtomicBool,
+    ) -> Result<Option<Vec<(f64, Evaluation)>>, TrainError> {
+        let member_key = |purpose: u64, member: &Member| -> Key {
+            key(self.spec.seed, purpose, member.learning_rate as u64, member.replicate as u64)
+        };
+        let mut mlp = Mlp::new(members.len(), self.kind, self.device)?;
+        for (model, member) in members.iter().enumerate() {
+            mlp.initialize(model, member_key(purpose::WEIGHTS, member))?;
+        }
+        let images = self.train.count() as u32;
+        let mut orders: Vec<Order> = members
+            .iter()
+            .map(|member| Order::new(member_key(purpose::ORDER, member), images, batch_size as u32))
+            .collect();
+        let rates: Vec<f64> = members.iter().map(|member| self.learning_rates[member.learning_rate]).collect();
+        let rule = rule.configured(self.spec.learning_rates.from);
+        let mut optimizer = FlatOptimizer::new(rule, &rates, mlp.layout(), self.kind, self.device)?;
+        let mut losses = None;
+        let mut indices = Vec::new();
+        for step in 0..self.spec.steps.get() as u64 {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            indices.clear();
+            for order in &mut orders {
+                indices.extend_from_slice(order.batch(step));
+            }
+            losses = Some(mlp.differentiate(self.train.batch(&indices, members.len(), self.kind)?)?);
+            mlp.update(&mut optimizer)?;
+        }
+        let losses = losses.expect("a scan has steps");
+        let losses = Vec::<f64>::try_from(losses.f_to_kind(Kind::Double)?.f_to_device(Device::Cpu)?)?;
+        let outcomes = losses.into_iter().enumerate().map(|(model, loss)| Ok((loss, mlp.evaluate(model, &self.test)?)));
+        outcomes.collect::<Result<_, TrainError>>().map(Some)
+    }
+}
+
+/// How many models are trained side by side.
+fn stack_size(device: Device, batch_size: usize, members: usize) -> usize {
+    match device {
+        // Parameters and what the optimizer remembers of a model are some 2.7 MB, which should stay in the cache.
+        Device::Cpu => (128 / batch_size).clamp(1, 4).min(members),
+        // A GPU is kept busy by many; what each step leaves for the backward pass must fit.
+        _ => (1 << 20).max(batch_size).div_euclid(batch_size * 8).clamp(1, members),
+    }
+}

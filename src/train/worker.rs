@@ -1,0 +1,289 @@
+//! The worker's command line.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use clap::{Parser, Subcommand};
+use tch::Device;
+
+use super::device::Devices;
+use super::drive::{Drive, Ended};
+use super::mnist::MnistRun;
+use super::scan::{Scan, ScanPixel};
+use crate::dataset::mnist::{self, Mnist};
+use crate::preset::Preset;
+use crate::run::{
+    self, Event, Handshake, History, PROTOCOL, Pixel, RunFolder, RunReader, RunSession, ScanAxes, Started, StopRequest,
+};
+use crate::workload::{DataChoice, FloatType, MnistScanSpec, MnistSpec, TrainingRule};
+
+/// Trains the run in a folder, for `valleyscope`, which starts it.
+#[derive(Parser)]
+#[command(version, name = "valleyscope-train")]
+struct Args {
+    /// Say what this worker is and what it can train on, as a line of JSON
+    #[arg(long)]
+    handshake: bool,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Train the run in a folder
+    Run {
+        folder: PathBuf,
+        /// Go on from the last checkpoint
+        #[arg(long)]
+        resume: bool,
+    },
+}
+
+/// What the worker's program does.
+pub fn main() -> ExitCode {
+    let args = Args::parse();
+    let devices = Devices::look();
+    if args.handshake {
+        let said = serde_json::to_string(&handshake(&devices)).expect("a handshake is plain text");
+        println!("{said}");
+        return ExitCode::SUCCESS;
+    }
+    let Some(Command::Run { folder, resume }) = args.command else {
+        eprintln!("expected `run FOLDER` or `--handshake`; see --help");
+        return ExitCode::from(2);
+    };
+    match run(&folder, resume, &devices) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn handshake(devices: &Devices) -> Handshake {
+    Handshake {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        protocol: PROTOCOL,
+        libtorch: LIBTORCH.to_owned(),
+        cuda: (devices.list().len() > 1).then(|| CUDA.to_owned()),
+        devices: devices.list(),
+        problem: devices.problem().map(str::to_owned),
+    }
+}
+
+/// The version that tch is made for.
+const LIBTORCH: &str = "2.11.0";
+/// The version of CUDA that its builds use.
+const CUDA: &str = "13.0";
+
+/// A session of a run, and what is needed to train it.
+struct Work<'a> {
+    session: RunSession,
+    stop: StopRequest,
+    devices: &'a Devices,
+    title: String,
+    /// What earlier sessions have left.
+    before: History,
+}
+
+fn run(folder: &Path, resume: bool, devices: &Devices) -> anyhow::Result<ExitCode> {
+    let stop = StopRequest::listen().context("cannot listen for signals")?;
+    let folder = RunFolder::open(folder)?;
+    let preset = Preset::read(&folder.config())?;
+    let mut session = RunSession::begin(&folder)?;
+    session.echo_to(std::io::stdout());
+    if !session.is_new() && !resume {
+        bail!("the run in {} was trained before; resume it instead", folder.path().display());
+    }
+    let mut reader = RunReader::brief(folder);
+    reader.poll().context("cannot read what happened in the run so far")?;
+    let before = reader.history().clone();
+    let mut work = Work { session, stop, devices, title: preset.title().to_owned(), before };
+    let outcome = work.train(&preset);
+    let step = work.session.step();
+    match outcome {
+        Ok(Ended::Finished) => work.session.record(step, Event::Finished)?,
+        Ok(Ended::Stopped) => work.session.record(step, Event::Stopped)?,
+        Ok(Ended::NotFinite) => {
+            let message = "the training loss is not a finite number any more, and the run was to stop then";
+            work.session.record(step, Event::Failed { message: message.to_owned() })?;
+            return Ok(ExitCode::FAILURE);
+        }
+        Err(error) => {
+            // It stands in the log too, in case it cannot be written here.
+            let _ = work.session.record(step, Event::Failed { message: format!("{error:#}") });
+            return Err(error);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Work<'_> {
+    fn train(&mut self, preset: &Preset) -> anyhow::Result<Ended> {
+        match preset {
+            Preset::Mnist(preset) => match &preset.runs[..] {
+                [spec] => self.mnist(spec),
+                runs => bail!("expected a config.ron of one run, found one of {}", runs.len()),
+            },
+            Preset::MnistScan(preset) => self.scan(&preset.scan),
+            Preset::Landscape(_) | Preset::Sweep(_) => {
+                bail!(
+                    "expected a training, `Mnist(…)` or `MnistScan(…)`, found a preset of the kind `{}`",
+                    preset.kind()
+                )
+            }
+        }
+    }
+
+    fn mnist(&mut self, spec: &MnistSpec) -> anyhow::Result<Ended> {
+        let device = self.devices.open(spec.device)?;
+        let (data, warnings) = self.data(&spec.data)?;
+        let mut run = MnistRun::new(spec, &data, device)?;
+        let (stop, fingerprint) = (self.stop.clone(), data.fingerprint());
+        if self.session.is_new() {
+            let started = Started {
+                steps: spec.steps.get() as u64,
+                optimizer: spec.label().to_owned(),
+                learning_rate: Some(spec.learning_rate.get()),
+                batch_size: Some(spec.batch_size.get() as u64),
+                seed: Some(spec.seed),
+                parameters: Some(run.mlp.layout().model_size() as u64),
+                ..self.started("Mnist", &data, device, spec.precision)
+            };
+            self.begin(started, warnings)?;
+            Ok(Drive::new(spec, &mut run, &mut self.session, &stop, fingerprint).go()?)
+        } else {
+            let steps = self.before.steps();
+            let mut drive = Drive::new(spec, &mut run, &mut self.session, &stop, fingerprint);
+            drive.resume(steps)?;
+            Ok(drive.go()?)
+        }
+    }
+
+    fn scan(&mut self, spec: &MnistScanSpec) -> anyhow::Result<Ended> {
+        let device = self.devices.open(spec.device)?;
+        let (data, warnings) = self.data(&spec.data)?;
+        let axes = ScanAxes {
+            optimizers: spec.optimizers.iter().map(|optimizer| optimizer.label().to_owned()).collect(),
+            batch_sizes: spec.batch_sizes.iter().map(|size| size.get() as u64).collect(),
+            learning_rates: spec.learning_rates.values(),
+            replicates: spec.replicates.get() as u64,
+            steps: spec.steps.get() as u64,
+        };
+        let total = axes.pixels();
+        let complete: HashSet<[usize; 2]> = self.before.pixels().map(|pixel| pixel.pixel).collect();
+        let mut done = complete.len() as u64;
+        if self.session.is_new() {
+            let started = Started {
+                steps: total,
+                optimizer: axes.optimizers.join(", "),
+                seed: Some(spec.seed),
+                scan: Some(axes),
+                ..self.started("MnistScan", &data, device, spec.precision)
+            };
+            self.begin(started, warnings)?;
+        } else {
+            self.session.resume(done, self.session.wall_s())?;
+        }
+        let scan = Scan::new(spec, &data, device)?;
+        let flag = AtomicBool::new(false);
+        self.session.begin_training();
+        // Large batches last, as they take longest: the picture fills in quickly.
+        for (column, batch_size) in spec.batch_sizes.iter().enumerate() {
+            for (row, optimizer) in spec.optimizers.iter().enumerate() {
+                if complete.contains(&[row, column]) {
+                    continue;
+                }
+                let begun = Instant::now();
+                let Some(pixel) = self.pixel(&scan, &optimizer.rule, batch_size.get(), &flag)? else {
+                    return Ok(Ended::Stopped);
+                };
+                done += 1;
+                let ScanPixel { train_loss, test_loss, test_accuracy } = pixel;
+                let event = Event::Pixel(Pixel {
+                    pixel: [row, column],
+                    optimizer: optimizer.label().to_owned(),
+                    batch_size: batch_size.get() as u64,
+                    done,
+                    total,
+                    seconds: begun.elapsed().as_secs_f64(),
+                    train_loss,
+                    test_loss,
+                    test_accuracy,
+                });
+                self.session.record(done, event)?;
+            }
+        }
+        Ok(Ended::Finished)
+    }
+
+    /// Computes a pixel in a thread of its own, while commands are heard here.
+    fn pixel(
+        &mut self,
+        scan: &Scan<'_>,
+        rule: &TrainingRule,
+        batch_size: usize,
+        flag: &AtomicBool,
+    ) -> anyhow::Result<Option<ScanPixel>> {
+        std::thread::scope(|scope| {
+            let pixel = scope.spawn(|| scan.pixel(rule, batch_size, flag));
+            while !pixel.is_finished() {
+                std::thread::sleep(Duration::from_millis(20));
+                if self.stop.is_raised() {
+                    flag.store(true, Ordering::Relaxed);
+                }
+                for (id, command) in self.session.commands()? {
+                    match command {
+                        run::Command::Stop => {
+                            flag.store(true, Ordering::Relaxed);
+                            self.session.answer(&id, true, "stopping; finished pixels are kept")?;
+                        }
+                        run::Command::Save => {
+                            self.session.answer(&id, true, "finished pixels are saved already")?;
+                        }
+                        run::Command::SetSteps { .. } => {
+                            self.session.answer(&id, false, "a scan's steps cannot be changed while it runs")?;
+                        }
+                        run::Command::Sample { .. } => {
+                            self.session.answer(&id, false, "a classifier of images writes no text")?;
+                        }
+                    }
+                }
+            }
+            match pixel.join() {
+                Ok(outcome) => Ok(outcome?),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        })
+    }
+
+    fn data(&self, choice: &DataChoice) -> anyhow::Result<(Mnist, Vec<String>)> {
+        Ok(mnist::obtain(choice, &mut |line| eprintln!("{line}"))?)
+    }
+
+    fn begin(&mut self, started: Started, warnings: Vec<String>) -> anyhow::Result<()> {
+        self.session.record(0, Event::Started(started))?;
+        for message in warnings {
+            self.session.record(0, Event::Warning { message })?;
+        }
+        Ok(())
+    }
+
+    /// What runs of all kinds say of themselves.
+    fn started(&self, kind: &str, data: &Mnist, device: Device, precision: FloatType) -> Started {
+        Started {
+            title: self.title.clone(),
+            kind: kind.to_owned(),
+            data: data.origin.to_string(),
+            device: self.devices.describe(device),
+            precision: precision.name().to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            ..Started::default()
+        }
+    }
+}
