@@ -6,7 +6,7 @@ mod job;
 mod python;
 mod pytorch;
 
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{self, BufRead, IsTerminal};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -142,8 +142,10 @@ pub fn may_go_on_in_background() -> Result<bool, Stop> {
 pub fn set_up_in_background() -> Result<(), Stop> {
     let folder = folder()?;
     std::fs::create_dir_all(folder.path()).map_err(|error| cannot_write(&folder, &error))?;
-    let log = File::create(folder.log()).map_err(|error| cannot_write(&folder, &error))?;
-    let copy = log.try_clone().map_err(|error| cannot_write(&folder, &error))?;
+    // Appended to, as two that begin at the same time write the same log until one of them gives way.
+    let log = OpenOptions::new().append(true).create(true).open(folder.log());
+    let log = log.and_then(|log| log.set_len(0).and(Ok((log.try_clone()?, log))));
+    let (log, copy) = log.map_err(|error| cannot_write(&folder, &error))?;
     let own = std::env::current_exe().map_err(Stop::failed)?;
     let mut command = Command::new(own);
     command.args(["setup", "--only-worker", "--detached"]).stdin(Stdio::null()).stdout(log).stderr(copy);
