@@ -48,10 +48,10 @@ pub fn test(arguments: &[String], with_worker: bool) -> Result<(), Stop> {
     outcome
 }
 
-const LEFT_OUT: &str = "\
-*****************************************************************
+const LEFT_OUT: &str = "
+****************************************************************
 *  THE TRAINING WORKER IS LEFT OUT: IT IS NOT BUILT OR TESTED  *
-*****************************************************************";
+****************************************************************";
 
 /// The PyTorch to test the worker with, if it is to be tested and there can be one.
 fn pytorch(wanted: bool) -> Option<PyTorch> {
