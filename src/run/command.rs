@@ -129,7 +129,7 @@ impl Inbox {
 
 impl Asked {
     fn read(line: &[u8], number: u64) -> Asked {
-        match serde_json::from_slice::<Line>(line) {
+        match object::<Line>(line) {
             Ok(Line { id, command }) => Asked { id, command: Ok(command) },
             Err(error) => {
                 let name = RunFolder::COMMANDS;
@@ -150,5 +150,13 @@ fn id_in(line: &[u8]) -> Option<String> {
         #[serde(deserialize_with = "word_or_number")]
         id: String,
     }
-    serde_json::from_slice::<Id>(line).ok().map(|line| line.id)
+    object::<Id>(line).ok().map(|line| line.id)
+}
+
+/// What a line says by names. Of its own, `serde_json` would take a list of the values too.
+fn object<'l, T: Deserialize<'l>>(line: &'l [u8]) -> serde_json::Result<T> {
+    if !line.trim_ascii_start().starts_with(b"{") {
+        return Err(serde::de::Error::custom("found no object"));
+    }
+    serde_json::from_slice(line)
 }

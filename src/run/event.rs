@@ -294,6 +294,31 @@ impl Record {
         serde_json::to_string(&line).expect("events hold nothing that JSON cannot express")
     }
 
+    /// The same at once, as most lines are such.
+    fn parse_train(line: &[u8]) -> Result<Record, BadLine> {
+        #[derive(Deserialize)]
+        struct Line {
+            step: u64,
+            time: Timestamp,
+            #[serde(with = "number")]
+            wall_s: f64,
+            #[serde(with = "number")]
+            loss: f64,
+            #[serde(with = "number")]
+            lr: f64,
+            #[serde(with = "number")]
+            grad_norm: f64,
+            #[serde(default, with = "number::optional")]
+            samples_per_s: Option<f64>,
+            #[serde(default, with = "number::optional")]
+            tokens_per_s: Option<f64>,
+        }
+        let Line { step, time, wall_s, loss, lr, grad_norm, samples_per_s, tokens_per_s } =
+            serde_json::from_slice(line)?;
+        let event = Event::Train(Train { loss, lr, grad_norm, samples_per_s, tokens_per_s });
+        Ok(Record { step, time, wall_s, event })
+    }
+
     /// Whether a line is a point of the training curves, of which there are many more than of all others. False
     /// for some that are, where another program wrote them.
     pub fn is_train(line: &[u8]) -> bool {
@@ -310,6 +335,9 @@ impl Record {
             time: Timestamp,
             #[serde(with = "number")]
             wall_s: f64,
+        }
+        if Record::is_train(line) {
+            return Record::parse_train(line);
         }
         let Head { event, step, time, wall_s } = serde_json::from_slice(line)?;
         Ok(Record { step, time, wall_s, event: Event::parse(&event, line)? })

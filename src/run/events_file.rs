@@ -64,7 +64,7 @@ impl EventsFile {
     /// Writes the lines that wait. On a full disk the reserve is given up for them; that this was so is an error
     /// all the same, and there is little room left.
     pub fn flush(&mut self) -> io::Result<()> {
-        if self.waiting.is_empty() {
+        if self.is_written() {
             return Ok(());
         }
         self.look_for_file()?;
@@ -86,6 +86,11 @@ impl EventsFile {
         self.end += self.waiting.len() as u64;
         self.waiting.clear();
         Ok(())
+    }
+
+    /// Whether no lines wait.
+    pub fn is_written(&self) -> bool {
+        self.waiting.is_empty()
     }
 
     /// Returns when all lines have reached the disk.

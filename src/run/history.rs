@@ -197,8 +197,8 @@ pub struct History {
     training: Training,
     optional: BTreeMap<Metric, Series>,
     samples: Vec<Sample>,
-    /// By optimizer and batch size, with the step at which it was complete.
-    pixels: BTreeMap<[usize; 2], (u64, Pixel)>,
+    /// With the steps at which they were complete.
+    pixels: Vec<(u64, Pixel)>,
     checkpoints: Vec<(u64, String)>,
     warnings: Vec<(u64, String)>,
     answers: Vec<Answer>,
@@ -230,7 +230,7 @@ impl History {
                 self.samples.push(Sample { step: record.step, time: record.time, text: text.clone() });
             }
             Event::Pixel(pixel) => {
-                self.pixels.insert(pixel.pixel, (record.step, pixel.clone()));
+                self.pixels.push((record.step, pixel.clone()));
             }
             Event::Checkpoint { file } => self.checkpoints.push((record.step, file.clone())),
             Event::Command { id, ok, message, steps } => {
@@ -285,7 +285,7 @@ impl History {
         }
         let known = self.samples.len() + self.pixels.len();
         self.samples.retain(|sample| sample.step <= step);
-        self.pixels.retain(|_, (at, _)| *at <= step);
+        self.pixels.retain(|(at, _)| *at <= step);
         forgotten |= self.samples.len() + self.pixels.len() < known;
         self.generation += u64::from(forgotten);
     }
@@ -366,9 +366,9 @@ impl History {
         &self.samples
     }
 
-    /// The finished pixels of a scan.
-    pub fn pixels(&self) -> impl Iterator<Item = &Pixel> {
-        self.pixels.values().map(|(_, pixel)| pixel)
+    /// The finished pixels of a scan, in the order in which they were completed.
+    pub fn pixels(&self) -> impl ExactSizeIterator<Item = &Pixel> {
+        self.pixels.iter().map(|(_, pixel)| pixel)
     }
 
     /// Names of the checkpoints, with their steps; old ones may have been deleted since.
@@ -405,6 +405,13 @@ impl History {
     /// made from the curves must then be made anew. Else curves only grow.
     pub fn generation(&self) -> u64 {
         self.generation
+    }
+
+    /// Forgets all points of training.
+    pub(super) fn forget_training(&mut self) {
+        self.training = Training::default();
+        self.optional.remove(&Metric::SamplesPerS);
+        self.optional.remove(&Metric::TokensPerS);
     }
 
     pub(super) fn pass_over(&mut self) {

@@ -90,8 +90,14 @@ fn take_brief(history: &mut History, lines: &[u8]) {
     let mut lines = lines_of(lines).peekable();
     while let Some(line) = lines.next() {
         let followed = lines.peek().is_some_and(|next| Record::is_train(next));
-        if !(Record::is_train(line) && followed) {
-            take(history, line);
+        if Record::is_train(line) && followed {
+            continue;
+        }
+        let generation = history.generation();
+        take(history, line);
+        // What was the newest point is void, and the one that is now was passed over.
+        if history.generation() > generation {
+            history.forget_training();
         }
     }
 }

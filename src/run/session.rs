@@ -222,9 +222,11 @@ impl RunSession {
                 Event::Checkpoint { .. } => events.sync(),
                 _ => events.flush(),
             };
-            match events.trouble.take() {
-                Some(earlier) if !matches!(record.event, Event::Failed { .. }) => Err(earlier),
-                _ => written,
+            match (events.trouble.take(), &record.event) {
+                // It is known what is wrong, and to say so is all that counts.
+                (_, Event::Failed { .. }) if events.is_written() => Ok(()),
+                (Some(earlier), _) => Err(earlier),
+                (None, _) => written,
             }
         };
         outcome.map_err(|source| failure(&self.run, self.run.events(), source))
@@ -270,6 +272,11 @@ impl RunSession {
     pub fn answer_steps(&mut self, id: &str, steps: u64) -> Result<(), SessionError> {
         let message = format!("the run ends with step {steps}");
         self.record(self.step, Event::Command { id: id.to_owned(), ok: true, message, steps: Some(steps) })
+    }
+
+    /// The error of a file in the run's folder, such as a checkpoint, that could not be written.
+    pub fn failure(&self, path: PathBuf, source: io::Error) -> SessionError {
+        failure(&self.run, path, source)
     }
 
     fn events(&self) -> MutexGuard<'_, EventsFile> {

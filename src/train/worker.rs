@@ -14,7 +14,7 @@ use super::device::Devices;
 use super::drive::{Drive, Ended};
 use super::mnist::MnistRun;
 use super::scan::{Scan, ScanPixel};
-use crate::dataset::mnist::{self, Mnist};
+use crate::dataset::mnist::{self, Mnist, Sources};
 use crate::preset::Preset;
 use crate::run::{
     self, Event, Handshake, History, PROTOCOL, Pixel, RunFolder, RunReader, RunSession, ScanAxes, Started, StopRequest,
@@ -263,7 +263,8 @@ impl Work<'_> {
     }
 
     fn data(&self, choice: &DataChoice) -> anyhow::Result<(Mnist, Vec<String>)> {
-        Ok(mnist::obtain(choice, &mut |line| eprintln!("{line}"))?)
+        let cancelled = || self.stop.is_raised();
+        Ok(mnist::obtain(choice, &Sources::of_this_machine(), &mut |line| eprintln!("{line}"), &cancelled)?)
     }
 
     fn begin(&mut self, started: Started, warnings: Vec<String>) -> anyhow::Result<()> {

@@ -59,7 +59,11 @@ impl Place {
         let folder = self.folder.display();
         let mut ranked: Vec<(f64, String)> = runs
             .iter()
-            .map(|run| (strsim::jaro_winkler(&run.name(), name), run.name()))
+            .map(|run| {
+                // Names end with the time, which is rarely typed.
+                let begins: String = run.name().chars().take(name.chars().count()).collect();
+                (strsim::jaro_winkler(&begins, name), run.name())
+            })
             .filter(|&(likeness, _)| likeness > 0.7)
             .collect();
         ranked.sort_by(|a, b| b.0.total_cmp(&a.0));

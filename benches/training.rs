@@ -1,0 +1,156 @@
+//! How fast the MNIST classifier trains on the processor: `cargo bench --features torch --bench training`.
+//!
+//! `tests/training/pytorch.py FOLDER --time` says what PyTorch's eager loop does on the same machine.
+
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use tch::{Device, Kind};
+use valleyscope::dataset::mnist::{self, Mnist};
+use valleyscope::quantity::{BatchSize, LearningRate, PointCount, Replicates, TrainingSteps};
+use valleyscope::random::Key;
+use valleyscope::sweep::LearningRates;
+use valleyscope::train::{FlatOptimizer, Images, Mlp, MnistRun, Scan};
+use valleyscope::workload::{
+    DataChoice, DeviceChoice, FloatType, MnistScanSpec, MnistSpec, ScanOptimizer, TrainingRule,
+};
+
+/// Steps that are timed at once, and how often.
+const STEPS: usize = 100;
+const ROUNDS: usize = 5;
+
+fn main() {
+    // `cargo test` builds benchmarks too and calls them with this.
+    if std::env::args().any(|argument| argument == "--test") {
+        return;
+    }
+    let data = mnist::stand_in(mnist::STAND_IN_SEED);
+    println!("{} threads", tch::get_num_threads());
+    single_runs(&data);
+    parts_of_a_step(&data);
+    scans(&data);
+}
+
+/// The shortest of some rounds.
+fn best(mut round: impl FnMut()) -> Duration {
+    let time = |round: &mut dyn FnMut()| {
+        let begun = Instant::now();
+        round();
+        begun.elapsed()
+    };
+    time(&mut round);
+    (0..ROUNDS).map(|_| time(&mut round)).min().expect("there are rounds")
+}
+
+fn single_runs(data: &Mnist) {
+    for batch in [8, 32, 128] {
+        for rule in TrainingRule::all() {
+            let spec = MnistSpec {
+                batch_size: BatchSize::clamped(batch),
+                device: DeviceChoice::Cpu,
+                ..MnistSpec::new(rule, LearningRate::clamped(1e-3))
+            };
+            let mut run = MnistRun::new(&spec, data, Device::Cpu).expect("it fits");
+            let time = best(|| {
+                for _ in 0..STEPS {
+                    run.advance().expect("it fits");
+                }
+            });
+            println!("single, batch {batch:4}, {:6}: {:8.0} steps/s", rule.name(), STEPS as f64 / time.as_secs_f64());
+        }
+    }
+}
+
+/// Where the time of a step goes, on one thread, for stacks of several sizes.
+fn parts_of_a_step(data: &Mnist) {
+    let threads = tch::get_num_threads();
+    tch::set_num_threads(1);
+    let images = Images::new(&data.train.images, &data.train.labels, Kind::Float, Device::Cpu).expect("it fits");
+    let rule = TrainingRule::all()[0].configured(LearningRate::clamped(1e-3));
+    for batch in [8, 32, 128] {
+        for models in [1, 2, 4, 8, 20] {
+            let mut mlp = Mlp::new(models, Kind::Float, Device::Cpu).expect("it fits");
+            for model in 0..models {
+                mlp.initialize(model, Key::new(model as u64)).expect("it fits");
+            }
+            let rates = vec![1e-3; models];
+            let mut optimizer =
+                FlatOptimizer::new(rule, &rates, mlp.layout(), Kind::Float, Device::Cpu).expect("it fits");
+            let chosen: Vec<u32> = (0..(models * batch) as u32).collect();
+            let mut parts = [Duration::ZERO; 3];
+            let mut products = Duration::ZERO;
+            for _ in 0..STEPS {
+                let begun = Instant::now();
+                let gathered = images.batch(&chosen, models, Kind::Float).expect("it fits");
+                parts[0] += begun.elapsed();
+                let begun = Instant::now();
+                mlp.differentiate(gathered).expect("it fits");
+                parts[1] += begun.elapsed();
+                let begun = Instant::now();
+                mlp.update(&mut optimizer).expect("it fits");
+                parts[2] += begun.elapsed();
+                products += time_of_products(&mlp, batch);
+            }
+            let each = |time: Duration| time.as_secs_f64() * 1e6 / (STEPS * models) as f64;
+            let [gather, passes, update] = parts.map(each);
+            let products = each(products);
+            println!(
+                "batch {batch:4}, stack {models:2}, Adam, 1 thread, µs a model and step: images {gather:6.1}, products \
+                 {products:6.1}, other operations {:6.1}, optimizer {update:6.1}, all {:6.1}",
+                passes - products,
+                gather + passes + update
+            );
+        }
+    }
+    tch::set_num_threads(threads);
+}
+
+/// The products of matrices of a step alone.
+fn time_of_products(mlp: &Mlp, batch: usize) -> Duration {
+    let models = mlp.models() as i64;
+    let mut time = Duration::ZERO;
+    for (index, pair) in Mlp::SIZES.windows(2).enumerate() {
+        let weight = mlp.layout().view(&mlp.parameters, 4 * index + 2);
+        let gradient = mlp.layout().view(&mlp.gradients, 4 * index + 2);
+        let inputs = tch::Tensor::ones([models, batch as i64, pair[0]], (Kind::Float, Device::Cpu));
+        let outputs = tch::Tensor::ones([models, batch as i64, pair[1]], (Kind::Float, Device::Cpu));
+        let begun = Instant::now();
+        let _ = inputs.bmm(&weight.transpose(1, 2));
+        let _ = outputs.transpose(1, 2).bmm_out(&gradient, &inputs);
+        let _ = outputs.bmm(&weight);
+        time += begun.elapsed();
+    }
+    time
+}
+
+/// Models a second of the scan.
+fn scans(data: &Mnist) {
+    for batch in [2, 8, 32, 128] {
+        for rule in [TrainingRule::all()[0], TrainingRule::all()[2]] {
+            let spec = MnistScanSpec {
+                optimizers: vec![ScanOptimizer { name: None, color: None, rule }],
+                batch_sizes: vec![BatchSize::clamped(batch)],
+                learning_rates: LearningRates {
+                    from: LearningRate::clamped(1e-4),
+                    to: LearningRate::clamped(1.0),
+                    count: PointCount::clamped(20),
+                },
+                replicates: Replicates::clamped(1),
+                steps: TrainingSteps::clamped(100),
+                seed: 0,
+                data: DataChoice::StandIn,
+                device: DeviceChoice::Cpu,
+                precision: FloatType::Float32,
+            };
+            let scan = Scan::new(&spec, data, Device::Cpu).expect("it fits");
+            let time = best(|| {
+                scan.pixel(&rule, batch as usize, &AtomicBool::new(false)).expect("it fits");
+            });
+            println!(
+                "scan, batch {batch:4}, {:6}: {:8.0} steps of models/s, with an evaluation after 100",
+                rule.name(),
+                2000.0 / time.as_secs_f64()
+            );
+        }
+    }
+}

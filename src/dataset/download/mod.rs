@@ -1,0 +1,258 @@
+//! Files from the internet, whole or not at all, from whichever mirror has them.
+//!
+//! What arrives goes into a file that ends in `.part`, which the next attempt goes on with, from the same mirror
+//! or another, today or later. When it is whole its SHA-256 is checked, and it takes its name; if the sum is
+//! wrong it is thrown away. A lock lets one process at a time work on a folder.
+
+mod part;
+mod request;
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+pub use part::sum;
+
+use part::{Part, has_sum};
+use request::{Answer, Request};
+
+/// A file to get.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// Its name, in the folder and after the mirror's address.
+    pub name: &'a str,
+    pub bytes: u64,
+    /// In hexadecimal.
+    pub sha256: &'a str,
+}
+
+/// What to get from where.
+#[derive(Clone, Copy, Debug)]
+pub struct Download<'a> {
+    pub files: &'a [Wanted<'a>],
+    /// Addresses that the files' names are appended to, tried in turn.
+    pub mirrors: &'a [String],
+    /// How long a mirror may say nothing.
+    pub patience: Duration,
+}
+
+/// How much has arrived, in bytes of all files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    pub done: u64,
+    pub total: u64,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum DownloadError {
+    #[error("cannot use {}: {source}", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error(
+        "the disk is full: {} takes {missing} more bytes; free some space and try again, which goes on from what has \
+         arrived", path.display()
+    )]
+    DiskFull { path: PathBuf, missing: u64 },
+    #[error(
+        "no mirror gave {name}: {}; try again later, which goes on from what has arrived, or get the files by other \
+         means and name their folder",
+        answers.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    )]
+    NoMirror { name: String, answers: Vec<Refusal> },
+    #[error("the download was cancelled; trying again goes on from what has arrived")]
+    Cancelled,
+}
+
+/// What a mirror did instead of giving a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    pub mirror: String,
+    pub reason: String,
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.mirror, self.reason)
+    }
+}
+
+/// The file that says who works on a folder. It stays there, empty.
+const LOCK: &str = ".download.lock";
+/// How often a mirror that cuts connections is asked to go on.
+const MOST_CUTS: usize = 20;
+/// How often it is looked whether there is something to do.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Why an attempt with one mirror ended early.
+enum Trouble {
+    /// It goes for all mirrors.
+    Final(DownloadError),
+    /// The connection broke or fell silent. What has arrived is kept.
+    Cut(String),
+    /// The mirror has something else.
+    Refused(String),
+}
+
+impl Download<'_> {
+    /// Brings the files into a folder, which is made where there is none. Those that are there and right stay as
+    /// they are; one that is there with another sum is renamed to end in `.old`.
+    pub fn into_folder(
+        &self,
+        folder: &Path,
+        progress: &mut dyn FnMut(Progress),
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<(), DownloadError> {
+        let failed = |source| DownloadError::File { path: folder.to_owned(), source };
+        fs::create_dir_all(folder).map_err(failed)?;
+        let total = self.files.iter().map(|file| file.bytes).sum();
+        let mut report = |done| progress(Progress { done, total });
+        let _lock = self.lock(folder, &mut report, cancelled)?;
+        let mut before = 0;
+        for file in self.files {
+            self.bring(file, folder, &mut |done| report(before + done), cancelled)?;
+            before += file.bytes;
+            report(before);
+        }
+        Ok(())
+    }
+
+    /// Waits until no other process works on the folder.
+    fn lock(
+        &self,
+        folder: &Path,
+        report: &mut dyn FnMut(u64),
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<File, DownloadError> {
+        let path = folder.join(LOCK);
+        let failed = |source| DownloadError::File { path: path.clone(), source };
+        let lock = File::options().write(true).create(true).truncate(false).open(&path).map_err(failed)?;
+        loop {
+            match lock.try_lock() {
+                Ok(()) => return Ok(lock),
+                // Two at once then cost time, but no harm: both write the same bytes to the same places.
+                Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => return Ok(lock),
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
+                Err(TryLockError::WouldBlock) if cancelled() => return Err(DownloadError::Cancelled),
+                Err(TryLockError::WouldBlock) => {
+                    report(self.files.iter().map(|file| arrived(file, folder)).sum());
+                    thread::sleep(TICK);
+                }
+            }
+        }
+    }
+
+    fn bring(
+        &self,
+        file: &Wanted<'_>,
+        folder: &Path,
+        report: &mut dyn FnMut(u64),
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<(), DownloadError> {
+        let target = folder.join(file.name);
+        if has_sum(&target, file) {
+            return Ok(());
+        }
+        let mut part = Part::open(&target, file)?;
+        let mut answers = Vec::new();
+        for mirror in self.mirrors {
+            match self.bring_from(mirror, file, &mut part, report, cancelled) {
+                Ok(()) => return part.commit(&target),
+                Err(Trouble::Final(error)) => return Err(error),
+                Err(Trouble::Cut(reason) | Trouble::Refused(reason)) => {
+                    answers.push(Refusal { mirror: mirror.clone(), reason });
+                }
+            }
+        }
+        Err(DownloadError::NoMirror { name: file.name.to_owned(), answers })
+    }
+
+    /// Completes the part with one mirror, and checks it.
+    fn bring_from(
+        &self,
+        mirror: &str,
+        file: &Wanted<'_>,
+        part: &mut Part<'_>,
+        report: &mut dyn FnMut(u64),
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<(), Trouble> {
+        let url = format!("{}/{}", mirror.trim_end_matches('/'), file.name);
+        let mut cuts = 0;
+        loop {
+            let had = part.length();
+            match self.receive(&url, part, report, cancelled) {
+                Ok(()) if part.has_sum().map_err(Trouble::Final)? => return Ok(()),
+                Ok(()) => {
+                    part.clear().map_err(Trouble::Final)?;
+                    // What was there before may have been wrong, and the mirror right.
+                    if had == 0 {
+                        return Err(Trouble::Refused("sent a file with another SHA-256".to_owned()));
+                    }
+                }
+                Err(Trouble::Cut(reason)) => {
+                    cuts += 1;
+                    if part.length() <= had || cuts == MOST_CUTS {
+                        return Err(Trouble::Cut(reason));
+                    }
+                }
+                Err(trouble) => return Err(trouble),
+            }
+        }
+    }
+
+    /// Asks a mirror for what is missing, and takes what comes.
+    fn receive(
+        &self,
+        url: &str,
+        part: &mut Part<'_>,
+        report: &mut dyn FnMut(u64),
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<(), Trouble> {
+        if part.missing() == 0 {
+            return Ok(());
+        }
+        let request = Request::send(url.to_owned(), part.length(), self.patience);
+        loop {
+            if cancelled() {
+                return Err(Trouble::Final(DownloadError::Cancelled));
+            }
+            let Some(answer) = request.wait(TICK).map_err(Trouble::Cut)? else { continue };
+            match answer {
+                Answer::Begins { from, total } => {
+                    let whole = part.length() + part.missing();
+                    if let Some(total) = total.filter(|&total| total != whole) {
+                        return Err(Trouble::Refused(format!("has a file of {total} bytes, expected {whole}")));
+                    }
+                    if from == 0 {
+                        // Also where a part was asked for: not every server gives parts.
+                        part.clear().map_err(Trouble::Final)?;
+                    } else if from != part.length() {
+                        return Err(Trouble::Refused("sent another part of the file than was asked for".to_owned()));
+                    }
+                }
+                Answer::NoSuchPart if part.length() > 0 => {
+                    part.clear().map_err(Trouble::Final)?;
+                    return self.receive(url, part, report, cancelled);
+                }
+                Answer::NoSuchPart => return Err(Trouble::Refused("answered 416".to_owned())),
+                Answer::Status(status) => return Err(Trouble::Refused(format!("answered {status}"))),
+                Answer::Bytes(bytes) => part.append(&bytes).map_err(Trouble::Final)?,
+                Answer::End if part.missing() > 0 => {
+                    return Err(Trouble::Cut(format!("ended {} bytes too early", part.missing())));
+                }
+                Answer::End => return Ok(()),
+            }
+            report(part.length());
+            if part.missing() == 0 {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Bytes of a file that are in the folder already.
+fn arrived(file: &Wanted<'_>, folder: &Path) -> u64 {
+    let target = folder.join(file.name);
+    let length = |path: &Path| path.metadata().ok().map(|found| found.len().min(file.bytes));
+    length(&target).or_else(|| length(&part::path(&target))).unwrap_or(0)
+}

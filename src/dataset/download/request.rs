@@ -1,0 +1,113 @@
+//! One request, in a thread of its own, so that whoever waits for it can stop waiting at any time.
+
+use std::io::Read;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ureq::Agent;
+use ureq::http::{HeaderMap, StatusCode, header};
+
+/// What a server says, in this order.
+pub enum Answer {
+    /// Content follows from this byte on, of a file of so many bytes if that is known.
+    Begins {
+        from: u64,
+        total: Option<u64>,
+    },
+    /// The file does not have the part that was asked for.
+    NoSuchPart,
+    /// No content follows.
+    Status(StatusCode),
+    Bytes(Vec<u8>),
+    End,
+}
+
+pub struct Request {
+    answers: Receiver<Result<Answer, String>>,
+    heard: std::cell::Cell<Instant>,
+    patience: Duration,
+}
+
+/// Bytes handed over at once, and how many times that may wait to be taken.
+const CHUNK: usize = 1 << 16;
+const WAITING: usize = 8;
+
+impl Request {
+    /// Asks for what is at `url` from byte `from` on.
+    pub fn send(url: String, from: u64, patience: Duration) -> Request {
+        let (sender, answers) = sync_channel(WAITING);
+        thread::spawn(move || {
+            // Whoever does not listen any more does not want to know of an error either.
+            if let Err(reason) = get(&url, from, patience, &sender) {
+                let _ = sender.send(Err(reason));
+            }
+        });
+        Request { answers, heard: Instant::now().into(), patience }
+    }
+
+    /// The next answer if there is one soon; an error if the connection broke, or nothing came for too long.
+    pub fn wait(&self, time: Duration) -> Result<Option<Answer>, String> {
+        match self.answers.recv_timeout(time) {
+            Ok(answer) => {
+                self.heard.set(Instant::now());
+                answer.map(Some)
+            }
+            Err(RecvTimeoutError::Timeout) if self.heard.get().elapsed() < self.patience => Ok(None),
+            Err(RecvTimeoutError::Timeout) => Err(format!("said nothing for {:?}", self.patience)),
+            Err(RecvTimeoutError::Disconnected) => Err("the connection broke".to_owned()),
+        }
+    }
+}
+
+fn get(url: &str, from: u64, patience: Duration, answers: &SyncSender<Result<Answer, String>>) -> Result<(), String> {
+    // Whoever waits gives up after that time; these end the thread soon after.
+    let limit = Some(patience);
+    let agent: Agent = Agent::config_builder()
+        .http_status_as_error(false)
+        .user_agent(concat!("valleyscope/", env!("CARGO_PKG_VERSION")))
+        .timeout_resolve(limit)
+        .timeout_connect(limit)
+        .timeout_recv_response(limit)
+        .timeout_per_read(limit)
+        .build()
+        .into();
+    let mut request = agent.get(url).header(header::ACCEPT_ENCODING, "identity");
+    if from > 0 {
+        request = request.header(header::RANGE, format!("bytes={from}-"));
+    }
+    let mut response = request.call().map_err(|error| error.to_string())?;
+    let answer = match response.status() {
+        StatusCode::OK => Answer::Begins { from: 0, total: number(response.headers().get(header::CONTENT_LENGTH)) },
+        StatusCode::PARTIAL_CONTENT => {
+            begins(response.headers()).ok_or("did not say which part of the file it sent")?
+        }
+        StatusCode::RANGE_NOT_SATISFIABLE => Answer::NoSuchPart,
+        status => Answer::Status(status),
+    };
+    let has_content = matches!(answer, Answer::Begins { .. });
+    if answers.send(Ok(answer)).is_err() || !has_content {
+        return Ok(());
+    }
+    let mut reader = response.body_mut().as_reader();
+    let mut buffer = vec![0; CHUNK];
+    loop {
+        let count = reader.read(&mut buffer).map_err(|error| error.to_string())?;
+        let answer = if count == 0 { Answer::End } else { Answer::Bytes(buffer[..count].to_vec()) };
+        if answers.send(Ok(answer)).is_err() || count == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// What `Content-Range: bytes FROM-TO/TOTAL` says.
+fn begins(headers: &HeaderMap) -> Option<Answer> {
+    let range = headers.get(header::CONTENT_RANGE)?.to_str().ok()?.strip_prefix("bytes ")?;
+    let (part, total) = range.split_once('/')?;
+    let (from, _) = part.split_once('-')?;
+    Some(Answer::Begins { from: from.trim().parse().ok()?, total: total.trim().parse().ok() })
+}
+
+fn number(value: Option<&header::HeaderValue>) -> Option<u64> {
+    value?.to_str().ok()?.trim().parse().ok()
+}

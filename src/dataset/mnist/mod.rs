@@ -1,0 +1,77 @@
+//! MNIST (LeCun, Cortes and Burges): 60,000 handwritten digits to learn from and 10,000 to test with.
+
+mod error;
+mod files;
+mod idx;
+mod obtain;
+mod official;
+mod stand_in;
+
+use std::fmt;
+use std::path::PathBuf;
+
+use sha2::{Digest, Sha256};
+
+pub use error::DataError;
+pub use files::{read_folder, write_folder};
+pub use obtain::{FOLDER_VARIABLE, Sources, obtain};
+pub use official::{Check, Found, PATIENCE, cache_folder, check, download, mirrors};
+pub use stand_in::{STAND_IN_SEED, stand_in};
+
+/// Pixels along each side of an image.
+pub const SIDE: usize = 28;
+/// Pixels of an image.
+pub const PIXELS: usize = SIDE * SIDE;
+/// Images of the whole training set, and of the whole test set.
+pub const WHOLE: [usize; 2] = [60_000, 10_000];
+
+/// Digits to learn from and to test with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mnist {
+    pub train: Digits,
+    pub test: Digits,
+    pub origin: Origin,
+}
+
+/// Images of single digits, and which digits they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Digits {
+    /// n × 784 bytes, image by image and row by row from the top; 0 is paper, 255 is ink.
+    pub images: Vec<u8>,
+    /// n digits, 0 to 9.
+    pub labels: Vec<u8>,
+}
+
+/// Where digits came from, as people read it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Files in a folder that somebody named. They may be any digits.
+    Folder(PathBuf),
+    /// The files that were downloaded and checked.
+    Cache(PathBuf),
+    /// Drawn by the program, or read from files that it drew.
+    StandIn,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Folder(folder) => write!(f, "files in {}", folder.display()),
+            Origin::Cache(folder) => write!(f, "MNIST, in {}", folder.display()),
+            Origin::StandIn => f.write_str("digits drawn by Valleyscope, not MNIST"),
+        }
+    }
+}
+
+impl Mnist {
+    /// A hash of all images and labels, whatever files they came from: SHA-256 in hexadecimal.
+    pub fn fingerprint(&self) -> String {
+        let mut hash = Sha256::new();
+        for digits in [&self.train, &self.test] {
+            hash.update((digits.labels.len() as u64).to_le_bytes());
+            hash.update(&digits.labels);
+            hash.update(&digits.images);
+        }
+        format!("{:x}", hash.finalize())
+    }
+}

@@ -1,0 +1,127 @@
+//! Digits from wherever they can be had.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use super::official::PATIENCE;
+use super::{DataError, Mnist, Origin, STAND_IN_SEED, WHOLE, cache_folder, download, mirrors, read_folder, stand_in};
+use crate::dataset::download::{DownloadError, Progress};
+use crate::workload::DataChoice;
+
+/// The variable that names a folder with data.
+pub const FOLDER_VARIABLE: &str = "VALLEYSCOPE_DATA";
+
+const BETWEEN_LINES: Duration = Duration::from_secs(2);
+
+/// Where [`DataChoice::Automatic`] looks.
+#[derive(Clone, Debug)]
+pub struct Sources {
+    pub cache: Option<PathBuf>,
+    /// A folder to use where the cache is empty.
+    pub folder: Option<PathBuf>,
+    pub mirrors: Vec<String>,
+    /// How long a mirror may say nothing.
+    pub patience: Duration,
+}
+
+impl Sources {
+    /// The user's cache, the folder that `VALLEYSCOPE_DATA` names, and the official mirrors.
+    pub fn of_this_machine() -> Sources {
+        let folder = std::env::var_os(FOLDER_VARIABLE).filter(|folder| !folder.is_empty());
+        Sources {
+            cache: cache_folder().ok(),
+            folder: folder.map(PathBuf::from),
+            mirrors: mirrors(),
+            patience: PATIENCE,
+        }
+    }
+}
+
+/// The digits that a preset asks for, and what its user had better know about them.
+///
+/// `say` is told in a line from time to time what long work is being done.
+pub fn obtain(
+    choice: &DataChoice,
+    sources: &Sources,
+    say: &mut dyn FnMut(&str),
+    cancelled: &dyn Fn() -> bool,
+) -> Result<(Mnist, Vec<String>), DataError> {
+    let mut warnings = Vec::new();
+    let mnist = match choice {
+        DataChoice::Automatic => automatic(sources, say, cancelled, &mut warnings)?,
+        DataChoice::Folder(folder) => read_folder(folder.as_ref())?,
+        DataChoice::StandIn => stand_in(STAND_IN_SEED),
+    };
+    let counts = [&mnist.train, &mnist.test].map(|digits| digits.labels.len());
+    if counts != WHOLE {
+        let [[train, test], [all_train, all_test]] = [counts, WHOLE];
+        let origin = &mnist.origin;
+        warnings.push(format!(
+            "{origin}: {train} images to learn from and {test} to test with; MNIST has {all_train} and {all_test}"
+        ));
+    }
+    if mnist.origin == Origin::StandIn && *choice != DataChoice::StandIn && warnings.is_empty() {
+        warnings.push("the files hold digits drawn by Valleyscope, not MNIST".to_owned());
+    }
+    Ok((mnist, warnings))
+}
+
+fn automatic(
+    sources: &Sources,
+    say: &mut dyn FnMut(&str),
+    cancelled: &dyn Fn() -> bool,
+    warnings: &mut Vec<String>,
+) -> Result<Mnist, DataError> {
+    if let Some(cache) = &sources.cache {
+        match read_cache(cache) {
+            Ok(mnist) => return Ok(mnist),
+            Err(error) if error.is_absence() => {}
+            Err(error) => warnings.push(format!("the cache cannot be used: {error}")),
+        }
+    }
+    if let Some(folder) = &sources.folder {
+        match read_folder(folder) {
+            // The folder may be for other data.
+            Err(error) if error.is_absence() => warnings.push(format!("{FOLDER_VARIABLE}: {error}")),
+            outcome => return outcome,
+        }
+    }
+    let error = match &sources.cache {
+        Some(cache) => {
+            let mut lines = Lines { say, last: None };
+            let outcome = download(cache, &sources.mirrors, sources.patience, &mut |at| lines.at(at), cancelled);
+            match outcome.and_then(|()| read_cache(cache)) {
+                Ok(mnist) => return Ok(mnist),
+                Err(DataError::Download(DownloadError::Cancelled)) => return Err(DownloadError::Cancelled.into()),
+                Err(error) => error,
+            }
+        }
+        None => DataError::NoCache,
+    };
+    warnings.push(format!("MNIST cannot be had, and digits drawn by Valleyscope take its place: {error}"));
+    Ok(stand_in(STAND_IN_SEED))
+}
+
+fn read_cache(cache: &PathBuf) -> Result<Mnist, DataError> {
+    let mut mnist = read_folder(cache)?;
+    if let Origin::Folder(folder) = mnist.origin {
+        mnist.origin = Origin::Cache(folder);
+    }
+    Ok(mnist)
+}
+
+/// Progress in lines, not too many.
+struct Lines<'a> {
+    say: &'a mut dyn FnMut(&str),
+    last: Option<Instant>,
+}
+
+impl Lines<'_> {
+    fn at(&mut self, Progress { done, total }: Progress) {
+        if done < total && self.last.is_none_or(|last| last.elapsed() >= BETWEEN_LINES) {
+            self.last = Some(Instant::now());
+            let [done, total] = [done, total].map(|bytes| bytes as f64 / 1e6);
+            (self.say)(&format!("downloading MNIST: {done:.1} of {total:.1} MB"));
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Digits that the program draws, for where MNIST cannot be had.
+//!
+//! An image depends on nothing but the seed and its number: it is the same on any machine and on any number of
+//! threads.
+
+mod draw;
+mod skeleton;
+
+use rand::Rng;
+use rayon::prelude::*;
+
+use super::{Digits, Mnist, Origin, PIXELS, WHOLE};
+use crate::random::{Key, Stream};
+
+/// The seed of the stand-in that is used where nobody asks for another.
+pub const STAND_IN_SEED: u64 = 1998;
+
+/// As many images as MNIST has, drawn with a pen along skeletons of the digits that are bent, slanted, scaled
+/// and jittered at random. They are not MNIST, and figures made with them say nothing about it.
+pub fn stand_in(seed: u64) -> Mnist {
+    let [train, test] = [0, 1].map(|part| digits(Key::new(seed).at(part), WHOLE[part as usize]));
+    Mnist { train, test, origin: Origin::StandIn }
+}
+
+/// Whether these are the test images of the usual stand-in, as from a file that it was written to.
+pub fn drew(test: &Digits) -> bool {
+    let key = Key::new(STAND_IN_SEED).at(1);
+    let labels = || (0..).zip(&test.labels).all(|(index, &found)| label(key.at(index)) == found);
+    test.labels.len() == WHOLE[1] && labels() && digits(key, 1).images == test.images[..PIXELS]
+}
+
+fn digits(key: Key, count: usize) -> Digits {
+    let labels: Vec<u8> = (0..count as u64).map(|index| label(key.at(index))).collect();
+    let mut images = vec![0; count * PIXELS];
+    images.par_chunks_exact_mut(PIXELS).zip(&labels).enumerate().for_each(|(index, (image, &label))| {
+        draw::draw(label, key.at(index as u64), image);
+    });
+    Digits { images, labels }
+}
+
+/// Any digit, all equally likely.
+fn label(image: Key) -> u8 {
+    ((u128::from(Stream::new(image.at(0)).next_u64()) * 10) >> 64) as u8
+}

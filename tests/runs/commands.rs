@@ -1,0 +1,211 @@
+//! Commands: sent, heard once, answered.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use valleyscope::run::{
+    Command, Event, History, Reply, Request, RunFolder, RunReader, RunSession, Started, Status, Timestamp, send,
+};
+
+use crate::worker::{self, new_run, wait_until};
+
+fn begin(run: &RunFolder) -> RunSession {
+    let mut session = RunSession::begin(run).unwrap();
+    if session.is_new() {
+        session.record(0, Event::Started(Started::default())).unwrap();
+    } else {
+        session.resume(0, 0.0).unwrap();
+    }
+    session
+}
+
+/// Waits until there are commands; sessions look for them only now and then.
+fn next(session: &mut RunSession) -> Vec<(String, Command)> {
+    let mut found = Vec::new();
+    wait_until("commands", || {
+        found = session.commands().unwrap();
+        !found.is_empty()
+    });
+    found
+}
+
+/// All commands that come until a last one, which is not among them.
+fn all(run: &RunFolder, session: &mut RunSession) -> Vec<Command> {
+    let last = send(run, Command::SetSteps { n: u64::MAX }).unwrap();
+    let mut found = Vec::new();
+    loop {
+        for (id, command) in next(session) {
+            if id == last {
+                return found;
+            }
+            found.push(command);
+        }
+    }
+}
+
+fn append(run: &RunFolder, text: &str) {
+    let mut file = OpenOptions::new().append(true).create(true).open(run.commands()).unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+}
+
+fn history(run: &RunFolder) -> History {
+    let mut reader = RunReader::new(run.clone());
+    reader.poll().unwrap();
+    reader.history().clone()
+}
+
+#[test]
+fn each_command_is_heard_once() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let mut session = begin(&run);
+    let sample = Command::Sample { prompt: "\"θ\"\n".into(), tokens: 5, temperature: 0.8, top_k: Some(40) };
+    let sent = [Command::Save, sample, Command::SetSteps { n: 7 }, Command::Stop];
+    for command in &sent {
+        send(&run, command.clone()).unwrap();
+    }
+    assert_eq!(all(&run, &mut session), sent);
+    send(&run, Command::Save).unwrap();
+    assert_eq!(all(&run, &mut session), [Command::Save]);
+}
+
+#[test]
+fn the_format_is_that_of_the_reference() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let id = send(&run, Command::Stop).unwrap();
+    send(&run, Command::SetSteps { n: 7 }).unwrap();
+    let text = fs::read_to_string(run.commands()).unwrap();
+    assert!(text.starts_with(&format!("{{\"id\":\"{id}\",\"command\":\"Stop\"}}\n")), "{text}");
+    assert!(text.ends_with(",\"command\":{\"SetSteps\":{\"n\":7}}}\n"), "{text}");
+}
+
+#[test]
+fn a_line_that_is_half_written_waits() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let mut session = begin(&run);
+    append(&run, "{\"id\": 7, \"command\"");
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_millis(250) {
+        assert_eq!(session.commands().unwrap(), []);
+    }
+    append(&run, ": \"Save\"}\n");
+    assert_eq!(next(&mut session), [("7".to_owned(), Command::Save)]);
+    append(&run, "{\"id\": \"cut");
+    send(&run, Command::Stop).unwrap();
+    assert_eq!(all(&run, &mut session), [Command::Stop], "a line that nobody completes does not swallow the next");
+}
+
+#[test]
+fn bad_lines_are_answered() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let mut session = begin(&run);
+    append(&run, "nonsense\n\n{\"id\": \"a\", \"command\": \"Dance\"}\n{\"id\": \"b\"}\n[\"Stop\"]\n");
+    assert_eq!(all(&run, &mut session), []);
+    let history = history(&run);
+    let answers: Vec<(&str, bool)> = history.answers().iter().map(|answer| (&*answer.id, answer.ok)).collect();
+    assert_eq!(answers, [("line 1", false), ("a", false), ("b", false), ("line 5", false)]);
+    assert!(history.answers()[1].message.contains("Dance"), "{}", history.answers()[1].message);
+    assert!(history.answers()[1].message.contains("line 3"));
+}
+
+#[test]
+fn what_was_sent_before_the_first_session_is_heard() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    send(&run, Command::Stop).unwrap();
+    let mut session = begin(&run);
+    assert_eq!(all(&run, &mut session), [Command::Stop]);
+}
+
+#[test]
+fn a_resumed_run_does_not_obey_old_commands() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let mut session = begin(&run);
+    let answered = send(&run, Command::Save).unwrap();
+    let (id, _) = next(&mut session).remove(0);
+    session.answer(&id, true, "saved").unwrap();
+    drop(session);
+    let unanswered = send(&run, Command::Stop).unwrap();
+    let mut session = begin(&run);
+    assert_eq!(all(&run, &mut session), []);
+    drop(session);
+    let answers = history(&run).answers().to_vec();
+    let of = |id: &str| answers.iter().filter(|answer| answer.id == id).map(|answer| answer.ok).collect::<Vec<_>>();
+    assert_eq!(of(&answered), [true]);
+    assert_eq!(of(&unanswered), [false]);
+    let mut session = begin(&run);
+    let again = send(&run, Command::Stop).unwrap();
+    assert_eq!(next(&mut session), [(again, Command::Stop)]);
+}
+
+#[test]
+fn many_may_send_at_once() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let mut session = begin(&run);
+    thread::scope(|scope| {
+        for sender in 0..4 {
+            let run = &run;
+            scope.spawn(move || {
+                (0..50).for_each(|n| drop(send(run, Command::SetSteps { n: 100 * sender + n }).unwrap()))
+            });
+        }
+    });
+    let mut heard = all(&run, &mut session);
+    heard.sort_by_key(|command| if let Command::SetSteps { n } = command { *n } else { panic!("{command:?}") });
+    let sent = (0..4).flat_map(|sender| (0..50).map(move |n| Command::SetSteps { n: 100 * sender + n }));
+    assert_eq!(heard, sent.collect::<Vec<_>>());
+}
+
+#[test]
+fn a_request_is_answered_by_a_living_worker() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let mut worker = worker::start(&run, u64::MAX, "slow");
+    let mut reader = RunReader::brief(run.clone());
+    wait_until("the worker", || reader.status(Timestamp::now()).unwrap() != Status::Starting);
+    let mut more = Request::send(&run, Command::SetSteps { n: 1 << 40 }).unwrap();
+    let mut stop = Request::send(&run, Command::Stop).unwrap();
+    let mut poll = |request: &mut Request| {
+        let status = reader.status(Timestamp::now()).unwrap();
+        request.poll(reader.history(), &status, Instant::now())
+    };
+    wait_until("an answer", || poll(&mut stop) == Reply::Answered { ok: true, message: "stopping".into() });
+    assert!(matches!(poll(&mut more), Reply::Answered { ok: true, .. }));
+    assert!(worker.wait().unwrap().success());
+    assert_eq!(reader.status(Timestamp::now()).unwrap(), Status::Stopped);
+    assert_eq!(reader.history().steps(), Some(1 << 40));
+    let mut late = Request::send(&run, Command::Stop).unwrap();
+    assert_eq!(late.poll(reader.history(), &Status::Stopped, Instant::now()), Reply::Gone);
+}
+
+/// A signal comes only after half a minute without an answer, and only once.
+#[cfg(unix)]
+#[test]
+fn a_worker_that_does_not_answer_gets_a_signal() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let mut worker = worker::start(&run, u64::MAX, "slow deaf");
+    let mut reader = RunReader::brief(run.clone());
+    wait_until("the worker", || {
+        reader.status(Timestamp::now()).unwrap() != Status::Starting && reader.history().step() > 0
+    });
+    let mut stop = Request::send(&run, Command::Stop).unwrap();
+    let mut save = Request::send(&run, Command::Save).unwrap();
+    let status = reader.status(Timestamp::now()).unwrap();
+    let now = Instant::now();
+    assert_eq!(stop.poll(reader.history(), &status, now + Duration::from_secs(29)), Reply::Waiting);
+    assert_eq!(save.poll(reader.history(), &status, now + Duration::from_secs(99)), Reply::Waiting);
+    assert!(worker.try_wait().unwrap().is_none());
+    assert_eq!(stop.poll(reader.history(), &status, now + Duration::from_secs(31)), Reply::Signalled);
+    assert_eq!(stop.poll(reader.history(), &status, now + Duration::from_secs(32)), Reply::Waiting);
+    assert!(worker.wait().unwrap().success(), "it saves a checkpoint and ends in order");
+    assert_eq!(reader.status(Timestamp::now()).unwrap(), Status::Stopped);
+    assert_eq!(stop.poll(reader.history(), &Status::Stopped, Instant::now()), Reply::Gone);
+}

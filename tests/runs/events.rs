@@ -1,0 +1,134 @@
+//! Events as lines: the format, and the same value back.
+
+use proptest::prelude::*;
+use valleyscope::run::{BadLine, Eval, Event, Pixel, Record, ScanAxes, Started, Timestamp, Train};
+
+fn record(step: u64, event: Event) -> Record {
+    Record { step, time: Timestamp::from_millisecond(1_772_366_400_250).unwrap(), wall_s: 1.5, event }
+}
+
+#[track_caller]
+fn expect_line(event: Event, rest: &str) {
+    let name = event.name();
+    let record = record(40, event);
+    let expected = format!(r#"{{"event":"{name}","step":40,"time":"2026-03-01T12:00:00.25Z","wall_s":1.5{rest}}}"#);
+    assert_eq!(record.to_line(), expected);
+    assert_eq!(Record::parse(expected.as_bytes()).unwrap(), record);
+}
+
+#[test]
+fn each_event_has_its_line() {
+    let train = Train { loss: 2.25, lr: 0.001, grad_norm: f64::INFINITY, samples_per_s: Some(1e9), tokens_per_s: None };
+    expect_line(Event::Train(train), r#","loss":2.25,"lr":0.001,"grad_norm":"inf","samples_per_s":1000000000.0"#);
+    let eval = Eval { test_loss: Some(0.5), test_accuracy: Some(0.75), ..Eval::default() };
+    expect_line(Event::Eval(eval), r#","test_loss":0.5,"test_accuracy":0.75"#);
+    let eval = Eval { train_loss: Some(f64::NEG_INFINITY), val_loss: Some(3.0), ..Eval::default() };
+    expect_line(Event::Eval(eval), r#","train_loss":"-inf","val_loss":3.0"#);
+    expect_line(Event::Resumed { from_step: 7 }, r#","from_step":7"#);
+    expect_line(Event::Sample { text: "To be,\nor \"not\"".into() }, r#","text":"To be,\nor \"not\"""#);
+    expect_line(Event::Checkpoint { file: "checkpoint-40".into() }, r#","file":"checkpoint-40""#);
+    let answer = |steps| Event::Command { id: "a".into(), ok: true, message: "saved".into(), steps };
+    expect_line(answer(None), r#","id":"a","ok":true,"message":"saved""#);
+    expect_line(answer(Some(9)), r#","id":"a","ok":true,"message":"saved","steps":9"#);
+    expect_line(Event::Warning { message: "θ".into() }, r#","message":"θ""#);
+    expect_line(Event::Failed { message: "m".into() }, r#","message":"m""#);
+    expect_line(Event::Stopped, "");
+    expect_line(Event::Finished, "");
+}
+
+#[test]
+fn a_scan_says_its_axes_and_pixels() {
+    let axes = ScanAxes {
+        optimizers: vec!["Adam".into(), "Signum".into()],
+        batch_sizes: vec![2, 4, 8],
+        learning_rates: vec![1e-4, 0.1],
+        replicates: 3,
+        steps: 400,
+    };
+    assert_eq!(axes.pixels(), 6);
+    let started = record(0, Event::Started(Started { scan: Some(axes), steps: 6, ..Started::default() }));
+    assert_eq!(Record::parse(started.to_line().as_bytes()).unwrap(), started);
+    let pixel = Pixel {
+        pixel: [1, 2],
+        optimizer: "Signum".into(),
+        batch_size: 8,
+        done: 3,
+        total: 6,
+        seconds: 1.25,
+        train_loss: vec![vec![0.1, 0.2], vec![f64::INFINITY, 0.4]],
+        test_loss: vec![vec![1.1, 1.2], vec![1.3, 1.4]],
+        test_accuracy: vec![vec![0.9, 0.8], vec![0.7, 0.6]],
+    };
+    let line = record(3, Event::Pixel(pixel)).to_line();
+    assert!(line.contains(r#""pixel":[1,2],"optimizer":"Signum","batch_size":8,"done":3,"total":6"#), "{line}");
+    assert!(line.contains(r#""train_loss":[[0.1,0.2],["inf",0.4]]"#), "{line}");
+    assert_eq!(Record::parse(line.as_bytes()).unwrap().to_line(), line);
+}
+
+#[test]
+fn nan_is_kept() {
+    let nan = Event::Train(Train { loss: f64::NAN, ..Train::default() });
+    let line = record(1, nan).to_line();
+    assert!(line.contains(r#""loss":"NaN""#), "{line}");
+    match Record::parse(line.as_bytes()).unwrap().event {
+        Event::Train(train) => assert!(train.loss.is_nan()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_later_versions_add_is_passed_over() {
+    let line = r#"{"z":[1],"event":"train","loss":1,"lr":0.5,"grad_norm":-2,"loss_scale":65536,"step":3,"wall_s":2,
+        "time":"2026-03-01T12:00:00+00:00"}"#;
+    let record = Record::parse(line.as_bytes()).unwrap();
+    assert_eq!((record.step, record.wall_s), (3, 2.0));
+    assert_eq!(record.event, Event::Train(Train { loss: 1.0, lr: 0.5, grad_norm: -2.0, ..Train::default() }));
+    let unknown = br#"{"event":"celebrated","step":3,"time":"2026-03-01T12:00:00Z","wall_s":2}"#;
+    assert!(matches!(Record::parse(unknown), Err(BadLine::Unknown(name)) if name == "celebrated"));
+}
+
+#[test]
+fn lines_that_are_no_events_are_refused() {
+    for line in [
+        &b""[..],
+        b"{}",
+        b"[]",
+        b"\xff\xfe",
+        br#"{"event":"train","step":1,"time":"2026-03-01T12:00:00Z","wall_s":1,"loss":1,"lr":1}"#,
+        br#"{"event":"train","step":1,"time":"2026-03-01T12:00:00Z","wall_s":1,"loss":"nan","lr":1,"grad_norm":1}"#,
+        br#"{"event":"train","step":-1,"time":"2026-03-01T12:00:00Z","wall_s":1,"loss":1,"lr":1,"grad_norm":1}"#,
+        br#"{"event":"stopped","step":1,"time":"yesterday","wall_s":1}"#,
+        br#"{"event":"stopped","step":1,"time":"2026-03-01T12:00:00Z","wall_s":1} {}"#,
+    ] {
+        assert!(Record::parse(line).is_err(), "{}", String::from_utf8_lossy(line));
+    }
+}
+
+proptest! {
+    /// Whatever the bits of a number, they come back.
+    #[test]
+    fn numbers_come_back_with_the_same_bits(bits in any::<[u64; 3]>(), wall_s in 0.0..1e12, step in any::<u64>()) {
+        let [loss, lr, grad_norm] = bits.map(f64::from_bits);
+        let train = Train { loss, lr, grad_norm, samples_per_s: Some(loss), tokens_per_s: Some(lr) };
+        let line = Record { wall_s, ..record(step, Event::Train(train.clone())) }.to_line();
+        let back = Record::parse(line.as_bytes()).unwrap();
+        prop_assert_eq!((back.step, back.wall_s.to_bits()), (step, wall_s.to_bits()));
+        let Event::Train(there) = back.event else { panic!("{line}") };
+        let same = |a: f64, b: f64| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
+        prop_assert!(same(there.loss, loss) && same(there.lr, lr) && same(there.grad_norm, grad_norm), "{}", line);
+        prop_assert!(same(there.samples_per_s.unwrap(), loss) && same(there.tokens_per_s.unwrap(), lr));
+    }
+
+    #[test]
+    fn any_text_comes_back(text in any::<String>()) {
+        let sample = record(1, Event::Sample { text });
+        let line = sample.to_line();
+        prop_assert!(!line.contains('\n'));
+        prop_assert_eq!(Record::parse(line.as_bytes()).unwrap(), sample);
+    }
+
+    #[test]
+    fn no_bytes_are_a_panic(bytes in any::<Vec<u8>>()) {
+        let _ = Record::parse(&bytes);
+    }
+}

@@ -1,0 +1,140 @@
+//! Workers: found, asked, started apart from whoever starts them.
+#![cfg(unix)]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tempfile::TempDir;
+use valleyscope::run::{LaunchError, PROTOCOL, RunReader, Status, Timestamp, WorkerProgram, last_words};
+
+use crate::worker::{self, new_run, wait_until};
+
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A program that does what a shell's script says.
+fn program(place: &TempDir, script: &str) -> WorkerProgram {
+    let path = place.path().join("worker");
+    // Written under another name, as a program that is being written cannot be started.
+    let aside = place.path().join("aside");
+    fs::write(&aside, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&aside, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::rename(&aside, &path).unwrap();
+    WorkerProgram::find(Some(&path)).unwrap()
+}
+
+/// A worker that takes commands as the real one does.
+fn real(place: &TempDir, steps: u64, manner: &str) -> WorkerProgram {
+    let work = worker::script(steps, manner);
+    let greet = worker::script(0, "handshake");
+    program(place, &format!("if [ \"$1\" = --handshake ]; then exec env {greet}; fi\nshift\nexec env {work}"))
+}
+
+#[test]
+fn a_worker_that_is_not_there_is_named() {
+    let error = WorkerProgram::find(Some(Path::new("/nowhere/worker"))).unwrap_err().to_string();
+    assert!(
+        error.contains("--worker") && error.contains("/nowhere/worker") && error.contains("cargo xtask setup"),
+        "{error}"
+    );
+    let missing = LaunchError::Missing.to_string();
+    assert!(missing.contains("cargo xtask setup") && missing.contains("VALLEYSCOPE_TRAIN"), "{missing}");
+}
+
+#[test]
+fn a_handshake_tells_what_there_is() {
+    let place = tempfile::tempdir().unwrap();
+    let handshake = real(&place, 0, "").handshake().unwrap();
+    assert_eq!((handshake.protocol, &*handshake.version), (PROTOCOL, "0.1.0"));
+    let line = r#"{"version":"9","protocol":1,"libtorch":"2.11.0","cuda":"13.0","devices":[{"name":"cpu","kind":"CPU","memory":null},{"name":"cuda:0","kind":"H200","memory":150000000000}],"problem":null,"more":1}"#;
+    let handshake = program(&place, &format!("echo '{line}'; echo goodbye")).handshake().unwrap();
+    assert_eq!(handshake.devices[1].memory, Some(150_000_000_000));
+    assert_eq!(handshake.cuda.as_deref(), Some("13.0"));
+}
+
+#[test]
+fn another_protocol_is_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let error = program(&place, "echo '{\"protocol\": 99, \"devices\": 3}'").handshake().unwrap_err();
+    assert!(matches!(error, LaunchError::Protocol { found: 99, .. }));
+    let said = error.to_string();
+    assert!(said.contains("protocol 99") && said.contains("cargo xtask setup"), "{said}");
+}
+
+#[test]
+fn a_worker_that_cannot_start_says_why() {
+    let place = tempfile::tempdir().unwrap();
+    let broken = program(&place, "echo 'libtorch.so: cannot open shared object file' >&2; exit 127");
+    let said = broken.handshake().unwrap_err().to_string();
+    assert!(said.contains("127") && said.contains("libtorch.so") && said.contains("cargo xtask setup"), "{said}");
+    fs::write(place.path().join("worker"), "not a program").unwrap();
+    assert!(matches!(broken.handshake(), Err(LaunchError::Spawn { .. })));
+}
+
+#[test]
+fn a_worker_trains_and_is_resumed() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let launched = real(&place, 300, "").start(&run, false).unwrap();
+    launched.wait_until_at_work(PATIENCE).unwrap();
+    wait_until("the end", || launched.exit().is_some());
+    let mut reader = RunReader::new(run.clone());
+    assert_eq!(reader.status(Timestamp::now()).unwrap(), Status::Finished, "{}", last_words(&run));
+    real(&place, 500, "").start(&run, true).unwrap().wait_until_at_work(PATIENCE).unwrap();
+    wait_until("the second end", || {
+        reader.status(Timestamp::now()).unwrap() == Status::Finished && reader.history().step() == 500
+    });
+}
+
+#[test]
+fn early_death_comes_with_its_last_words() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let launched = real(&place, 300, "dies at once").start(&run, false).unwrap();
+    match launched.wait_until_at_work(PATIENCE) {
+        Err(error @ LaunchError::Died { .. }) => assert!(error.to_string().contains("no device is left"), "{error}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_worker_that_is_refused_says_who_holds_the_run() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let _session = valleyscope::run::RunSession::begin(&run).unwrap();
+    let launched = real(&place, 300, "").start(&run, false).unwrap();
+    match launched.wait_until_at_work(PATIENCE) {
+        Err(error @ LaunchError::Died { .. }) => {
+            assert!(error.to_string().contains("already being trained"), "{error}")
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_worker_has_a_session_of_its_own_and_leaves_no_trace() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let launched = real(&place, u64::MAX, "slow").start(&run, false).unwrap();
+    launched.wait_until_at_work(PATIENCE).unwrap();
+    let process = PathBuf::from(format!("/proc/{}", launched.pid()));
+    let stat = fs::read_to_string(process.join("stat")).unwrap();
+    let session: u32 = stat.rsplit(')').next().unwrap().split_whitespace().nth(3).unwrap().parse().unwrap();
+    assert_eq!(session, launched.pid());
+    // The end of a terminal does not end it, and a request to end does.
+    signal(launched.pid(), "HUP");
+    signal(launched.pid(), "PIPE");
+    let before = worker::lines(run.events());
+    wait_until("more events", || worker::lines(run.events()) > before);
+    assert!(launched.exit().is_none());
+    signal(launched.pid(), "TERM");
+    wait_until("the end", || launched.exit().is_some());
+    assert!(!process.exists(), "it was waited for");
+    assert_eq!(RunReader::new(run).status(Timestamp::now()).unwrap(), Status::Stopped);
+}
+
+fn signal(pid: u32, signal: &str) {
+    assert!(std::process::Command::new("kill").args(["-s", signal, &pid.to_string()]).status().unwrap().success());
+}

@@ -1,0 +1,12 @@
+//! Runs: what is written, what is read back, how it stands with them, and what becomes of them when things go wrong.
+
+mod commands;
+mod events;
+mod faults;
+mod folders;
+mod launch;
+mod reader;
+mod session;
+mod status;
+mod table;
+mod worker;

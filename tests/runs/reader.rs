@@ -1,0 +1,272 @@
+//! The watcher's side: what is read from files that grow, are cut, replaced or damaged.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+
+use proptest::prelude::*;
+use valleyscope::run::{Eval, Event, History, Metric, Pixel, Record, RunFolder, RunReader, Started, Timestamp, Train};
+
+use crate::worker::new_run;
+
+/// Gives each event the next moment.
+fn records(events: impl IntoIterator<Item = (u64, Event)>) -> Vec<Record> {
+    let record = |(index, (step, event)): (usize, (u64, Event))| Record {
+        step,
+        time: Timestamp::from_second(1_800_000_000 + index as i64).unwrap(),
+        wall_s: index as f64 * 0.25,
+        event,
+    };
+    events.into_iter().enumerate().map(record).collect()
+}
+
+fn text(records: &[Record]) -> String {
+    records.iter().map(|record| record.to_line() + "\n").collect()
+}
+
+fn read(run: &RunFolder) -> History {
+    let mut reader = RunReader::new(run.clone());
+    reader.poll().unwrap();
+    reader.history().clone()
+}
+
+fn train(step: u64) -> (u64, Event) {
+    let train = Train {
+        loss: 1.0 / step as f64,
+        lr: 0.5,
+        grad_norm: step as f64,
+        samples_per_s: Some(9.0),
+        tokens_per_s: None,
+    };
+    (step, Event::Train(train))
+}
+
+fn eval(step: u64) -> (u64, Event) {
+    (step, Event::Eval(Eval { test_loss: Some(step as f64), test_accuracy: Some(0.5), ..Eval::default() }))
+}
+
+fn pixel(step: u64, pixel: [usize; 2], value: f64) -> (u64, Event) {
+    let grid = vec![vec![value]];
+    let pixel =
+        Pixel { pixel, train_loss: grid.clone(), test_loss: grid.clone(), test_accuracy: grid, ..Pixel::default() };
+    (step, Event::Pixel(pixel))
+}
+
+fn started(steps: u64) -> (u64, Event) {
+    (0, Event::Started(Started { steps, ..Started::default() }))
+}
+
+#[test]
+fn resuming_leaves_no_gap_no_repeat_and_no_jump() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let sample = |step: u64, text: &str| (step, Event::Sample { text: text.into() });
+    let mut events = vec![started(9)];
+    events.extend((1..=5).map(train));
+    events.extend([eval(3), eval(5), sample(3, "kept"), sample(4, "void")]);
+    events.push((3, Event::Resumed { from_step: 3 }));
+    events.extend((4..=6).map(train));
+    events.push(eval(6));
+    fs::write(run.events(), text(&records(events))).unwrap();
+    let history = read(&run);
+    assert_eq!(history.curve(Metric::Loss).step, [1, 2, 3, 4, 5, 6]);
+    assert_eq!(history.curve(Metric::GradNorm).value, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    assert_eq!(history.curve(Metric::SamplesPerS).step, [1, 2, 3, 4, 5, 6]);
+    assert_eq!(history.curve(Metric::TestLoss).step, [3, 6]);
+    assert!(history.curve(Metric::ValLoss).is_empty());
+    assert_eq!(history.samples().iter().map(|sample| &*sample.text).collect::<Vec<_>>(), ["kept"]);
+    assert_eq!((history.step(), history.steps(), history.sessions()), (6, Some(9), 2));
+    assert_eq!(history.generation(), 1);
+}
+
+#[test]
+fn a_resumed_scan_keeps_its_pixels() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let events = [
+        started(4),
+        pixel(1, [0, 0], 1.0),
+        pixel(2, [0, 1], 2.0),
+        pixel(3, [1, 0], 3.0),
+        (2, Event::Resumed { from_step: 2 }),
+        pixel(3, [1, 0], 30.0),
+        pixel(4, [1, 1], 40.0),
+    ];
+    fs::write(run.events(), text(&records(events.clone()))).unwrap();
+    let losses =
+        |history: &History| history.pixels().map(|pixel| (pixel.pixel, pixel.test_loss[0][0])).collect::<Vec<_>>();
+    assert_eq!(losses(&read(&run)), [([0, 0], 1.0), ([0, 1], 2.0), ([1, 0], 30.0), ([1, 1], 40.0)]);
+    fs::write(run.events(), text(&records(events[..5].to_vec()))).unwrap();
+    assert_eq!(losses(&read(&run)), [([0, 0], 1.0), ([0, 1], 2.0)]);
+}
+
+#[test]
+fn damaged_lines_are_counted_and_cost_nothing_else() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let [first, second] = [train(1), train(2)].map(|event| records([event])[0].to_line());
+    let bytes =
+        [first.as_bytes(), b"\n\0\0\0\xff\n\n{\"event\":\"train\"}\n", second.as_bytes(), b"\n", first.as_bytes()];
+    fs::write(run.events(), bytes.concat()).unwrap();
+    let history = read(&run);
+    assert_eq!(history.unreadable(), 2);
+    assert_eq!(history.curve(Metric::Loss).step, [1, 2], "the last line has no end yet");
+}
+
+#[test]
+fn a_folder_without_events_has_no_history() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let mut reader = RunReader::new(run.clone());
+    assert!(!reader.poll().unwrap());
+    fs::write(run.events(), text(&records([train(1)]))).unwrap();
+    assert!(reader.poll().unwrap());
+    assert!(!reader.poll().unwrap());
+    fs::remove_dir_all(run.path()).unwrap();
+    assert!(!reader.poll().unwrap());
+    assert_eq!(reader.history().step(), 1, "what was read stays");
+}
+
+#[test]
+fn a_file_that_is_replaced_is_read_anew() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let old = text(&records((1..=20).map(train)));
+    let longer = text(&records((101..=140).map(train)));
+    let shorter = text(&records((201..=205).map(train)));
+    let mut reader = RunReader::new(run.clone());
+    for content in [&old, &longer, &shorter, &old] {
+        let aside = run.path().join("aside");
+        fs::write(&aside, content).unwrap();
+        fs::rename(&aside, run.events()).unwrap();
+        let generation = reader.history().generation();
+        reader.poll().unwrap();
+        assert_eq!(reader.history().curve(Metric::Loss), read(&run).curve(Metric::Loss));
+        assert!(reader.history().generation() > generation || content == &old);
+    }
+    // A mirror replaces the file by a longer one with the same beginning.
+    let generation = reader.history().generation();
+    let aside = run.path().join("aside");
+    fs::write(&aside, old + &longer).unwrap();
+    fs::rename(&aside, run.events()).unwrap();
+    reader.poll().unwrap();
+    assert_eq!(reader.history().curve(Metric::Loss).len(), 60);
+    assert_eq!(reader.history().generation(), generation);
+}
+
+/// Events as a run may have them: training that goes on, and is resumed from earlier steps.
+fn any_events() -> impl Strategy<Value = Vec<(u64, Event)>> {
+    proptest::collection::vec((0..8_u8, any::<u8>()), 0..60).prop_map(|choices| {
+        let mut step = 0;
+        let mut events = vec![started(99)];
+        for (choice, value) in choices {
+            let value = u64::from(value);
+            match choice {
+                0 => {
+                    step = if step == 0 { 0 } else { value % step };
+                    events.push((step, Event::Resumed { from_step: step }));
+                }
+                1 if step > 0 => events.push(eval(step)),
+                2 => events.push((step, Event::Sample { text: value.to_string() })),
+                3 => events.push(pixel(step, [value as usize % 2, value as usize % 3], value as f64)),
+                4 => events.push((step, Event::Warning { message: value.to_string() })),
+                _ => {
+                    step += 1 + value % 3;
+                    events.push(train(step));
+                }
+            }
+        }
+        events
+    })
+}
+
+/// The rule of resuming, as it is written in the reference.
+fn still_true(records: &[Record]) -> Vec<&Record> {
+    let mut kept: Vec<&Record> = Vec::new();
+    for record in records {
+        if let Event::Resumed { from_step } = record.event {
+            kept.retain(|earlier| earlier.step <= from_step);
+        }
+        kept.push(record);
+    }
+    kept
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn histories_follow_the_rule_of_resuming(events in any_events()) {
+        let records = records(events);
+        let mut history = History::default();
+        records.iter().cloned().for_each(|record| history.apply(record));
+        let kept = still_true(&records);
+        let of = |name: &str| kept.iter().filter(|record| record.event.name() == name).collect::<Vec<_>>();
+        let curve = history.curve(Metric::Loss);
+        let trained = of("train");
+        prop_assert_eq!(curve.step, trained.iter().map(|record| record.step).collect::<Vec<_>>());
+        prop_assert_eq!(curve.wall_s, trained.iter().map(|record| record.wall_s).collect::<Vec<_>>());
+        prop_assert!(curve.step.is_sorted());
+        prop_assert!(curve.value.iter().zip(curve.step).all(|(&loss, &step)| loss == 1.0 / step as f64));
+        let evaluated = of("eval").iter().map(|record| record.step).collect::<Vec<_>>();
+        prop_assert_eq!(history.curve(Metric::TestLoss).step, &*evaluated);
+        prop_assert_eq!(history.samples().len(), of("sample").len());
+        let pixels = of("pixel");
+        prop_assert_eq!(history.pixels().len(), pixels.len());
+        for (pixel, record) in history.pixels().zip(pixels) {
+            prop_assert_eq!(&Event::Pixel(pixel.clone()), &record.event);
+        }
+    }
+
+    /// However a file grows, what is known at the end is the same, and nothing is known that is not in it.
+    #[test]
+    fn a_growing_file_is_read_as_a_whole_one(events in any_events(), pieces in proptest::collection::vec(1..400_usize, 1..40)) {
+        let place = tempfile::tempdir().unwrap();
+        let run = new_run(place.path());
+        let whole = text(&records(events));
+        let mut reader = RunReader::new(run.clone());
+        let mut brief = RunReader::brief(run.clone());
+        let mut file = OpenOptions::new().append(true).create(true).open(run.events()).unwrap();
+        let mut written = 0;
+        for piece in pieces.into_iter().chain([whole.len()]) {
+            let end = whole.len().min(written + piece);
+            file.write_all(&whole.as_bytes()[written..end]).unwrap();
+            written = end;
+            reader.poll().unwrap();
+            brief.poll().unwrap();
+            prop_assert_eq!(reader.history().records() as usize, whole[..written].matches('\n').count());
+        }
+        prop_assert_eq!(reader.history(), &read(&run));
+        prop_assert_eq!(reader.history().unreadable(), 0);
+        let (brief, full) = (brief.history(), reader.history());
+        prop_assert_eq!((brief.step(), brief.wall_s(), brief.ending()), (full.step(), full.wall_s(), full.ending()));
+        prop_assert_eq!(brief.curve(Metric::TestLoss), full.curve(Metric::TestLoss));
+        prop_assert!(brief.pixels().eq(full.pixels()));
+        if brief.latest(Metric::Loss).is_some() {
+            prop_assert_eq!(brief.latest(Metric::Loss), full.latest(Metric::Loss));
+        }
+    }
+
+    /// A file may be cut anywhere, and grow again otherwise.
+    #[test]
+    fn a_cut_file_holds_its_whole_lines(events in any_events(), cut in any::<prop::sample::Index>(), more in any_events()) {
+        let place = tempfile::tempdir().unwrap();
+        let run = new_run(place.path());
+        let whole = text(&records(events));
+        let cut = cut.index(whole.len() + 1);
+        fs::write(run.events(), &whole).unwrap();
+        let mut reader = RunReader::new(run.clone());
+        reader.poll().unwrap();
+        OpenOptions::new().write(true).open(run.events()).unwrap().set_len(cut as u64).unwrap();
+        reader.poll().unwrap();
+        let lines = whole[..cut].rfind('\n').map_or(0, |newline| newline + 1);
+        prop_assert_eq!(reader.history().records() as usize, whole[..lines].matches('\n').count());
+        OpenOptions::new().write(true).open(run.events()).unwrap().set_len(lines as u64).unwrap();
+        let mut file = OpenOptions::new().append(true).open(run.events()).unwrap();
+        file.write_all(text(&records(more)).as_bytes()).unwrap();
+        reader.poll().unwrap();
+        let fresh = read(&run);
+        prop_assert_eq!(reader.history().curve(Metric::Loss), fresh.curve(Metric::Loss));
+        prop_assert_eq!(reader.history().records(), fresh.records());
+        prop_assert_eq!(reader.history().last(), fresh.last());
+    }
+}

@@ -1,0 +1,240 @@
+//! `valleyscope runs` as a user meets it: the real program, its output, its exit codes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use valleyscope::run::{Command as Asked, Eval, Event, Notes, RunFolder, RunSession, Started, Train};
+
+/// A user's folder for data with runs in it.
+struct Place {
+    home: TempDir,
+}
+
+impl Place {
+    fn new() -> Place {
+        Place { home: tempfile::tempdir().unwrap() }
+    }
+
+    /// Where runs are unless another folder is named.
+    fn runs(&self) -> PathBuf {
+        self.home.path().join("valleyscope/runs")
+    }
+
+    /// A run whose worker is in this process, after some steps.
+    fn begun(&self, stem: &str) -> (RunFolder, RunSession) {
+        let run = RunFolder::create(&self.runs(), stem, "Mnist()").unwrap();
+        let mut session = RunSession::begin(&run).unwrap();
+        let started = Started {
+            title: "Adam on digits".into(),
+            kind: "Mnist".into(),
+            steps: 400,
+            optimizer: "Adam".into(),
+            batch_size: Some(128),
+            device: "cpu".into(),
+            ..Started::default()
+        };
+        session.record(0, Event::Started(started)).unwrap();
+        session.begin_training();
+        for step in 1..=50 {
+            let train = Train { loss: 2.0 / step as f64, lr: 0.001, grad_norm: 1.0, ..Train::default() };
+            session.record(step, Event::Train(train)).unwrap();
+        }
+        let eval = Eval { test_loss: Some(0.25), test_accuracy: Some(0.9512), ..Eval::default() };
+        session.record(50, Event::Eval(eval)).unwrap();
+        (run, session)
+    }
+
+    fn ended(&self, stem: &str, goodbye: Event) -> RunFolder {
+        let (run, mut session) = self.begun(stem);
+        session.record(50, goodbye).unwrap();
+        run
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_valleyscope"));
+        command.arg("runs").args(args).current_dir(self.home.path());
+        command.env("HOME", self.home.path()).env("XDG_DATA_HOME", self.home.path());
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    fn start(&self, args: &[&str]) -> Child {
+        self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+}
+
+fn stdout(output: &Output) -> &str {
+    std::str::from_utf8(&output.stdout).unwrap()
+}
+
+fn stderr(output: &Output) -> &str {
+    std::str::from_utf8(&output.stderr).unwrap()
+}
+
+#[track_caller]
+fn expect(output: &Output, code: i32, said: &[&str]) {
+    let all = format!("stdout: {}\nstderr: {}", stdout(output), stderr(output));
+    assert_eq!(output.status.code(), Some(code), "{all}");
+    for words in said {
+        assert!(all.contains(words), "no {words:?} in {all}");
+    }
+}
+
+#[track_caller]
+fn wait_until(what: &str, mut come: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !come() {
+        assert!(begun.elapsed() < Duration::from_secs(120), "waited two minutes for {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn runs_are_listed_in_columns() {
+    let place = Place::new();
+    expect(&place.run(&["list"]), 0, &["there are no runs in", "valleyscope/runs"]);
+    let first = place.ended("mnist", Event::Stopped);
+    let failed = place.ended("broken", Event::Failed { message: "no memory".into() });
+    let (living, _session) = place.begun("living");
+    Notes { title: "My best".into(), note: String::new() }.write(&first).unwrap();
+    fs::create_dir(place.runs().join("pictures")).unwrap();
+    let output = place.run(&["list"]);
+    expect(&output, 0, &[]);
+    let lines: Vec<&str> = stdout(&output).lines().collect();
+    assert_eq!(lines.len(), 4);
+    let row = |run: &RunFolder| *lines.iter().find(|line| line.starts_with(&run.name())).unwrap();
+    let columns = ["STATUS", "STEP", "LOSS", "EVALUATED", "TITLE"].map(|name| lines[0].find(name).unwrap());
+    for (run, status, title) in
+        [(&first, "stopped", "My best"), (&failed, "failed", "Adam on"), (&living, "running", "Adam on")]
+    {
+        for (column, cell) in columns.into_iter().zip([status, "50/400", "0.0400", "0.2500, 95.12 %", title]) {
+            assert!(row(run)[column..].starts_with(cell), "{}", lines.join("\n"));
+        }
+    }
+    assert!(lines[1].starts_with(&living.name()), "the newest comes first");
+}
+
+#[test]
+fn a_run_is_found_by_name_beginning_or_folder() {
+    let place = Place::new();
+    let run = place.ended("mnist", Event::Finished);
+    let other = place.ended("mnist", Event::Stopped);
+    let path = run.path().to_str().unwrap();
+    let name = run.name();
+    for (words, folder) in [(&*name, None), (path, None), (&*name, place.runs().to_str())] {
+        let mut args = vec!["show", words];
+        args.extend(folder.map(|folder| ["--runs", folder]).into_iter().flatten());
+        expect(&place.run(&args), 0, &[&name, "finished"]);
+    }
+    expect(&place.run(&["show", "mnist"]), 2, &[&name, &other.name(), "say which"]);
+    expect(&place.run(&["show", "mnits"]), 2, &["there is no run `mnits`", "did you mean", &name]);
+    expect(&place.run(&["show", "quite else"]), 2, &["there is no run", "runs list"]);
+    expect(&place.run(&["show", "/nowhere/at/all"]), 2, &["no folder /nowhere/at/all"]);
+    expect(&place.run(&["list", "--runs", "nowhere"]), 2, &["--runs", "nowhere"]);
+    fs::remove_dir_all(other.path()).unwrap();
+    expect(&place.run(&["show", "mn"]), 0, &[&name]);
+}
+
+#[test]
+fn show_tells_what_there_is() {
+    let place = Place::new();
+    let run = place.ended("mnist", Event::Failed { message: "CUDA out of memory\nat step 51".into() });
+    Notes { title: String::new(), note: "try batch 64".into() }.write(&run).unwrap();
+    let output = place.run(&["show", &run.name()]);
+    expect(&output, 0, &["failed: CUDA out of memory\n", "at step 51", "50/400 steps", "Adam on digits", "batch size"]);
+    expect(&output, 0, &["try batch 64", "95.12 %", "config.ron", "last events", "started: Adam on digits"]);
+}
+
+#[test]
+fn watching_ends_with_the_run() {
+    for (goodbye, code, said) in [
+        (Event::Finished, 0, "finished"),
+        (Event::Stopped, 130, "stopped"),
+        (Event::Failed { message: "no memory".into() }, 1, "error: failed: no memory"),
+    ] {
+        let place = Place::new();
+        let (run, mut session) = place.begun("mnist");
+        let watcher = place.start(&["watch", &run.name()]);
+        session.record(60, Event::Warning { message: "look at this".into() }).unwrap();
+        session.record(60, goodbye).unwrap();
+        drop(session);
+        let output = watcher.wait_with_output().unwrap();
+        expect(&output, code, &[said, "60/400 steps"]);
+        assert_eq!(stdout(&output), "");
+    }
+}
+
+#[test]
+fn a_watched_run_outlives_the_watcher() {
+    let place = Place::new();
+    let (run, _session) = place.begun("mnist");
+    let watcher = place.start(&["watch", &run.name()]);
+    // It listens for signals before it looks at the run.
+    let looked =
+        || fs::read_to_string(format!("/proc/{}/status", watcher.id())).is_ok_and(|status| catches(&status, 2));
+    if Path::new("/proc/self/status").exists() {
+        wait_until("the watcher", looked);
+    }
+    assert!(Command::new("kill").args(["-s", "INT", &watcher.id().to_string()]).status().unwrap().success());
+    expect(&watcher.wait_with_output().unwrap(), 130, &["the run goes on"]);
+}
+
+/// Whether the process of this status has a handler for a signal.
+fn catches(status: &str, signal: u32) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+    u64::from_str_radix(mask.trim(), 16).unwrap() >> (signal - 1) & 1 == 1
+}
+
+#[test]
+fn a_folder_that_goes_away_ends_the_watching() {
+    let place = Place::new();
+    let (run, session) = place.begun("mnist");
+    let watcher = place.start(&["watch", &run.name()]);
+    drop(session);
+    fs::remove_dir_all(run.path()).unwrap();
+    let code = watcher.wait_with_output().unwrap().status.code();
+    assert!(matches!(code, Some(1 | 2)), "{code:?}");
+}
+
+#[test]
+fn stopping_waits_for_the_end() {
+    let place = Place::new();
+    let (run, mut session) = place.begun("mnist");
+    let stopper = place.start(&["stop", &run.name()]);
+    let mut asked = Vec::new();
+    wait_until("the command", || {
+        asked = session.commands().unwrap();
+        !asked.is_empty()
+    });
+    assert_eq!(asked[0].1, Asked::Stop);
+    session.answer(&asked[0].0, true, "saving a checkpoint").unwrap();
+    session.record(50, Event::Stopped).unwrap();
+    drop(session);
+    expect(&stopper.wait_with_output().unwrap(), 0, &["saving a checkpoint", "has ended at step 50: stopped"]);
+    expect(&place.run(&["stop", &run.name()]), 0, &["is not running: stopped"]);
+}
+
+#[test]
+fn points_are_exported() {
+    let place = Place::new();
+    let run = place.ended("mnist", Event::Finished);
+    expect(&place.run(&["export", &run.name(), "--out", "points.csv"]), 0, &["51 rows", "points.csv"]);
+    let text = fs::read_to_string(place.home.path().join("points.csv")).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "step,time,wall_s,loss,lr,grad_norm,test_loss,test_accuracy");
+    assert!(lines[50].starts_with("50,") && lines[50].ends_with(",0.04,0.001,1,,"), "{}", lines[50]);
+    assert!(lines[51].ends_with(",,,,0.25,0.9512"), "{}", lines[51]);
+    expect(&place.run(&["export", &run.name(), "--out", "points.txt"]), 2, &["ends in .csv"]);
+    expect(
+        &place.run(&["export", &run.name(), "--out", "no/such/points.csv"]),
+        1,
+        &["cannot write no/such/points.csv"],
+    );
+}

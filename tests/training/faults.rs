@@ -1,0 +1,287 @@
+//! The worker's program, stopped, killed and starved.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use valleyscope::quantity::{CheckpointInterval, LoggingInterval, TrainingSteps};
+use valleyscope::run::{self, History, Metric, RunFolder, RunReader, Status, Timestamp, WorkerProgram};
+use valleyscope::train::Checkpoint;
+use valleyscope::workload::{MnistSpec, NotFinite};
+
+use crate::small::{config, rate, spec, uniform, write};
+
+const WORKER: &str = env!("CARGO_BIN_EXE_valleyscope-train");
+
+struct Stage {
+    place: TempDir,
+}
+
+impl Stage {
+    fn new() -> Stage {
+        let place = tempfile::tempdir().unwrap();
+        let data = place.path().join("data");
+        std::fs::create_dir(&data).unwrap();
+        write(&data);
+        Stage { place }
+    }
+
+    fn data(&self) -> PathBuf {
+        self.place.path().join("data")
+    }
+
+    fn run(&self, spec: MnistSpec) -> RunFolder {
+        RunFolder::create(&self.place.path().join("runs"), "test", &config(spec, self.data())).unwrap()
+    }
+}
+
+fn quick(steps: u64) -> MnistSpec {
+    MnistSpec {
+        steps: TrainingSteps::new(steps).unwrap(),
+        checkpoint_every: CheckpointInterval::new(10).unwrap(),
+        log_every: LoggingInterval::new(1).unwrap(),
+        ..spec("FOCUS")
+    }
+}
+
+fn worker(run: &RunFolder, resume: bool) -> Command {
+    let mut command = Command::new(WORKER);
+    command.arg("run").arg(run.path()).stdout(Stdio::null()).stderr(Stdio::piped());
+    // Sums over many threads depend on how many there are.
+    command.env("OMP_NUM_THREADS", "1").env("MKL_NUM_THREADS", "1");
+    if resume {
+        command.arg("--resume");
+    }
+    command
+}
+
+fn to_the_end(run: &RunFolder, resume: bool) -> Output {
+    worker(run, resume).output().unwrap()
+}
+
+fn history(run: &RunFolder) -> History {
+    let mut reader = RunReader::new(run.clone());
+    reader.poll().unwrap();
+    reader.history().clone()
+}
+
+fn status(run: &RunFolder) -> Status {
+    RunReader::new(run.clone()).status(Timestamp::now()).unwrap()
+}
+
+/// Waits until the run has got so far.
+fn wait_for(run: &RunFolder, child: &mut Child, step: u64) {
+    let begun = Instant::now();
+    let mut reader = RunReader::new(run.clone());
+    while reader.history().step() < step {
+        reader.poll().unwrap();
+        assert!(child.try_wait().unwrap().is_none(), "the worker ended early");
+        assert!(begun.elapsed() < Duration::from_secs(120), "the worker does not get on");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Steps and losses of the training curve, as bits.
+fn curve(run: &RunFolder) -> Vec<(u64, u64)> {
+    let history = history(run);
+    let curve = history.curve(Metric::Loss);
+    curve.step.iter().copied().zip(curve.value.iter().map(|loss| loss.to_bits())).collect()
+}
+
+fn tensors(run: &RunFolder, step: u64) -> Vec<u8> {
+    std::fs::read(run.path().join(format!("checkpoint-{step:08}.safetensors"))).unwrap()
+}
+
+#[test]
+fn a_killed_run_resumes_without_gap_repeat_or_jump() {
+    let stage = Stage::new();
+    let whole = stage.run(quick(120));
+    assert!(to_the_end(&whole, false).status.success());
+    assert_eq!(status(&whole), Status::Finished);
+    let expected = curve(&whole);
+    assert_eq!(expected.iter().map(|(step, _)| *step).collect::<Vec<_>>(), (1..=120).collect::<Vec<_>>());
+
+    let killed = stage.run(quick(120));
+    let mut kills = 0;
+    loop {
+        let mut child = worker(&killed, kills > 0).spawn().unwrap();
+        let from = history(&killed).step();
+        let at = from + 1 + (30.0 * uniform(kills)) as u64;
+        if kills == 4 || at >= 110 {
+            assert!(child.wait().unwrap().success());
+            break;
+        }
+        wait_for(&killed, &mut child, at);
+        // No chance to say goodbye.
+        child.kill().unwrap();
+        child.wait().unwrap();
+        kills += 1;
+        assert!(matches!(status(&killed), Status::Crashed { .. }), "{:?}", status(&killed));
+    }
+    assert!(kills > 0);
+    assert_eq!(status(&killed), Status::Finished);
+    assert_eq!(curve(&killed), expected);
+    assert_eq!(tensors(&killed, 120), tensors(&whole, 120));
+    // The clock does not run backwards.
+    let wall = history(&killed).curve(Metric::Loss).wall_s.to_vec();
+    assert!(wall.is_sorted(), "{wall:?}");
+}
+
+#[test]
+fn a_run_stops_when_asked_and_goes_on_as_if_it_had_not() {
+    let stage = Stage::new();
+    let whole = stage.run(quick(60));
+    assert!(to_the_end(&whole, false).status.success());
+    let run = stage.run(quick(100_000));
+    let mut child = worker(&run, false).spawn().unwrap();
+    wait_for(&run, &mut child, 5);
+    let id = run::send(&run, run::Command::SetSteps { n: 2 }).unwrap();
+    run::send(&run, run::Command::Stop).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_eq!(status(&run), Status::Stopped);
+    let answers = history(&run).answers().to_vec();
+    assert!(answers.iter().any(|answer| answer.id == id && !answer.ok && answer.message.contains("found 2")));
+    let stopped_at = history(&run).step();
+    assert_eq!(Checkpoint::steps(&run).unwrap().last(), Some(&stopped_at));
+
+    let mut child = worker(&run, true).spawn().unwrap();
+    wait_for(&run, &mut child, stopped_at + 1);
+    run::send(&run, run::Command::SetSteps { n: stopped_at + 100_000 }).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    run::send(&run, run::Command::Stop).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_eq!(history(&run).steps(), Some(stopped_at + 100_000));
+    let (run, whole) = (curve(&run), curve(&whole));
+    let common = run.len().min(whole.len());
+    assert_eq!(run[..common], whole[..common]);
+}
+
+#[test]
+fn two_workers_never_train_one_run() {
+    let stage = Stage::new();
+    let run = stage.run(quick(100_000));
+    let mut first = worker(&run, false).spawn().unwrap();
+    wait_for(&run, &mut first, 2);
+    let second = to_the_end(&run, true);
+    assert!(!second.status.success());
+    let said = String::from_utf8_lossy(&second.stderr);
+    assert!(said.contains("already being trained"), "{said}");
+    assert!(first.try_wait().unwrap().is_none());
+    first.kill().unwrap();
+    first.wait().unwrap();
+}
+
+#[test]
+fn a_damaged_checkpoint_gives_way_to_the_one_before() {
+    let stage = Stage::new();
+    let whole = stage.run(quick(40));
+    assert!(to_the_end(&whole, false).status.success());
+    let run = stage.run(quick(40));
+    let mut child = worker(&run, false).spawn().unwrap();
+    wait_for(&run, &mut child, 32);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let last = *Checkpoint::steps(&run).unwrap().last().unwrap();
+    let path = run.path().join(format!("checkpoint-{last:08}.safetensors"));
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+    assert!(to_the_end(&run, true).status.success());
+    assert_eq!(curve(&run), curve(&whole));
+    assert!(history(&run).warnings().iter().any(|(_, text)| text.contains("cannot be used")));
+}
+
+#[test]
+fn a_diverging_run_goes_on_or_stops_as_it_is_told() {
+    let stage = Stage::new();
+    let wild = |not_finite| MnistSpec { learning_rate: rate(10.0), not_finite, ..MnistSpec { ..quick(60) } };
+    let wild = |not_finite| {
+        let spec: MnistSpec = wild(not_finite);
+        // Momentum without a sign has no bound.
+        MnistSpec { optimizer: self::spec("SGD").optimizer, ..spec }
+    };
+    let on = stage.run(wild(NotFinite::GoOn));
+    assert!(to_the_end(&on, false).status.success());
+    let losses: Vec<f64> = history(&on).curve(Metric::Loss).value.to_vec();
+    assert_eq!(losses.len(), 60);
+    assert!(losses.iter().any(|loss| !loss.is_finite()), "{losses:?}");
+    assert!(history(&on).warnings().iter().any(|(_, text)| text.contains("diverged")));
+    let ended = stage.run(wild(NotFinite::Stop));
+    assert!(!to_the_end(&ended, false).status.success());
+    assert!(matches!(status(&ended), Status::Failed(message) if message.contains("not a finite number")));
+    assert!(history(&ended).step() < 60);
+}
+
+#[test]
+fn data_that_cannot_be_read_are_named() {
+    let stage = Stage::new();
+    let images = stage.data().join("train-images-idx3-ubyte");
+    let bytes = std::fs::read(&images).unwrap();
+    for (content, expected) in [(Some(&bytes[..1000]), "train-images-idx3-ubyte"), (None, "train-images")] {
+        match content {
+            Some(content) => std::fs::write(&images, content).unwrap(),
+            None => std::fs::remove_file(&images).unwrap(),
+        }
+        let run = stage.run(quick(10));
+        let output = to_the_end(&run, false);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(matches!(status(&run), Status::Failed(message) if message.contains(expected)));
+        assert!(String::from_utf8_lossy(&output.stderr).contains(expected));
+    }
+}
+
+#[test]
+fn changed_data_are_noticed_when_a_run_goes_on() {
+    let stage = Stage::new();
+    let run = stage.run(quick(100_000));
+    let mut child = worker(&run, false).spawn().unwrap();
+    wait_for(&run, &mut child, 12);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let labels = stage.data().join("train-labels-idx1-ubyte");
+    let mut bytes = std::fs::read(&labels).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::fs::write(&labels, bytes).unwrap();
+    let output = to_the_end(&run, true);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("other data"), "{output:?}");
+}
+
+#[test]
+fn a_device_that_is_not_there_is_named() {
+    let stage = Stage::new();
+    let device = valleyscope::workload::DeviceChoice::Cuda(99);
+    let run = stage.run(MnistSpec { device, ..quick(10) });
+    assert!(!to_the_end(&run, false).status.success());
+    assert!(matches!(status(&run), Status::Failed(message) if message.contains("CUDA device 99")));
+}
+
+#[test]
+fn the_worker_says_what_it_is() {
+    // With nothing set by hand.
+    let output = Command::new(WORKER).arg("--handshake").env_clear().output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let said = String::from_utf8(output.stdout).unwrap();
+    let handshake: run::Handshake = serde_json::from_str(said.trim()).unwrap();
+    assert_eq!((handshake.protocol, &handshake.libtorch[..]), (run::PROTOCOL, "2.11.0"));
+    assert_eq!(handshake.devices[0].name, "cpu");
+    let found = WorkerProgram::find(Some(Path::new(WORKER))).unwrap().handshake().unwrap();
+    assert_eq!(found, handshake);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_said_and_loses_nothing() {
+    let stage = Stage::new();
+    let run = stage.run(quick(60));
+    // A limit on the size of files stands for a full disk: the first checkpoint does not fit.
+    let script = format!("ulimit -f 200; exec '{WORKER}' run '{}'", run.path().display());
+    let output = Command::new("bash").args(["-c", &script]).stdout(Stdio::null()).output().unwrap();
+    assert!(!output.status.success());
+    assert!(matches!(status(&run), Status::Failed(message) if message.contains("checkpoint")), "{:?}", status(&run));
+    assert!(Checkpoint::steps(&run).unwrap().is_empty());
+    let whole = stage.run(quick(60));
+    for (run, resume) in [(&run, true), (&whole, false)] {
+        assert!(to_the_end(run, resume).status.success());
+    }
+    assert_eq!(curve(&run), curve(&whole));
+}

@@ -1,0 +1,53 @@
+//! The training against PyTorch's: `pytorch.py` has made the losses in `data/pytorch.json`.
+
+use serde_json::Value;
+use tch::{Device, Kind};
+use valleyscope::dataset::mnist;
+use valleyscope::train::{FlatOptimizer, Images, Mlp};
+use valleyscope::workload::TrainingRule;
+
+use crate::small::{rate, uniform};
+
+/// The script's start.
+fn start(mlp: &Mlp, start: u64) -> Vec<f64> {
+    let mut counter = start * 1_000_000;
+    let mut values = Vec::new();
+    for (index, segment) in mlp.layout().segments().iter().enumerate() {
+        match index % 4 {
+            0 => values.resize(values.len() + segment.size(), 1.0),
+            1 => values.resize(values.len() + segment.size(), 0.0),
+            _ => {
+                let within = (Mlp::SIZES[index / 4] as f64).sqrt();
+                values.extend((0..segment.size() as u64).map(|at| (2.0 * uniform(counter + at) - 1.0) / within));
+                counter += segment.size() as u64;
+            }
+        }
+    }
+    values
+}
+
+#[test]
+fn losses_follow_pytorch() {
+    let golden: Value = serde_json::from_str(include_str!("data/pytorch.json")).unwrap();
+    let number = |field: &str| golden[field].as_u64().unwrap();
+    let batch = number("batch") as usize;
+    let learning_rate = golden["learning_rate"].as_f64().unwrap();
+    let data = mnist::stand_in(mnist::STAND_IN_SEED);
+    for rule in TrainingRule::all() {
+        for (precision, kind, limit) in [("float64", Kind::Double, 1e-9), ("float32", Kind::Float, 1e-4)] {
+            let expected = golden[rule.name()][precision].as_array().unwrap();
+            let images = Images::new(&data.train.images, &data.train.labels, kind, Device::Cpu).unwrap();
+            let mut mlp = Mlp::new(1, kind, Device::Cpu).unwrap();
+            mlp.set_model(0, &start(&mlp, number("start"))).unwrap();
+            let rule = rule.configured(rate(learning_rate));
+            let mut optimizer = FlatOptimizer::new(rule, &[learning_rate], mlp.layout(), kind, Device::Cpu).unwrap();
+            for (step, expected) in expected.iter().enumerate() {
+                let batch = images.range(step * batch..(step + 1) * batch, kind).unwrap();
+                let loss = mlp.differentiate(batch).unwrap().double_value(&[0]);
+                mlp.update(&mut optimizer).unwrap();
+                let off = (loss - expected.as_f64().unwrap()).abs();
+                assert!(off < limit, "{rule:?}, {precision}, step {step}: {loss}, PyTorch {expected}");
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+use std::sync::atomic::AtomicBool;
+
+use tch::Device;
+use valleyscope::quantity::{BatchSize, PointCount, Replicates, TrainingSteps};
+use valleyscope::sweep::LearningRates;
+use valleyscope::train::{MnistRun, Scan};
+use valleyscope::workload::{DataChoice, DeviceChoice, FloatType, MnistScanSpec, MnistSpec, ScanOptimizer, TrainingRule};
+
+use crate::small::{mnist, rate, spec};
+
+fn scan_spec(precision: FloatType) -> MnistScanSpec {
+    let rules = TrainingRule::all();
+    MnistScanSpec {
+        optimizers: rules.map(|rule| ScanOptimizer { name: None, color: None, rule }).to_vec(),
+        batch_sizes: [8, 64].map(|size| BatchSize::new(size).unwrap()).to_vec(),
+        learning_rates: LearningRates { from: rate(1e-3), to: rate(1e-2), count: PointCount::new(2).unwrap() },
+        replicates: Replicates::new(3).unwrap(),
+        steps: TrainingSteps::new(12).unwrap(),
+        seed: 4,
+        data: DataChoice::StandIn,
+        device: DeviceChoice::Cpu,
+        precision,
+    }
+}
+
+#[test]
+fn the_first_training_of_a_pixel_is_that_of_a_single_run() {
+    let (spec_of_scan, data) = (scan_spec(FloatType::Float64), mnist());
+    let scan = Scan::new(&spec_of_scan, &data, Device::Cpu).unwrap();
+    for optimizer in &spec_of_scan.optimizers {
+        for batch_size in &spec_of_scan.batch_sizes {
+            let pixel = scan.pixel(&optimizer.rule, batch_size.get(), &AtomicBool::new(false)).unwrap().unwrap();
+            let shape = [&pixel.train_loss, &pixel.test_loss, &pixel.test_accuracy].map(|grid| (grid.len(), grid[0].len()));
+            assert_eq!(shape, [(2, 3); 3]);
+            let single = MnistSpec {
+                optimizer: optimizer.rule,
+                batch_size: *batch_size,
+                seed: 4,
+                precision: FloatType::Float64,
+                ..spec(optimizer.rule.name())
+            };
+            let mut run = MnistRun::new(&single, &data, Device::Cpu).unwrap();
+            let mut loss = f64::NAN;
+            for _ in 0..12 {
+                loss = run.advance().unwrap().double_value(&[0]);
+            }
+            let evaluation = run.evaluate().unwrap();
+            assert!((pixel.train_loss[0][0] - loss).abs() < 1e-9, "{} {loss}", pixel.train_loss[0][0]);
+            assert!((pixel.test_loss[0][0] - evaluation.loss).abs() < 1e-9);
+            assert!((pixel.test_accuracy[0][0] - evaluation.accuracy).abs() < 1e-12);
+            // Replicates and learning rates are trainings of their own.
+            let mut losses = pixel.test_loss.concat();
+            losses.sort_by(f64::total_cmp);
+            losses.dedup();
+            assert_eq!(losses.len(), 6);
+        }
+    }
+}
+
+#[test]
+fn a_pixel_is_the_same_every_time_and_can_be_stopped() {
+    let (spec, data) = (scan_spec(FloatType::Float32), mnist());
+    let scan = Scan::new(&spec, &data, Device::Cpu).unwrap();
+    let pixel = || scan.pixel(&spec.optimizers[2].rule, 8, &AtomicBool::new(false)).unwrap().unwrap();
+    assert_eq!(pixel(), pixel());
+    assert_eq!(scan.pixel(&spec.optimizers[2].rule, 8, &AtomicBool::new(true)).unwrap(), None);
+}
+
+#[test]
+fn a_batch_of_one_image_is_refused() {
+    let data = mnist();
+    let spec = MnistScanSpec { batch_sizes: vec![BatchSize::new(333).unwrap()], ..scan_spec(FloatType::Float32) };
+    let error = Scan::new(&spec, &data, Device::Cpu).unwrap_err().to_string();
+    assert!(error.contains("333") && error.contains("one of the 1000 images"), "{error}");
+}
