@@ -3,8 +3,29 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use valleyscope::cli::doctor::{Adapter, Facts, Folder, Memory, Processor};
-use valleyscope::machine::{Display, Look, PackageManager, for_window};
+use valleyscope::cli::doctor::{Adapter, Facts, Folder, Memory, Processor, Worker, WorkerState};
+use valleyscope::machine::{self, Display, Look, PackageManager, SetUpState, SetUpStatus, for_window};
+use valleyscope::run::{Device, Handshake, PROTOCOL, WorkerProgram, data_folder};
+
+/// A worker that trains on a graphics card.
+fn worker() -> Worker {
+    let device = |name: &str, kind: &str, memory| Device { name: name.into(), kind: kind.into(), memory };
+    let handshake = Handshake {
+        version: "0.1.0".into(),
+        protocol: PROTOCOL,
+        libtorch: "2.11.0".into(),
+        cuda: Some("13.0".into()),
+        devices: vec![device("cpu", "Some CPU", None), device("cuda:0", "Some GPU", Some(80 << 30))],
+        problem: None,
+    };
+    let program = PathBuf::from("/home/ada/.local/share/valleyscope/worker/bin/valleyscope-train");
+    let libraries = Some(PathBuf::from("/opt/torch/lib"));
+    Worker { state: WorkerState::Works { program, libraries, handshake }, set_up: None }
+}
+
+fn set_up(state: SetUpState, message: &str) -> Option<SetUpStatus> {
+    Some(SetUpStatus { state, message: message.into(), step: (2, 3), percent: Some(40), pid: 1, updated: 0 })
+}
 
 /// A desktop that lacks nothing.
 fn desktop() -> Facts {
@@ -23,6 +44,7 @@ fn desktop() -> Facts {
         display_name: "DISPLAY=:0".into(),
         display_answers: true,
         missing: Vec::new(),
+        worker: worker(),
         folders: vec![Folder {
             holds: "presets",
             path: PathBuf::from("/home/ada/.config/valleyscope/presets"),
@@ -106,6 +128,61 @@ fn a_build_without_window_misses_nothing_of_it() {
 }
 
 #[test]
+fn a_worker_is_shown_with_its_libraries_and_devices() {
+    let text = desktop().to_string();
+    for expected in [
+        "worker      /home/ada/.local/share/valleyscope/worker/bin/valleyscope-train, version 0.1.0\n",
+        " libtorch 2.11.0 in /opt/torch/lib\n",
+        " cpu: Some CPU\n",
+        " cuda:0: Some GPU, 80 GiB\n",
+    ] {
+        assert!(text.contains(expected), "no {expected:?} in\n{text}");
+    }
+}
+
+#[test]
+fn a_worker_that_cannot_train_is_a_problem_but_not_for_the_window() {
+    let with = |state, set_up| Facts { worker: Worker { state, set_up }, ..desktop() };
+    let problem = |facts: &Facts| {
+        let [problem] = &facts.problems()[..] else { panic!("{:?}", facts.problems()) };
+        assert!(!problem.blocks_window);
+        (problem.what.clone(), problem.remedy.clone())
+    };
+    let (what, remedy) = problem(&with(WorkerState::Missing, None));
+    assert!(what.contains("valleyscope-train is not installed"), "{what}");
+    assert_eq!(remedy, "cargo xtask setup");
+
+    let failed = set_up(SetUpState::Failed, "There is no room left on the disk");
+    let (what, _) = problem(&with(WorkerState::Missing, failed));
+    assert!(what.contains("no room left on the disk"), "{what}");
+
+    let (what, remedy) = problem(&with(WorkerState::Broken("libc10.so is missing".into()), None));
+    assert_eq!((what.as_str(), remedy.as_str()), ("libc10.so is missing", "cargo xtask setup"));
+
+    let mut old_driver = worker();
+    let WorkerState::Works { handshake, .. } = &mut old_driver.state else { unreachable!() };
+    handshake.problem = Some("the driver is too old".into());
+    let (what, _) = problem(&Facts { worker: old_driver, ..desktop() });
+    assert!(what.contains("the driver is too old"), "{what}");
+}
+
+#[test]
+fn a_worker_that_is_being_set_up_is_no_problem() {
+    let working = set_up(SetUpState::Working, "Building the training worker");
+    let facts = Facts { worker: Worker { state: WorkerState::Missing, set_up: working }, ..desktop() };
+    assert_eq!(facts.problems(), []);
+    let text = facts.to_string();
+    assert!(text.contains("being set up, step 2 of 3: Building the training worker, 40 %"), "{text}");
+}
+
+/// The set-up works out by itself where the program will look.
+#[test]
+fn the_set_up_and_the_program_mean_the_same_folder() {
+    assert_eq!(machine::data_folder(), data_folder());
+    assert_eq!(machine::WorkerFolder::of_user().map(|it| it.path().to_owned()), WorkerProgram::installed_folder());
+}
+
+#[test]
 fn a_folder_that_cannot_be_written_is_a_problem_but_not_for_the_window() {
     let base = tempfile::tempdir().unwrap();
     let there = Folder::look("presets", base.path().to_owned(), "XDG_CONFIG_HOME");
@@ -135,7 +212,7 @@ fn the_report_of_this_machine_is_complete() {
     #[cfg(target_arch = "x86_64")]
     assert!(facts.processor.features.contains(&("AVX2", std::arch::is_x86_feature_detected!("avx2"))));
     let text = facts.to_string();
-    for label in ["processor", "memory", "presets", "session"] {
+    for label in ["processor", "memory", "worker", "presets", "session"] {
         assert!(text.lines().any(|line| line.starts_with(label)), "no {label} in\n{text}");
     }
     let problems = facts.problems().len();

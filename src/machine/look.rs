@@ -41,6 +41,13 @@ pub fn has_portal() -> bool {
     has_bus && env::split_paths(&folders).any(|folder| folder.join(SERVICE).is_file())
 }
 
+/// Whether this machine has a GPU that CUDA may run on, with or without a driver that is good enough.
+pub fn has_nvidia_gpu() -> bool {
+    Path::new("/proc/driver/nvidia/version").exists()
+        || is_on_path(&format!("nvidia-smi{}", env::consts::EXE_SUFFIX))
+        || can_open(Path::new("libcuda.so.1"))
+}
+
 fn is_on_path(program: &str) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path).any(|folder| is_executable(&folder.join(program)))

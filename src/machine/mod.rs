@@ -7,13 +7,19 @@
 //! Things are looked for themselves (can this library be opened, is this program on the path), never
 //! by the name of a package. Only Linux leaves anything to look for: other systems bring it all.
 
+mod data;
 mod look;
 mod needs;
 mod packages;
+mod worker;
 
-pub use look::{VulkanDriver, has_portal, is_root, vulkan_drivers};
-pub use needs::{Display, Look, Need, for_building, for_tests, for_window};
+pub use data::data_folder;
+pub use look::{VulkanDriver, has_nvidia_gpu, has_portal, is_root, vulkan_drivers};
+pub use needs::{
+    Display, Look, Need, for_building, for_building_worker, for_installing_pytorch, for_tests, for_window,
+};
 pub use packages::{PackageManager, Packages};
+pub use worker::{SetUp, SetUpRefusal, SetUpState, SetUpStatus, WorkerFolder};
 
 /// Those of `needs` that are not on this machine.
 pub fn missing(needs: Vec<&'static Need>) -> Vec<&'static Need> {

@@ -72,6 +72,16 @@ pub fn for_building() -> Vec<&'static Need> {
     if cfg!(target_os = "linux") { vec![&C_COMPILER] } else { Vec::new() }
 }
 
+/// What building the training worker takes besides, apart from libtorch.
+pub fn for_building_worker() -> Vec<&'static Need> {
+    if cfg!(target_os = "linux") { vec![&CXX_COMPILER] } else { Vec::new() }
+}
+
+/// What installing a PyTorch takes.
+pub fn for_installing_pytorch() -> Vec<&'static Need> {
+    vec![&PIP]
+}
+
 /// What running the tests takes where `display` is the one there is. Without one they bring their own.
 pub fn for_tests(display: Option<Display>) -> Vec<&'static Need> {
     let mut needs = for_window(display);
@@ -120,6 +130,10 @@ needs! {
         apt "xvfb", dnf "xorg-x11-server-Xvfb", pacman "xorg-server-xvfb", zypper "xorg-x11-server-Xvfb";
     C_COMPILER: "a C compiler", Look::Program("cc"),
         apt "gcc libc6-dev", dnf "gcc", pacman "gcc", zypper "gcc";
+    CXX_COMPILER: "a C++ compiler", Look::Program("c++"),
+        apt "g++ libc6-dev", dnf "gcc-c++", pacman "gcc", zypper "gcc-c++";
+    PIP: "Python's installer of packages", Look::Program("pip3"),
+        apt "python3-pip", dnf "python3-pip", pacman "python-pip", zypper "python3-pip";
 }
 
 impl fmt::Display for Need {

@@ -1,12 +1,14 @@
-//! The project's two commands, for a machine with nothing but Rust on it:
+//! The project's commands, for a machine with nothing but Rust on it:
 //!
 //! ```text
 //! cargo xtask run [-- ARGUMENTS…]     sets up what is missing, then builds and starts valleyscope
+//! cargo xtask setup                   sets up what is missing, and builds valleyscope and its training worker
 //! cargo xtask test [-- ARGUMENTS…]    sets up what is missing, then checks format, lints and all tests
 //! ```
 //!
 //! What is missing is installed where that is allowed, which is as root on Debian and its kin. Elsewhere
-//! the command that does it is printed, and nothing is changed.
+//! the command that does it is printed, and nothing is changed. PyTorch, which the training worker needs, is
+//! installed in the user's folder for data where the machine has none that fits.
 
 mod cargo;
 // Shared with `valleyscope doctor`, and compiled in here as the program itself cannot be built yet.
@@ -16,15 +18,24 @@ mod machine;
 mod run;
 mod setup;
 mod test;
+mod worker;
 mod xvfb;
 
 use std::fmt;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-Usage: cargo xtask run [-- ARGUMENTS…]    set up this machine, then build and start valleyscope
-       cargo xtask test [-- ARGUMENTS…]   set up this machine, then check format, lints and all tests;
-                                          ARGUMENTS go to `cargo test`, for instance a test's name";
+Usage: cargo xtask run [--no-worker] [-- ARGUMENTS…]
+           set up this machine, then build and start valleyscope; meanwhile the training worker is set up in the
+           background, unless --no-worker is given
+       cargo xtask setup [--no-worker | --only-worker] [--background]
+           set up this machine and build valleyscope and the training worker, or only one of them; with
+           --background the worker is set up by a process that goes on after this command
+       cargo xtask setup --cancel
+           end the set-up of the worker that is at work
+       cargo xtask test [--no-worker] [-- ARGUMENTS…]
+           set up this machine, then check format, lints and all tests, those of the worker too unless
+           --no-worker is given; ARGUMENTS go to `cargo test`, for instance a test's name";
 
 /// Why a command ends early, with its exit code.
 #[derive(Debug, PartialEq, Eq)]
@@ -53,12 +64,16 @@ impl Stop {
 fn main() -> ExitCode {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
     let command = if arguments.is_empty() { String::new() } else { arguments.remove(0) };
-    if arguments.first().is_some_and(|first| first == "--") {
-        arguments.remove(0);
-    }
     let outcome = match command.as_str() {
-        "run" => run::run(&arguments),
-        "test" => test::test(&arguments),
+        "run" => {
+            let with_worker = !take(&mut arguments, "--no-worker");
+            run::run(after_dashes(&arguments), with_worker)
+        }
+        "setup" => setup::command(&arguments),
+        "test" => {
+            let with_worker = !take(&mut arguments, "--no-worker");
+            test::test(after_dashes(&arguments), with_worker)
+        }
         "help" | "-h" | "--help" => {
             println!("{USAGE}");
             Ok(())
@@ -76,7 +91,43 @@ fn main() -> ExitCode {
     }
 }
 
+/// Takes an option of ours from the front, where it is told from the arguments of another program.
+fn take(arguments: &mut Vec<String>, option: &str) -> bool {
+    let given = arguments.first().is_some_and(|first| first == option);
+    if given {
+        arguments.remove(0);
+    }
+    given
+}
+
+/// The arguments without the dashes that may separate them from ours.
+fn after_dashes(arguments: &[String]) -> &[String] {
+    match arguments {
+        [first, rest @ ..] if first == "--" => rest,
+        all => all,
+    }
+}
+
 /// Says what is being done.
 fn say(text: impl fmt::Display) {
     eprintln!("xtask: {text}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_ours_come_before_the_dashes() {
+        let split = |line: &str| {
+            let mut arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            let taken = take(&mut arguments, "--no-worker");
+            (taken, after_dashes(&arguments).join(" "))
+        };
+        assert_eq!(split("--no-worker -- doctor"), (true, "doctor".to_owned()));
+        assert_eq!(split("--no-worker doctor"), (true, "doctor".to_owned()));
+        assert_eq!(split("-- doctor --no-worker"), (false, "doctor --no-worker".to_owned()));
+        assert_eq!(split("doctor -- --all"), (false, "doctor -- --all".to_owned()));
+        assert_eq!(split(""), (false, String::new()));
+    }
 }

@@ -1,7 +1,7 @@
-use crate::Stop;
-use crate::cargo::{cargo, status};
+use crate::cargo::{cargo, status, step};
 use crate::machine::{self, Display};
-use crate::setup;
+use crate::worker::{self, Company};
+use crate::{Stop, say, setup};
 
 const NO_DISPLAY: &str = "\
 There is no display here (neither WAYLAND_DISPLAY nor DISPLAY is set), so the window cannot open.
@@ -10,10 +10,12 @@ These commands need none:
     cargo xtask run -- simulate fig1c --out fig1c.csv
     cargo xtask run -- doctor";
 
-/// Sets up the machine, then builds valleyscope and starts it with `arguments`.
-pub fn run(arguments: &[String]) -> Result<(), Stop> {
+/// Sets up the machine, then builds valleyscope and starts it with `arguments`. The training worker is set up first
+/// where it is to train at once, and in the background where a window opens.
+pub fn run(arguments: &[String], with_worker: bool) -> Result<(), Stop> {
     let mut needs = machine::for_building();
-    if opens_window(arguments) {
+    let opens_window = opens_window(arguments);
+    if opens_window {
         let display = Display::here();
         if display.is_none() {
             return Err(Stop::refused(NO_DISPLAY));
@@ -22,11 +24,37 @@ pub fn run(arguments: &[String]) -> Result<(), Stop> {
     }
     setup::provide(needs)?;
     setup::ready();
-    let status = status(cargo("run").args(["--release", "--package", "valleyscope", "--"]).args(arguments))?;
-    match status.code() {
+    let with_worker = with_worker && !names_worker();
+    if with_worker && arguments.first().is_some_and(|first| first == "train") {
+        worker::set_up(Company::here())?;
+    }
+    let in_background = with_worker && opens_window && without_worker(worker::may_go_on_in_background());
+    step(
+        "building valleyscope",
+        cargo("build").args(["--release", "--package", "valleyscope", "--bin", "valleyscope"]),
+    )?;
+    if in_background {
+        without_worker(worker::set_up_in_background().map(|()| true));
+    }
+    let mut program = cargo("run");
+    program.args(["--quiet", "--release", "--package", "valleyscope", "--bin", "valleyscope", "--"]).args(arguments);
+    match status(&mut program)?.code() {
         Some(0) => Ok(()),
         code => Err(Stop::quietly(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))),
     }
+}
+
+/// Whether the user has a worker already.
+fn names_worker() -> bool {
+    std::env::var_os("VALLEYSCOPE_TRAIN").is_some_and(|path| !path.is_empty())
+}
+
+/// The answer, or no: trouble with the worker keeps no window from opening.
+fn without_worker(outcome: Result<bool, Stop>) -> bool {
+    outcome.unwrap_or_else(|stop| {
+        say(format_args!("going on without the training worker: {}", stop.message));
+        false
+    })
 }
 
 /// Whether valleyscope opens its window when started so, which it does without a subcommand.

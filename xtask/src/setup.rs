@@ -2,9 +2,41 @@
 
 use std::process::{Command, Stdio};
 
-use crate::cargo::{status, step};
-use crate::machine::{self, Need, PackageManager};
-use crate::{Stop, say};
+use crate::cargo::{cargo, status, step};
+use crate::machine::{self, Display, Need, PackageManager};
+use crate::worker::{self, Company};
+use crate::{Stop, USAGE, say};
+
+/// `cargo xtask setup`: all that is needed to work, without starting anything.
+pub fn command(arguments: &[String]) -> Result<(), Stop> {
+    let words: Vec<_> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        [] => set_up_app().and_then(|()| worker::set_up(Company::here())),
+        ["--no-worker"] => set_up_app(),
+        ["--only-worker"] => worker::set_up(Company::here()),
+        // How the process in the background is started.
+        ["--only-worker", "--detached"] => worker::set_up(Company::Nobody),
+        ["--background"] => set_up_app().and_then(|()| set_up_worker_in_background()),
+        ["--only-worker", "--background"] => set_up_worker_in_background(),
+        ["--cancel"] => worker::cancel(),
+        _ => Err(Stop::refused(USAGE)),
+    }
+}
+
+fn set_up_app() -> Result<(), Stop> {
+    let mut needs = machine::for_building();
+    // Without a display the command line is what can be used.
+    if let Some(display) = Display::here() {
+        needs.extend(machine::for_window(Some(display)));
+    }
+    provide(needs)?;
+    ready();
+    step("building valleyscope", cargo("build").args(["--release", "--package", "valleyscope", "--bin", "valleyscope"]))
+}
+
+fn set_up_worker_in_background() -> Result<(), Stop> {
+    if worker::may_go_on_in_background()? { worker::set_up_in_background() } else { Ok(()) }
+}
 
 /// What to do about missing things.
 #[derive(Debug, PartialEq, Eq)]
@@ -95,7 +127,7 @@ pub fn ready() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::{Display, Look, for_building, for_tests, for_window};
+    use crate::machine::{Look, for_building, for_tests, for_window};
 
     /// The needs that a machine does not meet on which only `present` is found.
     fn lacking(needs: Vec<&'static Need>, present: &[Look]) -> Vec<&'static Need> {

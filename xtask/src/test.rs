@@ -1,27 +1,38 @@
 use std::process::Command;
 
-use crate::Stop;
 use crate::cargo::{cargo, step};
 use crate::machine::{self, Display};
-use crate::setup;
+use crate::worker::{self, PyTorch};
 use crate::xvfb::Xvfb;
+use crate::{Stop, say, setup};
 
-/// Sets up the machine, then checks format and lints and runs all tests; `arguments` go to `cargo test`.
-pub fn test(arguments: &[String]) -> Result<(), Stop> {
+/// Sets up the machine, then checks format and lints and runs all tests; `arguments` go to `cargo test`. Without a
+/// PyTorch the worker and its tests are left out.
+pub fn test(arguments: &[String], with_worker: bool) -> Result<(), Stop> {
     let display = Display::here();
     setup::provide_rust_components()?;
     setup::provide(machine::for_building().into_iter().chain(machine::for_tests(display)).collect())?;
     setup::ready();
-
     step("formatting: cargo fmt --check", cargo("fmt").args(["--all", "--check"]))?;
+    let pytorch = pytorch(with_worker);
+
     // The lint runs compile in full, under clippy, so that dependencies are built once for lints and tests.
-    let mut bare = linted("build");
+    let mut bare = linted("build", None);
     bare.args(["--workspace", "--no-default-features", "--lib", "--bins"]);
     step("lints without the window: clippy on --no-default-features", &mut bare)?;
-    step("lints: clippy on everything", linted("build").args(["--workspace", "--all-targets"]))?;
+    if let Some(pytorch) = &pytorch {
+        let mut worker = linted("build", Some(pytorch));
+        worker.args(["--package", "valleyscope", "--no-default-features", "--features", "torch", "--lib", "--bins"]);
+        step("lints of the worker: clippy on --no-default-features --features torch", &mut worker)?;
+    }
+    step("lints: clippy on everything", linted("build", None).args(["--workspace", "--all-targets"]))?;
 
-    let mut tests = linted("test");
-    tests.arg("--workspace").args(arguments);
+    let mut tests = linted("test", pytorch.as_ref());
+    tests.arg("--workspace");
+    if pytorch.is_some() {
+        tests.args(["--features", "valleyscope/torch"]);
+    }
+    tests.args(arguments);
     // Pictures are compared with those of one driver, whatever graphics card is in this machine.
     if let Some(driver) = machine::vulkan_drivers().iter().find(|driver| driver.is_software()) {
         tests.env("VK_DRIVER_FILES", &driver.manifest);
@@ -30,12 +41,30 @@ pub fn test(arguments: &[String]) -> Result<(), Stop> {
     if let Some(xvfb) = &xvfb {
         tests.env("DISPLAY", xvfb.display());
     }
-    step("tests: cargo test", &mut tests)
+    let outcome = step("tests: cargo test", &mut tests);
+    if pytorch.is_none() {
+        say(LEFT_OUT);
+    }
+    outcome
+}
+
+const LEFT_OUT: &str = "
+****************************************************************
+*  THE TRAINING WORKER IS LEFT OUT: IT IS NOT BUILT OR TESTED  *
+****************************************************************";
+
+/// The PyTorch to test the worker with, if it is to be tested and there can be one.
+fn pytorch(wanted: bool) -> Option<PyTorch> {
+    let found = wanted.then(worker::pytorch_for_tests)?;
+    found.map_err(|stop| say(format_args!("no PyTorch for the training worker: {}\n{LEFT_OUT}", stop.message))).ok()
 }
 
 /// Cargo with clippy in the compiler's place for the project's own packages; a warning is an error.
-fn linted(subcommand: &str) -> Command {
+fn linted(subcommand: &str, pytorch: Option<&PyTorch>) -> Command {
     let mut command = cargo(subcommand);
+    if let Some(pytorch) = pytorch {
+        worker::with_pytorch(&mut command, pytorch);
+    }
     // The variables through which `cargo clippy` itself sets up its driver.
     command.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
     command.env("CLIPPY_ARGS", "--deny__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__");

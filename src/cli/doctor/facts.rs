@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use directories::ProjectDirs;
 
 use super::processor::{Memory, Processor};
+use super::worker::Worker;
 use crate::machine::{self, Display, Look, Need, PackageManager, Packages};
 use crate::preset::Library;
 
@@ -22,6 +23,7 @@ pub struct Facts {
     pub display_answers: bool,
     /// What the window needs and this machine lacks.
     pub missing: Vec<&'static Need>,
+    pub worker: Worker,
     pub folders: Vec<Folder>,
     pub package_manager: Option<PackageManager>,
     pub root: bool,
@@ -81,6 +83,7 @@ impl Facts {
             display_name,
             display_answers,
             missing,
+            worker: Worker::here(),
             folders: folders(),
             package_manager: PackageManager::here(),
             root: machine::is_root(),

@@ -2,6 +2,7 @@
 
 mod facts;
 mod processor;
+mod worker;
 
 use std::fmt;
 use std::io::{self, Write};
@@ -10,6 +11,7 @@ use anyhow::bail;
 
 pub use facts::{Adapter, Facts, Folder};
 pub use processor::{Memory, Processor};
+pub use worker::{Worker, WorkerState};
 
 use crate::machine::{Display, Look, Need};
 
@@ -43,6 +45,7 @@ impl Facts {
             problems.extend(self.adapter_problem());
             problems.extend(self.dialog_problem());
         }
+        problems.extend(self.worker.problem());
         problems.extend(self.folders.iter().filter_map(Folder::problem));
         problems
     }
@@ -118,6 +121,7 @@ impl fmt::Display for Facts {
         writeln!(f, "valleyscope {} for {}\n", env!("CARGO_PKG_VERSION"), target())?;
         self.write_machine(f)?;
         self.write_window(f)?;
+        self.worker.write(f)?;
         for folder in &self.folders {
             let state = match (&folder.refusal, folder.exists) {
                 (Some(_), _) => "cannot be written",

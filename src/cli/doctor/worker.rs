@@ -1,0 +1,102 @@
+use std::fmt;
+use std::path::PathBuf;
+
+use super::{Problem, line};
+use crate::machine::{SetUpState, SetUpStatus, WorkerFolder};
+use crate::run::{Handshake, LaunchError, WorkerProgram};
+
+/// The worker that trains, as far as it is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Worker {
+    pub state: WorkerState,
+    /// How its set-up stands, if there was one.
+    pub set_up: Option<SetUpStatus>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WorkerState {
+    Works {
+        program: PathBuf,
+        /// The folder where it looks first for libtorch, if there is one.
+        libraries: Option<PathBuf>,
+        handshake: Handshake,
+    },
+    Missing,
+    /// There is one that cannot be used, and this is why.
+    Broken(String),
+}
+
+/// The command that mends a worker.
+const REMEDY: &str = "cargo xtask setup";
+
+impl Worker {
+    /// The one that `valleyscope train` starts. This takes seconds, as it loads its libraries.
+    pub fn here() -> Worker {
+        let set_up = WorkerFolder::of_user().and_then(|folder| folder.status());
+        Worker { state: WorkerState::here(), set_up }
+    }
+
+    pub(super) fn problem(&self) -> Option<Problem> {
+        let what = match &self.state {
+            WorkerState::Works { handshake, .. } => {
+                let what = format!("no training on a graphics card: {}", handshake.problem.as_ref()?);
+                let remedy = "until that is mended, the processor trains".to_owned();
+                return Some(Problem { what, remedy, blocks_window: false });
+            }
+            _ if self.is_being_set_up() => return None,
+            WorkerState::Missing => format!("no worker that trains: {} is not installed", WorkerProgram::NAME),
+            WorkerState::Broken(why) => why.clone(),
+        };
+        let failed = self.set_up.as_ref().filter(|set_up| set_up.state == SetUpState::Failed);
+        let reason = failed.map(|set_up| format!("; its last set-up failed: {}", set_up.message)).unwrap_or_default();
+        Some(Problem { what: what + &reason, remedy: REMEDY.to_owned(), blocks_window: false })
+    }
+
+    fn is_being_set_up(&self) -> bool {
+        self.set_up.as_ref().is_some_and(|set_up| set_up.state == SetUpState::Working)
+    }
+
+    pub(super) fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.state {
+            WorkerState::Works { program, libraries, handshake } => {
+                line(f, LABEL, &format!("{}, version {}", program.display(), handshake.version))?;
+                let place = libraries.as_ref().map(|folder| format!(" in {}", folder.display())).unwrap_or_default();
+                line(f, "", &format!("libtorch {}{place}", handshake.libtorch))?;
+                for device in &handshake.devices {
+                    let memory = device.memory.map(|bytes| format!(", {:.0} GiB", bytes as f64 / f64::from(1 << 30)));
+                    line(f, "", &format!("{}: {}{}", device.name, device.kind, memory.unwrap_or_default()))?;
+                }
+            }
+            WorkerState::Missing => line(f, LABEL, "none")?,
+            WorkerState::Broken(_) => line(f, LABEL, "cannot be used")?,
+        }
+        match &self.set_up {
+            Some(set_up) if set_up.state == SetUpState::Working => {
+                let percent = set_up.percent.map(|percent| format!(", {percent} %")).unwrap_or_default();
+                let (step, steps) = set_up.step;
+                line(f, "", &format!("being set up, step {step} of {steps}: {}{percent}", set_up.message))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+const LABEL: &str = "worker";
+
+impl WorkerState {
+    fn here() -> WorkerState {
+        let worker = match WorkerProgram::find(None) {
+            Ok(worker) => worker,
+            Err(LaunchError::Missing) => return WorkerState::Missing,
+            Err(error) => return WorkerState::Broken(error.to_string()),
+        };
+        match worker.handshake() {
+            Ok(handshake) => {
+                let beside = worker.path().parent().map(|folder| folder.join("../lib"));
+                let libraries = beside.and_then(|folder| folder.canonicalize().ok());
+                WorkerState::Works { program: worker.path().to_owned(), libraries, handshake }
+            }
+            Err(error) => WorkerState::Broken(error.to_string()),
+        }
+    }
+}

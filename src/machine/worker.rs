@@ -1,0 +1,260 @@
+//! Where the training worker is installed, and how its set-up stands.
+//!
+//! The set-up (`cargo xtask setup`) and the program never talk to each other: they share a folder, `worker` in the
+//! user's folder for data.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `bin/valleyscope-train` | the worker |
+//! | `lib` | a link to the libraries of the PyTorch that it was built with |
+//! | `pytorch-…` | a PyTorch of its own, where no other fits |
+//! | `setup.lock` | locked as long as a set-up is at work |
+//! | `setup.txt` | what the set-up is doing or has come to ([`SetUpStatus`]) |
+//! | `setup.log` | what a set-up in the background has said |
+//! | `setup.cancel` | its presence asks the set-up to end |
+//!
+//! `setup.txt` has a line `name=value` for each field, with `\n` and `\\` for a line's end and a backslash; it is
+//! replaced as a whole. Times are in seconds since 1970, UTC. Lines of other names are skipped.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::data_folder;
+
+/// The folder of the training worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkerFolder {
+    path: PathBuf,
+}
+
+/// How a set-up of the worker stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetUpStatus {
+    pub state: SetUpState,
+    /// What is being done, or what came of it, for a person. It may have several lines.
+    pub message: String,
+    /// The step that is being done and how many there are, counted from 1.
+    pub step: (u32, u32),
+    /// How far this step is, where that is known.
+    pub percent: Option<u8>,
+    /// The set-up's process.
+    pub pid: u32,
+    /// When this was written, in seconds since 1970.
+    pub updated: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetUpState {
+    Working,
+    Done,
+    Failed,
+    /// Ended because somebody asked for it.
+    Cancelled,
+    /// The user did not want the download.
+    Declined,
+    /// Ended before it was done, without a word.
+    Interrupted,
+}
+
+/// A set-up at work: while this lives, no other begins.
+#[derive(Debug)]
+pub struct SetUp {
+    folder: WorkerFolder,
+    _lock: File,
+}
+
+/// Why a set-up cannot begin.
+#[derive(Debug)]
+pub enum SetUpRefusal {
+    /// Another is at work.
+    Held,
+    /// The folder cannot be written.
+    Folder(io::Error),
+}
+
+const STATES: [(SetUpState, &str); 6] = [
+    (SetUpState::Working, "working"),
+    (SetUpState::Done, "done"),
+    (SetUpState::Failed, "failed"),
+    (SetUpState::Cancelled, "cancelled"),
+    (SetUpState::Declined, "declined"),
+    (SetUpState::Interrupted, "interrupted"),
+];
+
+impl WorkerFolder {
+    /// The one in the user's folder for data, if the system knows of such a folder.
+    pub fn of_user() -> Option<WorkerFolder> {
+        Some(WorkerFolder { path: data_folder()?.join("worker") })
+    }
+
+    pub fn at(path: &Path) -> WorkerFolder {
+        WorkerFolder { path: path.to_owned() }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn program(&self) -> PathBuf {
+        self.path.join("bin").join(format!("valleyscope-train{}", std::env::consts::EXE_SUFFIX))
+    }
+
+    /// Where the worker looks first for libtorch.
+    pub fn libraries(&self) -> PathBuf {
+        self.path.join("lib")
+    }
+
+    pub fn log(&self) -> PathBuf {
+        self.path.join("setup.log")
+    }
+
+    /// How the set-up stands that is at work or was the last; `None` where there has been none.
+    pub fn status(&self) -> Option<SetUpStatus> {
+        // In this order, as it may end in between.
+        let at_work = self.is_being_set_up();
+        let mut status = SetUpStatus::from_text(&fs::read_to_string(self.status_file()).ok()?)?;
+        if status.state == SetUpState::Working && !at_work {
+            status.state = SetUpState::Interrupted;
+        }
+        Some(status)
+    }
+
+    /// Whether a set-up is at work.
+    pub fn is_being_set_up(&self) -> bool {
+        File::open(self.lock_file()).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    }
+
+    /// Asks the set-up that is at work to end, which takes it a moment.
+    pub fn cancel(&self) -> io::Result<()> {
+        File::create(self.cancel_file()).map(drop)
+    }
+
+    fn status_file(&self) -> PathBuf {
+        self.path.join("setup.txt")
+    }
+
+    fn lock_file(&self) -> PathBuf {
+        self.path.join("setup.lock")
+    }
+
+    fn cancel_file(&self) -> PathBuf {
+        self.path.join("setup.cancel")
+    }
+}
+
+impl SetUp {
+    pub fn begin(folder: &WorkerFolder) -> Result<SetUp, SetUpRefusal> {
+        fs::create_dir_all(folder.path()).map_err(SetUpRefusal::Folder)?;
+        let lock = OpenOptions::new().write(true).create(true).truncate(false).open(folder.lock_file());
+        let lock = lock.map_err(SetUpRefusal::Folder)?;
+        // Whoever looks whether a set-up is at work holds the lock for an instant.
+        let mut tries = 0;
+        loop {
+            match lock.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if tries < 10 => thread::sleep(Duration::from_millis(20)),
+                Err(TryLockError::WouldBlock) => return Err(SetUpRefusal::Held),
+                Err(TryLockError::Error(error)) => return Err(SetUpRefusal::Folder(error)),
+            }
+            tries += 1;
+        }
+        // A wish that came too late for the set-up before.
+        let _ = fs::remove_file(folder.cancel_file());
+        Ok(SetUp { folder: folder.clone(), _lock: lock })
+    }
+
+    pub fn folder(&self) -> &WorkerFolder {
+        &self.folder
+    }
+
+    /// Whether somebody has asked for the end.
+    pub fn is_cancelled(&self) -> bool {
+        self.folder.cancel_file().exists()
+    }
+
+    /// Tells how it stands. Where that cannot be written, the set-up's own errors will say more.
+    pub fn report(&self, state: SetUpState, message: &str, step: (u32, u32), percent: Option<u8>) {
+        let updated = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let message = message.to_owned();
+        let status = SetUpStatus { state, message, step, percent, pid: std::process::id(), updated };
+        let aside = self.folder.path.join("setup.txt.new");
+        let _ = fs::write(&aside, status.to_text()).and_then(|()| fs::rename(&aside, self.folder.status_file()));
+    }
+}
+
+impl Drop for SetUp {
+    fn drop(&mut self) {
+        // Answered by the end, or too late.
+        let _ = fs::remove_file(self.folder.cancel_file());
+    }
+}
+
+impl SetUpStatus {
+    fn to_text(&self) -> String {
+        let state = STATES.iter().find(|(state, _)| *state == self.state).map_or("", |(_, name)| name);
+        let message = self.message.replace('\\', "\\\\").replace('\n', "\\n");
+        let percent = self.percent.map(|percent| format!("percent={percent}\n")).unwrap_or_default();
+        let (step, steps) = self.step;
+        let SetUpStatus { pid, updated, .. } = self;
+        format!("state={state}\nmessage={message}\nstep={step}\nsteps={steps}\n{percent}pid={pid}\nupdated={updated}\n")
+    }
+
+    fn from_text(text: &str) -> Option<SetUpStatus> {
+        let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+        let (state, _) = STATES.into_iter().find(|(_, name)| field("state") == Some(name))?;
+        Some(SetUpStatus {
+            state,
+            message: unescaped(field("message")?),
+            step: (field("step")?.parse().ok()?, field("steps")?.parse().ok()?),
+            percent: field("percent").and_then(|percent| percent.parse().ok()),
+            pid: field("pid")?.parse().ok()?,
+            updated: field("updated")?.parse().ok()?,
+        })
+    }
+}
+
+fn unescaped(text: &str) -> String {
+    let mut characters = text.chars();
+    let mut result = String::new();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => result.extend(characters.next().map(|escaped| if escaped == 'n' { '\n' } else { escaped })),
+            other => result.push(other),
+        }
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(state: SetUpState, message: &str, percent: Option<u8>) -> SetUpStatus {
+        SetUpStatus { state, message: message.to_owned(), step: (2, 3), percent, pid: 4711, updated: 1_790_000_000 }
+    }
+
+    #[test]
+    fn a_status_is_read_as_it_was_written() {
+        for (state, _) in STATES {
+            for message in ["", "Building", "two\nlines = 2", r"a \n that is none, and C:\new\\"] {
+                for percent in [None, Some(0), Some(100)] {
+                    let whole = status(state, message, percent);
+                    assert_eq!(SetUpStatus::from_text(&whole.to_text()), Some(whole));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_cut_or_foreign_status_is_none() {
+        let text = status(SetUpState::Working, "Building", None).to_text();
+        assert_eq!(SetUpStatus::from_text(text.split("pid").next().unwrap()), None);
+        assert_eq!(SetUpStatus::from_text(&text.replace("working", "dancing")), None);
+        assert_eq!(SetUpStatus::from_text(""), None);
+        let newer = format!("mood=good\n{text}");
+        assert!(SetUpStatus::from_text(&newer).is_some());
+    }
+}

@@ -1,0 +1,150 @@
+//! Building the worker with a PyTorch, installing it, and seeing whether it works.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::job::{Ended, Job, Stdout};
+use super::pytorch::PyTorch;
+use crate::cargo::cargo;
+use crate::machine::WorkerFolder;
+use crate::say;
+
+/// Has cargo build with this PyTorch, whatever the environment says.
+pub fn with_pytorch<'a>(command: &'a mut Command, pytorch: &PyTorch) -> &'a mut Command {
+    for variable in ["LIBTORCH_USE_PYTORCH", "LIBTORCH_INCLUDE", "LIBTORCH_LIB", "LIBTORCH_STATIC"] {
+        command.env_remove(variable);
+    }
+    command.env("LIBTORCH", &pytorch.root)
+}
+
+/// Builds the worker and returns where it is.
+pub fn build(pytorch: &PyTorch, job: &mut Job<'_>) -> Result<PathBuf, Ended> {
+    let mut command = cargo("build");
+    command.args(["--release", "--package", "valleyscope", "--bin", "valleyscope-train"]);
+    command.args(["--no-default-features", "--features", "torch", "--message-format", "json-render-diagnostics"]);
+    // What it says goes through a pipe, where it would not tell how far it is.
+    command.env("CARGO_TERM_PROGRESS_WHEN", "always").env("CARGO_TERM_PROGRESS_WIDTH", "80");
+    with_pytorch(&mut command, pytorch);
+    match job.carry_out("Building the training worker", &mut command, Stdout::Kept, || None)? {
+        Ok(messages) => built(&messages).ok_or_else(|| Ended::failed("cargo does not say where it has put the worker")),
+        Err(words) => Err(Ended::failed(format!("The training worker cannot be built:\n{words}"))),
+    }
+}
+
+/// The program that cargo's messages, objects of JSON, tell of.
+fn built(messages: &str) -> Option<PathBuf> {
+    let artifact = |line: &&str| line.contains(r#""reason":"compiler-artifact""#) && line.contains("valleyscope-train");
+    messages.lines().filter(artifact).find_map(|line| Some(PathBuf::from(json_text(line, "executable")?)))
+}
+
+/// Puts the worker and the way to its libraries in place; a worker that is training is not disturbed.
+pub fn install(program: &Path, pytorch: &PyTorch, folder: &WorkerFolder) -> Result<(), Ended> {
+    let place = folder.program();
+    put(program, pytorch, folder)
+        .map_err(|error| Ended::failed(format!("The worker cannot be installed as {}: {error}", place.display())))
+}
+
+fn put(program: &Path, pytorch: &PyTorch, folder: &WorkerFolder) -> io::Result<()> {
+    let place = folder.program();
+    let bin = place.parent().expect("a program is in a folder");
+    fs::create_dir_all(bin)?;
+    let aside = bin.join(".valleyscope-train.new");
+    fs::copy(program, &aside)?;
+    #[cfg(unix)]
+    {
+        let link = folder.path().join(".lib.new");
+        match fs::remove_file(&link) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => std::os::unix::fs::symlink(pytorch.lib(), &link)?,
+        }
+        fs::rename(link, folder.libraries())?;
+    }
+    #[cfg(not(unix))]
+    let _ = pytorch;
+    fs::rename(aside, place)
+}
+
+/// Asks the installed worker what it is, and puts that in a few words.
+pub fn greet(folder: &WorkerFolder) -> Result<String, Ended> {
+    let program = folder.program();
+    let output = Command::new(&program).arg("--handshake").stdin(Stdio::null()).output();
+    let output = output.map_err(|error| Ended::failed(format!("{} does not start: {error}", program.display())))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    // Libraries may have something to say before.
+    match text.lines().rev().find(|line| line.contains(r#""protocol""#)) {
+        Some(answer) if output.status.success() => {
+            say(format_args!("{} answers {answer}", program.display()));
+            Ok(in_words(answer))
+        }
+        _ => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let (program, status) = (program.display(), output.status);
+            Err(Ended::failed(format!("{program} is built but does not work ({status}): {}", said.trim())))
+        }
+    }
+}
+
+/// What a handshake says, for a person.
+fn in_words(handshake: &str) -> String {
+    let text = |name| json_text(handshake, name);
+    let devices: Vec<_> =
+        handshake.match_indices(r#""kind":"#).filter_map(|(at, _)| json_text(&handshake[at..], "kind")).collect();
+    let mut words = format!(
+        "The training worker {} works with libtorch {} on {}.",
+        text("version").unwrap_or_default(),
+        text("libtorch").unwrap_or_default(),
+        if devices.is_empty() { "the processor".to_owned() } else { devices.join(", ") }
+    );
+    if let Some(problem) = text("problem") {
+        words.push_str(&format!("\nCUDA cannot be used: {problem}"));
+    }
+    words
+}
+
+/// The first text of this name in an object of JSON.
+fn json_text(json: &str, name: &str) -> Option<String> {
+    let (_, after) = json.split_once(&format!("\"{name}\":"))?;
+    let mut characters = after.trim_start().strip_prefix('"')?.chars();
+    let mut text = String::new();
+    loop {
+        match characters.next()? {
+            '"' => return Some(text),
+            '\\' => match characters.next()? {
+                'n' => text.push('\n'),
+                't' => text.push('\t'),
+                // Such as \u00e9, which may stay as it is: nothing here depends on it.
+                'u' => text.push_str("\\u"),
+                other => text.push(other),
+            },
+            other => text.push(other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cargo_tells_where_the_worker_is() {
+        let messages = concat!(
+            r#"{"reason":"compiler-artifact","target":{"name":"tch"},"executable":null,"fresh":true}"#,
+            "\n",
+            r#"{"reason":"compiler-artifact","target":{"name":"valleyscope-train"},"executable":"/t/a \"b\"/valleyscope-train"}"#,
+            "\n",
+            r#"{"reason":"build-finished","success":true}"#,
+        );
+        assert_eq!(built(messages), Some(PathBuf::from("/t/a \"b\"/valleyscope-train")));
+        assert_eq!(built(r#"{"reason":"build-finished","success":true}"#), None);
+    }
+
+    #[test]
+    fn a_handshake_is_put_in_words() {
+        let plain = r#"{"version":"0.1.0","protocol":1,"libtorch":"2.11.0","cuda":null,"devices":[{"name":"cpu","kind":"Some CPU"}],"problem":null}"#;
+        assert_eq!(in_words(plain), "The training worker 0.1.0 works with libtorch 2.11.0 on Some CPU.");
+        let old = plain.replace(r#""problem":null"#, r#""problem":"the driver is too old""#);
+        assert!(in_words(&old).ends_with("\nCUDA cannot be used: the driver is too old"));
+    }
+}

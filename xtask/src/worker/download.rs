@@ -1,0 +1,312 @@
+//! Installing a PyTorch of the worker's own.
+
+use std::fmt;
+use std::fs;
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::job::{Ended, Job, Stdout};
+use super::python::{Python, pythons};
+use super::pytorch::{PyTorch, VERSION, library};
+use crate::machine::{self, SetUp, WorkerFolder};
+use crate::{Stop, say, setup};
+
+/// How much of PyTorch is installed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variant {
+    /// What the processor needs.
+    Cpu,
+    /// All, with NVIDIA's libraries.
+    Cuda,
+}
+
+/// What the libraries for the processor ask for in a PyTorch that is made for CUDA as well.
+const RUNTIME: [&str; 2] = ["nvidia-cuda-runtime==13.0.*", "nvidia-cuda-cupti==13.0.*"];
+
+/// The Pythons that PyTorch is published for.
+const PYTHONS: std::ops::RangeInclusive<(u32, u32)> = (3, 10)..=(3, 14);
+
+impl Variant {
+    /// The best comes first.
+    pub const ALL: [Variant; 2] = [Variant::Cuda, Variant::Cpu];
+
+    /// CUDA is published for Linux only.
+    pub fn for_machine(has_gpu: bool) -> Variant {
+        if has_gpu && cfg!(target_os = "linux") { Variant::Cuda } else { Variant::Cpu }
+    }
+
+    /// Where the set-up keeps it. It is there as a whole or not at all.
+    pub fn root(self, folder: &WorkerFolder) -> PathBuf {
+        self.site(folder).join("torch")
+    }
+
+    /// The folder of Python packages that holds it.
+    fn site(self, folder: &WorkerFolder) -> PathBuf {
+        let kind = match self {
+            Variant::Cpu => "cpu",
+            Variant::Cuda => "cuda",
+        };
+        folder.path().join(format!("pytorch-{VERSION}-{kind}"))
+    }
+
+    /// What to ask pip for.
+    fn requirements(self) -> Vec<String> {
+        let torch = format!("torch=={VERSION}");
+        match self {
+            Variant::Cpu if cfg!(target_os = "linux") => {
+                let runtime = RUNTIME.iter().map(ToString::to_string);
+                ["--no-deps".to_owned(), torch].into_iter().chain(runtime).collect()
+            }
+            Variant::Cpu => vec!["--no-deps".to_owned(), torch],
+            Variant::Cuda => vec![torch],
+        }
+    }
+
+    /// How many bytes are downloaded, and how many the result takes, both roughly.
+    fn bytes(self) -> (u64, u64) {
+        match self {
+            Variant::Cpu => (540_000_000, 700_000_000),
+            Variant::Cuda => (2_750_000_000, 5_000_000_000),
+        }
+    }
+
+    /// The room that it takes while it is unpacked, besides the download.
+    fn unpacked(self) -> u64 {
+        match self {
+            Variant::Cpu => 1_300_000_000,
+            Variant::Cuda => 5_000_000_000,
+        }
+    }
+
+    /// What is going to happen, for a person who may not want it.
+    pub fn announcement(self, folder: &WorkerFolder) -> String {
+        let (download, disk) = self.bytes();
+        format!(
+            "the training worker needs PyTorch {VERSION}, which is not here; {self}, that is a download of {} and {} in {}",
+            gigabytes(download),
+            gigabytes(disk),
+            folder.path().display()
+        )
+    }
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Variant::Cpu => f.write_str("for the processor"),
+            Variant::Cuda => f.write_str("with CUDA for this machine's NVIDIA GPU"),
+        }
+    }
+}
+
+fn gigabytes(bytes: u64) -> String {
+    format!("{:.1} GB", bytes as f64 / 1e9)
+}
+
+/// Installs it aside and moves it to its place when it is complete.
+pub fn install(variant: Variant, session: &SetUp, job: &mut Job<'_>) -> Result<PyTorch, Ended> {
+    let folder = session.folder();
+    sweep(folder);
+    let python = python_with_pip()?;
+    let (download, _) = variant.bytes();
+    let needed = download + variant.unpacked();
+    if let Some(free) = free_bytes(folder.path()).filter(|free| *free < needed) {
+        return Err(Ended::failed(format!(
+            "Installing PyTorch takes {} for a while, and {} has {} left. Make room there, or set XDG_DATA_HOME to a \
+             folder on another disk.",
+            gigabytes(needed),
+            folder.path().display(),
+            gigabytes(free)
+        )));
+    }
+    let aside = folder.path().join(format!("{ASIDE}{}", std::process::id()));
+    let outcome = install_aside(variant, &python, &aside, job).and_then(|()| put_in_place(variant, &aside, folder));
+    // Nothing of value is left there, and the next set-up sweeps up what stays.
+    let _ = fs::remove_dir_all(&aside);
+    outcome
+}
+
+const ASIDE: &str = ".installing-";
+
+/// Removes what set-ups have left that were killed.
+fn sweep(folder: &WorkerFolder) {
+    let entries = fs::read_dir(folder.path()).into_iter().flatten().flatten();
+    for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(ASIDE)) {
+        if let Err(error) = fs::remove_dir_all(entry.path()) {
+            say(format_args!("cannot remove {}: {error}", entry.path().display()));
+        }
+    }
+}
+
+fn install_aside(variant: Variant, python: &Python, aside: &Path, job: &mut Job<'_>) -> Result<(), Ended> {
+    // What pip unpacks lies beside the result, so that it is moved there and not copied, and the disk that was
+    // looked at is the one that is filled.
+    let temporary = aside.join("tmp");
+    fs::create_dir_all(&temporary).map_err(|error| Ended::failed(format!("{}: {error}", temporary.display())))?;
+    let mut pip = Command::new(python.program);
+    pip.args(["-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--no-compile"]);
+    pip.args(["--only-binary", ":all:", "--progress-bar"]).arg(if io::stdout().is_terminal() { "on" } else { "off" });
+    if !PYTHONS.contains(&python.version) {
+        // Only the libraries are used, which are the same for every Python.
+        pip.args(["--python-version", "3.12"]);
+    }
+    pip.arg("--target").arg(aside.join("site")).args(variant.requirements());
+    pip.env("TMPDIR", &temporary).env("PIP_USER", "0").env("PIP_REQUIRE_VIRTUALENV", "0").stdin(Stdio::null());
+    pip.current_dir(aside);
+    let (download, _) = variant.bytes();
+    let whole = download + variant.unpacked();
+    let measured = aside.to_owned();
+    let mut most = 0;
+    let percent = move || {
+        // Pip drops its copy of a file once it is unpacked.
+        most = (size_of(&measured) * 100 / whole).min(99).max(most);
+        u8::try_from(most).ok()
+    };
+    let said = job.carry_out("Downloading and unpacking PyTorch", &mut pip, Stdout::Shown, percent)?;
+    said.map(drop).map_err(|words| Ended::failed(explain(&words, python)))
+}
+
+/// Moves a complete installation to its place.
+fn put_in_place(variant: Variant, aside: &Path, folder: &WorkerFolder) -> Result<PyTorch, Ended> {
+    let site = aside.join("site");
+    if variant == Variant::Cpu && cfg!(target_os = "linux") {
+        // They need what is not installed, and take half a gigabyte.
+        for name in ["torch_cuda", "torch_cuda_linalg"] {
+            let _ = fs::remove_file(site.join("torch").join(library(name)));
+        }
+    }
+    PyTorch::at(&site.join("torch"))
+        .map_err(|unfit| Ended::failed(format!("pip has installed a PyTorch that cannot be used: {unfit}")))?;
+    let place = variant.site(folder);
+    let moved = match fs::rename(&place, aside.join("former")) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => fs::rename(&site, &place),
+    };
+    moved.map_err(|error| Ended::failed(format!("cannot put PyTorch into {}: {error}", place.display())))?;
+    PyTorch::at(&variant.root(folder)).map_err(|unfit| Ended::failed(format!("{}: {unfit}", place.display())))
+}
+
+/// A Python that installs packages, which itself is installed where that is allowed.
+fn python_with_pip() -> Result<Python, Stop> {
+    let find = || pythons().into_iter().find(|python| python.has_pip);
+    if let Some(python) = find() {
+        return Ok(python);
+    }
+    setup::provide(machine::for_installing_pytorch())?;
+    find().ok_or_else(|| {
+        Stop::failed(
+            "PyTorch is installed with pip, and neither `python3 -m pip` nor `python -m pip` works here. Install Python \
+             3.10 or newer with pip, or set LIBTORCH to the folder of a PyTorch or an unpacked libtorch.",
+        )
+    })
+}
+
+/// What is behind the words with which pip gave up, and what to do.
+fn explain(words: &str, python: &Python) -> String {
+    let has = |signs: &[&str]| signs.iter().any(|sign| words.contains(sign));
+    let (major, minor) = python.version;
+    let cause = if has(&["No space left", "Disk quota exceeded"]) {
+        "There is no room left on the disk: make some, and start again.".to_owned()
+    } else if has(&[
+        "name resolution",
+        "Name or service not known",
+        "NewConnectionError",
+        "ConnectTimeout",
+        "timed out",
+    ]) || has(&[
+        "Network is unreachable",
+        "ProxyError",
+        "ConnectionError",
+        "Connection refused",
+        "ProtocolError",
+    ]) {
+        "There seems to be no way to the package index: check the network and the proxy, and start again; what is \
+         downloaded already is not downloaded twice."
+            .to_owned()
+    } else if has(&["No matching distribution", "Could not find a version"]) {
+        format!(
+            "The package index has no PyTorch {VERSION} for this machine and Python {major}.{minor}: it is published for \
+             Linux with glibc 2.28 or newer, macOS on Apple silicon, and Windows. Or set LIBTORCH to one that you have."
+        )
+    } else {
+        "pip could not install PyTorch.".to_owned()
+    };
+    format!("{cause}\nIts last words:\n{words}")
+}
+
+/// The room left on the disk of a folder, where the system tells.
+fn free_bytes(folder: &Path) -> Option<u64> {
+    let output = Command::new("df").args(["-Pk"]).arg(folder).stdin(Stdio::null()).output().ok()?;
+    free_in(&String::from_utf8_lossy(&output.stdout))
+}
+
+/// The fourth column of the last line, in KiB, as POSIX has it.
+fn free_in(df: &str) -> Option<u64> {
+    // A file system's name may have spaces: the columns are counted from the one with the percentage.
+    let words: Vec<_> = df.lines().nth(1)?.split_whitespace().collect();
+    let percentage =
+        words.iter().position(|word| word.strip_suffix('%').is_some_and(|it| it.parse::<u32>().is_ok()))?;
+    Some(words.get(percentage.checked_sub(1)?)?.parse::<u64>().ok()? * 1024)
+}
+
+/// The bytes of all files in a folder.
+fn size_of(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let sizes = entries.map(|entry| match entry.file_type() {
+        Ok(kind) if kind.is_dir() => size_of(&entry.path()),
+        _ => entry.metadata().map_or(0, |file| file.len()),
+    });
+    sizes.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn python() -> Python {
+        Python { program: "python3", version: (3, 9), torch: None, has_pip: true }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_machine_without_a_gpu_downloads_what_the_processor_needs() {
+        let cpu = Variant::for_machine(false).requirements();
+        assert_eq!(cpu, ["--no-deps", "torch==2.11.0", "nvidia-cuda-runtime==13.0.*", "nvidia-cuda-cupti==13.0.*"]);
+        assert_eq!(Variant::for_machine(true).requirements(), ["torch==2.11.0"]);
+        let (cpu, cuda) = (Variant::Cpu.bytes(), Variant::Cuda.bytes());
+        assert!(cpu.0 * 3 < cuda.0 && cpu.1 * 3 < cuda.1, "{cpu:?} {cuda:?}");
+    }
+
+    #[test]
+    fn the_size_and_the_place_are_told() {
+        let folder = WorkerFolder::at(Path::new("/home/ada/.local/share/valleyscope/worker"));
+        let text = Variant::Cuda.announcement(&folder);
+        for expected in ["2.8 GB", "5.0 GB", "/home/ada/.local/share/valleyscope/worker", VERSION, "GPU"] {
+            assert!(text.contains(expected), "no {expected:?} in {text}");
+        }
+        assert_eq!(Variant::Cpu.root(&folder), folder.path().join("pytorch-2.11.0-cpu/torch"));
+    }
+
+    #[test]
+    fn the_room_on_a_disk_is_read() {
+        let df = "Filesystem     1024-blocks     Used Available Capacity Mounted on\n/dev/vda  263174212 71000000 25000000      75% /\n";
+        assert_eq!(free_in(df), Some(25_000_000 * 1024));
+        let spaced =
+            "Filesystem 1024-blocks Used Available Capacity Mounted on\nmy share 100 60 40 60% /mnt/my share\n";
+        assert_eq!(free_in(spaced), Some(40 * 1024));
+        assert_eq!(free_in(""), None);
+        assert_eq!(free_in("df: no such file\n"), None);
+    }
+
+    #[test]
+    fn the_cause_is_told_before_pips_words() {
+        let cause = |words: &str| explain(words, &python()).lines().next().unwrap().to_owned();
+        assert!(cause("ERROR: [Errno 28] No space left on device").contains("disk"));
+        assert!(
+            cause("Temporary failure in name resolution\nERROR: No matching distribution found").contains("network")
+        );
+        assert!(cause("ERROR: No matching distribution found for torch==2.11.0").contains("Python 3.9"));
+        assert!(explain("ERROR: surprise", &python()).ends_with("ERROR: surprise"));
+    }
+}

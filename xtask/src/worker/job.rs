@@ -1,0 +1,241 @@
+//! Carrying out long commands so that others see how far they are and can end them.
+
+use std::io::{self, Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::machine::{SetUp, SetUpState};
+use crate::{Stop, say};
+
+/// Why a set-up ends before it is done.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Ended {
+    Cancelled,
+    Declined,
+    Failed(Stop),
+}
+
+impl Ended {
+    pub fn failed(message: impl std::fmt::Display) -> Ended {
+        Ended::Failed(Stop::failed(message))
+    }
+}
+
+impl From<Stop> for Ended {
+    fn from(stop: Stop) -> Ended {
+        Ended::Failed(stop)
+    }
+}
+
+/// The work of one set-up.
+pub struct Job<'a> {
+    pub session: &'a SetUp,
+    /// Whether nobody sits before it. Then what it says goes to a log, and its commands are told by what they say
+    /// how far they are.
+    pub detached: bool,
+    /// Which step is being done and how many there are.
+    pub step: (u32, u32),
+}
+
+/// What becomes of what a command writes to stdout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stdout {
+    Shown,
+    Kept,
+}
+
+/// How often it is looked whether somebody wants the end.
+const GLANCE: Duration = Duration::from_millis(200);
+/// How often progress is measured and told.
+const MEASURE: Duration = Duration::from_secs(1);
+/// How many of a failed command's last lines are told.
+const LAST_WORDS: usize = 12;
+
+impl Job<'_> {
+    /// Says what is done next.
+    pub fn begin(&mut self, what: &str) -> Result<(), Ended> {
+        say(what);
+        self.session.report(SetUpState::Working, what, self.step, None);
+        if self.session.is_cancelled() { Err(Ended::Cancelled) } else { Ok(()) }
+    }
+
+    /// Runs a command at low priority whose stderr is heard, passed on, and searched for cargo's progress;
+    /// `percent` measures where nothing is found there. Returns what was kept of stdout, or the last words of a
+    /// command that failed.
+    pub fn carry_out(
+        &mut self,
+        what: &str,
+        command: &mut Command,
+        stdout: Stdout,
+        mut percent: impl FnMut() -> Option<u8>,
+    ) -> Result<Result<String, String>, Ended> {
+        self.begin(what)?;
+        let mut command = nicely(command);
+        command.stderr(Stdio::piped());
+        if stdout == Stdout::Kept {
+            command.stdout(Stdio::piped());
+        }
+        #[cfg(unix)]
+        if self.detached {
+            // So that all that the command starts can be ended with it. In a terminal Ctrl-C does that.
+            std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        }
+        let mut child = command.spawn().map_err(|error| {
+            Ended::failed(format!("cannot start {}: {error}", command.get_program().to_string_lossy()))
+        })?;
+        let kept = child.stdout.take().map(|mut pipe| {
+            thread::spawn(move || {
+                let mut text = String::new();
+                // What was read before an error counts.
+                let _ = pipe.read_to_string(&mut text);
+                text
+            })
+        });
+        let (sender, lines) = mpsc::channel();
+        let pipe = child.stderr.take().expect("stderr was asked for");
+        let detached = self.detached;
+        thread::spawn(move || pass_on(pipe, detached, &sender));
+
+        let mut last_words: Vec<String> = Vec::new();
+        let mut said = None;
+        let mut told = Instant::now();
+        loop {
+            match lines.recv_timeout(GLANCE) {
+                Ok(line) => match cargo_progress(&line) {
+                    Some(percent) => said = Some(percent),
+                    None => last_words.push(line),
+                },
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if self.session.is_cancelled() {
+                self.end(&mut child);
+                return Err(Ended::Cancelled);
+            }
+            if told.elapsed() >= MEASURE {
+                self.session.report(SetUpState::Working, what, self.step, said.or_else(&mut percent));
+                told = Instant::now();
+            }
+        }
+        let status = child.wait().map_err(|error| Ended::failed(format!("{what}: {error}")))?;
+        if status.success() {
+            return Ok(Ok(kept.and_then(|thread| thread.join().ok()).unwrap_or_default()));
+        }
+        let told = last_words.len().saturating_sub(LAST_WORDS);
+        last_words.drain(..told);
+        Ok(Err(format!("{}\n({status})", last_words.join("\n"))))
+    }
+
+    /// Ends a command and what it has started.
+    fn end(&self, child: &mut Child) {
+        #[cfg(unix)]
+        if self.detached {
+            let signal = |name: &str| {
+                let kill = format!("kill -{name} -- -{}", child.id());
+                let _ = Command::new("sh").args(["-c", &kill]).stderr(Stdio::null()).status();
+            };
+            signal("TERM");
+            thread::sleep(Duration::from_secs(1));
+            signal("KILL");
+        }
+        // It may have ended by itself; either way it is gone.
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+}
+
+/// The command, to run when others have no use for the processor.
+fn nicely(command: &Command) -> Command {
+    let mut nice = if cfg!(unix) {
+        let mut nice = Command::new("nice");
+        nice.args(["-n", "10"]).arg(command.get_program());
+        nice
+    } else {
+        Command::new(command.get_program())
+    };
+    nice.args(command.get_args()).stdin(Stdio::null());
+    if let Some(folder) = command.get_current_dir() {
+        nice.current_dir(folder);
+    }
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => nice.env(name, value),
+            None => nice.env_remove(name),
+        };
+    }
+    nice
+}
+
+/// Passes what comes from a pipe on to stderr, and its lines to `lines`. A carriage return ends a line too: what
+/// follows is written over it. A log gets only lines that stay.
+fn pass_on(mut pipe: impl Read, to_log: bool, lines: &Sender<String>) {
+    let mut buffer = [0; 4096];
+    let mut line = Vec::new();
+    while let Ok(length @ 1..) = pipe.read(&mut buffer) {
+        // Where nobody listens, the set-up goes on.
+        if !to_log {
+            let _ = io::stderr().write_all(&buffer[..length]);
+        }
+        for &byte in &buffer[..length] {
+            if byte != b'\n' && byte != b'\r' {
+                line.push(byte);
+            } else if !line.is_empty() {
+                let text = String::from_utf8_lossy(&std::mem::take(&mut line)).into_owned();
+                if to_log && cargo_progress(&text).is_none() {
+                    let _ = writeln!(io::stderr(), "{text}");
+                }
+                let _ = lines.send(text);
+            }
+        }
+    }
+    if !line.is_empty() {
+        let _ = lines.send(String::from_utf8_lossy(&line).into_owned());
+    }
+}
+
+/// How far cargo is, in percent, where a line is its progress bar: `Building [=====>     ] 12/140: tch, torch-sys`.
+fn cargo_progress(line: &str) -> Option<u8> {
+    let (bar, rest) = line.split_once("] ")?;
+    if !bar.contains("Building") || !bar.contains('[') {
+        return None;
+    }
+    let (done, rest) = rest.split_once('/')?;
+    let all: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    let (done, all): (u64, u64) = (done.trim().parse().ok()?, all.parse().ok()?);
+    u8::try_from(done * 100 / all.max(1)).ok().filter(|percent| *percent <= 100)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cargos_progress_is_read() {
+        assert_eq!(cargo_progress("    Building [=====>     ] 35/140: tch, torch-sys(build)"), Some(25));
+        assert_eq!(cargo_progress("\u{1b}[1m\u{1b}[96m    Building\u{1b}[0m [====] 140/140"), Some(100));
+        assert_eq!(cargo_progress("   Compiling tch v0.24.0"), None);
+        assert_eq!(cargo_progress("error[E0308]: mismatched types [a] 3/4"), None);
+        assert_eq!(cargo_progress("    Building [==>  ] 3/"), None);
+    }
+
+    #[test]
+    fn lines_end_at_line_feeds_and_carriage_returns() {
+        let (sender, lines) = mpsc::channel();
+        pass_on(&b"one\r\ntwo\rthree"[..], true, &sender);
+        drop(sender);
+        assert_eq!(lines.iter().collect::<Vec<_>>(), ["one", "two", "three"]);
+    }
+
+    #[test]
+    fn a_command_at_low_priority_is_otherwise_the_same() {
+        let mut command = Command::new("pip");
+        command.args(["install", "torch"]).env("A", "1").env_remove("B").current_dir("/tmp");
+        let nice = nicely(&command);
+        let args: Vec<_> = nice.get_args().map(|arg| arg.to_string_lossy().into_owned()).collect();
+        assert!(args.ends_with(&["install".to_owned(), "torch".to_owned()]), "{args:?}");
+        assert_eq!(nice.get_envs().collect::<Vec<_>>(), command.get_envs().collect::<Vec<_>>());
+        assert_eq!(nice.get_current_dir(), command.get_current_dir());
+    }
+}

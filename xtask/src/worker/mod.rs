@@ -1,0 +1,241 @@
+//! Setting up the training worker: a PyTorch, the worker built with it, and both in the user's folder for data.
+
+mod build;
+mod download;
+mod job;
+mod python;
+mod pytorch;
+
+use std::fs::OpenOptions;
+use std::io::{self, BufRead, IsTerminal};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+pub use build::with_pytorch;
+pub use pytorch::PyTorch;
+
+use crate::machine::{self, SetUp, SetUpRefusal, SetUpState, WorkerFolder};
+use crate::{Stop, say, setup};
+use job::{Ended, Job};
+use pytorch::Choice;
+
+/// Who is there to be asked and to be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Company {
+    /// Somebody who may not want a large download.
+    Person,
+    /// Nobody can answer, but somebody may read what is said.
+    Reader,
+    /// Nobody: this is a process in the background.
+    Nobody,
+}
+
+/// Finding a PyTorch, building the worker, installing it.
+const STEPS: u32 = 3;
+const DECLINED: &str = "The training worker was not wanted.";
+
+impl Company {
+    /// Whoever has started this command.
+    pub fn here() -> Company {
+        let in_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
+        let terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
+        if terminal && !in_ci { Company::Person } else { Company::Reader }
+    }
+}
+
+/// Sets up the worker, from whatever is there to a worker that answers.
+pub fn set_up(company: Company) -> Result<(), Stop> {
+    let session = begin(&folder()?)?;
+    let mut job = Job { session: &session, detached: company == Company::Nobody, step: (1, STEPS) };
+    let outcome = work(&mut job, company);
+    let step = job.step;
+    let (state, message) = match &outcome {
+        Ok(words) => (SetUpState::Done, words.clone()),
+        Err(Ended::Cancelled) => (SetUpState::Cancelled, "The set-up of the training worker was cancelled.".to_owned()),
+        Err(Ended::Declined) => (SetUpState::Declined, DECLINED.to_owned()),
+        Err(Ended::Failed(stop)) => (SetUpState::Failed, stop.message.clone()),
+    };
+    session.report(state, &message, step, None);
+    match outcome {
+        Ok(words) => {
+            say(words);
+            Ok(())
+        }
+        Err(Ended::Cancelled) => Err(Stop { message, code: 130 }),
+        Err(Ended::Declined) => Err(Stop::failed("Nothing was installed. `cargo xtask setup` asks again.")),
+        Err(Ended::Failed(stop)) => Err(stop),
+    }
+}
+
+fn work(job: &mut Job<'_>, company: Company) -> Result<String, Ended> {
+    job.begin("Looking for PyTorch")?;
+    setup::provide(machine::for_building().into_iter().chain(machine::for_building_worker()).collect())?;
+    let pytorch = provide_pytorch(job, company)?;
+    job.step.0 = 2;
+    let program = build::build(&pytorch, job)?;
+    job.step.0 = 3;
+    job.begin("Installing the training worker")?;
+    build::install(&program, &pytorch, job.session.folder())?;
+    build::greet(job.session.folder())
+}
+
+/// The PyTorch to build with, which is installed where none fits and nobody minds.
+fn provide_pytorch(job: &mut Job<'_>, company: Company) -> Result<PyTorch, Ended> {
+    match choose(job.session.folder()) {
+        Choice::Use(pytorch) => {
+            say(format_args!("using PyTorch {} in {}", pytorch.version, pytorch.root.display()));
+            Ok(pytorch)
+        }
+        Choice::Install(variant) => {
+            let announcement = variant.announcement(job.session.folder());
+            say(&announcement);
+            if company == Company::Person && !agrees() {
+                return Err(Ended::Declined);
+            }
+            download::install(variant, job.session, job)
+        }
+    }
+}
+
+fn choose(folder: &WorkerFolder) -> Choice {
+    let found = pytorch::look(folder, &python::pythons());
+    let (choice, notes) = pytorch::choose(&found, machine::has_nvidia_gpu());
+    notes.iter().for_each(say);
+    choice
+}
+
+fn agrees() -> bool {
+    eprint!("       Go on? [Y/n] ");
+    let mut answer = String::new();
+    let read = io::stdin().lock().read_line(&mut answer);
+    // An end of the input is no yes.
+    matches!(read, Ok(1..)) && matches!(answer.trim().to_lowercase().as_str(), "" | "y" | "yes")
+}
+
+/// Whether the worker is to be set up in the background, which the person here is asked about where that means a
+/// download and they have not been asked before.
+pub fn may_go_on_in_background() -> Result<bool, Stop> {
+    let folder = folder()?;
+    let status = folder.status();
+    if folder.is_being_set_up() {
+        let message = status.map(|status| status.message).unwrap_or_default();
+        say(format_args!("the training worker is being set up already ({message}); see {}", folder.log().display()));
+        return Ok(false);
+    }
+    let Choice::Install(variant) = choose(&folder) else { return Ok(true) };
+    if status.is_some_and(|status| status.state == SetUpState::Declined) {
+        say("the training worker is left out, as it was not wanted; `cargo xtask setup` installs it");
+        return Ok(false);
+    }
+    say(variant.announcement(&folder));
+    if Company::here() != Company::Person || agrees() {
+        return Ok(true);
+    }
+    let session = begin(&folder)?;
+    session.report(SetUpState::Declined, DECLINED, (1, STEPS), None);
+    say("the training worker is left out; `cargo xtask setup` installs it");
+    Ok(false)
+}
+
+/// Lets another process set up the worker, without asking anybody. It outlives this process.
+pub fn set_up_in_background() -> Result<(), Stop> {
+    let folder = folder()?;
+    std::fs::create_dir_all(folder.path()).map_err(|error| cannot_write(&folder, &error))?;
+    // Appended to, as two that begin at the same time write the same log until one of them gives way.
+    let log = OpenOptions::new().append(true).create(true).open(folder.log());
+    let log = log.and_then(|log| log.set_len(0).and(Ok((log.try_clone()?, log))));
+    let (log, copy) = log.map_err(|error| cannot_write(&folder, &error))?;
+    let own = std::env::current_exe().map_err(Stop::failed)?;
+    let mut command = Command::new(own);
+    command.args(["setup", "--only-worker", "--detached"]).stdin(Stdio::null()).stdout(log).stderr(copy);
+    detach(&mut command);
+    command.spawn().map_err(|error| Stop::failed(format!("xtask: cannot go on in the background: {error}")))?;
+    say(format_args!("the training worker is set up in the background; see {}", folder.log().display()));
+    Ok(())
+}
+
+/// In a session of its own, so that neither Ctrl-C nor the end of the terminal reaches it.
+fn detach(command: &mut Command) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::process::CommandExt;
+        unsafe extern "C" {
+            fn setsid() -> i32;
+        }
+        // SAFETY: between fork and exec only `setsid` is called, which POSIX lists as safe there; the closure
+        // allocates nothing and takes no lock.
+        unsafe {
+            command.pre_exec(|| if setsid() == -1 { Err(io::Error::last_os_error()) } else { Ok(()) });
+        }
+    }
+    #[cfg(windows)]
+    {
+        use std::os::windows::process::CommandExt;
+        const DETACHED_PROCESS: u32 = 0x0000_0008;
+        const CREATE_NEW_PROCESS_GROUP: u32 = 0x0000_0200;
+        command.creation_flags(DETACHED_PROCESS | CREATE_NEW_PROCESS_GROUP);
+    }
+}
+
+/// Asks the set-up that is at work to end.
+pub fn cancel() -> Result<(), Stop> {
+    let folder = folder()?;
+    if !folder.is_being_set_up() {
+        return Err(Stop::failed("No set-up of the training worker is at work."));
+    }
+    folder.cancel().map_err(|error| cannot_write(&folder, &error))?;
+    while folder.is_being_set_up() {
+        thread::sleep(Duration::from_millis(100));
+    }
+    say("the set-up of the training worker has ended");
+    Ok(())
+}
+
+/// A PyTorch to test with. Nobody is asked, and one is installed where none fits.
+pub fn pytorch_for_tests() -> Result<PyTorch, Stop> {
+    setup::provide(machine::for_building_worker())?;
+    let folder = folder()?;
+    if let Choice::Use(pytorch) = choose(&folder) {
+        return Ok(pytorch);
+    }
+    if folder.is_being_set_up() {
+        say(format_args!("waiting for the set-up that is at work; see {}", folder.log().display()));
+        while folder.is_being_set_up() {
+            thread::sleep(Duration::from_millis(500));
+        }
+    }
+    let session = begin(&folder)?;
+    let mut job = Job { session: &session, detached: false, step: (1, 1) };
+    let outcome = provide_pytorch(&mut job, Company::Reader);
+    let (state, message) = match &outcome {
+        Ok(_) => (SetUpState::Interrupted, "PyTorch is here, and the training worker is not built yet.".to_owned()),
+        Err(Ended::Failed(stop)) => (SetUpState::Failed, stop.message.clone()),
+        Err(Ended::Cancelled | Ended::Declined) => (SetUpState::Cancelled, "It was cancelled.".to_owned()),
+    };
+    session.report(state, &message, (1, 1), None);
+    outcome.map_err(|_| Stop::failed(message))
+}
+
+fn folder() -> Result<WorkerFolder, Stop> {
+    WorkerFolder::of_user().ok_or_else(|| {
+        Stop::failed("There is no folder for the training worker: neither HOME nor XDG_DATA_HOME is set.")
+    })
+}
+
+fn begin(folder: &WorkerFolder) -> Result<SetUp, Stop> {
+    SetUp::begin(folder).map_err(|refusal| match refusal {
+        SetUpRefusal::Held => Stop::failed(format!(
+            "The training worker is being set up already; see {}, or end it with `cargo xtask setup --cancel`.",
+            folder.log().display()
+        )),
+        SetUpRefusal::Folder(error) => cannot_write(folder, &error),
+    })
+}
+
+fn cannot_write(folder: &WorkerFolder, error: &io::Error) -> Stop {
+    Stop::failed(format!(
+        "{} cannot be written: {error}. Make it writable, or set XDG_DATA_HOME to a folder that is.",
+        folder.path().display()
+    ))
+}

@@ -1,0 +1,290 @@
+//! Finding a PyTorch that the worker can be built with.
+
+use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::download::Variant;
+use super::python::Python;
+use crate::machine::WorkerFolder;
+
+/// The version that the bindings are made for.
+pub const VERSION: &str = "2.11.0";
+
+/// A PyTorch of the right version, with all that a build takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PyTorch {
+    /// The folder with `lib` and `include`.
+    pub root: PathBuf,
+    /// As it names itself, such as `2.11.0+cu130`.
+    pub version: String,
+    /// Whether all is there that it takes to compute on an NVIDIA GPU, apart from the driver.
+    pub has_cuda: bool,
+}
+
+/// Why a PyTorch cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    NoFolder,
+    /// The folder has no file that says a version.
+    NoVersion,
+    Version(String),
+    /// This file is missing.
+    Incomplete(String),
+    /// Its own libraries ask for these, which are not there.
+    Libraries(Vec<String>),
+}
+
+/// How a PyTorch was come by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The user has named it with `LIBTORCH`.
+    Named,
+    /// The installed worker was built with it.
+    InUse,
+    /// A former set-up has installed it.
+    Private,
+    /// It is the torch of this Python.
+    Python(&'static str),
+}
+
+/// A place where a PyTorch may be, and what was found there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    pub source: Source,
+    pub root: PathBuf,
+    pub verdict: Result<PyTorch, Unfit>,
+}
+
+/// What to build the worker with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Choice {
+    Use(PyTorch),
+    Install(Variant),
+}
+
+/// Looks everywhere, the first choice first.
+pub fn look(folder: &WorkerFolder, pythons: &[Python]) -> Vec<Found> {
+    let named = std::env::var_os("LIBTORCH").filter(|path| !path.is_empty()).map(PathBuf::from);
+    // The link leads to the `lib` of a PyTorch.
+    let in_use = fs::canonicalize(folder.libraries()).ok().and_then(|lib| Some(lib.parent()?.to_owned()));
+    let private = Variant::ALL.into_iter().map(|variant| variant.root(folder)).filter(|root| root.is_dir());
+    let of_python = pythons.iter().filter_map(|it| Some((Source::Python(it.program), it.torch.clone()?)));
+    let places = named.map(|root| (Source::Named, root)).into_iter();
+    let places = places.chain(in_use.map(|root| (Source::InUse, root)));
+    let places = places.chain(private.map(|root| (Source::Private, root))).chain(of_python);
+    let mut found: Vec<Found> = Vec::new();
+    for (source, root) in places {
+        if !found.iter().any(|it| it.root == root) {
+            let verdict = PyTorch::at(&root);
+            found.push(Found { source, root, verdict });
+        }
+    }
+    found
+}
+
+/// The first that fits this machine, with what to say about those that do not.
+pub fn choose(found: &[Found], has_gpu: bool) -> (Choice, Vec<String>) {
+    let mut notes = Vec::new();
+    for Found { source, root, verdict } in found {
+        match verdict {
+            Err(unfit) => notes.push(format!("{source} ({}) is not used: {unfit}", root.display())),
+            Ok(pytorch) if has_gpu && !pytorch.has_cuda => {
+                if *source == Source::Named {
+                    notes.push(format!("{source} ({}) has no CUDA: only the processor will train", root.display()));
+                    return (Choice::Use(pytorch.clone()), notes);
+                }
+                notes.push(format!("{source} ({}) is not used: it has no CUDA for this GPU", root.display()));
+            }
+            Ok(pytorch) => return (Choice::Use(pytorch.clone()), notes),
+        }
+    }
+    (Choice::Install(Variant::for_machine(has_gpu)), notes)
+}
+
+impl PyTorch {
+    /// The one in this folder, which is that of the Python package `torch`, or an unpacked libtorch.
+    pub fn at(root: &Path) -> Result<PyTorch, Unfit> {
+        if !root.is_dir() {
+            return Err(Unfit::NoFolder);
+        }
+        let read = |name: &str| fs::read_to_string(root.join(name)).ok();
+        let version = read("version.py").and_then(|text| version_in_python(&text));
+        let version = version.or_else(|| Some(read("build-version")?.trim().to_owned()));
+        let version = version.ok_or(Unfit::NoVersion)?;
+        if !fits(&version) {
+            return Err(Unfit::Version(version));
+        }
+        let cpu = library("torch_cpu");
+        let needed = [cpu.clone(), library("c10"), "include/torch/csrc/api/include/torch/torch.h".to_owned()];
+        if let Some(missing) = needed.iter().find(|name| !root.join(name).is_file()) {
+            return Err(Unfit::Incomplete(missing.clone()));
+        }
+        let missing = missing_libraries(&root.join(cpu));
+        if !missing.is_empty() {
+            return Err(Unfit::Libraries(missing));
+        }
+        let cuda = root.join(library("torch_cuda"));
+        let has_cuda = cuda.is_file() && missing_libraries(&cuda).is_empty();
+        // Absolute, as it becomes part of the program.
+        let root = root.canonicalize().map_err(|_| Unfit::NoFolder)?;
+        Ok(PyTorch { root, version, has_cuda })
+    }
+
+    pub fn lib(&self) -> PathBuf {
+        self.root.join("lib")
+    }
+}
+
+/// The path of a library of PyTorch's.
+pub fn library(name: &str) -> String {
+    format!("lib/{DLL_PREFIX}{name}{DLL_SUFFIX}")
+}
+
+/// Whether a version such as `2.11.0+cu130` is the one needed.
+fn fits(version: &str) -> bool {
+    version.split('+').next() == Some(VERSION)
+}
+
+/// The version that a `version.py` of PyTorch's names.
+fn version_in_python(text: &str) -> Option<String> {
+    let value = text.lines().find_map(|line| line.strip_prefix("__version__")?.trim_start().strip_prefix('='))?;
+    let value = value.trim().trim_matches(['"', '\'']);
+    (!value.is_empty()).then(|| value.to_owned())
+}
+
+/// What a library asks for and the system's loader does not find, where that can be asked.
+fn missing_libraries(library: &Path) -> Vec<String> {
+    if !cfg!(target_os = "linux") {
+        return Vec::new();
+    }
+    let output = Command::new("ldd").arg(library).stdin(Stdio::null()).stderr(Stdio::null()).output();
+    output.map(|output| not_found(&String::from_utf8_lossy(&output.stdout))).unwrap_or_default()
+}
+
+fn not_found(ldd: &str) -> Vec<String> {
+    let missing = ldd.lines().filter_map(|line| line.trim().strip_suffix("=> not found"));
+    let mut names: Vec<_> = missing.map(|name| name.trim().to_owned()).collect();
+    names.sort_unstable();
+    names.dedup();
+    // NVIDIA's driver comes with the GPU, and what is not needed before a GPU is used may wait for it.
+    names.retain(|name| name != "libcuda.so.1");
+    names
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Named => f.write_str("the PyTorch that LIBTORCH names"),
+            Source::InUse => f.write_str("the PyTorch of the present worker"),
+            Source::Private => f.write_str("the PyTorch of a former set-up"),
+            Source::Python(program) => write!(f, "the PyTorch of {program}"),
+        }
+    }
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unfit::NoFolder => f.write_str("there is no such folder"),
+            Unfit::NoVersion => f.write_str("it has neither version.py nor build-version, so it is no PyTorch"),
+            Unfit::Version(version) => write!(f, "it is version {version}, and {VERSION} is needed"),
+            Unfit::Incomplete(file) => write!(f, "it has no {file}"),
+            Unfit::Libraries(names) => write!(f, "libraries that it needs are missing: {}", names.join(", ")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pytorch(root: &str, has_cuda: bool) -> PyTorch {
+        PyTorch { root: root.into(), version: "2.11.0+cu130".to_owned(), has_cuda }
+    }
+
+    fn good(source: Source, root: &str, has_cuda: bool) -> Found {
+        Found { source, root: root.into(), verdict: Ok(pytorch(root, has_cuda)) }
+    }
+
+    fn bad(source: Source, root: &str, version: &str) -> Found {
+        Found { source, root: root.into(), verdict: Err(Unfit::Version(version.to_owned())) }
+    }
+
+    #[test]
+    fn the_version_is_read_from_the_package() {
+        let text =
+            "from typing import Optional\n\n__all__ = ['__version__']\n__version__ = '2.11.0+cu130'\ndebug = False";
+        assert_eq!(version_in_python(text).as_deref(), Some("2.11.0+cu130"));
+        assert_eq!(version_in_python("__version__=\"2.10.0\"\n").as_deref(), Some("2.10.0"));
+        assert_eq!(version_in_python("debug = False\n"), None);
+        assert_eq!(version_in_python("__version__ = ''\n"), None);
+    }
+
+    #[test]
+    fn only_one_version_fits() {
+        for version in ["2.11.0", "2.11.0+cpu", "2.11.0+cu130"] {
+            assert!(fits(version), "{version}");
+        }
+        for version in ["2.11.1", "2.1.0", "2.11", "2.11.0a0+git1", "12.11.0", ""] {
+            assert!(!fits(version), "{version}");
+        }
+    }
+
+    #[test]
+    fn a_folder_that_is_no_pytorch_says_why() {
+        let folder = std::env::temp_dir().join(format!("xtask-pytorch-{}", std::process::id()));
+        assert_eq!(PyTorch::at(&folder), Err(Unfit::NoFolder));
+        fs::create_dir_all(&folder).unwrap();
+        assert_eq!(PyTorch::at(&folder), Err(Unfit::NoVersion));
+        fs::write(folder.join("build-version"), "2.10.0+cpu\n").unwrap();
+        assert_eq!(PyTorch::at(&folder), Err(Unfit::Version("2.10.0+cpu".to_owned())));
+        fs::write(folder.join("build-version"), "2.11.0+cpu\n").unwrap();
+        assert_eq!(PyTorch::at(&folder), Err(Unfit::Incomplete(library("torch_cpu"))));
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn missing_libraries_are_named_once() {
+        let ldd = "\tlinux-vdso.so.1 (0x00007ffd)\n\tlibcudart.so.13 => not found\n\tlibc.so.6 => /lib/libc.so.6 (0x1)\n\
+                   \tlibcudart.so.13 => not found\n\tlibcuda.so.1 => not found\n";
+        assert_eq!(not_found(ldd), ["libcudart.so.13"]);
+        assert_eq!(not_found("\tstatically linked\n"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_first_that_fits_is_used() {
+        let python = Source::Python("python3");
+        let found =
+            [bad(Source::Named, "/named", "2.10.0"), good(Source::Private, "/own", false), good(python, "/py", true)];
+        let (choice, notes) = choose(&found, false);
+        assert_eq!(choice, Choice::Use(pytorch("/own", false)));
+        assert_eq!(notes.len(), 1);
+        assert!(
+            notes[0].contains("LIBTORCH") && notes[0].contains("2.10.0") && notes[0].contains(VERSION),
+            "{notes:?}"
+        );
+    }
+
+    #[test]
+    fn a_gpu_wants_cuda_unless_the_user_says_otherwise() {
+        let python = Source::Python("python3");
+        let found = [good(Source::Private, "/own", false), good(python, "/py", true)];
+        assert_eq!(choose(&found, true).0, Choice::Use(pytorch("/py", true)));
+        assert_eq!(choose(&found[..1], true).0, Choice::Install(Variant::Cuda));
+        let named = [good(Source::Named, "/named", false), found[1].clone()];
+        let (choice, notes) = choose(&named, true);
+        assert_eq!(choice, Choice::Use(pytorch("/named", false)));
+        assert!(notes[0].contains("no CUDA"), "{notes:?}");
+    }
+
+    #[test]
+    fn without_any_the_machine_says_what_to_install() {
+        assert_eq!(choose(&[], false), (Choice::Install(Variant::Cpu), Vec::new()));
+        let other = [bad(Source::Python("python3"), "/py", "2.4.1")];
+        let expected = if cfg!(target_os = "linux") { Variant::Cuda } else { Variant::Cpu };
+        assert_eq!(choose(&other, true).0, Choice::Install(expected));
+    }
+}
