@@ -13,6 +13,8 @@ use super::marks;
 use super::plotter::Drawn;
 use super::track::{Horizontal, Look, Pieces, Track};
 use crate::app::diagnostics::{AxisScale, suiting};
+use crate::app::number as text;
+use crate::app::typed::TypedField;
 use crate::run::{Metric, span};
 use crate::view::ticks::{grouped, significant};
 
@@ -187,22 +189,18 @@ impl Charts {
             let help = "Exponential smoothing, over all points; the curve as it is stays behind, faint";
             ui.label("Smoothing").on_hover_text(help);
             ui.spacing_mut().slider_width = 80.0;
-            let slider = Slider::new(&mut self.choices.smoothing, 0.0..=Choices::MOST_SMOOTHING);
+            let slider = Slider::new(&mut self.choices.smoothing, 0.0..=Choices::MOST_SMOOTHING).show_value(false);
             ui.add(slider.max_decimals(3)).on_hover_text(help).accessible_name("Smoothing");
+            let field = TypedField { name: "Smoothing, number", width: 40.0 };
+            let typed = field.show(ui, &text::text(self.choices.smoothing), smoothing);
+            self.choices.smoothing = typed.entered.unwrap_or(self.choices.smoothing);
             ui.checkbox(&mut self.choices.grouped, "Group replicates")
                 .on_hover_text("Runs that differ only in the seed as one mean curve, with a deviation on both sides");
             let zoomed = self.x.is_some() || !self.y.is_empty();
             if ui.add_enabled(zoomed, Button::new("Reset zoom")).clicked() {
                 self.look_anew();
             }
-            ui.menu_button("Export", |ui| {
-                for (what, text) in [(Asked::Table, "Table (CSV)…"), (Asked::Picture, "Picture (PNG)…")] {
-                    if ui.button(text).clicked() {
-                        asked = Some(what);
-                        ui.close();
-                    }
-                }
-            });
+            asked = export_menu(ui);
         });
         asked
     }
@@ -330,7 +328,7 @@ impl Charts {
             now.iter().zip(&set).any(|(now, set)| (now - set).abs() > tolerance).then_some(now)
         };
         let acted = shown.response.dragged() || shown.response.drag_stopped() || ui.input(|i| i.zoom_delta() != 1.0);
-        if acted && shown.response.contains_pointer() || shown.response.dragged() {
+        if shown.response.dragged() || (acted && shown.response.contains_pointer()) {
             self.x = moved([bounds.min()[0], bounds.max()[0]], x).or(self.x);
             if let Some(y) = moved([bounds.min()[1], bounds.max()[1]], y) {
                 self.y.insert(metric, y);
@@ -350,6 +348,27 @@ impl Charts {
             }
         }
     }
+}
+
+/// Reads a weight for smoothing.
+fn smoothing(typed: &str) -> Result<f64, String> {
+    let (value, most) = (text::read(typed)?, Choices::MOST_SMOOTHING);
+    let refused = || format!("Smoothing must be a number from 0 to {most}, found {value}");
+    (0.0..=most).contains(&value).then_some(value).ok_or_else(refused)
+}
+
+/// The menu that saves what is shown.
+pub fn export_menu(ui: &mut Ui) -> Option<Asked> {
+    let mut asked = None;
+    ui.menu_button("Export", |ui| {
+        for (what, text) in [(Asked::Table, "Table (CSV)…"), (Asked::Picture, "Picture (PNG)…")] {
+            if ui.button(text).clicked() {
+                asked = Some(what);
+                ui.close();
+            }
+        }
+    });
+    asked
 }
 
 /// The usual metrics, and those that some run has besides.
@@ -412,7 +431,7 @@ fn plot<'p>(ui: &Ui, metric: Metric, look: &Look, y: [f64; 2], size: egui::Vec2,
         let marks = marks.to_vec();
         hints.tick_label_font(font.clone()).label_spacing(egui::Rangef::new(1.0, 2.0)).formatter(move |mark, _| {
             if percent {
-                return format!("{} %", crate::app::number::text(100.0 * mark.value));
+                return format!("{} %", text::text(100.0 * mark.value));
             }
             let known = marks.iter().find(|(known, _)| known.value == mark.value);
             known.map_or_else(String::new, |(_, text)| text.clone())

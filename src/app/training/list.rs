@@ -112,7 +112,7 @@ fn matches(run: &Summary, words: &[String]) -> bool {
 
 fn row(ui: &mut Ui, run: &Summary, is_selected: bool, color: Color32) -> Option<Chosen> {
     let mut chosen = None;
-    let size = vec2(ui.available_width(), ROW - ui.spacing().item_spacing.y);
+    let size = vec2(ui.available_width(), ROW);
     let (rect, response) = ui.allocate_exact_size(size, Sense::click());
     response.widget_info(|| {
         egui::WidgetInfo::selected(egui::Role::Button, true, is_selected, format!("Run {}", run.title))

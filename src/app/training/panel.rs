@@ -47,6 +47,8 @@ pub struct TrainingPanel {
     selected: Vec<RunFolder>,
     /// Of the last session: selected as soon as they are found.
     recalled: Vec<PathBuf>,
+    /// The run that is read in detail.
+    focus: Option<RunFolder>,
     detail: Option<(RunFolder, Detail)>,
     tab: Tab,
     drawn: Vec<Drawn>,
@@ -76,6 +78,7 @@ impl TrainingPanel {
             colors: Colors::default(),
             selected: Vec::new(),
             recalled: Vec::new(),
+            focus: None,
             detail: None,
             tab: Tab::default(),
             drawn: Vec::new(),
@@ -194,6 +197,9 @@ impl TrainingPanel {
         self.threads.get_or_insert_with(|| {
             let office = Office::open(self.folder.clone(), self.worker_path.clone(), self.context.clone());
             office.shake_hands();
+            for path in &self.recalled {
+                office.order(Order::Find(path.clone()));
+            }
             Threads { office, plotter: Plotter::start(self.context.clone()) }
         })
     }
@@ -216,7 +222,11 @@ impl TrainingPanel {
     fn hear(&mut self, news: News, requests: &mut Requests) {
         match news {
             News::Runs(runs, trouble) => self.list_runs(runs, trouble),
-            News::Detail(run, detail) => self.detail = Some((run, *detail)),
+            News::Detail(run, detail) => {
+                if self.focus.as_ref() == Some(&run) {
+                    self.detail = Some((run, *detail));
+                }
+            }
             News::Worker(state) => self.worker = *state,
             News::Made(run) => {
                 self.threads().office.order(Order::Look);
@@ -281,8 +291,9 @@ impl TrainingPanel {
     /// Asks the threads for what is shown now.
     fn settle_selection(&mut self) {
         let focus = self.selected.last().cloned();
-        if self.detail.as_ref().map(|(run, _)| run) != focus.as_ref() {
+        if focus != self.focus {
             self.detail = None;
+            self.focus.clone_from(&focus);
             self.threads().office.order(Order::Focus(focus));
         }
         self.settle_wish();
@@ -454,17 +465,15 @@ impl TrainingPanel {
         // The scan that was chosen last hides the curves, of which it has none.
         let scan = groups.iter().rev().find(|group| group.drawn.scan.is_some());
         let focus = self.selected.last();
-        if let Some(group) = scan.filter(|group| group.drawn.runs.last() == focus)
-            && let Some(scan) = &group.drawn.scan
-        {
-            scan_view::show(ui, scan, &group.name);
-            return;
-        }
-        let asked = self.charts.ui(ui, &groups);
+        let scan = scan.filter(|group| group.drawn.runs.last() == focus);
+        let (asked, runs, area) = match scan.and_then(|group| Some((group, group.drawn.scan.as_ref()?))) {
+            Some((group, scan)) => (scan_view::show(ui, scan, &group.name), group.drawn.runs.clone(), self.area),
+            None => (self.charts.ui(ui, &groups), self.selected.clone(), self.charts.area),
+        };
         match asked {
-            Some(Asked::Table) => self.exports.begin(ui.ctx(), self.selected.clone()),
+            Some(Asked::Table) => self.exports.begin(ui.ctx(), runs),
             Some(Asked::Picture) => {
-                if let Some(area) = self.charts.area {
+                if let Some(area) = area {
                     let suggested_name = "training.png".to_owned();
                     requests.actions.push(Action::SavePicture { area, suggested_name });
                 }

@@ -3,6 +3,7 @@
 use egui::{Color32, RichText, Ui, WidgetInfo};
 use egui_plot::{GridMark, HLine, Legend, Line, LineStyle, Plot, PlotPoints, Points};
 
+use super::charts::{Asked, export_menu};
 use super::plotter::Scan;
 use crate::app::landscape::marker::line_color;
 use crate::result::scan::adam_and_signum;
@@ -13,7 +14,8 @@ const FALLBACK: [[u8; 3]; 4] = [[244, 111, 67], [251, 221, 133], [128, 166, 226]
 /// An improvement below this, in %, is taken for none.
 const NEGLIGIBLE: f64 = 5.0;
 
-pub fn show(ui: &mut Ui, scan: &Scan, name: &str) {
+/// Shows the picture.
+pub fn show(ui: &mut Ui, scan: &Scan, name: &str) -> Option<Asked> {
     let known = scan.pixels;
     let all = scan.axes.pixels();
     let rates = &scan.axes.learning_rates;
@@ -23,12 +25,14 @@ pub fn show(ui: &mut Ui, scan: &Scan, name: &str) {
         scan.axes.replicates,
         scan.axes.steps
     );
+    let asked = export_menu(ui);
     ui.add(egui::Label::new(RichText::new(about).small().weak()).wrap());
     let height = ui.available_height();
     ui.label(RichText::new("Best test loss by batch size, with the deviation over replicates").small().weak());
     losses(ui, scan, (0.55 * height - 24.0).max(120.0));
     ui.label(RichText::new("Improvement of Signum on Adam by batch size, in %").small().weak());
     improvement(ui, scan, (ui.available_height() - 6.0).max(110.0));
+    asked
 }
 
 fn color(ui: &Ui, scan: &Scan, optimizer: usize) -> Color32 {

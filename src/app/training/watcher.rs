@@ -61,8 +61,10 @@ pub struct Detail {
 
 /// What the window tells the thread.
 pub enum Order {
-    /// A run that is not in the folder of runs.
+    /// A run that need not be in the folder of runs.
     Include(RunFolder),
+    /// The same, by a path where there may be none any more.
+    Find(PathBuf),
     /// The run that is read in detail.
     Focus(Option<RunFolder>),
     Stop(RunFolder),
@@ -141,6 +143,11 @@ impl Watcher {
                     self.included.push(run);
                 }
             }
+            Order::Find(path) => {
+                if let Ok(run) = RunFolder::open(&path) {
+                    return self.obey(Order::Include(run));
+                }
+            }
             Order::Focus(run) => {
                 self.focus = run;
                 self.detail = None;
@@ -167,7 +174,9 @@ impl Watcher {
     }
 
     fn look(&mut self) -> Result<(), Closed> {
-        let listed = self.folder.as_deref().map_or(Ok(Vec::new()), RunFolder::list);
+        // As the folders of new runs are named.
+        let folder = self.folder.as_ref().map(|folder| folder.canonicalize().unwrap_or_else(|_| folder.clone()));
+        let listed = folder.as_deref().map_or(Ok(Vec::new()), RunFolder::list);
         let (mut runs, trouble) = match listed {
             Ok(runs) => (runs, None),
             Err(error) => (Vec::new(), Some(error.to_string())),
