@@ -13,12 +13,14 @@ use super::{native_dialog, theme};
 use crate::export::{Overwrite, write_file};
 use crate::preset::{Preset, PresetError, SweepPreset};
 use crate::result::SweepResult;
+use crate::run::RunFolder;
 
 /// What is to be saved.
 #[derive(Clone, Debug)]
 pub enum Content {
     Preset(Box<Draft>),
     Sweep(Box<SweepPreset>),
+    Training(Box<Preset>),
     Text(String),
     Bytes(Arc<Vec<u8>>),
     Picture(Arc<ColorImage>),
@@ -28,7 +30,7 @@ impl Content {
     fn extension(&self, suggested_name: &str) -> String {
         let of_name = Path::new(suggested_name).extension().and_then(|extension| extension.to_str());
         let fallback = match self {
-            Content::Preset(_) | Content::Sweep(_) => "ron",
+            Content::Preset(_) | Content::Sweep(_) | Content::Training(_) => "ron",
             Content::Text(_) => "txt",
             Content::Bytes(_) => "bin",
             Content::Picture(_) => "png",
@@ -41,6 +43,7 @@ impl Content {
         match self {
             Content::Preset(draft) => Some(Preset::Landscape(draft.preset.clone())),
             Content::Sweep(preset) => Some(Preset::Sweep((**preset).clone())),
+            Content::Training(preset) => Some((**preset).clone()),
             Content::Text(_) | Content::Bytes(_) | Content::Picture(_) => None,
         }
     }
@@ -57,6 +60,8 @@ pub enum FileEvent {
         path: PathBuf,
         result: Box<SweepResult>,
     },
+    /// The folder of a run.
+    OpenedRun(RunFolder),
     Saved {
         path: PathBuf,
         content: Content,
@@ -86,14 +91,18 @@ enum Answer {
 enum Found {
     Preset(Box<Preset>),
     Result(Box<SweepResult>),
+    Run(RunFolder),
 }
 
 impl Found {
-    /// The preset or the sweep's result at `path`.
+    /// The preset, the sweep's result or the run at `path`.
     fn at(path: &Path) -> Result<Found, String> {
         if SweepResult::is_at(path) {
             let result = SweepResult::open(path).map_err(|error| error.to_string())?;
             return Ok(Found::Result(Box::new(result)));
+        }
+        if path.is_dir() {
+            return RunFolder::open(path).map(Found::Run).map_err(|error| error.to_string());
         }
         Ok(Found::Preset(Box::new(Preset::read(path).map_err(|error| error.to_string())?)))
     }
@@ -177,6 +186,7 @@ impl Files {
                 Answer::Read { path, found: Ok(Found::Result(result)), .. } => {
                     events.push(FileEvent::OpenedResult { path, result });
                 }
+                Answer::Read { found: Ok(Found::Run(run)), .. } => events.push(FileEvent::OpenedRun(run)),
                 Answer::Read { path, is_there, found: Err(error) } => {
                     let title = format!("{} was not opened", file_name(&path));
                     events.push(FileEvent::Failed { title, reason: error });
@@ -185,7 +195,7 @@ impl Files {
                     }
                 }
                 Answer::Written { path, content, result: Ok(()) } => {
-                    if !matches!(content, Content::Preset(_) | Content::Sweep(_)) {
+                    if content.preset().is_none() {
                         self.exported_to = path.parent().map(Path::to_owned);
                     }
                     events.push(FileEvent::Saved { path, content });
@@ -240,7 +250,8 @@ impl Files {
     /// the user's pictures or documents.
     fn folder_for(&self, purpose: &Purpose) -> Option<PathBuf> {
         let content = match purpose {
-            Purpose::Open | Purpose::Save { content: Content::Preset(_) | Content::Sweep(_), .. } => {
+            Purpose::Open
+            | Purpose::Save { content: Content::Preset(_) | Content::Sweep(_) | Content::Training(_), .. } => {
                 return self.folder.clone().filter(|folder| folder.is_dir());
             }
             Purpose::Save { content, .. } => content,
@@ -353,7 +364,7 @@ fn write(path: &Path, content: &Content, overwrite: Overwrite) -> Result<(), Ref
         });
     }
     match content {
-        Content::Preset(_) | Content::Sweep(_) => Ok(()),
+        Content::Preset(_) | Content::Sweep(_) | Content::Training(_) => Ok(()),
         Content::Text(text) => write_file(path, overwrite, text.as_bytes()).map_err(refused),
         Content::Bytes(bytes) => write_file(path, overwrite, bytes).map_err(refused),
         Content::Picture(picture) => {

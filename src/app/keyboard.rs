@@ -13,6 +13,7 @@ const SAVE: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::S)
 const SAVE_AS: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), Key::S);
 const LANDSCAPE: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Num1);
 const PHASE: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Num2);
+const TRAINING: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Num3);
 const QUIT: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Q);
 
 /// The help sheet: keys, and what they do.
@@ -22,7 +23,7 @@ pub const SHEET: [(&str, &str); 20] = [
     ("R", "Restart at step 0"),
     ("F", "Follow the particles, or stop following"),
     ("Page Down, Page Up", "Next or previous step of a lesson"),
-    ("Ctrl 1, Ctrl 2", "Show the landscape, or the phase diagram"),
+    ("Ctrl 1, Ctrl 2, Ctrl 3", "Show the landscape, the phase diagram, or real workloads"),
     ("Ctrl O", "Open a preset or a result"),
     ("Ctrl S", "Save the preset"),
     ("Ctrl Shift S", "Save the preset as another file"),
@@ -73,6 +74,7 @@ pub fn handle(ctx: &Context, situation: Situation, follow: &mut bool, requests: 
     ask(shortcut(&QUIT), Action::Quit);
     ask(shortcut(&LANDSCAPE), Action::GoTo(Room::Landscape));
     ask(shortcut(&PHASE), Action::GoTo(Room::Phase));
+    ask(shortcut(&TRAINING), Action::GoTo(Room::Training));
     ask(once(Key::F11), Action::TogglePresentation);
     ask(pressed(Modifiers::NONE, Key::F1), Action::ShowKeys);
     if typing {

@@ -15,6 +15,7 @@ use super::session;
 use super::shell::{Aftermath, Options, Valleyscope};
 use crate::preset::Loaded;
 use crate::result::SweepResult;
+use crate::run::RunFolder;
 
 const APP_ID: &str = "valleyscope";
 /// An app that fails sooner than this after its start would only fail again.
@@ -24,9 +25,16 @@ const RETURNED: &str = "VALLEYSCOPE_RETURNED_BECAUSE";
 /// How often the window is opened again after its graphics device was lost.
 const MOST_RETURNS: u32 = 3;
 
-/// Opens the window and stays until it is closed. A preset or a result that is given is opened instead of the
-/// last session's document.
-pub fn run(mut preset: Option<Loaded>, mut result: Option<SweepResult>) -> anyhow::Result<()> {
+/// What the window opens instead of the last session's document.
+#[derive(Clone, Default)]
+pub struct Opened {
+    pub preset: Option<Loaded>,
+    pub result: Option<SweepResult>,
+    pub run: Option<RunFolder>,
+}
+
+/// Opens the window and stays until it is closed.
+pub fn run(mut opened: Opened) -> anyhow::Result<()> {
     let store = eframe::storage_dir(APP_ID).map(|folder| folder.join("app.ron"));
     let mut report = returned().or_else(|| store.as_deref().and_then(check_store));
     let begin = Instant::now();
@@ -34,16 +42,18 @@ pub fn run(mut preset: Option<Loaded>, mut result: Option<SweepResult>) -> anyho
     let mut returns = 0;
     loop {
         let aftermath = Aftermath::default();
+        let kept = (opened.clone(), report.clone());
+        let Opened { preset, result, run } = std::mem::take(&mut opened);
         let options = Options {
-            preset: preset.take(),
-            result: result.take(),
+            preset,
+            result,
+            run,
             report: report.take(),
             play: returns == 0,
             aftermath: aftermath.clone(),
             ..Options::default()
         };
         let tried_before = tried.count();
-        let kept = (options.preset.clone(), options.result.clone(), options.report.clone());
         let ended = catch_unwind(AssertUnwindSafe(|| open(options, store.clone(), &tried)));
         let remains = aftermath.take();
         match ended {
@@ -60,7 +70,7 @@ pub fn run(mut preset: Option<Loaded>, mut result: Option<SweepResult>) -> anyho
                 }
             },
             // The adapter that was chosen does not work; there may be others.
-            Ok(Err(eframe::Error::Wgpu(_))) if tried.count() > tried_before => (preset, result, report) = kept,
+            Ok(Err(eframe::Error::Wgpu(_))) if tried.count() > tried_before => (opened, report) = kept,
             Ok(Err(error)) => return Err(explained(error)),
             Err(panic) => {
                 let kept = keep_session(store.as_deref(), remains.session);

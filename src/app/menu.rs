@@ -14,6 +14,7 @@ use super::number;
 use super::phase::PhasePanel;
 use super::shelf::Shelf;
 use super::shell::{Layout, Room};
+use super::training::TrainingPanel;
 use crate::preset::built_ins;
 use crate::quantity::OutOfRange;
 use crate::view::{Colormap, SymLog, ViewSettings};
@@ -22,24 +23,35 @@ use crate::view::{Colormap, SymLog, ViewSettings};
 const DESCRIPTION_WIDTH: f32 = 400.0;
 
 /// The parts of the window, and the keys that show them.
-const ROOMS: [(Room, &str, &str); 2] =
-    [(Room::Landscape, "Landscape", "Ctrl 1"), (Room::Phase, "Phase diagram", "Ctrl 2")];
+const ROOMS: [(Room, &str, &str); 3] = [
+    (Room::Landscape, "Landscape", "Ctrl 1"),
+    (Room::Phase, "Phase diagram", "Ctrl 2"),
+    (Room::Training, "Real workloads", "Ctrl 3"),
+];
+
+/// What the bar tells of rooms other than the landscape.
+pub struct Others<'a> {
+    pub phase: &'a PhasePanel,
+    pub training: &'a TrainingPanel,
+}
 
 /// Shows the bar. `landscape` is where the landscape was drawn last.
 pub fn bar(
     ui: &mut Ui,
     desk: &mut Desk,
-    phase: &PhasePanel,
+    others: &Others<'_>,
     shelf: &mut Shelf,
     layout: &mut Layout,
     landscape: Option<Rect>,
     requests: &mut Requests,
 ) {
+    let Others { phase, training } = *others;
     MenuBar::new().ui(ui, |ui| {
         ui.menu_button("File", |ui| file(ui, shelf, landscape, requests));
         let undoable = match layout.room {
             Room::Landscape => [desk.can_undo(), desk.can_redo()],
             Room::Phase => [phase.can_undo(), phase.can_redo()],
+            Room::Training => [training.can_undo(), training.can_redo()],
         };
         ui.menu_button("Edit", |ui| edit(ui, undoable, requests));
         let (response, _) = MenuButton::new("Presets").ui(ui, |ui| presets(ui, layout.room, shelf, requests));
@@ -62,9 +74,16 @@ pub fn bar(
         let (title, description, is_dirty) = match layout.room {
             Room::Landscape => {
                 let preset = &desk.origin().preset;
-                (&preset.title, &preset.description, desk.is_dirty())
+                (preset.title.as_str(), preset.description.as_str(), desk.is_dirty())
             }
-            Room::Phase => (&phase.preset().title, &phase.preset().description, phase.is_dirty()),
+            Room::Phase => {
+                let preset = phase.preset();
+                (preset.title.as_str(), preset.description.as_str(), phase.is_dirty())
+            }
+            Room::Training => {
+                let preset = training.preset();
+                (preset.title(), preset.description(), training.is_dirty())
+            }
         };
         ui.with_layout(UiLayout::right_to_left(Align::Center), |ui| show_title(ui, title, description, is_dirty));
     });
@@ -131,11 +150,15 @@ fn presets(ui: &mut Ui, room: Room, shelf: &Shelf, requests: &mut Requests) {
     let height = ui.ctx().content_rect().height() - 120.0;
     ScrollArea::vertical().max_height(height).show(ui, |ui| {
         // Those of the room that is shown come first.
-        let mut kinds = [("Landscape", "Landscapes"), ("Sweep", "Phase diagrams")];
-        kinds.sort_by_key(|(kind, _)| (*kind == "Sweep") != (room == Room::Phase));
-        for (kind, heading) in kinds {
+        let mut kinds = [
+            (Room::Landscape, &["Landscape"][..], "Landscapes"),
+            (Room::Phase, &["Sweep"], "Phase diagrams"),
+            (Room::Training, &["Mnist", "MnistScan"], "Real workloads"),
+        ];
+        kinds.sort_by_key(|(of, ..)| *of != room);
+        for (_, kinds, heading) in kinds {
             ui.label(RichText::new(heading).small().weak());
-            for built_in in built_ins().iter().filter(|built_in| built_in.preset.kind() == kind) {
+            for built_in in built_ins().iter().filter(|built_in| kinds.contains(&built_in.preset.kind())) {
                 if preset_button(ui, built_in.preset.title(), built_in.preset.description()).clicked() {
                     choose(ui, Action::OpenBuiltIn(built_in.name), requests);
                 }

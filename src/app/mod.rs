@@ -31,11 +31,13 @@ mod session;
 mod shelf;
 mod shell;
 mod theme;
+mod training;
 mod transport;
 mod typed;
 
 pub use document::Document;
-pub use launch::run;
+pub use launch::{Opened, run};
 pub use live::{Action, Live, Requests};
 pub use shell::{Aftermath, Options, Valleyscope};
+pub use training::{TrainingPanel, WorkerState};
 pub use transport::Pace;

@@ -5,13 +5,14 @@ use egui::{Button, Context, Id, Modal, RichText, TextEdit};
 use super::desk::{Draft, Origin};
 use super::files::Content;
 use super::theme;
-use crate::preset::{Library, SweepPreset};
+use crate::preset::{Library, Preset, SweepPreset};
 use crate::simulation::SettingError;
 
 /// What is saved.
 enum Subject {
     Landscape(Box<Draft>),
     Sweep(Box<SweepPreset>),
+    Training(Box<Preset>),
 }
 
 impl Subject {
@@ -20,6 +21,7 @@ impl Subject {
         match self {
             Subject::Landscape(draft) => [&mut draft.preset.title, &mut draft.preset.description],
             Subject::Sweep(preset) => [&mut preset.title, &mut preset.description],
+            Subject::Training(preset) => preset.words_mut(),
         }
     }
 
@@ -27,7 +29,7 @@ impl Subject {
     fn changes(&self) -> usize {
         match self {
             Subject::Landscape(draft) => draft.preset.changes.len(),
-            Subject::Sweep(_) => 0,
+            Subject::Sweep(_) | Subject::Training(_) => 0,
         }
     }
 
@@ -35,6 +37,7 @@ impl Subject {
         match self {
             Subject::Landscape(draft) => Content::Preset(draft.clone()),
             Subject::Sweep(preset) => Content::Sweep(preset.clone()),
+            Subject::Training(preset) => Content::Training(preset.clone()),
         }
     }
 }
@@ -78,6 +81,11 @@ impl SavePreset {
     /// For a sweep's preset.
     pub fn of_sweep(preset: SweepPreset) -> SavePreset {
         SavePreset { subject: Subject::Sweep(Box::new(preset)), misfit: None, drops_changes: false, focused: false }
+    }
+
+    /// For a preset of trainings.
+    pub fn of_training(preset: Preset) -> SavePreset {
+        SavePreset { subject: Subject::Training(Box::new(preset)), misfit: None, drops_changes: false, focused: false }
     }
 
     /// Takes note of what the preset had that this one replaces.

@@ -10,6 +10,7 @@ use super::desk::Desk;
 use super::diagnostics::PlotChoices;
 use super::document::Document;
 use super::shell::Layout;
+use super::training::TrainingMemory;
 use super::transport::Pace;
 use crate::preset::{LandscapePreset, Preset};
 use crate::view::Camera;
@@ -46,6 +47,8 @@ pub struct Surroundings {
     pub looks: Looks,
     #[serde(default)]
     pub sweep: Option<SweepMemory>,
+    #[serde(default)]
+    pub training: Option<TrainingMemory>,
 }
 
 /// What was under the controls of the phase diagrams.
@@ -107,7 +110,7 @@ impl Session {
         let session: Session = ron::from_str(text).map_err(unreadable)?;
         let preset = |text: &str, what: &str| match Preset::parse(text, what) {
             Ok(Preset::Landscape(preset)) => Ok(preset),
-            Ok(Preset::Sweep(_)) => Err(format!("{what} is no simulation")),
+            Ok(_) => Err(format!("{what} is no simulation")),
             Err(error) => Err(error.to_string()),
         };
         let origin = preset(&session.origin, "the preset of the last session")?;

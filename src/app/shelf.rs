@@ -14,6 +14,8 @@ pub struct OwnPreset {
     /// Its sentence, or what is wrong with it.
     pub about: Result<String, String>,
     pub path: PathBuf,
+    /// It is about training.
+    pub is_training: bool,
 }
 
 /// The presets in reach.
@@ -87,9 +89,13 @@ impl Shelf {
 fn read(library: &Library) -> Result<Vec<OwnPreset>, PresetError> {
     let presets = library.user_presets()?.into_iter().map(|user| match user.preset {
         Ok(preset) => {
-            OwnPreset { title: preset.title().to_owned(), about: Ok(preset.description().to_owned()), path: user.path }
+            let is_training = !preset.trainings().is_empty();
+            let (title, about) = (preset.title().to_owned(), Ok(preset.description().to_owned()));
+            OwnPreset { title, about, path: user.path, is_training }
         }
-        Err(error) => OwnPreset { title: user.name, about: Err(error.to_string()), path: user.path },
+        Err(error) => {
+            OwnPreset { title: user.name, about: Err(error.to_string()), path: user.path, is_training: false }
+        }
     });
     Ok(presets.collect())
 }

@@ -210,6 +210,16 @@ impl Preset {
         }
     }
 
+    /// The title and the description, to be changed.
+    pub fn words_mut(&mut self) -> [&mut String; 2] {
+        match self {
+            Preset::Landscape(preset) => [&mut preset.title, &mut preset.description],
+            Preset::Sweep(preset) => [&mut preset.title, &mut preset.description],
+            Preset::Mnist(preset) => [&mut preset.title, &mut preset.description],
+            Preset::MnistScan(preset) => [&mut preset.title, &mut preset.description],
+        }
+    }
+
     /// What kind of experiment it is, as the first word of its file.
     pub fn kind(&self) -> &'static str {
         match self {

@@ -7,6 +7,7 @@
 mod arrays;
 mod open;
 mod raw;
+pub mod scan;
 mod table;
 
 use std::io::{self, Write};

@@ -69,13 +69,25 @@ pub struct Begin<'a> {
     pub size: [f32; 2],
     pub pixels_per_point: f32,
     pub storage: Option<&'a MemoryStorage>,
+    /// Where runs are kept; without it, in the app's own folder.
+    pub runs: Option<&'a Path>,
+    /// The worker that trains; without it there is none.
+    pub worker: Option<&'a Path>,
     /// Begins playing, as the program does unless the session was paused.
     pub play: bool,
 }
 
 impl Default for Begin<'_> {
     fn default() -> Self {
-        Begin { preset: Some(PLAIN), size: [1400.0, 900.0], pixels_per_point: 1.0, storage: None, play: false }
+        Begin {
+            preset: Some(PLAIN),
+            size: [1400.0, 900.0],
+            pixels_per_point: 1.0,
+            storage: None,
+            runs: None,
+            worker: None,
+            play: false,
+        }
     }
 }
 
@@ -91,14 +103,28 @@ impl App {
     }
 
     pub fn begin(begin: Begin<'_>) -> App {
+        App::prepared(begin, |_| ())
+    }
+
+    /// The app with what `prepare` puts into its folder before.
+    pub fn prepared(begin: Begin<'_>, prepare: impl FnOnce(&Path)) -> App {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        prepare(folder.path());
         let library = Library::in_folder(folder.path().join("presets"));
         let preset = begin.preset.map(|text| Loaded {
             preset: Preset::parse(text, "test").expect("the test's preset is valid"),
             text: text.to_owned(),
             source: Source::BuiltIn("test"),
         });
-        let options = Options { preset, library, native_dialogs: false, play: begin.play, ..Options::default() };
+        let options = Options {
+            preset,
+            library,
+            native_dialogs: false,
+            play: begin.play,
+            runs: Some(begin.runs.map_or_else(|| folder.path().join("runs"), Path::to_owned)),
+            worker: Some(begin.worker.map_or_else(|| folder.path().join("no-worker"), Path::to_owned)),
+            ..Options::default()
+        };
         // The storage is only read while the app is made.
         let stored = begin.storage.map(|storage| MemoryStorage(storage.0.clone()));
         let harness = Harness::builder()

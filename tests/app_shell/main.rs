@@ -8,3 +8,4 @@ mod layout;
 mod phase;
 mod presets;
 mod session;
+mod training;

@@ -132,7 +132,7 @@ impl PhasePanel {
                 self.history = History::default();
                 Ok(())
             }
-            Ok(Preset::Landscape(_)) => Err("The sweep of the last session is none.".to_owned()),
+            Ok(_) => Err("The sweep of the last session is none.".to_owned()),
             Err(error) => Err(error.to_string()),
         }
     }

@@ -16,6 +16,7 @@ use crate::app::theme;
 use crate::export::Overwrite;
 use crate::preset::{Preset, built_ins};
 use crate::result::SweepResult;
+use crate::run::RunFolder;
 use crate::simulation::{Command, ParticleId};
 
 /// How much larger text is in a presentation.
@@ -54,6 +55,8 @@ impl Valleyscope {
             Action::Restart => self.engine.restart(),
             Action::Undo if self.layout.room == Room::Phase => self.panels.phase.undo(),
             Action::Redo if self.layout.room == Room::Phase => self.panels.phase.redo(),
+            Action::Undo if self.layout.room == Room::Training => self.panels.training.undo(),
+            Action::Redo if self.layout.room == Room::Training => self.panels.training.redo(),
             Action::Undo => self.go_in_history(Desk::undo),
             Action::Redo => self.go_in_history(Desk::redo),
             Action::OpenPreset => self.dialogs.files.ask_open(),
@@ -66,6 +69,10 @@ impl Valleyscope {
             Action::Save if self.layout.room == Room::Phase => self.save_sweep(),
             Action::SaveAs if self.layout.room == Room::Phase => {
                 self.dialogs.save_preset = Some(SavePreset::of_sweep(self.panels.phase.draft()));
+            }
+            Action::Save if self.layout.room == Room::Training => self.save_training(),
+            Action::SaveAs if self.layout.room == Room::Training => {
+                self.dialogs.save_preset = Some(SavePreset::of_training(self.panels.training.preset().clone()));
             }
             Action::Save => self.save_document(),
             Action::SaveAs => {
@@ -91,6 +98,10 @@ impl Valleyscope {
                 self.layout.room = Room::Phase;
                 self.panels.phase.open(preset, file);
             }
+            preset @ (Preset::Mnist(_) | Preset::MnistScan(_)) => {
+                self.layout.room = Room::Training;
+                self.panels.training.open(preset, file);
+            }
         }
     }
 
@@ -98,6 +109,12 @@ impl Valleyscope {
     pub(super) fn open_result(&mut self, result: SweepResult) {
         self.layout.room = Room::Phase;
         self.panels.phase.open_result(result);
+    }
+
+    /// Shows a run and its curves.
+    pub(super) fn open_run(&mut self, run: RunFolder) {
+        self.layout.room = Room::Training;
+        self.panels.training.open_run(run);
     }
 
     /// Shows a step of the lesson. What it sets is to be seen from the start of a run, so that one begins.
@@ -165,6 +182,16 @@ impl Valleyscope {
         }
     }
 
+    fn save_training(&mut self) {
+        let preset = self.panels.training.preset().clone();
+        match self.panels.training.file() {
+            Some((file, overwrite)) => {
+                self.dialogs.files.save(file.to_owned(), Content::Training(Box::new(preset)), overwrite);
+            }
+            None => self.dialogs.save_preset = Some(SavePreset::of_training(preset)),
+        }
+    }
+
     pub(super) fn toggle_presentation(&mut self, ctx: &Context) {
         self.layout.presenting = !self.layout.presenting;
         let presenting = self.layout.presenting;
@@ -197,8 +224,9 @@ impl Valleyscope {
             ctx.request_repaint_after(Duration::from_millis(600));
         }
         let (name, is_dirty) = match self.layout.room {
-            Room::Landscape => (&self.desk.origin().preset.title, self.desk.is_dirty()),
-            Room::Phase => (&self.panels.phase.preset().title, self.panels.phase.is_dirty()),
+            Room::Landscape => (self.desk.origin().preset.title.as_str(), self.desk.is_dirty()),
+            Room::Phase => (self.panels.phase.preset().title.as_str(), self.panels.phase.is_dirty()),
+            Room::Training => (self.panels.training.preset().title(), self.panels.training.is_dirty()),
         };
         let mark = if is_dirty { " •" } else { "" };
         let title = format!("Valleyscope — {name}{mark}");

@@ -17,12 +17,16 @@ impl Valleyscope {
         if !presenting {
             Panel::top("menu").show(ui, |ui| {
                 let area = self.panels.landscape_area.filter(|_| self.layout.room == Room::Landscape);
-                let phase = &self.panels.phase;
-                menu::bar(ui, &mut self.desk, phase, &mut self.shelf, &mut self.layout, area, requests);
+                let others = menu::Others { phase: &self.panels.phase, training: &self.panels.training };
+                menu::bar(ui, &mut self.desk, &others, &mut self.shelf, &mut self.layout, area, requests);
             });
         }
         if self.layout.room == Room::Phase {
             self.panels.phase.ui(ui, &mut self.layout, &mut self.desk.document, requests);
+            return;
+        }
+        if self.layout.room == Room::Training {
+            self.panels.training.ui(ui, &mut self.layout, &self.shelf, requests);
             return;
         }
         if let Some((step, lesson)) = self.desk.lesson() {
@@ -92,6 +96,7 @@ impl Valleyscope {
         let free = match self.layout.room {
             Room::Landscape => self.panels.landscape_area,
             Room::Phase => self.panels.phase.area(),
+            Room::Training => self.panels.training.area(),
         };
         self.dialogs.messages.show(ctx, free);
     }
@@ -120,7 +125,7 @@ impl Valleyscope {
                 self.dialogs.files.open(path);
             } else {
                 let text = format!(
-                    "{} is neither a preset nor a result: its name ends neither in .ron nor in .npz.",
+                    "{} is neither a preset nor a result nor the folder of a run: its name ends neither in .ron nor in .npz.",
                     path.display()
                 );
                 self.dialogs.messages.report("The dropped file was not opened", text);
@@ -137,7 +142,7 @@ impl Valleyscope {
         let frame = egui::Stroke::new(3.0, visuals.hyperlink_color);
         painter.rect_stroke(screen.shrink(12.0), 12.0, frame, egui::StrokeKind::Inside);
         let font = egui::TextStyle::Heading.resolve(&ctx.global_style());
-        let text = "Drop a preset (.ron) or a result (.npz) to open it";
+        let text = "Drop a preset (.ron), a result (.npz) or a run's folder to open it";
         painter.text(screen.center(), egui::Align2::CENTER_CENTER, text, font, visuals.strong_text_color());
     }
 }

@@ -56,6 +56,7 @@ impl Valleyscope {
                     self.shelf.used(&path);
                     self.open_preset(*preset, Some(path));
                 }
+                FileEvent::OpenedRun(run) => self.open_run(run),
                 FileEvent::OpenedResult { path, result } => {
                     self.shelf.used(&path);
                     self.open_result(*result);
@@ -109,6 +110,11 @@ impl Valleyscope {
             Content::Sweep(preset) => {
                 self.shelf.used(path);
                 self.panels.phase.saved(*preset, path);
+                self.shelf.refresh(&self.context);
+            }
+            Content::Training(preset) => {
+                self.shelf.used(path);
+                self.panels.training.saved(*preset, path);
                 self.shelf.refresh(&self.context);
             }
             Content::Text(_) | Content::Bytes(_) | Content::Picture(_) => {}

@@ -30,6 +30,7 @@ use super::save_preset::SavePreset;
 use super::session::{self, Looks, Session, Surroundings};
 use super::shelf::Shelf;
 use super::theme;
+use super::training::TrainingPanel;
 use super::transport::Pace;
 use crate::preset::{Loaded, Preset, Source, SweepPreset, built_ins};
 use crate::simulation::{Command, ParticleId, Record};
@@ -42,18 +43,20 @@ struct Panels {
     diagnostics: DiagnosticsPanel,
     controls: ControlsPanel,
     phase: PhasePanel,
+    training: TrainingPanel,
     /// Where the landscape was drawn last.
     landscape_area: Option<Rect>,
 }
 
 impl Panels {
-    fn new(cc: &eframe::CreationContext<'_>) -> Panels {
+    fn new(cc: &eframe::CreationContext<'_>, training: TrainingPanel) -> Panels {
         Panels {
             landscape: LandscapePanel::new(cc.wgpu_render_state.as_ref()),
             formula: FormulaPanel::default(),
             diagnostics: DiagnosticsPanel::default(),
             controls: ControlsPanel::default(),
             phase: PhasePanel::new(cc.egui_ctx.clone(), first_sweep()),
+            training,
             landscape_area: None,
         }
     }
@@ -114,10 +117,10 @@ impl Valleyscope {
         }
         let mut shelf = Shelf::new(options.library);
         let (mut pace, mut layout, mut looks) = (Pace::default(), Layout::default(), None);
-        let mut sweep = None;
+        let (mut sweep, mut training) = (None, None);
         let desk = match restore(cc.storage, &mut messages) {
             Some((around, desk)) => {
-                sweep = around.sweep;
+                (sweep, training) = (around.sweep, around.training);
                 (pace, layout, looks) = (around.pace, around.layout, Some(around.looks));
                 shelf.recall(around.recent);
                 ctx.set_theme(around.theme);
@@ -143,7 +146,7 @@ impl Valleyscope {
             live: Live::default(),
             pace,
             layout,
-            panels: Panels::new(cc),
+            panels: Panels::new(cc, TrainingPanel::new(ctx.clone(), options.runs, options.worker)),
             dialogs: Dialogs::new(messages, files),
             shelf,
             faults: cc.wgpu_render_state.as_ref().map(|render_state| GraphicsFaults::watch(render_state, &ctx)),
@@ -158,6 +161,11 @@ impl Valleyscope {
         {
             app.dialogs.messages.report("The last phase diagram's preset was not restored", reason);
         }
+        if let Some(training) = training
+            && let Err(reason) = app.panels.training.recall(training)
+        {
+            app.dialogs.messages.report("The last training's preset was not restored", reason);
+        }
         if let Some(looks) = looks {
             app.look_again(looks);
         }
@@ -171,6 +179,9 @@ impl Valleyscope {
         if let Some(result) = options.result {
             app.open_result(result);
         }
+        if let Some(run) = options.run {
+            app.open_run(run);
+        }
         app
     }
 
@@ -182,6 +193,11 @@ impl Valleyscope {
     /// The phase diagrams.
     pub fn phase(&self) -> &PhasePanel {
         &self.panels.phase
+    }
+
+    /// The real workloads.
+    pub fn training(&self) -> &TrainingPanel {
+        &self.panels.training
     }
 
     /// The running simulation as the panels see it.
@@ -214,6 +230,7 @@ impl Valleyscope {
                 plots: self.panels.diagnostics.choices(),
             },
             sweep: Some(self.panels.phase.memory()),
+            training: Some(self.panels.training.memory()),
         };
         Session::new(&self.desk, around)
     }
@@ -244,7 +261,7 @@ fn first_desk() -> Desk {
 fn first_sweep() -> SweepPreset {
     let mut sweeps = built_ins().iter().filter_map(|built_in| match &built_in.preset {
         Preset::Sweep(preset) => Some(preset.clone()),
-        Preset::Landscape(_) => None,
+        Preset::Landscape(_) | Preset::Mnist(_) | Preset::MnistScan(_) => None,
     });
     sweeps.next().expect("some built-in presets are sweeps")
 }
@@ -253,6 +270,7 @@ impl eframe::App for Valleyscope {
     fn logic(&mut self, ctx: &Context, _frame: &mut eframe::Frame) {
         let mut requests = Requests::default();
         self.panels.phase.tick(ctx, &mut requests);
+        self.panels.training.tick(&mut requests);
         self.carry_out(ctx, requests);
         self.take_snapshots();
         self.take_graphics_faults(ctx);

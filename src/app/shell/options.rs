@@ -1,5 +1,6 @@
 //! How the app begins, what it shows, and what it leaves.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
@@ -7,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::app::transport::Pace;
 use crate::preset::{Library, Loaded};
 use crate::result::SweepResult;
+use crate::run::{RunFolder, runs_folder};
 
 /// How the app begins.
 pub struct Options {
@@ -14,6 +16,12 @@ pub struct Options {
     pub preset: Option<Loaded>,
     /// A result of a sweep to show.
     pub result: Option<SweepResult>,
+    /// A run to show.
+    pub run: Option<RunFolder>,
+    /// Where runs are kept.
+    pub runs: Option<PathBuf>,
+    /// The worker that trains, in place of the one that is found.
+    pub worker: Option<PathBuf>,
     pub library: Library,
     /// Ask the system for its file dialogs; without it paths are typed.
     pub native_dialogs: bool,
@@ -32,6 +40,9 @@ impl Default for Options {
         Options {
             preset: None,
             result: None,
+            run: None,
+            runs: runs_folder(),
+            worker: None,
             library: Library::open(),
             native_dialogs: true,
             play: true,
@@ -70,6 +81,7 @@ pub enum Room {
     #[default]
     Landscape,
     Phase,
+    Training,
 }
 
 /// Which panels are shown.

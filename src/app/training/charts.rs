@@ -1,0 +1,539 @@
+//! The curves of the selected runs.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use egui::{
+    Button, Color32, ComboBox, Rect, RichText, ScrollArea, Sense, Slider, Stroke, TextStyle, Ui, WidgetInfo, vec2,
+};
+use egui_plot::{AxisHints, FilledArea, GridMark, Line, MarkerShape, Plot, PlotPoints, Points, VLine};
+use serde::{Deserialize, Serialize};
+
+use super::marks;
+use super::plotter::Drawn;
+use super::track::{Horizontal, Look, Pieces, Track};
+use crate::app::diagnostics::{AxisScale, suiting};
+use crate::app::number as text;
+use crate::app::typed::TypedField;
+use crate::run::{Metric, span};
+use crate::view::ticks::{grouped, significant};
+
+/// Narrower plots are put below each other, in points.
+const NARROWEST: f32 = 330.0;
+const LOWEST: f32 = 150.0;
+
+/// What is plotted, and how; kept with the session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Choices {
+    /// Metrics by their names in the events.
+    shown: Vec<String>,
+    /// Those on a logarithmic axis.
+    log: Vec<String>,
+    pub horizontal: Horizontal,
+    pub log_x: bool,
+    pub smoothing: f64,
+    /// Replicates are shown as mean and band.
+    pub grouped: bool,
+}
+
+impl Default for Choices {
+    fn default() -> Self {
+        let names = |metrics: &[Metric]| metrics.iter().map(|metric| metric.name().to_owned()).collect();
+        Choices {
+            shown: names(&[Metric::Loss, Metric::TestLoss, Metric::TestAccuracy, Metric::GradNorm]),
+            log: names(&[Metric::Loss, Metric::TestLoss]),
+            horizontal: Horizontal::Step,
+            log_x: false,
+            smoothing: 0.0,
+            grouped: false,
+        }
+    }
+}
+
+impl Choices {
+    pub const MOST_SMOOTHING: f64 = 0.999;
+
+    fn has(list: &[String], metric: Metric) -> bool {
+        list.iter().any(|name| name == metric.name())
+    }
+
+    fn toggle(list: &mut Vec<String>, metric: Metric) {
+        match list.iter().position(|name| name == metric.name()) {
+            Some(index) => drop(list.remove(index)),
+            None => list.push(metric.name().to_owned()),
+        }
+    }
+
+    fn scale(&self, metric: Metric) -> AxisScale {
+        if Choices::has(&self.log, metric) { AxisScale::Log } else { AxisScale::Linear }
+    }
+
+    fn x_scale(&self) -> AxisScale {
+        if self.log_x && self.horizontal != Horizontal::Clock { AxisScale::Log } else { AxisScale::Linear }
+    }
+}
+
+/// What a metric is called.
+pub fn title(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Loss => "Train loss",
+        Metric::LearningRate => "Learning rate",
+        Metric::GradNorm => "Gradient norm",
+        Metric::SamplesPerS => "Samples a second",
+        Metric::TokensPerS => "Tokens a second",
+        Metric::TrainLoss => "Train loss, evaluated",
+        Metric::ValLoss => "Validation loss",
+        Metric::TestLoss => "Test loss",
+        Metric::TestAccuracy => "Test accuracy",
+    }
+}
+
+/// Those that every training has; the others are offered where a run has them.
+const USUAL: [Metric; 6] =
+    [Metric::Loss, Metric::TestLoss, Metric::TestAccuracy, Metric::LearningRate, Metric::GradNorm, Metric::SamplesPerS];
+
+/// A group of runs as it is drawn.
+pub struct Named<'a> {
+    pub name: String,
+    pub color: Color32,
+    pub drawn: &'a Drawn,
+}
+
+/// The state of the plots.
+#[derive(Default)]
+pub struct Charts {
+    pub choices: Choices,
+    /// What is zoomed to, in places. `None` shows everything.
+    x: Option<[f64; 2]>,
+    y: BTreeMap<Metric, [f64; 2]>,
+    hover: Option<f64>,
+    cache: HashMap<(Metric, usize), Cached>,
+    /// Where the plots were drawn last.
+    pub area: Option<Rect>,
+}
+
+/// What was drawn of a track, as long as neither it nor the view has changed.
+struct Cached {
+    track: Arc<Track>,
+    look: Look,
+    lines: Arc<Lines>,
+}
+
+struct Lines {
+    raw: Pieces,
+    line: Pieces,
+    band: Vec<[f64; 3]>,
+}
+
+/// What was asked for in the toolbar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    Table,
+    Picture,
+}
+
+impl Charts {
+    /// Shows everything again.
+    pub fn look_anew(&mut self) {
+        self.x = None;
+        self.y.clear();
+    }
+
+    pub fn ui(&mut self, ui: &mut Ui, groups: &[Named<'_>]) -> Option<Asked> {
+        let asked = self.toolbar(ui, groups);
+        let area = ui.available_rect_before_wrap();
+        self.area = Some(area);
+        legend(ui, groups);
+        let shown: Vec<Metric> = offered(groups).filter(|metric| Choices::has(&self.choices.shown, *metric)).collect();
+        self.grid(ui, groups, &shown);
+        asked
+    }
+
+    fn toolbar(&mut self, ui: &mut Ui, groups: &[Named<'_>]) -> Option<Asked> {
+        let mut asked = None;
+        ui.horizontal_wrapped(|ui| {
+            ui.menu_button("Plots", |ui| {
+                for metric in offered(groups) {
+                    let mut shown = Choices::has(&self.choices.shown, metric);
+                    if ui.checkbox(&mut shown, title(metric)).changed() {
+                        Choices::toggle(&mut self.choices.shown, metric);
+                    }
+                }
+            });
+            ui.menu_button("Log axes", |ui| {
+                let can = self.choices.horizontal != Horizontal::Clock;
+                if ui.add_enabled(can, egui::Checkbox::new(&mut self.choices.log_x, "Horizontal axis")).changed() {
+                    self.x = None;
+                }
+                ui.separator();
+                for metric in offered(groups) {
+                    let mut log = Choices::has(&self.choices.log, metric);
+                    if ui.checkbox(&mut log, title(metric)).changed() {
+                        Choices::toggle(&mut self.choices.log, metric);
+                        self.y.remove(&metric);
+                    }
+                }
+            });
+            let horizontal = self.choices.horizontal;
+            let combo = ComboBox::from_id_salt("horizontal axis").selected_text(format!("over {}", horizontal.name()));
+            let shown = combo.show_ui(ui, |ui| {
+                for choice in Horizontal::ALL {
+                    ui.selectable_value(&mut self.choices.horizontal, choice, choice.name());
+                }
+            });
+            shown.response.accessible_name("Horizontal axis");
+            if horizontal != self.choices.horizontal {
+                self.x = None;
+            }
+            let help = "Exponential smoothing, over all points; the curve as it is stays behind, faint";
+            ui.label("Smoothing").on_hover_text(help);
+            ui.spacing_mut().slider_width = 80.0;
+            let slider = Slider::new(&mut self.choices.smoothing, 0.0..=Choices::MOST_SMOOTHING).show_value(false);
+            ui.add(slider.max_decimals(3)).on_hover_text(help).accessible_name("Smoothing");
+            let field = TypedField { name: "Smoothing, number", width: 40.0 };
+            let typed = field.show(ui, &text::text(self.choices.smoothing), smoothing);
+            self.choices.smoothing = typed.entered.unwrap_or(self.choices.smoothing);
+            ui.checkbox(&mut self.choices.grouped, "Group replicates")
+                .on_hover_text("Runs that differ only in the seed as one mean curve, with a deviation on both sides");
+            let zoomed = self.x.is_some() || !self.y.is_empty();
+            if ui.add_enabled(zoomed, Button::new("Reset zoom")).clicked() {
+                self.look_anew();
+            }
+            asked = export_menu(ui);
+        });
+        asked
+    }
+
+    fn grid(&mut self, ui: &mut Ui, groups: &[Named<'_>], shown: &[Metric]) {
+        if shown.is_empty() {
+            ui.weak("No plot is chosen. “Plots” shows them.");
+            return;
+        }
+        let size = ui.available_size();
+        let columns = ((size.x / NARROWEST) as usize).clamp(1, shown.len().min(3));
+        let rows = shown.len().div_ceil(columns);
+        let gap = ui.spacing().item_spacing;
+        let cell = vec2(
+            (size.x - gap.x * columns as f32) / columns as f32,
+            ((size.y - gap.y * (rows + 1) as f32) / rows as f32).max(LOWEST),
+        );
+        let x = self.x.unwrap_or_else(|| self.everything(groups, shown));
+        let hover = self.hover.take();
+        ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+            for row in shown.chunks(columns) {
+                ui.horizontal(|ui| {
+                    for metric in row {
+                        let layout = egui::Layout::top_down(egui::Align::Min);
+                        ui.allocate_ui_with_layout(cell, layout, |ui| {
+                            ui.set_min_size(cell);
+                            self.chart(ui, groups, *metric, x, hover);
+                        });
+                    }
+                });
+            }
+        });
+        if self.hover != hover {
+            ui.ctx().request_repaint();
+        }
+    }
+
+    /// The range of places that holds all curves.
+    fn everything(&self, groups: &[Named<'_>], shown: &[Metric]) -> [f64; 2] {
+        let tracks = groups.iter().flat_map(|group| shown.iter().filter_map(|metric| group.drawn.tracks.get(metric)));
+        let reaches = tracks.filter_map(|track| track.reach(self.choices.horizontal, self.choices.x_scale()));
+        match reaches.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])]) {
+            Some([low, high]) if high > low => [low, high],
+            Some([only, _]) => [only - 0.5, only + 0.5],
+            None => [0.0, 1.0],
+        }
+    }
+
+    fn lines(&mut self, metric: Metric, index: usize, track: &Arc<Track>, look: Look) -> Arc<Lines> {
+        if let Some(cached) = self.cache.get(&(metric, index))
+            && cached.look == look
+            && Arc::ptr_eq(&cached.track, track)
+        {
+            return Arc::clone(&cached.lines);
+        }
+        let raw = if track.is_smoothed() { track.raw(&look) } else { Pieces::new() };
+        let lines = Arc::new(Lines { raw, line: track.line(&look), band: track.band(&look) });
+        let cached = Cached { track: Arc::clone(track), look, lines: Arc::clone(&lines) };
+        self.cache.insert((metric, index), cached);
+        lines
+    }
+
+    fn chart(&mut self, ui: &mut Ui, groups: &[Named<'_>], metric: Metric, x: [f64; 2], hover: Option<f64>) {
+        let scales = [self.choices.x_scale(), self.choices.scale(metric)];
+        let look = Look {
+            horizontal: self.choices.horizontal,
+            scales,
+            x,
+            columns: (ui.available_width() - 60.0).max(50.0) as usize,
+        };
+        let mut curves = Vec::new();
+        for (index, group) in groups.iter().enumerate() {
+            if let Some(track) = group.drawn.tracks.get(&metric) {
+                curves.push((group, track, self.lines(metric, index, track, look)));
+            }
+        }
+        let log = if scales[1] == AxisScale::Log { " (log)" } else { "" };
+        let heading = ui.label(RichText::new(format!("{}{log}", title(metric))).small().weak());
+        let zoomed_y = self.y.get(&metric).copied();
+        let y = zoomed_y.unwrap_or_else(|| y_in_view(x, curves.iter().map(|(_, _, lines)| &**lines)));
+        let size = ui.available_size();
+        let plot = plot(ui, metric, &look, y, size, zoomed_y.is_some());
+        let cursor = ui.visuals().weak_text_color();
+        let shown = plot.show(ui, |plot| {
+            plot.set_plot_bounds_x(x[0]..=x[1]);
+            plot.set_plot_bounds_y(y[0]..=y[1]);
+            for (group, _, lines) in &curves {
+                draw(plot, group, lines, y);
+            }
+            if let Some(hover) = hover {
+                plot.vline(VLine::new("pointer", hover).color(cursor).width(1.0).allow_hover(false));
+            }
+        });
+        if curves.is_empty() {
+            let font = TextStyle::Small.resolve(ui.style());
+            let text = if groups.is_empty() { "No run is selected" } else { "Not measured so far" };
+            let center = shown.transform.frame().center();
+            ui.painter().text(center, egui::Align2::CENTER_CENTER, text, font, ui.visuals().weak_text_color());
+        }
+        self.react(ui, &shown, metric, x, y);
+        if let Some(at) = shown.response.hover_pos() {
+            let place = shown.transform.value_from_position(at).x;
+            self.hover = Some(place);
+            let values: Vec<_> = curves.iter().map(|(group, track, _)| (*group, *track)).collect();
+            tooltip(&shown.response, metric, &look, place, &values);
+        }
+        let summary: Vec<String> = curves.iter().map(|(group, track, _)| last_value(group, track, &look)).collect();
+        shown.response.widget_info(|| WidgetInfo {
+            label: Some(format!("Plot of {}", title(metric))),
+            current_text_value: Some(summary.join("; ")),
+            ..WidgetInfo::new(egui::Role::Figure)
+        });
+        drop(heading);
+    }
+
+    /// Zooms and pans as the user did.
+    fn react(&mut self, ui: &Ui, shown: &egui_plot::PlotResponse<()>, metric: Metric, x: [f64; 2], y: [f64; 2]) {
+        if shown.response.double_clicked() {
+            self.look_anew();
+            return;
+        }
+        let bounds = shown.transform.bounds();
+        let moved = |now: [f64; 2], set: [f64; 2]| {
+            let tolerance = 1e-9 * (set[1] - set[0]).abs();
+            now.iter().zip(&set).any(|(now, set)| (now - set).abs() > tolerance).then_some(now)
+        };
+        let acted = shown.response.dragged() || shown.response.drag_stopped() || ui.input(|i| i.zoom_delta() != 1.0);
+        if shown.response.dragged() || (acted && shown.response.contains_pointer()) {
+            self.x = moved([bounds.min()[0], bounds.max()[0]], x).or(self.x);
+            if let Some(y) = moved([bounds.min()[1], bounds.max()[1]], y) {
+                self.y.insert(metric, y);
+            }
+        }
+        if let Some(pointer) = shown.response.hover_pos() {
+            let wheel = ui.input(|input| if input.modifiers.command { 0.0 } else { input.smooth_scroll_delta.y });
+            if wheel != 0.0 {
+                ui.input_mut(|input| input.smooth_scroll_delta.y = 0.0);
+                let at = shown.transform.value_from_position(pointer);
+                let factor = (f64::from(-wheel) / 240.0).exp();
+                let zoomed = |ends: [f64; 2], at: f64| ends.map(|end| at + (end - at) * factor);
+                match ui.input(|input| input.modifiers.shift) {
+                    true => drop(self.y.insert(metric, zoomed(y, at.y))),
+                    false => self.x = Some(zoomed(x, at.x)),
+                }
+            }
+        }
+    }
+}
+
+/// Reads a weight for smoothing.
+fn smoothing(typed: &str) -> Result<f64, String> {
+    let (value, most) = (text::read(typed)?, Choices::MOST_SMOOTHING);
+    let refused = || format!("Smoothing must be a number from 0 to {most}, found {value}");
+    (0.0..=most).contains(&value).then_some(value).ok_or_else(refused)
+}
+
+/// The menu that saves what is shown.
+pub fn export_menu(ui: &mut Ui) -> Option<Asked> {
+    let mut asked = None;
+    ui.menu_button("Export", |ui| {
+        for (what, text) in [(Asked::Table, "Table (CSV)…"), (Asked::Picture, "Picture (PNG)…")] {
+            if ui.button(text).clicked() {
+                asked = Some(what);
+                ui.close();
+            }
+        }
+    });
+    asked
+}
+
+/// The usual metrics, and those that some run has besides.
+fn offered(groups: &[Named<'_>]) -> impl Iterator<Item = Metric> {
+    let has = |metric: &Metric| groups.iter().any(|group| group.drawn.tracks.contains_key(metric));
+    let others = Metric::ALL.into_iter().filter(|metric| !USUAL.contains(metric) && has(metric));
+    USUAL.into_iter().chain(others.collect::<Vec<_>>())
+}
+
+fn legend(ui: &mut Ui, groups: &[Named<'_>]) {
+    ui.horizontal_wrapped(|ui| {
+        for group in groups {
+            ui.horizontal(|ui| {
+                dash(ui, group.color);
+                let most = 240.0_f32.min(ui.max_rect().width());
+                ui.scope(|ui| {
+                    ui.set_max_width(most);
+                    ui.add(egui::Label::new(RichText::new(&group.name).small()).truncate());
+                });
+            });
+        }
+    });
+}
+
+/// A piece of a line of this colour.
+pub fn dash(ui: &mut Ui, color: Color32) {
+    let (rect, _) = ui.allocate_exact_size(vec2(14.0, 12.0), Sense::hover());
+    ui.painter().hline(rect.x_range(), rect.center().y, Stroke::new(3.0, color));
+}
+
+/// The smallest range of places that shows the curves; a few that run away do not flatten the others.
+fn y_in_view<'l>([from, to]: [f64; 2], lines: impl Iterator<Item = &'l Lines>) -> [f64; 2] {
+    let extents: Vec<_> = lines
+        .filter_map(|lines| {
+            let points =
+                lines.line.iter().flatten().filter(|point| (from..=to).contains(&point[0])).map(|point| point[1]);
+            let line = points.map(|y| [y, y]).reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])?;
+            let band =
+                lines.band.iter().filter(|point| (from..=to).contains(&point[0])).map(|point| [point[1], point[2]]);
+            Some((line, band.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])))
+        })
+        .collect();
+    let Some([low, high]) = suiting(&extents) else { return [0.0, 1.0] };
+    let margin = if high > low { 0.06 * (high - low) } else { (0.1 * high.abs()).max(1e-3) };
+    [low - margin, high + margin]
+}
+
+fn plot<'p>(ui: &Ui, metric: Metric, look: &Look, y: [f64; 2], size: egui::Vec2, zoomed_y: bool) -> Plot<'p> {
+    let font = TextStyle::Small.resolve(ui.style());
+    let per_x = f64::from(size.x - 66.0) / (look.x[1] - look.x[0]);
+    let marks = [
+        match look.horizontal {
+            Horizontal::Clock => marks::clock(look.x[0], look.x[1], per_x),
+            _ => look.scales[0].marks(look.x[0], look.x[1], per_x),
+        },
+        look.scales[1].marks(y[0], y[1], 1.3 * f64::from(size.y - 24.0) / (y[1] - y[0])),
+    ];
+    let percent = metric == Metric::TestAccuracy && look.scales[1] == AxisScale::Linear;
+    let hint = |hints: AxisHints<'static>, marks: &[(GridMark, String)], percent: bool| {
+        let marks = marks.to_vec();
+        hints.tick_label_font(font.clone()).label_spacing(egui::Rangef::new(1.0, 2.0)).formatter(move |mark, _| {
+            if percent {
+                return format!("{} %", text::text(100.0 * mark.value));
+            }
+            let known = marks.iter().find(|(known, _)| known.value == mark.value);
+            known.map_or_else(String::new, |(_, text)| text.clone())
+        })
+    };
+    let grid = |marks: &[(GridMark, String)]| -> Vec<GridMark> { marks.iter().map(|(mark, _)| *mark).collect() };
+    let (x_grid, y_grid) = (grid(&marks[0]), grid(&marks[1]));
+    Plot::new(("training", metric.name()))
+        // The last label stands half beyond the axis's end.
+        .width(size.x - 10.0)
+        .height(size.y)
+        .show_x(false)
+        .show_y(false)
+        .allow_drag([true, zoomed_y])
+        .allow_zoom([true, zoomed_y])
+        .allow_scroll(false)
+        .allow_axis_zoom_drag(false)
+        .allow_double_click_reset(false)
+        .grid_spacing(egui::Rangef::new(1.0, 60.0))
+        .grid_fade(0.9)
+        .grid_color(ui.visuals().weak_text_color().gamma_multiply(0.35))
+        .x_grid_spacer(move |_| x_grid.clone())
+        .y_grid_spacer(move |_| y_grid.clone())
+        .custom_x_axes(vec![hint(AxisHints::new_x(), &marks[0], false)])
+        .custom_y_axes(vec![hint(AxisHints::new_y().min_thickness(46.0), &marks[1], percent)])
+}
+
+fn draw(plot: &mut egui_plot::PlotUi<'_>, group: &Named<'_>, lines: &Lines, [bottom, top]: [f64; 2]) {
+    // Far outside of the view it does not matter how far; pixels could not count that far.
+    let far = 100.0 * (top - bottom);
+    let near = |y: f64| y.clamp(bottom - far, top + far);
+    if !lines.band.is_empty() {
+        let x: Vec<f64> = lines.band.iter().map(|point| point[0]).collect();
+        let low: Vec<f64> = lines.band.iter().map(|point| near(point[1])).collect();
+        let high: Vec<f64> = lines.band.iter().map(|point| near(point[2])).collect();
+        let area = FilledArea::new("", &x, &low, &high).fill_color(group.color.gamma_multiply(0.2));
+        plot.add(area.allow_hover(false));
+    }
+    for (pieces, color, width) in [(&lines.raw, group.color.gamma_multiply(0.3), 1.0), (&lines.line, group.color, 1.6)]
+    {
+        for piece in pieces {
+            if let [only] = piece[..] {
+                let dot = Points::new("", [only[0], near(only[1])]).color(color).radius(2.5);
+                plot.points(dot.allow_hover(false));
+                continue;
+            }
+            let points: PlotPoints<'_> = piece.iter().map(|point| [point[0], near(point[1])]).collect();
+            plot.line(Line::new("", points).color(color).width(width).allow_hover(false));
+        }
+    }
+    // Where values are not finite any more.
+    for ends in lines.line.windows(2) {
+        if let Some(last) = ends[0].last() {
+            let cross = Points::new("", [last[0], near(last[1])]).color(group.color).shape(MarkerShape::Cross);
+            plot.points(cross.radius(4.0).allow_hover(false));
+        }
+    }
+}
+
+fn number(metric: Metric, value: f64) -> String {
+    match metric {
+        Metric::TestAccuracy if value.is_finite() => format!("{:.2} %", 100.0 * value),
+        _ => significant(value, 4),
+    }
+}
+
+fn last_value(group: &Named<'_>, track: &Track, look: &Look) -> String {
+    let last = track.nearest(look.horizontal, AxisScale::Linear, f64::MAX);
+    format!("{} {}", group.name, last.map_or_else(|| "—".to_owned(), |last| significant(last.value, 4)))
+}
+
+/// All runs' values at the pointer.
+fn tooltip(response: &egui::Response, metric: Metric, look: &Look, at: f64, curves: &[(&Named<'_>, &Arc<Track>)]) {
+    egui::Tooltip::for_widget(response).at_pointer().gap(14.0).show(|ui| {
+        ui.set_max_width(460.0);
+        ui.strong(title(metric));
+        egui::Grid::new("values").num_columns(3).spacing([12.0, 2.0]).show(ui, |ui| {
+            for (group, track) in curves {
+                let Some(found) = track.nearest(look.horizontal, look.scales[0], at) else { continue };
+                ui.horizontal(|ui| {
+                    dash(ui, group.color);
+                    let name: String = group.name.chars().take(40).collect();
+                    ui.label(name);
+                });
+                let x = match look.horizontal {
+                    Horizontal::Step => format!("step {}", grouped(found.x as u64)),
+                    Horizontal::Samples => format!("{} samples", grouped(found.x as u64)),
+                    Horizontal::Relative if found.x < 100.0 => format!("{:.2} s", found.x),
+                    Horizontal::Relative => span(found.x as u64),
+                    Horizontal::Clock => marks::time(found.x, "%m-%d %H:%M:%S"),
+                };
+                ui.weak(x);
+                let mut text = number(metric, found.value);
+                if let Some(deviation) = found.deviation {
+                    text.push_str(&format!(" ± {}", number(metric, deviation)));
+                }
+                if track.is_smoothed() {
+                    text.push_str(&format!(", smoothed {}", number(metric, found.smooth)));
+                }
+                ui.label(text);
+                ui.end_row();
+            }
+        });
+    });
+}

@@ -1,0 +1,129 @@
+//! What is said about one run in words: how it stands, its log, what happened, its config.
+
+use egui::{Label, RichText, ScrollArea, TextEdit, TextStyle, Ui};
+
+use super::list::small_button;
+use super::watcher::{Detail, Summary};
+use crate::run::Status;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tab {
+    #[default]
+    Log,
+    Events,
+    Config,
+}
+
+impl Tab {
+    const ALL: [(Tab, &'static str); 3] = [(Tab::Log, "Log"), (Tab::Events, "Events"), (Tab::Config, "Configuration")];
+}
+
+/// What was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    Stop,
+    Resume,
+    /// Change title and note.
+    Describe,
+    Delete,
+    CopyPath,
+}
+
+/// Shows the run.
+pub fn show(ui: &mut Ui, tab: &mut Tab, run: &Summary, detail: Option<&Detail>) -> Option<Deed> {
+    let deed = head(ui, run);
+    reason(ui, run);
+    let Some(detail) = detail else {
+        ui.weak("Reading…");
+        return deed;
+    };
+    let text = match tab {
+        Tab::Log => &detail.log,
+        Tab::Events => &detail.events,
+        Tab::Config => &detail.config,
+    };
+    ui.horizontal_wrapped(|ui| {
+        for (choice, name) in Tab::ALL {
+            ui.selectable_value(tab, choice, name);
+        }
+        if small_button(ui, !text.is_empty(), "Copy", "Copy this text", "Copy all of it") {
+            ui.ctx().copy_text(text.clone());
+        }
+        if detail.warnings > 0 {
+            let warnings = if detail.warnings == 1 { "1 warning" } else { &format!("{} warnings", detail.warnings) };
+            ui.label(RichText::new(warnings).small().color(ui.visuals().warn_fg_color))
+                .on_hover_text("They are among the events.");
+        }
+        if detail.unreadable > 0 {
+            let text = format!("{} lines of its events are damaged and were passed over", detail.unreadable);
+            ui.label(RichText::new(text).small().color(ui.visuals().warn_fg_color));
+        }
+    });
+    if text.is_empty() {
+        let nothing = match tab {
+            Tab::Log => "The worker has said nothing.",
+            Tab::Events | Tab::Config => "Nothing so far.",
+        };
+        ui.weak(nothing);
+        return deed;
+    }
+    // New lines come at the end; the config is read from the beginning.
+    let area = ScrollArea::both().auto_shrink(false).stick_to_bottom(*tab != Tab::Config).id_salt(("text", *tab as u8));
+    area.show(ui, |ui| {
+        let name = Tab::ALL.iter().find(|(choice, _)| choice == tab).map_or("", |(_, name)| name);
+        let mut shown = text.as_str();
+        let field = TextEdit::multiline(&mut shown).font(TextStyle::Small).desired_width(f32::INFINITY);
+        ui.add(field.frame(egui::Frame::NONE)).accessible_name(format!("{name} of the run"));
+    });
+    deed
+}
+
+fn head(ui: &mut Ui, run: &Summary) -> Option<Deed> {
+    let mut deed = None;
+    ui.horizontal_wrapped(|ui| {
+        let can_stop = run.is_open();
+        let can_resume = match run.status {
+            Status::Stopped | Status::Crashed { .. } | Status::Failed(_) => true,
+            Status::Finished | Status::Starting | Status::Running(_) | Status::Silent { .. } => false,
+        };
+        let title = RichText::new(&run.title).strong();
+        ui.scope(|ui| {
+            ui.set_max_width((0.45 * ui.available_width()).max(120.0));
+            ui.add(Label::new(title).truncate()).on_hover_text(&run.title);
+        });
+        let mut button = |show: bool, enabled, text, name: &str, help, of| {
+            if show && small_button(ui, enabled, text, name, help) {
+                deed = Some(of);
+            }
+        };
+        button(can_stop, true, "Stop", "Stop the run", "Save a checkpoint and end; it can be resumed", Deed::Stop);
+        button(can_resume, true, "Resume", "Resume the run", "Go on from the last checkpoint", Deed::Resume);
+        button(true, true, "Rename, note…", "Rename the run", "Give it a title and a note", Deed::Describe);
+        button(true, !can_stop, "Delete…", "Delete the run", "Move it to the trash; stop it first", Deed::Delete);
+        button(true, true, "Copy path", "Copy the path of the run", "The path of its folder", Deed::CopyPath);
+    });
+    if !run.notes.note.is_empty() {
+        ui.add(Label::new(RichText::new(&run.notes.note).small()).selectable(true).wrap());
+    }
+    deed
+}
+
+/// Why the run is not well, if it is not.
+fn reason(ui: &mut Ui, run: &Summary) {
+    let visuals = ui.visuals();
+    let color = match run.status {
+        Status::Failed(_) | Status::Crashed { .. } => visuals.error_fg_color,
+        Status::Silent { .. } => visuals.warn_fg_color,
+        _ => return,
+    };
+    let text = run.trouble.clone().unwrap_or_else(|| run.status.to_string());
+    ui.horizontal_top(|ui| {
+        if small_button(ui, true, "Copy", "Copy the reason", "Copy why the run is not well") {
+            ui.ctx().copy_text(text.clone());
+        }
+        let height = (0.4 * ui.available_height()).clamp(34.0, 110.0);
+        ScrollArea::vertical().max_height(height).id_salt("reason").show(ui, |ui| {
+            ui.add(Label::new(RichText::new(&text).color(color)).selectable(true).wrap());
+        });
+    });
+}

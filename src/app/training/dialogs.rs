@@ -1,0 +1,96 @@
+//! Small dialogs about one run: its title and note, and the question before it is deleted.
+
+use egui::{Context, Id, Label, Modal, RichText, TextEdit};
+
+use crate::app::theme;
+use crate::run::{Notes, RunFolder};
+
+/// A dialog that is open.
+pub enum Dialog {
+    Describe {
+        run: RunFolder,
+        notes: Notes,
+        focused: bool,
+    },
+    Delete {
+        run: RunFolder,
+        title: String,
+    },
+    /// The trash has refused it.
+    RemoveForGood {
+        run: RunFolder,
+        reason: String,
+    },
+}
+
+/// What was decided.
+pub enum Decision {
+    Write(RunFolder, Notes),
+    Trash(RunFolder),
+    Remove(RunFolder),
+    Cancelled,
+}
+
+impl Dialog {
+    pub fn show(&mut self, ctx: &Context) -> Option<Decision> {
+        let mut decision = None;
+        let modal = Modal::new(Id::unique("about a run")).frame(theme::dialog(&ctx.global_style())).show(ctx, |ui| {
+            ui.set_width(440.0_f32.min(ctx.content_rect().width() - 60.0));
+            match self {
+                Dialog::Describe { run, notes, focused } => {
+                    ui.label(RichText::new("Title and note").heading().strong());
+                    let label = ui.label("Title; empty for that of the preset");
+                    let field = TextEdit::singleline(&mut notes.title).desired_width(f32::INFINITY).char_limit(200);
+                    let title = ui.add(field).labelled_by(label.id);
+                    if !std::mem::replace(focused, true) {
+                        title.request_focus();
+                    }
+                    let label = ui.label("Note");
+                    let note = TextEdit::multiline(&mut notes.note).desired_width(f32::INFINITY).desired_rows(3);
+                    ui.add(note.char_limit(10_000)).labelled_by(label.id);
+                    ui.add_space(6.0);
+                    ui.horizontal(|ui| {
+                        if ui.button("Keep").clicked() {
+                            decision = Some(Decision::Write(run.clone(), notes.clone()));
+                        }
+                        if ui.button("Cancel").clicked() {
+                            decision = Some(Decision::Cancelled);
+                        }
+                    });
+                }
+                Dialog::Delete { run, title } => {
+                    ui.label(RichText::new("Move this run to the trash?").heading().strong());
+                    let text = format!("{title}\n{}", run.path().display());
+                    ui.add(Label::new(text).wrap());
+                    ui.label("Its curves and checkpoints go with it.");
+                    ui.add_space(6.0);
+                    ui.horizontal(|ui| {
+                        if ui.button("Move to trash").clicked() {
+                            decision = Some(Decision::Trash(run.clone()));
+                        }
+                        if ui.button("Keep the run").clicked() {
+                            decision = Some(Decision::Cancelled);
+                        }
+                    });
+                }
+                Dialog::RemoveForGood { run, reason } => {
+                    ui.label(RichText::new("Delete this run for good?").heading().strong());
+                    let path = run.path().display();
+                    let text =
+                        format!("{path}\ncould not be moved to the trash: {reason}\nDeleting it can't be undone.");
+                    ui.add(Label::new(text).wrap());
+                    ui.add_space(6.0);
+                    ui.horizontal(|ui| {
+                        if ui.button("Delete for good").clicked() {
+                            decision = Some(Decision::Remove(run.clone()));
+                        }
+                        if ui.button("Keep the run").clicked() {
+                            decision = Some(Decision::Cancelled);
+                        }
+                    });
+                }
+            }
+        });
+        if modal.should_close() && decision.is_none() { Some(Decision::Cancelled) } else { decision }
+    }
+}

@@ -1,0 +1,109 @@
+//! The training under the controls.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::charts::Choices;
+use crate::preset::{Preset, built_ins};
+use crate::workload::{MnistScanSpec, MnistSpec};
+
+/// What the next session finds again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrainingMemory {
+    /// A preset's text.
+    pub preset: String,
+    pub file: Option<PathBuf>,
+    /// The folders of the runs that are compared.
+    pub selected: Vec<PathBuf>,
+    #[serde(default)]
+    pub choices: Choices,
+}
+
+/// What is trained: a run or a scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workload {
+    Mnist,
+    MnistScan,
+}
+
+impl Workload {
+    pub const ALL: [Workload; 2] = [Workload::Mnist, Workload::MnistScan];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Workload::Mnist => "MNIST classifier, one run",
+            Workload::MnistScan => "MNIST classifier, scan over batch sizes",
+        }
+    }
+
+    pub fn of(preset: &Preset) -> Option<Workload> {
+        match preset {
+            Preset::Mnist(_) => Some(Workload::Mnist),
+            Preset::MnistScan(_) => Some(Workload::MnistScan),
+            Preset::Landscape(_) | Preset::Sweep(_) => None,
+        }
+    }
+
+    /// The first built-in preset of the kind, and its name.
+    pub fn first(self) -> (Preset, &'static str) {
+        let found = built_ins().iter().find(|built_in| Workload::of(&built_in.preset) == Some(self));
+        let found = found.expect("each workload has a built-in preset");
+        (found.preset.clone(), found.name)
+    }
+}
+
+/// The preset under the controls, and where it comes from.
+pub struct Draft {
+    pub preset: Preset,
+    /// As it was opened or saved last.
+    pub clean: Preset,
+    /// The file that Save writes to, and whether this run of the program has written it.
+    pub file: Option<(PathBuf, bool)>,
+    /// What folders of runs are called.
+    pub stem: String,
+    /// Of a preset of several runs, the one that is shown.
+    pub chosen: usize,
+}
+
+/// The part of a preset that is under the controls.
+pub enum Subject<'a> {
+    Run(&'a mut MnistSpec),
+    Scan(&'a mut MnistScanSpec),
+}
+
+impl Draft {
+    pub fn new(preset: Preset, stem: impl Into<String>, file: Option<PathBuf>) -> Draft {
+        Draft { clean: preset.clone(), preset, file: file.map(|file| (file, false)), stem: stem.into(), chosen: 0 }
+    }
+
+    /// What a file or a built-in preset opens as.
+    pub fn opened(preset: Preset, file: Option<PathBuf>) -> Draft {
+        let built_in = built_ins().iter().find(|built_in| built_in.preset == preset).map(|it| it.name.to_owned());
+        let of_file = || Some(file.as_deref()?.file_stem()?.to_string_lossy().into_owned());
+        let stem = built_in.or_else(of_file).unwrap_or_else(|| preset.kind().to_lowercase());
+        Draft::new(preset, stem, file)
+    }
+
+    pub fn subject(&mut self) -> Option<Subject<'_>> {
+        match &mut self.preset {
+            Preset::Mnist(preset) => {
+                let chosen = self.chosen.min(preset.runs.len().saturating_sub(1));
+                preset.runs.get_mut(chosen).map(Subject::Run)
+            }
+            Preset::MnistScan(preset) => Some(Subject::Scan(&mut preset.scan)),
+            Preset::Landscape(_) | Preset::Sweep(_) => None,
+        }
+    }
+
+    /// Why it cannot be trained, if it cannot.
+    pub fn fault(&self) -> Option<String> {
+        match &self.preset {
+            Preset::MnistScan(preset) => {
+                let error = preset.scan.check().err()?;
+                Some(format!("{} {}", error.path, error.complaint).replace('`', ""))
+            }
+            _ => None,
+        }
+    }
+}

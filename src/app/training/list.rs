@@ -1,0 +1,199 @@
+//! The list of runs.
+
+use std::cmp::Ordering;
+
+use egui::{Button, Color32, ComboBox, Label, ProgressBar, RichText, ScrollArea, Sense, TextEdit, Ui, vec2};
+
+use super::colors::Colors;
+use super::watcher::Summary;
+use crate::app::number;
+use crate::run::{RunFolder, Status, span};
+use crate::view::ticks::{grouped, significant};
+
+/// Height of a run in the list.
+const ROW: f32 = 58.0;
+
+/// What the list is sorted by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sort {
+    #[default]
+    Newest,
+    Title,
+    Loss,
+    TestLoss,
+    Status,
+}
+
+impl Sort {
+    const ALL: [Sort; 5] = [Sort::Newest, Sort::Title, Sort::Loss, Sort::TestLoss, Sort::Status];
+
+    fn name(self) -> &'static str {
+        match self {
+            Sort::Newest => "newest first",
+            Sort::Title => "by title",
+            Sort::Loss => "by train loss",
+            Sort::TestLoss => "by test loss",
+            Sort::Status => "running first",
+        }
+    }
+
+    fn order(self, a: &Summary, b: &Summary) -> Ordering {
+        // What is not known or no number comes last.
+        let number = |a: Option<f64>, b: Option<f64>| {
+            let value = |it: Option<f64>| it.filter(|it| !it.is_nan()).unwrap_or(f64::INFINITY);
+            value(a).total_cmp(&value(b))
+        };
+        let newest = || b.began.cmp(&a.began).then_with(|| b.run.name().cmp(&a.run.name()));
+        let order = match self {
+            Sort::Newest => Ordering::Equal,
+            Sort::Title => a.title.to_lowercase().cmp(&b.title.to_lowercase()),
+            Sort::Loss => number(a.loss, b.loss),
+            Sort::TestLoss => number(a.test_loss, b.test_loss),
+            Sort::Status => b.is_open().cmp(&a.is_open()),
+        };
+        order.then_with(newest)
+    }
+}
+
+#[derive(Default)]
+pub struct List {
+    search: String,
+    sort: Sort,
+}
+
+/// What was done in the list.
+pub enum Chosen {
+    /// Only this run is shown.
+    Only(RunFolder),
+    /// This run is shown besides the others, or not any more.
+    Toggled(RunFolder),
+}
+
+impl List {
+    pub fn ui(&mut self, ui: &mut Ui, runs: &[Summary], selected: &[RunFolder], colors: &Colors) -> Option<Chosen> {
+        ui.horizontal(|ui| {
+            ui.label(RichText::new("Runs").strong());
+            let combo = ComboBox::from_id_salt("sort runs").selected_text(self.sort.name()).width(104.0);
+            let shown = combo.show_ui(ui, |ui| {
+                for sort in Sort::ALL {
+                    ui.selectable_value(&mut self.sort, sort, sort.name());
+                }
+            });
+            shown.response.accessible_name("Order of the runs");
+            let field = TextEdit::singleline(&mut self.search).hint_text("Search").desired_width(f32::INFINITY);
+            ui.add(field).accessible_name("Search the runs");
+        });
+        let words: Vec<String> = self.search.to_lowercase().split_whitespace().map(str::to_owned).collect();
+        let mut found: Vec<&Summary> = runs.iter().filter(|run| matches(run, &words)).collect();
+        found.sort_by(|a, b| self.sort.order(a, b));
+        if runs.is_empty() {
+            ui.add(Label::new(RichText::new("No runs yet. Start begins one, and it stays here.").weak()).wrap());
+        } else if found.is_empty() {
+            let text = format!("None of {} runs matches the search.", runs.len());
+            ui.add(Label::new(RichText::new(text).weak()).wrap());
+        }
+        let mut chosen = None;
+        ScrollArea::vertical().auto_shrink(false).id_salt("runs").show_rows(ui, ROW, found.len(), |ui, rows| {
+            for run in &found[rows] {
+                let is_selected = selected.contains(&run.run);
+                chosen = row(ui, run, is_selected, colors.of(ui, run.run.path())).or(chosen.take());
+            }
+        });
+        chosen
+    }
+}
+
+/// Whether all words are in what is said of the run.
+fn matches(run: &Summary, words: &[String]) -> bool {
+    let name = run.run.name();
+    let text = [&run.title, &run.notes.note, &run.optimizer, &run.status.word(), &name].map(|it| it.to_lowercase());
+    words.iter().all(|word| text.iter().any(|text| text.contains(word.as_str())))
+}
+
+fn row(ui: &mut Ui, run: &Summary, is_selected: bool, color: Color32) -> Option<Chosen> {
+    let mut chosen = None;
+    let size = vec2(ui.available_width(), ROW);
+    let (rect, response) = ui.allocate_exact_size(size, Sense::click());
+    response.widget_info(|| {
+        egui::WidgetInfo::selected(egui::Role::Button, true, is_selected, format!("Run {}", run.title))
+    });
+    let visuals = ui.visuals();
+    let fill = match (is_selected, response.hovered()) {
+        (true, _) => visuals.selection.bg_fill.gamma_multiply(0.35),
+        (false, true) => visuals.widgets.hovered.bg_fill.gamma_multiply(0.5),
+        (false, false) => Color32::TRANSPARENT,
+    };
+    ui.painter().rect_filled(rect, 4.0, fill);
+    if response.has_focus() {
+        ui.painter().rect_stroke(rect, 4.0, visuals.widgets.active.bg_stroke, egui::StrokeKind::Inside);
+    }
+    if response.clicked() {
+        let several = ui.input(|input| input.modifiers.command || input.modifiers.shift);
+        chosen = Some(if several { Chosen::Toggled(run.run.clone()) } else { Chosen::Only(run.run.clone()) });
+    }
+    let inside = egui::UiBuilder::new().max_rect(rect.shrink2(vec2(4.0, 2.0)));
+    ui.scope_builder(inside, |ui| {
+        ui.spacing_mut().item_spacing.y = 1.0;
+        ui.horizontal(|ui| {
+            let mut compared = is_selected;
+            let check = ui.checkbox(&mut compared, "").on_hover_text("Show together with the others");
+            if check.accessible_name(format!("Compare {}", run.title)).changed() {
+                chosen = Some(Chosen::Toggled(run.run.clone()));
+            }
+            super::charts::dash(ui, color);
+            ui.add(Label::new(RichText::new(&run.title).strong()).selectable(false).truncate()).on_hover_text(format!(
+                "{}\n{}",
+                run.title,
+                run.run.path().display()
+            ));
+        });
+        ui.add(Label::new(status(ui, run)).selectable(false).truncate());
+        let done = run.steps.map_or(0.0, |steps| run.step as f32 / steps.max(1) as f32);
+        if run.is_open() {
+            let bar = ProgressBar::new(done.clamp(0.0, 1.0)).desired_height(3.0).desired_width(ui.available_width());
+            ui.add(bar);
+        }
+        ui.add(Label::new(RichText::new(numbers(run)).small().weak()).selectable(false).truncate());
+    });
+    chosen
+}
+
+fn status(ui: &Ui, run: &Summary) -> RichText {
+    let visuals = ui.visuals();
+    let color = match run.status {
+        Status::Failed(_) | Status::Crashed { .. } => visuals.error_fg_color,
+        Status::Silent { .. } => visuals.warn_fg_color,
+        Status::Running(_) | Status::Starting => visuals.hyperlink_color,
+        Status::Stopped | Status::Finished => visuals.weak_text_color(),
+    };
+    let unit = if run.is_scan { "pixel" } else { "step" };
+    let steps = run.steps.map(|steps| format!("/{}", grouped(steps))).unwrap_or_default();
+    let mut text = format!("{}, {unit} {}{steps}", run.status.word(), grouped(run.step));
+    if run.is_open() {
+        if let Some(rate) = run.steps_per_s {
+            let rate = if rate < 0.1 { format!("{:.1}/h", 3600.0 * rate) } else { format!("{}/s", number::rate(rate)) };
+            text.push_str(&format!(", {rate}"));
+        }
+        if let Some(left) = run.seconds_left {
+            text.push_str(&format!(", {} left", span(left.round() as u64)));
+        }
+    }
+    RichText::new(text).small().color(color)
+}
+
+/// The last losses.
+fn numbers(run: &Summary) -> String {
+    let parts = [
+        run.loss.map(|loss| format!("loss {}", significant(loss, 3))),
+        run.test_loss.map(|loss| format!("test {}", significant(loss, 3))),
+        run.test_accuracy.map(|accuracy| format!("{:.1} %", 100.0 * accuracy)),
+        Some(run.optimizer.clone()).filter(|optimizer| !optimizer.is_empty()),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+}
+
+/// A button that is as wide as its text needs.
+pub fn small_button(ui: &mut Ui, enabled: bool, text: &str, name: &str, help: &str) -> bool {
+    let button = ui.add_enabled(enabled, Button::new(RichText::new(text).small()));
+    button.on_hover_text(help).accessible_name(name).clicked()
+}

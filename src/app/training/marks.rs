@@ -1,0 +1,57 @@
+//! Tick marks of a time axis.
+
+use egui_plot::GridMark;
+
+use crate::run::Timestamp;
+
+/// Seconds between marks: what people count in.
+const STEPS: [f64; 17] = [
+    1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0, 21_600.0, 43_200.0, 86_400.0,
+    172_800.0,
+];
+/// Points between marks, at least.
+const SPACING: f64 = 74.0;
+
+/// Marks at round times of the day from `low` to `high`, in seconds since 1970.
+pub fn clock(low: f64, high: f64, points_per_second: f64) -> Vec<(GridMark, String)> {
+    let least = SPACING / points_per_second;
+    let days = || 86_400.0 * (least / 86_400.0).ceil();
+    let step = STEPS.into_iter().find(|step| *step >= least).unwrap_or_else(days);
+    let count = ((high - low) / step).clamp(0.0, 64.0) as usize + 1;
+    let first = (low / step).ceil();
+    let marks = (0..count).map(|index| (first + index as f64) * step).take_while(|value| *value <= high);
+    let format = if step >= 86_400.0 {
+        "%m-%d"
+    } else if step >= 60.0 {
+        "%H:%M"
+    } else {
+        "%H:%M:%S"
+    };
+    marks.map(|value| (GridMark { value, step_size: step }, time(value, format))).collect()
+}
+
+/// A moment in seconds since 1970, in words.
+pub fn time(seconds: f64, format: &str) -> String {
+    let time = Timestamp::from_millisecond((seconds * 1e3).round() as i64);
+    time.map_or_else(|_| String::new(), |time| time.strftime(format).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::clock;
+
+    #[test]
+    fn marks_are_at_round_times() {
+        let labels = |low: f64, high: f64| {
+            clock(low, high, 600.0 / (high - low)).into_iter().map(|mark| mark.1).collect::<Vec<_>>()
+        };
+        // 2026-01-01 00:00:00 UTC.
+        let midnight = 1_767_225_600.0;
+        assert_eq!(labels(midnight + 1.0, midnight + 3.9), ["00:00:02", "00:00:03"]);
+        assert_eq!(
+            labels(midnight, midnight + 3600.0),
+            ["00:00", "00:10", "00:20", "00:30", "00:40", "00:50", "01:00"]
+        );
+        assert_eq!(labels(midnight, midnight + 400.0 * 86_400.0).first().map(String::as_str), Some("01-26"));
+    }
+}

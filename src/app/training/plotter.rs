@@ -1,0 +1,185 @@
+//! The thread that reads whole runs and makes their curves.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::time::Duration;
+
+use egui::Context;
+
+use super::track::Track;
+use crate::preset::Preset;
+use crate::result::scan::ScanScores;
+use crate::run::{History, Metric, RunFolder, RunReader, ScanAxes};
+
+/// Between two looks at the files.
+const BETWEEN: Duration = Duration::from_millis(300);
+
+/// What is to be drawn.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Wish {
+    /// Runs that are shown as one curve each, or as the mean of several.
+    pub groups: Vec<Vec<RunFolder>>,
+    /// From 0, none, to below 1.
+    pub smoothing: f64,
+}
+
+/// A group of runs with its curves.
+#[derive(Clone, Debug)]
+pub struct Drawn {
+    pub runs: Vec<RunFolder>,
+    pub tracks: BTreeMap<Metric, Arc<Track>>,
+    pub scan: Option<Arc<Scan>>,
+}
+
+/// A scan as far as it has come.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scan {
+    pub axes: ScanAxes,
+    pub scores: ScanScores,
+    /// Red, green, blue of each optimizer, where the config says.
+    pub rgb: Vec<[u8; 3]>,
+    pub pixels: usize,
+}
+
+/// The thread, as seen from the window.
+pub struct Plotter {
+    wishes: Sender<Wish>,
+    drawn: Receiver<(Wish, Vec<Drawn>)>,
+}
+
+impl Plotter {
+    pub fn start(context: Context) -> Plotter {
+        let (wishes, inbox) = channel();
+        let (outbox, drawn) = sync_channel(1);
+        std::thread::spawn(move || Work { inbox, outbox, context, members: Vec::new(), wish: Wish::default() }.run());
+        Plotter { wishes, drawn }
+    }
+
+    pub fn ask(&self, wish: Wish) {
+        // The thread lives as long as this.
+        let _ = self.wishes.send(wish);
+    }
+
+    /// The newest curves, where there are new ones, with what was wished for.
+    pub fn take(&self) -> Option<(Wish, Vec<Drawn>)> {
+        self.drawn.try_iter().last()
+    }
+}
+
+struct Work {
+    inbox: Receiver<Wish>,
+    outbox: SyncSender<(Wish, Vec<Drawn>)>,
+    context: Context,
+    members: Vec<Member>,
+    wish: Wish,
+}
+
+impl Work {
+    fn run(mut self) {
+        loop {
+            let asked = match self.inbox.recv_timeout(BETWEEN) {
+                Ok(wish) => {
+                    self.wish = self.inbox.try_iter().last().unwrap_or(wish);
+                    self.attend();
+                    true
+                }
+                Err(RecvTimeoutError::Timeout) => false,
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            let smoothing = self.wish.smoothing;
+            let news = self.members.iter_mut().fold(false, |news, member| member.look(smoothing) | news);
+            if news || asked {
+                let drawn = self.wish.groups.iter().map(|group| self.drawn(group)).collect();
+                if self.outbox.send((self.wish.clone(), drawn)).is_err() {
+                    return;
+                }
+                self.context.request_repaint();
+            }
+        }
+    }
+
+    /// Opens the runs that are asked for, and forgets the others.
+    fn attend(&mut self) {
+        let wanted: Vec<&RunFolder> = self.wish.groups.iter().flatten().collect();
+        self.members.retain(|member| wanted.contains(&member.reader.run()));
+        for run in wanted {
+            if !self.members.iter().any(|member| member.reader.run() == run) {
+                self.members.push(Member::new(run.clone()));
+            }
+        }
+    }
+
+    fn drawn(&self, group: &[RunFolder]) -> Drawn {
+        let members = group.iter().filter_map(|run| self.members.iter().find(|member| member.reader.run() == run));
+        let members: Vec<&Member> = members.collect();
+        let mut tracks = BTreeMap::new();
+        for metric in Metric::ALL {
+            let of: Vec<&Arc<Track>> = members.iter().filter_map(|member| member.tracks.get(&metric)).collect();
+            let track = match of[..] {
+                [] => continue,
+                [only] => Arc::clone(only),
+                _ => Arc::new(Track::mean_of(&of.iter().map(|track| &***track).collect::<Vec<_>>())),
+            };
+            tracks.insert(metric, track);
+        }
+        Drawn { runs: group.to_vec(), tracks, scan: members.iter().find_map(|member| member.scan.clone()) }
+    }
+}
+
+/// A run that is read.
+struct Member {
+    reader: RunReader,
+    tracks: BTreeMap<Metric, Arc<Track>>,
+    scan: Option<Arc<Scan>>,
+    generation: u64,
+    smoothing: f64,
+}
+
+impl Member {
+    fn new(run: RunFolder) -> Member {
+        Member { reader: RunReader::new(run), tracks: BTreeMap::new(), scan: None, generation: 0, smoothing: 0.0 }
+    }
+
+    /// Takes in what is new, and says whether anything was.
+    fn look(&mut self, smoothing: f64) -> bool {
+        // What was read before an error counts; the list of runs says what is wrong.
+        let news = self.reader.poll().unwrap_or(false);
+        let history = self.reader.history();
+        let anew = self.generation != history.generation() || self.smoothing != smoothing;
+        if anew {
+            self.tracks.clear();
+            (self.generation, self.smoothing) = (history.generation(), smoothing);
+        }
+        if !news && !anew {
+            return false;
+        }
+        let batch = history.started().and_then(|started| started.batch_size).unwrap_or(1);
+        for metric in Metric::ALL {
+            let curve = history.curve(metric);
+            if !curve.is_empty() {
+                let track = self.tracks.entry(metric).or_insert_with(|| Arc::new(Track::new(batch, smoothing)));
+                if track.len() < curve.len() {
+                    Arc::make_mut(track).extend(&curve);
+                }
+            }
+        }
+        let known = self.scan.as_ref().map(|scan| scan.rgb.clone());
+        self.scan = scan(history, || known.unwrap_or_else(|| colors(self.reader.run()))).map(Arc::new);
+        true
+    }
+}
+
+fn scan(history: &History, rgb: impl FnOnce() -> Vec<[u8; 3]>) -> Option<Scan> {
+    let axes = history.started()?.scan.clone()?;
+    let scores = ScanScores::of(&axes, history.pixels());
+    Some(Scan { scores, rgb: rgb(), pixels: history.pixels().count(), axes })
+}
+
+/// The colours of a scan's optimizers, as its config has them.
+fn colors(run: &RunFolder) -> Vec<[u8; 3]> {
+    match Preset::read(&run.config()) {
+        Ok(Preset::MnistScan(preset)) => preset.scan.optimizers.iter().map(|optimizer| optimizer.rgb()).collect(),
+        _ => Vec::new(),
+    }
+}

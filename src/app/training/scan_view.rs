@@ -1,0 +1,190 @@
+//! A scan's picture: best test loss by batch size, and by how much Signum improves on Adam.
+
+use egui::{Color32, RichText, Ui, WidgetInfo};
+use egui_plot::{GridMark, HLine, Legend, Line, LineStyle, Plot, PlotPoints, Points};
+
+use super::charts::{Asked, export_menu};
+use super::plotter::Scan;
+use crate::app::landscape::marker::line_color;
+use crate::result::scan::adam_and_signum;
+use crate::view::ticks::{short, significant};
+
+/// Colours for optimizers that the config gives none.
+const FALLBACK: [[u8; 3]; 4] = [[244, 111, 67], [251, 221, 133], [128, 166, 226], [89, 117, 184]];
+/// An improvement below this, in %, is taken for none.
+const NEGLIGIBLE: f64 = 5.0;
+
+/// Shows the picture.
+pub fn show(ui: &mut Ui, scan: &Scan, name: &str) -> Option<Asked> {
+    let known = scan.pixels;
+    let all = scan.axes.pixels();
+    let rates = &scan.axes.learning_rates;
+    let about = format!(
+        "{name}: {known} of {all} pixels, each the best of {} learning rates with {} replicates of {} steps",
+        rates.len(),
+        scan.axes.replicates,
+        scan.axes.steps
+    );
+    let asked = export_menu(ui);
+    ui.add(egui::Label::new(RichText::new(about).small().weak()).wrap());
+    let height = ui.available_height();
+    ui.label(RichText::new("Best test loss by batch size, with the deviation over replicates").small().weak());
+    losses(ui, scan, (0.55 * height - 24.0).max(120.0));
+    ui.label(RichText::new("Improvement of Signum on Adam by batch size, in %").small().weak());
+    improvement(ui, scan, (ui.available_height() - 6.0).max(110.0));
+    asked
+}
+
+fn color(ui: &Ui, scan: &Scan, optimizer: usize) -> Color32 {
+    let rgb = scan.rgb.get(optimizer).copied().unwrap_or(FALLBACK[optimizer % FALLBACK.len()]);
+    let [red, green, blue] = rgb;
+    line_color(Color32::from_rgb(red, green, blue), ui.theme())
+}
+
+/// Where a batch size lies on the axis.
+fn place(scan: &Scan, index: usize) -> f64 {
+    (scan.axes.batch_sizes[index] as f64).log2()
+}
+
+fn plot<'p>(ui: &Ui, id: &'static str, scan: &Scan, height: f32) -> Plot<'p> {
+    let places: Vec<(f64, u64)> =
+        (0..scan.axes.batch_sizes.len()).map(|index| (place(scan, index), scan.axes.batch_sizes[index])).collect();
+    let grid: Vec<GridMark> = places.iter().map(|(value, _)| GridMark { value: *value, step_size: 1.0 }).collect();
+    let ends = places
+        .iter()
+        .map(|(place, _)| *place)
+        .fold([f64::INFINITY, f64::NEG_INFINITY], |ends, place| [ends[0].min(place), ends[1].max(place)]);
+    let plot = Plot::new(id)
+        .height(height)
+        .x_grid_spacer(move |_| grid.clone())
+        .x_axis_formatter(move |mark, _| {
+            let size = places.iter().find(|(value, _)| *value == mark.value);
+            size.map_or_else(String::new, |(_, size)| size.to_string())
+        })
+        .show_x(false)
+        .show_y(false)
+        .allow_scroll(false)
+        .allow_drag(false)
+        .allow_zoom(false)
+        .allow_boxed_zoom(false)
+        .grid_color(ui.visuals().weak_text_color().gamma_multiply(0.35));
+    // All batch sizes have their place from the beginning, also while only some are known.
+    if ends[0] <= ends[1] { plot.include_x(ends[0] - 0.4).include_x(ends[1] + 0.4) } else { plot }
+}
+
+/// A vertical line over a point, with ends.
+fn error_bar<'p>(plot: &mut egui_plot::PlotUi<'p>, [x, low, high]: [f64; 3], color: Color32) {
+    for ends in [[[x, low], [x, high]], [[x - 0.06, low], [x + 0.06, low]], [[x - 0.06, high], [x + 0.06, high]]] {
+        plot.line(Line::new("", PlotPoints::from(ends.to_vec())).color(color).width(1.2).allow_hover(false));
+    }
+}
+
+fn losses(ui: &mut Ui, scan: &Scan, height: f32) {
+    let colors: Vec<Color32> = (0..scan.axes.optimizers.len()).map(|index| color(ui, scan, index)).collect();
+    let mut words = Vec::new();
+    let plot = plot(ui, "scan losses", scan, height)
+        .legend(Legend::default().text_style(egui::TextStyle::Small))
+        .y_axis_min_width(46.0)
+        // Losses of diverged pixels, 100, must not flatten the others: a logarithmic axis.
+        .y_axis_formatter(|mark, _| {
+            if (2.0 * mark.value).fract().abs() < 1e-6 { short_power(mark.value) } else { String::new() }
+        });
+    let shown = plot.show(ui, |plot| {
+        for (optimizer, name) in scan.axes.optimizers.iter().enumerate() {
+            let scores = scan.scores.optimizer(optimizer).iter().enumerate();
+            let scores: Vec<_> = scores.filter_map(|(index, score)| Some((index, (*score)?))).collect();
+            let points: Vec<[f64; 2]> =
+                scores.iter().map(|(index, score)| [place(scan, *index), score.mean.max(1e-12).log10()]).collect();
+            for ((_, score), [x, y]) in scores.iter().zip(&points) {
+                if score.deviation.is_finite() {
+                    let low = (score.mean - score.deviation).max(0.1 * score.mean).max(1e-12).log10();
+                    let high = (score.mean + score.deviation).max(1e-12).log10();
+                    error_bar(plot, [*x, low.min(*y), high], colors[optimizer]);
+                }
+            }
+            plot.points(Points::new("", points.clone()).color(colors[optimizer]).radius(3.0).allow_hover(false));
+            plot.line(Line::new(name, points).color(colors[optimizer]).width(1.6));
+            words.extend(scores.iter().map(|(index, score)| {
+                format!("{name} at {}: {}", scan.axes.batch_sizes[*index], significant(score.mean, 3))
+            }));
+        }
+    });
+    tooltip(scan, &shown, |optimizer, index| {
+        let score = scan.scores.get(optimizer, index)?;
+        let rate = scan.axes.learning_rates.get(score.learning_rate).copied().unwrap_or(f64::NAN);
+        Some(format!(
+            "{} ± {}, best η {}",
+            significant(score.mean, 3),
+            significant(score.deviation, 2),
+            significant(rate, 3)
+        ))
+    });
+    name(&shown.response, "Plot of best test loss by batch size", words);
+}
+
+/// Ten to a power, as a number.
+fn short_power(exponent: f64) -> String {
+    let value = 10_f64.powf(exponent);
+    if exponent.fract() == 0.0 { short(value) } else { significant(value, 2) }
+}
+
+fn improvement(ui: &mut Ui, scan: &Scan, height: f32) {
+    let mut words = Vec::new();
+    let weak = ui.visuals().weak_text_color();
+    let pair = adam_and_signum(&scan.axes);
+    let color = pair.map_or(weak, |[_, signum]| color(ui, scan, signum));
+    let plot = plot(ui, "scan improvement", scan, height)
+        .y_axis_min_width(46.0)
+        .include_y(-2.0 * NEGLIGIBLE)
+        .include_y(2.0 * NEGLIGIBLE);
+    let shown = plot.show(ui, |plot| {
+        for (at, style) in
+            [(0.0, LineStyle::Solid), (NEGLIGIBLE, LineStyle::dashed_loose()), (-NEGLIGIBLE, LineStyle::dashed_loose())]
+        {
+            plot.hline(HLine::new("", at).color(weak).width(1.0).style(style).allow_hover(false));
+        }
+        let Some([adam, signum]) = pair else { return };
+        let improvements = scan.scores.improvements(adam, signum);
+        let known: Vec<_> = improvements.iter().enumerate().filter_map(|(index, it)| Some((index, (*it)?))).collect();
+        let points: Vec<[f64; 2]> = known.iter().map(|(index, it)| [place(scan, *index), 100.0 * it.value]).collect();
+        for ((index, it), [x, y]) in known.iter().zip(&points) {
+            if it.error.is_finite() {
+                error_bar(plot, [*x, y - 100.0 * it.error, y + 100.0 * it.error], color);
+            }
+            let size = scan.axes.batch_sizes[*index];
+            words.push(format!("{size}: {} ± {} %", significant(*y, 3), significant(100.0 * it.error, 2)));
+        }
+        plot.points(Points::new("", points.clone()).color(color).radius(3.0).allow_hover(false));
+        plot.line(Line::new("", points).color(color).width(1.6).allow_hover(false));
+    });
+    if pair.is_none() {
+        let font = egui::TextStyle::Small.resolve(ui.style());
+        let text = "Needs an optimizer whose name begins with Adam and one with Signum";
+        let center = shown.transform.frame().center();
+        ui.painter().text(center, egui::Align2::CENTER_CENTER, text, font, weak);
+    }
+    name(&shown.response, "Plot of the improvement of Signum on Adam", words);
+}
+
+fn name(response: &egui::Response, label: &str, words: Vec<String>) {
+    response.widget_info(|| WidgetInfo {
+        label: Some(label.to_owned()),
+        current_text_value: Some(words.join("; ")),
+        ..WidgetInfo::new(egui::Role::Figure)
+    });
+}
+
+/// All optimizers' values at the batch size that is nearest to the pointer.
+fn tooltip(scan: &Scan, shown: &egui_plot::PlotResponse<()>, text: impl Fn(usize, usize) -> Option<String>) {
+    let Some(pointer) = shown.response.hover_pos() else { return };
+    let at = shown.transform.value_from_position(pointer).x;
+    let away = |index: &usize| (place(scan, *index) - at).abs();
+    let nearest = (0..scan.axes.batch_sizes.len()).min_by(|a, b| away(a).total_cmp(&away(b)));
+    let Some(index) = nearest else { return };
+    egui::Tooltip::for_widget(&shown.response).at_pointer().gap(14.0).show(|ui| {
+        ui.strong(format!("Batch size {}", scan.axes.batch_sizes[index]));
+        for (optimizer, name) in scan.axes.optimizers.iter().enumerate() {
+            ui.label(format!("{name}: {}", text(optimizer, index).unwrap_or_else(|| "not trained yet".to_owned())));
+        }
+    });
+}

@@ -1,0 +1,346 @@
+//! A curve of a run, ready to be drawn at any zoom.
+
+use std::ops::Range;
+
+use super::pyramid::Pyramid;
+use crate::app::diagnostics::AxisScale;
+use crate::run::Curve;
+
+/// What the horizontal axis shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Horizontal {
+    #[default]
+    Step,
+    Samples,
+    /// Seconds of training.
+    Relative,
+    /// The time of day.
+    Clock,
+}
+
+impl Horizontal {
+    pub const ALL: [Horizontal; 4] = [Horizontal::Step, Horizontal::Samples, Horizontal::Relative, Horizontal::Clock];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Horizontal::Step => "steps",
+            Horizontal::Samples => "samples",
+            Horizontal::Relative => "training time (s)",
+            Horizontal::Clock => "wall-clock time (UTC)",
+        }
+    }
+}
+
+/// Exponential smoothing: s ← w s + (1 − w) y, divided by 1 − wᵗ so that the beginning is no pull to 0.
+#[derive(Clone, Copy, Debug, Default)]
+struct Smoother {
+    sum: f64,
+    weight: f64,
+}
+
+impl Smoother {
+    /// The smoothed value; one that is not finite stays as it is and leaves no trace.
+    fn next(&mut self, value: f64, smoothing: f64) -> f64 {
+        if !value.is_finite() {
+            return value;
+        }
+        self.sum = smoothing * self.sum + (1.0 - smoothing) * value;
+        self.weight = smoothing * self.weight + (1.0 - smoothing);
+        self.sum / self.weight
+    }
+}
+
+/// Points in the order of their steps, with what is needed to draw them quickly. It only grows.
+#[derive(Clone, Debug, Default)]
+pub struct Track {
+    step: Vec<f64>,
+    wall_s: Vec<f64>,
+    time_s: Vec<f64>,
+    /// Samples a step.
+    batch: f64,
+    smoothing: f64,
+    smoother: Smoother,
+    raw: Pyramid,
+    /// Of all points, not of those that are drawn.
+    smooth: Pyramid,
+    /// From one deviation below to one above, where this is the mean of several runs.
+    band: Option<[Pyramid; 2]>,
+}
+
+/// What part of a track is drawn, and how: places are values on the axes' scales.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Look {
+    pub horizontal: Horizontal,
+    pub scales: [AxisScale; 2],
+    /// In places.
+    pub x: [f64; 2],
+    /// Columns of pixels.
+    pub columns: usize,
+}
+
+/// Points of a line in places, cut where values have no place.
+pub type Pieces = Vec<Vec<[f64; 2]>>;
+
+impl Track {
+    pub fn new(batch: u64, smoothing: f64) -> Track {
+        Track { batch: batch as f64, smoothing, ..Track::default() }
+    }
+
+    pub fn len(&self) -> usize {
+        self.step.len()
+    }
+
+    /// Takes in the points of a curve that it does not have yet.
+    pub fn extend(&mut self, curve: &Curve<'_>) {
+        for index in self.len()..curve.len() {
+            self.push([curve.step[index] as f64, curve.wall_s[index], curve.time_s[index]], curve.value[index]);
+        }
+    }
+
+    fn push(&mut self, [step, wall_s, time_s]: [f64; 3], value: f64) {
+        // Clocks may be set back; an axis goes on.
+        let later = |column: &[f64], value: f64| column.last().map_or(value, |last: &f64| last.max(value));
+        self.step.push(later(&self.step, step));
+        self.wall_s.push(later(&self.wall_s, wall_s));
+        self.time_s.push(later(&self.time_s, time_s));
+        self.raw.push(value);
+        self.smooth.push(self.smoother.next(value, self.smoothing));
+    }
+
+    /// The mean of several tracks at the steps that all of them have, with the sample deviation as a band.
+    pub fn mean_of(tracks: &[&Track]) -> Track {
+        let Some((first, others)) = tracks.split_first() else { return Track::default() };
+        let mut mean = Track::new(first.batch as u64, first.smoothing);
+        let mut band = [Pyramid::default(), Pyramid::default()];
+        let mut next = vec![0; others.len()];
+        let mut smoothed = Pyramid::default();
+        for (index, &step) in first.step.iter().enumerate() {
+            let mut at = vec![(*first, index)];
+            for (track, next) in others.iter().zip(&mut next) {
+                while track.step.get(*next).is_some_and(|other| *other < step) {
+                    *next += 1;
+                }
+                if track.step.get(*next) == Some(&step) {
+                    at.push((track, *next));
+                }
+            }
+            if at.len() < tracks.len() {
+                continue;
+            }
+            let average = |of: &dyn Fn(&Track, usize) -> f64| {
+                at.iter().map(|(track, index)| of(track, *index)).sum::<f64>() / at.len() as f64
+            };
+            let value = average(&|track, index| track.raw.values()[index]);
+            let smooth = average(&|track, index| track.smooth.values()[index]);
+            let squares = average(&|track, index| (track.smooth.values()[index] - smooth).powi(2));
+            let deviation = (squares * at.len() as f64 / (at.len() - 1).max(1) as f64).sqrt();
+            mean.push([step, average(&|track, index| track.wall_s[index]), first.time_s[index]], value);
+            smoothed.push(smooth);
+            band[0].push(smooth - deviation);
+            band[1].push(smooth + deviation);
+        }
+        mean.smooth = smoothed;
+        mean.band = Some(band);
+        mean
+    }
+
+    pub fn is_smoothed(&self) -> bool {
+        self.smoothing > 0.0
+    }
+
+    pub fn has_band(&self) -> bool {
+        self.band.is_some()
+    }
+
+    /// The values of the horizontal axis, and a factor to multiply them with.
+    fn column(&self, horizontal: Horizontal) -> (&[f64], f64) {
+        match horizontal {
+            Horizontal::Step => (&self.step, 1.0),
+            Horizontal::Samples => (&self.step, self.batch),
+            Horizontal::Relative => (&self.wall_s, 1.0),
+            Horizontal::Clock => (&self.time_s, 1.0),
+        }
+    }
+
+    /// From where to where it goes, in places; `None` where nothing of it has a place.
+    pub fn reach(&self, horizontal: Horizontal, scale: AxisScale) -> Option<[f64; 2]> {
+        let (column, factor) = self.column(horizontal);
+        let mut places = column.iter().map(|x| scale.place(x * factor)).filter(|place| place.is_finite());
+        let first = places.next()?;
+        let last = scale.place(column.last()? * factor);
+        Some([first, if last.is_finite() { last } else { first }])
+    }
+
+    /// The raw curve.
+    pub fn raw(&self, look: &Look) -> Pieces {
+        self.pieces(&self.raw, look)
+    }
+
+    /// The curve that is read: smoothed on the full data.
+    pub fn line(&self, look: &Look) -> Pieces {
+        self.pieces(&self.smooth, look)
+    }
+
+    /// Where, how low and how high the band is.
+    pub fn band(&self, look: &Look) -> Vec<[f64; 3]> {
+        let Some([low, high]) = &self.band else { return Vec::new() };
+        let (mut points, scale) = (Vec::new(), look.scales[1]);
+        self.each_column(look, |x, range| {
+            let (Some(low), Some(high)) = (low.extent(range.clone()), high.extent(range)) else { return };
+            let (high, mut low) = (scale.place(high[1]), scale.place(low[0]));
+            if !low.is_finite() && high.is_finite() {
+                // A logarithmic axis has no place for what is below 0: the band goes far down.
+                low = high - 3.0;
+            }
+            if high.is_finite() {
+                points.push([x, low, high]);
+            }
+        });
+        points
+    }
+
+    fn pieces(&self, pyramid: &Pyramid, look: &Look) -> Pieces {
+        let mut pieces = vec![Vec::new()];
+        let scale = look.scales[1];
+        self.each_column(look, |x, range| {
+            let piece = pieces.last_mut().expect("there is always one");
+            let ends = pyramid.extent(range).map(|ends| ends.map(|end| scale.place(end)));
+            match ends {
+                Some([low, high]) if low.is_finite() && high.is_finite() => {
+                    let rising = piece
+                        .last()
+                        .is_none_or(|before: &[f64; 2]| (before[1] - low).abs() <= (before[1] - high).abs());
+                    let (from, to) = if rising { (low, high) } else { (high, low) };
+                    piece.push([x, from]);
+                    if from != to {
+                        piece.push([x, to]);
+                    }
+                }
+                _ if piece.is_empty() => {}
+                _ => pieces.push(Vec::new()),
+            }
+        });
+        pieces.retain(|piece| !piece.is_empty());
+        pieces
+    }
+
+    /// Goes through the points that share a column of pixels, with the place where they are drawn. One point
+    /// beyond each end comes too, so that lines leave the picture.
+    fn each_column(&self, look: &Look, mut take: impl FnMut(f64, Range<usize>)) {
+        let (column, factor) = self.column(look.horizontal);
+        let scale = look.scales[0];
+        let place = |index: usize| scale.place(column[index] * factor);
+        let value = |place: f64| scale.value(place) / factor;
+        let [low, high] = look.x;
+        let nowhere = if scale == AxisScale::Log { column.partition_point(|&x| x <= 0.0) } else { 0 };
+        let begin = column.partition_point(|&x| x < value(low)).saturating_sub(1).max(nowhere);
+        let end = (column.partition_point(|&x| x <= value(high)) + 1).min(column.len());
+        if end <= begin {
+            return;
+        }
+        if end - begin <= 2 * look.columns {
+            (begin..end).for_each(|index| take(place(index), index..index + 1));
+            return;
+        }
+        let width = (high - low) / look.columns as f64;
+        let mut index = begin;
+        while index < end {
+            let x = place(index);
+            let edge = value(low + (((x - low) / width).floor() + 1.0) * width);
+            let count = column[index..end].partition_point(|&x| x < edge).max(1);
+            take(x, index..index + count);
+            index += count;
+        }
+    }
+
+    /// The point nearest to a place on the horizontal axis.
+    pub fn nearest(&self, horizontal: Horizontal, scale: AxisScale, at: f64) -> Option<Nearest> {
+        let (column, factor) = self.column(horizontal);
+        let after = column.partition_point(|&x| x * factor < scale.value(at));
+        let candidates =
+            [after.checked_sub(1), Some(after)].into_iter().flatten().filter(|index| *index < column.len());
+        let away = |index: &usize| (scale.place(column[*index] * factor) - at).abs();
+        let index = candidates.min_by(|a, b| away(a).total_cmp(&away(b)))?;
+        let deviation = self.band.as_ref().map(|[low, high]| 0.5 * (high.values()[index] - low.values()[index]));
+        let x = column[index] * factor;
+        Some(Nearest { x, value: self.raw.values()[index], smooth: self.smooth.values()[index], deviation })
+    }
+}
+
+/// What a track says at a point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Nearest {
+    pub x: f64,
+    pub value: f64,
+    pub smooth: f64,
+    pub deviation: Option<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Horizontal, Look, Track};
+    use crate::app::diagnostics::AxisScale;
+
+    fn track(values: &[f64], smoothing: f64) -> Track {
+        let mut track = Track::new(10, smoothing);
+        for (index, &value) in values.iter().enumerate() {
+            track.push([index as f64 + 1.0, 0.5 * index as f64, 1e9 + index as f64], value);
+        }
+        track
+    }
+
+    fn look(x: [f64; 2], columns: usize) -> Look {
+        Look { horizontal: Horizontal::Step, scales: [AxisScale::Linear; 2], x, columns }
+    }
+
+    #[test]
+    fn few_points_are_drawn_as_they_are_and_cut_where_they_have_no_value() {
+        let track = track(&[3.0, 2.0, f64::NAN, 1.0, 0.5], 0.0);
+        let pieces = track.raw(&look([1.0, 5.0], 100));
+        assert_eq!(pieces, [vec![[1.0, 3.0], [2.0, 2.0]], vec![[4.0, 1.0], [5.0, 0.5]]]);
+    }
+
+    #[test]
+    fn a_million_points_become_a_few_thousand_that_keep_every_peak() {
+        let mut values = vec![0.0; 1_000_000];
+        values[123_456] = 7.0;
+        values[876_543] = -7.0;
+        let pieces = track(&values, 0.0).raw(&look([1.0, 1e6], 800));
+        let points: Vec<[f64; 2]> = pieces.concat();
+        assert!(points.len() < 2000, "{}", points.len());
+        for peak in [7.0, -7.0] {
+            assert!(points.iter().any(|point| point[1] == peak), "{peak} is lost");
+        }
+    }
+
+    #[test]
+    fn smoothing_is_of_the_full_data_whatever_is_drawn() {
+        let values: Vec<f64> = (0..10_000).map(|index| f64::from(index % 2)).collect();
+        let track = track(&values, 0.99);
+        let coarse = track.line(&look([1.0, 1e4], 50)).concat();
+        assert!(coarse.iter().skip(40).all(|point| (point[1] - 0.5).abs() < 0.02));
+        let fine = track.nearest(Horizontal::Step, AxisScale::Linear, 1.0).unwrap();
+        assert_eq!(fine.smooth, fine.value, "the first is not pulled to 0");
+    }
+
+    #[test]
+    fn axes_show_samples_and_a_logarithm_leaves_out_what_has_no_place() {
+        let track = track(&[4.0, -1.0, 1.0], 0.0);
+        let look = Look { horizontal: Horizontal::Samples, scales: [AxisScale::Log; 2], x: [0.0, 2.0], columns: 100 };
+        let pieces = track.raw(&look);
+        assert_eq!(pieces.len(), 2);
+        assert_eq!(pieces[0], [[1.0, 4.0_f64.log10()]]);
+        assert_eq!(pieces[1], [[30.0_f64.log10(), 0.0]]);
+    }
+
+    #[test]
+    fn replicates_have_a_mean_and_a_band_at_their_common_steps() {
+        let (a, b) = (track(&[1.0, 2.0, 3.0], 0.0), track(&[3.0, 2.0], 0.0));
+        let mean = Track::mean_of(&[&a, &b]);
+        assert_eq!(mean.raw.values(), [2.0, 2.0]);
+        let band = mean.band(&look([1.0, 2.0], 100));
+        // The sample deviation of 1 and 3 is √2.
+        assert!((band[0][1] - (2.0 - 2.0_f64.sqrt())).abs() < 1e-12, "{band:?}");
+        assert_eq!(band[1], [2.0, 2.0, 2.0]);
+    }
+}

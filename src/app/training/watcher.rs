@@ -1,0 +1,346 @@
+//! The thread that knows which runs there are and how it stands with them.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
+use std::time::{Duration, Instant, SystemTime};
+
+use egui::Context;
+
+use super::office::News;
+use crate::preset::Preset;
+use crate::run::{Command, Metric, Notes, Reply, Request, RunFolder, RunReader, Status, Timestamp};
+
+/// Between two looks at the folder.
+const BETWEEN: Duration = Duration::from_millis(500);
+/// So much of the end of a log is shown.
+const LOG_TAIL: u64 = 128 * 1024;
+
+/// A run in the list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    pub run: RunFolder,
+    /// The user's, or else the preset's.
+    pub title: String,
+    pub notes: Notes,
+    pub status: Status,
+    pub optimizer: String,
+    pub step: u64,
+    pub steps: Option<u64>,
+    pub steps_per_s: Option<f64>,
+    pub seconds_left: Option<f64>,
+    pub loss: Option<f64>,
+    pub test_loss: Option<f64>,
+    pub test_accuracy: Option<f64>,
+    pub began: Option<Timestamp>,
+    pub is_scan: bool,
+    /// Equal for runs that differ in the seed only.
+    pub config: Option<String>,
+    /// Why it cannot be read, if it cannot.
+    pub trouble: Option<String>,
+}
+
+impl Summary {
+    pub fn is_open(&self) -> bool {
+        self.status.is_open()
+    }
+}
+
+/// All that is said about one run in words.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Detail {
+    pub log: String,
+    pub config: String,
+    /// What happened, a line each, without the points of curves.
+    pub events: String,
+    pub warnings: usize,
+    pub unreadable: u64,
+}
+
+/// What the window tells the thread.
+pub enum Order {
+    /// A run that need not be in the folder of runs.
+    Include(RunFolder),
+    /// The same, by a path where there may be none any more.
+    Find(PathBuf),
+    /// The run that is read in detail.
+    Focus(Option<RunFolder>),
+    Stop(RunFolder),
+    Write(RunFolder, Notes),
+    /// Look at once.
+    Look,
+}
+
+/// Starts the thread; it ends when the sender is dropped.
+pub fn start(folder: Option<PathBuf>, outbox: SyncSender<News>, context: Context) -> Sender<Order> {
+    let (orders, inbox) = channel();
+    let watcher = Watcher {
+        folder,
+        outbox,
+        context,
+        included: Vec::new(),
+        known: BTreeMap::new(),
+        focus: None,
+        requests: Vec::new(),
+        told: None,
+        detail: None,
+    };
+    std::thread::spawn(move || watcher.run(&inbox));
+    orders
+}
+
+struct Watcher {
+    folder: Option<PathBuf>,
+    outbox: SyncSender<News>,
+    context: Context,
+    included: Vec<RunFolder>,
+    known: BTreeMap<PathBuf, Watched>,
+    focus: Option<RunFolder>,
+    requests: Vec<(RunFolder, Request)>,
+    /// What was sent last.
+    told: Option<Vec<Summary>>,
+    detail: Option<(RunFolder, Detail)>,
+}
+
+/// Nobody listens any more.
+struct Closed;
+
+impl Watcher {
+    fn run(mut self, inbox: &Receiver<Order>) {
+        let mut next = Instant::now();
+        loop {
+            match inbox.recv_timeout(next.saturating_duration_since(Instant::now())) {
+                Ok(order) => {
+                    if self.obey(order).is_err() {
+                        return;
+                    }
+                    // Orders that came together are followed by one look.
+                    next = next.min(Instant::now() + Duration::from_millis(5));
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    if self.look().is_err() {
+                        return;
+                    }
+                    next = Instant::now() + BETWEEN;
+                }
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    fn tell(&self, news: News) -> Result<(), Closed> {
+        self.outbox.send(news).map_err(|_| Closed)?;
+        self.context.request_repaint();
+        Ok(())
+    }
+
+    fn obey(&mut self, order: Order) -> Result<(), Closed> {
+        match order {
+            Order::Include(run) => {
+                if !self.included.contains(&run) {
+                    self.included.push(run);
+                }
+            }
+            Order::Find(path) => {
+                if let Ok(run) = RunFolder::open(&path) {
+                    return self.obey(Order::Include(run));
+                }
+            }
+            Order::Focus(run) => {
+                self.focus = run;
+                self.detail = None;
+            }
+            Order::Stop(run) => match Request::send(&run, Command::Stop) {
+                Ok(request) => {
+                    self.requests.push((run.clone(), request));
+                    self.tell(News::Said(format!("{} is asked to stop with a checkpoint.", run.name())))?;
+                }
+                Err(error) => self.failed(format!("cannot write {}: {error}", run.commands().display()))?,
+            },
+            Order::Write(run, notes) => {
+                if let Err(error) = notes.write(&run) {
+                    self.failed(format!("cannot write {}: {error}", run.notes().display()))?;
+                }
+            }
+            Order::Look => {}
+        }
+        Ok(())
+    }
+
+    fn failed(&self, reason: String) -> Result<(), Closed> {
+        self.tell(News::Failed(reason))
+    }
+
+    fn look(&mut self) -> Result<(), Closed> {
+        // As the folders of new runs are named.
+        let folder = self.folder.as_ref().map(|folder| folder.canonicalize().unwrap_or_else(|_| folder.clone()));
+        let listed = folder.as_deref().map_or(Ok(Vec::new()), RunFolder::list);
+        let (mut runs, trouble) = match listed {
+            Ok(runs) => (runs, None),
+            Err(error) => (Vec::new(), Some(error.to_string())),
+        };
+        self.included.retain(|run| run.path().is_dir());
+        runs.extend(self.included.iter().filter(|run| !runs.contains(run)).cloned().collect::<Vec<_>>());
+        self.known.retain(|path, _| runs.iter().any(|run| run.path() == path));
+        let now = Timestamp::now();
+        let mut summaries = Vec::new();
+        for run in runs {
+            let watched = self.known.entry(run.path().to_owned()).or_insert_with(|| Watched::new(run));
+            summaries.push(watched.look(now));
+        }
+        self.follow_requests(&summaries)?;
+        if self.told.as_ref() != Some(&summaries) {
+            self.told = Some(summaries.clone());
+            self.tell(News::Runs(summaries, trouble))?;
+        }
+        self.look_closely()
+    }
+
+    fn follow_requests(&mut self, summaries: &[Summary]) -> Result<(), Closed> {
+        let mut news = Vec::new();
+        let known = &self.known;
+        self.requests.retain_mut(|(run, request)| {
+            let Some(watched) = known.get(run.path()) else { return false };
+            let Some(summary) = summaries.iter().find(|summary| summary.run == *run) else { return false };
+            match request.poll(watched.reader.history(), &summary.status, Instant::now()) {
+                Reply::Waiting => true,
+                Reply::Signalled => {
+                    news.push(News::Said(format!("{} does not answer; its process was asked to end.", summary.title)));
+                    true
+                }
+                Reply::Answered { ok: true, message } => {
+                    news.push(News::Said(format!("{}: {message}.", summary.title)));
+                    false
+                }
+                Reply::Answered { ok: false, message } => {
+                    news.push(News::Failed(format!("{} does not stop: {message}.", summary.title)));
+                    false
+                }
+                Reply::Gone => false,
+            }
+        });
+        news.into_iter().try_for_each(|news| self.tell(news))
+    }
+
+    fn look_closely(&mut self) -> Result<(), Closed> {
+        let Some(run) = self.focus.clone() else { return Ok(()) };
+        let Some(watched) = self.known.get(run.path()) else { return Ok(()) };
+        let history = watched.reader.history();
+        let event = |record: &crate::run::Record| {
+            let time = record.time.strftime("%Y-%m-%d %H:%M:%S");
+            format!("{time}  step {}: {}\n", record.step, record.event.sentence())
+        };
+        let detail = Detail {
+            log: tail(&run),
+            config: std::fs::read_to_string(run.config()).unwrap_or_else(|error| format!("cannot be read: {error}")),
+            events: history.recent().map(event).collect(),
+            warnings: history.warnings().len(),
+            unreadable: history.unreadable(),
+        };
+        let now = Some((run, detail));
+        if self.detail != now {
+            self.detail.clone_from(&now);
+            if let Some((run, detail)) = now {
+                self.tell(News::Detail(run, Box::new(detail)))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The end of the log, in whole lines.
+fn tail(run: &RunFolder) -> String {
+    let read = || -> std::io::Result<Vec<u8>> {
+        let mut file = File::open(run.log())?;
+        let start = file.metadata()?.len().saturating_sub(LOG_TAIL);
+        file.seek(SeekFrom::Start(start))?;
+        let mut end = Vec::new();
+        file.take(LOG_TAIL).read_to_end(&mut end)?;
+        if start > 0
+            && let Some(newline) = end.iter().position(|&byte| byte == b'\n')
+        {
+            end.drain(..=newline);
+        }
+        Ok(end)
+    };
+    // A run whose worker has said nothing has no log.
+    String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
+}
+
+/// A run that is watched.
+struct Watched {
+    reader: RunReader,
+    notes: Notes,
+    /// When the notes were changed.
+    noted: Option<SystemTime>,
+    config: Option<Preset>,
+    key: Option<String>,
+}
+
+impl Watched {
+    fn new(run: RunFolder) -> Watched {
+        let config = Preset::read(&run.config()).ok();
+        let key = config.as_ref().and_then(without_seed);
+        Watched { reader: RunReader::brief(run), notes: Notes::default(), noted: None, config, key }
+    }
+
+    fn look(&mut self, now: Timestamp) -> Summary {
+        let run = self.reader.run().clone();
+        let noted = run.notes().metadata().and_then(|data| data.modified()).ok();
+        if noted != self.noted {
+            self.noted = noted;
+            self.notes = Notes::read(&run).unwrap_or_default();
+        }
+        let (status, trouble) = match self.reader.status(now) {
+            Ok(status) => (status, None),
+            Err(error) => (
+                Status::Failed(format!("cannot read {}: {error}", run.events().display())),
+                Some(format!("cannot read {}: {error}", run.events().display())),
+            ),
+        };
+        let history = self.reader.history();
+        let started = history.started();
+        let preset = || self.config.as_ref().map(|config| config.title().to_owned());
+        let title = started.map(|started| started.title.clone()).filter(|title| !title.is_empty()).or_else(preset);
+        let title =
+            if self.notes.title.is_empty() { title.unwrap_or_else(|| run.name()) } else { self.notes.title.clone() };
+        let open = status.is_open();
+        Summary {
+            title,
+            notes: self.notes.clone(),
+            optimizer: started.map(|started| started.optimizer.clone()).unwrap_or_default(),
+            step: history.step(),
+            steps: history.steps(),
+            steps_per_s: history.steps_per_s(),
+            seconds_left: history.seconds_left().filter(|_| open),
+            loss: history.latest(Metric::Loss),
+            test_loss: history.latest(Metric::TestLoss).or_else(|| history.latest(Metric::ValLoss)),
+            test_accuracy: history.latest(Metric::TestAccuracy),
+            began: history.began().or_else(|| made(&run)),
+            is_scan: matches!(self.config, Some(Preset::MnistScan(_))) || started.is_some_and(|it| it.scan.is_some()),
+            config: self.key.clone(),
+            status,
+            trouble,
+            run,
+        }
+    }
+}
+
+/// When the run's folder was made, as far as is known.
+fn made(run: &RunFolder) -> Option<Timestamp> {
+    Timestamp::try_from(run.config().metadata().ok()?.modified().ok()?).ok()
+}
+
+/// The text of a config with another seed in place of its own, which is equal for replicates.
+fn without_seed(config: &Preset) -> Option<String> {
+    let Preset::Mnist(preset) = config else { return None };
+    let mut preset = preset.clone();
+    for run in &mut preset.runs {
+        run.seed = 0;
+        run.name = None;
+    }
+    (preset.title, preset.description) = Default::default();
+    Some(Preset::Mnist(preset).to_ron())
+}

@@ -1,0 +1,115 @@
+//! What a scan over batch sizes and learning rates comes to (the paper's Fig. 2c and d).
+//!
+//! The score of an optimizer with a batch size is the smallest over learning rates of the mean over replicates of
+//! the last test loss L, where a loss that is not finite counts as [`NOT_FINITE`] before averaging. Signum is compared
+//! with Adam by I = (L_Adam − L_Signum)/L_Adam.
+
+use crate::run::{Pixel, ScanAxes};
+
+/// What a loss that is NaN or infinite counts as.
+pub const NOT_FINITE: f64 = 100.0;
+
+/// The score of an optimizer with one batch size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScanScore {
+    /// Mean over replicates of the last test loss.
+    pub mean: f64,
+    /// Sample deviation over replicates (n − 1); NaN where there is only one.
+    pub deviation: f64,
+    /// Index of the learning rate that is best.
+    pub learning_rate: usize,
+    pub replicates: usize,
+}
+
+impl ScanScore {
+    /// Of the test losses for each learning rate (outer) and replicate (inner); `None` where there are none.
+    pub fn of(test_loss: &[Vec<f64>]) -> Option<ScanScore> {
+        let scores = test_loss.iter().enumerate().filter(|(_, losses)| !losses.is_empty());
+        let scores = scores.map(|(learning_rate, losses)| {
+            let losses: Vec<f64> = losses.iter().map(|&loss| counted(loss)).collect();
+            let (mean, deviation) = mean_and_deviation(&losses);
+            ScanScore { mean, deviation, learning_rate, replicates: losses.len() }
+        });
+        // The first of equal ones, so the smallest learning rate.
+        scores.min_by(|a, b| a.mean.total_cmp(&b.mean))
+    }
+}
+
+/// A loss as it counts in an average.
+pub fn counted(loss: f64) -> f64 {
+    if loss.is_finite() { loss } else { NOT_FINITE }
+}
+
+/// The mean, and the sample deviation with n − 1, which is NaN for a single value.
+fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let deviation = if values.len() < 2 { f64::NAN } else { (squares / (count - 1.0)).sqrt() };
+    (mean, deviation)
+}
+
+/// By what part of Adam's loss another optimizer's is smaller.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Improvement {
+    /// (A − B)/A, as a fraction.
+    pub value: f64,
+    /// √[ (B²/A⁴) σ_A² + (1/A²) σ_B² ].
+    pub error: f64,
+}
+
+impl Improvement {
+    /// Of an optimizer with the loss B on Adam with the loss A.
+    pub fn of(adam: ScanScore, other: ScanScore) -> Improvement {
+        let (a, b) = (adam.mean, other.mean);
+        let by_adam = b / (a * a) * adam.deviation;
+        let by_other = other.deviation / a;
+        Improvement { value: (a - b) / a, error: by_adam.hypot(by_other) }
+    }
+}
+
+/// The scores of a scan as far as they are known.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ScanScores {
+    /// By optimizer (outer) and batch size (inner).
+    scores: Vec<Vec<Option<ScanScore>>>,
+}
+
+impl ScanScores {
+    /// Pixels outside of the axes are passed over.
+    pub fn of<'p>(axes: &ScanAxes, pixels: impl IntoIterator<Item = &'p Pixel>) -> ScanScores {
+        let mut scores = vec![vec![None; axes.batch_sizes.len()]; axes.optimizers.len()];
+        for pixel in pixels {
+            let [optimizer, batch_size] = pixel.pixel;
+            if let Some(place) = scores.get_mut(optimizer).and_then(|row| row.get_mut(batch_size)) {
+                *place = ScanScore::of(&pixel.test_loss);
+            }
+        }
+        ScanScores { scores }
+    }
+
+    /// The score of an optimizer with a batch size, by their indices in the axes.
+    pub fn get(&self, optimizer: usize, batch_size: usize) -> Option<ScanScore> {
+        *self.scores.get(optimizer)?.get(batch_size)?
+    }
+
+    /// What is known of an optimizer, a value for each batch size.
+    pub fn optimizer(&self, optimizer: usize) -> &[Option<ScanScore>] {
+        self.scores.get(optimizer).map_or(&[], Vec::as_slice)
+    }
+
+    /// By how much an optimizer improves on Adam, for each batch size where both are known.
+    pub fn improvements(&self, adam: usize, other: usize) -> Vec<Option<Improvement>> {
+        let pairs = self.optimizer(adam).iter().zip(self.optimizer(other));
+        pairs.map(|(adam, other)| Some(Improvement::of((*adam)?, (*other)?))).collect()
+    }
+}
+
+/// The indices of Adam and Signum in a scan: those of these names, or else the first that begin with them.
+pub fn adam_and_signum(axes: &ScanAxes) -> Option<[usize; 2]> {
+    let find = |name: &str| {
+        let exact = axes.optimizers.iter().position(|other| other == name);
+        exact.or_else(|| axes.optimizers.iter().position(|other| other.starts_with(name)))
+    };
+    Some([find("Adam")?, find("Signum")?])
+}

@@ -1,0 +1,331 @@
+//! Real workloads in the window, on runs that the test writes.
+
+use std::path::Path;
+
+use eframe::App as _;
+use egui::accesskit::Role;
+use egui::{Key, Modifiers};
+use egui_kittest::kittest::{NodeT, Queryable};
+use valleyscope::app::WorkerState;
+use valleyscope::preset::{Preset, built_ins};
+use valleyscope::run::{Eval, Event, Metric, Notes, Pixel, RunFolder, RunSession, ScanAxes, Started, Train};
+
+use crate::harness::{App, Begin, MemoryStorage};
+
+fn config(seed: u64) -> String {
+    let mnist = built_ins().iter().find(|built_in| built_in.name == "mnist").expect("it is built in");
+    mnist.preset.with("seed", &seed.to_string()).expect("a seed can be set").to_ron()
+}
+
+fn started(title: &str, steps: u64) -> Event {
+    Event::Started(Started {
+        title: title.to_owned(),
+        kind: "Mnist".to_owned(),
+        steps,
+        optimizer: "FOCUS, γ 0.2".to_owned(),
+        batch_size: Some(128),
+        ..Started::default()
+    })
+}
+
+/// A run of some steps whose loss at step s is `loss(s)`; its session is still open.
+fn begun(runs: &Path, title: &str, seed: u64, loss: impl Fn(u64) -> f64) -> RunSession {
+    let run = RunFolder::create(runs, "mnist", &config(seed)).expect("a run can be made");
+    let mut session = RunSession::begin(&run).expect("a session can begin");
+    session.record(0, started(title, 40)).expect("it can be written");
+    session.begin_training();
+    for step in 1..=20 {
+        let train = Train { loss: loss(step), lr: 0.001, grad_norm: 1.0, samples_per_s: Some(5e3), tokens_per_s: None };
+        session.record(step, Event::Train(train)).expect("it can be written");
+    }
+    let eval = Eval { test_loss: Some(0.25), test_accuracy: Some(0.9375), ..Eval::default() };
+    session.record(20, Event::Eval(eval)).expect("it can be written");
+    session
+}
+
+fn finished(runs: &Path, title: &str, seed: u64, loss: impl Fn(u64) -> f64) -> RunFolder {
+    let mut session = begun(runs, title, seed, loss);
+    session.record(20, Event::Finished).expect("it can be written");
+    session.run().clone()
+}
+
+/// The app in the room of real workloads, with the runs that `write` makes in its folder.
+fn room<T>(write: impl FnOnce(&Path) -> T) -> (App, T) {
+    let mut written = None;
+    let mut app = App::prepared(Begin::default(), |folder| written = Some(write(&folder.join("runs"))));
+    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Num3);
+    app.settle();
+    (app, written.expect("it was called"))
+}
+
+fn listed(app: &mut App, count: usize) {
+    app.until("the list of runs", |app| app.state().training().runs().len() == count);
+    app.settle();
+}
+
+/// Selects a run in the list, and waits for its curve.
+fn select(app: &mut App, title: &str) {
+    app.button(&format!("Run {title}"));
+    app.until("its curve", |app| {
+        app.state().training().drawn().iter().any(|drawn| drawn.tracks.contains_key(&Metric::Loss))
+    });
+    app.settle();
+}
+
+fn plotted(app: &App, name: &str) -> String {
+    let plot = app.harness.get_by_label(name);
+    plot.accesskit_node().value().unwrap_or_default()
+}
+
+#[test]
+fn without_runs_and_without_a_worker_it_says_what_is_missing_and_how_to_get_it() {
+    let (mut app, ()) = room(|_| ());
+    app.until("the search for the worker", |app| matches!(app.state().training().worker(), WorkerState::Missing(_)));
+    app.settle();
+    assert!(app.shows("The training worker is not installed"));
+    assert!(app.shows("cargo xtask setup"));
+    assert!(app.shows("No runs yet"));
+    app.button("Copy the command that installs the worker");
+    assert!(app.shows("Copied `cargo xtask setup`"));
+    let start = app.harness.get_by_role_and_label(Role::Button, "Start the training");
+    assert!(start.accesskit_node().is_disabled());
+}
+
+#[test]
+fn runs_are_listed_with_their_status_and_last_values() {
+    let (mut app, open) = room(|runs| {
+        finished(runs, "First", 1, |step| 1.0 / step as f64);
+        begun(runs, "Second", 2, |_| 0.5)
+    });
+    listed(&mut app, 2);
+    let [first, second] = ["First", "Second"].map(|title| {
+        let runs = app.state().training().runs();
+        runs.iter().find(|run| run.title == title).expect("it is listed").clone()
+    });
+    assert_eq!((first.status.word(), second.status.word()), ("finished".to_owned(), "running".to_owned()));
+    assert_eq!((first.step, second.steps, second.test_accuracy), (20, Some(40), Some(0.9375)));
+    assert!(app.shows("running, step 20/40"));
+    assert!(app.shows("test 0.250"));
+    drop(open);
+    app.until("the worker to be gone", |app| app.shows("crashed, step 20/40"));
+}
+
+#[test]
+fn a_selected_run_shows_its_curves_and_follows_them() {
+    let (mut app, mut session) = room(|runs| begun(runs, "Live", 0, |step| 2.0 / step as f64));
+    listed(&mut app, 1);
+    select(&mut app, "Live");
+    app.until("the last point", |app| plotted(app, "Plot of Train loss").ends_with("0.1000"));
+    assert_eq!(plotted(&app, "Plot of Test accuracy"), "Live 0.9375");
+    let train = Train { loss: 0.0625, lr: 0.001, grad_norm: 1.0, ..Train::default() };
+    session.record(21, Event::Train(train)).expect("it can be written");
+    app.until("the new point", |app| plotted(app, "Plot of Train loss").ends_with("0.06250"));
+    session.record(21, Event::Stopped).expect("it can be written");
+    drop(session);
+    app.until("the new status", |app| app.shows("stopped, step 21/40"));
+    assert!(app.harness.query_by_role_and_label(Role::Button, "Resume the run").is_some());
+}
+
+#[test]
+fn several_runs_are_compared_and_replicates_grouped() {
+    let (mut app, ()) = room(|runs| {
+        finished(runs, "A", 1, |_| 1.0);
+        finished(runs, "B", 2, |_| 3.0);
+    });
+    listed(&mut app, 2);
+    select(&mut app, "A");
+    app.click(Role::CheckBox, "Compare B");
+    app.until("both curves", |app| app.state().training().drawn().len() == 2);
+    app.until("their values", |app| plotted(app, "Plot of Train loss") == "A 1.000; B 3.000");
+    app.click(Role::CheckBox, "Group replicates");
+    app.until("their mean", |app| plotted(app, "Plot of Train loss") == "A (mean of 2) 2.000");
+    app.click(Role::CheckBox, "Compare A");
+    app.until("one of them", |app| plotted(app, "Plot of Train loss") == "B 3.000");
+}
+
+#[test]
+fn the_list_is_searched() {
+    let (mut app, ()) = room(|runs| {
+        finished(runs, "Large batches", 1, |_| 1.0);
+        finished(runs, "Small batches", 2, |_| 3.0);
+    });
+    listed(&mut app, 2);
+    app.type_into("Search the runs", "small");
+    app.settle();
+    assert!(app.harness.query_by_role_and_label(Role::Button, "Run Small batches").is_some());
+    assert!(app.harness.query_by_role_and_label(Role::Button, "Run Large batches").is_none());
+}
+
+#[test]
+fn stop_writes_a_command_that_the_worker_answers() {
+    let (mut app, mut session) = room(|runs| begun(runs, "Live", 0, |_| 1.0));
+    listed(&mut app, 1);
+    select(&mut app, "Live");
+    app.button("Stop the run");
+    let commands = session.run().commands();
+    app.until("the command", |_| std::fs::read_to_string(&commands).is_ok_and(|text| text.contains("\"Stop\"")));
+    let asked = session.commands().expect("they can be read");
+    let [(id, _)] = &asked[..] else { panic!("one command is expected, found {asked:?}") };
+    session.answer(id, true, "stopping after this step").expect("it can be written");
+    app.until("the answer", |app| app.shows("Live: stopping after this step"));
+}
+
+#[test]
+fn a_run_is_renamed_and_the_note_is_kept_in_its_folder() {
+    let (mut app, run) = room(|runs| finished(runs, "Old title", 0, |_| 1.0));
+    listed(&mut app, 1);
+    select(&mut app, "Old title");
+    app.button("Rename the run");
+    app.settle();
+    let title = app.harness.get_by_role_and_label(Role::TextInput, "Title; empty for that of the preset");
+    title.type_text("New title");
+    app.harness.run_steps(2);
+    app.button("Keep");
+    app.until("the notes", |_| Notes::read(&run).is_ok_and(|notes| notes.title == "New title"));
+    app.until("the new title", |app| app.state().training().runs().iter().any(|run| run.title == "New title"));
+}
+
+#[test]
+fn deleting_asks_first_and_a_running_one_cannot_be_deleted() {
+    let (mut app, (run, session)) = room(|runs| {
+        let run = finished(runs, "Done", 0, |_| 1.0);
+        (run, begun(runs, "Live", 1, |_| 1.0))
+    });
+    listed(&mut app, 2);
+    select(&mut app, "Done");
+    app.button("Delete the run");
+    app.settle();
+    assert!(app.shows("Move this run to the trash?"));
+    app.button("Keep the run");
+    app.settle();
+    assert!(!app.shows("Move this run to the trash?"));
+    assert!(run.path().is_dir());
+    select(&mut app, "Live");
+    app.until("its name", |app| app.harness.query_by_role_and_label(Role::Button, "Stop the run").is_some());
+    let delete = app.harness.get_by_role_and_label(Role::Button, "Delete the run");
+    assert!(delete.accesskit_node().is_disabled());
+    drop(session);
+}
+
+#[test]
+fn the_reason_of_a_failure_the_log_and_the_config_can_be_read() {
+    let (mut app, _) = room(|runs| {
+        let mut session = begun(runs, "Broken", 0, |_| f64::NAN);
+        std::fs::write(session.run().log(), "loading libraries\ngoing down\n").expect("a log can be written");
+        let message = "the GPU is out of memory".to_owned();
+        session.record(20, Event::Failed { message }).expect("it can be written");
+    });
+    listed(&mut app, 1);
+    select(&mut app, "Broken");
+    app.until("the log", |app| app.harness.query_by_label("Log of the run").is_some());
+    assert!(app.shows("failed: the GPU is out of memory"));
+    let text = |app: &App, name: &str| app.harness.get_by_label(name).value().unwrap_or_default();
+    assert!(text(&app, "Log of the run").contains("going down"));
+    app.button("Configuration");
+    app.settle();
+    assert!(text(&app, "Configuration of the run").contains("Mnist("));
+}
+
+#[test]
+fn a_scan_shows_its_scores_and_the_improvement() {
+    let (mut app, _) = room(|runs| {
+        let scan = built_ins().iter().find(|built_in| built_in.name == "fig2cd").expect("it is built in");
+        let run = RunFolder::create(runs, "fig2cd", &scan.preset.to_ron()).expect("a run can be made");
+        let mut session = RunSession::begin(&run).expect("a session can begin");
+        let axes = ScanAxes {
+            optimizers: vec!["Adam".to_owned(), "Signum".to_owned()],
+            batch_sizes: vec![2, 128],
+            learning_rates: vec![0.001, 0.01],
+            replicates: 2,
+            steps: 400,
+        };
+        let mut event = started("Scan", 4);
+        if let Event::Started(started) = &mut event {
+            started.scan = Some(axes);
+        }
+        session.record(0, event).expect("it can be written");
+        for (done, (pixel, loss)) in [([0, 0], 0.5), ([1, 0], 0.4)].into_iter().enumerate() {
+            let pixel = Pixel {
+                pixel,
+                done: done as u64 + 1,
+                total: 4,
+                test_loss: vec![vec![loss, loss], vec![f64::NAN, 0.1]],
+                ..Pixel::default()
+            };
+            session.record(done as u64 + 1, Event::Pixel(pixel)).expect("it can be written");
+        }
+    });
+    listed(&mut app, 1);
+    app.button("Run Scan");
+    let losses = "Plot of best test loss by batch size";
+    app.until("the scan's picture", |app| app.harness.query_by_label(losses).is_some());
+    app.settle();
+    assert_eq!(plotted(&app, losses), "Adam at 2: 0.500; Signum at 2: 0.400");
+    assert_eq!(plotted(&app, "Plot of the improvement of Signum on Adam"), "2: 20.0 ± 0 %");
+    assert!(app.shows("2 of 4 pixels"));
+}
+
+#[test]
+fn a_dropped_run_is_shown_wherever_it_is() {
+    let (mut app, ()) = room(|_| ());
+    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Num1);
+    app.settle();
+    let run = finished(&app.folder.path().join("elsewhere"), "Dropped", 0, |_| 1.0);
+    app.drop(run.path());
+    app.until("the run", |app| app.state().training().runs().iter().any(|run| run.title == "Dropped"));
+    app.until("its curve", |app| app.state().training().drawn().iter().any(|drawn| !drawn.tracks.is_empty()));
+    assert_eq!(app.state().training().selected().len(), 1);
+}
+
+#[test]
+fn settings_and_the_selection_come_back_at_the_next_start() {
+    let (mut app, run) = room(|runs| finished(runs, "Kept", 0, |_| 1.0));
+    listed(&mut app, 1);
+    select(&mut app, "Kept");
+    app.type_into("Batch size", "64");
+    app.settle();
+    let mut storage = MemoryStorage::default();
+    app.harness.state_mut().save(&mut storage);
+    let runs = run.path().parent().expect("it is in a folder").to_owned();
+    let begin = Begin { preset: None, storage: Some(&storage), runs: Some(&runs), ..Begin::default() };
+    let mut again = App::begin(begin);
+    again.until("the selection", |app| app.state().training().drawn().iter().any(|drawn| !drawn.tracks.is_empty()));
+    let Preset::Mnist(preset) = again.state().training().preset() else { panic!("a run is under the controls") };
+    assert_eq!(preset.runs[0].batch_size.get(), 64);
+}
+
+#[test]
+fn a_preset_of_a_training_opens_under_the_controls_and_a_bad_value_is_refused() {
+    let mut app = App::with(&config(7));
+    app.settle();
+    let field = |app: &App, name: &str| app.harness.get_by_role_and_label(Role::TextInput, name).value();
+    assert_eq!(field(&app, "Seed of the training").as_deref(), Some("7"));
+    app.type_into("Batch size", "1");
+    assert!(app.shows("batch_size must be a whole number from 2 to 60000, found 1"));
+    app.type_into("Batch size", "32");
+    app.settle();
+    assert_eq!(field(&app, "Batch size").as_deref(), Some("32"));
+    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
+    app.settle();
+    assert_eq!(field(&app, "Batch size").as_deref(), Some("128"));
+}
+
+#[test]
+fn a_narrow_window_and_long_names_fit() {
+    let long = "A very long title of a run that somebody has given ".repeat(4);
+    let begin = Begin { size: [900.0, 600.0], ..Begin::default() };
+    let mut app = App::prepared(begin, |folder| {
+        finished(&folder.join("runs"), long.trim(), 0, |step| 1.0 / step as f64);
+    });
+    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Num3);
+    app.settle();
+    listed(&mut app, 1);
+    select(&mut app, long.trim());
+    let window = egui::Rect::from_min_size(egui::Pos2::ZERO, egui::vec2(900.0, 600.0));
+    for name in ["Start the training", "Delete the run"] {
+        let rect = app.harness.get_by_role_and_label(Role::Button, name).rect();
+        assert!(window.contains_rect(rect), "{name} is at {rect}");
+    }
+    let plot = app.harness.get_by_label("Plot of Train loss").rect();
+    assert!(plot.width() > 300.0 && plot.height() > 100.0, "{plot}");
+}

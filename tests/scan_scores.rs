@@ -1,0 +1,65 @@
+//! What a scan comes to, against values computed by hand.
+
+use valleyscope::result::scan::{Improvement, ScanScore, ScanScores, adam_and_signum};
+use valleyscope::run::{Pixel, ScanAxes};
+
+fn close(found: f64, expected: f64) {
+    assert!((found - expected).abs() <= 1e-12 * expected.abs().max(1.0), "expected {expected}, found {found}");
+}
+
+#[test]
+fn a_score_is_the_smallest_mean_over_learning_rates() {
+    let score = ScanScore::of(&[vec![0.5, 0.7, 0.9], vec![0.2, 0.4, 0.3], vec![0.1, 0.1, 0.8]]).unwrap();
+    assert_eq!((score.learning_rate, score.replicates), (1, 3));
+    close(score.mean, 0.3);
+    // Squares 0.01 + 0.01 + 0 over n − 1 = 2.
+    close(score.deviation, 0.1);
+}
+
+#[test]
+fn what_is_not_finite_counts_as_a_hundred_before_averaging() {
+    for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        let score = ScanScore::of(&[vec![0.1, bad], vec![45.0, 45.0]]).unwrap();
+        assert_eq!(score.learning_rate, 1, "a mean of 50.05 is worse than 45");
+        let score = ScanScore::of(&[vec![0.0, bad]]).unwrap();
+        close(score.mean, 50.0);
+        close(score.deviation, 50.0 * 2.0_f64.sqrt());
+    }
+}
+
+#[test]
+fn one_replicate_has_no_deviation_and_none_have_no_score() {
+    assert!(ScanScore::of(&[vec![0.3]]).unwrap().deviation.is_nan());
+    assert_eq!(ScanScore::of(&[]), None);
+    assert_eq!(ScanScore::of(&[vec![]]), None);
+}
+
+#[test]
+fn the_improvement_and_its_error() {
+    let score = |mean, deviation| ScanScore { mean, deviation, learning_rate: 0, replicates: 3 };
+    let improvement = Improvement::of(score(0.5, 0.02), score(0.4, 0.03));
+    close(improvement.value, 0.2);
+    // 0.16/0.0625 · 0.0004 + 4 · 0.0009.
+    close(improvement.error, (2.56 * 0.0004 + 4.0 * 0.0009_f64).sqrt());
+}
+
+#[test]
+fn scores_are_found_by_their_pixels_and_unknown_ones_are_missing() {
+    let axes = ScanAxes {
+        optimizers: vec!["FOCUS".to_owned(), "Adam, β₂ 0.99".to_owned(), "Adam".to_owned(), "Signum".to_owned()],
+        batch_sizes: vec![2, 8],
+        learning_rates: vec![0.1],
+        replicates: 2,
+        steps: 10,
+    };
+    let pixel = |pixel, loss: f64| Pixel { pixel, test_loss: vec![vec![loss, loss]], ..Pixel::default() };
+    let pixels = [pixel([2, 1], 0.5), pixel([3, 1], 0.4), pixel([2, 0], 0.5), pixel([7, 0], 0.0), pixel([0, 9], 0.0)];
+    let scores = ScanScores::of(&axes, &pixels);
+    assert_eq!(adam_and_signum(&axes), Some([2, 3]));
+    assert_eq!(scores.get(0, 0), None);
+    assert_eq!(scores.get(9, 0), None);
+    close(scores.get(3, 1).unwrap().mean, 0.4);
+    let improvements = scores.improvements(2, 3);
+    assert_eq!(improvements[0], None, "Signum is not known there");
+    close(improvements[1].unwrap().value, 0.2);
+}
