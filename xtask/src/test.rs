@@ -25,13 +25,20 @@ pub fn test(arguments: &[String], with_worker: bool) -> Result<(), Stop> {
         worker.args(["--package", "valleyscope", "--no-default-features", "--features", "torch", "--lib", "--bins"]);
         step("lints of the worker: clippy on --no-default-features --features torch", &mut worker)?;
     }
-    step("lints: clippy on everything", linted("build", None).args(["--workspace", "--all-targets"]))?;
-
+    // What is linted last is what is tested: its features are those of the tests.
+    let mut everything = linted("build", pytorch.as_ref());
+    everything.args(["--workspace", "--all-targets"]);
     let mut tests = linted("test", pytorch.as_ref());
     tests.arg("--workspace");
     if pytorch.is_some() {
-        tests.args(["--features", "valleyscope/torch"]);
+        let mut window = linted("build", None);
+        window.args(["--workspace", "--lib", "--bins"]);
+        step("lints without the worker: clippy on the default features", &mut window)?;
+        for command in [&mut everything, &mut tests] {
+            command.args(["--features", "valleyscope/torch"]);
+        }
     }
+    step("lints: clippy on everything", &mut everything)?;
     tests.args(arguments);
     // Pictures are compared with those of one driver, whatever graphics card is in this machine.
     if let Some(driver) = machine::vulkan_drivers().iter().find(|driver| driver.is_software()) {
