@@ -11,6 +11,8 @@ use crate::workload::DataChoice;
 /// The variable that names a folder with data.
 pub const FOLDER_VARIABLE: &str = "VALLEYSCOPE_DATA";
 
+const DRAWN: &str = "digits drawn by Valleyscope";
+
 const BETWEEN_LINES: Duration = Duration::from_secs(2);
 
 /// Where [`DataChoice::Automatic`] looks.
@@ -60,8 +62,9 @@ pub fn obtain(
             "{origin}: {train} images to learn from and {test} to test with; MNIST has {all_train} and {all_test}"
         ));
     }
-    if mnist.origin == Origin::StandIn && *choice != DataChoice::StandIn && warnings.is_empty() {
-        warnings.push("the files hold digits drawn by Valleyscope, not MNIST".to_owned());
+    let told = warnings.iter().any(|warning| warning.contains(DRAWN));
+    if mnist.origin == Origin::StandIn && *choice != DataChoice::StandIn && !told {
+        warnings.push(format!("the files hold {DRAWN}, not MNIST"));
     }
     Ok((mnist, warnings))
 }
@@ -98,7 +101,7 @@ fn automatic(
         }
         None => DataError::NoCache,
     };
-    warnings.push(format!("MNIST cannot be had, and digits drawn by Valleyscope take its place: {error}"));
+    warnings.push(format!("MNIST cannot be had, and {DRAWN} take its place: {error}"));
     Ok(stand_in(STAND_IN_SEED))
 }
 
