@@ -107,7 +107,7 @@ impl Session {
         let session: Session = ron::from_str(text).map_err(unreadable)?;
         let preset = |text: &str, what: &str| match Preset::parse(text, what) {
             Ok(Preset::Landscape(preset)) => Ok(preset),
-            Ok(Preset::Sweep(_)) => Err(format!("{what} is no simulation")),
+            Ok(_) => Err(format!("{what} is no simulation")),
             Err(error) => Err(error.to_string()),
         };
         let origin = preset(&session.origin, "the preset of the last session")?;

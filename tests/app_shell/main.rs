@@ -7,4 +7,5 @@ mod keyboard;
 mod layout;
 mod phase;
 mod presets;
+mod raw;
 mod session;

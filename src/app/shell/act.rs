@@ -34,7 +34,7 @@ impl Valleyscope {
     pub(super) fn act(&mut self, ctx: &Context, action: Action) {
         match action {
             Action::Notify(text) => self.dialogs.messages.notify(text),
-            Action::Report(text) => self.dialogs.messages.report("Something went wrong", text),
+            Action::Report { title, text } => self.dialogs.messages.report(title, text),
             Action::SavePicture { area, suggested_name } => self.dialogs.pictures.ask(area, suggested_name),
             Action::SaveText { text, suggested_name } => {
                 self.dialogs.files.ask_save(Content::Text(text), suggested_name);
@@ -42,6 +42,7 @@ impl Valleyscope {
             Action::SaveBytes { bytes, suggested_name } => {
                 self.dialogs.files.ask_save(Content::Bytes(Arc::new(bytes)), suggested_name);
             }
+            Action::SaveRaw(plan) => self.dialogs.files.ask_raw_folder(plan),
             Action::ShowLandscape(preset) => {
                 self.layout.room = Room::Landscape;
                 self.open(*preset, None);
@@ -90,6 +91,11 @@ impl Valleyscope {
             Preset::Sweep(preset) => {
                 self.layout.room = Room::Phase;
                 self.panels.phase.open(preset, file);
+            }
+            Preset::Mnist(_) | Preset::MnistScan(_) => {
+                let title = format!("“{}” was not opened", preset.title());
+                let text = "It is a preset of trainings, which are run from the command line: valleyscope train.";
+                self.dialogs.messages.report(title, text);
             }
         }
     }

@@ -244,7 +244,7 @@ fn first_desk() -> Desk {
 fn first_sweep() -> SweepPreset {
     let mut sweeps = built_ins().iter().filter_map(|built_in| match &built_in.preset {
         Preset::Sweep(preset) => Some(preset.clone()),
-        Preset::Landscape(_) => None,
+        _ => None,
     });
     sweeps.next().expect("some built-in presets are sweeps")
 }
@@ -270,6 +270,8 @@ impl eframe::App for Valleyscope {
             presenting: self.layout.presenting,
             lesson: self.desk.lesson().map(|(step, lesson)| (step, lesson.len())),
         };
+        // Before the presentation, which Escape leaves too.
+        self.dialogs.messages.dismiss_by_key(ui.ctx());
         keyboard::handle(ui.ctx(), situation, &mut self.desk.document.view.follow, &mut requests);
         self.panels(ui, &mut requests);
         self.dialogs(ui.ctx());
