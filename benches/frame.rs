@@ -2,14 +2,20 @@
 //!
 //! `cargo bench --bench frame`. A frame takes in the engine's newest snapshot, lays the whole window out,
 //! tessellates it, and hands buffers and particles' positions to the graphics driver. The engine plays 4
-//! optimizers × 1,000 particles with 200-step trails meanwhile, on its own thread. What the driver does with
-//! the commands is not counted. It needs a Vulkan driver; a software one will do.
+//! optimizers × 1,000 particles with 200-step trails meanwhile, on its own thread. Some cases have the phase diagram
+//! of Fig. 2a beside it: complete, or being computed on all cores but one. What the driver does with the commands is
+//! not counted. It needs a Vulkan driver; a software one will do.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use divan::Bencher;
 use eframe::App as _;
 use eframe::egui_wgpu::{self, ScreenDescriptor, wgpu};
 use valleyscope::app::{Options, Pace, Valleyscope};
-use valleyscope::preset::{Library, Loaded, Preset, Source};
+use valleyscope::export::Overwrite;
+use valleyscope::preset::{Library, Loaded, Preset, Source, built_ins};
+use valleyscope::quantity::StepCount;
 
 /// As in the program.
 #[global_allocator]
@@ -27,7 +33,24 @@ struct Window {
     graphics: egui_wgpu::RenderState,
     screen: ScreenDescriptor,
     time: f64,
-    _folder: tempfile::TempDir,
+    /// What the next frame hears of.
+    events: Vec<egui::Event>,
+    dropped: Vec<Arc<dyn egui::DroppedFile>>,
+    folder: tempfile::TempDir,
+}
+
+/// A file on its way from the desktop.
+#[derive(Debug)]
+struct Dropped(PathBuf);
+
+impl egui::DroppedFile for Dropped {
+    fn path(&self) -> &Path {
+        &self.0
+    }
+
+    fn bytes(&self) -> Result<Vec<u8>, String> {
+        std::fs::read(&self.0).map_err(|error| error.to_string())
+    }
 }
 
 impl Window {
@@ -53,7 +76,9 @@ impl Window {
             graphics,
             screen: ScreenDescriptor { size_in_pixels: [1400, 900], pixels_per_point: 1.0 },
             time: 0.0,
-            _folder: folder,
+            events: Vec::new(),
+            dropped: Vec::new(),
+            folder,
         }
     }
 
@@ -65,6 +90,8 @@ impl Window {
         let input = egui::RawInput {
             screen_rect: Some(egui::Rect::from_min_size(egui::Pos2::ZERO, size)),
             time: Some(self.time),
+            events: std::mem::take(&mut self.events),
+            dropped_files: std::mem::take(&mut self.dropped),
             ..egui::RawInput::default()
         };
         let (app, frame) = (&mut self.app, &mut self.frame);
@@ -96,9 +123,68 @@ impl Window {
     }
 }
 
+impl Window {
+    /// Draws frames until something holds.
+    fn until(&mut self, holds: impl Fn(&Valleyscope) -> bool) {
+        while !holds(&self.app) {
+            let drawn = self.draw();
+            self.finish(drawn);
+        }
+    }
+
+    /// Shows the phase diagram of Fig. 2a, and begins to compute it with so many steps of each run.
+    fn show_diagram(&mut self, steps: u64) {
+        let built_in = built_ins().iter().find(|built_in| built_in.name == "fig2a").expect("a built-in preset");
+        let Preset::Sweep(mut preset) = built_in.preset.clone() else { panic!("fig2a is a sweep") };
+        preset.sweep.steps = StepCount::clamped(steps);
+        let path = self.folder.path().join("sweep.ron");
+        let written = Preset::Sweep(preset.clone()).write(&path, Overwrite::No);
+        written.expect("a temporary folder can be written");
+        self.dropped.push(Arc::new(Dropped(path)));
+        self.until(|app| *app.phase().preset() == preset);
+    }
+
+    fn press(&mut self, key: egui::Key) {
+        let modifiers = egui::Modifiers::COMMAND;
+        self.events.push(egui::Event::Key { key, physical_key: None, pressed: true, repeat: false, modifiers });
+    }
+}
+
+/// Steps of each run in Fig. 2a.
+const STEPS: u64 = 1000;
+
+/// The complete diagram, and nothing computes.
+#[divan::bench(sample_count = 200, sample_size = 1)]
+fn diagram(bencher: Bencher) {
+    let mut window = Window::open(false, Pace::default());
+    window.show_diagram(1);
+    window.until(|app| !app.phase().is_running());
+    measure(bencher, window);
+}
+
+/// The diagram while it is computed.
+#[divan::bench(sample_count = 200, sample_size = 1)]
+fn diagram_computing(bencher: Bencher) {
+    let mut window = Window::open(false, Pace::default());
+    window.show_diagram(STEPS);
+    measure(bencher, window);
+}
+
+/// The landscape at 60 steps a second, while the diagram is computed.
+#[divan::bench(sample_count = 200, sample_size = 1)]
+fn playing_beside_a_sweep(bencher: Bencher) {
+    let mut window = Window::open(true, Pace::default());
+    window.show_diagram(STEPS);
+    window.press(egui::Key::Num1);
+    measure(bencher, window);
+}
+
 /// A frame in a row of frames; the first of them, which make fonts and layout, are not counted.
 fn frames(bencher: Bencher, play: bool, pace: Pace) {
-    let mut window = Window::open(play, pace);
+    measure(bencher, Window::open(play, pace));
+}
+
+fn measure(bencher: Bencher, mut window: Window) {
     for _ in 0..30 {
         let drawn = window.draw();
         window.finish(drawn);

@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 use egui::{ColorImage, Context, Id, Key, Modal, RichText, TextEdit};
 
 use super::desk::Draft;
+use super::question::Question;
 use super::{native_dialog, theme};
 use crate::export::{Overwrite, write_file};
 use crate::preset::{Preset, PresetError, SweepPreset};
-use crate::result::SweepResult;
+use crate::result::{RawPlan, SweepResult};
 use crate::run::RunFolder;
 
 /// What is to be saved.
@@ -66,6 +67,11 @@ pub enum FileEvent {
         path: PathBuf,
         content: Content,
     },
+    /// A folder was chosen for raw arrays.
+    RawFolder {
+        folder: PathBuf,
+        plan: RawPlan,
+    },
     /// What failed, and why.
     Failed {
         title: String,
@@ -78,11 +84,37 @@ pub enum FileEvent {
 /// What a chosen path is for.
 enum Purpose {
     Open,
-    Save { content: Content, suggested_name: String },
+    Save {
+        content: Content,
+        suggested_name: String,
+    },
+    /// A folder for raw arrays.
+    Raw(RawPlan),
+}
+
+impl Purpose {
+    /// The title of the dialog, and what is asked for.
+    fn words(&self) -> [&'static str; 2] {
+        match self {
+            Purpose::Open => ["Open a preset or a result", "Path of the file"],
+            Purpose::Save { .. } => ["Save", "Path of the file"],
+            Purpose::Raw(_) => ["A folder for the raw arrays", "Path of the folder"],
+        }
+    }
+
+    /// What the button says.
+    fn action(&self) -> &'static str {
+        match self {
+            Purpose::Open => "Open",
+            Purpose::Save { .. } => "Save",
+            Purpose::Raw(_) => "Export",
+        }
+    }
 }
 
 enum Answer {
     Chosen { purpose: Purpose, path: Option<PathBuf>, waited: Duration },
+    RawFolder { folder: PathBuf, plan: RawPlan },
     Read { path: PathBuf, is_there: bool, found: Result<Found, String> },
     Written { path: PathBuf, content: Content, result: Result<(), Refused> },
 }
@@ -155,6 +187,11 @@ impl Files {
         self.ask(Purpose::Save { content, suggested_name });
     }
 
+    /// Asks for a folder for raw arrays.
+    pub fn ask_raw_folder(&mut self, plan: RawPlan) {
+        self.ask(Purpose::Raw(plan));
+    }
+
     /// Reads a preset, or the result of a sweep.
     pub fn open(&self, path: PathBuf) {
         self.in_background(move || {
@@ -180,6 +217,10 @@ impl Files {
                 Answer::Chosen { purpose, path: Some(path), .. } => self.chosen(purpose, path, Overwrite::Yes),
                 Answer::Chosen { purpose, path: None, waited } if waited < NEVER_SHOWN => self.type_path(purpose),
                 Answer::Chosen { .. } => {}
+                Answer::RawFolder { folder, plan } => {
+                    self.exported_to = Some(folder.clone());
+                    events.push(FileEvent::RawFolder { folder, plan });
+                }
                 Answer::Read { path, found: Ok(Found::Preset(preset)), .. } => {
                     events.push(FileEvent::Opened { path, preset });
                 }
@@ -228,19 +269,14 @@ impl Files {
         }
         self.in_background(move || {
             let asked = Instant::now();
+            let dialog = dialog.set_title(purpose.words()[0]);
             let path = match &purpose {
-                Purpose::Open => dialog
-                    .set_title("Open a preset or a result")
-                    .add_filter("Presets and results", &["ron", "npz"])
-                    .pick_file(),
+                Purpose::Open => dialog.add_filter("Presets and results", &["ron", "npz"]).pick_file(),
                 Purpose::Save { content, suggested_name } => {
                     let extension = content.extension(suggested_name);
-                    dialog
-                        .set_title("Save")
-                        .set_file_name(suggested_name)
-                        .add_filter(extension.to_uppercase(), &[extension])
-                        .save_file()
+                    dialog.set_file_name(suggested_name).add_filter(extension.to_uppercase(), &[extension]).save_file()
                 }
+                Purpose::Raw(_) => dialog.pick_folder(),
             };
             Answer::Chosen { purpose, path, waited: asked.elapsed() }
         });
@@ -249,18 +285,16 @@ impl Files {
     /// Where a dialog begins: among the presets, or for an export where the last one went, and first among
     /// the user's pictures or documents.
     fn folder_for(&self, purpose: &Purpose) -> Option<PathBuf> {
-        let content = match purpose {
+        let is_picture = match purpose {
             Purpose::Open
             | Purpose::Save { content: Content::Preset(_) | Content::Sweep(_) | Content::Training(_), .. } => {
                 return self.folder.clone().filter(|folder| folder.is_dir());
             }
-            Purpose::Save { content, .. } => content,
+            Purpose::Save { content: Content::Picture(_), .. } => true,
+            Purpose::Save { .. } | Purpose::Raw(_) => false,
         };
         let user = directories::UserDirs::new();
-        let usual = user.as_ref().and_then(|user| match content {
-            Content::Picture(_) => user.picture_dir(),
-            _ => user.document_dir(),
-        });
+        let usual = user.as_ref().and_then(|user| if is_picture { user.picture_dir() } else { user.document_dir() });
         let home = user.as_ref().map(directories::UserDirs::home_dir);
         let folders = [self.exported_to.as_deref(), usual, home];
         folders.into_iter().flatten().find(|folder| folder.is_dir()).map(Path::to_owned)
@@ -275,12 +309,18 @@ impl Files {
                 self.save(path, content, Overwrite::No);
             }
             Purpose::Save { content, .. } => self.save(path, content, overwrite),
+            Purpose::Raw(plan) => {
+                // The app holds both ends.
+                let _ = self.answer_to.send(Answer::RawFolder { folder: path, plan });
+                self.context.request_repaint();
+            }
         }
     }
 
     fn type_path(&mut self, purpose: Purpose) {
         let name = match &purpose {
             Purpose::Open => "",
+            Purpose::Raw(_) => "raw",
             Purpose::Save { suggested_name, .. } => suggested_name,
         };
         let folder = self.folder_for(&purpose).or_else(|| std::env::current_dir().ok());
@@ -290,17 +330,14 @@ impl Files {
 
     fn show_entry(&mut self, ctx: &Context) {
         let Some(entry) = &mut self.entry else { return };
-        let (title, action) = match entry.purpose {
-            Purpose::Open => ("Open a preset or a result", "Open"),
-            Purpose::Save { .. } => ("Save", "Save"),
-        };
+        let ([title, what], action) = (entry.purpose.words(), entry.purpose.action());
         let (mut go, mut cancel) = (false, false);
         let modal = Modal::new(Id::unique("path entry")).frame(theme::dialog(&ctx.global_style())).show(ctx, |ui| {
             ui.set_width(460.0_f32.min(ctx.content_rect().width() - 60.0));
             ui.label(RichText::new(title).heading().strong());
-            ui.label("The path of the file:");
+            ui.label(format!("{what}:"));
             let field = TextEdit::singleline(&mut entry.path).desired_width(f32::INFINITY).cursor_at_end(true);
-            let field = ui.add(field).accessible_name("Path of the file");
+            let field = ui.add(field).accessible_name(what);
             go = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
             if ui.memory(|memory| memory.focused().is_none()) && !go {
                 field.request_focus();
@@ -320,21 +357,17 @@ impl Files {
 
     fn show_replace(&mut self, ctx: &Context) {
         let Some((path, _)) = &self.replace else { return };
-        let (mut replace, mut keep) = (false, false);
-        let modal = Modal::new(Id::unique("replace file")).frame(theme::dialog(&ctx.global_style())).show(ctx, |ui| {
-            ui.set_width(420.0_f32.min(ctx.content_rect().width() - 60.0));
-            ui.label(RichText::new(format!("Replace {}?", file_name(path))).heading().strong());
-            ui.label(format!("{} exists already. Replacing it can't be undone.", path.display()));
-            ui.add_space(6.0);
-            ui.horizontal(|ui| {
-                replace = ui.button("Replace").clicked();
-                keep = ui.button("Keep the old file").clicked();
-            });
-        });
-        if replace && let Some((path, content)) = self.replace.take() {
-            self.save(path, content, Overwrite::Yes);
-        } else if keep || modal.should_close() {
-            self.replace = None;
+        let question = Question {
+            id: "replace file",
+            heading: &format!("Replace {}?", file_name(path)),
+            text: &format!("{} exists already. Replacing it can't be undone.", path.display()),
+            yes: "Replace",
+            no: "Keep the old file",
+        };
+        match (question.ask(ctx), self.replace.take()) {
+            (Some(true), Some((path, content))) => self.save(path, content, Overwrite::Yes),
+            (None, unanswered) => self.replace = unanswered,
+            _ => {}
         }
     }
 

@@ -30,7 +30,7 @@ pub const SHEET: [(&str, &str); 20] = [
     ("Ctrl Z", "Undo"),
     ("Ctrl Shift Z, Ctrl Y", "Redo"),
     ("F11", "Presentation: panels away, large type"),
-    ("Esc", "Leave the presentation, a window or a field"),
+    ("Esc", "Leave the presentation, a message or a field"),
     ("Ctrl +, Ctrl −, Ctrl 0", "Larger, smaller, normal interface"),
     ("Tab, Shift Tab", "Next or previous control"),
     ("← and → on a slider", "Change its value"),

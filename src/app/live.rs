@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::shell::Room;
 use crate::preset::LandscapePreset;
+use crate::result::RawPlan;
 use crate::simulation::{Anatomy, Command, EnsembleView, ParticleId, Playback, Snapshot};
 
 /// The running simulation as the panels see it: the newest snapshot and the choices of view that are
@@ -66,7 +67,10 @@ pub enum Action {
     /// Shows a short message for some seconds.
     Notify(String),
     /// Shows what went wrong until it is dismissed.
-    Report(String),
+    Report {
+        title: &'static str,
+        text: String,
+    },
     /// Saves a picture of this part of the window, in points, as PNG where the user says.
     SavePicture {
         area: egui::Rect,
@@ -82,6 +86,8 @@ pub enum Action {
         bytes: Vec<u8>,
         suggested_name: String,
     },
+    /// Asks for a folder and writes raw arrays into it.
+    SaveRaw(RawPlan),
     /// Puts a simulation under the controls of the landscape, shows it and plays.
     ShowLandscape(Box<LandscapePreset>),
     /// Shows another part of the window.

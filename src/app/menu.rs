@@ -206,6 +206,28 @@ fn preset_button(ui: &mut Ui, title: &str, about: &str) -> egui::Response {
 fn view(ui: &mut Ui, view: &mut ViewSettings, layout: &mut Layout, requests: &mut Requests) {
     ui.set_width(300.0);
     ui.horizontal(theme);
+    // What is about the landscape does nothing to a diagram.
+    let is_landscape = layout.room == Room::Landscape;
+    ui.add_enabled_ui(is_landscape, |ui| of_landscape(ui, view));
+    ui.separator();
+    ui.checkbox(&mut layout.controls, "Controls");
+    let mut plots = layout.plots && layout.room_for_plots;
+    let toggle = ui.add_enabled(is_landscape && layout.room_for_plots, egui::Checkbox::new(&mut plots, "Plots"));
+    let why_not = match is_landscape {
+        true => "The window is too narrow for the plots. Make it wider.",
+        false => "Plots are shown beside the landscape.",
+    };
+    let toggle = toggle.on_disabled_hover_text(why_not);
+    if toggle.changed() {
+        layout.plots = plots;
+    }
+    item(ui, "Presentation", "F11", Action::TogglePresentation, requests);
+    ui.separator();
+    zoom(ui);
+}
+
+/// How the landscape is drawn.
+fn of_landscape(ui: &mut Ui, view: &mut ViewSettings) {
     ui.menu_button("Colour map", |ui| {
         for colormap in Colormap::ALL {
             let text = match colormap {
@@ -225,17 +247,6 @@ fn view(ui: &mut Ui, view: &mut ViewSettings, layout: &mut Layout, requests: &mu
     TRAIL.show(ui, "", &mut trail, TrailSteps(ViewSettings::default().trail_steps));
     view.trail_steps = trail.0;
     scale(ui, &mut view.scale);
-    ui.separator();
-    ui.checkbox(&mut layout.controls, "Controls");
-    let mut plots = layout.plots && layout.room_for_plots;
-    let toggle = ui.add_enabled(layout.room_for_plots, egui::Checkbox::new(&mut plots, "Plots"));
-    let toggle = toggle.on_disabled_hover_text("The window is too narrow for the plots. Make it wider.");
-    if toggle.changed() {
-        layout.plots = plots;
-    }
-    item(ui, "Presentation", "F11", Action::TogglePresentation, requests);
-    ui.separator();
-    zoom(ui);
 }
 
 fn theme(ui: &mut Ui) {

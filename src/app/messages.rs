@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use egui::text::LayoutJob;
-use egui::{Align2, Context, Id, Label, Order, Rect, ScrollArea, TextFormat, TextStyle, Ui, Vec2, Window, vec2};
+use egui::{
+    Align2, Context, Id, Key, Label, Modifiers, Order, Rect, ScrollArea, TextFormat, TextStyle, Ui, Vec2, Window, vec2,
+};
 
 use super::icons::{Icon, icon_button};
 
@@ -55,6 +57,19 @@ impl Messages {
         }
         self.reports_so_far += 1;
         self.reports.push(Report { number: self.reports_so_far, title, text });
+    }
+
+    /// Dismisses the newest report by Escape, unless a field or something above the panels needs the key.
+    pub fn dismiss_by_key(&mut self, ctx: &Context) {
+        let is_needed = ctx.text_edit_focused()
+            || ctx.memory(|memory| memory.top_modal_layer().is_some())
+            || egui::Popup::is_any_open(ctx);
+        if !self.reports.is_empty()
+            && !is_needed
+            && ctx.input_mut(|input| input.consume_key(Modifiers::NONE, Key::Escape))
+        {
+            self.reports.pop();
+        }
     }
 
     /// Notices stand on the left of `free`, the landscape, where nothing else is written.

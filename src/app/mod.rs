@@ -26,6 +26,7 @@ mod native_dialog;
 mod number;
 mod phase;
 mod picture;
+mod question;
 mod save_preset;
 mod session;
 mod shelf;

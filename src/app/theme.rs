@@ -183,3 +183,9 @@ pub fn card(style: &Style) -> egui::Frame {
 pub fn dialog(style: &Style) -> egui::Frame {
     egui::Frame::popup(style).inner_margin(Margin::same(16))
 }
+
+/// A colour of an optimizer for lines and letters: darker where it would be pale on a light background.
+pub fn legible(ui: &egui::Ui, [red, green, blue]: [u8; 3]) -> egui::Color32 {
+    let color = egui::Color32::from_rgb(red, green, blue);
+    if ui.visuals().dark_mode { color } else { color.lerp_to_gamma(egui::Color32::BLACK, 0.35) }
+}

@@ -55,7 +55,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     };
     let planned = Plan::of(args)?;
     // What cannot be drawn or written had better be said before hours of work.
-    draw(&planned.empty()).map_err(Failure::bad_input)?;
+    draw(&planned.empty()).map_err(of_options).map_err(Failure::bad_input)?;
     let cannot_write = || format!("cannot write {}", args.out.display());
     let mut file = Aside::for_target(&args.out).with_context(cannot_write)?;
     let results = planned.results()?;
@@ -63,6 +63,19 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     file.write_all(&content).and_then(|()| file.commit(Overwrite::Yes)).with_context(cannot_write)?;
     say(format_args!("{width:.0} × {height:.0} mm are in {}", args.out.display()));
     Ok(())
+}
+
+/// The error in the words of the command line.
+fn of_options(error: FigureError) -> FigureError {
+    match error {
+        FigureError::OutOfRange { name: "width_mm", expected, found } => {
+            FigureError::OutOfRange { name: "--width-mm", expected, found }
+        }
+        FigureError::OutOfRange { name: "dpi", expected, found } => {
+            FigureError::OutOfRange { name: "--dpi", expected, found }
+        }
+        other => other,
+    }
 }
 
 /// What the figure is drawn from.
@@ -82,6 +95,13 @@ impl Plan {
             }
             let result = SweepResult::open(Path::new(&args.name)).map_err(Failure::bad_input)?;
             return Ok(Plan::There(Box::new(result)));
+        }
+        let path = Path::new(&args.name);
+        if path.components().count() > 1 && !path.exists() {
+            return Err(Failure::BadInput(anyhow!(
+                "there is no {}; expected the name or the file of a preset, or a folder of results or its phase.npz",
+                path.display()
+            )));
         }
         let names = if args.name == PAIRS { OF_PAIRS.map(OsStr::new).to_vec() } else { vec![args.name.as_os_str()] };
         let presets = names.into_iter().map(|name| {

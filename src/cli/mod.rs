@@ -132,8 +132,19 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 fn report(error: &anyhow::Error, code: u8) -> ExitCode {
-    say(format_args!("error: {error:#}"));
+    say(format_args!("error: {}", in_one_line(error)));
     ExitCode::from(code)
+}
+
+/// The error with its causes, each of them once: many errors name their cause themselves.
+fn in_one_line(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }
 
 /// Writes a line to stderr. Where nobody listens, that is no reason to fail.

@@ -33,9 +33,10 @@ pub struct Options {
     pub title: bool,
 }
 
-/// The width of a journal's column, and of its page.
-const COLUMN_MM: f64 = 85.0;
-const PAGE_MM: f64 = 180.0;
+/// The width of a column of a journal.
+pub const COLUMN_MM: f64 = 85.0;
+/// The width of its page.
+pub const PAGE_MM: f64 = 180.0;
 
 impl Default for Options {
     /// A column of a journal.

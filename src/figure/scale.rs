@@ -100,15 +100,20 @@ impl Scale {
     }
 }
 
-/// Powers of ten and thrice them on both sides of 0.
+/// Powers of ten and thrice them on both sides of 0, as far as there is room for so many labels.
 fn diverging_ticks(scale: &SymLog, most: usize) -> Ticks {
     let top = scale.max.log10().floor() as i32;
-    let sizes = (top - 2..=top).flat_map(|exponent| [1.0, 3.0].map(|digit| digit * 10_f64.powi(exponent)));
-    let mut sizes: Vec<f64> = sizes.filter(|size| (scale.linear..=scale.max).contains(size)).collect();
-    let spare = sizes.len().saturating_sub(most.saturating_sub(1) / 2);
-    if spare > 0 {
-        sizes = sizes.into_iter().rev().step_by(2).collect();
-        sizes.reverse();
+    let all = (top - 2..=top).flat_map(|exponent| [1.0, 3.0].map(|digit| digit * 10_f64.powi(exponent)));
+    let all: Vec<f64> = all.filter(|size| (scale.linear..=scale.max).contains(size)).collect();
+    // A label is about half as high as its share of the bar.
+    let gap = 0.6 / most.max(1) as f64;
+    let (mut sizes, mut above) = (Vec::new(), f64::INFINITY);
+    for size in all.into_iter().rev() {
+        let position = scale.position(size);
+        if above - position >= gap && position - scale.position(0.0) >= gap {
+            sizes.insert(0, size);
+            above = position;
+        }
     }
     let values = sizes.iter().rev().map(|size| -size).chain([0.0]).chain(sizes.iter().copied());
     let ticks = values.map(|value| Tick { value, label: short(value) });

@@ -7,6 +7,7 @@
 mod arrays;
 mod open;
 mod raw;
+mod raw_export;
 pub mod scan;
 mod table;
 
@@ -15,6 +16,7 @@ use std::path::Path;
 
 pub use open::ResultError;
 pub use raw::{RawFormat, RawRefused};
+pub use raw_export::{RawExport, RawFailure, RawPlan, RawProgress};
 pub use table::write_table;
 
 use crate::export::{Aside, Overwrite, write_file};

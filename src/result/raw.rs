@@ -61,6 +61,11 @@ impl RawFormat {
         }
     }
 
+    /// The names of all rows' files.
+    pub fn file_names(self, spec: &SweepSpec) -> impl Iterator<Item = String> + use<> {
+        (0..spec.shape()[0]).map(move |row| self.file_name(row))
+    }
+
     /// Writes the file of a row into a folder from the runs of its pixels, column by column. The spec must be
     /// one of this format, with all replicates run.
     pub fn write_row(

@@ -134,7 +134,7 @@ impl WorkerProgram {
         };
         let output = output.join().unwrap_or_default();
         // Libraries may have something to say before.
-        let answer = output.lines().rev().find_map(|line| Answer::read(line));
+        let answer = output.lines().rev().find_map(Answer::read);
         match answer {
             Some(Answer::Whole(handshake)) => Ok(handshake),
             Some(Answer::Foreign(found)) => Err(LaunchError::Protocol { path, found }),

@@ -233,13 +233,17 @@ impl App {
     }
 
     pub fn type_path(&mut self, path: &Path) {
-        let field = self.harness.get_by_role_and_label(Role::TextInput, "Path of the file");
-        field.focus();
+        self.type_over("Path of the file", path);
+    }
+
+    /// Types a path into a field in the place of what is there, and presses Enter.
+    pub fn type_over(&mut self, field: &str, path: &Path) {
+        self.harness.get_by_role_and_label(Role::TextInput, field).focus();
         self.harness.run_steps(2);
         self.harness.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::A);
         self.harness.run_steps(1);
         let path = path.to_str().expect("a path in UTF-8");
-        self.harness.get_by_role_and_label(Role::TextInput, "Path of the file").type_text(path);
+        self.harness.get_by_role_and_label(Role::TextInput, field).type_text(path);
         self.harness.run_steps(2);
         self.harness.key_press(egui::Key::Enter);
         self.harness.run_steps(3);

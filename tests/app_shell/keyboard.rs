@@ -171,3 +171,19 @@ fn the_interface_grows_and_shrinks() {
     press(&mut app, Modifiers::COMMAND, Key::Minus);
     assert!(app.harness.ctx.zoom_factor() < 0.95);
 }
+
+#[test]
+fn escape_dismisses_one_report_at_a_time() {
+    let mut app = App::plain();
+    for name in ["one", "two"] {
+        let path = app.folder.path().join(name);
+        app.open(&path);
+        app.until("the report", |app| app.shows(&format!("{name} was not opened")));
+    }
+    app.harness.key_press(Key::Escape);
+    app.settle();
+    assert!(app.shows("one was not opened") && !app.shows("two was not opened"));
+    app.harness.key_press(Key::Escape);
+    app.settle();
+    assert!(!app.shows("one was not opened"));
+}

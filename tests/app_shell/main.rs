@@ -7,5 +7,6 @@ mod keyboard;
 mod layout;
 mod phase;
 mod presets;
+mod raw;
 mod session;
 mod training;

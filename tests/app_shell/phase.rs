@@ -11,7 +11,7 @@ use valleyscope::sweep::Metric;
 use crate::harness::{App, Begin, MemoryStorage};
 
 /// A sweep of some milliseconds.
-const SMALL: &str = r#"Sweep(
+pub const SMALL: &str = r#"Sweep(
     version: 1,
     title: "Small",
     sweep: (
@@ -27,7 +27,7 @@ const SMALL: &str = r#"Sweep(
     ),
 )"#;
 
-fn computed(preset: &str) -> App {
+pub fn computed(preset: &str) -> App {
     let mut app = App::with(preset);
     app.until("the diagram to be complete", |app| app.state().phase().present().diagram.is_complete());
     app.until("the sweep to end", |app| !app.state().phase().is_running());
@@ -69,7 +69,7 @@ fn a_change_begins_another_diagram_and_the_complete_one_is_kept() {
     });
     app.settle();
     app.button("Compare");
-    app.press("Beside: Small (5 × 4)");
+    app.press("Beside: Small (5 × 4): independent random numbers");
     app.harness.key_press(Key::Escape);
     app.settle();
     assert!(app.harness.query_by_role_and_label(Role::Canvas, "Diagram beside").is_some());
@@ -281,4 +281,54 @@ fn a_sweep_can_be_paused_and_goes_on() {
     assert_eq!(app.state().phase().present().diagram.complete(), before);
     app.button("Run the sweep");
     app.until("the rest to begin", |app| app.state().phase().is_running());
+}
+
+#[test]
+fn a_small_diagram_has_no_quick_version() {
+    let mut app = computed(&SMALL.replace("replicates: 10", "replicates: 12"));
+    app.button("Quick version");
+    app.until("the quick version", |app| app.state().phase().preset().sweep.replicates.get() == 10);
+    app.settle();
+    let quick = app.harness.get_by_role_and_label(Role::Button, "Quick version");
+    assert!(quick.accesskit_node().is_disabled());
+}
+
+#[test]
+fn what_is_about_the_landscape_cannot_be_chosen_beside_a_diagram() {
+    let mut app = computed(SMALL);
+    let is_disabled = |app: &App, name| app.harness.get_by_label(name).accesskit_node().is_disabled();
+    app.button("View");
+    for name in ["Contour lines", "Colour map", "Plots"] {
+        assert!(is_disabled(&app, name), "{name}");
+    }
+    assert!(!is_disabled(&app, "Controls"), "the diagram has controls too");
+    app.harness.key_press(Key::Escape);
+    app.settle();
+    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Num1);
+    app.settle();
+    app.button("View");
+    assert!(!is_disabled(&app, "Contour lines"));
+}
+
+#[test]
+fn what_is_typed_and_is_no_number_leaves_the_old_one() {
+    let mut app = computed(SMALL);
+    let before = app.state().phase().preset().sweep.clone();
+    for field in ["Sharpness a", "Rows from", "Columns: how many", "Seed of the sweep"] {
+        for text in ["nan", "inf", "x"] {
+            type_number(&mut app, field, text);
+            assert_eq!(app.state().phase().preset().sweep, before, "{text} into {field}");
+        }
+    }
+    type_number(&mut app, "Sharpness a", "7");
+    assert_eq!(app.state().phase().preset().sweep.landscape.sharpness.get(), 7.0);
+}
+
+fn type_number(app: &mut App, field: &str, text: &str) {
+    app.harness.get_by_role_and_label(Role::SpinButton, field).focus();
+    app.harness.run_steps(2);
+    app.harness.event(egui::Event::Text(text.to_owned()));
+    app.harness.run_steps(2);
+    app.harness.key_press(Key::Enter);
+    app.settle();
 }

@@ -35,12 +35,13 @@ fn wrong_figures_are_refused_before_anything_is_computed() {
     let place = Place::new();
     for (args, words) in [
         (&["fig2a", "--out", "f.jpg"][..], [".png, .svg or .pdf", "f.jpg"]),
-        (&["fig2a", "--out", "f.png", "--width-mm", "0"], ["width", "found 0"]),
-        (&["fig2a", "--out", "f.png", "--width-mm", "NaN"], ["width", "found NaN"]),
-        (&["fig2a", "--out", "f.png", "--dpi", "-5"], ["dpi", "found -5"]),
+        (&["fig2a", "--out", "f.png", "--width-mm", "0"], ["--width-mm must be", "found 0"]),
+        (&["fig2a", "--out", "f.png", "--width-mm", "NaN"], ["--width-mm must be", "found NaN"]),
+        (&["fig2a", "--out", "f.png", "--dpi", "-5"], ["--dpi must be", "found -5"]),
         (&["pairs", "--out", "f.svg", "--width-mm", "21"], ["too narrow", "21"]),
         (&["fig9", "--out", "f.svg"], ["fig9", "preset"]),
         (&["fig1c", "--out", "f.svg"], ["fig1c", "Landscape"]),
+        (&["./none", "--out", "f.svg"], ["there is no ./none", "folder of results"]),
         (&["gone/phase.npz", "--out", "f.svg"], ["cannot read", "gone/phase.npz"]),
     ] {
         expect_error(&place.run(&with(&["figure"], args)), 2, &words);
@@ -49,4 +50,12 @@ fn wrong_figures_are_refused_before_anything_is_computed() {
     fs::create_dir(place.path("empty")).unwrap();
     expect_error(&place.run(&["figure", "empty", "--out", "f.svg"]), 2, &["empty", "phase.npz"]);
     assert_eq!(fs::read_dir(place.path("")).unwrap().count(), 1, "no figure, and nothing half-written");
+}
+
+#[test]
+fn a_reason_is_said_once() {
+    let place = Place::new();
+    let output = place.run(&["figure", "gone/phase.npz", "--out", "f.svg"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(said.matches("No such file").count(), 1, "{said}");
 }

@@ -115,3 +115,10 @@ fn a_full_disk_is_said_and_costs_nothing_else() {
     place.good(&long("whole", &[]));
     assert!(place.files("out") == place.files("whole"), "the results differ");
 }
+
+#[test]
+fn going_on_where_nothing_is_says_that_it_begins() {
+    let place = Place::new();
+    let said = place.good(&with(&["sweep", "fig2a", "--out", "out", "--resume"], &SMALL));
+    assert!(said.contains("nothing of this sweep is known in out"), "{said}");
+}

@@ -186,7 +186,7 @@ impl Recording {
     pub fn report(&mut self) -> Option<Action> {
         self.outcome.take().map(|outcome| match outcome {
             Ok(path) => Action::Notify(format!("Saved {} frames to {}", self.frames_done, path.display())),
-            Err(error) => Action::Report(format!("The animation was not saved: {error}.")),
+            Err(error) => Action::Report { title: "The animation was not saved", text: format!("{error}.") },
         })
     }
 

@@ -1,12 +1,14 @@
 //! The sweep that runs, its diagram, and the diagrams of before.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use egui::Context;
 
+use crate::export::Overwrite;
 use crate::preset::SweepPreset;
-use crate::result::SweepResult;
+use crate::result::{RawExport, RawPlan, SweepResult};
 use crate::sweep::{Diagram, Machine, Pool, Precision, Progress, SpecError, Sweep, Work};
 
 /// The longest that arrived pixels are put in place for in one frame.
@@ -134,6 +136,12 @@ impl Board {
         let spec = Arc::clone(diagram.spec());
         let wake = move || context.request_repaint();
         self.running = Some(Sweep::start(&self.pool, spec, machine, Work::CoarseToFine, false, known, wake));
+    }
+
+    /// Computes the runs of a diagram once more for raw arrays, in the pool that all diagrams share.
+    pub fn export_raw(&self, plan: RawPlan, folder: PathBuf, overwrite: Overwrite) -> RawExport {
+        let context = self.context.clone();
+        RawExport::start(&self.pool, plan, folder, overwrite, move || context.request_repaint())
     }
 
     /// Stops computing. What is known stays, and running goes on from there.

@@ -1,7 +1,8 @@
 //! What is swept: axes, what stays the same, replicates, and the optimizers with their learning rates.
 
-use egui::{Align, Button, CollapsingHeader, Color32, ComboBox, DragValue, Label, Layout, RichText, Ui, vec2};
+use egui::{Align, Button, CollapsingHeader, ComboBox, DragValue, Label, Layout, RichText, Ui, vec2};
 
+use crate::app::theme::legible;
 use crate::figure::axis_label;
 use crate::optimizer::DecayTarget;
 use crate::quantity::{
@@ -80,12 +81,18 @@ macro_rules! number {
         line($ui, $name, $help, |ui| {
             let mut number = $value.get() as f64;
             let drag = DragValue::new(&mut number).speed($speed).range(<$type>::MIN as f64..=<$type>::MAX as f64);
-            let drag = drag.max_decimals(6).update_while_editing(false);
+            let drag = drag.max_decimals(6).update_while_editing(false).custom_parser(finite);
             if ui.add(drag).on_hover_text($help).accessible_name(owned($owner, $name)).changed() {
                 $value = <$type>::clamped(number as _);
             }
         })
     };
+}
+
+/// A number as it is typed. What is none, as `nan` and `inf`, leaves the old one.
+fn finite(text: &str) -> Option<f64> {
+    let text: String = text.chars().filter(|c| !c.is_whitespace()).map(|c| if c == '−' { '-' } else { c }).collect();
+    text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
 /// What a screen reader calls a control of an optimizer.
@@ -108,7 +115,7 @@ fn runs(ui: &mut Ui, spec: &mut SweepSpec) {
     let help = "Runs with each learning rate, with different noise. The paper takes 50.";
     number!(ui, "Replicates", help, spec.replicates, Replicates, 1.0);
     line(ui, "Seed", "Another seed, other noise.", |ui| {
-        ui.add(DragValue::new(&mut spec.seed)).accessible_name("Seed of the sweep");
+        ui.add(DragValue::new(&mut spec.seed).custom_parser(finite)).accessible_name("Seed of the sweep");
     });
     line(ui, "Average", "How runs are averaged before optimizers are compared. The paper takes the mean.", |ui| {
         ui.selectable_value(&mut spec.average, Average::Mean, "mean");
@@ -144,14 +151,18 @@ fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
                 Spacing::Linear => 0.005 * spread,
                 Spacing::Log => 0.01 * value.abs(),
             };
-            let drag = DragValue::new(value).speed(speed.max(1e-6)).max_decimals(6).update_while_editing(false);
+            let drag = DragValue::new(value)
+                .speed(speed.max(1e-6))
+                .max_decimals(6)
+                .update_while_editing(false)
+                .custom_parser(finite);
             ui.add(drag).accessible_name(format!("{name} {end}"));
         }
     });
     ui.horizontal(|ui| {
         let mut count = axis.count.get();
         ui.label("in");
-        let drag = DragValue::new(&mut count).range(1..=1000).update_while_editing(false);
+        let drag = DragValue::new(&mut count).range(1..=1000).update_while_editing(false).custom_parser(finite);
         if ui.add(drag).on_hover_text("How many").accessible_name(format!("{name}: how many")).changed() {
             axis.count = PointCount::clamped(count as u64);
         }
@@ -197,9 +208,7 @@ fn optimizers(ui: &mut Ui, spec: &mut SweepSpec) {
     let mut removed = None;
     let can_remove = spec.optimizers.len() > 2;
     for (index, optimizer) in spec.optimizers.iter_mut().enumerate() {
-        let [red, green, blue] = optimizer.rgb();
-        let title =
-            RichText::new(format!("■ {}", optimizer.label())).color(legible(ui, Color32::from_rgb(red, green, blue)));
+        let title = RichText::new(format!("■ {}", optimizer.label())).color(legible(ui, optimizer.rgb()));
         CollapsingHeader::new(title).id_salt(optimizer.id).show(ui, |ui| {
             let label = optimizer.label().to_owned();
             rule(ui, &label, optimizer);
@@ -222,11 +231,6 @@ fn optimizers(ui: &mut Ui, spec: &mut SweepSpec) {
             }
         }
     });
-}
-
-/// The colour, darker where it would be pale on a light background.
-fn legible(ui: &Ui, color: Color32) -> Color32 {
-    if ui.visuals().dark_mode { color } else { color.lerp_to_gamma(Color32::BLACK, 0.35) }
 }
 
 fn fresh_rules() -> [SweepRule; 4] {
@@ -303,8 +307,11 @@ fn rates(ui: &mut Ui, owner: &str, rates: &mut LearningRates) {
         for (end, value) in [("from", &mut rates.from), ("to", &mut rates.to)] {
             let mut number = value.get();
             ui.label(end);
-            let drag =
-                DragValue::new(&mut number).speed(0.01 * value.get()).max_decimals(6).update_while_editing(false);
+            let drag = DragValue::new(&mut number)
+                .speed(0.01 * value.get())
+                .max_decimals(6)
+                .update_while_editing(false)
+                .custom_parser(finite);
             if ui.add(drag).accessible_name(owned(owner, &format!("learning rates {end}"))).changed() {
                 *value = LearningRate::clamped(number);
             }
@@ -313,7 +320,7 @@ fn rates(ui: &mut Ui, owner: &str, rates: &mut LearningRates) {
     ui.horizontal(|ui| {
         let mut count = rates.count.get();
         ui.label("in");
-        let drag = DragValue::new(&mut count).range(1..=200).update_while_editing(false);
+        let drag = DragValue::new(&mut count).range(1..=200).update_while_editing(false).custom_parser(finite);
         if ui.add(drag).accessible_name(owned(owner, "how many learning rates")).changed() {
             rates.count = PointCount::clamped(count as u64);
         }

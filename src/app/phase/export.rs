@@ -99,7 +99,7 @@ impl Exports {
                     ctx.copy_image(image);
                     Action::Notify("The figure is on the clipboard.".to_owned())
                 }
-                Ok(Made::Nothing(reason)) => Action::Report(format!("The diagram was not exported: {reason}")),
+                Ok(Made::Nothing(reason)) => Action::Report { title: "The diagram was not exported", text: reason },
                 Err(error) => return error == TryRecvError::Empty,
             };
             requests.actions.push(action);

@@ -1,20 +1,26 @@
 //! What is shown of a diagram: the choice of maps, the legend, exports, and the diagrams of before.
 
+use egui::containers::menu::{MenuButton, MenuConfig};
 use egui::text::LayoutJob;
-use egui::{Button, Color32, ComboBox, DragValue, Grid, Label, RichText, TextFormat, TextStyle, Ui};
+use egui::{
+    Button, Color32, ComboBox, DragValue, Grid, Label, PopupCloseBehavior, RichText, TextFormat, TextStyle, Ui,
+};
 
+use super::board::Titled;
+use super::difference::difference;
 use super::export::Kind;
 use super::panel::{Hovered, PhasePanel};
 use super::readout;
 use crate::app::live::Requests;
-use crate::figure::{Map, Swatch};
+use crate::figure::{COLUMN_MM, Map, PAGE_MM, Swatch};
 use crate::sweep::{Diagram, Metric};
 
-const METRICS: [(Metric, &str); 3] =
+/// In the order of [`Metric::ALL`].
+pub(super) const METRICS: [(Metric, &str); 3] =
     [(Metric::FinalLoss, "final loss"), (Metric::SmallestLoss, "smallest loss"), (Metric::Depth, "depth")];
 
 impl PhasePanel {
-    pub(super) fn looks(&mut self, ui: &mut Ui) {
+    pub(super) fn looks(&mut self, ui: &mut Ui, requests: &mut Requests) {
         ui.add_space(4.0);
         self.map_choice(ui);
         ui.horizontal_wrapped(|ui| {
@@ -24,9 +30,10 @@ impl PhasePanel {
             }
         });
         ui.horizontal_wrapped(|ui| {
-            self.export_menu(ui);
+            self.export_menu(ui, requests);
             self.diagrams_menu(ui);
         });
+        self.raw_bar(ui);
         if let Some(explained) = self.picture.explained.as_ref().filter(|explained| !explained.legend.is_empty()) {
             ui.horizontal_wrapped(|ui| {
                 for swatch in &explained.legend {
@@ -52,9 +59,9 @@ impl PhasePanel {
         });
     }
 
-    fn export_menu(&mut self, ui: &mut Ui) {
+    fn export_menu(&mut self, ui: &mut Ui, requests: &mut Requests) {
         let mut asked = None;
-        ui.menu_button("Export", |ui| {
+        stays_open("Export").ui(ui, |ui| {
             Grid::new("figure").num_columns(2).show(ui, |ui| {
                 let options = &mut self.layout.options;
                 let mut row = |name: &str, label: &str, value: &mut f64, range, suffix: &str| {
@@ -67,7 +74,13 @@ impl PhasePanel {
                 row("Figure resolution", "Dots per inch of PNG", &mut self.layout.dpi, 50.0..=1200.0, " dpi");
             });
             ui.checkbox(&mut self.layout.options.title, "Title above");
-            ui.checkbox(&mut self.layout.pairs, "All pairs of optimizers, instead of the map shown");
+            let pairs = ui.checkbox(&mut self.layout.pairs, "All pairs of optimizers, instead of the map shown");
+            if pairs.changed() {
+                // Maps side by side need a page's width, unless another was chosen.
+                let [usual, other] = if self.layout.pairs { [PAGE_MM, COLUMN_MM] } else { [COLUMN_MM, PAGE_MM] };
+                let width = &mut self.layout.options.width_mm;
+                *width = if *width == other { usual } else { *width };
+            }
             ui.separator();
             for (kind, label) in Kind::ALL {
                 if kind == Kind::Csv || kind == Kind::Clipboard {
@@ -76,6 +89,9 @@ impl PhasePanel {
                 if ui.button(label).clicked() {
                     asked = Some(kind);
                     ui.close();
+                }
+                if kind == Kind::Npz {
+                    self.raw_entry(ui, requests);
                 }
             }
         });
@@ -90,7 +106,7 @@ impl PhasePanel {
         let has_some = !self.board.kept.is_empty();
         let mut back = None;
         ui.add_enabled_ui(has_some, |ui| {
-            ui.menu_button("Compare", |ui| {
+            stays_open("Compare").ui(ui, |ui| {
                 if ui.radio(self.beside.is_none(), "Only this diagram").clicked() {
                     self.beside = None;
                 }
@@ -98,14 +114,15 @@ impl PhasePanel {
                     let [rows, columns] = kept.diagram.spec().shape();
                     let unfinished = if kept.diagram.is_complete() { "" } else { ", unfinished" };
                     let label = format!("{} ({rows} × {columns}{unfinished})", kept.title);
+                    let difference = difference_in_short(kept, &self.board.present);
                     ui.horizontal(|ui| {
-                        let beside = ui.radio(self.beside == Some(kept.number), format!("Beside: {label}"));
+                        let beside = ui.radio(self.beside == Some(kept.number), format!("Beside: {label}{difference}"));
                         if beside.clicked() {
                             self.beside = Some(kept.number);
                         }
                         let again = Button::new("Show").small();
                         let again = ui.add(again).on_hover_text("In the place of the present diagram, which is kept");
-                        if again.accessible_name(format!("Show {label}")).clicked() {
+                        if again.accessible_name(format!("Show {label}{difference}")).clicked() {
                             back = Some(kept.number);
                             ui.close();
                         }
@@ -138,7 +155,7 @@ impl PhasePanel {
         let beside = self.beside.and_then(|number| self.board.kept(number));
         let (diagram, pixel) = match (self.hovered, beside) {
             (Some(Hovered { pixel, is_beside: true }), Some(beside)) => {
-                ui.label(RichText::new(&beside.title).small().weak());
+                ui.label(RichText::new(title_beside(beside, &self.board.present)).small().weak());
                 (&beside.diagram, Some(pixel))
             }
             (hovered, _) => {
@@ -178,6 +195,31 @@ impl PhasePanel {
             }
         });
     }
+}
+
+/// A menu that is open while things are chosen in it.
+fn stays_open(name: &'static str) -> MenuButton<'static> {
+    let config = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
+    MenuButton::new(name).config(config)
+}
+
+/// What tells a diagram from the present one, after a colon; nothing where they are equal.
+fn difference_in_short(kept: &Titled, present: &Titled) -> String {
+    const MOST: usize = 3;
+    let mut all = difference(kept.diagram.spec(), present.diagram.spec());
+    if kept.precision != present.precision {
+        all.insert(0, kept.precision.name().to_owned());
+    }
+    match all.len() {
+        0 => String::new(),
+        count if count <= MOST => format!(": {}", all.join(", ")),
+        count => format!(": {} and {} more", all[..MOST].join(", "), count - MOST),
+    }
+}
+
+/// The title of a diagram beside the present one.
+pub(super) fn title_beside(kept: &Titled, present: &Titled) -> String {
+    format!("{}{}", kept.title, difference_in_short(kept, present))
 }
 
 /// A colour and its name as one text, so that a narrow panel breaks the line between entries.

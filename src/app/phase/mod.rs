@@ -5,11 +5,13 @@ mod axes;
 mod board;
 mod bridge;
 mod controls;
+mod difference;
 mod export;
 mod looks;
 mod map_view;
 mod panel;
 mod picture;
+mod raw;
 mod readout;
 mod run_bar;
 

@@ -3,14 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use egui::{Button, CentralPanel, Context, Panel, Rect, RichText, ScrollArea, Ui, Vec2};
+use egui::{Button, CentralPanel, Context, Label, Panel, Rect, RichText, ScrollArea, Ui, Vec2};
 
 use super::axes::Side;
 use super::board::{Board, Titled};
 use super::export::{Exports, FigureLayout};
 use super::map_view::{self, MapView, Pointed};
 use super::picture::{Look, MapPicture};
-use super::{bridge, controls};
+use super::raw::RawExports;
+use super::{bridge, controls, looks};
 use crate::app::document::Document;
 use crate::app::history::History;
 use crate::app::live::{Action, Requests};
@@ -47,6 +48,7 @@ pub struct PhasePanel {
     pub(super) hovered: Option<Hovered>,
     pub(super) chosen: Option<[usize; 2]>,
     pub(super) exports: Exports,
+    pub(super) raw: RawExports,
     pub(super) layout: FigureLayout,
     /// Where the maps were drawn last.
     area: Option<Rect>,
@@ -76,6 +78,7 @@ impl PhasePanel {
             hovered: None,
             chosen: None,
             exports: Exports::default(),
+            raw: RawExports::default(),
             layout: FigureLayout::default(),
             area: None,
         }
@@ -215,6 +218,7 @@ impl PhasePanel {
     pub fn tick(&mut self, ctx: &Context, requests: &mut Requests) {
         self.board.poll();
         self.exports.poll(ctx, requests);
+        self.poll_raw(requests);
     }
 
     /// Shows the panel.
@@ -235,7 +239,7 @@ impl PhasePanel {
         self.follow(ui);
         let most = (0.3 * width).clamp(230.0, 520.0);
         Panel::right("sweep readout").default_size(340.0_f32.min(most)).size_range(220.0..=most).show(ui, |ui| {
-            self.looks(ui);
+            self.looks(ui, requests);
             ui.separator();
             ScrollArea::vertical().auto_shrink(false).show(ui, |ui| self.readout(ui, requests));
         });
@@ -294,7 +298,8 @@ impl PhasePanel {
         let Some(beside) = self.board.kept(number) else { return };
         let look = Look { map: self.look.map.within(&beside.diagram), ..self.look };
         self.picture_beside.update(ui.ctx(), &beside.diagram, number, look);
-        ui.label(RichText::new(&beside.title).small().weak());
+        let title = looks::title_beside(beside, &self.board.present);
+        ui.add(Label::new(RichText::new(title).small().weak()).truncate());
         let spec = beside.diagram.spec();
         let marker = bridge::marker(&document.spec, spec);
         let view = MapView { name: "Diagram beside", diagram: &beside.diagram, picture: &self.picture_beside };

@@ -3,6 +3,7 @@
 use egui::{Color32, Grid, RichText, ScrollArea, Ui};
 use egui_plot::{GridMark, Line, MarkerShape, Plot, PlotPoints, Points};
 
+use crate::app::theme::legible;
 use crate::figure::axis_label;
 use crate::sweep::{Cell, Diagram, Metric};
 use crate::view::ticks::short;
@@ -130,14 +131,14 @@ fn curve(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric:
         Metric::FinalLoss | Metric::SmallestLoss => best - 0.15 * reach..=best + reach,
         Metric::Depth => worst - reach..=worst + 0.15 * reach,
     };
+    let colors: Vec<Color32> = diagram.spec().optimizers.iter().map(|optimizer| legible(ui, optimizer.rgb())).collect();
     plot.show(ui, |plot| {
         // Another pixel has other bounds.
         if shown.start().is_finite() && shown.end().is_finite() {
             plot.set_plot_bounds_y(shown);
         }
         for (index, optimizer) in diagram.spec().optimizers.iter().enumerate() {
-            let [red, green, blue] = optimizer.rgb();
-            let color = Color32::from_rgb(red, green, blue);
+            let color = colors[index];
             let averages = cell.averages[index].iter().zip(&cell.deviations[index]).enumerate();
             let points = averages.filter_map(|(rate, (average, deviation))| {
                 let (average, deviation) = (average[metric as usize], deviation[metric as usize]);

@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
-use egui::{Button, Label, ProgressBar, RichText, Ui};
+use egui::{Button, Label, ProgressBar, RichText, TextStyle, Ui};
 
 use super::panel::PhasePanel;
 use crate::sweep::{Progress, SpecError};
+
+/// Height of the progress bar.
+const BAR: f32 = 6.0;
 
 impl PhasePanel {
     /// The buttons, and the progress below them.
@@ -37,45 +40,54 @@ impl PhasePanel {
             }
             let hint = "A smaller version, done in seconds: at most 24 × 25 pixels and 10 replicates. Undo brings the \
                         whole back.";
-            let smaller = ui.add_enabled(fault.is_none(), Button::new("Quick")).on_hover_text(hint);
-            if smaller.accessible_name("Quick version").clicked() {
-                self.preset.sweep = self.preset.sweep.quick();
+            let quick = self.preset.sweep.quick();
+            let can_be_smaller = fault.is_none() && quick != self.preset.sweep;
+            let smaller = ui.add_enabled(can_be_smaller, Button::new("Quick")).on_hover_text(hint);
+            let why_not = if fault.is_some() { "A setting can't be used" } else { "The diagram is as small already" };
+            if smaller.on_disabled_hover_text(why_not).accessible_name("Quick version").clicked() {
+                self.preset.sweep = quick;
                 self.run(false);
             }
             let help = "Each change of a setting begins a new diagram at once";
             ui.checkbox(&mut self.follow_changes, "Live").on_hover_text(help);
         });
-        match fault {
-            Some(_) => {
-                let text = "A setting below can't be used. The diagram stays as it is.";
-                ui.colored_label(ui.visuals().error_fg_color, text);
+        let height = BAR + 2.0 * (ui.text_style_height(&TextStyle::Small) + ui.spacing().item_spacing.y);
+        ui.scope(|ui| {
+            // What is below does not move when there is something else to say.
+            ui.set_min_height(height);
+            match fault {
+                Some(_) => {
+                    let text = "A setting below can't be used. The diagram stays as it is.";
+                    ui.add(Label::new(RichText::new(text).small().color(ui.visuals().error_fg_color)).wrap());
+                }
+                None => self.progress(ui, stale),
             }
-            None => self.progress(ui, stale),
-        }
+        });
     }
 
+    /// A bar and two lines, always.
     fn progress(&self, ui: &mut Ui, stale: bool) {
-        if stale {
-            let steps = count(self.preset.sweep.total_steps());
-            ui.label(RichText::new(format!("Changed: {steps} steps to compute")).small().weak());
-            return;
-        }
         let diagram = &self.board.present.diagram;
         let (complete, all) = (diagram.complete(), diagram.cell_count());
-        ui.add(ProgressBar::new(complete as f32 / all as f32).desired_height(6.0));
-        let mut text = format!("{complete} of {all} pixels");
-        match self.board.progress() {
-            Some(progress) if self.board.is_running() => text.push_str(&pace(&progress)),
-            Some(progress) if diagram.is_complete() => {
-                let took = time(progress.elapsed);
-                text.push_str(&format!(", complete: {} steps in {took}", count(progress.steps as f64)));
-                text.push_str(&format!(" ({} steps/s)", count(progress.rate())));
-            }
-            _ if diagram.is_complete() => text.push_str(", complete"),
-            Some(_) => text.push_str(", stopped"),
-            None => text.push_str(&format!("; {} steps to compute", count(self.preset.sweep.total_steps()))),
+        let to_compute = || format!("{} steps to compute", count(self.preset.sweep.total_steps()));
+        let (part, lines) = if stale {
+            (0.0, ["Changed".to_owned(), to_compute()])
+        } else {
+            let (state, detail) = match self.board.progress() {
+                Some(progress) if self.board.is_running() => ("", pace(&progress)),
+                Some(progress) if diagram.is_complete() => (", complete", took(&progress)),
+                _ if diagram.is_complete() => (", complete", String::new()),
+                Some(_) => (", stopped", String::new()),
+                None => ("", to_compute()),
+            };
+            (complete as f32 / all as f32, [format!("{complete} of {all} pixels{state}"), detail])
+        };
+        ui.add(ProgressBar::new(part).desired_height(BAR));
+        for line in lines {
+            // Also an empty line has its height.
+            let line = if line.is_empty() { " " } else { &line };
+            ui.add(Label::new(RichText::new(line).small().weak()).truncate());
         }
-        ui.add(Label::new(RichText::new(text).small().weak()).wrap());
     }
 }
 
@@ -86,10 +98,16 @@ fn why_not(fault: Option<&SpecError>) -> &'static str {
 /// How fast a sweep runs, and what is left.
 fn pace(progress: &Progress) -> String {
     if progress.steps == 0 {
-        return ", starting".to_owned();
+        return "starting".to_owned();
     }
     let left = progress.left().map(|left| format!(", {} left", time(left))).unwrap_or_default();
-    format!(", {} steps/s{left}", count(progress.rate()))
+    format!("{} steps/s{left}", count(progress.rate()))
+}
+
+/// How much work a complete sweep was.
+fn took(progress: &Progress) -> String {
+    let (steps, rate) = (count(progress.steps as f64), count(progress.rate()));
+    format!("{steps} steps in {} ({rate} steps/s)", time(progress.elapsed))
 }
 
 /// A large number in words.

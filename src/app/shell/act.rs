@@ -35,7 +35,7 @@ impl Valleyscope {
     pub(super) fn act(&mut self, ctx: &Context, action: Action) {
         match action {
             Action::Notify(text) => self.dialogs.messages.notify(text),
-            Action::Report(text) => self.dialogs.messages.report("Something went wrong", text),
+            Action::Report { title, text } => self.dialogs.messages.report(title, text),
             Action::SavePicture { area, suggested_name } => self.dialogs.pictures.ask(area, suggested_name),
             Action::SaveText { text, suggested_name } => {
                 self.dialogs.files.ask_save(Content::Text(text), suggested_name);
@@ -43,6 +43,7 @@ impl Valleyscope {
             Action::SaveBytes { bytes, suggested_name } => {
                 self.dialogs.files.ask_save(Content::Bytes(Arc::new(bytes)), suggested_name);
             }
+            Action::SaveRaw(plan) => self.dialogs.files.ask_raw_folder(plan),
             Action::ShowLandscape(preset) => {
                 self.layout.room = Room::Landscape;
                 self.open(*preset, None);

@@ -9,6 +9,7 @@ use super::Valleyscope;
 use crate::app::files::{Content, FileEvent};
 use crate::app::graphics::{GraphicsFault, GraphicsFaults};
 use crate::app::save_preset::SavePreset;
+use crate::export::Overwrite;
 use crate::preset::LandscapePreset;
 
 /// The longest time of a frame that is spent on taking snapshots.
@@ -63,6 +64,7 @@ impl Valleyscope {
                 }
                 FileEvent::Saved { path, content } => self.saved(&path, content),
                 FileEvent::Gone(path) => self.shelf.forget(&path),
+                FileEvent::RawFolder { folder, plan } => self.panels.phase.export_raw(plan, folder, Overwrite::No),
                 FileEvent::Failed { title, reason } => self.dialogs.messages.report(title, reason),
             }
         }

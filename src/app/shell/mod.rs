@@ -288,6 +288,8 @@ impl eframe::App for Valleyscope {
             presenting: self.layout.presenting,
             lesson: self.desk.lesson().map(|(step, lesson)| (step, lesson.len())),
         };
+        // Before the presentation, which Escape leaves too.
+        self.dialogs.messages.dismiss_by_key(ui.ctx());
         keyboard::handle(ui.ctx(), situation, &mut self.desk.document.view.follow, &mut requests);
         self.panels(ui, &mut requests);
         self.dialogs(ui.ctx());

@@ -22,7 +22,7 @@ pub fn run(place: &Place) -> Result<(), Failure> {
         say(format_args!("there are no runs in {}", place.folder.display()));
         return Ok(());
     }
-    rows.sort_by(|a, b| b.0.cmp(&a.0));
+    rows.sort_by_key(|row| std::cmp::Reverse(row.0));
     let rows: Vec<[String; 8]> =
         std::iter::once(HEADER.map(str::to_owned)).chain(rows.into_iter().map(|(_, row)| row)).collect();
     print(&aligned(&rows))

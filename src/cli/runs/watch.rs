@@ -83,7 +83,7 @@ impl Watch {
         };
         for record in new {
             let told_elsewhere = matches!(record.event, Event::Finished | Event::Failed { .. });
-            if !told_elsewhere && !(first && matches!(record.event, Event::Stopped)) {
+            if !(told_elsewhere || first && matches!(record.event, Event::Stopped)) {
                 let line = format!("step {}: {}", record.step, record.event.sentence());
                 match &self.bar {
                     Some(bar) => bar.suspend(|| say(format_args!("{line}"))),

@@ -99,8 +99,7 @@ impl Folder<'_> {
     /// The names of all files of the results.
     fn results(&self, spec: &SweepSpec) -> impl Iterator<Item = String> {
         let usual = [SweepResult::SPEC, SweepResult::TABLE, SweepResult::ARRAYS].into_iter().chain(PICTURES);
-        let rows = spec.shape()[0];
-        let raw = self.raw.into_iter().flat_map(move |raw| (0..rows).map(move |row| raw.file_name(row)));
+        let raw = self.raw.into_iter().flat_map(|raw| raw.file_names(spec));
         usual.map(str::to_owned).chain(raw)
     }
 

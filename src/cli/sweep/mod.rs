@@ -15,7 +15,7 @@ pub use computing::{Taker, Workshop, load};
 
 use self::asked::Asked;
 use self::folder::{Folder, State};
-use super::{Failure, say};
+use super::{Failure, in_one_line, say};
 use crate::result::{RawFormat, SweepResult};
 use crate::sweep::{Checkpoint, Diagram, Finished, Precision};
 
@@ -61,6 +61,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if known.complete() > 0 {
         let all = spec.shape().iter().product::<usize>();
         say(format_args!("going on with {} of {all} pixels known", known.complete()));
+    } else if args.resume {
+        say(format_args!("nothing of this sweep is known in {}, so that it begins", args.out.display()));
     }
     let outcome = workshop.compute(Arc::clone(&spec), args.raw, |pixel| known.cell(pixel).is_some(), &mut keeper);
     let outcome = outcome.and_then(|done| keeper.save().map(|()| done));
@@ -82,7 +84,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 /// The failure, with what is left of the work.
 fn and_resume(failure: Failure, folder: &Path, diagram: &Diagram) -> Failure {
     match failure {
-        Failure::Failed(error) => Failure::Failed(anyhow!("{error:#}; {}", how_to_go_on(folder, diagram))),
+        Failure::Failed(error) => {
+            Failure::Failed(anyhow!("{}; {}", in_one_line(&error), how_to_go_on(folder, diagram)))
+        }
         other => other,
     }
 }

@@ -1,6 +1,6 @@
 //! Digits from wherever they can be had.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::official::PATIENCE;
@@ -105,7 +105,7 @@ fn automatic(
     Ok(stand_in(STAND_IN_SEED))
 }
 
-fn read_cache(cache: &PathBuf) -> Result<Mnist, DataError> {
+fn read_cache(cache: &Path) -> Result<Mnist, DataError> {
     let mut mnist = read_folder(cache)?;
     if let Origin::Folder(folder) = mnist.origin {
         mnist.origin = Origin::Cache(folder);

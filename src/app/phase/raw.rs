@@ -1,0 +1,141 @@
+//! The export of raw arrays: computed once more, row by row, while the window goes on.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use egui::{Button, Context, ProgressBar, RichText, Ui};
+
+use super::panel::PhasePanel;
+use crate::app::live::{Action, Requests};
+use crate::app::question::Question;
+use crate::export::Overwrite;
+use crate::result::{RawExport, RawFailure, RawPlan, RawProgress};
+
+/// How often the progress is looked at.
+const BETWEEN: Duration = Duration::from_millis(100);
+
+/// The one export of raw arrays that there is at a time.
+#[derive(Default)]
+pub struct RawExports {
+    running: Option<Running>,
+    /// What would replace files that are there already, and one of those.
+    replace: Option<(RawPlan, PathBuf, String)>,
+}
+
+struct Running {
+    plan: RawPlan,
+    folder: PathBuf,
+    export: RawExport,
+}
+
+impl RawExports {
+    /// Tells what has ended. The export waits while a diagram `is_computing`.
+    fn poll(&mut self, is_computing: bool, requests: &mut Requests) {
+        let Some(running) = &self.running else { return };
+        running.export.hold(is_computing);
+        let Some(outcome) = running.export.outcome() else { return };
+        let action = match outcome {
+            Ok(()) => Action::Notify(format!("Saved {}", rows(running))),
+            Err(RawFailure::Exists(name)) => {
+                self.replace = self.running.take().map(|Running { plan, folder, .. }| (plan, folder, name));
+                return;
+            }
+            Err(RawFailure::Cancelled) => {
+                let title = "The export of raw arrays was cancelled";
+                Action::Report { title, text: format!("{}.", rows(running)) }
+            }
+            Err(failure) => {
+                let title = "Not all raw arrays were exported";
+                Action::Report { title, text: format!("{failure}.\n\n{}.", rows(running)) }
+            }
+        };
+        requests.actions.push(action);
+        self.running = None;
+    }
+}
+
+/// Which rows are complete, and where.
+fn rows(Running { plan, folder, export }: &Running) -> String {
+    let (all, folder) = (plan.rows(), folder.display());
+    match export.progress().rows {
+        0 => format!("None of the {all} rows is complete in {folder}"),
+        1 => format!("1 of {all} rows is complete in {folder}: {}", plan.file_name(0)),
+        rows => {
+            let (first, last) = (plan.file_name(0), plan.file_name(rows - 1));
+            format!("{rows} of {all} rows are complete in {folder}: {first} to {last}")
+        }
+    }
+}
+
+impl PhasePanel {
+    /// Computes the runs of a diagram once more and writes them into a folder.
+    pub fn export_raw(&mut self, plan: RawPlan, folder: PathBuf, overwrite: Overwrite) {
+        let export = self.board.export_raw(plan.clone(), folder.clone(), overwrite);
+        self.raw.running = Some(Running { plan, folder, export });
+    }
+
+    /// What goes on also while the panel is not shown.
+    pub(super) fn poll_raw(&mut self, requests: &mut Requests) {
+        self.raw.poll(self.board.is_running(), requests);
+    }
+
+    /// The menu's entry.
+    pub(super) fn raw_entry(&self, ui: &mut Ui, requests: &mut Requests) {
+        let present = &self.board.present;
+        let plan = RawPlan::of(present.diagram.spec(), present.precision).map_err(|refused| refused.to_string());
+        let plan = match self.raw.running {
+            Some(_) => Err("Raw arrays are being exported already".to_owned()),
+            None => plan,
+        };
+        let entry = ui.add_enabled(plan.is_ok(), Button::new("Raw arrays of all runs as NPY…"));
+        match plan {
+            Ok(plan) => {
+                let help = "The final metrics of every run, one file a row, as the paper's authors keep them. All runs \
+                            are done once more for this.";
+                if entry.on_hover_text(help).clicked() {
+                    requests.actions.push(Action::SaveRaw(plan));
+                    ui.close();
+                }
+            }
+            Err(reason) => {
+                entry.on_disabled_hover_text(reason);
+            }
+        }
+    }
+
+    /// How far the export has come, and the question about files that are there.
+    pub(super) fn raw_bar(&mut self, ui: &mut Ui) {
+        self.ask_to_replace(ui.ctx());
+        let Some(Running { plan, export, .. }) = &self.raw.running else { return };
+        let RawProgress { rows, pixels, all_pixels } = export.progress();
+        ui.horizontal(|ui| {
+            let waiting = if self.board.is_running() { ", waiting for the diagram" } else { "" };
+            let text = format!("Raw arrays: {rows} of {} rows{waiting}", plan.rows());
+            if ui.button("Cancel").accessible_name("Cancel the raw arrays").clicked() {
+                export.cancel();
+            }
+            ui.add(egui::Label::new(RichText::new(text).small().weak()).truncate());
+        });
+        ui.add(ProgressBar::new(pixels as f32 / all_pixels as f32).desired_height(6.0));
+        ui.ctx().request_repaint_after(BETWEEN);
+    }
+
+    fn ask_to_replace(&mut self, ctx: &Context) {
+        let Some((_, folder, name)) = &self.raw.replace else { return };
+        let question = Question {
+            id: "replace raw arrays",
+            heading: "Replace the raw arrays?",
+            text: &format!(
+                "{} holds raw arrays already, such as {name}. Replacing them can't be undone.",
+                folder.display()
+            ),
+            yes: "Replace",
+            no: "Keep the old files",
+        };
+        match (question.ask(ctx), self.raw.replace.take()) {
+            (Some(true), Some((plan, folder, _))) => self.export_raw(plan, folder, Overwrite::Yes),
+            (None, unanswered) => self.raw.replace = unanswered,
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Raw arrays of a diagram whose runs were not kept: the runs are done again, row by row.
+//!
+//! The runs of a single row are in memory at a time, and its file is written before the next row is begun.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::raw::{RawFormat, RawRefused};
+use crate::export::{Aside, Overwrite};
+use crate::sweep::{Machine, Pool, Precision, Runs, Sweep, SweepSpec, Work};
+
+/// Which raw arrays are asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RawPlan {
+    format: RawFormat,
+    spec: Arc<SweepSpec>,
+    precision: Precision,
+}
+
+impl RawPlan {
+    /// Those of a sweep, which must be one of the paper's.
+    pub fn of(spec: &Arc<SweepSpec>, precision: Precision) -> Result<RawPlan, RawRefused> {
+        Ok(RawPlan { format: RawFormat::of(spec)?, spec: Arc::clone(spec), precision })
+    }
+
+    /// Rows of the diagram, each of which becomes a file.
+    pub fn rows(&self) -> usize {
+        self.spec.shape()[0]
+    }
+
+    pub fn file_name(&self, row: usize) -> String {
+        self.format.file_name(row)
+    }
+}
+
+/// Why not all rows were written. Those before are complete.
+#[derive(Debug, thiserror::Error)]
+pub enum RawFailure {
+    /// Nothing was computed or written.
+    #[error("there are raw arrays already, such as {0}")]
+    Exists(String),
+    #[error("cannot use the folder: {0}")]
+    Folder(#[source] io::Error),
+    #[error("cannot write {name}: {source}")]
+    Row { name: String, source: io::Error },
+    #[error("cancelled")]
+    Cancelled,
+    #[error("a thread of the sweep has failed; what it said is in the terminal")]
+    Thread,
+}
+
+/// How far an export has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RawProgress {
+    /// Rows whose files are complete.
+    pub rows: usize,
+    /// Pixels that were computed.
+    pub pixels: usize,
+    pub all_pixels: usize,
+}
+
+/// An export that is running, or has ended. Dropped before its end it is cancelled, and leaves only whole files.
+pub struct RawExport {
+    shared: Arc<Shared>,
+    ended: Receiver<Result<(), RawFailure>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    rows: AtomicUsize,
+    pixels: AtomicUsize,
+    all_pixels: usize,
+    cancelled: AtomicBool,
+    held: AtomicBool,
+}
+
+impl RawExport {
+    /// Computes all runs of a sweep in a pool, and writes the rows' files into a folder, which is made if it
+    /// is not there. `wake` is called at the end.
+    pub fn start(
+        pool: &Pool,
+        plan: RawPlan,
+        folder: PathBuf,
+        overwrite: Overwrite,
+        wake: impl FnOnce() + Send + 'static,
+    ) -> RawExport {
+        let shared = Arc::new(Shared { all_pixels: plan.spec.shape().iter().product(), ..Shared::default() });
+        let (sender, ended) = channel();
+        let job = Job { pool: pool.clone(), plan, folder, overwrite, shared: Arc::clone(&shared) };
+        let thread = std::thread::spawn(move || {
+            // Nobody listens any more when the export is dropped.
+            let _ = sender.send(job.all_rows());
+            wake();
+        });
+        RawExport { shared, ended, thread: Some(thread) }
+    }
+
+    pub fn progress(&self) -> RawProgress {
+        RawProgress {
+            rows: self.shared.rows.load(Ordering::Relaxed),
+            pixels: self.shared.pixels.load(Ordering::Relaxed),
+            all_pixels: self.shared.all_pixels,
+        }
+    }
+
+    /// Asks for an end.
+    pub fn cancel(&self) {
+        self.shared.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Leaves the pool to others as long as `held`. What is computed of a row stays.
+    pub fn hold(&self, held: bool) {
+        self.shared.held.store(held, Ordering::Relaxed);
+    }
+
+    /// What has come of it, once it has ended.
+    pub fn outcome(&self) -> Option<Result<(), RawFailure>> {
+        match self.ended.try_recv() {
+            Ok(outcome) => Some(outcome),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => Some(Err(RawFailure::Thread)),
+        }
+    }
+}
+
+impl Drop for RawExport {
+    fn drop(&mut self) {
+        self.cancel();
+        if let Some(thread) = self.thread.take() {
+            // A panic was reported where it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// How often cancelling and holding are looked at.
+const TICK: Duration = Duration::from_millis(20);
+
+struct Job {
+    pool: Pool,
+    plan: RawPlan,
+    folder: PathBuf,
+    overwrite: Overwrite,
+    shared: Arc<Shared>,
+}
+
+impl Job {
+    fn all_rows(&self) -> Result<(), RawFailure> {
+        self.prepare()?;
+        let RawPlan { format, spec, .. } = &self.plan;
+        for row in 0..self.plan.rows() {
+            let pixels = self.row(row)?;
+            let written = format.write_row(&self.folder, self.overwrite, spec, row, &pixels);
+            written.map_err(|source| RawFailure::Row { name: format.file_name(row), source })?;
+            self.shared.rows.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Finds out what stands in the way before hours of work.
+    fn prepare(&self) -> Result<(), RawFailure> {
+        std::fs::create_dir_all(&self.folder).map_err(RawFailure::Folder)?;
+        let mut names = self.plan.format.file_names(&self.plan.spec);
+        if self.overwrite == Overwrite::No
+            && let Some(name) = names.find(|name| self.folder.join(name).symlink_metadata().is_ok())
+        {
+            return Err(RawFailure::Exists(name));
+        }
+        Aside::for_target(&self.folder.join(self.plan.file_name(0))).map(drop).map_err(RawFailure::Folder)
+    }
+
+    /// The runs of a row, column by column.
+    fn row(&self, row: usize) -> Result<Vec<Vec<Runs>>, RawFailure> {
+        let mut pixels: Vec<Option<Vec<Runs>>> = vec![None; self.plan.spec.shape()[1]];
+        while pixels.iter().any(Option::is_none) {
+            if self.shared.cancelled.load(Ordering::Relaxed) {
+                return Err(RawFailure::Cancelled);
+            }
+            if self.shared.held.load(Ordering::Relaxed) {
+                std::thread::sleep(TICK);
+                continue;
+            }
+            if !self.compute(row, &mut pixels) {
+                return Err(RawFailure::Thread);
+            }
+        }
+        Ok(pixels.into_iter().flatten().collect())
+    }
+
+    /// Computes what is missing of a row, until all is there or something else comes first. False where a
+    /// thread has failed.
+    fn compute(&self, row: usize, pixels: &mut [Option<Vec<Runs>>]) -> bool {
+        let RawPlan { spec, precision, .. } = &self.plan;
+        let known = |[of, column]: [usize; 2]| of != row || pixels[column].is_some();
+        let machine = Machine::new(*precision);
+        let sweep = Sweep::start(&self.pool, Arc::clone(spec), machine, Work::RowByRow, true, known, || {});
+        let mut stopped = false;
+        loop {
+            match sweep.finished().recv_timeout(TICK) {
+                Ok(finished) => {
+                    pixels[finished.pixel[1]] = finished.runs;
+                    self.shared.pixels.fetch_add(1, Ordering::Relaxed);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if self.shared.cancelled.load(Ordering::Relaxed) || self.shared.held.load(Ordering::Relaxed) {
+                stopped = true;
+                sweep.cancel();
+            }
+        }
+        stopped || pixels.iter().all(Option::is_some)
+    }
+}
