@@ -224,10 +224,14 @@ fn explain(words: &str, python: &Python) -> String {
         "There seems to be no way to the package index: check the network and the proxy, and start again; what is \
          downloaded already is not downloaded twice."
             .to_owned()
+    } else if has(&["(from versions: none)"]) {
+        "The package index has no PyTorch at all for this machine, or there is no way to it: check the network and \
+         pip's settings. PyTorch is published for Linux with glibc 2.28 or newer, macOS on Apple silicon, and Windows."
+            .to_owned()
     } else if has(&["No matching distribution", "Could not find a version"]) {
         format!(
-            "The package index has no PyTorch {VERSION} for this machine and Python {major}.{minor}: it is published for \
-             Linux with glibc 2.28 or newer, macOS on Apple silicon, and Windows. Or set LIBTORCH to one that you have."
+            "The package index has no PyTorch {VERSION} for this machine and Python {major}.{minor}. Set LIBTORCH to one \
+             that you have."
         )
     } else {
         "pip could not install PyTorch.".to_owned()
@@ -307,6 +311,7 @@ mod tests {
             cause("Temporary failure in name resolution\nERROR: No matching distribution found").contains("network")
         );
         assert!(cause("ERROR: No matching distribution found for torch==2.11.0").contains("Python 3.9"));
+        assert!(cause("ERROR: Could not find a version (from versions: none)").contains("no way to it"));
         assert!(explain("ERROR: surprise", &python()).ends_with("ERROR: surprise"));
     }
 }

@@ -133,7 +133,7 @@ impl Job<'_> {
         #[cfg(unix)]
         if self.detached {
             let signal = |name: &str| {
-                let kill = format!("kill -{name} -- -{}", child.id());
+                let kill = format!("kill -s {name} -- -{}", child.id());
                 let _ = Command::new("sh").args(["-c", &kill]).stderr(Stdio::null()).status();
             };
             signal("TERM");
