@@ -129,12 +129,12 @@ enum Found {
 impl Found {
     /// The preset, the sweep's result or the run at `path`.
     fn at(path: &Path) -> Result<Found, String> {
+        if RunFolder::is_at(path) {
+            return RunFolder::open(path).map(Found::Run).map_err(|error| error.to_string());
+        }
         if SweepResult::is_at(path) {
             let result = SweepResult::open(path).map_err(|error| error.to_string())?;
             return Ok(Found::Result(Box::new(result)));
-        }
-        if path.is_dir() {
-            return RunFolder::open(path).map(Found::Run).map_err(|error| error.to_string());
         }
         Ok(Found::Preset(Box::new(Preset::read(path).map_err(|error| error.to_string())?)))
     }

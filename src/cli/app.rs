@@ -23,10 +23,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let (mut preset, mut result, mut run) = (None, None, None);
     match (&args.preset, &args.open) {
         (Some(name), _) => preset = Some(library.load(name).map_err(Failure::bad_input)?),
+        (None, Some(folder)) if RunFolder::is_at(folder) => {
+            run = Some(RunFolder::open(folder).map_err(Failure::bad_input)?)
+        }
         (None, Some(path)) if SweepResult::is_at(path) => {
             result = Some(SweepResult::open(path).map_err(Failure::bad_input)?);
         }
-        (None, Some(folder)) if folder.is_dir() => run = Some(RunFolder::open(folder).map_err(Failure::bad_input)?),
         (None, Some(file)) => preset = Some(Library::load_file(file).map_err(Failure::bad_input)?),
         (None, None) => {}
     }

@@ -86,6 +86,11 @@ impl RunFolder {
         if run.looks_like_one() { Ok(run) } else { Err(FolderError::Foreign(run.path)) }
     }
 
+    /// Whether a path looks like the folder of a run.
+    pub fn is_at(path: &Path) -> bool {
+        RunFolder { path: path.to_owned() }.looks_like_one()
+    }
+
     /// All runs in a folder, by name. A folder that is not there holds none.
     pub fn list(parent: &Path) -> Result<Vec<RunFolder>, FolderError> {
         let failed = |source| FolderError::Look { path: parent.to_owned(), source };

@@ -296,7 +296,9 @@ fn settings_and_the_selection_come_back_at_the_next_start() {
 
 #[test]
 fn a_preset_of_a_training_opens_under_the_controls_and_a_bad_value_is_refused() {
-    let mut app = App::with(&config(7));
+    // High enough that all controls are in view.
+    let preset = config(7);
+    let mut app = App::begin(Begin { preset: Some(&preset), size: [1400.0, 1500.0], ..Begin::default() });
     app.settle();
     let field = |app: &App, name: &str| app.harness.get_by_role_and_label(Role::TextInput, name).value();
     assert_eq!(field(&app, "Seed of the training").as_deref(), Some("7"));

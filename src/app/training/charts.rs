@@ -211,8 +211,10 @@ impl Charts {
             return;
         }
         let size = ui.available_size();
-        let columns = ((size.x / NARROWEST) as usize).clamp(1, shown.len().min(3));
-        let rows = shown.len().div_ceil(columns);
+        let most = ((size.x / NARROWEST) as usize).clamp(1, shown.len().min(3));
+        let rows = shown.len().div_ceil(most);
+        // Four plots are two by two, where there is room for three beside each other.
+        let columns = shown.len().div_ceil(rows);
         let gap = ui.spacing().item_spacing;
         let cell = vec2(
             (size.x - gap.x * columns as f32) / columns as f32,
@@ -472,7 +474,7 @@ fn draw(plot: &mut egui_plot::PlotUi<'_>, group: &Named<'_>, lines: &Lines, [bot
     }
     for (pieces, color, width) in [(&lines.raw, group.color.gamma_multiply(0.3), 1.0), (&lines.line, group.color, 1.6)]
     {
-        for piece in pieces {
+        for piece in pieces.iter().filter(|piece| !piece.is_empty()) {
             if let [only] = piece[..] {
                 let dot = Points::new("", [only[0], near(only[1])]).color(color).radius(2.5);
                 plot.points(dot.allow_hover(false));

@@ -35,6 +35,7 @@ pub fn show(ui: &mut Ui, tab: &mut Tab, run: &Summary, detail: Option<&Detail>) 
     reason(ui, run);
     let Some(detail) = detail else {
         ui.weak("Reading…");
+        keep_height(ui);
         return deed;
     };
     let text = match tab {
@@ -65,6 +66,7 @@ pub fn show(ui: &mut Ui, tab: &mut Tab, run: &Summary, detail: Option<&Detail>) 
             Tab::Events | Tab::Config => "Nothing so far.",
         };
         ui.weak(nothing);
+        keep_height(ui);
         return deed;
     }
     // New lines come at the end; the config is read from the beginning.
@@ -76,6 +78,11 @@ pub fn show(ui: &mut Ui, tab: &mut Tab, run: &Summary, detail: Option<&Detail>) 
         ui.add(field.frame(egui::Frame::NONE)).accessible_name(format!("{name} of the run"));
     });
     deed
+}
+
+/// Takes the room that text would have, as a panel shrinks to what is in it.
+fn keep_height(ui: &mut Ui) {
+    ui.allocate_space(ui.available_size());
 }
 
 fn head(ui: &mut Ui, run: &Summary) -> Option<Deed> {

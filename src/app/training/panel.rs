@@ -282,6 +282,12 @@ impl TrainingPanel {
         self.settle_selection();
     }
 
+    /// What a run is called.
+    fn title(&self, run: &RunFolder) -> String {
+        let known = self.runs.iter().find(|known| known.run == *run);
+        known.map_or_else(|| run.name(), |known| known.title.clone())
+    }
+
     /// The run that is shown in words.
     fn focus(&self) -> Option<&Summary> {
         let last = self.selected.last()?;
@@ -452,13 +458,13 @@ impl TrainingPanel {
             .iter()
             .map(|drawn| {
                 let first = &drawn.runs[0];
-                let title = self
-                    .runs
-                    .iter()
-                    .find(|run| run.run == *first)
-                    .map_or_else(|| first.name(), |run| run.title.clone());
-                let count = drawn.runs.len();
-                let name = if count > 1 { format!("{title} (mean of {count})") } else { title };
+                let title = self.title(first);
+                let alike = self.drawn.iter().filter(|other| self.title(&other.runs[0]) == title).count();
+                let name = match drawn.runs.len() {
+                    1 if alike > 1 => format!("{title} ({})", first.name()),
+                    1 => title,
+                    count => format!("{title} (mean of {count})"),
+                };
                 Named { name, color: self.colors.of(ui, first.path()), drawn }
             })
             .collect();

@@ -85,10 +85,9 @@ fn losses(ui: &mut Ui, scan: &Scan, height: f32) {
     let plot = plot(ui, "scan losses", scan, height)
         .legend(Legend::default().text_style(egui::TextStyle::Small))
         .y_axis_min_width(46.0)
-        // Losses of diverged pixels, 100, must not flatten the others: a logarithmic axis.
-        .y_axis_formatter(|mark, _| {
-            if (2.0 * mark.value).fract().abs() < 1e-6 { short_power(mark.value) } else { String::new() }
-        });
+        // Losses of diverged pixels, 100, must not flatten the others: the axis is logarithmic.
+        .y_grid_spacer(|input| round_losses(input.bounds))
+        .y_axis_formatter(|mark, _| short(10_f64.powf(mark.value)));
     let shown = plot.show(ui, |plot| {
         for (optimizer, name) in scan.axes.optimizers.iter().enumerate() {
             let scores = scan.scores.optimizer(optimizer).iter().enumerate();
@@ -122,10 +121,12 @@ fn losses(ui: &mut Ui, scan: &Scan, height: f32) {
     name(&shown.response, "Plot of best test loss by batch size", words);
 }
 
-/// Ten to a power, as a number.
-fn short_power(exponent: f64) -> String {
-    let value = 10_f64.powf(exponent);
-    if exponent.fract() == 0.0 { short(value) } else { significant(value, 2) }
+/// Marks at 1, 2 and 5 times powers of ten, as places on a logarithmic axis.
+fn round_losses((low, high): (f64, f64)) -> Vec<GridMark> {
+    let decades = low.floor().max(-12.0) as i32..=high.ceil().min(12.0) as i32;
+    let mark = |decade: i32, digit: f64, step_size| GridMark { value: f64::from(decade) + digit.log10(), step_size };
+    let of = |decade| [mark(decade, 1.0, 1.0), mark(decade, 2.0, 0.3), mark(decade, 5.0, 0.3)];
+    decades.flat_map(of).collect()
 }
 
 fn improvement(ui: &mut Ui, scan: &Scan, height: f32) {

@@ -18,7 +18,7 @@ use crate::workload::{
     DataChoice, DeviceChoice, FloatType, MnistScanSpec, MnistSpec, NotFinite, ScanOptimizer, TrainingRule,
 };
 
-const NAME_WIDTH: f32 = 96.0;
+const NAME_WIDTH: f32 = 108.0;
 const FIELD_WIDTH: f32 = 84.0;
 
 /// A line with a name and something to change.

@@ -78,7 +78,7 @@ pub struct Look {
     pub columns: usize,
 }
 
-/// Points of a line in places, cut where values have no place.
+/// Points of a line in places, cut where values have no place. Where a line ends so, its last piece is empty.
 pub type Pieces = Vec<Vec<[f64; 2]>>;
 
 impl Track {
@@ -220,7 +220,6 @@ impl Track {
                 _ => pieces.push(Vec::new()),
             }
         });
-        pieces.retain(|piece| !piece.is_empty());
         pieces
     }
 
