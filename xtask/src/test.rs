@@ -20,20 +20,12 @@ pub fn test(arguments: &[String], with_worker: bool) -> Result<(), Stop> {
     let mut bare = linted("build", None);
     bare.args(["--workspace", "--no-default-features", "--lib", "--bins"]);
     step("lints without the window: clippy on --no-default-features", &mut bare)?;
-    if let Some(pytorch) = &pytorch {
-        let mut worker = linted("build", Some(pytorch));
-        worker.args(["--package", "valleyscope", "--no-default-features", "--features", "torch", "--lib", "--bins"]);
-        step("lints of the worker: clippy on --no-default-features --features torch", &mut worker)?;
-    }
     // What is linted last is what is tested: its features are those of the tests.
     let mut everything = linted("build", pytorch.as_ref());
     everything.args(["--workspace", "--all-targets"]);
     let mut tests = linted("test", pytorch.as_ref());
     tests.arg("--workspace");
     if pytorch.is_some() {
-        let mut window = linted("build", None);
-        window.args(["--workspace", "--lib", "--bins"]);
-        step("lints without the worker: clippy on the default features", &mut window)?;
         for command in [&mut everything, &mut tests] {
             command.args(["--features", "valleyscope/torch"]);
         }
