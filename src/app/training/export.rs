@@ -31,7 +31,7 @@ impl Exports {
         self.coming.retain(|coming| {
             let action = match coming.try_recv() {
                 Ok(Ok(bytes)) => Action::SaveBytes { bytes, suggested_name: "runs.csv".to_owned() },
-                Ok(Err(reason)) => Action::Report(format!("The runs were not exported: {reason}")),
+                Ok(Err(reason)) => Action::Report { title: "The runs were not exported", text: reason },
                 Err(error) => return error == TryRecvError::Empty,
             };
             requests.actions.push(action);

@@ -238,7 +238,7 @@ impl TrainingPanel {
             }
             News::Failed(text) => {
                 self.threads().office.order(Order::Look);
-                requests.actions.push(Action::Report(text));
+                requests.actions.push(Action::Report { title: "That did not work", text });
             }
             News::NotTrashed { run, reason } => self.dialog = Some(Dialog::RemoveForGood { run, reason }),
             News::Removed(run) => {
