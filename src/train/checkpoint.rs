@@ -161,7 +161,7 @@ impl Checkpoint {
     pub fn tidy(run: &RunFolder, best: Option<u64>, keep_every: Option<u64>) -> Result<(), CheckpointError> {
         let steps = Self::steps(run)?;
         for &step in steps.iter().rev().skip(2) {
-            let kept = best == Some(step) || keep_every.is_some_and(|every| step % every == 0);
+            let kept = best == Some(step) || keep_every.is_some_and(|every| step.is_multiple_of(every));
             if !kept {
                 let path = tensors_path(run, step);
                 // First what makes it complete.

@@ -103,7 +103,7 @@ impl<'a> Drive<'a> {
             let step = self.run.step();
             let last = step == self.steps;
             since.add(loss)?;
-            let due = |every: usize| last || step % every as u64 == 0;
+            let due = |every: usize| last || step.is_multiple_of(every as u64);
             if due(self.spec.log_every.get()) {
                 let finite = self.log(&mut since)?;
                 if !finite && self.spec.not_finite == NotFinite::Stop {

@@ -33,7 +33,7 @@ pub struct Batch {
 impl Images {
     /// Images of `size` bytes each, 0 to 255, which become numbers from 0 to 1.
     pub fn new(pixels: &[u8], labels: &[u8], kind: Kind, device: Device) -> Result<Images, TrainError> {
-        assert!(!labels.is_empty() && pixels.len() % labels.len() == 0, "each image has a label");
+        assert!(!labels.is_empty() && pixels.len().is_multiple_of(labels.len()), "each image has a label");
         let size = pixels.len() / labels.len();
         if device == Device::Cpu {
             return Ok(Images::Processor { pixels: pixels.to_vec(), labels: labels.to_vec(), size });
