@@ -35,7 +35,7 @@ struct Window {
     time: f64,
     /// What the next frame hears of.
     events: Vec<egui::Event>,
-    dropped: Vec<Arc<dyn egui::DroppedFile>>,
+    dropped: Vec<Arc<dyn egui::DroppedFile + Send + Sync>>,
     folder: tempfile::TempDir,
 }
 

@@ -53,7 +53,7 @@ fn single_runs(data: &Mnist) {
             let mut run = MnistRun::new(&spec, data, Device::Cpu).expect("it fits");
             let time = best(|| {
                 for _ in 0..STEPS {
-                    run.advance().expect("it fits");
+                    let _loss = run.advance().expect("it fits");
                 }
             });
             println!("single, batch {batch:4}, {:6}: {:8.0} steps/s", rule.name(), STEPS as f64 / time.as_secs_f64());
@@ -84,7 +84,7 @@ fn parts_of_a_step(data: &Mnist) {
                 let gathered = images.batch(&chosen, models, Kind::Float).expect("it fits");
                 parts[0] += begun.elapsed();
                 let begun = Instant::now();
-                mlp.differentiate(gathered).expect("it fits");
+                let _losses = mlp.differentiate(gathered).expect("it fits");
                 parts[1] += begun.elapsed();
                 let begun = Instant::now();
                 mlp.update(&mut optimizer).expect("it fits");

@@ -430,7 +430,7 @@ fn a_cancelled_or_failed_export_leaves_nothing_behind() {
     let nowhere = folder.path().join("missing").join("a.gif");
     export(&mut harness, settings(nowhere, Format::Gif));
     assert_eq!(state(&harness), before);
-    let Some(Action::Report(text)) = harness.state().actions.first() else { panic!("the failure is reported") };
+    let Some(Action::Report { text, .. }) = harness.state().actions.first() else { panic!("the failure is reported") };
     assert!(text.contains("cannot write to") && text.contains("missing"), "{text}");
 }
 
