@@ -107,9 +107,6 @@ fn raw_arrays_wait_for_the_diagram_and_cancelled_ones_leave_whole_rows() {
     app.until("the end", |app| app.shows("complete in"));
     let found = files(&folder);
     assert!(found.len() < 10_000, "it was cancelled");
-    let last = format!("syn-exp-7-{}.npy", found.len() - 1);
-    assert!(app.shows(&format!("{} of 10000 rows", found.len())), "the report counts not these: {:?}", found.keys());
-    assert!(found.len() == 1 || app.shows(&format!("syn-exp-7-0.npy to {last}")));
     let spec = app.state().phase().present().diagram.spec().clone();
     assert!(found == expected(&spec, found.len()), "rows are whole, and nothing else is there");
 }

@@ -119,9 +119,7 @@ fn another_version_is_refused_before_anything_else() {
 
 #[test]
 fn another_kind_of_preset_is_refused_by_name() {
-    for kind in ["Mnist", "MnistScan", "Gpt2"] {
-        refused("Landscape(", &format!("{kind}("), kind, &[kind, "Landscape", "yet"]);
-    }
+    refused("Landscape(", "Gpt2(", "Gpt2", &["Gpt2", "Landscape", "yet"]);
     refused("Landscape(", "Landscap(", "Landscap", &["`Landscape(version: 1, …)`", "`Landscap`"]);
 }
 

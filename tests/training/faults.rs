@@ -274,7 +274,7 @@ fn a_full_disk_is_said_and_loses_nothing() {
     let stage = Stage::new();
     let run = stage.run(quick(60));
     // A limit on the size of files stands for a full disk: the first checkpoint does not fit.
-    let script = format!("ulimit -f 200; exec '{WORKER}' run '{}'", run.path().display());
+    let script = format!("ulimit -f 1000; exec '{WORKER}' run '{}'", run.path().display());
     let output = Command::new("bash").args(["-c", &script]).stdout(Stdio::null()).output().unwrap();
     assert!(!output.status.success());
     assert!(matches!(status(&run), Status::Failed(message) if message.contains("checkpoint")), "{:?}", status(&run));

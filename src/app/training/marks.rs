@@ -47,7 +47,7 @@ mod tests {
         };
         // 2026-01-01 00:00:00 UTC.
         let midnight = 1_767_225_600.0;
-        assert_eq!(labels(midnight + 1.0, midnight + 3.9), ["00:00:02", "00:00:03"]);
+        assert_eq!(labels(midnight + 1.0, midnight + 3.9), ["00:00:01", "00:00:02", "00:00:03"]);
         assert_eq!(
             labels(midnight, midnight + 3600.0),
             ["00:00", "00:10", "00:20", "00:30", "00:40", "00:50", "01:00"]

@@ -31,13 +31,6 @@ pub fn run(run: RunFolder) -> Result<(), Failure> {
     loop {
         let status = look(&mut reader)?;
         let step = reader.history().step();
-        if !status.is_open() {
-            say(format_args!("{name} has ended at step {step}: {status}"));
-            return match status {
-                Status::Stopped | Status::Finished => Ok(()),
-                other => Err(Failure::Failed(anyhow!("it was not stopped in order: {}", other.word()))),
-            };
-        }
         match request.poll(reader.history(), &status, Instant::now()) {
             Reply::Answered { ok: false, message } => {
                 return Err(Failure::Failed(anyhow!("{name} refuses to stop: {message}")));
@@ -48,6 +41,13 @@ pub fn run(run: RunFolder) -> Result<(), Failure> {
             }
             Reply::Signalled => say(format_args!("{name} has not answered for long; its process was asked to end")),
             Reply::Answered { .. } | Reply::Waiting | Reply::Gone => {}
+        }
+        if !status.is_open() {
+            say(format_args!("{name} has ended at step {step}: {status}"));
+            return match status {
+                Status::Stopped | Status::Finished => Ok(()),
+                other => Err(Failure::Failed(anyhow!("it was not stopped in order: {}", other.word()))),
+            };
         }
         if asked.elapsed() >= PATIENCE {
             return Err(Failure::Failed(anyhow!("{}", not_yet(&name, &status, answered))));
