@@ -185,7 +185,7 @@ fn when_all_fail_it_is_said_what_each_did() {
     }
     let sha256 = sum(&content(LENGTH));
     let files = [Wanted { name: NAME, bytes: LENGTH as u64, sha256: &sha256 }];
-    let download = Download { files: &files, mirrors: &[closed.clone()], patience: IMPATIENT };
+    let download = Download { files: &files, mirrors: std::slice::from_ref(&closed), patience: IMPATIENT };
     let said = download.into_folder(folder.path(), &mut |_| (), &|| false).unwrap_err().to_string();
     assert!(said.contains(&closed) && said.to_lowercase().contains("refused"), "{said}");
 }
