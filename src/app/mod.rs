@@ -11,6 +11,7 @@ pub mod diagnostics;
 mod document;
 mod engine;
 mod files;
+mod form;
 mod graphics;
 mod help;
 mod history;

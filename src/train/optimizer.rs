@@ -102,7 +102,10 @@ impl FlatOptimizer {
     ) -> Result<(), TrainError> {
         self.clock = rule.tick(self.clock);
         if let Some(coefficients) = &self.coefficients {
-            return Ok(rule.step_tensors(&self.clock, coefficients, parameters, gradients, &mut self.memory)?);
+            let direction = rule.direction(&self.clock, parameters, gradients, &mut self.memory)?;
+            let mut step = direction.f_mul(&coefficients.learning_rate)?;
+            let _ = step.f_addcmul_(&coefficients.decay, rule.decayed(parameters, &self.memory))?;
+            return Ok(parameters.f_sub_(&step).map(drop)?);
         }
         with_number!(parameters.kind(), T => {
             let (parameters, gradients) = (numbers_mut::<T>(parameters), numbers::<T>(gradients));
@@ -179,15 +182,19 @@ trait Flat: Optimizer + Copy {
         second: &mut [T],
     );
 
-    /// The same step as tensor operations.
-    fn step_tensors(
+    /// As tensor operations: updates the memory and gives the direction of the step, before η and the decay.
+    fn direction(
         &self,
         clock: &Clock,
-        coefficients: &Coefficients,
-        theta: &mut Tensor,
+        theta: &Tensor,
         gradients: &Tensor,
         memory: &mut [Tensor],
-    ) -> Result<(), tch::TchError>;
+    ) -> Result<Tensor, tch::TchError>;
+
+    /// What decays.
+    fn decayed<'a>(&self, theta: &'a Tensor, _memory: &'a [Tensor]) -> &'a Tensor {
+        theta
+    }
 }
 
 vectorized! {
@@ -241,22 +248,14 @@ impl Flat for Adam {
         adam(f, theta, g, m, s);
     }
 
-    fn step_tensors(
-        &self,
-        clock: &Clock,
-        Coefficients { learning_rate, decay }: &Coefficients,
-        theta: &mut Tensor,
-        g: &Tensor,
-        memory: &mut [Tensor],
-    ) -> Result<(), tch::TchError> {
+    fn direction(&self, clock: &Clock, _: &Tensor, g: &Tensor, memory: &mut [Tensor]) -> Result<Tensor, tch::TchError> {
         let [m, s] = memory else { unreachable!("Adam remembers m and s") };
         let _ = m.f_lerp_(g, 1.0 - self.beta1)?;
         let _ = s.f_mul_scalar_(self.beta2)?.f_addcmul_(&g.f_mul_scalar(1.0 - self.beta2)?, g)?;
         let unbias = (1.0 - clock.beta1_power) / (1.0 - clock.beta2_power).sqrt();
         let mut size = s.f_sqrt()?;
         let _ = size.f_mul_scalar_(unbias)?.f_add_scalar_((1.0 - clock.beta1_power) * Self::EPSILON)?;
-        let step = m.f_mul(learning_rate)?.f_div_(&size)?.f_addcmul_(decay, theta)?;
-        theta.f_sub_(&step).map(drop)
+        m.f_div(&size)
     }
 }
 
@@ -269,14 +268,13 @@ impl Flat for Focus {
         focus(f, theta, g, m, average);
     }
 
-    fn step_tensors(
+    fn direction(
         &self,
         clock: &Clock,
-        Coefficients { learning_rate, decay }: &Coefficients,
-        theta: &mut Tensor,
+        theta: &Tensor,
         g: &Tensor,
         memory: &mut [Tensor],
-    ) -> Result<(), tch::TchError> {
+    ) -> Result<Tensor, tch::TchError> {
         let [m, average] = memory else { unreachable!("FOCUS remembers m and the average") };
         let _ = m.f_lerp_(g, 1.0 - self.beta1)?;
         // As in the rule itself: exact where the average is the parameter.
@@ -284,13 +282,14 @@ impl Flat for Focus {
         let mut difference = theta.f_sub(average)?.f_mul_scalar_(kept)?;
         average.f_copy_(&theta.f_sub(&difference)?)?;
         difference.f_copy_(&theta.f_sub(average)?)?;
-        let mut step = sign(&difference)?.f_mul_scalar_(self.gamma)?.f_add_(&sign(m)?)?.f_mul_(learning_rate)?;
-        let decayed: &Tensor = match self.decay {
+        sign(&difference)?.f_mul_scalar_(self.gamma)?.f_add_(&sign(m)?)
+    }
+
+    fn decayed<'a>(&self, theta: &'a Tensor, memory: &'a [Tensor]) -> &'a Tensor {
+        match self.decay {
             DecayTarget::Parameters => theta,
-            DecayTarget::Average => average,
-        };
-        let step = step.f_addcmul_(decay, decayed)?;
-        theta.f_sub_(&step).map(drop)
+            DecayTarget::Average => &memory[1],
+        }
     }
 }
 
@@ -303,18 +302,10 @@ impl Flat for Signum {
         signum(f, theta, g, m);
     }
 
-    fn step_tensors(
-        &self,
-        _: &Clock,
-        Coefficients { learning_rate, decay }: &Coefficients,
-        theta: &mut Tensor,
-        g: &Tensor,
-        memory: &mut [Tensor],
-    ) -> Result<(), tch::TchError> {
+    fn direction(&self, _: &Clock, _: &Tensor, g: &Tensor, memory: &mut [Tensor]) -> Result<Tensor, tch::TchError> {
         let m = &mut memory[0];
         let _ = m.f_lerp_(g, 1.0 - self.beta1)?;
-        let step = sign(m)?.f_mul_(learning_rate)?.f_addcmul_(decay, theta)?;
-        theta.f_sub_(&step).map(drop)
+        sign(m)
     }
 }
 
@@ -327,17 +318,9 @@ impl Flat for Sgd {
         sgd(f, theta, g, m);
     }
 
-    fn step_tensors(
-        &self,
-        _: &Clock,
-        Coefficients { learning_rate, decay }: &Coefficients,
-        theta: &mut Tensor,
-        g: &Tensor,
-        memory: &mut [Tensor],
-    ) -> Result<(), tch::TchError> {
+    fn direction(&self, _: &Clock, _: &Tensor, g: &Tensor, memory: &mut [Tensor]) -> Result<Tensor, tch::TchError> {
         let m = &mut memory[0];
         let _ = m.f_mul_scalar_(self.beta1)?.f_add_(g)?;
-        let step = m.f_mul(learning_rate)?.f_addcmul_(decay, theta)?;
-        theta.f_sub_(&step).map(drop)
+        Ok(m.shallow_clone())
     }
 }

@@ -151,6 +151,6 @@ fn stack_size(device: Device, batch_size: usize, members: usize) -> usize {
         // Parameters and what the optimizer remembers of a model are some 2.7 MB, which should stay in the cache.
         Device::Cpu => (128 / batch_size).clamp(1, 4).min(members),
         // A GPU is kept busy by many; what each step leaves for the backward pass must fit.
-        _ => (1 << 20).max(batch_size).div_euclid(batch_size * 8).clamp(1, members),
+        _ => ((1 << 17) / batch_size).clamp(1, members),
     }
 }

@@ -1,12 +1,13 @@
 //! One small plot.
 
 use egui::{Align2, Color32, FontId, Rect, Shape, Stroke, TextStyle, Ui, WidgetInfo, pos2, vec2};
-use egui_plot::{AxisHints, FilledArea, GridMark, Line, MarkerShape, Plot, PlotPoint, PlotPoints, Points, VLine};
+use egui_plot::{FilledArea, Line, MarkerShape, Plot, PlotPoint, PlotPoints, Points, VLine};
 
 use super::axis::AxisScale;
 use super::curves::{Curve, Point, middle};
 use super::metric::Metric;
-use super::range::{suiting, union};
+use super::range::{union, with_margin};
+use super::sheet::sheet;
 use crate::simulation::Bucket;
 use crate::view::ticks::{grouped, significant};
 
@@ -58,9 +59,7 @@ impl Chart<'_> {
                 Some((mean, points().filter_map(|point| point.band).reduce(union)))
             })
             .collect();
-        let Some([low, high]) = suiting(&extents) else { return [0.0, 1.0] };
-        let margin = if high > low { 0.06 * (high - low) } else { (0.1 * high.abs()).max(1e-3) };
-        [low - margin, high + margin]
+        with_margin(&extents)
     }
 
     /// Draws the plot into all of the available space.
@@ -72,35 +71,7 @@ impl Chart<'_> {
             self.scales[0].marks(self.x[0], self.x[1], f64::from(size.x - 66.0) / (self.x[1] - self.x[0])),
             self.scales[1].marks(y[0], y[1], 1.3 * f64::from(size.y - 24.0) / (y[1] - y[0])),
         ];
-        let hint = |hints: AxisHints<'static>, marks: &[(GridMark, String)]| {
-            let marks = marks.to_vec();
-            hints.tick_label_font(font.clone()).label_spacing(egui::Rangef::new(1.0, 2.0)).formatter(move |mark, _| {
-                marks
-                    .iter()
-                    .find(|(known, _)| known.value == mark.value)
-                    .map_or_else(String::new, |(_, text)| text.clone())
-            })
-        };
-        let grid = |marks: &[(GridMark, String)]| -> Vec<GridMark> { marks.iter().map(|(mark, _)| *mark).collect() };
-        let (x_grid, y_grid) = (grid(&marks[0]), grid(&marks[1]));
-        let plot = Plot::new(("diagnostics", self.metric.key()))
-            // The last label of the steps stands half beyond its end.
-            .width(size.x - 10.0)
-            .height(size.y)
-            .show_x(false)
-            .show_y(false)
-            .allow_drag([true, self.y.is_some()])
-            .allow_zoom([true, self.y.is_some()])
-            .allow_scroll(false)
-            .allow_axis_zoom_drag(false)
-            .allow_double_click_reset(false)
-            .grid_spacing(egui::Rangef::new(1.0, 60.0))
-            .grid_fade(0.9)
-            .grid_color(ui.visuals().weak_text_color().gamma_multiply(0.35))
-            .x_grid_spacer(move |_| x_grid.clone())
-            .y_grid_spacer(move |_| y_grid.clone())
-            .custom_x_axes(vec![hint(AxisHints::new_x(), &marks[0])])
-            .custom_y_axes(vec![hint(AxisHints::new_y().min_thickness(46.0), &marks[1])]);
+        let plot = sheet(Plot::new(("diagnostics", self.metric.key())), ui, size, self.y.is_some(), &marks);
         let cursor = ui.visuals().weak_text_color();
         let shown = plot.show(ui, |plot| {
             plot.set_plot_bounds_x(self.x[0]..=self.x[1]);

@@ -11,6 +11,7 @@ mod legend;
 mod metric;
 mod panel;
 mod range;
+mod sheet;
 mod table;
 mod temperature;
 
@@ -20,4 +21,5 @@ pub use csv::csv_of;
 pub use curves::{Curve, Point};
 pub use metric::{Band, Metric, Value};
 pub use panel::{DiagnosticsPanel, columns_for};
-pub use range::{Extent, suiting};
+pub use range::{Extent, suiting, with_margin};
+pub use sheet::sheet;

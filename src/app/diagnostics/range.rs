@@ -39,6 +39,13 @@ fn sensible(extents: &[Extent], factor: f64) -> Vec<bool> {
     keep
 }
 
+/// What a plot of these curves shows from bottom to top: the extent that suits them, with a margin.
+pub fn with_margin(curves: &[(Extent, Option<Extent>)]) -> Extent {
+    let Some([low, high]) = suiting(curves) else { return [0.0, 1.0] };
+    let margin = if high > low { 0.06 * (high - low) } else { (0.1 * high.abs()).max(1e-3) };
+    [low - margin, high + margin]
+}
+
 /// The extent that suits these curves, given the extent of each one's means and, if shown, of its band.
 /// A minority that would flatten the others is left out. `None` without a curve.
 pub fn suiting(curves: &[(Extent, Option<Extent>)]) -> Option<Extent> {

@@ -1,7 +1,8 @@
 //! What is swept: axes, what stays the same, replicates, and the optimizers with their learning rates.
 
-use egui::{Align, Button, CollapsingHeader, ComboBox, DragValue, Label, Layout, RichText, Ui, vec2};
+use egui::{Button, CollapsingHeader, ComboBox, DragValue, Label, RichText, Ui};
 
+use crate::app::form;
 use crate::app::theme::legible;
 use crate::figure::axis_label;
 use crate::optimizer::DecayTarget;
@@ -52,8 +53,7 @@ fn in_words(fault: &SpecError) -> String {
 }
 
 fn heading(ui: &mut Ui, text: &str) {
-    ui.add_space(8.0);
-    ui.label(RichText::new(text).strong());
+    form::heading(ui, 8.0, text);
     ui.add_space(2.0);
 }
 
@@ -61,15 +61,7 @@ const NAME_WIDTH: f32 = 104.0;
 
 /// A line with a name and something to change.
 fn line(ui: &mut Ui, name: &str, help: &str, add: impl FnOnce(&mut Ui)) {
-    ui.horizontal(|ui| {
-        // Names begin at the left, and what is changed below each other.
-        let size = vec2(NAME_WIDTH, ui.spacing().interact_size.y);
-        ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), |ui| {
-            ui.set_min_width(NAME_WIDTH);
-            ui.add(Label::new(name).truncate()).on_hover_text(help);
-        });
-        add(ui);
-    });
+    form::line(ui, NAME_WIDTH, name, help, add);
 }
 
 /// A quantity that is dragged or typed; what is out of its range is brought to the nearest end.
@@ -82,7 +74,7 @@ macro_rules! number {
             let mut number = $value.get() as f64;
             let drag = DragValue::new(&mut number).speed($speed).range(<$type>::MIN as f64..=<$type>::MAX as f64);
             let drag = drag.max_decimals(6).update_while_editing(false).custom_parser(finite);
-            if ui.add(drag).on_hover_text($help).accessible_name(owned($owner, $name)).changed() {
+            if ui.add(drag).on_hover_text($help).accessible_name(form::owned($owner, $name)).changed() {
                 $value = <$type>::clamped(number as _);
             }
         })
@@ -93,11 +85,6 @@ macro_rules! number {
 fn finite(text: &str) -> Option<f64> {
     let text: String = text.chars().filter(|c| !c.is_whitespace()).map(|c| if c == '−' { '-' } else { c }).collect();
     text.parse().ok().filter(|number: &f64| number.is_finite())
-}
-
-/// What a screen reader calls a control of an optimizer.
-fn owned(owner: &str, name: &str) -> String {
-    if owner.is_empty() { name.to_owned() } else { format!("{owner}: {name}") }
 }
 
 fn everywhere(ui: &mut Ui, spec: &mut SweepSpec) {
@@ -214,7 +201,7 @@ fn optimizers(ui: &mut Ui, spec: &mut SweepSpec) {
             rule(ui, &label, optimizer);
             rates(ui, &label, &mut optimizer.learning_rates);
             let remove = ui.add_enabled(can_remove, Button::new("Remove").small());
-            let remove = remove.accessible_name(owned(&label, "remove"));
+            let remove = remove.accessible_name(form::owned(&label, "remove"));
             if remove.on_disabled_hover_text("A comparison needs two.").clicked() {
                 removed = Some(index);
             }
@@ -312,7 +299,7 @@ fn rates(ui: &mut Ui, owner: &str, rates: &mut LearningRates) {
                 .max_decimals(6)
                 .update_while_editing(false)
                 .custom_parser(finite);
-            if ui.add(drag).accessible_name(owned(owner, &format!("learning rates {end}"))).changed() {
+            if ui.add(drag).accessible_name(form::owned(owner, &format!("learning rates {end}"))).changed() {
                 *value = LearningRate::clamped(number);
             }
         }
@@ -321,7 +308,7 @@ fn rates(ui: &mut Ui, owner: &str, rates: &mut LearningRates) {
         let mut count = rates.count.get();
         ui.label("in");
         let drag = DragValue::new(&mut count).range(1..=200).update_while_editing(false).custom_parser(finite);
-        if ui.add(drag).accessible_name(owned(owner, "how many learning rates")).changed() {
+        if ui.add(drag).accessible_name(form::owned(owner, "how many learning rates")).changed() {
             rates.count = PointCount::clamped(count as u64);
         }
         ui.label("learning rates, with equal quotients");

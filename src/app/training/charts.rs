@@ -6,13 +6,13 @@ use std::sync::Arc;
 use egui::{
     Button, Color32, ComboBox, Rect, RichText, ScrollArea, Sense, Slider, Stroke, TextStyle, Ui, WidgetInfo, vec2,
 };
-use egui_plot::{AxisHints, FilledArea, GridMark, Line, MarkerShape, Plot, PlotPoints, Points, VLine};
+use egui_plot::{FilledArea, Line, MarkerShape, Plot, PlotPoints, Points, VLine};
 use serde::{Deserialize, Serialize};
 
 use super::marks;
 use super::plotter::Drawn;
 use super::track::{Horizontal, Look, Pieces, Track};
-use crate::app::diagnostics::{AxisScale, suiting};
+use crate::app::diagnostics::{AxisScale, sheet, with_margin};
 use crate::app::number as text;
 use crate::app::typed::TypedField;
 use crate::run::{Metric, span};
@@ -413,52 +413,24 @@ fn y_in_view<'l>([from, to]: [f64; 2], lines: impl Iterator<Item = &'l Lines>) -
             Some((line, band.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])))
         })
         .collect();
-    let Some([low, high]) = suiting(&extents) else { return [0.0, 1.0] };
-    let margin = if high > low { 0.06 * (high - low) } else { (0.1 * high.abs()).max(1e-3) };
-    [low - margin, high + margin]
+    with_margin(&extents)
 }
 
 fn plot<'p>(ui: &Ui, metric: Metric, look: &Look, y: [f64; 2], size: egui::Vec2, zoomed_y: bool) -> Plot<'p> {
-    let font = TextStyle::Small.resolve(ui.style());
     let per_x = f64::from(size.x - 66.0) / (look.x[1] - look.x[0]);
-    let marks = [
+    let mut marks = [
         match look.horizontal {
             Horizontal::Clock => marks::clock(look.x[0], look.x[1], per_x),
             _ => look.scales[0].marks(look.x[0], look.x[1], per_x),
         },
         look.scales[1].marks(y[0], y[1], 1.3 * f64::from(size.y - 24.0) / (y[1] - y[0])),
     ];
-    let percent = metric == Metric::TestAccuracy && look.scales[1] == AxisScale::Linear;
-    let hint = |hints: AxisHints<'static>, marks: &[(GridMark, String)], percent: bool| {
-        let marks = marks.to_vec();
-        hints.tick_label_font(font.clone()).label_spacing(egui::Rangef::new(1.0, 2.0)).formatter(move |mark, _| {
-            if percent {
-                return format!("{} %", text::text(100.0 * mark.value));
-            }
-            let known = marks.iter().find(|(known, _)| known.value == mark.value);
-            known.map_or_else(String::new, |(_, text)| text.clone())
-        })
-    };
-    let grid = |marks: &[(GridMark, String)]| -> Vec<GridMark> { marks.iter().map(|(mark, _)| *mark).collect() };
-    let (x_grid, y_grid) = (grid(&marks[0]), grid(&marks[1]));
-    Plot::new(("training", metric.name()))
-        // The last label stands half beyond the axis's end.
-        .width(size.x - 10.0)
-        .height(size.y)
-        .show_x(false)
-        .show_y(false)
-        .allow_drag([true, zoomed_y])
-        .allow_zoom([true, zoomed_y])
-        .allow_scroll(false)
-        .allow_axis_zoom_drag(false)
-        .allow_double_click_reset(false)
-        .grid_spacing(egui::Rangef::new(1.0, 60.0))
-        .grid_fade(0.9)
-        .grid_color(ui.visuals().weak_text_color().gamma_multiply(0.35))
-        .x_grid_spacer(move |_| x_grid.clone())
-        .y_grid_spacer(move |_| y_grid.clone())
-        .custom_x_axes(vec![hint(AxisHints::new_x(), &marks[0], false)])
-        .custom_y_axes(vec![hint(AxisHints::new_y().min_thickness(46.0), &marks[1], percent)])
+    if metric == Metric::TestAccuracy && look.scales[1] == AxisScale::Linear {
+        for (mark, label) in &mut marks[1] {
+            *label = format!("{} %", text::text(100.0 * mark.value));
+        }
+    }
+    sheet(Plot::new(("training", metric.name())), ui, size, zoomed_y, &marks)
 }
 
 fn draw(plot: &mut egui_plot::PlotUi<'_>, group: &Named<'_>, lines: &Lines, [bottom, top]: [f64; 2]) {

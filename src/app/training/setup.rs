@@ -1,9 +1,10 @@
 //! What to train: workload, preset, data, device, optimizer, and how long.
 
-use egui::{Align, Button, CollapsingHeader, ComboBox, Label, Layout, RichText, TextEdit, Ui, vec2};
+use egui::{Button, CollapsingHeader, ComboBox, Label, RichText, TextEdit, Ui};
 
 use super::draft::{Draft, Subject, Workload};
 use super::office::WorkerState;
+use crate::app::form;
 use crate::app::live::{Action, Requests};
 use crate::app::number;
 use crate::app::shelf::Shelf;
@@ -23,21 +24,14 @@ const FIELD_WIDTH: f32 = 84.0;
 
 /// A line with a name and something to change.
 fn line(ui: &mut Ui, name: &str, help: &str, add: impl FnOnce(&mut Ui)) {
-    ui.horizontal(|ui| {
-        let size = vec2(NAME_WIDTH, ui.spacing().interact_size.y);
-        ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), |ui| {
-            ui.set_min_width(NAME_WIDTH);
-            ui.add(Label::new(name).truncate()).on_hover_text(help);
-        });
-        add(ui);
-    });
+    form::line(ui, NAME_WIDTH, name, help, add);
 }
 
 /// A quantity that is typed; what is out of its range is refused with its reason.
 macro_rules! real {
     ($ui:expr, $owner:expr => $name:expr, $help:expr, $value:expr, $type:ty) => {
         line($ui, $name, $help, |ui| {
-            let name = owned($owner, $name);
+            let name = form::owned($owner, $name);
             let field = TypedField { name: &name, width: FIELD_WIDTH };
             let typed = field.show(ui, &number::text($value.get()), |text| {
                 <$type>::new(number::read(text)?).map_err(|refused| refused.to_string())
@@ -65,14 +59,8 @@ macro_rules! whole {
     };
 }
 
-/// What a screen reader calls a control of an optimizer.
-fn owned(owner: &str, name: &str) -> String {
-    if owner.is_empty() { name.to_owned() } else { format!("{owner}: {name}") }
-}
-
 fn heading(ui: &mut Ui, text: &str) {
-    ui.add_space(6.0);
-    ui.label(RichText::new(text).strong());
+    form::heading(ui, 6.0, text);
 }
 
 /// Shows the controls.
@@ -315,7 +303,7 @@ fn scan_controls(ui: &mut Ui, scan: &mut MnistScanSpec, worker: &WorkerState) {
             let owner = format!("{} {label}", index + 1);
             rule(ui, &owner, &mut optimizer.rule);
             let remove = ui.add_enabled(several, Button::new("Remove").small());
-            if remove.accessible_name(owned(&owner, "remove")).clicked() {
+            if remove.accessible_name(form::owned(&owner, "remove")).clicked() {
                 removed = Some(index);
             }
         });

@@ -1,0 +1,26 @@
+//! Lines of a form: names at the left, and what is changed below each other.
+
+use egui::{Align, Label, Layout, RichText, Ui, vec2};
+
+/// A line with a name and something to change.
+pub fn line(ui: &mut Ui, name_width: f32, name: &str, help: &str, add: impl FnOnce(&mut Ui)) {
+    ui.horizontal(|ui| {
+        let size = vec2(name_width, ui.spacing().interact_size.y);
+        ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), |ui| {
+            ui.set_min_width(name_width);
+            ui.add(Label::new(name).truncate()).on_hover_text(help);
+        });
+        add(ui);
+    });
+}
+
+/// What stands above some lines.
+pub fn heading(ui: &mut Ui, above: f32, text: &str) {
+    ui.add_space(above);
+    ui.label(RichText::new(text).strong());
+}
+
+/// What a screen reader calls a control of an optimizer.
+pub fn owned(owner: &str, name: &str) -> String {
+    if owner.is_empty() { name.to_owned() } else { format!("{owner}: {name}") }
+}
