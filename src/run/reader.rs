@@ -14,8 +14,7 @@ use super::tail::{Piece, Tail};
 /// Follows the events of a run, as they are written or after.
 ///
 /// It can be polled often: where nothing is new, that costs a look at the file. A file that was cut or replaced
-/// is read anew. Reading a long history for the first time takes about a second for each million lines, so a
-/// window does it in a thread.
+/// is read anew. A window reads in a thread, as a long history takes its time at first.
 #[derive(Debug)]
 pub struct RunReader {
     run: RunFolder,
