@@ -94,7 +94,7 @@ impl MnistRun {
 
     /// The Euclidean norm of the last step's gradient.
     pub fn gradient_norm(&self) -> Result<f64, TrainError> {
-        Ok(self.mlp.gradients.f_norm()?.f_double_value(&[])?)
+        Ok(self.mlp.gradients().f_norm()?.f_double_value(&[])?)
     }
 
     /// How good the model is on the test images.
@@ -105,7 +105,7 @@ impl MnistRun {
     /// All that a checkpoint holds.
     pub fn tensors(&self) -> Named<'_> {
         let mut tensors =
-            vec![("parameters".to_owned(), &self.mlp.parameters), ("statistics".to_owned(), &self.mlp.statistics)];
+            vec![("parameters".to_owned(), self.mlp.parameters()), ("statistics".to_owned(), self.mlp.statistics())];
         let memory = self.optimizer.memory();
         tensors.extend(memory.into_iter().map(|(name, tensor)| (format!("optimizer.{name}"), tensor)));
         tensors

@@ -109,6 +109,7 @@ fn raw_arrays_wait_for_the_diagram_and_cancelled_ones_leave_whole_rows() {
     assert!(found.len() < 10_000, "it was cancelled");
     let spec = app.state().phase().present().diagram.spec().clone();
     assert!(found == expected(&spec, found.len()), "rows are whole, and nothing else is there");
+    assert!(app.shows(&format!("{} of 10000 rows", found.len())), "the report counts them");
 }
 
 #[test]

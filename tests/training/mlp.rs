@@ -44,10 +44,10 @@ fn cross_entropy(logits: &Tensor, labels: &Tensor) -> Tensor {
 /// in the order of the layout, and running averages.
 fn by_autograd(mlp: &Mlp, batch: &Batch) -> (f64, Vec<f64>, Vec<f64>) {
     let parameters: Vec<Tensor> = (0..mlp.layout().segments().len())
-        .map(|index| mlp.layout().view(&mlp.parameters, index).get(0).copy().set_requires_grad(true))
+        .map(|index| mlp.layout().view(mlp.parameters(), index).get(0).copy().set_requires_grad(true))
         .collect();
     let running: Vec<Tensor> = (0..mlp.statistics_layout().segments().len())
-        .map(|index| mlp.statistics_layout().view(&mlp.statistics, index).get(0).copy())
+        .map(|index| mlp.statistics_layout().view(mlp.statistics(), index).get(0).copy())
         .collect();
     let mut x = batch.images.get(0);
     for layer in 0..6 {
@@ -81,8 +81,8 @@ fn loss_gradients_and_running_averages_are_those_of_libtorchs_layers() {
             let found = mlp.differentiate(batch(1, size, Kind::Double)).unwrap().double_value(&[0]);
             assert!((found - loss).abs() < 1e-12, "{found} {loss}");
             for (found, expected) in [
-                (of_model(mlp.layout(), &mlp.gradients, 0), gradients),
-                (of_model(mlp.statistics_layout(), &mlp.statistics, 0), running),
+                (of_model(mlp.layout(), mlp.gradients(), 0), gradients),
+                (of_model(mlp.statistics_layout(), mlp.statistics(), 0), running),
             ] {
                 let largest = expected.iter().fold(1.0, |largest: f64, value| largest.max(value.abs()));
                 let off = found.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max) / largest;
@@ -110,7 +110,7 @@ fn a_stack_does_what_its_models_do_alone() {
                 let loss = alone.differentiate(Batch { images: part(&images), labels: part(&labels) }).unwrap();
                 assert!((loss.double_value(&[0]) - expected).abs() < limit);
                 let [alone, together] = [(&alone, 0), (&together, model)]
-                    .map(|(mlp, model)| Tensor::from_slice(&of_model(mlp.layout(), &mlp.gradients, model)));
+                    .map(|(mlp, model)| Tensor::from_slice(&of_model(mlp.layout(), mlp.gradients(), model)));
                 let off = largest_difference(&alone, &together);
                 assert!(off < limit, "{kind:?}, tensors {tensors}: {off:e}");
             }
@@ -135,9 +135,9 @@ fn evaluation_takes_the_running_averages() {
         let mut x = all.images.get(0);
         for layer in 0..6 {
             let [scale, shift, weight, bias] =
-                [0, 1, 2, 3].map(|which| part(&mlp.parameters, mlp.layout(), 4 * layer + which));
+                [0, 1, 2, 3].map(|which| part(mlp.parameters(), mlp.layout(), 4 * layer + which));
             let [mean, variance] =
-                [0, 1].map(|which| part(&mlp.statistics, mlp.statistics_layout(), 2 * layer + which));
+                [0, 1].map(|which| part(mlp.statistics(), mlp.statistics_layout(), 2 * layer + which));
             x = x.batch_norm(Some(&scale), Some(&shift), Some(&mean), Some(&variance), false, 0.1, 1e-5, false);
             x = x.linear(&weight, Some(&bias));
             if layer < 5 {

@@ -2,7 +2,7 @@
 
     valleyscope data mnist --stand-in --dir FOLDER
     python pytorch.py FOLDER > data/pytorch.json        # made with PyTorch 2.11.0
-    python pytorch.py FOLDER --time [THREADS]           # steps a second, one model after another
+    python pytorch.py FOLDER --time [THREADS]           # how fast it is, one model after another
 
 The start and the batches are formulas that both sides know. Rounding decides on which side of zero a ReLU's
 input falls if it is very near, and from there on two right programs differ; so the smallest of all such inputs is
@@ -142,9 +142,16 @@ def steps_of(net, descent, images, labels, steps, batch):
     return [loss.item() for loss in losses]
 
 
-def time_steps(images, labels, threads):
+@torch.no_grad()
+def evaluate(net, images, labels):
+    net.eval()
+    losses = [nn.functional.cross_entropy(net(x), y, reduction="sum") for x, y in zip(images.split(8192), labels.split(8192))]
+    return sum(loss.item() for loss in losses) / len(labels)
+
+
+def time_steps(images, labels, test, threads):
     torch.set_num_threads(threads)
-    images = images.float() / 255
+    images, test = images.float() / 255, (test[0].float() / 255, test[1])
     for batch in [8, 32, 128]:
         for name in OPTIMIZERS:
             net = Net()
@@ -155,7 +162,13 @@ def time_steps(images, labels, threads):
                 begun = time.perf_counter()
                 steps_of(net, descent, images, labels, 100, batch)
                 best = min(best, time.perf_counter() - begun)
-            print(f"batch {batch:4}, {threads} threads, {name:6}: {100 / best:8.0f} steps/s")
+            begun = time.perf_counter()
+            net = Net()
+            steps_of(net, optimizer(name, net), images, labels, 400, batch)
+            evaluate(net, *test)
+            model = time.perf_counter() - begun
+            print(f"batch {batch:4}, {threads} threads, {name:6}: {100 / best:8.0f} steps/s,", end=" ")
+            print(f"{1 / model:6.2f} models/s of 400 steps and an evaluation")
 
 
 def main():
@@ -164,7 +177,8 @@ def main():
     labels = idx(folder, "train-labels-idx1-ubyte", 8).long()
     if "--time" in sys.argv:
         threads = sys.argv[sys.argv.index("--time") + 1 :]
-        return time_steps(images, labels, int(threads[0]) if threads else torch.get_num_threads())
+        test = idx(folder, "t10k-images-idx3-ubyte", 16).view(-1, 784), idx(folder, "t10k-labels-idx1-ubyte", 8).long()
+        return time_steps(images, labels, test, int(threads[0]) if threads else torch.get_num_threads())
     result = {"pytorch": torch.__version__, "batch": BATCH, "start": START, "learning_rate": LEARNING_RATE}
     nearest = math.inf
     for name in OPTIMIZERS:

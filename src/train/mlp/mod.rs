@@ -28,12 +28,11 @@ pub struct Mlp {
     sizes: Vec<i64>,
     layout: Layout,
     statistics_layout: Layout,
-    /// All parameters.
-    pub parameters: Tensor,
-    /// Their gradients, after [`Mlp::differentiate`].
-    pub gradients: Tensor,
-    /// The running means and variances of the batch normalisations.
-    pub statistics: Tensor,
+    parameters: Tensor,
+    gradients: Tensor,
+    statistics: Tensor,
+    /// Views of the three, made once: making them takes longer than a step of a small layer.
+    layers: Vec<Views>,
     kind: Kind,
     device: Device,
     with_tensors: bool,
@@ -44,10 +43,22 @@ const MOMENTUM: f64 = 0.1;
 /// ε of the batch normalisation.
 const EPSILON: f64 = 1e-5;
 
+/// A layer's parts of the flat tensors.
+#[derive(Debug)]
+struct Views {
+    parameters: Layer,
+    gradients: Layer,
+    /// Wᵗ, `[models, inputs, outputs]`
+    transposed: Tensor,
+    /// Running mean and variance, `[models, inputs]`
+    running: [Tensor; 2],
+}
+
 /// What a layer's parameters are in the layout, in this order.
 const SEGMENTS: [&str; 4] = ["norm.weight", "norm.bias", "linear.weight", "linear.bias"];
 
 /// The parameters of a layer, or their gradients, for all models.
+#[derive(Debug)]
 struct Layer {
     /// γ, `[models, inputs]`
     scale: Tensor,
@@ -57,6 +68,13 @@ struct Layer {
     weight: Tensor,
     /// b, `[models, outputs]`
     bias: Tensor,
+}
+
+impl Layer {
+    fn of(layout: &Layout, flat: &Tensor, index: usize) -> Layer {
+        let view = |which: usize| layout.view(flat, SEGMENTS.len() * index + which);
+        Layer { scale: view(0), shift: view(1), weight: view(2), bias: view(3) }
+    }
 }
 
 /// What the backward pass needs of a layer.
@@ -136,14 +154,47 @@ impl Mlp {
         for variances in (1..statistics_layout.segments().len()).step_by(2) {
             let _ = statistics_layout.view(&statistics, variances).f_fill_(1.0)?;
         }
-        let with_tensors = device != Device::Cpu;
-        Ok(Mlp { sizes, layout, statistics_layout, parameters, gradients, statistics, kind, device, with_tensors })
+        let views = (0..sizes.len() - 1).map(|index| {
+            let layer = |flat| Layer::of(&layout, flat, index);
+            let parameters = layer(&parameters);
+            let transposed = parameters.weight.f_transpose(1, 2)?;
+            let running = [0, 1].map(|which| statistics_layout.view(&statistics, 2 * index + which));
+            Ok(Views { parameters, gradients: layer(&gradients), transposed, running })
+        });
+        let layers = views.collect::<Result<_, TrainError>>()?;
+        Ok(Mlp {
+            sizes,
+            layout,
+            statistics_layout,
+            parameters,
+            gradients,
+            statistics,
+            layers,
+            kind,
+            device,
+            with_tensors: device != Device::Cpu,
+        })
     }
 
     /// Does everything through tensor operations, as on a GPU.
     pub fn with_tensor_operations(mut self) -> Mlp {
         self.with_tensors = true;
         self
+    }
+
+    /// All parameters.
+    pub fn parameters(&self) -> &Tensor {
+        &self.parameters
+    }
+
+    /// Their gradients, after [`Mlp::differentiate`].
+    pub fn gradients(&self) -> &Tensor {
+        &self.gradients
+    }
+
+    /// The running means and variances of the batch normalisations.
+    pub fn statistics(&self) -> &Tensor {
+        &self.statistics
     }
 
     pub fn layout(&self) -> &Layout {
@@ -220,25 +271,23 @@ impl Mlp {
     }
 
     fn differentiate_with<O: Operations>(&mut self, batch: Batch) -> Result<Tensor, TrainError> {
-        let layers = self.sizes.len() - 1;
-        let parameters: Vec<Layer> = (0..layers).map(|index| self.layer(&self.parameters, index)).collect();
-        let mut passed = Vec::with_capacity(layers);
+        let last = self.layers.len() - 1;
+        let mut passed = Vec::with_capacity(self.layers.len());
         let mut inputs = batch.images;
-        for (index, layer) in parameters.iter().enumerate() {
-            let mut running = [0, 1].map(|which| self.statistics_layout.view(&self.statistics, 2 * index + which));
-            let through = O::normalize(inputs, layer, &mut running)?;
-            let outputs = through.normalized.f_bmm(&layer.weight.f_transpose(1, 2)?)?;
+        for (index, Views { parameters, transposed, running, .. }) in self.layers.iter_mut().enumerate() {
+            let through = O::normalize(inputs, parameters, running)?;
+            let outputs = through.normalized.f_bmm(transposed)?;
             passed.push(through);
-            inputs = if index + 1 < layers { O::bias_and_relu(outputs, &layer.bias)? } else { outputs };
+            inputs = if index < last { O::bias_and_relu(outputs, &parameters.bias)? } else { outputs };
         }
-        let (losses, mut by_outputs) = O::cross_entropy(inputs, &parameters[layers - 1].bias, &batch.labels)?;
-        for (index, layer) in parameters.iter().enumerate().rev() {
-            let mut gradient = self.layer(&self.gradients, index);
-            let passed = &passed[index];
-            O::bias_gradient(&by_outputs, &mut gradient.bias)?;
-            let _ = by_outputs.f_transpose(1, 2)?.f_bmm_out(&gradient.weight, &passed.normalized)?;
-            let by_normalized = by_outputs.f_bmm(&layer.weight)?;
-            by_outputs = O::normalize_backward(by_normalized, passed, layer, &mut gradient, index == 0)?;
+        let bias = &self.layers[last].parameters.bias;
+        let (losses, mut by_outputs) = O::cross_entropy(inputs, bias, &batch.labels)?;
+        for (index, (layer, passed)) in self.layers.iter_mut().zip(&passed).enumerate().rev() {
+            let Views { parameters, gradients, .. } = layer;
+            O::bias_gradient(&by_outputs, &mut gradients.bias)?;
+            let _ = by_outputs.f_transpose(1, 2)?.f_bmm_out(&gradients.weight, &passed.normalized)?;
+            let by_normalized = by_outputs.f_bmm(&parameters.weight)?;
+            by_outputs = O::normalize_backward(by_normalized, passed, parameters, gradients, index == 0)?;
         }
         Ok(losses)
     }
@@ -248,16 +297,11 @@ impl Mlp {
         optimizer.step(&self.layout, &mut self.parameters, &self.gradients)
     }
 
-    fn layer(&self, flat: &Tensor, index: usize) -> Layer {
-        let view = |which: usize| self.layout.view(flat, SEGMENTS.len() * index + which);
-        Layer { scale: view(0), shift: view(1), weight: view(2), bias: view(3) }
-    }
-
     /// A model's loss and accuracy over all images, with the running averages.
     pub fn evaluate(&self, model: usize, images: &Images) -> Result<Evaluation, TrainError> {
         // The paper's test batches on a GPU; parts that stay in the cache on a processor.
         let part = if self.device == Device::Cpu { 1024 } else { 8192 };
-        let layers = (0..self.sizes.len() - 1).map(|index| self.folded(model, index)).collect::<Result<Vec<_>, _>>()?;
+        let layers = (0..self.layers.len()).map(|index| self.folded(model, index)).collect::<Result<Vec<_>, _>>()?;
         let (mut loss, mut right) = (0.0, 0.0);
         for start in (0..images.count()).step_by(part) {
             let batch = images.range(start..(start + part).min(images.count()), self.kind)?;
@@ -281,10 +325,10 @@ impl Mlp {
     ///
     /// `W (γ (x − mean) r + β) + b = (W γ r) x + (W (β − γ r mean) + b)`
     fn folded(&self, model: usize, index: usize) -> Result<(Tensor, Tensor), TrainError> {
-        let Layer { scale, shift, weight, bias } = self.layer(&self.parameters, index);
-        let [scale, shift, weight, bias] = [scale, shift, weight, bias].map(|part| part.get(model as i64));
-        let [mean, variance] =
-            [0, 1].map(|which| self.statistics_layout.view(&self.statistics, 2 * index + which).get(model as i64));
+        let Views { parameters: Layer { scale, shift, weight, bias }, running: [mean, variance], .. } =
+            &self.layers[index];
+        let [scale, shift, weight, bias, mean, variance] =
+            [scale, shift, weight, bias, mean, variance].map(|part| part.get(model as i64));
         let factor = scale.f_div(&variance.f_add_scalar(EPSILON)?.f_sqrt()?)?;
         let offset = shift.f_sub(&mean.f_mul(&factor)?)?;
         let bias = weight.f_mv(&offset)?.f_add(&bias)?;
