@@ -3,6 +3,7 @@
 use super::canvas::{Anchor, Area, Canvas, Marker, Stroke};
 use super::layout::{LABEL_GAP, LINE, MARGIN, MINOR_TICK, NARROWEST_PANEL, TICK, minor_values};
 use super::{Mark, Scale, font};
+use crate::view::ticks::{Tick, Ticks};
 use crate::view::{Background, ink};
 
 // Lengths in font sizes.
@@ -19,6 +20,7 @@ const ASPECTS: [f64; 3] = [0.66, 0.42, 0.72];
 const LEAST_HEIGHT: f64 = 8.0;
 /// Height of a vertical axis for each of its labels.
 const LABEL_SHARE: f64 = 1.8;
+const FEWEST_LABELS: usize = 3;
 const CURVE_WIDTH: f64 = 1.1;
 const BAR_WIDTH: f64 = 0.7;
 /// The part of a vertical axis that is left free beyond the values at each end.
@@ -230,7 +232,16 @@ impl Plot {
     }
 
     fn marks(&self, height: f64, em: f64) -> (Vec<Mark>, Option<String>) {
-        self.scale().marks(((height / (LABEL_SHARE * em)) as usize).clamp(2, 9))
+        let (scale, most) = (self.scale(), ((height / (LABEL_SHARE * em)) as usize).clamp(2, 9));
+        let (marks, note) = scale.marks(most);
+        if matches!(self.vertical, Vertical::Linear { .. }) || marks.len() >= FEWEST_LABELS {
+            return (marks, note);
+        }
+        // A logarithmic axis of less than a decade may hold few of 1, 2 and 5 times the powers of ten.
+        let [low, high] = scale.ends();
+        let Ticks { ticks, note } = Ticks::linear(low, high, most.min(5));
+        let mark = |tick: Tick| Mark { position: scale.position(tick.value), label: tick.label };
+        (ticks.into_iter().map(mark).collect(), note)
     }
 
     /// The label with what the marks leave out.
