@@ -1,4 +1,4 @@
-//! Result files of sweeps, and figures made from them: written, read by another hand, and looked at.
+//! Result files of sweeps and scans, and figures made from them: written, read by another hand, and looked at.
 
 #[path = "figures/data.rs"]
 mod data;
@@ -8,3 +8,8 @@ mod files;
 mod pictures;
 #[path = "figures/raw.rs"]
 mod raw;
+#[path = "figures/scan_files.rs"]
+mod scan_files;
+#[path = "figures/scan_pictures.rs"]
+mod scan_pictures;
+mod scan_run;

@@ -1,5 +1,7 @@
 //! `valleyscope runs` as a user meets it: the real program, its output, its exit codes.
 
+mod scan_run;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -7,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
+use valleyscope::result::scan::ScanResult;
 use valleyscope::run::{Command as Asked, Eval, Event, Notes, RunFolder, RunSession, Started, Train};
 
 /// A user's folder for data with runs in it.
@@ -55,8 +58,18 @@ impl Place {
     }
 
     fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.program();
+        command.arg("runs").args(args);
+        command
+    }
+
+    fn figure(&self, args: &[&str]) -> Output {
+        self.program().arg("figure").args(args).output().unwrap()
+    }
+
+    fn program(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_valleyscope"));
-        command.arg("runs").args(args).current_dir(self.home.path());
+        command.current_dir(self.home.path());
         command.env("HOME", self.home.path()).env("XDG_DATA_HOME", self.home.path());
         command
     }
@@ -231,10 +244,64 @@ fn points_are_exported() {
     assert_eq!(lines[0], "step,time,wall_s,loss,lr,grad_norm,test_loss,test_accuracy");
     assert!(lines[50].starts_with("50,") && lines[50].ends_with(",0.04,0.001,1,,"), "{}", lines[50]);
     assert!(lines[51].ends_with(",,,,0.25,0.9512"), "{}", lines[51]);
-    expect(&place.run(&["export", &run.name(), "--out", "points.txt"]), 2, &["ends in .csv"]);
+    expect(&place.run(&["export", &run.name(), "--out", "points.txt"]), 2, &["ends in .csv", "points.txt"]);
     expect(
         &place.run(&["export", &run.name(), "--out", "no/such/points.csv"]),
         1,
         &["cannot write no/such/points.csv"],
     );
+}
+
+#[test]
+fn a_scan_is_exported_as_a_table_of_scores_and_as_arrays() {
+    let place = Place::new();
+    let run = scan_run::scan(&place.runs(), false);
+    fs::write(place.home.path().join("scan.npz"), "something else").unwrap();
+    expect(&place.run(&["export", &run.name(), "--out", "scan.csv"]), 0, &["12 rows of scan-", "scan.csv"]);
+    expect(&place.run(&["export", &run.name(), "--out", "scan.npz"]), 0, &["10 of 12 pixels of scan-", "scan.npz"]);
+    let scan = ScanResult::open(&run).unwrap();
+    let mut table = Vec::new();
+    scan.write_table(&mut table).unwrap();
+    assert_eq!(fs::read(place.home.path().join("scan.csv")).unwrap(), table);
+    let mut arrays = std::io::Cursor::new(Vec::new());
+    scan.write_arrays(&mut arrays).unwrap();
+    assert!(fs::read(place.home.path().join("scan.npz")).unwrap() == arrays.into_inner());
+}
+
+#[test]
+fn only_a_scan_with_pixels_has_arrays_scores_and_a_figure() {
+    let place = Place::new();
+    let run = place.ended("mnist", Event::Finished);
+    let kind = ["expected a scan", "found a run of the kind `Mnist`"];
+    expect(&place.run(&["export", &run.name(), "--out", "a.npz"]), 2, &kind);
+    expect(&place.figure(&[&run.name(), "--out", "a.svg"]), 2, &kind);
+    let empty = scan_run::write(&place.runs(), scan_run::started(&scan_run::axes(), scan_run::DATA), []);
+    for out in ["a.csv", "a.npz"] {
+        expect(&place.run(&["export", &empty.name(), "--out", out]), 2, &[out, "no pixel of the scan is complete yet"]);
+    }
+    expect(&place.figure(&[&empty.name(), "--out", "a.svg"]), 2, &["no pixel of the scan is complete yet"]);
+    let files = fs::read_dir(place.home.path()).unwrap().filter(|entry| entry.as_ref().unwrap().path().is_file());
+    assert_eq!(files.count(), 0, "nothing is written");
+}
+
+#[test]
+fn a_scan_is_drawn_by_its_name_or_its_folder() {
+    let place = Place::new();
+    let run = scan_run::scan(&place.runs(), true);
+    let path = run.path().to_str().unwrap();
+    for (name, out, start) in
+        [(&*run.name(), "f.png", &b"\x89PNG"[..]), ("scan", "f.svg", b"<svg"), (path, "f.pdf", b"%PDF")]
+    {
+        expect(&place.figure(&[name, "--out", out]), 0, &["85 ×", out]);
+        assert!(fs::read(place.home.path().join(out)).unwrap().starts_with(start), "{out}");
+    }
+    expect(&place.figure(&["scan", "--out", "wide.svg", "--width-mm", "180"]), 0, &["180 ×"]);
+    assert!(fs::read_to_string(place.home.path().join("wide.svg")).unwrap().contains("width=\"180.000mm\""));
+    let narrow = ["scan", "--out", "narrow.svg", "--width-mm", "20"];
+    expect(&place.figure(&narrow), 2, &["20 mm is too narrow"]);
+    expect(&place.figure(&["scan", "--out", "f.svg", "--quick"]), 2, &["--quick is for computing"]);
+    expect(&place.figure(&["scan", "--out", "f.jpg"]), 2, &[".png, .svg or .pdf"]);
+    scan_run::scan(&place.runs(), true);
+    expect(&place.figure(&["scan", "--out", "g.svg"]), 2, &["`scan` may be any of", "say which"]);
+    expect(&place.figure(&["skan", "--out", "g.svg"]), 2, &["skan"]);
 }

@@ -25,6 +25,7 @@ mod menu;
 mod messages;
 mod native_dialog;
 mod number;
+mod paper;
 mod phase;
 mod picture;
 mod question;

@@ -1,4 +1,4 @@
-//! `valleyscope figure`: a figure of a phase diagram, computed or from results that are there.
+//! `valleyscope figure`: a figure of a phase diagram, computed or from results that are there, or of a scan.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -7,18 +7,21 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 
+use super::runs::find::Place;
 use super::sweep::{Taker, Workshop, load};
 use super::{Failure, say};
 use crate::export::{Aside, Overwrite};
 use crate::figure::{Figure, FigureError, Format, Options};
 use crate::preset::{Library, SweepPreset};
 use crate::result::SweepResult;
+use crate::result::scan::{ScanError, ScanResult};
+use crate::run::RunFolder;
 use crate::sweep::{Diagram, Finished, Metric, Precision};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// A preset of the kind Sweep: a name or a file; `pairs` for any two optimizers of fig2a and fig2b; or a
-    /// folder of results, or its phase.npz, to draw without computing
+    /// A preset of the kind Sweep: a name or a file; `pairs` for any two optimizers of fig2a and fig2b; a
+    /// folder of results, or its phase.npz, to draw without computing; or the run of a scan: its name or folder
     #[arg(value_name = "NAME")]
     name: OsString,
     /// Write to this file, replacing what is there
@@ -44,22 +47,19 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let out = args.out.display();
         Failure::BadInput(anyhow!("--out must be a file that ends in .png, .svg or .pdf, found {out}"))
     })?;
-    let draw = |results: &[SweepResult]| -> Result<(Vec<u8>, [f64; 2]), FigureError> {
-        let figure = match results {
-            [result] => Figure::as_in_the_paper(result),
-            _ => Figure::pairs(&results.iter().map(|result| (result, Metric::FinalLoss)).collect::<Vec<_>>()),
-        };
+    let draw = |source: &Source| -> Result<(Vec<u8>, [f64; 2]), FigureError> {
+        let figure = source.figure();
         let width_mm = args.width_mm.unwrap_or(figure.usual_width_mm());
         let drawing = figure.render(&Options { width_mm, ..Options::default() })?;
         Ok((drawing.to_file(format, args.dpi)?, [drawing.width_mm(), drawing.height_mm()]))
     };
     let planned = Plan::of(args)?;
     // What cannot be drawn or written had better be said before hours of work.
-    draw(&planned.empty()).map_err(of_options).map_err(Failure::bad_input)?;
+    draw(&planned.outline()).map_err(of_options).map_err(Failure::bad_input)?;
     let cannot_write = || format!("cannot write {}", args.out.display());
     let mut file = Aside::for_target(&args.out).with_context(cannot_write)?;
-    let results = planned.results()?;
-    let (content, [width, height]) = draw(&results).map_err(anyhow::Error::from)?;
+    let source = planned.source()?;
+    let (content, [width, height]) = draw(&source).map_err(anyhow::Error::from)?;
     file.write_all(&content).and_then(|()| file.commit(Overwrite::Yes)).with_context(cannot_write)?;
     say(format_args!("{width:.0} × {height:.0} mm are in {}", args.out.display()));
     Ok(())
@@ -78,28 +78,54 @@ fn of_options(error: FigureError) -> FigureError {
     }
 }
 
-/// What the figure is drawn from.
+/// What a figure is drawn from.
+#[derive(Clone)]
+enum Source {
+    Sweeps(Vec<SweepResult>),
+    Scan(Box<ScanResult>),
+}
+
+impl Source {
+    fn figure(&self) -> Figure {
+        match self {
+            Source::Sweeps(results) => match &results[..] {
+                [result] => Figure::as_in_the_paper(result),
+                _ => Figure::pairs(&results.iter().map(|result| (result, Metric::FinalLoss)).collect::<Vec<_>>()),
+            },
+            Source::Scan(result) => Figure::scan(result),
+        }
+    }
+}
+
+/// How what the figure is drawn from is come by.
 enum Plan {
-    There(Box<SweepResult>),
+    There(Source),
     Compute(Vec<SweepPreset>),
 }
 
 impl Plan {
     fn of(args: &Args) -> Result<Plan, Failure> {
-        if is_result(&args.name) {
+        let there = match run_of(&args.name)? {
+            Some(run) => Some(Source::Scan(Box::new(scan_of(&run)?))),
+            None if is_result(&args.name) => {
+                let result = SweepResult::open(Path::new(&args.name)).map_err(Failure::bad_input)?;
+                Some(Source::Sweeps(vec![result]))
+            }
+            None => None,
+        };
+        if let Some(source) = there {
             if args.quick {
                 return Err(Failure::BadInput(anyhow!(
                     "--quick is for computing, and {} holds results already; leave it out",
                     args.name.display()
                 )));
             }
-            let result = SweepResult::open(Path::new(&args.name)).map_err(Failure::bad_input)?;
-            return Ok(Plan::There(Box::new(result)));
+            return Ok(Plan::There(source));
         }
         let path = Path::new(&args.name);
         if path.components().count() > 1 && !path.exists() {
             return Err(Failure::BadInput(anyhow!(
-                "there is no {}; expected the name or the file of a preset, or a folder of results or its phase.npz",
+                "there is no {}; expected the name or the file of a preset, a folder of results or its phase.npz, or the folder of a run",
                 path.display()
             )));
         }
@@ -114,23 +140,54 @@ impl Plan {
         Ok(Plan::Compute(presets.collect::<Result<_, Failure>>()?))
     }
 
-    /// The results before anything is known of them.
-    fn empty(&self) -> Vec<SweepResult> {
+    /// What is drawn, before anything of it is computed.
+    fn outline(&self) -> Source {
         match self {
-            Plan::There(result) => vec![(**result).clone()],
-            Plan::Compute(presets) => presets.iter().map(unknown).collect(),
+            Plan::There(source) => source.clone(),
+            Plan::Compute(presets) => Source::Sweeps(presets.iter().map(unknown).collect()),
         }
     }
 
-    fn results(self) -> Result<Vec<SweepResult>, Failure> {
+    fn source(self) -> Result<Source, Failure> {
         match self {
-            Plan::There(result) => Ok(vec![*result]),
+            Plan::There(source) => Ok(source),
             Plan::Compute(presets) => {
                 let workshop = Workshop::open(None, Precision::default())?;
-                presets.iter().map(|preset| computed(&workshop, preset)).collect()
+                let results = presets.iter().map(|preset| computed(&workshop, preset));
+                Ok(Source::Sweeps(results.collect::<Result<_, Failure>>()?))
             }
         }
     }
+}
+
+/// The run that is meant: a folder, or a name that no preset has.
+fn run_of(name: &OsStr) -> Result<Option<RunFolder>, Failure> {
+    let path = Path::new(name);
+    if name == PAIRS || Library::open().load(name).is_ok() {
+        return Ok(None);
+    }
+    if path.is_dir() {
+        return if RunFolder::is_at(path) {
+            RunFolder::open(path).map(Some).map_err(Failure::bad_input)
+        } else {
+            Ok(None)
+        };
+    }
+    if path.components().count() > 1 || path.exists() {
+        return Ok(None);
+    }
+    match Place::of(None) {
+        Ok(place) if place.has_beginning_with(name) => place.find(name).map(Some),
+        _ => Ok(None),
+    }
+}
+
+fn scan_of(run: &RunFolder) -> Result<ScanResult, Failure> {
+    ScanResult::open(run).map_err(|error| {
+        let is_failure = matches!(error, ScanError::Read { .. });
+        let error = anyhow::Error::from(error).context(format!("there is no figure of {}", run.name()));
+        if is_failure { Failure::Failed(error) } else { Failure::BadInput(error) }
+    })
 }
 
 /// Whether it is a folder or a file of results. A folder with the name of a preset is meant by `./NAME`.

@@ -52,10 +52,11 @@ enum Command {
     /// so that a sweep that was stopped goes on with --resume. Equal sweeps give equal bytes, on any number of
     /// threads.
     Sweep(sweep::Args),
-    /// Draw a figure of a phase diagram
+    /// Draw a figure of a phase diagram, or of a scan over batch sizes
     ///
-    /// What is not in results already is computed first. To keep what a long computation finds, do it with
-    /// `valleyscope sweep`, and draw from its folder.
+    /// What is not in results already is computed first, but a scan. To keep what a long computation finds, do it
+    /// with `valleyscope sweep`, and draw from its folder. A scan is a run, begun by `valleyscope train`, and can be
+    /// drawn while it goes on.
     Figure(figure::Args),
     /// Train a real model, and watch it until it ends
     ///

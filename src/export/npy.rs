@@ -38,6 +38,7 @@ macro_rules! element {
 element!(f64, "<f8");
 element!(i32, "<i4");
 element!(i64, "<i8");
+element!(u64, "<u8");
 
 /// Writes an archive of named arrays, each in C order.
 pub struct NpzWriter<W: Write + Seek> {

@@ -37,6 +37,30 @@ pub(super) enum Anchor {
     End,
 }
 
+/// How a path is drawn.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stroke {
+    pub color: [u8; 3],
+    pub width: f64,
+    pub dashed: bool,
+}
+
+/// Shapes of markers, so that series are told apart without colours too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Marker {
+    Circle,
+    Square,
+    Triangle,
+    Diamond,
+}
+
+impl Marker {
+    /// That of the series with this index.
+    pub fn of_index(index: usize) -> Marker {
+        [Marker::Circle, Marker::Square, Marker::Triangle, Marker::Diamond][index % 4]
+    }
+}
+
 /// Collects elements.
 pub(super) struct Canvas {
     pub body: String,
@@ -66,6 +90,41 @@ impl Canvas {
         ));
     }
 
+    /// Lines that belong together, each through its points.
+    pub fn path(&mut self, lines: &[Vec<[f64; 2]>], stroke: Stroke) {
+        let mut data = String::new();
+        for (index, [x, y]) in lines.iter().flat_map(|line| line.iter().enumerate()) {
+            let command = if index == 0 { 'M' } else { 'L' };
+            write!(data, "{command}{x:.3} {y:.3}").expect("a string takes all that is written");
+        }
+        let (color, width) = (hex(stroke.color), stroke.width);
+        let dashes = if stroke.dashed {
+            format!(r#" stroke-dasharray="{} {}""#, 4.0 * width, 3.0 * width)
+        } else {
+            String::new()
+        };
+        self.push(format_args!(
+            r#"<path d="{data}" fill="none" stroke="{color}" stroke-width="{width}" stroke-linejoin="round"{dashes}/>"#
+        ));
+    }
+
+    /// A marker of about this radius around a point, with an edge.
+    pub fn marker(&mut self, marker: Marker, [x, y]: [f64; 2], radius: f64, [fill, edge]: [[u8; 3]; 2]) {
+        let colors = format!(r#"fill="{}" stroke="{}" stroke-width="{LINE_WIDTH}""#, hex(fill), hex(edge));
+        // Of about equal areas.
+        let corners: &[[f64; 2]] = match marker {
+            Marker::Circle => {
+                return self.push(format_args!(r#"<circle cx="{x:.3}" cy="{y:.3}" r="{radius:.3}" {colors}/>"#));
+            }
+            Marker::Square => &[[-0.88, -0.88], [0.88, -0.88], [0.88, 0.88], [-0.88, 0.88]],
+            Marker::Triangle => &[[0.0, -1.3], [1.2, 0.85], [-1.2, 0.85]],
+            Marker::Diamond => &[[0.0, -1.3], [1.3, 0.0], [0.0, 1.3], [-1.3, 0.0]],
+        };
+        let corners = corners.iter().map(|[dx, dy]| format!("{:.3},{:.3}", x + radius * dx, y + radius * dy));
+        let corners = corners.collect::<Vec<_>>().join(" ");
+        self.push(format_args!(r#"<polygon points="{corners}" {colors}/>"#));
+    }
+
     /// A filled rectangle with a thin frame.
     pub fn swatch(&mut self, area: Area, [red, green, blue]: [u8; 3]) {
         let Area { x, y, width, height } = area;
@@ -84,6 +143,12 @@ impl Canvas {
     /// A text whose anchor is at `x` and whose middle is at `y`.
     pub fn text(&mut self, [x, y]: [f64; 2], anchor: Anchor, text: &str) {
         self.sized_text([x, y], anchor, text, self.font_size, "");
+    }
+
+    /// A text that begins at `x`, smaller where it would not fit.
+    pub fn text_from(&mut self, [x, y]: [f64; 2], width: f64, text: &str) {
+        let size = self.fitted(text, width);
+        self.sized_text([x, y], Anchor::Start, text, size, "");
     }
 
     /// A text in the middle of a width, smaller where it would not fit.
@@ -129,7 +194,6 @@ impl Canvas {
     pub fn color_bar(&mut self, area: Area, scale: &Scale) {
         self.gradients += 1;
         let id = format!("colors{}", self.gradients);
-        let hex = |[red, green, blue]: [u8; 3]| format!("#{red:02x}{green:02x}{blue:02x}");
         let stops: String = (0..=STOPS)
             .map(|index| index as f64 / STOPS as f64)
             .map(|position| format!(r#"<stop offset="{position}" stop-color="{}"/>"#, hex(scale.rgb_at(position))))
@@ -152,4 +216,8 @@ impl Canvas {
         }
         self.frame(area);
     }
+}
+
+fn hex([red, green, blue]: [u8; 3]) -> String {
+    format!("#{red:02x}{green:02x}{blue:02x}")
 }

@@ -2,18 +2,18 @@
 
 use super::canvas::{Anchor, Area, Canvas};
 use super::svg::{POINTS_PER_MM, Svg};
-use super::{Bar, Figure, FigureError, Options, Panel, Row, font};
+use super::{Bar, Content, Figure, FigureError, Options, Panel, Row, font, plot};
 use crate::sweep::{Axis, Spacing};
 use crate::view::ticks::{Tick, Ticks, short};
 
 // Lengths in font sizes.
-const MARGIN: f64 = 0.5;
-const TICK: f64 = 0.35;
-const MINOR_TICK: f64 = 0.2;
-const LABEL_GAP: f64 = 0.25;
-const LINE: f64 = 1.35;
+pub(super) const MARGIN: f64 = 0.5;
+pub(super) const TICK: f64 = 0.35;
+pub(super) const MINOR_TICK: f64 = 0.2;
+pub(super) const LABEL_GAP: f64 = 0.25;
+pub(super) const LINE: f64 = 1.35;
 const BAR: f64 = 1.1;
-const NARROWEST_PANEL: f64 = 5.0;
+pub(super) const NARROWEST_PANEL: f64 = 5.0;
 /// Height over width of a panel that stands alone, and of one among others.
 const ASPECT: [f64; 2] = [0.8, 1.0];
 
@@ -38,14 +38,21 @@ impl Figure {
             }
             y += 0.4 * em;
         }
-        let columns = Columns::of(self, inner, em);
-        if columns.panel_width < NARROWEST_PANEL * em {
-            return Err(FigureError::TooNarrow { width_mm: options.width_mm, font_size: em });
-        }
-        for (index, row) in self.rows.iter().enumerate() {
-            y += if index > 0 { 0.8 * em } else { 0.0 };
-            y = row.draw(&mut canvas, &columns, y, em)?;
-        }
+        let too_narrow = FigureError::TooNarrow { width_mm: options.width_mm, font_size: em };
+        y = match &self.content {
+            Content::Maps(rows) => {
+                let columns = Columns::of(rows, inner, em);
+                if columns.panel_width < NARROWEST_PANEL * em {
+                    return Err(too_narrow);
+                }
+                for (index, row) in rows.iter().enumerate() {
+                    y += if index > 0 { 0.8 * em } else { 0.0 };
+                    y = row.draw(&mut canvas, &columns, y, em)?;
+                }
+                y
+            }
+            Content::Plots(plots) => plots.draw(&mut canvas, y, inner, em).ok_or(too_narrow)?,
+        };
         y = self.draw_legend(&mut canvas, y, inner, em);
         let height = y + MARGIN * em;
         Ok(Svg { about: self.about.clone(), width_mm: options.width_mm, size: [width, height], body: canvas.body })
@@ -53,10 +60,14 @@ impl Figure {
 
     /// Swatches with their names in lines, each in the middle. Gives the end.
     fn draw_legend(&self, canvas: &mut Canvas, mut y: f64, inner: f64, em: f64) -> f64 {
-        let (side, gap) = (0.9 * em, 1.1 * em);
-        let entries = self.legend.iter().map(|swatch| {
-            let key = if swatch.color.is_some() { side + 0.4 * em } else { 0.0 };
-            (swatch, key, key + font::width(&swatch.text, em))
+        let (side, gap, end) = (0.9 * em, 1.1 * em, MARGIN * em + inner);
+        let key = match &self.content {
+            Content::Maps(_) => side,
+            Content::Plots(_) => plot::KEY * em,
+        };
+        let entries = self.legend.iter().enumerate().map(|entry| {
+            let before = if entry.1.color.is_some() { key + 0.4 * em } else { 0.0 };
+            (entry, before, (before + font::width(&entry.1.text, em)).min(inner))
         });
         let mut lines: Vec<(f64, Vec<_>)> = Vec::new();
         for entry in entries {
@@ -72,11 +83,15 @@ impl Figure {
         for (taken, line) in lines {
             let mut x = MARGIN * em + (inner - taken).max(0.0) / 2.0;
             let middle = y + 0.5 * LINE * em;
-            for (swatch, key, width) in line {
-                if let Some(color) = swatch.color {
-                    canvas.swatch(Area { x, y: middle - side / 2.0, width: side, height: side }, color);
+            for ((index, swatch), before, width) in line {
+                match (swatch.color, &self.content) {
+                    (Some(color), Content::Maps(_)) => {
+                        canvas.swatch(Area { x, y: middle - side / 2.0, width: side, height: side }, color);
+                    }
+                    (Some(color), Content::Plots(_)) => plot::draw_key(canvas, [x, middle], index, color, em),
+                    (None, _) => {}
                 }
-                canvas.text([x + key, middle], Anchor::Start, &swatch.text);
+                canvas.text_from([x + before, middle], end - x - before, &swatch.text);
                 x += width + gap;
             }
             y += LINE * em;
@@ -95,8 +110,8 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(figure: &Figure, inner: f64, em: f64) -> Columns {
-        let rows = || figure.rows.iter();
+    fn of(rows: &[Row], inner: f64, em: f64) -> Columns {
+        let rows = || rows.iter();
         let widest = |labels: Vec<f64>| labels.into_iter().fold(0.0, f64::max);
         let count = rows().map(|row| row.panels.len()).max().unwrap_or(1).max(1);
         let aspect = ASPECT[usize::from(count > 1)];
@@ -258,15 +273,19 @@ fn linear_ticks(low: f64, high: f64, most: usize) -> Vec<Tick> {
 
 /// Where 2 to 9 times the powers of ten lie, on a logarithmic axis of some decades.
 fn minor_marks(axis: &Axis) -> Vec<f64> {
-    const MOST_DECADES: f64 = 6.0;
-    let (low, high) = (axis.from.min(axis.to), axis.from.max(axis.to));
-    let few = axis.spacing == Spacing::Log && axis.count.get() > 1 && (high / low).log10() <= MOST_DECADES;
-    if !few {
+    if axis.spacing != Spacing::Log || axis.count.get() == 1 {
         return Vec::new();
     }
-    let exponents = low.log10().floor() as i32..=high.log10().ceil() as i32;
+    minor_values(axis.from.min(axis.to), axis.from.max(axis.to)).map(|value| position(axis, value)).collect()
+}
+
+/// 2 to 9 times the powers of ten in a range of some decades; none in one of many.
+pub(super) fn minor_values(low: f64, high: f64) -> impl Iterator<Item = f64> {
+    const MOST_DECADES: f64 = 6.0;
+    let few = (high / low).log10() <= MOST_DECADES;
+    let exponents = few.then(|| low.log10().floor() as i32..=high.log10().ceil() as i32).into_iter().flatten();
     let values = exponents.flat_map(|exponent| (2..10).map(move |digit| f64::from(digit) * 10_f64.powi(exponent)));
-    values.filter(|value| (low..=high).contains(value)).map(|value| position(axis, value)).collect()
+    values.filter(move |value| (low..=high).contains(value))
 }
 
 fn label_width(marks: &[(f64, String)], em: f64) -> f64 {

@@ -1,7 +1,7 @@
-//! Figures for publication: maps of phase diagrams with axes, legends and colour bars.
+//! Figures for publication: maps of phase diagrams and plots of scans, with axes, legends and colour bars.
 //!
 //! A [`Map`] says what each cell of a diagram is coloured by; its image, a pixel a cell, is what a window and
-//! a figure both show. A [`Figure`] is one or more maps with what explains them; laid out at a width it is an
+//! a figure both show. A [`Figure`] is one or more maps or plots with what explains them; laid out at a width it is an
 //! [`Svg`], the one source of the PNG and the PDF. Text is set in the bundled font. Every file carries title,
 //! program version, seed and spec, and no time: equal results are equal bytes.
 
@@ -11,8 +11,10 @@ mod labels;
 mod layout;
 mod map;
 mod pdf;
+mod plot;
 mod png;
 mod scale;
+mod scan;
 mod svg;
 
 pub use labels::axis_label;
@@ -20,6 +22,7 @@ pub use map::{Map, MapImage, Swatch};
 pub use scale::{Mark, Scale};
 pub use svg::{Format, Svg};
 
+use self::plot::Plots;
 use crate::result::SweepResult;
 use crate::sweep::{Axis, Diagram, Hyperparameter, Metric, Quantity};
 
@@ -62,21 +65,27 @@ pub enum FigureError {
     Draw(String),
 }
 
-/// Maps of one or more diagrams.
+/// Maps of one or more diagrams, or plots.
 #[derive(Clone, Debug)]
 pub struct Figure {
     about: About,
-    rows: Vec<Row>,
+    content: Content,
     legend: Vec<Swatch>,
+}
+
+#[derive(Clone, Debug)]
+enum Content {
+    Maps(Vec<Row>),
+    Plots(Plots),
 }
 
 /// What a file says of itself.
 #[derive(Clone, Debug)]
 struct About {
     title: String,
-    /// Program version, precision and seed of each sweep.
+    /// Program version, precision and seed of each result.
     programs: Vec<String>,
-    /// The presets that repeat the sweeps.
+    /// The presets that repeat the results.
     specs: Vec<String>,
 }
 
@@ -131,7 +140,7 @@ impl Figure {
             row.add(&result.diagram, map, metric, Some(labels::metric(metric).to_owned()));
             add_swatches(&mut legend, map.legend(&result.diagram, metric));
         }
-        Figure { about: About::of(&[result]), rows: vec![row], legend }
+        Figure { about: About::of(&[result]), content: Content::Maps(vec![row]), legend }
     }
 
     /// One map.
@@ -145,29 +154,25 @@ impl Figure {
         for (result, metric) in results {
             let count = result.diagram.spec().optimizers.len();
             let pairs = (0..count).flat_map(|one| (one + 1..count).map(move |other| Map::Difference(one, other)));
-            let figure = Figure::maps(result, *metric, &pairs.collect::<Vec<_>>());
-            rows.extend(figure.rows);
-            add_swatches(&mut legend, figure.legend);
+            rows.push(Row::of(result, *metric, &pairs.collect::<Vec<_>>(), &mut legend));
         }
         let sources: Vec<&SweepResult> = results.iter().map(|(result, _)| *result).collect();
-        Figure { about: About::of(&sources), rows, legend }
+        Figure { about: About::of(&sources), content: Content::Maps(rows), legend }
     }
 
-    /// The width that suits it: a journal's column for one map, its page for several side by side.
+    /// The width that suits it: a journal's column for one map or plots, its page for several maps side by side.
     pub fn usual_width_mm(&self) -> f64 {
-        if self.rows.iter().all(|row| row.panels.len() == 1) { COLUMN_MM } else { PAGE_MM }
+        match &self.content {
+            Content::Maps(rows) if rows.iter().any(|row| row.panels.len() > 1) => PAGE_MM,
+            Content::Maps(_) | Content::Plots(_) => COLUMN_MM,
+        }
     }
 
     /// Maps side by side whose colours stand for the same.
     fn maps(result: &SweepResult, metric: Metric, maps: &[Map]) -> Figure {
-        let diagram = &result.diagram;
-        let (mut row, mut legend) = (Row::new(diagram), Vec::new());
-        for map in maps {
-            row.add(diagram, *map, metric, map.subject(diagram));
-            add_swatches(&mut legend, map.legend(diagram, metric));
-            row.bar = map.scale(diagram, metric).map(|scale| Bar { scale, label: map.quantity(metric) });
-        }
-        Figure { about: About::of(&[result]), rows: vec![row], legend }
+        let mut legend = Vec::new();
+        let row = Row::of(result, metric, maps, &mut legend);
+        Figure { about: About::of(&[result]), content: Content::Maps(vec![row]), legend }
     }
 }
 
@@ -182,6 +187,18 @@ impl Row {
             panels: Vec::new(),
             bar: None,
         }
+    }
+
+    /// Maps whose colours stand for the same; what needs a name is put into the legend.
+    fn of(result: &SweepResult, metric: Metric, maps: &[Map], legend: &mut Vec<Swatch>) -> Row {
+        let diagram = &result.diagram;
+        let mut row = Row::new(diagram);
+        for map in maps {
+            row.add(diagram, *map, metric, map.subject(diagram));
+            add_swatches(legend, map.legend(diagram, metric));
+            row.bar = map.scale(diagram, metric).map(|scale| Bar { scale, label: map.quantity(metric) });
+        }
+        row
     }
 
     fn add(&mut self, diagram: &Diagram, map: Map, metric: Metric, title: Option<String>) {

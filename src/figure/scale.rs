@@ -83,6 +83,14 @@ impl Scale {
         }
     }
 
+    /// The values at the ends.
+    pub fn ends(&self) -> [f64; 2] {
+        match &self.kind {
+            Kind::Linear { low, high } | Kind::Log { low, high } => [*low, *high],
+            Kind::Diverging(scale) => [-scale.max, scale.max],
+        }
+    }
+
     /// Whether some values lie below and above the ends.
     pub fn beyond(&self) -> [bool; 2] {
         self.beyond

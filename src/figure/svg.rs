@@ -111,7 +111,7 @@ impl About {
         self.programs.join("; ")
     }
 
-    /// The presets that repeat the sweeps.
+    /// The presets that repeat the results.
     pub fn description(&self) -> String {
         self.specs.join("\n")
     }

@@ -4,24 +4,16 @@ use std::io::{self, Write};
 
 use jiff::Timestamp;
 
-use super::event::{Pixel, ScanAxes};
 use super::history::{Curve, History, Metric};
 use crate::export::{Cell, CsvWriter};
 
-/// Writes the results of a run as CSV and returns the number of rows.
+/// Writes the points of a run as CSV and returns the number of rows.
 ///
-/// A scan has a row for each trained model: `optimizer`, `batch_size`, `learning_rate`, `replicate`, `train_loss`,
-/// `test_loss`, `test_accuracy`. Another run has a row for each point of training and each evaluation, in the order
-/// of the steps: `step`, `time` (RFC 3339), `wall_s` (seconds of training) and the metrics that were measured, by
-/// their names in the events. A metric that does not belong to the row is left empty.
+/// There is a row for each point of training and each evaluation, in the order of the steps: `step`, `time`
+/// (RFC 3339), `wall_s` (seconds of training) and the metrics that were measured, by their names in the events. A
+/// metric that does not belong to the row is left empty. A scan has no such points; its results are those of
+/// [`ScanResult`](crate::result::scan::ScanResult).
 pub fn write_csv(history: &History, writer: impl Write) -> io::Result<u64> {
-    match history.started().and_then(|started| started.scan.as_ref()) {
-        Some(axes) => write_pixels(history, axes, writer),
-        None => write_curves(history, writer),
-    }
-}
-
-fn write_curves(history: &History, writer: impl Write) -> io::Result<u64> {
     let mut curves: Vec<(Metric, Ahead<'_>)> = Metric::ALL
         .into_iter()
         .map(|metric| (metric, Ahead { curve: history.curve(metric), next: 0 }))
@@ -81,34 +73,4 @@ impl Ahead<'_> {
 fn rfc_3339(time_s: f64) -> String {
     let time = Timestamp::from_microsecond((time_s * 1e6).round() as i64);
     time.map_or_else(|_| String::new(), |time| time.to_string())
-}
-
-fn write_pixels(history: &History, axes: &ScanAxes, writer: impl Write) -> io::Result<u64> {
-    let header = ["optimizer", "batch_size", "learning_rate", "replicate", "train_loss", "test_loss", "test_accuracy"];
-    let mut table = CsvWriter::new(writer, &header)?;
-    let mut rows = 0;
-    for pixel in history.pixels() {
-        for (index, &learning_rate) in axes.learning_rates.iter().enumerate() {
-            for replicate in 0..axes.replicates as usize {
-                let Some([train_loss, test_loss, accuracy]) = model(pixel, index, replicate) else { continue };
-                table.row(&[
-                    Cell::Text(&pixel.optimizer),
-                    Cell::Whole(pixel.batch_size),
-                    Cell::Number(learning_rate),
-                    Cell::Whole(replicate as u64),
-                    Cell::Number(train_loss),
-                    Cell::Number(test_loss),
-                    Cell::Number(accuracy),
-                ])?;
-                rows += 1;
-            }
-        }
-    }
-    table.into_inner().flush()?;
-    Ok(rows)
-}
-
-fn model(pixel: &Pixel, learning_rate: usize, replicate: usize) -> Option<[f64; 3]> {
-    let of = |grid: &[Vec<f64>]| grid.get(learning_rate)?.get(replicate).copied();
-    Some([of(&pixel.train_loss)?, of(&pixel.test_loss)?, of(&pixel.test_accuracy)?])
 }

@@ -3,10 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 mod camera;
+mod ink;
 mod scale;
 pub mod ticks;
 
 pub use camera::{Camera, Viewport};
+pub use ink::{Background, ink};
 pub use scale::{Colormap, SymLog};
 
 /// How the landscape is drawn.

@@ -7,7 +7,9 @@ use egui::accesskit::Role;
 use egui::{Key, Modifiers};
 use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope::app::WorkerState;
+use valleyscope::figure::{Figure, Options};
 use valleyscope::preset::{Preset, built_ins};
+use valleyscope::result::scan::ScanResult;
 use valleyscope::run::{Eval, Event, Metric, Notes, Pixel, RunFolder, RunSession, ScanAxes, Started, Train};
 
 use crate::harness::{App, Begin, MemoryStorage};
@@ -226,35 +228,39 @@ fn the_reason_of_a_failure_the_log_and_the_config_can_be_read() {
     assert!(text(&app, "Configuration of the run").contains("Mnist("));
 }
 
+/// A scan of which Adam and Signum are through with batches of 2.
+fn begun_scan(runs: &Path) -> RunFolder {
+    let scan = built_ins().iter().find(|built_in| built_in.name == "fig2cd").expect("it is built in");
+    let run = RunFolder::create(runs, "fig2cd", &scan.preset.to_ron()).expect("a run can be made");
+    let mut session = RunSession::begin(&run).expect("a session can begin");
+    let axes = ScanAxes {
+        optimizers: vec!["Adam".to_owned(), "Signum".to_owned()],
+        batch_sizes: vec![2, 128],
+        learning_rates: vec![0.001, 0.01],
+        replicates: 2,
+        steps: 400,
+    };
+    let mut event = started("Scan", 4);
+    if let Event::Started(started) = &mut event {
+        started.scan = Some(axes);
+    }
+    session.record(0, event).expect("it can be written");
+    for (done, (pixel, loss)) in [([0, 0], 0.5), ([1, 0], 0.4)].into_iter().enumerate() {
+        let pixel = Pixel {
+            pixel,
+            done: done as u64 + 1,
+            total: 4,
+            test_loss: vec![vec![loss, loss], vec![f64::NAN, 0.1]],
+            ..Pixel::default()
+        };
+        session.record(done as u64 + 1, Event::Pixel(pixel)).expect("it can be written");
+    }
+    run
+}
+
 #[test]
 fn a_scan_shows_its_scores_and_the_improvement() {
-    let (mut app, _) = room(|runs| {
-        let scan = built_ins().iter().find(|built_in| built_in.name == "fig2cd").expect("it is built in");
-        let run = RunFolder::create(runs, "fig2cd", &scan.preset.to_ron()).expect("a run can be made");
-        let mut session = RunSession::begin(&run).expect("a session can begin");
-        let axes = ScanAxes {
-            optimizers: vec!["Adam".to_owned(), "Signum".to_owned()],
-            batch_sizes: vec![2, 128],
-            learning_rates: vec![0.001, 0.01],
-            replicates: 2,
-            steps: 400,
-        };
-        let mut event = started("Scan", 4);
-        if let Event::Started(started) = &mut event {
-            started.scan = Some(axes);
-        }
-        session.record(0, event).expect("it can be written");
-        for (done, (pixel, loss)) in [([0, 0], 0.5), ([1, 0], 0.4)].into_iter().enumerate() {
-            let pixel = Pixel {
-                pixel,
-                done: done as u64 + 1,
-                total: 4,
-                test_loss: vec![vec![loss, loss], vec![f64::NAN, 0.1]],
-                ..Pixel::default()
-            };
-            session.record(done as u64 + 1, Event::Pixel(pixel)).expect("it can be written");
-        }
-    });
+    let (mut app, _) = room(begun_scan);
     listed(&mut app, 1);
     app.button("Run Scan");
     let losses = "Plot of best test loss by batch size";
@@ -263,6 +269,42 @@ fn a_scan_shows_its_scores_and_the_improvement() {
     assert_eq!(plotted(&app, losses), "Adam at 2: 0.500; Signum at 2: 0.400");
     assert_eq!(plotted(&app, "Plot of the improvement of Signum on Adam"), "2: 20.0 ± 0 %");
     assert!(app.shows("2 of 4 pixels"));
+}
+
+#[test]
+fn a_scan_is_exported_as_figure_scores_and_arrays() {
+    let (mut app, run) = room(begun_scan);
+    listed(&mut app, 1);
+    app.button("Run Scan");
+    app.until("the scan's picture", |app| app.shows("2 of 4 pixels"));
+    app.settle();
+    let folder = app.folder.path().join("exported");
+    std::fs::create_dir(&folder).expect("a folder can be made");
+    for (entry, name) in [
+        ("Figure as PNG…", "scan.png"),
+        ("Figure as SVG…", "scan.svg"),
+        ("Figure as PDF…", "scan.pdf"),
+        ("Scores as CSV…", "scan.csv"),
+        ("All numbers as NPZ…", "scan.npz"),
+    ] {
+        app.menu("Export", entry);
+        app.until("the question where it goes", |app| {
+            app.harness.query_by_role_and_label(Role::TextInput, "Path of the file").is_some()
+        });
+        let path = folder.join(name);
+        app.type_path(&path);
+        app.until("the file", |_| path.exists());
+        app.settle();
+    }
+    let scan = ScanResult::open(&run).expect("a scan");
+    let mut table = Vec::new();
+    scan.write_table(&mut table).expect("memory takes all that is written");
+    let written = |name: &str| std::fs::read(folder.join(name)).expect("it was written");
+    assert_eq!(written("scan.csv"), table);
+    let svg = Figure::scan(&scan).render(&Options::default()).expect("rendered").to_string();
+    assert!(written("scan.svg") == svg.into_bytes());
+    assert!(written("scan.png").starts_with(b"\x89PNG") && written("scan.pdf").starts_with(b"%PDF"));
+    assert!(written("scan.npz").starts_with(b"PK"));
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::data::{
     COLUMNS, DIVERGED, RATES, REPLICATES, ROWS, TIE, UNKNOWN, arrays, final_loss, result, result_of, spec,
 };
 
-fn array<T: Deserialize>(bytes: &[u8], name: &str) -> (Vec<u64>, String, Vec<T>) {
+pub fn array<T: Deserialize>(bytes: &[u8], name: &str) -> (Vec<u64>, String, Vec<T>) {
     let mut archive = NpzArchive::new(Cursor::new(bytes)).expect("an archive");
     let file = archive.by_name(name).expect("a readable archive").unwrap_or_else(|| panic!("no array {name}"));
     let shape = file.shape().to_vec();
@@ -24,7 +24,7 @@ fn array<T: Deserialize>(bytes: &[u8], name: &str) -> (Vec<u64>, String, Vec<T>)
 }
 
 /// A text or texts, whose type npyz does not decode.
-fn texts(bytes: &[u8], name: &str) -> (Vec<u64>, Vec<String>) {
+pub fn texts(bytes: &[u8], name: &str) -> (Vec<u64>, Vec<String>) {
     let mut archive = NpzArchive::new(Cursor::new(bytes)).expect("an archive");
     let (shape, width) = {
         let file = archive.by_name(name).expect("a readable archive").unwrap_or_else(|| panic!("no array {name}"));

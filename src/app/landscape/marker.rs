@@ -3,6 +3,7 @@
 use egui::{Color32, Pos2, Shape, Stroke, Theme, vec2};
 
 use crate::simulation::OptimizerSpec;
+use crate::view::{Background, ink};
 
 /// The shape that marks the middle of an ensemble, and its row in a legend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,23 +81,12 @@ pub fn color_of(spec: &OptimizerSpec) -> Color32 {
     Color32::from_rgb(red, green, blue)
 }
 
-/// The colour for lines on the theme's background: pale colours are darkened on a light one and dark
-/// ones lightened on a dark one until they can be seen.
+/// The colour for lines on the theme's background.
 pub fn line_color(color: Color32, theme: Theme) -> Color32 {
-    let readable = |color: Color32| match theme {
-        Theme::Light => luminance(color) <= 0.40,
-        Theme::Dark => luminance(color) >= 0.08,
+    let background = match theme {
+        Theme::Light => Background::Light,
+        Theme::Dark => Background::Dark,
     };
-    let towards = match theme {
-        Theme::Light => Color32::BLACK,
-        Theme::Dark => Color32::WHITE,
-    };
-    let steps = (0..20).map(|step| color.lerp_to_gamma(towards, 0.05 * step as f32));
-    steps.into_iter().find(|&mixed| readable(mixed)).unwrap_or(towards)
-}
-
-/// Relative luminance, 0 for black and 1 for white.
-fn luminance(color: Color32) -> f32 {
-    let rgba = egui::Rgba::from(color);
-    0.2126 * rgba.r() + 0.7152 * rgba.g() + 0.0722 * rgba.b()
+    let [red, green, blue] = ink([color.r(), color.g(), color.b()], background);
+    Color32::from_rgb(red, green, blue)
 }

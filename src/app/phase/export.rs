@@ -7,7 +7,8 @@ use egui::{ColorImage, Context};
 use super::board::Titled;
 use super::picture::Look;
 use crate::app::live::{Action, Requests};
-use crate::figure::{Figure, Map, Options};
+use crate::app::paper::Paper;
+use crate::figure::{Figure, Map};
 use crate::result::write_table;
 
 /// What a diagram can be exported as.
@@ -46,18 +47,11 @@ impl Kind {
 }
 
 /// How a figure is made.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FigureLayout {
-    pub options: Options,
-    pub dpi: f64,
+    pub paper: Paper,
     /// The difference between any two optimizers, as in the paper's pairs figure, instead of the map shown.
     pub pairs: bool,
-}
-
-impl Default for FigureLayout {
-    fn default() -> Self {
-        FigureLayout { options: Options::default(), dpi: 300.0, pairs: false }
-    }
 }
 
 /// What is being made.
@@ -123,10 +117,10 @@ fn content(titled: &Titled, look: Look, kind: Kind, layout: FigureLayout) -> Res
             Map::Winner { certainty } => Figure::winners(&result, look.metric, certainty),
             map => Figure::map(&result, look.metric, map),
         };
-        figure.render(&layout.options).map_err(|error| error.to_string())
+        figure.render(&layout.paper.options).map_err(|error| error.to_string())
     };
     match kind {
-        Kind::Png | Kind::Clipboard => figure()?.to_png(layout.dpi).map_err(|error| error.to_string()),
+        Kind::Png | Kind::Clipboard => figure()?.to_png(layout.paper.dpi).map_err(|error| error.to_string()),
         Kind::Svg => Ok(figure()?.to_string().into_bytes()),
         Kind::Pdf => figure()?.to_pdf().map_err(|error| error.to_string()),
         Kind::Csv => {

@@ -1,10 +1,7 @@
 //! What is shown of a diagram: the choice of maps, the legend, exports, and the diagrams of before.
 
-use egui::containers::menu::{MenuButton, MenuConfig};
 use egui::text::LayoutJob;
-use egui::{
-    Button, Color32, ComboBox, DragValue, Grid, Label, PopupCloseBehavior, RichText, TextFormat, TextStyle, Ui,
-};
+use egui::{Button, Color32, ComboBox, DragValue, Label, RichText, TextFormat, TextStyle, Ui};
 
 use super::board::Titled;
 use super::difference::difference;
@@ -12,6 +9,7 @@ use super::export::Kind;
 use super::panel::{Hovered, PhasePanel};
 use super::readout;
 use crate::app::live::Requests;
+use crate::app::paper::stays_open;
 use crate::figure::{COLUMN_MM, Map, PAGE_MM, Swatch};
 use crate::sweep::{Diagram, Metric};
 
@@ -62,23 +60,12 @@ impl PhasePanel {
     fn export_menu(&mut self, ui: &mut Ui, requests: &mut Requests) {
         let mut asked = None;
         stays_open("Export").ui(ui, |ui| {
-            Grid::new("figure").num_columns(2).show(ui, |ui| {
-                let options = &mut self.layout.options;
-                let mut row = |name: &str, label: &str, value: &mut f64, range, suffix: &str| {
-                    ui.label(label);
-                    ui.add(DragValue::new(value).range(range).suffix(suffix)).accessible_name(name);
-                    ui.end_row();
-                };
-                row("Figure width", "Width of figures", &mut options.width_mm, 30.0..=500.0, " mm");
-                row("Figure font size", "Size of their type", &mut options.font_size, 4.0..=40.0, " pt");
-                row("Figure resolution", "Dots per inch of PNG", &mut self.layout.dpi, 50.0..=1200.0, " dpi");
-            });
-            ui.checkbox(&mut self.layout.options.title, "Title above");
+            self.layout.paper.ui(ui);
             let pairs = ui.checkbox(&mut self.layout.pairs, "All pairs of optimizers, instead of the map shown");
             if pairs.changed() {
                 // Maps side by side need a page's width, unless another was chosen.
                 let [usual, other] = if self.layout.pairs { [PAGE_MM, COLUMN_MM] } else { [COLUMN_MM, PAGE_MM] };
-                let width = &mut self.layout.options.width_mm;
+                let width = &mut self.layout.paper.options.width_mm;
                 *width = if *width == other { usual } else { *width };
             }
             ui.separator();
@@ -195,12 +182,6 @@ impl PhasePanel {
             }
         });
     }
-}
-
-/// A menu that is open while things are chosen in it.
-fn stays_open(name: &'static str) -> MenuButton<'static> {
-    let config = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
-    MenuButton::new(name).config(config)
 }
 
 /// What tells a diagram from the present one, after a colon; nothing where they are equal.

@@ -360,7 +360,7 @@ fn smoothing(typed: &str) -> Result<f64, String> {
 }
 
 /// The menu that saves what is shown.
-pub fn export_menu(ui: &mut Ui) -> Option<Asked> {
+fn export_menu(ui: &mut Ui) -> Option<Asked> {
     let mut asked = None;
     ui.menu_button("Export", |ui| {
         for (what, text) in [(Asked::Table, "Table (CSV)…"), (Asked::Picture, "Picture (PNG)…")] {

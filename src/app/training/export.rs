@@ -1,27 +1,91 @@
-//! Tables of runs, made on a thread of their own.
+//! Tables of runs, and tables, arrays and figures of scans, made on a thread of their own.
 
+use std::io::Cursor;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use egui::Context;
 
 use crate::app::live::{Action, Requests};
+use crate::app::paper::Paper;
 use crate::export::{Cell, CsvWriter};
+use crate::figure::{Figure, Format};
+use crate::result::scan::ScanResult;
 use crate::run::{Metric, RunFolder, RunReader, write_csv};
 
-/// Tables on their way.
+/// What a scan can be exported as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScanFile {
+    Figure(Format),
+    Table,
+    Arrays,
+}
+
+impl ScanFile {
+    pub const ALL: [(ScanFile, &'static str); 5] = [
+        (ScanFile::Figure(Format::Png), "Figure as PNG…"),
+        (ScanFile::Figure(Format::Svg), "Figure as SVG…"),
+        (ScanFile::Figure(Format::Pdf), "Figure as PDF…"),
+        (ScanFile::Table, "Scores as CSV…"),
+        (ScanFile::Arrays, "All numbers as NPZ…"),
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            ScanFile::Figure(Format::Png) => "scan.png",
+            ScanFile::Figure(Format::Svg) => "scan.svg",
+            ScanFile::Figure(Format::Pdf) => "scan.pdf",
+            ScanFile::Table => ScanResult::TABLE,
+            ScanFile::Arrays => ScanResult::ARRAYS,
+        }
+    }
+
+    fn content(self, scan: &ScanResult, paper: Paper) -> Result<Vec<u8>, String> {
+        match self {
+            ScanFile::Figure(format) => {
+                let drawing = Figure::scan(scan).render(&paper.options).map_err(|error| error.to_string())?;
+                drawing.to_file(format, paper.dpi).map_err(|error| error.to_string())
+            }
+            ScanFile::Table => {
+                let mut bytes = Vec::new();
+                scan.write_table(&mut bytes).map_err(|error| error.to_string())?;
+                Ok(bytes)
+            }
+            ScanFile::Arrays => {
+                let mut bytes = Cursor::new(Vec::new());
+                scan.write_arrays(&mut bytes).map_err(|error| error.to_string())?;
+                Ok(bytes.into_inner())
+            }
+        }
+    }
+}
+
+/// Files on their way.
 #[derive(Default)]
 pub struct Exports {
-    coming: Vec<Receiver<Result<Vec<u8>, String>>>,
+    coming: Vec<Receiver<Made>>,
 }
+
+/// A file's content and the name suggested for it, or why there is none.
+type Made = Result<(Vec<u8>, &'static str), String>;
 
 impl Exports {
     /// Makes a table of all points of these runs; when it is ready, the user is asked where it goes.
     pub fn begin(&mut self, ctx: &Context, runs: Vec<RunFolder>) {
+        self.make(ctx, move || Ok((table(&runs).map_err(|error| error.to_string())?, "runs.csv")));
+    }
+
+    /// Makes a file of a scan; when it is ready, the user is asked where it goes.
+    pub fn begin_scan(&mut self, ctx: &Context, scan: Arc<ScanResult>, file: ScanFile, paper: Paper) {
+        self.make(ctx, move || Ok((file.content(&scan, paper)?, file.name())));
+    }
+
+    fn make(&mut self, ctx: &Context, make: impl FnOnce() -> Made + Send + 'static) {
         let (sender, receiver) = channel();
         let ctx = ctx.clone();
         std::thread::spawn(move || {
             // Nobody listens any more once the window is closed.
-            let _ = sender.send(table(&runs).map_err(|error| error.to_string()));
+            let _ = sender.send(make());
             ctx.request_repaint();
         });
         self.coming.push(receiver);
@@ -30,8 +94,8 @@ impl Exports {
     pub fn poll(&mut self, requests: &mut Requests) {
         self.coming.retain(|coming| {
             let action = match coming.try_recv() {
-                Ok(Ok(bytes)) => Action::SaveBytes { bytes, suggested_name: "runs.csv".to_owned() },
-                Ok(Err(reason)) => Action::Report { title: "The runs were not exported", text: reason },
+                Ok(Ok((bytes, name))) => Action::SaveBytes { bytes, suggested_name: name.to_owned() },
+                Ok(Err(reason)) => Action::Report { title: "Nothing was exported", text: reason },
                 Err(error) => return error == TryRecvError::Empty,
             };
             requests.actions.push(action);

@@ -1,6 +1,7 @@
 //! The panel as a whole.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use egui::{Button, CentralPanel, Context, Label, Panel, Rect, RichText, ScrollArea, Ui};
 
@@ -17,6 +18,7 @@ use super::watcher::{Detail, Order, Summary};
 use super::{scan_view, setup, worker};
 use crate::app::history::History;
 use crate::app::live::{Action, Requests};
+use crate::app::paper::Paper;
 use crate::app::shelf::Shelf;
 use crate::app::shell::Layout;
 use crate::export::Overwrite;
@@ -55,6 +57,8 @@ pub struct TrainingPanel {
     wish: Wish,
     charts: Charts,
     exports: Exports,
+    /// How figures of scans are exported.
+    paper: Paper,
     dialog: Option<Dialog>,
     /// Where the plots were drawn last.
     area: Option<Rect>,
@@ -85,6 +89,7 @@ impl TrainingPanel {
             wish: Wish::default(),
             charts: Charts::default(),
             exports: Exports::default(),
+            paper: Paper::default(),
             dialog: None,
             area: None,
         }
@@ -472,14 +477,16 @@ impl TrainingPanel {
         let scan = groups.iter().rev().find(|group| group.drawn.scan.is_some());
         let focus = self.selected.last();
         let scan = scan.filter(|group| group.drawn.runs.last() == focus);
-        let (asked, runs, area) = match scan.and_then(|group| Some((group, group.drawn.scan.as_ref()?))) {
-            Some((group, scan)) => (scan_view::show(ui, scan, &group.name), group.drawn.runs.clone(), self.area),
-            None => (self.charts.ui(ui, &groups), self.selected.clone(), self.charts.area),
-        };
-        match asked {
-            Some(Asked::Table) => self.exports.begin(ui.ctx(), runs),
+        if let Some((group, scan)) = scan.and_then(|group| Some((group, group.drawn.scan.as_ref()?))) {
+            if let Some(file) = scan_view::show(ui, scan, &group.name, &mut self.paper) {
+                self.exports.begin_scan(ui.ctx(), Arc::clone(scan), file, self.paper);
+            }
+            return;
+        }
+        match self.charts.ui(ui, &groups) {
+            Some(Asked::Table) => self.exports.begin(ui.ctx(), self.selected.clone()),
             Some(Asked::Picture) => {
-                if let Some(area) = area {
+                if let Some(area) = self.charts.area {
                     let suggested_name = "training.png".to_owned();
                     requests.actions.push(Action::SavePicture { area, suggested_name });
                 }

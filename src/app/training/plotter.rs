@@ -8,9 +8,8 @@ use std::time::Duration;
 use egui::Context;
 
 use super::track::Track;
-use crate::preset::Preset;
-use crate::result::scan::ScanScores;
-use crate::run::{History, Metric, RunFolder, RunReader, ScanAxes};
+use crate::result::scan::{self, ScanResult};
+use crate::run::{Metric, RunFolder, RunReader};
 
 /// Between two looks at the files.
 const BETWEEN: Duration = Duration::from_millis(300);
@@ -29,17 +28,7 @@ pub struct Wish {
 pub struct Drawn {
     pub runs: Vec<RunFolder>,
     pub tracks: BTreeMap<Metric, Arc<Track>>,
-    pub scan: Option<Arc<Scan>>,
-}
-
-/// A scan as far as it has come.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Scan {
-    pub axes: ScanAxes,
-    pub scores: ScanScores,
-    /// Red, green, blue of each optimizer, where the config says.
-    pub rgb: Vec<[u8; 3]>,
-    pub pixels: usize,
+    pub scan: Option<Arc<ScanResult>>,
 }
 
 /// The thread, as seen from the window.
@@ -131,7 +120,7 @@ impl Work {
 struct Member {
     reader: RunReader,
     tracks: BTreeMap<Metric, Arc<Track>>,
-    scan: Option<Arc<Scan>>,
+    scan: Option<Arc<ScanResult>>,
     generation: u64,
     smoothing: f64,
 }
@@ -164,22 +153,10 @@ impl Member {
                 }
             }
         }
-        let known = self.scan.as_ref().map(|scan| scan.rgb.clone());
-        self.scan = scan(history, || known.unwrap_or_else(|| colors(self.reader.run()))).map(Arc::new);
+        if history.started().is_some_and(|started| started.scan.is_some()) {
+            // One whose axes cannot be used has no picture; exporting it says why.
+            self.scan = ScanResult::of(history, &scan::config(self.reader.run())).ok().map(Arc::new);
+        }
         true
-    }
-}
-
-fn scan(history: &History, rgb: impl FnOnce() -> Vec<[u8; 3]>) -> Option<Scan> {
-    let axes = history.started()?.scan.clone()?;
-    let scores = ScanScores::of(&axes, history.pixels());
-    Some(Scan { scores, rgb: rgb(), pixels: history.pixels().count(), axes })
-}
-
-/// The colours of a scan's optimizers, as its config has them.
-fn colors(run: &RunFolder) -> Vec<[u8; 3]> {
-    match Preset::read(&run.config()) {
-        Ok(Preset::MnistScan(preset)) => preset.scan.optimizers.iter().map(|optimizer| optimizer.rgb()).collect(),
-        _ => Vec::new(),
     }
 }

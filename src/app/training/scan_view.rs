@@ -3,20 +3,18 @@
 use egui::{Color32, RichText, Ui, WidgetInfo};
 use egui_plot::{GridMark, HLine, Legend, Line, LineStyle, Plot, PlotPoints, Points};
 
-use super::charts::{Asked, export_menu};
-use super::plotter::Scan;
+use super::export::ScanFile;
 use crate::app::landscape::marker::line_color;
-use crate::result::scan::adam_and_signum;
+use crate::app::paper::{Paper, stays_open};
+use crate::result::scan::{NEGLIGIBLE, ScanResult, adam_and_signum};
 use crate::view::ticks::{short, significant};
 
-/// Colours for optimizers that the config gives none.
-const FALLBACK: [[u8; 3]; 4] = [[244, 111, 67], [251, 221, 133], [128, 166, 226], [89, 117, 184]];
-/// An improvement below this, in %, is taken for none.
-const NEGLIGIBLE: f64 = 5.0;
+const PERCENT: f64 = 100.0;
+const AROUND: f64 = PERCENT * NEGLIGIBLE;
 
 /// Shows the picture.
-pub fn show(ui: &mut Ui, scan: &Scan, name: &str) -> Option<Asked> {
-    let known = scan.pixels;
+pub fn show(ui: &mut Ui, scan: &ScanResult, name: &str, paper: &mut Paper) -> Option<ScanFile> {
+    let known = scan.known();
     let all = scan.axes.pixels();
     let rates = &scan.axes.learning_rates;
     let about = format!(
@@ -25,7 +23,7 @@ pub fn show(ui: &mut Ui, scan: &Scan, name: &str) -> Option<Asked> {
         scan.axes.replicates,
         scan.axes.steps
     );
-    let asked = export_menu(ui);
+    let asked = export_menu(ui, known > 0, paper);
     ui.add(egui::Label::new(RichText::new(about).small().weak()).wrap());
     let height = ui.available_height();
     ui.label(RichText::new("Best test loss by batch size, with the deviation over replicates").small().weak());
@@ -35,18 +33,39 @@ pub fn show(ui: &mut Ui, scan: &Scan, name: &str) -> Option<Asked> {
     asked
 }
 
-fn color(ui: &Ui, scan: &Scan, optimizer: usize) -> Color32 {
-    let rgb = scan.rgb.get(optimizer).copied().unwrap_or(FALLBACK[optimizer % FALLBACK.len()]);
-    let [red, green, blue] = rgb;
+/// What of the scan is to be exported.
+fn export_menu(ui: &mut Ui, is_possible: bool, paper: &mut Paper) -> Option<ScanFile> {
+    let mut asked = None;
+    ui.add_enabled_ui(is_possible, |ui| {
+        let (menu, _) = stays_open("Export").ui(ui, |ui| {
+            paper.ui(ui);
+            ui.separator();
+            for (file, label) in ScanFile::ALL {
+                if file == ScanFile::Table {
+                    ui.separator();
+                }
+                if ui.button(label).clicked() {
+                    asked = Some(file);
+                    ui.close();
+                }
+            }
+        });
+        menu.on_disabled_hover_text("There is nothing to export until the first pixel is complete");
+    });
+    asked
+}
+
+fn color(ui: &Ui, scan: &ScanResult, optimizer: usize) -> Color32 {
+    let [red, green, blue] = scan.colors[optimizer];
     line_color(Color32::from_rgb(red, green, blue), ui.theme())
 }
 
 /// Where a batch size lies on the axis.
-fn place(scan: &Scan, index: usize) -> f64 {
+fn place(scan: &ScanResult, index: usize) -> f64 {
     (scan.axes.batch_sizes[index] as f64).log2()
 }
 
-fn plot<'p>(ui: &Ui, id: &'static str, scan: &Scan, height: f32) -> Plot<'p> {
+fn plot<'p>(ui: &Ui, id: &'static str, scan: &ScanResult, height: f32) -> Plot<'p> {
     let places: Vec<(f64, u64)> =
         (0..scan.axes.batch_sizes.len()).map(|index| (place(scan, index), scan.axes.batch_sizes[index])).collect();
     let grid: Vec<GridMark> = places.iter().map(|(value, _)| GridMark { value: *value, step_size: 1.0 }).collect();
@@ -79,7 +98,7 @@ fn error_bar<'p>(plot: &mut egui_plot::PlotUi<'p>, [x, low, high]: [f64; 3], col
     }
 }
 
-fn losses(ui: &mut Ui, scan: &Scan, height: f32) {
+fn losses(ui: &mut Ui, scan: &ScanResult, height: f32) {
     let colors: Vec<Color32> = (0..scan.axes.optimizers.len()).map(|index| color(ui, scan, index)).collect();
     let mut words = Vec::new();
     let plot = plot(ui, "scan losses", scan, height)
@@ -129,31 +148,31 @@ fn round_losses((low, high): (f64, f64)) -> Vec<GridMark> {
     decades.flat_map(of).collect()
 }
 
-fn improvement(ui: &mut Ui, scan: &Scan, height: f32) {
+fn improvement(ui: &mut Ui, scan: &ScanResult, height: f32) {
     let mut words = Vec::new();
     let weak = ui.visuals().weak_text_color();
     let pair = adam_and_signum(&scan.axes);
     let color = pair.map_or(weak, |[_, signum]| color(ui, scan, signum));
     let plot = plot(ui, "scan improvement", scan, height)
         .y_axis_min_width(46.0)
-        .include_y(-2.0 * NEGLIGIBLE)
-        .include_y(2.0 * NEGLIGIBLE);
+        .include_y(-2.0 * AROUND)
+        .include_y(2.0 * AROUND);
     let shown = plot.show(ui, |plot| {
         for (at, style) in
-            [(0.0, LineStyle::Solid), (NEGLIGIBLE, LineStyle::dashed_loose()), (-NEGLIGIBLE, LineStyle::dashed_loose())]
+            [(0.0, LineStyle::Solid), (AROUND, LineStyle::dashed_loose()), (-AROUND, LineStyle::dashed_loose())]
         {
             plot.hline(HLine::new("", at).color(weak).width(1.0).style(style).allow_hover(false));
         }
         let Some([adam, signum]) = pair else { return };
         let improvements = scan.scores.improvements(adam, signum);
         let known: Vec<_> = improvements.iter().enumerate().filter_map(|(index, it)| Some((index, (*it)?))).collect();
-        let points: Vec<[f64; 2]> = known.iter().map(|(index, it)| [place(scan, *index), 100.0 * it.value]).collect();
+        let points: Vec<[f64; 2]> = known.iter().map(|(index, it)| [place(scan, *index), PERCENT * it.value]).collect();
         for ((index, it), [x, y]) in known.iter().zip(&points) {
             if it.error.is_finite() {
-                error_bar(plot, [*x, y - 100.0 * it.error, y + 100.0 * it.error], color);
+                error_bar(plot, [*x, y - PERCENT * it.error, y + PERCENT * it.error], color);
             }
             let size = scan.axes.batch_sizes[*index];
-            words.push(format!("{size}: {} ± {} %", significant(*y, 3), significant(100.0 * it.error, 2)));
+            words.push(format!("{size}: {} ± {} %", significant(*y, 3), significant(PERCENT * it.error, 2)));
         }
         plot.points(Points::new("", points.clone()).color(color).radius(3.0).allow_hover(false));
         plot.line(Line::new("", points).color(color).width(1.6).allow_hover(false));
@@ -176,7 +195,7 @@ fn name(response: &egui::Response, label: &str, words: Vec<String>) {
 }
 
 /// All optimizers' values at the batch size that is nearest to the pointer.
-fn tooltip(scan: &Scan, shown: &egui_plot::PlotResponse<()>, text: impl Fn(usize, usize) -> Option<String>) {
+fn tooltip(scan: &ScanResult, shown: &egui_plot::PlotResponse<()>, text: impl Fn(usize, usize) -> Option<String>) {
     let Some(pointer) = shown.response.hover_pos() else { return };
     let at = shown.transform.value_from_position(pointer).x;
     let away = |index: &usize| (place(scan, *index) - at).abs();

@@ -1,29 +1,81 @@
 //! `valleyscope runs export`.
 
+use std::io;
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
 
 use crate::cli::{Failure, say};
 use crate::export::{Aside, Overwrite};
-use crate::run::{RunFolder, RunReader, write_csv};
+use crate::result::scan::{self, ScanResult};
+use crate::run::{History, RunFolder, RunReader, write_csv};
 
 pub fn run(run: RunFolder, out: &Path) -> Result<(), Failure> {
-    if !out.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv")) {
-        return Err(Failure::BadInput(anyhow!("--out must be a file that ends in .csv, found {}", out.display())));
-    }
-    let name = run.name();
-    let events = run.events();
+    let format = Format::of(out)?;
+    let (name, events, config) = (run.name(), run.events(), scan::config(&run));
     let mut reader = RunReader::new(run);
     reader.poll().with_context(|| format!("cannot read {}", events.display()))?;
+    let content = Content::of(reader.history(), &config, format)
+        .with_context(|| format!("cannot write {} of {name}", out.display()))
+        .map_err(Failure::BadInput)?;
     let to_file = || format!("cannot write {}", out.display());
-    let mut aside = Aside::for_target(out).with_context(to_file)?;
-    let rows = write_csv(reader.history(), &mut aside).with_context(to_file)?;
-    aside.commit(Overwrite::Yes).with_context(to_file)?;
+    let mut file = Aside::for_target(out).with_context(to_file)?;
+    let written = content.write(&mut file).with_context(to_file)?;
+    file.commit(Overwrite::Yes).with_context(to_file)?;
     let damaged = reader.history().unreadable();
     if damaged > 0 {
         say(format_args!("{damaged} lines of {} were no events, and were passed over", events.display()));
     }
-    say(format_args!("{rows} rows of {name} are in {}", out.display()));
+    say(format_args!("{written} of {name} are in {}", out.display()));
     Ok(())
+}
+
+enum Format {
+    Csv,
+    Npz,
+}
+
+impl Format {
+    fn of(out: &Path) -> Result<Format, Failure> {
+        match out.extension().map(|extension| extension.to_ascii_lowercase()) {
+            Some(extension) if extension == "csv" => Ok(Format::Csv),
+            Some(extension) if extension == "npz" => Ok(Format::Npz),
+            _ => Err(Failure::BadInput(anyhow!(
+                "--out must be a file that ends in .csv, or of a scan in .npz, found {}; `valleyscope figure` draws \
+                 the figure of a scan",
+                out.display()
+            ))),
+        }
+    }
+}
+
+/// What is written.
+enum Content<'h> {
+    Points(&'h History),
+    Table(ScanResult),
+    Arrays(ScanResult),
+}
+
+impl Content<'_> {
+    fn of<'h>(history: &'h History, config: &str, format: Format) -> anyhow::Result<Content<'h>> {
+        let is_scan = history.started().is_some_and(|started| started.scan.is_some());
+        let scan = || ScanResult::of(history, config)?.complete_in_part();
+        Ok(match format {
+            Format::Csv if is_scan => Content::Table(scan()?),
+            Format::Csv => Content::Points(history),
+            Format::Npz => Content::Arrays(scan()?),
+        })
+    }
+
+    /// Says how much it was.
+    fn write(&self, file: &mut Aside) -> io::Result<String> {
+        Ok(match self {
+            Content::Points(history) => format!("{} rows", write_csv(history, file)?),
+            Content::Table(scan) => format!("{} rows", scan.write_table(file)?),
+            Content::Arrays(scan) => {
+                scan.write_arrays(file)?;
+                format!("{} of {} pixels", scan.known(), scan.axes.pixels())
+            }
+        })
+    }
 }

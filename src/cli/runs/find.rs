@@ -31,6 +31,12 @@ impl Place {
         RunFolder::list(&self.folder).map_err(|error| Failure::Failed(error.into()))
     }
 
+    /// Whether the name of some run begins so.
+    pub fn has_beginning_with(&self, name: &OsStr) -> bool {
+        let name = name.to_string_lossy();
+        self.list().is_ok_and(|runs| runs.iter().any(|run| run.name().starts_with(&*name)))
+    }
+
     /// The run with this name or folder.
     pub fn find(&self, run: &OsStr) -> Result<RunFolder, Failure> {
         let path = Path::new(run);

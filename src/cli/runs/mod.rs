@@ -39,12 +39,16 @@ enum Command {
     Watch(Run),
     /// Let a run save a checkpoint and end
     Stop(Run),
-    /// Write all points of a run, or all models of a scan, as CSV
+    /// Write all points of a run as CSV; of a scan, its scores as CSV or all its numbers as NPZ
+    ///
+    /// The scores are a row for each optimizer and batch size: the best mean test loss with its deviation over
+    /// replicates, its learning rate, and the improvement on Adam with its error. A scan that goes on can be written
+    /// too; what is not known yet is NaN. `valleyscope figure RUN` draws it.
     Export {
         #[command(flatten)]
         run: Run,
         /// Write to this file, replacing what is there
-        #[arg(long, value_name = "FILE.csv")]
+        #[arg(long, value_name = "FILE.csv|.npz")]
         out: PathBuf,
     },
 }

@@ -1,13 +1,11 @@
-//! What a scan over batch sizes and learning rates comes to (the paper's Fig. 2c and d).
-//!
-//! The score of an optimizer with a batch size is the smallest over learning rates of the mean over replicates of
-//! the last test loss L, where a loss that is not finite counts as [`NOT_FINITE`] before averaging. Signum is compared
-//! with Adam by I = (L_Adam − L_Signum)/L_Adam.
+//! Scores of a scan, and how they compare.
 
 use crate::run::{Pixel, ScanAxes};
 
 /// What a loss that is NaN or infinite counts as.
 pub const NOT_FINITE: f64 = 100.0;
+/// An improvement that is nearer to 0 than this is taken for none, as a fraction.
+pub const NEGLIGIBLE: f64 = 0.05;
 
 /// The score of an optimizer with one batch size.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -105,11 +103,17 @@ impl ScanScores {
     }
 }
 
+/// The index of Adam in a scan: the optimizer of this name, or else the first whose name begins with it.
+pub fn adam(axes: &ScanAxes) -> Option<usize> {
+    find(axes, "Adam")
+}
+
 /// The indices of Adam and Signum in a scan: those of these names, or else the first that begin with them.
 pub fn adam_and_signum(axes: &ScanAxes) -> Option<[usize; 2]> {
-    let find = |name: &str| {
-        let exact = axes.optimizers.iter().position(|other| other == name);
-        exact.or_else(|| axes.optimizers.iter().position(|other| other.starts_with(name)))
-    };
-    Some([find("Adam")?, find("Signum")?])
+    Some([adam(axes)?, find(axes, "Signum")?])
+}
+
+fn find(axes: &ScanAxes, name: &str) -> Option<usize> {
+    let exact = axes.optimizers.iter().position(|other| other == name);
+    exact.or_else(|| axes.optimizers.iter().position(|other| other.starts_with(name)))
 }

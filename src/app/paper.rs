@@ -1,0 +1,43 @@
+//! How figures that are exported are laid out, and the choice of it in a menu.
+
+use egui::containers::menu::{MenuButton, MenuConfig};
+use egui::{DragValue, Grid, PopupCloseBehavior, Ui};
+
+use crate::figure::Options;
+
+/// The layout of a figure's file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Paper {
+    pub options: Options,
+    /// Of a PNG.
+    pub dpi: f64,
+}
+
+impl Default for Paper {
+    fn default() -> Self {
+        Paper { options: Options::default(), dpi: 300.0 }
+    }
+}
+
+impl Paper {
+    /// Shows the choice.
+    pub fn ui(&mut self, ui: &mut Ui) {
+        Grid::new("figure").num_columns(2).show(ui, |ui| {
+            let mut row = |name: &str, label: &str, value: &mut f64, range, suffix: &str| {
+                ui.label(label);
+                ui.add(DragValue::new(value).range(range).suffix(suffix)).accessible_name(name);
+                ui.end_row();
+            };
+            row("Figure width", "Width of figures", &mut self.options.width_mm, 30.0..=500.0, " mm");
+            row("Figure font size", "Size of their type", &mut self.options.font_size, 4.0..=40.0, " pt");
+            row("Figure resolution", "Dots per inch of PNG", &mut self.dpi, 50.0..=1200.0, " dpi");
+        });
+        ui.checkbox(&mut self.options.title, "Title above");
+    }
+}
+
+/// A menu that is open while things are chosen in it.
+pub fn stays_open(name: &'static str) -> MenuButton<'static> {
+    let config = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
+    MenuButton::new(name).config(config)
+}

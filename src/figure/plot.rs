@@ -1,0 +1,338 @@
+//! Plots of measured values with their errors over the same places.
+
+use super::canvas::{Anchor, Area, Canvas, Marker, Stroke};
+use super::layout::{LABEL_GAP, LINE, MARGIN, MINOR_TICK, NARROWEST_PANEL, TICK, minor_values};
+use super::{Mark, Scale, font};
+use crate::view::ticks::{Tick, Ticks};
+use crate::view::{Background, ink};
+
+// Lengths in font sizes.
+/// Width of a series' sign in a legend.
+pub(super) const KEY: f64 = 2.2;
+const RADIUS: f64 = 0.26;
+const CAP: f64 = 0.28;
+/// From this width on, plots stand side by side.
+const WIDE: f64 = 46.0;
+
+/// Height over width of the first plot of a pile, of those below it, and of plots side by side.
+const ASPECTS: [f64; 3] = [0.66, 0.42, 0.72];
+/// Of a plot, so that its label has room.
+const LEAST_HEIGHT: f64 = 8.0;
+/// Height of a vertical axis for each of its labels.
+const LABEL_SHARE: f64 = 1.8;
+const FEWEST_LABELS: usize = 3;
+const CURVE_WIDTH: f64 = 1.1;
+const BAR_WIDTH: f64 = 0.7;
+/// The part of a vertical axis that is left free beyond the values at each end.
+const FREE: f64 = 0.07;
+/// How far down an error bar may make a logarithmic axis reach, as a part of the value.
+const LOWEST_PART: f64 = 0.2;
+
+/// Plots over one horizontal axis.
+#[derive(Clone, Debug)]
+pub(super) struct Plots {
+    pub label: String,
+    /// Places on the horizontal axis, from left to right, with what is written there.
+    pub places: Vec<(f64, String)>,
+    pub plots: Vec<Plot>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Plot {
+    pub title: Option<String>,
+    /// Of the vertical axis.
+    pub label: String,
+    pub vertical: Vertical,
+    pub series: Vec<Series>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Vertical {
+    /// A value that is not positive lies on the lower edge.
+    Log,
+    /// With lines at values that are in view in any case, dashed or not.
+    Linear { guides: Vec<(f64, bool)> },
+}
+
+/// Values of one kind.
+#[derive(Clone, Debug)]
+pub(super) struct Series {
+    pub color: [u8; 3],
+    /// Its place in the legend.
+    pub index: usize,
+    /// For each place what is known there.
+    pub points: Vec<Option<Measured>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Measured {
+    pub value: f64,
+    /// To both sides; NaN where it is not known.
+    pub error: f64,
+}
+
+/// The sign of a series in a legend: a piece of its line with its marker, in the middle of a line of text.
+pub(super) fn draw_key(canvas: &mut Canvas, [x, y]: [f64; 2], index: usize, color: [u8; 3], em: f64) {
+    let end = x + KEY * em;
+    canvas.path(&[vec![[x, y], [end, y]]], Stroke { color: line(color), width: CURVE_WIDTH, dashed: false });
+    canvas.marker(Marker::of_index(index), [(x + end) / 2.0, y], RADIUS * em, [color, line(color)]);
+}
+
+fn line(color: [u8; 3]) -> [u8; 3] {
+    ink(color, Background::Light)
+}
+
+/// How the plots are arranged.
+struct Arrangement {
+    columns: usize,
+    /// From the left end of a plot's share to its frame.
+    left: f64,
+    /// From the left end of one plot's share to that of the next beside it.
+    stride: f64,
+    width: f64,
+}
+
+impl Plots {
+    /// Draws the plots from `y` downwards. Gives the end, or `None` where there is no room for them.
+    pub fn draw(&self, canvas: &mut Canvas, mut y: f64, inner: f64, em: f64) -> Option<f64> {
+        let arrangement = self.arrange(inner, em)?;
+        let mut end = y;
+        for (index, plot) in self.plots.iter().enumerate() {
+            let below = index / arrangement.columns;
+            let column = index % arrangement.columns;
+            if column == 0 && below > 0 {
+                y = end;
+            }
+            let top = y + if self.is_titled(below, arrangement.columns) { 1.2 * LINE * em } else { 0.4 * em };
+            let area = Area {
+                x: MARGIN * em + column as f64 * arrangement.stride + arrangement.left,
+                y: top,
+                width: arrangement.width,
+                height: self.height(index, arrangement.columns, arrangement.width, em),
+            };
+            plot.draw(canvas, area, self, em);
+            canvas.upright_text_within(
+                [area.x - arrangement.left + 0.5 * LINE * em, area.y + area.height / 2.0],
+                area.height,
+                &plot.full_label(area.height, em),
+            );
+            let is_lowest = index + arrangement.columns >= self.plots.len();
+            end = area.bottom() + TICK * em;
+            if is_lowest {
+                end = self.draw_places(canvas, area, em);
+            }
+        }
+        Some(end)
+    }
+
+    fn height(&self, index: usize, columns: usize, width: f64, em: f64) -> f64 {
+        let aspect = if columns > 1 { ASPECTS[2] } else { ASPECTS[index.min(1)] };
+        (aspect * width).max(LEAST_HEIGHT * em)
+    }
+
+    fn is_titled(&self, row: usize, columns: usize) -> bool {
+        self.plots.iter().skip(row * columns).take(columns).any(|plot| plot.title.is_some())
+    }
+
+    fn arrange(&self, inner: f64, em: f64) -> Option<Arrangement> {
+        let columns = if inner >= WIDE * em { self.plots.len().max(1) } else { 1 };
+        let gap = 1.2 * em;
+        let share = (inner - (columns - 1) as f64 * gap) / columns as f64;
+        let right = 0.3 * em + self.overhang(share, em);
+        let mut width = 0.8 * share;
+        let mut left = 0.0;
+        // Labels depend on the size, and the size on the labels.
+        for _ in 0..2 {
+            let widths = self.plots.iter().enumerate().flat_map(|(index, plot)| {
+                let marks = plot.marks(self.height(index, columns, width, em), em).0;
+                marks.into_iter().map(|mark| font::width(&mark.label, em))
+            });
+            left = widths.fold(0.0, f64::max) + (TICK + 2.0 * LABEL_GAP + LINE) * em;
+            width = share - left - right;
+        }
+        (width >= NARROWEST_PANEL * em).then_some(Arrangement { columns, left, stride: share + gap, width })
+    }
+
+    /// How far the last place's label reaches beyond a frame that is somewhat narrower than this.
+    fn overhang(&self, width: f64, em: f64) -> f64 {
+        let Some((_, label)) = self.places.last() else { return 0.0 };
+        let inside = (1.0 - self.position(self.places.len() - 1)) * 0.7 * width;
+        (font::width(label, em) / 2.0 - inside).max(0.0)
+    }
+
+    /// Where a place lies along the axis, from 0 to 1; half a unit is left free at the ends.
+    fn position(&self, index: usize) -> f64 {
+        let place = |index: usize| self.places[index].0;
+        let (first, last) = (place(0), place(self.places.len() - 1));
+        (place(index) - first + 0.5) / (last - first + 1.0)
+    }
+
+    /// Places whose labels have room side by side: each second, third and so on where all are equally far apart, else
+    /// as many as there is room for.
+    fn labelled(&self, width: f64, em: f64) -> Vec<usize> {
+        let x = |index: usize| self.position(index) * width;
+        let half = |index: usize| font::width(&self.places[index].1, em) / 2.0;
+        let fits = |one: usize, next: usize| x(one) + half(one) + 0.35 * em <= x(next) - half(next);
+        let count = self.places.len();
+        let gaps: Vec<f64> = self.places.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+        if gaps.windows(2).all(|pair| (pair[1] - pair[0]).abs() < 1e-9) {
+            let each = |stride: usize| (0..count).step_by(stride).collect::<Vec<_>>();
+            let stride = (1..count).find(|stride| each(*stride).windows(2).all(|pair| fits(pair[0], pair[1])));
+            return each(stride.unwrap_or(count.max(1)));
+        }
+        let mut labelled: Vec<usize> = Vec::new();
+        for index in 0..count {
+            if labelled.last().is_none_or(|last| fits(*last, index)) {
+                labelled.push(index);
+            }
+        }
+        labelled
+    }
+
+    /// Labels as far as they have room, and the axis' own label. Gives the end.
+    fn draw_places(&self, canvas: &mut Canvas, area: Area, em: f64) -> f64 {
+        let x = |index: usize| area.x + self.position(index) * area.width;
+        let label_y = area.bottom() + (TICK + LABEL_GAP + 0.5) * em;
+        for index in self.labelled(area.width, em) {
+            canvas.text([x(index), label_y], Anchor::Middle, &self.places[index].1);
+        }
+        canvas.text_within([area.x + area.width / 2.0, label_y + LINE * em], area.width, &self.label);
+        label_y + 1.6 * LINE * em
+    }
+}
+
+impl Plot {
+    /// The vertical axis.
+    fn scale(&self) -> Scale {
+        let known = || self.series.iter().flat_map(|series| series.points.iter().flatten());
+        let error = |point: &Measured| if point.error.is_finite() { point.error } else { 0.0 };
+        match &self.vertical {
+            Vertical::Log => {
+                let ends = known().filter(|point| point.value > 0.0).flat_map(|point| {
+                    [(point.value - error(point)).max(LOWEST_PART * point.value), point.value + error(point)]
+                });
+                let [low, high] = ends.fold([f64::INFINITY, 0.0], |[low, high], end| [low.min(end), high.max(end)]);
+                if high == 0.0 {
+                    return Scale::log(Vec::new());
+                }
+                // Marks need a range.
+                let free = (FREE * (high / low).ln()).exp().max(1.25);
+                Scale::log(vec![low / free, high * free])
+            }
+            Vertical::Linear { guides } => {
+                let ends = known().flat_map(|point| [point.value - error(point), point.value + error(point)]);
+                let ends = ends.chain(guides.iter().map(|(value, _)| *value));
+                let [low, high] = ends
+                    .filter(|end| end.is_finite())
+                    .fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], end| [low.min(end), high.max(end)]);
+                let free = FREE * (high - low);
+                if low <= high { Scale::linear(vec![low - free, high + free]) } else { Scale::linear(Vec::new()) }
+            }
+        }
+    }
+
+    fn marks(&self, height: f64, em: f64) -> (Vec<Mark>, Option<String>) {
+        let (scale, most) = (self.scale(), ((height / (LABEL_SHARE * em)) as usize).clamp(2, 9));
+        let (marks, note) = scale.marks(most);
+        if matches!(self.vertical, Vertical::Linear { .. }) || marks.len() >= FEWEST_LABELS {
+            return (marks, note);
+        }
+        // A logarithmic axis of less than a decade may hold few of 1, 2 and 5 times the powers of ten.
+        let [low, high] = scale.ends();
+        let Ticks { ticks, note } = Ticks::linear(low, high, most.min(5));
+        let mark = |tick: Tick| Mark { position: scale.position(tick.value), label: tick.label };
+        (ticks.into_iter().map(mark).collect(), note)
+    }
+
+    /// The label with what the marks leave out.
+    fn full_label(&self, height: f64, em: f64) -> String {
+        match self.marks(height, em).1 {
+            Some(note) => format!("{} ({note})", self.label),
+            None => self.label.clone(),
+        }
+    }
+
+    fn draw(&self, canvas: &mut Canvas, area: Area, plots: &Plots, em: f64) {
+        if let Some(title) = &self.title {
+            canvas.text_within([area.x + area.width / 2.0, area.y - 0.6 * LINE * em], area.width, title);
+        }
+        let scale = self.scale();
+        let height_of = |value: f64| area.bottom() - part_of(&scale, value) * area.height;
+        self.draw_axes(canvas, area, &scale, plots, em);
+        if let Vertical::Linear { guides } = &self.vertical {
+            for &(value, dashed) in guides {
+                let y = height_of(value);
+                let stroke = Stroke { color: [120; 3], width: 0.6, dashed };
+                canvas.path(&[vec![[area.x, y], [area.right(), y]]], stroke);
+            }
+        }
+        for series in &self.series {
+            let at = |index: usize, value: f64| [area.x + plots.position(index) * area.width, height_of(value)];
+            series.draw_lines(canvas, &at, [area.y, area.bottom()], em);
+        }
+        for series in &self.series {
+            for (index, point) in series.known() {
+                let center = [area.x + plots.position(index) * area.width, height_of(point.value)];
+                canvas.marker(Marker::of_index(series.index), center, RADIUS * em, [series.color, line(series.color)]);
+            }
+        }
+        canvas.frame(area);
+    }
+
+    /// The marks of both axes, and the vertical one's labels.
+    fn draw_axes(&self, canvas: &mut Canvas, area: Area, scale: &Scale, plots: &Plots, em: f64) {
+        for index in 0..plots.places.len() {
+            let x = area.x + plots.position(index) * area.width;
+            canvas.line([x, area.bottom()], [x, area.bottom() + TICK * em]);
+        }
+        for mark in self.marks(area.height, em).0 {
+            let y = area.bottom() - mark.position * area.height;
+            canvas.line([area.x - TICK * em, y], [area.x, y]);
+            canvas.text([area.x - (TICK + LABEL_GAP) * em, y], Anchor::End, &mark.label);
+        }
+        if let Vertical::Log = self.vertical {
+            let [low, high] = scale.ends();
+            for value in minor_values(low, high) {
+                let y = area.bottom() - scale.position(value) * area.height;
+                canvas.line([area.x - MINOR_TICK * em, y], [area.x, y]);
+            }
+        }
+    }
+}
+
+/// Where a value lies along an axis, from 0 to 1; what lies beyond is at its end.
+fn part_of(scale: &Scale, value: f64) -> f64 {
+    let part = scale.position(value);
+    // On a logarithmic axis, what is not positive.
+    if part.is_nan() { 0.0 } else { part.clamp(0.0, 1.0) }
+}
+
+impl Series {
+    fn known(&self) -> impl Iterator<Item = (usize, Measured)> {
+        self.points.iter().enumerate().filter_map(|(index, point)| Some((index, (*point)?)))
+    }
+
+    /// Error bars, and the line from neighbour to neighbour, which has gaps where a place is not known.
+    fn draw_lines(&self, canvas: &mut Canvas, at: &impl Fn(usize, f64) -> [f64; 2], [top, bottom]: [f64; 2], em: f64) {
+        let color = line(self.color);
+        for (index, Measured { value, error }) in self.known() {
+            if !error.is_finite() {
+                continue;
+            }
+            let [x, high] = at(index, value + error);
+            let [_, low] = at(index, value - error);
+            let cap = |y: f64| vec![[x - CAP * em, y], [x + CAP * em, y]];
+            let mut lines = vec![vec![[x, low], [x, high]]];
+            // An end on the frame lies beyond it.
+            lines.extend([low, high].into_iter().filter(|y| *y > top && *y < bottom).map(cap));
+            canvas.path(&lines, Stroke { color, width: BAR_WIDTH, dashed: false });
+        }
+        let centers = self.points.iter().enumerate().map(|(index, point)| Some(at(index, (*point)?.value)));
+        let centers: Vec<Option<[f64; 2]>> = centers.collect();
+        let pieces = centers.split(Option::is_none).map(|piece| piece.iter().copied().flatten().collect());
+        let pieces: Vec<Vec<[f64; 2]>> = pieces.filter(|piece: &Vec<_>| piece.len() > 1).collect();
+        if !pieces.is_empty() {
+            canvas.path(&pieces, Stroke { color, width: CURVE_WIDTH, dashed: false });
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The figure of a scan: best test loss by batch size, and by how much Signum improves on Adam.
+
+use super::map::Swatch;
+use super::plot::{Measured, Plot, Plots, Series, Vertical};
+use super::{About, Content, Figure};
+use crate::result::scan::{NEGLIGIBLE, ScanResult, adam_and_signum};
+
+const PERCENT: f64 = 100.0;
+
+impl Figure {
+    /// The best test loss of each optimizer by batch size, with its deviation over replicates (the paper's Fig. 2c);
+    /// where Adam and Signum are among them also the improvement of Signum on Adam in %, with its error, the line at
+    /// 0 and dashed lines at ±5 % (Fig. 2d).
+    pub fn scan(result: &ScanResult) -> Figure {
+        let axes = &result.axes;
+        let mut order: Vec<usize> = (0..axes.batch_sizes.len()).collect();
+        order.sort_by_key(|index| axes.batch_sizes[*index]);
+        let mut plots = vec![losses(result, &order)];
+        plots.extend(improvement(result, &order));
+        let sizes = order.iter().map(|index| axes.batch_sizes[*index]);
+        let places = sizes.map(|size| ((size as f64).log2(), size.to_string())).collect();
+        Figure {
+            about: about(result),
+            content: Content::Plots(Plots { label: "batch size".to_owned(), places, plots }),
+            legend: legend(result),
+        }
+    }
+}
+
+fn losses(result: &ScanResult, order: &[usize]) -> Plot {
+    let series = result.colors.iter().enumerate().map(|(index, color)| {
+        let scores = order.iter().map(|size| result.scores.get(index, *size));
+        let points = scores.map(|score| score.map(|it| Measured { value: it.mean, error: it.deviation })).collect();
+        Series { color: *color, index, points }
+    });
+    Plot { title: None, label: "best test loss".to_owned(), vertical: Vertical::Log, series: series.collect() }
+}
+
+fn improvement(result: &ScanResult, order: &[usize]) -> Option<Plot> {
+    let [adam, signum] = adam_and_signum(&result.axes)?;
+    let improvements = result.scores.improvements(adam, signum);
+    let points = order.iter().map(|size| {
+        let improvement = improvements[*size]?;
+        Some(Measured { value: PERCENT * improvement.value, error: PERCENT * improvement.error })
+    });
+    let names = [signum, adam].map(|index| result.axes.optimizers[index].as_str());
+    let around = PERCENT * NEGLIGIBLE;
+    Some(Plot {
+        title: Some(format!("{} over {}", names[0], names[1])),
+        label: "improvement (%)".to_owned(),
+        vertical: Vertical::Linear { guides: vec![(0.0, false), (around, true), (-around, true)] },
+        series: vec![Series { color: result.colors[signum], index: signum, points: points.collect() }],
+    })
+}
+
+fn legend(result: &ScanResult) -> Vec<Swatch> {
+    let names = result.axes.optimizers.iter().zip(&result.colors);
+    let mut legend: Vec<Swatch> =
+        names.map(|(name, color)| Swatch { color: Some(*color), text: name.clone() }).collect();
+    let mut note = |text: String| legend.push(Swatch { color: None, text });
+    let (known, all) = (result.known() as u64, result.axes.pixels());
+    if known < all {
+        note(format!("so far {known} of {all} points"));
+    }
+    if result.is_stand_in() {
+        note(result.data.clone());
+    }
+    legend
+}
+
+fn about(result: &ScanResult) -> About {
+    let parts = [result.program(), result.data.clone()];
+    let program = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
+    About { title: result.title.clone(), programs: vec![program], specs: vec![result.spec.clone()] }
+}

@@ -1,0 +1,184 @@
+//! What a scan over batch sizes and learning rates comes to (the paper's Fig. 2c and d).
+//!
+//! The score of an optimizer with a batch size is the smallest over learning rates of the mean over replicates of
+//! the last test loss L, where a loss that is not finite counts as [`NOT_FINITE`] before averaging. Signum is compared
+//! with Adam by I = (L_Adam − L_Signum)/L_Adam.
+//!
+//! A [`ScanResult`] is read from the folder of a run, whether the run goes on or has ended, and written as a table of
+//! scores or as an archive of all numbers. Nothing in these files depends on the time or the machine.
+
+mod files;
+mod scores;
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+pub use scores::{Improvement, NEGLIGIBLE, NOT_FINITE, ScanScore, ScanScores, adam, adam_and_signum, counted};
+
+use crate::dataset::mnist::Origin;
+use crate::preset::Preset;
+use crate::run::{History, Pixel, RunFolder, RunReader, ScanAxes, Started};
+use crate::workload::MnistScanSpec;
+
+/// A scan as far as it has come.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScanResult {
+    /// As of the preset.
+    pub title: String,
+    pub axes: ScanAxes,
+    /// Red, green and blue of each optimizer.
+    pub colors: Vec<[u8; 3]>,
+    pub scores: ScanScores,
+    /// The preset that repeats the scan; empty where it cannot be read.
+    pub spec: String,
+    /// What the models learned from, in words.
+    pub data: String,
+    seed: Option<u64>,
+    precision: String,
+    version: String,
+    /// By optimizer (outer) and batch size, with no more than the axes have room for.
+    pixels: Vec<Option<Pixel>>,
+}
+
+/// Why a run has no result of a scan.
+#[derive(Debug, thiserror::Error)]
+pub enum ScanError {
+    #[error("cannot read {}: {source}", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("the run has not begun yet")]
+    NotBegun,
+    #[error("expected a scan over batch sizes, found a run of the kind `{found}`")]
+    Other { found: String },
+    #[error("the axes of the scan cannot be used: {0}")]
+    Axes(String),
+    #[error("no pixel of the scan is complete yet; the first comes when an optimizer is through with a batch size")]
+    Empty,
+}
+
+/// Colours for optimizers that the config gives none.
+const FALLBACK: [[u8; 3]; 4] = [[244, 111, 67], [251, 221, 133], [128, 166, 226], [89, 117, 184]];
+
+impl ScanResult {
+    pub const ARRAYS: &'static str = "scan.npz";
+    pub const TABLE: &'static str = "scan.csv";
+
+    /// The result of the scan in a folder, of which at least one pixel is complete.
+    pub fn open(run: &RunFolder) -> Result<ScanResult, ScanError> {
+        let mut reader = RunReader::new(run.clone());
+        reader.poll().map_err(|source| ScanError::Read { path: run.events(), source })?;
+        ScanResult::of(reader.history(), &config(run))?.complete_in_part()
+    }
+
+    /// The result, if at least one pixel is complete.
+    pub fn complete_in_part(self) -> Result<ScanResult, ScanError> {
+        if self.known() == 0 { Err(ScanError::Empty) } else { Ok(self) }
+    }
+
+    /// What the events of a run say, also before the first pixel is complete. `config` is the text of the run's
+    /// `config.ron`, as far as it can be read.
+    pub fn of(history: &History, config: &str) -> Result<ScanResult, ScanError> {
+        let started = history.started().ok_or(ScanError::NotBegun)?;
+        let Some(axes) = started.scan.clone() else {
+            return Err(ScanError::Other { found: started.kind.clone() });
+        };
+        check(&axes)?;
+        let mut pixels = vec![None; axes.optimizers.len() * axes.batch_sizes.len()];
+        for pixel in history.pixels() {
+            if let Some(index) = index(&axes, pixel.pixel) {
+                pixels[index] = Some(fitted(&axes, pixel));
+            }
+        }
+        let Started { title, seed, precision, version, .. } = started.clone();
+        Ok(ScanResult {
+            title,
+            colors: colors(&axes, config),
+            scores: ScanScores::of(&axes, pixels.iter().flatten()),
+            spec: config.to_owned(),
+            data: without_place(&started.data).to_owned(),
+            seed,
+            precision,
+            version,
+            pixels,
+            axes,
+        })
+    }
+
+    /// Pixels that are complete.
+    pub fn known(&self) -> usize {
+        self.pixels.iter().flatten().count()
+    }
+
+    /// Program version, precision and seed, as `scan.npz` has them.
+    pub fn program(&self) -> String {
+        let version = format!("valleyscope {}", self.version);
+        let seed = self.seed.map_or_else(String::new, |seed| format!("seed {seed}"));
+        let parts = [version.trim_end(), &self.precision, &seed];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Whether the models learned from digits that are not MNIST's, as they were drawn by the program.
+    pub fn is_stand_in(&self) -> bool {
+        self.data == Origin::StandIn.to_string()
+    }
+
+    fn pixel(&self, optimizer: usize, batch_size: usize) -> Option<&Pixel> {
+        self.pixels[index(&self.axes, [optimizer, batch_size])?].as_ref()
+    }
+}
+
+/// The text of a run's `config.ron`; empty where it cannot be read.
+pub fn config(run: &RunFolder) -> String {
+    fs::read_to_string(run.config()).unwrap_or_default()
+}
+
+fn index(axes: &ScanAxes, [optimizer, batch_size]: [usize; 2]) -> Option<usize> {
+    let inside = optimizer < axes.optimizers.len() && batch_size < axes.batch_sizes.len();
+    inside.then(|| optimizer * axes.batch_sizes.len() + batch_size)
+}
+
+/// Events come from files, which anyone may have written.
+fn check(axes: &ScanAxes) -> Result<(), ScanError> {
+    const LARGEST_BATCH: u64 = 1 << 40;
+    if let Some(size) = axes.batch_sizes.iter().find(|size| !(1..=LARGEST_BATCH).contains(*size)) {
+        return Err(ScanError::Axes(format!("expected batch sizes from 1 to {LARGEST_BATCH}, found {size}")));
+    }
+    let most = MnistScanSpec::LARGEST_STACK as u64;
+    let (rates, replicates) = (axes.learning_rates.len() as u64, axes.replicates);
+    if rates.saturating_mul(replicates) > most {
+        return Err(ScanError::Axes(format!(
+            "expected at most {most} trainings of a pixel, found {rates} learning rates with {replicates} replicates"
+        )));
+    }
+    Ok(())
+}
+
+/// The pixel without values that have no place in the axes.
+fn fitted(axes: &ScanAxes, pixel: &Pixel) -> Pixel {
+    let mut pixel = pixel.clone();
+    for grid in [&mut pixel.train_loss, &mut pixel.test_loss, &mut pixel.test_accuracy] {
+        grid.truncate(axes.learning_rates.len());
+        for replicates in grid {
+            replicates.truncate(axes.replicates as usize);
+        }
+    }
+    pixel
+}
+
+/// The colours of the optimizers, as the config has them.
+fn colors(axes: &ScanAxes, config: &str) -> Vec<[u8; 3]> {
+    let given: Vec<[u8; 3]> = match Preset::parse(config, RunFolder::CONFIG) {
+        Ok(Preset::MnistScan(preset)) => preset.scan.optimizers.iter().map(|optimizer| optimizer.rgb()).collect(),
+        _ => Vec::new(),
+    };
+    let all = 0..axes.optimizers.len();
+    all.map(|index| given.get(index).copied().unwrap_or(FALLBACK[index % FALLBACK.len()])).collect()
+}
+
+/// What was learned from, without the folder of this machine that it was kept in.
+fn without_place(data: &str) -> &str {
+    match data.split_once(", in ") {
+        Some((what @ "MNIST", _)) => what,
+        _ => data,
+    }
+}
