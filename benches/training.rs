@@ -18,7 +18,7 @@ use valleyscope::workload::{
 /// Steps that are timed at once.
 const STEPS: usize = 100;
 /// Steps of a training in the scan.
-const SCAN_STEPS: u32 = 400;
+const SCAN_STEPS: u64 = 400;
 
 fn main() {
     // `cargo test` builds benchmarks too and calls them with this.

@@ -148,8 +148,9 @@ impl<'a> Scan<'a> {
 /// How many models are trained side by side.
 fn stack_size(device: Device, batch_size: usize, members: usize) -> usize {
     match device {
-        // Parameters and what the optimizer remembers of a model are some 2.7 MB, which should stay in the cache.
-        Device::Cpu => (128 / batch_size).clamp(1, 4).min(members),
+        // Parameters, gradients and the optimizer's memory of a model are some 2.7 MB. Two share the cost of each
+        // operation; with more of them less stays in the caches (`cargo bench --bench training`).
+        Device::Cpu => 2.min(members),
         // A GPU is kept busy by many; what each step leaves for the backward pass must fit.
         _ => ((1 << 17) / batch_size).clamp(1, members),
     }

@@ -145,8 +145,9 @@ def steps_of(net, descent, images, labels, steps, batch):
 @torch.no_grad()
 def evaluate(net, images, labels):
     net.eval()
-    losses = [nn.functional.cross_entropy(net(x), y, reduction="sum") for x, y in zip(images.split(8192), labels.split(8192))]
-    return sum(loss.item() for loss in losses) / len(labels)
+    parts = zip(images.split(8192), labels.split(8192))
+    losses = [nn.functional.cross_entropy(net(x), y, reduction="sum").item() for x, y in parts]
+    return sum(losses) / len(labels)
 
 
 def time_steps(images, labels, test, threads):
