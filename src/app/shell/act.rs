@@ -44,6 +44,7 @@ impl Valleyscope {
                 self.dialogs.files.ask_save(Content::Bytes(Arc::new(bytes)), suggested_name);
             }
             Action::SaveRaw(plan) => self.dialogs.files.ask_raw_folder(plan),
+            Action::ChooseDataFolder(begin) => self.dialogs.files.ask_data_folder(begin),
             Action::ShowLandscape(preset) => {
                 self.layout.room = Room::Landscape;
                 self.open(*preset, None);

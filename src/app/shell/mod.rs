@@ -146,7 +146,7 @@ impl Valleyscope {
             live: Live::default(),
             pace,
             layout,
-            panels: Panels::new(cc, TrainingPanel::new(ctx.clone(), options.runs, options.worker)),
+            panels: Panels::new(cc, TrainingPanel::new(ctx.clone(), options.training)),
             dialogs: Dialogs::new(messages, files),
             shelf,
             faults: cc.wgpu_render_state.as_ref().map(|render_state| GraphicsFaults::watch(render_state, &ctx)),
