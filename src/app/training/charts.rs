@@ -76,7 +76,8 @@ impl Charts {
     pub fn ui(&mut self, ui: &mut Ui, groups: &[Named<'_>]) -> Option<Asked> {
         let asked = self.toolbar(ui, groups);
         let area = ui.available_rect_before_wrap();
-        self.area = Some(area);
+        // Pictures have a margin.
+        self.area = Some(area.expand(4.0));
         legend(ui, groups);
         let shown: Vec<Metric> = offered(groups).filter(|metric| Choices::has(&self.choices.shown, *metric)).collect();
         self.grid(ui, groups, &shown);
@@ -213,11 +214,11 @@ impl Charts {
             }
         }
         let log = if scales[1] == AxisScale::Log { " (log)" } else { "" };
-        let heading = ui.label(RichText::new(format!("{}{log}", title(metric))).small().weak());
+        let text = format!("{}{log} over {}", title(metric), self.choices.horizontal.name());
+        ui.label(RichText::new(text).small().weak());
         let zoomed_y = self.y.get(&metric).copied();
         let y = zoomed_y.unwrap_or_else(|| y_in_view(x, curves.iter().map(|(_, _, lines)| &**lines)));
-        let size = ui.available_size();
-        let plot = plot(ui, metric, &look, y, size, zoomed_y.is_some());
+        let plot = plot(ui, metric, &look, y, [zoomed_y.is_some(), curves.is_empty()]);
         let cursor = ui.visuals().weak_text_color();
         let shown = plot.show(ui, |plot| {
             plot.set_plot_bounds_x(x[0]..=x[1]);
@@ -248,7 +249,6 @@ impl Charts {
             current_text_value: Some(summary.join("; ")),
             ..WidgetInfo::new(egui::Role::Figure)
         });
-        drop(heading);
     }
 
     /// Zooms and pans as the user did.
@@ -321,7 +321,8 @@ fn y_in_view<'l>([from, to]: [f64; 2], lines: impl Iterator<Item = &'l Lines>) -
     with_margin(&extents)
 }
 
-fn plot<'p>(ui: &Ui, metric: Metric, look: &Look, y: [f64; 2], size: egui::Vec2, zoomed_y: bool) -> Plot<'p> {
+fn plot<'p>(ui: &Ui, metric: Metric, look: &Look, y: [f64; 2], [zoomed_y, is_empty]: [bool; 2]) -> Plot<'p> {
+    let size = ui.available_size();
     let per_x = f64::from(size.x - 66.0) / (look.x[1] - look.x[0]);
     let per_y = f64::from(size.y - 24.0) / (y[1] - y[0]);
     let mut marks = [
@@ -339,6 +340,10 @@ fn plot<'p>(ui: &Ui, metric: Metric, look: &Look, y: [f64; 2], size: egui::Vec2,
         for (mark, label) in &mut marks[1] {
             *label = format!("{} %", text::text(100.0 * mark.value));
         }
+    }
+    if is_empty {
+        // Numbers would look like a measurement's.
+        marks = Default::default();
     }
     let font = TextStyle::Small.resolve(ui.style());
     let width = size.x - overhang(ui, font, &marks[0], look.x[1], per_x);

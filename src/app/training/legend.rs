@@ -19,8 +19,10 @@ const LONGEST: f32 = 240.0;
 /// Names and colours of all curves.
 pub fn legend(ui: &mut Ui, groups: &[Named<'_>]) {
     ui.horizontal_wrapped(|ui| {
+        ui.spacing_mut().item_spacing.x = 14.0;
         for group in groups {
             ui.horizontal(|ui| {
+                ui.spacing_mut().item_spacing.x = 6.0;
                 dash(ui, group.color);
                 name(ui, &group.name, LONGEST.min(ui.max_rect().width() - 20.0));
             });

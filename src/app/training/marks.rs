@@ -4,7 +4,7 @@ use egui_plot::GridMark;
 
 use crate::app::diagnostics::{AxisScale, Mark};
 use crate::run::Timestamp;
-use crate::view::ticks::{nice_step, short};
+use crate::view::ticks::short;
 
 /// Seconds between marks: what people count in.
 const STEPS: [f64; 17] = [
@@ -32,24 +32,39 @@ pub fn clock(low: f64, high: f64, points_per_second: f64) -> Vec<Mark> {
     marks.map(|value| (GridMark { value, step_size: step }, time(value, format))).collect()
 }
 
-/// Marks at 1, 2 and 5 times the powers of ten from `low` to `high`, which are decimal logarithms; at fewer of them
-/// where they would be closer than so many points, and at other round values where there are not two of them.
+/// Round values within a decade, from few to many, and the smallest distance between two of them.
+const DIGITS: [(&[f64], f64); 5] = [
+    (&[1.0], 1.0),
+    (&[1.0, 3.0], 0.477),
+    (&[1.0, 2.0, 5.0], 0.301),
+    (&[1.0, 2.0, 3.0, 5.0, 7.0], 0.146),
+    (&[1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0], 0.045),
+];
+/// So many marks are enough.
+const ENOUGH: usize = 4;
+
+/// Marks from `low` to `high`, which are decimal logarithms: at powers of ten, and at more round values where there is
+/// room, until there are enough of them. None are closer than so many points.
 pub fn log(low: f64, high: f64, points_per_unit: f64, closest: f64) -> Vec<Mark> {
     let apart = closest / points_per_unit;
-    let (digits, stride): (&[f64], f64) = match apart {
-        // log₁₀ 2 and log₁₀ 3.
-        _ if apart <= 0.301 => (&[1.0, 2.0, 5.0], 1.0),
-        _ if apart <= 0.477 => (&[1.0, 3.0], 1.0),
-        _ => (&[1.0], nice_step(apart.max(1.0))),
-    };
-    let (first, last) = ((low / stride).floor() as i64, (high / stride).floor() as i64);
-    let decades = (first..=last).map(|index| index as f64 * stride);
+    let fitting = DIGITS.iter().filter(|(_, gap)| *gap >= apart);
+    let marks: Vec<Vec<Mark>> = fitting.map(|(digits, gap)| at_digits(low, high, digits, *gap)).collect();
+    let best = marks.iter().find(|marks| marks.len() >= ENOUGH).or(marks.iter().max_by_key(|marks| marks.len()));
+    match best {
+        Some(marks) if marks.len() >= 2 => marks.clone(),
+        // Many decades, or less than one round value.
+        _ => AxisScale::Log.marks(low, high, points_per_unit),
+    }
+}
+
+fn at_digits(low: f64, high: f64, digits: &[f64], step_size: f64) -> Vec<Mark> {
+    let decades = low.floor() as i32..=high.floor() as i32;
     let values = decades.flat_map(|decade| digits.iter().map(move |digit| (decade, *digit)));
-    let marks = values.map(|(decade, digit)| (decade + digit.log10(), digit * 10_f64.powf(decade)));
-    let marks = marks.filter(|(place, _)| (low..=high).contains(place));
-    let step_size = if digits.len() > 1 { 0.3 } else { stride };
-    let marks: Vec<Mark> = marks.map(|(value, shown)| (GridMark { value, step_size }, short(shown))).collect();
-    if marks.len() < 2 { AxisScale::Log.marks(low, high, points_per_unit) } else { marks }
+    let marks = values.map(|(decade, digit)| {
+        let mark = GridMark { value: f64::from(decade) + digit.log10(), step_size };
+        (mark, short(digit * 10_f64.powi(decade)))
+    });
+    marks.filter(|(mark, _)| (low..=high).contains(&mark.value)).collect()
 }
 
 /// A moment in seconds since 1970, in words.
@@ -70,9 +85,12 @@ mod tests {
                 .map(|mark| mark.1)
                 .collect::<Vec<_>>()
         };
-        assert_eq!(labels(0.03, 3.0, 200.0), ["0.05", "0.1", "0.2", "0.5", "1", "2"]);
-        assert_eq!(labels(0.03, 30.0, 120.0), ["0.03", "0.1", "0.3", "1", "3", "10", "30"]);
-        assert_eq!(labels(1e-8, 1e4, 100.0).len(), 3);
+        assert_eq!(labels(0.04, 1.5, 100.0), ["0.05", "0.1", "0.2", "0.5", "1"]);
+        assert_eq!(labels(0.04, 1.5, 70.0), ["0.1", "0.3", "1"]);
+        assert_eq!(labels(0.025, 35.0, 120.0), ["0.03", "0.1", "0.3", "1", "3", "10", "30"]);
+        assert_eq!(labels(0.22, 0.83, 200.0), ["0.3", "0.5", "0.7"]);
+        assert_eq!(labels(0.22, 0.83, 250.0), ["0.25", "0.3", "0.35", "0.4", "0.5", "0.6", "0.7", "0.8"]);
+        assert!((2..=6).contains(&labels(1e-8, 1e4, 100.0).len()));
         assert!(labels(0.41, 0.45, 200.0).len() >= 2);
     }
 

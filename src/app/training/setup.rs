@@ -220,7 +220,8 @@ fn where_and_what(
     });
     if let DataChoice::Folder(folder) = data {
         line(ui, "", "The four IDX files of MNIST, packed or not", |ui| {
-            let field = TextEdit::singleline(folder).hint_text("Path of the folder").desired_width(f32::INFINITY);
+            let field =
+                TextEdit::singleline(folder).hint_text("Path of the folder").desired_width(ui.available_width() - 16.0);
             ui.add(field).accessible_name("Folder of the dataset");
         });
     }

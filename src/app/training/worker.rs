@@ -45,6 +45,7 @@ impl WorkerCard {
         if let Some(installation) = self.installation.as_ref().filter(|installation| installation.is_at_work()) {
             return at_work(ui, installation, requests);
         }
+        let can_be_set_up = places.can_be_set_up();
         let (heading, reason) = match worker {
             WorkerState::Ready(handshake) => {
                 if let Some(problem) = &handshake.problem {
@@ -60,8 +61,9 @@ impl WorkerCard {
                 });
                 return None;
             }
-            WorkerState::Missing(reason) => ("The training worker is not installed", reason),
-            WorkerState::Unusable(reason) => ("The training worker can't be used", reason),
+            WorkerState::Missing(_) if can_be_set_up => ("The training worker is not installed", None),
+            WorkerState::Missing(reason) => ("The training worker is not installed", Some(reason)),
+            WorkerState::Unusable(reason) => ("The training worker can't be used", Some(reason)),
         };
         let mut wanted = None;
         let style = ui.style().clone();
@@ -69,11 +71,13 @@ impl WorkerCard {
             ui.set_width(ui.available_width());
             ui.label(RichText::new(heading).strong());
             self.ended(ui, requests);
-            ui.add(Label::new(RichText::new(reason).small()).selectable(true).wrap());
+            if let Some(reason) = reason {
+                ui.add(Label::new(RichText::new(reason).small()).selectable(true).wrap());
+            }
             let help = "Training needs a second program, the worker, and PyTorch's libraries. Runs that are here already \
                         can be looked at without them.";
             ui.add(Label::new(RichText::new(help).small().weak()).wrap());
-            if places.can_be_set_up() && places.install.is_some() {
+            if can_be_set_up && places.install.is_some() {
                 self.button(ui);
             }
             ui.add(Label::new(RichText::new(by_hand(places)).small().weak()).wrap());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use egui::{Button, CentralPanel, Context, Label, Panel, RichText, ScrollArea, Ui};
+use egui::{Button, CentralPanel, Context, Frame, Label, Margin, Panel, RichText, ScrollArea, Ui};
 
 use super::TrainingPanel;
 use crate::app::live::{Action, Requests};
@@ -49,7 +49,8 @@ impl TrainingPanel {
     fn left(&mut self, ui: &mut Ui, shelf: &Shelf, requests: &mut Requests) {
         let most = (ui.available_height() - 130.0).max(120.0);
         let bottom = Panel::bottom("list of runs").resizable(true).default_size(0.45 * ui.available_height());
-        bottom.size_range(110.0..=most).show(ui, |ui| {
+        let frame = Frame::NONE.inner_margin(Margin { top: 4, ..Margin::ZERO });
+        bottom.frame(frame).size_range(110.0..=most).show(ui, |ui| {
             if let Some(trouble) = &self.trouble {
                 let color = ui.visuals().error_fg_color;
                 ui.add(Label::new(RichText::new(trouble).color(color)).selectable(true).wrap());
@@ -108,7 +109,8 @@ impl TrainingPanel {
     fn words(&mut self, ui: &mut Ui, run: &Summary, requests: &mut Requests) {
         ui.add_space(4.0);
         let detail = self.detail.as_ref().filter(|(of, _)| *of == run.run).map(|(_, detail)| detail);
-        let Some(deed) = detail::show(ui, &mut self.tab, run, detail) else { return };
+        let color = self.colors.of(ui, run.run.path());
+        let Some(deed) = detail::show(ui, &mut self.tab, run, color, detail) else { return };
         let folder = run.run.clone();
         match deed {
             Deed::Stop => self.threads().office.order(Order::Stop(folder)),
