@@ -70,7 +70,7 @@ impl WorkerCard {
         theme::card(&style).show(ui, |ui| {
             ui.set_width(ui.available_width());
             ui.label(RichText::new(heading).strong());
-            self.ended(ui, requests);
+            self.ended(ui);
             if let Some(reason) = reason {
                 ui.add(Label::new(RichText::new(reason).small()).selectable(true).wrap());
             }
@@ -82,6 +82,9 @@ impl WorkerCard {
             }
             ui.add(Label::new(RichText::new(by_hand(places)).small().weak()).wrap());
             wanted = command(ui, requests);
+            if let Some(installation) = &self.installation {
+                log(ui, installation, requests);
+            }
         });
         wanted
     }
@@ -98,7 +101,7 @@ impl WorkerCard {
     }
 
     /// What came of the last set-up, where that was not a worker.
-    fn ended(&self, ui: &mut Ui, requests: &mut Requests) {
+    fn ended(&self, ui: &mut Ui) {
         let visuals = ui.visuals();
         let (error, weak) = (visuals.error_fg_color, visuals.warn_fg_color);
         let mut said = Vec::new();
@@ -113,17 +116,11 @@ impl WorkerCard {
             }
         }
         said.extend(self.refused.clone().map(|refused| (error, refused)));
-        if said.is_empty() {
-            return;
-        }
         ScrollArea::vertical().max_height(110.0).id_salt("end of the set-up").show(ui, |ui| {
             for (color, text) in said {
                 ui.add(Label::new(RichText::new(text).small().color(color)).selectable(true).wrap());
             }
         });
-        if let Some(installation) = &self.installation {
-            log(ui, installation, requests);
-        }
     }
 
     /// Asks before a large download; true when the set-up is to begin.
