@@ -22,7 +22,7 @@ const NARROWEST: f32 = 330.0;
 const LOWEST: f32 = 150.0;
 /// Points between labels beside each other and above each other, at least.
 const BESIDE: f64 = 42.0;
-const ABOVE: f64 = 18.0;
+const ABOVE: f64 = 21.0;
 /// Points that a plot leaves at its right for the last label.
 const MARGIN: f32 = 8.0;
 

@@ -36,23 +36,26 @@ pub fn clock(low: f64, high: f64, points_per_second: f64) -> Vec<Mark> {
 const DIGITS: [(&[f64], f64); 5] = [
     (&[1.0], 1.0),
     (&[1.0, 3.0], 0.477),
-    (&[1.0, 2.0, 5.0], 0.301),
+    (&[1.0, 2.0, 5.0], USUAL),
     (&[1.0, 2.0, 3.0, 5.0, 7.0], 0.146),
     (&[1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0], 0.045),
 ];
-/// So many marks are enough.
+/// The smallest distance of 1, 2 and 5, which are taken where there is room for them.
+const USUAL: f64 = 0.301;
+/// With fewer marks there are more round values between them.
 const ENOUGH: usize = 4;
 
-/// Marks from `low` to `high`, which are decimal logarithms: at powers of ten, and at more round values where there is
-/// room, until there are enough of them. None are closer than so many points.
+/// Marks from `low` to `high`, which are decimal logarithms: at 1, 2 and 5 times powers of ten, at more round values
+/// where that makes few marks, and at fewer where there is no room. None are closer than so many points.
 pub fn log(low: f64, high: f64, points_per_unit: f64, closest: f64) -> Vec<Mark> {
     let apart = closest / points_per_unit;
     let fitting = DIGITS.iter().filter(|(_, gap)| *gap >= apart);
-    let marks: Vec<Vec<Mark>> = fitting.map(|(digits, gap)| at_digits(low, high, digits, *gap)).collect();
-    let best = marks.iter().find(|marks| marks.len() >= ENOUGH).or(marks.iter().max_by_key(|marks| marks.len()));
-    match best {
-        Some(marks) if marks.len() >= 2 => marks.clone(),
-        // Many decades, or less than one round value.
+    let made = fitting.map(|(digits, gap)| (*gap, at_digits(low, high, digits, *gap)));
+    let made: Vec<(f64, Vec<Mark>)> = made.collect();
+    let enough = made.iter().find(|(gap, marks)| *gap <= USUAL && marks.len() >= ENOUGH);
+    match enough.or(made.iter().max_by_key(|(_, marks)| marks.len())) {
+        Some((_, marks)) if marks.len() >= 2 => marks.clone(),
+        // Many decades, or hardly a round value.
         _ => AxisScale::Log.marks(low, high, points_per_unit),
     }
 }
