@@ -378,7 +378,7 @@ fn draw(plot: &mut egui_plot::PlotUi<'_>, group: &Named<'_>, lines: &Lines, [bot
                 continue;
             }
             let points: PlotPoints<'_> = piece.iter().map(|point| [point[0], near(point[1])]).collect();
-            plot.line(Line::new("", points).color(color).width(width).allow_hover(false));
+            plot.line(Line::new("", points).color(color).width(width).allow_hover(false).allow_band(false));
         }
     }
     // Where values are not finite any more.
