@@ -104,7 +104,7 @@ impl Window {
         };
         let (app, frame) = (&mut self.app, &mut self.frame);
         app.logic(&self.context, frame);
-        let output = self.context.run_ui(input, |ui| app.ui(ui, frame));
+        let mut output = self.context.run_ui(input, |ui| app.ui(ui, frame));
         let primitives = self.context.tessellate(output.shapes, output.pixels_per_point);
         let (device, queue) = (&self.graphics.device, &self.graphics.queue);
         let mut renderer = self.graphics.renderer.write();
@@ -118,6 +118,8 @@ impl Window {
         for id in &output.textures_delta.free {
             renderer.free_texture(id);
         }
+        // They have been taken in.
+        output.textures_delta.clear();
         (buffers, encoder)
     }
 
