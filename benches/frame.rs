@@ -3,8 +3,8 @@
 //! `cargo bench --bench frame`. A frame takes in the engine's newest snapshot, lays the whole window out,
 //! tessellates it, and hands buffers and particles' positions to the graphics driver. The engine plays 4
 //! optimizers × 1,000 particles with 200-step trails meanwhile, on its own thread. Some cases have the phase diagram
-//! of Fig. 2a beside it: complete, or being computed on all cores but one. What the driver does with the commands is
-//! not counted. It needs a Vulkan driver; a software one will do.
+//! of Fig. 2a beside it: complete, or being computed on all cores but one. One shows a training of a million steps.
+//! What the driver does with the commands is not counted. It needs a Vulkan driver; a software one will do.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,10 +12,11 @@ use std::sync::Arc;
 use divan::Bencher;
 use eframe::App as _;
 use eframe::egui_wgpu::{self, ScreenDescriptor, wgpu};
-use valleyscope::app::{Options, Pace, Valleyscope};
+use valleyscope::app::{Options, Pace, Places, Valleyscope};
 use valleyscope::export::Overwrite;
 use valleyscope::preset::{Library, Loaded, Preset, Source, built_ins};
 use valleyscope::quantity::StepCount;
+use valleyscope::run::{Event, RunFolder, RunSession, Started, Train};
 
 /// As in the program.
 #[global_allocator]
@@ -55,6 +56,11 @@ impl egui::DroppedFile for Dropped {
 
 impl Window {
     fn open(play: bool, pace: Pace) -> Window {
+        Window::open_with(play, pace, |_| None)
+    }
+
+    /// With the run that `write` makes in the window's folder, if it makes one, in the room of real workloads.
+    fn open_with(play: bool, pace: Pace, write: impl FnOnce(&Path) -> Option<RunFolder>) -> Window {
         let context = egui::Context::default();
         let setup = egui_kittest::wgpu::default_wgpu_setup();
         let graphics = egui_kittest::wgpu::create_render_state(setup, egui_wgpu::RendererOptions::default());
@@ -63,6 +69,8 @@ impl Window {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let options = Options {
             preset: Some(preset()),
+            run: write(folder.path()),
+            training: Places { runs: Some(folder.path().to_owned()), ..Places::default() },
             library: Library::in_folder(folder.path()),
             native_dialogs: false,
             play,
@@ -96,7 +104,7 @@ impl Window {
         };
         let (app, frame) = (&mut self.app, &mut self.frame);
         app.logic(&self.context, frame);
-        let output = self.context.run_ui(input, |ui| app.ui(ui, frame));
+        let mut output = self.context.run_ui(input, |ui| app.ui(ui, frame));
         let primitives = self.context.tessellate(output.shapes, output.pixels_per_point);
         let (device, queue) = (&self.graphics.device, &self.graphics.queue);
         let mut renderer = self.graphics.renderer.write();
@@ -110,6 +118,8 @@ impl Window {
         for id in &output.textures_delta.free {
             renderer.free_texture(id);
         }
+        // They have been taken in.
+        output.textures_delta.clear();
         (buffers, encoder)
     }
 
@@ -177,6 +187,32 @@ fn playing_beside_a_sweep(bencher: Bencher) {
     window.show_diagram(STEPS);
     window.press(egui::Key::Num1);
     measure(bencher, window);
+}
+
+/// Points of the training curve of [`training`].
+const POINTS: u64 = 1_000_000;
+
+/// A training of a million logged steps, smoothed, with all of it in view.
+#[divan::bench(sample_count = 200, sample_size = 1)]
+fn training(bencher: Bencher) {
+    let mut window = Window::open_with(false, Pace::default(), |folder| Some(long_run(folder)));
+    let drawn = |app: &Valleyscope| app.training().drawn().iter().any(|drawn| !drawn.tracks.is_empty());
+    window.until(|app| drawn(app));
+    measure(bencher, window);
+}
+
+fn long_run(folder: &Path) -> RunFolder {
+    let mnist = built_ins().iter().find(|built_in| built_in.name == "mnist").expect("a built-in preset");
+    let run = RunFolder::create(folder, "long", &mnist.preset.to_ron()).expect("a temporary folder can be written");
+    let mut session = RunSession::begin(&run).expect("a session can begin");
+    let mut record = |step, event| session.record(step, event).expect("a temporary folder can be written");
+    record(0, Event::Started(Started { title: "Long".to_owned(), steps: POINTS, ..Started::default() }));
+    for step in 1..=POINTS {
+        let loss = 2.0 / (step as f64).sqrt() + 0.01 * (step % 97) as f64;
+        record(step, Event::Train(Train { loss, lr: 0.001, grad_norm: 1.0 + loss, ..Train::default() }));
+    }
+    record(POINTS, Event::Finished);
+    run
 }
 
 /// A frame in a row of frames; the first of them, which make fonts and layout, are not counted.

@@ -72,6 +72,8 @@ pub enum FileEvent {
         folder: PathBuf,
         plan: RawPlan,
     },
+    /// A folder was chosen for the data of trainings.
+    DataFolder(PathBuf),
     /// What failed, and why.
     Failed {
         title: String,
@@ -90,6 +92,8 @@ enum Purpose {
     },
     /// A folder for raw arrays.
     Raw(RawPlan),
+    /// The folder of a training's data, and where the dialog begins.
+    Data(Option<PathBuf>),
 }
 
 impl Purpose {
@@ -99,6 +103,7 @@ impl Purpose {
             Purpose::Open => ["Open a preset or a result", "Path of the file"],
             Purpose::Save { .. } => ["Save", "Path of the file"],
             Purpose::Raw(_) => ["A folder for the raw arrays", "Path of the folder"],
+            Purpose::Data(_) => ["The folder with the four files of MNIST", "Path of the folder"],
         }
     }
 
@@ -108,6 +113,7 @@ impl Purpose {
             Purpose::Open => "Open",
             Purpose::Save { .. } => "Save",
             Purpose::Raw(_) => "Export",
+            Purpose::Data(_) => "Use",
         }
     }
 }
@@ -115,6 +121,7 @@ impl Purpose {
 enum Answer {
     Chosen { purpose: Purpose, path: Option<PathBuf>, waited: Duration },
     RawFolder { folder: PathBuf, plan: RawPlan },
+    DataFolder(PathBuf),
     Read { path: PathBuf, is_there: bool, found: Result<Found, String> },
     Written { path: PathBuf, content: Content, result: Result<(), Refused> },
 }
@@ -192,6 +199,11 @@ impl Files {
         self.ask(Purpose::Raw(plan));
     }
 
+    /// Asks for the folder of a training's data, beginning in this one.
+    pub fn ask_data_folder(&mut self, begin: Option<PathBuf>) {
+        self.ask(Purpose::Data(begin));
+    }
+
     /// Reads a preset, or the result of a sweep.
     pub fn open(&self, path: PathBuf) {
         self.in_background(move || {
@@ -221,6 +233,7 @@ impl Files {
                     self.exported_to = Some(folder.clone());
                     events.push(FileEvent::RawFolder { folder, plan });
                 }
+                Answer::DataFolder(folder) => events.push(FileEvent::DataFolder(folder)),
                 Answer::Read { path, found: Ok(Found::Preset(preset)), .. } => {
                     events.push(FileEvent::Opened { path, preset });
                 }
@@ -276,7 +289,7 @@ impl Files {
                     let extension = content.extension(suggested_name);
                     dialog.set_file_name(suggested_name).add_filter(extension.to_uppercase(), &[extension]).save_file()
                 }
-                Purpose::Raw(_) => dialog.pick_folder(),
+                Purpose::Raw(_) | Purpose::Data(_) => dialog.pick_folder(),
             };
             Answer::Chosen { purpose, path, waited: asked.elapsed() }
         });
@@ -290,8 +303,9 @@ impl Files {
             | Purpose::Save { content: Content::Preset(_) | Content::Sweep(_) | Content::Training(_), .. } => {
                 return self.folder.clone().filter(|folder| folder.is_dir());
             }
+            Purpose::Data(Some(begin)) if begin.is_dir() => return Some(begin.clone()),
             Purpose::Save { content: Content::Picture(_), .. } => true,
-            Purpose::Save { .. } | Purpose::Raw(_) => false,
+            Purpose::Save { .. } | Purpose::Raw(_) | Purpose::Data(_) => false,
         };
         let user = directories::UserDirs::new();
         let usual = user.as_ref().and_then(|user| if is_picture { user.picture_dir() } else { user.document_dir() });
@@ -314,12 +328,16 @@ impl Files {
                 let _ = self.answer_to.send(Answer::RawFolder { folder: path, plan });
                 self.context.request_repaint();
             }
+            Purpose::Data(_) => {
+                let _ = self.answer_to.send(Answer::DataFolder(path));
+                self.context.request_repaint();
+            }
         }
     }
 
     fn type_path(&mut self, purpose: Purpose) {
         let name = match &purpose {
-            Purpose::Open => "",
+            Purpose::Open | Purpose::Data(_) => "",
             Purpose::Raw(_) => "raw",
             Purpose::Save { suggested_name, .. } => suggested_name,
         };

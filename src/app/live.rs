@@ -88,6 +88,8 @@ pub enum Action {
     },
     /// Asks for a folder and writes raw arrays into it.
     SaveRaw(RawPlan),
+    /// Asks for the folder of a training's data, beginning in this one.
+    ChooseDataFolder(Option<PathBuf>),
     /// Puts a simulation under the controls of the landscape, shows it and plays.
     ShowLandscape(Box<LandscapePreset>),
     /// Shows another part of the window.

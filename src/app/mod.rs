@@ -42,5 +42,5 @@ pub use document::Document;
 pub use launch::{Opened, run};
 pub use live::{Action, Live, Requests};
 pub use shell::{Aftermath, Options, Valleyscope};
-pub use training::{TrainingPanel, WorkerState};
+pub use training::{InstallCommand, Places, TrainingPanel, WorkerState};
 pub use transport::Pace;

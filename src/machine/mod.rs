@@ -19,7 +19,7 @@ pub use needs::{
     Display, Look, Need, for_building, for_building_worker, for_installing_pytorch, for_tests, for_window,
 };
 pub use packages::{PackageManager, Packages};
-pub use worker::{SetUp, SetUpRefusal, SetUpState, SetUpStatus, WorkerFolder};
+pub use worker::{PyTorchBytes, SetUp, SetUpRefusal, SetUpState, SetUpStatus, WorkerFolder};
 
 /// Those of `needs` that are not on this machine.
 pub fn missing(needs: Vec<&'static Need>) -> Vec<&'static Need> {

@@ -75,6 +75,15 @@ pub enum SetUpRefusal {
     Folder(io::Error),
 }
 
+/// How many bytes a PyTorch for the worker takes, roughly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PyTorchBytes {
+    /// What is downloaded.
+    pub download: u64,
+    /// What stays.
+    pub disk: u64,
+}
+
 const STATES: [(SetUpState, &str); 6] = [
     (SetUpState::Working, "working"),
     (SetUpState::Done, "done"),
@@ -83,6 +92,19 @@ const STATES: [(SetUpState, &str); 6] = [
     (SetUpState::Declined, "declined"),
     (SetUpState::Interrupted, "interrupted"),
 ];
+
+impl PyTorchBytes {
+    /// What the processor needs.
+    pub const CPU: PyTorchBytes = PyTorchBytes { download: 540_000_000, disk: 700_000_000 };
+    /// All, with NVIDIA's libraries.
+    pub const CUDA: PyTorchBytes = PyTorchBytes { download: 2_750_000_000, disk: 5_000_000_000 };
+
+    /// Of the PyTorch that the set-up installs on a machine with or without an NVIDIA GPU. CUDA is published for Linux
+    /// only.
+    pub fn for_machine(has_gpu: bool) -> PyTorchBytes {
+        if has_gpu && cfg!(target_os = "linux") { PyTorchBytes::CUDA } else { PyTorchBytes::CPU }
+    }
+}
 
 impl WorkerFolder {
     /// The one in the user's folder for data, if the system knows of such a folder.

@@ -88,9 +88,7 @@ impl WorkerProgram {
     /// The worker that was named, or the one that `VALLEYSCOPE_TRAIN` names, or the one beside this program, or
     /// the one that the set-up has put in the user's folder for data.
     pub fn find(named: Option<&Path>) -> Result<WorkerProgram, LaunchError> {
-        let by_variable = std::env::var_os(VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let named = named.map(|path| ("--worker", path.to_owned()));
-        if let Some((named_by, path)) = named.or(by_variable.map(|path| (VARIABLE, path))) {
+        if let Some((named_by, path)) = Self::named(named) {
             return match path.canonicalize() {
                 Ok(path) if path.is_file() => Ok(WorkerProgram { path }),
                 _ => Err(LaunchError::NoFile { named_by, path }),
@@ -101,6 +99,13 @@ impl WorkerProgram {
         let installed = Self::installed_folder().map(|folder| folder.join("bin").join(&file));
         let found = [beside, installed].into_iter().flatten().find(|path| path.is_file());
         found.map(|path| WorkerProgram { path }).ok_or(LaunchError::Missing)
+    }
+
+    /// The worker that was named, or that `VALLEYSCOPE_TRAIN` names, after what has named it.
+    pub fn named(named: Option<&Path>) -> Option<(&'static str, PathBuf)> {
+        let by_variable = || std::env::var_os(VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let named = named.map(|path| ("--worker", path.to_owned()));
+        named.or_else(|| by_variable().map(|path| (VARIABLE, path)))
     }
 
     /// Where the set-up puts the worker, in `bin`, together with libtorch.

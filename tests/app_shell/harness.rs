@@ -7,7 +7,8 @@ use std::time::Duration;
 use egui::accesskit::Role;
 use egui_kittest::kittest::Queryable;
 use egui_kittest::{Harness, Node};
-use valleyscope::app::{Options, Valleyscope};
+use valleyscope::app::{InstallCommand, Options, Places, Valleyscope};
+use valleyscope::machine::WorkerFolder;
 use valleyscope::preset::{Library, Loaded, Preset, Source};
 
 /// A preset with two optimizers and no lesson.
@@ -71,8 +72,8 @@ pub struct Begin<'a> {
     pub storage: Option<&'a MemoryStorage>,
     /// Where runs are kept; without it, in the app's own folder.
     pub runs: Option<&'a Path>,
-    /// The worker that trains; without it there is none.
-    pub worker: Option<&'a Path>,
+    /// Installs the worker; without it, it cannot be installed from the window.
+    pub install: Option<InstallCommand>,
     /// Begins playing, as the program does unless the session was paused.
     pub play: bool,
 }
@@ -85,7 +86,7 @@ impl Default for Begin<'_> {
             pixels_per_point: 1.0,
             storage: None,
             runs: None,
-            worker: None,
+            install: None,
             play: false,
         }
     }
@@ -116,13 +117,18 @@ impl App {
             text: text.to_owned(),
             source: Source::BuiltIn("test"),
         });
+        let worker = WorkerFolder::at(&folder.path().join("worker"));
         let options = Options {
             preset,
             library,
             native_dialogs: false,
             play: begin.play,
-            runs: Some(begin.runs.map_or_else(|| folder.path().join("runs"), Path::to_owned)),
-            worker: Some(begin.worker.map_or_else(|| folder.path().join("no-worker"), Path::to_owned)),
+            training: Places {
+                runs: Some(begin.runs.map_or_else(|| folder.path().join("runs"), Path::to_owned)),
+                worker: Some(worker.program()),
+                worker_folder: Some(worker),
+                install: begin.install,
+            },
             ..Options::default()
         };
         // The storage is only read while the app is made.

@@ -10,3 +10,4 @@ mod presets;
 mod raw;
 mod session;
 mod training;
+mod worker;

@@ -11,6 +11,7 @@ use valleyscope::figure::{Figure, Options};
 use valleyscope::preset::{Preset, built_ins};
 use valleyscope::result::scan::ScanResult;
 use valleyscope::run::{Eval, Event, Metric, Notes, Pixel, RunFolder, RunSession, ScanAxes, Started, Train};
+use valleyscope::workload::DataChoice;
 
 use crate::harness::{App, Begin, MemoryStorage};
 
@@ -352,6 +353,26 @@ fn a_preset_of_a_training_opens_under_the_controls_and_a_bad_value_is_refused() 
     app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
     app.settle();
     assert_eq!(field(&app, "Batch size").as_deref(), Some("128"));
+}
+
+#[test]
+fn the_folder_of_the_dataset_is_chosen_and_can_be_undone() {
+    let (mut app, ()) = room(|_| ());
+    let data = |app: &App| {
+        let Preset::Mnist(preset) = app.state().training().preset() else { panic!("a run is under the controls") };
+        preset.runs[0].data.clone()
+    };
+    let before = data(&app);
+    let folder = app.folder.path().join("images");
+    app.button("Choose the folder of the dataset");
+    app.settle();
+    app.type_over("Path of the folder", &folder);
+    let chosen = DataChoice::Folder(folder.display().to_string());
+    app.until("the folder", |app| data(app) == chosen);
+    app.settle();
+    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
+    app.settle();
+    assert_eq!(data(&app), before);
 }
 
 #[test]

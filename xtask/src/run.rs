@@ -28,7 +28,7 @@ pub fn run(arguments: &[String], with_worker: bool) -> Result<(), Stop> {
     if with_worker && arguments.first().is_some_and(|first| first == "train") {
         worker::set_up(Company::here())?;
     }
-    let in_background = with_worker && opens_window && without_worker(worker::may_go_on_in_background());
+    let in_background = with_worker && opens_window && without_worker(worker::may_go_on_in_background(false));
     step(
         "building valleyscope",
         cargo("build").args(["--release", "--package", "valleyscope", "--bin", "valleyscope"]),

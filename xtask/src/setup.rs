@@ -35,7 +35,7 @@ fn set_up_app() -> Result<(), Stop> {
 }
 
 fn set_up_worker_in_background() -> Result<(), Stop> {
-    if worker::may_go_on_in_background()? { worker::set_up_in_background() } else { Ok(()) }
+    if worker::may_go_on_in_background(true)? { worker::set_up_in_background() } else { Ok(()) }
 }
 
 /// What to do about missing things.

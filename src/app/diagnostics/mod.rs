@@ -22,4 +22,4 @@ pub use curves::{Curve, Point};
 pub use metric::{Band, Metric, Value};
 pub use panel::{DiagnosticsPanel, columns_for};
 pub use range::{Extent, suiting, with_margin};
-pub use sheet::sheet;
+pub use sheet::{Mark, sheet};

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use egui::{Context, ViewportCommand};
@@ -44,6 +45,7 @@ impl Valleyscope {
                 self.dialogs.files.ask_save(Content::Bytes(Arc::new(bytes)), suggested_name);
             }
             Action::SaveRaw(plan) => self.dialogs.files.ask_raw_folder(plan),
+            Action::ChooseDataFolder(begin) => self.dialogs.files.ask_data_folder(begin),
             Action::ShowLandscape(preset) => {
                 self.layout.room = Room::Landscape;
                 self.open(*preset, None);
@@ -205,6 +207,10 @@ impl Valleyscope {
 
     /// Brings engine, history, selection and title in line with the document.
     pub(super) fn settle(&mut self, ctx: &Context) {
+        let shown = self.layout.room == Room::Landscape || self.dialogs.animation.is_recording();
+        if self.landscape_shown.swap(shown, Ordering::Relaxed) != shown {
+            ctx.request_repaint();
+        }
         if !self.dialogs.animation.is_recording() {
             let begun_by = self.engine.follow(&self.desk.document, self.pace);
             let under_way = self.live.snapshot.as_ref().is_some_and(|snapshot| snapshot.step > 0);

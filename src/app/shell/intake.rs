@@ -65,6 +65,7 @@ impl Valleyscope {
                 FileEvent::Saved { path, content } => self.saved(&path, content),
                 FileEvent::Gone(path) => self.shelf.forget(&path),
                 FileEvent::RawFolder { folder, plan } => self.panels.phase.export_raw(plan, folder, Overwrite::No),
+                FileEvent::DataFolder(folder) => self.panels.training.use_data_in(&folder),
                 FileEvent::Failed { title, reason } => self.dialogs.messages.report(title, reason),
             }
         }

@@ -5,7 +5,10 @@ mod draw;
 mod intake;
 mod options;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
+use std::time::Duration;
 
 use egui::{Context, Rect, Ui};
 
@@ -98,6 +101,8 @@ pub struct Valleyscope {
     panels: Panels,
     dialogs: Dialogs,
     shelf: Shelf,
+    /// Told to the engine, which wakes the window.
+    landscape_shown: Arc<AtomicBool>,
     context: Context,
     faults: Option<GraphicsFaults>,
     /// Nothing can be drawn any more; the window is about to close.
@@ -106,6 +111,9 @@ pub struct Valleyscope {
     /// The window's title as it was set last.
     title: String,
 }
+
+/// Between two looks at an engine whose landscape is not shown.
+const UNSEEN: Duration = Duration::from_millis(500);
 
 impl Valleyscope {
     pub fn new(cc: &eframe::CreationContext<'_>, options: Options) -> Valleyscope {
@@ -131,8 +139,13 @@ impl Valleyscope {
         };
         pace = options.pace.unwrap_or(pace);
         shelf.refresh(&ctx);
-        let wake = ctx.clone();
-        let engine = EngineLink::start(&desk.document, pace, move || wake.request_repaint());
+        let landscape_shown = Arc::new(AtomicBool::new(true));
+        let (wake, is_shown) = (ctx.clone(), Arc::clone(&landscape_shown));
+        let engine = EngineLink::start(&desk.document, pace, move || {
+            // In another room a landscape that plays is no reason to draw all the time.
+            let soon = if is_shown.load(Ordering::Relaxed) { Duration::ZERO } else { UNSEEN };
+            wake.request_repaint_after(soon);
+        });
         let plots = looks.as_ref().map(|looks| looks.plots.clone()).unwrap_or_default();
         // A preset that is asked for plays and is looked at anew, whatever the last session did.
         let looks = looks.filter(|_| options.preset.is_none());
@@ -146,10 +159,11 @@ impl Valleyscope {
             live: Live::default(),
             pace,
             layout,
-            panels: Panels::new(cc, TrainingPanel::new(ctx.clone(), options.runs, options.worker)),
+            panels: Panels::new(cc, TrainingPanel::new(ctx.clone(), options.training)),
             dialogs: Dialogs::new(messages, files),
             shelf,
             faults: cc.wgpu_render_state.as_ref().map(|render_state| GraphicsFaults::watch(render_state, &ctx)),
+            landscape_shown,
             context: ctx,
             device_lost: false,
             aftermath: options.aftermath,

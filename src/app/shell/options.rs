@@ -1,14 +1,14 @@
 //! How the app begins, what it shows, and what it leaves.
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
+use crate::app::training::Places;
 use crate::app::transport::Pace;
 use crate::preset::{Library, Loaded};
 use crate::result::SweepResult;
-use crate::run::{RunFolder, runs_folder};
+use crate::run::RunFolder;
 
 /// How the app begins.
 pub struct Options {
@@ -18,10 +18,8 @@ pub struct Options {
     pub result: Option<SweepResult>,
     /// A run to show.
     pub run: Option<RunFolder>,
-    /// Where runs are kept.
-    pub runs: Option<PathBuf>,
-    /// The worker that trains, in place of the one that is found.
-    pub worker: Option<PathBuf>,
+    /// Where runs and the worker that trains are.
+    pub training: Places,
     pub library: Library,
     /// Ask the system for its file dialogs; without it paths are typed.
     pub native_dialogs: bool,
@@ -41,8 +39,7 @@ impl Default for Options {
             preset: None,
             result: None,
             run: None,
-            runs: runs_folder(),
-            worker: None,
+            training: Places::of_user(),
             library: Library::open(),
             native_dialogs: true,
             play: true,

@@ -3,99 +3,32 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use egui::{
-    Button, Color32, ComboBox, Rect, RichText, ScrollArea, Sense, Slider, Stroke, TextStyle, Ui, WidgetInfo, vec2,
-};
+use egui::{Button, Color32, ComboBox, FontId, Rect, RichText, ScrollArea, Slider, TextStyle, Ui, WidgetInfo, vec2};
 use egui_plot::{FilledArea, Line, MarkerShape, Plot, PlotPoints, Points, VLine};
-use serde::{Deserialize, Serialize};
 
+use super::choices::{Choices, USUAL, title};
+use super::legend::{last_value, legend, tooltip};
 use super::marks;
+use super::names::Name;
 use super::plotter::Drawn;
 use super::track::{Horizontal, Look, Pieces, Track};
-use crate::app::diagnostics::{AxisScale, sheet, with_margin};
+use crate::app::diagnostics::{AxisScale, Mark, sheet, with_margin};
 use crate::app::number as text;
 use crate::app::typed::TypedField;
-use crate::run::{Metric, span};
-use crate::view::ticks::{grouped, significant};
+use crate::run::Metric;
 
 /// Narrower plots are put below each other, in points.
 const NARROWEST: f32 = 330.0;
 const LOWEST: f32 = 150.0;
-
-/// What is plotted, and how; kept with the session.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Choices {
-    /// Metrics by their names in the events.
-    shown: Vec<String>,
-    /// Those on a logarithmic axis.
-    log: Vec<String>,
-    pub horizontal: Horizontal,
-    pub log_x: bool,
-    pub smoothing: f64,
-    /// Replicates are shown as mean and band.
-    pub grouped: bool,
-}
-
-impl Default for Choices {
-    fn default() -> Self {
-        let names = |metrics: &[Metric]| metrics.iter().map(|metric| metric.name().to_owned()).collect();
-        Choices {
-            shown: names(&[Metric::Loss, Metric::TestLoss, Metric::TestAccuracy, Metric::GradNorm]),
-            log: names(&[Metric::Loss, Metric::TestLoss]),
-            horizontal: Horizontal::Step,
-            log_x: false,
-            smoothing: 0.0,
-            grouped: false,
-        }
-    }
-}
-
-impl Choices {
-    pub const MOST_SMOOTHING: f64 = 0.999;
-
-    fn has(list: &[String], metric: Metric) -> bool {
-        list.iter().any(|name| name == metric.name())
-    }
-
-    fn toggle(list: &mut Vec<String>, metric: Metric) {
-        match list.iter().position(|name| name == metric.name()) {
-            Some(index) => drop(list.remove(index)),
-            None => list.push(metric.name().to_owned()),
-        }
-    }
-
-    fn scale(&self, metric: Metric) -> AxisScale {
-        if Choices::has(&self.log, metric) { AxisScale::Log } else { AxisScale::Linear }
-    }
-
-    fn x_scale(&self) -> AxisScale {
-        if self.log_x && self.horizontal != Horizontal::Clock { AxisScale::Log } else { AxisScale::Linear }
-    }
-}
-
-/// What a metric is called.
-pub fn title(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Loss => "Train loss",
-        Metric::LearningRate => "Learning rate",
-        Metric::GradNorm => "Gradient norm",
-        Metric::SamplesPerS => "Samples a second",
-        Metric::TokensPerS => "Tokens a second",
-        Metric::TrainLoss => "Train loss, evaluated",
-        Metric::ValLoss => "Validation loss",
-        Metric::TestLoss => "Test loss",
-        Metric::TestAccuracy => "Test accuracy",
-    }
-}
-
-/// Those that every training has; the others are offered where a run has them.
-const USUAL: [Metric; 6] =
-    [Metric::Loss, Metric::TestLoss, Metric::TestAccuracy, Metric::LearningRate, Metric::GradNorm, Metric::SamplesPerS];
+/// Points between labels beside each other and above each other, at least.
+const BESIDE: f64 = 42.0;
+const ABOVE: f64 = 21.0;
+/// Points that a plot leaves at its right for the last label.
+const MARGIN: f32 = 8.0;
 
 /// A group of runs as it is drawn.
 pub struct Named<'a> {
-    pub name: String,
+    pub name: Name,
     pub color: Color32,
     pub drawn: &'a Drawn,
 }
@@ -143,7 +76,8 @@ impl Charts {
     pub fn ui(&mut self, ui: &mut Ui, groups: &[Named<'_>]) -> Option<Asked> {
         let asked = self.toolbar(ui, groups);
         let area = ui.available_rect_before_wrap();
-        self.area = Some(area);
+        // Pictures have a margin.
+        self.area = Some(area.expand(4.0));
         legend(ui, groups);
         let shown: Vec<Metric> = offered(groups).filter(|metric| Choices::has(&self.choices.shown, *metric)).collect();
         self.grid(ui, groups, &shown);
@@ -280,11 +214,11 @@ impl Charts {
             }
         }
         let log = if scales[1] == AxisScale::Log { " (log)" } else { "" };
-        let heading = ui.label(RichText::new(format!("{}{log}", title(metric))).small().weak());
+        let text = format!("{}{log} over {}", title(metric), self.choices.horizontal.name());
+        ui.label(RichText::new(text).small().weak());
         let zoomed_y = self.y.get(&metric).copied();
         let y = zoomed_y.unwrap_or_else(|| y_in_view(x, curves.iter().map(|(_, _, lines)| &**lines)));
-        let size = ui.available_size();
-        let plot = plot(ui, metric, &look, y, size, zoomed_y.is_some());
+        let plot = plot(ui, metric, &look, y, [zoomed_y.is_some(), curves.is_empty()]);
         let cursor = ui.visuals().weak_text_color();
         let shown = plot.show(ui, |plot| {
             plot.set_plot_bounds_x(x[0]..=x[1]);
@@ -315,7 +249,6 @@ impl Charts {
             current_text_value: Some(summary.join("; ")),
             ..WidgetInfo::new(egui::Role::Figure)
         });
-        drop(heading);
     }
 
     /// Zooms and pans as the user did.
@@ -373,34 +306,6 @@ fn export_menu(ui: &mut Ui) -> Option<Asked> {
     asked
 }
 
-/// The usual metrics, and those that some run has besides.
-fn offered(groups: &[Named<'_>]) -> impl Iterator<Item = Metric> {
-    let has = |metric: &Metric| groups.iter().any(|group| group.drawn.tracks.contains_key(metric));
-    let others = Metric::ALL.into_iter().filter(|metric| !USUAL.contains(metric) && has(metric));
-    USUAL.into_iter().chain(others.collect::<Vec<_>>())
-}
-
-fn legend(ui: &mut Ui, groups: &[Named<'_>]) {
-    ui.horizontal_wrapped(|ui| {
-        for group in groups {
-            ui.horizontal(|ui| {
-                dash(ui, group.color);
-                let most = 240.0_f32.min(ui.max_rect().width());
-                ui.scope(|ui| {
-                    ui.set_max_width(most);
-                    ui.add(egui::Label::new(RichText::new(&group.name).small()).truncate());
-                });
-            });
-        }
-    });
-}
-
-/// A piece of a line of this colour.
-pub fn dash(ui: &mut Ui, color: Color32) {
-    let (rect, _) = ui.allocate_exact_size(vec2(14.0, 12.0), Sense::hover());
-    ui.painter().hline(rect.x_range(), rect.center().y, Stroke::new(3.0, color));
-}
-
 /// The smallest range of places that shows the curves; a few that run away do not flatten the others.
 fn y_in_view<'l>([from, to]: [f64; 2], lines: impl Iterator<Item = &'l Lines>) -> [f64; 2] {
     let extents: Vec<_> = lines
@@ -416,21 +321,41 @@ fn y_in_view<'l>([from, to]: [f64; 2], lines: impl Iterator<Item = &'l Lines>) -
     with_margin(&extents)
 }
 
-fn plot<'p>(ui: &Ui, metric: Metric, look: &Look, y: [f64; 2], size: egui::Vec2, zoomed_y: bool) -> Plot<'p> {
+fn plot<'p>(ui: &Ui, metric: Metric, look: &Look, y: [f64; 2], [zoomed_y, is_empty]: [bool; 2]) -> Plot<'p> {
+    let size = ui.available_size();
     let per_x = f64::from(size.x - 66.0) / (look.x[1] - look.x[0]);
+    let per_y = f64::from(size.y - 24.0) / (y[1] - y[0]);
     let mut marks = [
-        match look.horizontal {
-            Horizontal::Clock => marks::clock(look.x[0], look.x[1], per_x),
-            _ => look.scales[0].marks(look.x[0], look.x[1], per_x),
+        match (look.horizontal, look.scales[0]) {
+            (Horizontal::Clock, _) => marks::clock(look.x[0], look.x[1], per_x),
+            (_, AxisScale::Log) => marks::log(look.x[0], look.x[1], per_x, BESIDE),
+            (_, scale) => scale.marks(look.x[0], look.x[1], per_x),
         },
-        look.scales[1].marks(y[0], y[1], 1.3 * f64::from(size.y - 24.0) / (y[1] - y[0])),
+        match look.scales[1] {
+            AxisScale::Log => marks::log(y[0], y[1], per_y, ABOVE),
+            scale => scale.marks(y[0], y[1], 1.3 * per_y),
+        },
     ];
     if metric == Metric::TestAccuracy && look.scales[1] == AxisScale::Linear {
         for (mark, label) in &mut marks[1] {
             *label = format!("{} %", text::text(100.0 * mark.value));
         }
     }
-    sheet(Plot::new(("training", metric.name())), ui, size, zoomed_y, &marks)
+    if is_empty {
+        // Numbers would look like a measurement's.
+        marks = Default::default();
+    }
+    let font = TextStyle::Small.resolve(ui.style());
+    let width = size.x - overhang(ui, font, &marks[0], look.x[1], per_x);
+    sheet(Plot::new(("training", metric.name())), ui, vec2(width, size.y), zoomed_y, &marks)
+}
+
+/// How far the last label of the horizontal axis stands out beyond what is left for it.
+fn overhang(ui: &Ui, font: FontId, marks: &[Mark], end: f64, per_x: f64) -> f32 {
+    let Some((mark, label)) = marks.last() else { return 0.0 };
+    let width = ui.painter().layout_no_wrap(label.clone(), font, Color32::WHITE).size().x;
+    let beyond = 0.5 * width - ((end - mark.value) * per_x) as f32;
+    (beyond - MARGIN).max(0.0)
 }
 
 fn draw(plot: &mut egui_plot::PlotUi<'_>, group: &Named<'_>, lines: &Lines, [bottom, top]: [f64; 2]) {
@@ -453,7 +378,7 @@ fn draw(plot: &mut egui_plot::PlotUi<'_>, group: &Named<'_>, lines: &Lines, [bot
                 continue;
             }
             let points: PlotPoints<'_> = piece.iter().map(|point| [point[0], near(point[1])]).collect();
-            plot.line(Line::new("", points).color(color).width(width).allow_hover(false));
+            plot.line(Line::new("", points).color(color).width(width).allow_hover(false).allow_band(false));
         }
     }
     // Where values are not finite any more.
@@ -465,49 +390,9 @@ fn draw(plot: &mut egui_plot::PlotUi<'_>, group: &Named<'_>, lines: &Lines, [bot
     }
 }
 
-fn number(metric: Metric, value: f64) -> String {
-    match metric {
-        Metric::TestAccuracy if value.is_finite() => format!("{:.2} %", 100.0 * value),
-        _ => significant(value, 4),
-    }
-}
-
-fn last_value(group: &Named<'_>, track: &Track, look: &Look) -> String {
-    let last = track.nearest(look.horizontal, AxisScale::Linear, f64::MAX);
-    format!("{} {}", group.name, last.map_or_else(|| "—".to_owned(), |last| significant(last.value, 4)))
-}
-
-/// All runs' values at the pointer.
-fn tooltip(response: &egui::Response, metric: Metric, look: &Look, at: f64, curves: &[(&Named<'_>, &Arc<Track>)]) {
-    egui::Tooltip::for_widget(response).at_pointer().gap(14.0).show(|ui| {
-        ui.set_max_width(460.0);
-        ui.strong(title(metric));
-        egui::Grid::new("values").num_columns(3).spacing([12.0, 2.0]).show(ui, |ui| {
-            for (group, track) in curves {
-                let Some(found) = track.nearest(look.horizontal, look.scales[0], at) else { continue };
-                ui.horizontal(|ui| {
-                    dash(ui, group.color);
-                    let name: String = group.name.chars().take(40).collect();
-                    ui.label(name);
-                });
-                let x = match look.horizontal {
-                    Horizontal::Step => format!("step {}", grouped(found.x as u64)),
-                    Horizontal::Samples => format!("{} samples", grouped(found.x as u64)),
-                    Horizontal::Relative if found.x < 100.0 => format!("{:.2} s", found.x),
-                    Horizontal::Relative => span(found.x as u64),
-                    Horizontal::Clock => marks::time(found.x, "%m-%d %H:%M:%S"),
-                };
-                ui.weak(x);
-                let mut text = number(metric, found.value);
-                if let Some(deviation) = found.deviation {
-                    text.push_str(&format!(" ± {}", number(metric, deviation)));
-                }
-                if track.is_smoothed() {
-                    text.push_str(&format!(", smoothed {}", number(metric, found.smooth)));
-                }
-                ui.label(text);
-                ui.end_row();
-            }
-        });
-    });
+/// The usual metrics, and those that some run has besides.
+fn offered(groups: &[Named<'_>]) -> impl Iterator<Item = Metric> {
+    let has = |metric: &Metric| groups.iter().any(|group| group.drawn.tracks.contains_key(metric));
+    let others = Metric::ALL.into_iter().filter(|metric| !USUAL.contains(metric) && has(metric));
+    USUAL.into_iter().chain(others.collect::<Vec<_>>())
 }

@@ -27,6 +27,16 @@ pub struct Colors {
 }
 
 impl Colors {
+    /// The colours of the last session.
+    pub fn recall(given: BTreeMap<PathBuf, usize>) -> Colors {
+        Colors { given: given.into_iter().map(|(run, color)| (run, color % PALETTE.len())).collect() }
+    }
+
+    /// The colours of those runs that the next session may find again.
+    pub fn memory(&self, is_there: impl Fn(&Path) -> bool) -> BTreeMap<PathBuf, usize> {
+        self.given.iter().filter(|(run, _)| is_there(run)).map(|(run, color)| (run.clone(), *color)).collect()
+    }
+
     /// Gives a colour to each run that has none, one that is the least used.
     pub fn give<'r>(&mut self, runs: impl IntoIterator<Item = &'r Path>) {
         for run in runs {

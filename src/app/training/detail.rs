@@ -1,7 +1,8 @@
 //! What is said about one run in words: how it stands, its log, what happened, its config.
 
-use egui::{Label, RichText, ScrollArea, TextEdit, TextStyle, Ui};
+use egui::{Color32, Label, RichText, ScrollArea, TextEdit, TextStyle, Ui};
 
+use super::legend::dash;
 use super::list::small_button;
 use super::watcher::{Detail, Summary};
 use crate::run::Status;
@@ -30,8 +31,8 @@ pub enum Deed {
 }
 
 /// Shows the run.
-pub fn show(ui: &mut Ui, tab: &mut Tab, run: &Summary, detail: Option<&Detail>) -> Option<Deed> {
-    let deed = head(ui, run);
+pub fn show(ui: &mut Ui, tab: &mut Tab, run: &Summary, color: Color32, detail: Option<&Detail>) -> Option<Deed> {
+    let deed = head(ui, run, color);
     reason(ui, run);
     let Some(detail) = detail else {
         ui.weak("Reading…");
@@ -85,7 +86,7 @@ fn keep_height(ui: &mut Ui) {
     ui.allocate_space(ui.available_size());
 }
 
-fn head(ui: &mut Ui, run: &Summary) -> Option<Deed> {
+fn head(ui: &mut Ui, run: &Summary, color: Color32) -> Option<Deed> {
     let mut deed = None;
     ui.horizontal_wrapped(|ui| {
         let can_stop = run.is_open();
@@ -93,6 +94,7 @@ fn head(ui: &mut Ui, run: &Summary) -> Option<Deed> {
             Status::Stopped | Status::Crashed { .. } | Status::Failed(_) => true,
             Status::Finished | Status::Starting | Status::Running(_) | Status::Silent { .. } => false,
         };
+        dash(ui, color);
         let title = RichText::new(&run.title).strong();
         ui.scope(|ui| {
             ui.set_max_width((0.45 * ui.available_width()).max(120.0));

@@ -1,6 +1,6 @@
 //! Small dialogs about one run: its title and note, and the question before it is deleted.
 
-use egui::{Context, Id, Label, Modal, RichText, TextEdit};
+use egui::{Context, Id, Key, Label, Modal, RichText, TextEdit};
 
 use crate::app::theme;
 use crate::run::{Notes, RunFolder};
@@ -49,8 +49,9 @@ impl Dialog {
                     let note = TextEdit::multiline(&mut notes.note).desired_width(f32::INFINITY).desired_rows(3);
                     ui.add(note.char_limit(10_000)).labelled_by(label.id);
                     ui.add_space(6.0);
+                    let entered = title.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
                     ui.horizontal(|ui| {
-                        if ui.button("Keep").clicked() {
+                        if ui.button("Keep").clicked() || entered {
                             decision = Some(Decision::Write(run.clone(), notes.clone()));
                         }
                         if ui.button("Cancel").clicked() {

@@ -1,12 +1,13 @@
 //! The training under the controls.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::charts::Choices;
+use super::choices::Choices;
 use crate::preset::{Preset, built_ins};
-use crate::workload::{MnistScanSpec, MnistSpec};
+use crate::workload::{DataChoice, MnistScanSpec, MnistSpec};
 
 /// What the next session finds again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,6 +19,9 @@ pub struct TrainingMemory {
     pub selected: Vec<PathBuf>,
     #[serde(default)]
     pub choices: Choices,
+    /// The colour of each run, so that it keeps it.
+    #[serde(default)]
+    pub colors: BTreeMap<PathBuf, usize>,
 }
 
 /// What is trained: a run or a scan.
@@ -94,6 +98,16 @@ impl Draft {
             Preset::MnistScan(preset) => Some(Subject::Scan(&mut preset.scan)),
             Preset::Landscape(_) | Preset::Sweep(_) => None,
         }
+    }
+
+    /// Takes the data from a folder.
+    pub fn use_data_in(&mut self, folder: &Path) {
+        let data = match self.subject() {
+            Some(Subject::Run(run)) => &mut run.data,
+            Some(Subject::Scan(scan)) => &mut scan.data,
+            None => return,
+        };
+        *data = DataChoice::Folder(folder.display().to_string());
     }
 
     /// Why it cannot be trained, if it cannot.

@@ -140,7 +140,7 @@ fn row(ui: &mut Ui, run: &Summary, is_selected: bool, color: Color32) -> Option<
             if check.accessible_name(format!("Compare {}", run.title)).changed() {
                 chosen = Some(Chosen::Toggled(run.run.clone()));
             }
-            super::charts::dash(ui, color);
+            super::legend::dash(ui, color);
             ui.add(Label::new(RichText::new(&run.title).strong()).selectable(false).truncate()).on_hover_text(format!(
                 "{}\n{}",
                 run.title,

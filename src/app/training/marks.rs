@@ -1,8 +1,10 @@
-//! Tick marks of a time axis.
+//! Tick marks of times and of logarithmic axes.
 
 use egui_plot::GridMark;
 
+use crate::app::diagnostics::{AxisScale, Mark};
 use crate::run::Timestamp;
+use crate::view::ticks::short;
 
 /// Seconds between marks: what people count in.
 const STEPS: [f64; 17] = [
@@ -13,7 +15,7 @@ const STEPS: [f64; 17] = [
 const SPACING: f64 = 74.0;
 
 /// Marks at round times of the day from `low` to `high`, in seconds since 1970.
-pub fn clock(low: f64, high: f64, points_per_second: f64) -> Vec<(GridMark, String)> {
+pub fn clock(low: f64, high: f64, points_per_second: f64) -> Vec<Mark> {
     let least = SPACING / points_per_second;
     let days = || 86_400.0 * (least / 86_400.0).ceil();
     let step = STEPS.into_iter().find(|step| *step >= least).unwrap_or_else(days);
@@ -30,6 +32,44 @@ pub fn clock(low: f64, high: f64, points_per_second: f64) -> Vec<(GridMark, Stri
     marks.map(|value| (GridMark { value, step_size: step }, time(value, format))).collect()
 }
 
+/// Round values within a decade, from few to many, and the smallest distance between two of them.
+const DIGITS: [(&[f64], f64); 5] = [
+    (&[1.0], 1.0),
+    (&[1.0, 3.0], 0.477),
+    (&[1.0, 2.0, 5.0], USUAL),
+    (&[1.0, 2.0, 3.0, 5.0, 7.0], 0.146),
+    (&[1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0], 0.045),
+];
+/// The smallest distance of 1, 2 and 5, which are taken where there is room for them.
+const USUAL: f64 = 0.301;
+/// With fewer marks there are more round values between them.
+const ENOUGH: usize = 4;
+
+/// Marks from `low` to `high`, which are decimal logarithms: at 1, 2 and 5 times powers of ten, at more round values
+/// where that makes few marks, and at fewer where there is no room. None are closer than so many points.
+pub fn log(low: f64, high: f64, points_per_unit: f64, closest: f64) -> Vec<Mark> {
+    let apart = closest / points_per_unit;
+    let fitting = DIGITS.iter().filter(|(_, gap)| *gap >= apart);
+    let made = fitting.map(|(digits, gap)| (*gap, at_digits(low, high, digits, *gap)));
+    let made: Vec<(f64, Vec<Mark>)> = made.collect();
+    let enough = made.iter().find(|(gap, marks)| *gap <= USUAL && marks.len() >= ENOUGH);
+    match enough.or(made.iter().max_by_key(|(_, marks)| marks.len())) {
+        Some((_, marks)) if marks.len() >= 2 => marks.clone(),
+        // Many decades, or hardly a round value.
+        _ => AxisScale::Log.marks(low, high, points_per_unit),
+    }
+}
+
+fn at_digits(low: f64, high: f64, digits: &[f64], step_size: f64) -> Vec<Mark> {
+    let decades = low.floor() as i32..=high.floor() as i32;
+    let values = decades.flat_map(|decade| digits.iter().map(move |digit| (decade, *digit)));
+    let marks = values.map(|(decade, digit)| {
+        let mark = GridMark { value: f64::from(decade) + digit.log10(), step_size };
+        (mark, short(digit * 10_f64.powi(decade)))
+    });
+    marks.filter(|(mark, _)| (low..=high).contains(&mark.value)).collect()
+}
+
 /// A moment in seconds since 1970, in words.
 pub fn time(seconds: f64, format: &str) -> String {
     let time = Timestamp::from_millisecond((seconds * 1e3).round() as i64);
@@ -38,7 +78,24 @@ pub fn time(seconds: f64, format: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::clock;
+    use super::{clock, log};
+
+    #[test]
+    fn logarithmic_marks_are_at_round_values_as_close_as_there_is_room() {
+        let labels = |low: f64, high: f64, points: f64| {
+            log(low.log10(), high.log10(), points / (high / low).log10(), 18.0)
+                .into_iter()
+                .map(|mark| mark.1)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(labels(0.04, 1.5, 100.0), ["0.05", "0.1", "0.2", "0.5", "1"]);
+        assert_eq!(labels(0.04, 1.5, 70.0), ["0.1", "0.3", "1"]);
+        assert_eq!(labels(0.025, 35.0, 120.0), ["0.03", "0.1", "0.3", "1", "3", "10", "30"]);
+        assert_eq!(labels(0.22, 0.83, 200.0), ["0.3", "0.5", "0.7"]);
+        assert_eq!(labels(0.22, 0.83, 250.0), ["0.25", "0.3", "0.35", "0.4", "0.5", "0.6", "0.7", "0.8"]);
+        assert!((2..=6).contains(&labels(1e-8, 1e4, 100.0).len()));
+        assert!(labels(0.41, 0.45, 200.0).len() >= 2);
+    }
 
     #[test]
     fn marks_are_at_round_times() {

@@ -1,16 +1,20 @@
 //! The real workloads' part of the window: start trainings, watch them, and compare their curves.
 //!
 //! The window's thread never reads a file here. One thread knows which runs there are ([`watcher`]), one reads whole
-//! runs and makes their curves ([`plotter`]), and short-lived ones start, stop and delete ([`office`]).
+//! runs and makes their curves ([`plotter`]), and short-lived ones start, install and delete ([`office`]).
 
 mod charts;
+mod choices;
 mod colors;
 mod detail;
 mod dialogs;
 mod draft;
 mod export;
+mod install;
+mod legend;
 mod list;
 mod marks;
+mod names;
 mod office;
 mod panel;
 mod plotter;
@@ -22,5 +26,6 @@ mod watcher;
 mod worker;
 
 pub use draft::TrainingMemory;
-pub use office::WorkerState;
+pub use install::InstallCommand;
+pub use office::{Places, WorkerState};
 pub use panel::TrainingPanel;

@@ -6,9 +6,13 @@ use std::time::Duration;
 
 use egui::Context;
 
+use super::install::{InstallCommand, Installation};
 use super::watcher::{self, Detail, Order, Summary};
+use crate::machine::WorkerFolder;
 use crate::preset::Preset;
-use crate::run::{Handshake, LaunchError, RunFolder, RunReader, Timestamp, WorkerProgram, check_removable, remove};
+use crate::run::{
+    Handshake, LaunchError, RunFolder, RunReader, Timestamp, WorkerProgram, check_removable, remove, runs_folder,
+};
 
 /// The worker has this long to begin.
 const AT_WORK: Duration = Duration::from_secs(120);
@@ -21,6 +25,10 @@ pub enum News {
     Runs(Vec<Summary>, Option<String>),
     Detail(RunFolder, Box<Detail>),
     Worker(Box<WorkerState>),
+    /// How it stands with the worker's set-up.
+    SetUp(Box<Installation>),
+    /// The worker's set-up has begun, or why it has not.
+    InstallBegun(Result<(), String>),
     /// A run was made, and its worker is being started.
     Made(RunFolder),
     /// Something that is worth a notice.
@@ -54,11 +62,39 @@ impl WorkerState {
     }
 }
 
+/// Where things are, and how they are got.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    /// Where runs are kept.
+    pub runs: Option<PathBuf>,
+    /// The worker, in place of the one that is found.
+    pub worker: Option<PathBuf>,
+    /// Where the worker's set-up puts it.
+    pub worker_folder: Option<WorkerFolder>,
+    /// What begins that set-up, where it can be begun from here.
+    pub install: Option<InstallCommand>,
+}
+
+impl Places {
+    pub fn of_user() -> Places {
+        Places {
+            runs: runs_folder(),
+            worker: None,
+            worker_folder: WorkerFolder::of_user(),
+            install: InstallCommand::of_project(),
+        }
+    }
+
+    /// Whether a set-up brings the worker that is looked for: it does not where another is named.
+    pub fn can_be_set_up(&self) -> bool {
+        let named = WorkerProgram::named(self.worker.as_deref());
+        named.is_none_or(|(_, path)| self.worker_folder.as_ref().is_some_and(|folder| folder.program() == path))
+    }
+}
+
 /// The threads, as seen from the window. They begin with it.
 pub struct Office {
-    folder: Option<PathBuf>,
-    /// Named in place of the one that is found.
-    worker: Option<PathBuf>,
+    places: Places,
     context: Context,
     outbox: SyncSender<News>,
     news: Receiver<News>,
@@ -66,10 +102,10 @@ pub struct Office {
 }
 
 impl Office {
-    pub fn open(folder: Option<PathBuf>, worker: Option<PathBuf>, context: Context) -> Office {
+    pub fn open(places: Places, context: Context) -> Office {
         let (outbox, news) = sync_channel(MOST_NEWS);
-        let orders = watcher::start(folder.clone(), outbox.clone(), context.clone());
-        Office { folder, worker, context, outbox, news, orders }
+        let orders = watcher::start(places.runs.clone(), places.worker_folder.clone(), outbox.clone(), context.clone());
+        Office { places, context, outbox, news, orders }
     }
 
     pub fn next(&self) -> Option<News> {
@@ -83,7 +119,7 @@ impl Office {
 
     /// Finds the worker and asks what it can use.
     pub fn shake_hands(&self) {
-        let named = self.worker.clone();
+        let named = self.places.worker.clone();
         self.in_background(move |tell| {
             let worker = WorkerProgram::find(named.as_deref()).and_then(|worker| worker.handshake());
             let state = worker.map_or_else(|error| WorkerState::of(&error), WorkerState::Ready);
@@ -91,9 +127,26 @@ impl Office {
         });
     }
 
+    /// Begins the set-up of the worker, which goes on in a process of its own.
+    pub fn install(&self) {
+        let Places { worker_folder: Some(folder), install: Some(command), .. } = self.places.clone() else { return };
+        self.in_background(move |tell| tell(News::InstallBegun(command.begin(&folder))));
+    }
+
+    /// Asks the set-up of the worker to end.
+    pub fn cancel_install(&self) {
+        let Some(folder) = self.places.worker_folder.clone() else { return };
+        self.in_background(move |tell| {
+            if let Err(error) = folder.cancel() {
+                let path = folder.path().display();
+                tell(News::Failed(format!("The set-up cannot be cancelled: {path} cannot be written: {error}.")));
+            }
+        });
+    }
+
     /// Trains these presets, one after another.
     pub fn train(&self, trainings: Vec<Preset>, stem: String) {
-        let (named, folder) = (self.worker.clone(), self.folder.clone());
+        let (named, folder) = (self.places.worker.clone(), self.places.runs.clone());
         self.in_background(move |tell| {
             let Some(parent) = folder else {
                 let text = "This system knows no folder for data, so there is no place for runs.";
@@ -126,7 +179,7 @@ impl Office {
 
     /// Goes on with a run.
     pub fn resume(&self, run: RunFolder) {
-        let named = self.worker.clone();
+        let named = self.places.worker.clone();
         self.in_background(move |tell| {
             let worker = WorkerProgram::find(named.as_deref());
             let begun = worker.and_then(|worker| worker.start(&run, true)?.wait_until_at_work(AT_WORK));

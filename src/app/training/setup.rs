@@ -1,5 +1,7 @@
 //! What to train: workload, preset, data, device, optimizer, and how long.
 
+use std::path::PathBuf;
+
 use egui::{Button, CollapsingHeader, ComboBox, Label, RichText, TextEdit, Ui};
 
 use super::draft::{Draft, Subject, Workload};
@@ -68,8 +70,8 @@ pub fn show(ui: &mut Ui, draft: &mut Draft, worker: &WorkerState, shelf: &Shelf,
     workload(ui, draft, shelf, requests);
     several(ui, draft);
     match draft.subject() {
-        Some(Subject::Run(run)) => run_controls(ui, run, worker),
-        Some(Subject::Scan(scan)) => scan_controls(ui, scan, worker),
+        Some(Subject::Run(run)) => run_controls(ui, run, worker, requests),
+        Some(Subject::Scan(scan)) => scan_controls(ui, scan, worker, requests),
         None => {}
     }
     ui.add_space(6.0);
@@ -136,8 +138,8 @@ fn several(ui: &mut Ui, draft: &mut Draft) {
     draft.chosen = chosen;
 }
 
-fn run_controls(ui: &mut Ui, run: &mut MnistSpec, worker: &WorkerState) {
-    where_and_what(ui, &mut run.data, &mut run.device, &mut run.precision, worker);
+fn run_controls(ui: &mut Ui, run: &mut MnistSpec, worker: &WorkerState, requests: &mut Requests) {
+    where_and_what(ui, &mut run.data, &mut run.device, &mut run.precision, worker, requests);
     heading(ui, "Optimizer");
     line(ui, "Rule", "The update rule", |ui| {
         let shown = ComboBox::from_id_salt("rule").selected_text(run.optimizer.name()).show_ui(ui, |ui| {
@@ -187,6 +189,7 @@ fn where_and_what(
     device: &mut DeviceChoice,
     precision: &mut FloatType,
     worker: &WorkerState,
+    requests: &mut Requests,
 ) {
     let help = "Automatic: the cache, else a download, and with no network digits that the program draws";
     line(ui, "Dataset", help, |ui| {
@@ -205,10 +208,20 @@ fn where_and_what(
             ui.selectable_value(data, DataChoice::StandIn, "Drawn digits (not MNIST)");
         });
         shown.response.accessible_name("Dataset");
+        let choose =
+            ui.add(Button::new("Folder…")).on_hover_text("Choose a folder that has the four IDX files of MNIST");
+        if choose.accessible_name("Choose the folder of the dataset").clicked() {
+            let begin = match data {
+                DataChoice::Folder(folder) => Some(PathBuf::from(folder.as_str())),
+                DataChoice::Automatic | DataChoice::StandIn => None,
+            };
+            requests.actions.push(Action::ChooseDataFolder(begin));
+        }
     });
     if let DataChoice::Folder(folder) = data {
         line(ui, "", "The four IDX files of MNIST, packed or not", |ui| {
-            let field = TextEdit::singleline(folder).hint_text("Path of the folder").desired_width(f32::INFINITY);
+            let field =
+                TextEdit::singleline(folder).hint_text("Path of the folder").desired_width(ui.available_width() - 16.0);
             ui.add(field).accessible_name("Folder of the dataset");
         });
     }
@@ -278,8 +291,8 @@ fn rule(ui: &mut Ui, owner: &str, rule: &mut TrainingRule) {
     }
 }
 
-fn scan_controls(ui: &mut Ui, scan: &mut MnistScanSpec, worker: &WorkerState) {
-    where_and_what(ui, &mut scan.data, &mut scan.device, &mut scan.precision, worker);
+fn scan_controls(ui: &mut Ui, scan: &mut MnistScanSpec, worker: &WorkerState, requests: &mut Requests) {
+    where_and_what(ui, &mut scan.data, &mut scan.device, &mut scan.precision, worker, requests);
     heading(ui, "Grid");
     line(ui, "Batch sizes", "Images a step, separated by commas", |ui| {
         let sizes: Vec<String> = scan.batch_sizes.iter().map(|size| size.get().to_string()).collect();

@@ -1,15 +1,15 @@
 //! The thread that knows which runs there are and how it stands with them.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
 use egui::Context;
 
+use super::install::{Installation, tail};
 use super::office::News;
+use crate::machine::{PyTorchBytes, SetUpState, WorkerFolder, has_nvidia_gpu};
 use crate::preset::Preset;
 use crate::run::{Command, Metric, Notes, Reply, Request, RunFolder, RunReader, Status, Timestamp};
 
@@ -17,6 +17,8 @@ use crate::run::{Command, Metric, Notes, Reply, Request, RunFolder, RunReader, S
 const BETWEEN: Duration = Duration::from_millis(500);
 /// So much of the end of a log is shown.
 const LOG_TAIL: u64 = 128 * 1024;
+/// And so much of that of the worker's set-up.
+const SET_UP_TAIL: u64 = 16 * 1024;
 
 /// A run in the list.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +29,9 @@ pub struct Summary {
     pub notes: Notes,
     pub status: Status,
     pub optimizer: String,
+    pub learning_rate: Option<f64>,
+    pub batch_size: Option<u64>,
+    pub seed: Option<u64>,
     pub step: u64,
     pub steps: Option<u64>,
     pub steps_per_s: Option<f64>,
@@ -73,11 +78,19 @@ pub enum Order {
     Look,
 }
 
-/// Starts the thread; it ends when the sender is dropped.
-pub fn start(folder: Option<PathBuf>, outbox: SyncSender<News>, context: Context) -> Sender<Order> {
+/// Starts the thread, which looks after a folder of runs and the folder of the worker; it ends when the sender is
+/// dropped.
+pub fn start(
+    folder: Option<PathBuf>,
+    worker: Option<WorkerFolder>,
+    outbox: SyncSender<News>,
+    context: Context,
+) -> Sender<Order> {
     let (orders, inbox) = channel();
     let watcher = Watcher {
         folder,
+        worker,
+        installation: None,
         outbox,
         context,
         included: Vec::new(),
@@ -87,12 +100,19 @@ pub fn start(folder: Option<PathBuf>, outbox: SyncSender<News>, context: Context
         told: None,
         detail: None,
     };
-    std::thread::spawn(move || watcher.run(&inbox));
+    std::thread::spawn(move || {
+        // Libraries are looked for on the disk.
+        let bytes = PyTorchBytes::for_machine(has_nvidia_gpu());
+        watcher.run(bytes, &inbox);
+    });
     orders
 }
 
 struct Watcher {
     folder: Option<PathBuf>,
+    worker: Option<WorkerFolder>,
+    /// What was told last of its set-up.
+    installation: Option<Installation>,
     outbox: SyncSender<News>,
     context: Context,
     included: Vec<RunFolder>,
@@ -108,7 +128,7 @@ struct Watcher {
 struct Closed;
 
 impl Watcher {
-    fn run(mut self, inbox: &Receiver<Order>) {
+    fn run(mut self, bytes: PyTorchBytes, inbox: &Receiver<Order>) {
         let mut next = Instant::now();
         loop {
             match inbox.recv_timeout(next.saturating_duration_since(Instant::now())) {
@@ -120,7 +140,7 @@ impl Watcher {
                     next = next.min(Instant::now() + Duration::from_millis(5));
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    if self.look().is_err() {
+                    if self.look_at_set_up(bytes).and_then(|()| self.look()).is_err() {
                         return;
                     }
                     next = Instant::now() + BETWEEN;
@@ -171,6 +191,20 @@ impl Watcher {
 
     fn failed(&self, reason: String) -> Result<(), Closed> {
         self.tell(News::Failed(reason))
+    }
+
+    /// How it stands with the worker's set-up, which is another process.
+    fn look_at_set_up(&mut self, bytes: PyTorchBytes) -> Result<(), Closed> {
+        let Some(worker) = &self.worker else { return Ok(()) };
+        let status = worker.status();
+        let has_log = status.as_ref().is_some_and(|status| status.state != SetUpState::Done);
+        let log = if has_log { tail(&worker.log(), SET_UP_TAIL) } else { String::new() };
+        let now = Installation { status, log, log_file: worker.log(), bytes };
+        if self.installation.as_ref() != Some(&now) {
+            self.installation = Some(now.clone());
+            self.tell(News::SetUp(Box::new(now)))?;
+        }
+        Ok(())
     }
 
     fn look(&mut self) -> Result<(), Closed> {
@@ -233,7 +267,8 @@ impl Watcher {
             format!("{time}  step {}: {}\n", record.step, record.event.sentence())
         };
         let detail = Detail {
-            log: tail(&run),
+            // A run whose worker has said nothing has no log.
+            log: tail(&run.log(), LOG_TAIL),
             config: std::fs::read_to_string(run.config()).unwrap_or_else(|error| format!("cannot be read: {error}")),
             events: history.recent().map(event).collect(),
             warnings: history.warnings().len(),
@@ -248,25 +283,6 @@ impl Watcher {
         }
         Ok(())
     }
-}
-
-/// The end of the log, in whole lines.
-fn tail(run: &RunFolder) -> String {
-    let read = || -> std::io::Result<Vec<u8>> {
-        let mut file = File::open(run.log())?;
-        let start = file.metadata()?.len().saturating_sub(LOG_TAIL);
-        file.seek(SeekFrom::Start(start))?;
-        let mut end = Vec::new();
-        file.take(LOG_TAIL).read_to_end(&mut end)?;
-        if start > 0
-            && let Some(newline) = end.iter().position(|&byte| byte == b'\n')
-        {
-            end.drain(..=newline);
-        }
-        Ok(end)
-    };
-    // A run whose worker has said nothing has no log.
-    String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
 }
 
 /// A run that is watched.
@@ -311,6 +327,9 @@ impl Watched {
             title,
             notes: self.notes.clone(),
             optimizer: started.map(|started| started.optimizer.clone()).unwrap_or_default(),
+            learning_rate: started.and_then(|started| started.learning_rate),
+            batch_size: started.and_then(|started| started.batch_size),
+            seed: started.and_then(|started| started.seed),
             step: history.step(),
             steps: history.steps(),
             steps_per_s: history.steps_per_s(),

@@ -1,52 +1,224 @@
-//! What is said of the worker where it is not ready.
+//! What is said of the worker where it is not ready, and its installation.
 
-use egui::{Button, Label, RichText, Spinner, Ui};
+use egui::{
+    Button, CollapsingHeader, Context, Label, ProgressBar, RichText, ScrollArea, Spinner, TextEdit, TextStyle, Ui,
+};
 
-use super::office::WorkerState;
+use super::install::Installation;
+use super::office::{Places, WorkerState};
 use crate::app::live::{Action, Requests};
+use crate::app::question::Question;
 use crate::app::theme;
+use crate::machine::{SetUpState, SetUpStatus};
 
 /// The one command that builds and installs the worker.
 pub const SETUP: &str = "cargo xtask setup";
 
-/// Shows how it stands with the worker; true when it is to be looked for again.
-pub fn show(ui: &mut Ui, worker: &WorkerState, requests: &mut Requests) -> bool {
-    let (heading, reason) = match worker {
-        WorkerState::Ready(handshake) => {
-            if let Some(problem) = &handshake.problem {
-                let color = ui.visuals().warn_fg_color;
-                ui.add(Label::new(RichText::new(problem).small().color(color)).wrap());
+/// What is wanted of the worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    LookAgain,
+    Cancel,
+}
+
+/// The worker's part of the panel.
+#[derive(Default)]
+pub struct WorkerCard {
+    pub installation: Option<Installation>,
+    /// The command that installs it is on its way.
+    pub begins: bool,
+    /// Why it did not begin.
+    pub refused: Option<String>,
+    /// Whether the user is asked if it may begin.
+    asking: bool,
+}
+
+impl WorkerCard {
+    /// Shows how it stands with the worker.
+    pub fn ui(
+        &mut self,
+        ui: &mut Ui,
+        worker: &WorkerState,
+        places: &Places,
+        requests: &mut Requests,
+    ) -> Option<Wanted> {
+        if let Some(installation) = self.installation.as_ref().filter(|installation| installation.is_at_work()) {
+            return at_work(ui, installation, requests);
+        }
+        let can_be_set_up = places.can_be_set_up();
+        let (heading, reason) = match worker {
+            WorkerState::Ready(handshake) => {
+                if let Some(problem) = &handshake.problem {
+                    let color = ui.visuals().warn_fg_color;
+                    ui.add(Label::new(RichText::new(problem).small().color(color)).wrap());
+                }
+                return None;
             }
-            return false;
+            WorkerState::Asked => {
+                ui.horizontal(|ui| {
+                    ui.add(Spinner::new().size(14.0));
+                    ui.label(RichText::new("Asking the training worker what it can use…").small().weak());
+                });
+                return None;
+            }
+            WorkerState::Missing(_) if can_be_set_up => ("The training worker is not installed", None),
+            WorkerState::Missing(reason) => ("The training worker is not installed", Some(reason)),
+            WorkerState::Unusable(reason) => ("The training worker can't be used", Some(reason)),
+        };
+        let mut wanted = None;
+        let style = ui.style().clone();
+        theme::card(&style).show(ui, |ui| {
+            ui.set_width(ui.available_width());
+            ui.label(RichText::new(heading).strong());
+            self.ended(ui);
+            if let Some(reason) = reason {
+                ui.add(Label::new(RichText::new(reason).small()).selectable(true).wrap());
+            }
+            let help = "Training needs a second program, the worker, and PyTorch's libraries. Runs that are here already \
+                        can be looked at without them.";
+            ui.add(Label::new(RichText::new(help).small().weak()).wrap());
+            if can_be_set_up && places.install.is_some() {
+                self.button(ui);
+            }
+            ui.add(Label::new(RichText::new(by_hand(places)).small().weak()).wrap());
+            wanted = command(ui, requests);
+            if let Some(installation) = &self.installation {
+                log(ui, installation, requests);
+            }
+        });
+        wanted
+    }
+
+    fn button(&mut self, ui: &mut Ui) {
+        ui.horizontal(|ui| {
+            let text = RichText::new("Install…").strong();
+            let install = ui.add_enabled(!self.begins, Button::new(text));
+            self.asking |= install.accessible_name("Install the training worker").clicked();
+            if self.begins {
+                ui.label(RichText::new("The set-up begins…").small().weak());
+            }
+        });
+    }
+
+    /// What came of the last set-up, where that was not a worker.
+    fn ended(&self, ui: &mut Ui) {
+        let visuals = ui.visuals();
+        let (error, weak) = (visuals.error_fg_color, visuals.warn_fg_color);
+        let mut said = Vec::new();
+        if let Some(SetUpStatus { state, message, .. }) = self.installation.as_ref().and_then(|it| it.status.as_ref()) {
+            match state {
+                SetUpState::Failed => said.push((error, format!("The set-up failed: {message}"))),
+                SetUpState::Interrupted => {
+                    said.push((error, format!("The set-up was interrupted. The last that it said: {message}")));
+                }
+                SetUpState::Cancelled | SetUpState::Declined => said.push((weak, message.clone())),
+                SetUpState::Working | SetUpState::Done => {}
+            }
         }
-        WorkerState::Asked => {
-            ui.horizontal(|ui| {
-                ui.add(Spinner::new().size(14.0));
-                ui.label(RichText::new("Asking the training worker what it can use…").small().weak());
-            });
+        said.extend(self.refused.clone().map(|refused| (error, refused)));
+        ScrollArea::vertical().max_height(110.0).id_salt("end of the set-up").show(ui, |ui| {
+            for (color, text) in said {
+                ui.add(Label::new(RichText::new(text).small().color(color)).selectable(true).wrap());
+            }
+        });
+    }
+
+    /// Asks before a large download; true when the set-up is to begin.
+    pub fn agrees(&mut self, ctx: &Context, places: &Places) -> bool {
+        let (true, Some(installation), Some(folder)) = (self.asking, &self.installation, &places.worker_folder) else {
             return false;
+        };
+        let bytes = installation.bytes;
+        let text = format!(
+            "The set-up looks for PyTorch 2.11 on this machine. Where it finds none that fits, it downloads one: about \
+             {:.1} GB, which take about {:.1} GB in\n{}\n\nThen it builds the worker, which takes some minutes. All of \
+             that is done in the background, can be cancelled here, and goes on when the window is closed.",
+            bytes.download as f64 / 1e9,
+            bytes.disk as f64 / 1e9,
+            folder.path().display()
+        );
+        let question = Question {
+            id: "install the worker",
+            heading: "Install the training worker?",
+            text: &text,
+            yes: "Install",
+            no: "Not now",
+        };
+        let answer = question.ask(ctx);
+        self.asking = answer.is_none();
+        answer == Some(true)
+    }
+}
+
+/// Why and where the command is typed.
+fn by_hand(places: &Places) -> String {
+    match &places.install {
+        _ if !places.can_be_set_up() => {
+            "Another worker is named in place of the one that this command installs in Valleyscope's source folder:"
+                .to_owned()
         }
-        WorkerState::Missing(reason) => ("The training worker is not installed", reason),
-        WorkerState::Unusable(reason) => ("The training worker can't be used", reason),
-    };
+        Some(install) => format!("Or run this command in {}:", install.folder.display()),
+        None => "This program finds no source folder of its own, so it cannot install the worker itself. Run this \
+                 command in a copy of Valleyscope's source folder; it says first how much it will download:"
+            .to_owned(),
+    }
+}
+
+fn command(ui: &mut Ui, requests: &mut Requests) -> Option<Wanted> {
     let mut again = false;
+    ui.horizontal_wrapped(|ui| {
+        ui.add(Label::new(RichText::new(SETUP).monospace().strong()).selectable(true));
+        if ui.add(Button::new("Copy")).accessible_name("Copy the command that installs the worker").clicked() {
+            ui.ctx().copy_text(SETUP.to_owned());
+            requests.actions.push(Action::Notify(format!("Copied `{SETUP}`.")));
+        }
+        again = ui.add(Button::new("Look again")).accessible_name("Look for the worker again").clicked();
+    });
+    again.then_some(Wanted::LookAgain)
+}
+
+fn at_work(ui: &mut Ui, installation: &Installation, requests: &mut Requests) -> Option<Wanted> {
+    let status = installation.status.as_ref()?;
     let style = ui.style().clone();
+    let mut cancelled = false;
     theme::card(&style).show(ui, |ui| {
         ui.set_width(ui.available_width());
-        ui.label(RichText::new(heading).strong());
-        ui.add(Label::new(RichText::new(reason).small()).selectable(true).wrap());
-        let help = "Training needs a second program, the worker, and PyTorch's libraries. This command, run in \
-                    Valleyscope's source folder, installs both, and says first how much it will download. Runs that are \
-                    here already can be looked at without it.";
-        ui.add(Label::new(RichText::new(help).small().weak()).wrap());
+        ui.label(RichText::new("The training worker is being set up").strong());
+        let (step, steps) = status.step;
+        let text = format!("Step {step} of {steps}: {}", status.message);
+        ui.add(Label::new(RichText::new(text).small()).wrap());
+        if let Some(percent) = status.percent {
+            let bar = ProgressBar::new(f32::from(percent) / 100.0).desired_height(14.0);
+            let bar = bar.text(RichText::new(format!("{percent} %")).small());
+            ui.add(bar).accessible_name("Progress of the step");
+        }
         ui.horizontal_wrapped(|ui| {
-            ui.add(Label::new(RichText::new(SETUP).monospace().strong()).selectable(true));
-            if ui.add(Button::new("Copy")).accessible_name("Copy the command that installs the worker").clicked() {
-                ui.ctx().copy_text(SETUP.to_owned());
-                requests.actions.push(Action::Notify(format!("Copied `{SETUP}`.")));
+            cancelled = ui.add(Button::new("Cancel")).accessible_name("Cancel the set-up of the worker").clicked();
+            ui.label(RichText::new("It goes on when the window is closed.").small().weak());
+        });
+        log(ui, installation, requests);
+    });
+    cancelled.then_some(Wanted::Cancel)
+}
+
+/// The end of what the set-up has said.
+fn log(ui: &mut Ui, installation: &Installation, requests: &mut Requests) {
+    if installation.log.is_empty() {
+        return;
+    }
+    CollapsingHeader::new(RichText::new("Log").small()).id_salt("log of the set-up").show(ui, |ui| {
+        ScrollArea::both().max_height(130.0).stick_to_bottom(true).id_salt("log of the set-up").show(ui, |ui| {
+            let mut text = installation.log.as_str();
+            let field = TextEdit::multiline(&mut text).font(TextStyle::Small).desired_width(f32::INFINITY);
+            ui.add(field.frame(egui::Frame::NONE)).accessible_name("Log of the set-up");
+        });
+        ui.horizontal_wrapped(|ui| {
+            if ui.add(Button::new("Copy").small()).accessible_name("Copy the log of the set-up").clicked() {
+                ui.ctx().copy_text(installation.log.clone());
+                requests.actions.push(Action::Notify("Copied the end of the log.".to_owned()));
             }
-            again = ui.add(Button::new("Look again")).accessible_name("Look for the worker again").clicked();
+            let path = RichText::new(installation.log_file.display().to_string()).small().weak();
+            ui.add(Label::new(path).selectable(true).wrap());
         });
     });
-    again
 }

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use super::job::{Ended, Job, Stdout};
 use super::python::{Python, pythons};
 use super::pytorch::{PyTorch, VERSION, library};
-use crate::machine::{self, SetUp, WorkerFolder};
+use crate::machine::{self, PyTorchBytes, SetUp, WorkerFolder};
 use crate::{Stop, say, setup};
 
 /// How much of PyTorch is installed.
@@ -31,9 +31,8 @@ impl Variant {
     /// The best comes first.
     pub const ALL: [Variant; 2] = [Variant::Cuda, Variant::Cpu];
 
-    /// CUDA is published for Linux only.
     pub fn for_machine(has_gpu: bool) -> Variant {
-        if has_gpu && cfg!(target_os = "linux") { Variant::Cuda } else { Variant::Cpu }
+        if PyTorchBytes::for_machine(has_gpu) == PyTorchBytes::CUDA { Variant::Cuda } else { Variant::Cpu }
     }
 
     /// Where the set-up keeps it. It is there as a whole or not at all.
@@ -63,11 +62,10 @@ impl Variant {
         }
     }
 
-    /// How many bytes are downloaded, and how many the result takes, both roughly.
-    fn bytes(self) -> (u64, u64) {
+    fn bytes(self) -> PyTorchBytes {
         match self {
-            Variant::Cpu => (540_000_000, 700_000_000),
-            Variant::Cuda => (2_750_000_000, 5_000_000_000),
+            Variant::Cpu => PyTorchBytes::CPU,
+            Variant::Cuda => PyTorchBytes::CUDA,
         }
     }
 
@@ -81,7 +79,7 @@ impl Variant {
 
     /// What is going to happen, for a person who may not want it.
     pub fn announcement(self, folder: &WorkerFolder) -> String {
-        let (download, disk) = self.bytes();
+        let PyTorchBytes { download, disk } = self.bytes();
         format!(
             "the training worker needs PyTorch {VERSION}, which is not here; {self}, that is a download of {} and {} in {}",
             gigabytes(download),
@@ -109,7 +107,7 @@ pub fn install(variant: Variant, session: &SetUp, job: &mut Job<'_>) -> Result<P
     let folder = session.folder();
     sweep(folder);
     let python = python_with_pip()?;
-    let (download, _) = variant.bytes();
+    let PyTorchBytes { download, .. } = variant.bytes();
     let needed = download + variant.unpacked();
     if let Some(free) = free_bytes(folder.path()).filter(|free| *free < needed) {
         return Err(Ended::failed(format!(
@@ -154,7 +152,7 @@ fn install_aside(variant: Variant, python: &Python, aside: &Path, job: &mut Job<
     pip.arg("--target").arg(aside.join("site")).args(variant.requirements());
     pip.env("TMPDIR", &temporary).env("PIP_USER", "0").env("PIP_REQUIRE_VIRTUALENV", "0").stdin(Stdio::null());
     pip.current_dir(aside);
-    let (download, _) = variant.bytes();
+    let PyTorchBytes { download, .. } = variant.bytes();
     let whole = download + variant.unpacked();
     let measured = aside.to_owned();
     let mut most = 0;
@@ -279,7 +277,7 @@ mod tests {
         assert_eq!(cpu, ["--no-deps", "torch==2.11.0", "nvidia-cuda-runtime==13.0.*", "nvidia-cuda-cupti==13.0.*"]);
         assert_eq!(Variant::for_machine(true).requirements(), ["torch==2.11.0"]);
         let (cpu, cuda) = (Variant::Cpu.bytes(), Variant::Cuda.bytes());
-        assert!(cpu.0 * 3 < cuda.0 && cpu.1 * 3 < cuda.1, "{cpu:?} {cuda:?}");
+        assert!(cpu.download * 3 < cuda.download && cpu.disk * 3 < cuda.disk, "{cpu:?} {cuda:?}");
     }
 
     #[test]

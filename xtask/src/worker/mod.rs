@@ -114,8 +114,8 @@ fn agrees() -> bool {
 }
 
 /// Whether the worker is to be set up in the background, which the person here is asked about where that means a
-/// download and they have not been asked before.
-pub fn may_go_on_in_background() -> Result<bool, Stop> {
+/// download. Whoever did not want it once is not asked again, unless they have `asked_for` it.
+pub fn may_go_on_in_background(asked_for: bool) -> Result<bool, Stop> {
     let folder = folder()?;
     let status = folder.status();
     if folder.is_being_set_up() {
@@ -124,7 +124,7 @@ pub fn may_go_on_in_background() -> Result<bool, Stop> {
         return Ok(false);
     }
     let Choice::Install(variant) = choose(&folder) else { return Ok(true) };
-    if status.is_some_and(|status| status.state == SetUpState::Declined) {
+    if !asked_for && status.is_some_and(|status| status.state == SetUpState::Declined) {
         say("the training worker is left out, as it was not wanted; `cargo xtask setup` installs it");
         return Ok(false);
     }

@@ -1,0 +1,123 @@
+//! Installing the worker from the window: the command that does it, and how it is got going.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::machine::{PyTorchBytes, SetUpState, SetUpStatus, WorkerFolder};
+
+/// The set-up that goes on after the command has this long to begin.
+const BEGIN: Duration = Duration::from_secs(5);
+/// Between two looks whether it has.
+const GLANCE: Duration = Duration::from_millis(50);
+/// So much of what a command has said is told.
+const LAST_WORDS: usize = 12;
+
+/// The command that begins the worker's set-up and leaves it to a process in the background.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstallCommand {
+    pub program: PathBuf,
+    pub arguments: Vec<String>,
+    /// Where it is run.
+    pub folder: PathBuf,
+}
+
+/// How it stands with the worker's set-up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Installation {
+    pub status: Option<SetUpStatus>,
+    /// The end of what the set-up has said.
+    pub log: String,
+    /// Where all of that is.
+    pub log_file: PathBuf,
+    /// What is downloaded where this machine has no PyTorch that fits.
+    pub bytes: PyTorchBytes,
+}
+
+impl Installation {
+    pub fn is_at_work(&self) -> bool {
+        self.state() == Some(SetUpState::Working)
+    }
+
+    pub fn state(&self) -> Option<SetUpState> {
+        self.status.as_ref().map(|status| status.state)
+    }
+}
+
+impl InstallCommand {
+    /// The project's own, where this program can tell the source folder that it was built from.
+    pub fn of_project() -> Option<InstallCommand> {
+        let arguments = ["xtask", "setup", "--only-worker", "--background"].map(str::to_owned).to_vec();
+        Some(InstallCommand { program: cargo(), arguments, folder: source_folder()? })
+    }
+
+    /// Runs it, and returns when the set-up is at work or has come to something new.
+    pub fn begin(&self, folder: &WorkerFolder) -> Result<(), String> {
+        let before = folder.status();
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments).current_dir(&self.folder);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let output = command.output().map_err(|error| {
+            let (program, folder) = (self.program.display(), self.folder.display());
+            format!("`{program}` cannot be started in {folder}: {error}. Run the command below in a terminal.")
+        })?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let lines: Vec<&str> = said.lines().collect();
+            let last = lines[lines.len().saturating_sub(LAST_WORDS)..].join("\n");
+            return Err(format!("The set-up did not begin ({}).\n{last}", output.status));
+        }
+        let begun = Instant::now();
+        while folder.status() == before && !folder.is_being_set_up() {
+            if begun.elapsed() > BEGIN {
+                return Err("The set-up was started and is not at work; its log may say why.".to_owned());
+            }
+            std::thread::sleep(GLANCE);
+        }
+        Ok(())
+    }
+}
+
+/// The cargo that has started this program, or else one that is installed.
+fn cargo() -> PathBuf {
+    let of_caller = std::env::var_os("CARGO").map(PathBuf::from).filter(|path| path.is_file());
+    let installed = || {
+        // A window that was opened from a desktop's menu may not have it on its path.
+        let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+        let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")))?;
+        Some(home.join("bin").join(format!("cargo{}", std::env::consts::EXE_SUFFIX))).filter(|path| path.is_file())
+    };
+    of_caller.or_else(installed).unwrap_or_else(|| "cargo".into())
+}
+
+/// The folder of the project's source: around this program, or where it was built.
+fn source_folder() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok();
+    let around = program.iter().flat_map(|program| program.ancestors().skip(1));
+    let built = Path::new(env!("CARGO_MANIFEST_DIR"));
+    around.chain([built]).find(|folder| is_source(folder)).map(Path::to_owned)
+}
+
+fn is_source(folder: &Path) -> bool {
+    ["xtask/Cargo.toml", "src/bin/valleyscope-train.rs"].iter().all(|file| folder.join(file).is_file())
+}
+
+/// The last bytes of a text, in whole lines; nothing where there is no such file.
+pub fn tail(path: &Path, most: u64) -> String {
+    let read = || -> std::io::Result<Vec<u8>> {
+        let mut file = File::open(path)?;
+        let start = file.metadata()?.len().saturating_sub(most);
+        file.seek(SeekFrom::Start(start))?;
+        let mut end = Vec::new();
+        file.take(most).read_to_end(&mut end)?;
+        if start > 0
+            && let Some(newline) = end.iter().position(|&byte| byte == b'\n')
+        {
+            end.drain(..=newline);
+        }
+        Ok(end)
+    };
+    String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
+}

@@ -1,0 +1,95 @@
+//! Which curve is which, and what it says at a place.
+
+use std::sync::Arc;
+
+use egui::{Color32, Label, RichText, Sense, Stroke, Ui, vec2};
+
+use super::charts::Named;
+use super::choices::title;
+use super::marks;
+use super::names::Name;
+use super::track::{Horizontal, Look, Track};
+use crate::app::diagnostics::AxisScale;
+use crate::run::{Metric, span};
+use crate::view::ticks::{grouped, significant};
+
+/// The longest title in the legend, in points.
+const LONGEST: f32 = 240.0;
+
+/// Names and colours of all curves.
+pub fn legend(ui: &mut Ui, groups: &[Named<'_>]) {
+    ui.horizontal_wrapped(|ui| {
+        ui.spacing_mut().item_spacing.x = 14.0;
+        for group in groups {
+            ui.horizontal(|ui| {
+                ui.spacing_mut().item_spacing.x = 6.0;
+                dash(ui, group.color);
+                name(ui, &group.name, LONGEST.min(ui.max_rect().width() - 20.0));
+            });
+        }
+    });
+}
+
+/// A title, cut where it is too long, and what tells it apart in full.
+fn name(ui: &mut Ui, name: &Name, most: f32) {
+    ui.scope(|ui| {
+        ui.set_max_width(most);
+        ui.add(Label::new(RichText::new(&name.title).small()).truncate()).on_hover_text(name.whole());
+    });
+    if !name.mark.is_empty() {
+        ui.label(RichText::new(&name.mark).small().weak());
+    }
+}
+
+/// A piece of a line of this colour.
+pub fn dash(ui: &mut Ui, color: Color32) {
+    let (rect, _) = ui.allocate_exact_size(vec2(14.0, 12.0), Sense::hover());
+    ui.painter().hline(rect.x_range(), rect.center().y, Stroke::new(3.0, color));
+}
+
+fn number(metric: Metric, value: f64) -> String {
+    match metric {
+        Metric::TestAccuracy if value.is_finite() => format!("{:.2} %", 100.0 * value),
+        _ => significant(value, 4),
+    }
+}
+
+/// The last value, in words.
+pub fn last_value(group: &Named<'_>, track: &Track, look: &Look) -> String {
+    let last = track.nearest(look.horizontal, AxisScale::Linear, f64::MAX);
+    format!("{} {}", group.name.whole(), last.map_or_else(|| "—".to_owned(), |last| significant(last.value, 4)))
+}
+
+/// All runs' values at the pointer.
+pub fn tooltip(response: &egui::Response, metric: Metric, look: &Look, at: f64, curves: &[(&Named<'_>, &Arc<Track>)]) {
+    egui::Tooltip::for_widget(response).at_pointer().gap(14.0).show(|ui| {
+        ui.set_max_width(460.0);
+        ui.strong(title(metric));
+        egui::Grid::new("values").num_columns(3).spacing([12.0, 2.0]).show(ui, |ui| {
+            for (group, track) in curves {
+                let Some(found) = track.nearest(look.horizontal, look.scales[0], at) else { continue };
+                ui.horizontal(|ui| {
+                    dash(ui, group.color);
+                    name(ui, &group.name, 0.5 * LONGEST);
+                });
+                let x = match look.horizontal {
+                    Horizontal::Step => format!("step {}", grouped(found.x as u64)),
+                    Horizontal::Samples => format!("{} samples", grouped(found.x as u64)),
+                    Horizontal::Relative if found.x < 100.0 => format!("{:.2} s", found.x),
+                    Horizontal::Relative => span(found.x as u64),
+                    Horizontal::Clock => marks::time(found.x, "%m-%d %H:%M:%S"),
+                };
+                ui.weak(x);
+                let mut text = number(metric, found.value);
+                if let Some(deviation) = found.deviation {
+                    text.push_str(&format!(" ± {}", number(metric, deviation)));
+                }
+                if track.is_smoothed() {
+                    text.push_str(&format!(", smoothed {}", number(metric, found.smooth)));
+                }
+                ui.label(text);
+                ui.end_row();
+            }
+        });
+    });
+}

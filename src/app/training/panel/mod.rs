@@ -1,0 +1,224 @@
+//! The panel as a whole.
+
+mod intake;
+mod view;
+
+use std::path::{Path, PathBuf};
+
+use egui::{Context, Rect};
+
+use super::charts::Charts;
+use super::colors::Colors;
+use super::detail::Tab;
+use super::dialogs::Dialog;
+use super::draft::{Draft, TrainingMemory, Workload};
+use super::export::Exports;
+use super::list::List;
+use super::office::{Office, Places, WorkerState};
+use super::plotter::{Drawn, Plotter, Wish};
+use super::watcher::{Detail, Order, Summary};
+use super::worker::WorkerCard;
+use crate::app::history::History;
+use crate::app::paper::Paper;
+use crate::export::Overwrite;
+use crate::machine::SetUpStatus;
+use crate::preset::Preset;
+use crate::run::RunFolder;
+
+/// The threads of the room; they begin when it is first looked at.
+struct Threads {
+    office: Office,
+    plotter: Plotter,
+}
+
+/// The state of the real workloads' part of the window.
+pub struct TrainingPanel {
+    context: Context,
+    places: Places,
+    threads: Option<Threads>,
+    worker: WorkerState,
+    worker_card: WorkerCard,
+    draft: Draft,
+    history: History<Preset>,
+    runs: Vec<Summary>,
+    /// Why the folder of runs cannot be read, if it cannot.
+    trouble: Option<String>,
+    list: List,
+    colors: Colors,
+    /// The runs that are shown, the newest choice last.
+    selected: Vec<RunFolder>,
+    /// Of the last session: selected as soon as they are found.
+    recalled: Vec<PathBuf>,
+    /// The run that is read in detail.
+    focus: Option<RunFolder>,
+    detail: Option<(RunFolder, Detail)>,
+    tab: Tab,
+    drawn: Vec<Drawn>,
+    wish: Wish,
+    charts: Charts,
+    exports: Exports,
+    /// How figures of scans are exported.
+    paper: Paper,
+    dialog: Option<Dialog>,
+    /// Where the plots were drawn last.
+    area: Option<Rect>,
+}
+
+impl TrainingPanel {
+    pub fn new(context: Context, places: Places) -> TrainingPanel {
+        let (preset, name) = Workload::Mnist.first();
+        TrainingPanel {
+            context,
+            places,
+            threads: None,
+            worker: WorkerState::Asked,
+            worker_card: WorkerCard::default(),
+            draft: Draft::new(preset, name, None),
+            history: History::default(),
+            runs: Vec::new(),
+            trouble: None,
+            list: List::default(),
+            colors: Colors::default(),
+            selected: Vec::new(),
+            recalled: Vec::new(),
+            focus: None,
+            detail: None,
+            tab: Tab::default(),
+            drawn: Vec::new(),
+            wish: Wish::default(),
+            charts: Charts::default(),
+            exports: Exports::default(),
+            paper: Paper::default(),
+            dialog: None,
+            area: None,
+        }
+    }
+
+    /// Puts a preset under the controls. Undo brings the one before back.
+    pub fn open(&mut self, preset: Preset, file: Option<PathBuf>) {
+        self.history.mark(&self.draft.preset);
+        self.draft = Draft::opened(preset, file);
+        self.history.mark(&self.draft.preset);
+    }
+
+    /// Shows a run, wherever its folder is.
+    pub fn open_run(&mut self, run: RunFolder) {
+        self.threads().office.order(Order::Include(run.clone()));
+        self.select_only(run);
+    }
+
+    /// What was there in the last session.
+    pub fn recall(&mut self, memory: TrainingMemory) -> Result<(), String> {
+        let TrainingMemory { preset, file, selected, choices, colors } = memory;
+        (self.recalled, self.charts.choices) = (selected, choices);
+        self.colors = Colors::recall(colors);
+        let preset = Preset::parse(&preset, "the training of the last session").map_err(|error| error.to_string())?;
+        if Workload::of(&preset).is_none() {
+            return Err("The training of the last session is none.".to_owned());
+        }
+        self.draft = Draft::opened(preset, file);
+        self.history = History::default();
+        Ok(())
+    }
+
+    /// What the next session finds again.
+    pub fn memory(&self) -> TrainingMemory {
+        let preset = if self.draft.fault().is_none() { &self.draft.preset } else { &self.draft.clean };
+        let selected = self.selected.iter().map(|run| run.path().to_owned());
+        TrainingMemory {
+            preset: preset.to_ron(),
+            file: self.draft.file.as_ref().map(|(file, _)| file.clone()),
+            selected: selected.chain(self.recalled.clone()).collect(),
+            choices: self.charts.choices.clone(),
+            colors: self.colors.memory(|path| self.runs.iter().any(|run| run.run.path() == path)),
+        }
+    }
+
+    pub fn preset(&self) -> &Preset {
+        &self.draft.preset
+    }
+
+    /// The preset's file, and whether it may be replaced without a question.
+    pub fn file(&self) -> Option<(&Path, Overwrite)> {
+        let (file, written_here) = self.draft.file.as_ref()?;
+        Some((file, if *written_here { Overwrite::Yes } else { Overwrite::No }))
+    }
+
+    /// Takes note that the preset was written to a file.
+    pub fn saved(&mut self, preset: Preset, path: &Path) {
+        self.draft = Draft::opened(preset, Some(path.to_owned()));
+        self.draft.file = Some((path.to_owned(), true));
+    }
+
+    pub fn is_dirty(&self) -> bool {
+        self.draft.preset != self.draft.clean
+    }
+
+    pub fn can_undo(&self) -> bool {
+        self.history.can_undo(&self.draft.preset)
+    }
+
+    pub fn can_redo(&self) -> bool {
+        self.history.can_redo(&self.draft.preset)
+    }
+
+    pub fn undo(&mut self) {
+        if let Some(preset) = self.history.undo(&self.draft.preset) {
+            self.draft.preset = preset;
+        }
+    }
+
+    pub fn redo(&mut self) {
+        if let Some(preset) = self.history.redo(&self.draft.preset) {
+            self.draft.preset = preset;
+        }
+    }
+
+    /// The runs there are, as far as they are known.
+    pub fn runs(&self) -> &[Summary] {
+        &self.runs
+    }
+
+    /// The runs that are shown.
+    pub fn selected(&self) -> &[RunFolder] {
+        &self.selected
+    }
+
+    /// The curves of the runs that are shown.
+    pub fn drawn(&self) -> &[Drawn] {
+        &self.drawn
+    }
+
+    /// What is known of the worker.
+    pub fn worker(&self) -> &WorkerState {
+        &self.worker
+    }
+
+    /// How the worker's set-up stands that is at work or was the last.
+    pub fn set_up(&self) -> Option<&SetUpStatus> {
+        self.worker_card.installation.as_ref()?.status.as_ref()
+    }
+
+    /// Takes the data of what is under the controls from a folder.
+    pub fn use_data_in(&mut self, folder: &Path) {
+        self.history.mark(&self.draft.preset);
+        self.draft.use_data_in(folder);
+        self.history.mark(&self.draft.preset);
+    }
+
+    /// Where the plots were drawn last.
+    pub fn area(&self) -> Option<Rect> {
+        self.area
+    }
+
+    fn threads(&mut self) -> &Threads {
+        self.threads.get_or_insert_with(|| {
+            let office = Office::open(self.places.clone(), self.context.clone());
+            office.shake_hands();
+            for path in &self.recalled {
+                office.order(Order::Find(path.clone()));
+            }
+            Threads { office, plotter: Plotter::start(self.context.clone()) }
+        })
+    }
+}

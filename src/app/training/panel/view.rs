@@ -1,0 +1,197 @@
+//! The panel on the screen.
+
+use std::sync::Arc;
+
+use egui::{Button, CentralPanel, Context, Frame, Label, Margin, Panel, RichText, ScrollArea, Ui};
+
+use super::TrainingPanel;
+use crate::app::live::{Action, Requests};
+use crate::app::shelf::Shelf;
+use crate::app::shell::Layout;
+use crate::app::training::charts::{Asked, Named};
+use crate::app::training::detail::{self, Deed};
+use crate::app::training::dialogs::{Decision, Dialog};
+use crate::app::training::list::Chosen;
+use crate::app::training::names::{Known, distinct, traits};
+use crate::app::training::office::WorkerState;
+use crate::app::training::plotter::Drawn;
+use crate::app::training::watcher::{Order, Summary};
+use crate::app::training::worker::Wanted;
+use crate::app::training::{scan_view, setup};
+
+impl TrainingPanel {
+    /// Shows the panel.
+    pub fn ui(&mut self, ui: &mut Ui, window: &mut Layout, shelf: &Shelf, requests: &mut Requests) {
+        self.threads();
+        let width = ui.available_width();
+        if !window.presenting {
+            let most = (0.36 * width).clamp(250.0, 460.0);
+            let left = Panel::left("training controls").default_size(340.0_f32.min(most)).size_range(240.0..=most);
+            left.show_collapsible(ui, &mut window.controls, |ui| self.left(ui, shelf, requests));
+            if let Some(run) = self.focus().cloned() {
+                let most = (0.6 * ui.available_height()).max(110.0);
+                let bottom = Panel::bottom("run in words").resizable(true).default_size(190.0_f32.min(most));
+                bottom.size_range(84.0..=most).show(ui, |ui| self.words(ui, &run, requests));
+            }
+        }
+        CentralPanel::default().show(ui, |ui| {
+            self.area = Some(ui.available_rect_before_wrap());
+            self.plots(ui, requests);
+        });
+        self.settle_wish();
+        self.show_dialog(ui.ctx());
+        self.history.feed(ui.ctx().time(), &self.draft.preset);
+        if self.history.is_in_flux() {
+            ui.ctx().request_repaint_after(std::time::Duration::from_millis(600));
+        }
+    }
+
+    fn left(&mut self, ui: &mut Ui, shelf: &Shelf, requests: &mut Requests) {
+        let most = (ui.available_height() - 130.0).max(120.0);
+        let bottom = Panel::bottom("list of runs").resizable(true).default_size(0.45 * ui.available_height());
+        let frame = Frame::NONE.inner_margin(Margin { top: 4, ..Margin::ZERO });
+        bottom.frame(frame).size_range(110.0..=most).show(ui, |ui| {
+            if let Some(trouble) = &self.trouble {
+                let color = ui.visuals().error_fg_color;
+                ui.add(Label::new(RichText::new(trouble).color(color)).selectable(true).wrap());
+            }
+            match self.list.ui(ui, &self.runs, &self.selected, &self.colors) {
+                Some(Chosen::Only(run)) => self.select_only(run),
+                Some(Chosen::Toggled(run)) => self.toggle(run),
+                None => {}
+            }
+        });
+        self.start_bar(ui);
+        ui.separator();
+        ScrollArea::vertical().auto_shrink(false).id_salt("training controls").show(ui, |ui| {
+            match self.worker_card.ui(ui, &self.worker, &self.places, requests) {
+                Some(Wanted::LookAgain) => self.look_for_worker(),
+                Some(Wanted::Cancel) => self.threads().office.cancel_install(),
+                None => {}
+            }
+            setup::show(ui, &mut self.draft, &self.worker, shelf, requests);
+        });
+    }
+
+    fn start_bar(&mut self, ui: &mut Ui) {
+        ui.add_space(4.0);
+        let fault = self.draft.fault();
+        let ready = matches!(self.worker, WorkerState::Ready(_)) && fault.is_none();
+        let trainings = self.draft.preset.trainings();
+        ui.horizontal_wrapped(|ui| {
+            let start = ui.add_enabled(ready, Button::new(RichText::new("Start").strong()));
+            let start = start.on_disabled_hover_text("The training worker is not ready, or a setting can't be used");
+            if start.accessible_name("Start the training").clicked() {
+                let one = trainings.get(self.draft.chosen).cloned();
+                let stem = self.draft.stem.clone();
+                self.threads().office.train(one.into_iter().collect(), stem);
+            }
+            if trainings.len() > 1 {
+                let text = format!("Start all {}", trainings.len());
+                let all = ui.add_enabled(ready, Button::new(text));
+                let help = "One after another, as long as Valleyscope is open";
+                if all.on_hover_text(help).accessible_name("Start all trainings of the preset").clicked() {
+                    let stem = self.draft.stem.clone();
+                    self.threads().office.train(trainings, stem);
+                }
+            }
+            if let WorkerState::Ready(handshake) = &self.worker {
+                let cuda = handshake.cuda.as_ref().map_or_else(|| "no CUDA".to_owned(), |cuda| format!("CUDA {cuda}"));
+                let text = format!("libtorch {}, {cuda}", handshake.libtorch);
+                ui.add(Label::new(RichText::new(text).small().weak()).truncate());
+            }
+        });
+        if let Some(fault) = fault {
+            ui.add(Label::new(RichText::new(fault).color(ui.visuals().error_fg_color)).wrap());
+        }
+    }
+
+    fn words(&mut self, ui: &mut Ui, run: &Summary, requests: &mut Requests) {
+        ui.add_space(4.0);
+        let detail = self.detail.as_ref().filter(|(of, _)| *of == run.run).map(|(_, detail)| detail);
+        let color = self.colors.of(ui, run.run.path());
+        let Some(deed) = detail::show(ui, &mut self.tab, run, color, detail) else { return };
+        let folder = run.run.clone();
+        match deed {
+            Deed::Stop => self.threads().office.order(Order::Stop(folder)),
+            Deed::Resume => self.threads().office.resume(folder),
+            Deed::Describe => {
+                self.dialog = Some(Dialog::Describe { run: folder, notes: run.notes.clone(), focused: false });
+            }
+            Deed::Delete => self.dialog = Some(Dialog::Delete { run: folder, title: run.title.clone() }),
+            Deed::CopyPath => {
+                let path = folder.path().display().to_string();
+                ui.ctx().copy_text(path.clone());
+                requests.actions.push(Action::Notify(format!("Copied {path}")));
+            }
+        }
+    }
+
+    fn show_dialog(&mut self, ctx: &Context) {
+        if self.worker_card.agrees(ctx, &self.places) {
+            self.worker_card.begins = true;
+            self.worker_card.refused = None;
+            self.threads().office.install();
+        }
+        let Some(decision) = self.dialog.as_mut().and_then(|dialog| dialog.show(ctx)) else { return };
+        self.dialog = None;
+        let office = &self.threads().office;
+        match decision {
+            Decision::Write(run, notes) => {
+                office.order(Order::Write(run, notes));
+                office.order(Order::Look);
+            }
+            Decision::Trash(run) => office.trash(run),
+            Decision::Remove(run) => office.remove(run),
+            Decision::Cancelled => {}
+        }
+    }
+
+    /// What is known of a curve for its name.
+    fn known(&self, drawn: &Drawn) -> Known {
+        let first = &drawn.runs[0];
+        let summary = self.runs.iter().find(|known| known.run == *first);
+        Known {
+            title: summary.map_or_else(|| first.name(), |summary| summary.title.clone()),
+            traits: summary.map(traits).unwrap_or_default(),
+            folder: first.name(),
+            runs: drawn.runs.len(),
+        }
+    }
+
+    fn plots(&mut self, ui: &mut Ui, requests: &mut Requests) {
+        if self.selected.is_empty() {
+            let text = if self.runs.is_empty() {
+                "Curves appear here once a run has begun."
+            } else {
+                "Choose a run in the list, or several with their boxes, to see their curves."
+            };
+            ui.centered_and_justified(|ui| ui.weak(text));
+            return;
+        }
+        let known: Vec<Known> = self.drawn.iter().map(|drawn| self.known(drawn)).collect();
+        let named = self.drawn.iter().zip(distinct(&known));
+        let groups: Vec<Named<'_>> =
+            named.map(|(drawn, name)| Named { name, color: self.colors.of(ui, drawn.runs[0].path()), drawn }).collect();
+        // The scan that was chosen last hides the curves, of which it has none.
+        let scan = groups.iter().rev().find(|group| group.drawn.scan.is_some());
+        let focus = self.selected.last();
+        let scan = scan.filter(|group| group.drawn.runs.last() == focus);
+        if let Some((group, scan)) = scan.and_then(|group| Some((group, group.drawn.scan.as_ref()?))) {
+            if let Some(file) = scan_view::show(ui, scan, &group.name.whole(), &mut self.paper) {
+                self.exports.begin_scan(ui.ctx(), Arc::clone(scan), file, self.paper);
+            }
+            return;
+        }
+        match self.charts.ui(ui, &groups) {
+            Some(Asked::Table) => self.exports.begin(ui.ctx(), self.selected.clone()),
+            Some(Asked::Picture) => {
+                if let Some(area) = self.charts.area {
+                    let suggested_name = "training.png".to_owned();
+                    requests.actions.push(Action::SavePicture { area, suggested_name });
+                }
+            }
+            None => {}
+        }
+    }
+}
