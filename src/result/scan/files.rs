@@ -37,14 +37,9 @@ impl ScanResult {
         npz.text("spec", &self.spec)?;
         npz.text("program", &self.program())?;
         npz.text("data", &self.data)?;
-        let of: [(&str, fn(&Pixel) -> &Vec<Vec<f64>>); 3] = [
-            ("train_loss", |pixel| &pixel.train_loss),
-            ("test_loss", |pixel| &pixel.test_loss),
-            ("test_accuracy", |pixel| &pixel.test_accuracy),
-        ];
-        for (name, grid) in of {
-            self.write_trainings(&mut npz, name, grid)?;
-        }
+        self.write_trainings(&mut npz, "train_loss", |pixel| &pixel.train_loss)?;
+        self.write_trainings(&mut npz, "test_loss", |pixel| &pixel.test_loss)?;
+        self.write_trainings(&mut npz, "test_accuracy", |pixel| &pixel.test_accuracy)?;
         self.write_scores(&mut npz)?;
         npz.finish()?.flush()
     }
