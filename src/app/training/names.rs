@@ -119,7 +119,7 @@ mod tests {
     fn a_mean_says_of_how_many_and_no_seed() {
         let mean = Known { runs: 3, ..known("A", ["Adam", "η 0.1", "batch 8", "seed 0"], "x") };
         let one = known("A", ["Adam", "η 0.1", "batch 8", "seed 3"], "y");
-        assert_eq!(names(&[mean.clone()]), ["A (mean of 3)"]);
+        assert_eq!(names(std::slice::from_ref(&mean)), ["A (mean of 3)"]);
         assert_eq!(names(&[mean, one]), ["A (mean of 3)", "A (seed 3)"]);
     }
 }
