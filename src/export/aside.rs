@@ -22,6 +22,9 @@ pub struct Aside {
     target: PathBuf,
 }
 
+const PREFIX: &str = ".valleyscope-";
+const SUFFIX: &str = ".tmp";
+
 impl Aside {
     /// A file that will become `target`. Where `target` is a symbolic link, the file it points to is
     /// replaced.
@@ -40,12 +43,17 @@ impl Aside {
             return Err(io::Error::new(io::ErrorKind::NotFound, message));
         }
         let mut builder = tempfile::Builder::new();
-        builder.prefix(".valleyscope-").suffix(".tmp");
+        builder.prefix(PREFIX).suffix(SUFFIX);
         // What a result may be read by is for the user's umask to say.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         let file = builder.tempfile_in(folder).map_err(|error| without_path(&error))?;
         Ok(Aside { file: BufWriter::new(file), target })
+    }
+
+    /// Whether a file has the name of one that never got into its place.
+    pub fn is_name(name: &str) -> bool {
+        name.starts_with(PREFIX) && name.ends_with(SUFFIX)
     }
 
     /// Puts the file in its place, after all of it has reached the disk.

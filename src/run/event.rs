@@ -24,6 +24,7 @@ pub struct Record {
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
+#[allow(clippy::large_enum_variant, reason = "the large one is there once in a run, and events are soon taken apart")]
 pub enum Event {
     /// The first session begins.
     Started(Started),
@@ -80,6 +81,8 @@ pub struct Started {
     pub parameters: Option<u64>,
     /// What it is trained on, in words, such as `MNIST`.
     pub data: String,
+    /// A hash of the data: a run goes on with the same only.
+    pub fingerprint: String,
     /// Such as `cuda:0, NVIDIA H200`.
     pub device: String,
     /// Such as `float32`.

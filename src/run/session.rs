@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-use super::command::{Command, Inbox};
+use super::command::{Asked, Command, Inbox};
 use super::event::{Event, Record};
 use super::events_file::{EventsFile, is_full};
 use super::folder::RunFolder;
@@ -152,8 +152,11 @@ impl RunSession {
         if self.new {
             return Ok(());
         }
-        for (id, _) in self.commands()? {
-            self.answer(&id, false, "it was sent before this session began; send it again if it still holds")?;
+        for asked in self.look()? {
+            if self.known.insert(asked.id.clone()) {
+                let message = "it was sent before this session began; send it again if it still holds";
+                self.answer(&asked.id, false, message)?;
+            }
         }
         Ok(())
     }
@@ -247,11 +250,10 @@ impl RunSession {
             return Ok(Vec::new());
         }
         self.looked = Some(Instant::now());
-        let asked = self.inbox.look(&self.run);
-        let asked = asked.map_err(|source| failure(&self.run, self.run.commands(), source))?;
         let mut commands = Vec::new();
-        for asked in asked {
+        for asked in self.look()? {
             if !self.known.insert(asked.id.clone()) {
+                self.answer(&asked.id, false, "a command with this id was sent before; take another id")?;
                 continue;
             }
             match asked.command {
@@ -260,6 +262,10 @@ impl RunSession {
             }
         }
         Ok(commands)
+    }
+
+    fn look(&mut self) -> Result<Vec<Asked>, SessionError> {
+        self.inbox.look(&self.run).map_err(|source| failure(&self.run, self.run.commands(), source))
     }
 
     /// Answers a command.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use safetensors::tensor::{Dtype, SafeTensors, View};
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
 use super::error::TrainError;
-use crate::export::{Overwrite, write_file};
+use crate::export::{Aside, Overwrite, write_file};
 use crate::optimizer::Clock;
 use crate::run::RunFolder;
 
@@ -30,6 +31,10 @@ pub struct Checkpoint {
     pub best: Option<(u64, f64)>,
     /// What it was trained on.
     pub data: String,
+    /// Of the steps since the last point of the training curve, where there are any: how many, the sum of their
+    /// losses, and the seconds of training when they began.
+    #[serde(default)]
+    pub since: Option<(u64, f64, f64)>,
     /// Of the tensors' file.
     bytes: u64,
     crc32: u32,
@@ -80,7 +85,18 @@ impl View for &Bytes {
 impl Checkpoint {
     pub fn new(step: u64, wall_s: f64, clock: Clock, best: Option<(u64, f64)>, data: String) -> Checkpoint {
         let Clock { beta1_power, beta2_power, .. } = clock;
-        Checkpoint { version: VERSION, step, wall_s, beta1_power, beta2_power, best, data, bytes: 0, crc32: 0 }
+        Checkpoint {
+            version: VERSION,
+            step,
+            wall_s,
+            beta1_power,
+            beta2_power,
+            best,
+            data,
+            since: None,
+            bytes: 0,
+            crc32: 0,
+        }
     }
 
     /// The optimizer's clock at that time.
@@ -166,11 +182,33 @@ impl Checkpoint {
                 let path = tensors_path(run, step);
                 // First what makes it complete.
                 for path in [path.with_extension("ron"), path] {
-                    fs::remove_file(&path).map_err(|source| CheckpointError::File { path, source })?;
+                    match fs::remove_file(&path) {
+                        // Somebody else needed the room.
+                        Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                            return Err(CheckpointError::File { path, source });
+                        }
+                        _ => {}
+                    }
                 }
             }
         }
         Ok(())
+    }
+
+    /// Removes what a worker that was killed while it saved has left: tensors without the file that makes them a
+    /// checkpoint, and files that have no name of their own yet.
+    pub fn sweep(run: &RunFolder) {
+        let Ok(entries) = fs::read_dir(run.path()) else { return };
+        for path in entries.flatten().map(|entry| entry.path()) {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            let orphan = name.starts_with("checkpoint-")
+                && name.ends_with(".safetensors")
+                && !path.with_extension("ron").exists();
+            if orphan || Aside::is_name(name) {
+                // It only takes room.
+                let _ = fs::remove_file(&path);
+            }
+        }
     }
 }
 

@@ -37,6 +37,7 @@ pub struct Drive<'a> {
     pub data: String,
     best: Option<(u64, f64)>,
     steps: u64,
+    since: Since,
     warned: bool,
     saved: Option<u64>,
 }
@@ -44,8 +45,10 @@ pub struct Drive<'a> {
 /// What the training curve says of the steps since its last point.
 #[derive(Default)]
 struct Since {
+    /// The sum.
     loss: Option<tch::Tensor>,
     steps: u64,
+    /// When it began.
     wall_s: f64,
 }
 
@@ -58,14 +61,13 @@ impl<'a> Drive<'a> {
         data: String,
     ) -> Self {
         let steps = spec.steps.get() as u64;
-        Drive { spec, run, session, stop, data, best: None, steps, warned: false, saved: None }
+        Drive { spec, run, session, stop, data, best: None, steps, since: Since::default(), warned: false, saved: None }
     }
 
     /// Goes back to the newest checkpoint that can be read; those that cannot are warned of. Without any the
     /// training begins anew.
-    pub fn resume(&mut self, steps: Option<u64>) -> Result<(), DriveError> {
+    pub fn resume(&mut self, steps: Option<u64>, mut warnings: Vec<String>) -> Result<(), DriveError> {
         self.steps = steps.unwrap_or(self.steps);
-        let mut warnings = Vec::new();
         let mut wall_s = 0.0;
         for step in Checkpoint::steps(self.session.run())?.into_iter().rev() {
             match Checkpoint::load(self.session.run(), step) {
@@ -80,6 +82,7 @@ impl<'a> Drive<'a> {
                 Ok((checkpoint, tensors)) => {
                     self.run.restore(step, checkpoint.clock(), &tensors)?;
                     self.best = checkpoint.best;
+                    self.since = Since::restored(&checkpoint, self.run)?;
                     self.saved = Some(step);
                     wall_s = checkpoint.wall_s;
                     break;
@@ -96,16 +99,16 @@ impl<'a> Drive<'a> {
 
     /// Trains to the end, or until it is asked to stop.
     pub fn go(&mut self) -> Result<Ended, DriveError> {
+        Checkpoint::sweep(self.session.run());
         self.session.begin_training();
-        let mut since = Since { wall_s: self.session.wall_s(), ..Since::default() };
         while self.run.step() < self.steps {
             let loss = self.run.advance()?;
             let step = self.run.step();
             let last = step == self.steps;
-            since.add(loss)?;
+            self.since.add(loss)?;
             let due = |every: usize| last || step.is_multiple_of(every as u64);
             if due(self.spec.log_every.get()) {
-                let finite = self.log(&mut since)?;
+                let finite = self.log()?;
                 if !finite && self.spec.not_finite == NotFinite::Stop {
                     self.save()?;
                     return Ok(Ended::NotFinite);
@@ -117,7 +120,7 @@ impl<'a> Drive<'a> {
             if due(self.spec.checkpoint_every.get()) {
                 self.save()?;
             }
-            if self.obey()? || self.stop.is_raised() && !last {
+            if (self.obey()? || self.stop.is_raised()) && self.run.step() < self.steps {
                 self.save()?;
                 return Ok(Ended::Stopped);
             }
@@ -127,8 +130,9 @@ impl<'a> Drive<'a> {
     }
 
     /// Adds a point to the training curve; says whether its loss is finite.
-    fn log(&mut self, since: &mut Since) -> Result<bool, DriveError> {
+    fn log(&mut self) -> Result<bool, DriveError> {
         let step = self.run.step();
+        let since = &self.since;
         let loss = since.mean()?;
         let now = self.session.wall_s();
         let samples = (since.steps * self.spec.batch_size.get() as u64) as f64;
@@ -140,7 +144,7 @@ impl<'a> Drive<'a> {
             tokens_per_s: None,
         };
         self.session.record(step, Event::Train(point))?;
-        *since = Since { wall_s: now, ..Since::default() };
+        self.since = Since { wall_s: now, ..Since::default() };
         if !loss.is_finite() && !self.warned {
             self.warned = true;
             let message = format!("the training loss is {loss}: the run has diverged");
@@ -170,8 +174,14 @@ impl<'a> Drive<'a> {
         }
         // A run must never go on from later than its curve reaches.
         self.session.sync()?;
-        let checkpoint = Checkpoint::new(step, self.session.wall_s(), self.run.clock(), self.best, self.data.clone());
-        let file = checkpoint.save(self.session.run(), self.run.tensors())?;
+        let mut checkpoint =
+            Checkpoint::new(step, self.session.wall_s(), self.run.clock(), self.best, self.data.clone());
+        checkpoint.since = self.since.saved()?;
+        let saved = checkpoint.save(self.session.run(), self.run.tensors());
+        let file = saved.map_err(|error| match error {
+            CheckpointError::File { path, source } => DriveError::Session(self.session.failure(path, source)),
+            other => DriveError::Checkpoint(other),
+        })?;
         self.saved = Some(step);
         self.session.record(step, Event::Checkpoint { file })?;
         let keep_every = self.spec.keep_every.map(|every| every.get() as u64);
@@ -212,6 +222,20 @@ impl<'a> Drive<'a> {
 }
 
 impl Since {
+    fn restored(checkpoint: &Checkpoint, run: &MnistRun) -> Result<Since, TrainError> {
+        let Some((steps, loss, wall_s)) = checkpoint.since else {
+            return Ok(Since { wall_s: checkpoint.wall_s, ..Since::default() });
+        };
+        let loss = tch::Tensor::f_from_slice(&[loss])?.f_to_kind(run.mlp.kind())?.f_to_device(run.mlp.device())?;
+        Ok(Since { loss: Some(loss), steps, wall_s })
+    }
+
+    /// For a checkpoint; exact, as a double holds every single.
+    fn saved(&self) -> Result<Option<(u64, f64, f64)>, TrainError> {
+        let Some(loss) = &self.loss else { return Ok(None) };
+        Ok(Some((self.steps, loss.f_double_value(&[0])?, self.wall_s)))
+    }
+
     fn add(&mut self, loss: tch::Tensor) -> Result<(), TrainError> {
         self.steps += 1;
         match &mut self.loss {

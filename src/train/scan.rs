@@ -81,17 +81,15 @@ impl<'a> Scan<'a> {
         let members: Vec<Member> = (0..self.spec.stack())
             .map(|index| Member { learning_rate: index / replicates, replicate: index % replicates })
             .collect();
-        let stack = stack_size(self.device, batch_size, members.len());
-        let train = |members: &[Member]| self.stack(rule, batch_size, members, stop);
-        let outcomes: Option<Vec<Vec<(f64, Evaluation)>>> = match &self.threads {
-            Some(threads) => threads.install(|| {
-                // One stack at a time for each thread, so that whoever is ready takes the next.
-                members.par_chunks(stack).with_max_len(1).map(train).collect::<Result<_, _>>()
-            })?,
-            None => members.chunks(stack).map(train).collect::<Result<_, _>>()?,
+        let mut stack = stack_size(self.device, batch_size, members.len());
+        let outcomes = loop {
+            match self.stacks(rule, batch_size, &members, stack, stop) {
+                // How much room a GPU has left, only trying tells.
+                Err(TrainError::OutOfMemory(_)) if stack > 1 => stack = stack.div_ceil(2),
+                outcomes => break outcomes?,
+            }
         };
         let Some(outcomes) = outcomes else { return Ok(None) };
-        let outcomes = outcomes.concat();
         let grid = |of: fn(&(f64, Evaluation)) -> f64| {
             outcomes.chunks(replicates).map(|row| row.iter().map(of).collect()).collect()
         };
@@ -100,6 +98,26 @@ impl<'a> Scan<'a> {
             test_loss: grid(|(_, evaluation)| evaluation.loss),
             test_accuracy: grid(|(_, evaluation)| evaluation.accuracy),
         }))
+    }
+
+    /// Trains the members of a pixel in stacks of a size: last training loss and evaluation of each.
+    fn stacks(
+        &self,
+        rule: &TrainingRule,
+        batch_size: usize,
+        members: &[Member],
+        stack: usize,
+        stop: &AtomicBool,
+    ) -> Result<Option<Vec<(f64, Evaluation)>>, TrainError> {
+        let train = |members: &[Member]| self.stack(rule, batch_size, members, stop);
+        let outcomes: Option<Vec<_>> = match &self.threads {
+            Some(threads) => threads.install(|| {
+                // One stack at a time for each thread, so that whoever is ready takes the next.
+                members.par_chunks(stack).with_max_len(1).map(train).collect::<Result<_, _>>()
+            })?,
+            None => members.chunks(stack).map(train).collect::<Result<_, _>>()?,
+        };
+        Ok(outcomes.map(|outcomes| outcomes.concat()))
     }
 
     /// Trains some members of a pixel side by side: last training loss and evaluation of each.

@@ -1,5 +1,6 @@
 //! The worker's command line.
 
+use std::cell::RefCell;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -14,10 +15,12 @@ use super::device::Devices;
 use super::drive::{Drive, Ended};
 use super::mnist::MnistRun;
 use super::scan::{Scan, ScanPixel};
-use crate::dataset::mnist::{self, Mnist, Sources};
+use crate::dataset::download::DownloadError;
+use crate::dataset::mnist::{self, DataError, Mnist, Sources};
 use crate::preset::Preset;
 use crate::run::{
-    self, Event, Handshake, History, PROTOCOL, Pixel, RunFolder, RunReader, RunSession, ScanAxes, Started, StopRequest,
+    self, Event, Handshake, History, PROTOCOL, Pixel, RunFolder, RunReader, RunSession, ScanAxes, SessionError,
+    Started, StopRequest,
 };
 use crate::workload::{DataChoice, FloatType, MnistScanSpec, MnistSpec, TrainingRule};
 
@@ -81,6 +84,13 @@ const LIBTORCH: &str = "2.11.0";
 /// The version of CUDA that its builds use.
 const CUDA: &str = "13.0";
 
+/// Data to train on.
+struct Found {
+    data: Mnist,
+    fingerprint: String,
+    warnings: Vec<String>,
+}
+
 /// A session of a run, and what is needed to train it.
 struct Work<'a> {
     session: RunSession,
@@ -142,9 +152,9 @@ impl Work<'_> {
 
     fn mnist(&mut self, spec: &MnistSpec) -> anyhow::Result<Ended> {
         let device = self.devices.open(spec.device)?;
-        let (data, warnings) = self.data(&spec.data)?;
+        let Some(Found { data, fingerprint, warnings }) = self.data(&spec.data)? else { return Ok(Ended::Stopped) };
         let mut run = MnistRun::new(spec, &data, device)?;
-        let (stop, fingerprint) = (self.stop.clone(), data.fingerprint());
+        let stop = self.stop.clone();
         if self.session.is_new() {
             let started = Started {
                 steps: spec.steps.get() as u64,
@@ -153,21 +163,22 @@ impl Work<'_> {
                 batch_size: Some(spec.batch_size.get() as u64),
                 seed: Some(spec.seed),
                 parameters: Some(run.mlp.layout().model_size() as u64),
-                ..self.started("Mnist", &data, device, spec.precision)
+                ..self.started("Mnist", &data, &fingerprint, device, spec.precision)
             };
-            self.begin(started, warnings)?;
+            self.session.record(0, Event::Started(started))?;
+            self.warn(warnings)?;
             Ok(Drive::new(spec, &mut run, &mut self.session, &stop, fingerprint).go()?)
         } else {
             let steps = self.before.steps();
             let mut drive = Drive::new(spec, &mut run, &mut self.session, &stop, fingerprint);
-            drive.resume(steps)?;
+            drive.resume(steps, warnings)?;
             Ok(drive.go()?)
         }
     }
 
     fn scan(&mut self, spec: &MnistScanSpec) -> anyhow::Result<Ended> {
         let device = self.devices.open(spec.device)?;
-        let (data, warnings) = self.data(&spec.data)?;
+        let Some(Found { data, fingerprint, warnings }) = self.data(&spec.data)? else { return Ok(Ended::Stopped) };
         let axes = ScanAxes {
             optimizers: spec.optimizers.iter().map(|optimizer| optimizer.label().to_owned()).collect(),
             batch_sizes: spec.batch_sizes.iter().map(|size| size.get() as u64).collect(),
@@ -176,7 +187,7 @@ impl Work<'_> {
             steps: spec.steps.get() as u64,
         };
         let total = axes.pixels();
-        let complete: HashSet<[usize; 2]> = self.before.pixels().map(|pixel| pixel.pixel).collect();
+        let complete = complete(&self.before);
         let mut done = complete.len() as u64;
         if self.session.is_new() {
             let started = Started {
@@ -184,12 +195,13 @@ impl Work<'_> {
                 optimizer: axes.optimizers.join(", "),
                 seed: Some(spec.seed),
                 scan: Some(axes),
-                ..self.started("MnistScan", &data, device, spec.precision)
+                ..self.started("MnistScan", &data, &fingerprint, device, spec.precision)
             };
-            self.begin(started, warnings)?;
+            self.session.record(0, Event::Started(started))?;
         } else {
             self.session.resume(done, self.session.wall_s())?;
         }
+        self.warn(warnings)?;
         let scan = Scan::new(spec, &data, device)?;
         let flag = AtomicBool::new(false);
         self.session.begin_training();
@@ -234,25 +246,10 @@ impl Work<'_> {
             let pixel = scope.spawn(|| scan.pixel(rule, batch_size, flag));
             while !pixel.is_finished() {
                 std::thread::sleep(Duration::from_millis(20));
-                if self.stop.is_raised() {
+                // What cannot be heard or answered ends the run, and not only after the pixel.
+                let asked = self.asked_to_stop().inspect_err(|_| flag.store(true, Ordering::Relaxed))?;
+                if asked || self.stop.is_raised() {
                     flag.store(true, Ordering::Relaxed);
-                }
-                for (id, command) in self.session.commands()? {
-                    match command {
-                        run::Command::Stop => {
-                            flag.store(true, Ordering::Relaxed);
-                            self.session.answer(&id, true, "stopping; finished pixels are kept")?;
-                        }
-                        run::Command::Save => {
-                            self.session.answer(&id, true, "finished pixels are saved already")?;
-                        }
-                        run::Command::SetSteps { .. } => {
-                            self.session.answer(&id, false, "a scan's steps cannot be changed while it runs")?;
-                        }
-                        run::Command::Sample { .. } => {
-                            self.session.answer(&id, false, "a classifier of images writes no text")?;
-                        }
-                    }
                 }
             }
             match pixel.join() {
@@ -262,29 +259,90 @@ impl Work<'_> {
         })
     }
 
-    fn data(&self, choice: &DataChoice) -> anyhow::Result<(Mnist, Vec<String>)> {
-        let cancelled = || self.stop.is_raised();
-        Ok(mnist::obtain(choice, &Sources::of_this_machine(), &mut |line| eprintln!("{line}"), &cancelled)?)
+    /// Answers commands to a scan; says whether one was to stop.
+    fn asked_to_stop(&mut self) -> Result<bool, SessionError> {
+        let mut stop = false;
+        for (id, command) in self.session.commands()? {
+            let (ok, message) = match command {
+                run::Command::Stop => {
+                    stop = true;
+                    (true, "stopping; finished pixels are kept")
+                }
+                run::Command::Save => (true, "finished pixels are saved already"),
+                run::Command::SetSteps { .. } => (false, "a scan's steps cannot be changed while it runs"),
+                run::Command::Sample { .. } => (false, "a classifier of images writes no text"),
+            };
+            self.session.answer(&id, ok, message)?;
+        }
+        Ok(stop)
     }
 
-    fn begin(&mut self, started: Started, warnings: Vec<String>) -> anyhow::Result<()> {
-        self.session.record(0, Event::Started(started))?;
+    /// The data that a preset asks for, which must be those of earlier sessions; `None` where it was asked to stop
+    /// before they were there.
+    fn data(&mut self, choice: &DataChoice) -> anyhow::Result<Option<Found>> {
+        let (stop, session) = (&self.stop, RefCell::new(&mut self.session));
+        let cancelled = || stop.is_raised() || stopped_before_it_began(&mut session.borrow_mut());
+        let obtained = mnist::obtain(choice, &Sources::of_this_machine(), &mut |line| eprintln!("{line}"), &cancelled);
+        let (data, warnings) = match obtained {
+            Err(DataError::Download(DownloadError::Cancelled)) => return Ok(None),
+            outcome => outcome?,
+        };
+        let fingerprint = data.fingerprint();
+        let before = self.before.started().map(|started| started.fingerprint.as_str()).filter(|it| !it.is_empty());
+        if let Some(before) = before.filter(|before| *before != fingerprint) {
+            let found = &data.origin;
+            bail!(
+                "the run was trained on other data (fingerprint {before}) than what is found now: {found} ({fingerprint}); \
+                 put the data back, or start a new run"
+            );
+        }
+        Ok(Some(Found { data, fingerprint, warnings }))
+    }
+
+    fn warn(&mut self, warnings: Vec<String>) -> anyhow::Result<()> {
         for message in warnings {
-            self.session.record(0, Event::Warning { message })?;
+            self.session.record(self.session.step(), Event::Warning { message })?;
         }
         Ok(())
     }
 
     /// What runs of all kinds say of themselves.
-    fn started(&self, kind: &str, data: &Mnist, device: Device, precision: FloatType) -> Started {
+    fn started(&self, kind: &str, data: &Mnist, fingerprint: &str, device: Device, precision: FloatType) -> Started {
         Started {
             title: self.title.clone(),
             kind: kind.to_owned(),
             data: data.origin.to_string(),
+            fingerprint: fingerprint.to_owned(),
             device: self.devices.describe(device),
             precision: precision.name().to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             ..Started::default()
         }
     }
+}
+
+/// Answers commands while there is nothing to train on yet; says whether one was to stop.
+fn stopped_before_it_began(session: &mut RunSession) -> bool {
+    let mut stop = false;
+    // What cannot be read or written now is an error when the training begins.
+    for (id, command) in session.commands().unwrap_or_default() {
+        let (ok, message) = match command {
+            run::Command::Stop => {
+                stop = true;
+                (true, "stopped before the training began")
+            }
+            _ => (false, "the training has not begun yet; send it again when it has"),
+        };
+        let _ = session.answer(&id, ok, message);
+    }
+    stop
+}
+
+/// The pixels of a scan up to the first that cannot be read: a reader forgets those after the step from which a run
+/// is resumed.
+fn complete(before: &History) -> HashSet<[usize; 2]> {
+    let mut known: Vec<(u64, [usize; 2])> = before.pixels().map(|pixel| (pixel.done, pixel.pixel)).collect();
+    known.sort_unstable();
+    let whole = known.into_iter().zip(1..).take_while(|((done, _), place)| done == place);
+    whole.map(|((_, pixel), _)| pixel).collect()
 }

@@ -32,7 +32,7 @@ fn the_cache_comes_first_and_then_the_folder() {
     assert!(warnings.len() == 1 && warnings[0].contains("12 images to learn from and 5 to test with"), "{warnings:?}");
     write_folder(&small(), cache.path()).unwrap();
     let (mnist, _) = automatic(&sources).unwrap();
-    assert_eq!(mnist.origin, Origin::Cache(cache.path().to_owned()));
+    assert_eq!(mnist.origin, Origin::Folder(cache.path().to_owned()));
     assert!(server.requests().is_empty(), "nothing is asked for that is there");
 }
 

@@ -6,7 +6,7 @@ use crate::data_folder::data_folder;
 fn the_real_digits_are_those_that_everybody_knows() {
     let Some(folder) = data_folder("the_real_digits_are_those_that_everybody_knows") else { return };
     let mnist = read_folder(&folder).unwrap();
-    assert_eq!(mnist.origin, Origin::Folder(folder.clone()));
+    assert_eq!(mnist.origin, Origin::Official(folder.clone()));
     assert_eq!([mnist.train.labels.len(), mnist.test.labels.len()], [60_000, 10_000]);
     assert_eq!(mnist.train.labels[..10], [5, 0, 4, 1, 9, 2, 1, 3, 1, 4]);
     assert_eq!(mnist.test.labels[..10], [7, 2, 1, 0, 4, 1, 4, 9, 5, 9]);

@@ -247,6 +247,118 @@ fn changed_data_are_noticed_when_a_run_goes_on() {
 }
 
 #[test]
+fn points_of_several_steps_are_the_same_after_a_stop_between_them() {
+    let stage = Stage::new();
+    let spec = |steps| MnistSpec {
+        log_every: LoggingInterval::new(7).unwrap(),
+        checkpoint_every: CheckpointInterval::new(5).unwrap(),
+        ..quick(steps)
+    };
+    let [whole, cut] = [stage.run(spec(60)), stage.run(spec(60))];
+    assert!(to_the_end(&whole, false).status.success());
+    let mut child = worker(&cut, false).spawn().unwrap();
+    wait_for(&cut, &mut child, 14);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(Checkpoint::steps(&cut).unwrap().last().is_some_and(|step| step % 7 != 0), "it goes on between points");
+    assert!(to_the_end(&cut, true).status.success());
+    assert_eq!(curve(&cut).len(), 9);
+    assert_eq!(curve(&cut), curve(&whole));
+}
+
+#[test]
+fn what_a_killed_worker_left_half_saved_is_removed_and_files_that_are_gone_are_not_missed() {
+    let stage = Stage::new();
+    let run = stage.run(quick(100_000));
+    let mut child = worker(&run, false).spawn().unwrap();
+    wait_for(&run, &mut child, 25);
+    // Somebody makes room.
+    let oldest = Checkpoint::steps(&run).unwrap()[0];
+    let _ = std::fs::remove_file(run.path().join(format!("checkpoint-{oldest:08}.safetensors")));
+    let step = history(&run).step();
+    wait_for(&run, &mut child, step + 25);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let left = ["checkpoint-00000003.safetensors", ".valleyscope-abcdef.tmp"].map(|name| run.path().join(name));
+    for path in &left {
+        std::fs::write(path, "half").unwrap();
+    }
+    let mut child = worker(&run, true).spawn().unwrap();
+    let step = history(&run).step();
+    wait_for(&run, &mut child, step + 1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(left.iter().all(|path| !path.exists()));
+}
+
+/// A scan of four pixels, so small that each takes an instant.
+fn scan(stage: &Stage) -> RunFolder {
+    let folder = ron::to_string(stage.data().to_str().unwrap()).unwrap();
+    let text = format!(
+        r#"MnistScan(version: 1, title: "A small scan", scan: (
+            optimizers: [(rule: Adam()), (rule: Signum())], batch_sizes: [8, 32],
+            learning_rates: (from: 0.001, to: 0.01, count: 2), replicates: 2, steps: 40, device: Cpu,
+            data: Folder({folder}),
+        ))"#
+    );
+    RunFolder::create(&stage.place.path().join("runs"), "scan", &text).unwrap()
+}
+
+/// Pixels in order, with their losses as bits.
+fn pixels(run: &RunFolder) -> Vec<([usize; 2], u64, Vec<u64>)> {
+    let bits = |losses: &[Vec<f64>]| losses.concat().iter().map(|loss| loss.to_bits()).collect();
+    let history = history(run);
+    let mut pixels: Vec<_> = history.pixels().map(|it| (it.pixel, it.done, bits(&it.test_loss))).collect();
+    pixels.sort_unstable();
+    pixels
+}
+
+#[test]
+fn a_scan_goes_on_pixel_by_pixel() {
+    let stage = Stage::new();
+    let [whole, cut] = [scan(&stage), scan(&stage)];
+    assert!(to_the_end(&whole, false).status.success());
+    let expected = pixels(&whole);
+    assert_eq!(expected.len(), 4);
+    let mut child = worker(&cut, false).spawn().unwrap();
+    wait_for(&cut, &mut child, 1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!pixels(&cut).is_empty());
+    let mut child = worker(&cut, true).spawn().unwrap();
+    run::send(&cut, run::Command::Stop).unwrap();
+    assert!(child.wait().unwrap().success());
+    let ended = to_the_end(&cut, true);
+    assert!(ended.status.success(), "{ended:?}");
+    assert_eq!(status(&cut), Status::Finished);
+    assert_eq!(pixels(&cut), expected);
+
+    // A line that cannot be read any more: that pixel and those after it are trained again.
+    let events = std::fs::read_to_string(cut.events()).unwrap();
+    let damaged = events.replacen(r#""event":"pixel","step":2"#, r#""event":"pi"#, 1);
+    assert_ne!(damaged, events);
+    std::fs::write(cut.events(), damaged).unwrap();
+    assert!(to_the_end(&cut, true).status.success());
+    assert_eq!(pixels(&cut), expected);
+}
+
+#[test]
+fn a_scan_goes_on_with_the_same_data_only() {
+    let stage = Stage::new();
+    let run = scan(&stage);
+    let mut child = worker(&run, false).spawn().unwrap();
+    wait_for(&run, &mut child, 1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let labels = stage.data().join("train-labels-idx1-ubyte");
+    let mut bytes = std::fs::read(&labels).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::fs::write(&labels, bytes).unwrap();
+    let output = to_the_end(&run, true);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("other data"), "{output:?}");
+}
+
+#[test]
 fn a_device_that_is_not_there_is_named() {
     let stage = Stage::new();
     let device = valleyscope::workload::DeviceChoice::Cuda(99);
@@ -277,7 +389,10 @@ fn a_full_disk_is_said_and_loses_nothing() {
     let script = format!("ulimit -f 1000; exec '{WORKER}' run '{}'", run.path().display());
     let output = Command::new("bash").args(["-c", &script]).stdout(Stdio::null()).output().unwrap();
     assert!(!output.status.success());
-    assert!(matches!(status(&run), Status::Failed(message) if message.contains("checkpoint")), "{:?}", status(&run));
+    let Status::Failed(message) = status(&run) else { panic!("{:?}", status(&run)) };
+    for part in ["the disk is full", "checkpoint-00000010", "make room and resume"] {
+        assert!(message.contains(part), "expected {part} in {message}");
+    }
     assert!(Checkpoint::steps(&run).unwrap().is_empty());
     let whole = stage.run(quick(60));
     for (run, resume) in [(&run, true), (&whole, false)] {

@@ -1,11 +1,14 @@
 //! The training: models and optimizers on tensors, runs that survive anything, the scan.
 
 mod checkpoints;
+#[path = "../data_folder/mod.rs"]
+mod data_folder;
 mod faults;
 mod images;
 mod mlp;
 mod optimizers;
 mod order;
 mod pytorch;
+mod real;
 mod scan;
 mod small;

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::idx::{self, Content};
-use super::{DataError, Digits, Mnist, Origin, stand_in};
+use super::{DataError, Digits, Mnist};
 use crate::export::{Aside, Overwrite, write_file};
 
 /// Names without .gz: images and labels to learn from, images and labels to test with.
@@ -21,9 +21,7 @@ const SUBFOLDERS: [&str; 3] = ["", "mnist", "MNIST/raw"];
 /// kind, sizes and lengths, as many labels as images, labels from 0 to 9.
 pub fn read_folder(folder: &Path) -> Result<Mnist, DataError> {
     let [train, test] = find(folder)?.map(|[images, labels]| read_digits(&images, &labels));
-    let (train, test) = (train?, test?);
-    let origin = if stand_in::drew(&test) { Origin::StandIn } else { Origin::Folder(folder.to_owned()) };
-    Ok(Mnist { train, test, origin })
+    Ok(Mnist::read_from(folder, train?, test?))
 }
 
 /// Writes the four files, uncompressed, into a folder, each as a whole or not at all. None that is there is

@@ -8,7 +8,7 @@ mod official;
 mod stand_in;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
@@ -24,6 +24,9 @@ pub const SIDE: usize = 28;
 pub const PIXELS: usize = SIDE * SIDE;
 /// Images of the whole training set, and of the whole test set.
 pub const WHOLE: [usize; 2] = [60_000, 10_000];
+
+/// [`Mnist::fingerprint`] of the digits that everybody calls MNIST.
+const FINGERPRINT: &str = "d0b27c6f136420851ecef3eb53e316175e7cb5dabf4965ed0f0052b5f2a8dc1c";
 
 /// Digits to learn from and to test with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,10 +48,10 @@ pub struct Digits {
 /// Where digits came from, as people read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Files in a folder that somebody named. They may be any digits.
+    /// MNIST, by its fingerprint, in files in a folder.
+    Official(PathBuf),
+    /// Files of other digits in a folder.
     Folder(PathBuf),
-    /// The files that were downloaded and checked.
-    Cache(PathBuf),
     /// Drawn by the program, or read from files that it drew.
     StandIn,
 }
@@ -56,14 +59,30 @@ pub enum Origin {
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Origin::Official(folder) => write!(f, "MNIST, in {}", folder.display()),
             Origin::Folder(folder) => write!(f, "files in {}", folder.display()),
-            Origin::Cache(folder) => write!(f, "MNIST, in {}", folder.display()),
             Origin::StandIn => f.write_str("digits drawn by Valleyscope, not MNIST"),
         }
     }
 }
 
 impl Mnist {
+    /// Digits that were read from a folder.
+    fn read_from(folder: &Path, train: Digits, test: Digits) -> Mnist {
+        let mut mnist = Mnist { train, test, origin: Origin::Folder(folder.to_owned()) };
+        if stand_in::drew(&mnist.test) {
+            mnist.origin = Origin::StandIn;
+        } else if mnist.counts() == WHOLE && mnist.fingerprint() == FINGERPRINT {
+            mnist.origin = Origin::Official(folder.to_owned());
+        }
+        mnist
+    }
+
+    /// Images to learn from, and to test with.
+    fn counts(&self) -> [usize; 2] {
+        [&self.train, &self.test].map(|digits| digits.labels.len())
+    }
+
     /// A hash of all images and labels, whatever files they came from: SHA-256 in hexadecimal.
     pub fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();

@@ -1,6 +1,6 @@
 //! Digits from wherever they can be had.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::official::PATIENCE;
@@ -54,13 +54,14 @@ pub fn obtain(
         DataChoice::Folder(folder) => read_folder(folder.as_ref())?,
         DataChoice::StandIn => stand_in(STAND_IN_SEED),
     };
-    let counts = [&mnist.train, &mnist.test].map(|digits| digits.labels.len());
-    if counts != WHOLE {
-        let [[train, test], [all_train, all_test]] = [counts, WHOLE];
-        let origin = &mnist.origin;
+    let origin = &mnist.origin;
+    if mnist.counts() != WHOLE {
+        let [[train, test], [all_train, all_test]] = [mnist.counts(), WHOLE];
         warnings.push(format!(
             "{origin}: {train} images to learn from and {test} to test with; MNIST has {all_train} and {all_test}"
         ));
+    } else if matches!(origin, Origin::Folder(_)) {
+        warnings.push(format!("{origin}: other digits than MNIST's, though as many"));
     }
     let told = warnings.iter().any(|warning| warning.contains(DRAWN));
     if mnist.origin == Origin::StandIn && *choice != DataChoice::StandIn && !told {
@@ -76,7 +77,7 @@ fn automatic(
     warnings: &mut Vec<String>,
 ) -> Result<Mnist, DataError> {
     if let Some(cache) = &sources.cache {
-        match read_cache(cache) {
+        match read_folder(cache) {
             Ok(mnist) => return Ok(mnist),
             Err(error) if error.is_absence() => {}
             Err(error) => warnings.push(format!("the cache cannot be used: {error}")),
@@ -93,7 +94,7 @@ fn automatic(
         Some(cache) => {
             let mut lines = Lines { say, last: None };
             let outcome = download(cache, &sources.mirrors, sources.patience, &mut |at| lines.at(at), cancelled);
-            match outcome.and_then(|()| read_cache(cache)) {
+            match outcome.and_then(|()| read_folder(cache)) {
                 Ok(mnist) => return Ok(mnist),
                 Err(DataError::Download(DownloadError::Cancelled)) => return Err(DownloadError::Cancelled.into()),
                 Err(error) => error,
@@ -103,14 +104,6 @@ fn automatic(
     };
     warnings.push(format!("MNIST cannot be had, and {DRAWN} take its place: {error}"));
     Ok(stand_in(STAND_IN_SEED))
-}
-
-fn read_cache(cache: &Path) -> Result<Mnist, DataError> {
-    let mut mnist = read_folder(cache)?;
-    if let Origin::Folder(folder) = mnist.origin {
-        mnist.origin = Origin::Cache(folder);
-    }
-    Ok(mnist)
 }
 
 /// Progress in lines, not too many.

@@ -1,0 +1,24 @@
+use tch::Device;
+use valleyscope::dataset::mnist::read_folder;
+use valleyscope::train::MnistRun;
+use valleyscope::workload::MnistSpec;
+
+use crate::data_folder::data_folder;
+use crate::small::{rate, spec};
+
+/// Rates near the best of a scan of Fig. 2c; 400 steps with batches of 128, as in the paper.
+#[test]
+fn every_optimizer_learns_mnist() {
+    let Some(folder) = data_folder("every_optimizer_learns_mnist") else { return };
+    let data = read_folder(&folder).unwrap();
+    for (rule, learning_rate) in [("Adam", 3e-3), ("Signum", 5e-4), ("FOCUS", 5e-4), ("SGD", 3e-2)] {
+        let spec = MnistSpec { learning_rate: rate(learning_rate), ..spec(rule) };
+        assert_eq!((spec.batch_size.get(), spec.steps.get()), (128, 400));
+        let mut run = MnistRun::new(&spec, &data, Device::Cpu).unwrap();
+        for _ in 0..400 {
+            run.advance().unwrap();
+        }
+        let accuracy = run.evaluate().unwrap().accuracy;
+        assert!(accuracy > 0.95, "{rule}: {accuracy}");
+    }
+}
