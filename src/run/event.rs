@@ -211,7 +211,10 @@ impl Event {
     /// In words, for logs and lists.
     pub fn sentence(&self) -> String {
         match self {
-            Event::Started(started) => format!("started: {}, {}", started.title, started.device),
+            Event::Started(Started { title, optimizer, data, device, .. }) => {
+                let parts = [title, optimizer, data, device].into_iter().filter(|part| !part.is_empty());
+                format!("started: {}", parts.map(String::as_str).collect::<Vec<_>>().join(", "))
+            }
             Event::Resumed { from_step } => format!("resumed from step {from_step}"),
             Event::Train(train) => format!("loss {:.4}, learning rate {}", train.loss, train.lr),
             Event::Eval(eval) => eval.sentence(),

@@ -36,6 +36,11 @@ impl Metric {
         Metric::TestAccuracy,
     ];
 
+    /// Whether it comes with evaluations, not with training.
+    pub fn is_of_evaluation(self) -> bool {
+        matches!(self, Metric::TrainLoss | Metric::ValLoss | Metric::TestLoss | Metric::TestAccuracy)
+    }
+
     /// As in the events, and as a column's name.
     pub fn name(self) -> &'static str {
         match self {

@@ -16,7 +16,7 @@ fn every_optimizer_learns_mnist() {
         assert_eq!((spec.batch_size.get(), spec.steps.get()), (128, 400));
         let mut run = MnistRun::new(&spec, &data, Device::Cpu).unwrap();
         for _ in 0..400 {
-            run.advance().unwrap();
+            let _loss = run.advance().unwrap();
         }
         let accuracy = run.evaluate().unwrap().accuracy;
         assert!(accuracy > 0.95, "{rule}: {accuracy}");

@@ -146,6 +146,8 @@ impl Member {
         let batch = history.started().and_then(|started| started.batch_size).unwrap_or(1);
         for metric in Metric::ALL {
             let curve = history.curve(metric);
+            // Evaluations are few, and means over many samples already.
+            let smoothing = if metric.is_of_evaluation() { 0.0 } else { smoothing };
             if !curve.is_empty() {
                 let track = self.tracks.entry(metric).or_insert_with(|| Arc::new(Track::new(batch, smoothing)));
                 if track.len() < curve.len() {

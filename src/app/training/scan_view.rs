@@ -4,12 +4,15 @@ use egui::{Color32, RichText, Ui, WidgetInfo};
 use egui_plot::{GridMark, HLine, Legend, Line, LineStyle, Plot, PlotPoints, Points};
 
 use super::export::ScanFile;
+use super::marks;
 use crate::app::landscape::marker::line_color;
 use crate::app::paper::{Paper, stays_open};
 use crate::result::scan::{NEGLIGIBLE, ScanResult, adam_and_signum};
 use crate::view::ticks::{short, significant};
 
 const PERCENT: f64 = 100.0;
+/// Points between labels of the losses, at least.
+const APART: f64 = 18.0;
 const AROUND: f64 = PERCENT * NEGLIGIBLE;
 
 /// Shows the picture.
@@ -102,10 +105,14 @@ fn losses(ui: &mut Ui, scan: &ScanResult, height: f32) {
     let colors: Vec<Color32> = (0..scan.axes.optimizers.len()).map(|index| color(ui, scan, index)).collect();
     let mut words = Vec::new();
     let plot = plot(ui, "scan losses", scan, height)
-        .legend(Legend::default().text_style(egui::TextStyle::Small))
+        .legend(Legend::default().text_style(egui::TextStyle::Small).follow_insertion_order(true))
         .y_axis_min_width(46.0)
         // Losses of diverged pixels, 100, must not flatten the others: the axis is logarithmic.
-        .y_grid_spacer(|input| round_losses(input.bounds))
+        .y_grid_spacer(move |input| {
+            let (low, high) = input.bounds;
+            let marks = marks::log(low, high, f64::from(height) / (high - low), APART);
+            marks.into_iter().map(|(mark, _)| mark).collect()
+        })
         .y_axis_formatter(|mark, _| short(10_f64.powf(mark.value)));
     let shown = plot.show(ui, |plot| {
         for (optimizer, name) in scan.axes.optimizers.iter().enumerate() {
@@ -138,14 +145,6 @@ fn losses(ui: &mut Ui, scan: &ScanResult, height: f32) {
         ))
     });
     name(&shown.response, "Plot of best test loss by batch size", words);
-}
-
-/// Marks at 1, 2 and 5 times powers of ten, as places on a logarithmic axis.
-fn round_losses((low, high): (f64, f64)) -> Vec<GridMark> {
-    let decades = low.floor().max(-12.0) as i32..=high.ceil().min(12.0) as i32;
-    let mark = |decade: i32, digit: f64, step_size| GridMark { value: f64::from(decade) + digit.log10(), step_size };
-    let of = |decade| [mark(decade, 1.0, 1.0), mark(decade, 2.0, 0.3), mark(decade, 5.0, 0.3)];
-    decades.flat_map(of).collect()
 }
 
 fn improvement(ui: &mut Ui, scan: &ScanResult, height: f32) {

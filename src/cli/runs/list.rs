@@ -5,9 +5,11 @@ use jiff::Timestamp;
 use super::find::Place;
 use super::{left, newest, print, progress, rate};
 use crate::cli::{Failure, say};
-use crate::run::{History, Metric, Notes, RunFolder, RunReader};
+use crate::run::{History, Metric, Notes, RunFolder, RunReader, Started};
 
-const HEADER: [&str; 8] = ["RUN", "STATUS", "STEP", "RATE", "LEFT", "LOSS", "EVALUATED", "TITLE"];
+const HEADER: [&str; 9] = ["RUN", "STATUS", "STEP", "RATE", "LEFT", "LOSS", "EVALUATED", "OPTIMIZER", "TITLE"];
+
+type Row = [String; HEADER.len()];
 
 pub fn run(place: &Place) -> Result<(), Failure> {
     let mut rows = Vec::new();
@@ -23,13 +25,13 @@ pub fn run(place: &Place) -> Result<(), Failure> {
         return Ok(());
     }
     rows.sort_by_key(|row| std::cmp::Reverse(row.0));
-    let rows: Vec<[String; 8]> =
+    let rows: Vec<Row> =
         std::iter::once(HEADER.map(str::to_owned)).chain(rows.into_iter().map(|(_, row)| row)).collect();
     print(&aligned(&rows))
 }
 
 /// The row of a run, and when it began.
-fn row(run: &RunFolder) -> std::io::Result<(Timestamp, [String; 8])> {
+fn row(run: &RunFolder) -> std::io::Result<(Timestamp, Row)> {
     let mut reader = RunReader::brief(run.clone());
     let status = reader.status(Timestamp::now())?;
     let history = reader.history();
@@ -44,6 +46,7 @@ fn row(run: &RunFolder) -> std::io::Result<(Timestamp, [String; 8])> {
         left(history).filter(|_| open).unwrap_or_default(),
         newest(history, Metric::Loss).unwrap_or_default(),
         evaluated(history),
+        history.started().map(optimizer).unwrap_or_default(),
         title.lines().next().unwrap_or_default().to_owned(),
     ];
     Ok((began(run, history), row))
@@ -55,15 +58,23 @@ fn evaluated(history: &History) -> String {
     [test, accuracy, validation].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
+/// The optimizer with its learning rate and batch size, as far as there is one of each.
+fn optimizer(started: &Started) -> String {
+    let rate = started.learning_rate.map(|rate| format!("lr {rate}"));
+    let batch = started.batch_size.map(|batch| format!("batch {batch}"));
+    let parts = [Some(started.optimizer.clone()), rate, batch];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
 fn began(run: &RunFolder, history: &History) -> Timestamp {
     let made = || Timestamp::try_from(run.config().metadata().ok()?.modified().ok()?).ok();
     history.began().or_else(made).unwrap_or(Timestamp::MIN)
 }
 
-fn aligned(rows: &[[String; 8]]) -> String {
-    let widths: [usize; 8] =
+fn aligned(rows: &[Row]) -> String {
+    let widths: [usize; HEADER.len()] =
         std::array::from_fn(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0));
-    let line = |row: &[String; 8]| {
+    let line = |row: &Row| {
         let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
     };
