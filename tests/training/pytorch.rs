@@ -29,16 +29,16 @@ fn start(mlp: &Mlp, start: u64) -> Vec<f64> {
 #[test]
 fn losses_follow_pytorch() {
     let golden: Value = serde_json::from_str(include_str!("data/pytorch.json")).unwrap();
-    let number = |field: &str| golden[field].as_u64().unwrap();
-    let batch = number("batch") as usize;
-    let learning_rate = golden["learning_rate"].as_f64().unwrap();
+    let batch = golden["batch"].as_u64().unwrap() as usize;
     let data = mnist::stand_in(mnist::STAND_IN_SEED);
     for rule in TrainingRule::all() {
+        let golden = &golden[rule.name()];
+        let (number, learning_rate) = (golden["start"].as_u64().unwrap(), golden["learning_rate"].as_f64().unwrap());
         for (precision, kind, limit) in [("float64", Kind::Double, 1e-9), ("float32", Kind::Float, 1e-4)] {
-            let expected = golden[rule.name()][precision].as_array().unwrap();
+            let expected = golden[precision].as_array().unwrap();
             let images = Images::new(&data.train.images, &data.train.labels, kind, Device::Cpu).unwrap();
             let mut mlp = Mlp::new(1, kind, Device::Cpu).unwrap();
-            mlp.set_model(0, &start(&mlp, number("start"))).unwrap();
+            mlp.set_model(0, &start(&mlp, number)).unwrap();
             let rule = rule.configured(rate(learning_rate));
             let mut optimizer = FlatOptimizer::new(rule, &[learning_rate], mlp.layout(), kind, Device::Cpu).unwrap();
             for (step, expected) in expected.iter().enumerate() {
