@@ -179,7 +179,6 @@ fn a_worker_that_is_being_set_up_is_no_problem() {
 #[test]
 fn the_set_up_and_the_program_mean_the_same_folder() {
     assert_eq!(machine::data_folder(), data_folder());
-    assert_eq!(machine::WorkerFolder::of_user().map(|it| it.path().to_owned()), WorkerProgram::installed_folder());
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::runs::find::Place;
 use super::runs::watch::{Watch, outcome};
 use super::{Failure, say};
 use crate::preset::{Library, Preset};
-use crate::run::{Command, LaunchError, RunFolder, WorkerProgram, runs_folder, send};
+use crate::run::{LaunchError, RunFolder, Timestamp, WorkerProgram, runs_folder};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -62,6 +62,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     })?;
     if let Some(run) = &args.resume {
         let run = Place::of(args.runs.as_deref())?.find(run)?;
+        worker.handshake().map_err(anyhow::Error::from)?;
         return train(&worker, &run, true, &Interrupt::listen()?);
     }
     let trainings = trainings(args)?;
@@ -125,9 +126,9 @@ fn train(worker: &WorkerProgram, run: &RunFolder, resume: bool, interrupt: &Inte
     const AT_WORK: Duration = Duration::from_secs(120);
     const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
     say(format_args!("the run is in {}", run.path().display()));
+    let mut watch = Watch::since(run.clone(), Timestamp::now());
     let launched = worker.start(run, resume).map_err(anyhow::Error::from)?;
     launched.wait_until_at_work(AT_WORK).map_err(anyhow::Error::from)?;
-    let mut watch = Watch::new(run.clone());
     let mut stopping = false;
     loop {
         if let Some(ended) = watch.look()? {
@@ -140,7 +141,7 @@ fn train(worker: &WorkerProgram, run: &RunFolder, resume: bool, interrupt: &Inte
         if interrupt.is_raised() && !stopping {
             stopping = true;
             say(format_args!("stopping with a checkpoint; a second Ctrl-C leaves the run to itself"));
-            send(run, Command::Stop).with_context(|| format!("cannot write {}", run.commands().display()))?;
+            watch.stop()?;
         }
         std::thread::sleep(BETWEEN_LOOKS);
     }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use jiff::Timestamp;
 
 use super::event::{Eval, Event, Pixel, Record, Started, Train};
+use super::scan_costs::ScanCosts;
 
 /// A quantity that is drawn against steps or time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -195,7 +196,8 @@ pub struct History {
     began: Option<Timestamp>,
     steps: Option<u64>,
     last: Option<Record>,
-    ending: Option<Ending>,
+    /// With its time.
+    ending: Option<(Ending, Timestamp)>,
     sessions: u64,
     /// Step and seconds of training at which the last session began.
     session_start: (u64, f64),
@@ -243,9 +245,9 @@ impl History {
                 self.answers.push(Answer { id: id.clone(), ok: *ok, message: message.clone() });
             }
             Event::Warning { message } => self.warnings.push((record.step, message.clone())),
-            Event::Stopped => self.ending = Some(Ending::Stopped),
-            Event::Finished => self.ending = Some(Ending::Finished),
-            Event::Failed { message } => self.ending = Some(Ending::Failed(message.clone())),
+            Event::Stopped => self.ending = Some((Ending::Stopped, record.time)),
+            Event::Finished => self.ending = Some((Ending::Finished, record.time)),
+            Event::Failed { message } => self.ending = Some((Ending::Failed(message.clone()), record.time)),
         }
         if !matches!(record.event, Event::Train(_) | Event::Eval(_)) {
             self.recent.push_back(record.clone());
@@ -330,8 +332,12 @@ impl History {
         (rate.is_finite() && rate > 0.0).then_some(rate)
     }
 
-    /// Seconds of training until all steps are taken, at the rate so far.
+    /// Seconds of training until all steps are taken, at the rate so far; of a scan, until all pixels are finished,
+    /// which take the longer the larger their batches are ([`ScanCosts`]).
     pub fn seconds_left(&self) -> Option<f64> {
+        if let Some(axes) = self.started.as_ref().and_then(|started| started.scan.as_ref()) {
+            return ScanCosts::of(self.pixels()).seconds_left(axes, self.pixels());
+        }
         Some(self.steps?.saturating_sub(self.step()) as f64 / self.steps_per_s()?)
     }
 
@@ -342,7 +348,12 @@ impl History {
 
     /// How the last session ended, if it said so.
     pub fn ending(&self) -> Option<&Ending> {
-        self.ending.as_ref()
+        self.ending.as_ref().map(|(ending, _)| ending)
+    }
+
+    /// When the last session said how it ended.
+    pub fn ended(&self) -> Option<Timestamp> {
+        self.ending.as_ref().map(|(_, time)| *time)
     }
 
     /// How many times the run was started or resumed.

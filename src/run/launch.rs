@@ -15,9 +15,10 @@ use super::event::Device;
 use super::folder::{RunFolder, data_folder};
 use super::lock::Life;
 use super::status::last_words;
+use crate::machine::WorkerFolder;
 
-/// The command that builds and installs the worker.
-const SETUP: &str = "cargo xtask setup";
+/// The command that builds and installs the worker, also in place of one that cannot be used.
+pub const SETUP: &str = "cargo xtask setup";
 /// Names the worker.
 const VARIABLE: &str = "VALLEYSCOPE_TRAIN";
 
@@ -95,8 +96,8 @@ impl WorkerProgram {
             };
         }
         let file = format!("{}{}", Self::NAME, std::env::consts::EXE_SUFFIX);
-        let beside = std::env::current_exe().ok().and_then(|program| Some(program.parent()?.join(&file)));
-        let installed = Self::installed_folder().map(|folder| folder.join("bin").join(&file));
+        let beside = std::env::current_exe().ok().and_then(|program| Some(program.parent()?.join(file)));
+        let installed = WorkerFolder::of_user().map(|folder| folder.program());
         let found = [beside, installed].into_iter().flatten().find(|path| path.is_file());
         found.map(|path| WorkerProgram { path }).ok_or(LaunchError::Missing)
     }
@@ -106,11 +107,6 @@ impl WorkerProgram {
         let by_variable = || std::env::var_os(VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
         let named = named.map(|path| ("--worker", path.to_owned()));
         named.or_else(|| by_variable().map(|path| (VARIABLE, path)))
-    }
-
-    /// Where the set-up puts the worker, in `bin`, together with libtorch.
-    pub fn installed_folder() -> Option<PathBuf> {
-        Some(data_folder()?.join("worker"))
     }
 
     pub fn path(&self) -> &Path {

@@ -35,6 +35,7 @@ mod notes;
 mod number;
 mod reader;
 mod request;
+mod scan_costs;
 mod session;
 mod signals;
 mod status;
@@ -47,7 +48,7 @@ pub use command::{Command, send};
 pub use event::{BadLine, Device, Eval, Event, Pixel, Record, ScanAxes, Started, Train};
 pub use folder::{FolderError, RunFolder, data_folder, runs_folder};
 pub use history::{Answer, Curve, Ending, History, Metric, Sample};
-pub use launch::{Handshake, LaunchError, Launched, WorkerProgram};
+pub use launch::{Handshake, LaunchError, Launched, SETUP, WorkerProgram};
 pub use lock::{Holder, Life};
 pub use notes::{Notes, RemoveError, check_removable, remove};
 pub use reader::RunReader;
@@ -56,6 +57,7 @@ pub use session::{RunSession, SessionError};
 pub use signals::StopRequest;
 pub use status::{Status, last_words, span};
 pub use table::write_csv;
+pub use tail::last_lines;
 
 /// The version of what a worker and those who start and watch it understand each other by: the files of a run's
 /// folder and the worker's command line.

@@ -54,16 +54,14 @@ pub enum RemoveError {
     File { run: PathBuf, source: io::Error },
 }
 
-/// Whether a run can be removed: not while a worker is at work on it, or may be, having been heard within the last
-/// minutes.
+/// Whether a run can be removed: not while a worker is at work on it, or may be and is not lost
+/// ([`Status::is_lost`]).
 pub fn check_removable(run: &RunFolder) -> Result<(), RemoveError> {
-    /// A worker on another machine that was not heard for so long is taken to be gone.
-    const GONE: u64 = 600;
     let path = run.path().to_owned();
     let status = RunReader::brief(run.clone()).status(Timestamp::now());
     match status.map_err(|source| RemoveError::File { run: path.clone(), source })? {
         Status::Running(_) | Status::Starting => Err(RemoveError::Alive(path)),
-        status @ Status::Silent { seconds: 0..GONE, .. } => Err(RemoveError::MayLive { run: path, status }),
+        status @ Status::Silent { .. } if !status.is_lost() => Err(RemoveError::MayLive { run: path, status }),
         _ => Ok(()),
     }
 }

@@ -1,14 +1,13 @@
 //! How it stands with a run.
 
 use std::fmt;
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::folder::RunFolder;
 use super::history::{Ending, History};
 use super::lock::{Holder, Life, last_beat};
+use super::tail::last_lines;
 
 /// How it stands with a run, as far as it can be known from here.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +35,8 @@ pub enum Status {
 
 /// A worker has this long to start before it counts as failed: it loads gigabytes of libraries first.
 const START: SignedDuration = SignedDuration::from_secs(120);
+/// A worker on another machine that was not heard for so many seconds is taken to be gone.
+const GONE: u64 = 600;
 /// So much of the end of the log are last words.
 const LAST_WORDS: u64 = 2000;
 
@@ -49,6 +50,8 @@ impl Status {
             return Status::Running(holder);
         }
         match history.ending() {
+            // A worker that has taken the run since then was to go on with it, and has not come to say so.
+            Some(Ending::Stopped | Ending::Failed(_)) if is_of_another(&life, history) => {}
             Some(Ending::Stopped) => return Status::Stopped,
             Some(Ending::Finished) => return Status::Finished,
             Some(Ending::Failed(message)) => return Status::Failed(message.clone()),
@@ -65,6 +68,12 @@ impl Status {
     /// Whether a worker is at work, or may be.
     pub fn is_open(&self) -> bool {
         matches!(self, Status::Starting | Status::Running(_) | Status::Silent { .. })
+    }
+
+    /// Whether a worker may be at work on it on another machine, but was not heard from for so long that it is
+    /// probably gone.
+    pub fn is_lost(&self) -> bool {
+        matches!(self, Status::Silent { seconds: GONE.., .. })
     }
 
     /// In a word or a few.
@@ -99,6 +108,11 @@ impl fmt::Display for Status {
     }
 }
 
+/// Whether the worker that is gone took the run after the last goodbye, which then was that of an earlier one.
+fn is_of_another(life: &Life, history: &History) -> bool {
+    matches!(life, Life::Gone(holder) if history.ended().is_some_and(|ended| holder.started > ended))
+}
+
 fn silent(run: &RunFolder, history: &History, host: Option<String>, now: Timestamp) -> Status {
     let event = history.last().map(|last| now.duration_since(last.time));
     let since = [last_beat(run, now), event].into_iter().flatten().min();
@@ -121,21 +135,7 @@ fn not_begun(run: &RunFolder, now: Timestamp) -> Status {
 
 /// The end of the log, in whole lines.
 pub fn last_words(run: &RunFolder) -> String {
-    let read = || -> std::io::Result<Vec<u8>> {
-        let mut file = File::open(run.log())?;
-        let start = file.metadata()?.len().saturating_sub(LAST_WORDS);
-        file.seek(SeekFrom::Start(start))?;
-        let mut end = Vec::new();
-        file.take(LAST_WORDS).read_to_end(&mut end)?;
-        if start > 0
-            && let Some(newline) = end.iter().position(|&byte| byte == b'\n')
-        {
-            end.drain(..=newline);
-        }
-        Ok(end)
-    };
-    // Without a log there are no words.
-    String::from_utf8_lossy(&read().unwrap_or_default()).trim_end().to_owned()
+    last_lines(&run.log(), LAST_WORDS).trim_end().to_owned()
 }
 
 /// A number of seconds as people say it, such as `3 min`.

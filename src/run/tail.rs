@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// As much as is read at once.
@@ -92,4 +92,22 @@ impl Tail {
         self.mark.extend_from_slice(&lines[lines.len().saturating_sub(MARK)..]);
         self.mark.drain(..self.mark.len().saturating_sub(MARK));
     }
+}
+
+/// The last bytes of a text, at most so many, in whole lines; nothing where it cannot be read.
+pub fn last_lines(path: &Path, most: u64) -> String {
+    let read = || -> io::Result<Vec<u8>> {
+        let mut file = File::open(path)?;
+        let start = file.metadata()?.len().saturating_sub(most);
+        file.seek(SeekFrom::Start(start))?;
+        let mut end = Vec::new();
+        file.take(most).read_to_end(&mut end)?;
+        if start > 0
+            && let Some(newline) = end.iter().position(|&byte| byte == b'\n')
+        {
+            end.drain(..=newline);
+        }
+        Ok(end)
+    };
+    String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
 }

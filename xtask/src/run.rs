@@ -1,4 +1,6 @@
-use crate::cargo::{cargo, status, step};
+use std::process::Command;
+
+use crate::cargo::{build_valleyscope, status};
 use crate::machine::{self, Display};
 use crate::worker::{self, Company};
 use crate::{Stop, say, setup};
@@ -29,16 +31,12 @@ pub fn run(arguments: &[String], with_worker: bool) -> Result<(), Stop> {
         worker::set_up(Company::here())?;
     }
     let in_background = with_worker && opens_window && without_worker(worker::may_go_on_in_background(false));
-    step(
-        "building valleyscope",
-        cargo("build").args(["--release", "--package", "valleyscope", "--bin", "valleyscope"]),
-    )?;
+    let program = build_valleyscope()?;
     if in_background {
         without_worker(worker::set_up_in_background().map(|()| true));
     }
-    let mut program = cargo("run");
-    program.args(["--quiet", "--release", "--package", "valleyscope", "--bin", "valleyscope", "--"]).args(arguments);
-    match status(&mut program)?.code() {
+    // Not by `cargo run`, which would wait until nobody else builds in the same folder.
+    match status(Command::new(program).args(arguments))?.code() {
         Some(0) => Ok(()),
         code => Err(Stop::quietly(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))),
     }

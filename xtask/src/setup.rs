@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use crate::cargo::{cargo, status, step};
+use crate::cargo::{build_valleyscope, status, step};
 use crate::machine::{self, Display, Need, PackageManager};
 use crate::worker::{self, Company};
 use crate::{Stop, USAGE, say};
@@ -31,7 +31,7 @@ fn set_up_app() -> Result<(), Stop> {
     }
     provide(needs)?;
     ready();
-    step("building valleyscope", cargo("build").args(["--release", "--package", "valleyscope", "--bin", "valleyscope"]))
+    build_valleyscope().map(drop)
 }
 
 fn set_up_worker_in_background() -> Result<(), Stop> {

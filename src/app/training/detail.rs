@@ -90,9 +90,11 @@ fn head(ui: &mut Ui, run: &Summary, color: Color32) -> Option<Deed> {
     let mut deed = None;
     ui.horizontal_wrapped(|ui| {
         let can_stop = run.is_open();
+        let can_delete = !can_stop || run.status.is_lost();
         let can_resume = match run.status {
             Status::Stopped | Status::Crashed { .. } | Status::Failed(_) => true,
-            Status::Finished | Status::Starting | Status::Running(_) | Status::Silent { .. } => false,
+            Status::Silent { .. } => run.status.is_lost(),
+            Status::Finished | Status::Starting | Status::Running(_) => false,
         };
         dash(ui, color);
         let title = RichText::new(&run.title).strong();
@@ -108,7 +110,7 @@ fn head(ui: &mut Ui, run: &Summary, color: Color32) -> Option<Deed> {
         button(can_stop, true, "Stop", "Stop the run", "Save a checkpoint and end; it can be resumed", Deed::Stop);
         button(can_resume, true, "Resume", "Resume the run", "Go on from the last checkpoint", Deed::Resume);
         button(true, true, "Rename, note…", "Rename the run", "Give it a title and a note", Deed::Describe);
-        button(true, !can_stop, "Delete…", "Delete the run", "Move it to the trash; stop it first", Deed::Delete);
+        button(true, can_delete, "Delete…", "Delete the run", "Move it to the trash; stop it first", Deed::Delete);
         button(true, true, "Copy path", "Copy the path of the run", "The path of its folder", Deed::CopyPath);
     });
     if !run.notes.note.is_empty() {

@@ -15,6 +15,14 @@ pub enum Dialog {
     Delete {
         run: RunFolder,
         title: String,
+        /// What is known of a worker that may still be at work.
+        lost: Option<String>,
+    },
+    /// Its worker may still be at work.
+    Resume {
+        run: RunFolder,
+        title: String,
+        lost: String,
     },
     /// The trash has refused it.
     RemoveForGood {
@@ -27,6 +35,7 @@ pub enum Dialog {
 pub enum Decision {
     Write(RunFolder, Notes),
     Trash(RunFolder),
+    Resume(RunFolder),
     Remove(RunFolder),
     Cancelled,
 }
@@ -59,17 +68,35 @@ impl Dialog {
                         }
                     });
                 }
-                Dialog::Delete { run, title } => {
+                Dialog::Delete { run, title, lost } => {
                     ui.label(RichText::new("Move this run to the trash?").heading().strong());
                     let text = format!("{title}\n{}", run.path().display());
                     ui.add(Label::new(text).wrap());
                     ui.label("Its curves and checkpoints go with it.");
+                    if let Some(lost) = lost {
+                        ui.add(Label::new(RichText::new(&*lost).color(ui.visuals().warn_fg_color)).wrap());
+                    }
                     ui.add_space(6.0);
                     ui.horizontal(|ui| {
                         if ui.button("Move to trash").clicked() {
                             decision = Some(Decision::Trash(run.clone()));
                         }
                         if ui.button("Keep the run").clicked() {
+                            decision = Some(Decision::Cancelled);
+                        }
+                    });
+                }
+                Dialog::Resume { run, title, lost } => {
+                    ui.label(RichText::new("Go on with this run here?").heading().strong());
+                    let text = format!("{title}\n{}", run.path().display());
+                    ui.add(Label::new(text).wrap());
+                    ui.add(Label::new(RichText::new(&*lost).color(ui.visuals().warn_fg_color)).wrap());
+                    ui.add_space(6.0);
+                    ui.horizontal(|ui| {
+                        if ui.button("Resume it here").clicked() {
+                            decision = Some(Decision::Resume(run.clone()));
+                        }
+                        if ui.button("Leave it").clicked() {
                             decision = Some(Decision::Cancelled);
                         }
                     });

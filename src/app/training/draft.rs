@@ -66,8 +66,8 @@ pub struct Draft {
     pub file: Option<(PathBuf, bool)>,
     /// What folders of runs are called.
     pub stem: String,
-    /// Of a preset of several runs, the one that is shown.
-    pub chosen: usize,
+    /// Of a preset of several runs, the one that was chosen last, when there may have been more of them.
+    chosen: usize,
 }
 
 /// The part of a preset that is under the controls.
@@ -89,12 +89,32 @@ impl Draft {
         Draft::new(preset, stem, file)
     }
 
+    /// Which of the preset's runs is shown; 0 where it has but one.
+    pub fn chosen(&self) -> usize {
+        let runs = match &self.preset {
+            Preset::Mnist(preset) => preset.runs.len(),
+            Preset::MnistScan(_) | Preset::Landscape(_) | Preset::Sweep(_) => 1,
+        };
+        self.chosen.min(runs.saturating_sub(1))
+    }
+
+    /// Shows another of the preset's runs.
+    pub fn choose(&mut self, run: usize) {
+        self.chosen = run;
+    }
+
+    /// Takes note that the preset was written to a file. The same run is shown as before.
+    pub fn saved(&mut self, preset: Preset, path: &Path) {
+        let chosen = self.chosen;
+        *self = Draft::opened(preset, Some(path.to_owned()));
+        self.file = Some((path.to_owned(), true));
+        self.chosen = chosen;
+    }
+
     pub fn subject(&mut self) -> Option<Subject<'_>> {
+        let chosen = self.chosen();
         match &mut self.preset {
-            Preset::Mnist(preset) => {
-                let chosen = self.chosen.min(preset.runs.len().saturating_sub(1));
-                preset.runs.get_mut(chosen).map(Subject::Run)
-            }
+            Preset::Mnist(preset) => preset.runs.get_mut(chosen).map(Subject::Run),
             Preset::MnistScan(preset) => Some(Subject::Scan(&mut preset.scan)),
             Preset::Landscape(_) | Preset::Sweep(_) => None,
         }

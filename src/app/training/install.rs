@@ -1,7 +1,5 @@
 //! Installing the worker from the window: the command that does it, and how it is got going.
 
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -102,22 +100,4 @@ fn source_folder() -> Option<PathBuf> {
 
 fn is_source(folder: &Path) -> bool {
     ["xtask/Cargo.toml", "src/bin/valleyscope-train.rs"].iter().all(|file| folder.join(file).is_file())
-}
-
-/// The last bytes of a text, in whole lines; nothing where there is no such file.
-pub fn tail(path: &Path, most: u64) -> String {
-    let read = || -> std::io::Result<Vec<u8>> {
-        let mut file = File::open(path)?;
-        let start = file.metadata()?.len().saturating_sub(most);
-        file.seek(SeekFrom::Start(start))?;
-        let mut end = Vec::new();
-        file.take(most).read_to_end(&mut end)?;
-        if start > 0
-            && let Some(newline) = end.iter().position(|&byte| byte == b'\n')
-        {
-            end.drain(..=newline);
-        }
-        Ok(end)
-    };
-    String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
 }

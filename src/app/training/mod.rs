@@ -19,6 +19,7 @@ mod office;
 mod panel;
 mod plotter;
 mod pyramid;
+mod queue;
 mod scan_view;
 mod setup;
 mod track;

@@ -1,17 +1,20 @@
 //! What takes time, done on threads of their own: asking the worker, starting, resuming, deleting.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use egui::Context;
 
 use super::install::{InstallCommand, Installation};
+use super::queue::Queue;
 use super::watcher::{self, Detail, Order, Summary};
 use crate::machine::WorkerFolder;
 use crate::preset::Preset;
 use crate::run::{
-    Handshake, LaunchError, RunFolder, RunReader, Timestamp, WorkerProgram, check_removable, remove, runs_folder,
+    Handshake, LaunchError, RunFolder, RunReader, Status, Timestamp, WorkerProgram, check_removable, remove,
+    runs_folder,
 };
 
 /// The worker has this long to begin.
@@ -99,13 +102,17 @@ pub struct Office {
     outbox: SyncSender<News>,
     news: Receiver<News>,
     orders: Sender<Order>,
+    /// Lives as long as the window.
+    window: Arc<()>,
 }
 
 impl Office {
     pub fn open(places: Places, context: Context) -> Office {
         let (outbox, news) = sync_channel(MOST_NEWS);
         let orders = watcher::start(places.runs.clone(), places.worker_folder.clone(), outbox.clone(), context.clone());
-        Office { places, context, outbox, news, orders }
+        let office = Office { places, context, outbox, news, orders, window: Arc::new(()) };
+        office.take_up_queue();
+        office
     }
 
     pub fn next(&self) -> Option<News> {
@@ -144,35 +151,62 @@ impl Office {
         });
     }
 
-    /// Trains these presets, one after another.
-    pub fn train(&self, trainings: Vec<Preset>, stem: String) {
+    /// Trains a preset of one run.
+    pub fn train(&self, training: Preset, stem: String) {
         let (named, folder) = (self.places.worker.clone(), self.places.runs.clone());
         self.in_background(move |tell| {
-            let Some(parent) = folder else {
-                let text = "This system knows no folder for data, so there is no place for runs.";
-                return tell(News::Failed(text.to_owned()));
+            let Some(parent) = folder else { return tell(News::Failed(NO_FOLDER.to_owned())) };
+            let begun = worker_for(named.as_deref(), tell).and_then(|worker| {
+                let run = RunFolder::create(&parent, &stem, &training.to_ron()).map_err(|error| error.to_string())?;
+                begin(&worker, &run, tell)
+            });
+            if let Err(error) = begun {
+                tell(News::Failed(error));
+            }
+        });
+    }
+
+    /// Trains these presets, one after another, in a queue that outlives the window.
+    pub fn train_all(&self, trainings: Vec<Preset>, stem: String) {
+        let folder = self.places.runs.clone();
+        self.queue_in_background(move || {
+            let folder = folder.ok_or(NO_FOLDER)?;
+            let queue = Queue::begin(&folder, stem, &trainings);
+            queue.map(Some).map_err(|error| format!("The runs cannot be queued in {}: {error}.", folder.display()))
+        });
+    }
+
+    /// Goes on with the queue of an earlier window, if there is one.
+    fn take_up_queue(&self) {
+        let Some(folder) = self.places.runs.clone().filter(|folder| Queue::is_in(folder)) else { return };
+        self.queue_in_background(move || {
+            let queue = Queue::take_up(&folder);
+            queue.map_err(|error| format!("The queue in {} cannot be read: {error}.", folder.display()))
+        });
+    }
+
+    fn queue_in_background(&self, queue: impl FnOnce() -> Result<Option<Queue>, String> + Send + 'static) {
+        let (named, window) = (self.places.worker.clone(), Arc::downgrade(&self.window));
+        self.in_background(move |tell| {
+            let mut queue = match queue() {
+                Ok(Some(queue)) => queue,
+                Ok(None) => return,
+                Err(error) => return tell(News::Failed(error)),
             };
-            let worker = match WorkerProgram::find(named.as_deref()) {
-                Ok(worker) => worker,
-                Err(error) => {
-                    tell(News::Worker(Box::new(WorkerState::of(&error))));
-                    return tell(News::Failed(error.to_string()));
-                }
+            let outcome = work_off(&mut queue, named.as_deref(), &window, tell);
+            let rest = match queue.count() {
+                0 => "",
+                1 => " The run that waited for it is not begun.",
+                _ => " The runs that waited for it are not begun.",
             };
-            let several = trainings.len() > 1;
-            for training in trainings {
-                let run = match RunFolder::create(&parent, &stem, &training.to_ron()) {
-                    Ok(run) => run,
-                    Err(error) => return tell(News::Failed(error.to_string())),
-                };
-                tell(News::Made(run.clone()));
-                let begun = worker.start(&run, false).and_then(|launched| launched.wait_until_at_work(AT_WORK));
-                if let Err(error) = begun {
-                    return tell(News::Failed(format!("{} did not begin: {error}", run.name())));
-                }
-                if several {
-                    wait_for(&run);
-                }
+            match outcome {
+                Ok(Outcome::WindowClosed) => return,
+                Ok(Outcome::Finished) => {}
+                Ok(Outcome::Stopped(name)) => tell(News::Said(format!("{name} was stopped.{rest}"))),
+                Err(error) => tell(News::Failed(error + rest)),
+            }
+            if let Err(error) = queue.end() {
+                tell(News::Failed(format!("The queue cannot be removed: {error}.")));
             }
         });
     }
@@ -181,8 +215,10 @@ impl Office {
     pub fn resume(&self, run: RunFolder) {
         let named = self.places.worker.clone();
         self.in_background(move |tell| {
-            let worker = WorkerProgram::find(named.as_deref());
-            let begun = worker.and_then(|worker| worker.start(&run, true)?.wait_until_at_work(AT_WORK));
+            let begun = worker_for(named.as_deref(), tell).and_then(|worker| {
+                let launched = worker.start(&run, true).and_then(|launched| launched.wait_until_at_work(AT_WORK));
+                launched.map_err(|error| error.to_string())
+            });
             match begun {
                 Ok(()) => tell(News::Said(format!("{} goes on.", run.name()))),
                 Err(error) => tell(News::Failed(format!("{} was not resumed: {error}", run.name()))),
@@ -223,10 +259,82 @@ impl Office {
     }
 }
 
+const NO_FOLDER: &str = "This system knows no folder for data, so there is no place for runs.";
+
+/// The worker, found and asked whether it can be used, as it may be another by now. Where it cannot, that is told.
+fn worker_for(named: Option<&Path>, tell: &dyn Fn(News)) -> Result<WorkerProgram, String> {
+    let worker = WorkerProgram::find(named).and_then(|worker| worker.handshake().map(|_| worker));
+    worker.map_err(|error| {
+        tell(News::Worker(Box::new(WorkerState::of(&error))));
+        error.to_string()
+    })
+}
+
+/// Lets the worker begin with a run.
+fn begin(worker: &WorkerProgram, run: &RunFolder, tell: &dyn Fn(News)) -> Result<(), String> {
+    tell(News::Made(run.clone()));
+    let begun = worker.start(run, false).and_then(|launched| launched.wait_until_at_work(AT_WORK));
+    begun.map_err(|error| format!("{} did not begin: {error}", run.name()))
+}
+
+enum Outcome {
+    /// All runs of the queue have finished.
+    Finished,
+    /// The run of this name was stopped.
+    Stopped(String),
+    /// The next window goes on with it.
+    WindowClosed,
+}
+
+/// Trains what is in the queue, each after the one before has finished. An error says why the rest is not trained.
+fn work_off(
+    queue: &mut Queue,
+    named: Option<&Path>,
+    window: &Weak<()>,
+    tell: &dyn Fn(News),
+) -> Result<Outcome, String> {
+    loop {
+        if let Some(path) = queue.current() {
+            let run = RunFolder::open(path).map_err(|error| format!("The queue ends: {error}."))?;
+            let name = run.name();
+            match wait_for(&run, window) {
+                Wait::Ended(Status::Stopped) => return Ok(Outcome::Stopped(name)),
+                Wait::Ended(Status::Finished) => {}
+                Wait::Ended(status) => return Err(format!("The queue ends, as {name} has not finished: {status}.")),
+                Wait::Gone => return Err(format!("The queue ends, as {name} is gone.")),
+                Wait::WindowClosed => return Ok(Outcome::WindowClosed),
+            }
+        }
+        let Some((stem, config)) = queue.first() else { return Ok(Outcome::Finished) };
+        let worker = worker_for(named, tell)?;
+        let run = RunFolder::create(queue.folder(), stem, config).map_err(|error| error.to_string())?;
+        queue.advance(&run).map_err(|error| format!("The queue cannot be written: {error}."))?;
+        begin(&worker, &run, tell)?;
+    }
+}
+
+enum Wait {
+    Ended(Status),
+    /// The run's folder is not there any more.
+    Gone,
+    WindowClosed,
+}
+
 /// Returns when a run has ended.
-fn wait_for(run: &RunFolder) {
+fn wait_for(run: &RunFolder, window: &Weak<()>) -> Wait {
     let mut reader = RunReader::brief(run.clone());
-    while reader.status(Timestamp::now()).is_ok_and(|status| status.is_open()) {
+    while window.upgrade().is_some() {
+        // A folder that cannot be read for a moment may be on another machine.
+        let status = reader.status(Timestamp::now());
+        if !run.path().is_dir() {
+            return Wait::Gone;
+        }
+        if let Ok(status) = status
+            && !status.is_open()
+        {
+            return Wait::Ended(status);
+        }
         std::thread::sleep(Duration::from_millis(500));
     }
+    Wait::WindowClosed
 }

@@ -125,7 +125,7 @@ fn several(ui: &mut Ui, draft: &mut Draft) {
         return;
     }
     let name = |index: usize| format!("{} of {}: {}", index + 1, preset.runs.len(), preset.runs[index].label());
-    let mut chosen = draft.chosen.min(preset.runs.len() - 1);
+    let mut chosen = draft.chosen();
     line(ui, "Run", "The preset has several runs; the controls below are those of this one", |ui| {
         let combo = ComboBox::from_id_salt("run of the preset").selected_text(name(chosen)).truncate();
         let shown = combo.width(ui.available_width() - 8.0).show_ui(ui, |ui| {
@@ -135,7 +135,7 @@ fn several(ui: &mut Ui, draft: &mut Draft) {
         });
         shown.response.accessible_name("Run of the preset");
     });
-    draft.chosen = chosen;
+    draft.choose(chosen);
 }
 
 fn run_controls(ui: &mut Ui, run: &mut MnistSpec, worker: &WorkerState, requests: &mut Requests) {

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant, SystemTime};
 
 use egui::Context;
 
-use super::install::{Installation, tail};
+use super::install::Installation;
 use super::office::News;
 use crate::machine::{PyTorchBytes, SetUpState, WorkerFolder, has_nvidia_gpu};
 use crate::preset::Preset;
-use crate::run::{Command, Metric, Notes, Reply, Request, RunFolder, RunReader, Status, Timestamp};
+use crate::run::{Command, Metric, Notes, Reply, Request, RunFolder, RunReader, Status, Timestamp, last_lines};
 
 /// Between two looks at the folder.
 const BETWEEN: Duration = Duration::from_millis(500);
@@ -21,7 +21,7 @@ const LOG_TAIL: u64 = 128 * 1024;
 const SET_UP_TAIL: u64 = 16 * 1024;
 
 /// A run in the list.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Summary {
     pub run: RunFolder,
     /// The user's, or else the preset's.
@@ -50,6 +50,24 @@ pub struct Summary {
 impl Summary {
     pub fn is_open(&self) -> bool {
         self.status.is_open()
+    }
+
+    /// All that it holds, to be compared.
+    fn parts(&self) -> impl PartialEq {
+        let Summary { run, title, notes, status, optimizer, learning_rate, batch_size, seed, .. } = self;
+        let Summary { step, steps, steps_per_s, seconds_left, loss, test_loss, test_accuracy, .. } = self;
+        let Summary { began, is_scan, config, trouble, .. } = self;
+        let numbers = [learning_rate, steps_per_s, seconds_left, loss, test_loss, test_accuracy];
+        let numbers = numbers.map(|number| number.map(f64::to_bits));
+        let words = (run, title, notes, status, optimizer, config, trouble);
+        (words, (batch_size, seed, step, steps, began, is_scan), numbers)
+    }
+}
+
+/// Numbers are equal where their bits are: a loss that is no number does not make a run differ from itself.
+impl PartialEq for Summary {
+    fn eq(&self, other: &Summary) -> bool {
+        self.parts() == other.parts()
     }
 }
 
@@ -119,8 +137,8 @@ struct Watcher {
     known: BTreeMap<PathBuf, Watched>,
     focus: Option<RunFolder>,
     requests: Vec<(RunFolder, Request)>,
-    /// What was sent last.
-    told: Option<Vec<Summary>>,
+    /// What was sent last: the runs, and why their folder cannot be read.
+    told: Option<(Vec<Summary>, Option<String>)>,
     detail: Option<(RunFolder, Detail)>,
 }
 
@@ -198,7 +216,7 @@ impl Watcher {
         let Some(worker) = &self.worker else { return Ok(()) };
         let status = worker.status();
         let has_log = status.as_ref().is_some_and(|status| status.state != SetUpState::Done);
-        let log = if has_log { tail(&worker.log(), SET_UP_TAIL) } else { String::new() };
+        let log = if has_log { last_lines(&worker.log(), SET_UP_TAIL) } else { String::new() };
         let now = Installation { status, log, log_file: worker.log(), bytes };
         if self.installation.as_ref() != Some(&now) {
             self.installation = Some(now.clone());
@@ -225,9 +243,10 @@ impl Watcher {
             summaries.push(watched.look(now));
         }
         self.follow_requests(&summaries)?;
-        if self.told.as_ref() != Some(&summaries) {
-            self.told = Some(summaries.clone());
-            self.tell(News::Runs(summaries, trouble))?;
+        let now = (summaries, trouble);
+        if self.told.as_ref() != Some(&now) {
+            self.told = Some(now.clone());
+            self.tell(News::Runs(now.0, now.1))?;
         }
         self.look_closely()
     }
@@ -268,7 +287,7 @@ impl Watcher {
         };
         let detail = Detail {
             // A run whose worker has said nothing has no log.
-            log: tail(&run.log(), LOG_TAIL),
+            log: last_lines(&run.log(), LOG_TAIL),
             config: std::fs::read_to_string(run.config()).unwrap_or_else(|error| format!("cannot be read: {error}")),
             events: history.recent().map(event).collect(),
             warnings: history.warnings().len(),

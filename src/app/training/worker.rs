@@ -10,9 +10,7 @@ use crate::app::live::{Action, Requests};
 use crate::app::question::Question;
 use crate::app::theme;
 use crate::machine::{SetUpState, SetUpStatus};
-
-/// The one command that builds and installs the worker.
-pub const SETUP: &str = "cargo xtask setup";
+use crate::run::SETUP;
 
 /// What is wanted of the worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

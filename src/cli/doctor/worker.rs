@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use super::{Problem, line};
 use crate::machine::{SetUpState, SetUpStatus, WorkerFolder};
-use crate::run::{Handshake, LaunchError, WorkerProgram};
+use crate::run::{Handshake, LaunchError, SETUP, WorkerProgram};
 
 /// The worker that trains, as far as it is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,9 +26,6 @@ pub enum WorkerState {
     Broken(String),
 }
 
-/// The command that mends a worker.
-const REMEDY: &str = "cargo xtask setup";
-
 impl Worker {
     /// The one that `valleyscope train` starts. This takes seconds, as it loads its libraries.
     pub fn here() -> Worker {
@@ -49,7 +46,7 @@ impl Worker {
         };
         let failed = self.set_up.as_ref().filter(|set_up| set_up.state == SetUpState::Failed);
         let reason = failed.map(|set_up| format!("; its last set-up failed: {}", set_up.message)).unwrap_or_default();
-        Some(Problem { what: what + &reason, remedy: REMEDY.to_owned(), blocks_window: false })
+        Some(Problem { what: what + &reason, remedy: SETUP.to_owned(), blocks_window: false })
     }
 
     fn is_being_set_up(&self) -> bool {

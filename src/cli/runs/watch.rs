@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use super::{left, newest, progress, rate, unit};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::{Failure, say};
-use crate::run::{Event, History, Metric, Record, RunFolder, RunReader, Status};
+use crate::run::{Command, Event, History, Metric, Record, Reply, Request, RunFolder, RunReader, Status};
 
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 const BETWEEN_LINES: Duration = Duration::from_secs(5);
@@ -48,6 +48,8 @@ pub struct Watch {
     shown: String,
     /// When the last event that was told happened.
     told: Option<Timestamp>,
+    /// The command to stop, once it was sent.
+    request: Option<Request>,
 }
 
 impl Watch {
@@ -56,7 +58,20 @@ impl Watch {
             let style = ProgressStyle::with_template("{bar:30} {msg}").expect("the template is well-formed");
             ProgressBar::new(0).with_style(style)
         });
-        Watch { reader: RunReader::brief(run), bar, last_line: None, shown: String::new(), told: None }
+        Watch { reader: RunReader::brief(run), bar, last_line: None, shown: String::new(), told: None, request: None }
+    }
+
+    /// Tells of all that happens after a moment.
+    pub fn since(run: RunFolder, moment: Timestamp) -> Watch {
+        Watch { told: Some(moment), ..Watch::new(run) }
+    }
+
+    /// Asks the worker to save a checkpoint and end.
+    pub fn stop(&mut self) -> Result<(), Failure> {
+        let run = self.reader.run();
+        let request = Request::send(run, Command::Stop);
+        self.request = Some(request.with_context(|| format!("cannot write {}", run.commands().display()))?);
+        Ok(())
     }
 
     /// Shows what is new, and returns how the run has ended, once it has.
@@ -68,6 +83,12 @@ impl Watch {
             return Err(Failure::Failed(anyhow!("the run's folder {} is gone", self.reader.run().path().display())));
         }
         self.tell();
+        // An answer is told as any event.
+        if let Some(request) = &mut self.request
+            && request.poll(self.reader.history(), &status, Instant::now()) == Reply::Signalled
+        {
+            self.say("the worker has not answered for long; its process was asked to end");
+        }
         let ended = !status.is_open();
         self.show(&status, ended);
         Ok(ended.then_some(status))
@@ -85,13 +106,17 @@ impl Watch {
             let told_elsewhere = matches!(record.event, Event::Finished | Event::Failed { .. });
             if !(told_elsewhere || first && matches!(record.event, Event::Stopped)) {
                 let line = format!("step {}: {}", record.step, record.event.sentence());
-                match &self.bar {
-                    Some(bar) => bar.suspend(|| say(format_args!("{line}"))),
-                    None => say(format_args!("{line}")),
-                }
+                self.say(&line);
             }
         }
         self.told = history.recent().map(|record| record.time).max().or(self.told);
+    }
+
+    fn say(&self, line: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| say(format_args!("{line}"))),
+            None => say(format_args!("{line}")),
+        }
     }
 
     fn show(&mut self, status: &Status, ended: bool) {

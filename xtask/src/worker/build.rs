@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use super::job::{Ended, Job, Stdout};
 use super::pytorch::PyTorch;
-use crate::cargo::cargo;
+use crate::cargo::{MESSAGES, built, cargo, json_text};
 use crate::machine::WorkerFolder;
 use crate::say;
 
@@ -23,20 +23,15 @@ pub fn with_pytorch<'a>(command: &'a mut Command, pytorch: &PyTorch) -> &'a mut 
 pub fn build(pytorch: &PyTorch, job: &mut Job<'_>) -> Result<PathBuf, Ended> {
     let mut command = cargo("build");
     command.args(["--release", "--package", "valleyscope", "--bin", "valleyscope-train"]);
-    command.args(["--no-default-features", "--features", "torch", "--message-format", "json-render-diagnostics"]);
+    command.args(["--no-default-features", "--features", "torch", MESSAGES]);
     // What it says goes through a pipe, where it would not tell how far it is.
     command.env("CARGO_TERM_PROGRESS_WHEN", "always").env("CARGO_TERM_PROGRESS_WIDTH", "80");
     with_pytorch(&mut command, pytorch);
     match job.carry_out("Building the training worker", &mut command, Stdout::Kept, || None)? {
-        Ok(messages) => built(&messages).ok_or_else(|| Ended::failed("cargo does not say where it has put the worker")),
+        Ok(messages) => built(&messages, "valleyscope-train")
+            .ok_or_else(|| Ended::failed("cargo does not say where it has put the worker")),
         Err(words) => Err(Ended::failed(format!("The training worker cannot be built:\n{words}"))),
     }
-}
-
-/// The program that cargo's messages, objects of JSON, tell of.
-fn built(messages: &str) -> Option<PathBuf> {
-    let artifact = |line: &&str| line.contains(r#""reason":"compiler-artifact""#) && line.contains("valleyscope-train");
-    messages.lines().filter(artifact).find_map(|line| Some(PathBuf::from(json_text(line, "executable")?)))
 }
 
 /// Puts the worker and the way to its libraries in place; a worker that is training is not disturbed.
@@ -103,42 +98,9 @@ fn in_words(handshake: &str) -> String {
     words
 }
 
-/// The first text of this name in an object of JSON.
-fn json_text(json: &str, name: &str) -> Option<String> {
-    let (_, after) = json.split_once(&format!("\"{name}\":"))?;
-    let mut characters = after.trim_start().strip_prefix('"')?.chars();
-    let mut text = String::new();
-    loop {
-        match characters.next()? {
-            '"' => return Some(text),
-            '\\' => match characters.next()? {
-                'n' => text.push('\n'),
-                't' => text.push('\t'),
-                // Such as \u00e9, which may stay as it is: nothing here depends on it.
-                'u' => text.push_str("\\u"),
-                other => text.push(other),
-            },
-            other => text.push(other),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn cargo_tells_where_the_worker_is() {
-        let messages = concat!(
-            r#"{"reason":"compiler-artifact","target":{"name":"tch"},"executable":null,"fresh":true}"#,
-            "\n",
-            r#"{"reason":"compiler-artifact","target":{"name":"valleyscope-train"},"executable":"/t/a \"b\"/valleyscope-train"}"#,
-            "\n",
-            r#"{"reason":"build-finished","success":true}"#,
-        );
-        assert_eq!(built(messages), Some(PathBuf::from("/t/a \"b\"/valleyscope-train")));
-        assert_eq!(built(r#"{"reason":"build-finished","success":true}"#), None);
-    }
 
     #[test]
     fn a_handshake_is_put_in_words() {

@@ -192,7 +192,7 @@ pub fn cancel() -> Result<(), Stop> {
     Ok(())
 }
 
-/// A PyTorch to test with. Nobody is asked, and one is installed where none fits.
+/// A PyTorch to test with. Where none fits, one is installed, after whoever sits before a terminal has agreed.
 pub fn pytorch_for_tests() -> Result<PyTorch, Stop> {
     setup::provide(machine::for_building_worker())?;
     let folder = folder()?;
@@ -207,11 +207,12 @@ pub fn pytorch_for_tests() -> Result<PyTorch, Stop> {
     }
     let session = begin(&folder)?;
     let mut job = Job { session: &session, detached: false, step: (1, 1) };
-    let outcome = provide_pytorch(&mut job, Company::Reader);
+    let outcome = provide_pytorch(&mut job, Company::here());
     let (state, message) = match &outcome {
         Ok(_) => (SetUpState::Interrupted, "PyTorch is here, and the training worker is not built yet.".to_owned()),
         Err(Ended::Failed(stop)) => (SetUpState::Failed, stop.message.clone()),
-        Err(Ended::Cancelled | Ended::Declined) => (SetUpState::Cancelled, "It was cancelled.".to_owned()),
+        Err(Ended::Cancelled) => (SetUpState::Cancelled, "It was cancelled.".to_owned()),
+        Err(Ended::Declined) => (SetUpState::Declined, DECLINED.to_owned()),
     };
     session.report(state, &message, (1, 1), None);
     outcome.map_err(|_| Stop::failed(message))

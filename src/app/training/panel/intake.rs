@@ -16,6 +16,9 @@ impl TrainingPanel {
     /// Takes what the threads have to say, also while the panel is not shown.
     pub fn tick(&mut self, requests: &mut Requests) {
         self.exports.poll(requests);
+        if std::mem::take(&mut self.has_queue) {
+            self.threads();
+        }
         let Some(threads) = &self.threads else { return };
         if let Some((wish, drawn)) = threads.plotter.take()
             && wish.groups == self.wish.groups

@@ -16,6 +16,7 @@ use super::export::Exports;
 use super::list::List;
 use super::office::{Office, Places, WorkerState};
 use super::plotter::{Drawn, Plotter, Wish};
+use super::queue::Queue;
 use super::watcher::{Detail, Order, Summary};
 use super::worker::WorkerCard;
 use crate::app::history::History;
@@ -36,6 +37,8 @@ pub struct TrainingPanel {
     context: Context,
     places: Places,
     threads: Option<Threads>,
+    /// Whether an earlier window has left a queue, so that the threads begin at once.
+    has_queue: bool,
     worker: WorkerState,
     worker_card: WorkerCard,
     draft: Draft,
@@ -68,6 +71,7 @@ impl TrainingPanel {
     pub fn new(context: Context, places: Places) -> TrainingPanel {
         let (preset, name) = Workload::Mnist.first();
         TrainingPanel {
+            has_queue: places.runs.as_deref().is_some_and(Queue::is_in),
             context,
             places,
             threads: None,
@@ -146,8 +150,7 @@ impl TrainingPanel {
 
     /// Takes note that the preset was written to a file.
     pub fn saved(&mut self, preset: Preset, path: &Path) {
-        self.draft = Draft::opened(preset, Some(path.to_owned()));
-        self.draft.file = Some((path.to_owned(), true));
+        self.draft.saved(preset, path);
     }
 
     pub fn is_dirty(&self) -> bool {

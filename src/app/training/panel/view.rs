@@ -82,17 +82,19 @@ impl TrainingPanel {
             let start = ui.add_enabled(ready, Button::new(RichText::new("Start").strong()));
             let start = start.on_disabled_hover_text("The training worker is not ready, or a setting can't be used");
             if start.accessible_name("Start the training").clicked() {
-                let one = trainings.get(self.draft.chosen).cloned();
-                let stem = self.draft.stem.clone();
-                self.threads().office.train(one.into_iter().collect(), stem);
+                let (one, stem) = (trainings.get(self.draft.chosen()).cloned(), self.draft.stem.clone());
+                if let Some(one) = one {
+                    self.threads().office.train(one, stem);
+                }
             }
             if trainings.len() > 1 {
                 let text = format!("Start all {}", trainings.len());
                 let all = ui.add_enabled(ready, Button::new(text));
-                let help = "One after another, as long as Valleyscope is open";
+                let help = "One after another. When the window is closed, the rest waits for its next opening; when a \
+                            run is stopped or fails, the rest is not begun.";
                 if all.on_hover_text(help).accessible_name("Start all trainings of the preset").clicked() {
                     let stem = self.draft.stem.clone();
-                    self.threads().office.train(trainings, stem);
+                    self.threads().office.train_all(trainings, stem);
                 }
             }
             if let WorkerState::Ready(handshake) = &self.worker {
@@ -114,11 +116,16 @@ impl TrainingPanel {
         let folder = run.run.clone();
         match deed {
             Deed::Stop => self.threads().office.order(Order::Stop(folder)),
-            Deed::Resume => self.threads().office.resume(folder),
+            Deed::Resume => match lost(run) {
+                Some(lost) => self.dialog = Some(Dialog::Resume { run: folder, title: run.title.clone(), lost }),
+                None => self.threads().office.resume(folder),
+            },
             Deed::Describe => {
                 self.dialog = Some(Dialog::Describe { run: folder, notes: run.notes.clone(), focused: false });
             }
-            Deed::Delete => self.dialog = Some(Dialog::Delete { run: folder, title: run.title.clone() }),
+            Deed::Delete => {
+                self.dialog = Some(Dialog::Delete { run: folder, title: run.title.clone(), lost: lost(run) });
+            }
             Deed::CopyPath => {
                 let path = folder.path().display().to_string();
                 ui.ctx().copy_text(path.clone());
@@ -142,6 +149,7 @@ impl TrainingPanel {
                 office.order(Order::Look);
             }
             Decision::Trash(run) => office.trash(run),
+            Decision::Resume(run) => office.resume(run),
             Decision::Remove(run) => office.remove(run),
             Decision::Cancelled => {}
         }
@@ -194,4 +202,15 @@ impl TrainingPanel {
             None => {}
         }
     }
+}
+
+/// What is known of a run whose worker is on another machine and was not heard for long.
+fn lost(run: &Summary) -> Option<String> {
+    run.status.is_lost().then(|| {
+        format!(
+            "It was {}, and whether its worker still lives cannot be known from here. If it does, it goes on writing \
+             into this folder.",
+            run.status
+        )
+    })
 }

@@ -1,0 +1,125 @@
+//! The trainings that wait for their turn, kept in a file so that they outlive the window.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::export::{Overwrite, write_file};
+use crate::preset::Preset;
+use crate::run::RunFolder;
+
+/// In the folder of runs, which has at most one queue.
+const FILE: &str = "queue.json";
+/// Locked by the window that looks after the queue.
+const LOCK: &str = "queue.lock";
+
+/// What stands in the file.
+#[derive(Debug, Serialize, Deserialize)]
+struct Waiting {
+    /// What folders of runs are called.
+    stem: String,
+    /// The folder of the run whose turn it is.
+    current: Option<PathBuf>,
+    /// The configs of those that come after it.
+    configs: Vec<String>,
+}
+
+/// A queue that this window looks after.
+#[derive(Debug)]
+pub struct Queue {
+    folder: PathBuf,
+    waiting: Waiting,
+    _lock: File,
+}
+
+impl Queue {
+    /// Whether an earlier window has left a queue, or another has one.
+    pub fn is_in(folder: &Path) -> bool {
+        folder.join(FILE).is_file()
+    }
+
+    /// A queue of these trainings.
+    ///
+    /// # Errors
+    ///
+    /// Where there is a queue already, or none can be written.
+    pub fn begin(folder: &Path, stem: String, trainings: &[Preset]) -> io::Result<Queue> {
+        fs::create_dir_all(folder)?;
+        let lock = lock(folder)?.ok_or_else(|| {
+            io::Error::other("there is a queue already; it ends after its last run, or when its run is stopped")
+        })?;
+        let configs = trainings.iter().map(Preset::to_ron).collect();
+        let waiting = Waiting { stem, current: None, configs };
+        let queue = Queue { folder: folder.to_owned(), waiting, _lock: lock };
+        queue.write()?;
+        Ok(queue)
+    }
+
+    /// The queue that an earlier window has left, if there is one that no other window looks after.
+    pub fn take_up(folder: &Path) -> io::Result<Option<Queue>> {
+        if !Queue::is_in(folder) {
+            return Ok(None);
+        }
+        let Some(lock) = lock(folder)? else { return Ok(None) };
+        let text = match fs::read_to_string(folder.join(FILE)) {
+            Ok(text) => text,
+            // Its window has just come to the end of it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let waiting = serde_json::from_str(&text)?;
+        Ok(Some(Queue { folder: folder.to_owned(), waiting, _lock: lock }))
+    }
+
+    /// Where its runs are.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The folder of the run whose turn it is, which may be gone.
+    pub fn current(&self) -> Option<&Path> {
+        self.waiting.current.as_deref()
+    }
+
+    /// How many wait.
+    pub fn count(&self) -> usize {
+        self.waiting.configs.len()
+    }
+
+    /// What the next one's folder is called, and its config.
+    pub fn first(&self) -> Option<(&str, &str)> {
+        Some((&self.waiting.stem, self.waiting.configs.first()?))
+    }
+
+    /// The next one has its run now.
+    pub fn advance(&mut self, run: &RunFolder) -> io::Result<()> {
+        self.waiting.configs.remove(0);
+        self.waiting.current = Some(run.path().to_owned());
+        self.write()
+    }
+
+    /// Forgets those that wait.
+    pub fn end(self) -> io::Result<()> {
+        match fs::remove_file(self.folder.join(FILE)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn write(&self) -> io::Result<()> {
+        let text = serde_json::to_string_pretty(&self.waiting).expect("it holds nothing that JSON cannot express");
+        write_file(&self.folder.join(FILE), Overwrite::Yes, (text + "\n").as_bytes())
+    }
+}
+
+/// The lock, unless another window holds it.
+fn lock(folder: &Path) -> io::Result<Option<File>> {
+    let file = OpenOptions::new().write(true).create(true).truncate(false).open(folder.join(LOCK))?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(fs::TryLockError::WouldBlock) => Ok(None),
+        Err(fs::TryLockError::Error(error)) => Err(error),
+    }
+}

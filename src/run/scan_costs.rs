@@ -1,0 +1,68 @@
+//! How long the pixels of a scan take, by their batch size.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::event::{Pixel, ScanAxes};
+
+/// What the finished pixels of a scan have cost.
+///
+/// All pixels take equally many steps, and a step takes about `α + β b` seconds with batches of `b`: what each step
+/// costs anyhow, and what each sample adds. A batch size of which pixels are finished costs their mean. For the others
+/// `α` and `β` are fitted to these means by least squares, neither of them negative.
+#[derive(Debug)]
+pub struct ScanCosts {
+    /// Mean seconds of a pixel, by batch size.
+    known: BTreeMap<u64, f64>,
+}
+
+impl ScanCosts {
+    pub fn of<'p>(pixels: impl Iterator<Item = &'p Pixel>) -> ScanCosts {
+        let mut sums: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
+        // Other programs may not say how long a pixel took.
+        for pixel in pixels.filter(|pixel| pixel.seconds.is_finite() && pixel.seconds > 0.0) {
+            let (sum, count) = sums.entry(pixel.batch_size).or_default();
+            *sum += pixel.seconds;
+            *count += 1.0;
+        }
+        ScanCosts { known: sums.into_iter().map(|(size, (sum, count))| (size, sum / count)).collect() }
+    }
+
+    /// Seconds until all pixels are finished. None while that cannot be told: where larger batches are to come, two
+    /// batch sizes must be known.
+    pub fn seconds_left<'p>(&self, axes: &ScanAxes, finished: impl Iterator<Item = &'p Pixel>) -> Option<f64> {
+        let finished: HashSet<[usize; 2]> = finished.map(|pixel| pixel.pixel).collect();
+        let mut left = 0.0;
+        for (column, &size) in axes.batch_sizes.iter().enumerate() {
+            let open = (0..axes.optimizers.len()).filter(|&row| !finished.contains(&[row, column])).count();
+            if open > 0 {
+                left += open as f64 * self.seconds(size)?;
+            }
+        }
+        Some(left)
+    }
+
+    /// Seconds of a pixel with this batch size.
+    fn seconds(&self, batch_size: u64) -> Option<f64> {
+        if let Some(&known) = self.known.get(&batch_size) {
+            return Some(known);
+        }
+        if self.known.len() < 2 {
+            return None;
+        }
+        let count = self.known.len() as f64;
+        let points = || self.known.iter().map(|(&size, &seconds)| (size as f64, seconds));
+        let (size, seconds) =
+            points().fold((0.0, 0.0), |(x, y), (size, seconds)| (x + size / count, y + seconds / count));
+        let covariance: f64 = points().map(|(x, y)| (x - size) * (y - seconds)).sum();
+        let variance: f64 = points().map(|(x, _)| (x - size).powi(2)).sum();
+        let slope = (covariance / variance).max(0.0);
+        let intercept = seconds - slope * size;
+        Some(if intercept >= 0.0 {
+            intercept + slope * batch_size as f64
+        } else {
+            // The best line through the origin.
+            let proportion = points().map(|(x, y)| x * y).sum::<f64>() / points().map(|(x, _)| x * x).sum::<f64>();
+            proportion * batch_size as f64
+        })
+    }
+}
