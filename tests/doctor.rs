@@ -5,7 +5,7 @@ use std::process::Command;
 
 use valleyscope::cli::doctor::{Adapter, Facts, Folder, Memory, Processor, Worker, WorkerState};
 use valleyscope::machine::{self, Display, Look, PackageManager, SetUpState, SetUpStatus, for_window};
-use valleyscope::run::{Device, Handshake, PROTOCOL, WorkerProgram, data_folder};
+use valleyscope::run::{Device, Handshake, PROTOCOL, data_folder};
 
 /// A worker that trains on a graphics card.
 fn worker() -> Worker {

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use valleyscope::result::scan::ScanResult;
 use valleyscope::run::{Command as Asked, Eval, Event, Notes, RunFolder, RunSession, Started, Train};
+#[cfg(unix)]
+use valleyscope::run::{Handshake, PROTOCOL, Record, Timestamp};
 
 /// A user's folder for data with runs in it.
 struct Place {
@@ -214,6 +216,57 @@ fn a_folder_that_goes_away_ends_the_watching() {
     fs::remove_dir_all(run.path()).unwrap();
     let code = watcher.wait_with_output().unwrap().status.code();
     assert!(matches!(code, Some(1 | 2)), "{code:?}");
+}
+
+/// A worker of this protocol, a script that says all that happens in a moment.
+#[cfg(unix)]
+fn worker(place: &Place, protocol: u32) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt;
+    let answer = Handshake { protocol, ..Handshake::default() }.to_line();
+    // Later than the start.
+    let time = Timestamp::now() + Duration::from_secs(3600);
+    let line = |event: Event| Record { step: 0, time, wall_s: 0.0, event }.to_line();
+    let events = [
+        Event::Started(Started { title: "Nothing".into(), device: "cpu".into(), ..Started::default() }),
+        Event::Warning { message: "these digits are not MNIST".into() },
+        Event::Checkpoint { file: "last".into() },
+        Event::Finished,
+    ];
+    let events = events.map(line).join("\n");
+    let path = place.home.path().join(format!("worker-{protocol}"));
+    let text = format!(
+        r#"#!/bin/sh
+        if [ "$1" = --handshake ]; then echo '{answer}'; exit; fi
+        echo '{events}' >> "$2/events.jsonl""#
+    );
+    // Written by another process, so that no file that is open for writing is started.
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", r#"printf '%s\n' "$TEXT" > "$PROGRAM""#]).env("TEXT", text).env("PROGRAM", &path);
+    assert!(shell.status().unwrap().success());
+    fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    path
+}
+
+#[cfg(unix)]
+#[test]
+fn a_training_tells_all_that_happens_from_the_beginning() {
+    let place = Place::new();
+    let worker = worker(&place, PROTOCOL);
+    let output = place.program().args(["train", "mnist", "--worker"]).arg(&worker).output().unwrap();
+    expect(&output, 0, &["step 0: started: Nothing, cpu", "warning: these digits are not MNIST", "checkpoint last"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_worker_of_another_version_does_not_resume() {
+    let place = Place::new();
+    let run = place.ended("mnist", Event::Stopped);
+    let before = fs::read(run.events()).unwrap();
+    let worker = worker(&place, PROTOCOL + 1);
+    let mut command = place.program();
+    let output = command.args(["train", "--resume"]).arg(run.path()).arg("--worker").arg(&worker).output().unwrap();
+    expect(&output, 1, &["protocol 2", "cargo xtask setup"]);
+    assert_eq!(fs::read(run.events()).unwrap(), before);
 }
 
 #[test]

@@ -255,3 +255,15 @@ impl App {
         self.harness.run_steps(3);
     }
 }
+
+/// Puts a script in place as a program.
+#[cfg(unix)]
+pub fn put_program(program: &Path, text: &str) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::create_dir_all(program.parent().expect("it is in a folder")).expect("it can be made");
+    // Written by another process, so that no file that is open for writing is started.
+    let mut shell = std::process::Command::new("/bin/sh");
+    shell.args(["-c", r#"printf '%s\n' "$TEXT" > "$PROGRAM""#]).env("TEXT", text).env("PROGRAM", program);
+    assert!(shell.status().expect("there is a shell").success());
+    std::fs::set_permissions(program, PermissionsExt::from_mode(0o755)).expect("it can be made a program");
+}

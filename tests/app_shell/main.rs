@@ -7,6 +7,8 @@ mod keyboard;
 mod layout;
 mod phase;
 mod presets;
+#[cfg(target_os = "linux")]
+mod queue;
 mod raw;
 mod session;
 mod training;

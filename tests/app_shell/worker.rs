@@ -8,6 +8,8 @@ use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope::app::{InstallCommand, WorkerState};
 use valleyscope::machine::{SetUp, SetUpState, WorkerFolder};
 
+#[cfg(unix)]
+use crate::harness::put_program;
 use crate::harness::{App, Begin};
 
 fn room(install: Option<InstallCommand>, prepare: impl FnOnce(&WorkerFolder)) -> App {
@@ -42,21 +44,13 @@ fn script(text: &str) -> InstallCommand {
 /// Puts a worker in place that answers as one does.
 #[cfg(unix)]
 fn put_worker(folder: &WorkerFolder) {
-    use std::os::unix::fs::PermissionsExt;
-    let program = folder.program();
-    std::fs::create_dir_all(program.parent().expect("it is in a folder")).expect("it can be made");
     let answer = valleyscope::run::Handshake {
         version: "0.1.0".to_owned(),
         protocol: valleyscope::run::PROTOCOL,
         libtorch: "2.11.0".to_owned(),
         ..Default::default()
     };
-    // Written by another process, so that no file that is open for writing is started.
-    let text = "printf '%s\\n' '#!/bin/sh' \"echo '$ANSWER'\" > \"$PROGRAM\"";
-    let mut shell = std::process::Command::new("/bin/sh");
-    shell.args(["-c", text]).env("ANSWER", answer.to_line()).env("PROGRAM", &program);
-    assert!(shell.status().expect("there is a shell").success());
-    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).expect("it can be made a program");
+    put_program(&folder.program(), &format!("#!/bin/sh\necho '{}'", answer.to_line()));
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Folders of runs: made, found, annotated, removed.
 
 use std::fs;
+use std::time::Duration;
 
-use valleyscope::run::{FolderError, Notes, RemoveError, RunFolder, RunSession, check_removable, remove};
+use valleyscope::run::{FolderError, Notes, RemoveError, RunFolder, RunSession, Timestamp, check_removable, remove};
 
 use crate::worker::new_run;
 
@@ -88,6 +89,25 @@ fn a_living_run_is_not_removed() {
     session.record(0, valleyscope::run::Event::Stopped).unwrap();
     drop(session);
     check_removable(&run).unwrap();
+    remove(&run).unwrap();
+    assert!(!run.path().exists());
+}
+
+#[test]
+fn a_run_on_another_machine_is_removed_only_after_a_long_silence() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    fs::write(run.lock(), r#"{"host":"far-away","pid":1,"started":"2026-03-01T12:00:00Z"}"#).unwrap();
+    let heard = |seconds| {
+        let beat = Timestamp::now() - Duration::from_secs(seconds);
+        fs::write(run.heartbeat(), format!("{beat}\n")).unwrap();
+    };
+    heard(300);
+    match remove(&run) {
+        Err(error @ RemoveError::MayLive { .. }) => assert!(error.to_string().contains("on far-away"), "{error}"),
+        other => panic!("{other:?}"),
+    }
+    heard(600);
     remove(&run).unwrap();
     assert!(!run.path().exists());
 }

@@ -4,7 +4,9 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 
 use proptest::prelude::*;
-use valleyscope::run::{Eval, Event, History, Metric, Pixel, Record, RunFolder, RunReader, Started, Timestamp, Train};
+use valleyscope::run::{
+    Eval, Event, History, Metric, Pixel, Record, RunFolder, RunReader, ScanAxes, Started, Timestamp, Train,
+};
 
 use crate::worker::new_run;
 
@@ -97,6 +99,53 @@ fn a_resumed_scan_keeps_its_pixels() {
     assert_eq!(losses(&read(&run)), [([0, 0], 1.0), ([0, 1], 2.0), ([1, 0], 30.0), ([1, 1], 40.0)]);
     fs::write(run.events(), text(&records(events[..5].to_vec()))).unwrap();
     assert_eq!(losses(&read(&run)), [([0, 0], 1.0), ([0, 1], 2.0)]);
+}
+
+/// The time left of a scan with two optimizers and these batch sizes of which these pixels, with their seconds, are
+/// finished.
+fn scan_left(batch_sizes: &[u64], finished: &[([usize; 2], f64)]) -> Option<f64> {
+    let axes = ScanAxes {
+        optimizers: vec!["Adam".into(), "FOCUS".into()],
+        batch_sizes: batch_sizes.to_vec(),
+        ..ScanAxes::default()
+    };
+    let mut history = History::default();
+    let mut events = vec![(0, Event::Started(Started { scan: Some(axes), ..Started::default() }))];
+    for (index, &(pixel, seconds)) in finished.iter().enumerate() {
+        let pixel = Pixel { pixel, seconds, batch_size: batch_sizes[pixel[1]], ..Pixel::default() };
+        events.push((index as u64 + 1, Event::Pixel(pixel)));
+    }
+    records(events).into_iter().for_each(|record| history.apply(record));
+    history.seconds_left()
+}
+
+#[test]
+fn the_time_left_of_a_scan_counts_large_batches_for_what_they_cost() {
+    #[track_caller]
+    fn near(left: Option<f64>, expected: f64) {
+        assert!(left.is_some_and(|left| (left - expected).abs() < 1e-9 * expected), "{left:?}, not {expected}");
+    }
+    let sizes = [2, 4, 1024];
+    // 10 s anyhow and 0.5 s for each sample of a batch: 11 s, 12 s, 522 s.
+    let first = [([0, 0], 11.0), ([1, 0], 11.0), ([0, 1], 12.0)];
+    near(scan_left(&sizes, &first), 12.0 + 2.0 * 522.0);
+    near(scan_left(&sizes, &[([0, 0], 10.0), ([1, 0], 12.0), ([0, 1], 12.0), ([1, 1], 12.0)]), 2.0 * 522.0);
+    // What is known is not fitted.
+    let all_sizes = [first[0], first[1], first[2], ([1, 1], 14.0), ([0, 2], 900.0)];
+    near(scan_left(&sizes, &all_sizes), 900.0);
+    // Larger batches take no less, and small ones no less than nothing.
+    near(scan_left(&sizes, &[([0, 0], 12.0), ([0, 1], 10.0)]), 12.0 + 10.0 + 2.0 * 11.0);
+    near(
+        scan_left(&[4, 8, 2], &[([0, 0], 1.0), ([1, 0], 1.0), ([0, 1], 12.0), ([1, 1], 12.0)]),
+        2.0 * 2.0 * 100.0 / 80.0,
+    );
+    // One size tells nothing of another, but of its own pixels.
+    assert_eq!(scan_left(&sizes, &[([0, 0], 11.0)]), None);
+    assert_eq!(scan_left(&sizes, &[]), None);
+    near(scan_left(&[128], &[([0, 0], 7.0)]), 7.0);
+    // Seconds that nobody has told.
+    assert_eq!(scan_left(&[128], &[([0, 0], 0.0)]), None);
+    assert_eq!(scan_left(&[128], &[([0, 0], 7.0), ([1, 0], 9.0)]), Some(0.0));
 }
 
 #[test]

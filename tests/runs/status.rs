@@ -4,7 +4,9 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use valleyscope::run::{Event, RunFolder, RunReader, RunSession, Started, Status, Timestamp, last_words, span};
+use valleyscope::run::{
+    Command, Event, RunFolder, RunReader, RunSession, Started, Status, Timestamp, last_words, send, span,
+};
 
 use crate::worker::{self, new_run, wait_until};
 
@@ -80,6 +82,34 @@ fn who_is_killed_has_crashed_with_last_words() {
 }
 
 #[test]
+fn who_is_killed_while_it_resumes_has_crashed_whatever_the_last_goodbye_was() {
+    let place = tempfile::tempdir().unwrap();
+    for (goodbye, is_true_still) in
+        [(Event::Stopped, false), (Event::Failed { message: "no memory".into() }, false), (Event::Finished, true)]
+    {
+        let run = new_run(place.path());
+        let mut session = RunSession::begin(&run).unwrap();
+        session.record(0, Event::Started(Started::default())).unwrap();
+        session.record(1, goodbye).unwrap();
+        drop(session);
+        // An old command is answered before the session says that it goes on.
+        send(&run, Command::Save).unwrap();
+        let session = RunSession::begin(&run).unwrap();
+        assert!(matches!(status(&run), Status::Running(_)));
+        drop(session);
+        match status(&run) {
+            Status::Crashed { .. } => assert!(!is_true_still),
+            other => assert_eq!((other, is_true_still), (Status::Finished, true)),
+        }
+        let mut session = RunSession::begin(&run).unwrap();
+        session.resume(1, 0.0).unwrap();
+        session.record(1, Event::Stopped).unwrap();
+        drop(session);
+        assert_eq!(status(&run), Status::Stopped);
+    }
+}
+
+#[test]
 fn a_copy_is_never_said_to_have_crashed() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
@@ -115,6 +145,11 @@ fn another_machine_is_heard_and_not_judged() {
     // A clock there that is ahead of ours.
     fs::write(run.heartbeat(), format!("{}\n", now + Duration::from_secs(99))).unwrap();
     assert_eq!(status_at(&run, now), Status::Silent { host: Some("far-away".into()), seconds: 0 });
+    // After ten minutes it is taken to be gone.
+    for (seconds, lost) in [(599, false), (600, true)] {
+        fs::write(run.heartbeat(), format!("{}\n", now - Duration::from_secs(seconds))).unwrap();
+        assert_eq!(status_at(&run, now).is_lost(), lost);
+    }
     // A mirror that leaves some files out.
     fs::remove_file(run.lock()).unwrap();
     fs::remove_file(run.heartbeat()).unwrap();

@@ -1,0 +1,154 @@
+//! Trainings that are begun from the window, by a script in the place of the worker.
+
+use std::fs::{self, File};
+use std::path::Path;
+
+use egui::accesskit::Role;
+use egui::{Key, Modifiers};
+use egui_kittest::kittest::Queryable;
+use valleyscope::app::WorkerState;
+use valleyscope::machine::WorkerFolder;
+use valleyscope::preset::{Preset, built_ins};
+use valleyscope::run::{Event, Handshake, PROTOCOL, Record, RunFolder, RunReader, Started, Status, Timestamp};
+use valleyscope::workload::MnistSpec;
+
+use crate::harness::{App, Begin, put_program};
+
+fn line(event: Event) -> String {
+    Record { step: 0, time: Timestamp::now(), wall_s: 0.0, event }.to_line()
+}
+
+/// A worker that holds the run until its last event is put beside it.
+fn put_worker(folder: &Path) {
+    let answer = Handshake { protocol: PROTOCOL, ..Handshake::default() }.to_line();
+    let started = line(Event::Started(Started { steps: 9, ..Started::default() }));
+    let text = format!(
+        r#"#!/bin/sh
+        if [ "$1" = --handshake ]; then echo '{answer}'; exit; fi
+        exec 9> "$2/lock"
+        flock 9
+        echo '{started}' >> "$2/events.jsonl"
+        while [ -d "$2" ] && ! [ -e "$2/last" ]; do sleep 0.05; done
+        cat "$2/last" >> "$2/events.jsonl"
+        "#
+    );
+    put_program(&WorkerFolder::at(&folder.join("worker")).program(), &text);
+}
+
+/// Ends the run that is being trained.
+fn end(run: &RunFolder, event: Event) {
+    let aside = run.path().join("aside");
+    fs::write(&aside, line(event) + "\n").expect("it can be written");
+    fs::rename(aside, run.path().join("last")).expect("it can be renamed");
+}
+
+fn status(run: &RunFolder) -> Status {
+    RunReader::brief(run.clone()).status(Timestamp::now()).expect("it can be read")
+}
+
+fn runs(folder: &Path) -> Vec<RunFolder> {
+    RunFolder::list(folder).expect("it can be read")
+}
+
+/// Waits for the one run that is being trained, when there are so many.
+fn at_work(app: &mut App, folder: &Path, count: usize) -> RunFolder {
+    let running = || runs(folder).into_iter().find(|run| matches!(status(run), Status::Running(_)));
+    app.until("the run", |_| runs(folder).len() == count && running().is_some());
+    running().expect("it waits for its end")
+}
+
+/// A preset of so many runs, with the seeds from 0.
+fn preset(runs: u64) -> String {
+    let mnist = built_ins().iter().find(|built_in| built_in.name == "mnist").expect("it is built in");
+    let Preset::Mnist(mut preset) = mnist.preset.clone() else { panic!("it is a run") };
+    let first = preset.runs[0].clone();
+    preset.runs = (0..runs).map(|seed| MnistSpec { seed, ..first.clone() }).collect();
+    Preset::Mnist(preset).to_ron()
+}
+
+fn ready(begin: Begin<'_>) -> App {
+    let mut app = App::prepared(Begin { size: [1400.0, 1500.0], ..begin }, put_worker);
+    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Num3);
+    app.until("the worker", |app| matches!(app.state().training().worker(), WorkerState::Ready(_)));
+    app.settle();
+    app
+}
+
+#[test]
+fn a_queue_goes_on_in_the_next_window() {
+    let place = tempfile::tempdir().expect("a temporary folder can be made");
+    let text = preset(3);
+    let mut app = ready(Begin { preset: Some(&text), runs: Some(place.path()), ..Begin::default() });
+    app.button("Start all trainings of the preset");
+    let first = at_work(&mut app, place.path(), 1);
+    drop(app);
+    let lock = File::open(place.path().join("queue.lock")).expect("it is there");
+    while lock.try_lock().is_err() {
+        std::thread::yield_now();
+    }
+    drop(lock);
+    end(&first, Event::Finished);
+    // The room need not be looked at.
+    let begin = Begin { runs: Some(place.path()), ..Begin::default() };
+    let mut again = App::prepared(begin, put_worker);
+    for count in 2..=3 {
+        let next = at_work(&mut again, place.path(), count);
+        end(&next, Event::Finished);
+    }
+    again.until("the end of the queue", |_| !place.path().join("queue.json").exists());
+    let ended = runs(place.path());
+    let seed = |run: &RunFolder| match Preset::read(&run.config()).expect("it is a preset") {
+        Preset::Mnist(preset) => preset.runs[0].seed,
+        other => panic!("found a {}", other.kind()),
+    };
+    let mut seeds: Vec<u64> = ended.iter().map(seed).collect();
+    seeds.sort_unstable();
+    assert_eq!(seeds, [0, 1, 2]);
+    assert!(ended.iter().all(|run| status(run) == Status::Finished));
+}
+
+#[test]
+fn a_queue_ends_with_a_run_that_is_stopped_or_gone() {
+    let text = preset(2);
+    for stopped in [true, false] {
+        let place = tempfile::tempdir().expect("a temporary folder can be made");
+        let mut app = ready(Begin { preset: Some(&text), runs: Some(place.path()), ..Begin::default() });
+        app.button("Start all trainings of the preset");
+        let run = at_work(&mut app, place.path(), 1);
+        if stopped {
+            end(&run, Event::Stopped);
+        } else {
+            fs::remove_dir_all(run.path()).expect("it can be removed");
+        }
+        app.until("the end of the queue", |_| !place.path().join("queue.json").exists());
+        app.until("what is said", |app| app.shows("The run that waited for it is not begun"));
+        assert_eq!(runs(place.path()).len(), usize::from(stopped));
+    }
+}
+
+#[test]
+fn start_trains_the_run_that_is_shown() {
+    let (one, three) = (preset(1), preset(3));
+    let mut app = ready(Begin { preset: Some(&one), ..Begin::default() });
+    let path = app.write("three.ron", &three);
+    app.drop(&path);
+    let seed = |app: &App| app.harness.get_by_role_and_label(Role::TextInput, "Seed of the training").value();
+    app.until("its runs", |app| app.shows("Start all 3"));
+    app.settle();
+    app.click(Role::ComboBox, "Run of the preset");
+    app.press("3 of 3");
+    app.settle();
+    assert_eq!(seed(&app).as_deref(), Some("2"));
+    // Saving shows the same run.
+    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::S);
+    app.settle();
+    assert_eq!(seed(&app).as_deref(), Some("2"));
+    // A preset of fewer runs comes back, of which there is no third.
+    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
+    app.settle();
+    assert_eq!(seed(&app).as_deref(), Some("0"));
+    app.button("Start the training");
+    let folder = app.folder.path().join("runs");
+    let run = at_work(&mut app, &folder, 1);
+    end(&run, Event::Finished);
+}
