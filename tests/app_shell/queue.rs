@@ -133,7 +133,7 @@ fn start_trains_the_run_that_is_shown() {
     let path = app.write("three.ron", &three);
     app.drop(&path);
     let seed = |app: &App| app.harness.get_by_role_and_label(Role::TextInput, "Seed of the training").value();
-    app.until("its runs", |app| app.shows("Start all 3"));
+    app.until("its runs", |app| app.shows("Start all trainings of the preset"));
     app.settle();
     app.click(Role::ComboBox, "Run of the preset");
     app.press("3 of 3");
