@@ -131,16 +131,21 @@ fn start_trains_the_run_that_is_shown() {
     let (one, three) = (preset(1), preset(3));
     let mut app = ready(Begin { preset: Some(&one), ..Begin::default() });
     let path = app.write("three.ron", &three);
-    app.drop(&path);
+    app.open(&path);
     let seed = |app: &App| app.harness.get_by_role_and_label(Role::TextInput, "Seed of the training").value();
     app.until("its runs", |app| app.shows("Start all trainings of the preset"));
     app.settle();
     app.click(Role::ComboBox, "Run of the preset");
     app.press("3 of 3");
+    // A click that comes from no pointer leaves the choices open.
+    app.harness.key_press(Key::Escape);
     app.settle();
     assert_eq!(seed(&app).as_deref(), Some("2"));
     // Saving shows the same run.
     app.harness.key_press_modifiers(Modifiers::COMMAND, Key::S);
+    app.until("the question", |app| app.shows("Replace three.ron?"));
+    app.button("Replace");
+    app.until("the notice", |app| app.shows("Saved "));
     app.settle();
     assert_eq!(seed(&app).as_deref(), Some("2"));
     // A preset of fewer runs comes back, of which there is no third.
