@@ -11,7 +11,7 @@ use super::runs::find::Place;
 use super::runs::watch::{Watch, outcome};
 use super::{Failure, say};
 use crate::preset::{Library, Preset};
-use crate::run::{LaunchError, RunFolder, Timestamp, WorkerProgram, runs_folder};
+use crate::run::{LaunchError, RunFolder, Status, Timestamp, WorkerProgram, runs_folder};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -104,6 +104,14 @@ fn trainings(args: &Args) -> Result<Vec<Preset>, Failure> {
         )));
     }
     let mut settings = args.set.clone();
+    for (option, key, given) in [("--device", "device", args.device.is_some()), ("--data", "data", args.data.is_some())]
+    {
+        if given && settings.iter().any(|(set, _)| set == key) {
+            return Err(Failure::BadInput(anyhow!(
+                "{option} and --set {key}=… say the same thing twice; give one of them"
+            )));
+        }
+    }
     if let Some(device) = &args.device {
         settings.push(("device".to_owned(), device.clone()));
     }
@@ -132,7 +140,7 @@ fn train(worker: &WorkerProgram, run: &RunFolder, resume: bool, interrupt: &Inte
     let mut stopping = false;
     loop {
         if let Some(ended) = watch.look()? {
-            if stopping {
+            if matches!(ended, Status::Stopped | Status::Crashed { .. }) {
                 let name = run.path().display();
                 say(format_args!("go on with `valleyscope train --resume {name}`"));
             }
@@ -140,7 +148,7 @@ fn train(worker: &WorkerProgram, run: &RunFolder, resume: bool, interrupt: &Inte
         }
         if interrupt.is_raised() && !stopping {
             stopping = true;
-            say(format_args!("stopping with a checkpoint; a second Ctrl-C leaves the run to itself"));
+            say(format_args!("stopping with a checkpoint; a second Ctrl-C does not wait for that"));
             watch.stop()?;
         }
         std::thread::sleep(BETWEEN_LOOKS);
