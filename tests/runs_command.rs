@@ -258,6 +258,19 @@ fn a_training_tells_all_that_happens_from_the_beginning() {
 
 #[cfg(unix)]
 #[test]
+fn what_is_said_twice_is_refused_before_anything_is_made() {
+    let place = Place::new();
+    let worker = worker(&place, PROTOCOL);
+    for (option, value, set) in [("--data", ".", "data=StandIn"), ("--device", "cpu", "device=Cpu")] {
+        let mut command = place.program();
+        command.args(["train", "mnist", option, value, "--set", set, "--runs", "new", "--worker"]).arg(&worker);
+        expect(&command.output().unwrap(), 2, &[option, "twice"]);
+    }
+    assert!(!place.home.path().join("new").exists());
+}
+
+#[cfg(unix)]
+#[test]
 fn a_worker_of_another_version_does_not_resume() {
     let place = Place::new();
     let run = place.ended("mnist", Event::Stopped);
