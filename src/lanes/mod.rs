@@ -4,19 +4,16 @@
 //! easy to follow and to check; with a [`Vector`] one call advances many runs side by side, in double or
 //! in single precision. Vectors come as [`Lanes`], an array that works everywhere, and as the registers
 //! of AVX2 and AVX-512.
-//! A [`Pair`] holds two of any of them, for what is done to x and y alike.
 //!
 //! Only `+ − × ÷ √`, operations on bits and an explicit [`Real::mul_add`] are used, so a lane has the same
 //! bits in all of them.
 
-mod pair;
 mod plain;
 #[cfg(target_arch = "x86_64")]
 pub mod x86;
 
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Sub};
 
-pub use pair::Pair;
 pub use plain::Lanes;
 
 /// A real number, or a bundle of them on which every operation acts lane by lane.

@@ -49,19 +49,18 @@ macro_rules! normals {
             #[inline(always)]
             fn normal_pairs(generator: &mut Self::Generator, pairs: &mut [[Self; 2]]) {
                 let mut in_registers = *generator;
-                for [square, angle] in &mut *pairs {
-                    *square = Self::from_bits(in_registers.next_bits());
+                for [radius, angle] in &mut *pairs {
+                    *radius = Self::from_bits(in_registers.next_bits());
                     *angle = Self::from_bits(in_registers.next_bits());
                 }
                 *generator = in_registers;
-                // Three short loops: one long chain of operations would leave the processor waiting. The last
-                // takes the root, so that the divider does it while the polynomials of the next are multiplied.
-                for [square, _] in &mut *pairs {
-                    *square = squared_radius(square.to_bits());
+                // Three short loops: one long chain of operations would leave the processor waiting.
+                for [radius, _] in &mut *pairs {
+                    *radius = normal_radius(radius.to_bits());
                 }
                 for pair in pairs {
-                    let [square, angle] = *pair;
-                    *pair = turned(square, angle.to_bits());
+                    let [radius, angle] = *pair;
+                    *pair = turned(radius, angle.to_bits());
                 }
             }
         }
@@ -79,30 +78,30 @@ normals!(
 /// Two independent normal numbers from two random words.
 #[inline(always)]
 fn box_muller<const N: usize, V: Singles<N>>(radius_bits: V::Bits, angle_bits: V::Bits) -> [V; 2] {
-    turned(squared_radius(radius_bits), angle_bits)
+    turned(normal_radius(radius_bits), angle_bits)
 }
 
-/// −2 ln U of a uniform number U between 0 and 1.
+/// √(−2 ln U) of a uniform number U between 0 and 1.
 #[inline(always)]
-fn squared_radius<const N: usize, V: Singles<N>>(radius_bits: V::Bits) -> V {
+fn normal_radius<const N: usize, V: Singles<N>>(radius_bits: V::Bits) -> V {
     // The middles of 2³¹ equal parts of 0 to 1: the tails reach to 6.6 standard deviations.
     const PART: f64 = 1.0 / (1_u64 << 31) as f64;
     let whole = radius_bits & V::Bits::splat(u32::MAX >> 1);
     let uniform = V::from_integers(whole).mul_add(V::splat(PART), V::splat(0.5 * PART));
-    minus_two_ln(uniform)
+    minus_two_ln(uniform).sqrt()
 }
 
-/// The root of `square` times the cosine and the sine of a uniform angle.
+/// `radius` times the cosine and the sine of a uniform angle.
 #[inline(always)]
-fn turned<const N: usize, V: Singles<N>>(square: V, angle_bits: V::Bits) -> [V; 2] {
+fn turned<const N: usize, V: Singles<N>>(radius: V, angle_bits: V::Bits) -> [V; 2] {
     let sign = V::Bits::splat(1 << 31);
     // An angle within a quarter turn of 0, or half a turn from there as the highest bit says.
     let fraction = angle_bits & V::Bits::splat((1 << 23) - 1);
     let one_to_two = V::from_bits(fraction | Bits::splat(1.0_f32.to_bits()));
     let angle = one_to_two.mul_add(V::splat(PI), V::splat(-1.5 * PI));
-    let radius = V::from_bits(square.sqrt().to_bits() ^ (angle_bits & sign));
-    let angle_squared = angle * angle;
-    [radius * polynomial(angle_squared, COS), radius * (angle * polynomial(angle_squared, SIN))]
+    let radius = V::from_bits(radius.to_bits() ^ (angle_bits & sign));
+    let square = angle * angle;
+    [radius * polynomial(square, COS), radius * (angle * polynomial(square, SIN))]
 }
 
 /// −2 ln x of a number between 2⁻¹²⁶ and 1.

@@ -3,7 +3,7 @@
 use super::kernel::{BUNDLES, Bundle, Ground, Metrics, Noise};
 use super::spec::PointOptimizer;
 use crate::landscape::Landscape;
-use crate::lanes::{Pair, Real, Vector};
+use crate::lanes::{Real, Vector};
 use crate::optimizer::{Adam, Clock, Focus, Optimizer, Sgd, Signum};
 use crate::simulation::Configured;
 
@@ -18,7 +18,7 @@ pub(super) enum Crowd<V: Real> {
 pub(super) struct CrowdOf<V: Real, O: Optimizer> {
     optimizer: O,
     clock: Clock,
-    bundles: Vec<Bundle<V, O::Memory<Pair<V>>>>,
+    bundles: Vec<Bundle<V, O::Memory<V>>>,
 }
 
 impl<V: Real> Crowd<V> {

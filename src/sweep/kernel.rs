@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::landscape::{Landscape, Valley};
-use crate::lanes::{Pair, Real, Vector};
+use crate::lanes::{Real, Vector};
 use crate::optimizer::{Clock, Optimizer};
 use crate::random::Normals;
 
@@ -30,8 +30,8 @@ impl<R> Metrics<R> {
 pub(super) struct Bundle<V, M> {
     learning_rate: V,
     /// (x, y)
-    theta: Pair<V>,
-    memory: M,
+    theta: [V; 2],
+    memory: [M; 2],
     valley: Valley<V>,
     metrics: Metrics<V>,
 }
@@ -43,7 +43,7 @@ impl<V: Real, M: Copy> Bundle<V, M> {
         let valley = landscape.uv_from_xy(theta);
         let loss = landscape.loss(valley);
         let metrics = Metrics { final_loss: loss, smallest_loss: V::splat(f64::INFINITY), depth: V::splat(0.0) };
-        Bundle { learning_rate, theta: Pair(theta), memory, valley, metrics }
+        Bundle { learning_rate, theta, memory: [memory; 2], valley, metrics }
     }
 
     pub fn metrics(&self) -> Metrics<V> {
@@ -93,16 +93,16 @@ impl Ground {
         &self,
         optimizer: &O,
         mut clock: Clock,
-        bundles: &mut [Bundle<V, O::Memory<Pair<V>>>; BUNDLES],
+        bundles: &mut [Bundle<V, O::Memory<V>>; BUNDLES],
         noise: [&Noise<V>; BUNDLES],
         steps: usize,
     ) -> Clock {
         let mut in_registers = *bundles;
         for step in 0..steps.min(STRETCH) {
             clock = optimizer.tick(clock);
-            let factors = optimizer.factors::<Pair<V>>(&clock);
+            let factors = optimizer.factors::<V>(&clock);
             for (bundle, noise) in in_registers.iter_mut().zip(noise) {
-                let factors = O::with_learning_rate(factors, Pair([bundle.learning_rate; 2]));
+                let factors = O::with_learning_rate(factors, bundle.learning_rate);
                 self.step::<N, V, O>(factors, bundle, noise.0[step]);
             }
         }
@@ -113,15 +113,18 @@ impl Ground {
     #[inline(always)]
     fn step<const N: usize, V: Vector<N>, O: Optimizer>(
         &self,
-        factors: O::Factors<Pair<V>>,
-        bundle: &mut Bundle<V, O::Memory<Pair<V>>>,
+        factors: O::Factors<V>,
+        bundle: &mut Bundle<V, O::Memory<V>>,
         draws: [V; 2],
     ) {
-        let gradient = Pair(self.landscape.gradient(bundle.valley));
-        let noisy = gradient * Pair(draws).mul_add(Pair::splat(self.noise), Pair::splat(1.0));
-        let (memory, moved) = O::step(&factors, bundle.theta, noisy, bundle.memory);
-        (bundle.memory, bundle.theta) = (memory, moved.theta);
-        bundle.valley = self.landscape.uv_from_xy(bundle.theta.0);
+        let gradient = self.landscape.gradient(bundle.valley);
+        for axis in 0..2 {
+            let noisy = gradient[axis] * draws[axis].mul_add(V::splat(self.noise), V::splat(1.0));
+            let (memory, moved) = O::step(&factors, bundle.theta[axis], noisy, bundle.memory[axis]);
+            bundle.theta[axis] = moved.theta;
+            bundle.memory[axis] = memory;
+        }
+        bundle.valley = self.landscape.uv_from_xy(bundle.theta);
         let loss = self.landscape.loss(bundle.valley);
         bundle.metrics = Metrics {
             final_loss: loss,

@@ -5,7 +5,7 @@ use proptest::test_runner::TestCaseResult;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use valleyscope::landscape::{Landscape, Valley};
-use valleyscope::lanes::{Bits, Doubles, Lanes, Pair, Real};
+use valleyscope::lanes::{Bits, Doubles, Lanes, Real};
 use valleyscope::optimizer::{Adam, AdamMemory, Clock, DecayTarget, Focus, FocusMemory, Optimizer, Sgd, Signum};
 use valleyscope::random::{Key, Streams};
 
@@ -265,47 +265,6 @@ fn sign_of_zero_nan_and_infinity() -> TestCaseResult {
         with_every_vector!(check(x, expected));
     }
     Ok(())
-}
-
-proptest! {
-    #[test]
-    fn a_pair_is_two_numbers(
-        a in prop::array::uniform2(-1e6_f64..1e6),
-        b in prop::array::uniform2(-1e6_f64..1e6),
-        c in prop::array::uniform2(-1e6_f64..1e6),
-    ) {
-        let (p, q, r) = (Pair(a), Pair(b), Pair(c));
-        prop_assert_eq!((p + q).0, [a[0] + b[0], a[1] + b[1]]);
-        prop_assert_eq!((p - q).0, [a[0] - b[0], a[1] - b[1]]);
-        prop_assert_eq!((p * q).0, [a[0] * b[0], a[1] * b[1]]);
-        prop_assert_eq!(p.mul_add(q, r).0, [a[0].mul_add(b[0], c[0]), a[1].mul_add(b[1], c[1])]);
-        prop_assert_eq!((-p).0, [-a[0], -a[1]]);
-        prop_assert_eq!(p.abs().0, [a[0].abs(), a[1].abs()]);
-        prop_assert_eq!(p.abs().sqrt().0, [a[0].abs().sqrt(), a[1].abs().sqrt()]);
-        prop_assert_eq!(p.sign().0, [Real::sign(a[0]), Real::sign(a[1])]);
-    }
-
-    /// Divisors as far apart as Adam's may be: from ε nearly to the root of the largest mean square of singles.
-    #[test]
-    fn quotients_of_a_pair(a in prop::array::uniform2(-1e6_f32..1e6), powers in prop::array::uniform2(-8.0_f32..18.0)) {
-        let divisors = powers.map(|power| 10_f32.powf(power));
-        let quotients = (Pair(a) / Pair(divisors)).0;
-        for ((a, divisor), quotient) in a.into_iter().zip(divisors).zip(quotients) {
-            let exact = f64::from(a) / f64::from(divisor);
-            prop_assert!((f64::from(quotient) - exact).abs() <= 2.0 * f64::from(f32::EPSILON) * exact.abs());
-        }
-    }
-}
-
-/// So that a run that has left the numbers is seen to have done so.
-#[test]
-fn what_is_not_finite_in_a_pair_stays_so() {
-    let [a, b] = (Pair([f64::NAN, 1.0]) / Pair([1.0, 2.0])).0;
-    assert!(a.is_nan() && b == 0.5);
-    let [a, _] = (Pair([1.0, 1.0]) / Pair([f64::NAN, 2.0])).0;
-    assert!(a.is_nan());
-    let [a, _] = (Pair([f64::INFINITY, 1.0]) / Pair([f64::INFINITY, 2.0])).0;
-    assert!(a.is_nan());
 }
 
 #[test]
