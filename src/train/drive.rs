@@ -6,6 +6,9 @@ use super::mnist::MnistRun;
 use crate::run::{Command, Eval, Event, RunSession, SessionError, StopRequest, Train};
 use crate::workload::{MnistSpec, NotFinite};
 
+/// Why a sample is refused.
+pub const NO_TEXT: &str = "a classifier of images writes no text";
+
 /// Why a session ends early.
 #[derive(Debug, thiserror::Error)]
 pub enum DriveError {
@@ -213,7 +216,7 @@ impl<'a> Drive<'a> {
                     self.session.answer(&id, false, &message)?;
                 }
                 Command::Sample { .. } => {
-                    self.session.answer(&id, false, "a classifier of images writes no text")?;
+                    self.session.answer(&id, false, NO_TEXT)?;
                 }
             }
         }

@@ -1,5 +1,3 @@
-use std::path::PathBuf;
-
 use tch::TchError;
 
 /// Why a training could not be done.
@@ -13,8 +11,6 @@ pub enum TrainError {
     Torch(String),
     #[error("{0}")]
     Device(String),
-    #[error("{}: {source}", path.display())]
-    File { path: PathBuf, source: std::io::Error },
     #[error("{0}")]
     Refused(String),
 }

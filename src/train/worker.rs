@@ -12,7 +12,7 @@ use clap::{Parser, Subcommand};
 use tch::Device;
 
 use super::device::Devices;
-use super::drive::{Drive, Ended};
+use super::drive::{Drive, Ended, NO_TEXT};
 use super::mnist::MnistRun;
 use super::scan::{Scan, ScanPixel};
 use crate::dataset::download::DownloadError;
@@ -97,8 +97,8 @@ struct Work<'a> {
     stop: StopRequest,
     devices: &'a Devices,
     title: String,
-    /// What earlier sessions have left.
-    before: History,
+    /// What earlier sessions have left, without their curves.
+    before: RunReader,
 }
 
 fn run(folder: &Path, resume: bool, devices: &Devices) -> anyhow::Result<ExitCode> {
@@ -110,9 +110,8 @@ fn run(folder: &Path, resume: bool, devices: &Devices) -> anyhow::Result<ExitCod
     if !session.is_new() && !resume {
         bail!("the run in {} was trained before; resume it instead", folder.path().display());
     }
-    let mut reader = RunReader::new(folder);
-    reader.poll().context("cannot read what happened in the run so far")?;
-    let before = reader.history().clone();
+    let mut before = RunReader::brief(folder);
+    before.poll().context("cannot read what happened in the run so far")?;
     let mut work = Work { session, stop, devices, title: preset.title().to_owned(), before };
     let outcome = work.train(&preset);
     let step = work.session.step();
@@ -169,7 +168,7 @@ impl Work<'_> {
             self.warn(warnings)?;
             Ok(Drive::new(spec, &mut run, &mut self.session, &stop, fingerprint).go()?)
         } else {
-            let steps = self.before.steps();
+            let steps = self.before.history().steps();
             let mut drive = Drive::new(spec, &mut run, &mut self.session, &stop, fingerprint);
             drive.resume(steps, warnings)?;
             Ok(drive.go()?)
@@ -187,7 +186,7 @@ impl Work<'_> {
             steps: spec.steps.get() as u64,
         };
         let total = axes.pixels();
-        let complete = complete(&self.before);
+        let complete = complete(self.before.history());
         let mut done = complete.len() as u64;
         if self.session.is_new() {
             let started = Started {
@@ -270,7 +269,7 @@ impl Work<'_> {
                 }
                 run::Command::Save => (true, "finished pixels are saved already"),
                 run::Command::SetSteps { .. } => (false, "a scan's steps cannot be changed while it runs"),
-                run::Command::Sample { .. } => (false, "a classifier of images writes no text"),
+                run::Command::Sample { .. } => (false, NO_TEXT),
             };
             self.session.answer(&id, ok, message)?;
         }
@@ -288,7 +287,8 @@ impl Work<'_> {
             outcome => outcome?,
         };
         let fingerprint = data.fingerprint();
-        let before = self.before.started().map(|started| started.fingerprint.as_str()).filter(|it| !it.is_empty());
+        let before =
+            self.before.history().started().map(|started| started.fingerprint.as_str()).filter(|it| !it.is_empty());
         if let Some(before) = before.filter(|before| *before != fingerprint) {
             let found = &data.origin;
             bail!(

@@ -31,6 +31,14 @@ impl Stage {
         self.place.path().join("data")
     }
 
+    /// Makes another label of the last image.
+    fn change_data(&self) {
+        let labels = self.data().join("train-labels-idx1-ubyte");
+        let mut bytes = std::fs::read(&labels).unwrap();
+        *bytes.last_mut().unwrap() ^= 1;
+        std::fs::write(&labels, bytes).unwrap();
+    }
+
     fn run(&self, spec: MnistSpec) -> RunFolder {
         RunFolder::create(&self.place.path().join("runs"), "test", &config(spec, self.data())).unwrap()
     }
@@ -58,6 +66,12 @@ fn worker(run: &RunFolder, resume: bool) -> Command {
 
 fn to_the_end(run: &RunFolder, resume: bool) -> Output {
     worker(run, resume).output().unwrap()
+}
+
+/// Ends a worker with no chance to say goodbye.
+fn kill(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
 }
 
 fn history(run: &RunFolder) -> History {
@@ -113,9 +127,7 @@ fn a_killed_run_resumes_without_gap_repeat_or_jump() {
             break;
         }
         wait_for(&killed, &mut child, at);
-        // No chance to say goodbye.
-        child.kill().unwrap();
-        child.wait().unwrap();
+        kill(child);
         kills += 1;
         assert!(matches!(status(&killed), Status::Crashed { .. }), "{:?}", status(&killed));
     }
@@ -180,8 +192,7 @@ fn a_damaged_checkpoint_gives_way_to_the_one_before() {
     let run = stage.run(quick(40));
     let mut child = worker(&run, false).spawn().unwrap();
     wait_for(&run, &mut child, 32);
-    child.kill().unwrap();
-    child.wait().unwrap();
+    kill(child);
     let last = *Checkpoint::steps(&run).unwrap().last().unwrap();
     let path = run.path().join(format!("checkpoint-{last:08}.safetensors"));
     let bytes = std::fs::read(&path).unwrap();
@@ -236,12 +247,8 @@ fn changed_data_are_noticed_when_a_run_goes_on() {
     let run = stage.run(quick(100_000));
     let mut child = worker(&run, false).spawn().unwrap();
     wait_for(&run, &mut child, 12);
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let labels = stage.data().join("train-labels-idx1-ubyte");
-    let mut bytes = std::fs::read(&labels).unwrap();
-    *bytes.last_mut().unwrap() ^= 1;
-    std::fs::write(&labels, bytes).unwrap();
+    kill(child);
+    stage.change_data();
     let output = to_the_end(&run, true);
     assert!(String::from_utf8_lossy(&output.stderr).contains("other data"), "{output:?}");
 }
@@ -258,8 +265,7 @@ fn points_of_several_steps_are_the_same_after_a_stop_between_them() {
     assert!(to_the_end(&whole, false).status.success());
     let mut child = worker(&cut, false).spawn().unwrap();
     wait_for(&cut, &mut child, 14);
-    child.kill().unwrap();
-    child.wait().unwrap();
+    kill(child);
     assert!(Checkpoint::steps(&cut).unwrap().last().is_some_and(|step| step % 7 != 0), "it goes on between points");
     assert!(to_the_end(&cut, true).status.success());
     assert_eq!(curve(&cut).len(), 9);
@@ -277,8 +283,7 @@ fn what_a_killed_worker_left_half_saved_is_removed_and_files_that_are_gone_are_n
     let _ = std::fs::remove_file(run.path().join(format!("checkpoint-{oldest:08}.safetensors")));
     let step = history(&run).step();
     wait_for(&run, &mut child, step + 25);
-    child.kill().unwrap();
-    child.wait().unwrap();
+    kill(child);
     let left = ["checkpoint-00000003.safetensors", ".valleyscope-abcdef.tmp"].map(|name| run.path().join(name));
     for path in &left {
         std::fs::write(path, "half").unwrap();
@@ -286,8 +291,7 @@ fn what_a_killed_worker_left_half_saved_is_removed_and_files_that_are_gone_are_n
     let mut child = worker(&run, true).spawn().unwrap();
     let step = history(&run).step();
     wait_for(&run, &mut child, step + 1);
-    child.kill().unwrap();
-    child.wait().unwrap();
+    kill(child);
     assert!(left.iter().all(|path| !path.exists()));
 }
 
@@ -322,8 +326,7 @@ fn a_scan_goes_on_pixel_by_pixel() {
     assert_eq!(expected.len(), 4);
     let mut child = worker(&cut, false).spawn().unwrap();
     wait_for(&cut, &mut child, 1);
-    child.kill().unwrap();
-    child.wait().unwrap();
+    kill(child);
     assert!(!pixels(&cut).is_empty());
     let mut child = worker(&cut, true).spawn().unwrap();
     run::send(&cut, run::Command::Stop).unwrap();
@@ -348,12 +351,8 @@ fn a_scan_goes_on_with_the_same_data_only() {
     let run = scan(&stage);
     let mut child = worker(&run, false).spawn().unwrap();
     wait_for(&run, &mut child, 1);
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let labels = stage.data().join("train-labels-idx1-ubyte");
-    let mut bytes = std::fs::read(&labels).unwrap();
-    *bytes.last_mut().unwrap() ^= 1;
-    std::fs::write(&labels, bytes).unwrap();
+    kill(child);
+    stage.change_data();
     let output = to_the_end(&run, true);
     assert!(String::from_utf8_lossy(&output.stderr).contains("other data"), "{output:?}");
 }

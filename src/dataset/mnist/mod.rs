@@ -85,6 +85,10 @@ impl Mnist {
 
     /// A hash of all images and labels, whatever files they came from: SHA-256 in hexadecimal.
     pub fn fingerprint(&self) -> String {
+        if matches!(self.origin, Origin::Official(_)) {
+            // It was taken when the files were read.
+            return FINGERPRINT.to_owned();
+        }
         let mut hash = Sha256::new();
         for digits in [&self.train, &self.test] {
             hash.update((digits.labels.len() as u64).to_le_bytes());
