@@ -6,14 +6,17 @@
 //! of AVX2 and AVX-512.
 //!
 //! Only `+ − × ÷ √`, operations on bits and an explicit [`Real::mul_add`] are used, so a lane has the same
-//! bits in all of them.
+//! bits in all vectors of one precision.
 
+mod both;
 mod plain;
+mod root;
 #[cfg(target_arch = "x86_64")]
 pub mod x86;
 
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Sub};
 
+pub use both::Both;
 pub use plain::Lanes;
 
 /// A real number, or a bundle of them on which every operation acts lane by lane.
@@ -29,6 +32,13 @@ pub trait Real:
 
     /// `self × factor + term`, rounded once. Slow where the processor has no such instruction.
     fn mul_add(self, factor: Self, term: Self) -> Self;
+
+    /// `self / (factor × √square + term)`; bundles of singles have it to 1e-6, without the processor's divider,
+    /// if `square` is at most 1e37.
+    #[inline(always)]
+    fn over_root(self, square: Self, factor: Self, term: Self) -> Self {
+        self / square.sqrt().mul_add(factor, term)
+    }
 
     /// −1, 0 or 1; `sign(±0) = 0` and `sign(NaN) = NaN`, unlike [`f64::signum`].
     fn sign(self) -> Self;
@@ -94,6 +104,16 @@ pub trait Vector<const N: usize>: Real {
 
     /// The larger of two numbers; where either is NaN, `other`.
     fn larger(self, other: Self) -> Self;
+}
+
+/// Numbers of which x and y of a place can be taken as one bundle: what is done to both coordinates alike is then
+/// done to twice as many numbers side by side.
+pub trait Planar: Real {
+    type Both: Real;
+
+    fn both(coordinates: [Self; 2]) -> Self::Both;
+
+    fn apart(both: Self::Both) -> [Self; 2];
 }
 
 /// A bundle of `N` numbers in double precision.

@@ -1,5 +1,6 @@
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Sub};
 
+use super::root::over_root;
 use super::{Bits, Real, Singles, Vector};
 
 /// `N` numbers side by side in memory.
@@ -49,7 +50,7 @@ lane_by_lane! {
 }
 
 macro_rules! vector {
-    ($number:ty, $word:ty) => {
+    ($number:ty, $word:ty, $($over_root:item)?) => {
         impl<const N: usize> Neg for Lanes<$number, N> {
             type Output = Self;
 
@@ -84,6 +85,8 @@ macro_rules! vector {
             fn sign(self) -> Self {
                 self.map(Real::sign)
             }
+
+            $($over_root)?
         }
 
         impl<const N: usize> Vector<N> for Lanes<$number, N> {
@@ -157,8 +160,15 @@ macro_rules! vector {
     };
 }
 
-vector!(f64, u64);
-vector!(f32, u32);
+vector!(f64, u64,);
+vector!(
+    f32,
+    u32,
+    #[inline(always)]
+    fn over_root(self, square: Self, factor: Self, term: Self) -> Self {
+        over_root(self, square, factor, term)
+    }
+);
 
 impl<const N: usize> Singles<N> for Lanes<f32, N> {
     #[inline(always)]

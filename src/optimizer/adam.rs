@@ -85,7 +85,7 @@ impl Optimizer for Adam {
     fn step<R: Real>(f: &AdamFactors<R>, theta: R, gradient: R, memory: AdamMemory<R>) -> (AdamMemory<R>, Move<R>) {
         let m = f.beta1.mul_add(memory.m, f.one_minus_beta1 * gradient);
         let s = f.beta2.mul_add(memory.s, f.one_minus_beta2 * gradient * gradient);
-        let direction = m / s.sqrt().mul_add(f.unbias, f.epsilon);
+        let direction = m.over_root(s, f.unbias, f.epsilon);
         let theta = f.minus_learning_rate.mul_add(f.weight_decay.mul_add(theta, direction), theta);
         (AdamMemory { m, s }, Move { theta, direction })
     }

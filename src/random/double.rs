@@ -94,7 +94,7 @@ macro_rules! normals {
 normals!(
     Lanes<f64, 8>: 8,
     #[cfg(target_arch = "x86_64")]
-    x86::F64x4x2: 8,
+    x86::F64x4x4: 16,
     #[cfg(target_arch = "x86_64")]
     x86::F64x8x4: 32
 );

@@ -70,9 +70,9 @@ macro_rules! normals {
 normals!(
     Lanes<f32, 16>: 16,
     #[cfg(target_arch = "x86_64")]
-    x86::F32x8x2: 16,
+    x86::F32x8x4: 32,
     #[cfg(target_arch = "x86_64")]
-    x86::F32x16x2: 32
+    x86::F32x16x4: 64
 );
 
 /// Two independent normal numbers from two random words.

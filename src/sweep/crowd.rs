@@ -1,31 +1,61 @@
 //! Runs of one optimizer that share their noise.
 
-use super::kernel::{BUNDLES, Bundle, Ground, Metrics, Noise};
+use super::kernel::{Bundle, Ground, Metrics, Noise};
 use super::spec::PointOptimizer;
 use crate::landscape::Landscape;
-use crate::lanes::{Real, Vector};
+use crate::lanes::{Lanes, Planar, Real, Vector};
 use crate::optimizer::{Adam, Clock, Focus, Optimizer, Sgd, Signum};
 use crate::simulation::Configured;
 
-/// The runs of one optimizer on the plane, a bundle for each learning rate.
-pub(super) enum Crowd<V: Real> {
+/// How runs of the same noise share a vector: some replicates with the first learning rate, then the same with the
+/// next one.
+#[derive(Clone, Copy)]
+pub(super) struct Layout {
+    pub replicates: usize,
+    rates: usize,
+}
+
+impl Layout {
+    /// For the first of so many replicates in vectors of `N` numbers.
+    pub fn new<const N: usize>(replicates: usize) -> Self {
+        let replicates = replicates.min(N);
+        Layout { replicates, rates: N / replicates }
+    }
+
+    /// Lanes beyond the last learning rate repeat replicates of it.
+    pub fn replicate(self, lane: usize) -> usize {
+        lane % self.replicates
+    }
+
+    fn rate(self, lane: usize) -> usize {
+        (lane / self.replicates).min(self.rates - 1)
+    }
+}
+
+/// The runs of one optimizer on the plane, in bundles of some learning rates.
+pub(super) enum Crowd<V: Planar> {
     Adam(CrowdOf<V, Adam>),
     Signum(CrowdOf<V, Signum>),
     Focus(CrowdOf<V, Focus>),
     Sgd(CrowdOf<V, Sgd>),
 }
 
-pub(super) struct CrowdOf<V: Real, O: Optimizer> {
+pub(super) struct CrowdOf<V: Planar, O: Optimizer> {
     optimizer: O,
     clock: Clock,
-    bundles: Vec<Bundle<V, O::Memory<V>>>,
+    bundles: Vec<Bundle<V, O::Memory<V::Both>>>,
 }
 
-impl<V: Real> Crowd<V> {
+impl<V: Planar> Crowd<V> {
     /// All runs at `start`.
     #[inline(always)]
-    pub fn new(point: &PointOptimizer, landscape: &Landscape, start: [V; 2]) -> Self {
-        let rates = &point.learning_rates;
+    pub fn new<const N: usize>(point: &PointOptimizer, layout: Layout, landscape: &Landscape, start: [V; 2]) -> Self
+    where
+        V: Vector<N, Number: Real>,
+    {
+        let rates = point.learning_rates.chunks(layout.rates).map(|rates| {
+            V::from_lanes(Lanes::from_fn(|lane| V::Number::splat(rates[layout.rate(lane).min(rates.len() - 1)])))
+        });
         match point.rule.configured() {
             Configured::Adam(adam) => Crowd::Adam(CrowdOf::new(adam, rates, landscape, start)),
             Configured::Signum(signum) => Crowd::Signum(CrowdOf::new(signum, rates, landscape, start)),
@@ -48,7 +78,7 @@ impl<V: Real> Crowd<V> {
         }
     }
 
-    /// What has come of each learning rate so far.
+    /// What has come of each bundle so far.
     pub fn metrics(&self) -> Vec<Metrics<V>> {
         match self {
             Crowd::Adam(crowd) => crowd.metrics(),
@@ -59,11 +89,10 @@ impl<V: Real> Crowd<V> {
     }
 }
 
-impl<V: Real, O: Optimizer> CrowdOf<V, O> {
+impl<V: Planar, O: Optimizer> CrowdOf<V, O> {
     #[inline(always)]
-    fn new(optimizer: O, rates: &[f64], landscape: &Landscape, start: [V; 2]) -> Self {
-        let bundle = |rate: &f64| Bundle::new(landscape, start, optimizer.fresh(), V::splat(*rate));
-        let bundles = rates.iter().map(bundle).collect();
+    fn new(optimizer: O, rates: impl Iterator<Item = V>, landscape: &Landscape, start: [V; 2]) -> Self {
+        let bundles = rates.map(|rates| Bundle::new(landscape, start, optimizer.fresh(), rates)).collect();
         CrowdOf { optimizer, clock: Clock::START, bundles }
     }
 
@@ -73,12 +102,8 @@ impl<V: Real, O: Optimizer> CrowdOf<V, O> {
         V: Vector<N>,
     {
         let (optimizer, start) = (&self.optimizer, self.clock);
-        let (groups, rest) = self.bundles.as_chunks_mut::<BUNDLES>();
-        for group in groups {
-            self.clock = ground.advance::<N, BUNDLES, V, O>(optimizer, start, group, [noise; BUNDLES], steps);
-        }
-        for single in rest {
-            self.clock = ground.advance::<N, 1, V, O>(optimizer, start, std::array::from_mut(single), [noise], steps);
+        for bundle in &mut self.bundles {
+            self.clock = ground.advance::<N, V, O>(optimizer, start, bundle, noise, steps);
         }
     }
 

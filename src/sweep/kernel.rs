@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::landscape::{Landscape, Valley};
-use crate::lanes::{Real, Vector};
+use crate::lanes::{Planar, Real, Vector};
 use crate::optimizer::{Clock, Optimizer};
 use crate::random::Normals;
 
@@ -27,23 +27,23 @@ impl<R> Metrics<R> {
 
 /// A vector of runs, each lane one.
 #[derive(Clone, Copy)]
-pub(super) struct Bundle<V, M> {
-    learning_rate: V,
-    /// (x, y)
-    theta: [V; 2],
-    memory: [M; 2],
+pub(super) struct Bundle<V: Planar, M> {
+    learning_rate: V::Both,
+    /// x and y
+    theta: V::Both,
+    memory: M,
     valley: Valley<V>,
     metrics: Metrics<V>,
 }
 
-impl<V: Real, M: Copy> Bundle<V, M> {
+impl<V: Planar, M: Copy> Bundle<V, M> {
     /// Before the first step.
     #[inline(always)]
     pub fn new(landscape: &Landscape, theta: [V; 2], memory: M, learning_rate: V) -> Self {
         let valley = landscape.uv_from_xy(theta);
         let loss = landscape.loss(valley);
         let metrics = Metrics { final_loss: loss, smallest_loss: V::splat(f64::INFINITY), depth: V::splat(0.0) };
-        Bundle { learning_rate, theta, memory: [memory; 2], valley, metrics }
+        Bundle { learning_rate: V::both([learning_rate; 2]), theta: V::both(theta), memory, valley, metrics }
     }
 
     pub fn metrics(&self) -> Metrics<V> {
@@ -75,9 +75,6 @@ impl<V: Real> Noise<V> {
     }
 }
 
-/// Bundles that are stepped in turn: while one waits for a division, the other goes on.
-pub(super) const BUNDLES: usize = 2;
-
 /// Where the runs take place.
 #[derive(Clone, Copy)]
 pub(super) struct Ground {
@@ -87,44 +84,39 @@ pub(super) struct Ground {
 }
 
 impl Ground {
-    /// Takes a step with every bundle for each of its pairs of draws; returns the clock after them.
+    /// Takes a step for each pair of draws; returns the clock after them.
     #[inline(always)]
-    pub fn advance<const N: usize, const BUNDLES: usize, V: Vector<N>, O: Optimizer>(
+    pub fn advance<const N: usize, V: Vector<N> + Planar, O: Optimizer>(
         &self,
         optimizer: &O,
         mut clock: Clock,
-        bundles: &mut [Bundle<V, O::Memory<V>>; BUNDLES],
-        noise: [&Noise<V>; BUNDLES],
+        bundle: &mut Bundle<V, O::Memory<V::Both>>,
+        noise: &Noise<V>,
         steps: usize,
     ) -> Clock {
-        let mut in_registers = *bundles;
-        for step in 0..steps.min(STRETCH) {
+        let mut in_registers = *bundle;
+        for draws in &noise.0[..steps.min(STRETCH)] {
             clock = optimizer.tick(clock);
-            let factors = optimizer.factors::<V>(&clock);
-            for (bundle, noise) in in_registers.iter_mut().zip(noise) {
-                let factors = O::with_learning_rate(factors, bundle.learning_rate);
-                self.step::<N, V, O>(factors, bundle, noise.0[step]);
-            }
+            let factors = O::with_learning_rate(optimizer.factors::<V::Both>(&clock), in_registers.learning_rate);
+            self.step::<N, V, O>(factors, &mut in_registers, *draws);
         }
-        *bundles = in_registers;
+        *bundle = in_registers;
         clock
     }
 
     #[inline(always)]
-    fn step<const N: usize, V: Vector<N>, O: Optimizer>(
+    fn step<const N: usize, V: Vector<N> + Planar, O: Optimizer>(
         &self,
-        factors: O::Factors<V>,
-        bundle: &mut Bundle<V, O::Memory<V>>,
+        factors: O::Factors<V::Both>,
+        bundle: &mut Bundle<V, O::Memory<V::Both>>,
         draws: [V; 2],
     ) {
-        let gradient = self.landscape.gradient(bundle.valley);
-        for axis in 0..2 {
-            let noisy = gradient[axis] * draws[axis].mul_add(V::splat(self.noise), V::splat(1.0));
-            let (memory, moved) = O::step(&factors, bundle.theta[axis], noisy, bundle.memory[axis]);
-            bundle.theta[axis] = moved.theta;
-            bundle.memory[axis] = memory;
-        }
-        bundle.valley = self.landscape.uv_from_xy(bundle.theta);
+        let gradient = V::both(self.landscape.gradient(bundle.valley));
+        let noisy = gradient * V::both(draws).mul_add(V::Both::splat(self.noise), V::Both::splat(1.0));
+        let (memory, moved) = O::step(&factors, bundle.theta, noisy, bundle.memory);
+        bundle.theta = moved.theta;
+        bundle.memory = memory;
+        bundle.valley = self.landscape.uv_from_xy(V::apart(moved.theta));
         let loss = self.landscape.loss(bundle.valley);
         bundle.metrics = Metrics {
             final_loss: loss,

@@ -2,7 +2,7 @@
 
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::x86;
-use crate::lanes::{Lanes, Real};
+use crate::lanes::{Lanes, Planar, Real};
 use crate::random::Normals;
 
 /// How many digits the runs are done with.
@@ -84,7 +84,7 @@ pub(super) trait VectorWork {
     /// Does it in vectors `V` of `N` numbers.
     fn run<const N: usize, V>(self) -> Self::Output
     where
-        V: Normals<N, Number: Real + Into<f64>>;
+        V: Normals<N, Number: Real + Into<f64>> + Planar;
 }
 
 impl Machine {
@@ -126,7 +126,7 @@ impl Machine {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512dq,avx2,fma")]
 fn single_avx512<W: VectorWork>(work: W) -> W::Output {
-    work.run::<32, x86::F32x16x2>()
+    work.run::<64, x86::F32x16x4>()
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -138,11 +138,11 @@ fn double_avx512<W: VectorWork>(work: W) -> W::Output {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 fn single_avx2<W: VectorWork>(work: W) -> W::Output {
-    work.run::<16, x86::F32x8x2>()
+    work.run::<32, x86::F32x8x4>()
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 fn double_avx2<W: VectorWork>(work: W) -> W::Output {
-    work.run::<8, x86::F64x4x2>()
+    work.run::<16, x86::F64x4x4>()
 }

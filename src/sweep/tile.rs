@@ -3,13 +3,13 @@
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
-use super::crowd::Crowd;
-use super::kernel::{BUNDLES, Bundle, Ground, Metrics, Noise, STRETCH, Stretches};
+use super::crowd::{Crowd, Layout};
+use super::kernel::{Bundle, Ground, Metrics, Noise, STRETCH, Stretches};
 use super::machine::{Machine, VectorWork};
 use super::space::Space;
 use super::spec::{Point, SweepSpec};
 use super::statistics::with_one_nan;
-use crate::lanes::{Lanes, Real};
+use crate::lanes::{Lanes, Planar, Real};
 use crate::optimizer::{Adam, Clock, Focus, Optimizer, Sgd, Signum};
 use crate::random::{Key, Normals};
 use crate::simulation::Configured;
@@ -81,7 +81,7 @@ impl VectorWork for Tile<'_> {
     #[inline(always)]
     fn run<const N: usize, V>(self) -> Option<Vec<Runs>>
     where
-        V: Normals<N, Number: Real + Into<f64>>,
+        V: Normals<N, Number: Real + Into<f64>> + Planar,
     {
         if self.point.dimension.get() > 2 {
             return Space::new(self.spec, self.point).runs::<N, V>(self.key, self.replicates, self.cancelled);
@@ -119,7 +119,7 @@ impl Tile<'_> {
     #[inline(always)]
     fn independent<const N: usize, V, O: Optimizer>(&self, optimizer: &O, index: usize) -> Option<Runs>
     where
-        V: Normals<N, Number: Real + Into<f64>>,
+        V: Normals<N, Number: Real + Into<f64>> + Planar,
     {
         let point = &self.point.optimizers[index];
         let count = point.learning_rates.len() * self.replicates.len();
@@ -130,28 +130,17 @@ impl Tile<'_> {
         };
         let mut metrics = Vec::with_capacity(count);
         let ground = self.ground();
-        let mut noise = [Noise::<V>::new(); BUNDLES];
+        let mut noise = Noise::<V>::new();
         while metrics.len() < count {
             let first = metrics.len();
-            let lane = |bundle: usize, lane: usize| lane_of(first + bundle * N + lane);
-            let keys: [[Key; N]; BUNDLES] = std::array::from_fn(|bundle| {
-                std::array::from_fn(|index| {
-                    let Lane { rate, replicate } = lane(bundle, index);
-                    self.key.of_run(point.id, rate, replicate)
-                })
-            });
-            let rates: [Lanes<V::Number, N>; BUNDLES] = std::array::from_fn(|bundle| {
-                Lanes::from_fn(|index| V::Number::splat(point.learning_rates[lane(bundle, index).rate]))
-            });
-            // Loops, and no closures: those would not be compiled for the vector instructions.
-            let nothing = Bundle::new(&ground.landscape, [V::splat(0.0); 2], optimizer.fresh(), V::splat(0.0));
-            let (mut generators, mut bundles) = ([V::generator(&keys[0]); BUNDLES], [nothing; BUNDLES]);
-            for bundle in 0..BUNDLES {
-                generators[bundle] = V::generator(&keys[bundle]);
-                let start = self.start(V::normal_pair(&mut generators[bundle]));
-                bundles[bundle] =
-                    Bundle::new(&ground.landscape, start, optimizer.fresh(), V::from_lanes(rates[bundle]));
-            }
+            let lane = |index: usize| lane_of(first + index);
+            let mut generator = V::generator(&std::array::from_fn(|index| {
+                let Lane { rate, replicate } = lane(index);
+                self.key.of_run(point.id, rate, replicate)
+            }));
+            let rates = Lanes::from_fn(|index| V::Number::splat(point.learning_rates[lane(index).rate]));
+            let start = self.start(V::normal_pair(&mut generator));
+            let mut bundle = Bundle::new(&ground.landscape, start, optimizer.fresh(), V::from_lanes(rates));
             let mut clock = Clock::START;
             let mut stretches = Stretches::new(self.point.steps.get(), STRETCH, self.cancelled);
             loop {
@@ -159,26 +148,22 @@ impl Tile<'_> {
                 if steps == 0 {
                     break;
                 }
-                for (noise, generator) in noise.iter_mut().zip(&mut generators) {
-                    noise.draw(generator, steps);
-                }
-                clock = ground.advance::<N, BUNDLES, V, O>(optimizer, clock, &mut bundles, noise.each_ref(), steps);
+                noise.draw(&mut generator, steps);
+                clock = ground.advance::<N, V, O>(optimizer, clock, &mut bundle, &noise, steps);
             }
             if !stretches.are_through() {
                 return None;
             }
-            for bundle in &bundles {
-                append::<N, V>(&mut metrics, bundle.metrics(), count);
-            }
+            append::<N, V>(&mut metrics, bundle.metrics(), count);
         }
         Some(Runs { replicates: self.replicates.len(), metrics })
     }
 
-    /// All runs of all optimizers, with noise that is drawn once for each replicate. Lanes are replicates.
+    /// All runs of all optimizers, with noise that is drawn once for each replicate.
     #[inline(always)]
     fn common<const N: usize, V>(&self) -> Option<Vec<Runs>>
     where
-        V: Normals<N, Number: Real + Into<f64>>,
+        V: Normals<N, Number: Real + Into<f64>> + Planar,
     {
         let ground = self.ground();
         let count = self.replicates.len();
@@ -187,12 +172,12 @@ impl Tile<'_> {
             self.point.optimizers.iter().map(|optimizer| empty(optimizer.learning_rates.len())).collect();
         let mut noise = Noise::<V>::new();
         for first in self.replicates.clone().step_by(N) {
-            let mut generator = V::generator(&std::array::from_fn(|lane| {
-                self.key.of_run(0, 0, (first + lane).min(self.replicates.end - 1))
-            }));
+            let layout = Layout::new::<N>(self.replicates.end - first);
+            let mut generator =
+                V::generator(&std::array::from_fn(|lane| self.key.of_run(0, 0, first + layout.replicate(lane))));
             let start = self.start(V::normal_pair(&mut generator));
-            let mut crowds: Vec<Crowd<V>> =
-                self.point.optimizers.iter().map(|optimizer| Crowd::new(optimizer, &ground.landscape, start)).collect();
+            let crowd = |optimizer| Crowd::new::<N>(optimizer, layout, &ground.landscape, start);
+            let mut crowds: Vec<Crowd<V>> = self.point.optimizers.iter().map(crowd).collect();
             let mut stretches = Stretches::new(self.point.steps.get(), STRETCH, self.cancelled);
             loop {
                 let steps = stretches.next();
@@ -209,10 +194,13 @@ impl Tile<'_> {
             }
             let here = first - self.replicates.start;
             for (crowd, runs) in crowds.iter().zip(&mut all) {
-                for (metrics, row) in crowd.metrics().into_iter().zip(runs.metrics.chunks_mut(count)) {
+                let mut rows = runs.metrics.chunks_mut(count);
+                for metrics in crowd.metrics() {
                     let mut lanes = Vec::with_capacity(N);
-                    append::<N, V>(&mut lanes, metrics, N.min(count - here));
-                    row[here..here + lanes.len()].copy_from_slice(&lanes);
+                    append::<N, V>(&mut lanes, metrics, N);
+                    for (lanes, row) in lanes.chunks_exact(layout.replicates).zip(&mut rows) {
+                        row[here..here + layout.replicates].copy_from_slice(lanes);
+                    }
                 }
             }
         }

@@ -5,7 +5,7 @@ use proptest::test_runner::TestCaseResult;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use valleyscope::landscape::{Landscape, Valley};
-use valleyscope::lanes::{Bits, Doubles, Lanes, Real};
+use valleyscope::lanes::{Bits, Doubles, Lanes, Real, Singles};
 use valleyscope::optimizer::{Adam, AdamMemory, Clock, DecayTarget, Focus, FocusMemory, Optimizer, Sgd, Signum};
 use valleyscope::random::{Key, Streams};
 
@@ -338,4 +338,56 @@ fn state_survives_being_written_down() {
     );
     check(&Signum { learning_rate, beta1, weight_decay }, |m| vec![format!("{m:?}")], |fields| fields[0]);
     check(&Sgd { learning_rate, beta1, weight_decay }, |m| vec![format!("{m:?}")], |fields| fields[0]);
+}
+
+/// `x / (factor × √square + term)` of rows of these four, in vectors of one kind.
+fn over_roots<const N: usize, V: Singles<N>>(rows: &[[f32; 4]]) -> Vec<f32> {
+    let mut all = Vec::with_capacity(rows.len());
+    for rows in rows.chunks_exact(N) {
+        let [x, square, factor, term] =
+            [0, 1, 2, 3].map(|column| V::from_lanes(Lanes::from_fn(|lane| rows[lane][column])));
+        all.extend(x.over_root(square, factor, term).to_lanes().0);
+    }
+    all
+}
+
+#[test]
+fn singles_are_divided_by_roots_alike_in_every_vector_and_to_a_millionth() {
+    let mut random = StdRng::seed_from_u64(12);
+    let mut power_of_ten = |from: f32, to: f32| 10_f32.powf(random.random_range(from..to));
+    let mut rows: Vec<[f32; 4]> = (0..1 << 18)
+        .map(|row| {
+            let x = power_of_ten(-12.0, 6.0) * if row % 2 == 0 { 1.0 } else { -1.0 };
+            // From what singles cannot hold as a normal number, where Adam's ε is all that counts.
+            [x, power_of_ten(-44.0, 37.0), power_of_ten(-2.0, 1.5), power_of_ten(-9.0, -7.0)]
+        })
+        .collect();
+    rows.iter_mut().step_by(1000).for_each(|row| row[1] = 0.0);
+    let plain = over_roots::<16, Lanes<f32, 16>>(&rows);
+    for (row, found) in rows.iter().zip(&plain) {
+        let [x, square, factor, term] = row.map(f64::from);
+        let exact = x / (factor * square.sqrt() + term);
+        let off = (f64::from(*found) / exact - 1.0).abs();
+        // Singles below 1e-37 have fewer digits.
+        assert!(off < 1e-6 || exact.abs() < 1e-37, "{row:?} gives {found:e}, which should be {exact:e}");
+    }
+    let bits = |all: &[f32]| all.iter().map(|number| number.to_bits()).collect::<Vec<_>>();
+    #[cfg(target_arch = "x86_64")]
+    {
+        use valleyscope::lanes::x86;
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            assert!(bits(&over_roots::<32, x86::F32x8x4>(&rows)) == bits(&plain), "AVX2 differs");
+        }
+        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
+            assert!(bits(&over_roots::<64, x86::F32x16x4>(&rows)) == bits(&plain), "AVX-512 differs");
+        }
+    }
+}
+
+#[test]
+fn singles_divided_by_the_root_of_what_is_not_finite_are_not_finite() {
+    for square in [f32::NAN, f32::INFINITY] {
+        let found = over_roots::<16, Lanes<f32, 16>>(&[[1.0, square, 1.0, 1e-8]; 16]);
+        assert!(found.iter().all(|found| !found.is_finite()), "{square} gives {found:?}");
+    }
 }

@@ -3,14 +3,15 @@
 use std::arch::x86_64::*;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Sub};
 
-use crate::lanes::{Bits, Lanes, Real, Singles, Vector};
+use crate::lanes::root::over_root;
+use crate::lanes::{Bits, Lanes, Planar, Real, Singles, Vector};
 
-use super::{operators, vector};
+use super::{joined, operators, vector};
 
 macro_rules! registers {
     (
         $floats:ident($float_register:ident), $words:ident, $word:ident, $set:ident, $zero:ident, $and:ident,
-        $or:ident, $compare:ident, $blend:ident, $left:ident, $right:ident
+        $or:ident, $compare:ident, $left:ident, $right:ident
     ) => {
         // SAFETY of all blocks below: the types are only used where their instructions are enabled.
 
@@ -20,7 +21,8 @@ macro_rules! registers {
                 unsafe {
                     let one = $or($and(register, $set(-0.0)), $set(1.0));
                     let signs = $and($compare::<_CMP_NEQ_OQ>(register, $zero()), one);
-                    $blend(signs, register, $compare::<_CMP_UNORD_Q>(register, register))
+                    // All bits set are a NaN.
+                    $or(signs, $compare::<_CMP_UNORD_Q>(register, register))
                 }
             }
         }
@@ -67,49 +69,104 @@ registers!(
     _mm256_and_pd,
     _mm256_or_pd,
     _mm256_cmp_pd,
-    _mm256_blendv_pd,
     _mm256_sll_epi64,
     _mm256_srl_epi64
 );
 
 vector!(
-    /// Sixteen singles in two registers.
-    F32x8x2(__m256), U32x8x2(__m256i),
-    registers: [0 1] of 8, lanes: 16, f32, u32,
+    /// Sixteen doubles in four registers.
+    F64x4x4(__m256d), U64x4x4(__m256i),
+    registers: [0 1 2 3] of 4, lanes: 16, f64, u64,
+    float: _mm256_set1_pd _mm256_sqrt_pd _mm256_fmadd_pd _mm256_load_pd _mm256_store_pd _mm256_min_pd _mm256_max_pd
+        _mm256_add_pd _mm256_sub_pd _mm256_mul_pd _mm256_div_pd,
+    cast: _mm256_castpd_si256 _mm256_castsi256_pd,
+    word: _mm256_set1_epi64x(i64) _mm256_load_si256 _mm256_store_si256 _mm256_add_epi64 _mm256_sub_epi64
+        _mm256_and_si256 _mm256_or_si256 _mm256_xor_si256,
+);
+registers!(
+    F64x4x4(__m256d),
+    U64x4x4,
+    u64,
+    _mm256_set1_pd,
+    _mm256_setzero_pd,
+    _mm256_and_pd,
+    _mm256_or_pd,
+    _mm256_cmp_pd,
+    _mm256_sll_epi64,
+    _mm256_srl_epi64
+);
+
+vector!(
+    /// Thirty-two singles in four registers.
+    F32x8x4(__m256), U32x8x4(__m256i),
+    registers: [0 1 2 3] of 8, lanes: 32, f32, u32,
     float: _mm256_set1_ps _mm256_sqrt_ps _mm256_fmadd_ps _mm256_load_ps _mm256_store_ps _mm256_min_ps _mm256_max_ps
         _mm256_add_ps _mm256_sub_ps _mm256_mul_ps _mm256_div_ps,
     cast: _mm256_castps_si256 _mm256_castsi256_ps,
     word: _mm256_set1_epi32(i32) _mm256_load_si256 _mm256_store_si256 _mm256_add_epi32 _mm256_sub_epi32
         _mm256_and_si256 _mm256_or_si256 _mm256_xor_si256,
+    #[inline(always)]
+    fn over_root(self, square: Self, factor: Self, term: Self) -> Self {
+        over_root(self, square, factor, term)
+    }
 );
 registers!(
-    F32x8x2(__m256),
-    U32x8x2,
+    F32x8x4(__m256),
+    U32x8x4,
     u32,
     _mm256_set1_ps,
     _mm256_setzero_ps,
     _mm256_and_ps,
     _mm256_or_ps,
     _mm256_cmp_ps,
-    _mm256_blendv_ps,
     _mm256_sll_epi32,
     _mm256_srl_epi32
 );
 
-impl Singles<16> for F32x8x2 {
+vector!(
+    /// Sixty-four singles in eight registers.
+    F32x8x8(__m256), U32x8x8(__m256i),
+    registers: [0 1 2 3 4 5 6 7] of 8, lanes: 64, f32, u32,
+    float: _mm256_set1_ps _mm256_sqrt_ps _mm256_fmadd_ps _mm256_load_ps _mm256_store_ps _mm256_min_ps _mm256_max_ps
+        _mm256_add_ps _mm256_sub_ps _mm256_mul_ps _mm256_div_ps,
+    cast: _mm256_castps_si256 _mm256_castsi256_ps,
+    word: _mm256_set1_epi32(i32) _mm256_load_si256 _mm256_store_si256 _mm256_add_epi32 _mm256_sub_epi32
+        _mm256_and_si256 _mm256_or_si256 _mm256_xor_si256,
     #[inline(always)]
-    fn from_integers(integers: U32x8x2) -> Self {
-        let [a, b] = integers.0;
+    fn over_root(self, square: Self, factor: Self, term: Self) -> Self {
+        over_root(self, square, factor, term)
+    }
+);
+registers!(
+    F32x8x8(__m256),
+    U32x8x8,
+    u32,
+    _mm256_set1_ps,
+    _mm256_setzero_ps,
+    _mm256_and_ps,
+    _mm256_or_ps,
+    _mm256_cmp_ps,
+    _mm256_sll_epi32,
+    _mm256_srl_epi32
+);
+
+joined!(F32x8x4 [0 1 2 3] F32x8x8);
+
+impl Singles<32> for F32x8x4 {
+    #[inline(always)]
+    fn from_integers(integers: U32x8x4) -> Self {
+        let [a, b, c, d] = integers.0;
         // SAFETY: the type is only used where its instructions are enabled.
-        F32x8x2(unsafe { [_mm256_cvtepi32_ps(a), _mm256_cvtepi32_ps(b)] })
+        F32x8x4(unsafe { [_mm256_cvtepi32_ps(a), _mm256_cvtepi32_ps(b), _mm256_cvtepi32_ps(c), _mm256_cvtepi32_ps(d)] })
     }
 
     #[inline(always)]
-    fn shift_right_signed<const BY: u32>(integers: U32x8x2) -> U32x8x2 {
-        let [a, b] = integers.0;
+    fn shift_right_signed<const BY: u32>(integers: U32x8x4) -> U32x8x4 {
+        let [a, b, c, d] = integers.0;
         // SAFETY: as above.
-        U32x8x2(unsafe {
-            [_mm256_sra_epi32(a, _mm_cvtsi32_si128(BY as i32)), _mm256_sra_epi32(b, _mm_cvtsi32_si128(BY as i32))]
+        U32x8x4(unsafe {
+            let by = _mm_cvtsi32_si128(BY as i32);
+            [_mm256_sra_epi32(a, by), _mm256_sra_epi32(b, by), _mm256_sra_epi32(c, by), _mm256_sra_epi32(d, by)]
         })
     }
 }

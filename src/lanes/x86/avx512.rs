@@ -3,9 +3,10 @@
 use std::arch::x86_64::*;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Sub};
 
-use crate::lanes::{Bits, Lanes, Real, Singles, Vector};
+use crate::lanes::root::over_root;
+use crate::lanes::{Bits, Lanes, Planar, Real, Singles, Vector};
 
-use super::{operators, vector};
+use super::{joined, operators, vector};
 
 /// What the fix-up instruction puts in place of each kind of number, four bits each from the lowest:
 /// quiet and signalling NaN stay NaN, ±0 becomes 0; one, −∞, +∞, negative and positive become ±1.
@@ -85,18 +86,22 @@ registers!(
 );
 
 vector!(
-    /// Thirty-two singles in two registers.
-    F32x16x2(__m512), U32x16x2(__m512i),
-    registers: [0 1] of 16, lanes: 32, f32, u32,
+    /// Sixty-four singles in four registers.
+    F32x16x4(__m512), U32x16x4(__m512i),
+    registers: [0 1 2 3] of 16, lanes: 64, f32, u32,
     float: _mm512_set1_ps _mm512_sqrt_ps _mm512_fmadd_ps _mm512_load_ps _mm512_store_ps _mm512_min_ps _mm512_max_ps
         _mm512_add_ps _mm512_sub_ps _mm512_mul_ps _mm512_div_ps,
     cast: _mm512_castps_si512 _mm512_castsi512_ps,
     word: _mm512_set1_epi32(i32) _mm512_load_si512 _mm512_store_si512 _mm512_add_epi32 _mm512_sub_epi32
         _mm512_and_si512 _mm512_or_si512 _mm512_xor_si512,
+    #[inline(always)]
+    fn over_root(self, square: Self, factor: Self, term: Self) -> Self {
+        over_root(self, square, factor, term)
+    }
 );
 registers!(
-    F32x16x2(__m512, __m512i),
-    U32x16x2,
+    F32x16x4(__m512, __m512i),
+    U32x16x4,
     _mm512_fixupimm_ps,
     _mm512_set1_epi32(i32),
     _mm512_slli_epi32,
@@ -104,18 +109,53 @@ registers!(
     _mm512_rolv_epi32
 );
 
-impl Singles<32> for F32x16x2 {
+vector!(
+    /// A hundred and twenty-eight singles in eight registers.
+    F32x16x8(__m512), U32x16x8(__m512i),
+    registers: [0 1 2 3 4 5 6 7] of 16, lanes: 128, f32, u32,
+    float: _mm512_set1_ps _mm512_sqrt_ps _mm512_fmadd_ps _mm512_load_ps _mm512_store_ps _mm512_min_ps _mm512_max_ps
+        _mm512_add_ps _mm512_sub_ps _mm512_mul_ps _mm512_div_ps,
+    cast: _mm512_castps_si512 _mm512_castsi512_ps,
+    word: _mm512_set1_epi32(i32) _mm512_load_si512 _mm512_store_si512 _mm512_add_epi32 _mm512_sub_epi32
+        _mm512_and_si512 _mm512_or_si512 _mm512_xor_si512,
     #[inline(always)]
-    fn from_integers(integers: U32x16x2) -> Self {
-        let [a, b] = integers.0;
+    fn over_root(self, square: Self, factor: Self, term: Self) -> Self {
+        over_root(self, square, factor, term)
+    }
+);
+registers!(
+    F32x16x8(__m512, __m512i),
+    U32x16x8,
+    _mm512_fixupimm_ps,
+    _mm512_set1_epi32(i32),
+    _mm512_slli_epi32,
+    _mm512_srli_epi32,
+    _mm512_rolv_epi32
+);
+
+joined!(F32x16x4 [0 1 2 3] F32x16x8);
+
+impl Singles<64> for F32x16x4 {
+    #[inline(always)]
+    fn from_integers(integers: U32x16x4) -> Self {
+        let [a, b, c, d] = integers.0;
         // SAFETY: the type is only used where its instructions are enabled.
-        F32x16x2(unsafe { [_mm512_cvtepi32_ps(a), _mm512_cvtepi32_ps(b)] })
+        F32x16x4(unsafe {
+            [_mm512_cvtepi32_ps(a), _mm512_cvtepi32_ps(b), _mm512_cvtepi32_ps(c), _mm512_cvtepi32_ps(d)]
+        })
     }
 
     #[inline(always)]
-    fn shift_right_signed<const BY: u32>(integers: U32x16x2) -> U32x16x2 {
-        let [a, b] = integers.0;
+    fn shift_right_signed<const BY: u32>(integers: U32x16x4) -> U32x16x4 {
+        let [a, b, c, d] = integers.0;
         // SAFETY: as above.
-        U32x16x2(unsafe { [_mm512_srai_epi32::<BY>(a), _mm512_srai_epi32::<BY>(b)] })
+        U32x16x4(unsafe {
+            [
+                _mm512_srai_epi32::<BY>(a),
+                _mm512_srai_epi32::<BY>(b),
+                _mm512_srai_epi32::<BY>(c),
+                _mm512_srai_epi32::<BY>(d),
+            ]
+        })
     }
 }

@@ -8,8 +8,8 @@
 mod avx2;
 mod avx512;
 
-pub use avx2::{F32x8x2, F64x4x2, U32x8x2, U64x4x2};
-pub use avx512::{F32x16x2, F64x8, F64x8x4, U32x16x2, U64x8, U64x8x4};
+pub use avx2::{F32x8x4, F32x8x8, F64x4x2, F64x4x4, U32x8x4, U32x8x8, U64x4x2, U64x4x4};
+pub use avx512::{F32x16x4, F32x16x8, F64x8, F64x8x4, U32x16x4, U32x16x8, U64x8, U64x8x4};
 
 /// Operators that act register by register.
 macro_rules! operators {
@@ -39,6 +39,7 @@ macro_rules! vector {
         cast: $to_integer:ident $from_integer:ident,
         word: $set_word:ident($signed:ident) $load_words:ident $store_words:ident $add_words:ident $sub_words:ident
             $and:ident $or:ident $xor:ident,
+        $($over_root:item)?
     ) => {
         $(#[$doc])*
         #[derive(Clone, Copy)]
@@ -88,6 +89,8 @@ macro_rules! vector {
             fn sign(self) -> Self {
                 $floats(unsafe { [$(Self::sign_of_register(self.0[$register])),*] })
             }
+
+            $($over_root)?
         }
 
         impl Vector<$lanes> for $floats {
@@ -170,4 +173,24 @@ macro_rules! vector {
     };
 }
 
-use {operators, vector};
+/// Joins two vectors, for x and y, to one of twice as many registers.
+macro_rules! joined {
+    ($one:ident [$($register:tt)*] $two:ident) => {
+        impl Planar for $one {
+            type Both = $two;
+
+            #[inline(always)]
+            fn both([x, y]: [Self; 2]) -> $two {
+                $two([$(x.0[$register],)* $(y.0[$register]),*])
+            }
+
+            #[inline(always)]
+            fn apart(both: $two) -> [Self; 2] {
+                const HALF: usize = [$($register),*].len();
+                [$one([$(both.0[$register]),*]), $one([$(both.0[HALF + $register]),*])]
+            }
+        }
+    };
+}
+
+use {joined, operators, vector};

@@ -1,0 +1,94 @@
+use std::ops::{Add, Div, Mul, Neg, Sub};
+
+use super::{Lanes, Planar, Real};
+
+/// Two bundles, one after the other: for bundles that are not joined in any better way.
+#[derive(Clone, Copy, Debug)]
+pub struct Both<V>([V; 2]);
+
+macro_rules! one_after_the_other {
+    ($($trait:ident $method:ident),*) => {$(
+        impl<V: Real> $trait for Both<V> {
+            type Output = Self;
+
+            #[inline(always)]
+            fn $method(self, other: Self) -> Self {
+                Both([self.0[0].$method(other.0[0]), self.0[1].$method(other.0[1])])
+            }
+        }
+    )*};
+}
+
+one_after_the_other!(Add add, Sub sub, Mul mul, Div div);
+
+impl<V: Real> Neg for Both<V> {
+    type Output = Self;
+
+    #[inline(always)]
+    fn neg(self) -> Self {
+        Both([-self.0[0], -self.0[1]])
+    }
+}
+
+impl<V: Real> Real for Both<V> {
+    #[inline(always)]
+    fn splat(value: f64) -> Self {
+        Both([V::splat(value); 2])
+    }
+
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        Both([self.0[0].sqrt(), self.0[1].sqrt()])
+    }
+
+    #[inline(always)]
+    fn abs(self) -> Self {
+        Both([self.0[0].abs(), self.0[1].abs()])
+    }
+
+    #[inline(always)]
+    fn mul_add(self, factor: Self, term: Self) -> Self {
+        Both([self.0[0].mul_add(factor.0[0], term.0[0]), self.0[1].mul_add(factor.0[1], term.0[1])])
+    }
+
+    #[inline(always)]
+    fn over_root(self, square: Self, factor: Self, term: Self) -> Self {
+        Both([
+            self.0[0].over_root(square.0[0], factor.0[0], term.0[0]),
+            self.0[1].over_root(square.0[1], factor.0[1], term.0[1]),
+        ])
+    }
+
+    #[inline(always)]
+    fn sign(self) -> Self {
+        Both([self.0[0].sign(), self.0[1].sign()])
+    }
+}
+
+macro_rules! planar {
+    ($(impl $([$($parameter:tt)*])? for $vector:ty;)*) => {$(
+        impl$(<$($parameter)*>)? Planar for $vector {
+            type Both = Both<Self>;
+
+            #[inline(always)]
+            fn both(coordinates: [Self; 2]) -> Both<Self> {
+                Both(coordinates)
+            }
+
+            #[inline(always)]
+            fn apart(both: Both<Self>) -> [Self; 2] {
+                both.0
+            }
+        }
+    )*};
+}
+
+planar! {
+    impl [const N: usize] for Lanes<f64, N>;
+    impl [const N: usize] for Lanes<f32, N>;
+}
+#[cfg(target_arch = "x86_64")]
+planar! {
+    impl for super::x86::F64x4x4;
+    impl for super::x86::F64x8x4;
+}
