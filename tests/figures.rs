@@ -1,5 +1,7 @@
 //! Result files of sweeps and scans, and figures made from them: written, read by another hand, and looked at.
 
+#[path = "figures/curve_pictures.rs"]
+mod curve_pictures;
 #[path = "figures/data.rs"]
 mod data;
 #[path = "figures/files.rs"]

@@ -43,6 +43,8 @@ pub(super) struct Stroke {
     pub color: [u8; 3],
     pub width: f64,
     pub dashed: bool,
+    /// From 0 to 1.
+    pub opacity: f64,
 }
 
 /// Shapes of markers, so that series are told apart without colours too.
@@ -66,6 +68,7 @@ pub(super) struct Canvas {
     pub body: String,
     font_size: f64,
     gradients: usize,
+    clips: usize,
 }
 
 /// From the middle of a line of text down to its baseline, in font sizes.
@@ -76,7 +79,7 @@ const STOPS: usize = 32;
 
 impl Canvas {
     pub fn new(font_size: f64) -> Canvas {
-        Canvas { body: String::new(), font_size, gradients: 0 }
+        Canvas { body: String::new(), font_size, gradients: 0, clips: 0 }
     }
 
     fn push(&mut self, element: std::fmt::Arguments<'_>) {
@@ -98,14 +101,38 @@ impl Canvas {
             write!(data, "{command}{x:.3} {y:.3}").expect("a string takes all that is written");
         }
         let (color, width) = (hex(stroke.color), stroke.width);
+        let opacity =
+            if stroke.opacity < 1.0 { format!(r#" stroke-opacity="{}""#, stroke.opacity) } else { String::new() };
         let dashes = if stroke.dashed {
             format!(r#" stroke-dasharray="{} {}""#, 4.0 * width, 3.0 * width)
         } else {
             String::new()
         };
         self.push(format_args!(
-            r#"<path d="{data}" fill="none" stroke="{color}" stroke-width="{width}" stroke-linejoin="round"{dashes}/>"#
+            r#"<path d="{data}" fill="none" stroke="{color}" stroke-width="{width}" stroke-linejoin="round"{dashes}{opacity}/>"#
         ));
+    }
+
+    /// What is within these points.
+    pub fn filled(&mut self, points: &[[f64; 2]], color: [u8; 3], opacity: f64) {
+        let points = points.iter().map(|[x, y]| format!("{x:.3},{y:.3}")).collect::<Vec<_>>().join(" ");
+        self.push(format_args!(r#"<polygon points="{points}" fill="{}" fill-opacity="{opacity}"/>"#, hex(color)));
+    }
+
+    pub fn dot(&mut self, [x, y]: [f64; 2], radius: f64, color: [u8; 3]) {
+        self.push(format_args!(r#"<circle cx="{x:.3}" cy="{y:.3}" r="{radius:.3}" fill="{}"/>"#, hex(color)));
+    }
+
+    /// What is drawn is cut off at the edges of an area.
+    pub fn clipped(&mut self, area: Area, draw: impl FnOnce(&mut Canvas)) {
+        self.clips += 1;
+        let (id, Area { x, y, width, height }) = (format!("plot{}", self.clips), area);
+        self.push(format_args!(
+            r#"<clipPath id="{id}"><rect x="{x:.3}" y="{y:.3}" width="{width:.3}" height="{height:.3}"/></clipPath>"#
+        ));
+        self.push(format_args!(r#"<g clip-path="url(#{id})">"#));
+        draw(self);
+        self.push(format_args!("</g>"));
     }
 
     /// A marker of about this radius around a point, with an edge.

@@ -2,7 +2,7 @@
 
 use super::canvas::{Anchor, Area, Canvas};
 use super::svg::{POINTS_PER_MM, Svg};
-use super::{Bar, Content, Figure, FigureError, Options, Panel, Row, font, plot};
+use super::{Bar, Content, Figure, FigureError, Options, Panel, Row, curves, font, plot};
 use crate::sweep::{Axis, Spacing};
 use crate::view::ticks::{Tick, Ticks, short};
 
@@ -52,6 +52,7 @@ impl Figure {
                 y
             }
             Content::Plots(plots) => plots.draw(&mut canvas, y, inner, em).ok_or(too_narrow)?,
+            Content::Curves(curves) => curves.draw(&mut canvas, y, inner, em).ok_or(too_narrow)?,
         };
         y = self.draw_legend(&mut canvas, y, inner, em);
         let height = y + MARGIN * em;
@@ -63,7 +64,7 @@ impl Figure {
         let (side, gap, end) = (0.9 * em, 1.1 * em, MARGIN * em + inner);
         let key = match &self.content {
             Content::Maps(_) => side,
-            Content::Plots(_) => plot::KEY * em,
+            Content::Plots(_) | Content::Curves(_) => plot::KEY * em,
         };
         let entries = self.legend.iter().enumerate().map(|entry| {
             let before = if entry.1.color.is_some() { key + 0.4 * em } else { 0.0 };
@@ -89,6 +90,7 @@ impl Figure {
                         canvas.swatch(Area { x, y: middle - side / 2.0, width: side, height: side }, color);
                     }
                     (Some(color), Content::Plots(_)) => plot::draw_key(canvas, [x, middle], index, color, em),
+                    (Some(color), Content::Curves(_)) => curves::draw_key(canvas, [x, middle], key, color),
                     (None, _) => {}
                 }
                 canvas.text_from([x + before, middle], end - x - before, &swatch.text);
@@ -261,7 +263,7 @@ fn marks(axis: &Axis, room: f64) -> Vec<(f64, String)> {
     marks
 }
 
-fn linear_ticks(low: f64, high: f64, most: usize) -> Vec<Tick> {
+pub(super) fn linear_ticks(low: f64, high: f64, most: usize) -> Vec<Tick> {
     let Ticks { ticks, note } = Ticks::linear(low, high, most);
     // An axis has no place for a note; what needs one is written in full.
     if note.is_none() {

@@ -1,4 +1,5 @@
-//! Figures for publication: maps of phase diagrams and plots of scans, with axes, legends and colour bars.
+//! Figures for publication: maps of phase diagrams, plots of scans and curves of trainings, with axes, legends and
+//! colour bars.
 //!
 //! A [`Map`] says what each cell of a diagram is coloured by; its image, a pixel a cell, is what a window and
 //! a figure both show. A [`Figure`] is one or more maps or plots with what explains them; laid out at a width it is an
@@ -6,6 +7,7 @@
 //! program version, seed and spec, and no time: equal results are equal bytes.
 
 mod canvas;
+mod curves;
 mod font;
 mod labels;
 mod layout;
@@ -17,6 +19,7 @@ mod scale;
 mod scan;
 mod svg;
 
+pub use curves::{AxisKind, CurveAxis, CurveLines, CurvePlot, Curves};
 pub use labels::axis_label;
 pub use map::{Map, MapImage, Swatch};
 pub use scale::{Mark, Scale};
@@ -65,7 +68,7 @@ pub enum FigureError {
     Draw(String),
 }
 
-/// Maps of one or more diagrams, or plots.
+/// Maps of one or more diagrams, plots, or curves.
 #[derive(Clone, Debug)]
 pub struct Figure {
     about: About,
@@ -77,6 +80,7 @@ pub struct Figure {
 enum Content {
     Maps(Vec<Row>),
     Plots(Plots),
+    Curves(Curves),
 }
 
 /// What a file says of itself.
@@ -164,7 +168,7 @@ impl Figure {
     pub fn usual_width_mm(&self) -> f64 {
         match &self.content {
             Content::Maps(rows) if rows.iter().any(|row| row.panels.len() > 1) => PAGE_MM,
-            Content::Maps(_) | Content::Plots(_) => COLUMN_MM,
+            Content::Maps(_) | Content::Plots(_) | Content::Curves(_) => COLUMN_MM,
         }
     }
 

@@ -12,7 +12,7 @@ pub(super) const KEY: f64 = 2.2;
 const RADIUS: f64 = 0.26;
 const CAP: f64 = 0.28;
 /// From this width on, plots stand side by side.
-const WIDE: f64 = 46.0;
+pub(super) const WIDE: f64 = 46.0;
 
 /// Height over width of the first plot of a pile, of those below it, and of plots side by side.
 const ASPECTS: [f64; 3] = [0.66, 0.42, 0.72];
@@ -21,7 +21,7 @@ const LEAST_HEIGHT: f64 = 8.0;
 /// Height of a vertical axis for each of its labels.
 const LABEL_SHARE: f64 = 1.8;
 const FEWEST_LABELS: usize = 3;
-const CURVE_WIDTH: f64 = 1.1;
+pub(super) const CURVE_WIDTH: f64 = 1.1;
 const BAR_WIDTH: f64 = 0.7;
 /// The part of a vertical axis that is left free beyond the values at each end.
 const FREE: f64 = 0.07;
@@ -74,11 +74,14 @@ pub(super) struct Measured {
 /// The sign of a series in a legend: a piece of its line with its marker, in the middle of a line of text.
 pub(super) fn draw_key(canvas: &mut Canvas, [x, y]: [f64; 2], index: usize, color: [u8; 3], em: f64) {
     let end = x + KEY * em;
-    canvas.path(&[vec![[x, y], [end, y]]], Stroke { color: line(color), width: CURVE_WIDTH, dashed: false });
+    canvas.path(
+        &[vec![[x, y], [end, y]]],
+        Stroke { color: line(color), width: CURVE_WIDTH, dashed: false, opacity: 1.0 },
+    );
     canvas.marker(Marker::of_index(index), [(x + end) / 2.0, y], RADIUS * em, [color, line(color)]);
 }
 
-fn line(color: [u8; 3]) -> [u8; 3] {
+pub(super) fn line(color: [u8; 3]) -> [u8; 3] {
     ink(color, Background::Light)
 }
 
@@ -262,7 +265,7 @@ impl Plot {
         if let Vertical::Linear { guides } = &self.vertical {
             for &(value, dashed) in guides {
                 let y = height_of(value);
-                let stroke = Stroke { color: [120; 3], width: 0.6, dashed };
+                let stroke = Stroke { color: [120; 3], width: 0.6, dashed, opacity: 1.0 };
                 canvas.path(&[vec![[area.x, y], [area.right(), y]]], stroke);
             }
         }
@@ -325,14 +328,14 @@ impl Series {
             let mut lines = vec![vec![[x, low], [x, high]]];
             // An end on the frame lies beyond it.
             lines.extend([low, high].into_iter().filter(|y| *y > top && *y < bottom).map(cap));
-            canvas.path(&lines, Stroke { color, width: BAR_WIDTH, dashed: false });
+            canvas.path(&lines, Stroke { color, width: BAR_WIDTH, dashed: false, opacity: 1.0 });
         }
         let centers = self.points.iter().enumerate().map(|(index, point)| Some(at(index, (*point)?.value)));
         let centers: Vec<Option<[f64; 2]>> = centers.collect();
         let pieces = centers.split(Option::is_none).map(|piece| piece.iter().copied().flatten().collect());
         let pieces: Vec<Vec<[f64; 2]>> = pieces.filter(|piece: &Vec<_>| piece.len() > 1).collect();
         if !pieces.is_empty() {
-            canvas.path(&pieces, Stroke { color, width: CURVE_WIDTH, dashed: false });
+            canvas.path(&pieces, Stroke { color, width: CURVE_WIDTH, dashed: false, opacity: 1.0 });
         }
     }
 }

@@ -46,7 +46,7 @@ fn improvement(result: &ScanResult, order: &[usize]) -> Option<Plot> {
     let names = [signum, adam].map(|index| result.axes.optimizers[index].as_str());
     let around = PERCENT * NEGLIGIBLE;
     Some(Plot {
-        title: Some(format!("{} over {}", names[0], names[1])),
+        title: Some(format!("{} over {} (dashed: ±{around} %)", names[0], names[1])),
         label: "improvement (%)".to_owned(),
         vertical: Vertical::Linear { guides: vec![(0.0, false), (around, true), (-around, true)] },
         series: vec![Series { color: result.colors[signum], index: signum, points: points.collect() }],

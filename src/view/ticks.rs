@@ -1,5 +1,7 @@
 //! Numbers and tick marks as text. Pure arithmetic, for axes on the screen and on paper alike.
 
+use jiff::Timestamp;
+
 use super::SymLog;
 
 /// A labelled mark on an axis.
@@ -18,6 +20,11 @@ pub struct Ticks {
     pub note: Option<String>,
 }
 
+/// Seconds between marks of a clock: what people count in.
+const CLOCK_STEPS: [f64; 17] = [
+    1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0, 21_600.0, 43_200.0, 86_400.0,
+    172_800.0,
+];
 /// Significant digits that labels may need before the part they share is moved into the note.
 const LABEL_DIGITS: i32 = 5;
 /// Axes never get more marks than this, whatever is asked for.
@@ -40,6 +47,24 @@ impl Ticks {
         }
         let values = (0..=(last - first).max(-1.0) as i64).map(|index| (first + index as f64) * step);
         Labels::new(step, low, high).ticks(values)
+    }
+
+    /// Marks at round times of the day (UTC) from `low` to `high`, in seconds since 1970, no closer than `least` seconds.
+    pub fn clock(low: f64, high: f64, least: f64) -> Ticks {
+        let days = || 86_400.0 * (least / 86_400.0).ceil();
+        let step = CLOCK_STEPS.into_iter().find(|step| *step >= least).unwrap_or_else(days);
+        let count = ((high - low) / step).clamp(0.0, MOST_TICKS) as usize + 1;
+        let first = (low / step).ceil();
+        let values = (0..count).map(|index| (first + index as f64) * step).take_while(|value| *value <= high);
+        let format = if step >= 86_400.0 {
+            "%m-%d"
+        } else if step >= 60.0 {
+            "%H:%M"
+        } else {
+            "%H:%M:%S"
+        };
+        let ticks = values.map(|value| Tick { value, label: moment(value, format) });
+        Ticks { ticks: ticks.collect(), note: None }
     }
 
     /// Marks of a logarithmic axis from `low` to `high`, both positive: powers of ten, at most about `most` of
@@ -87,6 +112,12 @@ impl Ticks {
         let label = |value: f64| if powers { power_of_ten(value) } else { short(value) };
         Ticks { ticks: values.map(|value| Tick { value, label: label(value) }).collect(), note: None }
     }
+}
+
+/// A moment in seconds since 1970, in words.
+pub fn moment(seconds: f64, format: &str) -> String {
+    let time = Timestamp::from_millisecond((seconds * 1e3).round() as i64);
+    time.map_or_else(|_| String::new(), |time| time.strftime(format).to_string())
 }
 
 /// The smallest of 1, 2 and 5 times a power of ten that is at least `least`.

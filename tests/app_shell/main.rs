@@ -12,4 +12,5 @@ mod queue;
 mod raw;
 mod session;
 mod training;
+mod training_exports;
 mod worker;

@@ -8,9 +8,7 @@ use egui::accesskit::Role;
 use egui::{Key, Modifiers};
 use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope::app::WorkerState;
-use valleyscope::figure::{Figure, Options};
 use valleyscope::preset::{Preset, built_ins};
-use valleyscope::result::scan::ScanResult;
 use valleyscope::run::{
     Eval, Event, Metric, Notes, Pixel, Record, RunFolder, RunSession, ScanAxes, Started, Timestamp, Train,
 };
@@ -49,14 +47,14 @@ fn begun(runs: &Path, title: &str, seed: u64, loss: impl Fn(u64) -> f64) -> RunS
     session
 }
 
-fn finished(runs: &Path, title: &str, seed: u64, loss: impl Fn(u64) -> f64) -> RunFolder {
+pub fn finished(runs: &Path, title: &str, seed: u64, loss: impl Fn(u64) -> f64) -> RunFolder {
     let mut session = begun(runs, title, seed, loss);
     session.record(20, Event::Finished).expect("it can be written");
     session.run().clone()
 }
 
 /// The app in the room of real workloads, with the runs that `write` makes in its folder.
-fn room<T>(write: impl FnOnce(&Path) -> T) -> (App, T) {
+pub fn room<T>(write: impl FnOnce(&Path) -> T) -> (App, T) {
     let mut written = None;
     let mut app = App::prepared(Begin::default(), |folder| written = Some(write(&folder.join("runs"))));
     app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Num3);
@@ -64,13 +62,13 @@ fn room<T>(write: impl FnOnce(&Path) -> T) -> (App, T) {
     (app, written.expect("it was called"))
 }
 
-fn listed(app: &mut App, count: usize) {
+pub fn listed(app: &mut App, count: usize) {
     app.until("the list of runs", |app| app.state().training().runs().len() == count);
     app.settle();
 }
 
 /// Selects a run in the list, and waits for its curve.
-fn select(app: &mut App, title: &str) {
+pub fn select(app: &mut App, title: &str) {
     app.button(&format!("Run {title}"));
     app.until("its curve", |app| {
         app.state().training().drawn().iter().any(|drawn| drawn.tracks.contains_key(&Metric::Loss))
@@ -300,7 +298,7 @@ fn the_reason_of_a_failure_the_log_and_the_config_can_be_read() {
 }
 
 /// A scan of which Adam and Signum are through with batches of 2.
-fn begun_scan(runs: &Path) -> RunFolder {
+pub fn begun_scan(runs: &Path) -> RunFolder {
     let scan = built_ins().iter().find(|built_in| built_in.name == "fig2cd").expect("it is built in");
     let run = RunFolder::create(runs, "fig2cd", &scan.preset.to_ron()).expect("a run can be made");
     let mut session = RunSession::begin(&run).expect("a session can begin");
@@ -340,42 +338,6 @@ fn a_scan_shows_its_scores_and_the_improvement() {
     assert_eq!(plotted(&app, losses), "Adam at 2: 0.500; Signum at 2: 0.400");
     assert_eq!(plotted(&app, "Plot of the improvement of Signum on Adam"), "2: 20.0 ± 0 %");
     assert!(app.shows("2 of 4 pixels"));
-}
-
-#[test]
-fn a_scan_is_exported_as_figure_scores_and_arrays() {
-    let (mut app, run) = room(begun_scan);
-    listed(&mut app, 1);
-    app.button("Run Scan");
-    app.until("the scan's picture", |app| app.shows("2 of 4 pixels"));
-    app.settle();
-    let folder = app.folder.path().join("exported");
-    std::fs::create_dir(&folder).expect("a folder can be made");
-    for (entry, name) in [
-        ("Figure as PNG…", "scan.png"),
-        ("Figure as SVG…", "scan.svg"),
-        ("Figure as PDF…", "scan.pdf"),
-        ("Scores as CSV…", "scan.csv"),
-        ("All numbers as NPZ…", "scan.npz"),
-    ] {
-        app.menu("Export", entry);
-        app.until("the question where it goes", |app| {
-            app.harness.query_by_role_and_label(Role::TextInput, "Path of the file").is_some()
-        });
-        let path = folder.join(name);
-        app.type_path(&path);
-        app.until("the file", |_| path.exists());
-        app.settle();
-    }
-    let scan = ScanResult::open(&run).expect("a scan");
-    let mut table = Vec::new();
-    scan.write_table(&mut table).expect("memory takes all that is written");
-    let written = |name: &str| std::fs::read(folder.join(name)).expect("it was written");
-    assert_eq!(written("scan.csv"), table);
-    let svg = Figure::scan(&scan).render(&Options::default()).expect("rendered").to_string();
-    assert!(written("scan.svg") == svg.into_bytes());
-    assert!(written("scan.png").starts_with(b"\x89PNG") && written("scan.pdf").starts_with(b"%PDF"));
-    assert!(written("scan.npz").starts_with(b"PK"));
 }
 
 #[test]

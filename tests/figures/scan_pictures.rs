@@ -29,7 +29,7 @@ fn number(node: Node<'_, '_>, name: &str) -> f64 {
 }
 
 /// The frames of the plots: left, top, right and bottom.
-fn frames(document: &Document<'_>) -> Vec<[f64; 4]> {
+pub fn frames(document: &Document<'_>) -> Vec<[f64; 4]> {
     let rects =
         document.descendants().filter(|node| node.has_tag_name("rect") && node.attribute("fill") == Some("none"));
     let frame = |node: Node<'_, '_>| {
@@ -40,7 +40,7 @@ fn frames(document: &Document<'_>) -> Vec<[f64; 4]> {
 }
 
 /// Texts with the middle of their line: anchor, x, y.
-fn texts<'d>(document: &'d Document<'_>) -> Vec<(&'d str, f64, f64)> {
+pub fn texts<'d>(document: &'d Document<'_>) -> Vec<(&'d str, f64, f64)> {
     let texts = document.descendants().filter(|node| node.has_tag_name("text"));
     let placed = texts.map(|node| {
         let middle = number(node, "y") - 0.36 * number(node, "font-size");
@@ -50,7 +50,7 @@ fn texts<'d>(document: &'d Document<'_>) -> Vec<(&'d str, f64, f64)> {
 }
 
 /// From values to heights, by the labels at the left of a frame.
-fn height_of(document: &Document<'_>, [left, top, _, bottom]: [f64; 4], log: bool) -> impl Fn(f64) -> f64 {
+pub fn height_of(document: &Document<'_>, [left, top, _, bottom]: [f64; 4], log: bool) -> impl Fn(f64) -> f64 {
     let form = move |value: f64| if log { value.ln() } else { value };
     let beside = texts(document).into_iter().filter(|(_, x, y)| *x < left && (top..bottom).contains(y));
     let labels = beside.filter_map(|(text, _, y)| Some((form(text.replace('−', "-").parse().ok()?), y)));
@@ -70,7 +70,7 @@ fn across(document: &Document<'_>, bottom: f64) -> impl Fn(f64) -> f64 {
 }
 
 /// Paths of a colour and width as lists of points.
-fn paths(document: &Document<'_>, color: &str, width: &str) -> Vec<Vec<[f64; 2]>> {
+pub fn paths(document: &Document<'_>, color: &str, width: &str) -> Vec<Vec<[f64; 2]>> {
     let paths = document.descendants().filter(|node| {
         node.has_tag_name("path")
             && node.attribute("stroke") == Some(color)
@@ -88,7 +88,7 @@ fn paths(document: &Document<'_>, color: &str, width: &str) -> Vec<Vec<[f64; 2]>
 }
 
 #[track_caller]
-fn near(found: f64, expected: f64) {
+pub fn near(found: f64, expected: f64) {
     assert!((found - expected).abs() < 0.01, "expected {expected}, found {found}");
 }
 
@@ -171,7 +171,7 @@ fn svg_has_its_labels_and_says_where_it_is_from() {
         "best test loss",
         "batch size",
         "improvement (%)",
-        "Signum over Adam",
+        "Signum over Adam (dashed: ±5 %)",
         "2",
         "128",
         "Batches & <optimizers>",

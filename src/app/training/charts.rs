@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use egui::{Button, Color32, ComboBox, FontId, Rect, RichText, ScrollArea, Slider, TextStyle, Ui, WidgetInfo, vec2};
+use egui::{Button, Color32, ComboBox, FontId, RichText, ScrollArea, Slider, TextStyle, Ui, WidgetInfo, vec2};
 use egui_plot::{FilledArea, Line, MarkerShape, Plot, PlotPoints, Points, VLine};
 
 use super::choices::{Choices, USUAL, title};
@@ -11,10 +11,13 @@ use super::legend::{last_value, legend, tooltip};
 use super::marks;
 use super::names::Name;
 use super::plotter::Drawn;
+use super::sheet::Sheet;
 use super::track::{Horizontal, Look, Pieces, Track};
 use crate::app::diagnostics::{AxisScale, Mark, sheet, with_margin};
 use crate::app::number as text;
+use crate::app::paper::{Paper, stays_open};
 use crate::app::typed::TypedField;
+use crate::figure::Format;
 use crate::run::Metric;
 
 /// Narrower plots are put below each other, in points.
@@ -42,8 +45,6 @@ pub struct Charts {
     y: BTreeMap<Metric, [f64; 2]>,
     hover: Option<f64>,
     cache: HashMap<(Metric, usize), Cached>,
-    /// Where the plots were drawn last.
-    pub area: Option<Rect>,
 }
 
 /// What was drawn of a track, as long as neither it nor the view has changed.
@@ -53,17 +54,26 @@ struct Cached {
     lines: Arc<Lines>,
 }
 
-struct Lines {
-    raw: Pieces,
-    line: Pieces,
-    band: Vec<[f64; 3]>,
+/// A track as it is drawn.
+pub struct Lines {
+    /// Before it was smoothed; empty where it was not.
+    pub raw: Pieces,
+    pub line: Pieces,
+    pub band: Vec<[f64; 3]>,
+}
+
+impl Lines {
+    pub fn of(track: &Track, look: &Look) -> Lines {
+        let raw = if track.is_smoothed() { track.raw(look) } else { Pieces::new() };
+        Lines { raw, line: track.line(look), band: track.band(look) }
+    }
 }
 
 /// What was asked for in the toolbar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     Table,
-    Picture,
+    Figure(Format),
 }
 
 impl Charts {
@@ -73,18 +83,40 @@ impl Charts {
         self.y.clear();
     }
 
-    pub fn ui(&mut self, ui: &mut Ui, groups: &[Named<'_>]) -> Option<Asked> {
-        let asked = self.toolbar(ui, groups);
-        let area = ui.available_rect_before_wrap();
-        // Pictures have a margin.
-        self.area = Some(area.expand(4.0));
+    pub fn ui(&mut self, ui: &mut Ui, groups: &[Named<'_>], paper: &mut Paper) -> Option<Asked> {
+        let asked = self.toolbar(ui, groups, paper);
         legend(ui, groups);
-        let shown: Vec<Metric> = offered(groups).filter(|metric| Choices::has(&self.choices.shown, *metric)).collect();
+        let shown = self.shown(groups);
         self.grid(ui, groups, &shown);
         asked
     }
 
-    fn toolbar(&mut self, ui: &mut Ui, groups: &[Named<'_>]) -> Option<Asked> {
+    fn shown(&self, groups: &[Named<'_>]) -> Vec<Metric> {
+        offered(groups).filter(|metric| Choices::has(&self.choices.shown, *metric)).collect()
+    }
+
+    /// What the plots show, to be drawn on paper.
+    pub fn sheets(&self, groups: &[Named<'_>]) -> Vec<Sheet> {
+        /// More than a printer shows in a column of a journal.
+        const COLUMNS: usize = 1500;
+        let shown = self.shown(groups);
+        let x = self.x.unwrap_or_else(|| self.everything(groups, &shown));
+        let sheet = |metric: Metric| {
+            let scales = [self.choices.x_scale(), self.choices.scale(metric)];
+            let tracks = groups.iter().enumerate();
+            let tracks =
+                tracks.filter_map(|(index, group)| Some((index, Arc::clone(group.drawn.tracks.get(&metric)?))));
+            Sheet {
+                metric,
+                look: Look { horizontal: self.choices.horizontal, scales, x, columns: COLUMNS },
+                y: self.y.get(&metric).copied(),
+                tracks: tracks.collect(),
+            }
+        };
+        shown.into_iter().map(sheet).filter(|sheet| !sheet.tracks.is_empty()).collect()
+    }
+
+    fn toolbar(&mut self, ui: &mut Ui, groups: &[Named<'_>], paper: &mut Paper) -> Option<Asked> {
         let mut asked = None;
         ui.horizontal_wrapped(|ui| {
             ui.menu_button("Plots", |ui| {
@@ -134,7 +166,7 @@ impl Charts {
             if ui.add_enabled(zoomed, Button::new("Reset zoom")).clicked() {
                 self.look_anew();
             }
-            asked = export_menu(ui);
+            asked = export_menu(ui, paper);
         });
         asked
     }
@@ -192,8 +224,7 @@ impl Charts {
         {
             return Arc::clone(&cached.lines);
         }
-        let raw = if track.is_smoothed() { track.raw(&look) } else { Pieces::new() };
-        let lines = Arc::new(Lines { raw, line: track.line(&look), band: track.band(&look) });
+        let lines = Arc::new(Lines::of(track, &look));
         let cached = Cached { track: Arc::clone(track), look, lines: Arc::clone(&lines) };
         self.cache.insert((metric, index), cached);
         lines
@@ -293,10 +324,21 @@ fn smoothing(typed: &str) -> Result<f64, String> {
 }
 
 /// The menu that saves what is shown.
-fn export_menu(ui: &mut Ui) -> Option<Asked> {
+fn export_menu(ui: &mut Ui, paper: &mut Paper) -> Option<Asked> {
+    const FILES: [(Asked, &str); 4] = [
+        (Asked::Figure(Format::Png), "Figure as PNG…"),
+        (Asked::Figure(Format::Svg), "Figure as SVG…"),
+        (Asked::Figure(Format::Pdf), "Figure as PDF…"),
+        (Asked::Table, "All points as CSV…"),
+    ];
     let mut asked = None;
-    ui.menu_button("Export", |ui| {
-        for (what, text) in [(Asked::Table, "Table (CSV)…"), (Asked::Picture, "Picture (PNG)…")] {
+    stays_open("Export").ui(ui, |ui| {
+        paper.ui(ui);
+        ui.separator();
+        for (what, text) in FILES {
+            if what == Asked::Table {
+                ui.separator();
+            }
             if ui.button(text).clicked() {
                 asked = Some(what);
                 ui.close();
@@ -307,7 +349,7 @@ fn export_menu(ui: &mut Ui) -> Option<Asked> {
 }
 
 /// The smallest range of places that shows the curves; a few that run away do not flatten the others.
-fn y_in_view<'l>([from, to]: [f64; 2], lines: impl Iterator<Item = &'l Lines>) -> [f64; 2] {
+pub fn y_in_view<'l>([from, to]: [f64; 2], lines: impl Iterator<Item = &'l Lines>) -> [f64; 2] {
     let extents: Vec<_> = lines
         .filter_map(|lines| {
             let points =

@@ -48,8 +48,13 @@ impl Colors {
         }
     }
 
+    /// As it is printed.
+    pub fn plain(&self, run: &Path) -> [u8; 3] {
+        PALETTE[self.given.get(run).copied().unwrap_or_default()]
+    }
+
     pub fn of(&self, ui: &Ui, run: &Path) -> Color32 {
-        let [red, green, blue] = PALETTE[self.given.get(run).copied().unwrap_or_default()];
+        let [red, green, blue] = self.plain(run);
         line_color(Color32::from_rgb(red, green, blue), ui.theme())
     }
 }

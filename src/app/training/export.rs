@@ -1,4 +1,4 @@
-//! Tables of runs, and tables, arrays and figures of scans, made on a thread of their own.
+//! Tables and figures of runs, and tables, arrays and figures of scans, made on a thread of their own.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use egui::Context;
 
+use super::sheet::Picture;
 use crate::app::live::{Action, Requests};
 use crate::app::paper::Paper;
 use crate::export::{Cell, CsvWriter};
@@ -78,6 +79,19 @@ impl Exports {
     /// Makes a file of a scan; when it is ready, the user is asked where it goes.
     pub fn begin_scan(&mut self, ctx: &Context, scan: Arc<ScanResult>, file: ScanFile, paper: Paper) {
         self.make(ctx, move || Ok((file.content(&scan, paper)?, file.name())));
+    }
+
+    /// Makes a figure of curves; when it is ready, the user is asked where it goes.
+    pub fn begin_picture(&mut self, ctx: &Context, picture: Picture, format: Format, paper: Paper) {
+        let name = match format {
+            Format::Png => "training.png",
+            Format::Svg => "training.svg",
+            Format::Pdf => "training.pdf",
+        };
+        self.make(ctx, move || {
+            let drawing = picture.figure().render(&paper.options).map_err(|error| error.to_string())?;
+            Ok((drawing.to_file(format, paper.dpi).map_err(|error| error.to_string())?, name))
+        });
     }
 
     fn make(&mut self, ctx: &Context, make: impl FnOnce() -> Made + Send + 'static) {

@@ -6,12 +6,11 @@ use egui::{Color32, Label, RichText, Sense, Stroke, Ui, vec2};
 
 use super::charts::Named;
 use super::choices::title;
-use super::marks;
 use super::names::Name;
 use super::track::{Horizontal, Look, Track};
 use crate::app::diagnostics::AxisScale;
 use crate::run::{Metric, span};
-use crate::view::ticks::{grouped, significant};
+use crate::view::ticks::{grouped, moment, significant};
 
 /// The longest title in the legend, in points.
 const LONGEST: f32 = 240.0;
@@ -77,7 +76,7 @@ pub fn tooltip(response: &egui::Response, metric: Metric, look: &Look, at: f64, 
                     Horizontal::Samples => format!("{} samples", grouped(found.x as u64)),
                     Horizontal::Relative if found.x < 100.0 => format!("{:.2} s", found.x),
                     Horizontal::Relative => span(found.x as u64),
-                    Horizontal::Clock => marks::time(found.x, "%m-%d %H:%M:%S"),
+                    Horizontal::Clock => moment(found.x, "%m-%d %H:%M:%S"),
                 };
                 ui.weak(x);
                 let mut text = number(metric, found.value);

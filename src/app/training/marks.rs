@@ -3,33 +3,16 @@
 use egui_plot::GridMark;
 
 use crate::app::diagnostics::{AxisScale, Mark};
-use crate::run::Timestamp;
-use crate::view::ticks::short;
+use crate::view::ticks::{Tick, Ticks, short};
 
-/// Seconds between marks: what people count in.
-const STEPS: [f64; 17] = [
-    1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0, 21_600.0, 43_200.0, 86_400.0,
-    172_800.0,
-];
 /// Points between marks, at least.
 const SPACING: f64 = 74.0;
 
 /// Marks at round times of the day from `low` to `high`, in seconds since 1970.
 pub fn clock(low: f64, high: f64, points_per_second: f64) -> Vec<Mark> {
-    let least = SPACING / points_per_second;
-    let days = || 86_400.0 * (least / 86_400.0).ceil();
-    let step = STEPS.into_iter().find(|step| *step >= least).unwrap_or_else(days);
-    let count = ((high - low) / step).clamp(0.0, 64.0) as usize + 1;
-    let first = (low / step).ceil();
-    let marks = (0..count).map(|index| (first + index as f64) * step).take_while(|value| *value <= high);
-    let format = if step >= 86_400.0 {
-        "%m-%d"
-    } else if step >= 60.0 {
-        "%H:%M"
-    } else {
-        "%H:%M:%S"
-    };
-    marks.map(|value| (GridMark { value, step_size: step }, time(value, format))).collect()
+    let ticks = Ticks::clock(low, high, SPACING / points_per_second).ticks;
+    let step_size = ticks.get(1).map_or(1.0, |second| second.value - ticks[0].value);
+    ticks.into_iter().map(|Tick { value, label }| (GridMark { value, step_size }, label)).collect()
 }
 
 /// Round values within a decade, from few to many, and the smallest distance between two of them.
@@ -68,12 +51,6 @@ fn at_digits(low: f64, high: f64, digits: &[f64], step_size: f64) -> Vec<Mark> {
         (mark, short(digit * 10_f64.powi(decade)))
     });
     marks.filter(|(mark, _)| (low..=high).contains(&mark.value)).collect()
-}
-
-/// A moment in seconds since 1970, in words.
-pub fn time(seconds: f64, format: &str) -> String {
-    let time = Timestamp::from_millisecond((seconds * 1e3).round() as i64);
-    time.map_or_else(|_| String::new(), |time| time.strftime(format).to_string())
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ mod pyramid;
 mod queue;
 mod scan_view;
 mod setup;
+mod sheet;
 mod track;
 mod watcher;
 mod worker;

@@ -15,6 +15,7 @@ use crate::app::training::list::Chosen;
 use crate::app::training::names::{Known, distinct, traits};
 use crate::app::training::office::WorkerState;
 use crate::app::training::plotter::Drawn;
+use crate::app::training::sheet::Picture;
 use crate::app::training::watcher::{Order, Summary};
 use crate::app::training::worker::Wanted;
 use crate::app::training::{scan_view, setup};
@@ -36,7 +37,7 @@ impl TrainingPanel {
         }
         CentralPanel::default().show(ui, |ui| {
             self.area = Some(ui.available_rect_before_wrap());
-            self.plots(ui, requests);
+            self.plots(ui);
         });
         self.settle_wish();
         self.show_dialog(ui.ctx());
@@ -167,7 +168,7 @@ impl TrainingPanel {
         }
     }
 
-    fn plots(&mut self, ui: &mut Ui, requests: &mut Requests) {
+    fn plots(&mut self, ui: &mut Ui) {
         if self.selected.is_empty() {
             let text = if self.runs.is_empty() {
                 "Curves appear here once a run has begun."
@@ -191,13 +192,13 @@ impl TrainingPanel {
             }
             return;
         }
-        match self.charts.ui(ui, &groups) {
+        match self.charts.ui(ui, &groups, &mut self.paper) {
             Some(Asked::Table) => self.exports.begin(ui.ctx(), self.selected.clone()),
-            Some(Asked::Picture) => {
-                if let Some(area) = self.charts.area {
-                    let suggested_name = "training.png".to_owned();
-                    requests.actions.push(Action::SavePicture { area, suggested_name });
-                }
+            Some(Asked::Figure(format)) => {
+                let name = |group: &Named<'_>| (group.name.whole(), self.colors.plain(group.drawn.runs[0].path()));
+                let names = groups.iter().map(name).collect();
+                let picture = Picture { names, runs: self.selected.clone(), sheets: self.charts.sheets(&groups) };
+                self.exports.begin_picture(ui.ctx(), picture, format, self.paper);
             }
             None => {}
         }

@@ -1,0 +1,71 @@
+//! What the plots show, for paper.
+
+use std::fs;
+use std::sync::Arc;
+
+use super::charts::{Lines, y_in_view};
+use super::choices::title;
+use super::track::{Horizontal, Look, Track};
+use crate::app::diagnostics::AxisScale;
+use crate::figure::{AxisKind, CurveAxis, CurveLines, CurvePlot, Curves, Figure};
+use crate::run::{Metric, RunFolder};
+
+/// All plots.
+pub struct Picture {
+    /// Of what is drawn, with its colour.
+    pub names: Vec<(String, [u8; 3])>,
+    pub runs: Vec<RunFolder>,
+    pub sheets: Vec<Sheet>,
+}
+
+/// One plot.
+pub struct Sheet {
+    pub metric: Metric,
+    pub look: Look,
+    /// What is zoomed to, in places.
+    pub y: Option<[f64; 2]>,
+    /// Each with the index of its name.
+    pub tracks: Vec<(usize, Arc<Track>)>,
+}
+
+impl Picture {
+    /// The plots as a figure. Its file holds the configs of the runs.
+    pub fn figure(self) -> Figure {
+        let title = self.names.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join("; ");
+        // A run whose config is gone can still be drawn.
+        let specs = self.runs.iter().filter_map(|run| fs::read_to_string(run.config()).ok()).collect();
+        let look = self.sheets.first().map(|sheet| sheet.look);
+        let horizontal = look.map(|look| (look.horizontal, look.scales[0], look.x));
+        let (over, scale, range) = horizontal.unwrap_or((Horizontal::Step, AxisScale::Linear, [0.0, 1.0]));
+        let kind = match (over, scale) {
+            (Horizontal::Clock, _) => AxisKind::Clock,
+            (_, AxisScale::Log) => AxisKind::Log,
+            _ => AxisKind::Linear,
+        };
+        let horizontal = CurveAxis { label: over.name().to_owned(), kind, range };
+        Figure::curves(Curves {
+            title,
+            specs,
+            names: self.names,
+            horizontal,
+            plots: self.sheets.iter().map(Sheet::plot).collect(),
+        })
+    }
+}
+
+impl Sheet {
+    fn plot(&self) -> CurvePlot {
+        let lines: Vec<(usize, Lines)> =
+            self.tracks.iter().map(|(index, track)| (*index, Lines::of(track, &self.look))).collect();
+        let range = self.y.unwrap_or_else(|| y_in_view(self.look.x, lines.iter().map(|(_, lines)| lines)));
+        let kind = match (self.metric, self.look.scales[1]) {
+            (_, AxisScale::Log) => AxisKind::Log,
+            (Metric::TestAccuracy, _) => AxisKind::Percent,
+            _ => AxisKind::Linear,
+        };
+        let unit = if kind == AxisKind::Percent { " (%)" } else { "" };
+        let label = format!("{}{unit}", title(self.metric).to_lowercase());
+        let curve = |(index, Lines { raw, line, band })| CurveLines { index, raw, line, band };
+        CurvePlot { vertical: CurveAxis { label, kind, range }, curves: lines.into_iter().map(curve).collect() }
+    }
+}

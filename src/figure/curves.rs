@@ -1,0 +1,210 @@
+//! The figure of trainings: the curves that are chosen in the window.
+
+use super::canvas::{Anchor, Area, Canvas, Stroke};
+use super::layout::{LABEL_GAP, LINE, MARGIN, NARROWEST_PANEL, TICK, linear_ticks};
+use super::plot::{CURVE_WIDTH, WIDE, line};
+use super::{About, Content, Figure, Swatch, font};
+use crate::view::ticks::{Tick, Ticks};
+
+// Lengths in font sizes.
+const ASPECT: f64 = 0.62;
+const LEAST_HEIGHT: f64 = 8.0;
+/// Of an axis for each of its labels.
+const LABEL_HEIGHT: f64 = 1.8;
+const LABEL_WIDTH: f64 = 4.0;
+/// Between plots beside each other.
+const GAP: f64 = 1.2;
+/// Of the curves as they are, behind smoothed ones, and of bands.
+const FAINT: f64 = 0.3;
+const BAND: f64 = 0.2;
+
+/// Curves in plots over one horizontal axis.
+#[derive(Clone, Debug)]
+pub struct Curves {
+    pub title: String,
+    /// The presets that repeat the runs.
+    pub specs: Vec<String>,
+    /// What is drawn, with its colour.
+    pub names: Vec<(String, [u8; 3])>,
+    pub horizontal: CurveAxis,
+    pub plots: Vec<CurvePlot>,
+}
+
+/// An axis from one place to another: a place is a value, or on a logarithmic axis its decimal logarithm.
+#[derive(Clone, Debug)]
+pub struct CurveAxis {
+    pub label: String,
+    pub kind: AxisKind,
+    pub range: [f64; 2],
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AxisKind {
+    Linear,
+    Log,
+    /// Of parts of 1, shown in %.
+    Percent,
+    /// Of seconds since 1970.
+    Clock,
+}
+
+#[derive(Clone, Debug)]
+pub struct CurvePlot {
+    pub vertical: CurveAxis,
+    pub curves: Vec<CurveLines>,
+}
+
+/// A curve in places, in pieces where it has none.
+#[derive(Clone, Debug)]
+pub struct CurveLines {
+    /// Which of the names it belongs to.
+    pub index: usize,
+    /// Before it was smoothed; empty where it was not.
+    pub raw: Vec<Vec<[f64; 2]>>,
+    pub line: Vec<Vec<[f64; 2]>>,
+    /// Where, how low and how high.
+    pub band: Vec<[f64; 3]>,
+}
+
+impl Figure {
+    /// Curves of trainings, each plot with its own vertical axis.
+    pub fn curves(curves: Curves) -> Figure {
+        let legend = curves.names.iter().map(|(text, color)| Swatch { color: Some(*color), text: text.clone() });
+        let about = About {
+            title: curves.title.clone(),
+            programs: vec![concat!("Valleyscope ", env!("CARGO_PKG_VERSION")).to_owned()],
+            specs: curves.specs.clone(),
+        };
+        Figure { about, legend: legend.collect(), content: Content::Curves(curves) }
+    }
+}
+
+/// The sign of a curve in a legend.
+pub(super) fn draw_key(canvas: &mut Canvas, [x, y]: [f64; 2], width: f64, color: [u8; 3]) {
+    canvas.path(&[vec![[x, y], [x + width, y]]], Stroke { width: 1.4 * CURVE_WIDTH, ..stroke(color) });
+}
+
+fn stroke(color: [u8; 3]) -> Stroke {
+    Stroke { color: line(color), width: CURVE_WIDTH, dashed: false, opacity: 1.0 }
+}
+
+impl CurveAxis {
+    /// Places with their labels, at most about so many.
+    fn marks(&self, most: usize) -> Vec<(f64, String)> {
+        let [low, high] = self.range;
+        let (ticks, place): (Vec<Tick>, fn(f64) -> f64) = match self.kind {
+            AxisKind::Linear => (linear_ticks(low, high, most), |value| value),
+            AxisKind::Log => (Ticks::log(10_f64.powf(low), 10_f64.powf(high), most).ticks, f64::log10),
+            AxisKind::Percent => (linear_ticks(100.0 * low, 100.0 * high, most), |value| value / 100.0),
+            AxisKind::Clock => (Ticks::clock(low, high, (high - low) / most as f64).ticks, |value| value),
+        };
+        ticks.into_iter().map(|tick| (place(tick.value), tick.label)).collect()
+    }
+
+    /// Where a place lies, from 0 to 1.
+    fn part(&self, place: f64) -> f64 {
+        let [low, high] = self.range;
+        (place - low) / (high - low)
+    }
+}
+
+impl Curves {
+    /// Draws the plots from `y` downwards. Gives the end, or `None` where there is no room for them.
+    pub(super) fn draw(&self, canvas: &mut Canvas, mut y: f64, inner: f64, em: f64) -> Option<f64> {
+        let columns = if inner >= WIDE * em { self.plots.len().clamp(1, 2) } else { 1 };
+        let share = (inner - (columns - 1) as f64 * GAP * em) / columns as f64;
+        let labels = |plot: &CurvePlot| {
+            let marks = plot.vertical.marks(rows(height(share, em), em));
+            marks.into_iter().map(|(_, label)| font::width(&label, em)).fold(0.0, f64::max)
+        };
+        let left = self.plots.iter().map(labels).fold(0.0, f64::max) + (TICK + 2.0 * LABEL_GAP + LINE) * em;
+        // The last label reaches beyond its plot.
+        let width = share - left - em;
+        if width < NARROWEST_PANEL * em {
+            return None;
+        }
+        for plots in self.plots.chunks(columns) {
+            let area = |column: usize| Area {
+                x: MARGIN * em + column as f64 * (share + GAP * em) + left,
+                y: y + 0.4 * em,
+                width,
+                height: height(share, em),
+            };
+            for (column, plot) in plots.iter().enumerate() {
+                self.draw_plot(canvas, plot, area(column), left, em);
+            }
+            y = area(0).bottom() + (TICK + LABEL_GAP + 0.5) * em + 1.8 * LINE * em;
+        }
+        Some(y)
+    }
+
+    fn draw_plot(&self, canvas: &mut Canvas, plot: &CurvePlot, area: Area, left: f64, em: f64) {
+        let at = |[x, y]: [f64; 2]| {
+            // Far outside it does not matter how far.
+            let part = plot.vertical.part(y).clamp(-10.0, 11.0);
+            [area.x + self.horizontal.part(x) * area.width, area.bottom() - part * area.height]
+        };
+        canvas.clipped(area, |canvas| {
+            for curve in &plot.curves {
+                curve.draw(canvas, self.names[curve.index].1, at, em);
+            }
+        });
+        canvas.frame(area);
+        let label_y = area.bottom() + (TICK + LABEL_GAP + 0.5) * em;
+        for (place, label) in self.horizontal.marks((area.width / (LABEL_WIDTH * em)) as usize) {
+            let [x, _] = at([place, 0.0]);
+            canvas.line([x, area.bottom()], [x, area.bottom() + TICK * em]);
+            canvas.text([x, label_y], Anchor::Middle, &label);
+        }
+        canvas.text_within([area.x + area.width / 2.0, label_y + LINE * em], area.width, &self.horizontal.label);
+        for (place, label) in plot.vertical.marks(rows(area.height, em)) {
+            let y = area.bottom() - plot.vertical.part(place) * area.height;
+            canvas.line([area.x - TICK * em, y], [area.x, y]);
+            canvas.text([area.x - (TICK + LABEL_GAP) * em, y], Anchor::End, &label);
+        }
+        let middle = [area.x - left + 0.5 * LINE * em, area.y + area.height / 2.0];
+        canvas.upright_text_within(middle, area.height, &plot.vertical.label);
+    }
+}
+
+fn height(share: f64, em: f64) -> f64 {
+    (ASPECT * share).max(LEAST_HEIGHT * em)
+}
+
+/// How many labels a vertical axis has room for.
+fn rows(height: f64, em: f64) -> usize {
+    ((height / (LABEL_HEIGHT * em)) as usize).clamp(2, 9)
+}
+
+impl CurveLines {
+    fn draw(&self, canvas: &mut Canvas, color: [u8; 3], at: impl Fn([f64; 2]) -> [f64; 2], em: f64) {
+        let above = self.band.iter().map(|[x, _, high]| at([*x, *high]));
+        let below = self.band.iter().rev().map(|[x, low, _]| at([*x, *low]));
+        let around: Vec<[f64; 2]> = above.chain(below).collect();
+        if !around.is_empty() {
+            canvas.filled(&around, line(color), BAND);
+        }
+        let pieces = |pieces: &[Vec<[f64; 2]>]| -> Vec<Vec<[f64; 2]>> {
+            pieces.iter().map(|piece| piece.iter().map(|place| at(*place)).collect()).collect()
+        };
+        if !self.raw.is_empty() {
+            canvas.path(&pieces(&self.raw), Stroke { opacity: FAINT, width: 0.7 * CURVE_WIDTH, ..stroke(color) });
+        }
+        let drawn = pieces(&self.line);
+        canvas.path(&drawn, stroke(color));
+        for piece in &drawn {
+            // A point alone is no line.
+            if let [only] = piece[..] {
+                canvas.dot(only, 0.16 * em, line(color));
+            }
+        }
+        // Where values are not finite any more.
+        for ends in drawn.windows(2) {
+            if let Some([x, y]) = ends[0].last() {
+                let arm = 0.3 * em;
+                let cross = [[[x - arm, y - arm], [x + arm, y + arm]], [[x - arm, y + arm], [x + arm, y - arm]]];
+                canvas.path(&cross.map(|arm| arm.to_vec()), stroke(color));
+            }
+        }
+    }
+}

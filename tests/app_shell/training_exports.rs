@@ -1,0 +1,76 @@
+//! Files that are made of trainings in the room of real workloads.
+
+use std::path::Path;
+
+use egui::accesskit::Role;
+use egui_kittest::kittest::Queryable;
+use valleyscope::figure::{Figure, Options};
+use valleyscope::result::scan::ScanResult;
+
+use crate::harness::App;
+use crate::training::{begun_scan, finished, listed, room, select};
+
+fn export(app: &mut App, entry: &str, path: &Path) {
+    app.menu("Export", entry);
+    app.until("the question where it goes", |app| {
+        app.harness.query_by_role_and_label(Role::TextInput, "Path of the file").is_some()
+    });
+    app.type_path(path);
+    app.until("the file", |_| path.exists());
+    app.settle();
+}
+
+#[test]
+fn a_scan_is_exported_as_figure_scores_and_arrays() {
+    let (mut app, run) = room(begun_scan);
+    listed(&mut app, 1);
+    app.button("Run Scan");
+    app.until("the scan's picture", |app| app.shows("2 of 4 pixels"));
+    app.settle();
+    let folder = app.folder.path().join("exported");
+    std::fs::create_dir(&folder).expect("a folder can be made");
+    for (entry, name) in [
+        ("Figure as PNG…", "scan.png"),
+        ("Figure as SVG…", "scan.svg"),
+        ("Figure as PDF…", "scan.pdf"),
+        ("Scores as CSV…", "scan.csv"),
+        ("All numbers as NPZ…", "scan.npz"),
+    ] {
+        export(&mut app, entry, &folder.join(name));
+    }
+    let scan = ScanResult::open(&run).expect("a scan");
+    let mut table = Vec::new();
+    scan.write_table(&mut table).expect("memory takes all that is written");
+    let written = |name: &str| std::fs::read(folder.join(name)).expect("it was written");
+    assert_eq!(written("scan.csv"), table);
+    let svg = Figure::scan(&scan).render(&Options::default()).expect("rendered").to_string();
+    assert!(written("scan.svg") == svg.into_bytes());
+    assert!(written("scan.png").starts_with(b"\x89PNG") && written("scan.pdf").starts_with(b"%PDF"));
+    assert!(written("scan.npz").starts_with(b"PK"));
+}
+
+#[test]
+fn curves_are_exported_as_figures_and_points() {
+    let (mut app, ()) = room(|runs| {
+        finished(runs, "Alone", 1, |step| 1.0 / step as f64);
+    });
+    listed(&mut app, 1);
+    select(&mut app, "Alone");
+    let folder = app.folder.path().join("exported");
+    std::fs::create_dir(&folder).expect("a folder can be made");
+    for (entry, name) in [
+        ("Figure as PNG…", "curves.png"),
+        ("Figure as SVG…", "curves.svg"),
+        ("Figure as PDF…", "curves.pdf"),
+        ("All points as CSV…", "curves.csv"),
+    ] {
+        export(&mut app, entry, &folder.join(name));
+    }
+    let written = |name: &str| std::fs::read(folder.join(name)).expect("it was written");
+    let svg = String::from_utf8(written("curves.svg")).expect("it is text");
+    for said in [">Alone<", ">train loss<", ">test accuracy (%)<", ">steps<", "Mnist("] {
+        assert!(svg.contains(said), "no {said} in the figure");
+    }
+    assert!(written("curves.png").starts_with(b"\x89PNG") && written("curves.pdf").starts_with(b"%PDF"));
+    assert!(written("curves.csv").starts_with(b"step,time,wall_s,loss,"));
+}
