@@ -211,7 +211,7 @@ fn the_report_of_this_machine_is_complete() {
     #[cfg(target_arch = "x86_64")]
     assert!(facts.processor.features.contains(&("AVX2", std::arch::is_x86_feature_detected!("avx2"))));
     let text = facts.to_string();
-    for label in ["processor", "memory", "worker", "presets", "session"] {
+    for label in ["processor", "memory", "worker", "presets", "session", "runs", "MNIST"] {
         assert!(text.lines().any(|line| line.starts_with(label)), "no {label} in\n{text}");
     }
     let problems = facts.problems().len();

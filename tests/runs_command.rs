@@ -9,6 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
+#[cfg(unix)]
+use valleyscope::preset::Preset;
 use valleyscope::result::scan::ScanResult;
 use valleyscope::run::{Command as Asked, Eval, Event, Notes, RunFolder, RunSession, Started, Train};
 #[cfg(unix)]
@@ -271,6 +273,45 @@ fn what_is_said_twice_is_refused_before_anything_is_made() {
 
 #[cfg(unix)]
 #[test]
+fn a_folder_without_the_data_is_refused_before_anything_is_made() {
+    let place = Place::new();
+    let worker = worker(&place, PROTOCOL);
+    fs::create_dir(place.home.path().join("empty")).unwrap();
+    for given in [["--data", "empty"], ["--set", "data=Folder(\"empty\")"]] {
+        let mut command = place.program();
+        command.args(["train", "mnist", "--runs", "new", "--worker"]).arg(&worker).args(given);
+        expect(&command.output().unwrap(), 2, &["empty", "train-images-idx3-ubyte"]);
+    }
+    assert!(!place.home.path().join("new").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_run_with_other_settings_says_so() {
+    let place = Place::new();
+    let worker = worker(&place, PROTOCOL);
+    let train = |settings: &[&str]| {
+        let mut command = place.program();
+        command.args(["train", "mnist", "--runs", "new", "--worker"]).arg(&worker);
+        for set in settings {
+            command.args(["--set", set]);
+        }
+        expect(&command.output().unwrap(), 0, &[]);
+        let newest = RunFolder::list(&place.home.path().join("new")).unwrap().pop().unwrap();
+        Preset::read(&newest.config()).unwrap()
+    };
+    let plain = train(&["seed=3"]);
+    let changed = train(&["optimizer=Adam", "batch_size=8", "seed=3"]);
+    assert_eq!(changed.title(), format!("{}, optimizer=Adam, batch_size=8", plain.title()));
+    assert_eq!(changed.description(), "The preset mnist with other settings.");
+    let named = train(&["optimizer=Adam", "title=My own"]);
+    assert_eq!(named.title(), "My own");
+    let long = train(&["optimizer=Focus(gamma: 0.25)", "learning_rate=0.0001234567", "eval_every=10", "log_every=2"]);
+    assert!(long.title().chars().count() == 100 && long.title().ends_with('…'), "{}", long.title());
+}
+
+#[cfg(unix)]
+#[test]
 fn a_worker_of_another_version_does_not_resume() {
     let place = Place::new();
     let run = place.ended("mnist", Event::Stopped);
@@ -298,6 +339,28 @@ fn stopping_waits_for_the_end() {
     drop(session);
     expect(&stopper.wait_with_output().unwrap(), 0, &["saving a checkpoint", "has ended at step 50: stopped"]);
     expect(&place.run(&["stop", &run.name()]), 0, &["is not running: stopped"]);
+}
+
+#[test]
+fn the_last_run_needs_no_name() {
+    let place = Place::new();
+    expect(&place.run(&["show", "last"]), 2, &["there are no runs in", "runs"]);
+    let earlier = place.ended("b", Event::Finished);
+    let (later, session) = place.begun("a");
+    drop(session);
+    let output = place.run(&["show", "last"]);
+    expect(&output, 0, &[&later.name()]);
+    assert!(!stdout(&output).contains(&earlier.name()));
+}
+
+#[test]
+fn a_finished_run_has_nothing_left_to_train() {
+    let place = Place::new();
+    let run = place.ended("mnist", Event::Finished);
+    let worker = place.home.path().join("worker");
+    fs::write(&worker, "never started").unwrap();
+    let output = place.program().args(["train", "--resume", "mnist", "--worker"]).arg(&worker).output().unwrap();
+    expect(&output, 0, &["has finished", &run.name()]);
 }
 
 #[test]
@@ -369,5 +432,6 @@ fn a_scan_is_drawn_by_its_name_or_its_folder() {
     expect(&place.figure(&["scan", "--out", "f.jpg"]), 2, &[".png, .svg or .pdf"]);
     scan_run::scan(&place.runs(), true);
     expect(&place.figure(&["scan", "--out", "g.svg"]), 2, &["`scan` may be any of", "say which"]);
+    expect(&place.figure(&["last", "--out", "g.svg"]), 0, &["g.svg"]);
     expect(&place.figure(&["skan", "--out", "g.svg"]), 2, &["skan"]);
 }

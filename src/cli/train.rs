@@ -1,6 +1,6 @@
 //! `valleyscope train`: a training without a window.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,8 +10,10 @@ use super::interrupt::Interrupt;
 use super::runs::find::Place;
 use super::runs::watch::{Watch, outcome};
 use super::{Failure, say};
+use crate::dataset::mnist;
 use crate::preset::{Library, Preset};
-use crate::run::{LaunchError, RunFolder, Status, Timestamp, WorkerProgram, runs_folder};
+use crate::run::{LaunchError, RunFolder, RunReader, Status, Timestamp, WorkerProgram, runs_folder};
+use crate::workload::DataChoice;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -30,7 +32,7 @@ pub struct Args {
     /// Set a field of the preset, such as learning_rate=0.01 or optimizer.gamma=0.4; may be repeated
     #[arg(long, value_name = "KEY=VALUE", conflicts_with = "resume", value_parser = assignment)]
     set: Vec<(String, String)>,
-    /// Go on with a run that was stopped: its name, or its folder
+    /// Go on with a run that was stopped: its name, the beginning of it, `last`, or its folder
     #[arg(long, value_name = "RUN", conflicts_with = "preset")]
     resume: Option<OsString>,
     /// The worker that trains [default: the one beside valleyscope, or the installed one]
@@ -62,6 +64,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     })?;
     if let Some(run) = &args.resume {
         let run = Place::of(args.runs.as_deref())?.find(run)?;
+        if RunReader::brief(run.clone()).status(Timestamp::now()).is_ok_and(|status| status == Status::Finished) {
+            say(format_args!("the run in {} has finished; there is nothing left to train", run.path().display()));
+            return Ok(());
+        }
         worker.handshake().map_err(anyhow::Error::from)?;
         return train(&worker, &run, true, &Interrupt::listen()?);
     }
@@ -126,7 +132,38 @@ fn trainings(args: &Args) -> Result<Vec<Preset>, Failure> {
     for (key, value) in settings {
         preset = preset.with(&key, &value).map_err(|error| Failure::BadInput(anyhow!("--set {error}")))?;
     }
-    Ok(preset.trainings())
+    retitle(&mut preset, name, &args.set);
+    let trainings = preset.trainings();
+    for training in &trainings {
+        if let Some(DataChoice::Folder(folder)) = training.data() {
+            mnist::look_in(Path::new(folder)).map_err(Failure::bad_input)?;
+        }
+    }
+    Ok(trainings)
+}
+
+/// What a preset says of itself does not hold any more once the command line sets other fields.
+fn retitle(preset: &mut Preset, name: &OsStr, settings: &[(String, String)]) {
+    const LONGEST: usize = 100;
+    // Runs that differ in these are told apart by them, or do the same.
+    const UNTOLD: [&str; 3] = ["seed", "data", "device"];
+    let is_said = |word: &str| settings.iter().any(|(key, _)| key == word);
+    let told =
+        settings.iter().filter(|(key, _)| !UNTOLD.contains(&key.as_str()) && key != "title" && key != "description");
+    let told = told.map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(", ");
+    if told.is_empty() {
+        return;
+    }
+    let [has_title, has_description] = [is_said("title"), is_said("description")];
+    let [title, description] = preset.words_mut();
+    if !has_title {
+        let long = format!("{title}, {told}");
+        *title =
+            if long.chars().count() > LONGEST { long.chars().take(LONGEST - 1).chain(['…']).collect() } else { long };
+    }
+    if !has_description {
+        *description = format!("The preset {} with other settings.", name.display());
+    }
 }
 
 /// Lets the worker train, and shows how it gets on until it ends.

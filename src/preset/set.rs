@@ -2,6 +2,7 @@
 
 use super::outline::Outline;
 use super::{Preset, PresetError};
+use crate::workload::DataChoice;
 
 impl Preset {
     /// The preset with the field at `path` set to `value`, which is written as in a preset's file. Texts need no
@@ -42,6 +43,15 @@ impl Preset {
             }
             Preset::MnistScan(_) => vec![self.clone()],
             Preset::Landscape(_) | Preset::Sweep(_) => Vec::new(),
+        }
+    }
+
+    /// Where a training's data come from; none where it is another kind.
+    pub fn data(&self) -> Option<&DataChoice> {
+        match self {
+            Preset::Mnist(preset) => preset.runs.first().map(|run| &run.data),
+            Preset::MnistScan(preset) => Some(&preset.scan.data),
+            Preset::Landscape(_) | Preset::Sweep(_) => None,
         }
     }
 

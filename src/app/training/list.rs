@@ -188,6 +188,7 @@ fn numbers(run: &Summary) -> String {
         run.test_loss.map(|loss| format!("test {}", significant(loss, 3))),
         run.test_accuracy.map(|accuracy| format!("{:.1} %", 100.0 * accuracy)),
         Some(run.optimizer.clone()).filter(|optimizer| !optimizer.is_empty()),
+        run.is_stand_in.then(|| "drawn digits, not MNIST".to_owned()),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }

@@ -9,6 +9,7 @@ use egui::Context;
 
 use super::install::Installation;
 use super::office::News;
+use crate::dataset::mnist::is_stand_in;
 use crate::machine::{PyTorchBytes, SetUpState, WorkerFolder, has_nvidia_gpu};
 use crate::preset::Preset;
 use crate::run::{Command, Metric, Notes, Reply, Request, RunFolder, RunReader, Status, Timestamp, last_lines};
@@ -41,6 +42,8 @@ pub struct Summary {
     pub test_accuracy: Option<f64>,
     pub began: Option<Timestamp>,
     pub is_scan: bool,
+    /// Whether it trains on digits that the program has drawn.
+    pub is_stand_in: bool,
     /// Equal for runs that differ in the seed only.
     pub config: Option<String>,
     /// Why it cannot be read, if it cannot.
@@ -56,11 +59,11 @@ impl Summary {
     fn parts(&self) -> impl PartialEq {
         let Summary { run, title, notes, status, optimizer, learning_rate, batch_size, seed, .. } = self;
         let Summary { step, steps, steps_per_s, seconds_left, loss, test_loss, test_accuracy, .. } = self;
-        let Summary { began, is_scan, config, trouble, .. } = self;
+        let Summary { began, is_scan, is_stand_in, config, trouble, .. } = self;
         let numbers = [learning_rate, steps_per_s, seconds_left, loss, test_loss, test_accuracy];
         let numbers = numbers.map(|number| number.map(f64::to_bits));
         let words = (run, title, notes, status, optimizer, config, trouble);
-        (words, (batch_size, seed, step, steps, began, is_scan), numbers)
+        (words, (batch_size, seed, step, steps, began, is_scan, is_stand_in), numbers)
     }
 }
 
@@ -358,6 +361,7 @@ impl Watched {
             test_accuracy: history.latest(Metric::TestAccuracy),
             began: history.began().or_else(|| made(&run)),
             is_scan: matches!(self.config, Some(Preset::MnistScan(_))) || started.is_some_and(|it| it.scan.is_some()),
+            is_stand_in: started.is_some_and(|started| is_stand_in(&started.data)),
             config: self.key.clone(),
             status,
             trouble,

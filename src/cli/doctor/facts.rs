@@ -5,8 +5,10 @@ use directories::ProjectDirs;
 
 use super::processor::{Memory, Processor};
 use super::worker::Worker;
+use crate::dataset::mnist;
 use crate::machine::{self, Display, Look, Need, PackageManager, Packages};
 use crate::preset::Library;
+use crate::run::runs_folder;
 
 /// What was found on a machine.
 #[derive(Clone, Debug)]
@@ -139,9 +141,14 @@ fn folders() -> Vec<Folder> {
     let data = ProjectDirs::from("", "", "valleyscope").map(|project| project.data_dir().to_owned());
     let [config_variable, data_variable] =
         if cfg!(target_os = "linux") { ["XDG_CONFIG_HOME", "XDG_DATA_HOME"] } else { ["HOME", "HOME"] };
-    let presets = presets.map(|path| Folder::look("presets", path, config_variable));
-    let data = data.map(|path| Folder::look("session", path, data_variable));
-    presets.into_iter().chain(data).collect()
+    let cache_variable = if cfg!(target_os = "linux") { "XDG_CACHE_HOME" } else { "HOME" };
+    let folders = [
+        presets.map(|path| Folder::look("presets", path, config_variable)),
+        data.map(|path| Folder::look("session", path, data_variable)),
+        runs_folder().map(|path| Folder::look("runs", path, data_variable)),
+        mnist::cache_folder().ok().map(|path| Folder::look("MNIST", path, cache_variable)),
+    ];
+    folders.into_iter().flatten().collect()
 }
 
 impl Folder {

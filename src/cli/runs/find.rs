@@ -4,9 +4,13 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use jiff::Timestamp;
 
 use crate::cli::Failure;
-use crate::run::{FolderError, RunFolder, runs_folder};
+use crate::run::{FolderError, History, RunFolder, RunReader, runs_folder};
+
+/// The word for the run that began last.
+const LAST: &str = "last";
 
 /// The folder that runs are in.
 pub struct Place {
@@ -31,13 +35,13 @@ impl Place {
         RunFolder::list(&self.folder).map_err(|error| Failure::Failed(error.into()))
     }
 
-    /// Whether the name of some run begins so.
+    /// Whether the name of some run begins so, or it is the word for the last.
     pub fn has_beginning_with(&self, name: &OsStr) -> bool {
         let name = name.to_string_lossy();
-        self.list().is_ok_and(|runs| runs.iter().any(|run| run.name().starts_with(&*name)))
+        self.list().is_ok_and(|runs| runs.iter().any(|run| name == LAST || run.name().starts_with(&*name)))
     }
 
-    /// The run with this name or folder.
+    /// The run with this name, beginning of a name, or folder; `last` is the one that began last.
     pub fn find(&self, run: &OsStr) -> Result<RunFolder, Failure> {
         let path = Path::new(run);
         if path.components().count() > 1 || path.is_absolute() || is_dots(path) {
@@ -49,6 +53,16 @@ impl Place {
         }
         let name = run.to_string_lossy();
         let runs = self.list()?;
+        if name == LAST {
+            let none = || Failure::BadInput(anyhow!("there are no runs in {}", self.folder.display()));
+            let began = |run: &RunFolder| {
+                let mut reader = RunReader::brief(run.clone());
+                // One that cannot be read has begun when its folder was made.
+                let _ = reader.poll();
+                began(run, reader.history())
+            };
+            return runs.into_iter().max_by_key(began).ok_or_else(none);
+        }
         let alike: Vec<&RunFolder> = runs.iter().filter(|run| run.name().starts_with(&*name)).collect();
         match alike[..] {
             [only] => Ok(only.clone()),
@@ -81,6 +95,12 @@ impl Place {
         };
         anyhow!("there is no run `{name}` in {folder}; {hint}")
     }
+}
+
+/// When a run's training began, or where it has not, when its folder was made.
+pub fn began(run: &RunFolder, history: &History) -> Timestamp {
+    let made = || Timestamp::try_from(run.config().metadata().ok()?.modified().ok()?).ok();
+    history.began().or_else(made).unwrap_or(Timestamp::MIN)
 }
 
 fn is_dots(path: &Path) -> bool {

@@ -2,9 +2,10 @@
 
 use jiff::Timestamp;
 
-use super::find::Place;
+use super::find::{Place, began};
 use super::{left, newest, print, progress, rate};
 use crate::cli::{Failure, say};
+use crate::dataset::mnist::is_stand_in;
 use crate::run::{History, Metric, Notes, RunFolder, RunReader, Started};
 
 const HEADER: [&str; 9] = ["RUN", "STATUS", "STEP", "RATE", "LEFT", "LOSS", "EVALUATED", "OPTIMIZER", "TITLE"];
@@ -47,9 +48,15 @@ fn row(run: &RunFolder) -> std::io::Result<(Timestamp, Row)> {
         newest(history, Metric::Loss).unwrap_or_default(),
         evaluated(history),
         history.started().map(optimizer).unwrap_or_default(),
-        title.lines().next().unwrap_or_default().to_owned(),
+        title.lines().next().unwrap_or_default().to_owned() + drawn(history),
     ];
     Ok((began(run, history), row))
+}
+
+/// Numbers on drawn digits are not MNIST's.
+fn drawn(history: &History) -> &'static str {
+    let drawn = history.started().is_some_and(|started| is_stand_in(&started.data));
+    if drawn { " (drawn digits, not MNIST)" } else { "" }
 }
 
 fn evaluated(history: &History) -> String {
@@ -64,11 +71,6 @@ fn optimizer(started: &Started) -> String {
     let batch = started.batch_size.map(|batch| format!("batch {batch}"));
     let parts = [Some(started.optimizer.clone()), rate, batch];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
-}
-
-fn began(run: &RunFolder, history: &History) -> Timestamp {
-    let made = || Timestamp::try_from(run.config().metadata().ok()?.modified().ok()?).ok();
-    history.began().or_else(made).unwrap_or(Timestamp::MIN)
 }
 
 fn aligned(rows: &[Row]) -> String {

@@ -55,7 +55,7 @@ enum Command {
 
 #[derive(clap::Args)]
 struct Run {
-    /// Name of a run, the beginning of one that is like no other, or a folder
+    /// Name of a run, the beginning of one that is like no other, `last` for the one that began last, or a folder
     #[arg(value_name = "RUN")]
     run: OsString,
 }

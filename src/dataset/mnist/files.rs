@@ -24,6 +24,11 @@ pub fn read_folder(folder: &Path) -> Result<Mnist, DataError> {
     Ok(Mnist::read_from(folder, train?, test?))
 }
 
+/// Whether the four files are in a folder, without reading them.
+pub fn look_in(folder: &Path) -> Result<(), DataError> {
+    find(folder).map(drop)
+}
+
 /// Writes the four files, uncompressed, into a folder, each as a whole or not at all. None that is there is
 /// replaced.
 pub fn write_folder(mnist: &Mnist, folder: &Path) -> Result<(), DataError> {

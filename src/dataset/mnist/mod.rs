@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 pub use error::DataError;
-pub use files::{copy_folder, read_folder, write_folder};
+pub use files::{copy_folder, look_in, read_folder, write_folder};
 pub use obtain::{FOLDER_VARIABLE, Sources, obtain};
 pub use official::{Check, Found, PATIENCE, cache_folder, check, download, mirrors};
 pub use stand_in::{STAND_IN_SEED, stand_in};
@@ -64,6 +64,11 @@ impl fmt::Display for Origin {
             Origin::StandIn => f.write_str("digits drawn by Valleyscope, not MNIST"),
         }
     }
+}
+
+/// Whether these words, said of a run's data, mean the stand-in.
+pub fn is_stand_in(data: &str) -> bool {
+    data == Origin::StandIn.to_string()
 }
 
 impl Mnist {

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 pub use scores::{Improvement, NEGLIGIBLE, NOT_FINITE, ScanScore, ScanScores, adam, adam_and_signum, counted};
 
-use crate::dataset::mnist::Origin;
+use crate::dataset::mnist::is_stand_in;
 use crate::preset::Preset;
 use crate::run::{History, Pixel, RunFolder, RunReader, ScanAxes, Started};
 use crate::workload::MnistScanSpec;
@@ -119,7 +119,7 @@ impl ScanResult {
 
     /// Whether the models learned from digits that are not MNIST's, as they were drawn by the program.
     pub fn is_stand_in(&self) -> bool {
-        self.data == Origin::StandIn.to_string()
+        is_stand_in(&self.data)
     }
 
     fn pixel(&self, optimizer: usize, batch_size: usize) -> Option<&Pixel> {
