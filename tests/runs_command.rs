@@ -302,7 +302,7 @@ fn a_run_with_other_settings_says_so() {
     };
     let plain = train(&["seed=3"]);
     let changed = train(&["optimizer=Adam", "batch_size=8", "seed=3"]);
-    assert_eq!(changed.title(), format!("{}, optimizer=Adam, batch_size=8", plain.title()));
+    assert_eq!(changed.title(), format!("optimizer=Adam, batch_size=8 ({})", plain.title()));
     assert_eq!(changed.description(), "The preset mnist with other settings.");
     let named = train(&["optimizer=Adam", "title=My own"]);
     assert_eq!(named.title(), "My own");

@@ -157,7 +157,8 @@ fn retitle(preset: &mut Preset, name: &OsStr, settings: &[(String, String)]) {
     let [has_title, has_description] = [is_said("title"), is_said("description")];
     let [title, description] = preset.words_mut();
     if !has_title {
-        let long = format!("{title}, {told}");
+        // What tells the run from others stands where lists show it.
+        let long = format!("{told} ({title})");
         *title =
             if long.chars().count() > LONGEST { long.chars().take(LONGEST - 1).chain(['…']).collect() } else { long };
     }

@@ -1,7 +1,7 @@
 //! The figure of trainings: the curves that are chosen in the window.
 
 use super::canvas::{Anchor, Area, Canvas, Stroke};
-use super::layout::{LABEL_GAP, LINE, MARGIN, NARROWEST_PANEL, TICK, linear_ticks};
+use super::layout::{LABEL_GAP, LINE, MARGIN, MINOR_TICK, NARROWEST_PANEL, TICK, linear_ticks, minor_values};
 use super::plot::{CURVE_WIDTH, WIDE, line};
 use super::{About, Content, Figure, Swatch, font};
 use crate::view::ticks::{Tick, Ticks};
@@ -101,6 +101,12 @@ impl CurveAxis {
         ticks.into_iter().map(|tick| (place(tick.value), tick.label)).collect()
     }
 
+    /// Places without labels, on a logarithmic axis.
+    fn minor_marks(&self) -> Vec<f64> {
+        let [low, high] = self.range.map(|place| 10_f64.powf(place));
+        if self.kind == AxisKind::Log { minor_values(low, high).map(f64::log10).collect() } else { Vec::new() }
+    }
+
     /// Where a place lies, from 0 to 1.
     fn part(&self, place: f64) -> f64 {
         let [low, high] = self.range;
@@ -157,10 +163,18 @@ impl Curves {
             canvas.text([x, label_y], Anchor::Middle, &label);
         }
         canvas.text_within([area.x + area.width / 2.0, label_y + LINE * em], area.width, &self.horizontal.label);
+        for place in self.horizontal.minor_marks() {
+            let [x, _] = at([place, 0.0]);
+            canvas.line([x, area.bottom()], [x, area.bottom() + MINOR_TICK * em]);
+        }
         for (place, label) in plot.vertical.marks(rows(area.height, em)) {
             let y = area.bottom() - plot.vertical.part(place) * area.height;
             canvas.line([area.x - TICK * em, y], [area.x, y]);
             canvas.text([area.x - (TICK + LABEL_GAP) * em, y], Anchor::End, &label);
+        }
+        for place in plot.vertical.minor_marks() {
+            let y = area.bottom() - plot.vertical.part(place) * area.height;
+            canvas.line([area.x - MINOR_TICK * em, y], [area.x, y]);
         }
         let middle = [area.x - left + 0.5 * LINE * em, area.y + area.height / 2.0];
         canvas.upright_text_within(middle, area.height, &plot.vertical.label);

@@ -304,7 +304,7 @@ pub fn begun_scan(runs: &Path) -> RunFolder {
     let mut session = RunSession::begin(&run).expect("a session can begin");
     let axes = ScanAxes {
         optimizers: vec!["Adam".to_owned(), "Signum".to_owned()],
-        batch_sizes: vec![2, 128],
+        batch_sizes: vec![128, 2],
         learning_rates: vec![0.001, 0.01],
         replicates: 2,
         steps: 400,
@@ -314,7 +314,7 @@ pub fn begun_scan(runs: &Path) -> RunFolder {
         started.scan = Some(axes);
     }
     session.record(0, event).expect("it can be written");
-    for (done, (pixel, loss)) in [([0, 0], 0.5), ([1, 0], 0.4)].into_iter().enumerate() {
+    for (done, (pixel, loss)) in [([0, 0], 0.1), ([0, 1], 0.5), ([1, 1], 0.4)].into_iter().enumerate() {
         let pixel = Pixel {
             pixel,
             done: done as u64 + 1,
@@ -335,9 +335,9 @@ fn a_scan_shows_its_scores_and_the_improvement() {
     let losses = "Plot of best test loss by batch size";
     app.until("the scan's picture", |app| app.harness.query_by_label(losses).is_some());
     app.settle();
-    assert_eq!(plotted(&app, losses), "Adam at 2: 0.500; Signum at 2: 0.400");
+    assert_eq!(plotted(&app, losses), "Adam at 2: 0.500; Adam at 128: 0.100; Signum at 2: 0.400");
     assert_eq!(plotted(&app, "Plot of the improvement of Signum on Adam"), "2: 20.0 ± 0 %");
-    assert!(app.shows("2 of 4 pixels"));
+    assert!(app.shows("3 of 4 pixels"));
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn a_scan_is_exported_as_figure_scores_and_arrays() {
     let (mut app, run) = room(begun_scan);
     listed(&mut app, 1);
     app.button("Run Scan");
-    app.until("the scan's picture", |app| app.shows("2 of 4 pixels"));
+    app.until("the scan's picture", |app| app.shows("3 of 4 pixels"));
     app.settle();
     let folder = app.folder.path().join("exported");
     std::fs::create_dir(&folder).expect("a folder can be made");

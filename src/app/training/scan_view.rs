@@ -1,6 +1,6 @@
 //! A scan's picture: best test loss by batch size, and by how much Signum improves on Adam.
 
-use egui::{Color32, RichText, Ui, WidgetInfo};
+use egui::{Color32, Label, RichText, Ui, WidgetInfo};
 use egui_plot::{GridMark, HLine, Legend, Line, LineStyle, Plot, PlotPoints, Points};
 
 use super::export::ScanFile;
@@ -31,7 +31,7 @@ pub fn show(ui: &mut Ui, scan: &ScanResult, name: &str, paper: &mut Paper) -> Op
     let height = ui.available_height();
     ui.label(RichText::new("Best test loss by batch size, with the deviation over replicates").small().weak());
     losses(ui, scan, (0.55 * height - 24.0).max(120.0));
-    ui.label(RichText::new("Improvement of Signum on Adam by batch size, in %").small().weak());
+    ui.label(RichText::new("Improvement of Signum on Adam by batch size, in % (dashed: ±5 %)").small().weak());
     improvement(ui, scan, (ui.available_height() - 6.0).max(110.0));
     asked
 }
@@ -117,7 +117,8 @@ fn losses(ui: &mut Ui, scan: &ScanResult, height: f32) {
     let shown = plot.show(ui, |plot| {
         for (optimizer, name) in scan.axes.optimizers.iter().enumerate() {
             let scores = scan.scores.optimizer(optimizer).iter().enumerate();
-            let scores: Vec<_> = scores.filter_map(|(index, score)| Some((index, (*score)?))).collect();
+            let mut scores: Vec<_> = scores.filter_map(|(index, score)| Some((index, (*score)?))).collect();
+            scores.sort_by_key(|(index, _)| scan.axes.batch_sizes[*index]);
             let points: Vec<[f64; 2]> =
                 scores.iter().map(|(index, score)| [place(scan, *index), score.mean.max(1e-12).log10()]).collect();
             for ((_, score), [x, y]) in scores.iter().zip(&points) {
@@ -164,7 +165,9 @@ fn improvement(ui: &mut Ui, scan: &ScanResult, height: f32) {
         }
         let Some([adam, signum]) = pair else { return };
         let improvements = scan.scores.improvements(adam, signum);
-        let known: Vec<_> = improvements.iter().enumerate().filter_map(|(index, it)| Some((index, (*it)?))).collect();
+        let mut known: Vec<_> =
+            improvements.iter().enumerate().filter_map(|(index, it)| Some((index, (*it)?))).collect();
+        known.sort_by_key(|(index, _)| scan.axes.batch_sizes[*index]);
         let points: Vec<[f64; 2]> = known.iter().map(|(index, it)| [place(scan, *index), PERCENT * it.value]).collect();
         for ((index, it), [x, y]) in known.iter().zip(&points) {
             if it.error.is_finite() {
@@ -203,7 +206,8 @@ fn tooltip(scan: &ScanResult, shown: &egui_plot::PlotResponse<()>, text: impl Fn
     egui::Tooltip::for_widget(&shown.response).at_pointer().gap(14.0).show(|ui| {
         ui.strong(format!("Batch size {}", scan.axes.batch_sizes[index]));
         for (optimizer, name) in scan.axes.optimizers.iter().enumerate() {
-            ui.label(format!("{name}: {}", text(optimizer, index).unwrap_or_else(|| "not trained yet".to_owned())));
+            let text = text(optimizer, index).unwrap_or_else(|| "not trained yet".to_owned());
+            ui.add(Label::new(format!("{name}: {text}")).extend());
         }
     });
 }
