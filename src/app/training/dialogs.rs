@@ -10,6 +10,8 @@ pub enum Dialog {
     Describe {
         run: RunFolder,
         notes: Notes,
+        /// What it is called so far.
+        title: String,
         focused: bool,
     },
     Delete {
@@ -19,16 +21,9 @@ pub enum Dialog {
         lost: Option<String>,
     },
     /// Its worker may still be at work.
-    Resume {
-        run: RunFolder,
-        title: String,
-        lost: String,
-    },
+    Resume { run: RunFolder, title: String, lost: String },
     /// The trash has refused it.
-    RemoveForGood {
-        run: RunFolder,
-        reason: String,
-    },
+    RemoveForGood { run: RunFolder, reason: String },
 }
 
 /// What was decided.
@@ -46,11 +41,11 @@ impl Dialog {
         let modal = Modal::new(Id::unique("about a run")).frame(theme::dialog(&ctx.global_style())).show(ctx, |ui| {
             ui.set_width(440.0_f32.min(ctx.content_rect().width() - 60.0));
             match self {
-                Dialog::Describe { run, notes, focused } => {
+                Dialog::Describe { run, notes, title: hint, focused } => {
                     ui.label(RichText::new("Title and note").heading().strong());
                     let label = ui.label("Title; empty for that of the preset");
                     let field = TextEdit::singleline(&mut notes.title).desired_width(f32::INFINITY).char_limit(200);
-                    let title = ui.add(field).labelled_by(label.id);
+                    let title = ui.add(field.hint_text(hint.as_str())).labelled_by(label.id);
                     if !std::mem::replace(focused, true) {
                         title.request_focus();
                     }

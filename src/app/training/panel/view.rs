@@ -122,7 +122,8 @@ impl TrainingPanel {
                 None => self.threads().office.resume(folder),
             },
             Deed::Describe => {
-                self.dialog = Some(Dialog::Describe { run: folder, notes: run.notes.clone(), focused: false });
+                let (notes, title) = (run.notes.clone(), run.title.clone());
+                self.dialog = Some(Dialog::Describe { run: folder, notes, title, focused: false });
             }
             Deed::Delete => {
                 self.dialog = Some(Dialog::Delete { run: folder, title: run.title.clone(), lost: lost(run) });
