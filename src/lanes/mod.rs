@@ -33,8 +33,8 @@ pub trait Real:
     /// `self × factor + term`, rounded once. Slow where the processor has no such instruction.
     fn mul_add(self, factor: Self, term: Self) -> Self;
 
-    /// `self / (factor × √square + term)`; bundles of singles have it to 1e-6, without the processor's divider,
-    /// if `square` is at most 1e37.
+    /// `self / (factor × √square + term)`. Bundles of singles have it to 1e-6, without the processor's divider, for a
+    /// divisor from 1e-37 to 1e37 and a square that is a normal number, or whose root does not count beside `term`.
     #[inline(always)]
     fn over_root(self, square: Self, factor: Self, term: Self) -> Self {
         self / square.sqrt().mul_add(factor, term)

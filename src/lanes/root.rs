@@ -2,11 +2,12 @@
 
 use super::{Bits, Vector};
 
-/// `x / (factor × √square + term)` in single precision, to 1e-6, for a square of at most 1e37. Where the square is
-/// not finite, neither is the result.
+/// `x / (factor × √square + term)` in single precision, to 1e-6, for a divisor from 1e-37 to 1e37 and a square that is
+/// a normal number, or whose root does not count beside `term`. Where the square is not finite, neither is the result.
 ///
-/// A processor's divider takes one root or quotient at a time, and in Adam's step everything else would wait
-/// for it. Multiplications come in two or three at a time.
+/// A processor's divider takes one root or quotient at a time, and in Adam's step everything else would wait for it,
+/// while additions and multiplications overlap. The estimates to begin with are whole numbers minus the bits of a
+/// number: unlike those of a processor's own instructions they are the same everywhere.
 #[inline(always)]
 pub(super) fn over_root<const N: usize, V>(x: V, square: V, factor: V, term: V) -> V
 where

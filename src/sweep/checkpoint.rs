@@ -62,7 +62,7 @@ pub struct Checkpoint {
 const MAGIC: [u8; 8] = *b"\x89vssweep";
 
 impl Checkpoint {
-    pub const VERSION: u32 = 1;
+    pub const VERSION: u32 = 2;
 
     /// Opens the file of a sweep, or makes it where there is none. With `keep_runs` it holds the runs of all
     /// pixels too.

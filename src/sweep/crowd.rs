@@ -16,17 +16,18 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// For the first of so many replicates in vectors of `N` numbers.
+    /// For as many of these replicates as a vector of `N` numbers takes.
     pub fn new<const N: usize>(replicates: usize) -> Self {
         let replicates = replicates.min(N);
         Layout { replicates, rates: N / replicates }
     }
 
-    /// Lanes beyond the last learning rate repeat replicates of it.
+    /// From 0.
     pub fn replicate(self, lane: usize) -> usize {
         lane % self.replicates
     }
 
+    /// From 0. Lanes that are left over repeat runs with the last one.
     fn rate(self, lane: usize) -> usize {
         (lane / self.replicates).min(self.rates - 1)
     }

@@ -1,4 +1,5 @@
-//! A bundle of numbers gives each lane what a plain number gives, bit for bit, in every kind of vector.
+//! A bundle of numbers gives each lane what a plain number gives, bit for bit, in every kind of vector; where singles
+//! are divided by roots, what every other kind gives.
 
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;

@@ -11,7 +11,7 @@ use super::{joined, operators, vector};
 macro_rules! registers {
     (
         $floats:ident($float_register:ident), $words:ident, $word:ident, $set:ident, $zero:ident, $and:ident,
-        $or:ident, $compare:ident, $left:ident, $right:ident
+        $or:ident, $compare:ident, $blend:ident, $left:ident, $right:ident
     ) => {
         // SAFETY of all blocks below: the types are only used where their instructions are enabled.
 
@@ -21,8 +21,7 @@ macro_rules! registers {
                 unsafe {
                     let one = $or($and(register, $set(-0.0)), $set(1.0));
                     let signs = $and($compare::<_CMP_NEQ_OQ>(register, $zero()), one);
-                    // All bits set are a NaN.
-                    $or(signs, $compare::<_CMP_UNORD_Q>(register, register))
+                    $blend(signs, register, $compare::<_CMP_UNORD_Q>(register, register))
                 }
             }
         }
@@ -69,6 +68,7 @@ registers!(
     _mm256_and_pd,
     _mm256_or_pd,
     _mm256_cmp_pd,
+    _mm256_blendv_pd,
     _mm256_sll_epi64,
     _mm256_srl_epi64
 );
@@ -92,6 +92,7 @@ registers!(
     _mm256_and_pd,
     _mm256_or_pd,
     _mm256_cmp_pd,
+    _mm256_blendv_pd,
     _mm256_sll_epi64,
     _mm256_srl_epi64
 );
@@ -119,6 +120,7 @@ registers!(
     _mm256_and_ps,
     _mm256_or_ps,
     _mm256_cmp_ps,
+    _mm256_blendv_ps,
     _mm256_sll_epi32,
     _mm256_srl_epi32
 );
@@ -146,6 +148,7 @@ registers!(
     _mm256_and_ps,
     _mm256_or_ps,
     _mm256_cmp_ps,
+    _mm256_blendv_ps,
     _mm256_sll_epi32,
     _mm256_srl_epi32
 );
