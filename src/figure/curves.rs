@@ -1,8 +1,9 @@
 //! The figure of trainings: the curves that are chosen in the window.
 
 use super::canvas::{Anchor, Area, Canvas, Stroke};
-use super::layout::{LABEL_GAP, LINE, MARGIN, MINOR_TICK, NARROWEST_PANEL, TICK, linear_ticks, minor_values};
+use super::layout::{LABEL_GAP, LINE, MARGIN, MINOR_TICK, NARROWEST_PANEL, TICK, minor_values};
 use super::plot::{CURVE_WIDTH, WIDE, line};
+use super::svg::CREATOR;
 use super::{About, Content, Figure, Swatch, font};
 use crate::view::ticks::{Tick, Ticks};
 
@@ -14,7 +15,7 @@ const LABEL_HEIGHT: f64 = 1.8;
 const LABEL_WIDTH: f64 = 4.0;
 /// Between plots beside each other.
 const GAP: f64 = 1.2;
-/// Of the curves as they are, behind smoothed ones, and of bands.
+/// Opacity of the curves as they are, behind smoothed ones, and of bands.
 const FAINT: f64 = 0.3;
 const BAND: f64 = 0.2;
 
@@ -70,11 +71,8 @@ impl Figure {
     /// Curves of trainings, each plot with its own vertical axis.
     pub fn curves(curves: Curves) -> Figure {
         let legend = curves.names.iter().map(|(text, color)| Swatch { color: Some(*color), text: text.clone() });
-        let about = About {
-            title: curves.title.clone(),
-            programs: vec![concat!("Valleyscope ", env!("CARGO_PKG_VERSION")).to_owned()],
-            specs: curves.specs.clone(),
-        };
+        let about =
+            About { title: curves.title.clone(), programs: vec![CREATOR.to_owned()], specs: curves.specs.clone() };
         Figure { about, legend: legend.collect(), content: Content::Curves(curves) }
     }
 }
@@ -93,9 +91,9 @@ impl CurveAxis {
     fn marks(&self, most: usize) -> Vec<(f64, String)> {
         let [low, high] = self.range;
         let (ticks, place): (Vec<Tick>, fn(f64) -> f64) = match self.kind {
-            AxisKind::Linear => (linear_ticks(low, high, most), |value| value),
-            AxisKind::Log => (Ticks::log(10_f64.powf(low), 10_f64.powf(high), most).ticks, f64::log10),
-            AxisKind::Percent => (linear_ticks(100.0 * low, 100.0 * high, most), |value| value / 100.0),
+            AxisKind::Linear => (Ticks::linear(low, high, most).in_full(), |value| value),
+            AxisKind::Log => (Ticks::log(10_f64.powf(low), 10_f64.powf(high), most).in_full(), f64::log10),
+            AxisKind::Percent => (Ticks::linear(100.0 * low, 100.0 * high, most).in_full(), |value| value / 100.0),
             AxisKind::Clock => (Ticks::clock(low, high, (high - low) / most as f64).ticks, |value| value),
         };
         ticks.into_iter().map(|tick| (place(tick.value), tick.label)).collect()
@@ -125,7 +123,9 @@ impl Curves {
         };
         let left = self.plots.iter().map(labels).fold(0.0, f64::max) + (TICK + 2.0 * LABEL_GAP + LINE) * em;
         // The last label reaches beyond its plot.
-        let width = share - left - em;
+        let labels = self.horizontal.marks(columns_of_labels(share - left, em)).into_iter();
+        let right = labels.map(|(_, label)| font::width(&label, em) / 2.0).fold(0.3 * em, f64::max);
+        let width = share - left - right;
         if width < NARROWEST_PANEL * em {
             return None;
         }
@@ -157,10 +157,14 @@ impl Curves {
         });
         canvas.frame(area);
         let label_y = area.bottom() + (TICK + LABEL_GAP + 0.5) * em;
-        for (place, label) in self.horizontal.marks((area.width / (LABEL_WIDTH * em)) as usize) {
-            let [x, _] = at([place, 0.0]);
+        let mut free_from = f64::NEG_INFINITY;
+        for (place, label) in self.horizontal.marks(columns_of_labels(area.width, em)) {
+            let ([x, _], half) = (at([place, 0.0]), font::width(&label, em) / 2.0);
             canvas.line([x, area.bottom()], [x, area.bottom() + TICK * em]);
-            canvas.text([x, label_y], Anchor::Middle, &label);
+            if x - half >= free_from {
+                canvas.text([x, label_y], Anchor::Middle, &label);
+                free_from = x + half + 0.35 * em;
+            }
         }
         canvas.text_within([area.x + area.width / 2.0, label_y + LINE * em], area.width, &self.horizontal.label);
         for place in self.horizontal.minor_marks() {
@@ -183,6 +187,11 @@ impl Curves {
 
 fn height(share: f64, em: f64) -> f64 {
     (ASPECT * share).max(LEAST_HEIGHT * em)
+}
+
+/// How many labels a horizontal axis has room for.
+fn columns_of_labels(width: f64, em: f64) -> usize {
+    ((width / (LABEL_WIDTH * em)) as usize).clamp(2, 9)
 }
 
 /// How many labels a vertical axis has room for.

@@ -253,24 +253,15 @@ fn marks(axis: &Axis, room: f64) -> Vec<(f64, String)> {
     let (low, high) = (axis.from.min(axis.to), axis.from.max(axis.to));
     let ticks = match axis.spacing {
         _ if axis.count.get() == 1 => vec![Tick { value: axis.from, label: short(axis.from) }],
-        Spacing::Linear => linear_ticks(low, high, most),
-        Spacing::Log => Ticks::log(low, high, most).ticks,
+        // An axis has no place for a note.
+        Spacing::Linear => Ticks::linear(low, high, most).in_full(),
+        Spacing::Log => Ticks::log(low, high, most).in_full(),
     };
     let ticks = ticks.into_iter().filter(|tick| !axis.of.is_whole() || tick.value.fract() == 0.0);
     let mut marks: Vec<_> = ticks.map(|tick| (position(axis, tick.value), tick.label)).collect();
     // An axis can go down.
     marks.sort_by(|(one, _), (other, _)| one.total_cmp(other));
     marks
-}
-
-pub(super) fn linear_ticks(low: f64, high: f64, most: usize) -> Vec<Tick> {
-    let Ticks { ticks, note } = Ticks::linear(low, high, most);
-    // An axis has no place for a note; what needs one is written in full.
-    if note.is_none() {
-        ticks
-    } else {
-        ticks.into_iter().map(|tick| Tick { label: short(tick.value), ..tick }).collect()
-    }
 }
 
 /// Where 2 to 9 times the powers of ten lie, on a logarithmic axis of some decades.

@@ -49,6 +49,13 @@ impl Ticks {
         Labels::new(step, low, high).ticks(values)
     }
 
+    /// The marks, each labelled in full where labels would leave something out.
+    pub fn in_full(self) -> Vec<Tick> {
+        let is_whole = self.note.is_none();
+        let full = |tick: Tick| if is_whole { tick } else { Tick { label: short(tick.value), ..tick } };
+        self.ticks.into_iter().map(full).collect()
+    }
+
     /// Marks at round times of the day (UTC) from `low` to `high`, in seconds since 1970, no closer than `least` seconds.
     pub fn clock(low: f64, high: f64, least: f64) -> Ticks {
         let days = || 86_400.0 * (least / 86_400.0).ceil();

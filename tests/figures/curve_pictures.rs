@@ -1,6 +1,6 @@
 //! The figure of curves.
 
-use resvg::usvg::roxmltree::Document;
+use resvg::usvg::roxmltree::{Document, Node};
 use valleyscope::figure::{AxisKind, CurveAxis, CurveLines, CurvePlot, Curves, Figure, FigureError, Format, Options};
 
 use crate::scan_pictures::{frames, height_of, near, paths, texts};
@@ -95,17 +95,78 @@ fn nothing_is_drawn_beyond_the_frames() {
     let svg = Figure::curves(zoomed).render(&Options::default()).expect("rendered");
     let text = svg.to_string();
     let document = Document::parse(&text).expect("well-formed XML");
-    let inks = |node: &resvg::usvg::roxmltree::Node<'_, '_>| node.attribute("stroke") == Some(BLUE);
-    for path in document.descendants().filter(|node| node.has_tag_name("path")).filter(inks) {
-        let in_legend = path.parent().is_some_and(|group| group.attribute("clip-path").is_none());
-        assert!(!in_legend || path.attribute("stroke-width") != Some("1.1"), "a curve that is not cut off");
-    }
+    let rect = |node: Node<'_, '_>| ["x", "y", "width", "height"].map(|name| node.attribute(name).map(str::to_owned));
+    let clips: Vec<_> = document.descendants().filter(|node| node.has_tag_name("clipPath")).collect();
+    let is_frame = |node: &Node<'_, '_>| node.has_tag_name("rect") && node.attribute("fill") == Some("none");
+    let frames: Vec<_> = document.descendants().filter(is_frame).map(rect).collect();
+    assert_eq!(clips.iter().map(|clip| rect(clip.first_element_child().expect("a shape"))).collect::<Vec<_>>(), frames);
+    let ids: Vec<String> =
+        clips.iter().map(|clip| format!("url(#{})", clip.attribute("id").expect("a name"))).collect();
+    // Whatever has the colour of a curve is within such a group, but for the legend's signs.
+    let is_ink = |node: &Node<'_, '_>| {
+        [node.attribute("stroke"), node.attribute("fill")]
+            .iter()
+            .any(|color| [Some(BLUE), Some(ORANGE)].contains(color))
+    };
+    let free = document.descendants().filter(is_ink).filter(|node| {
+        let group = node.parent().and_then(|parent| parent.attribute("clip-path"));
+        !group.is_some_and(|group| ids.iter().any(|id| id == group))
+    });
+    assert_eq!(free.count(), 2, "a sign for each curve in the legend");
     assert!(svg.to_file(Format::Png, 100.0).expect("a picture").starts_with(b"\x89PNG"));
     assert!(svg.to_file(Format::Pdf, 100.0).expect("a document").starts_with(b"%PDF"));
 }
 
 #[test]
-fn the_file_says_what_it_shows_and_texts_have_room() {
+fn labels_of_an_axis_have_room_on_every_kind_of_axis() {
+    let axes = [
+        axis("samples", AxisKind::Log, [128_f64.log10(), 51_200_f64.log10()]),
+        axis("steps", AxisKind::Linear, [0.0, 100_000.0]),
+        axis("steps", AxisKind::Linear, [50_001_000.0, 50_004_000.0]),
+        axis("steps", AxisKind::Log, [1.02e6_f64.log10(), 1.9e6_f64.log10()]),
+        axis("wall-clock time (UTC)", AxisKind::Clock, [1.767e9, 1.767e9 + 60.0]),
+        axis("wall-clock time (UTC)", AxisKind::Clock, [1.767e9, 1.767e9 + 3e5]),
+    ];
+    for (horizontal, width_mm) in axes.iter().flat_map(|axis| [(axis, 60.0), (axis, 85.0), (axis, 180.0)]) {
+        let drawn = Curves { horizontal: horizontal.clone(), ..curves() };
+        let svg = Figure::curves(drawn).render(&Options { width_mm, ..Options::default() }).expect("rendered");
+        let text = svg.to_string();
+        let document = Document::parse(&text).expect("well-formed XML");
+        let page = width_mm * 72.0 / 25.4;
+        // In the bundled font digits are 0.65 of its size wide at most.
+        let half = |text: &str| 8.0 * 0.65 * text.chars().count() as f64 / 2.0;
+        for [left, _, right, bottom] in frames(&document) {
+            let is_below = |(_, x, y): &(&str, f64, f64)| {
+                (bottom..bottom + 10.0).contains(y) && (left - 1.0..right + 1.0).contains(x)
+            };
+            let row = texts(&document).into_iter().filter(is_below);
+            let mut row: Vec<(f64, f64)> = row.map(|(text, x, _)| (x, half(text))).collect();
+            row.sort_by(|a, b| a.0.total_cmp(&b.0));
+            assert!(!row.is_empty(), "no label on {horizontal:?}");
+            let (last, half) = row[row.len() - 1];
+            assert!(last + half <= page + 1.0, "{horizontal:?} at {width_mm} mm: the last label leaves the page");
+            for pair in row.windows(2) {
+                let apart = pair[1].0 - pair[0].0;
+                assert!(apart >= pair[0].1 + pair[1].1 - 2.0, "{horizontal:?} at {width_mm} mm: {row:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_logarithmic_axis_of_less_than_a_decade_says_whole_numbers() {
+    let mut close = curves();
+    close.plots[0].vertical.range = [2.1e-5_f64.log10(), 4.9e-5_f64.log10()];
+    let svg = Figure::curves(close).render(&Options::default()).expect("rendered").to_string();
+    let document = Document::parse(&svg).expect("well-formed XML");
+    let [left, top, _, bottom] = frames(&document)[0];
+    let beside = texts(&document).into_iter().filter(|(_, x, y)| *x < left && *x > 20.0 && (top..bottom).contains(y));
+    let labels: Vec<&str> = beside.map(|(text, _, _)| text).collect();
+    assert!(labels.len() >= 2 && labels.iter().all(|label| label.ends_with("×10⁻⁵")), "{labels:?}");
+}
+
+#[test]
+fn the_file_says_what_it_shows() {
     let svg = drawn(60.0);
     for said in ["Adam; FOCUS", "Mnist(version: 1)", ">train loss<", ">test accuracy (%)<", ">steps<", ">0.5<"] {
         assert!(svg.contains(said), "no {said}");

@@ -89,6 +89,9 @@ impl Exports {
             Format::Pdf => "training.pdf",
         };
         self.make(ctx, move || {
+            if picture.sheets.is_empty() {
+                return Err("No plot that is shown has a curve. “Plots” above them chooses what is shown.".to_owned());
+            }
             let drawing = picture.figure().render(&paper.options).map_err(|error| error.to_string())?;
             Ok((drawing.to_file(format, paper.dpi).map_err(|error| error.to_string())?, name))
         });

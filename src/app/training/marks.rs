@@ -10,8 +10,9 @@ const SPACING: f64 = 74.0;
 
 /// Marks at round times of the day from `low` to `high`, in seconds since 1970.
 pub fn clock(low: f64, high: f64, points_per_second: f64) -> Vec<Mark> {
-    let ticks = Ticks::clock(low, high, SPACING / points_per_second).ticks;
-    let step_size = ticks.get(1).map_or(1.0, |second| second.value - ticks[0].value);
+    let least = SPACING / points_per_second;
+    let ticks = Ticks::clock(low, high, least).ticks;
+    let step_size = ticks.get(1).map_or(least, |second| second.value - ticks[0].value);
     ticks.into_iter().map(|Tick { value, label }| (GridMark { value, step_size }, label)).collect()
 }
 

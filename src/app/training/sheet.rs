@@ -31,7 +31,11 @@ pub struct Sheet {
 impl Picture {
     /// The plots as a figure. Its file holds the configs of the runs.
     pub fn figure(self) -> Figure {
-        let title = self.names.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join("; ");
+        // Runs of which nothing is drawn have no place in the legend.
+        let is_drawn = |index: usize| self.sheets.iter().any(|sheet| sheet.tracks.iter().any(|(of, _)| *of == index));
+        let drawn: Vec<usize> = (0..self.names.len()).filter(|index| is_drawn(*index)).collect();
+        let names: Vec<(String, [u8; 3])> = drawn.iter().map(|index| self.names[*index].clone()).collect();
+        let title = names.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join("; ");
         // A run whose config is gone can still be drawn.
         let specs = self.runs.iter().filter_map(|run| fs::read_to_string(run.config()).ok()).collect();
         let look = self.sheets.first().map(|sheet| sheet.look);
@@ -46,15 +50,16 @@ impl Picture {
         Figure::curves(Curves {
             title,
             specs,
-            names: self.names,
+            names,
             horizontal,
-            plots: self.sheets.iter().map(Sheet::plot).collect(),
+            plots: self.sheets.iter().map(|sheet| sheet.plot(&drawn)).collect(),
         })
     }
 }
 
 impl Sheet {
-    fn plot(&self) -> CurvePlot {
+    /// With the indices of the names that are drawn.
+    fn plot(&self, drawn: &[usize]) -> CurvePlot {
         let lines: Vec<(usize, Lines)> =
             self.tracks.iter().map(|(index, track)| (*index, Lines::of(track, &self.look))).collect();
         let range = self.y.unwrap_or_else(|| y_in_view(self.look.x, lines.iter().map(|(_, lines)| lines)));
@@ -65,7 +70,8 @@ impl Sheet {
         };
         let unit = if kind == AxisKind::Percent { " (%)" } else { "" };
         let label = format!("{}{unit}", title(self.metric).to_lowercase());
-        let curve = |(index, Lines { raw, line, band })| CurveLines { index, raw, line, band };
+        let place = |index| drawn.iter().position(|of| *of == index).expect("it is drawn here");
+        let curve = |(index, Lines { raw, line, band })| CurveLines { index: place(index), raw, line, band };
         CurvePlot { vertical: CurveAxis { label, kind, range }, curves: lines.into_iter().map(curve).collect() }
     }
 }
