@@ -304,6 +304,8 @@ fn a_run_with_other_settings_says_so() {
     let changed = train(&["optimizer=Adam", "batch_size=8", "seed=3"]);
     assert_eq!(changed.title(), format!("optimizer=Adam, batch_size=8 ({})", plain.title()));
     assert_eq!(changed.description(), "The preset mnist with other settings.");
+    let broken = train(&["optimizer=Focus(\n gamma: 0.4)", "runs[0].seed=3", "batch_size=8", "batch_size=16"]);
+    assert!(broken.title().starts_with("optimizer=Focus( gamma: 0.4), batch_size=16 ("), "{}", broken.title());
     let named = train(&["optimizer=Adam", "title=My own"]);
     assert_eq!(named.title(), "My own");
     let long = train(&["optimizer=Focus(gamma: 0.25)", "learning_rate=0.0001234567", "eval_every=10", "log_every=2"]);

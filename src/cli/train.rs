@@ -58,18 +58,20 @@ fn assignment(text: &str) -> Result<(String, String), String> {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
+    let resumed = args.resume.as_ref().map(|run| Place::of(args.runs.as_deref())?.find(run)).transpose()?;
+    if let Some(run) = &resumed
+        && RunReader::brief(run.clone()).status(Timestamp::now()).is_ok_and(|status| status == Status::Finished)
+    {
+        say(format_args!("the run in {} has finished; there is nothing left to train", run.path().display()));
+        return Ok(());
+    }
     let worker = WorkerProgram::find(args.worker.as_deref()).map_err(|error| match error {
         LaunchError::NoFile { .. } => Failure::bad_input(error),
         _ => Failure::Failed(error.into()),
     })?;
-    if let Some(run) = &args.resume {
-        let run = Place::of(args.runs.as_deref())?.find(run)?;
-        if RunReader::brief(run.clone()).status(Timestamp::now()).is_ok_and(|status| status == Status::Finished) {
-            say(format_args!("the run in {} has finished; there is nothing left to train", run.path().display()));
-            return Ok(());
-        }
+    if let Some(run) = &resumed {
         worker.handshake().map_err(anyhow::Error::from)?;
-        return train(&worker, &run, true, &Interrupt::listen()?);
+        return train(&worker, run, true, &Interrupt::listen()?);
     }
     let trainings = trainings(args)?;
     worker.handshake().map_err(anyhow::Error::from)?;
@@ -132,8 +134,10 @@ fn trainings(args: &Args) -> Result<Vec<Preset>, Failure> {
     for (key, value) in settings {
         preset = preset.with(&key, &value).map_err(|error| Failure::BadInput(anyhow!("--set {error}")))?;
     }
-    retitle(&mut preset, name, &args.set);
-    let trainings = preset.trainings();
+    let mut trainings = preset.trainings();
+    for (index, training) in trainings.iter_mut().enumerate() {
+        retitle(training, index, name, &args.set);
+    }
     for training in &trainings {
         if let Some(DataChoice::Folder(folder)) = training.data() {
             mnist::look_in(Path::new(folder)).map_err(Failure::bad_input)?;
@@ -142,27 +146,36 @@ fn trainings(args: &Args) -> Result<Vec<Preset>, Failure> {
     Ok(trainings)
 }
 
-/// What a preset says of itself does not hold any more once the command line sets other fields.
-fn retitle(preset: &mut Preset, name: &OsStr, settings: &[(String, String)]) {
+/// What a training's preset says of itself does not hold any more once the command line sets other fields. The training
+/// is the preset's with this index.
+fn retitle(training: &mut Preset, index: usize, name: &OsStr, settings: &[(String, String)]) {
     const LONGEST: usize = 100;
-    // Runs that differ in these are told apart by them, or do the same.
-    const UNTOLD: [&str; 3] = ["seed", "data", "device"];
-    let is_said = |word: &str| settings.iter().any(|(key, _)| key == word);
-    let told =
-        settings.iter().filter(|(key, _)| !UNTOLD.contains(&key.as_str()) && key != "title" && key != "description");
-    let told = told.map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(", ");
+    // Runs that differ in these only are told apart by them, or do the same.
+    const UNTOLD: [&str; 5] = ["seed", "data", "device", "title", "description"];
+    let own = format!("runs[{index}].");
+    let mut told: Vec<(&str, String)> = Vec::new();
+    for (key, value) in settings {
+        let key = key.strip_prefix(&own).or(key.strip_prefix("scan.")).unwrap_or(key);
+        if UNTOLD.contains(&key) || key.starts_with("runs") {
+            continue;
+        }
+        // The last of equal ones holds; a title is a single line.
+        told.retain(|(other, _)| *other != key);
+        told.push((key, value.split_whitespace().collect::<Vec<_>>().join(" ")));
+    }
     if told.is_empty() {
         return;
     }
-    let [has_title, has_description] = [is_said("title"), is_said("description")];
-    let [title, description] = preset.words_mut();
-    if !has_title {
+    let told = told.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(", ");
+    let is_set = |word: &str| settings.iter().any(|(key, _)| key == word);
+    let [title, description] = training.words_mut();
+    if !is_set("title") {
         // What tells the run from others stands where lists show it.
         let long = format!("{told} ({title})");
         *title =
             if long.chars().count() > LONGEST { long.chars().take(LONGEST - 1).chain(['…']).collect() } else { long };
     }
-    if !has_description {
+    if !is_set("description") {
         *description = format!("The preset {} with other settings.", name.display());
     }
 }

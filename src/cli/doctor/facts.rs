@@ -146,7 +146,11 @@ fn folders() -> Vec<Folder> {
         presets.map(|path| Folder::look("presets", path, config_variable)),
         data.map(|path| Folder::look("session", path, data_variable)),
         runs_folder().map(|path| Folder::look("runs", path, data_variable)),
-        mnist::cache_folder().ok().map(|path| Folder::look("MNIST", path, cache_variable)),
+        // Nothing is written where the files are already.
+        mnist::cache_folder()
+            .ok()
+            .filter(|path| mnist::look_in(path).is_err())
+            .map(|path| Folder::look("MNIST", path, cache_variable)),
     ];
     folders.into_iter().flatten().collect()
 }

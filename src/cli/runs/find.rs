@@ -41,15 +41,12 @@ impl Place {
         self.list().is_ok_and(|runs| runs.iter().any(|run| name == LAST || run.name().starts_with(&*name)))
     }
 
-    /// The run with this name, beginning of a name, or folder; `last` is the one that began last.
+    /// The run with this name, beginning of a name, or folder; `last` is the one that began last,
+    /// and `./last` a folder of that name.
     pub fn find(&self, run: &OsStr) -> Result<RunFolder, Failure> {
         let path = Path::new(run);
         if path.components().count() > 1 || path.is_absolute() || is_dots(path) {
             return RunFolder::open(path).map_err(Failure::bad_input);
-        }
-        match RunFolder::open(&self.folder.join(path)) {
-            Err(FolderError::Missing(_)) => {}
-            found => return found.map_err(Failure::bad_input),
         }
         let name = run.to_string_lossy();
         let runs = self.list()?;
@@ -62,6 +59,10 @@ impl Place {
                 began(run, reader.history())
             };
             return runs.into_iter().max_by_key(began).ok_or_else(none);
+        }
+        match RunFolder::open(&self.folder.join(path)) {
+            Err(FolderError::Missing(_)) => {}
+            found => return found.map_err(Failure::bad_input),
         }
         let alike: Vec<&RunFolder> = runs.iter().filter(|run| run.name().starts_with(&*name)).collect();
         match alike[..] {
