@@ -166,6 +166,8 @@ fn retitle(training: &mut Preset, index: usize, name: &OsStr, settings: &[(Strin
     if told.is_empty() {
         return;
     }
+    // Names may be cut at their ends.
+    told.sort_by_key(|(key, _)| !key.starts_with("optimizer"));
     let told = told.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(", ");
     let is_set = |word: &str| settings.iter().any(|(key, _)| key == word);
     let [title, description] = training.words_mut();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use eframe::App as _;
 use egui::accesskit::Role;
-use egui::{Key, Modifiers};
+use egui::{Key, Modifiers, vec2};
 use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope::app::WorkerState;
 use valleyscope::preset::{Preset, built_ins};
@@ -187,6 +187,28 @@ fn a_run_is_renamed_and_the_note_is_kept_in_its_folder() {
     app.button("Keep");
     app.until("the notes", |_| Notes::read(&run).is_ok_and(|notes| notes.title == "New title"));
     app.until("the new title", |app| app.state().training().runs().iter().any(|run| run.title == "New title"));
+}
+
+#[test]
+fn many_long_names_have_room_in_windows_of_any_width() {
+    let titles =
+        [1, 2, 3, 4, 5, 6, 7].map(|run| format!("optimizer=Focus, learning_rate=0.00{run} (one run of MNIST)"));
+    let (mut app, ()) = room(|runs| {
+        for (seed, title) in (0..).zip(&titles) {
+            finished(runs, title, seed, |_| 1.0);
+        }
+    });
+    listed(&mut app, titles.len());
+    select(&mut app, &titles[0]);
+    for title in &titles[1..] {
+        app.click(Role::CheckBox, &format!("Compare {title}"));
+        app.settle();
+    }
+    app.until("all curves", |app| app.state().training().drawn().len() == titles.len());
+    for width in (600..1400).step_by(37) {
+        app.harness.set_size(vec2(width as f32, 700.0));
+        app.harness.run_steps(2);
+    }
 }
 
 #[test]

@@ -357,7 +357,9 @@ pub fn y_in_view<'l>([from, to]: [f64; 2], lines: impl Iterator<Item = &'l Lines
             let line = points.map(|y| [y, y]).reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])?;
             let band =
                 lines.band.iter().filter(|point| (from..=to).contains(&point[0])).map(|point| [point[1], point[2]]);
-            Some((line, band.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])))
+            let raw = lines.raw.iter().flatten().filter(|point| (from..=to).contains(&point[0]));
+            let around = band.chain(raw.map(|point| [point[1], point[1]]));
+            Some((line, around.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])))
         })
         .collect();
     with_margin(&extents)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use egui::{Color32, Label, RichText, Sense, Stroke, Ui, vec2};
+use egui::{Color32, Label, RichText, Sense, Stroke, TextStyle, Ui, Vec2, vec2};
 
 use super::charts::Named;
 use super::choices::title;
@@ -15,15 +15,30 @@ use crate::view::ticks::{grouped, moment, significant};
 /// The longest title in the legend, in points.
 const LONGEST: f32 = 240.0;
 
-/// Names and colours of all curves.
+/// The piece of a line in the legend.
+const DASH: Vec2 = vec2(14.0, 12.0);
+/// Between the parts of an entry.
+const GAP: f32 = 6.0;
+
+/// Names and colours of all curves, each entry in one piece.
 pub fn legend(ui: &mut Ui, groups: &[Named<'_>]) {
+    let room = ui.available_width();
+    let font = TextStyle::Small.resolve(ui.style());
+    let width = |ui: &Ui, text: &str| {
+        ui.painter().layout_no_wrap(text.to_owned(), font.clone(), Color32::WHITE).size().x.ceil() + 1.0
+    };
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing.x = 14.0;
         for group in groups {
-            ui.horizontal(|ui| {
-                ui.spacing_mut().item_spacing.x = 6.0;
+            let Name { title, mark } = &group.name;
+            let mark = if mark.is_empty() { 0.0 } else { GAP + width(ui, mark) };
+            let most = LONGEST.min(room - DASH.x - GAP - mark).max(1.0);
+            let title = width(ui, title).min(most);
+            let size = vec2((DASH.x + GAP + title + mark).min(room), ui.text_style_height(&TextStyle::Small));
+            ui.allocate_ui_with_layout(size, egui::Layout::left_to_right(egui::Align::Center), |ui| {
+                ui.spacing_mut().item_spacing.x = GAP;
                 dash(ui, group.color);
-                name(ui, &group.name, LONGEST.min(ui.max_rect().width() - 20.0));
+                name(ui, &group.name, title);
             });
         }
     });
@@ -36,13 +51,13 @@ fn name(ui: &mut Ui, name: &Name, most: f32) {
         ui.add(Label::new(RichText::new(&name.title).small()).truncate()).on_hover_text(name.whole());
     });
     if !name.mark.is_empty() {
-        ui.label(RichText::new(&name.mark).small().weak());
+        ui.add(Label::new(RichText::new(&name.mark).small().weak()).extend());
     }
 }
 
 /// A piece of a line of this colour.
 pub fn dash(ui: &mut Ui, color: Color32) {
-    let (rect, _) = ui.allocate_exact_size(vec2(14.0, 12.0), Sense::hover());
+    let (rect, _) = ui.allocate_exact_size(DASH, Sense::hover());
     ui.painter().hline(rect.x_range(), rect.center().y, Stroke::new(3.0, color));
 }
 

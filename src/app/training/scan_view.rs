@@ -111,7 +111,8 @@ fn losses(ui: &mut Ui, scan: &ScanResult, height: f32) {
         .y_grid_spacer(move |input| {
             let (low, high) = input.bounds;
             let marks = marks::log(low, high, f64::from(height) / (high - low), APART);
-            marks.into_iter().map(|(mark, _)| mark).collect()
+            // Marks of a small step would be faint.
+            marks.into_iter().map(|(mark, _)| GridMark { step_size: 1.0, ..mark }).collect()
         })
         .y_axis_formatter(|mark, _| short(10_f64.powf(mark.value)));
     let shown = plot.show(ui, |plot| {

@@ -13,6 +13,7 @@ use crate::dataset::mnist::is_stand_in;
 use crate::machine::{PyTorchBytes, SetUpState, WorkerFolder, has_nvidia_gpu};
 use crate::preset::Preset;
 use crate::run::{Command, Metric, Notes, Reply, Request, RunFolder, RunReader, Status, Timestamp, last_lines};
+use crate::workload::DataChoice;
 
 /// Between two looks at the folder.
 const BETWEEN: Duration = Duration::from_millis(500);
@@ -362,7 +363,8 @@ impl Watched {
             began: history.began().or_else(|| made(&run)),
             is_scan: matches!(self.config, Some(Preset::MnistScan(_))) || started.is_some_and(|it| it.scan.is_some()),
             is_stand_in: started.is_some_and(|started| is_stand_in(&started.data)),
-            config: self.key.clone(),
+            // The same data may lie in several places.
+            config: self.key.as_ref().map(|key| format!("{key}{}", started.map_or("", |it| &it.fingerprint))),
             status,
             trouble,
             run,
@@ -375,12 +377,13 @@ fn made(run: &RunFolder) -> Option<Timestamp> {
     Timestamp::try_from(run.config().metadata().ok()?.modified().ok()?).ok()
 }
 
-/// The text of a config with another seed in place of its own, which is equal for replicates.
+/// The text of a config without its seed and without where its data are, which is equal for replicates.
 fn without_seed(config: &Preset) -> Option<String> {
     let Preset::Mnist(preset) = config else { return None };
     let mut preset = preset.clone();
     for run in &mut preset.runs {
         run.seed = 0;
+        run.data = DataChoice::default();
         run.name = None;
     }
     (preset.title, preset.description) = Default::default();
