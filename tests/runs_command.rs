@@ -287,6 +287,25 @@ fn a_folder_without_the_data_is_refused_before_anything_is_made() {
 
 #[cfg(unix)]
 #[test]
+fn a_device_that_is_not_there_is_refused_before_anything_is_made() {
+    let place = Place::new();
+    let worker = worker(&place, PROTOCOL);
+    let mut command = place.program();
+    command.args(["train", "mnist", "--device", "cuda:3", "--runs", "new", "--worker"]).arg(&worker);
+    expect(&command.output().unwrap(), 2, &["cuda:3", "--device"]);
+    assert!(!place.home.path().join("new").exists());
+}
+
+#[test]
+fn a_run_that_never_began_has_no_points() {
+    let place = Place::new();
+    let run = RunFolder::create(&place.runs(), "mnist", "Mnist()").unwrap();
+    expect(&place.run(&["export", &run.name(), "--out", "a.csv"]), 2, &["has not begun yet"]);
+    assert!(!place.home.path().join("a.csv").exists());
+}
+
+#[cfg(unix)]
+#[test]
 fn a_run_with_other_settings_says_so() {
     let place = Place::new();
     let worker = worker(&place, PROTOCOL);

@@ -12,8 +12,8 @@ use super::runs::watch::{Watch, outcome};
 use super::{Failure, say};
 use crate::dataset::mnist;
 use crate::preset::{Library, Preset};
-use crate::run::{LaunchError, RunFolder, RunReader, Status, Timestamp, WorkerProgram, runs_folder};
-use crate::workload::DataChoice;
+use crate::run::{Handshake, LaunchError, RunFolder, RunReader, Status, Timestamp, WorkerProgram, runs_folder};
+use crate::workload::{DataChoice, DeviceChoice};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -74,7 +74,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return train(&worker, run, true, &Interrupt::listen()?);
     }
     let trainings = trainings(args)?;
-    worker.handshake().map_err(anyhow::Error::from)?;
+    let has = worker.handshake().map_err(anyhow::Error::from)?;
+    trainings.iter().try_for_each(|training| check_device(training, &has))?;
     let parent = match &args.runs {
         Some(folder) => folder.clone(),
         None => {
@@ -91,6 +92,20 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         train(&worker, &run, false, &interrupt)?;
     }
     Ok(())
+}
+
+/// A training on a device that is not there is refused before a folder is made for it.
+fn check_device(training: &Preset, has: &Handshake) -> Result<(), Failure> {
+    let Some(DeviceChoice::Cuda(number)) = training.device() else { return Ok(()) };
+    let id = format!("cuda:{number}");
+    if has.devices.iter().any(|device| device.name == id) {
+        return Ok(());
+    }
+    let found = has.devices.iter().map(|device| device.name.as_str()).collect::<Vec<_>>().join(", ");
+    let why = has.problem.as_ref().map(|problem| format!(" ({problem})")).unwrap_or_default();
+    Err(Failure::BadInput(anyhow!(
+        "expected a device that the worker can use, one of {found}, found {id}{why}; leave --device out to take the best"
+    )))
 }
 
 /// What the run's folder is called, before the time.

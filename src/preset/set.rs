@@ -2,7 +2,7 @@
 
 use super::outline::Outline;
 use super::{Preset, PresetError};
-use crate::workload::DataChoice;
+use crate::workload::{DataChoice, DeviceChoice};
 
 impl Preset {
     /// The preset with the field at `path` set to `value`, which is written as in a preset's file. Texts need no
@@ -51,6 +51,15 @@ impl Preset {
         match self {
             Preset::Mnist(preset) => preset.runs.first().map(|run| &run.data),
             Preset::MnistScan(preset) => Some(&preset.scan.data),
+            Preset::Landscape(_) | Preset::Sweep(_) => None,
+        }
+    }
+
+    /// Where a training is to take place; none where it is another kind.
+    pub fn device(&self) -> Option<DeviceChoice> {
+        match self {
+            Preset::Mnist(preset) => preset.runs.first().map(|run| run.device),
+            Preset::MnistScan(preset) => Some(preset.scan.device),
             Preset::Landscape(_) | Preset::Sweep(_) => None,
         }
     }

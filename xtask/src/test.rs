@@ -20,13 +20,6 @@ pub fn test(arguments: &[String], with_worker: bool) -> Result<(), Stop> {
     let mut bare = linted("build", None);
     bare.args(["--workspace", "--no-default-features", "--lib", "--bins"]);
     step("lints without the window: clippy on --no-default-features", &mut bare)?;
-    if pytorch.is_some() {
-        let mut window = linted("build", None);
-        step("lints without the worker: clippy", window.args(["--workspace", "--lib", "--bins"]))?;
-        let mut worker = linted("build", pytorch.as_ref());
-        worker.args(["--workspace", "--no-default-features", "--features", "valleyscope/torch", "--lib", "--bins"]);
-        step("lints of the worker without the window: clippy on --no-default-features --features torch", &mut worker)?;
-    }
     // What is linted last is what is tested: its features are those of the tests.
     let mut everything = linted("build", pytorch.as_ref());
     everything.args(["--workspace", "--all-targets"]);

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 
 use crate::cli::{Failure, say};
 use crate::export::{Aside, Overwrite};
@@ -62,6 +62,7 @@ impl Content<'_> {
         let scan = || ScanResult::of(history, config)?.complete_in_part();
         Ok(match format {
             Format::Csv if is_scan => Content::Table(scan()?),
+            Format::Csv if history.started().is_none() => bail!("the run has not begun yet"),
             Format::Csv => Content::Points(history),
             Format::Npz => Content::Arrays(scan()?),
         })
