@@ -71,6 +71,13 @@ impl Place {
         self.program().arg("figure").args(args).output().unwrap()
     }
 
+    /// `valleyscope train mnist` with a worker, into the folder `new`.
+    fn train(&self, worker: &Path, args: &[&str]) -> Output {
+        let mut command = self.program();
+        command.args(["train", "mnist", "--runs", "new", "--worker"]).arg(worker).args(args);
+        command.output().unwrap()
+    }
+
     fn program(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_valleyscope"));
         command.current_dir(self.home.path());
@@ -264,9 +271,7 @@ fn what_is_said_twice_is_refused_before_anything_is_made() {
     let place = Place::new();
     let worker = worker(&place, PROTOCOL);
     for (option, value, set) in [("--data", ".", "data=StandIn"), ("--device", "cpu", "device=Cpu")] {
-        let mut command = place.program();
-        command.args(["train", "mnist", option, value, "--set", set, "--runs", "new", "--worker"]).arg(&worker);
-        expect(&command.output().unwrap(), 2, &[option, "twice"]);
+        expect(&place.train(&worker, &[option, value, "--set", set]), 2, &[option, "twice"]);
     }
     assert!(!place.home.path().join("new").exists());
 }
@@ -278,9 +283,7 @@ fn a_folder_without_the_data_is_refused_before_anything_is_made() {
     let worker = worker(&place, PROTOCOL);
     fs::create_dir(place.home.path().join("empty")).unwrap();
     for given in [["--data", "empty"], ["--set", "data=Folder(\"empty\")"]] {
-        let mut command = place.program();
-        command.args(["train", "mnist", "--runs", "new", "--worker"]).arg(&worker).args(given);
-        expect(&command.output().unwrap(), 2, &["empty", "train-images-idx3-ubyte"]);
+        expect(&place.train(&worker, &given), 2, &["empty", "train-images-idx3-ubyte"]);
     }
     assert!(!place.home.path().join("new").exists());
 }
@@ -290,9 +293,7 @@ fn a_folder_without_the_data_is_refused_before_anything_is_made() {
 fn a_device_that_is_not_there_is_refused_before_anything_is_made() {
     let place = Place::new();
     let worker = worker(&place, PROTOCOL);
-    let mut command = place.program();
-    command.args(["train", "mnist", "--device", "cuda:3", "--runs", "new", "--worker"]).arg(&worker);
-    expect(&command.output().unwrap(), 2, &["cuda:3", "--device"]);
+    expect(&place.train(&worker, &["--device", "cuda:3"]), 2, &["cuda:3", "--device"]);
     assert!(!place.home.path().join("new").exists());
 }
 
@@ -310,12 +311,8 @@ fn a_run_with_other_settings_says_so() {
     let place = Place::new();
     let worker = worker(&place, PROTOCOL);
     let train = |settings: &[&str]| {
-        let mut command = place.program();
-        command.args(["train", "mnist", "--runs", "new", "--worker"]).arg(&worker);
-        for set in settings {
-            command.args(["--set", set]);
-        }
-        expect(&command.output().unwrap(), 0, &[]);
+        let args: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
+        expect(&place.train(&worker, &args), 0, &[]);
         let newest = RunFolder::list(&place.home.path().join("new")).unwrap().pop().unwrap();
         Preset::read(&newest.config()).unwrap()
     };

@@ -3,7 +3,7 @@
 use egui::containers::menu::{MenuButton, MenuConfig};
 use egui::{DragValue, Grid, PopupCloseBehavior, Ui};
 
-use crate::figure::Options;
+use crate::figure::{Figure, FigureError, Format, Options};
 
 /// The layout of a figure's file.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,6 +20,11 @@ impl Default for Paper {
 }
 
 impl Paper {
+    /// A figure's file.
+    pub fn file(&self, figure: &Figure, format: Format) -> Result<Vec<u8>, FigureError> {
+        figure.render(&self.options)?.to_file(format, self.dpi)
+    }
+
     /// Shows the choice.
     pub fn ui(&mut self, ui: &mut Ui) {
         Grid::new("figure").num_columns(2).show(ui, |ui| {

@@ -2,16 +2,14 @@
 
 use super::canvas::{Anchor, Area, Canvas, Stroke};
 use super::layout::{LABEL_GAP, LINE, MARGIN, MINOR_TICK, NARROWEST_PANEL, TICK, minor_values};
-use super::plot::{CURVE_WIDTH, WIDE, line};
+use super::plot::{CURVE_WIDTH, LABEL_SHARE, LEAST_HEIGHT, WIDE, line};
 use super::svg::CREATOR;
 use super::{About, Content, Figure, Swatch, font};
 use crate::view::ticks::{Tick, Ticks};
 
 // Lengths in font sizes.
 const ASPECT: f64 = 0.62;
-const LEAST_HEIGHT: f64 = 8.0;
-/// Of an axis for each of its labels.
-const LABEL_HEIGHT: f64 = 1.8;
+/// Of a horizontal axis for each of its labels.
 const LABEL_WIDTH: f64 = 4.0;
 /// Between plots beside each other.
 const GAP: f64 = 1.2;
@@ -196,7 +194,7 @@ fn columns_of_labels(width: f64, em: f64) -> usize {
 
 /// How many labels a vertical axis has room for.
 fn rows(height: f64, em: f64) -> usize {
-    ((height / (LABEL_HEIGHT * em)) as usize).clamp(2, 9)
+    ((height / (LABEL_SHARE * em)) as usize).clamp(2, 9)
 }
 
 impl CurveLines {

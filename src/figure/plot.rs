@@ -17,9 +17,9 @@ pub(super) const WIDE: f64 = 46.0;
 /// Height over width of the first plot of a pile, of those below it, and of plots side by side.
 const ASPECTS: [f64; 3] = [0.66, 0.42, 0.72];
 /// Of a plot, so that its label has room.
-const LEAST_HEIGHT: f64 = 8.0;
+pub(super) const LEAST_HEIGHT: f64 = 8.0;
 /// Height of a vertical axis for each of its labels.
-const LABEL_SHARE: f64 = 1.8;
+pub(super) const LABEL_SHARE: f64 = 1.8;
 const FEWEST_LABELS: usize = 3;
 pub(super) const CURVE_WIDTH: f64 = 1.1;
 const BAR_WIDTH: f64 = 0.7;

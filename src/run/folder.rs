@@ -114,6 +114,11 @@ impl RunFolder {
         self.config().is_file() || self.events().is_file()
     }
 
+    /// When the folder was made, as far as is known.
+    pub fn made(&self) -> Option<Timestamp> {
+        Timestamp::try_from(self.config().metadata().ok()?.modified().ok()?).ok()
+    }
+
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -1,6 +1,6 @@
 //! Files that are made of trainings in the room of real workloads.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use egui::accesskit::Role;
 use egui_kittest::kittest::Queryable;
@@ -10,14 +10,21 @@ use valleyscope::result::scan::ScanResult;
 use crate::harness::App;
 use crate::training::{begun_scan, finished, listed, room, select};
 
-fn export(app: &mut App, entry: &str, path: &Path) {
-    app.menu("Export", entry);
-    app.until("the question where it goes", |app| {
-        app.harness.query_by_role_and_label(Role::TextInput, "Path of the file").is_some()
-    });
-    app.type_path(path);
-    app.until("the file", |_| path.exists());
-    app.settle();
+/// Exports by these entries of the menu to files of these names in a new folder, which is returned.
+fn export(app: &mut App, files: &[(&str, &str)]) -> PathBuf {
+    let folder = app.folder.path().join("exported");
+    std::fs::create_dir(&folder).expect("a folder can be made");
+    for (entry, name) in files {
+        let path = folder.join(name);
+        app.menu("Export", entry);
+        app.until("the question where it goes", |app| {
+            app.harness.query_by_role_and_label(Role::TextInput, "Path of the file").is_some()
+        });
+        app.type_path(&path);
+        app.until("the file", |_| path.exists());
+        app.settle();
+    }
+    folder
 }
 
 #[test]
@@ -27,17 +34,14 @@ fn a_scan_is_exported_as_figure_scores_and_arrays() {
     app.button("Run Scan");
     app.until("the scan's picture", |app| app.shows("3 of 4 pixels"));
     app.settle();
-    let folder = app.folder.path().join("exported");
-    std::fs::create_dir(&folder).expect("a folder can be made");
-    for (entry, name) in [
+    let files = [
         ("Figure as PNG…", "scan.png"),
         ("Figure as SVG…", "scan.svg"),
         ("Figure as PDF…", "scan.pdf"),
         ("Scores as CSV…", "scan.csv"),
         ("All numbers as NPZ…", "scan.npz"),
-    ] {
-        export(&mut app, entry, &folder.join(name));
-    }
+    ];
+    let folder = export(&mut app, &files);
     let scan = ScanResult::open(&run).expect("a scan");
     let mut table = Vec::new();
     scan.write_table(&mut table).expect("memory takes all that is written");
@@ -56,16 +60,13 @@ fn curves_are_exported_as_figures_and_points() {
     });
     listed(&mut app, 1);
     select(&mut app, "Alone");
-    let folder = app.folder.path().join("exported");
-    std::fs::create_dir(&folder).expect("a folder can be made");
-    for (entry, name) in [
+    let files = [
         ("Figure as PNG…", "curves.png"),
         ("Figure as SVG…", "curves.svg"),
         ("Figure as PDF…", "curves.pdf"),
         ("All points as CSV…", "curves.csv"),
-    ] {
-        export(&mut app, entry, &folder.join(name));
-    }
+    ];
+    let folder = export(&mut app, &files);
     let written = |name: &str| std::fs::read(folder.join(name)).expect("it was written");
     let svg = String::from_utf8(written("curves.svg")).expect("it is text");
     for said in [">Alone<", ">train loss<", ">test accuracy (%)<", ">steps<", "Mnist("] {

@@ -43,10 +43,7 @@ impl ScanFile {
 
     fn content(self, scan: &ScanResult, paper: Paper) -> Result<Vec<u8>, String> {
         match self {
-            ScanFile::Figure(format) => {
-                let drawing = Figure::scan(scan).render(&paper.options).map_err(|error| error.to_string())?;
-                drawing.to_file(format, paper.dpi).map_err(|error| error.to_string())
-            }
+            ScanFile::Figure(format) => paper.file(&Figure::scan(scan), format).map_err(|error| error.to_string()),
             ScanFile::Table => {
                 let mut bytes = Vec::new();
                 scan.write_table(&mut bytes).map_err(|error| error.to_string())?;
@@ -92,8 +89,7 @@ impl Exports {
             if picture.sheets.is_empty() {
                 return Err("No plot that is shown has a curve. “Plots” above them chooses what is shown.".to_owned());
             }
-            let drawing = picture.figure().render(&paper.options).map_err(|error| error.to_string())?;
-            Ok((drawing.to_file(format, paper.dpi).map_err(|error| error.to_string())?, name))
+            Ok((paper.file(&picture.figure(), format).map_err(|error| error.to_string())?, name))
         });
     }
 

@@ -31,7 +31,8 @@ pub fn show(ui: &mut Ui, scan: &ScanResult, name: &str, paper: &mut Paper) -> Op
     let height = ui.available_height();
     ui.label(RichText::new("Best test loss by batch size, with the deviation over replicates").small().weak());
     losses(ui, scan, (0.55 * height - 24.0).max(120.0));
-    ui.label(RichText::new("Improvement of Signum on Adam by batch size, in % (dashed: ±5 %)").small().weak());
+    let about = format!("Improvement of Signum on Adam by batch size, in % (dashed: ±{AROUND} %)");
+    ui.label(RichText::new(about).small().weak());
     improvement(ui, scan, (ui.available_height() - 6.0).max(110.0));
     asked
 }

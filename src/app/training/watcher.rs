@@ -360,7 +360,7 @@ impl Watched {
             loss: history.latest(Metric::Loss),
             test_loss: history.latest(Metric::TestLoss).or_else(|| history.latest(Metric::ValLoss)),
             test_accuracy: history.latest(Metric::TestAccuracy),
-            began: history.began().or_else(|| made(&run)),
+            began: history.began().or_else(|| run.made()),
             is_scan: matches!(self.config, Some(Preset::MnistScan(_))) || started.is_some_and(|it| it.scan.is_some()),
             is_stand_in: started.is_some_and(|started| is_stand_in(&started.data)),
             // The same data may lie in several places.
@@ -370,11 +370,6 @@ impl Watched {
             run,
         }
     }
-}
-
-/// When the run's folder was made, as far as is known.
-fn made(run: &RunFolder) -> Option<Timestamp> {
-    Timestamp::try_from(run.config().metadata().ok()?.modified().ok()?).ok()
 }
 
 /// The text of a config without its seed and without where its data are, which is equal for replicates.

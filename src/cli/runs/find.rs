@@ -49,7 +49,6 @@ impl Place {
             return RunFolder::open(path).map_err(Failure::bad_input);
         }
         let name = run.to_string_lossy();
-        let runs = self.list()?;
         if name == LAST {
             let none = || Failure::BadInput(anyhow!("there are no runs in {}", self.folder.display()));
             let began = |run: &RunFolder| {
@@ -58,12 +57,13 @@ impl Place {
                 let _ = reader.poll();
                 began(run, reader.history())
             };
-            return runs.into_iter().max_by_key(began).ok_or_else(none);
+            return self.list()?.into_iter().max_by_key(began).ok_or_else(none);
         }
         match RunFolder::open(&self.folder.join(path)) {
             Err(FolderError::Missing(_)) => {}
             found => return found.map_err(Failure::bad_input),
         }
+        let runs = self.list()?;
         let alike: Vec<&RunFolder> = runs.iter().filter(|run| run.name().starts_with(&*name)).collect();
         match alike[..] {
             [only] => Ok(only.clone()),
@@ -100,8 +100,7 @@ impl Place {
 
 /// When a run's training began, or where it has not, when its folder was made.
 pub fn began(run: &RunFolder, history: &History) -> Timestamp {
-    let made = || Timestamp::try_from(run.config().metadata().ok()?.modified().ok()?).ok();
-    history.began().or_else(made).unwrap_or(Timestamp::MIN)
+    history.began().or_else(|| run.made()).unwrap_or(Timestamp::MIN)
 }
 
 fn is_dots(path: &Path) -> bool {

@@ -49,108 +49,82 @@ macro_rules! registers {
     };
 }
 
-vector!(
+macro_rules! doubles {
+    ($(#[$doc:meta])* $floats:ident $words:ident [$($register:tt)*] $lanes:literal) => {
+        vector!(
+            $(#[$doc])*
+            $floats(__m256d), $words(__m256i),
+            registers: [$($register)*] of 4, lanes: $lanes, f64, u64,
+            float: _mm256_set1_pd _mm256_sqrt_pd _mm256_fmadd_pd _mm256_load_pd _mm256_store_pd _mm256_min_pd _mm256_max_pd
+                _mm256_add_pd _mm256_sub_pd _mm256_mul_pd _mm256_div_pd,
+            cast: _mm256_castpd_si256 _mm256_castsi256_pd,
+            word: _mm256_set1_epi64x(i64) _mm256_load_si256 _mm256_store_si256 _mm256_add_epi64 _mm256_sub_epi64
+                _mm256_and_si256 _mm256_or_si256 _mm256_xor_si256,
+        );
+        registers!(
+            $floats(__m256d),
+            $words,
+            u64,
+            _mm256_set1_pd,
+            _mm256_setzero_pd,
+            _mm256_and_pd,
+            _mm256_or_pd,
+            _mm256_cmp_pd,
+            _mm256_blendv_pd,
+            _mm256_sll_epi64,
+            _mm256_srl_epi64
+        );
+    };
+}
+
+doubles!(
     /// Eight doubles in two registers.
-    F64x4x2(__m256d), U64x4x2(__m256i),
-    registers: [0 1] of 4, lanes: 8, f64, u64,
-    float: _mm256_set1_pd _mm256_sqrt_pd _mm256_fmadd_pd _mm256_load_pd _mm256_store_pd _mm256_min_pd _mm256_max_pd
-        _mm256_add_pd _mm256_sub_pd _mm256_mul_pd _mm256_div_pd,
-    cast: _mm256_castpd_si256 _mm256_castsi256_pd,
-    word: _mm256_set1_epi64x(i64) _mm256_load_si256 _mm256_store_si256 _mm256_add_epi64 _mm256_sub_epi64
-        _mm256_and_si256 _mm256_or_si256 _mm256_xor_si256,
+    F64x4x2 U64x4x2 [0 1] 8
 );
-registers!(
-    F64x4x2(__m256d),
-    U64x4x2,
-    u64,
-    _mm256_set1_pd,
-    _mm256_setzero_pd,
-    _mm256_and_pd,
-    _mm256_or_pd,
-    _mm256_cmp_pd,
-    _mm256_blendv_pd,
-    _mm256_sll_epi64,
-    _mm256_srl_epi64
-);
-
-vector!(
+doubles!(
     /// Sixteen doubles in four registers.
-    F64x4x4(__m256d), U64x4x4(__m256i),
-    registers: [0 1 2 3] of 4, lanes: 16, f64, u64,
-    float: _mm256_set1_pd _mm256_sqrt_pd _mm256_fmadd_pd _mm256_load_pd _mm256_store_pd _mm256_min_pd _mm256_max_pd
-        _mm256_add_pd _mm256_sub_pd _mm256_mul_pd _mm256_div_pd,
-    cast: _mm256_castpd_si256 _mm256_castsi256_pd,
-    word: _mm256_set1_epi64x(i64) _mm256_load_si256 _mm256_store_si256 _mm256_add_epi64 _mm256_sub_epi64
-        _mm256_and_si256 _mm256_or_si256 _mm256_xor_si256,
-);
-registers!(
-    F64x4x4(__m256d),
-    U64x4x4,
-    u64,
-    _mm256_set1_pd,
-    _mm256_setzero_pd,
-    _mm256_and_pd,
-    _mm256_or_pd,
-    _mm256_cmp_pd,
-    _mm256_blendv_pd,
-    _mm256_sll_epi64,
-    _mm256_srl_epi64
+    F64x4x4 U64x4x4 [0 1 2 3] 16
 );
 
-vector!(
+macro_rules! singles {
+    ($(#[$doc:meta])* $floats:ident $words:ident [$($register:tt)*] $lanes:literal) => {
+        vector!(
+            $(#[$doc])*
+            $floats(__m256), $words(__m256i),
+            registers: [$($register)*] of 8, lanes: $lanes, f32, u32,
+            float: _mm256_set1_ps _mm256_sqrt_ps _mm256_fmadd_ps _mm256_load_ps _mm256_store_ps _mm256_min_ps _mm256_max_ps
+                _mm256_add_ps _mm256_sub_ps _mm256_mul_ps _mm256_div_ps,
+            cast: _mm256_castps_si256 _mm256_castsi256_ps,
+            word: _mm256_set1_epi32(i32) _mm256_load_si256 _mm256_store_si256 _mm256_add_epi32 _mm256_sub_epi32
+                _mm256_and_si256 _mm256_or_si256 _mm256_xor_si256,
+            #[inline(always)]
+            fn over_root(self, square: Self, factor: Self, term: Self) -> Self {
+                over_root(self, square, factor, term)
+            }
+        );
+        registers!(
+            $floats(__m256),
+            $words,
+            u32,
+            _mm256_set1_ps,
+            _mm256_setzero_ps,
+            _mm256_and_ps,
+            _mm256_or_ps,
+            _mm256_cmp_ps,
+            _mm256_blendv_ps,
+            _mm256_sll_epi32,
+            _mm256_srl_epi32
+        );
+    };
+}
+
+singles!(
     /// Thirty-two singles in four registers.
-    F32x8x4(__m256), U32x8x4(__m256i),
-    registers: [0 1 2 3] of 8, lanes: 32, f32, u32,
-    float: _mm256_set1_ps _mm256_sqrt_ps _mm256_fmadd_ps _mm256_load_ps _mm256_store_ps _mm256_min_ps _mm256_max_ps
-        _mm256_add_ps _mm256_sub_ps _mm256_mul_ps _mm256_div_ps,
-    cast: _mm256_castps_si256 _mm256_castsi256_ps,
-    word: _mm256_set1_epi32(i32) _mm256_load_si256 _mm256_store_si256 _mm256_add_epi32 _mm256_sub_epi32
-        _mm256_and_si256 _mm256_or_si256 _mm256_xor_si256,
-    #[inline(always)]
-    fn over_root(self, square: Self, factor: Self, term: Self) -> Self {
-        over_root(self, square, factor, term)
-    }
+    F32x8x4 U32x8x4 [0 1 2 3] 32
 );
-registers!(
-    F32x8x4(__m256),
-    U32x8x4,
-    u32,
-    _mm256_set1_ps,
-    _mm256_setzero_ps,
-    _mm256_and_ps,
-    _mm256_or_ps,
-    _mm256_cmp_ps,
-    _mm256_blendv_ps,
-    _mm256_sll_epi32,
-    _mm256_srl_epi32
-);
-
-vector!(
+singles!(
     /// Sixty-four singles in eight registers.
-    F32x8x8(__m256), U32x8x8(__m256i),
-    registers: [0 1 2 3 4 5 6 7] of 8, lanes: 64, f32, u32,
-    float: _mm256_set1_ps _mm256_sqrt_ps _mm256_fmadd_ps _mm256_load_ps _mm256_store_ps _mm256_min_ps _mm256_max_ps
-        _mm256_add_ps _mm256_sub_ps _mm256_mul_ps _mm256_div_ps,
-    cast: _mm256_castps_si256 _mm256_castsi256_ps,
-    word: _mm256_set1_epi32(i32) _mm256_load_si256 _mm256_store_si256 _mm256_add_epi32 _mm256_sub_epi32
-        _mm256_and_si256 _mm256_or_si256 _mm256_xor_si256,
-    #[inline(always)]
-    fn over_root(self, square: Self, factor: Self, term: Self) -> Self {
-        over_root(self, square, factor, term)
-    }
-);
-registers!(
-    F32x8x8(__m256),
-    U32x8x8,
-    u32,
-    _mm256_set1_ps,
-    _mm256_setzero_ps,
-    _mm256_and_ps,
-    _mm256_or_ps,
-    _mm256_cmp_ps,
-    _mm256_blendv_ps,
-    _mm256_sll_epi32,
-    _mm256_srl_epi32
+    F32x8x8 U32x8x8 [0 1 2 3 4 5 6 7] 64
 );
 
 joined!(F32x8x4 [0 1 2 3] F32x8x8);

@@ -45,92 +45,74 @@ macro_rules! registers {
     };
 }
 
-vector!(
+macro_rules! doubles {
+    ($(#[$doc:meta])* $floats:ident $words:ident [$($register:tt)*] $lanes:literal) => {
+        vector!(
+            $(#[$doc])*
+            $floats(__m512d), $words(__m512i),
+            registers: [$($register)*] of 8, lanes: $lanes, f64, u64,
+            float: _mm512_set1_pd _mm512_sqrt_pd _mm512_fmadd_pd _mm512_load_pd _mm512_store_pd _mm512_min_pd _mm512_max_pd
+                _mm512_add_pd _mm512_sub_pd _mm512_mul_pd _mm512_div_pd,
+            cast: _mm512_castpd_si512 _mm512_castsi512_pd,
+            word: _mm512_set1_epi64(i64) _mm512_load_si512 _mm512_store_si512 _mm512_add_epi64 _mm512_sub_epi64
+                _mm512_and_si512 _mm512_or_si512 _mm512_xor_si512,
+        );
+        registers!(
+            $floats(__m512d, __m512i),
+            $words,
+            _mm512_fixupimm_pd,
+            _mm512_set1_epi64(i64),
+            _mm512_slli_epi64,
+            _mm512_srli_epi64,
+            _mm512_rolv_epi64
+        );
+    };
+}
+
+doubles!(
     /// Eight doubles in one register.
-    F64x8(__m512d), U64x8(__m512i),
-    registers: [0] of 8, lanes: 8, f64, u64,
-    float: _mm512_set1_pd _mm512_sqrt_pd _mm512_fmadd_pd _mm512_load_pd _mm512_store_pd _mm512_min_pd _mm512_max_pd
-        _mm512_add_pd _mm512_sub_pd _mm512_mul_pd _mm512_div_pd,
-    cast: _mm512_castpd_si512 _mm512_castsi512_pd,
-    word: _mm512_set1_epi64(i64) _mm512_load_si512 _mm512_store_si512 _mm512_add_epi64 _mm512_sub_epi64
-        _mm512_and_si512 _mm512_or_si512 _mm512_xor_si512,
+    F64x8 U64x8 [0] 8
 );
-registers!(
-    F64x8(__m512d, __m512i),
-    U64x8,
-    _mm512_fixupimm_pd,
-    _mm512_set1_epi64(i64),
-    _mm512_slli_epi64,
-    _mm512_srli_epi64,
-    _mm512_rolv_epi64
-);
-
-vector!(
+doubles!(
     /// Thirty-two doubles in four registers.
-    F64x8x4(__m512d), U64x8x4(__m512i),
-    registers: [0 1 2 3] of 8, lanes: 32, f64, u64,
-    float: _mm512_set1_pd _mm512_sqrt_pd _mm512_fmadd_pd _mm512_load_pd _mm512_store_pd _mm512_min_pd _mm512_max_pd
-        _mm512_add_pd _mm512_sub_pd _mm512_mul_pd _mm512_div_pd,
-    cast: _mm512_castpd_si512 _mm512_castsi512_pd,
-    word: _mm512_set1_epi64(i64) _mm512_load_si512 _mm512_store_si512 _mm512_add_epi64 _mm512_sub_epi64
-        _mm512_and_si512 _mm512_or_si512 _mm512_xor_si512,
-);
-registers!(
-    F64x8x4(__m512d, __m512i),
-    U64x8x4,
-    _mm512_fixupimm_pd,
-    _mm512_set1_epi64(i64),
-    _mm512_slli_epi64,
-    _mm512_srli_epi64,
-    _mm512_rolv_epi64
+    F64x8x4 U64x8x4 [0 1 2 3] 32
 );
 
-vector!(
+macro_rules! singles {
+    ($(#[$doc:meta])* $floats:ident $words:ident [$($register:tt)*] $lanes:literal) => {
+        vector!(
+            $(#[$doc])*
+            $floats(__m512), $words(__m512i),
+            registers: [$($register)*] of 16, lanes: $lanes, f32, u32,
+            float: _mm512_set1_ps _mm512_sqrt_ps _mm512_fmadd_ps _mm512_load_ps _mm512_store_ps _mm512_min_ps _mm512_max_ps
+                _mm512_add_ps _mm512_sub_ps _mm512_mul_ps _mm512_div_ps,
+            cast: _mm512_castps_si512 _mm512_castsi512_ps,
+            word: _mm512_set1_epi32(i32) _mm512_load_si512 _mm512_store_si512 _mm512_add_epi32 _mm512_sub_epi32
+                _mm512_and_si512 _mm512_or_si512 _mm512_xor_si512,
+            #[inline(always)]
+            fn over_root(self, square: Self, factor: Self, term: Self) -> Self {
+                over_root(self, square, factor, term)
+            }
+        );
+        registers!(
+            $floats(__m512, __m512i),
+            $words,
+            _mm512_fixupimm_ps,
+            _mm512_set1_epi32(i32),
+            _mm512_slli_epi32,
+            _mm512_srli_epi32,
+            _mm512_rolv_epi32
+        );
+    };
+}
+
+singles!(
     /// Sixty-four singles in four registers.
-    F32x16x4(__m512), U32x16x4(__m512i),
-    registers: [0 1 2 3] of 16, lanes: 64, f32, u32,
-    float: _mm512_set1_ps _mm512_sqrt_ps _mm512_fmadd_ps _mm512_load_ps _mm512_store_ps _mm512_min_ps _mm512_max_ps
-        _mm512_add_ps _mm512_sub_ps _mm512_mul_ps _mm512_div_ps,
-    cast: _mm512_castps_si512 _mm512_castsi512_ps,
-    word: _mm512_set1_epi32(i32) _mm512_load_si512 _mm512_store_si512 _mm512_add_epi32 _mm512_sub_epi32
-        _mm512_and_si512 _mm512_or_si512 _mm512_xor_si512,
-    #[inline(always)]
-    fn over_root(self, square: Self, factor: Self, term: Self) -> Self {
-        over_root(self, square, factor, term)
-    }
+    F32x16x4 U32x16x4 [0 1 2 3] 64
 );
-registers!(
-    F32x16x4(__m512, __m512i),
-    U32x16x4,
-    _mm512_fixupimm_ps,
-    _mm512_set1_epi32(i32),
-    _mm512_slli_epi32,
-    _mm512_srli_epi32,
-    _mm512_rolv_epi32
-);
-
-vector!(
+singles!(
     /// A hundred and twenty-eight singles in eight registers.
-    F32x16x8(__m512), U32x16x8(__m512i),
-    registers: [0 1 2 3 4 5 6 7] of 16, lanes: 128, f32, u32,
-    float: _mm512_set1_ps _mm512_sqrt_ps _mm512_fmadd_ps _mm512_load_ps _mm512_store_ps _mm512_min_ps _mm512_max_ps
-        _mm512_add_ps _mm512_sub_ps _mm512_mul_ps _mm512_div_ps,
-    cast: _mm512_castps_si512 _mm512_castsi512_ps,
-    word: _mm512_set1_epi32(i32) _mm512_load_si512 _mm512_store_si512 _mm512_add_epi32 _mm512_sub_epi32
-        _mm512_and_si512 _mm512_or_si512 _mm512_xor_si512,
-    #[inline(always)]
-    fn over_root(self, square: Self, factor: Self, term: Self) -> Self {
-        over_root(self, square, factor, term)
-    }
-);
-registers!(
-    F32x16x8(__m512, __m512i),
-    U32x16x8,
-    _mm512_fixupimm_ps,
-    _mm512_set1_epi32(i32),
-    _mm512_slli_epi32,
-    _mm512_srli_epi32,
-    _mm512_rolv_epi32
+    F32x16x8 U32x16x8 [0 1 2 3 4 5 6 7] 128
 );
 
 joined!(F32x16x4 [0 1 2 3] F32x16x8);
