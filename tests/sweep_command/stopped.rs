@@ -50,8 +50,11 @@ fn ctrl_c_ends_it_with_130_and_says_how_to_go_on() {
 #[test]
 fn two_sweeps_do_not_work_in_one_folder() {
     let place = Place::new();
-    let mut child = place.start_and_wait(&long("out", &[]), "out");
-    expect_error(&place.run(&long("out", &["--resume"])), 1, &["another process"]);
+    // So long that it is at work whenever the other looks; it is killed then.
+    let sweep =
+        long("out", &[]).into_iter().map(|word| if word == "2000" { "40000" } else { word }).collect::<Vec<_>>();
+    let mut child = place.start_and_wait(&sweep, "out");
+    expect_error(&place.run(&with(&sweep, &["--resume"])), 1, &["another process"]);
     child.kill().unwrap();
     child.wait().unwrap();
 }
