@@ -26,7 +26,7 @@ pub enum Way {
     /// With no length, and more than the file.
     EndlessChunks,
     Status(&'static str),
-    /// To a path of another server.
+    /// To a path of another server, or of this one. The connection ends a moment later, without a word of that.
     Redirects(String),
     /// Accepts connections and says nothing.
     Silent,
@@ -119,7 +119,9 @@ fn answer(
         Way::Status(status) => return stream.write_all(only_head(status, "").as_bytes()),
         Way::Redirects(to) => {
             let location = format!("Location: {to}{path}\r\n");
-            return stream.write_all(only_head("302 Found", &location).as_bytes());
+            stream.write_all(only_head("302 Found", &location).as_bytes())?;
+            thread::sleep(Duration::from_millis(100));
+            return Ok(());
         }
         Way::RefusesParts if from.is_some() => {
             return stream.write_all(only_head("416 Range Not Satisfiable", "").as_bytes());

@@ -70,6 +70,8 @@ fn get(url: &str, from: u64, patience: Duration, answers: &SyncSender<Result<Ans
         .timeout_connect(limit)
         .timeout_recv_response(limit)
         .timeout_per_read(limit)
+        // Where a redirection leads is asked on a connection of its own: the last one may be about to end unannounced.
+        .max_idle_connections(0)
         .build()
         .into();
     let mut request = agent.get(url).header(header::ACCEPT_ENCODING, "identity");
