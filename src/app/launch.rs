@@ -1,9 +1,6 @@
 //! Opening the window, and opening it again when the graphics fail.
 
-use std::collections::HashMap;
-use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
@@ -11,8 +8,8 @@ use eframe::{NativeOptions, egui_wgpu};
 
 use super::graphics::{self, Tried};
 use super::icons;
-use super::session;
 use super::shell::{Aftermath, Options, Valleyscope};
+use super::store::Store;
 use crate::preset::Loaded;
 use crate::result::SweepResult;
 use crate::run::RunFolder;
@@ -35,8 +32,8 @@ pub struct Opened {
 
 /// Opens the window and stays until it is closed.
 pub fn run(mut opened: Opened) -> anyhow::Result<()> {
-    let store = eframe::storage_dir(APP_ID).map(|folder| folder.join("app.ron"));
-    let mut report = returned().or_else(|| store.as_deref().and_then(check_store));
+    let store = eframe::storage_dir(APP_ID).map(|folder| Store::new(folder.join("app.ron")));
+    let mut report = returned().or_else(|| store.as_ref().and_then(Store::check));
     let begin = Instant::now();
     let mut tried = Tried::default();
     let mut returns = 0;
@@ -54,7 +51,7 @@ pub fn run(mut opened: Opened) -> anyhow::Result<()> {
             ..Options::default()
         };
         let tried_before = tried.count();
-        let ended = catch_unwind(AssertUnwindSafe(|| open(options, store.clone(), &tried)));
+        let ended = catch_unwind(AssertUnwindSafe(|| open(options, store.as_ref(), &tried)));
         let remains = aftermath.take();
         match ended {
             Ok(Ok(())) => match remains.device_lost {
@@ -73,9 +70,10 @@ pub fn run(mut opened: Opened) -> anyhow::Result<()> {
             Ok(Err(eframe::Error::Wgpu(_))) if tried.count() > tried_before => (opened, report) = kept,
             Ok(Err(error)) => return Err(explained(error)),
             Err(panic) => {
-                let kept = keep_session(store.as_deref(), remains.session);
                 let reason = remains.device_lost.unwrap_or_else(|| panic_message(&*panic));
-                if begin.elapsed() > SHORTEST_LIFE && come_back(&reason).is_ok() {
+                let comes_back = begin.elapsed() > SHORTEST_LIFE;
+                let kept = keep(store.as_ref(), remains.session, (!comes_back).then_some(&reason));
+                if comes_back && come_back(&reason).is_ok() {
                     return Ok(());
                 }
                 return Err(anyhow!("the app has stopped because of an internal error: {reason}\n{kept}"));
@@ -84,7 +82,7 @@ pub fn run(mut opened: Opened) -> anyhow::Result<()> {
     }
 }
 
-fn open(options: Options, store: Option<PathBuf>, tried: &Tried) -> eframe::Result {
+fn open(options: Options, store: Option<&Store>, tried: &Tried) -> eframe::Result {
     let viewport = egui::ViewportBuilder::default()
         .with_title("Valleyscope")
         .with_app_id(APP_ID)
@@ -94,7 +92,7 @@ fn open(options: Options, store: Option<PathBuf>, tried: &Tried) -> eframe::Resu
         .with_drag_and_drop(true);
     let native = NativeOptions {
         viewport,
-        persistence_path: store,
+        persistence_path: store.map(|store| store.path().to_owned()),
         wgpu_options: egui_wgpu::WgpuConfiguration { wgpu_setup: graphics::setup(tried), ..Default::default() },
         // The bundled font has a glyph for everything that is shown.
         system_font_fallback: false,
@@ -114,9 +112,10 @@ fn come_back(reason: &str) -> std::io::Result<()> {
 fn returned() -> Option<(String, String)> {
     let reason = std::env::var(RETURNED).ok()?;
     let text = format!(
-        "{reason}\n\nValleyscope was started again with your session; the run begins again at step 0. A graphics \
-         driver that was updated or reset, or a laptop that was asleep, can cause this. `valleyscope doctor` shows \
-         the graphics drivers that were found."
+        "{reason}\n\nValleyscope was started again with your session; the simulation begins again at step 0, and \
+         trainings go on without the window. Where the message speaks of the graphics device, a driver that was \
+         updated or reset, or a laptop that was asleep, can be the cause, and `valleyscope doctor` shows the drivers \
+         that were found. Any other message is a fault of Valleyscope that is worth a report."
     );
     Some(("The app had to be started again".to_owned(), text))
 }
@@ -160,60 +159,21 @@ fn no_window(error: &str) -> anyhow::Error {
     anyhow!("no window could be opened: {cause}\n\n{DISPLAY_HELP}")
 }
 
-/// Looks whether the store of the last session can be read and written. One that is damaged is kept
-/// aside; the answer is what the user should know.
-fn check_store(store: &Path) -> Option<(String, String)> {
-    let folder = store.parent()?;
-    if let Err(error) = try_folder(folder) {
-        let text = format!(
-            "cannot write to the folder {}: {error}\n\nThe next start will not bring this session back: work that is \
-             not saved as a preset elsewhere ends with the window. Make the folder writable, or make room on its \
-             disk, and start Valleyscope again. `valleyscope doctor` shows how to move the folder.",
-            folder.display()
-        );
-        return Some(("The session can't be kept".to_owned(), text));
+/// Puts the session where the next start finds it, or where `suspect` says why it may be what ended the window, beside
+/// it. The answer says what has become of it.
+fn keep(store: Option<&Store>, session: Option<String>, suspect: Option<&String>) -> String {
+    let Some(store) = store else { return "The session could not be kept.".to_owned() };
+    let failed = |error| format!("The session could not be kept: cannot write {}: {error}.", store.path().display());
+    if let Some(session) = session
+        && let Err(error) = store.keep(session)
+    {
+        return failed(error);
     }
-    let text = match std::fs::read_to_string(store) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
-        Err(error) => {
-            return Some((
-                "The last session was not restored".to_owned(),
-                format!("cannot read {}: {error}", store.display()),
-            ));
-        }
+    let Some(reason) = suspect else {
+        return "Your session was kept; the next start brings it back.".to_owned();
     };
-    let error = ron::from_str::<HashMap<String, String>>(&text).err()?;
-    let aside = store.with_extension("unreadable.ron");
-    let fate = match std::fs::rename(store, &aside) {
-        Ok(()) => format!("It is kept as {}.", aside.display()),
-        Err(error) => format!("It could not be kept aside: {error}."),
-    };
-    Some((
-        "The last session was not restored".to_owned(),
-        format!("{} is damaged: {error}\n\n{fate} Valleyscope begins with a built-in preset.", store.display()),
-    ))
-}
-
-/// Makes the folder where it is missing, and writes to it.
-fn try_folder(folder: &Path) -> std::io::Result<()> {
-    std::fs::create_dir_all(folder)?;
-    tempfile::tempfile_in(folder)?.write_all(b"Valleyscope")
-}
-
-/// Puts the session where the next start finds it, and says whether that worked.
-fn keep_session(store: Option<&Path>, session: Option<String>) -> String {
-    let (Some(store), Some(session)) = (store, session) else {
-        return "The session could not be kept.".to_owned();
-    };
-    let stored = std::fs::read_to_string(store).ok().and_then(|text| ron::from_str(&text).ok());
-    let mut values: HashMap<String, String> = stored.unwrap_or_default();
-    values.insert(session::KEY.to_owned(), session);
-    let written = ron::ser::to_string(&values)
-        .map_err(std::io::Error::other)
-        .and_then(|text| crate::export::write_file(store, crate::export::Overwrite::Yes, text.as_bytes()));
-    match written {
-        Ok(()) => "Your session was kept; the next start brings it back.".to_owned(),
-        Err(error) => format!("The session could not be kept: cannot write {}: {error}.", store.display()),
+    match store.set_aside(reason) {
+        Ok(aside) => format!("Your session was set aside as {}; the next start begins without it.", aside.display()),
+        Err(error) => failed(error),
     }
 }

@@ -33,6 +33,7 @@ mod save_preset;
 mod session;
 mod shelf;
 mod shell;
+pub mod store;
 mod theme;
 mod training;
 mod transport;

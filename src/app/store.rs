@@ -1,0 +1,106 @@
+//! The file in which the session waits for the next start.
+
+use std::collections::HashMap;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use super::session;
+use crate::export::{Overwrite, write_file};
+
+/// Where the store says why the last session was set aside.
+const SET_ASIDE_KEY: &str = "valleyscope.session.set_aside";
+
+/// The file that eframe reads at the start and writes while the window is open: a map of texts.
+#[derive(Clone, Debug)]
+pub struct Store {
+    path: PathBuf,
+}
+
+impl Store {
+    pub fn new(path: PathBuf) -> Store {
+        Store { path }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Looks whether the last session can be read and the next one written. A file that is damaged is kept aside. The
+    /// answer is what the user should know: a title and a text.
+    pub fn check(&self) -> Option<(String, String)> {
+        if let Err(error) = self.try_folder() {
+            let text = format!(
+                "cannot write to the folder of {}: {error}\n\nThe next start will not bring this session back: work that \
+                 is not saved as a preset elsewhere ends with the window. Make the folder writable, or make room on its \
+                 disk, and start Valleyscope again. `valleyscope doctor` shows how to move the folder.",
+                self.path.display()
+            );
+            return Some(("The session can't be kept".to_owned(), text));
+        }
+        let text = match self.read() {
+            Ok(mut values) => {
+                let text = values.remove(SET_ASIDE_KEY)?;
+                // Said again at the next start where this fails.
+                let _ = self.write(&values);
+                text
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                let fate = match self.rename("unreadable.ron") {
+                    Ok(aside) => format!("It is kept as {}.", aside.display()),
+                    Err(error) => format!("It could not be kept aside: {error}."),
+                };
+                let path = self.path.display();
+                format!("{path} is damaged: {error}\n\n{fate} Valleyscope begins with a built-in preset.")
+            }
+            Err(error) => format!("cannot read {}: {error}", self.path.display()),
+        };
+        Some(("The last session was not restored".to_owned(), text))
+    }
+
+    /// Puts a session where the next start finds it.
+    pub fn keep(&self, session: String) -> io::Result<()> {
+        let mut values = self.read().unwrap_or_default();
+        values.insert(session::KEY.to_owned(), session);
+        self.write(&values)
+    }
+
+    /// Moves the session to a file beside this one, as it may be what ended the window for this `reason`, so that the
+    /// next start does not end like the last. [`Store::check`] tells of it there.
+    pub fn set_aside(&self, reason: &str) -> io::Result<PathBuf> {
+        let aside = self.rename("stopped.ron")?;
+        let text = format!(
+            "Soon after it began, Valleyscope had to stop: {reason}\n\nThe session may be what it could not show, so \
+             it was set aside as {}, and Valleyscope begins with a built-in preset. To try the session again, close the \
+             window and rename that file to {}. This is a fault of Valleyscope that is worth a report.",
+            aside.display(),
+            self.path.display()
+        );
+        self.write(&HashMap::from([(SET_ASIDE_KEY.to_owned(), text)]))?;
+        Ok(aside)
+    }
+
+    /// What is stored; an error of the kind [`io::ErrorKind::InvalidData`] where it is damaged.
+    fn read(&self) -> io::Result<HashMap<String, String>> {
+        ron::from_str(&std::fs::read_to_string(&self.path)?)
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    }
+
+    fn write(&self, values: &HashMap<String, String>) -> io::Result<()> {
+        let text = ron::ser::to_string(values).map_err(io::Error::other)?;
+        write_file(&self.path, Overwrite::Yes, text.as_bytes())
+    }
+
+    fn rename(&self, extension: &str) -> io::Result<PathBuf> {
+        let aside = self.path.with_extension(extension);
+        std::fs::rename(&self.path, &aside)?;
+        Ok(aside)
+    }
+
+    /// Makes the folder where it is missing, and writes to it.
+    fn try_folder(&self) -> io::Result<()> {
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(folder)?;
+        tempfile::tempfile_in(folder)?.write_all(b"Valleyscope")
+    }
+}
