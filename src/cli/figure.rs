@@ -36,6 +36,9 @@ pub struct Args {
     /// Compute a coarse picture: at most 24x25 pixels and 10 replicates
     #[arg(long)]
     quick: bool,
+    /// Show winners paler where they are less certain: full at 100 %, palest at 50 % and below
+    #[arg(long)]
+    certainty: bool,
 }
 
 /// The name of the figure with the differences between any two optimizers, and what it is made of.
@@ -48,12 +51,18 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Failure::BadInput(anyhow!("--out must be a file that ends in .png, .svg or .pdf, found {out}"))
     })?;
     let draw = |source: &Source| -> Result<(Vec<u8>, [f64; 2]), FigureError> {
-        let figure = source.figure();
+        let figure = source.figure(args.certainty);
         let width_mm = args.width_mm.unwrap_or(figure.usual_width_mm());
         let drawing = figure.render(&Options { width_mm, ..Options::default() })?;
         Ok((drawing.to_file(format, args.dpi)?, [drawing.width_mm(), drawing.height_mm()]))
     };
     let planned = Plan::of(args)?;
+    if args.certainty && !planned.shows_winners() {
+        return Err(Failure::BadInput(anyhow!(
+            "--certainty is for the winners of one phase diagram, and {} shows none; leave it out",
+            args.name.display()
+        )));
+    }
     // What cannot be drawn or written had better be said before hours of work.
     draw(&planned.outline()).map_err(of_options).map_err(Failure::bad_input)?;
     let cannot_write = || format!("cannot write {}", args.out.display());
@@ -86,10 +95,10 @@ enum Source {
 }
 
 impl Source {
-    fn figure(&self) -> Figure {
+    fn figure(&self, certainty: bool) -> Figure {
         match self {
             Source::Sweeps(results) => match &results[..] {
-                [result] => Figure::as_in_the_paper(result),
+                [result] => Figure::as_in_the_paper(result, certainty),
                 _ => Figure::pairs(&results.iter().map(|result| (result, Metric::FinalLoss)).collect::<Vec<_>>()),
             },
             Source::Scan(result) => Figure::scan(result),
@@ -138,6 +147,15 @@ impl Plan {
             Ok(preset)
         });
         Ok(Plan::Compute(presets.collect::<Result<_, Failure>>()?))
+    }
+
+    /// Whether it is the map of one diagram's winners.
+    fn shows_winners(&self) -> bool {
+        match self {
+            Plan::There(Source::Sweeps(results)) => results.len() == 1,
+            Plan::There(Source::Scan(_)) => false,
+            Plan::Compute(presets) => presets.len() == 1,
+        }
     }
 
     /// What is drawn, before anything of it is computed.

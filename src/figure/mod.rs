@@ -124,14 +124,14 @@ impl Figure {
     }
 
     /// The winners as the paper shows them: by the sweep's metric, or, where weight decay is varied, by each of
-    /// the three, as they do not agree then.
-    pub fn as_in_the_paper(result: &SweepResult) -> Figure {
+    /// the three, as they do not agree then. Paler where less certain, if `certainty` is asked for.
+    pub fn as_in_the_paper(result: &SweepResult, certainty: bool) -> Figure {
         let spec = result.diagram.spec();
         let is_decay = |of: &Quantity| matches!(of, Quantity::Of(Hyperparameter::WeightDecay, _));
         if is_decay(&spec.rows.of) || is_decay(&spec.columns.of) {
-            Figure::winners_by_metric(result, false)
+            Figure::winners_by_metric(result, certainty)
         } else {
-            Figure::winners(result, spec.metric, false)
+            Figure::winners(result, spec.metric, certainty)
         }
     }
 

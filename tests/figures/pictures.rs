@@ -23,7 +23,7 @@ fn all_figures() -> Vec<Figure> {
         Figure::map(&a, LOSS, Map::Score(1)),
         Figure::map(&a, LOSS, Map::BestRate(0)),
         Figure::map(&a, Metric::Depth, Map::Spread(2)),
-        Figure::as_in_the_paper(&b),
+        Figure::as_in_the_paper(&b, false),
         Figure::pairs(&[(&a, LOSS), (&b, LOSS)]),
     ]
 }

@@ -21,6 +21,16 @@ fn results_are_drawn_without_computing() {
 }
 
 #[test]
+fn certainty_is_shown_where_it_is_asked_for() {
+    let place = Place::new();
+    place.good(&with(&["sweep", "fig2a", "--out", "out"], &SMALL));
+    place.good(&["figure", "out", "--certainty", "--out", "sure.svg"]);
+    let [plain, sure] = ["out/phase.svg", "sure.svg"].map(|name| fs::read_to_string(place.path(name)).unwrap());
+    let note = "palest at 50 %";
+    assert!(sure.contains(note) && !plain.contains(note));
+}
+
+#[test]
 fn a_preset_is_computed_first() {
     let place = Place::new();
     place.good(&with(&["sweep", "fig2b", "--out", "out"], &SMALL));
@@ -43,6 +53,7 @@ fn wrong_figures_are_refused_before_anything_is_computed() {
         (&["fig1c", "--out", "f.svg"], ["fig1c", "Landscape"]),
         (&["./none", "--out", "f.svg"], ["there is no ./none", "folder of results"]),
         (&["gone/phase.npz", "--out", "f.svg"], ["cannot read", "gone/phase.npz"]),
+        (&["pairs", "--certainty", "--out", "f.svg"], ["--certainty is for the winners of one", "pairs shows none"]),
     ] {
         expect_error(&place.run(&with(&["figure"], args)), 2, &words);
     }

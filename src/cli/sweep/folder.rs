@@ -85,7 +85,7 @@ impl Folder<'_> {
             }
         }
         result.write(self.path, overwrite).context("cannot write the results")?;
-        let figure = Figure::as_in_the_paper(result);
+        let figure = Figure::as_in_the_paper(result, false);
         let drawing = figure.render(&Options { width_mm: figure.usual_width_mm(), ..Options::default() })?;
         for name in PICTURES {
             let path = self.path.join(name);
