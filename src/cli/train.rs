@@ -97,15 +97,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 /// A training on a device that is not there is refused before a folder is made for it.
 fn check_device(training: &Preset, has: &Handshake) -> Result<(), Failure> {
     let Some(DeviceChoice::Cuda(number)) = training.device() else { return Ok(()) };
-    let id = format!("cuda:{number}");
-    if has.devices.iter().any(|device| device.name == id) {
-        return Ok(());
+    match has.lacks_cuda(number) {
+        Some(complaint) => Err(Failure::BadInput(anyhow!("{complaint}; leave --device out to take the best"))),
+        None => Ok(()),
     }
-    let found = has.devices.iter().map(|device| device.name.as_str()).collect::<Vec<_>>().join(", ");
-    let why = has.problem.as_ref().map(|problem| format!(" ({problem})")).unwrap_or_default();
-    Err(Failure::BadInput(anyhow!(
-        "expected a device that the worker can use, one of {found}, found {id}{why}; leave --device out to take the best"
-    )))
 }
 
 /// What the run's folder is called, before the time.

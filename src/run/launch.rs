@@ -201,6 +201,17 @@ impl Handshake {
     pub fn to_line(&self) -> String {
         serde_json::to_string(self).expect("it holds nothing that JSON cannot express")
     }
+
+    /// Why the CUDA device of this number, counted from 0, cannot be used, if it cannot.
+    pub fn lacks_cuda(&self, number: u32) -> Option<String> {
+        let id = format!("cuda:{number}");
+        if self.devices.iter().any(|device| device.name == id) {
+            return None;
+        }
+        let found = self.devices.iter().map(|device| device.name.as_str()).collect::<Vec<_>>().join(", ");
+        let why = self.problem.as_ref().map(|problem| format!(" ({problem})")).unwrap_or_default();
+        Some(format!("expected a device that the worker can use, one of {found}, found {id}{why}"))
+    }
 }
 
 /// Reads all that a program says, in a thread, so that it never waits to be heard.

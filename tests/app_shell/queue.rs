@@ -5,12 +5,12 @@ use std::path::Path;
 
 use egui::accesskit::Role;
 use egui::{Key, Modifiers};
-use egui_kittest::kittest::Queryable;
+use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope::app::WorkerState;
 use valleyscope::machine::WorkerFolder;
 use valleyscope::preset::{Preset, built_ins};
-use valleyscope::run::{Event, Handshake, PROTOCOL, Record, RunFolder, RunReader, Started, Status, Timestamp};
-use valleyscope::workload::MnistSpec;
+use valleyscope::run::{Device, Event, Handshake, PROTOCOL, Record, RunFolder, RunReader, Started, Status, Timestamp};
+use valleyscope::workload::{DeviceChoice, MnistSpec};
 
 use crate::harness::{App, Begin, put_program};
 
@@ -20,7 +20,8 @@ fn line(event: Event) -> String {
 
 /// A worker that holds the run until its last event is put beside it.
 fn put_worker(folder: &Path) {
-    let answer = Handshake { protocol: PROTOCOL, ..Handshake::default() }.to_line();
+    let devices = vec![Device { name: "cpu".into(), kind: "a processor".into(), memory: None }];
+    let answer = Handshake { protocol: PROTOCOL, devices, ..Handshake::default() }.to_line();
     let started = line(Event::Started(Started { steps: 9, ..Started::default() }));
     let text = format!(
         r#"#!/bin/sh
@@ -59,10 +60,16 @@ fn at_work(app: &mut App, folder: &Path, count: usize) -> RunFolder {
 
 /// A preset of so many runs, with the seeds from 0.
 fn preset(runs: u64) -> String {
+    on_device(runs, DeviceChoice::Automatic)
+}
+
+/// Of which the last names a device.
+fn on_device(runs: u64, device: DeviceChoice) -> String {
     let mnist = built_ins().iter().find(|built_in| built_in.name == "mnist").expect("it is built in");
     let Preset::Mnist(mut preset) = mnist.preset.clone() else { panic!("it is a run") };
     let first = preset.runs[0].clone();
     preset.runs = (0..runs).map(|seed| MnistSpec { seed, ..first.clone() }).collect();
+    preset.runs.last_mut().expect("there are some").device = device;
     Preset::Mnist(preset).to_ron()
 }
 
@@ -157,4 +164,45 @@ fn start_trains_the_run_that_is_shown() {
     let folder = app.folder.path().join("runs");
     let run = at_work(&mut app, &folder, 1);
     end(&run, Event::Finished);
+}
+
+#[test]
+fn runs_of_a_queue_are_seen_side_by_side() {
+    let text = preset(2);
+    let mut app = ready(Begin { preset: Some(&text), ..Begin::default() });
+    let folder = app.folder.path().join("runs");
+    app.button("Start the training");
+    let before = at_work(&mut app, &folder, 1);
+    app.until("its curves", |app| app.state().training().selected() == [before.clone()]);
+    end(&before, Event::Finished);
+    app.until("its end", |_| status(&before) == Status::Finished);
+    app.button("Start all trainings of the preset");
+    let first = at_work(&mut app, &folder, 2);
+    app.until("its curves", |app| app.state().training().selected() == [first.clone()]);
+    end(&first, Event::Finished);
+    let second = at_work(&mut app, &folder, 3);
+    app.until("both curves", |app| app.state().training().selected() == [first.clone(), second.clone()]);
+    end(&second, Event::Finished);
+    // What is compared stays when another is begun.
+    app.until("its end", |_| status(&second) == Status::Finished);
+    app.button("Start the training");
+    let third = at_work(&mut app, &folder, 4);
+    app.until("all", |app| *app.state().training().selected() == [first.clone(), second.clone(), third.clone()]);
+    end(&third, Event::Finished);
+}
+
+#[test]
+fn a_device_that_is_not_there_is_refused_before_a_run_is_made() {
+    let text = on_device(2, DeviceChoice::Cuda(3));
+    let mut app = ready(Begin { preset: Some(&text), ..Begin::default() });
+    let refusal = "Device: expected a device that the worker can use, one of cpu, found cuda:3.";
+    let enabled =
+        |app: &App, button| !app.harness.get_by_role_and_label(Role::Button, button).accesskit_node().is_disabled();
+    assert!(!app.shows(refusal) && enabled(&app, "Start the training"), "the first run has a device");
+    assert!(!enabled(&app, "Start all trainings of the preset"), "the second has none");
+    app.click(Role::ComboBox, "Run of the preset");
+    app.press("2 of 2");
+    app.harness.key_press(Key::Escape);
+    app.settle();
+    assert!(app.shows(refusal) && !enabled(&app, "Start the training"));
 }

@@ -32,8 +32,11 @@ pub enum News {
     SetUp(Box<Installation>),
     /// The worker's set-up has begun, or why it has not.
     InstallBegun(Result<(), String>),
-    /// A run was made, and its worker is being started.
-    Made(RunFolder),
+    /// A run was made, and its worker is being started. One that follows another of its queue is seen beside it.
+    Made {
+        run: RunFolder,
+        follows: bool,
+    },
     /// Something that is worth a notice.
     Said(String),
     Failed(String),
@@ -158,7 +161,7 @@ impl Office {
             let Some(parent) = folder else { return tell(News::Failed(NO_FOLDER.to_owned())) };
             let begun = worker_for(named.as_deref(), tell).and_then(|worker| {
                 let run = RunFolder::create(&parent, &stem, &training.to_ron()).map_err(|error| error.to_string())?;
-                begin(&worker, &run, tell)
+                begin(&worker, &run, false, tell)
             });
             if let Err(error) = begun {
                 tell(News::Failed(error));
@@ -271,8 +274,8 @@ fn worker_for(named: Option<&Path>, tell: &dyn Fn(News)) -> Result<WorkerProgram
 }
 
 /// Lets the worker begin with a run.
-fn begin(worker: &WorkerProgram, run: &RunFolder, tell: &dyn Fn(News)) -> Result<(), String> {
-    tell(News::Made(run.clone()));
+fn begin(worker: &WorkerProgram, run: &RunFolder, follows: bool, tell: &dyn Fn(News)) -> Result<(), String> {
+    tell(News::Made { run: run.clone(), follows });
     let begun = worker.start(run, false).and_then(|launched| launched.wait_until_at_work(AT_WORK));
     begun.map_err(|error| format!("{} did not begin: {error}", run.name()))
 }
@@ -305,11 +308,12 @@ fn work_off(
                 Wait::WindowClosed => return Ok(Outcome::WindowClosed),
             }
         }
+        let follows = queue.current().is_some();
         let Some((stem, config)) = queue.first() else { return Ok(Outcome::Finished) };
         let worker = worker_for(named, tell)?;
         let run = RunFolder::create(queue.folder(), stem, config).map_err(|error| error.to_string())?;
         queue.advance(&run).map_err(|error| format!("The queue cannot be written: {error}."))?;
-        begin(&worker, &run, tell)?;
+        begin(&worker, &run, follows, tell)?;
     }
 }
 

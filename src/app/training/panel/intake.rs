@@ -46,9 +46,14 @@ impl TrainingPanel {
                 self.worker_card.refused = outcome.err();
                 self.threads().office.order(Order::Look);
             }
-            News::Made(run) => {
+            News::Made { run, follows } => {
                 self.threads().office.order(Order::Look);
-                self.select_only(run);
+                // What is compared stays so.
+                if follows || self.selected.len() > 1 {
+                    self.toggle(run);
+                } else {
+                    self.select_only(run);
+                }
             }
             News::Said(text) => {
                 self.threads().office.order(Order::Look);

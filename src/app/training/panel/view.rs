@@ -19,6 +19,8 @@ use crate::app::training::sheet::Picture;
 use crate::app::training::watcher::{Order, Summary};
 use crate::app::training::worker::Wanted;
 use crate::app::training::{scan_view, setup};
+use crate::preset::Preset;
+use crate::workload::DeviceChoice;
 
 impl TrainingPanel {
     /// Shows the panel.
@@ -76,21 +78,23 @@ impl TrainingPanel {
 
     fn start_bar(&mut self, ui: &mut Ui) {
         ui.add_space(4.0);
-        let fault = self.draft.fault();
-        let ready = matches!(self.worker, WorkerState::Ready(_)) && fault.is_none();
         let trainings = self.draft.preset.trainings();
+        let one = trainings.get(self.draft.chosen()).cloned();
+        let fault = self.draft.fault().or_else(|| one.as_ref().and_then(|one| missing_device(one, &self.worker)));
+        let ready = matches!(self.worker, WorkerState::Ready(_)) && fault.is_none();
         ui.horizontal_wrapped(|ui| {
             let start = ui.add_enabled(ready, Button::new(RichText::new("Start").strong()));
             let start = start.on_disabled_hover_text("The training worker is not ready, or a setting can't be used");
             if start.accessible_name("Start the training").clicked() {
-                let (one, stem) = (trainings.get(self.draft.chosen()).cloned(), self.draft.stem.clone());
+                let stem = self.draft.stem.clone();
                 if let Some(one) = one {
                     self.threads().office.train(one, stem);
                 }
             }
             if trainings.len() > 1 {
                 let text = format!("Start all {}", trainings.len());
-                let all = ui.add_enabled(ready, Button::new(text));
+                let have_devices = trainings.iter().all(|one| missing_device(one, &self.worker).is_none());
+                let all = ui.add_enabled(ready && have_devices, Button::new(text));
                 let help = "One after another. When the window is closed, the rest waits for its next opening; when a \
                             run is stopped or fails, the rest is not begun.";
                 if all.on_hover_text(help).accessible_name("Start all trainings of the preset").clicked() {
@@ -204,6 +208,12 @@ impl TrainingPanel {
             None => {}
         }
     }
+}
+
+/// Why a training cannot have the device that it names, if it cannot.
+fn missing_device(training: &Preset, worker: &WorkerState) -> Option<String> {
+    let (DeviceChoice::Cuda(number), WorkerState::Ready(has)) = (training.device()?, worker) else { return None };
+    has.lacks_cuda(number).map(|complaint| format!("Device: {complaint}."))
 }
 
 /// What is known of a run whose worker is on another machine and was not heard for long.
