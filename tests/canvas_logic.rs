@@ -7,7 +7,7 @@ use valleyscope::landscape::Landscape;
 use valleyscope::optimizer::DecayTarget;
 use valleyscope::quantity::{Beta, Gamma, LearningRate, WeightDecay};
 use valleyscope::simulation::{Anatomy, AnatomyMemory, ParticleId, Rule};
-use valleyscope::view::ticks::{Ticks, fixed, grouped, nice_step, short, significant};
+use valleyscope::view::ticks::{Ticks, beyond, fixed, grouped, nice_step, short, significant};
 use valleyscope::view::{Camera, SymLog, Viewport};
 
 fn labels(ticks: &Ticks) -> Vec<&str> {
@@ -346,4 +346,13 @@ fn signum_and_sgd_have_their_own_lines() {
     assert_eq!(lines[1].0, "m ← β₁ m + g");
     assert_eq!(lines[1].1, "0.9 · (−0.1) + 0.3");
     assert_eq!(lines[2].0, "θ ← θ − η (m + ω θ)");
+}
+
+#[test]
+fn the_end_of_what_was_tried_is_told_from_its_middle() {
+    let tried = [0.1, 0.001, 0.01];
+    assert_eq!(tried.map(|best| beyond(best, tried)), ["≥ ", "≤ ", ""]);
+    assert_eq!(beyond(f64::NAN, tried), "");
+    assert_eq!(beyond(0.1, [0.1]), "", "nothing else was tried");
+    assert_eq!(beyond(0.1, []), "");
 }

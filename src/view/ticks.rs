@@ -63,14 +63,13 @@ impl Ticks {
         let count = ((high - low) / step).clamp(0.0, MOST_TICKS) as usize + 1;
         let first = (low / step).ceil();
         let values = (0..count).map(|index| (first + index as f64) * step).take_while(|value| *value <= high);
-        let format = if step >= 86_400.0 {
-            "%m-%d"
-        } else if step >= 60.0 {
-            "%H:%M"
-        } else {
-            "%H:%M:%S"
+        // Midnight says which day begins.
+        let format = |value: f64| match step {
+            _ if value.rem_euclid(86_400.0) == 0.0 => "%m-%d",
+            60.0.. => "%H:%M",
+            _ => "%H:%M:%S",
         };
-        let ticks = values.map(|value| Tick { value, label: moment(value, format) });
+        let ticks = values.map(|value| Tick { value, label: moment(value, format(value)) });
         Ticks { ticks: ticks.collect(), note: None }
     }
 
@@ -125,6 +124,18 @@ impl Ticks {
 pub fn moment(seconds: f64, format: &str) -> String {
     let time = Timestamp::from_millisecond((seconds * 1e3).round() as i64);
     time.map_or_else(|_| String::new(), |time| time.strftime(format).to_string())
+}
+
+/// What stands before the best of several values that were tried: ≤ where it is their least and ≥ where it is their
+/// greatest, as a better one may lie beyond; nothing before others, and where there is but one.
+pub fn beyond(best: f64, tried: impl IntoIterator<Item = f64>) -> &'static str {
+    let ends = |(low, high): (f64, f64), value: f64| (low.min(value), high.max(value));
+    match tried.into_iter().fold((f64::INFINITY, f64::NEG_INFINITY), ends) {
+        (low, high) if low >= high => "",
+        (low, _) if best <= low => "≤ ",
+        (_, high) if best >= high => "≥ ",
+        _ => "",
+    }
 }
 
 /// The smallest of 1, 2 and 5 times a power of ten that is at least `least`.

@@ -6,7 +6,7 @@ use egui_plot::{GridMark, Line, MarkerShape, Plot, PlotPoints, Points};
 use crate::app::theme::legible;
 use crate::figure::axis_label;
 use crate::sweep::{Cell, Diagram, Metric};
-use crate::view::ticks::short;
+use crate::view::ticks::{beyond, short};
 
 /// Shows a pixel; while it is not computed, the one that stands for it on the map.
 pub fn show(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], metric: Metric) {
@@ -78,7 +78,13 @@ fn score_table(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, m
             });
             ui.label(number(score.value));
             ui.label(number(error));
-            ui.label(number(diagram.learning_rate(pixel, index, score.best_rate)));
+            let rate = |rate| diagram.learning_rate(pixel, index, rate);
+            let best = if score.value.is_finite() { rate(score.best_rate) } else { f64::NAN };
+            let beyond = beyond(best, (0..cell.averages[index].len()).map(rate));
+            let label = ui.label(format!("{beyond}{}", number(best)));
+            if !beyond.is_empty() {
+                label.on_hover_text("At the end of the learning rates that were tried: a better one may lie beyond.");
+            }
             let runs = cell.averages[index].len() * cell.replicates;
             ui.label(match cell.diverged[index] {
                 0 => "–".to_owned(),

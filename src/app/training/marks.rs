@@ -85,8 +85,10 @@ mod tests {
         assert_eq!(labels(midnight + 1.0, midnight + 3.9), ["00:00:01", "00:00:02", "00:00:03"]);
         assert_eq!(
             labels(midnight, midnight + 3600.0),
-            ["00:00", "00:10", "00:20", "00:30", "00:40", "00:50", "01:00"]
+            ["01-01", "00:10", "00:20", "00:30", "00:40", "00:50", "01:00"]
         );
+        let days = labels(midnight + 40_000.0, midnight + 210_000.0);
+        assert_eq!(days, ["12:00", "18:00", "01-02", "06:00", "12:00", "18:00", "01-03", "06:00"]);
         // Every 50 days since 1970.
         assert_eq!(labels(midnight, midnight + 400.0 * 86_400.0).first().map(String::as_str), Some("02-16"));
     }

@@ -8,7 +8,7 @@ use super::marks;
 use crate::app::landscape::marker::line_color;
 use crate::app::paper::{Paper, stays_open};
 use crate::result::scan::{NEGLIGIBLE, ScanResult, adam_and_signum};
-use crate::view::ticks::{short, significant};
+use crate::view::ticks::{beyond, short, significant};
 
 const PERCENT: f64 = 100.0;
 /// Points between labels of the losses, at least.
@@ -139,11 +139,13 @@ fn losses(ui: &mut Ui, scan: &ScanResult, height: f32) {
     });
     tooltip(scan, &shown, |optimizer, index| {
         let score = scan.scores.get(optimizer, index)?;
-        let rate = scan.axes.learning_rates.get(score.learning_rate).copied().unwrap_or(f64::NAN);
+        let rates = &scan.axes.learning_rates;
+        let rate = rates.get(score.learning_rate).copied().unwrap_or(f64::NAN);
         Some(format!(
-            "{} ± {}, best η {}",
+            "{} ± {}, best η {}{}",
             significant(score.mean, 3),
             significant(score.deviation, 2),
+            beyond(rate, rates.iter().copied()),
             significant(rate, 3)
         ))
     });
