@@ -35,8 +35,9 @@ pub struct Checkpoint {
     /// losses, and the seconds of training when they began.
     #[serde(default)]
     pub since: Option<(u64, f64, f64)>,
-    /// Of the tensors' file.
+    /// Length of the tensors' file.
     bytes: u64,
+    /// Check sum of the tensors' file followed by this one with 0 in this place.
     crc32: u32,
 }
 
@@ -51,7 +52,7 @@ pub enum CheckpointError {
     Tensors(#[from] TrainError),
 }
 
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// The tensors of a training by name.
 pub type Named<'a> = Vec<(String, &'a Tensor)>;
@@ -118,16 +119,27 @@ impl Checkpoint {
             .map_err(TrainError::from)?;
         let views = bytes.iter().map(|(name, bytes)| (name.as_str(), bytes));
         let file = safetensors::serialize(views, None).expect("floats have a whole number of bytes");
-        (self.bytes, self.crc32) = (file.len() as u64, crc32fast::hash(&file));
+        self.bytes = file.len() as u64;
+        self.crc32 = self.check_sum(&file);
         let path = tensors_path(run, self.step);
         let write = |path: PathBuf, content: &[u8]| {
             write_file(&path, Overwrite::Yes, content).map_err(|source| CheckpointError::File { path, source })
         };
         write(path.clone(), &file)?;
-        let text = ron::ser::to_string_pretty(&self, ron::ser::PrettyConfig::new().new_line("\n"))
-            .expect("a checkpoint holds nothing that RON cannot express");
-        write(path.with_extension("ron"), text.as_bytes())?;
+        write(path.with_extension("ron"), self.to_text().as_bytes())?;
         Ok(file_name(self.step))
+    }
+
+    fn to_text(&self) -> String {
+        let config = ron::ser::PrettyConfig::new().new_line("\n");
+        ron::ser::to_string_pretty(self, config).expect("a checkpoint holds nothing that RON cannot express")
+    }
+
+    fn check_sum(&self, file: &[u8]) -> u32 {
+        let mut sum = crc32fast::Hasher::new();
+        sum.update(file);
+        sum.update(Checkpoint { crc32: 0, ..self.clone() }.to_text().as_bytes());
+        sum.finalize()
     }
 
     /// The steps of the complete checkpoints in a run's folder, in order.
@@ -153,15 +165,17 @@ impl Checkpoint {
         let checkpoint: Checkpoint = ron::from_str(&text).map_err(|error| damaged(&about, error.to_string()))?;
         if checkpoint.version != VERSION {
             let found = checkpoint.version;
-            return Err(damaged(&about, format!("expected version {VERSION}, found {found}; update Valleyscope")));
+            let reason = format!("expected version {VERSION}, found {found}, of another version of Valleyscope");
+            return Err(damaged(&about, reason));
         }
         let file = read(&path, |path| fs::read(path))?;
         if file.len() as u64 != checkpoint.bytes {
             let reason = format!("expected {} bytes, found {}", checkpoint.bytes, file.len());
             return Err(damaged(&path, reason));
         }
-        if crc32fast::hash(&file) != checkpoint.crc32 {
-            return Err(damaged(&path, "its check sum is wrong: bytes have changed".to_owned()));
+        if checkpoint.check_sum(&file) != checkpoint.crc32 {
+            let reason = format!("the check sum is wrong: bytes have changed, here or in {}", about.display());
+            return Err(damaged(&path, reason));
         }
         let tensors = SafeTensors::deserialize(&file).map_err(|error| damaged(&path, error.to_string()))?;
         let tensors = tensors.iter().map(|(name, view)| {

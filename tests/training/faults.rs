@@ -203,6 +203,27 @@ fn a_damaged_checkpoint_gives_way_to_the_one_before() {
 }
 
 #[test]
+fn every_changed_digit_of_a_checkpoint_is_noticed() {
+    let stage = Stage::new();
+    let run = stage.run(quick(10));
+    assert!(to_the_end(&run, false).status.success());
+    let step = *Checkpoint::steps(&run).unwrap().last().unwrap();
+    let path = run.path().join(format!("checkpoint-{step:08}.ron"));
+    let text = std::fs::read(&path).unwrap();
+    let (whole, _) = Checkpoint::load(&run, step).unwrap();
+    let digits: Vec<usize> = (0..text.len()).filter(|&at| text[at].is_ascii_digit()).collect();
+    assert!(digits.len() > 20);
+    for at in digits {
+        let mut changed = text.clone();
+        changed[at] ^= 1;
+        std::fs::write(&path, &changed).unwrap();
+        // A last digit can be beyond double precision.
+        let loaded = Checkpoint::load(&run, step).map(|(checkpoint, _)| checkpoint);
+        assert!(loaded.is_err() || loaded.unwrap() == whole, "{}", String::from_utf8(changed).unwrap());
+    }
+}
+
+#[test]
 fn a_diverging_run_goes_on_or_stops_as_it_is_told() {
     let stage = Stage::new();
     let wild = |not_finite| MnistSpec { learning_rate: rate(10.0), not_finite, ..MnistSpec { ..quick(60) } };
