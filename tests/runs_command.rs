@@ -322,6 +322,10 @@ fn a_run_with_other_settings_says_so() {
     assert_eq!(changed.description(), "The preset mnist with other settings.");
     let broken = train(&["optimizer=Focus(\n gamma: 0.4)", "runs[0].seed=3", "batch_size=8", "batch_size=16"]);
     assert!(broken.title().starts_with("optimizer=Focus( gamma: 0.4), batch_size=16 ("), "{}", broken.title());
+    for (shown, rule) in [("FOCUS", "Focus"), ("SGD(beta1: 0.5)", "Sgd(beta1: 0.5)")] {
+        let [shown, rule] = [shown, rule].map(|it| train(&[&format!("optimizer={it}"), "title=Same"]));
+        assert_eq!(shown, rule);
+    }
     let named = train(&["optimizer=Adam", "title=My own"]);
     assert_eq!(named.title(), "My own");
     let long = train(&["optimizer=Focus(gamma: 0.25)", "learning_rate=0.0001234567", "eval_every=10", "log_every=2"]);

@@ -142,6 +142,8 @@ pub enum Rule {
         #[serde(default = "defaults::weight_decay")]
         weight_decay: WeightDecay,
     },
+    /// Also by the name that people know.
+    #[serde(alias = "FOCUS")]
     Focus {
         learning_rate: LearningRate,
         #[serde(default = "defaults::beta1")]
@@ -155,6 +157,8 @@ pub enum Rule {
         #[serde(default)]
         decay: DecayTarget,
     },
+    /// Also by the name that people know.
+    #[serde(alias = "SGD")]
     Sgd {
         learning_rate: LearningRate,
         #[serde(default = "defaults::beta1")]

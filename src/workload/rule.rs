@@ -23,6 +23,8 @@ pub enum TrainingRule {
         #[serde(default = "weight_decay")]
         weight_decay: WeightDecay,
     },
+    /// Also by the name that people know.
+    #[serde(alias = "FOCUS")]
     Focus {
         #[serde(default = "beta1")]
         beta1: Beta,
@@ -35,7 +37,8 @@ pub enum TrainingRule {
         #[serde(default = "decay")]
         decay: DecayTarget,
     },
-    /// With momentum.
+    /// With momentum; also by the name that people know.
+    #[serde(alias = "SGD")]
     Sgd {
         #[serde(default = "beta1")]
         beta1: Beta,

@@ -7,6 +7,8 @@ use valleyscope::quantity::*;
 use valleyscope::simulation::{Change, LandscapeSpec, OptimizerSpec, Rule, Setting, SimulationSpec, StartSpec};
 use valleyscope::view::{Camera, Colormap, SymLog, ViewSettings};
 
+use crate::refusals::GOOD;
+
 #[test]
 fn optional_fields_and_settings_stand_bare() {
     let text = r#"
@@ -35,6 +37,15 @@ fn optional_fields_and_settings_stand_bare() {
     let explicit = text.replace("steps: 3000", "steps: Some(3000)");
     assert_eq!(Preset::parse(&explicit, "").unwrap(), Preset::Landscape(preset.clone()));
     assert_eq!(Preset::parse(&format!("\u{feff}{text}"), "").unwrap(), Preset::Landscape(preset));
+}
+
+#[test]
+fn rules_go_by_the_names_that_are_shown_too() {
+    let parse = |text: &str| Preset::parse(text, "a preset").unwrap();
+    for (rule, shown) in [("Focus(", "FOCUS("), ("Sgd(", "SGD(")] {
+        let text = GOOD.replace("Focus(", rule).replace(", gamma: 0.2", "");
+        assert_eq!(parse(&text), parse(&text.replace(rule, shown)));
+    }
 }
 
 fn float(low: f64, high: f64) -> BoxedStrategy<f64> {
