@@ -125,7 +125,7 @@ impl Map {
         if let Map::Winner { certainty } = self {
             legend.extend(diagram.spec().optimizers.iter().map(|it| swatch(it.rgb(), it.label())));
             if certainty {
-                legend.push(Swatch { color: None, text: "paler: less certain, palest at 50 %".to_owned() });
+                legend.push(Swatch { color: None, text: "paler: less certain, to 50 %".to_owned() });
             }
         }
         let rare = [(ties, TIE, "tie"), (diverged, DIVERGED, "diverged"), (unknown, UNKNOWN, "not computed")];

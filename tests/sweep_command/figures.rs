@@ -26,7 +26,7 @@ fn certainty_is_shown_where_it_is_asked_for() {
     place.good(&with(&["sweep", "fig2a", "--out", "out"], &SMALL));
     place.good(&["figure", "out", "--certainty", "--out", "sure.svg"]);
     let [plain, sure] = ["out/phase.svg", "sure.svg"].map(|name| fs::read_to_string(place.path(name)).unwrap());
-    let note = "palest at 50 %";
+    let note = "less certain, to 50 %";
     assert!(sure.contains(note) && !plain.contains(note));
 }
 

@@ -35,7 +35,10 @@ impl PhasePanel {
         if let Some(explained) = self.picture.explained.as_ref().filter(|explained| !explained.legend.is_empty()) {
             ui.horizontal_wrapped(|ui| {
                 for swatch in &explained.legend {
-                    ui.label(entry(ui, swatch));
+                    let job = entry(ui, swatch);
+                    let fits = ui.painter().layout_job(job.clone()).size().x < ui.max_rect().width();
+                    let label = Label::new(job);
+                    ui.add(if fits { label.extend() } else { label });
                 }
             });
         }

@@ -17,6 +17,8 @@ const BOTTOM: f32 = 44.0;
 const TOP: f32 = 8.0;
 /// Room for the colour bar and its labels, at the right.
 const RIGHT: f32 = 84.0;
+/// Where there is none.
+const NO_BAR: f32 = 16.0;
 
 /// How near to the marker it is grasped.
 const GRASP: f32 = 16.0;
@@ -43,14 +45,23 @@ pub struct Pointed {
     pub dragged: Option<[f64; 2]>,
 }
 
+/// The middle of a map of winners that is drawn into an area.
+pub fn center(area: Rect) -> Pos2 {
+    inside(area, NO_BAR).center()
+}
+
+fn inside(area: Rect, right: f32) -> Rect {
+    Rect::from_min_max(area.min + vec2(LEFT, TOP), area.max - vec2(right, BOTTOM))
+}
+
 /// Draws a diagram's map into all of the available space. `marker` has values of row and column.
 pub fn show(ui: &mut Ui, view: &MapView<'_>, marker: Option<[f64; 2]>, chosen: Option<[usize; 2]>) -> Pointed {
     let spec = view.diagram.spec();
     let sides = [Side(&spec.rows), Side(&spec.columns)];
     let (outer, _) = ui.allocate_exact_size(ui.available_size(), Sense::hover());
     let explained = view.picture.explained.as_ref();
-    let room = if explained.is_some_and(|explained| explained.scale.is_some()) { RIGHT } else { 16.0 };
-    let frame = Rect::from_min_max(outer.min + vec2(LEFT, TOP), outer.max - vec2(room, BOTTOM));
+    let room = if explained.is_some_and(|explained| explained.scale.is_some()) { RIGHT } else { NO_BAR };
+    let frame = inside(outer, room);
     if frame.width() < 40.0 || frame.height() < 40.0 {
         return Pointed::default();
     }

@@ -331,7 +331,7 @@ impl PhasePanel {
             self.show_landscape(requests);
         }
         if !self.board.is_running() && self.board.present.diagram.known_near([0, 0]).is_none() {
-            let place = Rect::from_center_size(area.center(), Vec2::new(240.0, 34.0));
+            let place = Rect::from_center_size(map_view::center(area), Vec2::new(200.0, 34.0));
             let button = ui.put(place, Button::new("Compute this diagram"));
             if button.clicked() {
                 self.run(false);
