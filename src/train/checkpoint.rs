@@ -37,7 +37,7 @@ pub struct Checkpoint {
     pub since: Option<(u64, f64, f64)>,
     /// Length of the tensors' file.
     bytes: u64,
-    /// Check sum of the tensors' file followed by this one with 0 in this place.
+    /// Check sum of the tensors' file followed by the text of this one with 0 in this place.
     crc32: u32,
 }
 
@@ -120,26 +120,16 @@ impl Checkpoint {
         let views = bytes.iter().map(|(name, bytes)| (name.as_str(), bytes));
         let file = safetensors::serialize(views, None).expect("floats have a whole number of bytes");
         self.bytes = file.len() as u64;
-        self.crc32 = self.check_sum(&file);
+        let text = ron::ser::to_string_pretty(&self, ron::ser::PrettyConfig::new().new_line("\n"))
+            .expect("a checkpoint holds nothing that RON cannot express");
+        let text = text.replacen(&sum_field(0), &sum_field(check_sum(&file, &text)), 1);
         let path = tensors_path(run, self.step);
         let write = |path: PathBuf, content: &[u8]| {
             write_file(&path, Overwrite::Yes, content).map_err(|source| CheckpointError::File { path, source })
         };
         write(path.clone(), &file)?;
-        write(path.with_extension("ron"), self.to_text().as_bytes())?;
+        write(path.with_extension("ron"), text.as_bytes())?;
         Ok(file_name(self.step))
-    }
-
-    fn to_text(&self) -> String {
-        let config = ron::ser::PrettyConfig::new().new_line("\n");
-        ron::ser::to_string_pretty(self, config).expect("a checkpoint holds nothing that RON cannot express")
-    }
-
-    fn check_sum(&self, file: &[u8]) -> u32 {
-        let mut sum = crc32fast::Hasher::new();
-        sum.update(file);
-        sum.update(Checkpoint { crc32: 0, ..self.clone() }.to_text().as_bytes());
-        sum.finalize()
     }
 
     /// The steps of the complete checkpoints in a run's folder, in order.
@@ -163,17 +153,22 @@ impl Checkpoint {
         let text = read(&about, |path| fs::read_to_string(path))?;
         let damaged = |path: &Path, reason: String| CheckpointError::Damaged { path: path.to_owned(), reason };
         let checkpoint: Checkpoint = ron::from_str(&text).map_err(|error| damaged(&about, error.to_string()))?;
-        if checkpoint.version != VERSION {
-            let found = checkpoint.version;
-            let reason = format!("expected version {VERSION}, found {found}, of another version of Valleyscope");
-            return Err(damaged(&about, reason));
-        }
+        let covered = match checkpoint.version {
+            VERSION => text.replacen(&sum_field(checkpoint.crc32), &sum_field(0), 1),
+            // The sum was of the tensors alone.
+            1 => String::new(),
+            found => {
+                let reason =
+                    format!("expected version {VERSION}, found {found}, of a newer Valleyscope: update this one");
+                return Err(damaged(&about, reason));
+            }
+        };
         let file = read(&path, |path| fs::read(path))?;
         if file.len() as u64 != checkpoint.bytes {
             let reason = format!("expected {} bytes, found {}", checkpoint.bytes, file.len());
             return Err(damaged(&path, reason));
         }
-        if checkpoint.check_sum(&file) != checkpoint.crc32 {
+        if check_sum(&file, &covered) != checkpoint.crc32 {
             let reason = format!("the check sum is wrong: bytes have changed, here or in {}", about.display());
             return Err(damaged(&path, reason));
         }
@@ -187,10 +182,11 @@ impl Checkpoint {
         Ok((checkpoint, tensors))
     }
 
-    /// Removes checkpoints but the last two, the best, and those at multiples of `keep_every`.
-    pub fn tidy(run: &RunFolder, best: Option<u64>, keep_every: Option<u64>) -> Result<(), CheckpointError> {
+    /// Removes checkpoints up to a step but the last two of them, the best, and those at multiples of `keep_every`.
+    /// Those after it are from before the training went back, as they could not be used.
+    pub fn tidy(run: &RunFolder, at: u64, best: Option<u64>, keep_every: Option<u64>) -> Result<(), CheckpointError> {
         let steps = Self::steps(run)?;
-        for &step in steps.iter().rev().skip(2) {
+        for &step in steps.iter().rev().filter(|&&step| step <= at).skip(2) {
             let kept = best == Some(step) || keep_every.is_some_and(|every| step.is_multiple_of(every));
             if !kept {
                 let path = tensors_path(run, step);
@@ -224,6 +220,18 @@ impl Checkpoint {
             }
         }
     }
+}
+
+fn check_sum(file: &[u8], text: &str) -> u32 {
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(file);
+    sum.update(text.as_bytes());
+    sum.finalize()
+}
+
+/// As in the text.
+fn sum_field(sum: u32) -> String {
+    format!("crc32: {sum}")
 }
 
 fn file_name(step: u64) -> String {

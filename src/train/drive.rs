@@ -67,11 +67,12 @@ impl<'a> Drive<'a> {
         Drive { spec, run, session, stop, data, best: None, steps, since: Since::default(), warned: false, saved: None }
     }
 
-    /// Goes back to the newest checkpoint that can be read; those that cannot are warned of. Without any the
-    /// training begins anew.
+    /// Goes back to the newest checkpoint that can be read; those that cannot are warned of. A run that has none yet
+    /// begins anew; one whose checkpoints cannot be used does not, as that would lose what was trained.
     pub fn resume(&mut self, steps: Option<u64>, mut warnings: Vec<String>) -> Result<(), DriveError> {
         self.steps = steps.unwrap_or(self.steps);
         let mut wall_s = 0.0;
+        let mut unusable = None;
         for step in Checkpoint::steps(self.session.run())?.into_iter().rev() {
             match Checkpoint::load(self.session.run(), step) {
                 Ok((checkpoint, _)) if checkpoint.data != self.data => {
@@ -90,8 +91,19 @@ impl<'a> Drive<'a> {
                     wall_s = checkpoint.wall_s;
                     break;
                 }
-                Err(error) => warnings.push(format!("the checkpoint of step {step} cannot be used: {error}")),
+                Err(error) => {
+                    let message = format!("the checkpoint of step {step} cannot be used: {error}");
+                    unusable.get_or_insert_with(|| message.clone());
+                    warnings.push(message);
+                }
             }
+        }
+        if let (None, Some(message)) = (self.saved, unusable) {
+            return Err(TrainError::Refused(format!(
+                "{message}, and neither can an older one; start a new run, or delete all files checkpoint-* of this one \
+                 to train it from the beginning"
+            ))
+            .into());
         }
         self.session.resume(self.run.step(), wall_s)?;
         for message in warnings {
@@ -188,7 +200,7 @@ impl<'a> Drive<'a> {
         self.saved = Some(step);
         self.session.record(step, Event::Checkpoint { file })?;
         let keep_every = self.spec.keep_every.map(|every| every.get() as u64);
-        Checkpoint::tidy(self.session.run(), self.best.map(|(step, _)| step), keep_every)?;
+        Checkpoint::tidy(self.session.run(), step, self.best.map(|(step, _)| step), keep_every)?;
         Ok(())
     }
 

@@ -110,19 +110,19 @@ fn tensors(run: &RunFolder, step: u64) -> Vec<u8> {
 #[test]
 fn a_killed_run_resumes_without_gap_repeat_or_jump() {
     let stage = Stage::new();
-    let whole = stage.run(quick(120));
+    let whole = stage.run(quick(300));
     assert!(to_the_end(&whole, false).status.success());
     assert_eq!(status(&whole), Status::Finished);
     let expected = curve(&whole);
-    assert_eq!(expected.iter().map(|(step, _)| *step).collect::<Vec<_>>(), (1..=120).collect::<Vec<_>>());
+    assert_eq!(expected.iter().map(|(step, _)| *step).collect::<Vec<_>>(), (1..=300).collect::<Vec<_>>());
 
-    let killed = stage.run(quick(120));
+    let killed = stage.run(quick(300));
     let mut kills = 0;
     loop {
         let mut child = worker(&killed, kills > 0).spawn().unwrap();
         let from = history(&killed).step();
         let at = from + 1 + (30.0 * uniform(kills)) as u64;
-        if kills == 4 || at >= 110 {
+        if kills == 4 || at >= 250 {
             assert!(child.wait().unwrap().success());
             break;
         }
@@ -134,7 +134,7 @@ fn a_killed_run_resumes_without_gap_repeat_or_jump() {
     assert!(kills > 0);
     assert_eq!(status(&killed), Status::Finished);
     assert_eq!(curve(&killed), expected);
-    assert_eq!(tensors(&killed, 120), tensors(&whole, 120));
+    assert_eq!(tensors(&killed, 300), tensors(&whole, 300));
     // The clock does not run backwards.
     let wall = history(&killed).curve(Metric::Loss).wall_s.to_vec();
     assert!(wall.is_sorted(), "{wall:?}");
@@ -160,7 +160,7 @@ fn a_run_stops_when_asked_and_goes_on_as_if_it_had_not() {
     let mut child = worker(&run, true).spawn().unwrap();
     wait_for(&run, &mut child, stopped_at + 1);
     run::send(&run, run::Command::SetSteps { n: stopped_at + 100_000 }).unwrap();
-    std::thread::sleep(Duration::from_millis(300));
+    wait_for(&run, &mut child, stopped_at + 40);
     run::send(&run, run::Command::Stop).unwrap();
     assert!(child.wait().unwrap().success());
     assert_eq!(history(&run).steps(), Some(stopped_at + 100_000));
@@ -187,9 +187,9 @@ fn two_workers_never_train_one_run() {
 #[test]
 fn a_damaged_checkpoint_gives_way_to_the_one_before() {
     let stage = Stage::new();
-    let whole = stage.run(quick(40));
+    let whole = stage.run(quick(400));
     assert!(to_the_end(&whole, false).status.success());
-    let run = stage.run(quick(40));
+    let run = stage.run(quick(400));
     let mut child = worker(&run, false).spawn().unwrap();
     wait_for(&run, &mut child, 32);
     kill(child);
@@ -203,6 +203,25 @@ fn a_damaged_checkpoint_gives_way_to_the_one_before() {
 }
 
 #[test]
+fn a_run_of_which_no_checkpoint_can_be_used_is_not_begun_anew() {
+    let stage = Stage::new();
+    let run = stage.run(quick(400));
+    let mut child = worker(&run, false).spawn().unwrap();
+    wait_for(&run, &mut child, 32);
+    kill(child);
+    let before = curve(&run);
+    let steps = Checkpoint::steps(&run).unwrap();
+    for step in &steps {
+        std::fs::write(run.path().join(format!("checkpoint-{step:08}.safetensors")), "cut").unwrap();
+    }
+    let output = to_the_end(&run, true);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said.contains(&format!("step {}", steps.last().unwrap())) && said.contains("delete all files"), "{said}");
+    assert_eq!(curve(&run), before, "nothing of the curve is forgotten");
+}
+
+#[test]
 fn every_changed_digit_of_a_checkpoint_is_noticed() {
     let stage = Stage::new();
     let run = stage.run(quick(10));
@@ -210,16 +229,13 @@ fn every_changed_digit_of_a_checkpoint_is_noticed() {
     let step = *Checkpoint::steps(&run).unwrap().last().unwrap();
     let path = run.path().join(format!("checkpoint-{step:08}.ron"));
     let text = std::fs::read(&path).unwrap();
-    let (whole, _) = Checkpoint::load(&run, step).unwrap();
     let digits: Vec<usize> = (0..text.len()).filter(|&at| text[at].is_ascii_digit()).collect();
     assert!(digits.len() > 20);
     for at in digits {
         let mut changed = text.clone();
         changed[at] ^= 1;
         std::fs::write(&path, &changed).unwrap();
-        // A last digit can be beyond double precision.
-        let loaded = Checkpoint::load(&run, step).map(|(checkpoint, _)| checkpoint);
-        assert!(loaded.is_err() || loaded.unwrap() == whole, "{}", String::from_utf8(changed).unwrap());
+        assert!(Checkpoint::load(&run, step).is_err(), "{}", String::from_utf8(changed).unwrap());
     }
 }
 
@@ -277,19 +293,20 @@ fn changed_data_are_noticed_when_a_run_goes_on() {
 #[test]
 fn points_of_several_steps_are_the_same_after_a_stop_between_them() {
     let stage = Stage::new();
-    let spec = |steps| MnistSpec {
-        log_every: LoggingInterval::new(7).unwrap(),
-        checkpoint_every: CheckpointInterval::new(5).unwrap(),
-        ..quick(steps)
+    let spec = MnistSpec {
+        log_every: LoggingInterval::new(11).unwrap(),
+        checkpoint_every: CheckpointInterval::new(10).unwrap(),
+        ..quick(430)
     };
-    let [whole, cut] = [stage.run(spec(60)), stage.run(spec(60))];
+    let [whole, cut] = [stage.run(spec.clone()), stage.run(spec)];
     assert!(to_the_end(&whole, false).status.success());
     let mut child = worker(&cut, false).spawn().unwrap();
-    wait_for(&cut, &mut child, 14);
+    wait_for(&cut, &mut child, 22);
     kill(child);
-    assert!(Checkpoint::steps(&cut).unwrap().last().is_some_and(|step| step % 7 != 0), "it goes on between points");
+    assert!(Checkpoint::steps(&cut).unwrap().last().is_some_and(|step| step % 11 != 0), "it goes on between points");
     assert!(to_the_end(&cut, true).status.success());
-    assert_eq!(curve(&cut).len(), 9);
+    // The last point is that of the end.
+    assert_eq!(curve(&cut).len(), 40);
     assert_eq!(curve(&cut), curve(&whole));
 }
 
@@ -316,12 +333,12 @@ fn what_a_killed_worker_left_half_saved_is_removed_and_files_that_are_gone_are_n
     assert!(left.iter().all(|path| !path.exists()));
 }
 
-/// A scan of four pixels, so small that each takes an instant.
+/// A scan of eight pixels, so small that each takes an instant.
 fn scan(stage: &Stage) -> RunFolder {
     let folder = ron::to_string(stage.data().to_str().unwrap()).unwrap();
     let text = format!(
         r#"MnistScan(version: 1, title: "A small scan", scan: (
-            optimizers: [(rule: Adam()), (rule: Signum())], batch_sizes: [8, 32],
+            optimizers: [(rule: Adam()), (rule: Signum())], batch_sizes: [8, 16, 32, 64],
             learning_rates: (from: 0.001, to: 0.01, count: 2), replicates: 2, steps: 40, device: Cpu,
             data: Folder({folder}),
         ))"#
@@ -344,7 +361,7 @@ fn a_scan_goes_on_pixel_by_pixel() {
     let [whole, cut] = [scan(&stage), scan(&stage)];
     assert!(to_the_end(&whole, false).status.success());
     let expected = pixels(&whole);
-    assert_eq!(expected.len(), 4);
+    assert_eq!(expected.len(), 8);
     let mut child = worker(&cut, false).spawn().unwrap();
     wait_for(&cut, &mut child, 1);
     kill(child);
