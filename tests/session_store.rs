@@ -40,7 +40,7 @@ fn a_session_that_ended_the_window_is_set_aside_and_told_of_once() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(&folder);
     store.keep("bad".to_owned()).unwrap();
-    let aside = store.set_aside("index out of bounds").unwrap();
+    let aside = store.set_aside("index out of bounds").unwrap().unwrap();
     assert_eq!(stored(aside.clone())[KEY], "bad");
     assert!(!stored(store.path().to_owned()).contains_key(KEY), "the next start does not find it");
     let (title, text) = store.check().unwrap();
@@ -51,6 +51,19 @@ fn a_session_that_ended_the_window_is_set_aside_and_told_of_once() {
     fs::rename(aside, store.path()).unwrap();
     assert_eq!(store.check(), None);
     assert_eq!(stored(store.path().to_owned())[KEY], "bad", "it can be tried again");
+}
+
+#[test]
+fn what_was_set_aside_before_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(&folder);
+    let asides = ["first", "second", "third"].map(|session| {
+        store.keep(session.to_owned()).unwrap();
+        store.set_aside("again").unwrap().unwrap()
+    });
+    assert_eq!(asides.map(|aside| stored(aside)[KEY].clone()), ["first", "second", "third"]);
+    fs::remove_file(store.path()).unwrap();
+    assert_eq!(store.set_aside("again").unwrap(), None, "there is none");
 }
 
 #[test]

@@ -70,9 +70,10 @@ pub fn run(mut opened: Opened) -> anyhow::Result<()> {
             Ok(Err(eframe::Error::Wgpu(_))) if tried.count() > tried_before => (opened, report) = kept,
             Ok(Err(error)) => return Err(explained(error)),
             Err(panic) => {
-                let reason = remains.device_lost.unwrap_or_else(|| panic_message(&*panic));
                 let comes_back = begin.elapsed() > SHORTEST_LIFE;
-                let kept = keep(store.as_ref(), remains.session, (!comes_back).then_some(&reason));
+                let is_suspect = !comes_back && remains.device_lost.is_none();
+                let reason = remains.device_lost.unwrap_or_else(|| panic_message(&*panic));
+                let kept = keep(store.as_ref(), remains.session, is_suspect.then_some(&reason));
                 if comes_back && come_back(&reason).is_ok() {
                     return Ok(());
                 }
@@ -127,8 +128,8 @@ fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
 
 fn device_lost(reason: &str) -> String {
     format!(
-        "{reason}\n\nThe window was opened again with your session, and nothing is lost; the run begins again at step \
-         0. A driver that was updated or reset, or a laptop that was asleep, can cause this. If it happens again, \
+        "{reason}\n\nThe window was opened again with your session, and nothing is lost; the simulation begins again at \
+         step 0, and trainings go on without the window. A driver that was updated or reset, or a laptop that was asleep, can cause this. If it happens again, \
          `valleyscope doctor` shows the graphics drivers that were found."
     )
 }
@@ -173,7 +174,10 @@ fn keep(store: Option<&Store>, session: Option<String>, suspect: Option<&String>
         return "Your session was kept; the next start brings it back.".to_owned();
     };
     match store.set_aside(reason) {
-        Ok(aside) => format!("Your session was set aside as {}; the next start begins without it.", aside.display()),
+        Ok(Some(aside)) => {
+            format!("Your session was set aside as {}; the next start begins without it.", aside.display())
+        }
+        Ok(None) => "There was no session to keep.".to_owned(),
         Err(error) => failed(error),
     }
 }

@@ -46,7 +46,7 @@ impl Store {
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                let fate = match self.rename("unreadable.ron") {
+                let fate = match self.rename("unreadable") {
                     Ok(aside) => format!("It is kept as {}.", aside.display()),
                     Err(error) => format!("It could not be kept aside: {error}."),
                 };
@@ -66,9 +66,12 @@ impl Store {
     }
 
     /// Moves the session to a file beside this one, as it may be what ended the window for this `reason`, so that the
-    /// next start does not end like the last. [`Store::check`] tells of it there.
-    pub fn set_aside(&self, reason: &str) -> io::Result<PathBuf> {
-        let aside = self.rename("stopped.ron")?;
+    /// next start does not end like the last. [`Store::check`] tells of it there. `None` where there is no session.
+    pub fn set_aside(&self, reason: &str) -> io::Result<Option<PathBuf>> {
+        let aside = match self.rename("stopped") {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            renamed => renamed?,
+        };
         let text = format!(
             "Soon after it began, Valleyscope had to stop: {reason}\n\nThe session may be what it could not show, so \
              it was set aside as {}, and Valleyscope begins with a built-in preset. To try the session again, close the \
@@ -76,8 +79,9 @@ impl Store {
             aside.display(),
             self.path.display()
         );
-        self.write(&HashMap::from([(SET_ASIDE_KEY.to_owned(), text)]))?;
-        Ok(aside)
+        // Without this the next start only says less.
+        let _ = self.write(&HashMap::from([(SET_ASIDE_KEY.to_owned(), text)]));
+        Ok(Some(aside))
     }
 
     /// What is stored; an error of the kind [`io::ErrorKind::InvalidData`] where it is damaged.
@@ -91,8 +95,12 @@ impl Store {
         write_file(&self.path, Overwrite::Yes, text.as_bytes())
     }
 
-    fn rename(&self, extension: &str) -> io::Result<PathBuf> {
-        let aside = self.path.with_extension(extension);
+    /// Gives the file another name, which no other has: what was set aside before stays.
+    fn rename(&self, word: &str) -> io::Result<PathBuf> {
+        let names =
+            std::iter::once(format!("{word}.ron")).chain((2_u32..).map(|number| format!("{word}-{number}.ron")));
+        let mut free = names.map(|name| self.path.with_extension(name)).filter(|aside| !aside.exists());
+        let aside = free.next().expect("there are endless names");
         std::fs::rename(&self.path, &aside)?;
         Ok(aside)
     }
