@@ -137,7 +137,10 @@ fn explain(text: &str, outline: &Outline, error: &SpannedError) -> (Range<usize>
             (start..end, format!("the field `{field}` is given twice in {}", place(outline, start)))
         }
         RonError::NoSuchEnumVariant { expected, found, .. } => {
-            (start..end, format!("expected one of {}, found `{found}`", list(expected)))
+            // A name that differs from another in its capitals alone stands for the same.
+            let mut names: Vec<&str> = expected.to_vec();
+            names.dedup_by(|one, other| one.eq_ignore_ascii_case(other));
+            (start..end, format!("expected one of {}, found `{found}`", list(&names)))
         }
         RonError::IntegerOutOfBounds => {
             let number = number_around(text, start);

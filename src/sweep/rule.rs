@@ -24,6 +24,8 @@ pub enum SweepRule {
         #[serde(default = "weight_decay_0_1")]
         weight_decay: WeightDecay,
     },
+    /// Also by the name that people know.
+    #[serde(alias = "FOCUS")]
     Focus {
         #[serde(default = "beta_0_9")]
         beta1: Beta,
@@ -36,6 +38,8 @@ pub enum SweepRule {
         #[serde(default)]
         decay: DecayTarget,
     },
+    /// Also by the name that people know.
+    #[serde(alias = "SGD")]
     Sgd {
         #[serde(default = "beta_0_9")]
         beta1: Beta,

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use valleyscope::optimizer::DecayTarget;
-use valleyscope::preset::{LandscapePreset, LessonStep, Preset};
+use valleyscope::preset::{LandscapePreset, LessonStep, Preset, built_ins};
 use valleyscope::quantity::*;
 use valleyscope::simulation::{Change, LandscapeSpec, OptimizerSpec, Rule, Setting, SimulationSpec, StartSpec};
 use valleyscope::view::{Camera, Colormap, SymLog, ViewSettings};
@@ -46,6 +46,9 @@ fn rules_go_by_the_names_that_are_shown_too() {
         let text = GOOD.replace("Focus(", rule).replace(", gamma: 0.2", "");
         assert_eq!(parse(&text), parse(&text.replace(rule, shown)));
     }
+    let sweep = built_ins().iter().find(|built_in| built_in.name == "fig2a").unwrap().preset.to_ron();
+    assert!(sweep.contains("Focus("));
+    assert_eq!(parse(&sweep), parse(&sweep.replace("Focus(", "FOCUS(")));
 }
 
 fn float(low: f64, high: f64) -> BoxedStrategy<f64> {
