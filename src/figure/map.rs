@@ -124,8 +124,11 @@ impl Map {
         let mut legend = Vec::new();
         if let Map::Winner { certainty } = self {
             legend.extend(diagram.spec().optimizers.iter().map(|it| swatch(it.rgb(), it.label())));
-            if certainty {
+            let is_known = |pixel| diagram.cell(pixel).is_none_or(|cell| cell.replicates >= Cell::FEWEST_TO_BE_SURE);
+            if certainty && cells(diagram).any(is_known) {
                 legend.push(Swatch { color: None, text: "paler: less certain, to 50 %".to_owned() });
+            } else if certainty {
+                legend.push(Swatch { color: None, text: "pale: too few replicates to be certain".to_owned() });
             }
         }
         let rare = [(ties, TIE, "tie"), (diverged, DIVERGED, "diverged"), (unknown, UNKNOWN, "not computed")];

@@ -131,6 +131,9 @@ pub struct Cell {
 }
 
 impl Cell {
+    /// With fewer replicates nothing is known of how sure a winner is.
+    pub const FEWEST_TO_BE_SURE: usize = 4;
+
     /// Sums up the runs of each optimizer. With `paired`, runs of the same replicate share their noise.
     pub fn new(runs: &[Runs], average: Average, paired: bool) -> Cell {
         let replicates = runs.first().map_or(0, |runs| runs.replicates);
@@ -259,10 +262,9 @@ impl Half {
 }
 
 /// How far `winner` is ahead of `other`: the mean of two estimates, each from one half of the replicates with
-/// the learning rates that are best on the other half. Unknown for fewer than 4 replicates.
+/// the learning rates that are best on the other half. Unknown for too few replicates.
 fn gap(winner: &Table, other: &Table, average: Average, paired: bool) -> Gap {
-    const FEWEST: usize = 4;
-    if winner.replicates < FEWEST {
+    if winner.replicates < Cell::FEWEST_TO_BE_SURE {
         return Gap::UNKNOWN;
     }
     let metric = winner.metric;

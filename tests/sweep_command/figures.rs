@@ -28,6 +28,11 @@ fn certainty_is_shown_where_it_is_asked_for() {
     let [plain, sure] = ["out/phase.svg", "sure.svg"].map(|name| fs::read_to_string(place.path(name)).unwrap());
     let note = "less certain, to 50 %";
     assert!(sure.contains(note) && !plain.contains(note));
+    let map = |svg: &str| svg.split_once("data:image/png;base64,").unwrap().1.split('"').next().unwrap().to_owned();
+    assert!(map(&sure) != map(&plain), "no pixel is paler");
+    place.good(&with(&["sweep", "fig2a", "--out", "few"], &SMALL.map(|word| if word == "4" { "3" } else { word })));
+    place.good(&["figure", "few", "--certainty", "--out", "few.svg"]);
+    assert!(fs::read_to_string(place.path("few.svg")).unwrap().contains("too few replicates to be certain"));
 }
 
 #[test]
