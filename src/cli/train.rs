@@ -75,7 +75,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let trainings = trainings(args)?;
     let has = worker.handshake().map_err(anyhow::Error::from)?;
-    trainings.iter().try_for_each(|training| check_device(training, &has))?;
+    trainings.iter().try_for_each(|training| check_device(training, &has, args))?;
     let parent = match &args.runs {
         Some(folder) => folder.clone(),
         None => {
@@ -95,12 +95,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// A training on a device that is not there is refused before a folder is made for it.
-fn check_device(training: &Preset, has: &Handshake) -> Result<(), Failure> {
+fn check_device(training: &Preset, has: &Handshake, args: &Args) -> Result<(), Failure> {
     let Some(DeviceChoice::Cuda(number)) = training.device() else { return Ok(()) };
-    match has.lacks_cuda(number) {
-        Some(complaint) => Err(Failure::BadInput(anyhow!("{complaint}; leave --device out to take the best"))),
-        None => Ok(()),
-    }
+    let Some(complaint) = has.lacks_cuda(number) else { return Ok(()) };
+    let advice = match args.device {
+        Some(_) => "leave --device out to take the best",
+        None => "`--device cpu` takes the processor",
+    };
+    Err(Failure::BadInput(anyhow!("{complaint}; {advice}")))
 }
 
 /// What the run's folder is called, before the time.

@@ -32,10 +32,10 @@ pub enum News {
     SetUp(Box<Installation>),
     /// The worker's set-up has begun, or why it has not.
     InstallBegun(Result<(), String>),
-    /// A run was made, and its worker is being started. One that follows another of its queue is seen beside it.
+    /// A run was made, and its worker is being started. One that comes after another of its queue is seen beside it.
     Made {
         run: RunFolder,
-        follows: bool,
+        after: Option<RunFolder>,
     },
     /// Something that is worth a notice.
     Said(String),
@@ -161,7 +161,7 @@ impl Office {
             let Some(parent) = folder else { return tell(News::Failed(NO_FOLDER.to_owned())) };
             let begun = worker_for(named.as_deref(), tell).and_then(|worker| {
                 let run = RunFolder::create(&parent, &stem, &training.to_ron()).map_err(|error| error.to_string())?;
-                begin(&worker, &run, false, tell)
+                begin(&worker, &run, None, tell)
             });
             if let Err(error) = begun {
                 tell(News::Failed(error));
@@ -274,8 +274,8 @@ fn worker_for(named: Option<&Path>, tell: &dyn Fn(News)) -> Result<WorkerProgram
 }
 
 /// Lets the worker begin with a run.
-fn begin(worker: &WorkerProgram, run: &RunFolder, follows: bool, tell: &dyn Fn(News)) -> Result<(), String> {
-    tell(News::Made { run: run.clone(), follows });
+fn begin(worker: &WorkerProgram, run: &RunFolder, after: Option<RunFolder>, tell: &dyn Fn(News)) -> Result<(), String> {
+    tell(News::Made { run: run.clone(), after });
     let begun = worker.start(run, false).and_then(|launched| launched.wait_until_at_work(AT_WORK));
     begun.map_err(|error| format!("{} did not begin: {error}", run.name()))
 }
@@ -296,6 +296,7 @@ fn work_off(
     window: &Weak<()>,
     tell: &dyn Fn(News),
 ) -> Result<Outcome, String> {
+    let mut before = None;
     loop {
         if let Some(path) = queue.current() {
             let run = RunFolder::open(path).map_err(|error| format!("The queue ends: {error}."))?;
@@ -308,12 +309,11 @@ fn work_off(
                 Wait::WindowClosed => return Ok(Outcome::WindowClosed),
             }
         }
-        let follows = queue.current().is_some();
         let Some((stem, config)) = queue.first() else { return Ok(Outcome::Finished) };
         let worker = worker_for(named, tell)?;
         let run = RunFolder::create(queue.folder(), stem, config).map_err(|error| error.to_string())?;
         queue.advance(&run).map_err(|error| format!("The queue cannot be written: {error}."))?;
-        begin(&worker, &run, follows, tell)?;
+        begin(&worker, &run, before.replace(run.clone()), tell)?;
     }
 }
 

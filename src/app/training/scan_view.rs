@@ -8,7 +8,7 @@ use super::marks;
 use crate::app::diagnostics::AxisScale;
 use crate::app::landscape::marker::line_color;
 use crate::app::paper::{Paper, stays_open};
-use crate::result::scan::{NEGLIGIBLE, ScanResult, adam_and_signum};
+use crate::result::scan::{NEGLIGIBLE, NOT_FINITE, ScanResult, adam_and_signum};
 use crate::view::ticks::{beyond, short, significant};
 
 const PERCENT: f64 = 100.0;
@@ -142,13 +142,12 @@ fn losses(ui: &mut Ui, scan: &ScanResult, height: f32) {
         let score = scan.scores.get(optimizer, index)?;
         let rates = &scan.axes.learning_rates;
         let rate = rates.get(score.learning_rate).copied().unwrap_or(f64::NAN);
-        Some(format!(
-            "{} ± {}, best η {}{}",
-            significant(score.mean, 3),
-            significant(score.deviation, 2),
-            beyond(rate, rates.iter().copied()),
-            significant(rate, 3)
-        ))
+        let best = match beyond(rate, rates.iter().copied()) {
+            _ if score.mean >= NOT_FINITE => significant(rate, 3),
+            "" => significant(rate, 3),
+            sign => format!("{sign}{} (a better one may lie beyond the range)", significant(rate, 3)),
+        };
+        Some(format!("{} ± {}, best η {best}", significant(score.mean, 3), significant(score.deviation, 2)))
     });
     name(&shown.response, "Plot of best test loss by batch size", words);
 }

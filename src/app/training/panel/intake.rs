@@ -46,10 +46,11 @@ impl TrainingPanel {
                 self.worker_card.refused = outcome.err();
                 self.threads().office.order(Order::Look);
             }
-            News::Made { run, follows } => {
+            News::Made { run, after } => {
                 self.threads().office.order(Order::Look);
                 // What is compared stays so.
-                if follows || self.selected.len() > 1 {
+                let joins = self.selected.len() > 1 || after.is_some_and(|before| self.selected == [before]);
+                if joins && self.recalled.is_empty() {
                     self.toggle(run);
                 } else {
                     self.select_only(run);

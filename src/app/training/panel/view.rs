@@ -22,6 +22,8 @@ use crate::app::training::{scan_view, setup};
 use crate::preset::Preset;
 use crate::workload::DeviceChoice;
 
+const NOT_READY: &str = "The training worker is not ready, or a setting can't be used";
+
 impl TrainingPanel {
     /// Shows the panel.
     pub fn ui(&mut self, ui: &mut Ui, window: &mut Layout, shelf: &Shelf, requests: &mut Requests) {
@@ -84,7 +86,7 @@ impl TrainingPanel {
         let ready = matches!(self.worker, WorkerState::Ready(_)) && fault.is_none();
         ui.horizontal_wrapped(|ui| {
             let start = ui.add_enabled(ready, Button::new(RichText::new("Start").strong()));
-            let start = start.on_disabled_hover_text("The training worker is not ready, or a setting can't be used");
+            let start = start.on_disabled_hover_text(NOT_READY);
             if start.accessible_name("Start the training").clicked() {
                 let stem = self.draft.stem.clone();
                 if let Some(one) = one {
@@ -93,8 +95,11 @@ impl TrainingPanel {
             }
             if trainings.len() > 1 {
                 let text = format!("Start all {}", trainings.len());
-                let have_devices = trainings.iter().all(|one| missing_device(one, &self.worker).is_none());
-                let all = ui.add_enabled(ready && have_devices, Button::new(text));
+                let faults = trainings.iter().map(|one| missing_device(one, &self.worker));
+                let fault_of_one =
+                    faults.zip(1..).find_map(|(fault, number)| Some(format!("Run {number}: {}", fault?)));
+                let all = ui.add_enabled(ready && fault_of_one.is_none(), Button::new(text));
+                let all = all.on_disabled_hover_text(fault_of_one.as_deref().unwrap_or(NOT_READY));
                 let help = "One after another. When the window is closed, the rest waits for its next opening; when a \
                             run is stopped or fails, the rest is not begun.";
                 if all.on_hover_text(help).accessible_name("Start all trainings of the preset").clicked() {
