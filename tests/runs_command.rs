@@ -1,5 +1,7 @@
 //! `valleyscope runs` as a user meets it: the real program, its output, its exit codes.
 
+#[cfg(unix)]
+mod put_program;
 mod scan_run;
 
 use std::fs;
@@ -230,7 +232,6 @@ fn a_folder_that_goes_away_ends_the_watching() {
 /// A worker of this protocol, a script that says all that happens in a moment.
 #[cfg(unix)]
 fn worker(place: &Place, protocol: u32) -> PathBuf {
-    use std::os::unix::fs::PermissionsExt;
     let answer = Handshake { protocol, ..Handshake::default() }.to_line();
     // Later than the start.
     let time = Timestamp::now() + Duration::from_secs(3600);
@@ -248,11 +249,7 @@ fn worker(place: &Place, protocol: u32) -> PathBuf {
         if [ "$1" = --handshake ]; then echo '{answer}'; exit; fi
         echo '{events}' >> "$2/events.jsonl""#
     );
-    // Written by another process, so that no file that is open for writing is started.
-    let mut shell = Command::new("/bin/sh");
-    shell.args(["-c", r#"printf '%s\n' "$TEXT" > "$PROGRAM""#]).env("TEXT", text).env("PROGRAM", &path);
-    assert!(shell.status().unwrap().success());
-    fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    put_program::put_program(&path, &text);
     path
 }
 

@@ -177,7 +177,7 @@ impl SetUp {
         loop {
             match lock.try_lock() {
                 Ok(()) => break,
-                Err(TryLockError::WouldBlock) if tries < 10 => thread::sleep(Duration::from_millis(20)),
+                Err(TryLockError::WouldBlock) if tries < 50 => thread::sleep(Duration::from_millis(20)),
                 Err(TryLockError::WouldBlock) => return Err(SetUpRefusal::Held),
                 Err(TryLockError::Error(error)) => return Err(SetUpRefusal::Folder(error)),
             }

@@ -7,6 +7,9 @@ mod keyboard;
 mod layout;
 mod phase;
 mod presets;
+#[cfg(unix)]
+#[path = "../put_program/mod.rs"]
+mod put_program;
 #[cfg(target_os = "linux")]
 mod queue;
 mod raw;

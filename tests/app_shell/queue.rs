@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use egui::accesskit::Role;
 use egui::{Key, Modifiers};
@@ -12,7 +13,8 @@ use valleyscope::preset::{Preset, built_ins};
 use valleyscope::run::{Device, Event, Handshake, PROTOCOL, Record, RunFolder, RunReader, Started, Status, Timestamp};
 use valleyscope::workload::{DeviceChoice, MnistSpec};
 
-use crate::harness::{App, Begin, put_program};
+use crate::harness::{App, Begin};
+use crate::put_program::put_program;
 
 fn line(event: Event) -> String {
     Record { step: 0, time: Timestamp::now(), wall_s: 0.0, event }.to_line()
@@ -90,8 +92,10 @@ fn a_queue_goes_on_in_the_next_window() {
     let first = at_work(&mut app, place.path(), 1);
     drop(app);
     let lock = File::open(place.path().join("queue.lock")).expect("it is there");
+    let begun = Instant::now();
     while lock.try_lock().is_err() {
-        std::thread::yield_now();
+        assert!(begun.elapsed() < Duration::from_secs(120), "the window's thread still holds the queue");
+        std::thread::sleep(Duration::from_millis(5));
     }
     drop(lock);
     end(&first, Event::Finished);

@@ -80,6 +80,9 @@ fn a_session_comes_back_paused_or_playing_as_it_was_left() {
         }
         let storage = stored(&mut app);
         let mut again = App::begin(Begin { preset: None, storage: Some(&storage), play: true, ..Begin::default() });
+        if playing {
+            again.until("playing", |again| again.state().live().is_playing());
+        }
         for _ in 0..20 {
             again.harness.step();
             std::thread::sleep(std::time::Duration::from_millis(2));

@@ -8,9 +8,9 @@ use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope::app::{InstallCommand, WorkerState};
 use valleyscope::machine::{SetUp, SetUpState, WorkerFolder};
 
-#[cfg(unix)]
-use crate::harness::put_program;
 use crate::harness::{App, Begin};
+#[cfg(unix)]
+use crate::put_program::put_program;
 
 fn room(install: Option<InstallCommand>, prepare: impl FnOnce(&WorkerFolder)) -> App {
     let begin = Begin { install, ..Begin::default() };

@@ -196,15 +196,16 @@ fn a_worker_that_does_not_answer_gets_a_signal() {
     wait_until("the worker", || {
         reader.status(Timestamp::now()).unwrap() != Status::Starting && reader.history().step() > 0
     });
+    let before = Instant::now();
     let mut stop = Request::send(&run, Command::Stop).unwrap();
     let mut save = Request::send(&run, Command::Save).unwrap();
+    let after = Instant::now();
     let status = reader.status(Timestamp::now()).unwrap();
-    let now = Instant::now();
-    assert_eq!(stop.poll(reader.history(), &status, now + Duration::from_secs(29)), Reply::Waiting);
-    assert_eq!(save.poll(reader.history(), &status, now + Duration::from_secs(99)), Reply::Waiting);
+    assert_eq!(stop.poll(reader.history(), &status, before + Duration::from_secs(29)), Reply::Waiting);
+    assert_eq!(save.poll(reader.history(), &status, after + Duration::from_secs(99)), Reply::Waiting);
     assert!(worker.try_wait().unwrap().is_none());
-    assert_eq!(stop.poll(reader.history(), &status, now + Duration::from_secs(31)), Reply::Signalled);
-    assert_eq!(stop.poll(reader.history(), &status, now + Duration::from_secs(32)), Reply::Waiting);
+    assert_eq!(stop.poll(reader.history(), &status, after + Duration::from_secs(31)), Reply::Signalled);
+    assert_eq!(stop.poll(reader.history(), &status, after + Duration::from_secs(32)), Reply::Waiting);
     assert!(worker.wait().unwrap().success(), "it saves a checkpoint and ends in order");
     assert_eq!(reader.status(Timestamp::now()).unwrap(), Status::Stopped);
     assert_eq!(stop.poll(reader.history(), &Status::Stopped, Instant::now()), Reply::Gone);

@@ -2,13 +2,13 @@
 #![cfg(unix)]
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tempfile::TempDir;
 use valleyscope::run::{LaunchError, PROTOCOL, RunReader, Status, Timestamp, WorkerProgram, last_words};
 
+use crate::put_program::put_program;
 use crate::worker::{self, new_run, wait_until};
 
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -16,11 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// A program that does what a shell's script says.
 fn program(place: &TempDir, script: &str) -> WorkerProgram {
     let path = place.path().join("worker");
-    // Written under another name, as a program that is being written cannot be started.
-    let aside = place.path().join("aside");
-    fs::write(&aside, format!("#!/bin/sh\n{script}\n")).unwrap();
-    fs::set_permissions(&aside, fs::Permissions::from_mode(0o755)).unwrap();
-    fs::rename(&aside, &path).unwrap();
+    put_program(&path, &format!("#!/bin/sh\n{script}"));
     WorkerProgram::find(Some(&path)).unwrap()
 }
 

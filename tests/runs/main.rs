@@ -5,6 +5,9 @@ mod events;
 mod faults;
 mod folders;
 mod launch;
+#[cfg(unix)]
+#[path = "../put_program/mod.rs"]
+mod put_program;
 mod reader;
 mod session;
 mod status;

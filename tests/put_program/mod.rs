@@ -1,0 +1,16 @@
+//! Scripts in the place of programs.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+/// Puts a script in place as a program.
+pub fn put_program(program: &Path, text: &str) {
+    std::fs::create_dir_all(program.parent().expect("it is in a folder")).expect("it can be made");
+    // Written by another process: a file that is open for writing cannot be started, and here any process that is
+    // started meanwhile by another test would have it open for a moment.
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", r#"printf '%s\n' "$TEXT" > "$PROGRAM""#]).env("TEXT", text).env("PROGRAM", program);
+    assert!(shell.status().expect("there is a shell").success());
+    std::fs::set_permissions(program, PermissionsExt::from_mode(0o755)).expect("it can be made a program");
+}
