@@ -284,7 +284,7 @@ impl eframe::App for Valleyscope {
     fn logic(&mut self, ctx: &Context, _frame: &mut eframe::Frame) {
         let mut requests = Requests::default();
         self.panels.phase.tick(ctx, &mut requests);
-        self.panels.training.tick(&mut requests);
+        self.panels.training.tick(self.layout.room == Room::Training, &mut requests);
         self.carry_out(ctx, requests);
         self.take_snapshots();
         self.take_graphics_faults(ctx);

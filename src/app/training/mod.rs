@@ -24,6 +24,7 @@ mod scan_view;
 mod setup;
 mod sheet;
 mod track;
+mod wake;
 mod watcher;
 mod worker;
 

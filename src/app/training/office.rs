@@ -5,10 +5,9 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use egui::Context;
-
 use super::install::{InstallCommand, Installation};
 use super::queue::Queue;
+use super::wake::Wake;
 use super::watcher::{self, Detail, Order, Summary};
 use crate::machine::WorkerFolder;
 use crate::preset::Preset;
@@ -101,7 +100,7 @@ impl Places {
 /// The threads, as seen from the window. They begin with it.
 pub struct Office {
     places: Places,
-    context: Context,
+    wake: Wake,
     outbox: SyncSender<News>,
     news: Receiver<News>,
     orders: Sender<Order>,
@@ -110,10 +109,10 @@ pub struct Office {
 }
 
 impl Office {
-    pub fn open(places: Places, context: Context) -> Office {
+    pub fn open(places: Places, wake: Wake) -> Office {
         let (outbox, news) = sync_channel(MOST_NEWS);
-        let orders = watcher::start(places.runs.clone(), places.worker_folder.clone(), outbox.clone(), context.clone());
-        let office = Office { places, context, outbox, news, orders, window: Arc::new(()) };
+        let orders = watcher::start(places.runs.clone(), places.worker_folder.clone(), outbox.clone(), wake.clone());
+        let office = Office { places, wake, outbox, news, orders, window: Arc::new(()) };
         office.take_up_queue();
         office
     }
@@ -251,12 +250,12 @@ impl Office {
     }
 
     fn in_background(&self, work: impl FnOnce(&dyn Fn(News)) + Send + 'static) {
-        let (outbox, context) = (self.outbox.clone(), self.context.clone());
+        let (outbox, wake) = (self.outbox.clone(), self.wake.clone());
         std::thread::spawn(move || {
             work(&|news| {
                 // Nobody listens any more once the window is closed.
                 let _ = outbox.send(news);
-                context.request_repaint();
+                wake.now();
             });
         });
     }

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::time::Duration;
 
-use egui::Context;
-
 use super::track::Track;
+use super::wake::Wake;
 use crate::result::scan::{self, ScanResult};
 use crate::run::{Metric, RunFolder, RunReader};
 
@@ -38,10 +37,10 @@ pub struct Plotter {
 }
 
 impl Plotter {
-    pub fn start(context: Context) -> Plotter {
+    pub fn start(wake: Wake) -> Plotter {
         let (wishes, inbox) = channel();
         let (outbox, drawn) = sync_channel(1);
-        std::thread::spawn(move || Work { inbox, outbox, context, members: Vec::new(), wish: Wish::default() }.run());
+        std::thread::spawn(move || Work { inbox, outbox, wake, members: Vec::new(), wish: Wish::default() }.run());
         Plotter { wishes, drawn }
     }
 
@@ -59,7 +58,7 @@ impl Plotter {
 struct Work {
     inbox: Receiver<Wish>,
     outbox: SyncSender<(Wish, Vec<Drawn>)>,
-    context: Context,
+    wake: Wake,
     members: Vec<Member>,
     wish: Wish,
 }
@@ -83,7 +82,11 @@ impl Work {
                 if self.outbox.send((self.wish.clone(), drawn)).is_err() {
                     return;
                 }
-                self.context.request_repaint();
+                if asked {
+                    self.wake.now();
+                } else {
+                    self.wake.soon();
+                }
             }
         }
     }

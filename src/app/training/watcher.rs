@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
-use egui::Context;
-
 use super::install::Installation;
 use super::office::News;
+use super::wake::Wake;
 use crate::dataset::mnist::is_stand_in;
 use crate::machine::{PyTorchBytes, SetUpState, WorkerFolder, has_nvidia_gpu};
 use crate::preset::Preset;
@@ -106,7 +105,7 @@ pub fn start(
     folder: Option<PathBuf>,
     worker: Option<WorkerFolder>,
     outbox: SyncSender<News>,
-    context: Context,
+    wake: Wake,
 ) -> Sender<Order> {
     let (orders, inbox) = channel();
     let watcher = Watcher {
@@ -114,7 +113,7 @@ pub fn start(
         worker,
         installation: None,
         outbox,
-        context,
+        wake,
         included: Vec::new(),
         known: BTreeMap::new(),
         focus: None,
@@ -136,7 +135,7 @@ struct Watcher {
     /// What was told last of its set-up.
     installation: Option<Installation>,
     outbox: SyncSender<News>,
-    context: Context,
+    wake: Wake,
     included: Vec<RunFolder>,
     known: BTreeMap<PathBuf, Watched>,
     focus: Option<RunFolder>,
@@ -173,8 +172,13 @@ impl Watcher {
     }
 
     fn tell(&self, news: News) -> Result<(), Closed> {
+        let is_seen_here_only = matches!(news, News::Runs(..) | News::Detail(..) | News::SetUp(_));
         self.outbox.send(news).map_err(|_| Closed)?;
-        self.context.request_repaint();
+        if is_seen_here_only {
+            self.wake.soon();
+        } else {
+            self.wake.now();
+        }
         Ok(())
     }
 

@@ -14,7 +14,8 @@ use crate::run::RunFolder;
 
 impl TrainingPanel {
     /// Takes what the threads have to say, also while the panel is not shown.
-    pub fn tick(&mut self, requests: &mut Requests) {
+    pub fn tick(&mut self, is_shown: bool, requests: &mut Requests) {
+        self.wake.show(is_shown);
         self.exports.poll(requests);
         if std::mem::take(&mut self.has_queue) {
             self.threads();

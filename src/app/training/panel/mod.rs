@@ -21,6 +21,7 @@ use super::watcher::{Detail, Order, Summary};
 use super::worker::WorkerCard;
 use crate::app::history::History;
 use crate::app::paper::Paper;
+use crate::app::training::wake::Wake;
 use crate::export::Overwrite;
 use crate::machine::SetUpStatus;
 use crate::preset::Preset;
@@ -34,7 +35,7 @@ struct Threads {
 
 /// The state of the real workloads' part of the window.
 pub struct TrainingPanel {
-    context: Context,
+    wake: Wake,
     places: Places,
     threads: Option<Threads>,
     /// Whether an earlier window has left a queue, so that the threads begin at once.
@@ -72,7 +73,7 @@ impl TrainingPanel {
         let (preset, name) = Workload::Mnist.first();
         TrainingPanel {
             has_queue: places.runs.as_deref().is_some_and(Queue::is_in),
-            context,
+            wake: Wake::new(context),
             places,
             threads: None,
             worker: WorkerState::Asked,
@@ -216,12 +217,12 @@ impl TrainingPanel {
 
     fn threads(&mut self) -> &Threads {
         self.threads.get_or_insert_with(|| {
-            let office = Office::open(self.places.clone(), self.context.clone());
+            let office = Office::open(self.places.clone(), self.wake.clone());
             office.shake_hands();
             for path in &self.recalled {
                 office.order(Order::Find(path.clone()));
             }
-            Threads { office, plotter: Plotter::start(self.context.clone()) }
+            Threads { office, plotter: Plotter::start(self.wake.clone()) }
         })
     }
 }
