@@ -263,7 +263,7 @@ impl Charts {
         });
         if curves.is_empty() {
             let font = TextStyle::Small.resolve(ui.style());
-            let text = if groups.is_empty() { "No run is selected" } else { "Not measured so far" };
+            let text = if groups.is_empty() { "Nothing is known of it so far" } else { "Not measured so far" };
             let center = shown.transform.frame().center();
             ui.painter().text(center, egui::Align2::CENTER_CENTER, text, font, ui.visuals().weak_text_color());
         }

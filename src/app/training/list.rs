@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use egui::{Button, Color32, ComboBox, Label, ProgressBar, RichText, ScrollArea, Sense, TextEdit, Ui, vec2};
 
 use super::colors::Colors;
+use super::names::traits;
 use super::watcher::Summary;
 use crate::app::number;
 use crate::run::{RunFolder, Status, span};
@@ -106,7 +107,7 @@ impl List {
 /// Whether all words are in what is said of the run.
 fn matches(run: &Summary, words: &[String]) -> bool {
     let name = run.run.name();
-    let text = [&run.title, &run.notes.note, &run.optimizer, &run.status.word(), &name].map(|it| it.to_lowercase());
+    let text = [&run.title, &run.notes.note, &settings(run), &run.status.word(), &name].map(|it| it.to_lowercase());
     words.iter().all(|word| text.iter().any(|text| text.contains(word.as_str())))
 }
 
@@ -141,11 +142,7 @@ fn row(ui: &mut Ui, run: &Summary, is_selected: bool, color: Color32) -> Option<
                 chosen = Some(Chosen::Toggled(run.run.clone()));
             }
             super::legend::dash(ui, color);
-            ui.add(Label::new(RichText::new(&run.title).strong()).selectable(false).truncate()).on_hover_text(format!(
-                "{}\n{}",
-                run.title,
-                run.run.path().display()
-            ));
+            ui.add(Label::new(RichText::new(&run.title).strong()).selectable(false).truncate());
         });
         ui.add(Label::new(status(ui, run)).selectable(false).truncate());
         let done = run.steps.map_or(0.0, |steps| run.step as f32 / steps.max(1) as f32);
@@ -153,8 +150,9 @@ fn row(ui: &mut Ui, run: &Summary, is_selected: bool, color: Color32) -> Option<
             let bar = ProgressBar::new(done.clamp(0.0, 1.0)).desired_height(3.0).desired_width(ui.available_width());
             ui.add(bar);
         }
-        ui.add(Label::new(RichText::new(numbers(run)).small().weak()).selectable(false).truncate());
+        ui.add(Label::new(RichText::new(facts(run)).small().weak()).selectable(false).truncate());
     });
+    response.on_hover_text(about(run));
     chosen
 }
 
@@ -181,16 +179,30 @@ fn status(ui: &Ui, run: &Summary) -> RichText {
     RichText::new(text).small().color(color)
 }
 
-/// The last losses.
-fn numbers(run: &Summary) -> String {
+/// What it is, and the last loss, that on the test data if there is one.
+fn facts(run: &Summary) -> String {
+    let loss = || Some(format!("loss {}", significant(run.loss?, 3)));
     let parts = [
-        run.loss.map(|loss| format!("loss {}", significant(loss, 3))),
-        run.test_loss.map(|loss| format!("test {}", significant(loss, 3))),
+        Some(settings(run)).filter(|settings| !settings.is_empty()),
+        run.test_loss.map(|loss| format!("test {}", significant(loss, 3))).or_else(loss),
         run.test_accuracy.map(|accuracy| format!("{:.1} %", 100.0 * accuracy)),
-        Some(run.optimizer.clone()).filter(|optimizer| !optimizer.is_empty()),
         run.is_stand_in.then(|| "drawn digits, not MNIST".to_owned()),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+}
+
+/// Optimizer, learning rate, batch size and seed.
+fn settings(run: &Summary) -> String {
+    traits(run).into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// All that is known of a run at a glance.
+fn about(run: &Summary) -> String {
+    let began = run.began.map(|time| time.strftime("begun %Y-%m-%d %H:%M UTC").to_string());
+    let train = run.loss.map(|loss| format!("train loss {}", significant(loss, 3)));
+    let folder = run.run.path().display().to_string();
+    let lines = [Some(run.title.clone()), Some(facts(run)), train, began, Some(folder)];
+    lines.into_iter().flatten().collect::<Vec<_>>().join("\n")
 }
 
 /// A button that is as wide as its text needs.
