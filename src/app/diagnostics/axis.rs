@@ -1,6 +1,6 @@
 //! Axes that are linear, logarithmic, or logarithmic on both sides of 0.
 
-use egui_plot::GridMark;
+use egui_plot::{GridInput, GridMark};
 
 use crate::view::ticks::{Ticks, nice_step, short};
 
@@ -20,6 +20,18 @@ pub enum AxisScale {
 const SPACING: f64 = 46.0;
 /// Points between any two labels.
 const CLOSEST: f64 = 17.0;
+
+/// Marks of a linear vertical axis of this height for [`egui_plot::Plot::y_grid_spacer`], all strong enough to be
+/// labelled: the plot's own labels need not even be two.
+pub fn labelled_grid(height: f32) -> impl Fn(GridInput) -> Vec<GridMark> {
+    // Lines of numbers take less room above each other than columns of them beside each other.
+    const CLOSER: f64 = 2.0;
+    move |input| {
+        let (low, high) = input.bounds;
+        let marks = AxisScale::Linear.marks(low, high, CLOSER * f64::from(height) / (high - low));
+        marks.into_iter().map(|(mark, _)| GridMark { step_size: high - low, ..mark }).collect()
+    }
+}
 
 impl AxisScale {
     /// Where a value lies on the axis; not finite where it has no place.

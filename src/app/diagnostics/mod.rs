@@ -15,7 +15,7 @@ mod sheet;
 mod table;
 mod temperature;
 
-pub use axis::AxisScale;
+pub use axis::{AxisScale, labelled_grid};
 pub use choices::PlotChoices;
 pub use csv::csv_of;
 pub use curves::{Curve, Point};

@@ -156,12 +156,14 @@ impl Board {
         }
     }
 
-    /// Stops computing and forgets what is known.
+    /// Stops computing and begins anew; what took long to compute stays among the diagrams of before.
     pub fn discard(&mut self) {
         self.pause();
-        self.present.diagram = Diagram::new(Arc::clone(self.present.diagram.spec()));
-        self.last_progress = None;
-        self.version += 1;
+        let number = self.next_number();
+        let diagram = Diagram::new(Arc::clone(self.present.diagram.spec()));
+        let Titled { title, description, precision, .. } = &self.present;
+        let (title, description, precision) = (title.clone(), description.clone(), *precision);
+        self.replace(Titled { number, title, description, diagram, precision });
     }
 
     /// Shows a diagram that was computed elsewhere.

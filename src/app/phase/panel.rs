@@ -332,10 +332,11 @@ impl PhasePanel {
         }
         if !self.board.is_running() && self.board.present.diagram.known_near([0, 0]).is_none() {
             let place = Rect::from_center_size(map_view::center(area), Vec2::new(200.0, 34.0));
-            let button = ui.put(place, Button::new("Compute this diagram"));
-            if button.clicked() {
-                self.run(false);
-            }
+            ui.add_enabled_ui(self.preset.sweep.check().is_ok(), |ui| {
+                if ui.put(place, Button::new("Compute this diagram")).clicked() {
+                    self.run(false);
+                }
+            });
         }
     }
 

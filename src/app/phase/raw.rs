@@ -35,7 +35,7 @@ impl RawExports {
         running.export.hold(is_computing);
         let Some(outcome) = running.export.outcome() else { return };
         let action = match outcome {
-            Ok(()) => Action::Notify(format!("Saved {}", rows(running))),
+            Ok(()) => Action::Notify(format!("{}.", rows(running))),
             Err(RawFailure::Exists(name)) => {
                 self.replace = self.running.take().map(|Running { plan, folder, .. }| (plan, folder, name));
                 return;

@@ -3,17 +3,21 @@
 use egui::{Color32, Grid, RichText, ScrollArea, Ui};
 use egui_plot::{GridMark, Line, MarkerShape, Plot, PlotPoints, Points};
 
+use crate::app::diagnostics::labelled_grid;
 use crate::app::theme::legible;
 use crate::figure::axis_label;
-use crate::sweep::{Cell, Diagram, Metric};
-use crate::view::ticks::{beyond, short};
+use crate::sweep::{Average, Cell, Diagram, Metric};
+use crate::view::ticks::{beyond, short, significant};
 
 /// Shows a pixel; while it is not computed, the one that stands for it on the map.
 pub fn show(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], metric: Metric) {
     let spec = diagram.spec();
     let pixel = diagram.known_near(pixel).unwrap_or(pixel);
     let [row, column] = pixel;
-    let line = |label: String, value: f64| format!("{label}: {}", number(value));
+    let line = |label: String, value: f64| match value.fract() {
+        0.0 => format!("{label}: {value}"),
+        _ => format!("{label}: {}", number(value)),
+    };
     ui.label(line(axis_label(spec, &spec.rows), diagram.rows()[row]));
     ui.label(line(axis_label(spec, &spec.columns), diagram.columns()[column]));
     ui.add_space(4.0);
@@ -111,11 +115,15 @@ fn number(value: f64) -> String {
 /// The average over learning rates, with standard errors.
 fn curve(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric) {
     let name = match metric {
-        Metric::FinalLoss => "Mean final loss over learning rate η",
-        Metric::SmallestLoss => "Mean smallest loss over learning rate η",
-        Metric::Depth => "Mean depth over learning rate η",
+        Metric::FinalLoss => "final loss",
+        Metric::SmallestLoss => "smallest loss",
+        Metric::Depth => "depth",
     };
-    ui.label(RichText::new(name).small());
+    let average = match diagram.spec().average {
+        Average::Mean => "Mean",
+        Average::Median => "Median",
+    };
+    ui.label(RichText::new(format!("{average} {name} over learning rate η")).small());
     let label = |mark: GridMark, _: &std::ops::RangeInclusive<f64>| {
         if mark.value.fract() == 0.0 { short(10_f64.powi(mark.value as i32)) } else { String::new() }
     };
@@ -125,9 +133,13 @@ fn curve(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric:
     let worst = scores.fold(f64::NEG_INFINITY, f64::max);
     // Learning rates far too large would flatten all that matters.
     let reach = (3.0 * (worst - best)).max(0.5 * best.abs().max(worst.abs())).max(1e-6);
+    let height = ui.available_height().clamp(120.0, 260.0);
     let plot = Plot::new("learning rates")
-        .height(ui.available_height().clamp(120.0, 260.0))
+        .height(height)
         .x_axis_formatter(label)
+        .y_grid_spacer(labelled_grid(height))
+        .y_axis_formatter(|mark, _| significant(mark.value, 3))
+        .y_axis_min_width(40.0)
         .allow_scroll(false)
         .allow_drag(false)
         .allow_zoom(false)

@@ -35,7 +35,10 @@ impl PhasePanel {
                 }
             }
             let cancel = ui.add_enabled(is_begun || self.board.is_running(), Button::new("Cancel"));
-            if cancel.on_hover_text("Stop, and forget what is computed of this diagram").clicked() {
+            if cancel
+                .on_hover_text("Stop, and begin anew. What took long to compute stays among the diagrams of before.")
+                .clicked()
+            {
                 self.board.discard();
             }
             let hint = "A smaller version, done in seconds: at most 24 × 25 pixels and 10 replicates. Undo brings the \

@@ -5,7 +5,7 @@ use egui_plot::{GridMark, HLine, Legend, Line, LineStyle, Plot, PlotPoints, Poin
 
 use super::export::ScanFile;
 use super::marks;
-use crate::app::diagnostics::AxisScale;
+use crate::app::diagnostics::labelled_grid;
 use crate::app::landscape::marker::line_color;
 use crate::app::paper::{Paper, stays_open};
 use crate::result::scan::{NEGLIGIBLE, NOT_FINITE, ScanResult, adam_and_signum};
@@ -159,11 +159,7 @@ fn improvement(ui: &mut Ui, scan: &ScanResult, height: f32) {
     let color = pair.map_or(weak, |[_, signum]| color(ui, scan, signum));
     let plot = plot(ui, "scan improvement", scan, height)
         .y_axis_min_width(46.0)
-        .y_grid_spacer(move |input| {
-            let (low, high) = input.bounds;
-            let marks = AxisScale::Linear.marks(low, high, 2.0 * f64::from(height) / (high - low));
-            marks.into_iter().map(|(mark, _)| GridMark { step_size: high - low, ..mark }).collect()
-        })
+        .y_grid_spacer(labelled_grid(height))
         .y_axis_formatter(|mark, _| short(mark.value))
         .include_y(-2.0 * AROUND)
         .include_y(2.0 * AROUND);
