@@ -82,6 +82,8 @@ enum Failure {
     Failed(anyhow::Error),
     /// By Ctrl-C or by a request to end.
     Interrupted,
+    /// A run was asked to end before it had finished, by whomever.
+    Stopped,
 }
 
 impl Failure {
@@ -123,6 +125,7 @@ pub fn run() -> ExitCode {
         Err(Failure::Failed(error)) => report(&error, 1),
         Err(Failure::BadInput(error)) => report(&error, 2),
         Err(Failure::Interrupted) => report(&anyhow::anyhow!("interrupted"), 130),
+        Err(Failure::Stopped) => report(&anyhow::anyhow!("the run was stopped before its end"), 130),
     }
 }
 

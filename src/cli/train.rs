@@ -59,11 +59,21 @@ fn assignment(text: &str) -> Result<(String, String), String> {
 
 pub fn run(args: &Args) -> Result<(), Failure> {
     let resumed = args.resume.as_ref().map(|run| Place::of(args.runs.as_deref())?.find(run)).transpose()?;
-    if let Some(run) = &resumed
-        && RunReader::brief(run.clone()).status(Timestamp::now()).is_ok_and(|status| status == Status::Finished)
-    {
-        say(format_args!("the run in {} has finished; there is nothing left to train", run.path().display()));
-        return Ok(());
+    if let Some(run) = &resumed {
+        let status = RunReader::brief(run.clone()).status(Timestamp::now());
+        let folder = run.path().display();
+        match status {
+            Ok(Status::Finished) => {
+                say(format_args!("the run in {folder} has finished; there is nothing left to train"));
+                return Ok(());
+            }
+            Ok(Status::Running(_)) => {
+                return Err(Failure::BadInput(anyhow!(
+                    "the run in {folder} is being trained already; `valleyscope runs watch {folder}` shows how it gets on"
+                )));
+            }
+            _ => {}
+        }
     }
     let worker = WorkerProgram::find(args.worker.as_deref()).map_err(|error| match error {
         LaunchError::NoFile { .. } => Failure::bad_input(error),

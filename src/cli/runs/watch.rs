@@ -34,7 +34,7 @@ pub fn run(run: RunFolder) -> Result<(), Failure> {
 pub fn outcome(ended: &Status) -> Result<(), Failure> {
     match ended {
         Status::Finished => Ok(()),
-        Status::Stopped => Err(Failure::Interrupted),
+        Status::Stopped => Err(Failure::Stopped),
         other => Err(Failure::Failed(anyhow!("{other}"))),
     }
 }
