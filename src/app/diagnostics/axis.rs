@@ -25,7 +25,7 @@ const CLOSEST: f64 = 17.0;
 /// labelled: the plot's own labels need not even be two.
 pub fn labelled_grid(height: f32) -> impl Fn(GridInput) -> Vec<GridMark> {
     // Lines of numbers take less room above each other than columns of them beside each other.
-    const CLOSER: f64 = 2.0;
+    const CLOSER: f64 = 1.5;
     move |input| {
         let (low, high) = input.bounds;
         let marks = AxisScale::Linear.marks(low, high, CLOSER * f64::from(height) / (high - low));

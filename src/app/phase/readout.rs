@@ -7,7 +7,7 @@ use crate::app::diagnostics::labelled_grid;
 use crate::app::theme::legible;
 use crate::figure::axis_label;
 use crate::sweep::{Average, Cell, Diagram, Metric};
-use crate::view::ticks::{beyond, short, significant};
+use crate::view::ticks::{beyond, short};
 
 /// Shows a pixel; while it is not computed, the one that stands for it on the map.
 pub fn show(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], metric: Metric) {
@@ -138,7 +138,8 @@ fn curve(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric:
         .height(height)
         .x_axis_formatter(label)
         .y_grid_spacer(labelled_grid(height))
-        .y_axis_formatter(|mark, _| significant(mark.value, 3))
+        .y_axis_formatter(|mark, _| short(mark.value))
+        .grid_color(ui.visuals().weak_text_color().gamma_multiply(0.35))
         .y_axis_min_width(40.0)
         .allow_scroll(false)
         .allow_drag(false)
