@@ -38,6 +38,7 @@ mod theme;
 mod training;
 mod transport;
 mod typed;
+mod wake;
 
 pub use document::Document;
 pub use launch::{Opened, run};

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use egui::{Context, ViewportCommand};
@@ -208,9 +207,7 @@ impl Valleyscope {
     /// Brings engine, history, selection and title in line with the document.
     pub(super) fn settle(&mut self, ctx: &Context) {
         let shown = self.layout.room == Room::Landscape || self.dialogs.animation.is_recording();
-        if self.landscape_shown.swap(shown, Ordering::Relaxed) != shown {
-            ctx.request_repaint();
-        }
+        self.landscape_wake.show(shown);
         if !self.dialogs.animation.is_recording() {
             let begun_by = self.engine.follow(&self.desk.document, self.pace);
             let under_way = self.live.snapshot.as_ref().is_some_and(|snapshot| snapshot.step > 0);

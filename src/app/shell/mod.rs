@@ -5,8 +5,6 @@ mod draw;
 mod intake;
 mod options;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
@@ -35,6 +33,7 @@ use super::shelf::Shelf;
 use super::theme;
 use super::training::TrainingPanel;
 use super::transport::Pace;
+use super::wake::Wake;
 use crate::preset::{Loaded, Preset, Source, SweepPreset, built_ins};
 use crate::simulation::{Command, ParticleId, Record};
 use crate::view::ViewSettings;
@@ -101,8 +100,8 @@ pub struct Valleyscope {
     panels: Panels,
     dialogs: Dialogs,
     shelf: Shelf,
-    /// Told to the engine, which wakes the window.
-    landscape_shown: Arc<AtomicBool>,
+    /// For the engine, of which nothing is seen in other rooms.
+    landscape_wake: Wake,
     context: Context,
     faults: Option<GraphicsFaults>,
     /// Nothing can be drawn any more; the window is about to close.
@@ -139,13 +138,9 @@ impl Valleyscope {
         };
         pace = options.pace.unwrap_or(pace);
         shelf.refresh(&ctx);
-        let landscape_shown = Arc::new(AtomicBool::new(true));
-        let (wake, is_shown) = (ctx.clone(), Arc::clone(&landscape_shown));
-        let engine = EngineLink::start(&desk.document, pace, move || {
-            // In another room a landscape that plays is no reason to draw all the time.
-            let soon = if is_shown.load(Ordering::Relaxed) { Duration::ZERO } else { UNSEEN };
-            wake.request_repaint_after(soon);
-        });
+        let landscape_wake = Wake::new(ctx.clone(), Duration::ZERO, UNSEEN);
+        let wake = landscape_wake.clone();
+        let engine = EngineLink::start(&desk.document, pace, move || wake.soon());
         let plots = looks.as_ref().map(|looks| looks.plots.clone()).unwrap_or_default();
         // A preset that is asked for plays and is looked at anew, whatever the last session did.
         let looks = looks.filter(|_| options.preset.is_none());
@@ -163,7 +158,7 @@ impl Valleyscope {
             dialogs: Dialogs::new(messages, files),
             shelf,
             faults: cc.wgpu_render_state.as_ref().map(|render_state| GraphicsFaults::watch(render_state, &ctx)),
-            landscape_shown,
+            landscape_wake,
             context: ctx,
             device_lost: false,
             aftermath: options.aftermath,

@@ -24,7 +24,6 @@ mod scan_view;
 mod setup;
 mod sheet;
 mod track;
-mod wake;
 mod watcher;
 mod worker;
 

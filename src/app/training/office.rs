@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::install::{InstallCommand, Installation};
 use super::queue::Queue;
-use super::wake::Wake;
 use super::watcher::{self, Detail, Order, Summary};
+use crate::app::wake::Wake;
 use crate::machine::WorkerFolder;
 use crate::preset::Preset;
 use crate::run::{

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, s
 use std::time::Duration;
 
 use super::track::Track;
-use super::wake::Wake;
+use crate::app::wake::Wake;
 use crate::result::scan::{self, ScanResult};
 use crate::run::{Metric, RunFolder, RunReader};
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::install::Installation;
 use super::office::News;
-use super::wake::Wake;
+use crate::app::wake::Wake;
 use crate::dataset::mnist::is_stand_in;
 use crate::machine::{PyTorchBytes, SetUpState, WorkerFolder, has_nvidia_gpu};
 use crate::preset::Preset;

@@ -4,6 +4,7 @@ mod intake;
 mod view;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use egui::{Context, Rect};
 
@@ -21,7 +22,7 @@ use super::watcher::{Detail, Order, Summary};
 use super::worker::WorkerCard;
 use crate::app::history::History;
 use crate::app::paper::Paper;
-use crate::app::training::wake::Wake;
+use crate::app::wake::Wake;
 use crate::export::Overwrite;
 use crate::machine::SetUpStatus;
 use crate::preset::Preset;
@@ -32,6 +33,10 @@ struct Threads {
     office: Office,
     plotter: Plotter,
 }
+
+/// Between news and their drawing, while the room is shown and while it is not.
+const SEEN: Duration = Duration::from_millis(50);
+const UNSEEN: Duration = Duration::from_secs(5);
 
 /// The state of the real workloads' part of the window.
 pub struct TrainingPanel {
@@ -73,7 +78,7 @@ impl TrainingPanel {
         let (preset, name) = Workload::Mnist.first();
         TrainingPanel {
             has_queue: places.runs.as_deref().is_some_and(Queue::is_in),
-            wake: Wake::new(context),
+            wake: Wake::new(context, SEEN, UNSEEN),
             places,
             threads: None,
             worker: WorkerState::Asked,
