@@ -3,11 +3,12 @@
 use egui::{Color32, Grid, RichText, ScrollArea, Ui};
 use egui_plot::{GridMark, Line, MarkerShape, Plot, PlotPoints, Points};
 
+use super::looks::METRICS;
 use crate::app::diagnostics::labelled_grid;
 use crate::app::theme::legible;
 use crate::figure::axis_label;
 use crate::sweep::{Average, Cell, Diagram, Metric};
-use crate::view::ticks::{beyond, short};
+use crate::view::ticks::{beyond, fixed, short};
 
 /// Shows a pixel; while it is not computed, the one that stands for it on the map.
 pub fn show(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], metric: Metric) {
@@ -15,7 +16,7 @@ pub fn show(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], metric: Metric) {
     let pixel = diagram.known_near(pixel).unwrap_or(pixel);
     let [row, column] = pixel;
     let line = |label: String, value: f64| match value.fract() {
-        0.0 => format!("{label}: {value}"),
+        0.0 => format!("{label}: {}", fixed(value, 0)),
         _ => format!("{label}: {}", number(value)),
     };
     ui.label(line(axis_label(spec, &spec.rows), diagram.rows()[row]));
@@ -114,11 +115,7 @@ fn number(value: f64) -> String {
 
 /// The average over learning rates, with standard errors.
 fn curve(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric) {
-    let name = match metric {
-        Metric::FinalLoss => "final loss",
-        Metric::SmallestLoss => "smallest loss",
-        Metric::Depth => "depth",
-    };
+    let (_, name) = METRICS[metric as usize];
     let average = match diagram.spec().average {
         Average::Mean => "Mean",
         Average::Median => "Median",
