@@ -72,7 +72,7 @@ impl<'a> Drive<'a> {
     pub fn resume(&mut self, steps: Option<u64>, mut warnings: Vec<String>) -> Result<(), DriveError> {
         self.steps = steps.unwrap_or(self.steps);
         let mut wall_s = 0.0;
-        let mut unusable = None;
+        let mut unusable = Vec::new();
         for step in Checkpoint::steps(self.session.run())?.into_iter().rev() {
             match Checkpoint::load(self.session.run(), step) {
                 Ok((checkpoint, _)) if checkpoint.data != self.data => {
@@ -91,20 +91,17 @@ impl<'a> Drive<'a> {
                     wall_s = checkpoint.wall_s;
                     break;
                 }
-                Err(error) => {
-                    let message = format!("the checkpoint of step {step} cannot be used: {error}");
-                    unusable.get_or_insert_with(|| message.clone());
-                    warnings.push(message);
-                }
+                Err(error) => unusable.push(format!("the checkpoint of step {step} cannot be used: {error}")),
             }
         }
-        if let (None, Some(message)) = (self.saved, unusable) {
+        if let (None, Some(newest)) = (self.saved, unusable.first()) {
             return Err(TrainError::Refused(format!(
-                "{message}, and neither can an older one; start a new run, or delete all files checkpoint-* of this one \
+                "{newest}, and neither can an older one; start a new run, or delete all files checkpoint-* of this one \
                  to train it from the beginning"
             ))
             .into());
         }
+        warnings.extend(unusable);
         self.session.resume(self.run.step(), wall_s)?;
         for message in warnings {
             self.session.record(self.run.step(), Event::Warning { message })?;

@@ -96,6 +96,13 @@ fn wait_for(run: &RunFolder, child: &mut Child, step: u64) {
     }
 }
 
+/// Begins a run, and ends its worker when it has got so far.
+fn kill_at(run: &RunFolder, step: u64) {
+    let mut child = worker(run, false).spawn().unwrap();
+    wait_for(run, &mut child, step);
+    kill(child);
+}
+
 /// Steps and losses of the training curve, as bits.
 fn curve(run: &RunFolder) -> Vec<(u64, u64)> {
     let history = history(run);
@@ -190,9 +197,7 @@ fn a_damaged_checkpoint_gives_way_to_the_one_before() {
     let whole = stage.run(quick(400));
     assert!(to_the_end(&whole, false).status.success());
     let run = stage.run(quick(400));
-    let mut child = worker(&run, false).spawn().unwrap();
-    wait_for(&run, &mut child, 32);
-    kill(child);
+    kill_at(&run, 32);
     let last = *Checkpoint::steps(&run).unwrap().last().unwrap();
     let path = run.path().join(format!("checkpoint-{last:08}.safetensors"));
     let bytes = std::fs::read(&path).unwrap();
@@ -206,9 +211,7 @@ fn a_damaged_checkpoint_gives_way_to_the_one_before() {
 fn a_run_of_which_no_checkpoint_can_be_used_is_not_begun_anew() {
     let stage = Stage::new();
     let run = stage.run(quick(400));
-    let mut child = worker(&run, false).spawn().unwrap();
-    wait_for(&run, &mut child, 32);
-    kill(child);
+    kill_at(&run, 32);
     let before = curve(&run);
     let steps = Checkpoint::steps(&run).unwrap();
     for step in &steps {
@@ -282,9 +285,7 @@ fn data_that_cannot_be_read_are_named() {
 fn changed_data_are_noticed_when_a_run_goes_on() {
     let stage = Stage::new();
     let run = stage.run(quick(100_000));
-    let mut child = worker(&run, false).spawn().unwrap();
-    wait_for(&run, &mut child, 12);
-    kill(child);
+    kill_at(&run, 12);
     stage.change_data();
     let output = to_the_end(&run, true);
     assert!(String::from_utf8_lossy(&output.stderr).contains("other data"), "{output:?}");
@@ -300,9 +301,7 @@ fn points_of_several_steps_are_the_same_after_a_stop_between_them() {
     };
     let [whole, cut] = [stage.run(spec.clone()), stage.run(spec)];
     assert!(to_the_end(&whole, false).status.success());
-    let mut child = worker(&cut, false).spawn().unwrap();
-    wait_for(&cut, &mut child, 22);
-    kill(child);
+    kill_at(&cut, 22);
     assert!(Checkpoint::steps(&cut).unwrap().last().is_some_and(|step| step % 11 != 0), "it goes on between points");
     assert!(to_the_end(&cut, true).status.success());
     // The last point is that of the end.
@@ -362,9 +361,7 @@ fn a_scan_goes_on_pixel_by_pixel() {
     assert!(to_the_end(&whole, false).status.success());
     let expected = pixels(&whole);
     assert_eq!(expected.len(), 8);
-    let mut child = worker(&cut, false).spawn().unwrap();
-    wait_for(&cut, &mut child, 1);
-    kill(child);
+    kill_at(&cut, 1);
     assert!(!pixels(&cut).is_empty());
     let mut child = worker(&cut, true).spawn().unwrap();
     run::send(&cut, run::Command::Stop).unwrap();
@@ -387,9 +384,7 @@ fn a_scan_goes_on_pixel_by_pixel() {
 fn a_scan_goes_on_with_the_same_data_only() {
     let stage = Stage::new();
     let run = scan(&stage);
-    let mut child = worker(&run, false).spawn().unwrap();
-    wait_for(&run, &mut child, 1);
-    kill(child);
+    kill_at(&run, 1);
     stage.change_data();
     let output = to_the_end(&run, true);
     assert!(String::from_utf8_lossy(&output.stderr).contains("other data"), "{output:?}");
