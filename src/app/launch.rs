@@ -129,8 +129,8 @@ fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
 fn device_lost(reason: &str) -> String {
     format!(
         "{reason}\n\nThe window was opened again with your session, and nothing is lost; the simulation begins again at \
-         step 0, and trainings go on without the window. A driver that was updated or reset, or a laptop that was asleep, can cause this. If it happens again, \
-         `valleyscope doctor` shows the graphics drivers that were found."
+         step 0, and trainings go on without the window. A driver that was updated or reset, or a laptop that was \
+         asleep, can cause this. If it happens again, `valleyscope doctor` shows the graphics drivers that were found."
     )
 }
 
