@@ -13,6 +13,7 @@ pub mod landscape;
 pub mod lanes;
 pub mod machine;
 pub mod optimizer;
+pub mod plain_file;
 pub mod preset;
 pub mod quantity;
 pub mod random;
@@ -23,4 +24,5 @@ pub mod sweep;
 #[cfg(feature = "torch")]
 pub mod train;
 pub mod view;
+pub mod visible;
 pub mod workload;

@@ -1,0 +1,124 @@
+//! Opening files that must be plain: no symbolic link, no FIFO, no socket, no device, no folder.
+//!
+//! The folders of runs, presets and sweeps come from anybody. A link in the place of a file would have somebody
+//! else's file written; a FIFO has whoever opens it wait for ever; a device may never end.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Whether a symbolic link in the last place of a path is followed. Links in the folders before it always are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Links {
+    Refused,
+    /// What it leads to must be a plain file too.
+    Followed,
+}
+
+/// Opens a plain file for reading.
+///
+/// # Errors
+///
+/// Those of [`File::open`]; [`io::ErrorKind::InvalidInput`] where it is no plain file, with what it is instead.
+pub fn open(path: &Path, links: Links) -> io::Result<File> {
+    open_with(OpenOptions::new().read(true), path, links)
+}
+
+/// Opens a plain file for reading and writing, and makes an empty one where there is none. Links are refused.
+pub fn open_to_write(path: &Path) -> io::Result<File> {
+    open_with(OpenOptions::new().read(true).write(true).create(true).truncate(false), path, Links::Refused)
+}
+
+/// The same, and all that is written comes behind what is there.
+pub fn open_to_append(path: &Path) -> io::Result<File> {
+    open_with(OpenOptions::new().read(true).append(true).create(true), path, Links::Refused)
+}
+
+/// The content of a plain file of at most `most` bytes.
+///
+/// # Errors
+///
+/// Those of [`open`]; [`io::ErrorKind::FileTooLarge`] where it is longer. No more than `most` bytes are taken into
+/// memory.
+pub fn read(path: &Path, links: Links, most: u64) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    let file = open(path, links)?;
+    file.take(most.saturating_add(1)).read_to_end(&mut content)?;
+    if content.len() as u64 > most {
+        let message = format!("expected at most {most} bytes, found more");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+    }
+    Ok(content)
+}
+
+/// The text of a plain file of at most `most` bytes.
+///
+/// # Errors
+///
+/// Those of [`read`]; [`io::ErrorKind::InvalidData`] where it is not UTF-8.
+pub fn read_text(path: &Path, links: Links, most: u64) -> io::Result<String> {
+    String::from_utf8(read(path, links, most)?).map_err(|error| {
+        let message = format!("expected UTF-8, found other bytes after {} bytes", error.utf8_error().valid_up_to());
+        io::Error::new(io::ErrorKind::InvalidData, message)
+    })
+}
+
+fn open_with(options: &mut OpenOptions, path: &Path, links: Links) -> io::Result<File> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        // A FIFO is opened at once, to be refused, instead of waiting for its other end.
+        let mut flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
+        if links == Links::Refused {
+            flags |= rustix::fs::OFlags::NOFOLLOW;
+        }
+        options.custom_flags(flags.bits().cast_signed());
+    }
+    let opened = options.open(path);
+    let look = if links == Links::Refused { path.symlink_metadata() } else { path.metadata() };
+    match opened {
+        // What was opened counts, not what stands there since.
+        Ok(file) => match plain(&file.metadata()?) {
+            Ok(()) if cfg!(unix) || links == Links::Followed => Ok(file),
+            Ok(()) => plain(&look?).map(|()| file),
+            Err(refusal) => Err(refusal),
+        },
+        // Such as a link, or a FIFO that nobody reads.
+        Err(error) => match look.as_ref().map(plain) {
+            Ok(Err(refusal)) => Err(refusal),
+            _ => Err(error),
+        },
+    }
+}
+
+fn plain(data: &std::fs::Metadata) -> io::Result<()> {
+    let kind = data.file_type();
+    if kind.is_file() {
+        return Ok(());
+    }
+    let found = if kind.is_symlink() {
+        "a symbolic link"
+    } else if kind.is_dir() {
+        "a folder"
+    } else {
+        special(kind)
+    };
+    Err(io::Error::new(io::ErrorKind::InvalidInput, format!("expected a plain file, found {found}")))
+}
+
+#[cfg(unix)]
+fn special(kind: std::fs::FileType) -> &'static str {
+    use std::os::unix::fs::FileTypeExt;
+    if kind.is_fifo() {
+        "a FIFO"
+    } else if kind.is_socket() {
+        "a socket"
+    } else {
+        "a device"
+    }
+}
+
+#[cfg(not(unix))]
+fn special(_: std::fs::FileType) -> &'static str {
+    "something else"
+}
