@@ -21,9 +21,6 @@ pub enum Variant {
     Cuda,
 }
 
-/// What the libraries for the processor ask for in a PyTorch that is made for CUDA as well.
-const RUNTIME: [&str; 2] = ["nvidia-cuda-runtime==13.0.*", "nvidia-cuda-cupti==13.0.*"];
-
 /// The Pythons that PyTorch is published for.
 const PYTHONS: std::ops::RangeInclusive<(u32, u32)> = (3, 10)..=(3, 14);
 
@@ -49,16 +46,13 @@ impl Variant {
         folder.path().join(format!("pytorch-{VERSION}-{kind}"))
     }
 
-    /// What to ask pip for.
-    fn requirements(self) -> Vec<String> {
-        let torch = format!("torch=={VERSION}");
+    /// All packages that pip is to install, as a file of requirements with versions and check sums.
+    ///
+    /// The libraries for the processor ask for some of CUDA's where PyTorch is made for CUDA as well.
+    fn requirements(self) -> &'static str {
         match self {
-            Variant::Cpu if cfg!(target_os = "linux") => {
-                let runtime = RUNTIME.iter().map(ToString::to_string);
-                ["--no-deps".to_owned(), torch].into_iter().chain(runtime).collect()
-            }
-            Variant::Cpu => vec!["--no-deps".to_owned(), torch],
-            Variant::Cuda => vec![torch],
+            Variant::Cpu => include_str!("../../pytorch-cpu.txt"),
+            Variant::Cuda => include_str!("../../pytorch-cuda.txt"),
         }
     }
 
@@ -141,7 +135,10 @@ fn install_aside(variant: Variant, python: &Python, aside: &Path, job: &mut Job<
     // What pip unpacks lies beside the result, so that it is moved there and not copied, and the disk that was
     // looked at is the one that is filled.
     let temporary = aside.join("tmp");
-    fs::create_dir_all(&temporary).map_err(|error| Ended::failed(format!("{}: {error}", temporary.display())))?;
+    let requirements = aside.join("requirements.txt");
+    let failed = |path: &Path, error: io::Error| Ended::failed(format!("{}: {error}", path.display()));
+    fs::create_dir_all(&temporary).map_err(|error| failed(&temporary, error))?;
+    fs::write(&requirements, variant.requirements()).map_err(|error| failed(&requirements, error))?;
     let mut pip = Command::new(python.program);
     pip.args(["-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--no-compile"]);
     pip.args(["--only-binary", ":all:", "--progress-bar"]).arg(if io::stdout().is_terminal() { "on" } else { "off" });
@@ -149,7 +146,9 @@ fn install_aside(variant: Variant, python: &Python, aside: &Path, job: &mut Job<
         // Only the libraries are used, which are the same for every Python.
         pip.args(["--python-version", "3.12"]);
     }
-    pip.arg("--target").arg(aside.join("site")).args(variant.requirements());
+    pip.arg("--target").arg(aside.join("site"));
+    // What is not in the list is not installed, and what is, only with one of the sums there.
+    pip.args(["--no-deps", "--require-hashes", "--requirement"]).arg(&requirements);
     pip.env("TMPDIR", &temporary).env("PIP_USER", "0").env("PIP_REQUIRE_VIRTUALENV", "0").stdin(Stdio::null());
     pip.current_dir(aside);
     let PyTorchBytes { download, .. } = variant.bytes();
@@ -222,6 +221,11 @@ fn explain(words: &str, python: &Python) -> String {
         "There seems to be no way to the package index: check the network and the proxy, and start again; what is \
          downloaded already is not downloaded twice."
             .to_owned()
+    } else if has(&["DO NOT MATCH THE HASHES"]) {
+        "A package is not the one whose check sum Valleyscope knows: it was damaged on the way, or the package index has \
+         another in its place. Start again; where that does not help, look into pip's settings, or set LIBTORCH to a \
+         PyTorch that you have."
+            .to_owned()
     } else if has(&["(from versions: none)"]) {
         "The package index has no PyTorch at all for this machine, or there is no way to it: check the network and \
          pip's settings. PyTorch is published for Linux with glibc 2.28 or newer, macOS on Apple silicon, and Windows."
@@ -270,12 +274,47 @@ mod tests {
         Python { program: "python3", version: (3, 9), torch: None, has_pip: true }
     }
 
+    /// The requirements with their markers, each with its check sums.
+    fn pinned(variant: Variant) -> Vec<(String, Vec<&'static str>)> {
+        let text = variant.requirements();
+        let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+        let mut pinned: Vec<(String, Vec<&str>)> = Vec::new();
+        for line in lines {
+            let line = line.trim_end_matches('\\').trim();
+            match line.strip_prefix("--hash=sha256:") {
+                Some(sum) => pinned.last_mut().expect("a sum follows a requirement").1.push(sum),
+                None => pinned.push((line.to_owned(), Vec::new())),
+            }
+        }
+        pinned
+    }
+
     #[test]
-    #[cfg(target_os = "linux")]
+    fn every_package_has_its_version_and_its_sums() {
+        for variant in Variant::ALL {
+            let pinned = pinned(variant);
+            let torch = &pinned[0];
+            assert_eq!(torch.0, format!("torch=={VERSION}"));
+            // A wheel for each Python, with and without its global lock, and each of its systems.
+            assert_eq!(torch.1.len(), if variant == Variant::Cpu { 28 } else { 14 });
+            for (requirement, sums) in &pinned {
+                let (_, version) = requirement.split_once("==").expect("a version");
+                assert!(!version.contains('*') && !sums.is_empty(), "{requirement}");
+                let is_sum = |sum: &&str| sum.len() == 64 && sum.bytes().all(|byte| byte.is_ascii_hexdigit());
+                assert!(sums.iter().all(is_sum), "{requirement}: {sums:?}");
+            }
+        }
+    }
+
+    #[test]
     fn a_machine_without_a_gpu_downloads_what_the_processor_needs() {
-        let cpu = Variant::for_machine(false).requirements();
-        assert_eq!(cpu, ["--no-deps", "torch==2.11.0", "nvidia-cuda-runtime==13.0.*", "nvidia-cuda-cupti==13.0.*"]);
-        assert_eq!(Variant::for_machine(true).requirements(), ["torch==2.11.0"]);
+        let names = |variant| {
+            let of_linux = r#" ; platform_system == "Linux""#;
+            pinned(variant).into_iter().map(|(name, _)| name.replace(of_linux, "")).collect::<Vec<_>>()
+        };
+        let (cpu, cuda) = (names(Variant::Cpu), names(Variant::Cuda));
+        assert_eq!(cpu, ["torch==2.11.0", "nvidia-cuda-cupti==13.0.85", "nvidia-cuda-runtime==13.0.96"]);
+        assert!(cpu.iter().all(|name| cuda.contains(name)) && cuda.len() == 29, "{cuda:?}");
         let (cpu, cuda) = (Variant::Cpu.bytes(), Variant::Cuda.bytes());
         assert!(cpu.download * 3 < cuda.download && cpu.disk * 3 < cuda.disk, "{cpu:?} {cuda:?}");
     }
@@ -310,6 +349,9 @@ mod tests {
         );
         assert!(cause("ERROR: No matching distribution found for torch==2.11.0").contains("Python 3.9"));
         assert!(cause("ERROR: Could not find a version (from versions: none)").contains("no way to it"));
+        assert!(
+            cause("ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.").contains("check sum")
+        );
         assert!(explain("ERROR: surprise", &python()).ends_with("ERROR: surprise"));
     }
 }
