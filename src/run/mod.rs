@@ -57,7 +57,7 @@ pub use session::{RunSession, SessionError};
 pub use signals::StopRequest;
 pub use status::{Status, last_words, span};
 pub use table::write_csv;
-pub use tail::last_lines;
+pub use tail::{LONGEST_LINE, last_lines};
 
 /// The version of what a worker and those who start and watch it understand each other by: the files of a run's
 /// folder and the worker's command line.

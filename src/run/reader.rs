@@ -56,6 +56,7 @@ impl RunReader {
             news = true;
             match piece {
                 Piece::Again => history.reset(),
+                Piece::TooLong => history.pass_over(),
                 Piece::Lines(lines) => match curves {
                     Curves::Whole => lines_of(lines).for_each(|line| take(history, line)),
                     Curves::Newest => take_brief(history, lines),

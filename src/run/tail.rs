@@ -5,18 +5,25 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use crate::plain_file::{self, Links};
+
 /// As much as is read at once.
 const PIECE: usize = 1 << 20;
 /// So much before the place that was reached is compared, to notice that the file is another.
 const MARK: usize = 256;
+/// The most bytes of a line, without its end. The longest that a worker writes are the pixels of scans, of some 60
+/// bytes for each model.
+pub const LONGEST_LINE: usize = 16 << 20;
 
 /// A file of lines, read as far as the last whole one.
 #[derive(Debug)]
 pub struct Tail {
     path: PathBuf,
-    /// Where the next line begins.
+    /// How far the file has been read: where the next line begins, or some place in a line that is too long.
     reached: u64,
-    /// The bytes before that.
+    /// Whether that is in a line that is too long.
+    skipping: bool,
+    /// The bytes before that place.
     mark: Vec<u8>,
     /// Length and time of the file at the last look.
     seen: Option<(u64, Option<SystemTime>)>,
@@ -29,17 +36,26 @@ pub enum Piece<'p> {
     Again,
     /// Whole lines, each with its end.
     Lines(&'p [u8]),
+    /// A line of more than [`LONGEST_LINE`] bytes, which is passed over.
+    TooLong,
 }
 
 impl Tail {
     pub fn new(path: PathBuf) -> Tail {
-        Tail { path, reached: 0, mark: Vec::new(), seen: None }
+        Tail { path, reached: 0, skipping: false, mark: Vec::new(), seen: None }
     }
 
     /// Hands what is new to `take`. A last line without its end waits until it has one. A file that is not there
     /// has no lines; one that is gone is no news, as its lines were true.
+    ///
+    /// Time and memory do not depend on where lines end: each byte is looked at once, and no more than
+    /// [`LONGEST_LINE`] and some are kept.
+    ///
+    /// # Errors
+    ///
+    /// Where the file cannot be read, or is a link, a FIFO or anything else that is no plain file.
     pub fn read(&mut self, mut take: impl FnMut(Piece<'_>)) -> io::Result<()> {
-        let mut file = match File::open(&self.path) {
+        let mut file = match plain_file::open(&self.path, Links::Refused) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(error),
@@ -51,26 +67,56 @@ impl Tail {
         }
         if !self.goes_on(&mut file, data.len())? {
             self.reached = 0;
+            self.skipping = false;
             self.mark.clear();
             take(Piece::Again);
         }
         file.seek(SeekFrom::Start(self.reached))?;
         let mut buffer = Vec::with_capacity(PIECE.min((data.len() - self.reached) as usize));
         loop {
+            let known = buffer.len();
             let new = (&mut file).take(PIECE as u64).read_to_end(&mut buffer)?;
-            if let Some(newline) = buffer.iter().rposition(|&byte| byte == b'\n') {
-                let lines = newline + 1;
-                take(Piece::Lines(&buffer[..lines]));
-                self.reached += lines as u64;
-                self.remember(&buffer[..lines]);
-                buffer.drain(..lines);
-            }
+            self.hand_out(&mut buffer, known, &mut take);
             if new == 0 {
                 break;
             }
         }
         self.seen = now;
         Ok(())
+    }
+
+    /// Hands out the whole lines in the buffer, and leaves the beginning of the next there. No line ends in the first
+    /// `known` bytes.
+    fn hand_out(&mut self, buffer: &mut Vec<u8>, known: usize, take: &mut impl FnMut(Piece<'_>)) {
+        if self.skipping {
+            let end = buffer.iter().position(|&byte| byte == b'\n').map(|newline| newline + 1);
+            self.skipping = end.is_none();
+            self.advance(buffer, end.unwrap_or(buffer.len()));
+        }
+        if let Some(newline) = buffer[known..].iter().rposition(|&byte| byte == b'\n') {
+            let end = known + newline + 1;
+            let first = buffer[known..end].iter().position(|&byte| byte == b'\n').map_or(end, |first| known + first);
+            // Only the first line can be longer than what is read at once.
+            if first > LONGEST_LINE {
+                take(Piece::TooLong);
+                self.advance(buffer, first + 1);
+                return self.hand_out(buffer, 0, take);
+            }
+            take(Piece::Lines(&buffer[..end]));
+            self.advance(buffer, end);
+        }
+        if buffer.len() > LONGEST_LINE {
+            take(Piece::TooLong);
+            self.skipping = true;
+            self.advance(buffer, buffer.len());
+        }
+    }
+
+    /// Drops the first bytes of the buffer, which need not be read again.
+    fn advance(&mut self, buffer: &mut Vec<u8>, bytes: usize) {
+        self.reached += bytes as u64;
+        self.remember(&buffer[..bytes]);
+        buffer.drain(..bytes);
     }
 
     /// Whether the file begins as it did when it was read.
@@ -97,7 +143,7 @@ impl Tail {
 /// The last bytes of a text, at most so many, in whole lines; nothing where it cannot be read.
 pub fn last_lines(path: &Path, most: u64) -> String {
     let read = || -> io::Result<Vec<u8>> {
-        let mut file = File::open(path)?;
+        let mut file = plain_file::open(path, Links::Refused)?;
         let start = file.metadata()?.len().saturating_sub(most);
         file.seek(SeekFrom::Start(start))?;
         let mut end = Vec::new();

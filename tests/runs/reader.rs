@@ -5,7 +5,8 @@ use std::io::Write;
 
 use proptest::prelude::*;
 use valleyscope::run::{
-    Eval, Event, History, Metric, Pixel, Record, RunFolder, RunReader, ScanAxes, Started, Timestamp, Train,
+    Eval, Event, History, LONGEST_LINE, Metric, Pixel, Record, RunFolder, RunReader, ScanAxes, Started, Timestamp,
+    Train, last_lines,
 };
 
 use crate::worker::new_run;
@@ -159,6 +160,79 @@ fn damaged_lines_are_counted_and_cost_nothing_else() {
     let history = read(&run);
     assert_eq!(history.unreadable(), 2);
     assert_eq!(history.curve(Metric::Loss).step, [1, 2], "the last line has no end yet");
+}
+
+/// An event of just so many bytes, without the line's end.
+fn line_of(bytes: usize) -> String {
+    let sample = |text: String| records([(1, Event::Sample { text })])[0].to_line();
+    let line = sample("x".repeat(bytes - sample(String::new()).len()));
+    assert_eq!(line.len(), bytes);
+    line
+}
+
+#[test]
+fn a_line_may_have_only_so_many_bytes() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let [first, last] = [train(1), train(2)].map(|event| text(&records([event])));
+    let content = format!("{first}{}\n{}\n{last}", line_of(LONGEST_LINE), line_of(LONGEST_LINE + 1));
+    fs::write(run.events(), &content).unwrap();
+    let whole = read(&run);
+    assert_eq!((whole.samples().len(), whole.unreadable()), (1, 1));
+    assert_eq!(whole.curve(Metric::Loss).step, [1, 2]);
+    // The same as it grows, with pieces that end around the ends of lines and within them.
+    fs::write(run.events(), "").unwrap();
+    let mut reader = RunReader::new(run.clone());
+    let mut written = 0;
+    let limit = first.len() + LONGEST_LINE;
+    for end in [9, limit - 1, limit + 2, limit + (3 << 20), 2 * limit - 1, 2 * limit + 3, content.len()] {
+        let mut file = OpenOptions::new().append(true).open(run.events()).unwrap();
+        file.write_all(&content.as_bytes()[written..end]).unwrap();
+        written = end;
+        reader.poll().unwrap();
+    }
+    assert_eq!(reader.history(), &whole);
+}
+
+#[test]
+fn a_line_without_end_is_one_bad_line() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let [first, last] = [train(1), train(2)].map(|event| text(&records([event])));
+    fs::write(run.events(), &first).unwrap();
+    let mut file = OpenOptions::new().append(true).open(run.events()).unwrap();
+    let mut reader = RunReader::new(run.clone());
+    // A hole of the file system, which is read as zeros.
+    file.set_len(first.len() as u64 + 400_000_000).unwrap();
+    for _ in 0..3 {
+        reader.poll().unwrap();
+        assert_eq!((reader.history().records(), reader.history().unreadable()), (1, 1));
+        file.write_all(b"no end").unwrap();
+    }
+    file.write_all(format!("\n{last}").as_bytes()).unwrap();
+    reader.poll().unwrap();
+    assert_eq!(reader.history().unreadable(), 1);
+    assert_eq!(reader.history().curve(Metric::Loss).step, [1, 2]);
+}
+
+#[cfg(unix)]
+#[test]
+fn events_are_a_plain_file_or_an_error() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let refused = |what: &str| {
+        let error = RunReader::new(run.clone()).poll().unwrap_err();
+        assert!(error.to_string().contains(what), "no {what:?} in: {error}");
+        fs::remove_file(run.events()).unwrap();
+    };
+    assert!(std::process::Command::new("mkfifo").arg(run.events()).status().unwrap().success());
+    refused("a FIFO");
+    fs::write(place.path().join("elsewhere"), text(&records([train(1)]))).unwrap();
+    std::os::unix::fs::symlink(place.path().join("elsewhere"), run.events()).unwrap();
+    refused("a symbolic link");
+    // The log is no more than a help: nothing is said where it cannot be read.
+    assert!(std::process::Command::new("mkfifo").arg(run.log()).status().unwrap().success());
+    assert_eq!(last_lines(&run.log(), 100), "");
 }
 
 #[test]
