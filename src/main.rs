@@ -1,6 +1,8 @@
+use std::io::Write;
 use std::process::ExitCode;
 
 use env_logger::{Builder, Env};
+use valleyscope::visible::visible_lines;
 
 /// What is logged where `RUST_LOG` does not say.
 const LOGGED: &str = "error,valleyscope=warn";
@@ -12,6 +14,10 @@ const LOGGED: &str = "error,valleyscope=warn";
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    Builder::from_env(Env::default().default_filter_or(LOGGED)).init();
+    // What is logged may quote a file.
+    let line = |out: &mut env_logger::fmt::Formatter, record: &log::Record<'_>| {
+        writeln!(out, "[{} {}] {}", record.level(), record.target(), visible_lines(&record.args().to_string()))
+    };
+    Builder::from_env(Env::default().default_filter_or(LOGGED)).format(line).init();
     valleyscope::cli::run()
 }

@@ -1,13 +1,13 @@
 //! `valleyscope data`: the data that real trainings learn from.
 
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use clap::Subcommand;
 
 use super::interrupt::Interrupt;
+use super::output::print;
 use super::progress::{Progress, Unit};
 use super::{Failure, say};
 use crate::dataset::download::{self, DownloadError};
@@ -124,7 +124,7 @@ fn check(folder: &Path) -> Result<(), Failure> {
         writeln!(text, "{}, {}", mnist.origin, counts(mnist)).expect("a text can be written to");
         writeln!(text, "fingerprint {}", mnist.fingerprint()).expect("a text can be written to");
     }
-    io::stdout().lock().write_all(text.as_bytes())?;
+    print(&text)?;
     readable.map_err(|error| Failure::Failed(error.into()))?;
     match checks.iter().find(|check| matches!(check.found, Found::Other { .. })) {
         Some(check) => Err(Failure::Failed(anyhow!(

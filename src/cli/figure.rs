@@ -17,6 +17,7 @@ use crate::result::SweepResult;
 use crate::result::scan::{ScanError, ScanResult};
 use crate::run::RunFolder;
 use crate::sweep::{Diagram, Finished, Metric, Precision};
+use crate::visible::visible;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -231,7 +232,7 @@ fn computed(workshop: &Workshop, preset: &SweepPreset) -> Result<SweepResult, Fa
     if !result.diagram.is_complete() {
         return Err(Failure::Interrupted);
     }
-    say(format_args!("{}: {}", preset.title, workshop.speed(&done)));
+    say(format_args!("{}: {}", visible(&preset.title), workshop.speed(&done)));
     Ok(result)
 }
 

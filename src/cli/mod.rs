@@ -8,6 +8,7 @@ mod data;
 pub mod doctor;
 mod figure;
 mod interrupt;
+mod output;
 mod presets;
 mod progress;
 mod runs;
@@ -15,10 +16,13 @@ mod simulate;
 mod sweep;
 mod train;
 
-use std::io::{self, Write};
+use std::io;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+
+use self::output::say;
+use crate::visible::visible_lines;
 
 /// See why one optimizer beats another in a narrowing valley.
 ///
@@ -106,7 +110,7 @@ impl From<io::Error> for Failure {
 
 /// Does what the command line asks for.
 pub fn run() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|refusal| refuse(&refusal));
     let outcome = match cli.command.unwrap_or(Command::App(cli.app)) {
         Command::App(args) => app::run(&args),
         Command::Presets(command) => presets::run(&command),
@@ -116,7 +120,7 @@ pub fn run() -> ExitCode {
         Command::Train(args) => train::run(&args),
         Command::Runs(args) => runs::run(&args),
         Command::Data(command) => data::run(&command),
-        Command::Doctor => doctor::run().map_err(Failure::from),
+        Command::Doctor => doctor::run(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -127,6 +131,17 @@ pub fn run() -> ExitCode {
         Err(Failure::Interrupted) => report(&anyhow::anyhow!("interrupted"), 130),
         Err(Failure::Stopped) => report(&anyhow::anyhow!("the run was stopped before its end"), 130),
     }
+}
+
+/// Ends the program with what clap has to say, be it about wrong usage or because it was asked for.
+fn refuse(said: &clap::Error) -> ! {
+    // An argument may be the name of a file that somebody else has made.
+    let plain = said.render().to_string();
+    if visible_lines(&plain) == plain {
+        said.exit()
+    }
+    say(format_args!("{}", plain.trim_end()));
+    std::process::exit(said.exit_code())
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
@@ -149,9 +164,4 @@ fn in_one_line(error: &anyhow::Error) -> String {
         }
     }
     text
-}
-
-/// Writes a line to stderr. Where nobody listens, that is no reason to fail.
-fn say(line: std::fmt::Arguments<'_>) {
-    let _ = writeln!(io::stderr(), "{line}");
 }

@@ -1,14 +1,15 @@
 //! `valleyscope presets`: list, print or check presets.
 
 use std::ffi::OsString;
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Subcommand;
 
+use super::output::{cell, print, print_content};
 use super::{Failure, say};
 use crate::preset::{Library, Preset, built_ins};
+use crate::visible::visible;
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -32,11 +33,14 @@ pub fn run(command: &Command) -> Result<(), Failure> {
         Command::List => list(),
         Command::Show { preset } => {
             let loaded = Library::open().load(preset).map_err(Failure::bad_input)?;
-            print(&loaded.text)
+            print_content(&loaded.text)
         }
         Command::Check { files } => check(files),
     }
 }
+
+/// The most characters of a description in the list.
+const LONGEST: usize = 300;
 
 fn list() -> Result<(), Failure> {
     let library = Library::open();
@@ -53,7 +57,7 @@ fn list() -> Result<(), Failure> {
             Ok(preset) => (preset.kind(), format!("(yours) {}", about(preset))),
             Err(_) => ("?", format!("(yours, broken) see `valleyscope presets check {}`", user.path.display())),
         };
-        lines.push([user.name.clone(), kind.to_owned(), about]);
+        lines.push([visible(&user.name).into_owned(), kind.to_owned(), about]);
     }
     let [name, kind] = [0, 1].map(|column| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0));
     let text: String = lines.iter().map(|[n, k, about]| format!("{n:name$}  {k:kind$}  {about}\n")).collect();
@@ -64,14 +68,14 @@ fn list() -> Result<(), Failure> {
 
 fn about(preset: &Preset) -> String {
     let description = if preset.description().is_empty() { preset.title() } else { preset.description() };
-    description.split_whitespace().collect::<Vec<_>>().join(" ")
+    cell(&description.split_whitespace().collect::<Vec<_>>().join(" "), LONGEST)
 }
 
 fn check(files: &[PathBuf]) -> Result<(), Failure> {
     let mut broken = 0;
     for file in files {
         match Preset::read(file) {
-            Ok(preset) => print(&format!("{}: good, \"{}\"\n", file.display(), preset.title()))?,
+            Ok(preset) => print(&format!("{}: good, \"{}\"\n", file.display(), visible(preset.title())))?,
             Err(error) => {
                 broken += 1;
                 say(format_args!("error: {error}"));
@@ -82,10 +86,4 @@ fn check(files: &[PathBuf]) -> Result<(), Failure> {
         0 => Ok(()),
         broken => Err(Failure::BadInput(anyhow!("{broken} of {} presets cannot be used", files.len()))),
     }
-}
-
-fn print(text: &str) -> Result<(), Failure> {
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes())?;
-    Ok(stdout.flush()?)
 }

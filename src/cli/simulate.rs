@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 
 use super::interrupt::Interrupt;
+use super::output::on_stdout;
 use super::progress::{Progress, Unit};
 use super::{Failure, say};
 use crate::export::{Aside, Overwrite, TrajectoryArrays, TrajectoryTable};
@@ -189,8 +190,12 @@ enum Recorder<'p> {
 impl<'p> Recorder<'p> {
     fn new(format: Format, out: Option<&'p Path>, spec: &SimulationSpec, steps: u64) -> anyhow::Result<Self> {
         let Some(out) = out else {
+            let mut shown = spec.clone();
+            for name in shown.optimizers.iter_mut().filter_map(|optimizer| optimizer.name.as_mut()) {
+                *name = on_stdout(name).into_owned();
+            }
             let stdout = BufWriter::new(io::stdout().lock());
-            return Ok(Recorder::Stdout(TrajectoryTable::new(stdout, spec).with_context(to_stdout)?));
+            return Ok(Recorder::Stdout(TrajectoryTable::new(stdout, &shown).with_context(to_stdout)?));
         };
         let aside = Aside::for_target(out).with_context(|| to_file(out))?;
         Ok(match format {

@@ -22,6 +22,7 @@ use crate::run::{
     self, Event, Handshake, History, PROTOCOL, Pixel, RunFolder, RunReader, RunSession, ScanAxes, SessionError,
     Started, StopRequest,
 };
+use crate::visible::visible_lines;
 use crate::workload::{DataChoice, FloatType, MnistScanSpec, MnistSpec, TrainingRule};
 
 /// Trains the run in a folder, for `valleyscope`, which starts it.
@@ -62,7 +63,7 @@ pub fn main() -> ExitCode {
     match run(&folder, resume, &devices) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("{error:#}");
+            eprintln!("{}", visible_lines(&format!("{error:#}")));
             ExitCode::FAILURE
         }
     }
@@ -281,7 +282,12 @@ impl Work<'_> {
     fn data(&mut self, choice: &DataChoice) -> anyhow::Result<Option<Found>> {
         let (stop, session) = (&self.stop, RefCell::new(&mut self.session));
         let cancelled = || stop.is_raised() || stopped_before_it_began(&mut session.borrow_mut());
-        let obtained = mnist::obtain(choice, &Sources::of_this_machine(), &mut |line| eprintln!("{line}"), &cancelled);
+        let obtained = mnist::obtain(
+            choice,
+            &Sources::of_this_machine(),
+            &mut |line| eprintln!("{}", visible_lines(line)),
+            &cancelled,
+        );
         let (data, warnings) = match obtained {
             Err(DataError::Download(DownloadError::Cancelled)) => return Ok(None),
             outcome => outcome?,

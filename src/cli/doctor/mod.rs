@@ -5,22 +5,23 @@ mod processor;
 mod worker;
 
 use std::fmt;
-use std::io::{self, Write};
 
-use anyhow::bail;
+use anyhow::anyhow;
 
 pub use facts::{Adapter, Facts, Folder};
 pub use processor::{Memory, Processor};
 pub use worker::{Worker, WorkerState};
 
+use super::Failure;
+use super::output::print;
 use crate::machine::{Display, Look, Need};
 
 /// Prints the report on stdout. An error says that the window could not open.
-pub fn run() -> anyhow::Result<()> {
+pub(super) fn run() -> Result<(), Failure> {
     let facts = Facts::of_this_machine();
-    write!(io::stdout().lock(), "{facts}")?;
+    print(&facts.to_string())?;
     if facts.problems().iter().any(|problem| problem.blocks_window) {
-        bail!("the window cannot open here until this is mended");
+        return Err(Failure::Failed(anyhow!("the window cannot open here until this is mended")));
     }
     Ok(())
 }

@@ -8,13 +8,13 @@ mod stop;
 pub mod watch;
 
 use std::ffi::OsString;
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Subcommand;
 
 use self::find::Place;
 use super::Failure;
+use super::output::{cell, print};
 use crate::run::{History, Metric, span};
 
 #[derive(clap::Args)]
@@ -69,12 +69,6 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Command::Stop(run) => stop::run(place.find(&run.run)?),
         Command::Export { run, out } => export::run(place.find(&run.run)?, out),
     }
-}
-
-fn print(text: &str) -> Result<(), Failure> {
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes())?;
-    Ok(stdout.flush()?)
 }
 
 /// What steps of the run are called: those of a scan are pixels.

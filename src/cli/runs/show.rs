@@ -5,12 +5,14 @@ use std::fmt::Write;
 use anyhow::Context;
 use jiff::Timestamp;
 
-use super::{left, newest, print, progress, rate, unit};
+use super::{cell, left, newest, print, progress, rate, unit};
 use crate::cli::Failure;
 use crate::run::{History, Metric, Notes, RunFolder, RunReader, Started, span};
 
 /// So many of the last events are shown.
 const EVENTS: usize = 12;
+/// The most characters of each.
+const LONGEST: usize = 2000;
 
 pub fn run(run: &RunFolder) -> Result<(), Failure> {
     let mut reader = RunReader::brief(run.clone());
@@ -61,7 +63,7 @@ fn last_events(history: &History) -> String {
     let skipped = recent.len().saturating_sub(EVENTS);
     let lines = recent.skip(skipped).map(|record| {
         let time = record.time.strftime("%Y-%m-%d %H:%M:%S UTC");
-        format!("  {time}  step {}  {}\n", record.step, record.event.sentence())
+        format!("  {time}  step {}  {}\n", record.step, cell(&record.event.sentence(), LONGEST))
     });
     let lines: String = lines.collect();
     if lines.is_empty() { lines } else { format!("last events\n{lines}") }

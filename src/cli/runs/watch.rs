@@ -11,6 +11,7 @@ use super::{left, newest, progress, rate, unit};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::{Failure, say};
 use crate::run::{Command, Event, History, Metric, Record, Reply, Request, RunFolder, RunReader, Status};
+use crate::visible::visible;
 
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 const BETWEEN_LINES: Duration = Duration::from_secs(5);
@@ -105,8 +106,7 @@ impl Watch {
         for record in new {
             let told_elsewhere = matches!(record.event, Event::Finished | Event::Failed { .. });
             if !(told_elsewhere || first && matches!(record.event, Event::Stopped)) {
-                let line = format!("step {}: {}", record.step, record.event.sentence());
-                self.say(&line);
+                self.say(&format!("step {}: {}", record.step, visible(&record.event.sentence())));
             }
         }
         self.told = history.recent().map(|record| record.time).max().or(self.told);
