@@ -2,5 +2,6 @@
 
 #![cfg(unix)]
 
+mod list;
 mod place;
 mod terminal;

@@ -1,26 +1,26 @@
 //! `valleyscope runs list`.
 
+use std::io;
+
 use jiff::Timestamp;
 
 use super::find::{Place, began};
-use super::{left, newest, print, progress, rate};
+use super::{cell, left, newest, print, progress, rate};
 use crate::cli::{Failure, say};
 use crate::dataset::mnist::is_stand_in;
 use crate::run::{History, Metric, Notes, RunFolder, RunReader, Started};
 
 const HEADER: [&str; 9] = ["RUN", "STATUS", "STEP", "RATE", "LEFT", "LOSS", "EVALUATED", "OPTIMIZER", "TITLE"];
 
+/// The most characters in each column; a name has to be whole, as it is typed, and the system limits it.
+const LONGEST: [usize; HEADER.len()] = [usize::MAX, 40, 45, 20, 20, 20, 60, 60, 120];
+
 type Row = [String; HEADER.len()];
 
 pub fn run(place: &Place) -> Result<(), Failure> {
-    let mut rows = Vec::new();
-    for run in place.list()? {
-        match row(&run) {
-            Ok(row) => rows.push(row),
-            // One that is damaged does not hide the others.
-            Err(error) => say(format_args!("cannot read {}: {error}", run.path().display())),
-        }
-    }
+    // One that cannot be read does not hide the others.
+    let mut rows: Vec<(Timestamp, Row)> =
+        place.list()?.iter().map(|run| row(run).unwrap_or_else(|error| unreadable(run, &error))).collect();
     if rows.is_empty() {
         say(format_args!("there are no runs in {}", place.folder.display()));
         return Ok(());
@@ -31,8 +31,22 @@ pub fn run(place: &Place) -> Result<(), Failure> {
     print(&aligned(&rows))
 }
 
+/// The row of a run whose files cannot be read, with the reason as its title.
+fn unreadable(run: &RunFolder, error: &io::Error) -> (Timestamp, Row) {
+    let mut row = Row::default();
+    (row[0], row[1]) = (run.name(), "unreadable".to_owned());
+    row[HEADER.len() - 1] = format!("cannot read {}: {error}", RunFolder::EVENTS);
+    (began(run, &History::default()), shortened(row))
+}
+
+/// The row with cells of one line each, and no wider than their columns may be.
+fn shortened(row: Row) -> Row {
+    let mut longest = LONGEST.into_iter();
+    row.map(|text| cell(&text, longest.next().expect("there is one for each column")))
+}
+
 /// The row of a run, and when it began.
-fn row(run: &RunFolder) -> std::io::Result<(Timestamp, Row)> {
+fn row(run: &RunFolder) -> io::Result<(Timestamp, Row)> {
     let mut reader = RunReader::brief(run.clone());
     let status = reader.status(Timestamp::now())?;
     let history = reader.history();
@@ -50,7 +64,7 @@ fn row(run: &RunFolder) -> std::io::Result<(Timestamp, Row)> {
         history.started().map(optimizer).unwrap_or_default(),
         title.lines().next().unwrap_or_default().to_owned() + drawn(history),
     ];
-    Ok((began(run, history), row))
+    Ok((began(run, history), shortened(row)))
 }
 
 /// Numbers on drawn digits are not MNIST's.
