@@ -63,6 +63,26 @@ pub fn read_text(path: &Path, links: Links, most: u64) -> io::Result<String> {
     })
 }
 
+/// Whether an open file is the one at a path. Where files have no numbers, whether there is one.
+pub fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    let there = match path.symlink_metadata() {
+        Ok(there) => there,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let held = file.metadata()?;
+        Ok((held.dev(), held.ino()) == (there.dev(), there.ino()))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = (file, there);
+        Ok(true)
+    }
+}
+
 fn open_with(options: &mut OpenOptions, path: &Path, links: Links) -> io::Result<File> {
     #[cfg(unix)]
     {

@@ -18,6 +18,8 @@ mod train;
 
 use std::io;
 use std::process::ExitCode;
+#[cfg(unix)]
+use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
 
@@ -110,6 +112,7 @@ impl From<io::Error> for Failure {
 
 /// Does what the command line asks for.
 pub fn run() -> ExitCode {
+    outlive_limits();
     let cli = Cli::try_parse().unwrap_or_else(|refusal| refuse(&refusal));
     let outcome = match cli.command.unwrap_or(Command::App(cli.app)) {
         Command::App(args) => app::run(&args),
@@ -130,6 +133,16 @@ pub fn run() -> ExitCode {
         Err(Failure::BadInput(error)) => report(&error, 2),
         Err(Failure::Interrupted) => report(&anyhow::anyhow!("interrupted"), 130),
         Err(Failure::Stopped) => report(&anyhow::anyhow!("the run was stopped before its end"), 130),
+    }
+}
+
+/// Lets a file that grows beyond the system's limit (`ulimit -f`) be an error of writing, which is said, and not the
+/// end of the program without a word.
+fn outlive_limits() {
+    #[cfg(unix)]
+    {
+        // A flag that nobody looks at. Where there is no room for it, the system's way stays.
+        let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
     }
 }
 

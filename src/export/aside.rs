@@ -4,7 +4,9 @@ use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
+use tempfile::TempPath;
+
+use crate::plain_file::{self, Links};
 
 /// What to do where a file exists already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,8 +19,13 @@ pub enum Overwrite {
 
 /// A file that is written aside, in the folder of its target, and takes the target's place when it is
 /// complete. Dropped before, it leaves no trace.
+///
+/// It is locked as long as this lives, so that what a program has left that was killed is known from what is being
+/// written.
 pub struct Aside {
-    file: BufWriter<NamedTempFile<File>>,
+    /// Closed before the file is removed.
+    file: BufWriter<File>,
+    path: TempPath,
     target: PathBuf,
 }
 
@@ -47,8 +54,11 @@ impl Aside {
         // What a result may be read by is for the user's umask to say.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let file = builder.tempfile_in(folder).map_err(|error| without_path(&error))?;
-        Ok(Aside { file: BufWriter::new(file), target })
+        // Apart from its path, which would stand in each error that writing meets.
+        let (file, path) = builder.tempfile_in(folder).map_err(|error| without_path(&error))?.into_parts();
+        // Where files cannot be locked, those that are left stay.
+        let _ = file.try_lock();
+        Ok(Aside { file: BufWriter::new(file), path, target })
     }
 
     /// Whether a file has the name of one that never got into its place.
@@ -58,12 +68,31 @@ impl Aside {
 
     /// Puts the file in its place, after all of it has reached the disk.
     pub fn commit(self, overwrite: Overwrite) -> io::Result<()> {
-        let file = self.file.into_inner().map_err(io::IntoInnerError::into_error)?;
-        file.as_file().sync_all()?;
+        let Aside { file, path, target } = self;
+        let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
+        file.sync_all()?;
         match overwrite {
-            Overwrite::Yes => file.persist(&self.target)?,
-            Overwrite::No => file.persist_noclobber(&self.target)?,
-        };
+            Overwrite::Yes => path.persist(target)?,
+            Overwrite::No => path.persist_noclobber(target)?,
+        }
+        Ok(())
+    }
+
+    /// Removes from a folder the files of programs that were killed before they had put them into their places.
+    ///
+    /// # Errors
+    ///
+    /// Where the folder cannot be read. A file that cannot be removed stays.
+    pub fn clear(folder: &Path) -> io::Result<()> {
+        for entry in std::fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.file_name().and_then(|name| name.to_str()).is_some_and(Aside::is_name)
+                && let Ok(file) = plain_file::open(&path, Links::Refused)
+                && file.try_lock().is_ok()
+            {
+                let _ = std::fs::remove_file(&path);
+            }
+        }
         Ok(())
     }
 }

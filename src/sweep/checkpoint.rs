@@ -13,7 +13,7 @@
 //!
 //! A record that is damaged counts as not there, and so does a last one that is cut.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -21,6 +21,7 @@ use super::engine::Finished;
 use super::machine::Precision;
 use super::record::Layout;
 use super::spec::SweepSpec;
+use crate::plain_file;
 
 /// Why a sweep cannot go on from a checkpoint.
 #[derive(Debug, thiserror::Error)]
@@ -73,8 +74,7 @@ impl Checkpoint {
         keep_runs: bool,
     ) -> Result<Checkpoint, CheckpointError> {
         let failed = |source| CheckpointError::File { path: path.to_owned(), source };
-        let mut file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(failed)?;
+        let mut file = plain_file::open_to_write(path).map_err(failed)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(CheckpointError::Busy(path.to_owned())),
@@ -114,6 +114,16 @@ impl Checkpoint {
         self.places.iter().flatten().count()
     }
 
+    /// Whether all pixels are known.
+    pub fn is_complete(&self) -> bool {
+        self.places.iter().all(Option::is_some)
+    }
+
+    /// Whether the file is still found by its path: nobody has removed, moved or replaced it or its folder.
+    pub fn is_in_place(&self) -> bool {
+        plain_file::is_at(&self.file, &self.path).unwrap_or(false)
+    }
+
     /// What is known of a pixel, with the runs where they are kept. What was added must have been saved.
     pub fn read(&mut self, pixel: [usize; 2]) -> io::Result<Option<Finished>> {
         let Some(place) = self.places[self.layout.index(pixel)] else { return Ok(None) };
@@ -134,7 +144,15 @@ impl Checkpoint {
     }
 
     /// Writes what was added, and returns when it has reached the disk.
+    ///
+    /// # Errors
+    ///
+    /// Also where the file is not in its place any more, as nobody would find what is written to it.
     pub fn save(&mut self) -> io::Result<()> {
+        if !self.is_in_place() {
+            let message = "it was removed, moved or replaced while the sweep was at work";
+            return Err(io::Error::new(io::ErrorKind::NotFound, message));
+        }
         if self.waiting.is_empty() {
             return Ok(());
         }

@@ -88,12 +88,127 @@ fn what_is_no_checkpoint_is_left_alone() {
     assert_eq!(fs::read(place.path("out/checkpoint.bin")).unwrap(), b"holiday pictures");
 }
 
+/// A file of the temporary kind that a program which was killed has left; one that is being written is locked.
+fn leave(place: &Place, name: &str) -> fs::File {
+    let path = place.path(name);
+    fs::write(&path, "half of a picture").unwrap();
+    fs::File::open(path).unwrap()
+}
+
+#[test]
+fn what_a_killed_sweep_has_left_goes_at_the_next_start() {
+    let place = Place::new();
+    let mut child = place.start_and_wait(&long("out", &[]), "out");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    leave(&place, "out/.valleyscope-aB3dE5.tmp");
+    let at_work = leave(&place, "out/.valleyscope-locked.tmp");
+    at_work.lock().unwrap();
+    leave(&place, "out/.valleyscope-notes.txt");
+    place.good(&long("out", &["--resume"]));
+    let files = place.files("out");
+    assert!(!files.contains_key(".valleyscope-aB3dE5.tmp"), "{:?}", files.keys());
+    assert!(files.contains_key(".valleyscope-locked.tmp") && files.contains_key(".valleyscope-notes.txt"));
+}
+
+#[test]
+fn an_empty_checkpoint_lets_nothing_be_overwritten() {
+    let place = Place::new();
+    let sweep = with(&["sweep", "fig2a", "--out", "out"], &SMALL);
+    place.good(&sweep);
+    fs::write(place.path("out/checkpoint.bin"), "").unwrap();
+    let before = place.files("out");
+    for more in [&["--seed", "3"][..], &["--seed", "3", "--resume"], &[]] {
+        expect_error(&place.run(&with(&sweep, more)), 2, &["results", "nothing is overwritten"]);
+    }
+    assert!(place.good(&with(&sweep, &["--resume"])).contains("complete"));
+    assert!(place.files("out") == before);
+    // One that was begun, but holds no pixel of the other sweep, lets nothing be overwritten either.
+    fs::create_dir(place.path("other")).unwrap();
+    let other = with(&with(&["sweep", "fig2a", "--out", "other"], &LONG), &["--seed", "3"]);
+    let mut child = place.start_and_wait(&other, "other");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    fs::copy(place.path("other/checkpoint.bin"), place.path("out/checkpoint.bin")).unwrap();
+    let before = place.files("out");
+    let other = with(&with(&["sweep", "fig2a", "--out", "out"], &LONG), &["--seed", "3", "--resume"]);
+    expect_error(&place.run(&other), 2, &["results", "nothing is overwritten"]);
+    assert!(place.files("out") == before);
+}
+
+#[test]
+fn a_sweep_that_was_killed_between_its_results_and_the_end_writes_them_again() {
+    let place = Place::new();
+    let mut child = place.start_and_wait(&long("out", &[]), "out");
+    // The results come all at once, and the checkpoint goes last.
+    while !place.path("out/spec.ron").exists() {
+        assert!(child.try_wait().unwrap().is_none(), "the sweep ended without results");
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    if place.path("out/checkpoint.bin").exists() {
+        expect_error(&place.run(&long("out", &[])), 2, &["unfinished sweep", "3000 of 3000", "--resume"]);
+    }
+    place.good(&long("out", &["--resume"]));
+    place.good(&long("whole", &[]));
+    assert!(place.files("out") == place.files("whole"), "the results differ");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_is_removed_or_moved_while_a_sweep_runs_is_told() {
+    let place = Place::new();
+    let sweep =
+        long("out", &[]).into_iter().map(|word| if word == "2000" { "40000" } else { word }).collect::<Vec<_>>();
+    let child = place.start_and_wait(&sweep, "out");
+    fs::remove_dir_all(place.path("out")).unwrap();
+    let removed = child.wait_with_output().unwrap();
+    expect_error(&removed, 1, &["checkpoint.bin", "removed", "what was computed is lost"]);
+    let said = String::from_utf8_lossy(&removed.stderr);
+    assert!(!said.contains("what was saved"), "{said}");
+
+    let child = place.start_and_wait(&sweep, "out");
+    fs::rename(place.path("out"), place.path("moved")).unwrap();
+    expect_error(&child.wait_with_output().unwrap(), 1, &["checkpoint.bin", "moved", "--resume"]);
+    assert!(fs::metadata(place.path("moved/checkpoint.bin")).unwrap().len() > 4096);
+}
+
 #[test]
 fn resuming_where_nothing_is_begins() {
     let place = Place::new();
     place.good(&with(&["sweep", "fig2a", "--out", "out", "--resume"], &SMALL));
     place.good(&with(&["sweep", "fig2a", "--out", "plain"], &SMALL));
     assert_eq!(place.files("out"), place.files("plain"));
+}
+
+/// Runs the program where no file may be larger than so many KiB.
+#[cfg(target_os = "linux")]
+fn limited(place: &Place, kib: u32, args: &[&str]) -> std::process::Output {
+    let script = format!("ulimit -f {kib}; exec {} {}", env!("CARGO_BIN_EXE_valleyscope"), args.join(" "));
+    std::process::Command::new("bash")
+        .args(["-c", &script])
+        .current_dir(place.path(""))
+        .env("HOME", place.path(""))
+        .env("XDG_CONFIG_HOME", place.path(""))
+        .output()
+        .unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn results_that_do_not_fit_name_their_own_file() {
+    let place = Place::new();
+    // The checkpoint fits, and some result does not.
+    let sweep = with(&["sweep", "fig2a", "--out", "out"], &SMALL);
+    let output = limited(&place, 16, &sweep);
+    expect_error(&output, 1, &["cannot write", "File too large", "20 of 20 pixels", "--resume"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!said.contains(".tmp"), "{said}");
+    assert!(place.files("out").keys().all(|name| !name.ends_with(".tmp")), "{:?}", place.files("out").keys());
+    place.good(&with(&sweep, &["--resume"]));
+    place.good(&with(&["sweep", "fig2a", "--out", "whole"], &SMALL));
+    assert!(place.files("out") == place.files("whole"), "the results differ");
 }
 
 /// A disk on which nothing fits.
@@ -103,16 +218,7 @@ fn a_full_disk_is_said_and_costs_nothing_else() {
     let place = Place::new();
     fs::create_dir(place.path("out")).unwrap();
     // Files of more than 64 KiB fail as on a full disk.
-    let program = env!("CARGO_BIN_EXE_valleyscope");
-    let script = format!("trap '' XFSZ; ulimit -f 64; exec {program} {}", long("out", &[]).join(" "));
-    let limited = std::process::Command::new("bash")
-        .args(["-c", &script])
-        .current_dir(place.path(""))
-        .env("HOME", place.path(""))
-        .env("XDG_CONFIG_HOME", place.path(""))
-        .output()
-        .unwrap();
-    expect_error(&limited, 1, &["cannot write", "checkpoint.bin", "--resume"]);
+    expect_error(&limited(&place, 64, &long("out", &[])), 1, &["cannot write", "checkpoint.bin", "--resume"]);
     let said = place.good(&long("out", &["--resume"]));
     assert!(said.contains("pixels known"), "{said}");
     place.good(&long("whole", &[]));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 
 use crate::cli::Failure;
-use crate::export::{Overwrite, write_file};
+use crate::export::{Aside, Overwrite, write_file};
 use crate::figure::{Figure, Format, Options};
 use crate::result::{RawFormat, SweepResult};
 use crate::sweep::{Checkpoint, CheckpointError, Precision, Runs, SweepSpec};
@@ -42,19 +42,27 @@ impl Folder<'_> {
         fs::create_dir_all(self.path).with_context(|| format!("cannot make the folder {folder}"))?;
         let path = self.checkpoint();
         let result = self.present_result(spec).with_context(|| format!("cannot look into {folder}"))?;
-        // With a checkpoint beside them, results are of the same sweep, stopped while it wrote them.
-        let overwrite = if path.exists() { Overwrite::Yes } else { Overwrite::No };
-        if let (Overwrite::No, Some(result)) = (overwrite, result) {
-            if resume && self.holds_all_of(spec, precision)? {
-                return Ok(State::Complete);
-            }
+        let in_the_way = |result: String| {
             let sweep = if resume { "another sweep" } else { "a sweep" };
-            return Err(Failure::BadInput(anyhow!(
+            Err(Failure::BadInput(anyhow!(
                 "there are results of {sweep} in {folder} already, such as {result}, and nothing is overwritten; \
                  choose another folder for --out, or move them away"
-            )));
+            )))
+        };
+        // An empty checkpoint belongs to no sweep, and is no reason to write over anything.
+        let has_checkpoint = path.symlink_metadata().is_ok_and(|file| file.len() > 0);
+        if let Some(result) = result.clone().filter(|_| !has_checkpoint) {
+            let is_complete = resume && self.holds_all_of(spec, precision)?;
+            return if is_complete { Ok(State::Complete) } else { in_the_way(result) };
         }
         let checkpoint = Checkpoint::open(&path, spec, precision, self.raw.is_some()).map_err(refused)?;
+        // What a sweep that was killed has left; the checkpoint is locked, so no other is at work here.
+        Aside::clear(self.path).with_context(|| format!("cannot look into {folder}"))?;
+        // Beside a complete checkpoint they are of the same sweep, stopped while it wrote them.
+        let overwrite = if checkpoint.is_complete() { Overwrite::Yes } else { Overwrite::No };
+        if let Some(result) = result.filter(|_| overwrite == Overwrite::No) {
+            return in_the_way(result);
+        }
         if !resume && checkpoint.known() > 0 {
             return Err(Failure::BadInput(anyhow!(
                 "{folder} holds an unfinished sweep, {} of {} pixels; go on with it by --resume, choose another folder for \
@@ -71,20 +79,26 @@ impl Folder<'_> {
         self.path.join(CHECKPOINT)
     }
 
-    /// Writes all results, and removes the checkpoint when they are in their places.
-    pub fn finish(&self, result: &SweepResult, mut checkpoint: Checkpoint, overwrite: Overwrite) -> anyhow::Result<()> {
+    /// Writes all results. The checkpoint has the runs, where they are kept.
+    pub fn finish(
+        &self,
+        result: &SweepResult,
+        checkpoint: &mut Checkpoint,
+        overwrite: Overwrite,
+    ) -> anyhow::Result<()> {
         let spec = result.diagram.spec();
         let [rows, columns] = spec.shape();
         if let Some(raw) = self.raw {
             for row in 0..rows {
-                let runs = (0..columns).map(|column| runs(&mut checkpoint, [row, column]));
+                let runs = (0..columns).map(|column| runs(checkpoint, [row, column]));
                 let runs = runs.collect::<io::Result<Vec<_>>>();
                 let runs = runs.with_context(|| format!("cannot read {}", self.checkpoint().display()))?;
                 raw.write_row(self.path, overwrite, spec, row, &runs)
                     .with_context(|| format!("cannot write {}", raw.file_name(row)))?;
             }
         }
-        result.write(self.path, overwrite).context("cannot write the results")?;
+        let place = self.path.display();
+        result.write(self.path, overwrite).with_context(|| format!("cannot write the results into {place}"))?;
         let figure = Figure::as_in_the_paper(result, false);
         let drawing = figure.render(&Options { width_mm: figure.usual_width_mm(), ..Options::default() })?;
         for name in PICTURES {
@@ -93,7 +107,7 @@ impl Folder<'_> {
             write_file(&path, overwrite, &drawing.to_file(format, DPI)?)
                 .with_context(|| format!("cannot write {name}"))?;
         }
-        checkpoint.remove().context("cannot remove the checkpoint")
+        Ok(())
     }
 
     /// The names of all files of the results.

@@ -66,8 +66,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let outcome = workshop.compute(Arc::clone(&spec), args.raw, |pixel| known.cell(pixel).is_some(), &mut keeper);
     let outcome = outcome.and_then(|done| keeper.save().map(|()| done));
-    let done = outcome.map_err(|failure| and_resume(failure, &args.out, &keeper.diagram))?;
-    let Keeper { diagram, checkpoint, .. } = keeper;
+    let done = outcome.map_err(|failure| and_resume(failure, &args.out, &keeper.diagram, &keeper.checkpoint))?;
+    let Keeper { diagram, mut checkpoint, .. } = keeper;
     if !diagram.is_complete() {
         say(format_args!("{}", how_to_go_on(&args.out, &diagram)));
         return Err(Failure::Interrupted);
@@ -75,20 +75,31 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let result =
         SweepResult { title: preset.title, description: preset.description, diagram, precision: args.precision };
     folder
-        .finish(&result, checkpoint, overwrite)
-        .map_err(|error| and_resume(error.into(), &args.out, &result.diagram))?;
+        .finish(&result, &mut checkpoint, overwrite)
+        .map_err(|error| and_resume(error.into(), &args.out, &result.diagram, &checkpoint))?;
+    checkpoint.remove().context("the results are complete, but the checkpoint beside them cannot be removed")?;
     say(format_args!("{}; results are in {}", workshop.speed(&done), args.out.display()));
     Ok(())
 }
 
 /// The failure, with what is left of the work.
-fn and_resume(failure: Failure, folder: &Path, diagram: &Diagram) -> Failure {
+fn and_resume(failure: Failure, folder: &Path, diagram: &Diagram, checkpoint: &Checkpoint) -> Failure {
     match failure {
         Failure::Failed(error) => {
-            Failure::Failed(anyhow!("{}; {}", in_one_line(&error), how_to_go_on(folder, diagram)))
+            let left = if checkpoint.is_in_place() { how_to_go_on(folder, diagram) } else { what_is_lost(folder) };
+            Failure::Failed(anyhow!("{}; {left}", in_one_line(&error)))
         }
         other => other,
     }
+}
+
+/// What to say where the checkpoint was removed, or moved away.
+fn what_is_lost(folder: &Path) -> String {
+    let folder = folder.display();
+    format!(
+        "nothing of this sweep is in {folder} any more; where that folder was moved, repeat the command with its new \
+         place for --out and with --resume, and where it was removed, what was computed is lost"
+    )
 }
 
 fn how_to_go_on(folder: &Path, diagram: &Diagram) -> String {
