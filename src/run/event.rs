@@ -6,12 +6,16 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::number;
+use super::seal::{self, Seal};
 
 /// One line of `events.jsonl`: an event, and when it happened.
 ///
 /// ```text
 /// {"event":"train","step":40,"time":"2026-03-01T12:00:00.25Z","wall_s":1.5,"loss":2.25,"lr":0.001,"grad_norm":"inf"}
 /// ```
+///
+/// In the file, two more fields follow: `line`, the line's place in the file, counted from 1, and `crc`, the CRC-32 (that
+/// of zip) of all bytes of the line before `,"crc":`. Lines without them, as versions before wrote them, are read too.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
     /// Optimizer steps taken so far. In a scan: finished pixels.
@@ -26,7 +30,7 @@ pub struct Record {
 #[serde(untagged)]
 #[allow(clippy::large_enum_variant, reason = "the large one is there once in a run, and events are soon taken apart")]
 pub enum Event {
-    /// The first session begins.
+    /// The first session begins. Said again, after `resumed`, where a run that goes on has lost that line.
     Started(Started),
     /// Another session begins, from a checkpoint. What was said before of later steps is void.
     Resumed { from_step: u64 },
@@ -183,6 +187,8 @@ pub struct Pixel {
 /// Why a line of `events.jsonl` cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum BadLine {
+    #[error("its check sum is wrong: bytes have changed since it was written")]
+    Changed,
     #[error("expected an event as a JSON object: {0}")]
     Json(#[from] serde_json::Error),
     #[error("`{0}` is no event that this version of Valleyscope knows")]
@@ -283,7 +289,7 @@ impl Event {
 }
 
 impl Record {
-    /// The line, without its end.
+    /// The line without its end, its number and its check sum.
     pub fn to_line(&self) -> String {
         #[derive(Serialize)]
         struct Line<'r> {
@@ -333,6 +339,14 @@ impl Record {
 
     /// The record in a line, without its end. Fields that are not known are passed over.
     pub fn parse(line: &[u8]) -> Result<Record, BadLine> {
+        if seal::check(line) == Seal::Broken {
+            return Err(BadLine::Changed);
+        }
+        Record::parse_whole(line)
+    }
+
+    /// The same for a line whose check sum was looked at.
+    pub(super) fn parse_whole(line: &[u8]) -> Result<Record, BadLine> {
         #[derive(Deserialize)]
         struct Head<'l> {
             #[serde(borrow)]

@@ -3,14 +3,19 @@
 //! Lines are gathered in memory and written together. In the file there are only whole lines: where writing
 //! fails, what was written of the lines is taken back, and they are kept for the next attempt.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::folder::RunFolder;
+use super::lock::{Refusal, is_at};
+use super::seal::seal;
+use crate::plain_file;
 
 /// Bytes that are put by for a last word on a full disk.
 const RESERVE: usize = 1 << 18;
+/// A line that was cut off is no longer than this.
+const LONGEST_CUT: u64 = 1 << 20;
 
 #[derive(Debug)]
 pub struct EventsFile {
@@ -19,6 +24,8 @@ pub struct EventsFile {
     reserve: PathBuf,
     /// Length of the file, up to its last whole line.
     end: u64,
+    /// The number of the next line.
+    next: u64,
     /// Whole lines that are not in the file yet.
     waiting: Vec<u8>,
     /// Why lines could not be written when nobody was there to be told.
@@ -26,34 +33,79 @@ pub struct EventsFile {
 }
 
 impl EventsFile {
-    /// Opens the file, or makes it, removes a last line without its end, and puts the reserve by.
-    pub fn open(run: &RunFolder) -> io::Result<EventsFile> {
+    /// Opens the file, or makes it, and locks it where a locked file can still be read: whoever removes the file `lock`
+    /// does not let a second worker in.
+    pub fn open(run: &RunFolder) -> Result<EventsFile, Refusal> {
         let path = run.events();
-        let mut file = OpenOptions::new().read(true).append(true).create(true).open(&path)?;
-        let end = end_of_lines(&mut file)?;
-        if end < file.metadata()?.len() {
-            file.set_len(end)?;
+        let file = plain_file::open_to_append(&path).map_err(Refusal::File)?;
+        if cfg!(unix) {
+            file.try_lock().map_err(|error| match error {
+                // By a worker whose lock was removed, which does not say who it is.
+                TryLockError::WouldBlock => Refusal::Held(None),
+                TryLockError::Error(source) => Refusal::File(source),
+            })?;
         }
-        let reserve = run.reserve();
-        put_by(&reserve)?;
-        Ok(EventsFile { file, path, reserve, end, waiting: Vec::new(), trouble: None })
+        Ok(EventsFile { file, path, reserve: run.reserve(), end: 0, next: 1, waiting: Vec::new(), trouble: None })
     }
 
-    /// Calls `each` with every line of the file.
-    pub fn for_each_line(&self, mut each: impl FnMut(&[u8])) -> io::Result<()> {
-        let mut reader = BufReader::with_capacity(1 << 20, File::open(&self.path)?);
-        let mut line = Vec::new();
-        while reader.read_until(b'\n', &mut line)? > 0 {
-            each(line.strip_suffix(b"\n").unwrap_or(&line));
-            line.clear();
+    /// Removes what follows the last whole line. That is usually a line that was cut off; where it is anything else, the
+    /// file as it was is kept beside, and its name returned.
+    pub fn end_with_whole_line(&mut self) -> io::Result<Option<PathBuf>> {
+        self.end = end_of_lines(&mut self.file)?;
+        let rest = self.file.metadata()?.len() - self.end;
+        let mut kept = None;
+        if rest > 0 {
+            if !self.is_cut_line(rest)? {
+                kept = Some(self.keep_copy()?);
+            }
+            self.file.set_len(self.end)?;
         }
-        Ok(())
+        Ok(kept)
     }
 
-    /// Adds a line, given without its end, to those that wait.
-    pub fn push(&mut self, line: &str) {
+    /// Whether the last bytes, so many, can be the beginning of a line.
+    fn is_cut_line(&mut self, rest: u64) -> io::Result<bool> {
+        let mut bytes = Vec::new();
+        self.file.seek(SeekFrom::Start(self.end))?;
+        (&mut self.file).take(rest.min(LONGEST_CUT)).read_to_end(&mut bytes)?;
+        Ok(rest <= LONGEST_CUT && bytes.starts_with(b"{") && !bytes.iter().any(u8::is_ascii_control))
+    }
+
+    /// Copies the file to the first name that is free.
+    fn keep_copy(&mut self) -> io::Result<PathBuf> {
+        for number in 1.. {
+            let path = self.path.with_file_name(format!("events-damaged-{number}.jsonl"));
+            match OpenOptions::new().write(true).create_new(true).open(&path) {
+                Ok(mut copy) => {
+                    self.file.rewind()?;
+                    io::copy(&mut self.file, &mut copy)?;
+                    copy.sync_all()?;
+                    return Ok(path);
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        unreachable!("some number is free")
+    }
+
+    /// Puts the reserve by.
+    pub fn put_reserve_by(&self) -> io::Result<()> {
+        put_by(&self.reserve)
+    }
+
+    /// The lines that follow are numbered from this on.
+    pub fn number_from(&mut self, next: u64) {
+        self.next = next;
+    }
+
+    /// Adds an event to the lines that wait, and returns its line, without its end.
+    pub fn push(&mut self, object: &str) -> String {
+        let line = seal(object, self.next);
+        self.next += 1;
         self.waiting.extend(line.as_bytes());
         self.waiting.push(b'\n');
+        line
     }
 
     /// Writes the lines that wait if there are many, though fewer than the reserve has room for.
@@ -67,7 +119,7 @@ impl EventsFile {
         if self.is_written() {
             return Ok(());
         }
-        self.look_for_file()?;
+        self.check_place()?;
         match self.write() {
             Err(full) if is_full(&full) && self.reserve.exists() => {
                 std::fs::remove_file(&self.reserve)?;
@@ -95,19 +147,17 @@ impl EventsFile {
 
     /// Returns when all lines have reached the disk.
     pub fn sync(&mut self) -> io::Result<()> {
+        self.check_place()?;
         self.flush()?;
         self.file.sync_data()
     }
 
-    /// Fails where nobody will ever find what is written, as the file was deleted.
-    fn look_for_file(&self) -> io::Result<()> {
-        #[cfg(unix)]
-        if std::os::unix::fs::MetadataExt::nlink(&self.file.metadata()?) == 0 {
-            return Err(io::Error::new(io::ErrorKind::NotFound, "the file has been deleted"));
+    /// Fails where nobody will ever find what is written, as the file was removed or replaced.
+    pub fn check_place(&self) -> io::Result<()> {
+        if is_at(&self.file, &self.path)? {
+            return Ok(());
         }
-        #[cfg(not(unix))]
-        self.path.metadata()?;
-        Ok(())
+        Err(io::Error::new(io::ErrorKind::NotFound, "the file has been deleted or replaced"))
     }
 }
 
@@ -155,7 +205,8 @@ fn put_by(path: &Path) -> io::Result<()> {
     .flatten()
     .collect();
     let put = || {
-        let mut file = File::create(path)?;
+        let mut file = plain_file::open_to_write(path)?;
+        file.set_len(0)?;
         file.write_all(&bytes)?;
         file.sync_data()
     };

@@ -159,6 +159,18 @@ impl RunFolder {
     pub fn reserve(&self) -> PathBuf {
         self.path.join(Self::RESERVE)
     }
+
+    /// The steps of the complete checkpoints, in order: those that have a `checkpoint-*.ron`.
+    pub fn checkpoints(&self) -> io::Result<Vec<u64>> {
+        let mut steps = Vec::new();
+        for entry in fs::read_dir(&self.path)? {
+            let name = entry?.file_name();
+            let number = name.to_str().and_then(|name| name.strip_prefix("checkpoint-")?.strip_suffix(".ron"));
+            steps.extend(number.and_then(|number| number.parse::<u64>().ok()));
+        }
+        steps.sort_unstable();
+        Ok(steps)
+    }
 }
 
 /// The name with only such characters as all systems take in the names of files.

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use jiff::Timestamp;
 
-use super::event::{Eval, Event, Pixel, Record, Started, Train};
+use super::damage::{Damage, LineCount};
+use super::event::{BadLine, Eval, Event, Pixel, Record, Started, Train};
 use super::scan_costs::ScanCosts;
 
 /// A quantity that is drawn against steps or time.
@@ -212,7 +213,9 @@ pub struct History {
     /// The newest that are no points of curves.
     recent: VecDeque<Record>,
     records: u64,
-    unreadable: u64,
+    lines: LineCount,
+    /// Events that only another version of the program knows.
+    unknown: u64,
     generation: u64,
 }
 
@@ -220,9 +223,16 @@ impl History {
     /// Takes in the next event.
     pub fn apply(&mut self, record: Record) {
         self.records += 1;
+        if !self.lines.damage().is_none() {
+            // Where the line that says it is lost.
+            self.began.get_or_insert(record.time);
+        }
         match &record.event {
             Event::Started(started) => {
-                self.begin_session(&record);
+                // A run that goes on may say it again.
+                if self.sessions == 0 {
+                    self.begin_session(&record);
+                }
                 self.steps = Some(started.steps);
                 self.started = Some(started.clone());
                 self.began.get_or_insert(record.time);
@@ -412,9 +422,26 @@ impl History {
         self.records
     }
 
-    /// Lines that were no events, and were passed over.
+    /// Whether a session has said that it began, or anything that comes after that; damaged lines may have.
+    pub fn is_begun(&self) -> bool {
+        let points = !self.training.loss.is_empty() || !self.optional.is_empty();
+        let results = !self.samples.is_empty() || !self.pixels.is_empty() || !self.checkpoints.is_empty();
+        self.sessions > 0 || points || results || !self.damage().is_none()
+    }
+
+    /// Lines that were passed over: those that cannot be read, and events that this version does not know.
     pub fn unreadable(&self) -> u64 {
-        self.unreadable
+        self.damage().unreadable.count().saturating_add(self.unknown)
+    }
+
+    /// Lines that are lost.
+    pub fn damage(&self) -> &Damage {
+        self.lines.damage()
+    }
+
+    /// Lines so far, with those that are missing; the next one has the number after this.
+    pub fn lines(&self) -> u64 {
+        self.lines.last()
     }
 
     /// Changes whenever points that were known are gone, as after resuming from an earlier step: whatever was
@@ -430,8 +457,17 @@ impl History {
         self.optional.remove(&Metric::TokensPerS);
     }
 
-    pub(super) fn pass_over(&mut self) {
-        self.unreadable += 1;
+    /// Counts the next line, and says whether its bytes are those that were written.
+    pub(super) fn admit(&mut self, line: &[u8]) -> bool {
+        self.lines.admit(line)
+    }
+
+    /// The line that was counted last is no event.
+    pub(super) fn pass_over(&mut self, why: &BadLine) {
+        match why {
+            BadLine::Unknown(_) => self.unknown += 1,
+            BadLine::Json(_) | BadLine::Changed => self.lines.refuse(),
+        }
     }
 
     /// Begins anew, as another history.

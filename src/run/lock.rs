@@ -4,8 +4,8 @@
 //! machine's system knows of the lock. Elsewhere (a mounted folder, a mirror, a copy) there is only the
 //! heartbeat, a file with the time of day that the worker renews every ten seconds.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, Write};
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Seek, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -13,9 +13,12 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::folder::RunFolder;
+use crate::plain_file::{self, Links};
 
 /// Between two beats of the heart.
 pub const BEAT: Duration = Duration::from_secs(10);
+/// More bytes than the lock and the heartbeat hold.
+const MOST: u64 = 1 << 16;
 
 /// The worker that holds a run, or was the last to hold it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,7 +51,7 @@ pub enum Life {
 /// The lock of a run, held until this is dropped.
 #[derive(Debug)]
 pub struct Lock {
-    _file: File,
+    file: File,
 }
 
 #[derive(Debug)]
@@ -58,28 +61,61 @@ pub enum Refusal {
 }
 
 impl Lock {
-    /// Takes the lock and writes down who holds it.
+    /// Takes the lock.
     pub fn take(run: &RunFolder) -> Result<Lock, Refusal> {
-        let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).clone();
-        let mut file = options.open(run.lock()).map_err(Refusal::File)?;
+        let file = plain_file::open_to_write(&run.lock()).map_err(Refusal::File)?;
         lock(&file).map_err(|error| match error {
-            TryLockError::WouldBlock => Refusal::Held(read(&run.lock()).ok().flatten()),
+            TryLockError::WouldBlock => Refusal::Held(read(run).ok().flatten()),
             TryLockError::Error(source) => Refusal::File(source),
         })?;
+        Ok(Lock { file })
+    }
+
+    /// Writes down who holds it.
+    pub fn sign(&mut self) -> io::Result<()> {
         let holder = Holder {
             host: host(),
             pid: std::process::id(),
             started: Timestamp::now(),
-            inode: file.metadata().ok().and_then(|data| inode(&data)),
+            inode: self.file.metadata().ok().and_then(|data| inode(&data)),
         };
         let text = serde_json::to_string(&holder).expect("it holds nothing that JSON cannot express") + "\n";
-        let write = |file: &mut File| -> io::Result<()> {
-            file.set_len(0)?;
-            file.rewind()?;
-            file.write_all(text.as_bytes())
-        };
-        write(&mut file).map_err(Refusal::File)?;
-        Ok(Lock { _file: file })
+        self.file.set_len(0)?;
+        self.file.rewind()?;
+        self.file.write_all(text.as_bytes())
+    }
+
+    /// Takes the lock again where its file was removed or replaced, by which a second worker could have come in.
+    ///
+    /// # Errors
+    ///
+    /// Where one has.
+    pub fn keep(&mut self, run: &RunFolder) -> Result<(), Refusal> {
+        if is_at(&self.file, &run.lock()).map_err(Refusal::File)? {
+            return Ok(());
+        }
+        *self = Lock::take(run)?;
+        self.sign().map_err(Refusal::File)
+    }
+}
+
+/// Whether an open file is the one at a path. Where files have no numbers, whether there is one.
+pub fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    let there = match path.symlink_metadata() {
+        Ok(there) => there,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let held = file.metadata()?;
+        Ok((held.dev(), held.ino()) == (there.dev(), there.ino()))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = (file, there);
+        Ok(true)
     }
 }
 
@@ -99,21 +135,18 @@ fn lock(file: &File) -> Result<(), TryLockError> {
 
 /// Who is said to hold the lock, or to have held it last. None where nobody ever did, or who did was stopped
 /// before it could say who it is.
-fn read(path: &Path) -> io::Result<Option<Holder>> {
-    let mut text = String::new();
-    match File::open(path) {
-        Ok(mut file) => file.read_to_string(&mut text)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    Ok(serde_json::from_str(&text).ok())
+pub fn read(run: &RunFolder) -> io::Result<Option<Holder>> {
+    match plain_file::read(&run.lock(), Links::Refused, MOST) {
+        Ok(text) => Ok(serde_json::from_slice(&text).ok()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 impl Life {
     /// Looks at the lock of a run.
     pub fn of(run: &RunFolder) -> Life {
-        let path = run.lock();
-        let file = match File::open(&path) {
+        let file = match plain_file::open(&run.lock(), Links::Refused) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Life::Unborn,
             Err(_) => return Life::Unknown,
@@ -121,7 +154,7 @@ impl Life {
         let held = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
         let data = file.metadata();
         drop(file);
-        let holder = read(&path).ok().flatten();
+        let holder = read(run).ok().flatten();
         if held {
             return Life::Alive(holder);
         }
@@ -158,15 +191,15 @@ pub fn inode(data: &fs::Metadata) -> Option<u64> {
 pub fn beat(run: &RunFolder) -> io::Result<()> {
     // In place and of equal length, so that it needs no more room on a full disk.
     let text = format!("{:.9}\n", Timestamp::now());
-    let mut file = OpenOptions::new().write(true).create(true).truncate(false).open(run.heartbeat())?;
-    file.write_all(text.as_bytes())
+    plain_file::open_to_write(&run.heartbeat())?.write_all(text.as_bytes())
 }
 
 /// How long ago the heart of a run beat last.
 pub fn last_beat(run: &RunFolder, now: Timestamp) -> Option<SignedDuration> {
     let path = run.heartbeat();
     // What the file says outlives copying; its time may not.
-    let said = fs::read_to_string(&path).ok().and_then(|text| text.trim_end().parse::<Timestamp>().ok());
-    let time = said.or_else(|| Timestamp::try_from(fs::metadata(&path).ok()?.modified().ok()?).ok())?;
+    let said = plain_file::read_text(&path, Links::Refused, MOST).ok();
+    let said = said.and_then(|text| text.trim_end().parse::<Timestamp>().ok());
+    let time = said.or_else(|| Timestamp::try_from(fs::symlink_metadata(&path).ok()?.modified().ok()?).ok())?;
     Some(now.duration_since(time).max(SignedDuration::ZERO))
 }

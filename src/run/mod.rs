@@ -7,7 +7,8 @@
 //! | file | written by | holds |
 //! | --- | --- | --- |
 //! | `config.ron` | whoever creates the run | the preset, fully resolved |
-//! | `events.jsonl` | the worker ([`RunSession`]) | what has happened, a [`Record`] a line, appended only |
+//! | `events.jsonl` | the worker ([`RunSession`]) | what has happened, a [`Record`] a line, appended only; locked too |
+//! | `events-damaged-*.jsonl` | the worker | the events as they were, where their end was no line and was removed |
 //! | `commands.jsonl` | anyone ([`Request`]) | what the worker is asked to do, a [`Command`] a line |
 //! | `lock` | the worker | who it is ([`Holder`]); locked as long as it lives |
 //! | `heartbeat` | the worker | the time, renewed every 10 s |
@@ -25,6 +26,7 @@
 //! This room knows nothing of how training works and nothing of windows.
 
 mod command;
+mod damage;
 mod event;
 mod events_file;
 mod folder;
@@ -36,6 +38,7 @@ mod number;
 mod reader;
 mod request;
 mod scan_costs;
+mod seal;
 mod session;
 mod signals;
 mod status;
@@ -45,6 +48,7 @@ mod tail;
 pub use jiff::Timestamp;
 
 pub use command::{Command, send};
+pub use damage::{Damage, LineNumbers};
 pub use event::{BadLine, Device, Eval, Event, Pixel, Record, ScanAxes, Started, Train};
 pub use folder::{FolderError, RunFolder, data_folder, runs_folder};
 pub use history::{Answer, Curve, Ending, History, Metric, Sample};

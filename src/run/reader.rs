@@ -48,6 +48,10 @@ impl RunReader {
         &self.history
     }
 
+    pub(super) fn into_history(self) -> History {
+        self.history
+    }
+
     /// Takes in what is new, and says whether anything was.
     pub fn poll(&mut self) -> io::Result<bool> {
         let RunReader { tail, history, curves, .. } = self;
@@ -79,22 +83,34 @@ fn lines_of(lines: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 fn take(history: &mut History, line: &[u8]) {
-    match Record::parse(line) {
-        Ok(record) => history.apply(record),
-        Err(_) => history.pass_over(),
+    if history.admit(line) {
+        parse(history, line);
     }
 }
 
-/// Takes in all lines, but of neighbouring points of training only the last.
+/// Takes in a line that was counted.
+fn parse(history: &mut History, line: &[u8]) {
+    match Record::parse_whole(line) {
+        Ok(record) => history.apply(record),
+        Err(why) => history.pass_over(&why),
+    }
+}
+
+/// Takes in all lines, but of neighbouring points of training only the last: the others are only counted.
 fn take_brief(history: &mut History, lines: &[u8]) {
     let mut lines = lines_of(lines).peekable();
+    let mut waiting = None;
     while let Some(line) = lines.next() {
-        let followed = lines.peek().is_some_and(|next| Record::is_train(next));
-        if Record::is_train(line) && followed {
+        let is_train = Record::is_train(line);
+        if history.admit(line) {
+            waiting = Some(line);
+        }
+        if is_train && lines.peek().is_some_and(|next| Record::is_train(next)) {
             continue;
         }
+        let Some(line) = waiting.take() else { continue };
         let generation = history.generation();
-        take(history, line);
+        parse(history, line);
         // What was the newest point is void, and the one that is now was passed over.
         if history.generation() > generation {
             history.forget_training();

@@ -14,7 +14,9 @@ use super::command::{Asked, Command, Inbox};
 use super::event::{Event, Record};
 use super::events_file::{EventsFile, is_full};
 use super::folder::RunFolder;
+use super::history::History;
 use super::lock::{self, Holder, Lock, Refusal};
+use super::reader::RunReader;
 
 /// Between two looks at whether lines wait to be written.
 const FLUSH: Duration = Duration::from_secs(1);
@@ -26,6 +28,11 @@ const LOOK: Duration = Duration::from_millis(100);
 pub enum SessionError {
     #[error("{} is already being trained{}; stop that first, or wait until it ends", run.display(), by(holder.as_ref()))]
     Held { run: PathBuf, holder: Option<Holder> },
+    #[error(
+        "the lock of {} was removed, and another worker trains the run since{}; this one ends, so that they do not mix",
+        run.display(), by(holder.as_ref())
+    )]
+    Taken { run: PathBuf, holder: Option<Holder> },
     #[error("there is no run in {}: it has no {}", .0.display(), RunFolder::CONFIG)]
     NoRun(PathBuf),
     #[error(
@@ -70,6 +77,8 @@ pub struct RunSession {
     /// Of the last event.
     step: u64,
     new: bool,
+    /// What earlier sessions have left, with only the newest point of their curves.
+    before: History,
     inbox: Inbox,
     looked: Option<Instant>,
     /// Ids of commands that have been answered, and of those that were handed out to be.
@@ -78,7 +87,7 @@ pub struct RunSession {
     /// Ends the thread when it is dropped.
     keeper: Option<(Sender<()>, JoinHandle<()>)>,
     /// Released last.
-    _lock: Lock,
+    lock: Lock,
 }
 
 impl RunSession {
@@ -91,59 +100,46 @@ impl RunSession {
         if !run.config().is_file() {
             return Err(SessionError::NoRun(run.path().to_owned()));
         }
-        let lock = Lock::take(run).map_err(|refusal| match refusal {
-            Refusal::Held(holder) => SessionError::Held { run: run.path().to_owned(), holder },
-            Refusal::File(source) => failure(run, run.lock(), source),
-        })?;
+        let refused = |path: PathBuf| {
+            |refusal| match refusal {
+                Refusal::Held(holder) => SessionError::Held { run: run.path().to_owned(), holder },
+                Refusal::File(source) => failure(run, path, source),
+            }
+        };
+        let mut lock = Lock::take(run).map_err(refused(run.lock()))?;
+        let mut events = EventsFile::open(run).map_err(refused(run.events()))?;
+        lock.sign().map_err(|source| failure(run, run.lock(), source))?;
         lock::beat(run).map_err(|source| failure(run, run.heartbeat(), source))?;
-        let events = EventsFile::open(run).map_err(|source| failure(run, run.events(), source))?;
+        let kept = events.end_with_whole_line().map_err(|source| failure(run, run.events(), source))?;
+        events.put_reserve_by().map_err(|source| failure(run, run.reserve(), source))?;
+        let mut reader = RunReader::brief(run.clone());
+        reader.poll().map_err(|source| failure(run, run.events(), source))?;
+        let before = reader.into_history();
+        events.number_from(before.lines() + 1);
+        let checkpoints = run.checkpoints().map_err(|source| failure(run, run.path().to_owned(), source))?;
+        let events = Arc::new(Mutex::new(events));
         let mut session = RunSession {
             run: run.clone(),
-            events: Arc::new(Mutex::new(events)),
-            clock: Clock::default(),
-            step: 0,
-            new: true,
+            clock: Clock { before: before.wall_s(), running_since: None },
+            step: before.step(),
+            new: !before.is_begun() && kept.is_none() && checkpoints.is_empty(),
             inbox: Inbox::default(),
             looked: None,
-            known: HashSet::new(),
+            known: before.answers().iter().map(|answer| answer.id.clone()).collect(),
+            before,
             echo: None,
-            keeper: None,
-            _lock: lock,
+            keeper: Some(keep(run.clone(), Arc::clone(&events))),
+            events,
+            lock,
         };
-        session.look_back()?;
-        session.keeper = Some(keep(run.clone(), Arc::clone(&session.events)));
+        if let Some(kept) = kept {
+            let (events, name) = (RunFolder::EVENTS, kept.file_name().unwrap_or(kept.as_os_str()).display());
+            let message =
+                format!("{events} ended with what is no line, which was removed; as it was it is kept in {name}");
+            session.record(session.step, Event::Warning { message })?;
+        }
         session.refuse_old_commands()?;
         Ok(session)
-    }
-
-    /// Learns from the events what earlier sessions have done.
-    fn look_back(&mut self) -> Result<(), SessionError> {
-        let mut new = true;
-        let mut known = HashSet::new();
-        let mut last = Vec::new();
-        let look = |line: &[u8]| {
-            last.clear();
-            last.extend_from_slice(line);
-            if Record::is_train(line) {
-                return;
-            }
-            let Ok(record) = Record::parse(line) else { return };
-            match record.event {
-                Event::Started(_) | Event::Resumed { .. } => new = false,
-                Event::Command { id, .. } => {
-                    known.insert(id);
-                }
-                _ => {}
-            }
-        };
-        let outcome = self.events().for_each_line(look);
-        outcome.map_err(|source| failure(&self.run, self.run.events(), source))?;
-        (self.new, self.known) = (new, known);
-        if let Ok(last) = Record::parse(&last) {
-            self.step = last.step;
-            self.clock.before = last.wall_s;
-        }
-        Ok(())
     }
 
     /// Commands that an earlier session left unanswered are void: who resumes a run does not want it to stop at
@@ -161,9 +157,15 @@ impl RunSession {
         Ok(())
     }
 
-    /// Whether no session of this run has said [`Event::Started`] yet.
+    /// Whether no session has trained the run: neither do the events say so, nor are there checkpoints, or signs that
+    /// the events may have said so.
     pub fn is_new(&self) -> bool {
         self.new
+    }
+
+    /// What earlier sessions have left, as far as it can be read, with only the newest point of their curves.
+    pub fn before(&self) -> &History {
+        &self.before
     }
 
     pub fn run(&self) -> &RunFolder {
@@ -180,10 +182,31 @@ impl RunSession {
         self.echo = Some(Box::new(listener));
     }
 
-    /// Says that the run goes on from `from_step`, after `wall_s` seconds of training.
+    /// Says that the run goes on from `from_step`, after `wall_s` seconds of training, and what of its events is lost.
     pub fn resume(&mut self, from_step: u64, wall_s: f64) -> Result<(), SessionError> {
         self.clock = Clock { before: wall_s, running_since: None };
-        self.record(from_step, Event::Resumed { from_step })
+        self.record(from_step, Event::Resumed { from_step })?;
+        for message in self.losses(from_step) {
+            self.record(from_step, Event::Warning { message })?;
+        }
+        Ok(())
+    }
+
+    /// What is wrong with the events of earlier sessions and was not told by them.
+    fn losses(&self, from_step: u64) -> Vec<String> {
+        let (events, damage) = (RunFolder::EVENTS, self.before.damage());
+        let mut losses = Vec::new();
+        if !damage.is_none() {
+            losses.push(format!("{events} is damaged: {damage}; what they said is lost"));
+        }
+        if self.before.lines() == 0 {
+            losses.push(format!("{events} was gone or empty; what happened in the run until now is lost"));
+        } else if self.before.step() < from_step {
+            let reached = self.before.step();
+            losses.push(format!("{events} ended after step {reached}; what happened between then and now is lost"));
+        }
+        losses.retain(|loss| !self.before.warnings().iter().any(|(_, told)| told == loss));
+        losses
     }
 
     /// Lets the clock of training run. Evaluations and checkpoints are part of training.
@@ -210,36 +233,54 @@ impl RunSession {
     pub fn record(&mut self, step: u64, event: Event) -> Result<(), SessionError> {
         let record = Record { step, time: Timestamp::now(), wall_s: self.wall_s(), event };
         self.step = step;
-        let line = record.to_line();
-        if let Some(listener) = &mut self.echo
-            && writeln!(listener, "{line}").and_then(|()| listener.flush()).is_err()
-        {
-            self.echo = None;
+        if !matches!(record.event, Event::Train(_)) {
+            self.keep_place()?;
         }
-        let outcome = {
+        let (line, outcome) = {
             let mut events = self.events();
-            events.push(&line);
+            let line = events.push(&record.to_line());
             let written = match record.event {
                 // The thread that keeps the heart beating writes them soon.
                 Event::Train(_) => events.flush_if_many(),
                 Event::Checkpoint { .. } => events.sync(),
                 _ => events.flush(),
             };
-            match (events.trouble.take(), &record.event) {
+            let outcome = match (events.trouble.take(), &record.event) {
                 // It is known what is wrong, and to say so is all that counts.
                 (_, Event::Failed { .. }) if events.is_written() => Ok(()),
                 (Some(earlier), _) => Err(earlier),
                 (None, _) => written,
-            }
+            };
+            (line, outcome)
         };
+        if let Some(listener) = &mut self.echo
+            && writeln!(listener, "{line}").and_then(|()| listener.flush()).is_err()
+        {
+            self.echo = None;
+        }
         outcome.map_err(|source| failure(&self.run, self.run.events(), source))
     }
 
     /// Returns when all events so far would outlive a power cut. Done before a checkpoint takes its name, so that
     /// a run never resumes from later than its curve reaches.
+    ///
+    /// # Errors
+    ///
+    /// Where they cannot be written, and where another worker has taken the run.
     pub fn sync(&mut self) -> Result<(), SessionError> {
+        self.keep_place()?;
         let outcome = self.events().sync();
         outcome.map_err(|source| failure(&self.run, self.run.events(), source))
+    }
+
+    /// Fails where the file of events is not the one that is written any more, or another worker holds the lock.
+    fn keep_place(&mut self) -> Result<(), SessionError> {
+        let place = self.events().check_place();
+        place.map_err(|source| failure(&self.run, self.run.events(), source))?;
+        self.lock.keep(&self.run).map_err(|refusal| match refusal {
+            Refusal::Held(holder) => SessionError::Taken { run: self.run.path().to_owned(), holder },
+            Refusal::File(source) => failure(&self.run, self.run.lock(), source),
+        })
     }
 
     /// New commands with their ids, to be answered one by one. Cheap enough to be called after every step.

@@ -134,16 +134,7 @@ impl Checkpoint {
 
     /// The steps of the complete checkpoints in a run's folder, in order.
     pub fn steps(run: &RunFolder) -> Result<Vec<u64>, CheckpointError> {
-        let folder = run.path();
-        let failed = |source| CheckpointError::File { path: folder.to_owned(), source };
-        let mut steps = Vec::new();
-        for entry in fs::read_dir(folder).map_err(failed)? {
-            let name = entry.map_err(failed)?.file_name();
-            let number = name.to_str().and_then(|name| name.strip_prefix("checkpoint-")?.strip_suffix(".ron"));
-            steps.extend(number.and_then(|number| number.parse::<u64>().ok()));
-        }
-        steps.sort_unstable();
-        Ok(steps)
+        run.checkpoints().map_err(|source| CheckpointError::File { path: run.path().to_owned(), source })
     }
 
     /// The checkpoint of a step, and its tensors by name.

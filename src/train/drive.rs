@@ -3,7 +3,7 @@
 use super::checkpoint::{Checkpoint, CheckpointError};
 use super::error::TrainError;
 use super::mnist::MnistRun;
-use crate::run::{Command, Eval, Event, RunSession, SessionError, StopRequest, Train};
+use crate::run::{Command, Eval, Event, RunSession, SessionError, Started, StopRequest, Train};
 use crate::workload::{MnistSpec, NotFinite};
 
 /// Why a sample is refused.
@@ -69,7 +69,14 @@ impl<'a> Drive<'a> {
 
     /// Goes back to the newest checkpoint that can be read; those that cannot are warned of. A run that has none yet
     /// begins anew; one whose checkpoints cannot be used does not, as that would lose what was trained.
-    pub fn resume(&mut self, steps: Option<u64>, mut warnings: Vec<String>) -> Result<(), DriveError> {
+    ///
+    /// The run ends with so many steps, where that is not the spec's; it says again what it is, where `again` is given.
+    pub fn resume(
+        &mut self,
+        steps: Option<u64>,
+        again: Option<Started>,
+        mut warnings: Vec<String>,
+    ) -> Result<(), DriveError> {
         self.steps = steps.unwrap_or(self.steps);
         let mut wall_s = 0.0;
         let mut unusable = Vec::new();
@@ -103,6 +110,9 @@ impl<'a> Drive<'a> {
         }
         warnings.extend(unusable);
         self.session.resume(self.run.step(), wall_s)?;
+        if let Some(started) = again {
+            self.session.record(self.run.step(), Event::Started(started))?;
+        }
         for message in warnings {
             self.session.record(self.run.step(), Event::Warning { message })?;
         }

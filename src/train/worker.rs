@@ -19,8 +19,8 @@ use crate::dataset::download::DownloadError;
 use crate::dataset::mnist::{self, DataError, Mnist, Sources};
 use crate::preset::Preset;
 use crate::run::{
-    self, Event, Handshake, History, PROTOCOL, Pixel, RunFolder, RunReader, RunSession, ScanAxes, SessionError,
-    Started, StopRequest,
+    self, Event, Handshake, History, PROTOCOL, Pixel, RunFolder, RunSession, ScanAxes, SessionError, Started,
+    StopRequest,
 };
 use crate::visible::visible_lines;
 use crate::workload::{DataChoice, FloatType, MnistScanSpec, MnistSpec, TrainingRule};
@@ -98,8 +98,6 @@ struct Work<'a> {
     stop: StopRequest,
     devices: &'a Devices,
     title: String,
-    /// What earlier sessions have left, without their curves.
-    before: RunReader,
 }
 
 fn run(folder: &Path, resume: bool, devices: &Devices) -> anyhow::Result<ExitCode> {
@@ -111,9 +109,7 @@ fn run(folder: &Path, resume: bool, devices: &Devices) -> anyhow::Result<ExitCod
     if !session.is_new() && !resume {
         bail!("the run in {} was trained before; resume it instead", folder.path().display());
     }
-    let mut before = RunReader::brief(folder);
-    before.poll().context("cannot read what happened in the run so far")?;
-    let mut work = Work { session, stop, devices, title: preset.title().to_owned(), before };
+    let mut work = Work { session, stop, devices, title: preset.title().to_owned() };
     let outcome = work.train(&preset);
     let step = work.session.step();
     match outcome {
@@ -154,26 +150,25 @@ impl Work<'_> {
         let device = self.devices.open(spec.device)?;
         let Some(Found { data, fingerprint, warnings }) = self.data(&spec.data)? else { return Ok(Ended::Stopped) };
         let mut run = MnistRun::new(spec, &data, device)?;
-        let stop = self.stop.clone();
+        let started = Started {
+            steps: spec.steps.get() as u64,
+            optimizer: spec.label().to_owned(),
+            learning_rate: Some(spec.learning_rate.get()),
+            batch_size: Some(spec.batch_size.get() as u64),
+            seed: Some(spec.seed),
+            parameters: Some(run.mlp.layout().model_size() as u64),
+            ..self.started("Mnist", &data, &fingerprint, device, spec.precision)
+        };
+        let (stop, steps) = (self.stop.clone(), self.session.before().steps());
         if self.session.is_new() {
-            let started = Started {
-                steps: spec.steps.get() as u64,
-                optimizer: spec.label().to_owned(),
-                learning_rate: Some(spec.learning_rate.get()),
-                batch_size: Some(spec.batch_size.get() as u64),
-                seed: Some(spec.seed),
-                parameters: Some(run.mlp.layout().model_size() as u64),
-                ..self.started("Mnist", &data, &fingerprint, device, spec.precision)
-            };
             self.session.record(0, Event::Started(started))?;
             self.warn(warnings)?;
-            Ok(Drive::new(spec, &mut run, &mut self.session, &stop, fingerprint).go()?)
-        } else {
-            let steps = self.before.history().steps();
-            let mut drive = Drive::new(spec, &mut run, &mut self.session, &stop, fingerprint);
-            drive.resume(steps, warnings)?;
-            Ok(drive.go()?)
+            return Ok(Drive::new(spec, &mut run, &mut self.session, &stop, fingerprint).go()?);
         }
+        let again = self.again(started);
+        let mut drive = Drive::new(spec, &mut run, &mut self.session, &stop, fingerprint);
+        drive.resume(steps, again, warnings)?;
+        Ok(drive.go()?)
     }
 
     fn scan(&mut self, spec: &MnistScanSpec) -> anyhow::Result<Ended> {
@@ -187,19 +182,22 @@ impl Work<'_> {
             steps: spec.steps.get() as u64,
         };
         let total = axes.pixels();
-        let complete = complete(self.before.history());
+        let complete = complete(self.session.before());
         let mut done = complete.len() as u64;
+        let started = Started {
+            steps: total,
+            optimizer: axes.optimizers.join(", "),
+            seed: Some(spec.seed),
+            scan: Some(axes),
+            ..self.started("MnistScan", &data, &fingerprint, device, spec.precision)
+        };
         if self.session.is_new() {
-            let started = Started {
-                steps: total,
-                optimizer: axes.optimizers.join(", "),
-                seed: Some(spec.seed),
-                scan: Some(axes),
-                ..self.started("MnistScan", &data, &fingerprint, device, spec.precision)
-            };
             self.session.record(0, Event::Started(started))?;
         } else {
             self.session.resume(done, self.session.wall_s())?;
+            if let Some(started) = self.again(started) {
+                self.session.record(done, Event::Started(started))?;
+            }
         }
         self.warn(warnings)?;
         let scan = Scan::new(spec, &data, device)?;
@@ -293,9 +291,8 @@ impl Work<'_> {
             outcome => outcome?,
         };
         let fingerprint = data.fingerprint();
-        let before =
-            self.before.history().started().map(|started| started.fingerprint.as_str()).filter(|it| !it.is_empty());
-        if let Some(before) = before.filter(|before| *before != fingerprint) {
+        let before = self.session.before().started().map(|started| started.fingerprint.as_str());
+        if let Some(before) = before.filter(|before| !before.is_empty() && *before != fingerprint) {
             let found = &data.origin;
             bail!(
                 "the run was trained on other data (fingerprint {before}) than what is found now: {found} ({fingerprint}); \
@@ -310,6 +307,14 @@ impl Work<'_> {
             self.session.record(self.session.step(), Event::Warning { message })?;
         }
         Ok(())
+    }
+
+    /// What a run that goes on says of itself again, as the line that said it is lost.
+    fn again(&self, started: Started) -> Option<Started> {
+        let before = self.session.before();
+        // Commands may have changed the number of steps.
+        let steps = before.steps().unwrap_or(started.steps);
+        before.started().is_none().then_some(Started { steps, ..started })
     }
 
     /// What runs of all kinds say of themselves.

@@ -225,6 +225,41 @@ fn a_run_of_which_no_checkpoint_can_be_used_is_not_begun_anew() {
 }
 
 #[test]
+fn a_run_whose_events_are_damaged_goes_on_from_its_newest_checkpoint() {
+    let stage = Stage::new();
+    let whole = stage.run(quick(400));
+    assert!(to_the_end(&whole, false).status.success());
+    type Harm = fn(&Path, Vec<u8>);
+    let harms: [Harm; 4] = [
+        |path, mut bytes| {
+            bytes[2] ^= 1;
+            std::fs::write(path, bytes).unwrap();
+        },
+        |path, bytes| std::fs::write(path, [b"\xef\xbb\xbf", &bytes[..]].concat()).unwrap(),
+        |path, _| std::fs::remove_file(path).unwrap(),
+        |path, bytes| std::fs::write(path, vec![0; bytes.len()]).unwrap(),
+    ];
+    for harm in harms {
+        let run = stage.run(quick(400));
+        kill_at(&run, 32);
+        let newest = *Checkpoint::steps(&run).unwrap().last().unwrap();
+        let bytes = std::fs::read(run.events()).unwrap();
+        harm(&run.events(), bytes.clone());
+        let refused = to_the_end(&run, false);
+        assert!(String::from_utf8_lossy(&refused.stderr).contains("resume it"), "{refused:?}");
+        assert!(to_the_end(&run, true).status.success());
+        let history = history(&run);
+        assert!(!history.warnings().is_empty());
+        assert_eq!(history.started().unwrap().steps, 400);
+        let events = std::fs::read(run.events()).unwrap();
+        let from = format!("\"from_step\":{newest},");
+        assert!(String::from_utf8_lossy(&events).contains(&from), "it goes on from {newest}");
+        assert_eq!(tensors(&run, 400), tensors(&whole, 400));
+        assert!(curve(&run).ends_with(&curve(&whole)[newest as usize..]));
+    }
+}
+
+#[test]
 fn every_changed_digit_of_a_checkpoint_is_noticed() {
     let stage = Stage::new();
     let run = stage.run(quick(10));

@@ -5,7 +5,7 @@ use egui::{Color32, Label, RichText, ScrollArea, TextEdit, TextStyle, Ui};
 use super::legend::dash;
 use super::list::small_button;
 use super::watcher::{Detail, Summary};
-use crate::run::Status;
+use crate::run::{RunFolder, Status};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tab {
@@ -56,8 +56,8 @@ pub fn show(ui: &mut Ui, tab: &mut Tab, run: &Summary, color: Color32, detail: O
             ui.label(RichText::new(warnings).small().color(ui.visuals().warn_fg_color))
                 .on_hover_text("They are among the events.");
         }
-        if detail.unreadable > 0 {
-            let text = format!("{} lines of its events are damaged and were passed over", detail.unreadable);
+        if !detail.damage.is_empty() {
+            let text = format!("{} is damaged: {}", RunFolder::EVENTS, detail.damage);
             ui.label(RichText::new(text).small().color(ui.visuals().warn_fg_color));
         }
     });

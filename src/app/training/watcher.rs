@@ -82,7 +82,8 @@ pub struct Detail {
     /// What happened, a line each, without the points of curves.
     pub events: String,
     pub warnings: usize,
-    pub unreadable: u64,
+    /// What is lost of its events; empty where nothing is.
+    pub damage: String,
 }
 
 /// What the window tells the thread.
@@ -299,7 +300,7 @@ impl Watcher {
             config: std::fs::read_to_string(run.config()).unwrap_or_else(|error| format!("cannot be read: {error}")),
             events: history.recent().map(event).collect(),
             warnings: history.warnings().len(),
-            unreadable: history.unreadable(),
+            damage: history.damage().to_string(),
         };
         let now = Some((run, detail));
         if self.detail != now {

@@ -22,9 +22,9 @@ pub fn run(run: RunFolder, out: &Path) -> Result<(), Failure> {
     let mut file = Aside::for_target(out).with_context(to_file)?;
     let written = content.write(&mut file).with_context(to_file)?;
     file.commit(Overwrite::Yes).with_context(to_file)?;
-    let damaged = reader.history().unreadable();
-    if damaged > 0 {
-        say(format_args!("{damaged} lines of {} were no events, and were passed over", events.display()));
+    let damage = reader.history().damage();
+    if !damage.is_none() {
+        say(format_args!("{} is damaged: {damage}; what they said is not in the export", events.display()));
     }
     say(format_args!("{written} of {name} are in {}", out.display()));
     Ok(())

@@ -37,8 +37,8 @@ pub fn run(run: &RunFolder) -> Result<(), Failure> {
     if let Some((step, file)) = history.checkpoints().last() {
         lines.add("last checkpoint", format!("{file}, of step {step}"));
     }
-    if history.unreadable() > 0 {
-        lines.add("damaged", format!("{} lines of {} were passed over", history.unreadable(), RunFolder::EVENTS));
+    if !history.damage().is_none() {
+        lines.add("damaged", format!("{}: {}", RunFolder::EVENTS, history.damage()));
     }
     lines.add("note", notes.note);
     lines.add("folder", run.path().display().to_string());

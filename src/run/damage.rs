@@ -1,0 +1,134 @@
+//! What is wrong with a file of events: lines that cannot be read, and lines that are gone.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use super::seal::{self, Seal};
+
+/// Numbers of lines, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LineNumbers(Vec<RangeInclusive<u64>>);
+
+impl LineNumbers {
+    fn add(&mut self, numbers: RangeInclusive<u64>) {
+        match self.0.last_mut() {
+            Some(last) if last.end().checked_add(1) == Some(*numbers.start()) => {
+                *last = *last.start()..=*numbers.end();
+            }
+            _ => self.0.push(numbers),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.0.iter().map(|numbers| (numbers.end() - numbers.start()).saturating_add(1)).fold(0, u64::saturating_add)
+    }
+
+    /// Each stands for itself and its neighbours.
+    pub fn ranges(&self) -> &[RangeInclusive<u64>] {
+        &self.0
+    }
+}
+
+/// Such as `line 1`, or `lines 3, 7 to 9 and 12 more`.
+impl fmt::Display for LineNumbers {
+    fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 5;
+        let shown = self.0.iter().take(SHOWN).map(|numbers| match (numbers.start(), numbers.end()) {
+            (first, last) if first == last => first.to_string(),
+            (first, last) => format!("{first} to {last}"),
+        });
+        let noun = if self.count() == 1 { "line" } else { "lines" };
+        write!(text, "{noun} {}", shown.collect::<Vec<_>>().join(", "))?;
+        match LineNumbers(self.0.iter().skip(SHOWN).cloned().collect()).count() {
+            0 => Ok(()),
+            more => write!(text, " and {more} more"),
+        }
+    }
+}
+
+/// Lines of a run's events that are lost. They are counted from 1; a line that cannot be read has the number that
+/// follows from those before it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Damage {
+    /// Lines that are no events, whose bytes have changed since they were written, or that stand there a second time.
+    pub unreadable: LineNumbers,
+    /// Lines that are not there any more. Those after the last one that is are not known to be missing.
+    pub missing: LineNumbers,
+}
+
+impl Damage {
+    pub fn is_none(&self) -> bool {
+        self.unreadable.is_empty() && self.missing.is_empty()
+    }
+}
+
+/// Such as `line 1 cannot be read, lines 3, 7 to 9 are missing`.
+impl fmt::Display for Damage {
+    fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Damage { unreadable, missing } = self;
+        if !unreadable.is_empty() {
+            write!(text, "{unreadable} cannot be read")?;
+        }
+        if !missing.is_empty() {
+            let comma = if unreadable.is_empty() { "" } else { ", " };
+            let verb = if missing.count() == 1 { "is" } else { "are" };
+            write!(text, "{comma}{missing} {verb} missing")?;
+        }
+        Ok(())
+    }
+}
+
+/// Counts the lines of a file of events from its first on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LineCount {
+    /// The number of the last line.
+    last: u64,
+    /// The number that the last line with a number said.
+    said: u64,
+    damage: Damage,
+}
+
+impl LineCount {
+    /// The number of the last line.
+    pub fn last(&self) -> u64 {
+        self.last
+    }
+
+    pub fn damage(&self) -> &Damage {
+        &self.damage
+    }
+
+    /// Counts the next line, and says whether its bytes are those that were written, as far as that can be known.
+    pub fn admit(&mut self, line: &[u8]) -> bool {
+        match seal::check(line) {
+            Seal::Whole(number) if number > self.said => {
+                let expected = self.last.saturating_add(1);
+                // One damaged line may have become several, so that the number is no larger than the count.
+                if number > expected {
+                    self.damage.missing.add(expected..=number - 1);
+                }
+                (self.last, self.said) = (number, number);
+                true
+            }
+            Seal::None => {
+                self.last = self.last.saturating_add(1);
+                true
+            }
+            Seal::Whole(_) | Seal::Broken => {
+                self.last = self.last.saturating_add(1);
+                self.refuse();
+                false
+            }
+        }
+    }
+
+    /// The line that was counted last cannot be read.
+    pub fn refuse(&mut self) {
+        self.damage.unreadable.add(self.last..=self.last);
+    }
+}
