@@ -112,10 +112,10 @@ fn check(folder: &Path) -> Result<(), Failure> {
         let said = match &check.found {
             Found::Missing => "missing".to_owned(),
             Found::Official(path) => format!("{}: the official file", path.display()),
-            Found::Plain(path) => format!("{}: not compressed, so there is no sum to compare", path.display()),
             Found::Other { path, sha256 } => {
-                format!("{}: not the official file, its SHA-256 is {sha256}", path.display())
+                format!("{}: not the official file, its SHA-256 uncompressed is {sha256}", path.display())
             }
+            Found::Damaged { error, .. } => error.to_string(),
         };
         writeln!(text, "{:<24} {said}", check.name).expect("a text can be written to");
     }
@@ -138,7 +138,7 @@ fn check(folder: &Path) -> Result<(), Failure> {
 fn path(check: &Check) -> Option<&PathBuf> {
     match &check.found {
         Found::Missing => None,
-        Found::Official(path) | Found::Plain(path) | Found::Other { path, .. } => Some(path),
+        Found::Official(path) | Found::Other { path, .. } | Found::Damaged { path, .. } => Some(path),
     }
 }
 

@@ -149,6 +149,25 @@ fn a_compressed_file_that_is_cut_or_changed_anywhere_is_refused() {
 }
 
 #[test]
+fn a_short_file_that_would_fill_memory_is_refused_by_its_head() {
+    let folder = written();
+    fs::remove_file(folder.path().join(NAMES[0])).unwrap();
+    let path = folder.path().join(format!("{}.gz", NAMES[0]));
+    // A million blank images.
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(&[0, 0, 8, 3, 0, 0x0f, 0x42, 0x40, 0, 0, 0, 28, 0, 0, 0, 28]).unwrap();
+    for _ in 0..784 {
+        encoder.write_all(&vec![0; 1_000_000]).unwrap();
+    }
+    fs::write(&path, encoder.finish().unwrap()).unwrap();
+    expect_refusal(folder.path(), NAMES[0], &["bytes of images in a compressed file of this length", "784000000"]);
+    assert!(matches!(mnist::check(folder.path()).unwrap()[0].found, Found::Damaged { .. }));
+    // The same head without the images.
+    fs::write(&path, gzipped(&[0, 0, 8, 3, 0, 0, 0xff, 0xff, 0, 0, 0, 28, 0, 0, 0, 28])).unwrap();
+    expect_refusal(folder.path(), NAMES[0], &["51379440 bytes of images", "only 0 of them"]);
+}
+
+#[test]
 fn what_is_missing_is_named() {
     let folder = written();
     fs::remove_file(folder.path().join(NAMES[2])).unwrap();
@@ -177,8 +196,15 @@ fn files_are_copied_as_they_are_and_nothing_is_replaced() {
         assert!(said.contains("cannot use") && said.contains("exists"), "{said}");
     }
     let checks = mnist::check(&target).unwrap();
-    assert!(matches!(&checks[0].found, Found::Other { sha256, .. } if sha256.len() == 64));
-    assert!(checks[1..].iter().all(|check| matches!(check.found, Found::Plain(_))));
+    assert!(checks.iter().all(|check| matches!(&check.found, Found::Other { sha256, .. } if sha256.len() == 64)));
+    let sum = |folder: &Path, index: usize| match &mnist::check(folder).unwrap()[index].found {
+        Found::Other { sha256, .. } => sha256.clone(),
+        other => panic!("expected another file, found {other:?}"),
+    };
+    assert_eq!(sum(written().path(), 0), sum(&target, 0), "sums are of what is unpacked");
+    fs::write(target.join("train-images-idx3-ubyte.gz"), &gzipped(&plain)[..100]).unwrap();
+    let checks = mnist::check(&target).unwrap();
+    assert!(matches!(&checks[0].found, Found::Damaged { error, .. } if error.to_string().contains("too early")));
     let empty = mnist::check(into.path()).unwrap();
     assert!(empty.iter().all(|check| matches!(check.found, Found::Missing)));
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::idx::{self, Content};
 use super::{DataError, Digits, Mnist};
 use crate::export::{Aside, Overwrite, write_file};
+use crate::plain_file::{self, Links};
 
 /// Names without .gz: images and labels to learn from, images and labels to test with.
 pub const NAMES: [[&str; 2]; 2] =
@@ -50,7 +51,7 @@ pub fn copy_folder(from: &Path, into: &Path) -> Result<Mnist, DataError> {
     let mnist = read_folder(from)?;
     fs::create_dir_all(into).map_err(failed(into))?;
     for (name, path) in NAMES.concat().into_iter().zip(find(from)?.concat()) {
-        let content = fs::read(&path).map_err(failed(&path))?;
+        let content = plain_file::read(&path, Links::Followed, idx::LONGEST).map_err(failed(&path))?;
         let suffix = if idx::is_compressed(&content) { ".gz" } else { "" };
         let target = into.join(format!("{name}{suffix}"));
         write_file(&target, Overwrite::No, &content).map_err(failed(&target))?;

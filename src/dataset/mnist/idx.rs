@@ -3,13 +3,14 @@
 //! Numbers are of four bytes, the highest first. The magic number is 0x0800 plus the number of dimensions for
 //! unsigned bytes, which is all that MNIST uses.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 
 use flate2::bufread::GzDecoder;
+use sha2::{Digest, Sha256};
 
 use super::{DataError, PIXELS, SIDE};
+use crate::plain_file::{self, Links};
 
 /// What a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +21,12 @@ pub enum Content {
 
 /// More images than any relative of MNIST has, and no more than fit into memory.
 const MOST_IMAGES: u32 = 1_000_000;
+/// The length of a file of so many.
+pub const LONGEST: u64 = 16 + MOST_IMAGES as u64 * PIXELS as u64;
+/// Images of digits can be compressed to a fifth. A file that is so many times as long once it is unpacked was made
+/// to fill memory, unless it is short.
+const MOST_TIMES_SMALLER: u64 = 100;
+const UNPACKED_AT_LEAST: u64 = 64 << 20;
 
 impl Content {
     fn sizes(self) -> usize {
@@ -55,26 +62,71 @@ pub fn is_compressed(content: &[u8]) -> bool {
 
 /// The images or labels in a file, which may be compressed whatever its name is.
 pub fn read(path: &Path, content: Content) -> Result<Vec<u8>, DataError> {
-    let failed = |source| DataError::File { path: path.to_owned(), source };
-    let mut file = BufReader::new(File::open(path).map_err(failed)?);
-    let compressed = is_compressed(file.fill_buf().map_err(failed)?);
-    let data = if compressed {
-        let mut decoder = GzDecoder::new(file);
-        let data = Reading { from: &mut decoder, path, content, compressed }.all()?;
-        file = decoder.into_inner();
-        if !file.fill_buf().map_err(failed)?.is_empty() {
-            return Err(damaged(path, "nothing after the compressed data", "more bytes"));
-        }
-        data
-    } else {
-        Reading { from: &mut file, path, content, compressed }.all()?
-    };
+    let data = unpacked(path, |from, most| Reading { from, path, content, most }.all())?;
     if content == Content::Labels
         && let Some(place) = data.iter().position(|&label| label > 9)
     {
         return Err(damaged(path, "labels from 0 to 9", &format!("{} as label {}", data[place], place + 1)));
     }
     Ok(data)
+}
+
+/// SHA-256, in hexadecimal, of what a file holds once it is unpacked.
+pub fn sum(path: &Path) -> Result<String, DataError> {
+    unpacked(path, |from, most| {
+        let mut hash = Sha256::new();
+        let most = most.bytes();
+        let length = io::copy(&mut from.take(most + 1), &mut hash).map_err(|source| unreadable(path, source))?;
+        if length > most {
+            return Err(damaged(path, &format!("at most {most} bytes, once unpacked"), "more"));
+        }
+        Ok(format!("{:x}", hash.finalize()))
+    })
+}
+
+/// The most bytes that a file may hold, once it is unpacked.
+#[derive(Clone, Copy)]
+enum Most {
+    /// The length of a file that is not compressed.
+    Length(u64),
+    /// The limit for a compressed one.
+    Limit(u64),
+}
+
+impl Most {
+    fn bytes(self) -> u64 {
+        match self {
+            Most::Length(bytes) | Most::Limit(bytes) => bytes,
+        }
+    }
+}
+
+/// Hands out a file's bytes, unpacked where they are compressed.
+fn unpacked<T>(path: &Path, take: impl FnOnce(&mut dyn Read, Most) -> Result<T, DataError>) -> Result<T, DataError> {
+    let failed = |source| DataError::File { path: path.to_owned(), source };
+    let file = plain_file::open(path, Links::Followed).map_err(failed)?;
+    let length = file.metadata().map_err(failed)?.len();
+    let mut file = BufReader::new(file);
+    if !is_compressed(file.fill_buf().map_err(failed)?) {
+        return take(&mut file, Most::Length(length));
+    }
+    let mut decoder = GzDecoder::new(file);
+    let limit = UNPACKED_AT_LEAST.max(length.saturating_mul(MOST_TIMES_SMALLER)).min(LONGEST);
+    let taken = take(&mut decoder, Most::Limit(limit))?;
+    if !decoder.into_inner().fill_buf().map_err(failed)?.is_empty() {
+        return Err(damaged(path, "nothing after the compressed data", "more bytes"));
+    }
+    Ok(taken)
+}
+
+fn unreadable(path: &Path, error: io::Error) -> DataError {
+    let found = match error.kind() {
+        io::ErrorKind::UnexpectedEof => "its end too early",
+        // The decoder's word for bytes that nothing was compressed to.
+        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => "other bytes",
+        _ => return DataError::File { path: path.to_owned(), source: error },
+    };
+    damaged(path, "a whole compressed file", found)
 }
 
 /// Writes images or labels, uncompressed.
@@ -91,14 +143,14 @@ fn damaged(path: &Path, expected: &str, found: &str) -> DataError {
     DataError::Damaged { path: path.to_owned(), expected: expected.to_owned(), found: found.to_owned() }
 }
 
-struct Reading<'a, R> {
-    from: &'a mut R,
+struct Reading<'a> {
+    from: &'a mut dyn Read,
     path: &'a Path,
     content: Content,
-    compressed: bool,
+    most: Most,
 }
 
-impl<R: Read> Reading<'_, R> {
+impl Reading<'_> {
     fn all(mut self) -> Result<Vec<u8>, DataError> {
         let (content, name) = (self.content, self.content.name());
         let magic = self.number()?;
@@ -118,7 +170,12 @@ impl<R: Read> Reading<'_, R> {
             }
         }
         let expected = count as usize * content.bytes_each();
-        // What the sizes claim is not set aside in advance: they may be wrong.
+        if let Most::Limit(most) = self.most
+            && expected as u64 > most
+        {
+            let most = format!("at most {most} bytes of {name} in a compressed file of this length");
+            return Err(damaged(self.path, &most, &expected.to_string()));
+        }
         let data = self.bytes(expected)?;
         if data.len() < expected {
             let found = format!("only {} of them", data.len());
@@ -142,20 +199,12 @@ impl<R: Read> Reading<'_, R> {
         Ok(u32::from_be_bytes(four))
     }
 
-    /// At most so many bytes.
-    fn bytes(&mut self, most: usize) -> Result<Vec<u8>, DataError> {
-        let mut bytes = Vec::new();
-        let outcome = self.from.by_ref().take(most as u64).read_to_end(&mut bytes);
-        outcome.map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput
-                if self.compressed =>
-            {
-                let found =
-                    if error.kind() == io::ErrorKind::UnexpectedEof { "its end too early" } else { "other bytes" };
-                damaged(self.path, "a whole compressed file", found)
-            }
-            _ => DataError::File { path: self.path.to_owned(), source: error },
-        })?;
+    /// At most so many bytes. What the head claims is set aside only as far as the file can be so long.
+    fn bytes(&mut self, count: usize) -> Result<Vec<u8>, DataError> {
+        let room = self.most.bytes().min(count as u64);
+        let mut bytes = Vec::with_capacity(room as usize);
+        let from = &mut self.from;
+        from.take(room).read_to_end(&mut bytes).map_err(|error| unreadable(self.path, error))?;
         Ok(bytes)
     }
 }

@@ -62,6 +62,8 @@ pub fn obtain(
         ));
     } else if matches!(origin, Origin::Folder(_)) {
         warnings.push(format!("{origin}: other digits than MNIST's, though as many"));
+    } else if matches!(origin, Origin::Rebuilt(_)) {
+        warnings.push(format!("{origin}: get the official files with `valleyscope data mnist` to compare with others"));
     }
     let told = warnings.iter().any(|warning| warning.contains(DRAWN));
     if mnist.origin == Origin::StandIn && *choice != DataChoice::StandIn && !told {

@@ -1,14 +1,15 @@
 //! The official files: where they are and how to know them.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use directories::ProjectDirs;
+use sha2::{Digest, Sha256};
 
-use super::DataError;
 use super::files::{NAMES, look};
-use crate::dataset::download::{Download, Progress, Wanted, sum};
+use super::idx::{self, Content};
+use super::{DataError, Mnist};
+use crate::dataset::download::{Download, Progress, Wanted};
 
 const FILES: [Wanted<'static>; 4] = [
     Wanted {
@@ -32,6 +33,53 @@ const FILES: [Wanted<'static>; 4] = [
         sha256: "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
     },
 ];
+
+/// SHA-256 of the uncompressed files, in the order of [`NAMES`].
+const SUMS: [[&str; 2]; 2] = [
+    [
+        "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+        "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+    ],
+    [
+        "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+        "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+    ],
+];
+
+/// SHA-256 of the uncompressed training images of the copy that is called [`super::REBUILT`].
+const REBUILT_TRAINING_IMAGES: &str = "b61ffb6f513fd9ff8d89824731f6b4ed7863c759c33056d701efb8412469fb04";
+
+/// How digits compare with the official ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Likeness {
+    Equal,
+    /// The copy that is called [`super::REBUILT`].
+    Rebuilt,
+    None,
+}
+
+/// Compares digits with the official ones, as the files that they would be.
+pub(super) fn likeness(mnist: &Mnist) -> Likeness {
+    let sum = |content, data: &[u8]| {
+        let mut hash = Sha256::new();
+        idx::write(&mut hash, content, data).expect("a hash takes all bytes");
+        format!("{:x}", hash.finalize())
+    };
+    let [[train_images, train_labels], [test_images, test_labels]] = SUMS;
+    let Mnist { train, test, .. } = mnist;
+    // The short files first: they tell most other digits apart.
+    let official = sum(Content::Labels, &test.labels) == test_labels
+        && sum(Content::Labels, &train.labels) == train_labels
+        && sum(Content::Images, &test.images) == test_images;
+    if !official {
+        return Likeness::None;
+    }
+    match sum(Content::Images, &train.images) {
+        sum if sum == train_images => Likeness::Equal,
+        sum if sum == REBUILT_TRAINING_IMAGES => Likeness::Rebuilt,
+        _ => Likeness::None,
+    }
+}
 
 /// How long a mirror may say nothing.
 pub const PATIENCE: Duration = Duration::from_secs(15);
@@ -76,28 +124,39 @@ pub struct Check {
 #[derive(Debug)]
 pub enum Found {
     Missing,
-    /// The official file, byte for byte.
+    /// The official file, byte for byte once it is unpacked.
     Official(PathBuf),
-    /// A compressed file with another sum.
+    /// A file with another SHA-256, unpacked.
     Other {
         path: PathBuf,
         sha256: String,
     },
-    /// Not compressed; only for compressed files there are official sums.
-    Plain(PathBuf),
+    /// A compressed file that cannot be unpacked.
+    Damaged {
+        path: PathBuf,
+        error: DataError,
+    },
 }
 
-/// Looks which of the files are in a folder, and compares sums.
+/// Looks which of the files are in a folder, and compares the sums of what they hold, compressed or not.
+///
+/// # Errors
+///
+/// Where a file cannot be read.
 pub fn check(folder: &Path) -> Result<Vec<Check>, DataError> {
-    let check = |(name, path): (&'static str, Option<PathBuf>)| {
-        let Some(path) = path else { return Ok(Check { name, found: Found::Missing }) };
-        if path.extension().is_none_or(|extension| extension != "gz") {
-            return Ok(Check { name, found: Found::Plain(path) });
-        }
-        let sha256 = File::open(&path).and_then(|mut file| sum(&mut file));
-        let sha256 = sha256.map_err(|source| DataError::File { path: path.clone(), source })?;
-        let official = FILES.iter().any(|file| file.name.strip_suffix(".gz") == Some(name) && file.sha256 == sha256);
-        Ok(Check { name, found: if official { Found::Official(path) } else { Found::Other { path, sha256 } } })
+    let names = NAMES.concat().into_iter().zip(SUMS.concat());
+    names.zip(look(folder).concat()).map(|((name, official), path)| check_file(name, official, path)).collect()
+}
+
+fn check_file(name: &'static str, official: &str, path: Option<PathBuf>) -> Result<Check, DataError> {
+    let found = match path {
+        None => Found::Missing,
+        Some(path) => match idx::sum(&path) {
+            Ok(sha256) if sha256 == official => Found::Official(path),
+            Ok(sha256) => Found::Other { path, sha256 },
+            Err(error @ DataError::Damaged { .. }) => Found::Damaged { path, error },
+            Err(error) => return Err(error),
+        },
     };
-    NAMES.concat().into_iter().zip(look(folder).concat()).map(check).collect()
+    Ok(Check { name, found })
 }

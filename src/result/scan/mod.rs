@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 pub use scores::{Improvement, NEGLIGIBLE, NOT_FINITE, ScanScore, ScanScores, adam, adam_and_signum, counted};
 
-use crate::dataset::mnist::is_stand_in;
+use crate::dataset::mnist::{is_stand_in, without_folder};
 use crate::preset::Preset;
 use crate::run::{History, Pixel, RunFolder, RunReader, ScanAxes, Started};
 use crate::workload::MnistScanSpec;
@@ -95,7 +95,7 @@ impl ScanResult {
             colors: colors(&axes, config),
             scores: ScanScores::of(&axes, pixels.iter().flatten()),
             spec: config.to_owned(),
-            data: without_place(&started.data).to_owned(),
+            data: without_folder(&started.data).to_owned(),
             seed,
             precision,
             version,
@@ -173,12 +173,4 @@ fn colors(axes: &ScanAxes, config: &str) -> Vec<[u8; 3]> {
     };
     let all = 0..axes.optimizers.len();
     all.map(|index| given.get(index).copied().unwrap_or(FALLBACK[index % FALLBACK.len()])).collect()
-}
-
-/// What was learned from, without the folder of this machine that it was kept in.
-fn without_place(data: &str) -> &str {
-    match data.split_once(", in ") {
-        Some((what @ "MNIST", _)) => what,
-        _ => data,
-    }
 }
