@@ -8,7 +8,7 @@ use clap::Subcommand;
 
 use super::output::{cell, print, print_content};
 use super::{Failure, say};
-use crate::preset::{Library, Preset, built_ins};
+use crate::preset::{Library, Preset, PresetError, built_ins};
 use crate::visible::visible;
 
 #[derive(Subcommand)]
@@ -55,9 +55,12 @@ fn list() -> Result<(), Failure> {
     for user in own.iter().flatten() {
         let (kind, about) = match &user.preset {
             Ok(preset) => (preset.kind(), format!("(yours) {}", about(preset))),
-            Err(_) => ("?", format!("(yours, broken) see `valleyscope presets check {}`", user.path.display())),
+            Err(PresetError::Content(_)) => {
+                ("?", format!("(yours, broken) see `valleyscope presets check {}`", user.path.display()))
+            }
+            Err(error) => ("?", format!("(yours, broken) {error}")),
         };
-        lines.push([visible(&user.name).into_owned(), kind.to_owned(), about]);
+        lines.push([visible(&user.name).into_owned(), kind.to_owned(), visible(&about).into_owned()]);
     }
     let [name, kind] = [0, 1].map(|column| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0));
     let text: String = lines.iter().map(|[n, k, about]| format!("{n:name$}  {k:kind$}  {about}\n")).collect();
@@ -74,8 +77,8 @@ fn about(preset: &Preset) -> String {
 fn check(files: &[PathBuf]) -> Result<(), Failure> {
     let mut broken = 0;
     for file in files {
-        match Preset::read(file) {
-            Ok(preset) => print(&format!("{}: good, \"{}\"\n", file.display(), visible(preset.title())))?,
+        match Library::load_file(file) {
+            Ok(loaded) => print(&format!("{}: good, \"{}\"\n", file.display(), visible(loaded.preset.title())))?,
             Err(error) => {
                 broken += 1;
                 say(format_args!("error: {error}"));

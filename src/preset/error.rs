@@ -1,6 +1,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use super::Preset;
 use super::fault::Fault;
 
 /// Why a preset could not be read, found or saved.
@@ -10,13 +11,16 @@ pub enum PresetError {
     Read { path: PathBuf, source: io::Error },
     #[error("{} is a folder; a preset is a file, usually with the extension .ron", path.display())]
     Folder { path: PathBuf },
-    #[error("{} is larger than {limit_mib} MiB, which no preset is", path.display())]
-    TooLarge { path: PathBuf, limit_mib: u64 },
+    #[error("{} is longer than {} MiB, which no preset is", path.display(), Preset::LONGEST >> 20)]
+    TooLarge { path: PathBuf },
     #[error("{origin} is not a text file in UTF-8: {what}")]
     NotText { origin: String, what: String },
     /// Something wrong in the text.
     #[error(transparent)]
     Content(Box<Fault>),
+    /// A single field that cannot be set.
+    #[error("{assignment}: {reason}; `valleyscope presets show mnist` explains the fields")]
+    CannotSet { assignment: String, reason: String },
     /// Something wrong in a preset that is about to be written.
     #[error("the preset cannot be saved: {0}")]
     Invalid(String),

@@ -97,7 +97,8 @@ impl Library {
             return Ok(Loaded { preset, text, source: Source::BuiltIn(found.name) });
         }
         if let Some(path) = self.path_of(&name).filter(|path| path.exists()) {
-            return loaded_from(&path, Source::User { name: name.into_owned(), path: path.clone() });
+            let text = read::text_of_plain_file(&path)?;
+            return loaded(text, &path, Source::User { name: name.into_owned(), path: path.clone() });
         }
         if path.is_dir() {
             return Err(PresetError::Folder { path: path.to_owned() });
@@ -105,9 +106,9 @@ impl Library {
         Err(PresetError::NotFound { closest: self.closest(&name), name: name.into_owned() })
     }
 
-    /// The preset in a file.
+    /// The preset in a file that somebody has named. It may be no plain file, such as `/dev/stdin`, and is waited for.
     pub fn load_file(path: &Path) -> Result<Loaded, PresetError> {
-        loaded_from(path, Source::File(path.to_owned()))
+        loaded(read::text_of_file(path)?, path, Source::File(path.to_owned()))
     }
 
     /// Whether one of the user's own presets can have this name. It must work as a file's name on every
@@ -136,8 +137,7 @@ impl Library {
     }
 }
 
-fn loaded_from(path: &Path, source: Source) -> Result<Loaded, PresetError> {
-    let text = read::text_of_file(path)?;
+fn loaded(text: String, path: &Path, source: Source) -> Result<Loaded, PresetError> {
     let preset = Preset::parse(&text, &path.display().to_string())?;
     Ok(Loaded { preset, text, source })
 }

@@ -20,8 +20,11 @@
 
 mod builtin;
 mod error;
+mod explain;
 mod fault;
+mod lexer;
 mod library;
+mod limits;
 mod outline;
 mod read;
 mod rules;
@@ -192,6 +195,9 @@ impl LandscapePreset {
 }
 
 impl Preset {
+    /// The most bytes of a preset's text: more than the record of many hours of dragging sliders.
+    pub const LONGEST: u64 = 64 << 20;
+
     pub fn title(&self) -> &str {
         match self {
             Preset::Landscape(preset) => &preset.title,
@@ -235,9 +241,10 @@ impl Preset {
         read::parse(text, origin)
     }
 
-    /// The preset in a file.
+    /// The preset in a plain file, or one that a link leads to. What somebody has named may be something else:
+    /// see [`Library::load_file`].
     pub fn read(path: &Path) -> Result<Preset, PresetError> {
-        Preset::parse(&read::text_of_file(path)?, &path.display().to_string())
+        Preset::parse(&read::text_of_plain_file(path)?, &path.display().to_string())
     }
 
     /// The preset as a file's text, which [`Preset::parse`] turns into an equal preset, bit for bit.

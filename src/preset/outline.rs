@@ -1,278 +1,226 @@
 //! Where each field of a preset stands in its text.
 //!
 //! The RON reader knows positions only while it reads. The outline finds them by a field's path, for
-//! rules that are checked afterwards, and the other way round it tells which field a position is in.
+//! rules that are checked afterwards, and the other way round it tells which field a position is in. Each question
+//! walks through the text anew and keeps no more than the path to where it is, as the text may be anybody's.
 
+use std::fmt::Write;
 use std::ops::Range;
 
-/// The fields and list elements of a RON text, each with the part of the text that its value takes.
-#[derive(Debug, Default)]
-pub struct Outline {
-    /// The name before the outermost parenthesis.
-    pub kind: Option<Range<usize>>,
-    /// Where a comment begins that does not end.
-    pub open_comment: Option<usize>,
-    entries: Vec<Entry>,
-}
+use super::lexer::{Lexer, Token};
 
 /// Deeper than any preset is.
-const MAX_DEPTH: usize = 64;
+pub const DEEPEST: usize = 64;
 
-#[derive(Debug)]
-struct Entry {
-    /// Like `simulation.optimizers[1].id`.
-    path: String,
-    value: Range<usize>,
+/// The fields and list elements of a RON text.
+#[derive(Clone, Copy, Debug)]
+pub struct Outline<'t> {
+    text: &'t str,
 }
 
-impl Outline {
-    /// Reads as far as the text makes sense.
-    pub fn of(text: &str) -> Outline {
-        let mut builder = Builder::default();
-        let mut lexer = Lexer { text, at: 0, open_comment: None };
-        let mut token = lexer.next();
-        while let Some((span, kind)) = token {
-            let following = lexer.next();
-            builder.take(text, span, kind, following.as_ref().is_some_and(|(_, kind)| *kind == Token::Colon));
-            if builder.groups.len() > MAX_DEPTH {
-                break;
-            }
-            token = following;
-        }
-        builder.outline.open_comment = lexer.open_comment;
-        builder.outline
+impl<'t> Outline<'t> {
+    pub fn of(text: &'t str) -> Outline<'t> {
+        Outline { text }
     }
 
-    /// The value at `path`, or where that is not written, at the nearest path around it.
-    pub fn value(&self, path: &str) -> Option<Range<usize>> {
-        let mut path = path;
+    /// The name before the outermost parenthesis.
+    pub fn kind(&self) -> Option<Range<usize>> {
+        let mut walk = Walk::new(self.text);
         loop {
-            if let Some(entry) = self.entries.iter().find(|entry| entry.path == path) {
-                return Some(entry.value.clone());
+            let outermost = walk.groups.is_empty();
+            let step = walk.next()?;
+            if outermost && step.token == Token::Word {
+                return Some(step.span);
             }
-            path = &path[..path.rfind(['.', '['])?];
         }
+    }
+
+    /// Where a comment begins that does not end.
+    pub fn open_comment(&self) -> Option<usize> {
+        let mut lexer = Lexer::new(self.text);
+        lexer.by_ref().for_each(drop);
+        lexer.open_comment()
+    }
+
+    /// The value at `path`, such as `simulation.optimizers[1].id`, or where that is not written, at the nearest
+    /// path around it.
+    pub fn value(&self, path: &str) -> Option<Range<usize>> {
+        self.nearest(&keys(path)).map(|(_, span)| span)
     }
 
     /// The value at exactly this path.
     pub fn exact(&self, path: &str) -> Option<Range<usize>> {
-        self.entries.iter().find(|entry| entry.path == path).map(|entry| entry.value.clone())
+        let keys = keys(path);
+        self.nearest(&keys).filter(|(length, _)| *length == keys.len()).map(|(_, span)| span)
+    }
+
+    /// The value that shares the longest beginning with a path, how many keys that has, and where it is.
+    fn nearest(&self, path: &[Key<'_>]) -> Option<(usize, Range<usize>)> {
+        let mut best: Option<(usize, Range<usize>)> = None;
+        // The group that has it, as long as it goes on.
+        let mut at = None;
+        let mut walk = Walk::new(self.text);
+        while let Some(step) = walk.next() {
+            if step.begins {
+                let group = walk.groups.len() - if matches!(step.token, Token::Open(_)) { 2 } else { 1 };
+                let found = walk.groups[..=group].iter().filter_map(|group| group.open.as_ref()).map(|open| &open.key);
+                let length = found.clone().count();
+                let is_longer = best.as_ref().is_none_or(|(known, _)| *known < length);
+                if is_longer && length <= path.len() && found.eq(&path[..length]) {
+                    best = Some((length, step.span.clone()));
+                    at = Some(group);
+                }
+            }
+            if let (Some(group), Some((_, value))) = (at, &mut best) {
+                let open = walk.groups.get(group).and_then(|group| group.open.as_ref());
+                match open.filter(|open| open.start == value.start) {
+                    Some(_) if step.is_of_value => value.end = step.span.end,
+                    Some(_) => {}
+                    None => at = None,
+                }
+            }
+        }
+        best
     }
 
     /// The path of the innermost value that `offset` is in.
-    pub fn path_at(&self, offset: usize) -> Option<&str> {
-        self.entries
-            .iter()
-            .rfind(|entry| entry.value.start <= offset && offset < entry.value.end)
-            .map(|entry| entry.path.as_str())
+    pub fn path_at(&self, offset: usize) -> Option<String> {
+        let mut walk = Walk::new(self.text);
+        while let Some(step) = walk.next() {
+            if offset < step.span.end {
+                return walk.path(offset);
+            }
+        }
+        None
     }
 }
 
-#[derive(Default)]
-struct Builder {
-    outline: Outline,
-    groups: Vec<Group>,
+/// The name of a field, or the place in a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Key<'t> {
+    Name(&'t str),
+    Index(usize),
+}
+
+/// The keys of a path like `simulation.optimizers[1].id`.
+fn keys(path: &str) -> Vec<Key<'_>> {
+    let mut keys = Vec::new();
+    for part in path.split('.') {
+        let (name, indices) = part.split_at(part.find('[').unwrap_or(part.len()));
+        keys.push(Key::Name(name));
+        for index in indices.split_inclusive(']') {
+            let number = index.strip_prefix('[').and_then(|index| index.strip_suffix(']')?.parse().ok());
+            keys.push(number.map_or(Key::Name(index), Key::Index));
+        }
+    }
+    keys
+}
+
+/// A way through the tokens of a text that knows where it is.
+#[derive(Debug)]
+pub struct Walk<'t> {
+    text: &'t str,
+    lexer: std::iter::Peekable<Lexer<'t>>,
+    groups: Vec<Group<'t>>,
 }
 
 /// What stands between two brackets.
-struct Group {
-    path: String,
+#[derive(Debug)]
+struct Group<'t> {
     /// The index of the next element, in a list.
     next: Option<usize>,
-    /// The path of the value that comes next.
-    pending: Option<String>,
-    /// The entry of the value that is being read.
-    open: Option<usize>,
+    /// The key of the value that comes next.
+    pending: Option<Key<'t>>,
+    /// The value that is being read.
+    open: Option<Open<'t>>,
 }
 
-impl Builder {
-    fn take(&mut self, text: &str, span: Range<usize>, token: Token, before_colon: bool) {
+#[derive(Debug)]
+struct Open<'t> {
+    key: Key<'t>,
+    start: usize,
+}
+
+/// A token.
+#[derive(Debug)]
+pub struct Step {
+    pub span: Range<usize>,
+    pub token: Token,
+    /// Whether a value begins with it.
+    begins: bool,
+    /// Whether it is a part of a value, no comma, colon or field's name.
+    is_of_value: bool,
+}
+
+impl<'t> Walk<'t> {
+    pub fn new(text: &'t str) -> Walk<'t> {
+        Walk { text, lexer: Lexer::new(text).peekable(), groups: Vec::new() }
+    }
+
+    /// Goes on by a token. It ends where brackets are nested deeper than [`DEEPEST`].
+    pub fn next(&mut self) -> Option<Step> {
+        if self.depth() > DEEPEST {
+            return None;
+        }
+        let (span, token) = self.lexer.next()?;
+        let mut step = Step { begins: false, is_of_value: true, span, token };
         match token {
-            Token::Word if before_colon => {
+            Token::Word if self.lexer.peek().is_some_and(|(_, next)| *next == Token::Colon) => {
+                step.is_of_value = false;
+                let name = Key::Name(&self.text[step.span.clone()]);
                 if let Some(group) = self.groups.last_mut() {
-                    let name = &text[span];
                     group.open = None;
-                    group.pending =
-                        Some(if group.path.is_empty() { name.to_owned() } else { format!("{}.{name}", group.path) });
+                    group.pending = Some(name);
                 }
             }
-            Token::Colon => {}
+            Token::Colon => step.is_of_value = false,
             Token::Comma => {
+                step.is_of_value = false;
                 if let Some(group) = self.groups.last_mut() {
                     group.open = None;
-                    group.pending = group.next.as_mut().map(|next| {
-                        let path = format!("{}[{next}]", group.path);
-                        *next += 1;
-                        path
-                    });
+                    group.pending = group.next.map(Key::Index);
+                    group.next = group.next.map(|next| next + 1);
                 }
             }
-            Token::Open(list) => self.open(span, list),
-            Token::Close => {
-                self.groups.pop();
-                self.extend(span.end);
+            Token::Open(list) => {
+                step.begins = self.begin(step.span.start);
+                let [next, pending] = if list { [Some(1), Some(0)] } else { [None, None] };
+                self.groups.push(Group { next, pending: pending.map(Key::Index), open: None });
             }
-            Token::Word | Token::Other => {
-                if self.groups.is_empty() && self.outline.kind.is_none() && token == Token::Word {
-                    self.outline.kind = Some(span.clone());
-                }
-                self.begin(&span);
+            Token::Close => drop(self.groups.pop()),
+            Token::Word | Token::Number | Token::Text | Token::Other => step.begins = self.begin(step.span.start),
+        }
+        Some(step)
+    }
+
+    /// Brackets that are open.
+    pub fn depth(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Elements of the innermost list that a comma has ended; none in another group.
+    pub fn elements(&self) -> Option<usize> {
+        self.groups.last()?.next.map(|next| next - 1)
+    }
+
+    /// The path of the innermost value that began no later than at `offset`.
+    pub fn path(&self, offset: usize) -> Option<String> {
+        let mut path = String::new();
+        for open in self.groups.iter().filter_map(|group| group.open.as_ref()).filter(|open| open.start <= offset) {
+            match open.key {
+                Key::Name(name) if path.is_empty() => path.push_str(name),
+                Key::Name(name) => write!(path, ".{name}").expect("a text can be written to"),
+                Key::Index(index) => write!(path, "[{index}]").expect("a text can be written to"),
             }
         }
+        (!path.is_empty()).then_some(path)
     }
 
-    fn open(&mut self, span: Range<usize>, list: bool) {
-        self.begin(&span);
-        let path = match self.groups.last() {
-            Some(group) => {
-                group.open.map_or_else(|| group.path.clone(), |open| self.outline.entries[open].path.clone())
-            }
-            None => String::new(),
-        };
-        let pending = list.then(|| format!("{path}[0]"));
-        self.groups.push(Group { path, next: list.then_some(1), pending, open: None });
-    }
-
-    /// A token that belongs to a value: its first or a further one.
-    fn begin(&mut self, span: &Range<usize>) {
-        if let Some(group) = self.groups.last_mut()
-            && let Some(path) = group.pending.take()
-        {
-            group.open = Some(self.outline.entries.len());
-            self.outline.entries.push(Entry { path, value: span.clone() });
-        }
-        self.extend(span.end);
-    }
-
-    fn extend(&mut self, end: usize) {
-        for open in self.groups.iter().filter_map(|group| group.open) {
-            self.outline.entries[open].value.end = end;
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Token {
-    Word,
-    Colon,
-    Comma,
-    /// An opening bracket; of a list or not.
-    Open(bool),
-    Close,
-    /// A number or a text.
-    Other,
-}
-
-struct Lexer<'t> {
-    text: &'t str,
-    at: usize,
-    open_comment: Option<usize>,
-}
-
-impl Lexer<'_> {
-    fn next(&mut self) -> Option<(Range<usize>, Token)> {
-        self.skip_trivia();
-        let start = self.at;
-        let first = self.rest().chars().next()?;
-        let token = match first {
-            '(' | '{' | '[' => Token::Open(first == '['),
-            ')' | '}' | ']' => Token::Close,
-            ':' => Token::Colon,
-            ',' => Token::Comma,
-            '"' => {
-                self.skip_text();
-                return Some((start..self.at, Token::Other));
-            }
-            _ if is_word(first) => {
-                self.skip_while(is_word);
-                if self.skip_raw_text(start) {
-                    return Some((start..self.at, Token::Other));
-                }
-                let token = if first.is_alphabetic() || first == '_' { Token::Word } else { Token::Other };
-                return Some((start..self.at, token));
-            }
-            _ => Token::Other,
-        };
-        self.at += first.len_utf8();
-        Some((start..self.at, token))
-    }
-
-    fn rest(&self) -> &str {
-        &self.text[self.at..]
-    }
-
-    fn skip_while(&mut self, wanted: impl Fn(char) -> bool) {
-        self.at += self.rest().find(|c| !wanted(c)).unwrap_or(self.rest().len());
-    }
-
-    /// Spaces, comments, and attributes like `#![enable(implicit_some)]`.
-    fn skip_trivia(&mut self) {
-        loop {
-            self.skip_while(char::is_whitespace);
-            if self.rest().starts_with("//") {
-                self.skip_while(|c| c != '\n');
-            } else if self.rest().starts_with("/*") {
-                self.skip_block_comment();
-            } else if self.rest().starts_with("#!") {
-                self.at += self.rest().find(']').map_or(self.rest().len(), |end| end + 1);
-            } else {
-                return;
-            }
-        }
-    }
-
-    /// Block comments nest.
-    fn skip_block_comment(&mut self) {
-        let start = self.at;
-        let mut depth = 0_usize;
-        loop {
-            let rest = self.rest();
-            if rest.starts_with("/*") {
-                depth += 1;
-                self.at += 2;
-            } else if rest.starts_with("*/") {
-                depth -= 1;
-                self.at += 2;
-            } else {
-                match rest.chars().next() {
-                    Some(c) => self.at += c.len_utf8(),
-                    None => {
-                        self.open_comment = Some(start);
-                        return;
-                    }
-                }
-            }
-            if depth == 0 {
-                return;
-            }
-        }
-    }
-
-    /// A text in quotes, with its escapes.
-    fn skip_text(&mut self) {
-        let mut escaped = false;
-        let end = self.rest().char_indices().skip(1).find(|&(_, c)| {
-            let closes = c == '"' && !escaped;
-            escaped = c == '\\' && !escaped;
-            closes
-        });
-        self.at += end.map_or(self.rest().len(), |(quote, _)| quote + 1);
-    }
-
-    /// Goes on after the `r` of a raw text like `r#"…"#`, if it is one.
-    fn skip_raw_text(&mut self, start: usize) -> bool {
-        let hashes = self.rest().len() - self.rest().trim_start_matches('#').len();
-        if !matches!(&self.text[start..self.at], "r" | "b" | "br") || !self.rest()[hashes..].starts_with('"') {
-            return false;
-        }
-        let body = self.at + hashes + 1;
-        let close = format!("\"{}", "#".repeat(hashes));
-        self.at = self.text[body..].find(&close).map_or(self.text.len(), |found| body + found + close.len());
+    /// A token that belongs to a value. True where it is the first.
+    fn begin(&mut self, start: usize) -> bool {
+        let Some(group) = self.groups.last_mut() else { return false };
+        let Some(key) = group.pending.take() else { return false };
+        group.open = Some(Open { key, start });
         true
     }
-}
-
-/// Letters, digits and what else names and numbers are made of.
-pub fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || matches!(c, '_' | '.' | '+' | '-')
 }

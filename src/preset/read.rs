@@ -1,19 +1,18 @@
 //! From text to preset.
 
-use std::io::Read;
+use std::fs::File;
+use std::io::{self, Read};
 use std::ops::Range;
 use std::path::Path;
 
-use ron::error::{Error as RonError, Position, SpannedError};
 use ron::extensions::Extensions;
 
 use super::error::PresetError;
+use super::explain::{explain, list};
 use super::fault::Fault;
-use super::outline::{Outline, is_word};
-use super::{FormatVersion, Preset, rules};
-
-/// Larger than the record of many hours of dragging sliders.
-const MAX_MIB: u64 = 64;
+use super::outline::Outline;
+use super::{FormatVersion, Preset, limits, rules};
+use crate::plain_file::{self, Links};
 
 /// The kinds of experiment that the format has names for, apart from those that can be opened.
 const KINDS_TO_COME: [&str; 1] = ["Gpt2"];
@@ -27,19 +26,27 @@ pub(super) fn format() -> ron::Options {
     ron::Options::default().with_default_extension(Extensions::IMPLICIT_SOME | Extensions::UNWRAP_VARIANT_NEWTYPES)
 }
 
-/// The text of the preset file at `path`.
+/// The text of the preset in the plain file at `path`, or in one that a link leads to.
+pub(super) fn text_of_plain_file(path: &Path) -> Result<String, PresetError> {
+    text_of(path, plain_file::read(path, Links::Followed, Preset::LONGEST))
+}
+
+/// The text of the preset in whatever is at `path`.
 pub(super) fn text_of_file(path: &Path) -> Result<String, PresetError> {
-    let failed = |source| PresetError::Read { path: path.to_owned(), source };
-    if path.is_dir() {
-        return Err(PresetError::Folder { path: path.to_owned() });
-    }
     let mut bytes = Vec::new();
-    let limit = MAX_MIB << 20;
-    std::fs::File::open(path).map_err(failed)?.take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 > limit {
-        return Err(PresetError::TooLarge { path: path.to_owned(), limit_mib: MAX_MIB });
+    let read = File::open(path).and_then(|file| file.take(Preset::LONGEST + 1).read_to_end(&mut bytes));
+    text_of(path, read.map(|_| bytes))
+}
+
+fn text_of(path: &Path, bytes: io::Result<Vec<u8>>) -> Result<String, PresetError> {
+    let path = path.to_owned();
+    match bytes {
+        Ok(bytes) if bytes.len() as u64 > Preset::LONGEST => Err(PresetError::TooLarge { path }),
+        Ok(bytes) => text_of_bytes(bytes, &path.display().to_string()),
+        Err(_) if path.is_dir() => Err(PresetError::Folder { path }),
+        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => Err(PresetError::TooLarge { path }),
+        Err(source) => Err(PresetError::Read { path, source }),
     }
-    text_of_bytes(bytes, &path.display().to_string())
 }
 
 fn text_of_bytes(bytes: Vec<u8>, origin: &str) -> Result<String, PresetError> {
@@ -49,8 +56,10 @@ fn text_of_bytes(bytes: Vec<u8>, origin: &str) -> Result<String, PresetError> {
         let what = if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
             "it looks like UTF-16, so save it again as UTF-8".to_owned()
         } else {
-            let line = 1 + bytes[..good].iter().filter(|&&byte| byte == b'\n').count();
-            format!("the byte 0x{:02x} at position {good}, in line {line}, is no part of it", bytes[good])
+            let before = String::from_utf8_lossy(&bytes[..good]);
+            let line = 1 + before.matches('\n').count();
+            let column = 1 + before.chars().rev().take_while(|&c| c != '\n').count();
+            format!("the byte 0x{:02x} in line {line}, column {column} is no part of it", bytes[good])
         };
         PresetError::NotText { origin: origin.to_owned(), what }
     })
@@ -60,11 +69,14 @@ fn text_of_bytes(bytes: Vec<u8>, origin: &str) -> Result<String, PresetError> {
 pub(super) fn parse(text: &str, origin: &str) -> Result<Preset, PresetError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let fault = |span, message| PresetError::Content(Box::new(Fault::new(origin, text, span, message)));
+    if let Some((span, message)) = limits::exceeded(text) {
+        return Err(fault(span, message));
+    }
     let preset: Preset = format().from_str(text).map_err(|error| {
         let outline = Outline::of(text);
-        let (span, message) = wrong_kind(text, &outline)
-            .or_else(|| wrong_version(text, &outline))
-            .unwrap_or_else(|| explain(text, &outline, &error));
+        let (span, message) = wrong_kind(text, outline)
+            .or_else(|| wrong_version(text, outline))
+            .unwrap_or_else(|| explain(text, outline, &error));
         fault(span, message)
     })?;
     rules::check(&preset).map_err(|broken| {
@@ -74,8 +86,8 @@ pub(super) fn parse(text: &str, origin: &str) -> Result<Preset, PresetError> {
     Ok(preset)
 }
 
-fn wrong_kind(text: &str, outline: &Outline) -> Option<(Range<usize>, String)> {
-    let span = outline.kind.clone()?;
+fn wrong_kind(text: &str, outline: Outline<'_>) -> Option<(Range<usize>, String)> {
+    let span = outline.kind()?;
     let kind = &text[span.clone()];
     if KINDS.contains(&kind) {
         return None;
@@ -92,10 +104,10 @@ fn wrong_kind(text: &str, outline: &Outline) -> Option<(Range<usize>, String)> {
     Some((span, message))
 }
 
-fn wrong_version(text: &str, outline: &Outline) -> Option<(Range<usize>, String)> {
+fn wrong_version(text: &str, outline: Outline<'_>) -> Option<(Range<usize>, String)> {
     let current = FormatVersion::CURRENT;
     let Some(span) = outline.exact("version") else {
-        let span = outline.kind.clone()?;
+        let span = outline.kind()?;
         let missing = format!("expected `version: {current}` as the first field of the preset, and found no version");
         // Without the parenthesis the version is the lesser problem.
         return text[span.end..].trim_start().starts_with('(').then_some((span, missing));
@@ -110,130 +122,4 @@ fn wrong_version(text: &str, outline: &Outline) -> Option<(Range<usize>, String)
         ),
     };
     Some((span, message))
-}
-
-/// Says in plain words what the RON reader found wrong, and finds the exact place.
-fn explain(text: &str, outline: &Outline, error: &SpannedError) -> (Range<usize>, String) {
-    let start = offset(text, error.span.start);
-    let end = offset(text, error.span.end).max(start);
-    let here = token(text, end);
-    let found = describe(text, here.clone());
-    let expected = |what: &str| (here.clone(), format!("expected {what}, found {found}"));
-    match &error.code {
-        RonError::Message(message) => (start..end, message.clone()),
-        RonError::Eof if outline.kind.is_none() => (
-            end..end,
-            format!("the file holds no preset; expected `Landscape(version: {}, …)`", FormatVersion::CURRENT),
-        ),
-        RonError::Eof => (end..end, "the file ends too early; a closing bracket is missing".to_owned()),
-        RonError::NoSuchStructField { expected, found, .. } => {
-            let place = place(outline, start);
-            (start..end, format!("{place} has no field `{found}`; its fields are {}", list(expected)))
-        }
-        RonError::MissingStructField { field, .. } => {
-            (here, format!("the field `{field}` is missing in {}", place(outline, end)))
-        }
-        RonError::DuplicateStructField { field, .. } => {
-            (start..end, format!("the field `{field}` is given twice in {}", place(outline, start)))
-        }
-        RonError::NoSuchEnumVariant { expected, found, .. } => {
-            // A name that differs from another in its capitals alone stands for the same.
-            let mut names: Vec<&str> = expected.to_vec();
-            names.dedup_by(|one, other| one.eq_ignore_ascii_case(other));
-            (start..end, format!("expected one of {}, found `{found}`", list(&names)))
-        }
-        RonError::IntegerOutOfBounds => {
-            let number = number_around(text, start);
-            let message = format!(
-                "`{}` must be a whole number that is neither negative nor too large, found {}",
-                outline.path_at(number.start).unwrap_or("number"),
-                &text[number.clone()]
-            );
-            (number, message)
-        }
-        RonError::InvalidIntegerDigit { .. } => not_whole(text, start),
-        RonError::ExpectedComma | RonError::ExpectedStructLikeEnd | RonError::ExpectedArrayEnd
-            if is_fraction(text, end) =>
-        {
-            not_whole(text, end)
-        }
-        RonError::ExpectedDifferentLength { expected, found } => {
-            (here, format!("expected {expected}, found {found} elements"))
-        }
-        RonError::ExpectedStringEnd => (start..start, "this text has no closing quotation mark".to_owned()),
-        RonError::UnclosedBlockComment => {
-            let start = outline.open_comment.unwrap_or(start);
-            (start..start, "this comment has no closing `*/`".to_owned())
-        }
-        RonError::InvalidEscape(what) => (start..end, format!("{what}; write a backslash itself as `\\\\`")),
-        RonError::ExceededRecursionLimit => (here, "brackets are nested deeper than in any preset".to_owned()),
-        RonError::TrailingCharacters => expected("the end of the file after the preset"),
-        RonError::ExpectedComma => expected("`,` or the closing bracket"),
-        RonError::ExpectedFloat => expected("a number"),
-        RonError::ExpectedInteger => expected("a whole number"),
-        RonError::ExpectedString => expected("a text in quotation marks"),
-        RonError::ExpectedBoolean => expected("`true` or `false`"),
-        RonError::ExpectedArray => expected("a list that opens with `[`"),
-        RonError::ExpectedArrayEnd => expected("`]`"),
-        RonError::ExpectedStructLike | RonError::ExpectedNamedStructLike(_) => expected("`(`"),
-        RonError::ExpectedStructLikeEnd | RonError::ExpectedOptionEnd => expected("`)`"),
-        RonError::ExpectedMapColon => expected("`:` after the field's name"),
-        RonError::ExpectedIdentifier | RonError::SuggestRawIdentifier(_) => expected("a name"),
-        other => (start..end, other.to_string()),
-    }
-}
-
-/// The byte offset of a position that counts lines and characters from 1.
-fn offset(text: &str, Position { line, col }: Position) -> usize {
-    let line_start = if line <= 1 {
-        0
-    } else {
-        text.match_indices('\n').nth(line - 2).map_or(text.len(), |(newline, _)| newline + 1)
-    };
-    text[line_start..].char_indices().nth(col - 1).map_or(text.len(), |(at, _)| line_start + at)
-}
-
-/// The name, number or sign at `at`.
-fn token(text: &str, at: usize) -> Range<usize> {
-    let rest = &text[at..];
-    let words = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
-    at..at + if words > 0 { words } else { rest.chars().next().map_or(0, char::len_utf8) }
-}
-
-fn describe(text: &str, token: Range<usize>) -> String {
-    match &text[token] {
-        "" => "the end of the file".to_owned(),
-        "\"" => "a text".to_owned(),
-        word if word.chars().count() > 40 => format!("`{}…`", word.chars().take(40).collect::<String>()),
-        word => format!("`{}`", word.escape_debug()),
-    }
-}
-
-fn not_whole(text: &str, at: usize) -> (Range<usize>, String) {
-    let number = number_around(text, at);
-    let message = format!("expected a whole number, found {}", &text[number.clone()]);
-    (number, message)
-}
-
-/// The number around `at`, with its sign.
-fn number_around(text: &str, at: usize) -> Range<usize> {
-    let before = text[..at].char_indices().rev().find(|&(_, c)| !is_word(c));
-    before.map_or(0, |(last, c)| last + c.len_utf8())..token(text, at).end
-}
-
-/// Whether a whole number was read that goes on with a fraction or an exponent.
-fn is_fraction(text: &str, at: usize) -> bool {
-    text[..at].ends_with(|c: char| c.is_ascii_digit()) && text[at..].starts_with(['.', 'e', 'E'])
-}
-
-/// What the group around `at` is called in messages.
-fn place(outline: &Outline, at: usize) -> String {
-    match outline.path_at(at) {
-        Some(path) => format!("`{path}`"),
-        None => "the preset".to_owned(),
-    }
-}
-
-fn list(names: &[&str]) -> String {
-    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use super::{LandscapePreset, MnistPreset, MnistScanPreset, Preset, SweepPreset};
 use crate::simulation::{Change, OptimizerSpec, Setting, SimulationSpec};
 use crate::view::ViewSettings;
+use crate::workload::DataChoice;
 
 /// A rule that a preset breaks.
 #[derive(Debug)]
@@ -46,8 +47,17 @@ fn check_mnist(preset: &MnistPreset) -> Result<(), Broken> {
         if let Some(name) = &run.name {
             check_line(&format!("runs[{index}].name"), name, OptimizerSpec::LONGEST_NAME)?;
         }
+        check_data(&format!("runs[{index}].data"), &run.data)?;
     }
     Ok(())
+}
+
+/// A folder's path is no longer than systems allow.
+fn check_data(path: &str, data: &DataChoice) -> Result<(), Broken> {
+    match data {
+        DataChoice::Folder(folder) => check_length(path, folder, 0..=4096),
+        DataChoice::Automatic | DataChoice::StandIn => Ok(()),
+    }
 }
 
 fn check_mnist_scan(preset: &MnistScanPreset) -> Result<(), Broken> {
@@ -58,6 +68,7 @@ fn check_mnist_scan(preset: &MnistScanPreset) -> Result<(), Broken> {
             check_line(&format!("scan.optimizers[{index}].name"), name, OptimizerSpec::LONGEST_NAME)?;
         }
     }
+    check_data("scan.data", &preset.scan.data)?;
     preset.scan.check().or_else(|error| broken(format!("scan.{}", error.path), error.complaint))
 }
 

@@ -1,5 +1,6 @@
 //! Single fields of a preset, set by their path as on the command line.
 
+use super::explain::shortened;
 use super::outline::Outline;
 use super::{Preset, PresetError};
 use crate::workload::{DataChoice, DeviceChoice};
@@ -15,7 +16,8 @@ impl Preset {
     ///
     /// As for a file: unknown fields, and values that do not fit.
     pub fn with(&self, path: &str, value: &str) -> Result<Preset, PresetError> {
-        let whole = ["title", "description", "runs", "scan"].iter().any(|field| path.starts_with(field));
+        let first = &path[..path.find(['.', '[']).unwrap_or(path.len())];
+        let whole = ["title", "description", "runs", "scan"].contains(&first);
         let paths = match self {
             Preset::Mnist(preset) if !whole => {
                 (0..preset.runs.len()).map(|run| format!("runs[{run}].{path}")).collect()
@@ -23,9 +25,13 @@ impl Preset {
             Preset::MnistScan(_) if !whole => vec![format!("scan.{path}")],
             _ => vec![path.to_owned()],
         };
-        let origin = format!("{path}={value}");
+        let origin = shortened(&format!("{path}={value}")).into_owned();
         let set = |value: &str| -> Result<Preset, PresetError> {
-            let text = paths.iter().fold(self.to_ron(), |text, path| replace(text, path, value));
+            let mut text = self.to_ron();
+            for path in &paths {
+                let cannot = |reason| PresetError::CannotSet { assignment: origin.clone(), reason };
+                text = replace(text, path, value).map_err(cannot)?;
+            }
             Preset::parse(&text, &origin)
         };
         // An optimizer's name alone takes its defaults.
@@ -74,18 +80,27 @@ impl Preset {
     }
 }
 
-/// The text with another value at a path; where the field is not written, it is added.
-fn replace(mut text: String, path: &str, value: &str) -> String {
+/// The text with another value at a path; where the field is not written, it is added to what is around it. Else the
+/// reason why that is not possible.
+fn replace(mut text: String, path: &str, value: &str) -> Result<String, String> {
     let outline = Outline::of(&text);
     if let Some(span) = outline.exact(path) {
         text.replace_range(span, value);
-        return text;
-    }
-    let (parent, field) = path.rsplit_once('.').unwrap_or(("", path));
-    let around = if parent.is_empty() { outline.kind.clone() } else { outline.value(parent) };
-    let open = around.and_then(|span| text[span.start..].find('(').map(|open| span.start + open + 1));
-    if let Some(open) = open {
+    } else {
+        let (parent, field) = path.rsplit_once('.').unwrap_or(("", path));
+        let around =
+            if parent.is_empty() { outline.kind().map(|kind| kind.start..text.len()) } else { outline.exact(parent) };
+        let Some(around) = around else { return Err(format!("the preset has no `{}`", shortened(parent))) };
+        if field.contains('[') {
+            return Err(format!("the preset has no `{}`", shortened(path)));
+        }
+        let open = text[around.clone()].find('(').map(|open| around.start + open + 1);
+        let Some(open) = open else { return Err(format!("`{}` has no fields", shortened(parent))) };
         text.insert_str(open, &format!("{field}: {value}, "));
     }
-    text
+    // A value that holds more than one would change other fields too.
+    match Outline::of(&text).exact(path) {
+        Some(span) if text[span.clone()] == *value.trim() => Ok(text),
+        _ => Err(format!("expected a single value for `{}`", shortened(path))),
+    }
 }

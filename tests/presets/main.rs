@@ -3,6 +3,7 @@
 mod builtin;
 mod fault;
 mod library;
+mod limits;
 mod refusals;
 mod round_trip;
 mod sweep_refusals;

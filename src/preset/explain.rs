@@ -1,0 +1,181 @@
+//! What the RON reader found wrong, in words that name what stands in the file.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use ron::error::{Error as RonError, Position, SpannedError};
+
+use super::FormatVersion;
+use super::lexer::is_word;
+use super::outline::Outline;
+
+/// Says in plain words what the RON reader found wrong, and finds the exact place.
+pub fn explain(text: &str, outline: Outline<'_>, error: &SpannedError) -> (Range<usize>, String) {
+    let start = offset(text, error.span.start);
+    let end = offset(text, error.span.end).max(start);
+    let here = token(text, end);
+    match &error.code {
+        RonError::Message(message) => (start..end, message.clone()),
+        RonError::Eof if outline.kind().is_none() => (
+            end..end,
+            format!("the file holds no preset; expected `Landscape(version: {}, …)`", FormatVersion::CURRENT),
+        ),
+        RonError::Eof => (end..end, "the file ends too early; a closing bracket is missing".to_owned()),
+        RonError::NoSuchStructField { expected, found, .. } => {
+            let place = place(outline, start);
+            (start..end, format!("{place} has no field `{}`; its fields are {}", shortened(found), list(expected)))
+        }
+        RonError::MissingStructField { field, .. } => {
+            (here, format!("the field `{field}` is missing in {}", place(outline, end)))
+        }
+        RonError::DuplicateStructField { field, .. } => {
+            (start..end, format!("the field `{field}` is given twice in {}", place(outline, start)))
+        }
+        RonError::NoSuchEnumVariant { expected, found, .. } => {
+            // A name that differs from another in its capitals alone stands for the same.
+            let mut names: Vec<&str> = expected.to_vec();
+            names.dedup_by(|one, other| one.eq_ignore_ascii_case(other));
+            (start..end, format!("expected one of {}, found `{}`", list(&names), shortened(found)))
+        }
+        RonError::IntegerOutOfBounds => {
+            let number = number_around(text, start);
+            let message = format!(
+                "`{}` must be a whole number that is neither negative nor too large, found {}",
+                outline.path_at(number.start).as_deref().unwrap_or("number"),
+                shortened(&text[number.clone()])
+            );
+            (number, message)
+        }
+        RonError::InvalidIntegerDigit { .. } => not_whole(text, start),
+        RonError::ExpectedComma | RonError::ExpectedStructLikeEnd | RonError::ExpectedArrayEnd
+            if is_fraction(text, end) =>
+        {
+            not_whole(text, end)
+        }
+        RonError::ExpectedDifferentLength { expected, found } => {
+            let count = expected.split(|c: char| !c.is_ascii_digit()).rfind(|digits| !digits.is_empty());
+            let count = count.map_or("another number of".to_owned(), str::to_owned);
+            (here, format!("expected {count} elements, found {found}"))
+        }
+        RonError::ExpectedStringEnd => (start..start, "this text has no closing quotation mark".to_owned()),
+        RonError::UnclosedBlockComment => {
+            let start = outline.open_comment().unwrap_or(start);
+            (start..start, "this comment has no closing `*/`".to_owned())
+        }
+        RonError::InvalidEscape(_) => {
+            let hint = "expected an escape such as `\\n`, `\\\"` or `\\u{3b2}`; write a backslash itself as `\\\\`";
+            (start..end, hint.to_owned())
+        }
+        // Some of the reader's complaints are of a name that it has passed already.
+        RonError::ExpectedDifferentStructName { .. } => {
+            let name = token(text, start);
+            (name.clone(), format!("expected `(`, found {}", describe(text, name)))
+        }
+        other => {
+            let found = describe(text, here.clone());
+            (here, format!("expected {}, found {found}", wanted(other)))
+        }
+    }
+}
+
+/// What the RON reader expected, as it is written in a preset.
+fn wanted(error: &RonError) -> &'static str {
+    match error {
+        RonError::TrailingCharacters => "the end of the file after the preset",
+        RonError::ExpectedComma => "`,` or the closing bracket",
+        RonError::ExpectedFloat | RonError::FloatUnderscore => "a number",
+        RonError::ExpectedInteger | RonError::UnderscoreAtBeginning => "a whole number",
+        RonError::ExpectedString | RonError::ExpectedByteString | RonError::Utf8Error(_) => "a text in quotation marks",
+        RonError::ExpectedBoolean => "`true` or `false`",
+        RonError::ExpectedArray => "a list that opens with `[`",
+        RonError::ExpectedArrayEnd => "`]`",
+        RonError::ExpectedStructLike | RonError::ExpectedNamedStructLike(_) => "`(`",
+        RonError::ExpectedStructLikeEnd | RonError::ExpectedOptionEnd => "`)`",
+        RonError::ExpectedMap => "`{`",
+        RonError::ExpectedMapEnd => "`}`",
+        RonError::ExpectedMapColon => "`:` after the field's name",
+        RonError::ExpectedIdentifier | RonError::SuggestRawIdentifier(_) | RonError::InvalidIdentifier(_) => "a name",
+        RonError::ExpectedAttribute | RonError::ExpectedAttributeEnd | RonError::NoSuchExtension(_) => {
+            "the preset itself, or an attribute such as `#![enable(implicit_some)]`"
+        }
+        RonError::ExceededRecursionLimit => "brackets that are nested less deeply",
+        RonError::InvalidValueForType { expected, .. } => kind_of(expected),
+        _ => "another value",
+    }
+}
+
+/// A type's name, as the reader's messages have it, in words.
+fn kind_of(expected: &str) -> &'static str {
+    match expected {
+        "f64" | "f32" => "a number",
+        "u8" => "a whole number from 0 to 255",
+        "u16" | "u32" | "u64" | "usize" => "a whole number",
+        "a boolean" => "`true` or `false`",
+        "a string" => "a text in quotation marks",
+        _ if expected.starts_with("an array") || expected == "a sequence" => "a list",
+        _ if expected.starts_with("struct") || expected.starts_with("tuple") => "fields in `(` and `)`",
+        _ => "another value",
+    }
+}
+
+/// The byte offset of a position that counts lines and characters from 1.
+fn offset(text: &str, Position { line, col }: Position) -> usize {
+    let line_start = if line <= 1 {
+        0
+    } else {
+        text.match_indices('\n').nth(line - 2).map_or(text.len(), |(newline, _)| newline + 1)
+    };
+    text[line_start..].char_indices().nth(col - 1).map_or(text.len(), |(at, _)| line_start + at)
+}
+
+/// The name, number or sign at `at`.
+fn token(text: &str, at: usize) -> Range<usize> {
+    let rest = &text[at..];
+    let words = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+    at..at + if words > 0 { words } else { rest.chars().next().map_or(0, char::len_utf8) }
+}
+
+fn describe(text: &str, token: Range<usize>) -> String {
+    match &text[token] {
+        "" => "the end of the file".to_owned(),
+        "\"" => "a text".to_owned(),
+        word => format!("`{}`", shortened(word).escape_debug()),
+    }
+}
+
+/// The word, or as much of a long one as tells which it is.
+pub fn shortened(word: &str) -> Cow<'_, str> {
+    match word.char_indices().nth(60) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &word[..end])),
+        None => Cow::Borrowed(word),
+    }
+}
+
+fn not_whole(text: &str, at: usize) -> (Range<usize>, String) {
+    let number = number_around(text, at);
+    let message = format!("expected a whole number, found {}", shortened(&text[number.clone()]));
+    (number, message)
+}
+
+/// The number around `at`, with its sign.
+fn number_around(text: &str, at: usize) -> Range<usize> {
+    let before = text[..at].char_indices().rev().find(|&(_, c)| !is_word(c));
+    before.map_or(0, |(last, c)| last + c.len_utf8())..token(text, at).end
+}
+
+/// Whether a whole number was read that goes on with a fraction or an exponent.
+fn is_fraction(text: &str, at: usize) -> bool {
+    text[..at].ends_with(|c: char| c.is_ascii_digit()) && text[at..].starts_with(['.', 'e', 'E'])
+}
+
+/// What the group around `at` is called in messages.
+fn place(outline: Outline<'_>, at: usize) -> String {
+    match outline.path_at(at) {
+        Some(path) => format!("`{path}`"),
+        None => "the preset".to_owned(),
+    }
+}
+
+pub fn list(names: &[&str]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,60 @@
+//! How much a preset's text may hold. It is looked at before anything is made of it, as it may be anybody's.
+
+use std::ops::Range;
+
+use super::lexer::Token;
+use super::outline::{DEEPEST, Walk};
+
+/// Bytes of a line.
+const LONGEST_LINE: usize = 1 << 20;
+/// Bytes of a name.
+const LONGEST_NAME: usize = 100;
+/// Digits of a number. The smallest that can be told from 0 has 350 with all its zeros.
+const LONGEST_NUMBER: usize = 1000;
+/// Bytes of a text in quotation marks.
+const LONGEST_TEXT: usize = 1 << 16;
+/// Elements of a list, apart from the changes of a recorded session.
+const MOST_ELEMENTS: usize = 10_000;
+
+/// What goes beyond a limit first, and what is said of it.
+pub fn exceeded(text: &str) -> Option<(Range<usize>, String)> {
+    long_line(text).or_else(|| {
+        let mut walk = Walk::new(text);
+        while let Some(step) = walk.next() {
+            let length = step.span.len();
+            let message = match step.token {
+                Token::Word if length > LONGEST_NAME => too_long("a name", length, LONGEST_NAME),
+                Token::Number if length > LONGEST_NUMBER => too_long("a number", length, LONGEST_NUMBER),
+                Token::Text if length > LONGEST_TEXT => too_long("a text", length, LONGEST_TEXT),
+                Token::Open(_) if walk.depth() > DEEPEST => {
+                    format!("brackets are nested deeper than in any preset, which is {DEEPEST} at most")
+                }
+                Token::Comma if walk.elements().is_some_and(|elements| elements > MOST_ELEMENTS) => {
+                    let path = walk.path(step.span.start).unwrap_or_default();
+                    if path == "changes" {
+                        continue;
+                    }
+                    format!("`{path}` has more than {MOST_ELEMENTS} elements, which is the most of a list")
+                }
+                _ => continue,
+            };
+            return Some((step.span, message));
+        }
+        None
+    })
+}
+
+fn long_line(text: &str) -> Option<(Range<usize>, String)> {
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        if line.len() > LONGEST_LINE {
+            return Some((start..start, too_long("a line", line.len(), LONGEST_LINE)));
+        }
+        start += line.len();
+    }
+    None
+}
+
+fn too_long(what: &str, found: usize, most: usize) -> String {
+    format!("expected {what} of at most {most} bytes, found {found}")
+}
