@@ -20,9 +20,16 @@ pub enum ArchiveError {
     Missing(String),
     #[error("its `{0}` is damaged: the checksum does not fit what is there")]
     Damaged(String),
+    #[error("its `{name}` has {found} bytes, and at most {most} were expected")]
+    TooLong { name: String, most: u64, found: u64 },
     #[error("its `{name}` is {found}, where {expected} was expected")]
     Kind { name: String, expected: String, found: String },
 }
+
+/// Bytes before an array's elements.
+const LONGEST_HEADER: u64 = 10 + u16::MAX as u64;
+/// Letters of a text.
+const LONGEST_TEXT: u64 = 1 << 20;
 
 /// Reads arrays by their names.
 pub struct NpzReader<R: Read + Seek> {
@@ -34,25 +41,31 @@ impl<R: Read + Seek> NpzReader<R> {
         Ok(NpzReader { zip: ZipReader::new(reader)? })
     }
 
-    /// The elements, in C order, of an array that must have this type and shape.
+    /// The elements, in C order, of an array that must have this type and shape. No other array is taken into memory.
     pub fn array<E: Element>(&mut self, name: &str, shape: &[usize]) -> Result<Vec<E>, ArchiveError> {
-        let file = self.zip.file(&file_name(name))?;
         let expected = header(E::DESCR, shape);
-        let elements = file.strip_prefix(expected.as_slice());
-        let bytes = shape.iter().product::<usize>() * E::SIZE;
-        match elements.filter(|elements| elements.len() == bytes) {
+        let kind = |file: &[u8]| ArchiveError::Kind {
+            name: name.to_owned(),
+            expected: described(&expected),
+            found: described(file),
+        };
+        let bytes = shape.iter().try_fold(E::SIZE, |bytes, side| bytes.checked_mul(*side));
+        let length = bytes.and_then(|bytes| bytes.checked_add(expected.len())).map_or(u64::MAX, |length| length as u64);
+        let file = match self.zip.file(&file_name(name), length) {
+            Err(ArchiveError::TooLong { .. }) => {
+                return Err(kind(&self.zip.beginning(&file_name(name), LONGEST_HEADER)?));
+            }
+            file => file?,
+        };
+        match file.strip_prefix(expected.as_slice()).filter(|_| file.len() as u64 == length) {
             Some(elements) => Ok(elements.chunks_exact(E::SIZE).map(E::from_bytes).collect()),
-            None => Err(ArchiveError::Kind {
-                name: name.to_owned(),
-                expected: described(&expected),
-                found: described(&file),
-            }),
+            None => Err(kind(&file)),
         }
     }
 
-    /// A single text.
+    /// A single text of at most a million letters.
     pub fn text(&mut self, name: &str) -> Result<String, ArchiveError> {
-        let file = self.zip.file(&file_name(name))?;
+        let file = self.zip.file(&file_name(name), LONGEST_HEADER + 4 * LONGEST_TEXT)?;
         let found = described(&file);
         let wrong = || ArchiveError::Kind {
             name: name.to_owned(),

@@ -26,6 +26,8 @@ const CENTRAL_LENGTH: usize = 46;
 const LOCAL_LENGTH: usize = 30;
 /// The longest comment that may follow the list of files.
 const LONGEST_COMMENT: u64 = u16::MAX as u64;
+/// Bytes of the list of files: ten thousand of them.
+const LONGEST_LIST: u64 = 1 << 20;
 
 impl<R: Read + Seek> ZipReader<R> {
     pub fn new(mut reader: R) -> Result<Self, ArchiveError> {
@@ -40,13 +42,37 @@ impl<R: Read + Seek> ZipReader<R> {
         let tail = zip.bytes(tail_start, (length - tail_start) as usize)?;
         let end = tail.windows(END_LENGTH as usize).rposition(|window| u32_at(window, 0) == END);
         let end = &tail[end.ok_or(ArchiveError::Cut)?..];
-        let directory = zip.bytes(u64::from(u32_at(end, 16)), u32_at(end, 12) as usize)?;
+        let list_length = u64::from(u32_at(end, 12));
+        if list_length > LONGEST_LIST {
+            let name = "list of arrays".to_owned();
+            return Err(ArchiveError::TooLong { name, most: LONGEST_LIST, found: list_length });
+        }
+        let directory = zip.bytes(u64::from(u32_at(end, 16)), list_length as usize)?;
         zip.entries = entries(&directory, usize::from(u16_at(end, 10)))?;
         Ok(zip)
     }
 
-    /// The contents of a file, after their checksum was found to be right.
-    pub fn file(&mut self, name: &str) -> Result<Vec<u8>, ArchiveError> {
+    /// The contents of a file of at most `most` bytes, after their checksum was found to be right.
+    pub fn file(&mut self, name: &str, most: u64) -> Result<Vec<u8>, ArchiveError> {
+        let (start, size, crc) = self.place(name)?;
+        if size > most {
+            return Err(ArchiveError::TooLong { name: name.to_owned(), most, found: size });
+        }
+        let contents = self.bytes(start, size as usize)?;
+        if crc32fast::hash(&contents) != crc {
+            return Err(ArchiveError::Damaged(name.to_owned()));
+        }
+        Ok(contents)
+    }
+
+    /// The first bytes of a file, at most so many, unchecked.
+    pub fn beginning(&mut self, name: &str, most: u64) -> Result<Vec<u8>, ArchiveError> {
+        let (start, size, _) = self.place(name)?;
+        self.bytes(start, size.min(most) as usize)
+    }
+
+    /// Where a file's contents begin, how many bytes they are, and their checksum.
+    fn place(&mut self, name: &str) -> Result<(u64, u64, u32), ArchiveError> {
         let entry = self.entries.iter().find(|entry| entry.name == name);
         let Some(&Entry { method, crc, size, offset, .. }) = entry else {
             return Err(ArchiveError::Missing(name.to_owned()));
@@ -59,11 +85,7 @@ impl<R: Read + Seek> ZipReader<R> {
             return Err(ArchiveError::Damaged(name.to_owned()));
         }
         let names = u64::from(u16_at(&local, 26)) + u64::from(u16_at(&local, 28));
-        let contents = self.bytes(u64::from(offset) + LOCAL_LENGTH as u64 + names, size as usize)?;
-        if crc32fast::hash(&contents) != crc {
-            return Err(ArchiveError::Damaged(name.to_owned()));
-        }
-        Ok(contents)
+        Ok((u64::from(offset) + LOCAL_LENGTH as u64 + names, u64::from(size), crc))
     }
 
     fn bytes(&mut self, from: u64, count: usize) -> Result<Vec<u8>, ArchiveError> {

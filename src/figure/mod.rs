@@ -61,7 +61,8 @@ pub enum FigureError {
     )]
     TooNarrow { width_mm: f64, font_size: f64 },
     #[error(
-        "a picture of {width} × {height} pixels is larger than can be drawn; choose fewer dots per inch or a smaller width"
+        "a picture of {width} × {height} pixels is larger than can be drawn, which is {} million pixels; choose fewer dots \
+         per inch or a smaller width", png::MAX_PIXELS / 1e6
     )]
     TooLarge { width: f64, height: f64 },
     #[error("the figure cannot be drawn: {0}")]

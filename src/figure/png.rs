@@ -8,8 +8,8 @@ use super::FigureError;
 use super::map::MapImage;
 use super::svg::{CREATOR, Svg};
 
-/// The most pixels of a picture.
-const MAX_PIXELS: f64 = 2e8;
+/// The most pixels of a picture, which take 400 MB while it is drawn.
+pub(super) const MAX_PIXELS: f64 = 1e8;
 const MM_PER_INCH: f64 = 25.4;
 
 impl Svg {
@@ -28,8 +28,12 @@ impl Svg {
         let tree = self.tree()?;
         let scale = width as f32 / tree.size().width();
         resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixmap.as_mut());
-        let rgb: Vec<u8> = pixmap.data().chunks_exact(4).flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect();
-        let png = encoded(&rgb, [pixmap.width(), pixmap.height()])?;
+        let (size, mut rgb) = ([pixmap.width(), pixmap.height()], pixmap.take());
+        for pixel in 0..rgb.len() / 4 {
+            rgb.copy_within(4 * pixel..4 * pixel + 3, 3 * pixel);
+        }
+        rgb.truncate(rgb.len() / 4 * 3);
+        let png = encoded(&rgb, size)?;
         let about = &self.about;
         let mut chunks = resolution(dpi);
         for (keyword, text) in [

@@ -1,6 +1,5 @@
 //! From `phase.npz` back to a diagram.
 
-use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,6 +7,7 @@ use std::sync::Arc;
 use super::SweepResult;
 use super::arrays::{DEVIATIONS, GAPS, MEANS, Shape};
 use crate::export::{ArchiveError, NpzReader};
+use crate::plain_file::{self, Links};
 use crate::preset::{Preset, PresetError};
 use crate::sweep::{Cell, Comparison, Diagram, Gap, Metric, Precision};
 
@@ -47,7 +47,8 @@ impl SweepResult {
                 return Err(ResultError::Folder { path: path.to_owned() });
             }
         }
-        let reader = File::open(&file).map_err(|source| ResultError::Read { path: file.clone(), source })?;
+        let reader = plain_file::open(&file, Links::Followed)
+            .map_err(|source| ResultError::Read { path: file.clone(), source })?;
         Self::read_arrays(BufReader::new(reader), &file.display().to_string())
     }
 

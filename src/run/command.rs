@@ -41,6 +41,9 @@ struct Line {
     command: Command,
 }
 
+/// Bytes of an id, which every answer repeats.
+const LONGEST_ID: usize = 100;
+
 fn word_or_number<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged, expecting = "expected a text or a whole number")]
@@ -48,10 +51,14 @@ fn word_or_number<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<S
         Text(String),
         Number(u64),
     }
-    Ok(match Id::deserialize(deserializer)? {
-        Id::Text(id) => id,
-        Id::Number(id) => id.to_string(),
-    })
+    match Id::deserialize(deserializer)? {
+        Id::Text(id) if id.len() > LONGEST_ID => Err(serde::de::Error::custom(format_args!(
+            "expected an id of at most {LONGEST_ID} bytes, found {}",
+            id.len()
+        ))),
+        Id::Text(id) => Ok(id),
+        Id::Number(id) => Ok(id.to_string()),
+    }
 }
 
 /// Appends a command for the run's worker, and returns the command's id, by which the answer is known.
@@ -128,11 +135,14 @@ impl Inbox {
 }
 
 impl Asked {
-    fn read(line: &[u8], number: u64) -> Asked {
+    /// The line of this number, from 1, with or without its end.
+    pub fn read(line: &[u8], number: u64) -> Asked {
         match object::<Line>(line) {
             Ok(Line { id, command }) => Asked { id, command: Ok(command) },
             Err(error) => {
                 let name = RunFolder::COMMANDS;
+                // It may repeat what stands in the line.
+                let error: String = error.to_string().chars().take(200).collect();
                 let wrong = format!(
                     "line {number} of {name}: expected {{\"id\": …, \"command\": …}} with a command such as \"Stop\", \
                      \"Save\" or {{\"SetSteps\": {{\"n\": 1000}}}}: {error}"

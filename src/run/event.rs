@@ -111,6 +111,24 @@ pub struct ScanAxes {
 }
 
 impl ScanAxes {
+    /// The most optimizers, and the most batch sizes, that a scan in an event may have.
+    pub const MOST: usize = 256;
+    /// The most learning rates.
+    pub const MOST_RATES: usize = 10_000;
+
+    /// Whoever goes through the pairs of optimizers and batch sizes must come to an end.
+    fn check(&self) -> Result<(), BadLine> {
+        let sides = [
+            ("optimizers", self.optimizers.len(), Self::MOST),
+            ("batch sizes", self.batch_sizes.len(), Self::MOST),
+            ("learning rates", self.learning_rates.len(), Self::MOST_RATES),
+        ];
+        match sides.into_iter().find(|(_, found, most)| found > most) {
+            Some((of, found, most)) => Err(BadLine::Axes { of, most, found }),
+            None => Ok(()),
+        }
+    }
+
     /// Pairs of an optimizer and a batch size.
     pub fn pixels(&self) -> u64 {
         (self.optimizers.len() * self.batch_sizes.len()) as u64
@@ -193,6 +211,8 @@ pub enum BadLine {
     Json(#[from] serde_json::Error),
     #[error("`{0}` is no event that this version of Valleyscope knows")]
     Unknown(String),
+    #[error("expected a scan with at most {most} {of}, found {found}")]
+    Axes { of: &'static str, most: usize, found: usize },
 }
 
 impl Event {
@@ -271,7 +291,11 @@ impl Event {
             "train" => Event::Train(of(line)?),
             "eval" => Event::Eval(of(line)?),
             "pixel" => Event::Pixel(of(line)?),
-            "started" => Event::Started(of(line)?),
+            "started" => {
+                let started: Started = of(line)?;
+                started.scan.as_ref().map_or(Ok(()), ScanAxes::check)?;
+                Event::Started(started)
+            }
             "resumed" => Event::Resumed { from_step: of::<Resumed>(line)?.from_step },
             "sample" => Event::Sample { text: of::<Text>(line)?.text },
             "checkpoint" => Event::Checkpoint { file: of::<Named>(line)?.file },

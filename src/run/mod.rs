@@ -47,7 +47,7 @@ mod tail;
 
 pub use jiff::Timestamp;
 
-pub use command::{Command, send};
+pub use command::{Asked, Command, send};
 pub use damage::{Damage, LineNumbers};
 pub use event::{BadLine, Device, Eval, Event, Pixel, Record, ScanAxes, Started, Train};
 pub use folder::{FolderError, RunFolder, data_folder, runs_folder};

@@ -201,3 +201,23 @@ fn arrays_that_do_not_fit_the_spec_are_refused() {
     let error = SweepResult::read_arrays(Cursor::new(file.get_ref()), "here").expect_err("refused").to_string();
     assert!(error.contains("(3, 3, 4, 5)") && error.contains("(2, 2)"), "{error}");
 }
+
+#[test]
+fn a_text_that_is_longer_than_any_spec_is_not_read() {
+    let mut file = Cursor::new(Vec::new());
+    let mut npz = valleyscope::export::NpzWriter::new(&mut file);
+    npz.text("spec", &"x".repeat(2 << 20)).expect("written");
+    npz.finish().expect("written");
+    let error = SweepResult::read_arrays(Cursor::new(file.get_ref()), "here").expect_err("refused").to_string();
+    assert!(error.contains("`spec.npy` has 8388") && error.contains("at most 4259849 were expected"), "{error}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_fifo_in_the_place_of_results_is_refused_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let made = std::process::Command::new("mkfifo").arg(folder.path().join("phase.npz")).status();
+    assert!(made.expect("mkfifo starts").success());
+    let error = SweepResult::open(folder.path()).expect_err("refused").to_string();
+    assert!(error.contains("expected a plain file, found a FIFO"), "{error}");
+}

@@ -10,13 +10,13 @@
 mod files;
 mod scores;
 
-use std::fs;
 use std::io;
 use std::path::PathBuf;
 
 pub use scores::{Improvement, NEGLIGIBLE, NOT_FINITE, ScanScore, ScanScores, adam, adam_and_signum, counted};
 
 use crate::dataset::mnist::{is_stand_in, without_folder};
+use crate::plain_file::{self, Links};
 use crate::preset::Preset;
 use crate::run::{History, Pixel, RunFolder, RunReader, ScanAxes, Started};
 use crate::workload::MnistScanSpec;
@@ -129,7 +129,7 @@ impl ScanResult {
 
 /// The text of a run's `config.ron`; empty where it cannot be read.
 pub fn config(run: &RunFolder) -> String {
-    fs::read_to_string(run.config()).unwrap_or_default()
+    plain_file::read_text(&run.config(), Links::Followed, Preset::LONGEST).unwrap_or_default()
 }
 
 fn index(axes: &ScanAxes, [optimizer, batch_size]: [usize; 2]) -> Option<usize> {
@@ -142,6 +142,12 @@ fn check(axes: &ScanAxes) -> Result<(), ScanError> {
     const LARGEST_BATCH: u64 = 1 << 40;
     if let Some(size) = axes.batch_sizes.iter().find(|size| !(1..=LARGEST_BATCH).contains(*size)) {
         return Err(ScanError::Axes(format!("expected batch sizes from 1 to {LARGEST_BATCH}, found {size}")));
+    }
+    const MOST: usize = MnistScanSpec::MOST;
+    for (found, of) in [(axes.optimizers.len(), "optimizers"), (axes.batch_sizes.len(), "batch sizes")] {
+        if found > MOST {
+            return Err(ScanError::Axes(format!("expected at most {MOST} {of}, found {found}")));
+        }
     }
     let most = MnistScanSpec::LARGEST_STACK as u64;
     let (rates, replicates) = (axes.learning_rates.len() as u64, axes.replicates);
