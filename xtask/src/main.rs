@@ -4,6 +4,7 @@
 //! cargo xtask run [-- ARGUMENTS…]     sets up what is missing, then builds and starts valleyscope
 //! cargo xtask setup                   sets up what is missing, and builds valleyscope and its training worker
 //! cargo xtask test [-- ARGUMENTS…]    sets up what is missing, then checks format, lints and all tests
+//! cargo xtask fuzz [TARGET]           tries damaged and crafted inputs
 //! ```
 //!
 //! What is missing is installed where that is allowed, which is as root on Debian and its kin. Elsewhere
@@ -11,6 +12,7 @@
 //! installed in the user's folder for data where the machine has none that fits.
 
 mod cargo;
+mod fuzz;
 // Shared with `valleyscope doctor`, and compiled in here as the program itself cannot be built yet.
 #[path = "../../src/machine/mod.rs"]
 #[allow(dead_code, unused_imports, reason = "the program itself uses more of it")]
@@ -35,7 +37,10 @@ Usage: cargo xtask run [--no-worker] [-- ARGUMENTS…]
            end the set-up of the worker that is at work
        cargo xtask test [--no-worker] [-- ARGUMENTS…]
            set up this machine, then check format, lints and all tests, those of the worker too unless
-           --no-worker is given; ARGUMENTS go to `cargo test`, for instance a test's name";
+           --no-worker is given; ARGUMENTS go to `cargo test`, for instance a test's name
+       cargo xtask fuzz [TARGET] [--minutes N] [--no-worker]
+           try damaged and crafted inputs, N minutes (1 unless given) each of presets, set, events, commands, idx,
+           npz, sweep_checkpoints and training_checkpoints, or of one of these TARGETs";
 
 /// Why a command ends early, with its exit code.
 #[derive(Debug, PartialEq, Eq)]
@@ -74,6 +79,7 @@ fn main() -> ExitCode {
             let with_worker = !take(&mut arguments, "--no-worker");
             test::test(after_dashes(&arguments), with_worker)
         }
+        "fuzz" => fuzz::fuzz(&arguments),
         "help" | "-h" | "--help" => {
             println!("{USAGE}");
             Ok(())

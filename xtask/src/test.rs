@@ -53,13 +53,13 @@ const LEFT_OUT: &str = "
 ****************************************************************";
 
 /// The PyTorch to test the worker with, if it is to be tested and there can be one.
-fn pytorch(wanted: bool) -> Option<PyTorch> {
+pub fn pytorch(wanted: bool) -> Option<PyTorch> {
     let found = wanted.then(worker::pytorch_for_tests)?;
     found.map_err(|stop| say(format_args!("no PyTorch for the training worker: {}\n{LEFT_OUT}", stop.message))).ok()
 }
 
 /// Cargo with clippy in the compiler's place for the project's own packages; a warning is an error.
-fn linted(subcommand: &str, pytorch: Option<&PyTorch>) -> Command {
+pub fn linted(subcommand: &str, pytorch: Option<&PyTorch>) -> Command {
     let mut command = cargo(subcommand);
     if let Some(pytorch) = pytorch {
         worker::with_pytorch(&mut command, pytorch);

@@ -1,0 +1,51 @@
+//! Messages name what a user knows.
+
+/// Words of the program's source, of the RON reader and of serde.
+const FOREIGN: [&str; 38] = [
+    "struct ",
+    "enum ",
+    "variant",
+    "tuple",
+    "identifier",
+    "serde",
+    "RON",
+    "Option",
+    "Vec<",
+    "boolean",
+    "integer ",
+    "u8",
+    "u32",
+    "u64",
+    "f64",
+    "usize",
+    "i64",
+    "Expected ",
+    "Unexpected",
+    "Invalid",
+    "Exceeded",
+    "Identifier",
+    "Preset`",
+    "Spec`",
+    "Spec ",
+    "Settings",
+    "SymLog",
+    "Camera",
+    "SweepOptimizer",
+    "ScanOptimizer",
+    "TrainingRule",
+    "SweepRule",
+    "LearningRates",
+    "LessonStep",
+    "FormatVersion",
+    "DataChoice",
+    "DeviceChoice",
+    "PointCount",
+];
+
+/// Sees to it that a message holds no word of the source, beside those that stand in the input itself.
+#[track_caller]
+pub fn expect_plain(message: &str, input: &str) {
+    for word in FOREIGN {
+        assert!(!message.contains(word) || input.contains(word.trim()), "{word:?} in: {message}");
+    }
+}

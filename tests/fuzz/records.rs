@@ -1,0 +1,110 @@
+//! Lines of JSON: the events of a run, and commands to it.
+
+use valleyscope::result::scan::ScanResult;
+use valleyscope::run::{Asked, Command, History, Metric, Record};
+
+use crate::driver::{Target, fuzz};
+
+const WORDS: &[&str] = &[
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    "\"",
+    "\\",
+    "\\u0000",
+    "\\ud800",
+    "null",
+    "true",
+    "\"NaN\"",
+    "\"inf\"",
+    "1e400",
+    "\n",
+    "\"event\":\"train\"",
+    "\"event\":\"started\"",
+    "\"event\":\"pixel\"",
+    "\"event\":\"eval\"",
+    "\"event\":\"resumed\"",
+    "\"event\":\"checkpoint\"",
+    "\"event\":\"command\"",
+    "\"event\":\"finished\"",
+    "\"event\":\"failed\"",
+    "\"step\":0",
+    "\"scan\":{}",
+    "\"replicates\":1000000000000",
+    "\"optimizers\":[]",
+    "\"batch_sizes\":[1,2]",
+    "\"pixel\":[0,0]",
+    "\"time\":\"2026-03-01T12:00:00Z\"",
+    "\"id\":",
+    "\"command\":",
+    "\"Stop\"",
+    "\"Save\"",
+    "{\"SetSteps\":{\"n\":5}}",
+];
+
+/// Axes of 10⁶ × 10⁶ pixels once had lists of runs hang; here of 3,000 × 3,000.
+fn large_axes() -> Vec<u8> {
+    let (names, sizes) = (vec!["\"x\""; 3000].join(","), vec!["2"; 3000].join(","));
+    let head =
+        r#"{"event":"started","step":0,"time":"2026-03-01T12:00:00Z","wall_s":0,"title":"x","kind":"MnistScan","#;
+    let scan = format!(r#""scan":{{"optimizers":[{names}],"batch_sizes":[{sizes}],"learning_rates":[0.1],"#);
+    let pixel = r#"{"event":"pixel","step":1,"time":"2026-03-01T12:00:00Z","wall_s":1,"pixel":[0,0],"optimizer":"x","batch_size":2,"done":1,"total":9000000,"seconds":1,"train_loss":[[1]],"test_loss":[[1]],"test_accuracy":[[1]]}"#;
+    format!("{head}{scan}\"replicates\":1,\"steps\":1}}}}\n{pixel}\n").into_bytes()
+}
+
+pub fn events() {
+    let line = large_axes();
+    let refusal = Record::parse(line.split(|byte| *byte == b'\n').next().expect("a line")).unwrap_err().to_string();
+    assert!(refusal.contains("at most 256 optimizers, found 3000"), "{refusal}");
+    let target = Target { name: "events", seeds: vec![large_axes()], words: WORDS, memory: 64 << 20, cases: 2000 };
+    fuzz(&target, |input| {
+        let mut history = History::default();
+        for line in input.split(|byte| *byte == b'\n') {
+            let Ok(record) = Record::parse(line) else { continue };
+            let written = record.to_line();
+            let again = Record::parse(written.as_bytes()).expect("what is written can be read");
+            assert_eq!(again.to_line(), written);
+            assert!(!record.event.sentence().contains("struct "));
+            history.apply(record);
+        }
+        // All that is made of the events.
+        let _ = (history.seconds_left(), history.steps_per_s());
+        for metric in Metric::ALL {
+            let curve = history.curve(metric);
+            assert!(curve.step.len() == curve.len() && curve.wall_s.len() == curve.len());
+        }
+        if let Ok(scan) = ScanResult::of(&history, "") {
+            // Axes alone, without results, are long arrays of what is unknown.
+            let axes = &scan.axes;
+            if axes.pixels() * axes.learning_rates.len() as u64 * axes.replicates < 100_000 {
+                let mut arrays = std::io::Cursor::new(Vec::new());
+                scan.write_arrays(&mut arrays).expect("memory takes all");
+            }
+            scan.write_table(std::io::sink()).expect("a sink takes all");
+        }
+    });
+}
+
+pub fn commands() {
+    let target = Target { name: "commands", seeds: Vec::new(), words: WORDS, memory: 16 << 20, cases: 2000 };
+    fuzz(&target, |input| {
+        for (number, line) in (1..).zip(input.split(|byte| *byte == b'\n')) {
+            let Asked { id, command } = Asked::read(line, number);
+            assert!(id.len() <= 100, "{id}");
+            match command {
+                Ok(command) => {
+                    let written = command_line(&id, &command);
+                    assert_eq!(Asked::read(&written, 1), Asked { id, command: Ok(command) });
+                }
+                Err(reason) => assert!(reason.len() < 2000 && reason.contains("expected"), "{reason}"),
+            }
+        }
+    });
+}
+
+fn command_line(id: &str, command: &Command) -> Vec<u8> {
+    serde_json::to_vec(&serde_json::json!({ "id": id, "command": command })).expect("JSON has room for all of it")
+}

@@ -1,0 +1,129 @@
+//! Results of sweeps: `phase.npz`, and the checkpoint of a sweep that goes on.
+
+use std::fs;
+use std::io::Cursor;
+use std::sync::Arc;
+
+use valleyscope::preset::{Preset, built_ins};
+use valleyscope::quantity::{PointCount, Replicates, StepCount};
+use valleyscope::result::SweepResult;
+use valleyscope::sweep::{Checkpoint, Diagram, Finished, Machine, Pool, Precision, Sweep, SweepSpec, Work};
+
+use crate::driver::{Target, fuzz};
+
+const WORDS: &[&str] = &["PK\x03\x04", "PK\x01\x02", "PK\x05\x06", "\u{93}NUMPY", "'<f8'", "'<U9'", "()", "(2, 2)"];
+
+/// A small sweep, all of its pixels.
+fn small() -> (SweepSpec, Vec<Finished>) {
+    let preset = &built_ins().iter().find(|built_in| built_in.name == "fig2a").expect("it is built in").preset;
+    let Preset::Sweep(preset) = preset else { panic!("fig2a is no sweep") };
+    let mut spec = preset.sweep.clone();
+    (spec.rows.count, spec.columns.count) = (PointCount::clamped(2), PointCount::clamped(2));
+    (spec.steps, spec.replicates) = (StepCount::clamped(5), Replicates::clamped(4));
+    spec.optimizers.iter_mut().for_each(|optimizer| optimizer.learning_rates.count = PointCount::clamped(2));
+    let pool = Pool::new(1).expect("a thread");
+    let machine = Machine::new(Precision::Single);
+    let sweep = Sweep::start(&pool, Arc::new(spec.clone()), machine, Work::RowByRow, true, |_| false, || {});
+    let pixels = sweep.finished().iter().collect();
+    (spec, pixels)
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<usize> {
+    Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?) as usize)
+}
+
+fn put(bytes: &mut [u8], at: usize, number: u32) {
+    if let Some(place) = bytes.get_mut(at..at.saturating_add(4)) {
+        place.copy_from_slice(&number.to_le_bytes());
+    }
+}
+
+/// Makes the check sums in an archive right, so that more than them is tried.
+fn mend_archive(bytes: &mut [u8]) {
+    let heads: Vec<usize> =
+        bytes.windows(4).enumerate().filter(|(_, b)| *b == b"PK\x01\x02").map(|(at, _)| at).collect();
+    for head in heads {
+        let (Some(size), Some(local)) = (u32_at(bytes, head + 24), u32_at(bytes, head + 42)) else { continue };
+        let Some(name) = bytes.get(local + 26..local + 28) else { continue };
+        let start = local + 30 + usize::from(u16::from_le_bytes([name[0], name[1]]));
+        if let Some(contents) = start.checked_add(size).and_then(|end| bytes.get(start..end)) {
+            let sum = crc32fast::hash(contents);
+            put(bytes, head + 16, sum);
+        }
+    }
+}
+
+pub fn results() {
+    let (spec, pixels) = small();
+    let mut diagram = Diagram::new(Arc::new(spec));
+    pixels.into_iter().for_each(|finished| diagram.insert(finished.pixel, finished.cell));
+    let result =
+        SweepResult { title: "Small".to_owned(), description: String::new(), diagram, precision: Precision::Single };
+    let written = |result: &SweepResult| {
+        let mut bytes = Cursor::new(Vec::new());
+        result.write_arrays(&mut bytes).expect("memory takes all");
+        bytes.into_inner()
+    };
+    let target = Target { name: "npz", seeds: vec![written(&result)], words: WORDS, memory: 64 << 20, cases: 2000 };
+    let mut turn = 0_u32;
+    fuzz(&target, |input| {
+        let mut input = input.to_vec();
+        turn += 1;
+        if !turn.is_multiple_of(4) {
+            mend_archive(&mut input);
+        }
+        if let Ok(read) = SweepResult::read_arrays(Cursor::new(&input), "input") {
+            let bytes = written(&read);
+            let again = SweepResult::read_arrays(Cursor::new(&bytes), "again").expect("what is written can be read");
+            assert_eq!(written(&again), bytes);
+        }
+    });
+}
+
+/// A head of 16 bytes, a text whose length is the last of them, a check sum, and records of equal length with one each.
+fn mend_checkpoint(bytes: &mut [u8], record: usize) {
+    let Some(head) = u32_at(bytes, 12).and_then(|text| text.checked_add(16)) else { return };
+    if let Some(content) = bytes.get(..head) {
+        let sum = crc32fast::hash(content);
+        put(bytes, head, sum);
+        let mut start = head + 4;
+        while let Some(content) = bytes.get(start..start + record - 4) {
+            let sum = crc32fast::hash(content);
+            put(bytes, start + record - 4, sum);
+            start += record;
+        }
+    }
+}
+
+pub fn checkpoints() {
+    let (spec, pixels) = small();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("checkpoint.bin");
+    let open = || Checkpoint::open(&path, &spec, Precision::Single, true);
+    let mut checkpoint = open().expect("a new one");
+    let head = fs::metadata(&path).expect("it is there").len();
+    pixels.iter().for_each(|pixel| checkpoint.add(pixel));
+    checkpoint.save().expect("there is room");
+    drop(checkpoint);
+    let seed = fs::read(&path).expect("it is there");
+    let record = (seed.len() - head as usize) / pixels.len();
+    let target = Target { name: "sweep_checkpoints", seeds: vec![seed], words: &[], memory: 32 << 20, cases: 500 };
+    let mut turn = 0_u32;
+    fuzz(&target, |input| {
+        let mut input = input.to_vec();
+        turn += 1;
+        if !turn.is_multiple_of(4) {
+            mend_checkpoint(&mut input, record);
+        }
+        fs::write(&path, &input).expect("there is room");
+        let Ok(mut checkpoint) = open() else { return };
+        let cells = |checkpoint: &mut Checkpoint| -> Vec<String> {
+            let all = spec.pixels().map(|pixel| checkpoint.read(pixel).expect("it has just been read"));
+            all.map(|finished| format!("{finished:?}")).collect()
+        };
+        let read = cells(&mut checkpoint);
+        drop(checkpoint);
+        let mut again = open().expect("what was good is good");
+        assert_eq!(cells(&mut again), read);
+    });
+}
