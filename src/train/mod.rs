@@ -24,6 +24,7 @@ mod mnist;
 mod optimizer;
 mod order;
 mod scan;
+mod waiting;
 mod worker;
 
 pub use checkpoint::{Checkpoint, CheckpointError};

@@ -15,6 +15,7 @@ use super::device::Devices;
 use super::drive::{Drive, Ended, NO_TEXT};
 use super::mnist::MnistRun;
 use super::scan::{Scan, ScanPixel};
+use super::waiting::wait_briefly;
 use crate::dataset::download::DownloadError;
 use crate::dataset::mnist::{self, DataError, Mnist, Sources};
 use crate::preset::Preset;
@@ -50,6 +51,9 @@ enum Command {
 /// What the worker's program does.
 pub fn main() -> ExitCode {
     let args = Args::parse();
+    if args.command.is_some() {
+        wait_briefly();
+    }
     let devices = Devices::look();
     if args.handshake {
         let said = serde_json::to_string(&handshake(&devices)).expect("a handshake is plain text");

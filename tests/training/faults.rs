@@ -449,6 +449,33 @@ fn the_worker_says_what_it_is() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn threads_wait_for_each_other_only_briefly_unless_somebody_has_decided() {
+    let stage = Stage::new();
+    let with = |run: &RunFolder, policy: Option<&str>| {
+        let mut command = worker(run, false);
+        command.env_remove("GOMP_SPINCOUNT").env_remove("OMP_WAIT_POLICY").envs(policy.map(|it| ("OMP_WAIT_POLICY", it)));
+        command.env("OMP_NUM_THREADS", "2").env("MKL_NUM_THREADS", "2");
+        command
+    };
+    let (mut decided, mut tensors_of) = (Vec::new(), Vec::new());
+    for policy in [None, Some("PASSIVE")] {
+        let run = stage.run(quick(100_000));
+        let mut child = with(&run, policy).spawn().unwrap();
+        wait_for(&run, &mut child, 1);
+        let environment = std::fs::read(format!("/proc/{}/environ", child.id())).unwrap();
+        kill(child);
+        let has = |variable: &str| environment.split(|byte| *byte == 0).any(|it| it == variable.as_bytes());
+        decided.push([has("GOMP_SPINCOUNT=1000"), has("OMP_WAIT_POLICY=PASSIVE")]);
+        let run = stage.run(quick(60));
+        assert!(with(&run, policy).status().unwrap().success());
+        tensors_of.push(tensors(&run, 60));
+    }
+    assert_eq!(decided, [[true, false], [false, true]]);
+    assert!(tensors_of[0] == tensors_of[1], "how threads wait changes what they compute");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
 fn a_full_disk_is_said_and_loses_nothing() {
     let stage = Stage::new();
     let run = stage.run(quick(60));
