@@ -430,6 +430,42 @@ fn the_folder_of_the_dataset_is_chosen_and_can_be_undone() {
 }
 
 #[test]
+fn the_choice_of_the_dataset_is_kept_when_the_experiment_changes() {
+    let (mut app, ()) = room(|_| ());
+    let data = |app: &App| app.state().training().preset().trainings()[0].data().cloned();
+    let folder = app.folder.path().join("images");
+    let chosen = Some(DataChoice::Folder(folder.display().to_string()));
+    app.button("Choose the folder of the dataset");
+    app.settle();
+    app.type_over("Path of the folder", &folder);
+    app.until("the folder", |app| data(app) == chosen);
+    app.click(Role::ComboBox, "Workload");
+    app.press("MNIST classifier, scan over batch sizes");
+    app.harness.key_press(Key::Escape);
+    app.settle();
+    assert!(matches!(app.state().training().preset(), Preset::MnistScan(_)));
+    assert_eq!(data(&app), chosen);
+    // A preset of several runs, which learn from the same data.
+    let mnist = built_ins().iter().find(|built_in| built_in.name == "mnist").expect("it is built in");
+    let Preset::Mnist(mut several) = mnist.preset.clone() else { panic!("it is a run") };
+    several.runs.push(several.runs[0].clone());
+    let path = app.write("several.ron", &Preset::Mnist(several.clone()).to_ron());
+    app.open(&path);
+    app.until("its runs", |app| app.state().training().preset().trainings().len() == 2);
+    assert!(app.state().training().preset().trainings().iter().all(|training| training.data().cloned() == chosen));
+    // One that names its data keeps them.
+    several.runs.truncate(1);
+    several.runs[0].data = DataChoice::StandIn;
+    let path = app.write("digits.ron", &Preset::Mnist(several).to_ron());
+    app.open(&path);
+    app.until("its data", |app| data(app) == Some(DataChoice::StandIn));
+    // Digits that nobody has chosen by hand are not trained on in its place.
+    let path = app.write("automatic.ron", &config(0));
+    app.open(&path);
+    app.until("the usual data", |app| data(app) == Some(DataChoice::Automatic));
+}
+
+#[test]
 fn a_narrow_window_and_long_names_fit() {
     let long = "A very long title of a run that somebody has given ".repeat(4);
     let begin = Begin { size: [900.0, 600.0], ..Begin::default() };

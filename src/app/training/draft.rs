@@ -120,14 +120,36 @@ impl Draft {
         }
     }
 
-    /// Takes the data from a folder.
-    pub fn use_data_in(&mut self, folder: &Path) {
-        let data = match self.subject() {
-            Some(Subject::Run(run)) => &mut run.data,
-            Some(Subject::Scan(scan)) => &mut scan.data,
-            None => return,
-        };
-        *data = DataChoice::Folder(folder.display().to_string());
+    /// Where the data of what is shown come from.
+    pub fn data(&mut self) -> DataChoice {
+        match self.subject() {
+            Some(Subject::Run(run)) => run.data.clone(),
+            Some(Subject::Scan(scan)) => scan.data.clone(),
+            None => DataChoice::default(),
+        }
+    }
+
+    /// The choice of data that holds for other experiments too. Digits that a preset has drawn are its own matter.
+    pub fn lasting_data(&mut self) -> DataChoice {
+        let data = self.data();
+        if data == DataChoice::StandIn && self.clean.data() == Some(&data) { DataChoice::Automatic } else { data }
+    }
+
+    /// Takes the data of all runs from there.
+    pub fn set_data(&mut self, data: &DataChoice) {
+        match &mut self.preset {
+            Preset::Mnist(preset) => preset.runs.iter_mut().for_each(|run| run.data = data.clone()),
+            Preset::MnistScan(preset) => preset.scan.data = data.clone(),
+            Preset::Landscape(_) | Preset::Sweep(_) => {}
+        }
+    }
+
+    /// Keeps the choice that was made for another experiment, unless the preset itself makes one.
+    pub fn keep_data(&mut self, data: &DataChoice) {
+        let is_automatic = self.preset.trainings().iter().all(|it| it.data() == Some(&DataChoice::Automatic));
+        if is_automatic {
+            self.set_data(data);
+        }
     }
 
     /// Why it cannot be trained, if it cannot.

@@ -69,10 +69,16 @@ fn heading(ui: &mut Ui, text: &str) {
 pub fn show(ui: &mut Ui, draft: &mut Draft, worker: &WorkerState, shelf: &Shelf, requests: &mut Requests) {
     workload(ui, draft, shelf, requests);
     several(ui, draft);
+    let before = draft.data();
     match draft.subject() {
         Some(Subject::Run(run)) => run_controls(ui, run, worker, requests),
         Some(Subject::Scan(scan)) => scan_controls(ui, scan, worker, requests),
         None => {}
+    }
+    // The runs of a preset learn from the same data.
+    let data = draft.data();
+    if data != before {
+        draft.set_data(&data);
     }
     ui.add_space(6.0);
 }
@@ -87,8 +93,10 @@ fn workload(ui: &mut Ui, draft: &mut Draft, shelf: &Shelf, requests: &mut Reques
                 if ui.selectable_label(present == Some(workload), workload.name()).clicked()
                     && present != Some(workload)
                 {
+                    let data = draft.lasting_data();
                     let (preset, name) = workload.first();
                     *draft = Draft::new(preset, name, None);
+                    draft.keep_data(&data);
                 }
             }
         });

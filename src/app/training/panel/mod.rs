@@ -27,6 +27,7 @@ use crate::export::Overwrite;
 use crate::machine::SetUpStatus;
 use crate::preset::Preset;
 use crate::run::RunFolder;
+use crate::workload::DataChoice;
 
 /// The threads of the room; they begin when it is first looked at.
 struct Threads {
@@ -107,7 +108,9 @@ impl TrainingPanel {
     /// Puts a preset under the controls. Undo brings the one before back.
     pub fn open(&mut self, preset: Preset, file: Option<PathBuf>) {
         self.history.mark(&self.draft.preset);
+        let data = self.draft.lasting_data();
         self.draft = Draft::opened(preset, file);
+        self.draft.keep_data(&data);
         self.history.mark(&self.draft.preset);
     }
 
@@ -211,7 +214,7 @@ impl TrainingPanel {
     /// Takes the data of what is under the controls from a folder.
     pub fn use_data_in(&mut self, folder: &Path) {
         self.history.mark(&self.draft.preset);
-        self.draft.use_data_in(folder);
+        self.draft.set_data(&DataChoice::Folder(folder.display().to_string()));
         self.history.mark(&self.draft.preset);
     }
 
