@@ -9,6 +9,8 @@ use super::map::MapImage;
 use super::scale::Scale;
 use super::svg::escaped;
 use super::{FigureError, font, png};
+use crate::simulation::Marker;
+use crate::view::Dash;
 
 /// A rectangle.
 #[derive(Clone, Copy, Debug)]
@@ -42,25 +44,9 @@ pub(super) enum Anchor {
 pub(super) struct Stroke {
     pub color: [u8; 3],
     pub width: f64,
-    pub dashed: bool,
+    pub dash: Dash,
     /// From 0 to 1.
     pub opacity: f64,
-}
-
-/// Shapes of markers, so that series are told apart without colours too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Marker {
-    Circle,
-    Square,
-    Triangle,
-    Diamond,
-}
-
-impl Marker {
-    /// That of the series with this index.
-    pub fn of_index(index: usize) -> Marker {
-        [Marker::Circle, Marker::Square, Marker::Triangle, Marker::Diamond][index % 4]
-    }
 }
 
 /// Collects elements.
@@ -74,6 +60,34 @@ pub(super) struct Canvas {
 /// From the middle of a line of text down to its baseline, in font sizes.
 const BASELINE: f64 = 0.36;
 const LINE_WIDTH: f64 = 0.6;
+/// A diagonal cross, from the end of one arm around.
+const CROSS: [[f64; 2]; 12] = [
+    [-1.2, -0.7],
+    [-0.7, -1.2],
+    [0.0, -0.5],
+    [0.7, -1.2],
+    [1.2, -0.7],
+    [0.5, 0.0],
+    [1.2, 0.7],
+    [0.7, 1.2],
+    [0.0, 0.5],
+    [-0.7, 1.2],
+    [-1.2, 0.7],
+    [-0.5, 0.0],
+];
+/// Five points, from the top around.
+const STAR: [[f64; 2]; 10] = [
+    [0.0, -1.5],
+    [0.38, -0.53],
+    [1.43, -0.46],
+    [0.62, 0.2],
+    [0.88, 1.21],
+    [0.0, 0.65],
+    [-0.88, 1.21],
+    [-0.62, 0.2],
+    [-1.43, -0.46],
+    [-0.38, -0.53],
+];
 /// Colours of a bar between which the viewer interpolates.
 const STOPS: usize = 32;
 
@@ -103,10 +117,10 @@ impl Canvas {
         let (color, width) = (hex(stroke.color), stroke.width);
         let opacity =
             if stroke.opacity < 1.0 { format!(r#" stroke-opacity="{}""#, stroke.opacity) } else { String::new() };
-        let dashes = if stroke.dashed {
-            format!(r#" stroke-dasharray="{} {}""#, 4.0 * width, 3.0 * width)
-        } else {
-            String::new()
+        let dashes = match stroke.dash {
+            Dash::Solid => String::new(),
+            Dash::Dashed => format!(r#" stroke-dasharray="{} {}""#, 4.0 * width, 3.0 * width),
+            Dash::Dotted => format!(r#" stroke-dasharray="{width} {}""#, 1.5 * width),
         };
         self.push(format_args!(
             r#"<path d="{data}" fill="none" stroke="{color}" stroke-width="{width}" stroke-linejoin="round"{dashes}{opacity}/>"#
@@ -146,6 +160,8 @@ impl Canvas {
             Marker::Square => &[[-0.88, -0.88], [0.88, -0.88], [0.88, 0.88], [-0.88, 0.88]],
             Marker::Triangle => &[[0.0, -1.3], [1.2, 0.85], [-1.2, 0.85]],
             Marker::Diamond => &[[0.0, -1.3], [1.3, 0.0], [0.0, 1.3], [-1.3, 0.0]],
+            Marker::Cross => &CROSS,
+            Marker::Star => &STAR,
         };
         let corners = corners.iter().map(|[dx, dy]| format!("{:.3},{:.3}", x + radius * dx, y + radius * dy));
         let corners = corners.collect::<Vec<_>>().join(" ");

@@ -2,10 +2,11 @@
 
 use super::canvas::{Anchor, Area, Canvas, Stroke};
 use super::layout::{LABEL_GAP, LINE, MARGIN, MINOR_TICK, NARROWEST_PANEL, TICK, minor_values};
-use super::plot::{CURVE_WIDTH, LABEL_SHARE, LEAST_HEIGHT, WIDE, line};
+use super::plot::{CURVE_WIDTH, LABEL_SHARE, LEAST_HEIGHT, WIDE};
 use super::svg::CREATOR;
 use super::{About, Content, Figure, Swatch, font};
 use crate::view::ticks::{Tick, Ticks};
+use crate::view::{Background, Dash, Pen};
 
 // Lengths in font sizes.
 const ASPECT: f64 = 0.62;
@@ -23,8 +24,8 @@ pub struct Curves {
     pub title: String,
     /// The presets that repeat the runs.
     pub specs: Vec<String>,
-    /// What is drawn, with its colour.
-    pub names: Vec<(String, [u8; 3])>,
+    /// What is drawn, with its line.
+    pub names: Vec<(String, Pen)>,
     pub horizontal: CurveAxis,
     pub plots: Vec<CurvePlot>,
 }
@@ -68,20 +69,21 @@ pub struct CurveLines {
 impl Figure {
     /// Curves of trainings, each plot with its own vertical axis.
     pub fn curves(curves: Curves) -> Figure {
-        let legend = curves.names.iter().map(|(text, color)| Swatch { color: Some(*color), text: text.clone() });
+        let swatch = |(text, pen): &(String, Pen)| Swatch { color: Some(line(*pen)), text: text.clone() };
+        let legend = curves.names.iter().map(swatch);
         let about =
             About { title: curves.title.clone(), programs: vec![CREATOR.to_owned()], specs: curves.specs.clone() };
         Figure { about, legend: legend.collect(), content: Content::Curves(curves) }
     }
 }
 
-/// The sign of a curve in a legend.
-pub(super) fn draw_key(canvas: &mut Canvas, [x, y]: [f64; 2], width: f64, color: [u8; 3]) {
-    canvas.path(&[vec![[x, y], [x + width, y]]], Stroke { width: 1.4 * CURVE_WIDTH, ..stroke(color) });
+/// The colour of a curve on paper.
+fn line(pen: Pen) -> [u8; 3] {
+    pen.ink(Background::Light)
 }
 
-fn stroke(color: [u8; 3]) -> Stroke {
-    Stroke { color: line(color), width: CURVE_WIDTH, dashed: false, opacity: 1.0 }
+fn stroke(pen: Pen) -> Stroke {
+    Stroke { color: line(pen), width: CURVE_WIDTH, dash: pen.dash, opacity: 1.0 }
 }
 
 impl CurveAxis {
@@ -111,6 +113,12 @@ impl CurveAxis {
 }
 
 impl Curves {
+    /// The sign of the curve with this index in a legend.
+    pub(super) fn draw_key(&self, canvas: &mut Canvas, [x, y]: [f64; 2], width: f64, index: usize) {
+        let stroke = Stroke { width: 1.4 * CURVE_WIDTH, ..stroke(self.names[index].1) };
+        canvas.path(&[vec![[x, y], [x + width, y]]], stroke);
+    }
+
     /// Draws the plots from `y` downwards. Gives the end, or `None` where there is no room for them.
     pub(super) fn draw(&self, canvas: &mut Canvas, mut y: f64, inner: f64, em: f64) -> Option<f64> {
         let columns = if inner >= WIDE * em { self.plots.len().clamp(1, 2) } else { 1 };
@@ -198,25 +206,28 @@ fn rows(height: f64, em: f64) -> usize {
 }
 
 impl CurveLines {
-    fn draw(&self, canvas: &mut Canvas, color: [u8; 3], at: impl Fn([f64; 2]) -> [f64; 2], em: f64) {
+    fn draw(&self, canvas: &mut Canvas, pen: Pen, at: impl Fn([f64; 2]) -> [f64; 2], em: f64) {
         let above = self.band.iter().map(|[x, _, high]| at([*x, *high]));
         let below = self.band.iter().rev().map(|[x, low, _]| at([*x, *low]));
         let around: Vec<[f64; 2]> = above.chain(below).collect();
         if !around.is_empty() {
-            canvas.filled(&around, line(color), BAND);
+            canvas.filled(&around, line(pen), BAND);
         }
         let pieces = |pieces: &[Vec<[f64; 2]>]| -> Vec<Vec<[f64; 2]>> {
             pieces.iter().map(|piece| piece.iter().map(|place| at(*place)).collect()).collect()
         };
         if !self.raw.is_empty() {
-            canvas.path(&pieces(&self.raw), Stroke { opacity: FAINT, width: 0.7 * CURVE_WIDTH, ..stroke(color) });
+            canvas.path(
+                &pieces(&self.raw),
+                Stroke { opacity: FAINT, width: 0.7 * CURVE_WIDTH, dash: Dash::Solid, ..stroke(pen) },
+            );
         }
         let drawn = pieces(&self.line);
-        canvas.path(&drawn, stroke(color));
+        canvas.path(&drawn, stroke(pen));
         for piece in &drawn {
             // A point alone is no line.
             if let [only] = piece[..] {
-                canvas.dot(only, 0.16 * em, line(color));
+                canvas.dot(only, 0.16 * em, line(pen));
             }
         }
         // Where values are not finite any more.
@@ -224,7 +235,7 @@ impl CurveLines {
             if let Some([x, y]) = ends[0].last() {
                 let arm = 0.3 * em;
                 let cross = [[[x - arm, y - arm], [x + arm, y + arm]], [[x - arm, y + arm], [x + arm, y - arm]]];
-                canvas.path(&cross.map(|arm| arm.to_vec()), stroke(color));
+                canvas.path(&cross.map(|arm| arm.to_vec()), Stroke { dash: Dash::Solid, ..stroke(pen) });
             }
         }
     }

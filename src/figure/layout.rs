@@ -2,7 +2,7 @@
 
 use super::canvas::{Anchor, Area, Canvas};
 use super::svg::{POINTS_PER_MM, Svg};
-use super::{Bar, Content, Figure, FigureError, Options, Panel, Row, curves, font, plot};
+use super::{Bar, Content, Figure, FigureError, Options, Panel, Row, font, plot};
 use crate::sweep::{Axis, Spacing};
 use crate::view::ticks::{Tick, Ticks, short};
 
@@ -89,8 +89,10 @@ impl Figure {
                     (Some(color), Content::Maps(_)) => {
                         canvas.swatch(Area { x, y: middle - side / 2.0, width: side, height: side }, color);
                     }
-                    (Some(color), Content::Plots(_)) => plot::draw_key(canvas, [x, middle], index, color, em),
-                    (Some(color), Content::Curves(_)) => curves::draw_key(canvas, [x, middle], key, color),
+                    (Some(color), Content::Plots(plots)) => {
+                        plot::draw_key(canvas, [x, middle], plots.marker(index), color, em);
+                    }
+                    (Some(_), Content::Curves(curves)) => curves.draw_key(canvas, [x, middle], key, index),
                     (None, _) => {}
                 }
                 canvas.text_from([x + before, middle], end - x - before, &swatch.text);

@@ -1,10 +1,11 @@
 //! Plots of measured values with their errors over the same places.
 
-use super::canvas::{Anchor, Area, Canvas, Marker, Stroke};
+use super::canvas::{Anchor, Area, Canvas, Stroke};
 use super::layout::{LABEL_GAP, LINE, MARGIN, MINOR_TICK, NARROWEST_PANEL, TICK, minor_values};
 use super::{Mark, Scale, font};
+use crate::simulation::Marker;
 use crate::view::ticks::{Tick, Ticks};
-use crate::view::{Background, ink};
+use crate::view::{Background, Dash, ink};
 
 // Lengths in font sizes.
 /// Width of a series' sign in a legend.
@@ -58,8 +59,7 @@ pub(super) enum Vertical {
 #[derive(Clone, Debug)]
 pub(super) struct Series {
     pub color: [u8; 3],
-    /// Its place in the legend.
-    pub index: usize,
+    pub marker: Marker,
     /// For each place what is known there.
     pub points: Vec<Option<Measured>>,
 }
@@ -72,16 +72,16 @@ pub(super) struct Measured {
 }
 
 /// The sign of a series in a legend: a piece of its line with its marker, in the middle of a line of text.
-pub(super) fn draw_key(canvas: &mut Canvas, [x, y]: [f64; 2], index: usize, color: [u8; 3], em: f64) {
+pub(super) fn draw_key(canvas: &mut Canvas, [x, y]: [f64; 2], marker: Marker, color: [u8; 3], em: f64) {
     let end = x + KEY * em;
     canvas.path(
         &[vec![[x, y], [end, y]]],
-        Stroke { color: line(color), width: CURVE_WIDTH, dashed: false, opacity: 1.0 },
+        Stroke { color: line(color), width: CURVE_WIDTH, dash: Dash::Solid, opacity: 1.0 },
     );
-    canvas.marker(Marker::of_index(index), [(x + end) / 2.0, y], RADIUS * em, [color, line(color)]);
+    canvas.marker(marker, [(x + end) / 2.0, y], RADIUS * em, [color, line(color)]);
 }
 
-pub(super) fn line(color: [u8; 3]) -> [u8; 3] {
+fn line(color: [u8; 3]) -> [u8; 3] {
     ink(color, Background::Light)
 }
 
@@ -96,6 +96,11 @@ struct Arrangement {
 }
 
 impl Plots {
+    /// The marker of the legend's entry with this index.
+    pub fn marker(&self, index: usize) -> Marker {
+        self.plots[0].series[index].marker
+    }
+
     /// Draws the plots from `y` downwards. Gives the end, or `None` where there is no room for them.
     pub fn draw(&self, canvas: &mut Canvas, mut y: f64, inner: f64, em: f64) -> Option<f64> {
         let arrangement = self.arrange(inner, em)?;
@@ -265,7 +270,8 @@ impl Plot {
         if let Vertical::Linear { guides } = &self.vertical {
             for &(value, dashed) in guides {
                 let y = height_of(value);
-                let stroke = Stroke { color: [120; 3], width: 0.6, dashed, opacity: 1.0 };
+                let dash = if dashed { Dash::Dashed } else { Dash::Solid };
+                let stroke = Stroke { color: [120; 3], width: 0.6, dash, opacity: 1.0 };
                 canvas.path(&[vec![[area.x, y], [area.right(), y]]], stroke);
             }
         }
@@ -276,7 +282,7 @@ impl Plot {
         for series in &self.series {
             for (index, point) in series.known() {
                 let center = [area.x + plots.position(index) * area.width, height_of(point.value)];
-                canvas.marker(Marker::of_index(series.index), center, RADIUS * em, [series.color, line(series.color)]);
+                canvas.marker(series.marker, center, RADIUS * em, [series.color, line(series.color)]);
             }
         }
         canvas.frame(area);
@@ -328,14 +334,14 @@ impl Series {
             let mut lines = vec![vec![[x, low], [x, high]]];
             // An end on the frame lies beyond it.
             lines.extend([low, high].into_iter().filter(|y| *y > top && *y < bottom).map(cap));
-            canvas.path(&lines, Stroke { color, width: BAR_WIDTH, dashed: false, opacity: 1.0 });
+            canvas.path(&lines, Stroke { color, width: BAR_WIDTH, dash: Dash::Solid, opacity: 1.0 });
         }
         let centers = self.points.iter().enumerate().map(|(index, point)| Some(at(index, (*point)?.value)));
         let centers: Vec<Option<[f64; 2]>> = centers.collect();
         let pieces = centers.split(Option::is_none).map(|piece| piece.iter().copied().flatten().collect());
         let pieces: Vec<Vec<[f64; 2]>> = pieces.filter(|piece: &Vec<_>| piece.len() > 1).collect();
         if !pieces.is_empty() {
-            canvas.path(&pieces, Stroke { color, width: CURVE_WIDTH, dashed: false, opacity: 1.0 });
+            canvas.path(&pieces, Stroke { color, width: CURVE_WIDTH, dash: Dash::Solid, opacity: 1.0 });
         }
     }
 }

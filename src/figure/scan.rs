@@ -28,10 +28,10 @@ impl Figure {
 }
 
 fn losses(result: &ScanResult, order: &[usize]) -> Plot {
-    let series = result.colors.iter().enumerate().map(|(index, color)| {
+    let series = result.colors.iter().zip(&result.markers).enumerate().map(|(index, (color, marker))| {
         let scores = order.iter().map(|size| result.scores.get(index, *size));
         let points = scores.map(|score| score.map(|it| Measured { value: it.mean, error: it.deviation })).collect();
-        Series { color: *color, index, points }
+        Series { color: *color, marker: *marker, points }
     });
     Plot { title: None, label: "best test loss".to_owned(), vertical: Vertical::Log, series: series.collect() }
 }
@@ -49,7 +49,7 @@ fn improvement(result: &ScanResult, order: &[usize]) -> Option<Plot> {
         title: Some(format!("{} over {} (dashed: ±{around} %)", names[0], names[1])),
         label: "improvement (%)".to_owned(),
         vertical: Vertical::Linear { guides: vec![(0.0, false), (around, true), (-around, true)] },
-        series: vec![Series { color: result.colors[signum], index: signum, points: points.collect() }],
+        series: vec![Series { color: result.colors[signum], marker: result.markers[signum], points: points.collect() }],
     })
 }
 

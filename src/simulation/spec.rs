@@ -220,16 +220,6 @@ impl Configured {
             Configured::Sgd(_) => "SGD",
         }
     }
-
-    /// The paper's colours for Adam, Signum and FOCUS.
-    pub fn rgb(&self) -> [u8; 3] {
-        match self {
-            Configured::Adam(_) => [244, 111, 67],
-            Configured::Signum(_) => [251, 221, 133],
-            Configured::Focus(_) => [128, 166, 226],
-            Configured::Sgd(_) => [136, 196, 120],
-        }
-    }
 }
 
 impl Rule {

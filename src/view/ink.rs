@@ -7,20 +7,60 @@ pub enum Background {
     Dark,
 }
 
+/// The largest luminance of a line on a light background, and the smallest on a dark one.
+const BRIGHTEST: f32 = 0.40;
+const DARKEST: f32 = 0.08;
+/// Between a colour and black or white.
+const STEPS: usize = 60;
+/// How many times further from grey a colour may become when it is darkened.
+const STRONGEST: f32 = 2.0;
+
 /// The colour, as red, green and blue, for lines on a background: pale ones are darkened on a light one and dark ones
-/// lightened on a dark one until they can be seen.
+/// lightened on a dark one until they can be seen. The hue stays: a pale yellow becomes gold, and not olive.
 pub fn ink(color: [u8; 3], background: Background) -> [u8; 3] {
-    let (towards, readable): (f32, fn(f32) -> bool) = match background {
-        Background::Light => (0.0, |luminance| luminance <= 0.40),
-        Background::Dark => (255.0, |luminance| luminance >= 0.08),
+    match background {
+        Background::Light => darkened(color, BRIGHTEST),
+        Background::Dark => lightened(color, DARKEST),
+    }
+}
+
+/// The colour with at most this luminance. The darker it must become, the further it gets from grey.
+pub(super) fn darkened(color: [u8; 3], most: f32) -> [u8; 3] {
+    let at = |part: f32| {
+        let strength = (1.0 + 6.0 * part).min(STRONGEST);
+        mixed(strengthened(color.map(f32::from), strength), 0.0, part)
     };
-    let mixed = |part: f32| color.map(|channel| ((1.0 - part) * f32::from(channel) + part * towards).round() as u8);
-    let steps = (0..20).map(|step| mixed(0.05 * step as f32));
-    steps.into_iter().find(|color| readable(luminance(*color))).unwrap_or(mixed(1.0))
+    first(at, |color| luminance(color) <= most)
+}
+
+/// The colour with at least this luminance.
+pub(super) fn lightened(color: [u8; 3], least: f32) -> [u8; 3] {
+    first(|part| mixed(color.map(f32::from), 255.0, part), |color| luminance(color) >= least)
+}
+
+/// The first colour on the way from part 0 to part 1 that will do.
+fn first(at: impl Fn(f32) -> [u8; 3], will_do: impl Fn([u8; 3]) -> bool) -> [u8; 3] {
+    let steps = (0..STEPS).map(|step| at(step as f32 / STEPS as f32));
+    steps.into_iter().find(|color| will_do(*color)).unwrap_or_else(|| at(1.0))
+}
+
+fn mixed(color: [f32; 3], towards: f32, part: f32) -> [u8; 3] {
+    color.map(|channel| ((1.0 - part) * channel + part * towards).round() as u8)
+}
+
+/// So many times as far from the grey of its largest channel, or as far as its hue allows.
+fn strengthened(color: [f32; 3], times: f32) -> [f32; 3] {
+    let most = color.into_iter().fold(0.0, f32::max);
+    let least = color.into_iter().fold(most, f32::min);
+    if least == most {
+        return color;
+    }
+    let times = times.min(most / (most - least));
+    color.map(|channel| (most - (most - channel) * times).max(0.0))
 }
 
 /// Relative luminance of an sRGB colour, 0 for black and 1 for white.
-fn luminance(color: [u8; 3]) -> f32 {
+pub(super) fn luminance(color: [u8; 3]) -> f32 {
     let [red, green, blue] = color.map(|channel| {
         let channel = f32::from(channel) / 255.0;
         if channel <= 0.04045 { channel / 12.92 } else { ((channel + 0.055) / 1.055).powf(2.4) }

@@ -4,11 +4,13 @@ use serde::{Deserialize, Serialize};
 
 mod camera;
 mod ink;
+mod pen;
 mod scale;
 pub mod ticks;
 
 pub use camera::{Camera, Viewport};
 pub use ink::{Background, ink};
+pub use pen::{Dash, Pen};
 pub use scale::{Colormap, SymLog};
 
 /// How the landscape is drawn.

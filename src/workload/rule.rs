@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::optimizer::{Adam, DecayTarget, Focus, Sgd, Signum};
 use crate::quantity::{Beta, Gamma, LearningRate, WeightDecay};
-use crate::simulation::Configured;
+use crate::simulation::{Configured, Marker};
 
 /// An update rule for training, without its learning rate. Defaults are those of the paper's training runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -87,9 +87,19 @@ impl TrainingRule {
         self.configured(LearningRate::clamped(0.0)).name()
     }
 
-    /// The paper's colours for Adam, Signum and FOCUS.
+    /// The rule whose name a label begins with, with its defaults.
+    pub fn named(label: &str) -> Option<TrainingRule> {
+        TrainingRule::all().into_iter().find(|rule| label.starts_with(rule.name()))
+    }
+
+    /// The rule's colour, the same wherever it is shown.
     pub fn rgb(&self) -> [u8; 3] {
         self.configured(LearningRate::clamped(0.0)).rgb()
+    }
+
+    /// The rule's mark, the same wherever it is shown.
+    pub fn marker(&self) -> Marker {
+        self.configured(LearningRate::clamped(0.0)).marker()
     }
 
     /// The rule with a learning rate, in the form that is computed with.

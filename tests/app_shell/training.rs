@@ -53,6 +53,34 @@ pub fn finished(runs: &Path, title: &str, seed: u64, loss: impl Fn(u64) -> f64) 
     session.run().clone()
 }
 
+/// A run of the built-in preset with other settings, as the worker writes it.
+pub fn trained(runs: &Path, settings: &[(&str, &str)]) -> RunFolder {
+    let mnist = built_ins().iter().find(|built_in| built_in.name == "mnist").expect("it is built in");
+    let set = |preset: Preset, (key, value): &(&str, &str)| preset.with(key, value).expect("it can be set");
+    let preset = settings.iter().fold(mnist.preset.clone(), set);
+    let Preset::Mnist(training) = &preset else { panic!("it is a run") };
+    let spec = &training.runs[0];
+    let started = Started {
+        title: preset.title().to_owned(),
+        kind: "Mnist".to_owned(),
+        steps: 40,
+        optimizer: spec.label().to_owned(),
+        learning_rate: Some(spec.learning_rate.get()),
+        batch_size: Some(spec.batch_size.get() as u64),
+        seed: Some(spec.seed),
+        ..Started::default()
+    };
+    let run = RunFolder::create(runs, "mnist", &preset.to_ron()).expect("a run can be made");
+    let mut session = RunSession::begin(&run).expect("a session can begin");
+    session.record(0, Event::Started(started)).expect("it can be written");
+    for step in 1..=20 {
+        let train = Train { loss: 1.0 / step as f64, lr: spec.learning_rate.get(), grad_norm: 1.0, ..Train::default() };
+        session.record(step, Event::Train(train)).expect("it can be written");
+    }
+    session.record(20, Event::Finished).expect("it can be written");
+    run
+}
+
 /// The app in the room of real workloads, with the runs that `write` makes in its folder.
 pub fn room<T>(write: impl FnOnce(&Path) -> T) -> (App, T) {
     let mut written = None;
@@ -67,9 +95,25 @@ pub fn listed(app: &mut App, count: usize) {
     app.settle();
 }
 
+/// What the run of this title is called in the list.
+fn called(app: &App, title: &str) -> String {
+    let runs = app.state().training().runs();
+    runs.iter().find(|run| run.title == title).expect("it is listed").in_full()
+}
+
+/// Clicks on a run in the list.
+pub fn choose(app: &mut App, title: &str) {
+    app.button(&format!("Run {}", called(app, title)));
+}
+
+/// Shows a run together with the others, or not any more.
+fn compare(app: &mut App, title: &str) {
+    app.click(Role::CheckBox, &format!("Compare {}", called(app, title)));
+}
+
 /// Selects a run in the list, and waits for its curve.
 pub fn select(app: &mut App, title: &str) {
-    app.button(&format!("Run {title}"));
+    choose(app, title);
     app.until("its curve", |app| {
         app.state().training().drawn().iter().any(|drawn| drawn.tracks.contains_key(&Metric::Loss))
     });
@@ -115,6 +159,40 @@ fn runs_are_listed_with_their_status_and_last_values() {
 }
 
 #[test]
+fn runs_are_named_by_their_settings_unless_they_have_a_title_of_their_own() {
+    let (mut app, named) = room(|runs| {
+        trained(runs, &[("optimizer", "Adam"), ("learning_rate", "0.003"), ("batch_size", "8")]);
+        trained(runs, &[("optimizer.gamma", "0.4"), ("optimizer.decay", "Parameters"), ("seed", "7")]);
+        let named = trained(runs, &[("optimizer", "Signum")]);
+        Notes { title: "The odd one".to_owned(), note: String::new() }.write(&named).expect("it can be written");
+        named
+    });
+    listed(&mut app, 3);
+    for name in [
+        "Adam, η 0.003, batch 8, seed 0 (MNIST classifier, one run)",
+        "FOCUS, γ 0.4, parameters decay, η 0.001, batch 128, seed 7 (MNIST classifier, one run)",
+        "The odd one (Signum, η 0.001, batch 128, seed 0)",
+    ] {
+        let row = app.harness.query_by_role_and_label(Role::Button, &format!("Run {name}"));
+        assert!(row.is_some(), "no row for {name}");
+    }
+    // Each part is seen.
+    assert!(app.shows("Adam, η 0.003, batch 8, seed 0") && app.shows("MNIST classifier, one run"));
+    // A name of those that are compared has no part that all have.
+    for run in app.state().training().runs().to_vec() {
+        if run.run != named {
+            app.click(Role::CheckBox, &format!("Compare {}", run.in_full()));
+        }
+    }
+    let last = (1.0_f64 / 20.0).to_string() + "000";
+    app.until("both curves", |app| {
+        let mut values: Vec<String> = plotted(app, "Plot of Train loss").split("; ").map(str::to_owned).collect();
+        values.sort();
+        values == [format!("Adam {last}"), format!("FOCUS {last}")]
+    });
+}
+
+#[test]
 fn a_selected_run_shows_its_curves_and_follows_them() {
     let (mut app, mut session) = room(|runs| begun(runs, "Live", 0, |step| 2.0 / step as f64));
     listed(&mut app, 1);
@@ -138,12 +216,12 @@ fn several_runs_are_compared_and_replicates_grouped() {
     });
     listed(&mut app, 2);
     select(&mut app, "A");
-    app.click(Role::CheckBox, "Compare B");
+    compare(&mut app, "B");
     app.until("both curves", |app| app.state().training().drawn().len() == 2);
     app.until("their values", |app| plotted(app, "Plot of Train loss") == "A 1.000; B 3.000");
     app.click(Role::CheckBox, "Group replicates");
     app.until("their mean", |app| plotted(app, "Plot of Train loss") == "A (mean of 2) 2.000");
-    app.click(Role::CheckBox, "Compare A");
+    compare(&mut app, "A");
     app.until("one of them", |app| plotted(app, "Plot of Train loss") == "B 3.000");
 }
 
@@ -156,8 +234,9 @@ fn the_list_is_searched() {
     listed(&mut app, 2);
     app.type_into("Search the runs", "small");
     app.settle();
-    assert!(app.harness.query_by_role_and_label(Role::Button, "Run Small batches").is_some());
-    assert!(app.harness.query_by_role_and_label(Role::Button, "Run Large batches").is_none());
+    let [small, large] = ["Small batches", "Large batches"].map(|title| format!("Run {}", called(&app, title)));
+    assert!(app.harness.query_by_role_and_label(Role::Button, &small).is_some());
+    assert!(app.harness.query_by_role_and_label(Role::Button, &large).is_none());
 }
 
 #[test]
@@ -201,7 +280,7 @@ fn many_long_names_have_room_in_windows_of_any_width() {
     listed(&mut app, titles.len());
     select(&mut app, &titles[0]);
     for title in &titles[1..] {
-        app.click(Role::CheckBox, &format!("Compare {title}"));
+        compare(&mut app, title);
         app.settle();
     }
     app.until("all curves", |app| app.state().training().drawn().len() == titles.len());
@@ -353,7 +432,7 @@ pub fn begun_scan(runs: &Path) -> RunFolder {
 fn a_scan_shows_its_scores_and_the_improvement() {
     let (mut app, _) = room(begun_scan);
     listed(&mut app, 1);
-    app.button("Run Scan");
+    choose(&mut app, "Scan");
     let losses = "Plot of best test loss by batch size";
     app.until("the scan's picture", |app| app.harness.query_by_label(losses).is_some());
     app.settle();

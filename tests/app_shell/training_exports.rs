@@ -6,9 +6,12 @@ use egui::accesskit::Role;
 use egui_kittest::kittest::Queryable;
 use valleyscope::figure::{Figure, Options};
 use valleyscope::result::scan::ScanResult;
+use valleyscope::run::Metric;
+use valleyscope::view::{Background, Pen};
+use valleyscope::workload::TrainingRule;
 
 use crate::harness::App;
-use crate::training::{begun_scan, finished, listed, room, select};
+use crate::training::{begun_scan, choose, finished, listed, room, select, trained};
 
 /// Exports by these entries of the menu to files of these names in a new folder, which is returned.
 fn export(app: &mut App, files: &[(&str, &str)]) -> PathBuf {
@@ -31,7 +34,7 @@ fn export(app: &mut App, files: &[(&str, &str)]) -> PathBuf {
 fn a_scan_is_exported_as_figure_scores_and_arrays() {
     let (mut app, run) = room(begun_scan);
     listed(&mut app, 1);
-    app.button("Run Scan");
+    choose(&mut app, "Scan");
     app.until("the scan's picture", |app| app.shows("3 of 4 pixels"));
     app.settle();
     let files = [
@@ -51,6 +54,37 @@ fn a_scan_is_exported_as_figure_scores_and_arrays() {
     assert!(written("scan.svg") == svg.into_bytes());
     assert!(written("scan.png").starts_with(b"\x89PNG") && written("scan.pdf").starts_with(b"%PDF"));
     assert!(written("scan.npz").starts_with(b"PK"));
+}
+
+#[test]
+fn curves_have_the_colours_of_their_optimizers() {
+    let (mut app, _) = room(|runs| {
+        ["Adam", "Signum", "Focus", "Focus"].map(|rule| trained(runs, &[("optimizer", rule)]));
+    });
+    listed(&mut app, 4);
+    for run in app.state().training().runs().to_vec() {
+        app.click(Role::CheckBox, &format!("Compare {}", run.in_full()));
+    }
+    app.until("all curves", |app| {
+        let drawn = app.state().training().drawn();
+        drawn.len() == 4 && drawn.iter().all(|drawn| drawn.tracks.contains_key(&Metric::Loss))
+    });
+    app.settle();
+    let folder = export(&mut app, &[("Figure as SVG…", "curves.svg")]);
+    let svg = std::fs::read_to_string(folder.join("curves.svg")).expect("it was written");
+    let line = |rule: &str, number: usize| {
+        let rule = TrainingRule::named(rule).expect("there is such a rule");
+        let [red, green, blue] = Pen::new(rule.rgb(), number).ink(Background::Light);
+        format!("stroke=\"#{red:02x}{green:02x}{blue:02x}\"")
+    };
+    for (rule, number, is_drawn) in
+        [("Adam", 0, true), ("Signum", 0, true), ("FOCUS", 0, true), ("FOCUS", 1, true), ("Adam", 1, false)]
+    {
+        let line = line(rule, number);
+        assert_eq!(svg.contains(&line), is_drawn, "{rule}, pen {number}: {line}");
+    }
+    // The paper's own, where they can be seen on white.
+    assert!(svg.contains("stroke=\"#f46f43\"") && svg.contains("stroke=\"#80a6e2\""));
 }
 
 #[test]

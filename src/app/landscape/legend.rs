@@ -45,7 +45,7 @@ fn rows(document: &Document, live: &Live) -> Vec<Row> {
             },
             loss: significant(view.sample.loss.mean, 4),
             diverged,
-            marker: Marker::of_index(index),
+            marker: Marker::of(&document.spec.optimizers, view.optimizer),
             color: color_of(spec),
             shown: !live.hidden.contains(&view.optimizer),
         })

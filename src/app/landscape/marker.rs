@@ -1,33 +1,30 @@
 //! How an ensemble is told from the others: a colour, and a shape for readers who cannot see it.
 
 use egui::{Color32, Pos2, Shape, Stroke, Theme, vec2};
+use egui_plot::MarkerShape;
 
-use crate::simulation::OptimizerSpec;
+pub use crate::simulation::Marker;
+use crate::simulation::{OptimizerSpec, markers};
 use crate::view::{Background, ink};
 
-/// The shape that marks the middle of an ensemble, and its row in a legend.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Marker {
-    Circle,
-    Square,
-    Triangle,
-    Diamond,
-    Cross,
-    Star,
-}
-
 impl Marker {
-    const ALL: [Marker; 6] =
-        [Marker::Circle, Marker::Square, Marker::Triangle, Marker::Diamond, Marker::Cross, Marker::Star];
-
-    /// The marker of an optimizer by its place in the specification.
-    pub fn of_index(index: usize) -> Self {
-        Marker::ALL[index % Marker::ALL.len()]
-    }
-
     /// The marker of the optimizer with this id.
     pub fn of(optimizers: &[OptimizerSpec], id: u32) -> Self {
-        Marker::of_index(optimizers.iter().position(|spec| spec.id == id).unwrap_or(0))
+        let all = markers(optimizers.iter().map(|spec| spec.rule.configured().marker()));
+        let index = optimizers.iter().position(|spec| spec.id == id);
+        index.map_or(Marker::Circle, |index| all[index])
+    }
+
+    /// The shape that comes nearest to it in a plot.
+    pub fn in_plot(self) -> MarkerShape {
+        match self {
+            Marker::Circle => MarkerShape::Circle,
+            Marker::Square => MarkerShape::Square,
+            Marker::Triangle => MarkerShape::Up,
+            Marker::Diamond => MarkerShape::Diamond,
+            Marker::Cross => MarkerShape::Cross,
+            Marker::Star => MarkerShape::Asterisk,
+        }
     }
 
     /// Draws the marker filled and outlined.

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use egui::{Button, Color32, ComboBox, FontId, RichText, ScrollArea, Slider, TextStyle, Ui, WidgetInfo, vec2};
-use egui_plot::{FilledArea, Line, MarkerShape, Plot, PlotPoints, Points, VLine};
+use egui::{Button, Color32, ComboBox, FontId, RichText, ScrollArea, Slider, TextStyle, Theme, Ui, WidgetInfo, vec2};
+use egui_plot::{FilledArea, Line, LineStyle, MarkerShape, Plot, PlotPoints, Points, VLine};
 
 use super::choices::{Choices, USUAL, title};
 use super::legend::{last_value, legend, tooltip};
 use super::marks;
 use super::names::Name;
+use super::pens::color;
 use super::plotter::Drawn;
 use super::sheet::Sheet;
 use super::track::{Horizontal, Look, Pieces, Track};
@@ -19,6 +20,7 @@ use crate::app::paper::{Paper, stays_open};
 use crate::app::typed::TypedField;
 use crate::figure::Format;
 use crate::run::Metric;
+use crate::view::{Dash, Pen};
 
 /// Narrower plots are put below each other, in points.
 const NARROWEST: f32 = 330.0;
@@ -32,7 +34,7 @@ const MARGIN: f32 = 8.0;
 /// A group of runs as it is drawn.
 pub struct Named<'a> {
     pub name: Name,
-    pub color: Color32,
+    pub pen: Pen,
     pub drawn: &'a Drawn,
 }
 
@@ -250,12 +252,12 @@ impl Charts {
         let zoomed_y = self.y.get(&metric).copied();
         let y = zoomed_y.unwrap_or_else(|| y_in_view(x, curves.iter().map(|(_, _, lines)| &**lines)));
         let plot = plot(ui, metric, &look, y, [zoomed_y.is_some(), curves.is_empty()]);
-        let cursor = ui.visuals().weak_text_color();
+        let (cursor, theme) = (ui.visuals().weak_text_color(), ui.theme());
         let shown = plot.show(ui, |plot| {
             plot.set_plot_bounds_x(x[0]..=x[1]);
             plot.set_plot_bounds_y(y[0]..=y[1]);
             for (group, _, lines) in &curves {
-                draw(plot, group, lines, y);
+                draw(plot, group.pen, theme, lines, y);
             }
             if let Some(hover) = hover {
                 plot.vline(VLine::new("pointer", hover).color(cursor).width(1.0).allow_hover(false));
@@ -402,7 +404,13 @@ fn overhang(ui: &Ui, font: FontId, marks: &[Mark], end: f64, per_x: f64) -> f32 
     (beyond - MARGIN).max(0.0)
 }
 
-fn draw(plot: &mut egui_plot::PlotUi<'_>, group: &Named<'_>, lines: &Lines, [bottom, top]: [f64; 2]) {
+fn draw(plot: &mut egui_plot::PlotUi<'_>, pen: Pen, theme: Theme, lines: &Lines, [bottom, top]: [f64; 2]) {
+    let own = color(pen, theme);
+    let style = match pen.dash {
+        Dash::Solid => LineStyle::Solid,
+        Dash::Dashed => LineStyle::dashed_dense(),
+        Dash::Dotted => LineStyle::dotted_dense(),
+    };
     // Far outside of the view it does not matter how far; pixels could not count that far.
     let far = 100.0 * (top - bottom);
     let near = |y: f64| y.clamp(bottom - far, top + far);
@@ -410,10 +418,11 @@ fn draw(plot: &mut egui_plot::PlotUi<'_>, group: &Named<'_>, lines: &Lines, [bot
         let x: Vec<f64> = lines.band.iter().map(|point| point[0]).collect();
         let low: Vec<f64> = lines.band.iter().map(|point| near(point[1])).collect();
         let high: Vec<f64> = lines.band.iter().map(|point| near(point[2])).collect();
-        let area = FilledArea::new("", &x, &low, &high).fill_color(group.color.gamma_multiply(0.2));
+        let area = FilledArea::new("", &x, &low, &high).fill_color(own.gamma_multiply(0.2));
         plot.add(area.allow_hover(false));
     }
-    for (pieces, color, width) in [(&lines.raw, group.color.gamma_multiply(0.3), 1.0), (&lines.line, group.color, 1.6)]
+    for (pieces, color, style, width) in
+        [(&lines.raw, own.gamma_multiply(0.3), LineStyle::Solid, 1.0), (&lines.line, own, style, 1.6)]
     {
         for piece in pieces.iter().filter(|piece| !piece.is_empty()) {
             if let [only] = piece[..] {
@@ -422,13 +431,15 @@ fn draw(plot: &mut egui_plot::PlotUi<'_>, group: &Named<'_>, lines: &Lines, [bot
                 continue;
             }
             let points: PlotPoints<'_> = piece.iter().map(|point| [point[0], near(point[1])]).collect();
-            plot.line(Line::new("", points).color(color).width(width).allow_hover(false).allow_band(false));
+            plot.line(
+                Line::new("", points).color(color).style(style).width(width).allow_hover(false).allow_band(false),
+            );
         }
     }
     // Where values are not finite any more.
     for ends in lines.line.windows(2) {
         if let Some(last) = ends[0].last() {
-            let cross = Points::new("", [last[0], near(last[1])]).color(group.color).shape(MarkerShape::Cross);
+            let cross = Points::new("", [last[0], near(last[1])]).color(own).shape(MarkerShape::Cross);
             plot.points(cross.radius(4.0).allow_hover(false));
         }
     }

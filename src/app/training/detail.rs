@@ -1,11 +1,12 @@
 //! What is said about one run in words: how it stands, its log, what happened, its config.
 
-use egui::{Color32, Label, RichText, ScrollArea, TextEdit, TextStyle, Ui};
+use egui::{Label, RichText, ScrollArea, TextEdit, TextStyle, Ui};
 
-use super::legend::dash;
+use super::legend::line;
 use super::list::small_button;
 use super::watcher::{Detail, Summary};
 use crate::run::{RunFolder, Status};
+use crate::view::Pen;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tab {
@@ -31,8 +32,8 @@ pub enum Deed {
 }
 
 /// Shows the run.
-pub fn show(ui: &mut Ui, tab: &mut Tab, run: &Summary, color: Color32, detail: Option<&Detail>) -> Option<Deed> {
-    let deed = head(ui, run, color);
+pub fn show(ui: &mut Ui, tab: &mut Tab, run: &Summary, pen: Pen, detail: Option<&Detail>) -> Option<Deed> {
+    let deed = head(ui, run, pen);
     reason(ui, run);
     let Some(detail) = detail else {
         ui.weak("Reading…");
@@ -86,7 +87,7 @@ fn keep_height(ui: &mut Ui) {
     ui.allocate_space(ui.available_size());
 }
 
-fn head(ui: &mut Ui, run: &Summary, color: Color32) -> Option<Deed> {
+fn head(ui: &mut Ui, run: &Summary, pen: Pen) -> Option<Deed> {
     let mut deed = None;
     ui.horizontal_wrapped(|ui| {
         let can_stop = run.is_open();
@@ -96,11 +97,11 @@ fn head(ui: &mut Ui, run: &Summary, color: Color32) -> Option<Deed> {
             Status::Silent { .. } => run.status.is_lost(),
             Status::Finished | Status::Starting | Status::Running(_) => false,
         };
-        dash(ui, color);
-        let title = RichText::new(&run.title).strong();
+        line(ui, pen);
+        let [name, _] = run.heading();
         ui.scope(|ui| {
             ui.set_max_width((0.45 * ui.available_width()).max(120.0));
-            ui.add(Label::new(title).truncate()).on_hover_text(&run.title);
+            ui.add(Label::new(RichText::new(name).strong()).truncate()).on_hover_text(run.in_full());
         });
         let mut button = |show: bool, enabled, text, name: &str, help, of| {
             if show && small_button(ui, enabled, text, name, help) {

@@ -19,9 +19,9 @@ pub struct TrainingMemory {
     pub selected: Vec<PathBuf>,
     #[serde(default)]
     pub choices: Choices,
-    /// The colour of each run, so that it keeps it.
+    /// Which of its colour's pens each run has, so that it keeps it.
     #[serde(default)]
-    pub colors: BTreeMap<PathBuf, usize>,
+    pub pens: BTreeMap<PathBuf, usize>,
 }
 
 /// What is trained: a run or a scan.

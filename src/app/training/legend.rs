@@ -2,21 +2,24 @@
 
 use std::sync::Arc;
 
-use egui::{Color32, Label, RichText, Sense, Stroke, TextStyle, Ui, Vec2, vec2};
+use egui::{Color32, Label, RichText, Sense, Shape, Stroke, TextStyle, Ui, Vec2, vec2};
 
 use super::charts::Named;
 use super::choices::title;
 use super::names::Name;
+use super::pens::color;
 use super::track::{Horizontal, Look, Track};
 use crate::app::diagnostics::AxisScale;
 use crate::run::{Metric, span};
 use crate::view::ticks::{grouped, moment, significant};
+use crate::view::{Dash, Pen};
 
 /// The longest title in the legend, in points.
 const LONGEST: f32 = 240.0;
 
 /// The piece of a line in the legend.
-const DASH: Vec2 = vec2(14.0, 12.0);
+const LINE: Vec2 = vec2(20.0, 12.0);
+const WIDTH: f32 = 2.5;
 /// Between the parts of an entry.
 const GAP: f32 = 6.0;
 
@@ -30,14 +33,14 @@ pub fn legend(ui: &mut Ui, groups: &[Named<'_>]) {
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing.x = 14.0;
         for group in groups {
-            let Name { title, mark } = &group.name;
+            let [title, mark] = group.name.parts();
             let mark = if mark.is_empty() { 0.0 } else { GAP + width(ui, mark) };
-            let most = LONGEST.min(room - DASH.x - GAP - mark).max(1.0);
+            let most = LONGEST.min(room - LINE.x - GAP - mark).max(1.0);
             let title = width(ui, title).min(most);
-            let size = vec2((DASH.x + GAP + title + mark).min(room), ui.text_style_height(&TextStyle::Small));
+            let size = vec2((LINE.x + GAP + title + mark).min(room), ui.text_style_height(&TextStyle::Small));
             ui.allocate_ui_with_layout(size, egui::Layout::left_to_right(egui::Align::Center), |ui| {
                 ui.spacing_mut().item_spacing.x = GAP;
-                dash(ui, group.color);
+                line(ui, group.pen);
                 name(ui, &group.name, title);
             });
         }
@@ -46,19 +49,27 @@ pub fn legend(ui: &mut Ui, groups: &[Named<'_>]) {
 
 /// A title, cut where it is too long, and what tells it apart in full.
 fn name(ui: &mut Ui, name: &Name, most: f32) {
+    let [title, mark] = name.parts();
     ui.scope(|ui| {
         ui.set_max_width(most);
-        ui.add(Label::new(RichText::new(&name.title).small()).truncate()).on_hover_text(name.whole());
+        ui.add(Label::new(RichText::new(title).small()).truncate()).on_hover_text(name.whole());
     });
-    if !name.mark.is_empty() {
-        ui.add(Label::new(RichText::new(&name.mark).small().weak()).extend());
+    if !mark.is_empty() {
+        ui.add(Label::new(RichText::new(mark).small().weak()).extend());
     }
 }
 
-/// A piece of a line of this colour.
-pub fn dash(ui: &mut Ui, color: Color32) {
-    let (rect, _) = ui.allocate_exact_size(DASH, Sense::hover());
-    ui.painter().hline(rect.x_range(), rect.center().y, Stroke::new(3.0, color));
+/// A piece of a line as this pen draws it.
+pub fn line(ui: &mut Ui, pen: Pen) {
+    let (rect, _) = ui.allocate_exact_size(LINE, Sense::hover());
+    let ends = [rect.left_center(), rect.right_center()];
+    let stroke = Stroke::new(WIDTH, color(pen, ui.theme()));
+    let pieces = match pen.dash {
+        Dash::Solid => vec![Shape::line_segment(ends, stroke)],
+        Dash::Dashed => Shape::dashed_line(&ends, stroke, 5.0, 2.5),
+        Dash::Dotted => Shape::dashed_line(&ends, stroke, 2.0, 2.5),
+    };
+    ui.painter().extend(pieces);
 }
 
 fn number(metric: Metric, value: f64) -> String {
@@ -83,7 +94,7 @@ pub fn tooltip(response: &egui::Response, metric: Metric, look: &Look, at: f64, 
             for (group, track) in curves {
                 let Some(found) = track.nearest(look.horizontal, look.scales[0], at) else { continue };
                 ui.horizontal(|ui| {
-                    dash(ui, group.color);
+                    line(ui, group.pen);
                     name(ui, &group.name, 0.5 * LONGEST);
                 });
                 let x = match look.horizontal {

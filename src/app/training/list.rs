@@ -4,11 +4,13 @@ use std::cmp::Ordering;
 
 use egui::{Button, Color32, ComboBox, Label, ProgressBar, RichText, ScrollArea, Sense, TextEdit, Ui, vec2};
 
-use super::colors::Colors;
-use super::names::traits;
+use super::legend::line;
+use super::names::settings;
+use super::pens::Pens;
 use super::watcher::Summary;
 use crate::app::number;
 use crate::run::{RunFolder, Status, span};
+use crate::view::Pen;
 use crate::view::ticks::{grouped, significant};
 
 /// Height of a run in the list.
@@ -71,7 +73,7 @@ pub enum Chosen {
 }
 
 impl List {
-    pub fn ui(&mut self, ui: &mut Ui, runs: &[Summary], selected: &[RunFolder], colors: &Colors) -> Option<Chosen> {
+    pub fn ui(&mut self, ui: &mut Ui, runs: &[Summary], selected: &[RunFolder], pens: &Pens) -> Option<Chosen> {
         ui.horizontal(|ui| {
             ui.label(RichText::new("Runs").strong());
             let combo = ComboBox::from_id_salt("sort runs").selected_text(self.sort.name()).width(104.0);
@@ -97,7 +99,7 @@ impl List {
         ScrollArea::vertical().auto_shrink(false).id_salt("runs").show_rows(ui, ROW, found.len(), |ui, rows| {
             for run in &found[rows] {
                 let is_selected = selected.contains(&run.run);
-                chosen = row(ui, run, is_selected, colors.of(ui, run.run.path())).or(chosen.take());
+                chosen = row(ui, run, is_selected, pens.of(run)).or(chosen.take());
             }
         });
         chosen
@@ -111,12 +113,12 @@ fn matches(run: &Summary, words: &[String]) -> bool {
     words.iter().all(|word| text.iter().any(|text| text.contains(word.as_str())))
 }
 
-fn row(ui: &mut Ui, run: &Summary, is_selected: bool, color: Color32) -> Option<Chosen> {
+fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pen: Pen) -> Option<Chosen> {
     let mut chosen = None;
     let size = vec2(ui.available_width(), ROW);
     let (rect, response) = ui.allocate_exact_size(size, Sense::click());
     response.widget_info(|| {
-        egui::WidgetInfo::selected(egui::Role::Button, true, is_selected, format!("Run {}", run.title))
+        egui::WidgetInfo::selected(egui::Role::Button, true, is_selected, format!("Run {}", run.in_full()))
     });
     let visuals = ui.visuals();
     let fill = match (is_selected, response.hovered()) {
@@ -138,11 +140,12 @@ fn row(ui: &mut Ui, run: &Summary, is_selected: bool, color: Color32) -> Option<
         ui.horizontal(|ui| {
             let mut compared = is_selected;
             let check = ui.checkbox(&mut compared, "").on_hover_text("Show together with the others");
-            if check.accessible_name(format!("Compare {}", run.title)).changed() {
+            if check.accessible_name(format!("Compare {}", run.in_full())).changed() {
                 chosen = Some(Chosen::Toggled(run.run.clone()));
             }
-            super::legend::dash(ui, color);
-            ui.add(Label::new(RichText::new(&run.title).strong()).selectable(false).truncate());
+            line(ui, pen);
+            let [name, _] = run.heading();
+            ui.add(Label::new(RichText::new(name).strong()).selectable(false).truncate());
         });
         ui.add(Label::new(status(ui, run)).selectable(false).truncate());
         let done = run.steps.map_or(0.0, |steps| run.step as f32 / steps.max(1) as f32);
@@ -179,21 +182,17 @@ fn status(ui: &Ui, run: &Summary) -> RichText {
     RichText::new(text).small().color(color)
 }
 
-/// What it is, and the last loss, that on the test data if there is one.
+/// The second part of what it is called, and the last loss, that on the test data if there is one.
 fn facts(run: &Summary) -> String {
     let loss = || Some(format!("loss {}", significant(run.loss?, 3)));
+    let [_, second] = run.heading();
     let parts = [
-        Some(settings(run)).filter(|settings| !settings.is_empty()),
         run.test_loss.map(|loss| format!("test {}", significant(loss, 3))).or_else(loss),
         run.test_accuracy.map(|accuracy| format!("{:.1} %", 100.0 * accuracy)),
         run.is_stand_in.then(|| "drawn digits, not MNIST".to_owned()),
+        Some(second).filter(|second| !second.is_empty()),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
-}
-
-/// Optimizer, learning rate, batch size and seed.
-fn settings(run: &Summary) -> String {
-    traits(run).into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// All that is known of a run at a glance.
@@ -201,7 +200,8 @@ fn about(run: &Summary) -> String {
     let began = run.began.map(|time| time.strftime("begun %Y-%m-%d %H:%M UTC").to_string());
     let train = run.loss.map(|loss| format!("train loss {}", significant(loss, 3)));
     let folder = run.run.path().display().to_string();
-    let lines = [Some(run.title.clone()), Some(facts(run)), train, began, Some(folder)];
+    let [name, _] = run.heading();
+    let lines = [Some(name), Some(facts(run)), train, began, Some(folder)];
     lines.into_iter().flatten().collect::<Vec<_>>().join("\n")
 }
 

@@ -5,7 +5,6 @@
 
 mod charts;
 mod choices;
-mod colors;
 mod detail;
 mod dialogs;
 mod draft;
@@ -17,6 +16,7 @@ mod marks;
 mod names;
 mod office;
 mod panel;
+mod pens;
 mod plotter;
 mod pyramid;
 mod queue;

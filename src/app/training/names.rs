@@ -2,18 +2,30 @@
 
 use super::watcher::Summary;
 use crate::app::number;
+use crate::optimizer::DecayTarget;
+use crate::view::ticks::grouped;
+use crate::workload::TrainingRule;
 
 /// What a curve is called.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Name {
+    /// Empty where it is that of all curves, and a mark tells them apart.
     pub title: String,
     /// What tells it from others of the same title; empty where that takes nothing.
     pub mark: String,
 }
 
 impl Name {
+    /// What is read first, and what tells it apart where that is not the same.
+    pub fn parts(&self) -> [&str; 2] {
+        if self.title.is_empty() { [&self.mark, ""] } else { [&self.title, &self.mark] }
+    }
+
     pub fn whole(&self) -> String {
-        if self.mark.is_empty() { self.title.clone() } else { format!("{} ({})", self.title, self.mark) }
+        match self.parts() {
+            [only, ""] => only.to_owned(),
+            [title, mark] => format!("{title} ({mark})"),
+        }
     }
 }
 
@@ -21,29 +33,65 @@ impl Name {
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     pub title: String,
-    /// Optimizer, learning rate, batch size, seed, as far as they are known.
-    pub traits: [Option<String>; 4],
+    pub traits: Traits,
     /// The first run's folder.
     pub folder: String,
     /// Runs of which it is the mean.
     pub runs: usize,
 }
 
+/// Optimizer, unusual hyperparameters, learning rate, batch size, steps and seed in words, as far as they are known.
+pub type Traits = [Option<String>; 6];
+
+// Where these are among the traits.
+const OPTIMIZER: usize = 0;
+const UNUSUAL: usize = 1;
+const STEPS: usize = 4;
+const SEED: usize = 5;
+
 /// What tells this run from others.
-pub fn traits(run: &Summary) -> [Option<String>; 4] {
+pub fn traits(run: &Summary) -> Traits {
+    let several = if run.is_scan { "scan of " } else { "" };
     [
-        Some(run.optimizer.clone()).filter(|optimizer| !optimizer.is_empty()),
+        Some(format!("{several}{}", run.optimizer)).filter(|_| !run.optimizer.is_empty()),
+        run.unusual.clone(),
         run.learning_rate.map(|rate| format!("η {}", number::text(rate))),
         run.batch_size.map(|size| format!("batch {size}")),
+        run.steps.filter(|_| !run.is_scan).map(|steps| format!("{} steps", grouped(steps))),
         run.seed.map(|seed| format!("seed {seed}")),
     ]
 }
 
-/// A name for each. Curves of one title are told apart by as few traits as it takes, or else by their folders.
+/// The settings that runs are told apart by; empty where nothing is known of them. The steps stand with the status.
+pub fn settings(run: &Summary) -> String {
+    let told = traits(run).into_iter().enumerate().filter(|(index, _)| *index != STEPS);
+    told.filter_map(|(_, text)| text).collect::<Vec<_>>().join(", ")
+}
+
+impl Summary {
+    /// What the run is called in a list: its settings and then its title, or the other way round where somebody has
+    /// given it a title of its own. The second is empty where no settings are known.
+    pub fn heading(&self) -> [String; 2] {
+        let settings = settings(self);
+        if settings.is_empty() || !self.notes.title.is_empty() {
+            [self.title.clone(), settings]
+        } else {
+            [settings, self.title.clone()]
+        }
+    }
+
+    /// The heading in one piece.
+    pub fn in_full(&self) -> String {
+        let [first, second] = self.heading();
+        if second.is_empty() { first } else { format!("{first} ({second})") }
+    }
+}
+
+/// A name for each. Curves of one title are told apart by as few traits as it takes, or else by their folders. A title
+/// that all of several curves have is left out.
 pub fn distinct(curves: &[Known]) -> Vec<Name> {
-    let mut names: Vec<Name> =
-        curves.iter().map(|curve| Name { title: curve.title.clone(), mark: String::new() }).collect();
-    for (index, curve) in curves.iter().enumerate() {
+    let is_common = curves.len() > 1 && curves.iter().all(|curve| curve.title == curves[0].title);
+    let names = curves.iter().map(|curve| {
         let alike: Vec<&Known> = curves.iter().filter(|other| other.title == curve.title).collect();
         let mut marks = telling(&alike);
         let mark = |known: &Known, traits: &[usize]| -> Vec<String> {
@@ -51,7 +99,7 @@ pub fn distinct(curves: &[Known]) -> Vec<Name> {
         };
         let same = alike.iter().filter(|other| mark(other, &marks) == mark(curve, &marks)).count();
         // The seed of one of them is not that of a mean.
-        marks.retain(|index| *index < 3 || curve.runs == 1);
+        marks.retain(|index| *index != SEED || curve.runs == 1);
         let mut words = mark(curve, &marks);
         if same > 1 {
             words.push(curve.folder.clone());
@@ -59,9 +107,11 @@ pub fn distinct(curves: &[Known]) -> Vec<Name> {
         if curve.runs > 1 {
             words.push(format!("mean of {}", curve.runs));
         }
-        names[index].mark = words.join(", ");
-    }
-    names
+        let mark = words.join(", ");
+        let title = if is_common && !mark.is_empty() { String::new() } else { curve.title.clone() };
+        Name { title, mark }
+    });
+    names.collect()
 }
 
 /// The first traits that together tell all of these apart, or all in which they differ where that is not enough.
@@ -79,15 +129,47 @@ fn telling(alike: &[&Known]) -> Vec<usize> {
             telling.push(index);
         }
     }
+    // One whose hyperparameters are the usual ones is known by its optimizer.
+    if telling.contains(&UNUSUAL) && !telling.contains(&OPTIMIZER) {
+        telling.insert(0, OPTIMIZER);
+    }
     telling
+}
+
+/// The hyperparameters of a rule that are not its usual ones, in words.
+pub fn unusual(rule: &TrainingRule) -> Option<String> {
+    let usual = TrainingRule::named(rule.name()).map(|usual| hyperparameters(&usual))?;
+    let words = hyperparameters(rule).into_iter().filter(|word| !usual.contains(word)).collect::<Vec<_>>().join(", ");
+    Some(words).filter(|words| !words.is_empty())
+}
+
+fn hyperparameters(rule: &TrainingRule) -> Vec<String> {
+    let word = |symbol: &str, value: f64| format!("{symbol} {}", number::text(value));
+    match *rule {
+        TrainingRule::Adam { beta1, beta2, weight_decay } => {
+            vec![word("β₁", beta1.get()), word("β₂", beta2.get()), word("ω", weight_decay.get())]
+        }
+        TrainingRule::Focus { beta1, beta2, gamma, weight_decay, decay } => {
+            let target = match decay {
+                DecayTarget::Average => "average decays",
+                DecayTarget::Parameters => "parameters decay",
+            };
+            let [beta1, beta2] = [word("β₁", beta1.get()), word("β₂", beta2.get())];
+            vec![word("γ", gamma.get()), beta1, beta2, word("ω", weight_decay.get()), target.to_owned()]
+        }
+        TrainingRule::Signum { beta1, weight_decay } | TrainingRule::Sgd { beta1, weight_decay } => {
+            vec![word("β₁", beta1.get()), word("ω", weight_decay.get())]
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Known, Name, distinct};
 
-    fn known(title: &str, traits: [&str; 4], folder: &str) -> Known {
-        let traits = traits.map(|text| Some(text.to_owned()));
+    fn known(title: &str, [optimizer, rate, batch, seed]: [&str; 4], folder: &str) -> Known {
+        let traits = [Some(optimizer), None, Some(rate), Some(batch), None, Some(seed)];
+        let traits = traits.map(|text| text.map(str::to_owned));
         Known { title: title.to_owned(), traits, folder: folder.to_owned(), runs: 1 }
     }
 
@@ -101,18 +183,27 @@ mod tests {
         let focus = known("A", ["FOCUS", "η 0.1", "batch 8", "seed 1"], "y");
         let slow = known("A", ["Adam", "η 0.01", "batch 8", "seed 0"], "z");
         let other = known("B", ["Adam", "η 0.1", "batch 8", "seed 0"], "x");
-        assert_eq!(names(&[adam.clone(), other]), ["A", "B"]);
-        assert_eq!(names(&[adam.clone(), focus.clone()]), ["A (Adam)", "A (FOCUS)"]);
-        assert_eq!(names(&[adam, focus, slow]), ["A (Adam, η 0.1)", "A (FOCUS, η 0.1)", "A (Adam, η 0.01)"]);
+        assert_eq!(names(&[adam.clone(), other.clone()]), ["A", "B"]);
+        assert_eq!(names(&[adam.clone(), focus.clone(), other]), ["A (Adam)", "A (FOCUS)", "B"]);
+        assert_eq!(names(&[adam.clone(), focus.clone()]), ["Adam", "FOCUS"]);
+        assert_eq!(names(&[adam, focus, slow]), ["Adam, η 0.1", "FOCUS, η 0.1", "Adam, η 0.01"]);
     }
 
     #[test]
     fn what_differs_in_nothing_is_told_apart_by_its_folder() {
         let traits = |seed| ["Adam", "η 0.1", "batch 8", seed];
         let twins = [known("A", traits("seed 0"), "x"), known("A", traits("seed 0"), "y")];
-        assert_eq!(names(&twins), ["A (x)", "A (y)"]);
+        assert_eq!(names(&twins), ["x", "y"]);
         let third = [twins[0].clone(), twins[1].clone(), known("A", traits("seed 1"), "z")];
-        assert_eq!(names(&third), ["A (seed 0, x)", "A (seed 0, y)", "A (seed 1)"]);
+        assert_eq!(names(&third), ["seed 0, x", "seed 0, y", "seed 1"]);
+    }
+
+    #[test]
+    fn unusual_hyperparameters_stand_behind_their_optimizer() {
+        let usual = known("A", ["FOCUS", "η 0.1", "batch 8", "seed 0"], "x");
+        let mut strong = usual.clone();
+        strong.traits[1] = Some("γ 0.4".to_owned());
+        assert_eq!(names(&[usual, strong]), ["FOCUS", "FOCUS, γ 0.4"]);
     }
 
     #[test]
@@ -120,6 +211,6 @@ mod tests {
         let mean = Known { runs: 3, ..known("A", ["Adam", "η 0.1", "batch 8", "seed 0"], "x") };
         let one = known("A", ["Adam", "η 0.1", "batch 8", "seed 3"], "y");
         assert_eq!(names(std::slice::from_ref(&mean)), ["A (mean of 3)"]);
-        assert_eq!(names(&[mean, one]), ["A (mean of 3)", "A (seed 3)"]);
+        assert_eq!(names(&[mean, one]), ["mean of 3", "seed 3"]);
     }
 }

@@ -31,11 +31,8 @@ pub enum News {
     SetUp(Box<Installation>),
     /// The worker's set-up has begun, or why it has not.
     InstallBegun(Result<(), String>),
-    /// A run was made, and its worker is being started. One that comes after another of its queue is seen beside it.
-    Made {
-        run: RunFolder,
-        after: Option<RunFolder>,
-    },
+    /// A run was made, and its worker is being started.
+    Made(RunFolder),
     /// Something that is worth a notice.
     Said(String),
     Failed(String),
@@ -160,7 +157,7 @@ impl Office {
             let Some(parent) = folder else { return tell(News::Failed(NO_FOLDER.to_owned())) };
             let begun = worker_for(named.as_deref(), tell).and_then(|worker| {
                 let run = RunFolder::create(&parent, &stem, &training.to_ron()).map_err(|error| error.to_string())?;
-                begin(&worker, &run, None, tell)
+                begin(&worker, &run, tell)
             });
             if let Err(error) = begun {
                 tell(News::Failed(error));
@@ -273,8 +270,8 @@ fn worker_for(named: Option<&Path>, tell: &dyn Fn(News)) -> Result<WorkerProgram
 }
 
 /// Lets the worker begin with a run.
-fn begin(worker: &WorkerProgram, run: &RunFolder, after: Option<RunFolder>, tell: &dyn Fn(News)) -> Result<(), String> {
-    tell(News::Made { run: run.clone(), after });
+fn begin(worker: &WorkerProgram, run: &RunFolder, tell: &dyn Fn(News)) -> Result<(), String> {
+    tell(News::Made(run.clone()));
     let begun = worker.start(run, false).and_then(|launched| launched.wait_until_at_work(AT_WORK));
     begun.map_err(|error| format!("{} did not begin: {error}", run.name()))
 }
@@ -295,7 +292,6 @@ fn work_off(
     window: &Weak<()>,
     tell: &dyn Fn(News),
 ) -> Result<Outcome, String> {
-    let mut before = None;
     loop {
         if let Some(path) = queue.current() {
             let run = RunFolder::open(path).map_err(|error| format!("The queue ends: {error}."))?;
@@ -312,7 +308,7 @@ fn work_off(
         let worker = worker_for(named, tell)?;
         let run = RunFolder::create(queue.folder(), stem, config).map_err(|error| error.to_string())?;
         queue.advance(&run).map_err(|error| format!("The queue cannot be written: {error}."))?;
-        begin(&worker, &run, before.replace(run.clone()), tell)?;
+        begin(&worker, &run, tell)?;
     }
 }
 

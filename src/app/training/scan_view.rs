@@ -14,6 +14,8 @@ use crate::view::ticks::{beyond, short, significant};
 const PERCENT: f64 = 100.0;
 /// Points between labels of the losses, at least.
 const APART: f64 = 18.0;
+/// Of a marker, in points.
+const RADIUS: f32 = 3.5;
 const AROUND: f64 = PERCENT * NEGLIGIBLE;
 
 /// Shows the picture.
@@ -131,7 +133,8 @@ fn losses(ui: &mut Ui, scan: &ScanResult, height: f32) {
                     error_bar(plot, [*x, low.min(*y), high], colors[optimizer]);
                 }
             }
-            plot.points(Points::new("", points.clone()).color(colors[optimizer]).radius(3.0).allow_hover(false));
+            let marks = Points::new("", points.clone()).shape(scan.markers[optimizer].in_plot());
+            plot.points(marks.color(colors[optimizer]).radius(RADIUS).allow_hover(false));
             plot.line(Line::new(name, points).color(colors[optimizer]).width(1.6));
             words.extend(scores.iter().map(|(index, score)| {
                 format!("{name} at {}: {}", scan.axes.batch_sizes[*index], significant(score.mean, 3))
@@ -182,7 +185,8 @@ fn improvement(ui: &mut Ui, scan: &ScanResult, height: f32) {
             let size = scan.axes.batch_sizes[*index];
             words.push(format!("{size}: {} ± {} %", significant(*y, 3), significant(PERCENT * it.error, 2)));
         }
-        plot.points(Points::new("", points.clone()).color(color).radius(3.0).allow_hover(false));
+        let marks = Points::new("", points.clone()).shape(scan.markers[signum].in_plot());
+        plot.points(marks.color(color).radius(RADIUS).allow_hover(false));
         plot.line(Line::new("", points).color(color).width(1.6).allow_hover(false));
     });
     if pair.is_none() {

@@ -9,11 +9,14 @@ use super::track::{Horizontal, Look, Track};
 use crate::app::diagnostics::AxisScale;
 use crate::figure::{AxisKind, CurveAxis, CurveLines, CurvePlot, Curves, Figure};
 use crate::run::{Metric, RunFolder};
+use crate::view::Pen;
 
 /// All plots.
 pub struct Picture {
-    /// Of what is drawn, with its colour.
-    pub names: Vec<(String, [u8; 3])>,
+    /// What all of it is called, where the names leave that out.
+    pub title: Option<String>,
+    /// Of what is drawn, with its line.
+    pub names: Vec<(String, Pen)>,
     pub runs: Vec<RunFolder>,
     pub sheets: Vec<Sheet>,
 }
@@ -34,8 +37,9 @@ impl Picture {
         // Runs of which nothing is drawn have no place in the legend.
         let is_drawn = |index: usize| self.sheets.iter().any(|sheet| sheet.tracks.iter().any(|(of, _)| *of == index));
         let drawn: Vec<usize> = (0..self.names.len()).filter(|index| is_drawn(*index)).collect();
-        let names: Vec<(String, [u8; 3])> = drawn.iter().map(|index| self.names[*index].clone()).collect();
-        let title = names.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join("; ");
+        let names: Vec<(String, Pen)> = drawn.iter().map(|index| self.names[*index].clone()).collect();
+        let common = self.title.map(|title| title + ": ").unwrap_or_default();
+        let title = common + &names.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join("; ");
         // A run whose config is gone can still be drawn.
         let specs = self.runs.iter().filter_map(|run| fs::read_to_string(run.config()).ok()).collect();
         let look = self.sheets.first().map(|sheet| sheet.look);

@@ -6,13 +6,15 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::install::Installation;
+use super::names::unusual;
 use super::office::News;
+use super::pens::NEUTRAL;
 use crate::app::wake::Wake;
 use crate::dataset::mnist::is_stand_in;
 use crate::machine::{PyTorchBytes, SetUpState, WorkerFolder, has_nvidia_gpu};
 use crate::preset::Preset;
 use crate::run::{Command, Metric, Notes, Reply, Request, RunFolder, RunReader, Status, Timestamp, last_lines};
-use crate::workload::DataChoice;
+use crate::workload::{DataChoice, MnistSpec, TrainingRule};
 
 /// Between two looks at the folder.
 const BETWEEN: Duration = Duration::from_millis(500);
@@ -30,6 +32,10 @@ pub struct Summary {
     pub notes: Notes,
     pub status: Status,
     pub optimizer: String,
+    /// Hyperparameters that are not the rule's usual ones, in words.
+    pub unusual: Option<String>,
+    /// Red, green and blue of its optimizer.
+    pub color: [u8; 3],
     pub learning_rate: Option<f64>,
     pub batch_size: Option<u64>,
     pub seed: Option<u64>,
@@ -57,13 +63,14 @@ impl Summary {
 
     /// All that it holds, to be compared.
     fn parts(&self) -> impl PartialEq {
-        let Summary { run, title, notes, status, optimizer, learning_rate, batch_size, seed, .. } = self;
+        let Summary { run, title, notes, status, optimizer, unusual, color, .. } = self;
+        let Summary { learning_rate, batch_size, seed, .. } = self;
         let Summary { step, steps, steps_per_s, seconds_left, loss, test_loss, test_accuracy, .. } = self;
         let Summary { began, is_scan, is_stand_in, config, trouble, .. } = self;
         let numbers = [learning_rate, steps_per_s, seconds_left, loss, test_loss, test_accuracy];
         let numbers = numbers.map(|number| number.map(f64::to_bits));
-        let words = (run, title, notes, status, optimizer, config, trouble);
-        (words, (batch_size, seed, step, steps, began, is_scan, is_stand_in), numbers)
+        let words = (run, title, notes, status, optimizer, unusual, config, trouble);
+        (words, (color, batch_size, seed, step, steps, began, is_scan, is_stand_in), numbers)
     }
 }
 
@@ -330,6 +337,14 @@ impl Watched {
         Watched { reader: RunReader::brief(run), notes: Notes::default(), noted: None, config, key }
     }
 
+    /// What is trained, unless it is a scan or cannot be read.
+    fn spec(&self) -> Option<&MnistSpec> {
+        match &self.config {
+            Some(Preset::Mnist(preset)) => preset.runs.first(),
+            _ => None,
+        }
+    }
+
     fn look(&mut self, now: Timestamp) -> Summary {
         let run = self.reader.run().clone();
         let noted = run.notes().metadata().and_then(|data| data.modified()).ok();
@@ -351,13 +366,22 @@ impl Watched {
         let title =
             if self.notes.title.is_empty() { title.unwrap_or_else(|| run.name()) } else { self.notes.title.clone() };
         let open = status.is_open();
+        let spec = self.spec();
+        // What a scan trains is said in its events only.
+        let optimizer = spec.map(|spec| spec.label().to_owned());
+        let optimizer = started.map(|started| started.optimizer.clone()).or(optimizer).unwrap_or_default();
+        let is_scan = matches!(self.config, Some(Preset::MnistScan(_))) || started.is_some_and(|it| it.scan.is_some());
+        let rule = spec.map(|spec| spec.optimizer).or_else(|| TrainingRule::named(&optimizer));
         Summary {
             title,
             notes: self.notes.clone(),
-            optimizer: started.map(|started| started.optimizer.clone()).unwrap_or_default(),
-            learning_rate: started.and_then(|started| started.learning_rate),
-            batch_size: started.and_then(|started| started.batch_size),
-            seed: started.and_then(|started| started.seed),
+            optimizer,
+            // A name says it already.
+            unusual: spec.filter(|spec| spec.name.is_none()).and_then(|spec| unusual(&spec.optimizer)),
+            color: rule.filter(|_| !is_scan).map_or(NEUTRAL, |rule| rule.rgb()),
+            learning_rate: started.and_then(|it| it.learning_rate).or(spec.map(|spec| spec.learning_rate.get())),
+            batch_size: started.and_then(|it| it.batch_size).or(spec.map(|spec| spec.batch_size.get() as u64)),
+            seed: started.and_then(|it| it.seed).or(spec.map(|spec| spec.seed)),
             step: history.step(),
             steps: history.steps(),
             steps_per_s: history.steps_per_s(),
@@ -366,7 +390,7 @@ impl Watched {
             test_loss: history.latest(Metric::TestLoss).or_else(|| history.latest(Metric::ValLoss)),
             test_accuracy: history.latest(Metric::TestAccuracy),
             began: history.began().or_else(|| run.made()),
-            is_scan: matches!(self.config, Some(Preset::MnistScan(_))) || started.is_some_and(|it| it.scan.is_some()),
+            is_scan,
             is_stand_in: started.is_some_and(|started| is_stand_in(&started.data)),
             // The same data may lie in several places.
             config: self.key.as_ref().map(|key| format!("{key}{}", started.map_or("", |it| &it.fingerprint))),

@@ -19,7 +19,8 @@ use crate::dataset::mnist::{is_stand_in, without_folder};
 use crate::plain_file::{self, Links};
 use crate::preset::Preset;
 use crate::run::{History, Pixel, RunFolder, RunReader, ScanAxes, Started};
-use crate::workload::MnistScanSpec;
+use crate::simulation::{Marker, markers};
+use crate::workload::{MnistScanSpec, TrainingRule};
 
 /// A scan as far as it has come.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +30,8 @@ pub struct ScanResult {
     pub axes: ScanAxes,
     /// Red, green and blue of each optimizer.
     pub colors: Vec<[u8; 3]>,
+    /// The mark of each optimizer.
+    pub markers: Vec<Marker>,
     pub scores: ScanScores,
     /// The preset that repeats the scan; empty where it cannot be read.
     pub spec: String,
@@ -55,9 +58,6 @@ pub enum ScanError {
     #[error("no pixel of the scan is complete yet; the first comes when an optimizer is through with a batch size")]
     Empty,
 }
-
-/// Colours for optimizers that the config gives none.
-const FALLBACK: [[u8; 3]; 4] = [[244, 111, 67], [251, 221, 133], [128, 166, 226], [89, 117, 184]];
 
 impl ScanResult {
     pub const ARRAYS: &'static str = "scan.npz";
@@ -90,9 +90,11 @@ impl ScanResult {
             }
         }
         let Started { title, seed, precision, version, .. } = started.clone();
+        let (colors, own): (Vec<_>, Vec<_>) = looks(&axes, config).into_iter().unzip();
         Ok(ScanResult {
             title,
-            colors: colors(&axes, config),
+            colors,
+            markers: markers(own),
             scores: ScanScores::of(&axes, pixels.iter().flatten()),
             spec: config.to_owned(),
             data: without_folder(&started.data).to_owned(),
@@ -171,12 +173,17 @@ fn fitted(axes: &ScanAxes, pixel: &Pixel) -> Pixel {
     pixel
 }
 
-/// The colours of the optimizers, as the config has them.
-fn colors(axes: &ScanAxes, config: &str) -> Vec<[u8; 3]> {
-    let given: Vec<[u8; 3]> = match Preset::parse(config, RunFolder::CONFIG) {
-        Ok(Preset::MnistScan(preset)) => preset.scan.optimizers.iter().map(|optimizer| optimizer.rgb()).collect(),
+/// The colours of the optimizers and the marks of their rules, as the config has them. Where it cannot be read, they are
+/// those of the rules that the names begin with.
+fn looks(axes: &ScanAxes, config: &str) -> Vec<([u8; 3], Marker)> {
+    const UNKNOWN: ([u8; 3], Marker) = ([150; 3], Marker::Star);
+    let given = match Preset::parse(config, RunFolder::CONFIG) {
+        Ok(Preset::MnistScan(preset)) => preset.scan.optimizers,
         _ => Vec::new(),
     };
-    let all = 0..axes.optimizers.len();
-    all.map(|index| given.get(index).copied().unwrap_or(FALLBACK[index % FALLBACK.len()])).collect()
+    let look = |(index, name): (usize, &String)| match given.get(index) {
+        Some(optimizer) => (optimizer.rgb(), optimizer.rule.marker()),
+        None => TrainingRule::named(name).map_or(UNKNOWN, |rule| (rule.rgb(), rule.marker())),
+    };
+    axes.optimizers.iter().enumerate().map(look).collect()
 }

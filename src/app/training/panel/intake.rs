@@ -1,7 +1,5 @@
 //! What the threads say, and what they are asked for.
 
-use std::path::Path;
-
 use super::TrainingPanel;
 use crate::app::live::{Action, Requests};
 use crate::app::training::dialogs::Dialog;
@@ -47,15 +45,11 @@ impl TrainingPanel {
                 self.worker_card.refused = outcome.err();
                 self.threads().office.order(Order::Look);
             }
-            News::Made { run, after } => {
+            News::Made(run) => {
                 self.threads().office.order(Order::Look);
-                // What is compared stays so.
-                let joins = self.selected.len() > 1 || after.is_some_and(|before| self.selected == [before]);
-                if joins && self.recalled.is_empty() {
-                    self.toggle(run);
-                } else {
-                    self.select_only(run);
-                }
+                // What is shown stays so.
+                self.selected.push(run);
+                self.settle_selection();
             }
             News::Said(text) => {
                 self.threads().office.order(Order::Look);
@@ -92,18 +86,16 @@ impl TrainingPanel {
     }
 
     fn list_runs(&mut self, runs: Vec<Summary>, trouble: Option<String>) {
-        let mut paths: Vec<&Path> = runs.iter().map(|run| run.run.path()).collect();
-        paths.sort();
-        self.colors.give(paths);
         let is_there = |run: &RunFolder| runs.iter().any(|known| known.run == *run);
         let before = self.selected.clone();
         let known = |run: &RunFolder| self.runs.iter().any(|known| known.run == *run);
         // One that was there is gone; one that never was is still to be found.
         self.selected.retain(|run| is_there(run) || !known(run));
-        for path in std::mem::take(&mut self.recalled) {
-            let found = runs.iter().find(|run| run.run.path() == path).map(|run| run.run.clone());
-            self.selected.extend(found.filter(|run| !before.contains(run)));
-        }
+        let recalled = std::mem::take(&mut self.recalled).into_iter();
+        let found =
+            recalled.filter_map(|path| runs.iter().find(|run| run.run.path() == path).map(|run| run.run.clone()));
+        // They were chosen before what is selected by now.
+        self.selected.splice(..0, found.filter(|run| !before.contains(run)));
         (self.runs, self.trouble) = (runs, trouble);
         self.settle_selection();
     }
@@ -137,6 +129,8 @@ impl TrainingPanel {
             self.focus.clone_from(&focus);
             self.threads().office.order(Order::Focus(focus));
         }
+        let shown = self.selected.iter().filter_map(|run| self.runs.iter().find(|known| known.run == *run));
+        self.pens.tell_apart(&shown.collect::<Vec<_>>());
         self.settle_wish();
     }
 

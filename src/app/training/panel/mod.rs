@@ -9,13 +9,13 @@ use std::time::Duration;
 use egui::{Context, Rect};
 
 use super::charts::Charts;
-use super::colors::Colors;
 use super::detail::Tab;
 use super::dialogs::Dialog;
 use super::draft::{Draft, TrainingMemory, Workload};
 use super::export::Exports;
 use super::list::List;
 use super::office::{Office, Places, WorkerState};
+use super::pens::Pens;
 use super::plotter::{Drawn, Plotter, Wish};
 use super::queue::Queue;
 use super::watcher::{Detail, Order, Summary};
@@ -54,7 +54,7 @@ pub struct TrainingPanel {
     /// Why the folder of runs cannot be read, if it cannot.
     trouble: Option<String>,
     list: List,
-    colors: Colors,
+    pens: Pens,
     /// The runs that are shown, the newest choice last.
     selected: Vec<RunFolder>,
     /// Of the last session: selected as soon as they are found.
@@ -89,7 +89,7 @@ impl TrainingPanel {
             runs: Vec::new(),
             trouble: None,
             list: List::default(),
-            colors: Colors::default(),
+            pens: Pens::default(),
             selected: Vec::new(),
             recalled: Vec::new(),
             focus: None,
@@ -122,9 +122,9 @@ impl TrainingPanel {
 
     /// What was there in the last session.
     pub fn recall(&mut self, memory: TrainingMemory) -> Result<(), String> {
-        let TrainingMemory { preset, file, selected, choices, colors } = memory;
+        let TrainingMemory { preset, file, selected, choices, pens } = memory;
         (self.recalled, self.charts.choices) = (selected, choices);
-        self.colors = Colors::recall(colors);
+        self.pens = Pens::recall(pens);
         let preset = Preset::parse(&preset, "the training of the last session").map_err(|error| error.to_string())?;
         if Workload::of(&preset).is_none() {
             return Err("The training of the last session is none.".to_owned());
@@ -143,7 +143,7 @@ impl TrainingPanel {
             file: self.draft.file.as_ref().map(|(file, _)| file.clone()),
             selected: selected.chain(self.recalled.clone()).collect(),
             choices: self.charts.choices.clone(),
-            colors: self.colors.memory(|path| self.runs.iter().any(|run| run.run.path() == path)),
+            pens: self.pens.memory(|path| self.runs.iter().any(|run| run.run.path() == path)),
         }
     }
 

@@ -14,12 +14,15 @@ use crate::app::training::dialogs::{Decision, Dialog};
 use crate::app::training::list::Chosen;
 use crate::app::training::names::{Known, distinct, traits};
 use crate::app::training::office::WorkerState;
+use crate::app::training::pens::NEUTRAL;
 use crate::app::training::plotter::Drawn;
 use crate::app::training::sheet::Picture;
 use crate::app::training::watcher::{Order, Summary};
 use crate::app::training::worker::Wanted;
 use crate::app::training::{scan_view, setup};
 use crate::preset::Preset;
+use crate::run::RunFolder;
+use crate::view::Pen;
 use crate::workload::DeviceChoice;
 
 const NOT_READY: &str = "The training worker is not ready, or a setting can't be used";
@@ -60,7 +63,7 @@ impl TrainingPanel {
                 let color = ui.visuals().error_fg_color;
                 ui.add(Label::new(RichText::new(trouble).color(color)).selectable(true).wrap());
             }
-            match self.list.ui(ui, &self.runs, &self.selected, &self.colors) {
+            match self.list.ui(ui, &self.runs, &self.selected, &self.pens) {
                 Some(Chosen::Only(run)) => self.select_only(run),
                 Some(Chosen::Toggled(run)) => self.toggle(run),
                 None => {}
@@ -121,13 +124,12 @@ impl TrainingPanel {
     fn words(&mut self, ui: &mut Ui, run: &Summary, requests: &mut Requests) {
         ui.add_space(4.0);
         let detail = self.detail.as_ref().filter(|(of, _)| *of == run.run).map(|(_, detail)| detail);
-        let color = self.colors.of(ui, run.run.path());
-        let Some(deed) = detail::show(ui, &mut self.tab, run, color, detail) else { return };
+        let Some(deed) = detail::show(ui, &mut self.tab, run, self.pens.of(run), detail) else { return };
         let folder = run.run.clone();
         match deed {
             Deed::Stop => self.threads().office.order(Order::Stop(folder)),
             Deed::Resume => match lost(run) {
-                Some(lost) => self.dialog = Some(Dialog::Resume { run: folder, title: run.title.clone(), lost }),
+                Some(lost) => self.dialog = Some(Dialog::Resume { run: folder, title: run.in_full(), lost }),
                 None => self.threads().office.resume(folder),
             },
             Deed::Describe => {
@@ -135,7 +137,7 @@ impl TrainingPanel {
                 self.dialog = Some(Dialog::Describe { run: folder, notes, title, focused: false });
             }
             Deed::Delete => {
-                self.dialog = Some(Dialog::Delete { run: folder, title: run.title.clone(), lost: lost(run) });
+                self.dialog = Some(Dialog::Delete { run: folder, title: run.in_full(), lost: lost(run) });
             }
             Deed::CopyPath => {
                 let path = folder.path().display().to_string();
@@ -169,13 +171,21 @@ impl TrainingPanel {
     /// What is known of a curve for its name.
     fn known(&self, drawn: &Drawn) -> Known {
         let first = &drawn.runs[0];
-        let summary = self.runs.iter().find(|known| known.run == *first);
+        let summary = self.summary(first);
         Known {
             title: summary.map_or_else(|| first.name(), |summary| summary.title.clone()),
             traits: summary.map(traits).unwrap_or_default(),
             folder: first.name(),
             runs: drawn.runs.len(),
         }
+    }
+
+    fn summary(&self, run: &RunFolder) -> Option<&Summary> {
+        self.runs.iter().find(|known| known.run == *run)
+    }
+
+    fn pen(&self, run: &RunFolder) -> Pen {
+        self.summary(run).map_or(Pen::new(NEUTRAL, 0), |summary| self.pens.of(summary))
     }
 
     fn plots(&mut self, ui: &mut Ui) {
@@ -191,13 +201,14 @@ impl TrainingPanel {
         let known: Vec<Known> = self.drawn.iter().map(|drawn| self.known(drawn)).collect();
         let named = self.drawn.iter().zip(distinct(&known));
         let groups: Vec<Named<'_>> =
-            named.map(|(drawn, name)| Named { name, color: self.colors.of(ui, drawn.runs[0].path()), drawn }).collect();
+            named.map(|(drawn, name)| Named { name, pen: self.pen(&drawn.runs[0]), drawn }).collect();
         // The scan that was chosen last hides the curves, of which it has none.
         let scan = groups.iter().rev().find(|group| group.drawn.scan.is_some());
         let focus = self.selected.last();
         let scan = scan.filter(|group| group.drawn.runs.last() == focus);
-        if let Some((group, scan)) = scan.and_then(|group| Some((group, group.drawn.scan.as_ref()?))) {
-            if let Some(file) = scan_view::show(ui, scan, &group.name.whole(), &mut self.paper) {
+        if let Some(scan) = scan.and_then(|group| group.drawn.scan.as_ref()) {
+            let name = focus.and_then(|run| self.summary(run)).map_or_else(|| scan.title.clone(), Summary::in_full);
+            if let Some(file) = scan_view::show(ui, scan, &name, &mut self.paper) {
                 self.exports.begin_scan(ui.ctx(), Arc::clone(scan), file, self.paper);
             }
             return;
@@ -205,9 +216,11 @@ impl TrainingPanel {
         match self.charts.ui(ui, &groups, &mut self.paper) {
             Some(Asked::Table) => self.exports.begin(ui.ctx(), self.selected.clone()),
             Some(Asked::Figure(format)) => {
-                let name = |group: &Named<'_>| (group.name.whole(), self.colors.plain(group.drawn.runs[0].path()));
-                let names = groups.iter().map(name).collect();
-                let picture = Picture { names, runs: self.selected.clone(), sheets: self.charts.sheets(&groups) };
+                let names = groups.iter().map(|group| (group.name.whole(), group.pen)).collect();
+                let is_left_out = groups.iter().any(|group| group.name.title.is_empty());
+                let title = known.first().filter(|_| is_left_out).map(|known| known.title.clone());
+                let picture =
+                    Picture { title, names, runs: self.selected.clone(), sheets: self.charts.sheets(&groups) };
                 self.exports.begin_picture(ui.ctx(), picture, format, self.paper);
             }
             None => {}

@@ -1,0 +1,58 @@
+//! A line for each run: the colour of its optimizer, in a shade and dashes that tell it from others that are shown.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use egui::{Color32, Theme};
+
+use super::watcher::Summary;
+use crate::view::{Background, Pen};
+
+/// Of runs whose optimizer is not known, and of scans, which have several.
+pub const NEUTRAL: [u8; 3] = [150; 3];
+
+/// Which of its colour's pens each run has. A run keeps its own, unless another that is shown has the same.
+#[derive(Default)]
+pub struct Pens {
+    numbers: BTreeMap<PathBuf, usize>,
+}
+
+impl Pens {
+    /// The pens of the last session.
+    pub fn recall(numbers: BTreeMap<PathBuf, usize>) -> Pens {
+        Pens { numbers }
+    }
+
+    /// The pens of those runs that the next session may find again.
+    pub fn memory(&self, is_there: impl Fn(&Path) -> bool) -> BTreeMap<PathBuf, usize> {
+        self.numbers.iter().filter(|(run, _)| is_there(run)).map(|(run, number)| (run.clone(), *number)).collect()
+    }
+
+    /// Gives runs that are shown together pens of their own, as far as their colour has so many. Those that come first
+    /// keep what they have.
+    pub fn tell_apart(&mut self, shown: &[&Summary]) {
+        let mut taken: Vec<([u8; 3], usize)> = Vec::new();
+        for run in shown {
+            let uses = |number: usize| taken.iter().filter(|pen| **pen == (run.color, number)).count();
+            let own = self.numbers.get(run.run.path()).map(|number| number % Pen::COUNT);
+            let number = own.filter(|number| uses(*number) == 0);
+            let number = number.or_else(|| (0..Pen::COUNT).min_by_key(|number| uses(*number))).unwrap_or_default();
+            taken.push((run.color, number));
+            self.numbers.insert(run.run.path().to_owned(), number);
+        }
+    }
+
+    pub fn of(&self, run: &Summary) -> Pen {
+        Pen::new(run.color, self.numbers.get(run.run.path()).copied().unwrap_or_default())
+    }
+}
+
+/// The colour of a line on a theme's background.
+pub fn color(pen: Pen, theme: Theme) -> Color32 {
+    let background = match theme {
+        Theme::Light => Background::Light,
+        Theme::Dark => Background::Dark,
+    };
+    let [red, green, blue] = pen.ink(background);
+    Color32::from_rgb(red, green, blue)
+}

@@ -1,0 +1,107 @@
+//! The lines of several runs of one optimizer.
+
+use super::ink::{Background, darkened, ink, lightened, luminance};
+
+/// Whether a line is drawn whole or in pieces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dash {
+    #[default]
+    Solid,
+    Dashed,
+    Dotted,
+}
+
+impl Dash {
+    const ALL: [Dash; 3] = [Dash::Solid, Dash::Dashed, Dash::Dotted];
+}
+
+/// How the curve of a run is drawn: in a shade of its optimizer's colour, whole or in pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pen {
+    color: [u8; 3],
+    shade: usize,
+    pub dash: Dash,
+}
+
+/// Shades of a colour.
+const SHADES: usize = 3;
+/// The luminances of the second and third shade on a light background, and of the second on a dark one.
+const DEEP: [f32; 2] = [0.075, 0.19];
+const DEEP_ON_DARK: f32 = 0.16;
+/// How much of the way to white the third shade on a dark background is, in luminance.
+const PALE_ON_DARK: f32 = 0.42;
+
+impl Pen {
+    /// So many pens of one colour are told apart.
+    pub const COUNT: usize = SHADES * Dash::ALL.len();
+
+    /// One of the pens of a colour; those after the last begin anew. The first is the colour itself, whole.
+    pub fn new(color: [u8; 3], number: usize) -> Pen {
+        let number = number % Self::COUNT;
+        Pen { color, shade: number % SHADES, dash: Dash::ALL[number / SHADES] }
+    }
+
+    /// The colour of its line on a background, as red, green and blue.
+    pub fn ink(self, background: Background) -> [u8; 3] {
+        let own = ink(self.color, background);
+        match (self.shade, background) {
+            (0, _) => own,
+            (shade, Background::Light) => darkened(self.color, DEEP[shade - 1]),
+            (1, Background::Dark) => darkened(self.color, DEEP_ON_DARK),
+            (_, Background::Dark) => {
+                let own_luminance = luminance(own);
+                lightened(own, own_luminance + PALE_ON_DARK * (1.0 - own_luminance))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Background, Pen, SHADES, luminance};
+    use crate::workload::TrainingRule;
+
+    const BACKGROUNDS: [Background; 2] = [Background::Light, Background::Dark];
+
+    /// The angle of a colour on the wheel, in degrees.
+    fn hue(color: [u8; 3]) -> f64 {
+        let [red, green, blue] = color.map(f64::from);
+        let (x, y) = (red - 0.5 * (green + blue), 0.75_f64.sqrt() * (green - blue));
+        y.atan2(x).to_degrees()
+    }
+
+    fn apart(a: f64, b: f64) -> f64 {
+        let turn = (a - b).rem_euclid(360.0);
+        turn.min(360.0 - turn)
+    }
+
+    #[test]
+    fn all_lines_of_a_rule_can_be_seen_and_have_its_hue() {
+        for rule in TrainingRule::all() {
+            for (number, background) in (0..Pen::COUNT).flat_map(|number| BACKGROUNDS.map(|on| (number, on))) {
+                let ink = Pen::new(rule.rgb(), number).ink(background);
+                let seen = match background {
+                    Background::Light => luminance(ink) <= 0.40,
+                    Background::Dark => luminance(ink) >= 0.08,
+                };
+                let name = rule.name();
+                assert!(seen, "pen {number} of {name} is {ink:?} on {background:?}");
+                let turned = apart(hue(ink), hue(rule.rgb()));
+                assert!(turned < 9.0, "pen {number} of {name} is {ink:?} on {background:?}, {turned} degrees away");
+            }
+        }
+    }
+
+    #[test]
+    fn shades_differ_in_lightness() {
+        for rule in TrainingRule::all() {
+            for background in BACKGROUNDS {
+                let shades = (0..SHADES).map(|number| Pen::new(rule.rgb(), number).ink(background));
+                let mut lightness: Vec<f32> = shades.map(|ink| luminance(ink).cbrt()).collect();
+                lightness.sort_by(f32::total_cmp);
+                let closest = lightness.windows(2).map(|pair| pair[1] - pair[0]).fold(1.0, f32::min);
+                assert!(closest > 0.03, "{} on {background:?}: {lightness:?}", rule.name());
+            }
+        }
+    }
+}
