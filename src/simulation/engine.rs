@@ -321,15 +321,15 @@ impl Worker {
 
     fn views(&mut self) -> Vec<EnsembleView> {
         let simulation = &self.simulation;
-        let ensembles = simulation.ensembles().iter().zip(simulation.histories());
-        let views = ensembles.zip(&mut self.drawings).map(|((ensemble, history), drawing)| EnsembleView {
+        let ensembles = simulation.ensembles().iter().zip(simulation.present_samples()).zip(simulation.histories());
+        let views = ensembles.zip(&mut self.drawings).map(|(((ensemble, sample), history), drawing)| EnsembleView {
             optimizer: ensemble.optimizer(),
             rule: *ensemble.rule(),
             particles: ensemble.particles(),
             columns: Arc::new(drawing.trail.take()),
             mean_path: Arc::new(drawing.mean_path.path_to(ensemble.mean_position())),
             bounds: bounds(ensemble),
-            sample: *ensemble.sample(),
+            sample,
             plot: history.view(&self.plot),
         });
         views.collect()

@@ -143,7 +143,7 @@ impl Ensemble {
         self.mean_position
     }
 
-    /// The diagnostics of the present step.
+    /// The diagnostics of the present step, on the landscape on which it was taken.
     pub fn sample(&self) -> &Sample {
         &self.sample
     }
@@ -175,8 +175,19 @@ impl Ensemble {
         self.positions().filter(|[x, y]| !x.is_finite() || !y.is_finite()).count() as u32
     }
 
-    /// The diagnostics of the present positions, before any step.
+    /// The diagnostics of the present positions on another landscape than that of the last step.
+    pub(super) fn sample_on(&self, landscape: &Landscape) -> Sample {
+        let Sample { effective_step, entropy, diverged, .. } = self.sample;
+        Sample { effective_step, entropy, diverged, ..self.observed(landscape).0 }
+    }
+
+    /// Takes the diagnostics of the present positions, before any step.
     fn observe(&mut self, landscape: &Landscape) {
+        (self.sample, self.mean_position) = self.observed(landscape);
+    }
+
+    /// The diagnostics and the mean of the present positions.
+    fn observed(&self, landscape: &Landscape) -> (Sample, [f64; 2]) {
         let mut sums = Sums::about(&self.sample, self.mean_position);
         for (block, position) in self.positions.iter().enumerate() {
             let valley = landscape.uv_from_xy(*position);
@@ -188,7 +199,7 @@ impl Ensemble {
             };
             sums.add_some(&observed, WIDTH.min(self.particles - block * WIDTH));
         }
-        (self.sample, self.mean_position) = sums.finish(self.particles, || self.diverged());
+        sums.finish(self.particles, || self.diverged())
     }
 
     fn remember(&self, block: usize, landscape: &Landscape, noise: f64) -> Before {

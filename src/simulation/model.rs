@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::diagnostics::Sample;
 use super::ensemble::Ensemble;
 use super::history::History;
 use super::snapshot::{Anatomy, ParticleId};
@@ -15,6 +16,8 @@ pub struct Simulation {
     /// With the settings in force.
     spec: SimulationSpec,
     landscape: Landscape,
+    /// That of the last step, to which the ensembles' diagnostics belong.
+    measured_on: Landscape,
     step: u64,
     ensembles: Vec<Ensemble>,
     histories: Vec<History>,
@@ -35,6 +38,7 @@ impl Simulation {
         });
         Simulation {
             landscape: spec.landscape.landscape(),
+            measured_on: spec.landscape.landscape(),
             step: 0,
             histories: histories.collect(),
             ensembles,
@@ -67,6 +71,14 @@ impl Simulation {
         &self.ensembles
     }
 
+    /// The diagnostics of each ensemble, in the same order, on the landscape in force. Where that has changed since the
+    /// last step they differ from [`Ensemble::sample`], which is what the histories keep.
+    pub fn present_samples(&self) -> impl Iterator<Item = Sample> {
+        let is_measured = self.landscape == self.measured_on;
+        let sample = move |it: &Ensemble| if is_measured { *it.sample() } else { it.sample_on(&self.landscape) };
+        self.ensembles.iter().map(sample)
+    }
+
     /// The histories of the ensembles, in the same order.
     pub fn histories(&self) -> &[History] {
         &self.histories
@@ -94,6 +106,7 @@ impl Simulation {
             ensemble.advance(&self.landscape, noise);
             history.push(*ensemble.sample(), temperature(&self.spec, ensemble));
         }
+        self.measured_on = self.landscape;
         self.step += 1;
         self.repeat_due_changes();
     }

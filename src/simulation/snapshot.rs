@@ -52,7 +52,7 @@ pub struct EnsembleView {
     pub mean_path: Arc<Vec<[f32; 2]>>,
     /// The smallest box around the finite particles, as [min x, min y, max x, max y].
     pub bounds: Option<[f64; 4]>,
-    /// The diagnostics of the snapshot's step.
+    /// The diagnostics of the snapshot's step, on the landscape in force.
     pub sample: Sample,
     /// The history over the requested range of steps, oldest first.
     pub plot: Vec<Bucket>,

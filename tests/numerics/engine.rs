@@ -4,6 +4,7 @@
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use valleyscope::landscape::Valley;
 use valleyscope::simulation::{
     Command, Engine, ParticleId, Playback, PlotRequest, Record, Sample, Setting, Simulation, SimulationSpec, Snapshot,
     Speed,
@@ -135,6 +136,46 @@ fn playing_at_any_speed_with_pauses_is_the_same() {
     engine.send(Command::Set(Setting::Steps(Some(8_010))));
     engine.send(Command::Play);
     assert_same(&wait_until_done(&engine, 8_010), &reference(&spec, 8_010));
+}
+
+#[test]
+fn a_changed_landscape_shows_in_the_diagnostics_before_the_next_step() {
+    let spec = simulation(1.0, 9, &all_rules(0.01));
+    let engine = spawn(&spec);
+    engine.send(Command::Advance(50));
+    let before = wait_until_done(&engine, 50);
+    let steep = valley(1000.0, 0.2, 60.0);
+    engine.send(Command::Set(Setting::Landscape(steep)));
+    let after = wait_until(&engine, |snapshot| snapshot.spec.landscape == steep);
+    assert_eq!(after.step, 50);
+    let landscape = steep.landscape();
+    for ((view, old), ensemble) in after.ensembles.iter().zip(&before.ensembles).zip(reference(&spec, 50).ensembles()) {
+        let mean = |of: &dyn Fn(Valley<f64>) -> f64| {
+            let values = ensemble.positions().map(|xy| of(landscape.uv_from_xy(xy)));
+            values.sum::<f64>() / ensemble.particles() as f64
+        };
+        for (found, expected) in [
+            (view.sample.loss, mean(&|valley| landscape.loss(valley))),
+            (view.sample.u, mean(&|valley| valley.u)),
+            (view.sample.abs_v, mean(&|valley| valley.v.abs())),
+        ] {
+            assert!((found.mean - expected).abs() < 1e-9 * expected.abs().max(1.0), "{found:?} is not {expected}");
+        }
+        assert_ne!(view.sample.loss.mean, old.sample.loss.mean);
+        assert_eq!(view.sample.effective_step, old.sample.effective_step, "the step that was taken stays");
+    }
+    engine.send(Command::Set(Setting::Landscape(spec.landscape)));
+    let back = wait_until(&engine, |snapshot| snapshot.spec.landscape == spec.landscape);
+    assert_same(&back, &reference(&spec, 50));
+    // Having been looked at changes no step.
+    engine.send(Command::Set(Setting::Landscape(steep)));
+    engine.send(Command::Advance(10));
+    let mut changed = reference(&spec, 50);
+    changed.apply(&Setting::Landscape(steep)).expect("any landscape fits");
+    for _ in 0..10 {
+        changed.advance();
+    }
+    assert_same(&wait_until_done(&engine, 60), &changed);
 }
 
 /// What a person does to a playing simulation can be repeated, though nobody knew the steps beforehand.
