@@ -1,7 +1,7 @@
 //! Each control changes the document, and the engine runs what the document says.
 
 use egui::accesskit::Role;
-use egui_kittest::kittest::Queryable;
+use egui_kittest::kittest::{NodeT as _, Queryable};
 use valleyscope::optimizer::DecayTarget;
 use valleyscope::simulation::{Rule, SimulationSpec};
 
@@ -135,7 +135,7 @@ fn a_run_that_begins_again_by_itself_says_why() {
     let mut app = App::plain();
     for (press, reason) in [
         ("FOCUS: duplicate", "an optimizer was added"),
-        ("FOCUS copy: remove", "an optimizer was removed"),
+        ("FOCUS (2): remove", "an optimizer was removed"),
         ("New seed", "the seed has changed"),
     ] {
         app.harness.key_press(egui::Key::ArrowRight);
@@ -200,7 +200,7 @@ fn optimizers_are_added_duplicated_disabled_and_removed() {
     let ids: Vec<u32> = optimizers.iter().map(|optimizer| optimizer.id).collect();
     assert_eq!(ids, [0, 1, 2, 3], "each has an id of its own");
     assert_ne!(optimizers[1].rgb(), optimizers[3].rgb(), "a copy has another colour");
-    assert_eq!(optimizers[3].label(), "FOCUS copy");
+    assert_eq!(optimizers[3].label(), "FOCUS (2)");
     engine_follows(&mut app);
     app.click(Role::CheckBox, "Adam: enabled");
     engine_follows(&mut app);
@@ -210,6 +210,47 @@ fn optimizers_are_added_duplicated_disabled_and_removed() {
     assert_eq!(spec(&app).optimizers.len(), 3);
     assert!(app.shows("Removed SGD"));
     engine_follows(&mut app);
+}
+
+#[test]
+fn optimizers_of_one_name_are_told_apart_everywhere() {
+    let mut app = App::plain();
+    app.button("+ Add optimizer");
+    app.button("Adam");
+    app.button("Adam: duplicate");
+    app.button("Adam (2): duplicate");
+    app.button("FOCUS: duplicate");
+    let labels: Vec<&str> = spec(&app).optimizers.iter().map(|optimizer| optimizer.label()).collect();
+    assert_eq!(labels, ["Adam", "FOCUS", "Adam (2)", "Adam (3)", "Adam (4)", "FOCUS (2)"]);
+    assert_eq!(shown_in_legend_and_plots(&mut app), spec(&app).distinct_names());
+
+    // A preset, or who types, may give the same name twice.
+    let twins = crate::harness::PLAIN.replace("Focus", "Adam");
+    let mut app = App::with(&twins);
+    app.button("Adam: duplicate");
+    assert_eq!(shown_in_legend_and_plots(&mut app), ["Adam", "Adam (2)", "Adam (3)"]);
+    app.type_into("0: name", "Adam (3)");
+    assert_eq!(shown_in_legend_and_plots(&mut app), ["Adam (3)", "Adam", "Adam (2)"]);
+}
+
+/// The names in the landscape's legend, each of which must be in every plot too.
+fn shown_in_legend_and_plots(app: &mut App) -> Vec<String> {
+    let count = spec(app).optimizers.len();
+    app.until("all are simulated", |app| {
+        app.state().live().snapshot.as_ref().is_some_and(|snapshot| snapshot.ensembles.len() == count)
+    });
+    app.harness.run_steps(3);
+    let rows = app.harness.query_all_by_label_contains("Show ");
+    let labels = rows.filter_map(|row| row.accesskit_node().label());
+    let names: Vec<String> = labels.filter_map(|label| Some(label.strip_prefix("Show ")?.to_owned())).collect();
+    let plots: Vec<String> =
+        app.harness.query_all_by_role(Role::Figure).filter_map(|plot| plot.accesskit_node().value()).collect();
+    assert!(!plots.is_empty());
+    for plot in plots {
+        let in_plot: Vec<&str> = plot.split(", ").filter_map(|part| Some(part.rsplit_once(' ')?.0)).collect();
+        assert_eq!(in_plot, names, "in {plot}");
+    }
+    names
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::app::live::{Action, Live, Requests};
 use crate::app::theme;
 use crate::optimizer::DecayTarget;
 use crate::quantity::{Beta, LearningRate, WeightDecay};
-use crate::simulation::{OptimizerSpec, Rule, SimulationSpec, defaults};
+use crate::simulation::{OptimizerSpec, Rule, SimulationSpec, defaults, distinct_name};
 
 /// What was pressed on a card.
 enum Pressed {
@@ -25,7 +25,7 @@ pub fn cards(ui: &mut Ui, spec: &mut SimulationSpec, live: &Live, requests: &mut
     let room = spec.optimizers.len() < SimulationSpec::MAX_OPTIMIZERS;
     let only_one = spec.optimizers.len() == 1;
     let only_one_enabled = spec.optimizers.iter().filter(|optimizer| optimizer.enabled).count() == 1;
-    let names = distinct_names(&spec.optimizers);
+    let names = spec.distinct_names();
     for (index, (optimizer, name)) in spec.optimizers.iter_mut().zip(&names).enumerate() {
         let diverged = live
             .snapshot
@@ -42,25 +42,13 @@ pub fn cards(ui: &mut Ui, spec: &mut SimulationSpec, live: &Live, requests: &mut
     }
     match pressed {
         Some((index, Pressed::Remove)) => {
-            let removed = spec.optimizers.remove(index);
-            requests.actions.push(Action::Notify(format!("Removed {}. Undo brings it back.", removed.label())));
+            spec.optimizers.remove(index);
+            requests.actions.push(Action::Notify(format!("Removed {}. Undo brings it back.", names[index])));
         }
         Some((index, Pressed::Duplicate)) => duplicate(spec, index),
         None => {}
     }
     add_menu(ui, spec, room);
-}
-
-/// What the controls of each optimizer are called: its label, with its id where two share one.
-pub fn distinct_names(optimizers: &[OptimizerSpec]) -> Vec<String> {
-    optimizers
-        .iter()
-        .map(|optimizer| {
-            let label = optimizer.label();
-            let shared = optimizers.iter().filter(|other| other.label() == label).count() > 1;
-            if shared { format!("{label} ({})", optimizer.id) } else { label.to_owned() }
-        })
-        .collect()
 }
 
 /// One optimizer's card.
@@ -117,7 +105,7 @@ impl Card<'_> {
             ui.visuals_mut().weak_text_color = Some(ui.visuals().strong_text_color());
             let mut name = optimizer.name.clone().unwrap_or_default();
             let field = TextEdit::singleline(&mut name)
-                .hint_text(optimizer.rule.name())
+                .hint_text(self.name)
                 .desired_width(ui.available_width())
                 .char_limit(OptimizerSpec::LONGEST_NAME)
                 .font(egui::TextStyle::Button)
@@ -242,17 +230,20 @@ fn add_menu(ui: &mut Ui, spec: &mut SimulationSpec, room: bool) {
 }
 
 fn duplicate(spec: &mut SimulationSpec, index: usize) {
-    let mut copy = spec.optimizers[index].clone();
-    let name = format!("{} copy", copy.label());
-    copy.name = Some(name.chars().take(OptimizerSpec::LONGEST_NAME).collect());
+    let copy = spec.optimizers[index].clone();
     add(spec, copy);
 }
 
-/// Adds an optimizer with an id of its own and a colour that no other has.
+/// Adds an optimizer with an id, a name and a colour that no other has.
 fn add(spec: &mut SimulationSpec, mut optimizer: OptimizerSpec) {
     let highest = spec.optimizers.iter().map(|other| other.id).max().unwrap_or(0);
     let free = || (0..).find(|id| spec.optimizers.iter().all(|other| other.id != *id));
     optimizer.id = highest.checked_add(1).or_else(free).unwrap_or_default();
+    let names = spec.distinct_names();
+    let name = distinct_name(optimizer.label(), |name| names.iter().any(|other| other == name));
+    if name != optimizer.label() {
+        optimizer.name = Some(name);
+    }
     let taken: Vec<[u8; 3]> = spec.optimizers.iter().map(OptimizerSpec::rgb).collect();
     if taken.contains(&optimizer.rgb()) {
         optimizer.color = Some(copy_color(optimizer.rule.rgb(), &taken));

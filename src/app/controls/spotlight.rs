@@ -3,7 +3,6 @@
 use egui::{Align, Context, Id, Rect, Stroke, StrokeKind, Ui};
 
 use super::knobs;
-use super::optimizers::distinct_names;
 use crate::simulation::{Rule, Setting, SimulationSpec};
 
 /// How long a control is marked.
@@ -85,7 +84,7 @@ fn controls_of(setting: &Setting, before: &SimulationSpec, after: &SimulationSpe
             let (Some(index), Some(old), Some(new)) = (index, rule_in(before), rule_in(after)) else {
                 return Vec::new();
             };
-            let owner = &distinct_names(&after.optimizers)[index];
+            let owner = &after.distinct_names()[index];
             let knobs = hyperparameters(&old).into_iter().zip(hyperparameters(&new));
             knobs.map(|((label, old), (_, new))| (format!("{owner}: {label}"), old != new)).collect()
         }

@@ -13,7 +13,7 @@ use crate::view::ticks::{grouped, significant};
 
 /// What one ensemble contributes to a plot.
 pub struct Series<'a> {
-    pub name: &'a str,
+    pub name: String,
     pub color: Color32,
     pub buckets: &'a [Bucket],
     pub curve: &'a Curve,
@@ -108,7 +108,7 @@ impl Chart<'_> {
                     let low: Vec<f64> = ends.iter().map(|(_, [low, _])| near(*low)).collect();
                     let high: Vec<f64> = ends.iter().map(|(_, [_, high])| near(*high)).collect();
                     let fill = series.color.gamma_multiply(alpha);
-                    FilledArea::new(series.name, &x, &low, &high).fill_color(fill).allow_hover(false)
+                    FilledArea::new(&series.name, &x, &low, &high).fill_color(fill).allow_hover(false)
                 };
                 plot.add(area(&|point| point.band, 0.18));
                 plot.add(area(&|point| Some(point.envelope), 0.35));
@@ -116,13 +116,13 @@ impl Chart<'_> {
         }
         for series in &self.series {
             let dot =
-                |at: [f64; 2]| Points::new(series.name, [at[0], near(at[1])]).color(series.color).allow_hover(false);
+                |at: [f64; 2]| Points::new(&series.name, [at[0], near(at[1])]).color(series.color).allow_hover(false);
             for run in &series.curve.runs {
                 if let [only] = run.as_slice() {
                     plot.points(dot([only.x, only.y]).radius(2.5));
                 } else {
                     let points: PlotPoints<'_> = run.iter().map(|point| [point.x, near(point.y)]).collect();
-                    plot.line(Line::new(series.name, points).color(series.color).width(1.6).allow_hover(false));
+                    plot.line(Line::new(&series.name, points).color(series.color).width(1.6).allow_hover(false));
                 }
             }
             if let (Some(_), Some(last)) = (series.curve.diverged, series.curve.points().last()) {
@@ -174,7 +174,7 @@ impl Chart<'_> {
             let outside = |point: &&Point| !(bottom..=top).contains(&point.y);
             let Some(point) = series.curve.points().filter(in_view).find(outside) else { continue };
             let (edge, up) = if point.y > top { (frame.top() + 2.0, 1.0) } else { (frame.bottom() - 2.0, -1.0) };
-            let name = painter.layout_no_wrap(series.name.to_owned(), font.clone(), series.color);
+            let name = painter.layout_no_wrap(series.name.clone(), font.clone(), series.color);
             let x = transform.position_from_point(&PlotPoint::new(point.x, point.y)).x;
             let size = vec2(12.0 + name.size().x, name.size().y);
             let left = x.min(frame.right() - size.x - 4.0).max(frame.left() + 4.0);
@@ -223,7 +223,7 @@ impl Chart<'_> {
                         let (rect, _) = ui.allocate_exact_size(vec2(10.0, 10.0), egui::Sense::hover());
                         let middle = rect.center().y;
                         ui.painter().hline(rect.x_range(), middle, Stroke::new(3.0, series.color));
-                        ui.label(series.name);
+                        ui.label(&series.name);
                     });
                     let text = |value: f64| if value.is_nan() { "—".to_owned() } else { significant(value, 4) };
                     ui.label(text(value.mean));

@@ -55,9 +55,8 @@ impl History {
 }
 
 impl Ensemble {
-    pub fn name<'a>(&self, document: &'a Document) -> &'a str {
-        let spec = document.spec.optimizers.iter().find(|spec| spec.id == self.optimizer);
-        spec.map_or("(removed)", |spec| spec.label())
+    pub fn name(&self, document: &Document) -> String {
+        document.spec.name_of(self.optimizer).unwrap_or_else(|| "(removed)".to_owned())
     }
 
     /// The colour of its lines.

@@ -19,8 +19,7 @@ pub fn summary(document: &Document, live: &Live, viewport: &Viewport, left_out: 
     };
     text += &format!(" Step {}, {playback}.", grouped(snapshot.step));
     for view in live.visible() {
-        let spec = document.spec.optimizers.iter().find(|spec| spec.id == view.optimizer);
-        let name = spec.map_or("An optimizer", |spec| spec.label());
+        let name = document.spec.name_of(view.optimizer).unwrap_or_else(|| "An optimizer".to_owned());
         let loss = significant(view.sample.loss.mean, 4);
         text += &format!(" {name}: {} particles, mean loss {loss}", view.particles);
         if view.sample.diverged > 0 {

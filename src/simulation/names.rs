@@ -1,0 +1,44 @@
+//! What optimizers are called, so that they can be told apart.
+
+use super::spec::{OptimizerSpec, SimulationSpec};
+
+impl SimulationSpec {
+    /// What each optimizer is called, in their order: its label, with a number behind it where one before has the same,
+    /// as in "Adam" and "Adam (2)".
+    pub fn distinct_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for optimizer in &self.optimizers {
+            let label = optimizer.label();
+            let is_label = |name: &str| self.optimizers.iter().any(|other| other.label() == name);
+            let is_taken = |name: &str| names.iter().any(|other| other == name) || (name != label && is_label(name));
+            names.push(distinct_name(label, is_taken));
+        }
+        names
+    }
+
+    /// What the optimizer with this id is called.
+    pub fn name_of(&self, id: u32) -> Option<String> {
+        let index = self.optimizers.iter().position(|optimizer| optimizer.id == id)?;
+        self.distinct_names().into_iter().nth(index)
+    }
+}
+
+/// `label`, or where that is taken, with the first number from 2 on behind it that is free: "Adam (2)".
+pub fn distinct_name(label: &str, is_taken: impl Fn(&str) -> bool) -> String {
+    let numbered = |number: u32| {
+        let number = format!(" ({number})");
+        let room = OptimizerSpec::LONGEST_NAME - number.chars().count();
+        without_number(label).chars().take(room).chain(number.chars()).collect()
+    };
+    let candidates = std::iter::once(label.to_owned()).chain((2..).map(numbered));
+    candidates.into_iter().find(|name| !is_taken(name)).unwrap_or_else(|| label.to_owned())
+}
+
+/// "Adam" of "Adam (2)".
+fn without_number(label: &str) -> &str {
+    let before = label.strip_suffix(')').and_then(|rest| rest.rsplit_once(" ("));
+    match before {
+        Some((before, number)) if number.parse::<u32>().is_ok() => before,
+        _ => label,
+    }
+}
