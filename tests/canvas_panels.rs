@@ -1,15 +1,13 @@
-//! The landscape, the formulas and the animation export, by their accessible names.
+//! The landscape and the formulas, by their accessible names.
 
 mod canvas_stage;
 
-use canvas_stage::{Shown, Stage, advance_to, harness, install_font, three_optimizers, until};
-use egui::{Modifiers, PointerButton, Pos2, Rect, pos2, vec2};
+use canvas_stage::{Shown, Stage, advance_to, harness, three_optimizers, until};
+use egui::{Modifiers, PointerButton, Pos2, Rect, vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
-use valleyscope::app::Action;
-use valleyscope::app::animation::{Format, Settings};
-use valleyscope::quantity::{LearningRate, Noise, Sharpness};
-use valleyscope::simulation::{Command, ParticleId, Rule, Setting, Speed, defaults};
+use valleyscope::quantity::{LearningRate, Sharpness};
+use valleyscope::simulation::{ParticleId, Rule, defaults};
 use valleyscope::view::ticks::significant;
 use valleyscope::view::{Camera, Viewport};
 
@@ -343,147 +341,4 @@ fn the_formula_panel_chooses_particles_and_shows_each_line() {
     harness.get_by_label("Deselect").click();
     harness.run_steps(3);
     assert_eq!(harness.state().live.selected, None);
-}
-
-/// What a session has come to: step, positions and settings.
-fn state(harness: &Harness<'_, Stage>) -> (u64, Vec<[f32; 2]>, f64) {
-    let snapshot = harness.state().live.snapshot.as_ref().expect("there is one");
-    let newest = snapshot.ensembles.iter().flat_map(|view| &view.columns[view.columns.len() - view.particles..]);
-    (snapshot.step, newest.copied().collect(), snapshot.spec.noise.get())
-}
-
-fn drawn() -> Harness<'static, Stage> {
-    Harness::builder().with_size([520.0, 380.0]).with_context_setup(install_font).wgpu().build_ui_state(
-        |ui: &mut egui::Ui, stage: &mut Stage| stage.frame(ui),
-        Stage::new(three_optimizers(5), Shown::Landscape, None),
-    )
-}
-
-fn export(harness: &mut Harness<'_, Stage>, settings: Settings) {
-    let area = Rect::from_min_max(pos2(60.0, 60.0), pos2(400.0, 300.0));
-    let Stage { animation, live, requests, .. } = harness.state_mut();
-    animation.start(settings, area, live, requests);
-    until(harness, "the export is over", |stage| !stage.animation.is_open());
-}
-
-fn settings(target: std::path::PathBuf, format: Format) -> Settings {
-    Settings { from_step: 0, to_step: 20, every: 5, frames_per_sec: 10, format, target, replay: false }
-}
-
-#[test]
-fn an_animation_is_saved_frame_by_frame_and_the_session_comes_back() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut harness = drawn();
-    advance_to(&mut harness, 37);
-    // A change on the way, which going back has to repeat.
-    harness.state_mut().document.spec.noise = Noise::clamped(0.5);
-    harness.run_steps(2);
-    advance_to(&mut harness, 60);
-    let before = state(&harness);
-    let target = folder.path().join("frames");
-    export(&mut harness, settings(target.clone(), Format::PngFolder));
-    let mut names: Vec<_> =
-        std::fs::read_dir(&target).expect("the folder").map(|e| e.expect("an entry").file_name()).collect();
-    names.sort();
-    assert_eq!(names, ["frame_00001.png", "frame_00002.png", "frame_00003.png", "frame_00004.png", "frame_00005.png"]);
-    let picture = image::open(target.join("frame_00001.png")).expect("a picture").to_rgb8();
-    assert_eq!(picture.dimensions(), (340, 240));
-    let last = image::open(target.join("frame_00005.png")).expect("a picture").to_rgb8();
-    assert_ne!(picture, last, "the particles have moved");
-    assert_eq!(state(&harness), before, "the run is back where it was");
-    assert!(matches!(&harness.state().actions[..], [Action::Notify(text)] if text.contains("5 frames")));
-    assert_eq!(harness.state().live.frame_secs, None);
-
-    let gif = folder.path().join("animation.gif");
-    export(&mut harness, settings(gif.clone(), Format::Gif));
-    let file = std::io::BufReader::new(std::fs::File::open(&gif).expect("the file"));
-    let decoder = image::codecs::gif::GifDecoder::new(file).expect("a GIF");
-    let frames = image::AnimationDecoder::into_frames(decoder).collect_frames().expect("its frames");
-    assert_eq!(frames.len(), 5);
-    assert_eq!(frames[0].delay().numer_denom_ms(), (100, 1));
-    assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 2, "nothing else is left behind");
-}
-
-#[test]
-fn a_cancelled_or_failed_export_leaves_nothing_behind() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut harness = drawn();
-    advance_to(&mut harness, 10);
-    let before = state(&harness);
-    let area = Rect::from_min_max(pos2(60.0, 60.0), pos2(200.0, 200.0));
-    let long = Settings { to_step: 100_000, ..settings(folder.path().join("long.gif"), Format::Gif) };
-    {
-        let Stage { animation, live, requests, .. } = harness.state_mut();
-        animation.start(long, area, live, requests);
-    }
-    harness.run_steps(10);
-    harness.get_by_label("Cancel the export").click();
-    until(&mut harness, "it has stopped", |stage| !stage.animation.is_open());
-    assert_eq!(state(&harness), before);
-    let begin = std::time::Instant::now();
-    while std::fs::read_dir(folder.path()).expect("the folder").count() > 0 {
-        assert!(begin.elapsed().as_secs() < 60, "the unfinished file stays");
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
-    assert!(harness.state().actions.is_empty(), "who cancels knows");
-
-    let nowhere = folder.path().join("missing").join("a.gif");
-    export(&mut harness, settings(nowhere, Format::Gif));
-    assert_eq!(state(&harness), before);
-    let Some(Action::Report { text, .. }) = harness.state().actions.first() else { panic!("the failure is reported") };
-    assert!(text.contains("cannot write to") && text.contains("missing"), "{text}");
-}
-
-#[test]
-fn a_run_at_full_speed_comes_back_to_where_it_was_paused() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut harness = drawn();
-    harness.state().engine.send(Command::Speed(Speed::Unlimited));
-    harness.state().engine.send(Command::Play);
-    let step = |stage: &Stage| stage.live.snapshot.as_ref().map_or(0, |snapshot| snapshot.step);
-    until(&mut harness, "it runs", |stage| step(stage) > 0);
-    {
-        let area = Rect::from_min_max(pos2(60.0, 60.0), pos2(200.0, 200.0));
-        let settings = settings(folder.path().join("a.gif"), Format::Gif);
-        let Stage { animation, live, requests, .. } = harness.state_mut();
-        animation.start(settings, area, live, requests);
-    }
-    // The export goes on only in the frame after the one that sees the pause.
-    while harness.state().live.is_playing() {
-        harness.step();
-    }
-    let paused = state(&harness);
-    until(&mut harness, "the export is over", |stage| !stage.animation.is_open());
-    assert_eq!(state(&harness), paused);
-}
-
-#[test]
-fn the_export_refuses_what_would_overwrite_or_make_no_sense() {
-    let folder = tempfile::tempdir().expect("a folder");
-    std::fs::write(folder.path().join("mine.txt"), "precious").expect("a file");
-    let into = |format| settings(folder.path().to_owned(), format);
-    assert!(into(Format::PngFolder).problem().expect("it is not empty").contains("exists already"));
-    assert!(into(Format::Gif).problem().is_some(), "a folder is no GIF");
-    let good = settings(folder.path().join("new.gif"), Format::Gif);
-    assert_eq!(good.problem(), None);
-    assert_eq!(good.frames(), 5);
-    let backwards = Settings { from_step: 30, ..good.clone() };
-    assert!(backwards.problem().expect("the end is before the start").contains("before"));
-    assert!(Settings { to_step: 10_000_000, every: 1, ..good }.problem().expect("too many").contains("too many"));
-}
-
-#[test]
-fn the_session_can_be_animated_with_its_changes() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut harness = drawn();
-    advance_to(&mut harness, 10);
-    harness.state().engine.send(Command::Set(Setting::Noise(Noise::clamped(0.0))));
-    harness.state_mut().document.spec.noise = Noise::clamped(0.0);
-    harness.run_steps(2);
-    advance_to(&mut harness, 20);
-    let before = state(&harness);
-    let replay = Settings { replay: true, ..settings(folder.path().join("a.gif"), Format::Gif) };
-    export(&mut harness, replay);
-    assert_eq!(state(&harness), before);
-    assert!(harness.state().commands.iter().filter(|command| command.starts_with("Replay")).count() == 2);
 }

@@ -5,31 +5,11 @@
 
 mod canvas_stage;
 
-use std::sync::{Arc, OnceLock};
-
-use canvas_stage::{Shown, Stage, advance_to, install_font, three_optimizers};
-use eframe::egui_wgpu::{RenderState, Renderer, RendererOptions, wgpu};
+use canvas_stage::{Shown, Stage, advance_to, install_font, render_state, three_optimizers};
 use egui::Theme;
-use egui::mutex::RwLock;
-use egui_kittest::wgpu::{WgpuTestRenderer, create_render_state, default_wgpu_setup};
+use egui_kittest::wgpu::WgpuTestRenderer;
 use egui_kittest::{Harness, SnapshotOptions};
 use valleyscope::simulation::{Command, ParticleId};
-
-/// The device that all pictures share, with a renderer of its own for each.
-fn render_state() -> RenderState {
-    static STATE: OnceLock<RenderState> = OnceLock::new();
-    let state = STATE.get_or_init(|| create_render_state(default_wgpu_setup(), RendererOptions::PREDICTABLE));
-    let adapter = state.adapter.get_info();
-    assert_eq!(
-        (adapter.device_type, adapter.backend),
-        (wgpu::DeviceType::Cpu, wgpu::Backend::Vulkan),
-        "pictures are compared with those of Mesa's Vulkan driver for the processor, on Debian and Ubuntu the \
-         package mesa-vulkan-drivers; found {}",
-        adapter.name
-    );
-    let renderer = Renderer::new(&state.device, state.target_format, RendererOptions::PREDICTABLE);
-    RenderState { renderer: Arc::new(RwLock::new(renderer)), ..state.clone() }
-}
 
 fn harness(shown: Shown, theme: Theme, size: [f32; 2]) -> Harness<'static, Stage> {
     let graphics = render_state();

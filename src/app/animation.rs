@@ -1,20 +1,23 @@
 //! Saves what the landscape shows, step by step, as a GIF or as a folder of pictures.
 //!
-//! The engine is driven deterministically: begun anew, advanced by so many steps, waited for, drawn,
-//! photographed. In the end it is back where it was.
+//! The engine is driven deterministically: begun anew, advanced by so many steps, waited for, and drawn apart from the
+//! window. In the end it is back where it was.
 
 mod encoder;
+mod palette;
 mod recording;
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};
 
-use egui::{Context, DragValue, Id, Modal, Rect, Ui};
+use egui::{Context, DragValue, Id, Modal, Ui};
 
-pub use encoder::{EncodeError, Encoder, Format};
-use recording::Recording;
+pub use encoder::{EncodeError, Encoder, Format, Output};
+use recording::{Place, Recording};
 
-use super::{Document, Live, Requests, native_dialog};
+use super::landscape::LandscapePanel;
+use super::picture_export::choose_size;
+use super::{Action, Document, Live, PictureSize, Requests, native_dialog};
 use crate::view::ticks::grouped;
 
 /// More frames than this are refused: their files' numbers have five digits.
@@ -29,6 +32,7 @@ pub struct Settings {
     pub to_step: u64,
     pub every: u64,
     pub frames_per_sec: u32,
+    pub size: PictureSize,
     pub format: Format,
     /// The GIF, or the folder to make.
     pub target: PathBuf,
@@ -48,6 +52,7 @@ impl Settings {
             to_step,
             every: to_step.div_ceil(200).max(1),
             frames_per_sec: 20,
+            size: PictureSize::Times(1),
             format: Format::Gif,
             target: folder.join("valleyscope.gif"),
             replay: false,
@@ -92,6 +97,13 @@ fn is_empty_folder(path: &std::path::Path) -> bool {
     std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }
 
+/// The landscape that is recorded.
+pub struct Subject<'a> {
+    pub panel: &'a mut LandscapePanel,
+    pub document: &'a mut Document,
+    pub live: &'a mut Live,
+}
+
 /// The dialog, and the recording once it has begun.
 #[derive(Default)]
 pub struct AnimationExport {
@@ -111,21 +123,19 @@ pub struct AnimationExport {
 enum State {
     #[default]
     Closed,
-    Asking {
-        area: Rect,
-    },
+    Asking,
     Recording(Box<Recording>),
 }
 
 impl AnimationExport {
-    /// Shows the dialog for an animation of this part of the window, in points.
-    pub fn open(&mut self, area: Rect, live: &Live) {
+    /// Shows the dialog.
+    pub fn open(&mut self, live: &Live) {
         if !self.is_recording() {
             let step = live.snapshot.as_ref().map_or(0, |snapshot| snapshot.step);
             self.settings.get_or_insert_with(|| Settings::suggested(step));
             self.can_pick = native_dialog::is_available();
             self.checked = None;
-            self.state = State::Asking { area };
+            self.state = State::Asking;
         }
     }
 
@@ -140,31 +150,35 @@ impl AnimationExport {
     }
 
     /// Starts at once with these settings, without the dialog.
-    pub fn start(&mut self, settings: Settings, area: Rect, live: &mut Live, requests: &mut Requests) {
-        self.state = State::Recording(Box::new(Recording::start(settings.clone(), area, live, requests)));
+    pub fn start(&mut self, settings: Settings, ctx: &Context, mut subject: Subject<'_>, requests: &mut Requests) {
+        self.state = match Recording::start(settings.clone(), ctx, &mut subject, requests) {
+            Ok(recording) => State::Recording(Box::new(recording)),
+            Err(reason) => {
+                let text = EncodeError::NotDrawn(reason).to_string() + ".";
+                requests.actions.push(Action::Report { title: "The animation was not saved", text });
+                State::Closed
+            }
+        };
         self.settings = Some(settings);
     }
 
-    /// To be called once a frame, whether open or not.
-    pub fn ui(&mut self, ctx: &Context, document: &Document, live: &mut Live, requests: &mut Requests) {
+    /// To be called once a frame after the panel was drawn, whether open or not.
+    pub fn ui(&mut self, ctx: &Context, mut subject: Subject<'_>, requests: &mut Requests) {
         match &mut self.state {
             State::Closed => {}
-            State::Asking { area } => {
-                let area = *area;
-                match self.dialog(ctx, document) {
-                    Answer::None => {}
-                    Answer::Close => self.state = State::Closed,
-                    Answer::Start(settings) => self.start(settings, area, live, requests),
-                }
-            }
+            State::Asking => match self.dialog(ctx, &subject) {
+                Answer::None => {}
+                Answer::Close => self.state = State::Closed,
+                Answer::Start(settings) => self.start(settings, ctx, subject, requests),
+            },
             State::Recording(recording) => {
-                recording.advance(ctx, live, requests);
+                recording.advance(&mut subject, requests);
                 let cancelled = recording.progress(ctx);
                 if cancelled {
-                    recording.cancel(live, requests);
+                    recording.cancel(subject.live.snapshot.as_ref().map(Place::of), requests);
                 }
                 if recording.is_over() {
-                    live.frame_secs = None;
+                    subject.live.frame_secs = None;
                     requests.actions.extend(recording.report());
                     self.state = State::Closed;
                 }
@@ -173,7 +187,7 @@ impl AnimationExport {
         }
     }
 
-    fn dialog(&mut self, ctx: &Context, document: &Document) -> Answer {
+    fn dialog(&mut self, ctx: &Context, subject: &Subject<'_>) -> Answer {
         if let Some(picked) = self.picking.as_ref().and_then(|picking| picking.try_recv().ok()) {
             self.picking = None;
             if let (Some(settings), Some(path)) = (&mut self.settings, picked) {
@@ -187,7 +201,7 @@ impl AnimationExport {
             ui.set_width(420.0);
             ui.heading("Export an animation");
             ui.add_space(6.0);
-            pick = settings_grid(ui, settings, document.spec.steps, self.can_pick);
+            pick = settings_grid(ui, settings, subject, self.can_pick);
             ui.add_space(6.0);
             let secs = settings.frames() as f64 / f64::from(settings.frames_per_sec);
             ui.weak(format!("{} frames, {secs:.1} seconds.", grouped(settings.frames())));
@@ -227,10 +241,10 @@ enum Answer {
 }
 
 /// The settings, and whether a place shall be chosen in a file dialog.
-fn settings_grid(ui: &mut Ui, settings: &mut Settings, last_step: Option<u64>, can_pick: bool) -> bool {
+fn settings_grid(ui: &mut Ui, settings: &mut Settings, subject: &Subject<'_>, can_pick: bool) -> bool {
     let mut pick = false;
     egui::Grid::new("animation settings").num_columns(2).spacing([12.0, 6.0]).show(ui, |ui| {
-        let most = last_step.unwrap_or(u64::MAX);
+        let most = subject.document.spec.steps.unwrap_or(u64::MAX);
         settings.to_step = settings.to_step.min(most);
         let label = ui.label("From step");
         ui.add(DragValue::new(&mut settings.from_step).range(0..=most)).labelled_by(label.id);
@@ -243,6 +257,9 @@ fn settings_grid(ui: &mut Ui, settings: &mut Settings, last_step: Option<u64>, c
         ui.end_row();
         let label = ui.label("Frames a second");
         ui.add(DragValue::new(&mut settings.frames_per_sec).range(FRAMES_PER_SEC)).labelled_by(label.id);
+        ui.end_row();
+        ui.label("Size");
+        ui.vertical(|ui| choose_size(ui, &mut settings.size, subject.panel));
         ui.end_row();
         ui.label("Settings");
         ui.horizontal(|ui| {

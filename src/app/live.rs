@@ -94,9 +94,8 @@ pub enum Action {
     ShowLandscape(Box<LandscapePreset>),
     /// Shows another part of the window.
     GoTo(Room),
-    OpenAnimationExport {
-        area: egui::Rect,
-    },
+    OpenPictureExport,
+    OpenAnimationExport,
     TogglePlay,
     SingleStep,
     Restart,

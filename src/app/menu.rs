@@ -5,7 +5,7 @@ use std::path::Path;
 use egui::containers::menu::{MenuBar, MenuButton, MenuConfig};
 use egui::text::LayoutJob;
 use egui::{Align, Button, Context, Layout as UiLayout, PopupCloseBehavior, ScrollArea, TextFormat, TextStyle};
-use egui::{FontSelection, Rect, RichText, ThemePreference, Ui, WidgetText};
+use egui::{FontSelection, RichText, ThemePreference, Ui, WidgetText};
 
 use super::controls::{Adjustable, Knob, TRAIL};
 use super::desk::Desk;
@@ -35,19 +35,18 @@ pub struct Others<'a> {
     pub training: &'a TrainingPanel,
 }
 
-/// Shows the bar. `landscape` is where the landscape was drawn last.
+/// Shows the bar.
 pub fn bar(
     ui: &mut Ui,
     desk: &mut Desk,
     others: &Others<'_>,
     shelf: &mut Shelf,
     layout: &mut Layout,
-    landscape: Option<Rect>,
     requests: &mut Requests,
 ) {
     let Others { phase, training } = *others;
     MenuBar::new().ui(ui, |ui| {
-        ui.menu_button("File", |ui| file(ui, shelf, landscape, requests));
+        ui.menu_button("File", |ui| file(ui, shelf, layout.room, requests));
         let undoable = match layout.room {
             Room::Landscape => [desk.can_undo(), desk.can_redo()],
             Room::Phase => [phase.can_undo(), phase.can_redo()],
@@ -110,7 +109,7 @@ fn choose(ui: &Ui, action: Action, requests: &mut Requests) {
     ui.close();
 }
 
-fn file(ui: &mut Ui, shelf: &Shelf, landscape: Option<Rect>, requests: &mut Requests) {
+fn file(ui: &mut Ui, shelf: &Shelf, room: Room, requests: &mut Requests) {
     item(ui, "Open…", "Ctrl O", Action::OpenPreset, requests);
     ui.add_enabled_ui(!shelf.recent().is_empty(), |ui| {
         ui.menu_button("Recent files", |ui| {
@@ -126,10 +125,9 @@ fn file(ui: &mut Ui, shelf: &Shelf, landscape: Option<Rect>, requests: &mut Requ
     item(ui, "Save as…", "Ctrl Shift S", Action::SaveAs, requests);
     item(ui, "Save session for replay…", "", Action::SaveSession, requests);
     ui.separator();
-    if let Some(area) = landscape {
-        let suggested_name = "landscape.png".to_owned();
-        item(ui, "Export picture…", "", Action::SavePicture { area, suggested_name }, requests);
-        item(ui, "Export animation…", "", Action::OpenAnimationExport { area }, requests);
+    if room == Room::Landscape {
+        item(ui, "Export picture…", "", Action::OpenPictureExport, requests);
+        item(ui, "Export animation…", "", Action::OpenAnimationExport, requests);
         ui.separator();
     }
     item(ui, "Quit", "Ctrl Q", Action::Quit, requests);

@@ -65,7 +65,7 @@ impl Pictures {
 }
 
 /// The pixels of `area`, in points, as far as the window goes, and one at least.
-pub fn part(window: &ColorImage, area: Rect, pixels_per_point: f32) -> ColorImage {
+fn part(window: &ColorImage, area: Rect, pixels_per_point: f32) -> ColorImage {
     let [width, height] = window.size;
     let pixel = |points: f32, most: usize| ((points * pixels_per_point).round().max(0.0) as usize).min(most);
     let (left, right) = (pixel(area.left(), width.saturating_sub(1)), pixel(area.right(), width));

@@ -3,13 +3,15 @@
 //! Each test binary uses only some of this.
 #![allow(dead_code)]
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use eframe::egui_wgpu::RenderState;
+use eframe::egui_wgpu::{RenderState, Renderer, RendererOptions, wgpu};
+use egui::mutex::RwLock;
 use egui::{FontData, FontDefinitions, FontFamily};
 use egui_kittest::Harness;
-use valleyscope::app::animation::AnimationExport;
+use egui_kittest::wgpu::{create_render_state, default_wgpu_setup};
+use valleyscope::app::animation::{AnimationExport, Subject};
 use valleyscope::app::diagnostics::DiagnosticsPanel;
 use valleyscope::app::landscape::{FormulaPanel, LandscapePanel};
 use valleyscope::app::{Action, Document, Live, Requests};
@@ -80,7 +82,8 @@ impl Stage {
             }
         }
         let ctx = ui.ctx().clone();
-        self.animation.ui(&ctx, document, live, requests);
+        let subject = Subject { panel: &mut self.landscape, document, live };
+        self.animation.ui(&ctx, subject, requests);
         self.obey();
     }
 
@@ -97,6 +100,22 @@ impl Stage {
         }
         self.running = self.document.spec.clone();
     }
+}
+
+/// The device that all pictures share, with a renderer of its own for each.
+pub fn render_state() -> RenderState {
+    static STATE: OnceLock<RenderState> = OnceLock::new();
+    let state = STATE.get_or_init(|| create_render_state(default_wgpu_setup(), RendererOptions::PREDICTABLE));
+    let adapter = state.adapter.get_info();
+    assert_eq!(
+        (adapter.device_type, adapter.backend),
+        (wgpu::DeviceType::Cpu, wgpu::Backend::Vulkan),
+        "pictures are compared with those of Mesa's Vulkan driver for the processor, on Debian and Ubuntu the \
+         package mesa-vulkan-drivers; found {}",
+        adapter.name
+    );
+    let renderer = Renderer::new(&state.device, state.target_format, RendererOptions::PREDICTABLE);
+    RenderState { renderer: Arc::new(RwLock::new(renderer)), ..state.clone() }
 }
 
 /// Adam, Signum and FOCUS on the paper's landscape.

@@ -1,14 +1,17 @@
 //! Pictures to files, on a thread of their own.
 
 use std::fs::File;
-use std::io::{BufWriter, Write as _};
+use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, channel, sync_channel};
 
 use image::codecs::gif::{GifEncoder, Repeat};
 use image::codecs::png::PngEncoder;
 use image::{Delay, ExtendedColorType, Frame, ImageEncoder as _, RgbaImage};
-use tempfile::{NamedTempFile, TempDir};
+use tempfile::TempDir;
+
+use super::palette::reduce;
+use crate::export::{Aside, Overwrite};
 
 /// What an animation is saved as.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,10 +32,23 @@ pub enum EncodeError {
     Encode { path: PathBuf, source: image::ImageError },
     #[error("{} already exists. Choose another name", .0.display())]
     Exists(PathBuf),
-    #[error("frame {frame} is {}×{} pixels, the first one {}×{}: the window must keep its size", found[0], found[1], first[0], first[1])]
-    OtherSize { frame: u32, found: [u32; 2], first: [u32; 2] },
+    #[error("the landscape cannot be drawn: {0}")]
+    NotDrawn(String),
     #[error("the thread that writes the animation ended without an answer")]
     Vanished,
+}
+
+/// What is written, and where to.
+#[derive(Clone, Debug)]
+pub struct Output {
+    pub format: Format,
+    /// The GIF, or the folder to make.
+    pub target: PathBuf,
+    pub frames_per_sec: u32,
+    /// Whether a GIF takes the place of a file that is there already. A folder that is not empty is never touched.
+    pub overwrite: Overwrite,
+    /// Colours that the pixels of a GIF keep exactly, at most 128 of them.
+    pub kept_colors: Vec<[u8; 3]>,
 }
 
 enum Message {
@@ -40,7 +56,7 @@ enum Message {
     Finish,
 }
 
-/// A thread that writes frames as they come. Nothing is seen at the target until the last one is written;
+/// A thread that writes frames, all of one size, as they come. Nothing is seen at the target until the last one is written;
 /// a dropped encoder leaves nothing behind.
 pub struct Encoder {
     messages: SyncSender<Message>,
@@ -51,19 +67,18 @@ pub struct Encoder {
 const WAITING: usize = 3;
 
 impl Encoder {
-    /// Starts writing to `target`. `replace` lets a GIF take the place of a file that is there already; a
-    /// folder that is not empty is never touched.
-    pub fn start(format: Format, target: PathBuf, frames_per_sec: u32, replace: bool) -> Encoder {
+    /// Starts the thread.
+    pub fn start(output: Output) -> Encoder {
         let (messages, inbox) = sync_channel(WAITING);
         let (answer, outcome) = channel();
         std::thread::spawn(move || {
-            let written = match format {
-                Format::Gif => write_gif(&target, frames_per_sec, replace, &inbox),
-                Format::PngFolder => write_folder(&target, &inbox),
+            let written = match output.format {
+                Format::Gif => write_gif(&output, &inbox),
+                Format::PngFolder => write_folder(&output.target, &inbox),
             };
             // Nobody listens any more when the export was cancelled.
             if let Some(result) = written.transpose() {
-                let _ = answer.send(result.map(|()| target));
+                let _ = answer.send(result.map(|()| output.target));
             }
         });
         Encoder { messages, outcome }
@@ -98,17 +113,9 @@ fn each_frame(
     inbox: &Receiver<Message>,
     mut write: impl FnMut(u32, RgbaImage) -> Result<(), EncodeError>,
 ) -> Result<Option<()>, EncodeError> {
-    let mut first = None;
     for number in 1.. {
         match inbox.recv() {
-            Ok(Message::Frame(frame)) => {
-                let found: [u32; 2] = frame.dimensions().into();
-                let first = *first.get_or_insert(found);
-                if found != first {
-                    return Err(EncodeError::OtherSize { frame: number, found, first });
-                }
-                write(number, frame)?;
-            }
+            Ok(Message::Frame(frame)) => write(number, frame)?,
             Ok(Message::Finish) => return Ok(Some(())),
             Err(_) => return Ok(None),
         }
@@ -120,46 +127,44 @@ fn parent_of(target: &Path) -> &Path {
     target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// NeuQuant's trade of quality for time, 1 to 30; the heatmap's few smooth colours need no better.
-const GIF_SPEED: i32 = 10;
+/// Frames have few enough colours when they get to the encoder, which then leaves them as they are.
+const ANY_SPEED: i32 = 10;
 
-fn write_gif(
-    target: &Path,
-    frames_per_sec: u32,
-    replace: bool,
-    inbox: &Receiver<Message>,
-) -> Result<Option<()>, EncodeError> {
-    let failed = |source| EncodeError::Write { path: target.to_owned(), source };
+fn write_gif(output: &Output, inbox: &Receiver<Message>) -> Result<Option<()>, EncodeError> {
+    let target = &output.target;
+    let failed = |source: io::Error| match source.kind() {
+        io::ErrorKind::AlreadyExists => EncodeError::Exists(target.clone()),
+        _ => EncodeError::Write { path: target.clone(), source },
+    };
     let unencoded = |source: image::ImageError| match source {
         image::ImageError::IoError(source) => failed(source),
-        source => EncodeError::Encode { path: target.to_owned(), source },
+        source => EncodeError::Encode { path: target.clone(), source },
     };
-    let mut file = NamedTempFile::new_in(parent_of(target)).map_err(failed)?;
-    let mut writer = BufWriter::new(file.as_file_mut());
+    let mut file = Aside::for_target(target).map_err(failed)?;
     let finished = {
-        let mut encoder = GifEncoder::new_with_speed(&mut writer, GIF_SPEED);
+        let mut encoder = GifEncoder::new_with_speed(&mut file, ANY_SPEED);
         encoder.set_repeat(Repeat::Infinite).map_err(unencoded)?;
         // GIF counts in hundredths of a second.
-        let delay = Delay::from_numer_denom_ms(1000, frames_per_sec.max(1));
-        each_frame(inbox, |_, frame| encoder.encode_frame(Frame::from_parts(frame, 0, 0, delay)).map_err(unencoded))?
+        let delay = Delay::from_numer_denom_ms(1000, output.frames_per_sec.max(1));
+        each_frame(inbox, |_, mut frame| {
+            reduce(&mut frame, &output.kept_colors);
+            encoder.encode_frame(Frame::from_parts(frame, 0, 0, delay)).map_err(unencoded)
+        })?
     };
-    if finished.is_none() {
-        return Ok(None);
+    if finished.is_some() {
+        file.commit(output.overwrite).map_err(failed)?;
     }
-    writer.flush().map_err(failed)?;
-    drop(writer);
-    let persisted = if replace { file.persist(target) } else { file.persist_noclobber(target) };
-    persisted.map_err(|error| match error.error.kind() {
-        std::io::ErrorKind::AlreadyExists => EncodeError::Exists(target.to_owned()),
-        _ => failed(error.error),
-    })?;
-    Ok(Some(()))
+    Ok(finished)
 }
 
 fn write_folder(target: &Path, inbox: &Receiver<Message>) -> Result<Option<()>, EncodeError> {
     let failed = |source| EncodeError::Write { path: target.to_owned(), source };
-    let folder: TempDir =
-        tempfile::Builder::new().prefix(".animation-").tempdir_in(parent_of(target)).map_err(failed)?;
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".animation-");
+    // Who may read it is for the user's umask to say.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
+    let folder: TempDir = builder.tempdir_in(parent_of(target)).map_err(failed)?;
     let finished = each_frame(inbox, |number, frame| {
         let name = format!("frame_{number:05}.png");
         let written = || -> Result<(), image::ImageError> {

@@ -1,23 +1,23 @@
 //! Driving the engine from frame to frame.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
-use egui::{Align2, Color32, ColorImage, Context, Id, Modal, Rect, ViewportCommand};
+use egui::{Align2, Color32, ColorImage, Context, Id, Modal, vec2};
 use image::RgbaImage;
 
-use super::Settings;
-use super::encoder::{EncodeError, Encoder};
-use crate::app::picture::part;
-use crate::app::{Action, Live, Requests};
-use crate::simulation::{Command, Playback, Record, Snapshot};
+use super::encoder::{EncodeError, Encoder, Output};
+use super::{Settings, Subject};
+use crate::app::{Action, Extent, Offscreen, Requests};
+use crate::export::Overwrite;
+use crate::simulation::{Command, OptimizerSpec, Playback, Record, Snapshot};
 use crate::view::ticks::grouped;
 
 /// An export under way.
 pub struct Recording {
     settings: Settings,
-    area: Rect,
+    offscreen: Offscreen,
+    extent: Extent,
     encoder: Option<Encoder>,
     phase: Phase,
     /// The session to go back to, and where it was.
@@ -39,14 +39,8 @@ enum Phase {
     Reach {
         step: u64,
     },
-    /// Waits for the picture of a step.
-    Photograph {
-        step: u64,
-        picture: Receiver<Arc<ColorImage>>,
-    },
     /// Waits for room at the encoder.
     HandOver {
-        step: u64,
         frame: RgbaImage,
     },
     /// Waits for the files.
@@ -63,15 +57,54 @@ enum Phase {
     Over,
 }
 
+/// Where the engine is.
+#[derive(Clone, Copy)]
+pub struct Place {
+    run: u64,
+    step: u64,
+    playback: Playback,
+}
+
+impl Place {
+    pub fn of(snapshot: &Snapshot) -> Place {
+        Place { run: snapshot.run, step: snapshot.step, playback: snapshot.playback }
+    }
+
+    /// Whether the engine rests at `step`, or ended before it.
+    fn is_at(self, step: u64) -> bool {
+        match self.playback {
+            Playback::Playing => false,
+            Playback::Paused => self.step == step,
+            Playback::Finished => true,
+        }
+    }
+}
+
 impl Recording {
-    pub fn start(settings: Settings, area: Rect, live: &mut Live, requests: &mut Requests) -> Recording {
+    /// # Errors
+    ///
+    /// Says why the landscape cannot be drawn.
+    pub fn start(
+        settings: Settings,
+        ctx: &Context,
+        subject: &mut Subject<'_>,
+        requests: &mut Requests,
+    ) -> Result<Recording, String> {
+        let offscreen = subject.panel.offscreen(ctx)?;
+        let extent = subject.panel.extent(ctx, settings.size);
         let (answer, session_answer) = channel();
         requests.commands.extend([Command::Pause, Command::Record(answer)]);
-        live.frame_secs = Some(1.0 / settings.frames_per_sec.max(1) as f32);
-        let encoder =
-            Encoder::start(settings.format, settings.target.clone(), settings.frames_per_sec, settings.replaces());
-        Recording {
-            area,
+        subject.live.frame_secs = Some(1.0 / settings.frames_per_sec.max(1) as f32);
+        let encoder = Encoder::start(Output {
+            format: settings.format,
+            target: settings.target.clone(),
+            frames_per_sec: settings.frames_per_sec,
+            overwrite: if settings.replaces() { Overwrite::Yes } else { Overwrite::No },
+            kept_colors: subject.document.spec.optimizers.iter().map(OptimizerSpec::rgb).collect(),
+        });
+        Ok(Recording {
+            offscreen,
+            extent,
             encoder: Some(encoder),
             phase: Phase::Recall,
             session: None,
@@ -80,101 +113,106 @@ impl Recording {
             frames_done: 0,
             outcome: None,
             settings,
-        }
+        })
     }
 
-    /// Does what can be done without waiting.
-    pub fn advance(&mut self, ctx: &Context, live: &Live, requests: &mut Requests) {
-        let Some(snapshot) = &live.snapshot else { return };
-        if let Some(failure) = self.encoder.as_ref().and_then(Encoder::outcome) {
-            self.outcome = Some(failure);
-            self.encoder = None;
-            self.go_back(snapshot, requests);
+    /// Does what can be done without waiting for the engine or the encoder. To be called after the panel was drawn.
+    pub fn advance(&mut self, subject: &mut Subject<'_>, requests: &mut Requests) {
+        let Some(here) = subject.live.snapshot.as_ref().map(Place::of) else { return };
+        if let Some(outcome) = self.encoder.as_ref().and_then(Encoder::outcome) {
+            self.end(outcome, here, requests);
             return;
         }
         let phase = std::mem::replace(&mut self.phase, Phase::Over);
         self.phase = match phase {
             // A playing engine is ahead of what is shown; where it rests is where to go back to.
-            Phase::Recall if snapshot.playback != Playback::Playing => match self.session_answer.try_recv() {
-                Ok(record) => self.begin(record, snapshot, requests),
+            Phase::Recall if here.playback != Playback::Playing => match self.session_answer.try_recv() {
+                Ok(record) => self.begin(record, here, requests),
                 Err(_) => Phase::Recall,
             },
-            Phase::Begin { old_run } if snapshot.run != old_run => {
-                self.reach(self.settings.from_step, snapshot, requests)
-            }
-            Phase::Reach { step } if is_at(snapshot, step) => photograph(ctx, snapshot.step),
-            Phase::Photograph { step, picture } => match picture.try_recv() {
-                Ok(window) => {
-                    let frame = opaque(&part(&window, self.area, ctx.pixels_per_point()));
-                    self.hand_over(step, frame, snapshot, requests)
-                }
-                Err(_) => Phase::Photograph { step, picture },
+            Phase::Begin { old_run } if here.run != old_run => self.reach(self.settings.from_step, here, requests),
+            Phase::Reach { step } if here.is_at(step) => match self.draw(subject) {
+                Ok(frame) => self.hand_over(frame, here, requests),
+                Err(reason) => return self.end(Err(EncodeError::NotDrawn(reason)), here, requests),
             },
-            Phase::HandOver { step, frame } => self.hand_over(step, frame, snapshot, requests),
+            Phase::HandOver { frame } => self.hand_over(frame, here, requests),
             Phase::Finish { told: false } => Phase::Finish { told: self.encoder.as_ref().is_none_or(Encoder::finish) },
-            Phase::Return { old_run } if snapshot.run != old_run => {
-                if self.return_to > snapshot.step {
-                    requests.commands.push(Command::Advance(self.return_to - snapshot.step));
+            Phase::Return { old_run } if here.run != old_run => {
+                if self.return_to > here.step {
+                    requests.commands.push(Command::Advance(self.return_to - here.step));
                 }
                 Phase::ReturnTo { step: self.return_to }
             }
-            Phase::ReturnTo { step } if is_at(snapshot, step) => Phase::Over,
+            Phase::ReturnTo { step } if here.is_at(step) => Phase::Over,
             waiting => waiting,
         };
     }
 
-    fn begin(&mut self, session: Record, snapshot: &Snapshot, requests: &mut Requests) -> Phase {
+    /// The landscape as it is in view.
+    fn draw(&mut self, subject: &mut Subject<'_>) -> Result<RgbaImage, String> {
+        let Subject { panel, document, live } = subject;
+        self.offscreen.draw(self.extent, |ui| panel.picture(ui, document, live)).map(|image| opaque(&image))
+    }
+
+    /// Ends with this outcome, and goes back to where the run was.
+    fn end(&mut self, outcome: Result<PathBuf, EncodeError>, here: Place, requests: &mut Requests) {
+        self.outcome = Some(outcome);
+        self.encoder = None;
+        self.go_back(here, requests);
+    }
+
+    fn begin(&mut self, session: Record, here: Place, requests: &mut Requests) -> Phase {
         let command = match self.settings.replay {
             true => Command::Replay(Box::new(session.clone())),
             false => Command::Restart,
         };
         requests.commands.push(command);
         self.session = Some(session);
-        self.return_to = snapshot.step;
-        Phase::Begin { old_run: snapshot.run }
+        self.return_to = here.step;
+        Phase::Begin { old_run: here.run }
     }
 
-    fn reach(&self, step: u64, snapshot: &Snapshot, requests: &mut Requests) -> Phase {
-        if step > snapshot.step {
-            requests.commands.push(Command::Advance(step - snapshot.step));
+    fn reach(&self, step: u64, here: Place, requests: &mut Requests) -> Phase {
+        if step > here.step {
+            requests.commands.push(Command::Advance(step - here.step));
         }
         Phase::Reach { step }
     }
 
     /// Gives a frame to the encoder and goes on to the next step.
-    fn hand_over(&mut self, step: u64, frame: RgbaImage, snapshot: &Snapshot, requests: &mut Requests) -> Phase {
+    fn hand_over(&mut self, frame: RgbaImage, here: Place, requests: &mut Requests) -> Phase {
         let Some(encoder) = &self.encoder else { return Phase::Over };
         if let Some(frame) = encoder.offer(frame) {
-            return Phase::HandOver { step, frame };
+            return Phase::HandOver { frame };
         }
         self.frames_done += 1;
         let next = self.settings.from_step + self.frames_done * self.settings.every;
         // A run that ended before its time has no more steps to show.
-        let ended = snapshot.playback == Playback::Finished && snapshot.step < next;
+        let ended = here.playback == Playback::Finished && here.step < next;
         if next > self.settings.to_step || ended {
             return Phase::Finish { told: false };
         }
-        self.reach(next, snapshot, requests)
+        self.reach(next, here, requests)
     }
 
     /// Brings the engine back to where it was.
-    fn go_back(&mut self, snapshot: &Snapshot, requests: &mut Requests) {
+    fn go_back(&mut self, here: Place, requests: &mut Requests) {
         self.phase = match self.session.take() {
             Some(session) => {
                 requests.commands.push(Command::Replay(Box::new(session)));
-                Phase::Return { old_run: snapshot.run }
+                Phase::Return { old_run: here.run }
             }
             None => Phase::Over,
         };
     }
 
     /// Stops, leaving no files behind.
-    pub fn cancel(&mut self, live: &Live, requests: &mut Requests) {
+    pub fn cancel(&mut self, here: Option<Place>, requests: &mut Requests) {
         self.encoder = None;
-        if let Some(snapshot) = &live.snapshot
+        if let Some(here) = here
             && !matches!(self.phase, Phase::Return { .. } | Phase::ReturnTo { .. } | Phase::Over)
         {
-            self.go_back(snapshot, requests);
+            self.go_back(here, requests);
         }
     }
 
@@ -190,22 +228,17 @@ impl Recording {
         })
     }
 
-    /// Shows how far it is, beside the recorded area; true when the user wants it to stop.
+    /// Shows how far it is; true when the user wants it to stop.
     pub fn progress(&self, ctx: &Context) -> bool {
-        const SIZE: egui::Vec2 = egui::vec2(290.0, 84.0);
-        let place = free_place(ctx.content_rect(), self.area, SIZE);
+        const WIDTH: f32 = 270.0;
         let id = Id::unique("animation progress");
-        let corner = place.unwrap_or(ctx.content_rect().min);
-        let area = Modal::default_area(id).anchor(Align2::LEFT_TOP, corner.to_vec2());
-        let modal = Modal::new(id).area(area).backdrop_color(Color32::TRANSPARENT);
-        // With no place beside the area the progress must not be in the picture.
-        if place.is_none() && matches!(self.phase, Phase::Photograph { .. }) {
-            modal.frame(egui::Frame::NONE).show(ctx, |_| {});
-            return false;
-        }
-        modal
+        // Low in the window, so that the landscape is seen to move.
+        let area = Modal::default_area(id).anchor(Align2::CENTER_BOTTOM, vec2(0.0, -60.0));
+        Modal::new(id)
+            .area(area)
+            .backdrop_color(Color32::TRANSPARENT)
             .show(ctx, |ui| {
-                ui.set_width(SIZE.x - 20.0);
+                ui.set_width(WIDTH);
                 let total = self.settings.frames();
                 let part = self.frames_done as f32 / total as f32;
                 let text = match self.phase {
@@ -219,38 +252,6 @@ impl Recording {
             })
             .inner
     }
-}
-
-fn photograph(ctx: &Context, step: u64) -> Phase {
-    let (answer, picture) = channel();
-    let repaint = ctx.clone();
-    ctx.send_viewport_cmd(ViewportCommand::Screenshot(egui::ScreenshotCallback::new(move |image| {
-        // The export may have been cancelled meanwhile.
-        let _ = answer.send(image);
-        repaint.request_repaint();
-    })));
-    Phase::Photograph { step, picture }
-}
-
-/// Whether the engine rests at `step`, or ended before it.
-fn is_at(snapshot: &Snapshot, step: u64) -> bool {
-    match snapshot.playback {
-        Playback::Playing => false,
-        Playback::Paused => snapshot.step == step,
-        Playback::Finished => true,
-    }
-}
-
-/// A corner outside of `area` with room for something of this size.
-fn free_place(window: Rect, area: Rect, size: egui::Vec2) -> Option<egui::Pos2> {
-    let gap = 8.0;
-    let corners = [
-        egui::pos2(area.left() - size.x - gap, window.top() + gap),
-        egui::pos2(area.right() + gap, window.top() + gap),
-        egui::pos2(window.left() + gap, area.bottom() + gap),
-        egui::pos2(window.left() + gap, area.top() - size.y - gap),
-    ];
-    corners.into_iter().find(|&corner| window.contains_rect(Rect::from_min_size(corner, size)))
 }
 
 /// A picture as the encoders take it.

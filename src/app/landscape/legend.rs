@@ -1,7 +1,8 @@
 //! Which ensemble is which, how it fares, and whether it is shown.
 
-use egui::{Color32, FontId, Rect, Sense, Stroke, Ui, Vec2, WidgetInfo, pos2, vec2};
+use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Sense, Stroke, Ui, Vec2, WidgetInfo, pos2, vec2};
 
+use super::layout::Layout;
 use super::marker::{Marker, color_of};
 use crate::app::{Document, Live};
 use crate::view::ticks::significant;
@@ -9,6 +10,7 @@ use crate::view::ticks::significant;
 const PADDING: f32 = 7.0;
 const MARKER: f32 = 18.0;
 const GAP: f32 = 14.0;
+const HEADING: &str = "mean L";
 const TEXT: Color32 = Color32::from_gray(240);
 const WARNING: Color32 = Color32::from_rgb(255, 170, 120);
 
@@ -24,8 +26,16 @@ struct Row {
     shown: bool,
 }
 
+impl Row {
+    /// The value, or without a column of values only what must not be missed.
+    fn shown_value(&self, in_column: bool) -> &str {
+        if in_column || !self.diverged.is_empty() { &self.value } else { "" }
+    }
+}
+
 fn rows(document: &Document, live: &Live) -> Vec<Row> {
     let Some(snapshot) = &live.snapshot else { return Vec::new() };
+    let names = document.spec.distinct_names();
     let row = |view: &crate::simulation::EnsembleView| {
         let index = document.spec.optimizers.iter().position(|spec| spec.id == view.optimizer)?;
         let spec = &document.spec.optimizers[index];
@@ -36,7 +46,7 @@ fn rows(document: &Document, live: &Live) -> Vec<Row> {
         };
         Some(Row {
             id: view.optimizer,
-            name: spec.label().to_owned(),
+            name: names[index].clone(),
             // The mean over particles of which some are not finite says nothing more than the mark.
             value: match view.sample.diverged {
                 0 => significant(view.sample.loss.mean, 4),
@@ -53,79 +63,98 @@ fn rows(document: &Document, live: &Live) -> Vec<Row> {
     snapshot.ensembles.iter().filter_map(row).collect()
 }
 
-/// Draws the legend into the canvas' upper right corner and says where. A click on a row hides or shows
-/// its ensemble.
-pub fn show(ui: &mut Ui, canvas: Rect, document: &Document, live: &mut Live, font: &FontId, compact: bool) -> Rect {
-    let rows = rows(document, live);
-    if rows.is_empty() {
-        return Rect::NOTHING;
+/// The legend in the canvas' upper right corner.
+pub struct Legend {
+    /// Where it is; nowhere before there is something to show.
+    pub area: Rect,
+    rows: Vec<Row>,
+    font: FontId,
+    /// Height of a row, and width of what is in it.
+    line: f32,
+    width: f32,
+    /// Where there is little room there is no column of values, and only what must not be missed.
+    shows_values: bool,
+}
+
+impl Legend {
+    pub fn lay_out(ui: &Ui, layout: &Layout, document: &Document, live: &Live) -> Legend {
+        let Layout { canvas, compact, .. } = *layout;
+        let font = layout.font.clone();
+        let rows = rows(document, live);
+        let width_of = |text: &str| ui.painter().layout_no_wrap(text.to_owned(), font.clone(), TEXT).size().x;
+        let widest = |text: &dyn Fn(&Row) -> &str| rows.iter().map(|row| width_of(text(row))).fold(0.0, f32::max);
+        let names = widest(&|row| &row.name);
+        let line = (font.size * if rows.len() > 4 { 1.25 } else { 1.45 }).round();
+        let values = widest(&|row| &row.value).max(width_of(HEADING));
+        let roomy = MARKER + names + GAP + values + 2.0 * PADDING < 0.65 * canvas.width()
+            && 0.5 * canvas.height() > line * (rows.len() + 1) as f32;
+        let shows_values = !compact || roomy;
+        let values = if shows_values { values } else { widest(&|row| row.shown_value(false)) };
+        let width = MARKER + names + if values > 0.0 { GAP + values } else { 0.0 };
+        let lines = rows.len() + usize::from(shows_values);
+        let size = vec2(width + 2.0 * PADDING, line * lines as f32 + 2.0 * PADDING - 4.0);
+        let area = match rows.is_empty() {
+            true => Rect::NOTHING,
+            false => Rect::from_min_size(pos2(canvas.right() - size.x - 8.0, canvas.top() + 8.0), size),
+        };
+        Legend { area, rows, font, line, width, shows_values }
     }
-    let painter = ui.painter().with_clip_rect(canvas);
-    let galley = |text: &str, color| painter.layout_no_wrap(text.to_owned(), font.clone(), color);
-    let width_of =
-        |text: &dyn Fn(&Row) -> &str| rows.iter().map(|row| galley(text(row), TEXT).size().x).fold(0.0, f32::max);
-    let heading = galley("mean L", Color32::from_gray(190));
-    let names = width_of(&|row| &row.name);
-    let line = (font.size * if rows.len() > 4 { 1.25 } else { 1.45 }).round();
-    let values = width_of(&|row| &row.value).max(heading.size().x);
-    let roomy = MARKER + names + GAP + values + 2.0 * PADDING < 0.65 * canvas.width()
-        && 0.5 * canvas.height() > line * (rows.len() + 1) as f32;
-    // Where there is little room, only what must not be missed.
-    let shows_values = !compact || roomy;
-    let shown_value =
-        |row: &Row| if shows_values || !row.diverged.is_empty() { row.value.clone() } else { String::new() };
-    let values = match shows_values {
-        true => values,
-        false => rows.iter().map(|row| galley(&shown_value(row), TEXT).size().x).fold(0.0, f32::max),
-    };
-    let width = MARKER + names + if values > 0.0 { GAP + values } else { 0.0 };
-    let heading_height = if shows_values { line } else { 0.0 };
-    let size = vec2(width + 2.0 * PADDING, heading_height + line * rows.len() as f32 + 2.0 * PADDING - 4.0);
-    let area = Rect::from_min_size(pos2(canvas.right() - size.x - 8.0, canvas.top() + 8.0), size);
-    painter.rect_filled(area, 5.0, Color32::from_black_alpha(165));
-    let inner = area.shrink2(vec2(PADDING, PADDING - 2.0));
-    let value_right = inner.left() + width;
-    if shows_values {
-        painter.galley(pos2(value_right - heading.size().x, inner.top()), heading, TEXT);
+
+    /// Draws it. A click on a row hides or shows its ensemble.
+    pub fn show(&self, ui: &mut Ui, canvas: Rect, live: &mut Live) {
+        if self.rows.is_empty() {
+            return;
+        }
+        let painter = ui.painter().with_clip_rect(canvas);
+        painter.rect_filled(self.area, 5.0, Color32::from_black_alpha(165));
+        let inner = self.area.shrink2(vec2(PADDING, PADDING - 2.0));
+        let mut top = inner.top();
+        if self.shows_values {
+            let right = pos2(inner.left() + self.width, top);
+            painter.text(right, Align2::RIGHT_TOP, HEADING, self.font.clone(), Color32::from_gray(190));
+            top += self.line;
+        }
+        for row in &self.rows {
+            self.show_row(ui, &painter, row, pos2(inner.left(), top), live);
+            top += self.line;
+        }
     }
-    for (index, row) in rows.iter().enumerate() {
-        let top = inner.top() + heading_height + line * index as f32;
-        let rect = Rect::from_min_size(pos2(area.left() + 2.0, top), vec2(area.width() - 4.0, line));
-        let response = ui.interact(rect, ui.scope_id().with(("legend", row.id)), Sense::click());
+
+    fn show_row(&self, ui: &mut Ui, painter: &Painter, row: &Row, at: Pos2, live: &mut Live) {
+        let area =
+            Rect::from_min_max(pos2(self.area.left() + 2.0, at.y), pos2(self.area.right() - 2.0, at.y + self.line));
+        let response = ui.interact(area, ui.scope_id().with(("legend", row.id)), Sense::click());
         response.widget_info(|| {
             let mut info = WidgetInfo::selected(egui::Role::CheckBox, true, row.shown, format!("Show {}", row.name));
             info.current_text_value = Some(format!("mean loss {} {}", row.loss, row.diverged));
             info
         });
         if response.hovered() || response.has_focus() {
-            painter.rect_filled(rect, 3.0, Color32::from_white_alpha(28));
+            painter.rect_filled(area, 3.0, Color32::from_white_alpha(28));
         }
         if response.has_focus() {
             let stroke = Stroke::new(1.0, Color32::WHITE);
-            painter.rect_stroke(rect, 3.0, stroke, egui::StrokeKind::Inside);
+            painter.rect_stroke(area, 3.0, stroke, egui::StrokeKind::Inside);
         }
         let opacity = if row.shown { 1.0 } else { 0.4 };
         let text = TEXT.gamma_multiply(opacity);
-        let middle = |height: f32| top + 0.5 * (line - height);
-        let marker_at = pos2(inner.left() + 6.0, top + 0.5 * line);
+        let middle = area.center().y;
         let fill = if row.shown { row.color } else { Color32::TRANSPARENT };
-        painter.add(row.marker.shape(marker_at, 4.5, fill, if row.shown { Color32::BLACK } else { text }));
-        let name = galley(&row.name, text);
-        let name_rect = Rect::from_min_size(pos2(inner.left() + MARKER, middle(name.size().y)), name.size());
-        painter.galley(name_rect.min, name, text);
+        let outline = if row.shown { Color32::BLACK } else { text };
+        painter.add(row.marker.shape(pos2(at.x + 6.0, middle), 4.5, fill, outline));
+        let name_at = pos2(at.x + MARKER, middle);
+        let name = painter.text(name_at, Align2::LEFT_CENTER, &row.name, self.font.clone(), text);
         if !row.shown {
-            let ends = name_rect.left()..=name_rect.right();
-            painter.hline(ends, name_rect.center().y, Stroke::new(1.0, text));
+            painter.hline(name.x_range(), middle, Stroke::new(1.0, text));
         }
         let color = if row.diverged.is_empty() { text } else { WARNING.gamma_multiply(opacity) };
-        let value = galley(&shown_value(row), color);
-        painter.galley(pos2(value_right - value.size().x, middle(value.size().y)), value, color);
+        let value = row.shown_value(self.shows_values);
+        painter.text(pos2(at.x + self.width, middle), Align2::RIGHT_CENTER, value, self.font.clone(), color);
         let hint = if row.shown { "Click to hide" } else { "Click to show" };
         if response.on_hover_text(format!("{hint} {}. {}", row.name, row.diverged)).clicked() {
             let _ = live.hidden.remove(&row.id) || live.hidden.insert(row.id);
         }
     }
-    area
 }
 
 /// The size of a marker that stands for a whole ensemble on the canvas.

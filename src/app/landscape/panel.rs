@@ -3,18 +3,19 @@
 use std::sync::Arc;
 
 use eframe::egui_wgpu::{self, RenderState};
-use egui::{Color32, FontId, Rect, Response, Sense, Stroke, TextStyle, Ui, WidgetInfo, pos2, vec2};
+use egui::{Color32, Context, FontId, Rect, Response, Sense, Stroke, TextStyle, Ui, Vec2, WidgetInfo, pos2, vec2};
 
 use super::auto_scale::AutoScale;
 use super::framing::Framing;
 use super::glyphs::{self, on_canvas};
 use super::interaction::{CameraMove, Interaction, Tool, start_xy};
 use super::layout::Layout;
+use super::legend::{self, Legend};
 use super::paint::{self, LandscapeCallback, SharedUploads};
 use super::readout::{self, Readout};
 use super::summary::summary;
-use super::{axes, color_bar, legend};
-use crate::app::{Action, Document, Live, Requests};
+use super::{axes, color_bar};
+use crate::app::{Action, Document, Extent, Live, Offscreen, PictureSize, Requests};
 use crate::gpu::{EnsembleStyle, Scene};
 use crate::landscape::Landscape;
 use crate::simulation::{Snapshot, trail_columns};
@@ -24,18 +25,21 @@ use crate::view::{Camera, SymLog, Viewport};
 const CONTOURS: u32 = 24;
 /// A narrower panel than this, in points, has its tools in a menu.
 const NARROW: f32 = 280.0;
+/// The size of a picture before the panel was shown, in points.
+const FIRST_SIZE: Vec2 = vec2(800.0, 600.0);
+/// The longest side of a picture without a GPU that says.
+const LONGEST_SIDE: u32 = 8192;
 
 /// The landscape: heatmap, particles, axes, colour bar, legend and tools.
 pub struct LandscapePanel {
-    /// Whether there is a GPU to draw the landscape and the particles.
-    gpu: bool,
+    /// The GPU, if there is one to draw the landscape and the particles.
+    render_state: Option<RenderState>,
     uploads: SharedUploads,
     framing: Framing,
     auto_scale: AutoScale,
     interaction: Interaction,
-    /// Where the panel without its tools, and the legend in it, were last drawn.
-    last_area: Option<Rect>,
-    legend_area: Rect,
+    /// The size of the panel without its tools when it was last shown.
+    last_size: Vec2,
 }
 
 impl LandscapePanel {
@@ -45,13 +49,12 @@ impl LandscapePanel {
             paint::install(render_state);
         }
         LandscapePanel {
-            gpu: render_state.is_some(),
+            render_state: render_state.cloned(),
             uploads: SharedUploads::default(),
             framing: Framing::default(),
             auto_scale: AutoScale::default(),
             interaction: Interaction::default(),
-            last_area: None,
-            legend_area: Rect::NOTHING,
+            last_size: FIRST_SIZE,
         }
     }
 
@@ -67,7 +70,7 @@ impl LandscapePanel {
 
     /// Takes what is new in a snapshot. To be called once for each, also while the window is hidden.
     pub fn absorb(&mut self, snapshot: &Snapshot) {
-        if self.gpu {
+        if self.render_state.is_some() {
             paint::lock(&self.uploads).absorb(snapshot);
         }
     }
@@ -78,11 +81,10 @@ impl LandscapePanel {
     }
 
     pub fn ui(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
-        let whole = ui.available_rect_before_wrap();
-        self.tools(ui, document, requests, whole);
+        self.tools(ui, document, requests);
         let area = ui.available_rect_before_wrap();
-        let font = TextStyle::Small.resolve(ui.style());
-        let layout = Layout::new(ui, area, &font);
+        self.last_size = area.size();
+        let layout = Layout::new(ui, area);
         ui.allocate_rect(area, Sense::hover());
         let response = ui.interact(layout.canvas, ui.scope_id().with("landscape"), Sense::click_and_drag());
         if layout.canvas.width() < 16.0 || layout.canvas.height() < 16.0 {
@@ -92,19 +94,45 @@ impl LandscapePanel {
         self.draw(ui, &response, &layout, document, live);
     }
 
+    /// How large a picture of the landscape becomes.
+    pub fn extent(&self, window: &Context, size: PictureSize) -> Extent {
+        let longest = self.render_state.as_ref().map(|state| state.device.limits().max_texture_dimension_2d);
+        size.extent(self.last_size, window.pixels_per_point(), longest.unwrap_or(LONGEST_SIDE))
+    }
+
+    /// A place to draw pictures of the landscape, with the looks of `window`.
+    ///
+    /// # Errors
+    ///
+    /// Says that there is no GPU.
+    pub fn offscreen(&self, window: &Context) -> Result<Offscreen, String> {
+        let no_gpu = || "no graphics adapter was found that could draw it".to_owned();
+        Ok(Offscreen::new(self.render_state.as_ref().ok_or_else(no_gpu)?, window))
+    }
+
+    /// Draws the landscape as it is in view into the whole of `ui`, without tools.
+    pub fn picture(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live) {
+        let area = ui.max_rect();
+        ui.painter().rect_filled(area, 0.0, ui.visuals().extreme_bg_color);
+        let layout = Layout::new(ui, area);
+        let response = ui.interact(layout.canvas, ui.scope_id().with("landscape"), Sense::hover());
+        self.draw(ui, &response, &layout, document, live);
+    }
+
     /// The tools above the canvas: in a row, or in a menu where a row has no room.
-    fn tools(&mut self, ui: &mut Ui, document: &mut Document, requests: &mut Requests, whole: Rect) {
+    fn tools(&mut self, ui: &mut Ui, document: &mut Document, requests: &mut Requests) {
         let margin = egui::Margin { left: 6, right: 6, top: 4, bottom: 0 };
+        let narrow = ui.available_width() < NARROW;
         egui::Frame::NONE.inner_margin(margin).show(ui, |ui| {
-            if whole.width() < NARROW {
-                ui.menu_button("Tools", |ui| self.tool_buttons(ui, document, requests, whole));
+            if narrow {
+                ui.menu_button("Tools", |ui| self.tool_buttons(ui, document, requests));
             } else {
-                ui.horizontal_wrapped(|ui| self.tool_buttons(ui, document, requests, whole));
+                ui.horizontal_wrapped(|ui| self.tool_buttons(ui, document, requests));
             }
         });
     }
 
-    fn tool_buttons(&mut self, ui: &mut Ui, document: &mut Document, requests: &mut Requests, whole: Rect) {
+    fn tool_buttons(&mut self, ui: &mut Ui, document: &mut Document, requests: &mut Requests) {
         let tool = &mut self.interaction.tool;
         ui.selectable_value(tool, Tool::MoveView, "Move view").on_hover_text(
             "Drag to move the view, click to select a particle, double-click to fit the particles.\n\
@@ -122,13 +150,11 @@ impl LandscapePanel {
             .on_hover_text("Arrows on the selected particle: gradient, momentum, step and more.");
         ui.separator();
         ui.menu_button("Export", |ui| {
-            let area = self.last_area.unwrap_or(whole);
             if ui.button("Picture (PNG)…").clicked() {
-                let suggested_name = "landscape.png".to_owned();
-                requests.actions.push(Action::SavePicture { area, suggested_name });
+                requests.actions.push(Action::OpenPictureExport);
             }
             if ui.button("Animation…").clicked() {
-                requests.actions.push(Action::OpenAnimationExport { area });
+                requests.actions.push(Action::OpenAnimationExport);
             }
         });
     }
@@ -160,7 +186,6 @@ impl LandscapePanel {
     }
 
     fn draw(&mut self, ui: &mut Ui, response: &Response, layout: &Layout, document: &mut Document, live: &mut Live) {
-        self.last_area = Some(layout.area);
         let canvas = layout.canvas;
         let viewport = self.viewport(canvas);
         let landscape = document.spec.landscape.landscape();
@@ -170,13 +195,14 @@ impl LandscapePanel {
         };
         let font = &layout.font;
         let painter = ui.painter().with_clip_rect(canvas);
-        if self.gpu {
+        if self.render_state.is_some() {
             self.paint_landscape(ui, canvas, &landscape, scale, document, live);
         } else {
             no_gpu(ui, canvas);
         }
+        let legend = Legend::lay_out(ui, layout, document, live);
         if document.view.uv_frame {
-            axes::draw_uv(&painter, canvas, &viewport, &landscape, &layout.body, self.legend_area);
+            axes::draw_uv(&painter, canvas, &viewport, &landscape, &layout.body, legend.area);
         }
         draw_start(&painter, canvas, &viewport, document);
         legend::mark_means(ui, canvas, document, live, |xy| on_canvas(canvas, &viewport, xy));
@@ -190,12 +216,12 @@ impl LandscapePanel {
             let bar_ticks = color_bar::ticks(&scale, bar.height());
             color_bar::show(ui, bar, scale, &mut document.view, font, &bar_ticks);
         }
-        self.legend_area = legend::show(ui, canvas, document, live, font, layout.compact);
+        legend.show(ui, canvas, live);
         if let Some(pointer) = response.hover_pos()
             && !response.dragged()
         {
             let xy = viewport.xy_from_px((pointer - canvas.min).into());
-            let taken = [self.legend_area, key_area];
+            let taken = [legend.area, key_area];
             readout::draw(&painter, canvas, pointer, &Readout::at(&landscape, xy), font, &taken);
         }
         if response.has_focus() {
@@ -275,8 +301,7 @@ fn draw_start(painter: &egui::Painter, canvas: Rect, viewport: &Viewport, docume
 
 /// Says which ensembles have run away, so that the view does not hold them.
 fn left_behind(painter: &egui::Painter, canvas: Rect, document: &Document, left_out: &[u32], font: &FontId) {
-    let of = |id: &u32| document.spec.optimizers.iter().find(|spec| spec.id == *id).map(|spec| spec.label());
-    let names: Vec<&str> = left_out.iter().filter_map(of).collect();
+    let names: Vec<String> = left_out.iter().filter_map(|id| document.spec.name_of(*id)).collect();
     if names.is_empty() {
         return;
     }

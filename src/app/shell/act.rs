@@ -51,7 +51,8 @@ impl Valleyscope {
                 self.engine.send(Command::Play);
             }
             Action::GoTo(room) => self.layout.room = room,
-            Action::OpenAnimationExport { area } => self.dialogs.animation.open(area, &self.live),
+            Action::OpenPictureExport => self.dialogs.picture_export.open(),
+            Action::OpenAnimationExport => self.dialogs.animation.open(&self.live),
             Action::TogglePlay => self.engine.toggle_play(self.live.playback()),
             Action::SingleStep => self.engine.send(Command::Advance(1)),
             Action::Restart => self.engine.restart(),

@@ -16,9 +16,8 @@ impl Valleyscope {
         let presenting = self.layout.presenting;
         if !presenting {
             Panel::top("menu").show(ui, |ui| {
-                let area = self.panels.landscape_area.filter(|_| self.layout.room == Room::Landscape);
                 let others = menu::Others { phase: &self.panels.phase, training: &self.panels.training };
-                menu::bar(ui, &mut self.desk, &others, &mut self.shelf, &mut self.layout, area, requests);
+                menu::bar(ui, &mut self.desk, &others, &mut self.shelf, &mut self.layout, requests);
             });
         }
         if self.layout.room == Room::Phase {
@@ -93,6 +92,7 @@ impl Valleyscope {
         self.show_save_preset(ctx);
         self.show_drop_target(ctx);
         self.dialogs.pictures.tick(ctx);
+        self.show_picture_export(ctx);
         let free = match self.layout.room {
             Room::Landscape => self.panels.landscape_area,
             Room::Phase => self.panels.phase.area(),
@@ -113,6 +113,18 @@ impl Valleyscope {
             },
         }
         self.dialogs.save_preset = None;
+    }
+
+    fn show_picture_export(&mut self, ctx: &Context) {
+        let (panel, document) = (&mut self.panels.landscape, &mut self.desk.document);
+        match self.dialogs.picture_export.ui(ctx, panel, document, &mut self.live) {
+            None => {}
+            Some(Ok(picture)) => self.dialogs.files.ask_save(picture, "landscape.png".to_owned()),
+            Some(Err(reason)) => {
+                let text = format!("The landscape cannot be drawn: {reason}.");
+                self.dialogs.messages.report("The picture was not saved", text);
+            }
+        }
     }
 
     /// Takes presets that are dropped on the window, and says where to drop them.

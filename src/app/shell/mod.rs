@@ -12,7 +12,7 @@ use egui::{Context, Rect, Ui};
 
 pub use options::{Aftermath, Layout, Options, Room};
 
-use super::animation::AnimationExport;
+use super::animation::{AnimationExport, Subject};
 use super::controls::ControlsPanel;
 use super::desk::Desk;
 use super::diagnostics::DiagnosticsPanel;
@@ -27,6 +27,7 @@ use super::live::{Live, Requests};
 use super::messages::Messages;
 use super::phase::PhasePanel;
 use super::picture::Pictures;
+use super::picture_export::PictureExport;
 use super::save_preset::SavePreset;
 use super::session::{self, Looks, Session, Surroundings};
 use super::shelf::Shelf;
@@ -70,6 +71,7 @@ struct Dialogs {
     help: Help,
     files: Files,
     pictures: Pictures,
+    picture_export: PictureExport,
     animation: AnimationExport,
     save_preset: Option<SavePreset>,
     /// A session's record on its way, to be saved.
@@ -83,6 +85,7 @@ impl Dialogs {
             help: Help::default(),
             files,
             pictures: Pictures::default(),
+            picture_export: PictureExport::default(),
             animation: AnimationExport::default(),
             save_preset: None,
             recording: None,
@@ -302,7 +305,9 @@ impl eframe::App for Valleyscope {
         keyboard::handle(ui.ctx(), situation, &mut self.desk.document.view.follow, &mut requests);
         self.panels(ui, &mut requests);
         self.dialogs(ui.ctx());
-        self.dialogs.animation.ui(ui.ctx(), &self.desk.document, &mut self.live, &mut requests);
+        let subject =
+            Subject { panel: &mut self.panels.landscape, document: &mut self.desk.document, live: &mut self.live };
+        self.dialogs.animation.ui(ui.ctx(), subject, &mut requests);
         self.carry_out(ui.ctx(), requests);
         self.settle(ui.ctx());
     }

@@ -1,0 +1,141 @@
+//! The colours of a GIF's frame, of which there are at most 256.
+
+use image::RgbaImage;
+
+/// The most colours of a frame.
+pub const MOST_COLORS: usize = 256;
+/// Of the most frequent colours, so many stay as they are: backgrounds and text.
+const FREQUENT: usize = 16;
+/// Red, green and blue count about as much as the eye tells them apart.
+const AXIS_WEIGHTS: [f64; 3] = [1.4, 2.0, 1.2];
+/// Rounds in which colours of the palette move to the middle of what they stand for.
+const ROUNDS: usize = 2;
+
+/// A colour of the picture. It weighs as much as the root of the number of its pixels, so that a few lines and points
+/// are not lost in a large heatmap.
+#[derive(Clone, Copy)]
+struct Entry {
+    rgb: [u8; 3],
+    pixels: u32,
+}
+
+impl Entry {
+    fn weight(&self) -> f64 {
+        f64::from(self.pixels).sqrt()
+    }
+}
+
+/// Brings an opaque picture to at most [`MOST_COLORS`] colours. Pixels of a colour in `kept` stay exactly as they are;
+/// of `kept` the first 128 that occur count.
+pub fn reduce(picture: &mut RgbaImage, kept: &[[u8; 3]]) {
+    let mut entries = colors_of(picture);
+    if entries.len() <= MOST_COLORS {
+        return;
+    }
+    let all: Vec<[u8; 3]> = entries.iter().map(|entry| entry.rgb).collect();
+    let mut fixed = Vec::new();
+    for rgb in kept.iter().filter(|rgb| all.binary_search(rgb).is_ok()).take(MOST_COLORS / 2) {
+        if !fixed.contains(rgb) {
+            fixed.push(*rgb);
+        }
+    }
+    entries.retain(|entry| !fixed.contains(&entry.rgb));
+    entries.sort_by_key(|entry| (std::cmp::Reverse(entry.pixels), entry.rgb));
+    fixed.extend(entries.drain(..FREQUENT.min(entries.len())).map(|entry| entry.rgb));
+    let palette = palette(&fixed, entries);
+    let nearest: Vec<[u8; 3]> = all.iter().map(|rgb| palette[nearest(&palette, *rgb)]).collect();
+    for pixel in picture.pixels_mut() {
+        let [red, green, blue, _] = pixel.0;
+        if let Ok(index) = all.binary_search(&[red, green, blue]) {
+            let [red, green, blue] = nearest[index];
+            pixel.0 = [red, green, blue, 255];
+        }
+    }
+}
+
+/// The different colours of a picture, in their order.
+fn colors_of(picture: &RgbaImage) -> Vec<Entry> {
+    let mut pixels: Vec<[u8; 3]> = picture.pixels().map(|pixel| [pixel.0[0], pixel.0[1], pixel.0[2]]).collect();
+    pixels.sort_unstable();
+    let runs = pixels.chunk_by(|a, b| a == b);
+    runs.map(|run| Entry { rgb: run[0], pixels: u32::try_from(run.len()).unwrap_or(u32::MAX) }).collect()
+}
+
+/// `fixed`, and the colours that suit `entries` best: boxes of colours, of which the one with the largest error is cut
+/// in two until there are enough, and then the means of what is nearest to each.
+fn palette(fixed: &[[u8; 3]], entries: Vec<Entry>) -> Vec<[u8; 3]> {
+    let mut boxes = vec![ColorBox::new(entries)];
+    while boxes.len() < MOST_COLORS - fixed.len() {
+        let errors = boxes.iter().map(|colors| colors.error).enumerate();
+        let Some((widest, error)) = errors.max_by(|a, b| a.1.total_cmp(&b.1)) else { break };
+        if error <= 0.0 {
+            break;
+        }
+        let (low, high) = boxes.swap_remove(widest).cut();
+        boxes.extend([low, high]);
+    }
+    let mut palette = fixed.to_vec();
+    palette.extend(boxes.iter().map(|colors| mean(&colors.entries).map(|value| value.round() as u8)));
+    let entries: Vec<Entry> = boxes.into_iter().flat_map(|colors| colors.entries).collect();
+    for _ in 0..ROUNDS {
+        let mut members = vec![Vec::new(); palette.len()];
+        for entry in &entries {
+            members[nearest(&palette, entry.rgb)].push(*entry);
+        }
+        for (color, members) in palette.iter_mut().zip(&members).skip(fixed.len()) {
+            if !members.is_empty() {
+                *color = mean(members).map(|value| value.round() as u8);
+            }
+        }
+    }
+    palette
+}
+
+/// Colours that one colour may stand for.
+struct ColorBox {
+    entries: Vec<Entry>,
+    /// The axis on which they differ the most, and by how much: the sum of the weighted squares.
+    axis: usize,
+    error: f64,
+}
+
+impl ColorBox {
+    fn new(entries: Vec<Entry>) -> ColorBox {
+        let mean = mean(&entries);
+        let error_on = |axis: usize| -> f64 {
+            let distance = |entry: &Entry| AXIS_WEIGHTS[axis] * (f64::from(entry.rgb[axis]) - mean[axis]);
+            entries.iter().map(|entry| entry.weight() * distance(entry).powi(2)).sum()
+        };
+        let errors = [0, 1, 2].map(error_on);
+        let axis = (0..3).max_by(|a, b| errors[*a].total_cmp(&errors[*b])).unwrap_or(0);
+        let error = if entries.len() > 1 { errors[axis] } else { 0.0 };
+        ColorBox { entries, axis, error }
+    }
+
+    /// Two boxes, with what lies below the mean and what lies above it on the axis.
+    fn cut(self) -> (ColorBox, ColorBox) {
+        let middle = mean(&self.entries)[self.axis];
+        let (low, high) = self.entries.into_iter().partition(|entry| f64::from(entry.rgb[self.axis]) < middle);
+        (ColorBox::new(low), ColorBox::new(high))
+    }
+}
+
+fn mean(entries: &[Entry]) -> [f64; 3] {
+    let total: f64 = entries.iter().map(Entry::weight).sum();
+    [0, 1, 2].map(|axis| entries.iter().map(|entry| entry.weight() * f64::from(entry.rgb[axis])).sum::<f64>() / total)
+}
+
+/// The index of the colour that looks the most like `rgb`.
+fn nearest(palette: &[[u8; 3]], rgb: [u8; 3]) -> usize {
+    let distance = |color: &[u8; 3]| -> f64 {
+        (0..3).map(|axis| (AXIS_WEIGHTS[axis] * (f64::from(color[axis]) - f64::from(rgb[axis]))).powi(2)).sum()
+    };
+    let mut best = (f64::INFINITY, 0);
+    for (index, color) in palette.iter().enumerate() {
+        let distance = distance(color);
+        if distance < best.0 {
+            best = (distance, index);
+        }
+    }
+    best.1
+}

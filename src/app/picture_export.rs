@@ -1,0 +1,86 @@
+//! The dialog that saves a picture of the landscape.
+
+use std::sync::Arc;
+
+use egui::{Context, DragValue, Id, Modal, Ui};
+
+use super::files::Content;
+use super::landscape::LandscapePanel;
+use super::{Document, Live, PictureSize, theme};
+
+/// The widest picture that can be asked for, in pixels; the graphics card may allow less.
+const WIDEST: u32 = 16_384;
+/// The first suggestion of a width: that of a column in a paper at 600 dots to the inch.
+const FIRST_WIDTH: u32 = 2_000;
+
+/// The dialog, while it is open, and the size that was chosen last.
+pub struct PictureExport {
+    open: bool,
+    size: PictureSize,
+}
+
+impl Default for PictureExport {
+    fn default() -> Self {
+        PictureExport { open: false, size: PictureSize::Times(1) }
+    }
+}
+
+impl PictureExport {
+    pub fn open(&mut self) {
+        self.open = true;
+    }
+
+    /// Shows the dialog if it is open; answers with the picture that is to be saved, or why it was not drawn.
+    pub fn ui(
+        &mut self,
+        ctx: &Context,
+        panel: &mut LandscapePanel,
+        document: &mut Document,
+        live: &mut Live,
+    ) -> Option<Result<Content, String>> {
+        if !self.open {
+            return None;
+        }
+        let (mut save, mut cancel) = (false, false);
+        let modal = Modal::new(Id::unique("picture export")).frame(theme::dialog(&ctx.global_style()));
+        let modal = modal.show(ctx, |ui| {
+            ui.set_width(420.0_f32.min(ctx.content_rect().width() - 60.0));
+            ui.heading("Export a picture");
+            ui.add_space(6.0);
+            ui.weak("The landscape as it is in view, with its axes, colour bar and legend.");
+            ui.add_space(6.0);
+            choose_size(ui, &mut self.size, panel);
+            ui.add_space(6.0);
+            ui.horizontal(|ui| {
+                save = ui.button("Save…").clicked();
+                cancel = ui.button("Cancel").clicked();
+            });
+        });
+        self.open = !(save || cancel || modal.should_close());
+        save.then(|| {
+            let extent = panel.extent(ctx, self.size);
+            let picture = panel.offscreen(ctx)?.draw(extent, |ui| panel.picture(ui, document, live))?;
+            Ok(Content::Picture(Arc::new(picture)))
+        })
+    }
+}
+
+/// Chooses the size of a picture of the landscape, and says how many pixels that are.
+pub fn choose_size(ui: &mut Ui, size: &mut PictureSize, panel: &LandscapePanel) {
+    ui.horizontal_wrapped(|ui| {
+        ui.radio_value(size, PictureSize::Times(1), "As on the screen");
+        ui.radio_value(size, PictureSize::Times(2), "Twice");
+        let (is_width, mut width) = match *size {
+            PictureSize::Width(width) => (true, width),
+            PictureSize::Times(_) => (false, FIRST_WIDTH),
+        };
+        let chosen = ui.radio(is_width, "Width in pixels");
+        let field = DragValue::new(&mut width).range(16..=WIDEST).speed(10.0);
+        let typed = ui.add_enabled(is_width, field).labelled_by(chosen.id);
+        if chosen.clicked() || typed.changed() {
+            *size = PictureSize::Width(width);
+        }
+    });
+    let [width, height] = panel.extent(ui.ctx(), *size).pixels();
+    ui.weak(format!("{width} × {height} pixels"));
+}
