@@ -15,3 +15,5 @@ mod scan_files;
 #[path = "figures/scan_pictures.rs"]
 mod scan_pictures;
 mod scan_run;
+#[path = "figures/titles.rs"]
+mod titles;

@@ -11,7 +11,7 @@ use super::runs::find::Place;
 use super::sweep::{Taker, Workshop, load};
 use super::{Failure, say};
 use crate::export::{Aside, Overwrite};
-use crate::figure::{Figure, FigureError, Format, Options};
+use crate::figure::{Figure, FigureError, Format, Options, as_changed};
 use crate::preset::{Library, SweepPreset};
 use crate::result::SweepResult;
 use crate::result::scan::{ScanError, ScanResult};
@@ -141,11 +141,9 @@ impl Plan {
         }
         let names = if args.name == PAIRS { OF_PAIRS.map(OsStr::new).to_vec() } else { vec![args.name.as_os_str()] };
         let presets = names.into_iter().map(|name| {
-            let mut preset = load(name)?;
-            if args.quick {
-                preset.sweep = preset.sweep.quick();
-            }
-            Ok(preset)
+            let preset = load(name)?;
+            let sweep = if args.quick { preset.sweep.quick() } else { preset.sweep.clone() };
+            Ok(as_changed(preset, sweep))
         });
         Ok(Plan::Compute(presets.collect::<Result<_, Failure>>()?))
     }

@@ -8,6 +8,7 @@
 
 mod canvas;
 mod curves;
+mod difference;
 mod font;
 mod labels;
 mod layout;
@@ -20,6 +21,7 @@ mod scan;
 mod svg;
 
 pub use curves::{AxisKind, CurveAxis, CurveLines, CurvePlot, Curves};
+pub use difference::{as_changed, difference};
 pub use labels::axis_label;
 pub use map::{Map, MapImage, Swatch};
 pub use scale::{Mark, Scale};

@@ -93,6 +93,13 @@ pub struct SweepPreset {
     pub sweep: SweepSpec,
 }
 
+impl SweepPreset {
+    /// The most characters of a title.
+    pub const LONGEST_TITLE: usize = 100;
+    /// The most characters of a description.
+    pub const LONGEST_DESCRIPTION: usize = 1000;
+}
+
 /// Trainings of the MNIST classifier, one after another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -73,8 +73,8 @@ fn check_mnist_scan(preset: &MnistScanPreset) -> Result<(), Broken> {
 }
 
 fn check_sweep(preset: &SweepPreset) -> Result<(), Broken> {
-    check_line("title", &preset.title, 100)?;
-    check_length("description", &preset.description, 0..=1000)?;
+    check_line("title", &preset.title, SweepPreset::LONGEST_TITLE)?;
+    check_length("description", &preset.description, 0..=SweepPreset::LONGEST_DESCRIPTION)?;
     let sweep = &preset.sweep;
     for (index, optimizer) in sweep.optimizers.iter().enumerate() {
         if let Some(name) = &optimizer.name {

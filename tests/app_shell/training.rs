@@ -468,6 +468,9 @@ fn settings_and_the_selection_come_back_at_the_next_start() {
     again.until("the selection", |app| app.state().training().drawn().iter().any(|drawn| !drawn.tracks.is_empty()));
     let Preset::Mnist(preset) = again.state().training().preset() else { panic!("a run is under the controls") };
     assert_eq!(preset.runs[0].batch_size.get(), 64);
+    assert!(again.state().training().is_dirty(), "it is known to be changed");
+    again.type_into("Batch size", "128");
+    assert!(!again.state().training().is_dirty(), "and to be as it was opened");
 }
 
 #[test]

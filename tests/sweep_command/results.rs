@@ -21,6 +21,8 @@ fn a_folder_of_results_is_written_and_summed_up() {
     let result = SweepResult::open(&place.path("new/out")).unwrap();
     assert!(result.diagram.is_complete());
     assert_eq!(result.diagram.spec().shape(), [4, 5]);
+    let said = result.title.strip_prefix("Phase diagram: sharpness and noise (Fig. 2a), changed: ");
+    assert!(said.is_some_and(|said| said.starts_with("4 × 5 pixels, 20 steps")), "{}", result.title);
 }
 
 #[test]

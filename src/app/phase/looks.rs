@@ -4,13 +4,12 @@ use egui::text::LayoutJob;
 use egui::{Button, Color32, ComboBox, DragValue, Label, RichText, TextFormat, TextStyle, Ui};
 
 use super::board::Titled;
-use super::difference::difference;
 use super::export::Kind;
 use super::panel::{Hovered, PhasePanel};
 use super::readout;
 use crate::app::live::Requests;
 use crate::app::paper::stays_open;
-use crate::figure::{COLUMN_MM, Map, PAGE_MM, Swatch};
+use crate::figure::{COLUMN_MM, Map, PAGE_MM, Swatch, difference};
 use crate::sweep::{Diagram, Metric};
 
 /// In the order of [`Metric::ALL`].

@@ -5,7 +5,6 @@ mod axes;
 mod board;
 mod bridge;
 mod controls;
-mod difference;
 mod export;
 mod looks;
 mod map_view;

@@ -14,6 +14,9 @@ use crate::workload::{DataChoice, MnistScanSpec, MnistSpec};
 pub struct TrainingMemory {
     /// A preset's text.
     pub preset: String,
+    /// The same as it was opened or saved last.
+    #[serde(default)]
+    pub clean: Option<String>,
     pub file: Option<PathBuf>,
     /// The folders of the runs that are compared.
     pub selected: Vec<PathBuf>,

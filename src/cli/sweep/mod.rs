@@ -16,6 +16,8 @@ pub use computing::{Taker, Workshop, load};
 use self::asked::Asked;
 use self::folder::{Folder, State};
 use super::{Failure, in_one_line, say};
+use crate::figure::as_changed;
+use crate::preset::SweepPreset;
 use crate::result::{RawFormat, SweepResult};
 use crate::sweep::{Checkpoint, Diagram, Finished, Precision};
 
@@ -45,7 +47,10 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<(), Failure> {
     let preset = load(&args.preset)?;
-    let spec = Arc::new(args.asked.of(preset.sweep)?);
+    let spec = args.asked.of(preset.sweep.clone())?;
+    // Title and description say what was asked for besides.
+    let SweepPreset { title, description, .. } = as_changed(preset, spec.clone());
+    let spec = Arc::new(spec);
     let raw = args.raw.then(|| RawFormat::of(&spec)).transpose().map_err(Failure::bad_input)?;
     let folder = Folder { path: &args.out, raw };
     let (checkpoint, overwrite) = match folder.open(&spec, args.precision, args.resume)? {
@@ -72,8 +77,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         say(format_args!("{}", how_to_go_on(&args.out, &diagram)));
         return Err(Failure::Interrupted);
     }
-    let result =
-        SweepResult { title: preset.title, description: preset.description, diagram, precision: args.precision };
+    let result = SweepResult { title, description, diagram, precision: args.precision };
     folder
         .finish(&result, &mut checkpoint, overwrite)
         .map_err(|error| and_resume(error.into(), &args.out, &result.diagram, &checkpoint))?;

@@ -122,14 +122,13 @@ impl TrainingPanel {
 
     /// What was there in the last session.
     pub fn recall(&mut self, memory: TrainingMemory) -> Result<(), String> {
-        let TrainingMemory { preset, file, selected, choices, pens } = memory;
+        let TrainingMemory { preset, clean, file, selected, choices, pens } = memory;
         (self.recalled, self.charts.choices) = (selected, choices);
         self.pens = Pens::recall(pens);
-        let preset = Preset::parse(&preset, "the training of the last session").map_err(|error| error.to_string())?;
-        if Workload::of(&preset).is_none() {
-            return Err("The training of the last session is none.".to_owned());
-        }
-        self.draft = Draft::opened(preset, file);
+        let preset = training_of(&preset, "the training of the last session")?;
+        let clean = clean.map(|text| training_of(&text, "the preset of the last session's training")).transpose()?;
+        self.draft = Draft::opened(clean.unwrap_or_else(|| preset.clone()), file);
+        self.draft.preset = preset;
         self.history = History::default();
         Ok(())
     }
@@ -140,6 +139,7 @@ impl TrainingPanel {
         let selected = self.selected.iter().map(|run| run.path().to_owned());
         TrainingMemory {
             preset: preset.to_ron(),
+            clean: Some(self.draft.clean.to_ron()),
             file: self.draft.file.as_ref().map(|(file, _)| file.clone()),
             selected: selected.chain(self.recalled.clone()).collect(),
             choices: self.charts.choices.clone(),
@@ -233,4 +233,13 @@ impl TrainingPanel {
             Threads { office, plotter: Plotter::start(self.wake.clone()) }
         })
     }
+}
+
+/// The preset of trainings that a stored text holds.
+fn training_of(text: &str, what: &str) -> Result<Preset, String> {
+    let preset = Preset::parse(text, what).map_err(|error| error.to_string())?;
+    if Workload::of(&preset).is_none() {
+        return Err(format!("{what} is no training"));
+    }
+    Ok(preset)
 }

@@ -1,0 +1,123 @@
+//! What tells two sweeps apart, in words.
+
+use super::labels::{axis_label, metric};
+use crate::preset::SweepPreset;
+use crate::sweep::{Average, Axis, Spacing, SweepOptimizer, SweepSpec};
+use crate::view::ticks::short;
+
+/// What is different in `this` from `other`, as it is in `this`.
+pub fn difference(this: &SweepSpec, other: &SweepSpec) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut add = |differs: bool, text: &dyn Fn() -> String| {
+        if differs {
+            all.push(text());
+        }
+    };
+    for (name, axis, of_other) in [("rows", &this.rows, &other.rows), ("columns", &this.columns, &other.columns)] {
+        let same_size = Axis { count: of_other.count, ..axis.clone() };
+        add(same_size != *of_other, &|| {
+            let spacing = match axis.spacing {
+                _ if axis.spacing == of_other.spacing => "",
+                Spacing::Linear => ", linear",
+                Spacing::Log => ", logarithmic",
+            };
+            format!("{name} of {}{spacing}", range(this, axis))
+        });
+    }
+    add(this.shape() != other.shape(), &|| {
+        let [rows, columns] = this.shape();
+        format!("{rows} × {}", counted(columns, "pixel"))
+    });
+    let (here, there) = (&this.landscape, &other.landscape);
+    add(here.sharpness != there.sharpness, &|| format!("a = {}", short(here.sharpness.get())));
+    add(here.slope != there.slope, &|| format!("c = {}", short(here.slope.get())));
+    add(here.rotation_degrees != there.rotation_degrees, &|| format!("φ = {}°", short(here.rotation_degrees.get())));
+    add(this.noise != other.noise, &|| format!("σ = {}", short(this.noise.get())));
+    add(this.dimension != other.dimension, &|| format!("d = {}", this.dimension.get()));
+    add(this.start_spread != other.start_spread, &|| format!("starts within {}", short(this.start_spread.get())));
+    add(this.steps != other.steps, &|| counted(this.steps.get(), "step"));
+    add(this.replicates != other.replicates, &|| counted(this.replicates.get(), "replicate"));
+    add(this.seed != other.seed, &|| format!("seed {}", this.seed));
+    add(this.common_random_numbers != other.common_random_numbers, &|| {
+        let numbers = if this.common_random_numbers { "common" } else { "independent" };
+        format!("{numbers} random numbers")
+    });
+    add(this.average != other.average, &|| {
+        let average = match this.average {
+            Average::Mean => "mean",
+            Average::Median => "median",
+        };
+        format!("{average} over replicates")
+    });
+    add(this.metric != other.metric, &|| format!("by {}", metric(this.metric)));
+    optimizers(&this.optimizers, &other.optimizers, &mut all);
+    all
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+fn range(spec: &SweepSpec, axis: &Axis) -> String {
+    format!("{} from {} to {}", axis_label(spec, axis), short(axis.from), short(axis.to))
+}
+
+fn optimizers(these: &[SweepOptimizer], others: &[SweepOptimizer], all: &mut Vec<String>) {
+    if these.iter().map(|it| it.id).ne(others.iter().map(|it| it.id)) {
+        let labels: Vec<&str> = these.iter().map(SweepOptimizer::label).collect();
+        all.push(labels.join(", "));
+        return;
+    }
+    for (this, other) in these.iter().zip(others) {
+        if this.rule != other.rule {
+            all.push(format!("another rule of {}", this.label()));
+        } else if this.learning_rates != other.learning_rates {
+            all.push(format!("other learning rates of {}", this.label()));
+        } else if this != other {
+            all.push(format!("another name or colour of {}", this.label()));
+        }
+    }
+}
+
+/// A preset whose sweep was changed, with a title and a description that say so: what is different, or, where an axis
+/// varies something else, what the axes are. Both are as short as a preset's must be. Without a change it is the
+/// preset itself.
+pub fn as_changed(preset: SweepPreset, sweep: SweepSpec) -> SweepPreset {
+    let changes = difference(&sweep, &preset.sweep);
+    if changes.is_empty() {
+        return SweepPreset { sweep, ..preset };
+    }
+    let axes = |sweep: &SweepSpec| [&sweep.rows, &sweep.columns].map(|axis| axis_label(sweep, axis));
+    let [rows, columns] = axes(&sweep);
+    let title = if axes(&preset.sweep) == [rows.as_str(), columns.as_str()] {
+        changed_title(&preset.title, &changes)
+    } else {
+        format!("Phase diagram: {rows} and {columns}")
+    };
+    let description = format!("“{}”, changed: {}.", preset.title, changes.join("; "));
+    SweepPreset {
+        title: shortened(title, SweepPreset::LONGEST_TITLE),
+        description: shortened(description, SweepPreset::LONGEST_DESCRIPTION),
+        sweep,
+        ..preset
+    }
+}
+
+/// The title with as many changes as there is room for.
+fn changed_title(title: &str, changes: &[String]) -> String {
+    let with = |shown: usize| {
+        let more = changes.len() - shown;
+        let mut all = changes[..shown].to_vec();
+        all.extend((more > 0).then(|| format!("{more} more")));
+        format!("{title}, changed: {}", all.join(", "))
+    };
+    let fits = |title: &String| title.chars().count() <= SweepPreset::LONGEST_TITLE;
+    (1..=changes.len()).rev().map(with).find(fits).unwrap_or_else(|| format!("{title}, changed"))
+}
+
+fn shortened(text: String, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text;
+    }
+    text.chars().take(most - 1).chain(['…']).collect()
+}
