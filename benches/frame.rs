@@ -37,6 +37,8 @@ struct Window {
     /// What the next frame hears of.
     events: Vec<egui::Event>,
     dropped: Vec<Arc<dyn egui::DroppedFile + Send + Sync>>,
+    /// What the window says to assistive technology, where that was asked for.
+    said: Option<egui::accesskit::TreeUpdate>,
     folder: tempfile::TempDir,
 }
 
@@ -86,6 +88,7 @@ impl Window {
             time: 0.0,
             events: Vec::new(),
             dropped: Vec::new(),
+            said: None,
             folder,
         }
     }
@@ -105,6 +108,7 @@ impl Window {
         let (app, frame) = (&mut self.app, &mut self.frame);
         app.logic(&self.context, frame);
         let mut output = self.context.run_ui(input, |ui| app.ui(ui, frame));
+        self.said = output.platform_output.accesskit_update.take().or(self.said.take());
         let primitives = self.context.tessellate(output.shapes, output.pixels_per_point);
         let (device, queue) = (&self.graphics.device, &self.graphics.queue);
         let mut renderer = self.graphics.renderer.write();
@@ -158,6 +162,53 @@ impl Window {
         let modifiers = egui::Modifiers::COMMAND;
         self.events.push(egui::Event::Key { key, physical_key: None, pressed: true, repeat: false, modifiers });
     }
+}
+
+impl Window {
+    /// The middle of what has this name.
+    fn place_of(&mut self, name: &str) -> egui::Pos2 {
+        self.context.enable_accesskit();
+        for _ in 0..3 {
+            let drawn = self.draw();
+            self.finish(drawn);
+        }
+        self.context.disable_accesskit();
+        let nodes = &self.said.as_ref().expect("the window says what it shows").nodes;
+        let found = nodes.iter().find(|(_, node)| node.label() == Some(name)).and_then(|(_, node)| node.bounds());
+        let bounds = found.expect("it is shown");
+        egui::pos2((bounds.x0 + bounds.x1) as f32 / 2.0, (bounds.y0 + bounds.y1) as f32 / 2.0)
+    }
+
+    fn press_pointer(&mut self, pos: egui::Pos2) {
+        let modifiers = egui::Modifiers::NONE;
+        let button = egui::PointerButton::Primary;
+        self.events.push(egui::Event::PointerMoved(pos));
+        self.events.push(egui::Event::PointerButton { pos, button, pressed: true, modifiers });
+    }
+}
+
+/// From one picture to the next while the rotation of Fig. 2a is dragged with every frame.
+#[divan::bench(sample_count = 30, sample_size = 1)]
+fn pictures_of_a_drag(bencher: Bencher) {
+    let mut window = Window::open(false, Pace::default());
+    window.show_diagram(STEPS);
+    window.until(|app| app.phase().present().diagram.has_first_picture());
+    let place = window.place_of("Rotation φ (°)");
+    window.press_pointer(place);
+    let mut moved = 0.0;
+    let mut next_picture = move || {
+        let before = window.app.phase().seen().cloned();
+        while window.app.phase().seen() == before.as_ref() {
+            moved += 1.0;
+            // To and fro within a tenth of a turn.
+            let along = 15.0 * (moved / 15.0_f32).sin();
+            window.events.push(egui::Event::PointerMoved(place + egui::vec2(along, 0.0)));
+            let drawn = window.draw();
+            window.finish(drawn);
+        }
+    };
+    next_picture();
+    bencher.bench_local(next_picture);
 }
 
 /// Steps of each run in Fig. 2a.

@@ -10,7 +10,7 @@ use divan::Bencher;
 use divan::counter::ItemsCount;
 use valleyscope::preset::{Preset, built_ins};
 use valleyscope::quantity::{Dimension, PointCount};
-use valleyscope::sweep::{Instructions, Machine, Pool, Precision, Sweep, SweepSpec, Work, tile};
+use valleyscope::sweep::{Diagram, Instructions, Machine, Pool, Precision, Sweep, SweepSpec, Work, tile};
 
 fn main() {
     divan::main();
@@ -89,13 +89,22 @@ fn diagram_on_threads(bencher: Bencher<'_, '_>, threads: usize) {
     });
 }
 
-/// The first picture of Fig. 2a on one thread: 12 × 13 pixels, all learning rates and steps, 8 replicates.
-#[divan::bench(sample_count = 10)]
-fn first_picture(bencher: Bencher<'_, '_>) {
+/// Pictures of Fig. 2a on one thread, with all learning rates and steps and 8 replicates: the coarsest of 3 × 4 pixels,
+/// and the first picture of 12 × 13 after it.
+#[divan::bench(args = ["coarsest", "first"], sample_count = 10)]
+fn picture(bencher: Bencher<'_, '_>, which: &str) {
     let (spec, pool) = (Arc::new(fig2a()), Pool::new(1).expect("threads can be started"));
     bencher.bench_local(|| {
         let machine = Machine::new(Precision::Single);
         let sweep = Sweep::start(&pool, Arc::clone(&spec), machine, Work::CoarseToFine, false, |_| false, || ());
-        sweep.finished().iter().take(12 * 13).count()
+        let mut diagram = Diagram::new(Arc::clone(&spec));
+        let is_there = |diagram: &Diagram| match which {
+            "coarsest" => diagram.has_coarse_picture(),
+            _ => diagram.has_first_picture(),
+        };
+        while !is_there(&diagram) {
+            let finished = sweep.finished().recv().expect("a sweep comes to its pictures");
+            diagram.insert(finished.pixel, finished.cell);
+        }
     });
 }

@@ -56,6 +56,9 @@ pub struct Surroundings {
 pub struct SweepMemory {
     /// A preset's text.
     pub preset: String,
+    /// The same as it was opened or saved last.
+    #[serde(default)]
+    pub clean: Option<String>,
     pub file: Option<PathBuf>,
 }
 

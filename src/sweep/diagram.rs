@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::cell::Cell;
 use super::spec::SweepSpec;
+use super::tasks::{center, centers, coarsest_block, first_picture_block};
 
 /// The pixels of a sweep that are known so far.
 #[derive(Clone, Debug)]
@@ -83,11 +84,23 @@ impl Diagram {
     /// that is known. So a sweep that goes from coarse to fine is looked at.
     pub fn known_near(&self, pixel: [usize; 2]) -> Option<[usize; 2]> {
         let shape = self.spec.shape();
-        let largest = 2 * shape[0].max(shape[1]);
+        let (largest, finest) = (2 * shape[0].max(shape[1]), first_picture_block(shape));
         let blocks = std::iter::successors(Some(1), |block| Some(2 * block)).take_while(|block| *block < largest);
-        blocks
-            .map(|block| [0, 1].map(|side| (pixel[side] / block * block + block / 2).min(shape[side] - 1)))
-            .find(|middle| self.cell(*middle).is_some())
+        blocks.map(|block| center(shape, pixel, block, finest)).find(|middle| self.cell(*middle).is_some())
+    }
+
+    /// Whether a picture of the whole can be drawn, the coarsest that a sweep from coarse to fine comes to.
+    pub fn has_coarse_picture(&self) -> bool {
+        self.knows_blocks_of(coarsest_block(self.spec.shape()))
+    }
+
+    /// Whether the first picture is there that a sweep from coarse to fine comes to before it does whole pixels.
+    pub fn has_first_picture(&self) -> bool {
+        self.knows_blocks_of(first_picture_block(self.spec.shape()))
+    }
+
+    fn knows_blocks_of(&self, block: usize) -> bool {
+        centers(self.spec.shape(), block).all(|pixel| self.cell(pixel).is_some())
     }
 
     /// The diagram with every unknown pixel like the known one near it.

@@ -1,7 +1,6 @@
 //! All pixels of a sweep, in a pool of threads.
 
 use std::collections::HashMap;
-use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -11,6 +10,7 @@ use std::time::{Duration, Instant};
 use super::cell::Cell;
 use super::machine::Machine;
 use super::spec::SweepSpec;
+use super::tasks::{Part, Task, tasks};
 use super::tile::{Runs, tile};
 
 /// Threads for sweeps, apart from all others.
@@ -32,7 +32,8 @@ impl Pool {
 /// Which pixels come first. The result is the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// A first picture of the whole, from few pixels and replicates; then finer, until every pixel is exact.
+    /// Pictures of the whole from few pixels and replicates, each finer than the one before, up to the first
+    /// picture; then still finer, until every pixel is exact.
     CoarseToFine,
     /// One row after another.
     RowByRow,
@@ -73,31 +74,6 @@ impl Progress {
         Duration::try_from_secs_f64((self.all_steps - self.steps) as f64 / self.rate()).ok()
     }
 }
-
-/// What is done in one go.
-#[derive(Clone, Copy, Debug)]
-struct Task {
-    pixel: [usize; 2],
-    part: Part,
-    /// Optimizer steps that it takes.
-    steps: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
-    /// The first replicates, for a first picture.
-    Preview,
-    /// The replicates that the preview left out.
-    Rest,
-    Whole,
-}
-
-/// Replicates of a first picture.
-const PREVIEW: usize = 8;
-/// The most pixels of a first picture: their runs are kept until the rest of them is done.
-const MOST_PREVIEWS: usize = 10_000;
-/// Rows and columns that a first picture has at least, where the diagram has so many.
-const PREVIEW_SHAPE: [usize; 2] = [12, 13];
 
 /// A sweep that is running, or has ended.
 pub struct Sweep {
@@ -237,67 +213,4 @@ impl Shared {
         self.pixels.fetch_add(1, Ordering::Relaxed);
         Some(Finished { pixel: task.pixel, cell: cell(&runs), runs: self.keep_runs.then_some(runs) })
     }
-}
-
-impl Part {
-    fn replicates(self, spec: &SweepSpec) -> Range<usize> {
-        let all = spec.replicates.get();
-        let preview = PREVIEW.min(all);
-        match self {
-            Part::Preview => 0..preview,
-            Part::Rest => preview..all,
-            Part::Whole => 0..all,
-        }
-    }
-}
-
-/// What is to be done, in order.
-fn tasks(spec: &SweepSpec, work: Work, known: impl Fn([usize; 2]) -> bool) -> Vec<Task> {
-    let shape @ [rows, columns] = spec.shape();
-    let steps = spec.steps_of_runs();
-    let runs: usize = spec.rate_counts().iter().sum();
-    let mut tasks = Vec::new();
-    let mut add = |pixel: [usize; 2], part: Part| {
-        if !known(pixel) {
-            let replicates = part.replicates(spec).len();
-            tasks.push(Task { pixel, part, steps: steps(pixel) * (runs * replicates) as u64 });
-        }
-    };
-    let mut planned = vec![false; rows * columns];
-    let (mut block, mut part) = (1, Part::Whole);
-    if work == Work::CoarseToFine {
-        block = preview_block(shape);
-        let previews = centers(shape, block).count();
-        if spec.replicates.get() > PREVIEW && previews <= MOST_PREVIEWS {
-            centers(shape, block).for_each(|pixel| add(pixel, Part::Preview));
-            part = Part::Rest;
-        }
-    }
-    while block > 0 {
-        for pixel @ [row, column] in centers(shape, block) {
-            if !std::mem::replace(&mut planned[row * columns + column], true) {
-                add(pixel, part);
-            }
-        }
-        part = Part::Whole;
-        block /= 2;
-    }
-    tasks
-}
-
-/// The side of the square blocks that a first picture has one pixel of each.
-fn preview_block([rows, columns]: [usize; 2]) -> usize {
-    let mut block = 1;
-    while rows.div_ceil(2 * block) >= PREVIEW_SHAPE[0] && columns.div_ceil(2 * block) >= PREVIEW_SHAPE[1] {
-        block *= 2;
-    }
-    block
-}
-
-/// The middle pixel of every square block, row by row.
-fn centers([rows, columns]: [usize; 2], block: usize) -> impl Iterator<Item = [usize; 2]> {
-    let middle = move |first: usize, count: usize| (first + block / 2).min(count - 1);
-    (0..rows).step_by(block).flat_map(move |row| {
-        (0..columns).step_by(block).map(move |column| [middle(row, rows), middle(column, columns)])
-    })
 }

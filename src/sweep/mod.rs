@@ -22,6 +22,7 @@ mod rule;
 mod space;
 mod spec;
 mod statistics;
+mod tasks;
 mod tile;
 
 pub use axis::{Axis, Hyperparameter, Quantity, Spacing};

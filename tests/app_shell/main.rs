@@ -6,6 +6,7 @@ mod harness;
 mod keyboard;
 mod layout;
 mod phase;
+mod phase_changes;
 mod presets;
 #[cfg(unix)]
 #[path = "../put_program/mod.rs"]

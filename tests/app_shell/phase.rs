@@ -260,7 +260,7 @@ fn a_result_opens_again_and_a_foreign_file_is_refused() {
     result.write(other.folder.path(), Overwrite::No).expect("the test's folder can be written");
     let path = other.folder.path().join("phase.npz");
     other.open(&path);
-    other.until("the result", |app| app.state().phase().present().title == "Small");
+    other.until("the result", |app| app.state().phase().present().title() == "Small");
     assert!(other.state().phase().present().diagram.is_complete());
     other.settle();
     let cut = other.folder.path().join("cut.npz");

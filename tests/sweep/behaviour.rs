@@ -89,6 +89,27 @@ fn the_first_picture_covers_the_diagram_and_is_not_computed_again() {
 }
 
 #[test]
+fn coarser_pictures_come_before_the_first_picture() {
+    let spec = light([96, 100]);
+    let sweep = start(1, &spec, Work::CoarseToFine, |_| false);
+    let mut diagram = Diagram::new(Arc::clone(&spec));
+    let mut come = [0; 2];
+    for (count, finished) in (1..).zip(sweep.finished().iter()) {
+        diagram.insert(finished.pixel, finished.cell);
+        let has = [diagram.has_coarse_picture(), diagram.has_first_picture()];
+        for (come, _) in come.iter_mut().zip(has).filter(|(come, has)| *has && **come == 0) {
+            *come = count;
+        }
+        if diagram.has_first_picture() {
+            break;
+        }
+    }
+    // The coarser pictures are made of pixels of the first one.
+    assert_eq!(come, [3 * 4, 12 * 13]);
+    assert!(spec.pixels().all(|pixel| diagram.known_near(pixel).is_some()));
+}
+
+#[test]
 fn known_pixels_are_not_computed_again() {
     let spec = light([25, 27]);
     let is_known = |[row, column]: [usize; 2]| (row * 27 + column).is_multiple_of(3);

@@ -6,69 +6,49 @@ use std::time::{Duration, Instant};
 
 use egui::Context;
 
+use super::titled::Titled;
 use crate::export::Overwrite;
 use crate::preset::SweepPreset;
 use crate::result::{RawExport, RawPlan, SweepResult};
-use crate::sweep::{Diagram, Machine, Pool, Precision, Progress, SpecError, Sweep, Work};
+use crate::sweep::{Diagram, Machine, Pool, Progress, SpecError, Sweep, SweepSpec, Work};
 
 /// The longest that arrived pixels are put in place for in one frame.
 const LONGEST_TAKE: Duration = Duration::from_millis(2);
 /// Diagrams that are kept besides the present one.
 const MOST_KEPT: usize = 6;
 /// An unfinished diagram is kept when so much work is in it.
-const WORTH_KEEPING: Duration = Duration::from_secs(10);
-
-/// A diagram with what it is called.
-#[derive(Clone)]
-pub struct Titled {
-    /// Tells the diagrams of a board apart.
-    pub number: u64,
-    pub title: String,
-    pub description: String,
-    pub diagram: Diagram,
-    pub precision: Precision,
-}
-
-impl Titled {
-    pub fn result(&self) -> SweepResult {
-        SweepResult {
-            title: self.title.clone(),
-            description: self.description.clone(),
-            diagram: self.diagram.clone(),
-            precision: self.precision,
-        }
-    }
-}
+const WORTH_KEEPING: Duration = Duration::from_secs(2);
+/// So long a diagram is waited for to have its first picture. Then the finest that it has is shown, so that pictures
+/// follow a drag also where each is much work.
+const PATIENCE: Duration = Duration::from_millis(150);
 
 /// The present diagram and those of before.
 pub struct Board {
     pool: Pool,
     context: Context,
     running: Option<Sweep>,
-    /// How far the last sweep came before it was stopped.
-    last_progress: Option<Progress>,
-    /// The present diagram is one of the many that a drag goes through.
-    is_passing: bool,
     numbers: u64,
     pub present: Titled,
-    /// Counts the changes of the present diagram.
+    /// The diagram that is computed, until there is a picture of it: then it takes the place of the present one.
+    coming: Option<Titled>,
+    /// Counts the changes of diagrams.
     version: u64,
     /// Earlier diagrams, the newest first.
     pub kept: Vec<Titled>,
 }
 
 impl Board {
-    pub fn new(context: Context, preset: &SweepPreset) -> Board {
+    pub fn new(context: Context, origin: Arc<SweepPreset>) -> Board {
         // One core is left for the window and the landscape.
         let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get().saturating_sub(1).max(1));
+        let sweep = origin.sweep.clone();
         Board {
             pool: Pool::new(threads).expect("threads can be started"),
             context,
             running: None,
-            last_progress: None,
-            is_passing: false,
             numbers: 0,
-            present: empty(preset, 0),
+            present: Titled::empty(0, origin, sweep),
+            coming: None,
             version: 0,
             kept: Vec::new(),
         }
@@ -82,57 +62,81 @@ impl Board {
         self.running.is_some()
     }
 
+    /// The diagram that is computed or was the last: the one on its way, else the present one.
+    pub fn newest(&self) -> &Titled {
+        self.coming.as_ref().unwrap_or(&self.present)
+    }
+
     pub fn progress(&self) -> Option<Progress> {
-        self.running.as_ref().map(Sweep::progress).or(self.last_progress)
+        self.running.as_ref().map(Sweep::progress).or(self.newest().progress)
     }
 
     /// Puts finished pixels in place.
     pub fn poll(&mut self) {
         let Some(sweep) = &self.running else { return };
         let (started, ended) = (Instant::now(), sweep.has_ended());
-        while started.elapsed() < LONGEST_TAKE {
-            let Ok(finished) = sweep.finished().try_recv() else {
-                if ended {
-                    self.last_progress = Some(sweep.progress());
-                    self.running = None;
+        let newest = self.coming.as_mut().unwrap_or(&mut self.present);
+        let mut is_drained = false;
+        while !is_drained && started.elapsed() < LONGEST_TAKE {
+            match sweep.finished().try_recv() {
+                Ok(finished) => {
+                    newest.diagram.insert(finished.pixel, finished.cell);
+                    self.version += 1;
                 }
-                return;
-            };
-            self.present.diagram.insert(finished.pixel, finished.cell);
-            self.version += 1;
+                Err(_) => is_drained = true,
+            }
         }
-        self.context.request_repaint();
+        let waited = sweep.progress().elapsed;
+        if is_drained && ended {
+            self.stop();
+            self.show_newest();
+        } else if self.coming.as_ref().is_some_and(|coming| has_picture(&coming.diagram, waited)) {
+            self.show_newest();
+        }
+        if !is_drained {
+            self.context.request_repaint();
+        }
     }
 
-    /// Computes what is missing of a sweep. The diagram of another sweep is kept; `passing` says that the
-    /// new one need not be, because a control is still being dragged.
-    pub fn run(&mut self, preset: &SweepPreset, passing: bool) -> Result<(), SpecError> {
-        preset.sweep.check()?;
-        self.pause();
-        if **self.present.diagram.spec() != preset.sweep {
-            let next = match self.kept.iter().position(|kept| **kept.diagram.spec() == preset.sweep) {
-                Some(index) => self.kept.remove(index),
-                None => {
-                    let number = self.next_number();
-                    empty(preset, number)
-                }
-            };
-            self.replace(next);
+    /// Computes what is missing of a sweep that comes from a preset. The diagram of another sweep is kept; `passing`
+    /// says that the new one need not be, because a control is still being dragged. What a drag goes through is left
+    /// out while a picture is on its way.
+    pub fn run(&mut self, sweep: &SweepSpec, origin: &Arc<SweepPreset>, passing: bool) -> Result<(), SpecError> {
+        sweep.check()?;
+        if passing && self.is_running() && self.coming.as_ref().is_some_and(|coming| coming.is_passing) {
+            return Ok(());
         }
-        self.is_passing = passing;
-        self.present.title.clone_from(&preset.title);
-        self.present.description.clone_from(&preset.description);
-        if !self.present.diagram.is_complete() {
+        self.stop();
+        if **self.newest().spec() != *sweep {
+            if let Some(unseen) = self.coming.take() {
+                self.keep(unseen);
+            }
+            if **self.present.spec() != *sweep {
+                let kept = self.kept.iter().position(|kept| **kept.spec() == *sweep);
+                let next = kept.map(|index| self.kept.remove(index));
+                self.coming = Some(next.unwrap_or_else(|| {
+                    let number = self.next_number();
+                    Titled { is_passing: passing, ..Titled::empty(number, Arc::clone(origin), sweep.clone()) }
+                }));
+            }
+        }
+        let newest = self.coming.as_mut().unwrap_or(&mut self.present);
+        newest.origin = Arc::clone(origin);
+        newest.is_passing &= passing;
+        if newest.diagram.has_first_picture() {
+            self.show_newest();
+        }
+        if !self.newest().diagram.is_complete() {
             self.start();
         }
         Ok(())
     }
 
     fn start(&mut self) {
-        let diagram = &self.present.diagram;
+        let Titled { diagram, precision, .. } = self.newest();
         let replicates = diagram.spec().replicates.get();
         let known = |pixel| diagram.cell(pixel).is_some_and(|cell| cell.replicates == replicates);
-        let (machine, context) = (Machine::new(self.present.precision), self.context.clone());
+        let (machine, context) = (Machine::new(*precision), self.context.clone());
         let spec = Arc::clone(diagram.spec());
         let wake = move || context.request_repaint();
         self.running = Some(Sweep::start(&self.pool, spec, machine, Work::CoarseToFine, false, known, wake));
@@ -145,56 +149,63 @@ impl Board {
     }
 
     /// Stops computing. What is known stays, and running goes on from there.
-    pub fn pause(&mut self) {
-        if let Some(sweep) = self.running.take() {
-            sweep.cancel();
-            for finished in sweep.finished().try_iter() {
-                self.present.diagram.insert(finished.pixel, finished.cell);
-                self.version += 1;
-            }
-            self.last_progress = Some(sweep.progress());
+    pub fn stop(&mut self) {
+        let Some(sweep) = self.running.take() else { return };
+        sweep.cancel();
+        let newest = self.coming.as_mut().unwrap_or(&mut self.present);
+        for finished in sweep.finished().try_iter() {
+            newest.diagram.insert(finished.pixel, finished.cell);
+            self.version += 1;
         }
+        let progress = sweep.progress();
+        newest.progress = Some(progress);
+        newest.worked += progress.elapsed;
     }
 
     /// Stops computing and begins anew; what took long to compute stays among the diagrams of before.
     pub fn discard(&mut self) {
-        self.pause();
+        self.stop();
         let number = self.next_number();
-        let diagram = Diagram::new(Arc::clone(self.present.diagram.spec()));
-        let Titled { title, description, precision, .. } = &self.present;
-        let (title, description, precision) = (title.clone(), description.clone(), *precision);
-        self.replace(Titled { number, title, description, diagram, precision });
+        let Titled { origin, precision, .. } = self.newest();
+        let (origin, precision) = (Arc::clone(origin), *precision);
+        let fresh = Titled::empty(number, origin, (**self.newest().spec()).clone());
+        self.show(Titled { precision, ..fresh });
     }
 
     /// Shows a diagram that was computed elsewhere.
-    pub fn open(&mut self, opened: SweepResult) {
-        self.pause();
-        let SweepResult { title, description, diagram, precision } = opened;
+    pub fn open(&mut self, opened: SweepResult, origin: Arc<SweepPreset>) {
         let number = self.next_number();
-        self.replace(Titled { number, title, description, diagram, precision });
-        self.is_passing = false;
+        self.show(Titled::of_result(number, origin, opened));
     }
 
     /// Shows a diagram of before, and keeps the present one.
     pub fn bring_back(&mut self, number: u64) {
         if let Some(index) = self.kept.iter().position(|kept| kept.number == number) {
-            self.pause();
             let kept = self.kept.remove(index);
-            self.replace(kept);
-            self.is_passing = false;
+            self.show(kept);
         }
     }
 
-    /// The present diagram is no longer, or still, one of those that a drag goes through.
+    /// The newest diagram is no longer, or still, one of those that a drag goes through.
     pub fn settle(&mut self, dragging: bool) {
-        self.is_passing &= dragging;
+        let newest = self.coming.as_mut().unwrap_or(&mut self.present);
+        newest.is_passing &= dragging;
     }
 
-    /// Begins with a preset of which nothing is computed.
-    pub fn forget(&mut self, preset: &SweepPreset) {
-        self.pause();
+    /// Begins with a sweep of which nothing is computed.
+    pub fn forget(&mut self, sweep: SweepSpec, origin: Arc<SweepPreset>) {
         let number = self.next_number();
-        self.replace(empty(preset, number));
+        self.show(Titled::empty(number, origin, sweep));
+    }
+
+    /// Takes note that a preset was saved: what is of its sweep is called by it.
+    pub fn saved(&mut self, origin: &Arc<SweepPreset>) {
+        for titled in std::iter::once(&mut self.present).chain(&mut self.coming) {
+            // What is looked at is no part of what was computed.
+            if (SweepSpec { metric: origin.sweep.metric, ..(**titled.spec()).clone() }) == origin.sweep {
+                titled.origin = Arc::clone(origin);
+            }
+        }
     }
 
     /// A diagram of before.
@@ -202,30 +213,44 @@ impl Board {
         self.kept.iter().find(|kept| kept.number == number)
     }
 
+    /// Shows the diagram that is on its way, also where there is no picture of it yet.
+    pub fn show_newest(&mut self) {
+        if let Some(coming) = self.coming.take() {
+            self.replace(coming);
+        }
+    }
+
     fn next_number(&mut self) -> u64 {
         self.numbers += 1;
         self.numbers
     }
 
+    /// Shows another diagram in the place of all that is computed.
+    fn show(&mut self, next: Titled) {
+        self.stop();
+        if let Some(unseen) = self.coming.take() {
+            self.keep(unseen);
+        }
+        self.replace(next);
+    }
+
     /// Puts another diagram in the place of the present one, which is kept if there is something to it.
     fn replace(&mut self, next: Titled) {
-        let old = std::mem::replace(&mut self.present, next);
-        let worked = self.last_progress.take().is_some_and(|progress| progress.elapsed > WORTH_KEEPING);
         self.version += 1;
-        if !self.is_passing && (old.diagram.is_complete() || worked) {
-            self.kept.retain(|kept| kept.diagram.spec() != old.diagram.spec());
+        let old = std::mem::replace(&mut self.present, next);
+        self.keep(old);
+    }
+
+    fn keep(&mut self, old: Titled) {
+        if !old.is_passing && (old.diagram.is_complete() || old.worked > WORTH_KEEPING) {
+            self.kept.retain(|kept| kept.spec() != old.spec());
             self.kept.insert(0, old);
             self.kept.truncate(MOST_KEPT);
         }
     }
 }
 
-fn empty(preset: &SweepPreset, number: u64) -> Titled {
-    Titled {
-        number,
-        title: preset.title.clone(),
-        description: preset.description.clone(),
-        diagram: Diagram::new(Arc::new(preset.sweep.clone())),
-        precision: Precision::Single,
-    }
+/// Whether a diagram that was waited for so long has a picture that is worth to be shown.
+fn has_picture(diagram: &Diagram, waited: Duration) -> bool {
+    diagram.has_first_picture() || (waited > PATIENCE && diagram.has_coarse_picture())
 }

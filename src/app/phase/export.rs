@@ -4,8 +4,8 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use egui::{ColorImage, Context};
 
-use super::board::Titled;
 use super::picture::Look;
+use super::titled::Titled;
 use crate::app::live::{Action, Requests};
 use crate::app::paper::Paper;
 use crate::figure::{Figure, Map};
@@ -112,6 +112,7 @@ fn picture(png: &[u8]) -> Result<ColorImage, String> {
 fn content(titled: &Titled, look: Look, kind: Kind, layout: FigureLayout) -> Result<Vec<u8>, String> {
     let result = titled.result();
     let figure = || {
+        let result = titled.result_by(look.metric);
         let figure = match look.map {
             _ if layout.pairs => Figure::pairs(&[(&result, look.metric)]),
             Map::Winner { certainty } => Figure::winners(&result, look.metric, certainty),

@@ -3,10 +3,10 @@
 use egui::text::LayoutJob;
 use egui::{Button, Color32, ComboBox, DragValue, Label, RichText, TextFormat, TextStyle, Ui};
 
-use super::board::Titled;
 use super::export::Kind;
 use super::panel::{Hovered, PhasePanel};
 use super::readout;
+use super::titled::Titled;
 use crate::app::live::Requests;
 use crate::app::paper::stays_open;
 use crate::figure::{COLUMN_MM, Map, PAGE_MM, Swatch, difference};
@@ -102,7 +102,7 @@ impl PhasePanel {
                 for kept in &self.board.kept {
                     let [rows, columns] = kept.diagram.spec().shape();
                     let unfinished = if kept.diagram.is_complete() { "" } else { ", unfinished" };
-                    let label = format!("{} ({rows} × {columns}{unfinished})", kept.title);
+                    let label = format!("{} ({rows} × {columns}{unfinished})", kept.origin.title);
                     let difference = difference_in_short(kept, &self.board.present);
                     ui.horizontal(|ui| {
                         let beside = ui.radio(self.beside == Some(kept.number), format!("Beside: {label}{difference}"));
@@ -144,7 +144,7 @@ impl PhasePanel {
         let beside = self.beside.and_then(|number| self.board.kept(number));
         let (diagram, pixel) = match (self.hovered, beside) {
             (Some(Hovered { pixel, is_beside: true }), Some(beside)) => {
-                ui.label(RichText::new(title_beside(beside, &self.board.present)).small().weak());
+                ui.label(RichText::new(title_against(beside, &self.board.present)).small().weak());
                 (&beside.diagram, Some(pixel))
             }
             (hovered, _) => {
@@ -186,23 +186,27 @@ impl PhasePanel {
     }
 }
 
-/// What tells a diagram from the present one, after a colon; nothing where they are equal.
-fn difference_in_short(kept: &Titled, present: &Titled) -> String {
-    const MOST: usize = 3;
-    let mut all = difference(kept.diagram.spec(), present.diagram.spec());
-    if kept.precision != present.precision {
-        all.insert(0, kept.precision.name().to_owned());
+/// What tells a diagram from another, after a colon; nothing where they are equal.
+fn difference_in_short(this: &Titled, other: &Titled) -> String {
+    let mut all = difference(this.spec(), other.spec());
+    if this.precision != other.precision {
+        all.insert(0, this.precision.name().to_owned());
     }
+    if all.is_empty() { String::new() } else { format!(": {}", in_short(&all)) }
+}
+
+/// The first of several differences, and how many more there are.
+pub(super) fn in_short(all: &[String]) -> String {
+    const MOST: usize = 3;
     match all.len() {
-        0 => String::new(),
-        count if count <= MOST => format!(": {}", all.join(", ")),
-        count => format!(": {} and {} more", all[..MOST].join(", "), count - MOST),
+        count if count <= MOST => all.join(", "),
+        count => format!("{} and {} more", all[..MOST].join(", "), count - MOST),
     }
 }
 
-/// The title of a diagram beside the present one.
-pub(super) fn title_beside(kept: &Titled, present: &Titled) -> String {
-    format!("{}{}", kept.title, difference_in_short(kept, present))
+/// The title of a diagram that is compared with another.
+pub(super) fn title_against(this: &Titled, other: &Titled) -> String {
+    format!("{}{}", this.origin.title, difference_in_short(this, other))
 }
 
 /// A colour and its name as one text, so that a narrow panel breaks the line between entries.

@@ -20,6 +20,8 @@ const RIGHT: f32 = 84.0;
 /// Where there is none.
 const NO_BAR: f32 = 16.0;
 
+/// How much of its colour a picture keeps that is not of the settings under the controls.
+const FAINT: f32 = 0.5;
 /// How near to the marker it is grasped.
 const GRASP: f32 = 16.0;
 
@@ -29,6 +31,10 @@ pub struct MapView<'a> {
     pub name: &'a str,
     pub diagram: &'a Diagram,
     pub picture: &'a MapPicture,
+    /// Whether room is left for a colour bar.
+    pub bar: bool,
+    /// It is not of the settings under the controls, and looks so.
+    pub is_stale: bool,
 }
 
 /// What the pointer and the keys did.
@@ -45,12 +51,9 @@ pub struct Pointed {
     pub dragged: Option<[f64; 2]>,
 }
 
-/// The middle of a map of winners that is drawn into an area.
-pub fn center(area: Rect) -> Pos2 {
-    inside(area, NO_BAR).center()
-}
-
-fn inside(area: Rect, right: f32) -> Rect {
+/// Where the picture is of a map that is drawn into an area, with room for a colour bar or without.
+pub fn inside(area: Rect, bar: bool) -> Rect {
+    let right = if bar { RIGHT } else { NO_BAR };
     Rect::from_min_max(area.min + vec2(LEFT, TOP), area.max - vec2(right, BOTTOM))
 }
 
@@ -60,8 +63,7 @@ pub fn show(ui: &mut Ui, view: &MapView<'_>, marker: Option<[f64; 2]>, chosen: O
     let sides = [Side(&spec.rows), Side(&spec.columns)];
     let (outer, _) = ui.allocate_exact_size(ui.available_size(), Sense::hover());
     let explained = view.picture.explained.as_ref();
-    let room = if explained.is_some_and(|explained| explained.scale.is_some()) { RIGHT } else { NO_BAR };
-    let frame = inside(outer, room);
+    let frame = inside(outer, view.bar);
     if frame.width() < 40.0 || frame.height() < 40.0 {
         return Pointed::default();
     }
@@ -70,7 +72,9 @@ pub fn show(ui: &mut Ui, view: &MapView<'_>, marker: Option<[f64; 2]>, chosen: O
     let painter = ui.painter_at(outer);
     if let Some(texture) = view.picture.texture() {
         let whole = Rect::from_min_max(Pos2::ZERO, pos2(1.0, 1.0));
-        painter.image(texture.id(), frame, whole, Color32::WHITE);
+        let strength = ui.ctx().animate_bool(response.id.with("strength"), !view.is_stale);
+        let tint = Color32::WHITE.gamma_multiply(egui::lerp(FAINT..=1.0, strength));
+        painter.image(texture.id(), frame, whole, tint);
     }
     let focused = response.has_focus();
     let line = if focused { ui.visuals().hyperlink_color } else { ui.visuals().text_color() };

@@ -8,10 +8,12 @@ mod controls;
 mod export;
 mod looks;
 mod map_view;
+mod maps;
 mod panel;
 mod picture;
 mod raw;
 mod readout;
 mod run_bar;
+mod titled;
 
 pub use panel::PhasePanel;

@@ -3,18 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use egui::{Button, CentralPanel, Context, Label, Panel, Rect, RichText, ScrollArea, Ui, Vec2};
+use egui::{CentralPanel, Context, Panel, Rect, ScrollArea, Ui};
 
 use super::axes::Side;
-use super::board::{Board, Titled};
+use super::board::Board;
+use super::controls;
 use super::export::{Exports, FigureLayout};
-use super::map_view::{self, MapView, Pointed};
 use super::picture::{Look, MapPicture};
 use super::raw::RawExports;
-use super::{bridge, controls, looks};
+use super::titled::Titled;
 use crate::app::document::Document;
 use crate::app::history::History;
-use crate::app::live::{Action, Requests};
+use crate::app::live::Requests;
 use crate::app::session::SweepMemory;
 use crate::app::shell::Layout;
 use crate::export::Overwrite;
@@ -23,18 +23,13 @@ use crate::preset::{Preset, SweepPreset};
 use crate::result::SweepResult;
 use crate::sweep::{Axis, Metric, SweepSpec};
 
-/// A sweep of more optimizer steps is not begun again while a control is still being dragged.
-const STEPS_WHILE_DRAGGING: f64 = 1e10;
-/// A diagram narrower than this is of no use beside another, in points.
-const NARROWEST: f32 = 280.0;
-
 /// The state of the phase diagrams' part of the window.
 pub struct PhasePanel {
     pub(super) board: Board,
     /// What is under the controls.
     pub(super) preset: SweepPreset,
     /// The preset as it was opened or saved last.
-    clean: SweepPreset,
+    clean: Arc<SweepPreset>,
     /// The file that Save writes to, and whether this run of the program has written it.
     file: Option<(PathBuf, bool)>,
     history: History<SweepPreset>,
@@ -44,9 +39,11 @@ pub struct PhasePanel {
     pub(super) picture: MapPicture,
     /// The number of the kept diagram that is shown beside the present one.
     pub(super) beside: Option<u64>,
-    picture_beside: MapPicture,
+    pub(super) picture_beside: MapPicture,
     pub(super) hovered: Option<Hovered>,
     pub(super) chosen: Option<[usize; 2]>,
+    /// The sweep whose diagram is looked at, and which the choices above are about.
+    looked_at: Arc<SweepSpec>,
     pub(super) exports: Exports,
     pub(super) raw: RawExports,
     pub(super) layout: FigureLayout,
@@ -64,9 +61,12 @@ pub struct Hovered {
 
 impl PhasePanel {
     pub fn new(context: Context, preset: SweepPreset) -> Self {
+        let clean = Arc::new(preset.clone());
+        let board = Board::new(context, Arc::clone(&clean));
         PhasePanel {
-            board: Board::new(context, &preset),
-            clean: preset.clone(),
+            looked_at: Arc::clone(board.present.spec()),
+            board,
+            clean,
             file: None,
             history: History::default(),
             follow_changes: true,
@@ -88,16 +88,18 @@ impl PhasePanel {
     pub fn open(&mut self, preset: SweepPreset, file: Option<PathBuf>) {
         self.put(preset, file);
         // A preset has been checked when it was read.
-        if let Err(error) = self.board.run(&self.preset, false) {
+        if let Err(error) = self.board.run(&self.preset.sweep, &self.clean, false) {
             log::warn!("a preset that does not hold: {error}");
         }
+        // What was shown before has nothing to do with it.
+        self.board.show_newest();
     }
 
     fn put(&mut self, preset: SweepPreset, file: Option<PathBuf>) {
         self.history.mark(&self.preset);
         self.look = Look { map: Map::Winner { certainty: true }, metric: preset.sweep.metric };
         self.chosen = None;
-        self.clean = preset.clone();
+        self.clean = Arc::new(preset.clone());
         self.file = file.map(|file| (file, false));
         self.preset = preset;
         self.history.mark(&self.preset);
@@ -108,36 +110,34 @@ impl PhasePanel {
         if let Preset::Sweep(preset) = result.preset() {
             self.put(preset, None);
         }
-        self.board.open(result);
+        self.board.open(result, Arc::clone(&self.clean));
     }
 
     /// Shows a kept diagram in the place of the present one.
     pub(super) fn bring_back(&mut self, number: u64) {
         self.board.bring_back(number);
-        let Titled { title, description, diagram, .. } = &self.board.present;
-        self.preset = SweepPreset {
-            title: title.clone(),
-            description: description.clone(),
-            sweep: (**diagram.spec()).clone(),
-            ..self.preset.clone()
-        };
+        let present = &self.board.present;
+        self.preset = SweepPreset { sweep: (**present.spec()).clone(), ..(*present.origin).clone() };
+        if present.origin != self.clean {
+            // The file is that of another preset.
+            self.file = None;
+            self.clean = Arc::clone(&present.origin);
+        }
         self.look.map = Map::Winner { certainty: true };
+        self.look_at_present();
         self.chosen = None;
         self.beside = self.beside.filter(|beside| *beside != number);
     }
 
     /// What was under the controls in the last session. It is not computed before it is asked for.
     pub fn recall(&mut self, memory: SweepMemory) -> Result<(), String> {
-        match Preset::parse(&memory.preset, "the sweep of the last session") {
-            Ok(Preset::Sweep(preset)) => {
-                self.board.forget(&preset);
-                self.put(preset, memory.file);
-                self.history = History::default();
-                Ok(())
-            }
-            Ok(_) => Err("The sweep of the last session is none.".to_owned()),
-            Err(error) => Err(error.to_string()),
-        }
+        let preset = sweep_of(&memory.preset, "the sweep of the last session")?;
+        let clean = memory.clean.map(|text| sweep_of(&text, "the preset of the last session's sweep")).transpose()?;
+        self.put(preset, memory.file);
+        self.clean = clean.map_or_else(|| Arc::clone(&self.clean), Arc::new);
+        self.board.forget(self.preset.sweep.clone(), Arc::clone(&self.clean));
+        self.history = History::default();
+        Ok(())
     }
 
     /// What the next session finds again: what is under the controls, or where that can't be run, what is
@@ -145,10 +145,11 @@ impl PhasePanel {
     pub fn memory(&self) -> SweepMemory {
         let mut preset = self.draft();
         if preset.sweep.check().is_err() {
-            preset.sweep = (**self.board.present.diagram.spec()).clone();
+            preset.sweep = (**self.board.present.spec()).clone();
         }
+        let text = |preset: SweepPreset| Preset::Sweep(preset).to_ron();
         let file = self.file.as_ref().map(|(file, _)| file.clone());
-        SweepMemory { preset: Preset::Sweep(preset).to_ron(), file }
+        SweepMemory { preset: text(preset), clean: Some(text((*self.clean).clone())), file }
     }
 
     /// The preset under the controls.
@@ -173,7 +174,8 @@ impl PhasePanel {
     pub fn saved(&mut self, preset: SweepPreset, path: &Path) {
         self.preset.title.clone_from(&preset.title);
         self.preset.description.clone_from(&preset.description);
-        self.clean = preset;
+        self.clean = Arc::new(preset);
+        self.board.saved(&self.clean);
         self.file = Some((path.to_owned(), true));
     }
 
@@ -204,6 +206,11 @@ impl PhasePanel {
         &self.board.present
     }
 
+    /// The sweep of the picture that is seen.
+    pub fn seen(&self) -> Option<&SweepSpec> {
+        self.picture.spec().map(|spec| &**spec)
+    }
+
     /// Whether a sweep is running.
     pub fn is_running(&self) -> bool {
         self.board.is_running()
@@ -217,6 +224,7 @@ impl PhasePanel {
     /// What goes on also while the panel is not shown.
     pub fn tick(&mut self, ctx: &Context, requests: &mut Requests) {
         self.board.poll();
+        self.look_at_present();
         self.exports.poll(ctx, requests);
         self.poll_raw(requests);
     }
@@ -255,105 +263,49 @@ impl PhasePanel {
 
     /// Begins the diagram of what is under the controls, where that has changed.
     fn follow(&mut self, ui: &Ui) {
+        self.look_at_present();
         let dragging = ui.input(|input| input.pointer.any_down());
-        if **self.board.present.diagram.spec() == self.preset.sweep {
+        if **self.board.newest().spec() == self.preset.sweep {
             self.board.settle(dragging);
-            return;
-        }
-        // A large sweep is begun once when the control is let go, not in each frame.
-        let busy = dragging && self.preset.sweep.total_steps() > STEPS_WHILE_DRAGGING;
-        if self.follow_changes && !busy && self.preset.sweep.check().is_ok() {
+        } else if self.follow_changes {
             self.run(dragging);
         }
     }
 
     /// Computes what is under the controls; what is at fault there is shown beside it.
     pub(super) fn run(&mut self, passing: bool) {
-        let Titled { number, diagram, .. } = &self.board.present;
-        let (before, spec) = (*number, Arc::clone(diagram.spec()));
-        let values = self.chosen.map(|[row, column]| [diagram.rows()[row], diagram.columns()[column]]);
-        if self.board.run(&self.preset, passing).is_ok() && self.board.present.number != before {
-            let diagram = &self.board.present.diagram;
-            self.look = Look { map: self.look.map.within(diagram), ..self.look };
-            self.hovered = None;
-            self.chosen = values.and_then(|values| pixel_of(diagram.spec(), &spec, values));
+        if self.board.run(&self.preset.sweep, &self.clean, passing).is_ok() {
+            self.look_at_present();
         }
     }
 
-    fn maps(&mut self, ui: &mut Ui, document: &mut Document, requests: &mut Requests) {
-        self.hovered = None;
-        if let Some(number) = self.beside.filter(|number| self.board.kept(*number).is_some()) {
-            let Vec2 { x: width, y: height } = ui.available_size();
-            let half = match width >= 2.0 * NARROWEST || width > height {
-                true => Panel::right("beside").exact_size(width / 2.0),
-                false => Panel::bottom("below").exact_size(height / 2.0),
-            };
-            half.show_separator_line(false).resizable(false).show(ui, |ui| self.map_beside(ui, number, document));
-            ui.label(RichText::new(&self.board.present.title).small().weak());
-        }
-        self.present_map(ui, document, requests);
-    }
-
-    fn map_beside(&mut self, ui: &mut Ui, number: u64, document: &Document) {
-        let Some(beside) = self.board.kept(number) else { return };
-        let look = Look { map: self.look.map.within(&beside.diagram), ..self.look };
-        self.picture_beside.update(ui.ctx(), &beside.diagram, number, look);
-        let title = looks::title_beside(beside, &self.board.present);
-        ui.add(Label::new(RichText::new(title).small().weak()).truncate());
-        let spec = beside.diagram.spec();
-        let marker = bridge::marker(&document.spec, spec);
-        let view = MapView { name: "Diagram beside", diagram: &beside.diagram, picture: &self.picture_beside };
-        let pointed = map_view::show(ui, &view, marker, None);
-        self.hovered = pointed.hovered.map(|pixel| Hovered { pixel, is_beside: true });
-    }
-
-    fn present_map(&mut self, ui: &mut Ui, document: &mut Document, requests: &mut Requests) {
+    /// Brings what is looked at in line with the present diagram, which may have become another.
+    fn look_at_present(&mut self) {
         let diagram = &self.board.present.diagram;
-        self.picture.update(ui.ctx(), diagram, self.board.version(), self.look);
-        let spec = diagram.spec();
-        let view = MapView { name: "Diagram", diagram, picture: &self.picture };
-        let area = ui.available_rect_before_wrap();
-        let pointed = map_view::show(ui, &view, bridge::marker(&document.spec, spec), self.chosen);
-        let Pointed { hovered, clicked, kept, moved, dragged } = pointed;
-        // Of a coarse picture, the pixel that stands for the place.
-        let known = |pixel: Option<[usize; 2]>| pixel.map(|pixel| diagram.known_near(pixel).unwrap_or(pixel));
-        let (clicked, kept) = (known(clicked), known(kept));
-        if let Some(pixel) = hovered {
-            self.hovered = Some(Hovered { pixel, is_beside: false });
+        if Arc::ptr_eq(diagram.spec(), &self.looked_at) {
+            return;
         }
-        if let Some(values) = dragged {
-            for (of, value) in [&spec.rows.of, &spec.columns.of].into_iter().zip(values) {
-                bridge::set_value(&mut document.spec, spec, of, value);
-            }
-        }
-        self.chosen = moved.or(kept).or(clicked).or(self.chosen);
-        if clicked.is_some() {
-            self.show_landscape(requests);
-        }
-        if !self.board.is_running() && self.board.present.diagram.known_near([0, 0]).is_none() {
-            let place = Rect::from_center_size(map_view::center(area), Vec2::new(200.0, 34.0));
-            ui.add_enabled_ui(self.preset.sweep.check().is_ok(), |ui| {
-                if ui.put(place, Button::new("Compute this diagram")).clicked() {
-                    self.run(false);
-                }
-            });
-        }
-    }
-
-    /// Asks for the chosen pixel's landscape.
-    pub(super) fn show_landscape(&self, requests: &mut Requests) {
-        let Titled { title, diagram, .. } = &self.board.present;
-        let Some(pixel) = self.chosen.and_then(|pixel| diagram.known_near(pixel)) else { return };
-        let Some(cell) = diagram.cell(pixel) else { return };
-        requests.actions.push(match bridge::landscape(diagram, title, pixel, cell, self.look.metric) {
-            Some(preset) => Action::ShowLandscape(Box::new(preset)),
-            None => Action::Notify("The landscape has two dimensions; this pixel has more.".to_owned()),
+        let before = std::mem::replace(&mut self.looked_at, Arc::clone(diagram.spec()));
+        self.look = Look { map: self.look.map.within(diagram), ..self.look };
+        self.hovered = None;
+        self.chosen = self.chosen.and_then(|[row, column]| {
+            let (rows, columns) = (before.rows.values(), before.columns.values());
+            pixel_of(diagram.spec(), &before, [*rows.get(row)?, *columns.get(column)?])
         });
     }
 
     /// What optimizers are compared by on the map.
     pub(super) fn metric(&self) -> Metric {
         self.look.metric
+    }
+}
+
+/// The sweep that a stored text holds.
+fn sweep_of(text: &str, what: &str) -> Result<SweepPreset, String> {
+    match Preset::parse(text, what) {
+        Ok(Preset::Sweep(preset)) => Ok(preset),
+        Ok(_) => Err(format!("{what} is no sweep")),
+        Err(error) => Err(error.to_string()),
     }
 }
 

@@ -1,12 +1,13 @@
 //! The picture of a map, made on a thread of its own.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
 use egui::{ColorImage, Context, TextureHandle, TextureOptions};
 
 use crate::figure::{Map, MapImage, Scale, Swatch};
-use crate::sweep::{Diagram, Metric};
+use crate::sweep::{Diagram, Metric, SweepSpec};
 
 /// What is shown of a diagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,10 +28,12 @@ pub struct Explained {
 #[derive(Default)]
 pub struct MapPicture {
     texture: Option<TextureHandle>,
+    /// The sweep that the texture shows.
+    spec: Option<Arc<SweepSpec>>,
     pub explained: Option<Explained>,
     /// What the texture, or the one on its way, shows.
     wanted: Option<(Look, u64)>,
-    coming: Option<Receiver<(MapImage, Explained)>>,
+    coming: Option<Receiver<(MapImage, Explained, Arc<SweepSpec>)>>,
     asked: Option<Instant>,
 }
 
@@ -44,13 +47,23 @@ impl MapPicture {
         self.texture.as_ref()
     }
 
+    /// The sweep that is seen.
+    pub fn spec(&self) -> Option<&Arc<SweepSpec>> {
+        self.spec.as_ref()
+    }
+
+    /// Whether a colour bar belongs to it.
+    pub fn has_bar(&self) -> bool {
+        self.explained.as_ref().is_some_and(|explained| explained.scale.is_some())
+    }
+
     /// Takes a picture that is ready, and asks for another where it is out of date.
     pub fn update(&mut self, ctx: &Context, diagram: &Diagram, version: u64, look: Look) {
         if let Some(coming) = &self.coming {
             match coming.try_recv() {
-                Ok((image, explained)) => {
+                Ok((image, explained, spec)) => {
                     self.show(ctx, &image);
-                    self.explained = Some(explained);
+                    (self.explained, self.spec) = (Some(explained), Some(spec));
                     self.coming = None;
                 }
                 Err(TryRecvError::Empty) => return,
@@ -80,7 +93,7 @@ impl MapPicture {
                 label: look.map.quantity(look.metric),
             };
             // Nobody listens any more once the panel is gone.
-            let _ = sender.send((look.map.image(&filled, look.metric), explained));
+            let _ = sender.send((look.map.image(&filled, look.metric), explained, Arc::clone(diagram.spec())));
             ctx.request_repaint();
         });
         self.coming = Some(receiver);

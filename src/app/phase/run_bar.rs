@@ -18,17 +18,19 @@ impl PhasePanel {
         if !self.preset.description.is_empty() {
             title.on_hover_text(&self.preset.description);
         }
-        let diagram = &self.board.present.diagram;
-        let stale = **diagram.spec() != self.preset.sweep;
-        let is_complete = diagram.is_complete() && !stale;
+        let diagram = &self.board.newest().diagram;
+        let is_other = **diagram.spec() != self.preset.sweep;
+        // What is followed is computed by itself, and what can't be used waits to be put right.
+        let waits = is_other && !self.follow_changes && fault.is_none();
+        let is_complete = diagram.is_complete() && !is_other;
         let is_begun = diagram.known_near([0, 0]).is_some() && !diagram.is_complete();
         ui.horizontal_wrapped(|ui| {
-            if self.board.is_running() && !stale {
+            if self.board.is_running() && !waits {
                 if ui.button("Pause").on_hover_text("Stop for now; what is computed stays").clicked() {
-                    self.board.pause();
+                    self.board.stop();
                 }
             } else {
-                let label = if is_begun && !stale { "Continue" } else { "Run" };
+                let label = if is_begun && !is_other { "Continue" } else { "Run" };
                 let button = ui.add_enabled(fault.is_none() && !is_complete, Button::new(label));
                 if button.on_disabled_hover_text(why_not(fault)).accessible_name("Run the sweep").clicked() {
                     self.run(false);
@@ -62,35 +64,45 @@ impl PhasePanel {
                 Some(_) => {
                     let text = "A setting below can't be used. The diagram stays as it is.";
                     ui.add(Label::new(RichText::new(text).small().color(ui.visuals().error_fg_color)).wrap());
+                    if self.board.is_running() {
+                        self.progress(ui);
+                    }
                 }
-                None => self.progress(ui, stale),
+                None if is_other && (waits || !self.board.is_running()) => {
+                    progress_lines(ui, 0.0, ["Changed".to_owned(), self.to_compute()]);
+                }
+                None => self.progress(ui),
             }
         });
     }
 
-    /// A bar and two lines, always.
-    fn progress(&self, ui: &mut Ui, stale: bool) {
-        let diagram = &self.board.present.diagram;
+    /// How far the newest diagram has come.
+    fn progress(&self, ui: &mut Ui) {
+        let diagram = &self.board.newest().diagram;
         let (complete, all) = (diagram.complete(), diagram.cell_count());
-        let to_compute = || format!("{} steps to compute", count(self.preset.sweep.total_steps()));
-        let (part, lines) = if stale {
-            (0.0, ["Changed".to_owned(), to_compute()])
-        } else {
-            let (state, detail) = match self.board.progress() {
-                Some(progress) if self.board.is_running() => ("", pace(&progress)),
-                Some(progress) if diagram.is_complete() => (", complete", took(&progress)),
-                _ if diagram.is_complete() => (", complete", String::new()),
-                Some(_) => (", stopped", String::new()),
-                None => ("", to_compute()),
-            };
-            (complete as f32 / all as f32, [format!("{complete} of {all} pixels{state}"), detail])
+        let (state, detail) = match self.board.progress() {
+            Some(progress) if self.board.is_running() => ("", pace(&progress)),
+            Some(progress) if diagram.is_complete() => (", complete", took(&progress)),
+            _ if diagram.is_complete() => (", complete", String::new()),
+            Some(_) => (", stopped", String::new()),
+            None => ("", self.to_compute()),
         };
-        ui.add(ProgressBar::new(part).desired_height(BAR));
-        for line in lines {
-            // Also an empty line has its height.
-            let line = if line.is_empty() { " " } else { &line };
-            ui.add(Label::new(RichText::new(line).small().weak()).truncate());
-        }
+        let pixels = if all == 1 { "pixel" } else { "pixels" };
+        progress_lines(ui, complete as f32 / all as f32, [format!("{complete} of {all} {pixels}{state}"), detail]);
+    }
+
+    fn to_compute(&self) -> String {
+        format!("{} steps to compute", count(self.preset.sweep.total_steps()))
+    }
+}
+
+/// A bar and two lines, always.
+fn progress_lines(ui: &mut Ui, part: f32, lines: [String; 2]) {
+    ui.add(ProgressBar::new(part).desired_height(BAR));
+    for line in lines {
+        // Also an empty line has its height.
+        let line = if line.is_empty() { " " } else { &line };
+        ui.add(Label::new(RichText::new(line).small().weak()).truncate());
     }
 }
 

@@ -1,0 +1,146 @@
+//! The maps in the middle: the present diagram's, and that of one beside it.
+
+use egui::text::{LayoutJob, TextWrapping};
+use egui::{Button, Frame, Label, Margin, Rect, RichText, TextFormat, TextStyle, Ui, UiBuilder, Vec2, pos2, vec2};
+
+use super::bridge;
+use super::looks::{in_short, title_against};
+use super::map_view::{self, MapView, Pointed};
+use super::panel::{Hovered, PhasePanel};
+use super::picture::Look;
+use crate::app::document::Document;
+use crate::app::live::{Action, Requests};
+use crate::figure::difference;
+
+/// A diagram narrower than this is of no use beside another, in points.
+const NARROWEST: f32 = 280.0;
+/// Between two diagrams, in points.
+const GAP: f32 = 8.0;
+
+impl PhasePanel {
+    pub(super) fn maps(&mut self, ui: &mut Ui, document: &mut Document, requests: &mut Requests) {
+        self.hovered = None;
+        let area = ui.available_rect_before_wrap();
+        let Some(beside) = self.beside.and_then(|number| self.board.kept(number)) else {
+            let bar = self.picture.has_bar();
+            self.present_map(ui, bar, document, requests);
+            return;
+        };
+        // Both have the same size and the same room around them, so that they can be compared at a glance.
+        let present = &self.board.present;
+        let titles = [title_against(present, beside), title_against(beside, present)];
+        let number = beside.number;
+        let bar = self.picture.has_bar() || self.picture_beside.has_bar();
+        let halves = halves(area);
+        let titles = titles.map(|title| heading(ui, title, halves[0].width()));
+        let heights = titles.each_ref().map(|title| ui.painter().layout_job(title.clone()).size().y);
+        let height = heights[0].max(heights[1]) + ui.spacing().item_spacing.y;
+        for (half, title) in halves.iter().zip(titles) {
+            let whole = title.text.clone();
+            let room = half.with_max_y(half.top() + height);
+            ui.scope_builder(UiBuilder::new().max_rect(room), |ui| ui.label(title).on_hover_text(whole));
+        }
+        let [first, second] = halves.map(|half| UiBuilder::new().max_rect(half.with_min_y(half.top() + height)));
+        ui.scope_builder(second, |ui| self.map_beside(ui, bar, number, document));
+        ui.scope_builder(first, |ui| self.present_map(ui, bar, document, requests));
+    }
+
+    fn map_beside(&mut self, ui: &mut Ui, bar: bool, number: u64, document: &Document) {
+        let Some(beside) = self.board.kept(number) else { return };
+        let look = Look { map: self.look.map.within(&beside.diagram), ..self.look };
+        self.picture_beside.update(ui.ctx(), &beside.diagram, number, look);
+        let marker = bridge::marker(&document.spec, beside.spec());
+        let picture = &self.picture_beside;
+        let view = MapView { name: "Diagram beside", diagram: &beside.diagram, picture, bar, is_stale: false };
+        let pointed = map_view::show(ui, &view, marker, None);
+        self.hovered = pointed.hovered.map(|pixel| Hovered { pixel, is_beside: true });
+    }
+
+    fn present_map(&mut self, ui: &mut Ui, bar: bool, document: &mut Document, requests: &mut Requests) {
+        let diagram = &self.board.present.diagram;
+        self.picture.update(ui.ctx(), diagram, self.board.version(), self.look);
+        let spec = diagram.spec();
+        let stale = self.stale_note();
+        let view = MapView { name: "Diagram", diagram, picture: &self.picture, bar, is_stale: stale.is_some() };
+        let frame = map_view::inside(ui.available_rect_before_wrap(), bar);
+        let pointed = map_view::show(ui, &view, bridge::marker(&document.spec, spec), self.chosen);
+        let Pointed { hovered, clicked, kept, moved, dragged } = pointed;
+        // Of a coarse picture, the pixel that stands for the place.
+        let known = |pixel: Option<[usize; 2]>| pixel.map(|pixel| diagram.known_near(pixel).unwrap_or(pixel));
+        let (clicked, kept) = (known(clicked), known(kept));
+        if let Some(pixel) = hovered {
+            self.hovered = Some(Hovered { pixel, is_beside: false });
+        }
+        if let Some(values) = dragged {
+            for (of, value) in [&spec.rows.of, &spec.columns.of].into_iter().zip(values) {
+                bridge::set_value(&mut document.spec, spec, of, value);
+            }
+        }
+        self.chosen = moved.or(kept).or(clicked).or(self.chosen);
+        if clicked.is_some() {
+            self.show_landscape(requests);
+        }
+        if let Some(note) = stale {
+            show_note(ui, frame, note);
+        }
+        if !self.board.is_running() && self.board.present.diagram.known_near([0, 0]).is_none() {
+            let place = Rect::from_center_size(frame.center(), Vec2::new(200.0, 34.0));
+            ui.add_enabled_ui(self.preset.sweep.check().is_ok(), |ui| {
+                if ui.put(place, Button::new("Compute this diagram")).clicked() {
+                    self.run(false);
+                }
+            });
+        }
+    }
+
+    /// What the picture shows, where that is not what is under the controls.
+    fn stale_note(&self) -> Option<String> {
+        let seen = self.seen().filter(|seen| **seen != self.preset.sweep)?;
+        let different = difference(seen, &self.preset.sweep);
+        let before = if different.is_empty() { "what was set before".to_owned() } else { in_short(&different) };
+        Some(format!("Still shows {before}"))
+    }
+
+    /// Asks for the chosen pixel's landscape.
+    pub(super) fn show_landscape(&self, requests: &mut Requests) {
+        let diagram = &self.board.present.diagram;
+        let title = self.board.present.title();
+        let Some(pixel) = self.chosen.and_then(|pixel| diagram.known_near(pixel)) else { return };
+        let Some(cell) = diagram.cell(pixel) else { return };
+        requests.actions.push(match bridge::landscape(diagram, &title, pixel, cell, self.look.metric) {
+            Some(preset) => Action::ShowLandscape(Box::new(preset)),
+            None => Action::Notify("The landscape has two dimensions; this pixel has more.".to_owned()),
+        });
+    }
+}
+
+/// Two halves of an area, beside each other or, where it is too narrow, one above the other.
+fn halves(area: Rect) -> [Rect; 2] {
+    let gap = vec2(GAP, GAP) / 2.0;
+    if area.width() >= 2.0 * NARROWEST || area.width() > area.height() {
+        let [left, right] = [area.center().x - gap.x, area.center().x + gap.x];
+        [area.with_max_x(left), area.with_min_x(right)]
+    } else {
+        let [above, below] = [area.center().y - gap.y, area.center().y + gap.y];
+        [area.with_max_y(above), area.with_min_y(below)]
+    }
+}
+
+/// A diagram's title in two lines at most.
+fn heading(ui: &Ui, title: String, width: f32) -> LayoutJob {
+    let font = TextStyle::Small.resolve(ui.style());
+    let mut job = LayoutJob::single_section(title, TextFormat::simple(font, ui.visuals().weak_text_color()));
+    job.wrap = TextWrapping { max_width: width, max_rows: 2, ..TextWrapping::default() };
+    job
+}
+
+/// Says something in a corner of a map.
+fn show_note(ui: &mut Ui, frame: Rect, note: String) {
+    const INSET: f32 = 6.0;
+    let room = Rect::from_min_max(frame.min + vec2(INSET, INSET), pos2(frame.right() - INSET, frame.bottom()));
+    ui.scope_builder(UiBuilder::new().max_rect(room), |ui| {
+        let text = RichText::new(note).small().color(ui.visuals().warn_fg_color);
+        let frame = Frame::popup(ui.style()).inner_margin(Margin::symmetric(8, 4));
+        frame.show(ui, |ui| ui.add(Label::new(text).selectable(false).truncate()));
+    });
+}

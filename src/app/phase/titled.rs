@@ -1,0 +1,73 @@
+//! A diagram with what it is called.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::figure::as_changed;
+use crate::preset::SweepPreset;
+use crate::result::SweepResult;
+use crate::sweep::{Diagram, Metric, Precision, Progress, SweepSpec};
+
+/// A diagram, and the preset that it comes from.
+#[derive(Clone)]
+pub struct Titled {
+    /// Tells the diagrams of a board apart.
+    pub number: u64,
+    /// As it was opened or saved; the diagram's own sweep may have been changed since.
+    pub origin: Arc<SweepPreset>,
+    pub diagram: Diagram,
+    pub precision: Precision,
+    /// How far the last sweep of it came before it was stopped or ended.
+    pub progress: Option<Progress>,
+    /// How long all sweeps of it have taken.
+    pub worked: Duration,
+    /// It is one of the many that a drag goes through.
+    pub is_passing: bool,
+}
+
+impl Titled {
+    /// A diagram of which nothing is known.
+    pub fn empty(number: u64, origin: Arc<SweepPreset>, sweep: SweepSpec) -> Titled {
+        let diagram = Diagram::new(Arc::new(sweep));
+        Titled {
+            number,
+            origin,
+            diagram,
+            precision: Precision::Single,
+            progress: None,
+            worked: Duration::ZERO,
+            is_passing: false,
+        }
+    }
+
+    /// A diagram that was computed elsewhere.
+    pub fn of_result(number: u64, origin: Arc<SweepPreset>, result: SweepResult) -> Titled {
+        let SweepResult { diagram, precision, .. } = result;
+        let sweep = (**diagram.spec()).clone();
+        Titled { diagram, precision, ..Titled::empty(number, origin, sweep) }
+    }
+
+    pub fn spec(&self) -> &Arc<SweepSpec> {
+        self.diagram.spec()
+    }
+
+    /// A title that says what was changed.
+    pub fn title(&self) -> String {
+        self.named(self.origin.sweep.metric).title
+    }
+
+    /// The diagram with a title and a description that say what was changed.
+    pub fn result(&self) -> SweepResult {
+        self.result_by(self.origin.sweep.metric)
+    }
+
+    /// The same for a picture that compares by this metric.
+    pub fn result_by(&self, metric: Metric) -> SweepResult {
+        let SweepPreset { title, description, .. } = self.named(metric);
+        SweepResult { title, description, diagram: self.diagram.clone(), precision: self.precision }
+    }
+
+    fn named(&self, metric: Metric) -> SweepPreset {
+        as_changed((*self.origin).clone(), SweepSpec { metric, ..(**self.spec()).clone() })
+    }
+}

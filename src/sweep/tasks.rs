@@ -1,0 +1,120 @@
+//! What a sweep consists of, and in which order it is done.
+
+use std::ops::Range;
+
+use super::engine::Work;
+use super::spec::SweepSpec;
+
+/// What is done in one go.
+#[derive(Clone, Copy, Debug)]
+pub struct Task {
+    pub pixel: [usize; 2],
+    pub part: Part,
+    /// Optimizer steps that it takes.
+    pub steps: u64,
+}
+
+/// Which replicates of a pixel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The first replicates, for a first picture.
+    Preview,
+    /// The replicates that the preview left out.
+    Rest,
+    Whole,
+}
+
+/// Replicates of a first picture.
+const PREVIEW: usize = 8;
+/// The most pixels of a first picture: their runs are kept until the rest of them is done.
+const MOST_PREVIEWS: usize = 10_000;
+/// Rows and columns that a first picture has at least, where the diagram has so many.
+const PREVIEW_SHAPE: [usize; 2] = [12, 13];
+/// Rows and columns that the coarser pictures before it have at least.
+const COARSEST_SHAPE: [usize; 2] = [3, 3];
+
+impl Part {
+    pub fn replicates(self, spec: &SweepSpec) -> Range<usize> {
+        let all = spec.replicates.get();
+        let preview = PREVIEW.min(all);
+        match self {
+            Part::Preview => 0..preview,
+            Part::Rest => preview..all,
+            Part::Whole => 0..all,
+        }
+    }
+}
+
+/// What is to be done, in order.
+pub fn tasks(spec: &SweepSpec, work: Work, known: impl Fn([usize; 2]) -> bool) -> Vec<Task> {
+    let shape @ [rows, columns] = spec.shape();
+    let steps = spec.steps_of_runs();
+    let runs: usize = spec.rate_counts().iter().sum();
+    let mut tasks = Vec::new();
+    let mut add = |pixel: [usize; 2], part: Part| {
+        if !known(pixel) {
+            let replicates = part.replicates(spec).len();
+            tasks.push(Task { pixel, part, steps: steps(pixel) * (runs * replicates) as u64 });
+        }
+    };
+    let mut planned = vec![false; rows * columns];
+    let mut is_new = |[row, column]: [usize; 2]| !std::mem::replace(&mut planned[row * columns + column], true);
+    let mut block = 1;
+    if work == Work::CoarseToFine {
+        let first_picture = first_picture_block(shape);
+        let blocks = halved(coarsest_block(shape)).take_while(|block| *block >= first_picture);
+        let pixels: Vec<_> = blocks.flat_map(|block| centers(shape, block)).filter(|it| is_new(*it)).collect();
+        let mut part = Part::Whole;
+        if spec.replicates.get() > PREVIEW && pixels.len() <= MOST_PREVIEWS {
+            pixels.iter().for_each(|pixel| add(*pixel, Part::Preview));
+            part = Part::Rest;
+        }
+        pixels.into_iter().for_each(|pixel| add(pixel, part));
+        block = first_picture / 2;
+    }
+    let finer = halved(block).flat_map(|block| centers(shape, block)).filter(|it| is_new(*it));
+    finer.for_each(|pixel| add(pixel, Part::Whole));
+    tasks
+}
+
+/// A block's side, half of it, and so on to 1.
+fn halved(block: usize) -> impl Iterator<Item = usize> {
+    std::iter::successors(Some(block), |block| Some(block / 2)).take_while(|block| *block > 0)
+}
+
+/// The side of the square blocks that a first picture has one pixel of each.
+pub fn first_picture_block(shape: [usize; 2]) -> usize {
+    doubled(1, shape, PREVIEW_SHAPE)
+}
+
+/// The same of the coarsest picture.
+pub fn coarsest_block(shape: [usize; 2]) -> usize {
+    doubled(first_picture_block(shape), shape, COARSEST_SHAPE)
+}
+
+/// A block's side, doubled while there are at least so many rows and columns of blocks.
+fn doubled(mut block: usize, [rows, columns]: [usize; 2], least: [usize; 2]) -> usize {
+    while rows.div_ceil(2 * block) >= least[0] && columns.div_ceil(2 * block) >= least[1] {
+        block *= 2;
+    }
+    block
+}
+
+/// The pixel that stands for every square block, row by row.
+pub fn centers(shape: [usize; 2], block: usize) -> impl Iterator<Item = [usize; 2]> {
+    let finest = first_picture_block(shape);
+    let [rows, columns] = shape;
+    (0..rows)
+        .step_by(block)
+        .flat_map(move |row| (0..columns).step_by(block).map(move |column| center(shape, [row, column], block, finest)))
+}
+
+/// The pixel that stands for the square block around a pixel: its middle. That of a block larger than those of the
+/// first picture, whose side is `finest`, is moved to the nearest pixel of that picture.
+pub fn center(shape: [usize; 2], pixel: [usize; 2], block: usize, finest: usize) -> [usize; 2] {
+    [0, 1].map(|side| {
+        let last = shape[side] - 1;
+        let middle = (pixel[side] / block * block + block / 2).min(last);
+        if block > finest { (middle / finest * finest + finest / 2).min(last) } else { middle }
+    })
+}
