@@ -4,7 +4,7 @@ use eframe::App as _;
 use egui::accesskit::Role;
 use egui::{Event, Key, Modifiers, PointerButton, Pos2, vec2};
 use egui_kittest::kittest::Queryable;
-use valleyscope::sweep::SweepSpec;
+use valleyscope::sweep::{Hyperparameter, Quantity, SweepSpec};
 
 use crate::harness::{App, Begin, MemoryStorage};
 use crate::phase::{SMALL, computed};
@@ -112,6 +112,37 @@ fn a_running_diagram_tells_its_progress_also_while_a_setting_is_at_fault() {
     assert!(app.shows("A setting below can't be used") && app.shows("of 20 pixels"));
     app.button("Pause");
     assert!(!app.state().phase().is_running());
+}
+
+#[test]
+fn a_new_rule_joins_the_axes_of_all_rules_and_no_others() {
+    let rows = "rows: (of: Of(WeightDecay, [0, 1]), from: 0.0, to: 0.5, count: 5, spacing: Linear)";
+    let columns = "columns: (of: Of(Beta1, [0]), from: 0.5, to: 0.9, count: 4, spacing: Linear)";
+    let text = SMALL
+        .replace("rows: (of: Sharpness, from: 1.0, to: 100.0, count: 5, spacing: Log)", rows)
+        .replace("columns: (of: Noise, from: 0.0, to: 3.0, count: 4, spacing: Linear)", columns);
+    let mut app = computed(&text);
+    assert!(app.shows("Signum keeps its own."));
+    app.button("Add an optimizer");
+    app.button("SGD");
+    app.settle();
+    let sweep = wanted(&app);
+    assert_eq!(sweep.rows.of, Quantity::Of(Hyperparameter::WeightDecay, vec![0, 1, 2]));
+    assert_eq!(sweep.columns.of, Quantity::Of(Hyperparameter::Beta1, vec![0]));
+    let rows = app.harness.get_by_role_and_label(Role::ComboBox, "Rows: what varies");
+    assert_eq!(rows.value().as_deref(), Some("weight decay ω"));
+    assert!(app.shows("Signum and SGD keep their own."), "what is left out of an axis is said");
+    app.until("the diagram of three", |app| app.state().phase().present().diagram.is_complete() && is_followed(app));
+}
+
+#[test]
+fn as_many_rows_can_be_asked_for_as_in_a_preset() {
+    let mut app = computed(SMALL);
+    app.click(Role::CheckBox, "Live");
+    app.harness.get_by_role_and_label(Role::SpinButton, "Rows: how many").set_value_accesskit(10_000.0);
+    app.settle();
+    assert_eq!(wanted(&app).shape(), [10_000, 4]);
+    assert!(wanted(&app).check().is_ok());
 }
 
 #[test]

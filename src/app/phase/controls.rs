@@ -131,6 +131,9 @@ fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
         });
         shown.response.accessible_name(format!("{name}: what varies"));
     });
+    if let Some(left_out) = left_out(spec, axis) {
+        ui.add(Label::new(RichText::new(left_out).small().weak()).wrap());
+    }
     ui.horizontal(|ui| {
         for (end, value) in [("from", &mut axis.from), ("to", &mut axis.to)] {
             ui.label(end);
@@ -149,7 +152,10 @@ fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
     ui.horizontal(|ui| {
         let mut count = axis.count.get();
         ui.label("in");
-        let drag = DragValue::new(&mut count).range(1..=1000).update_while_editing(false).custom_parser(finite);
+        let drag = DragValue::new(&mut count)
+            .range(PointCount::MIN..=PointCount::MAX)
+            .update_while_editing(false)
+            .custom_parser(finite);
         if ui.add(drag).on_hover_text("How many").accessible_name(format!("{name}: how many")).changed() {
             axis.count = PointCount::clamped(count as u64);
         }
@@ -160,6 +166,23 @@ fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
             axis.spacing = if log { Spacing::Log } else { Spacing::Linear };
         }
     });
+}
+
+/// Which optimizers have the hyperparameter of an axis, and keep their own.
+fn left_out(spec: &SweepSpec, axis: &Axis) -> Option<String> {
+    let Quantity::Of(hyperparameter, ids) = &axis.of else { return None };
+    let others = having(spec, *hyperparameter).filter(|optimizer| !ids.contains(&optimizer.id));
+    let labels: Vec<&str> = others.map(SweepOptimizer::label).collect();
+    match &labels[..] {
+        [] => None,
+        [one] => Some(format!("{one} keeps its own.")),
+        [first @ .., last] => Some(format!("{} and {last} keep their own.", first.join(", "))),
+    }
+}
+
+/// The optimizers that have a hyperparameter.
+fn having(spec: &SweepSpec, hyperparameter: Hyperparameter) -> impl Iterator<Item = &SweepOptimizer> {
+    spec.optimizers.iter().filter(move |optimizer| hyperparameter.is_of(optimizer.rule))
 }
 
 /// What an axis can vary, with a range to begin with.
@@ -180,8 +203,7 @@ fn choices(spec: &SweepSpec) -> Vec<(Quantity, (f64, f64, Spacing))> {
         (Hyperparameter::Beta2, (0.5, 0.999, Spacing::Linear)),
     ];
     for (hyperparameter, range) in hyperparameters {
-        let having = spec.optimizers.iter().filter(|optimizer| hyperparameter.is_of(optimizer.rule));
-        let ids: Vec<u32> = having.clone().map(|optimizer| optimizer.id).collect();
+        let ids: Vec<u32> = having(spec, hyperparameter).map(|optimizer| optimizer.id).collect();
         if ids.len() > 1 {
             choices.push((Quantity::Of(hyperparameter, ids.clone()), range));
         }
@@ -236,9 +258,19 @@ fn fresh_rules() -> [SweepRule; 4] {
     ]
 }
 
+/// Adds an optimizer, also to the axes that vary a hyperparameter of all that have it.
 fn add(spec: &mut SweepSpec, rule: SweepRule) {
     let is_free = |id: &u32| spec.optimizers.iter().all(|optimizer| optimizer.id != *id);
     let id = (0..).find(is_free).expect("a sweep has few optimizers");
+    let of_all = [&spec.rows, &spec.columns].map(|axis| left_out(spec, axis).is_none());
+    for (axis, of_all) in [&mut spec.rows, &mut spec.columns].into_iter().zip(of_all) {
+        if let Quantity::Of(hyperparameter, ids) = &mut axis.of
+            && of_all
+            && hyperparameter.is_of(rule)
+        {
+            ids.push(id);
+        }
+    }
     let same = spec.optimizers.iter().filter(|optimizer| optimizer.rule.name() == rule.name()).count();
     let name = (same > 0).then(|| format!("{} {}", rule.name(), same + 1));
     let color = (same > 0).then(|| {
@@ -307,7 +339,10 @@ fn rates(ui: &mut Ui, owner: &str, rates: &mut LearningRates) {
     ui.horizontal(|ui| {
         let mut count = rates.count.get();
         ui.label("in");
-        let drag = DragValue::new(&mut count).range(1..=200).update_while_editing(false).custom_parser(finite);
+        let drag = DragValue::new(&mut count)
+            .range(PointCount::MIN..=PointCount::MAX)
+            .update_while_editing(false)
+            .custom_parser(finite);
         if ui.add(drag).accessible_name(form::owned(owner, "how many learning rates")).changed() {
             rates.count = PointCount::clamped(count as u64);
         }
