@@ -12,7 +12,7 @@ use super::desk::Desk;
 use super::live::{Action, Requests};
 use super::number;
 use super::phase::PhasePanel;
-use super::shelf::Shelf;
+use super::shelf::{OwnPreset, Shelf};
 use super::shell::{Layout, Room};
 use super::training::TrainingPanel;
 use crate::preset::built_ins;
@@ -89,8 +89,11 @@ pub fn bar(
 }
 
 fn show_title(ui: &mut Ui, title: &str, description: &str, is_dirty: bool) {
-    let changed = if is_dirty { " · changed" } else { "" };
-    let label = ui.add(egui::Label::new(RichText::new(format!("{title}{changed}")).weak()).truncate());
+    // From right to left: a long title is cut before that it was changed.
+    if is_dirty {
+        ui.weak("· changed");
+    }
+    let label = ui.add(egui::Label::new(RichText::new(title).weak()).truncate());
     if !description.is_empty() {
         label.on_hover_text(description);
     }
@@ -146,42 +149,54 @@ fn edit(ui: &mut Ui, [can_undo, can_redo]: [bool; 2], requests: &mut Requests) {
 
 fn presets(ui: &mut Ui, room: Room, shelf: &Shelf, requests: &mut Requests) {
     let height = ui.ctx().content_rect().height() - 120.0;
-    ScrollArea::vertical().max_height(height).show(ui, |ui| {
-        // Those of the room that is shown come first.
-        let mut kinds = [
-            (Room::Landscape, &["Landscape"][..], "Landscapes"),
-            (Room::Phase, &["Sweep"], "Phase diagrams"),
-            (Room::Training, &["Mnist", "MnistScan"], "Real workloads"),
-        ];
-        kinds.sort_by_key(|(of, ..)| *of != room);
-        for (_, kinds, heading) in kinds {
-            ui.label(RichText::new(heading).small().weak());
-            for built_in in built_ins().iter().filter(|built_in| kinds.contains(&built_in.preset.kind())) {
-                if preset_button(ui, built_in.preset.title(), built_in.preset.description()).clicked() {
-                    choose(ui, Action::OpenBuiltIn(built_in.name), requests);
-                }
-            }
+    // Above what is scrolled, so that they are seen however many built-in ones there are.
+    match shelf.own() {
+        Ok(own) if own.is_empty() => {}
+        Ok(own) => {
+            ui.menu_button(format!("Your own ({})", own.len()), |ui| {
+                ScrollArea::vertical().max_height(height).show(ui, |ui| own_presets(ui, own, requests));
+            });
             ui.separator();
         }
-        match shelf.own() {
-            Ok(own) if own.is_empty() => {}
-            Ok(own) => {
-                ui.label(RichText::new("Your own").small().weak());
-                for preset in own {
-                    let about = match &preset.about {
-                        Ok(description) => description,
-                        Err(_) => "This file can't be read as a preset; open it to see why.",
-                    };
-                    if preset_button(ui, &preset.title, about).clicked() {
-                        choose(ui, Action::OpenFile(preset.path.clone()), requests);
-                    }
-                }
-            }
-            Err(reason) => {
-                ui.label(RichText::new(reason).small().color(ui.visuals().error_fg_color));
+        Err(reason) => {
+            ui.label(RichText::new(reason).small().color(ui.visuals().error_fg_color));
+            ui.separator();
+        }
+    }
+    ScrollArea::vertical().max_height(height).show(ui, |ui| built_in_presets(ui, room, requests));
+}
+
+fn own_presets(ui: &mut Ui, own: &[OwnPreset], requests: &mut Requests) {
+    for preset in own {
+        let about = match &preset.about {
+            Ok(description) => description,
+            Err(_) => "This file can't be read as a preset; open it to see why.",
+        };
+        if preset_button(ui, &preset.title, about).clicked() {
+            choose(ui, Action::OpenFile(preset.path.clone()), requests);
+        }
+    }
+}
+
+fn built_in_presets(ui: &mut Ui, room: Room, requests: &mut Requests) {
+    // Those of the room that is shown come first.
+    let mut kinds = [
+        (Room::Landscape, &["Landscape"][..], "Landscapes"),
+        (Room::Phase, &["Sweep"], "Phase diagrams"),
+        (Room::Training, &["Mnist", "MnistScan"], "Real workloads"),
+    ];
+    kinds.sort_by_key(|(of, ..)| *of != room);
+    for (index, (_, kinds, heading)) in kinds.into_iter().enumerate() {
+        if index > 0 {
+            ui.separator();
+        }
+        ui.label(RichText::new(heading).small().weak());
+        for built_in in built_ins().iter().filter(|built_in| kinds.contains(&built_in.preset.kind())) {
+            if preset_button(ui, built_in.preset.title(), built_in.preset.description()).clicked() {
+                choose(ui, Action::OpenBuiltIn(built_in.name), requests);
             }
         }
-    });
+    }
 }
 
 /// A menu's entry with a sentence below its title.

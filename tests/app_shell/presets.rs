@@ -5,7 +5,7 @@ use egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable;
 use valleyscope::preset::{Preset, built_ins};
 
-use crate::harness::{App, Begin};
+use crate::harness::{App, Begin, PLAIN};
 
 const LESSON: &str = r#"Landscape(
     version: 1,
@@ -209,4 +209,29 @@ fn a_first_start_shows_a_built_in_preset() {
     let app = App::begin(Begin { preset: None, ..Begin::default() });
     let Preset::Landscape(first) = &built_ins()[0].preset else { panic!("a simulation") };
     assert!(app.shows(&first.title));
+}
+
+#[test]
+fn ones_own_presets_are_seen_without_scrolling() {
+    let begin = Begin { size: [900.0, 600.0], ..Begin::default() };
+    let mut app = App::prepared(begin, |folder| {
+        let folder = folder.join("presets");
+        std::fs::create_dir(&folder).expect("the test's folder can be written");
+        for number in 1..=30 {
+            let preset = PLAIN.replace("Plain", &format!("Mine {number:02}"));
+            std::fs::write(folder.join(format!("mine-{number:02}.ron")), preset).expect("it can be written");
+        }
+    });
+    app.button("Presets");
+    app.until("the list", |app| app.shows("Your own (30)"));
+    app.settle();
+    let screen = egui::Rect::from_min_size(egui::Pos2::ZERO, egui::vec2(900.0, 600.0));
+    let entry = app.harness.get_by_label_contains("Your own").rect();
+    assert!(screen.contains_rect(entry), "{entry}");
+    app.press("Your own");
+    app.settle();
+    let first = app.harness.get_by_label("Mine 01").rect();
+    assert!(screen.contains_rect(first), "{first}");
+    app.press("Mine 02");
+    app.until("the preset", |app| app.shows("Opened “Mine 02”"));
 }
