@@ -35,6 +35,7 @@ mod save_preset;
 mod session;
 mod shelf;
 mod shell;
+mod side_panel;
 pub mod store;
 mod theme;
 mod training;

@@ -100,6 +100,8 @@ fn apply(style: &mut Style, theme: Theme) {
     style.text_styles = text_styles(1.0);
     style.visuals = visuals(theme);
     style.animation_time = 0.08;
+    // How far from the edge of a panel the pointer can be that drags it.
+    style.interaction.resize_grab_radius_side = 6.0;
     let spacing = &mut style.spacing;
     spacing.item_spacing = vec2(6.0, 5.0);
     spacing.button_padding = vec2(8.0, 3.0);

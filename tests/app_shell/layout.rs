@@ -1,9 +1,12 @@
 //! The app at the sizes people have.
 
+use eframe::App as _;
 use egui::accesskit::Role;
+use egui::{Event, Key, Modifiers, PointerButton, pos2, vec2};
 use egui_kittest::kittest::{NodeT as _, Queryable};
 
-use crate::harness::{App, Begin};
+use crate::harness::{App, Begin, MemoryStorage};
+use crate::phase::SMALL;
 
 #[test]
 fn it_works_small_large_and_fine() {
@@ -88,4 +91,64 @@ fn notices_pass_by_themselves() {
     // Each frame of the harness takes a quarter of a second.
     app.harness.run_steps(30);
     assert!(!app.shows("Removed Adam"));
+}
+
+/// Where the panel at the left ends.
+fn left_edge(app: &App) -> f32 {
+    let splitters = app.harness.query_all_by_role(Role::Splitter).map(|splitter| splitter.rect());
+    let upright = splitters.filter(|rect| rect.height() > rect.width());
+    upright.map(|rect| rect.center().x).fold(f32::INFINITY, f32::min)
+}
+
+/// Drags from one place to another.
+fn drag(app: &mut App, from: f32, to: f32) {
+    let at = |x: f32| pos2(x, 400.0);
+    let button = |x, pressed| Event::PointerButton {
+        pos: at(x),
+        button: PointerButton::Primary,
+        pressed,
+        modifiers: Modifiers::NONE,
+    };
+    for event in [
+        Event::PointerMoved(at(from)),
+        button(from, true),
+        Event::PointerMoved(at((from + to) / 2.0)),
+        Event::PointerMoved(at(to)),
+        button(to, false),
+        Event::PointerGone,
+    ] {
+        app.harness.event(event);
+        app.harness.step();
+    }
+    app.settle();
+}
+
+#[test]
+fn panels_have_their_width_again_when_the_window_has_room() {
+    for (key, wide) in [(Key::Num1, 300.0), (Key::Num2, 350.0), (Key::Num3, 380.0)] {
+        let mut app = App::begin(Begin { preset: Some(SMALL), ..Begin::default() });
+        let in_room = |app: &mut App| {
+            app.harness.key_press_modifiers(Modifiers::COMMAND, key);
+            app.settle();
+        };
+        let resize = |app: &mut App, width: f32| {
+            app.harness.set_size(vec2(width, 900.0));
+            app.settle();
+        };
+        in_room(&mut app);
+        let usual = left_edge(&app);
+        resize(&mut app, 700.0);
+        assert!(left_edge(&app) < usual - 50.0, "a narrow window has narrow panels");
+        resize(&mut app, 1400.0);
+        assert!((left_edge(&app) - usual).abs() < 1.0, "{} and {usual}", left_edge(&app));
+        // A few points off the edge it can still be grasped.
+        drag(&mut app, usual - 5.0, wide);
+        assert!((left_edge(&app) - wide).abs() < 2.0, "{} and {wide}", left_edge(&app));
+        resize(&mut app, 700.0);
+        let mut storage = MemoryStorage::default();
+        app.harness.state_mut().save(&mut storage);
+        let mut again = App::begin(Begin { preset: None, storage: Some(&storage), ..Begin::default() });
+        in_room(&mut again);
+        assert!((left_edge(&again) - wide).abs() < 2.0, "{} and {wide} after a restart", left_edge(&again));
+    }
 }

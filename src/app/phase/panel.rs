@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use egui::{CentralPanel, Context, Panel, Rect, ScrollArea, Ui};
+use egui::{CentralPanel, Context, Rect, ScrollArea, Ui};
 
 use super::axes::Side;
 use super::board::Board;
@@ -17,6 +17,7 @@ use crate::app::history::History;
 use crate::app::live::Requests;
 use crate::app::session::SweepMemory;
 use crate::app::shell::Layout;
+use crate::app::side_panel::SidePanel;
 use crate::export::Overwrite;
 use crate::figure::Map;
 use crate::preset::{Preset, SweepPreset};
@@ -234,8 +235,8 @@ impl PhasePanel {
         let width = ui.available_width();
         if !window.presenting {
             let most = (0.3 * width).clamp(230.0, 440.0);
-            let controls = Panel::left("sweep controls").default_size(310.0_f32.min(most)).size_range(220.0..=most);
-            controls.show_collapsible(ui, &mut window.controls, |ui| {
+            let left = SidePanel { name: "sweep controls", is_left: true, usual: 310.0, range: 220.0..=most };
+            left.show_collapsible(ui, &mut window.widths.sweep_controls, &mut window.controls, |ui| {
                 let fault = self.preset.sweep.check().err();
                 self.run_bar(ui, fault.as_ref());
                 ui.separator();
@@ -246,7 +247,8 @@ impl PhasePanel {
         }
         self.follow(ui);
         let most = (0.3 * width).clamp(230.0, 520.0);
-        Panel::right("sweep readout").default_size(340.0_f32.min(most)).size_range(220.0..=most).show(ui, |ui| {
+        let right = SidePanel { name: "sweep readout", is_left: false, usual: 340.0, range: 220.0..=most };
+        right.show(ui, &mut window.widths.sweep_readout, |ui| {
             self.looks(ui, requests);
             ui.separator();
             ScrollArea::vertical().auto_shrink(false).show(ui, |ui| self.readout(ui, requests));

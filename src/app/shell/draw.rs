@@ -5,6 +5,7 @@ use egui::{CentralPanel, Context, Panel, ScrollArea, Ui};
 use super::{Room, Valleyscope};
 use crate::app::live::Requests;
 use crate::app::save_preset::{Decision, Destination};
+use crate::app::side_panel::SidePanel;
 use crate::app::{lesson, menu, transport};
 use crate::export::Overwrite;
 
@@ -44,38 +45,34 @@ impl Valleyscope {
             // However small the window, the landscape keeps the largest part of it.
             let width = ui.available_width();
             let most = (0.28 * width).clamp(220.0, 520.0);
-            Panel::left("controls").default_size(350.0_f32.min(most)).size_range(220.0..=most).show_collapsible(
-                ui,
-                &mut self.layout.controls,
-                |ui| self.panels.controls.ui(ui, document, live, requests),
-            );
+            let left = SidePanel { name: "controls", is_left: true, usual: 350.0, range: 220.0..=most };
+            left.show_collapsible(ui, &mut self.layout.widths.controls, &mut self.layout.controls, |ui| {
+                self.panels.controls.ui(ui, document, live, requests);
+            });
             let most = (ui.available_width() - (0.42 * width).max(300.0)).max(200.0);
             // In a window too narrow for both, the landscape comes first.
             self.layout.room_for_plots = width >= ROOM_FOR_PLOTS;
             let mut shown = self.layout.plots && self.layout.room_for_plots;
-            Panel::right("plots").default_size((0.28 * width).min(most)).size_range(200.0..=most).show_collapsible(
-                ui,
-                &mut shown,
-                |ui| {
-                    if live.selected.is_some() {
-                        Panel::top("formulas")
-                            .resizable(true)
-                            .default_size((0.5 * ui.available_height()).max(200.0))
-                            .show(ui, |ui| {
-                                ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
-                                    self.panels.formula.ui(ui, document, live, requests);
-                                });
+            let right = SidePanel { name: "plots", is_left: false, usual: 0.28 * width, range: 200.0..=most };
+            right.show_collapsible(ui, &mut self.layout.widths.plots, &mut shown, |ui| {
+                if live.selected.is_some() {
+                    Panel::top("formulas").resizable(true).default_size((0.5 * ui.available_height()).max(200.0)).show(
+                        ui,
+                        |ui| {
+                            ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+                                self.panels.formula.ui(ui, document, live, requests);
                             });
-                    } else {
-                        // Also without a pointer a particle can be chosen.
-                        Panel::top("particle").show(ui, |ui| {
-                            self.panels.formula.ui(ui, document, live, requests);
-                            ui.add_space(4.0);
-                        });
-                    }
-                    self.panels.diagnostics.ui(ui, document, live, requests);
-                },
-            );
+                        },
+                    );
+                } else {
+                    // Also without a pointer a particle can be chosen.
+                    Panel::top("particle").show(ui, |ui| {
+                        self.panels.formula.ui(ui, document, live, requests);
+                        ui.add_space(4.0);
+                    });
+                }
+                self.panels.diagnostics.ui(ui, document, live, requests);
+            });
             if self.layout.room_for_plots {
                 self.layout.plots = shown;
             }

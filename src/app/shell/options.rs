@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
+use crate::app::side_panel::Widths;
 use crate::app::training::Places;
 use crate::app::transport::Pace;
 use crate::preset::{Library, Loaded};
@@ -81,13 +82,15 @@ pub enum Room {
     Training,
 }
 
-/// Which panels are shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Which panels are shown, and how wide.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Layout {
     #[serde(default)]
     pub room: Room,
     pub controls: bool,
     pub plots: bool,
+    #[serde(default)]
+    pub widths: Widths,
     /// Whether the window is wide enough to show the plots.
     #[serde(skip)]
     pub room_for_plots: bool,
@@ -97,6 +100,13 @@ pub struct Layout {
 
 impl Default for Layout {
     fn default() -> Self {
-        Layout { room: Room::Landscape, controls: true, plots: true, room_for_plots: true, presenting: false }
+        Layout {
+            room: Room::Landscape,
+            controls: true,
+            plots: true,
+            widths: Widths::default(),
+            room_for_plots: true,
+            presenting: false,
+        }
     }
 }

@@ -8,6 +8,7 @@ use super::TrainingPanel;
 use crate::app::live::{Action, Requests};
 use crate::app::shelf::Shelf;
 use crate::app::shell::Layout;
+use crate::app::side_panel::SidePanel;
 use crate::app::training::charts::{Asked, Named};
 use crate::app::training::detail::{self, Deed};
 use crate::app::training::dialogs::{Decision, Dialog};
@@ -34,8 +35,9 @@ impl TrainingPanel {
         let width = ui.available_width();
         if !window.presenting {
             let most = (0.36 * width).clamp(250.0, 460.0);
-            let left = Panel::left("training controls").default_size(340.0_f32.min(most)).size_range(240.0..=most);
-            left.show_collapsible(ui, &mut window.controls, |ui| self.left(ui, shelf, requests));
+            let left = SidePanel { name: "training controls", is_left: true, usual: 340.0, range: 240.0..=most };
+            let width = &mut window.widths.training_controls;
+            left.show_collapsible(ui, width, &mut window.controls, |ui| self.left(ui, shelf, requests));
             if let Some(run) = self.focus().cloned() {
                 let most = (0.6 * ui.available_height()).max(110.0);
                 let bottom = Panel::bottom("run in words").resizable(true).default_size(190.0_f32.min(most));
