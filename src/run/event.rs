@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::number;
 use super::seal::{self, Seal};
+use super::tail::LONGEST_LINE;
 
 /// One line of `events.jsonl`: an event, and when it happened.
 ///
@@ -207,6 +208,8 @@ pub struct Pixel {
 pub enum BadLine {
     #[error("its check sum is wrong: bytes have changed since it was written")]
     Changed,
+    #[error("it has more than {LONGEST_LINE} bytes")]
+    TooLong,
     #[error("expected an event as a JSON object: {0}")]
     Json(#[from] serde_json::Error),
     #[error("`{0}` is no event that this version of Valleyscope knows")]

@@ -466,7 +466,7 @@ impl History {
     pub(super) fn pass_over(&mut self, why: &BadLine) {
         match why {
             BadLine::Unknown(_) => self.unknown += 1,
-            BadLine::Json(_) | BadLine::Changed | BadLine::Axes { .. } => self.lines.refuse(),
+            BadLine::Json(_) | BadLine::Changed | BadLine::TooLong | BadLine::Axes { .. } => self.lines.refuse(),
         }
     }
 

@@ -4,7 +4,7 @@ use std::io;
 
 use jiff::Timestamp;
 
-use super::event::Record;
+use super::event::{BadLine, Record};
 use super::folder::RunFolder;
 use super::history::History;
 use super::lock::Life;
@@ -60,7 +60,7 @@ impl RunReader {
             news = true;
             match piece {
                 Piece::Again => history.reset(),
-                Piece::TooLong => history.pass_over(),
+                Piece::TooLong => pass_over_long(history),
                 Piece::Lines(lines) => match curves {
                     Curves::Whole => lines_of(lines).for_each(|line| take(history, line)),
                     Curves::Newest => take_brief(history, lines),
@@ -93,6 +93,13 @@ fn parse(history: &mut History, line: &[u8]) {
     match Record::parse_whole(line) {
         Ok(record) => history.apply(record),
         Err(why) => history.pass_over(&why),
+    }
+}
+
+/// Counts a line that is too long for an event.
+fn pass_over_long(history: &mut History) {
+    if history.admit(b"") {
+        history.pass_over(&BadLine::TooLong);
     }
 }
 

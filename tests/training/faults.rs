@@ -453,7 +453,10 @@ fn threads_wait_for_each_other_only_briefly_unless_somebody_has_decided() {
     let stage = Stage::new();
     let with = |run: &RunFolder, policy: Option<&str>| {
         let mut command = worker(run, false);
-        command.env_remove("GOMP_SPINCOUNT").env_remove("OMP_WAIT_POLICY").envs(policy.map(|it| ("OMP_WAIT_POLICY", it)));
+        command
+            .env_remove("GOMP_SPINCOUNT")
+            .env_remove("OMP_WAIT_POLICY")
+            .envs(policy.map(|it| ("OMP_WAIT_POLICY", it)));
         command.env("OMP_NUM_THREADS", "2").env("MKL_NUM_THREADS", "2");
         command
     };
