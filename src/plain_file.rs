@@ -34,6 +34,15 @@ pub fn open_to_append(path: &Path) -> io::Result<File> {
     open_with(OpenOptions::new().read(true).append(true).create(true), path, Links::Refused)
 }
 
+/// Whether a plain file, or nothing, stands at a path. Links are refused.
+pub fn check(path: &Path) -> io::Result<()> {
+    match path.symlink_metadata() {
+        Ok(data) => plain(&data),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
 /// The content of a plain file of at most `most` bytes.
 ///
 /// # Errors

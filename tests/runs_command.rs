@@ -338,7 +338,7 @@ fn a_worker_of_another_version_does_not_resume() {
     let worker = worker(&place, PROTOCOL + 1);
     let mut command = place.program();
     let output = command.args(["train", "--resume"]).arg(run.path()).arg("--worker").arg(&worker).output().unwrap();
-    expect(&output, 1, &["protocol 2", "cargo xtask setup"]);
+    expect(&output, 1, &[&format!("protocol {}", PROTOCOL + 1), "cargo xtask setup"]);
     assert_eq!(fs::read(run.events()).unwrap(), before);
 }
 

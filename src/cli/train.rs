@@ -12,7 +12,9 @@ use super::runs::watch::{Watch, outcome};
 use super::{Failure, say};
 use crate::dataset::mnist;
 use crate::preset::{Library, Preset};
-use crate::run::{Handshake, LaunchError, RunFolder, RunReader, Status, Timestamp, WorkerProgram, runs_folder};
+use crate::run::{
+    Handshake, LaunchError, RunConfig, RunFolder, RunReader, Status, Timestamp, WorkerProgram, runs_folder,
+};
 use crate::workload::{DataChoice, DeviceChoice};
 
 #[derive(clap::Args)]
@@ -81,6 +83,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     })?;
     if let Some(run) = &resumed {
         worker.handshake().map_err(anyhow::Error::from)?;
+        check_config(run).map_err(Failure::BadInput)?;
         return train(&worker, run, true, &Interrupt::listen()?);
     }
     let trainings = trainings(args)?;
@@ -102,6 +105,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         train(&worker, &run, false, &interrupt)?;
     }
     Ok(())
+}
+
+/// A run with another config than it was begun with is refused, before its worker does so in the run.
+fn check_config(run: &RunFolder) -> anyhow::Result<()> {
+    let mut reader = RunReader::brief(run.clone());
+    reader.poll().with_context(|| format!("cannot read {}", run.events().display()))?;
+    let check = RunConfig::read(run).and_then(|config| config.check(reader.history()));
+    check.with_context(|| format!("the run in {} cannot go on", run.path().display()))
 }
 
 /// A training on a device that is not there is refused before a folder is made for it.

@@ -8,6 +8,8 @@ use tempfile::TempPath;
 
 use crate::plain_file::{self, Links};
 
+use crate::plain_file;
+
 /// What to do where a file exists already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overwrite {
@@ -41,6 +43,17 @@ impl Aside {
             Ok(_) => return Err(io::Error::new(io::ErrorKind::InvalidInput, "it exists and is not a regular file")),
             Err(_) => target.to_owned(),
         };
+        Aside::beside(target)
+    }
+
+    /// The same for a file in a folder that somebody else may have filled, such as that of a run: a symbolic link is
+    /// refused, as anything else that is no plain file.
+    pub fn for_plain_target(target: &Path) -> io::Result<Aside> {
+        plain_file::check(target)?;
+        Aside::beside(target.to_owned())
+    }
+
+    fn beside(target: PathBuf) -> io::Result<Aside> {
         let folder = match target.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
@@ -127,4 +140,11 @@ pub fn write_file(path: &Path, overwrite: Overwrite, content: &[u8]) -> io::Resu
     let mut file = Aside::for_target(path)?;
     file.write_all(content)?;
     file.commit(overwrite)
+}
+
+/// The same for [`Aside::for_plain_target`]; replaces what is there.
+pub fn write_plain_file(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = Aside::for_plain_target(path)?;
+    file.write_all(content)?;
+    file.commit(Overwrite::Yes)
 }

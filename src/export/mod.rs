@@ -10,7 +10,7 @@ mod trajectory;
 mod unzip;
 mod zip;
 
-pub use aside::{Aside, Overwrite, write_file};
+pub use aside::{Aside, Overwrite, write_file, write_plain_file};
 pub use csv::{Cell, CsvWriter};
 pub use npy::{Element, NpzWriter, write_npy};
 pub use npz::{ArchiveError, NpzReader};

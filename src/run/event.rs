@@ -31,7 +31,8 @@ pub struct Record {
 #[serde(untagged)]
 #[allow(clippy::large_enum_variant, reason = "the large one is there once in a run, and events are soon taken apart")]
 pub enum Event {
-    /// The first session begins. Said again, after `resumed`, where a run that goes on has lost that line.
+    /// The first session begins. Said again, after `resumed`, where a run that goes on has lost that line, or has one of a
+    /// version before.
     Started(Started),
     /// Another session begins, from a checkpoint. What was said before of later steps is void.
     Resumed { from_step: u64 },
@@ -94,6 +95,12 @@ pub struct Started {
     pub precision: String,
     /// Version of the worker.
     pub version: String,
+    /// The text of `config.ron`; empty in runs of versions before.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub config: String,
+    /// SHA-256 of that text, in hexadecimal digits.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub config_sha256: String,
     /// Of a scan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scan: Option<ScanAxes>,

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 
 use crate::export::{Overwrite, write_file};
+use crate::plain_file::{self, Links};
 
 /// A folder that holds a run, by its path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -130,6 +131,12 @@ impl RunFolder {
 
     pub fn config(&self) -> PathBuf {
         self.path.join(Self::CONFIG)
+    }
+
+    /// The text of the config.
+    pub fn config_text(&self) -> io::Result<String> {
+        const MOST: u64 = 64 << 20;
+        plain_file::read_text(&self.config(), Links::Refused, MOST)
     }
 
     pub fn log(&self) -> PathBuf {

@@ -26,6 +26,7 @@
 //! This room knows nothing of how training works and nothing of windows.
 
 mod command;
+mod config;
 mod damage;
 mod event;
 mod events_file;
@@ -48,6 +49,7 @@ mod tail;
 pub use jiff::Timestamp;
 
 pub use command::{Asked, Command, send};
+pub use config::{ConfigError, Difference, RunConfig};
 pub use damage::{Damage, LineNumbers};
 pub use event::{BadLine, Device, Eval, Event, Pixel, Record, ScanAxes, Started, Train};
 pub use folder::{FolderError, RunFolder, data_folder, runs_folder};
@@ -65,4 +67,4 @@ pub use tail::{LONGEST_LINE, last_lines};
 
 /// The version of what a worker and those who start and watch it understand each other by: the files of a run's
 /// folder and the worker's command line.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;

@@ -10,9 +10,20 @@ use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
 use super::error::TrainError;
-use crate::export::{Aside, Overwrite, write_file};
+use crate::export::{Aside, write_plain_file};
 use crate::optimizer::Clock;
+use crate::plain_file::{self, Links};
 use crate::run::RunFolder;
+use crate::visible::visible;
+
+/// What a training is of: a run goes on from its own checkpoints only.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The data's fingerprint.
+    pub data: String,
+    /// SHA-256 of the config that the run was begun with.
+    pub config: String,
+}
 
 /// What a checkpoint's tensors are, and how far the training had come. It is written after the tensors, so a
 /// checkpoint that has it is complete.
@@ -29,8 +40,11 @@ pub struct Checkpoint {
     beta2_power: f64,
     /// The smallest loss of an evaluation so far, and its step.
     pub best: Option<(u64, f64)>,
-    /// What it was trained on.
-    pub data: String,
+    /// [`Origin::data`].
+    data: String,
+    /// [`Origin::config`]; empty in checkpoints of versions before 3.
+    #[serde(default)]
+    config: String,
     /// Of the steps since the last point of the training curve, where there are any: how many, the sum of their
     /// losses, and the seconds of training when they began.
     #[serde(default)]
@@ -48,11 +62,17 @@ pub enum CheckpointError {
     File { path: PathBuf, source: std::io::Error },
     #[error("{}: {reason}", path.display())]
     Damaged { path: PathBuf, reason: String },
+    #[error("{} is of another run: it was trained {with} than this one ({found}, and not {expected})", path.display())]
+    Foreign { path: PathBuf, with: &'static str, expected: String, found: String },
     #[error(transparent)]
     Tensors(#[from] TrainError),
 }
 
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
+/// More bytes than the text has.
+const LONGEST_TEXT: u64 = 1 << 16;
+/// More bytes than the names, types and shapes of tensors take in their file.
+const LONGEST_HEADER: u64 = 1 << 20;
 
 /// The tensors of a training by name.
 pub type Named<'a> = Vec<(String, &'a Tensor)>;
@@ -79,13 +99,14 @@ impl View for &Bytes {
     }
 
     fn data_len(&self) -> usize {
-        self.tensor.numel() * self.tensor.kind().elt_size_in_bytes()
+        bytes_of(&self.tensor)
     }
 }
 
 impl Checkpoint {
-    pub fn new(step: u64, wall_s: f64, clock: Clock, best: Option<(u64, f64)>, data: String) -> Checkpoint {
+    pub fn new(step: u64, wall_s: f64, clock: Clock, best: Option<(u64, f64)>, origin: Origin) -> Checkpoint {
         let Clock { beta1_power, beta2_power, .. } = clock;
+        let Origin { data, config } = origin;
         Checkpoint {
             version: VERSION,
             step,
@@ -94,6 +115,7 @@ impl Checkpoint {
             beta2_power,
             best,
             data,
+            config,
             since: None,
             bytes: 0,
             crc32: 0,
@@ -110,8 +132,7 @@ impl Checkpoint {
         let bytes = tensors
             .into_iter()
             .map(|(name, tensor)| {
-                let kind = if tensor.kind() == Kind::Double { Dtype::F64 } else { Dtype::F32 };
-                let shape = tensor.size().into_iter().map(|size| size as usize).collect();
+                let (kind, shape) = (dtype(tensor), shape(tensor));
                 let tensor = tensor.f_to_device(Device::Cpu)?.f_contiguous()?;
                 Ok((name, Bytes { kind, shape, tensor }))
             })
@@ -125,7 +146,7 @@ impl Checkpoint {
         let text = text.replacen(&sum_field(0), &sum_field(check_sum(&file, &text)), 1);
         let path = tensors_path(run, self.step);
         let write = |path: PathBuf, content: &[u8]| {
-            write_file(&path, Overwrite::Yes, content).map_err(|source| CheckpointError::File { path, source })
+            write_plain_file(&path, content).map_err(|source| CheckpointError::File { path, source })
         };
         write(path.clone(), &file)?;
         write(path.with_extension("ron"), text.as_bytes())?;
@@ -138,39 +159,73 @@ impl Checkpoint {
     }
 
     /// The checkpoint of a step, and its tensors by name.
-    pub fn load(run: &RunFolder, step: u64) -> Result<(Checkpoint, Vec<(String, Tensor)>), CheckpointError> {
+    ///
+    /// Nothing of the tensors is taken into memory but what the training expects: the names, types and shapes of
+    /// `expected`.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be read, is damaged, of another origin, or of another training's tensors.
+    pub fn load(
+        run: &RunFolder,
+        step: u64,
+        origin: &Origin,
+        expected: &Named<'_>,
+    ) -> Result<(Checkpoint, Vec<(String, Tensor)>), CheckpointError> {
         let path = tensors_path(run, step);
         let about = path.with_extension("ron");
-        let text = read(&about, |path| fs::read_to_string(path))?;
-        let damaged = |path: &Path, reason: String| CheckpointError::Damaged { path: path.to_owned(), reason };
-        let checkpoint: Checkpoint = ron::from_str(&text).map_err(|error| damaged(&about, error.to_string()))?;
-        let covered = match checkpoint.version {
-            VERSION => text.replacen(&sum_field(checkpoint.crc32), &sum_field(0), 1),
-            // The sum was of the tensors alone.
-            1 => String::new(),
-            found => {
-                let reason =
-                    format!("expected version {VERSION}, found {found}, of a newer Valleyscope: update this one");
-                return Err(damaged(&about, reason));
-            }
-        };
-        let file = read(&path, |path| fs::read(path))?;
+        let text = read(&about, |path| plain_file::read_text(path, Links::Refused, LONGEST_TEXT))?;
+        let checkpoint = Checkpoint::parse(&text).map_err(|reason| damaged(&about, reason))?;
+        if checkpoint.step != step {
+            let reason = format!("expected step {step}, found step {}: it was copied or renamed", checkpoint.step);
+            return Err(damaged(&about, reason));
+        }
+        checkpoint.check_origin(&about, origin)?;
+        let numbers: u64 = expected.iter().map(|(_, tensor)| bytes_of(tensor) as u64).sum();
+        let file = read(&path, |path| plain_file::read(path, Links::Refused, numbers + LONGEST_HEADER))?;
         if file.len() as u64 != checkpoint.bytes {
             let reason = format!("expected {} bytes, found {}", checkpoint.bytes, file.len());
             return Err(damaged(&path, reason));
         }
-        if check_sum(&file, &covered) != checkpoint.crc32 {
+        if check_sum(&file, &checkpoint.covered(&text)) != checkpoint.crc32 {
             let reason = format!("the check sum is wrong: bytes have changed, here or in {}", about.display());
             return Err(damaged(&path, reason));
         }
-        let tensors = SafeTensors::deserialize(&file).map_err(|error| damaged(&path, error.to_string()))?;
-        let tensors = tensors.iter().map(|(name, view)| {
-            let kind = if view.dtype() == Dtype::F64 { Kind::Double } else { Kind::Float };
-            let shape: Vec<i64> = view.shape().iter().map(|&size| size as i64).collect();
-            Ok((name.to_owned(), Tensor::f_from_data_size(view.data(), &shape, kind)?))
-        });
-        let tensors = tensors.collect::<Result<Vec<_>, tch::TchError>>().map_err(TrainError::from)?;
-        Ok((checkpoint, tensors))
+        Ok((checkpoint, tensors_in(&file, &path, expected)?))
+    }
+
+    fn parse(text: &str) -> Result<Checkpoint, String> {
+        #[derive(Deserialize)]
+        struct Head {
+            version: u32,
+        }
+        // A newer version may have other fields.
+        let Head { version } = ron::from_str(text).map_err(|error| error.to_string())?;
+        if !(1..=VERSION).contains(&version) {
+            return Err(format!(
+                "expected version {VERSION}, found {version}, of a newer Valleyscope: update this one"
+            ));
+        }
+        ron::from_str(text).map_err(|error| error.to_string())
+    }
+
+    /// The part of the text that the check sum is of.
+    fn covered(&self, text: &str) -> String {
+        // In the first version it was of the tensors alone.
+        if self.version == 1 { String::new() } else { text.replacen(&sum_field(self.crc32), &sum_field(0), 1) }
+    }
+
+    fn check_origin(&self, about: &Path, origin: &Origin) -> Result<(), CheckpointError> {
+        let compare = |with, found: &String, expected: &String| {
+            if found == expected {
+                return Ok(());
+            }
+            let (expected, found) = (expected.clone(), visible(found).into_owned());
+            Err(CheckpointError::Foreign { path: about.to_owned(), with, expected, found })
+        };
+        compare("on other data", &self.data, &origin.data)?;
+        // Versions before do not say it.
+        if self.config.is_empty() { Ok(()) } else { compare("with another config", &self.config, &origin.config) }
     }
 
     /// Removes checkpoints up to a step but the last two of them, the best, and those at multiples of `keep_every`.
@@ -204,13 +259,54 @@ impl Checkpoint {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             let orphan = name.starts_with("checkpoint-")
                 && name.ends_with(".safetensors")
-                && !path.with_extension("ron").exists();
+                && path.with_extension("ron").symlink_metadata().is_err();
             if orphan || Aside::is_name(name) {
                 // It only takes room.
                 let _ = fs::remove_file(&path);
             }
         }
     }
+}
+
+/// The tensors in a file, which must be those that are expected.
+fn tensors_in(file: &[u8], path: &Path, expected: &Named<'_>) -> Result<Vec<(String, Tensor)>, CheckpointError> {
+    let found = SafeTensors::deserialize(file).map_err(|error| damaged(path, error.to_string()))?;
+    let mut tensors = Vec::new();
+    for (name, tensor) in expected {
+        let view = found.tensor(name).ok();
+        let fits = view.as_ref().filter(|view| {
+            view.dtype() == dtype(tensor) && view.shape() == shape(tensor) && view.data().len() == bytes_of(tensor)
+        });
+        let Some(fit) = fits else {
+            let found =
+                view.map_or_else(|| "nothing".to_owned(), |view| format!("{:?} {:?}", view.dtype(), view.shape()));
+            let reason = format!("expected `{name}` of {:?} {:?}, found {found}", dtype(tensor), shape(tensor));
+            return Err(damaged(path, reason));
+        };
+        let copy = Tensor::f_from_data_size(fit.data(), &tensor.size(), tensor.kind()).map_err(TrainError::from)?;
+        tensors.push((name.clone(), copy));
+    }
+    if found.len() > expected.len() {
+        let reason = format!("expected {} tensors, found {}", expected.len(), found.len());
+        return Err(damaged(path, reason));
+    }
+    Ok(tensors)
+}
+
+fn dtype(tensor: &Tensor) -> Dtype {
+    if tensor.kind() == Kind::Double { Dtype::F64 } else { Dtype::F32 }
+}
+
+fn shape(tensor: &Tensor) -> Vec<usize> {
+    tensor.size().into_iter().map(|size| size as usize).collect()
+}
+
+fn bytes_of(tensor: &Tensor) -> usize {
+    tensor.numel() * tensor.kind().elt_size_in_bytes()
+}
+
+fn damaged(path: &Path, reason: String) -> CheckpointError {
+    CheckpointError::Damaged { path: path.to_owned(), reason }
 }
 
 fn check_sum(file: &[u8], text: &str) -> u32 {

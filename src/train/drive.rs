@@ -1,6 +1,6 @@
 //! Takes a training through its steps: events, evaluations, checkpoints, commands.
 
-use super::checkpoint::{Checkpoint, CheckpointError};
+use super::checkpoint::{Checkpoint, CheckpointError, Origin};
 use super::error::TrainError;
 use super::mnist::MnistRun;
 use crate::run::{Command, Eval, Event, RunSession, SessionError, Started, StopRequest, Train};
@@ -36,8 +36,8 @@ pub struct Drive<'a> {
     pub run: &'a mut MnistRun,
     pub session: &'a mut RunSession,
     pub stop: &'a StopRequest,
-    /// The data's fingerprint.
-    pub data: String,
+    /// Of which its checkpoints are.
+    origin: Origin,
     best: Option<(u64, f64)>,
     steps: u64,
     since: Since,
@@ -61,10 +61,10 @@ impl<'a> Drive<'a> {
         run: &'a mut MnistRun,
         session: &'a mut RunSession,
         stop: &'a StopRequest,
-        data: String,
+        origin: Origin,
     ) -> Self {
-        let steps = spec.steps.get() as u64;
-        Drive { spec, run, session, stop, data, best: None, steps, since: Since::default(), warned: false, saved: None }
+        let (steps, since) = (spec.steps.get() as u64, Since::default());
+        Drive { spec, run, session, stop, origin, best: None, steps, since, warned: false, saved: None }
     }
 
     /// Goes back to the newest checkpoint that can be read; those that cannot are warned of. A run that has none yet
@@ -81,15 +81,7 @@ impl<'a> Drive<'a> {
         let mut wall_s = 0.0;
         let mut unusable = Vec::new();
         for step in Checkpoint::steps(self.session.run())?.into_iter().rev() {
-            match Checkpoint::load(self.session.run(), step) {
-                Ok((checkpoint, _)) if checkpoint.data != self.data => {
-                    return Err(TrainError::Refused(format!(
-                        "the checkpoint of step {step} was trained on other data (fingerprint {}) than what is found now \
-                         ({}); put the data back, or start a new run",
-                        checkpoint.data, self.data
-                    ))
-                    .into());
-                }
+            match Checkpoint::load(self.session.run(), step, &self.origin, &self.run.tensors()) {
                 Ok((checkpoint, tensors)) => {
                     self.run.restore(step, checkpoint.clock(), &tensors)?;
                     self.best = checkpoint.best;
@@ -197,7 +189,7 @@ impl<'a> Drive<'a> {
         // A run must never go on from later than its curve reaches.
         self.session.sync()?;
         let mut checkpoint =
-            Checkpoint::new(step, self.session.wall_s(), self.run.clock(), self.best, self.data.clone());
+            Checkpoint::new(step, self.session.wall_s(), self.run.clock(), self.best, self.origin.clone());
         checkpoint.since = self.since.saved()?;
         let saved = checkpoint.save(self.session.run(), self.run.tensors());
         let file = saved.map_err(|error| match error {

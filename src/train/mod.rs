@@ -27,7 +27,7 @@ mod scan;
 mod waiting;
 mod worker;
 
-pub use checkpoint::{Checkpoint, CheckpointError};
+pub use checkpoint::{Checkpoint, CheckpointError, Origin};
 pub use device::Devices;
 pub use drive::{Drive, DriveError, Ended};
 pub use error::TrainError;

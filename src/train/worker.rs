@@ -11,6 +11,7 @@ use anyhow::{Context, bail};
 use clap::{Parser, Subcommand};
 use tch::Device;
 
+use super::checkpoint::Origin;
 use super::device::Devices;
 use super::drive::{Drive, Ended, NO_TEXT};
 use super::mnist::MnistRun;
@@ -20,11 +21,11 @@ use crate::dataset::download::DownloadError;
 use crate::dataset::mnist::{self, DataError, Mnist, Sources};
 use crate::preset::Preset;
 use crate::run::{
-    self, Event, Handshake, History, PROTOCOL, Pixel, RunFolder, RunSession, ScanAxes, SessionError, Started,
+    self, Event, Handshake, History, PROTOCOL, Pixel, RunConfig, RunFolder, RunSession, SessionError, Started,
     StopRequest,
 };
 use crate::visible::visible_lines;
-use crate::workload::{DataChoice, FloatType, MnistScanSpec, MnistSpec, TrainingRule};
+use crate::workload::{DataChoice, MnistScanSpec, MnistSpec, TrainingRule};
 
 /// Trains the run in a folder, for `valleyscope`, which starts it.
 #[derive(Parser)]
@@ -101,20 +102,20 @@ struct Work<'a> {
     session: RunSession,
     stop: StopRequest,
     devices: &'a Devices,
-    title: String,
+    config: RunConfig,
 }
 
 fn run(folder: &Path, resume: bool, devices: &Devices) -> anyhow::Result<ExitCode> {
     let stop = StopRequest::listen().context("cannot listen for signals")?;
     let folder = RunFolder::open(folder)?;
-    let preset = Preset::read(&folder.config())?;
+    let config = RunConfig::read(&folder)?;
     let mut session = RunSession::begin(&folder)?;
     session.echo_to(std::io::stdout());
     if !session.is_new() && !resume {
         bail!("the run in {} was trained before; resume it instead", folder.path().display());
     }
-    let mut work = Work { session, stop, devices, title: preset.title().to_owned() };
-    let outcome = work.train(&preset);
+    let mut work = Work { session, stop, devices, config };
+    let outcome = work.train();
     let step = work.session.step();
     match outcome {
         Ok(Ended::Finished) => work.session.record(step, Event::Finished)?,
@@ -134,14 +135,15 @@ fn run(folder: &Path, resume: bool, devices: &Devices) -> anyhow::Result<ExitCod
 }
 
 impl Work<'_> {
-    fn train(&mut self, preset: &Preset) -> anyhow::Result<Ended> {
-        match preset {
+    fn train(&mut self) -> anyhow::Result<Ended> {
+        self.config.check(self.session.before())?;
+        match &self.config.preset.clone() {
             Preset::Mnist(preset) => match &preset.runs[..] {
                 [spec] => self.mnist(spec),
                 runs => bail!("expected a config.ron of one run, found one of {}", runs.len()),
             },
             Preset::MnistScan(preset) => self.scan(&preset.scan),
-            Preset::Landscape(_) | Preset::Sweep(_) => {
+            preset @ (Preset::Landscape(_) | Preset::Sweep(_)) => {
                 bail!(
                     "expected a training, `Mnist(…)` or `MnistScan(…)`, found a preset of the kind `{}`",
                     preset.kind()
@@ -155,22 +157,18 @@ impl Work<'_> {
         let Some(Found { data, fingerprint, warnings }) = self.data(&spec.data)? else { return Ok(Ended::Stopped) };
         let mut run = MnistRun::new(spec, &data, device)?;
         let started = Started {
-            steps: spec.steps.get() as u64,
-            optimizer: spec.label().to_owned(),
-            learning_rate: Some(spec.learning_rate.get()),
-            batch_size: Some(spec.batch_size.get() as u64),
-            seed: Some(spec.seed),
             parameters: Some(run.mlp.layout().model_size() as u64),
-            ..self.started("Mnist", &data, &fingerprint, device, spec.precision)
+            ..self.started(&data, &fingerprint, device)
         };
         let (stop, steps) = (self.stop.clone(), self.session.before().steps());
+        let origin = Origin { data: fingerprint, config: self.config.identity(self.session.before()) };
         if self.session.is_new() {
             self.session.record(0, Event::Started(started))?;
             self.warn(warnings)?;
-            return Ok(Drive::new(spec, &mut run, &mut self.session, &stop, fingerprint).go()?);
+            return Ok(Drive::new(spec, &mut run, &mut self.session, &stop, origin).go()?);
         }
         let again = self.again(started);
-        let mut drive = Drive::new(spec, &mut run, &mut self.session, &stop, fingerprint);
+        let mut drive = Drive::new(spec, &mut run, &mut self.session, &stop, origin);
         drive.resume(steps, again, warnings)?;
         Ok(drive.go()?)
     }
@@ -178,23 +176,10 @@ impl Work<'_> {
     fn scan(&mut self, spec: &MnistScanSpec) -> anyhow::Result<Ended> {
         let device = self.devices.open(spec.device)?;
         let Some(Found { data, fingerprint, warnings }) = self.data(&spec.data)? else { return Ok(Ended::Stopped) };
-        let axes = ScanAxes {
-            optimizers: spec.optimizers.iter().map(|optimizer| optimizer.label().to_owned()).collect(),
-            batch_sizes: spec.batch_sizes.iter().map(|size| size.get() as u64).collect(),
-            learning_rates: spec.learning_rates.values(),
-            replicates: spec.replicates.get() as u64,
-            steps: spec.steps.get() as u64,
-        };
-        let total = axes.pixels();
         let complete = complete(self.session.before());
         let mut done = complete.len() as u64;
-        let started = Started {
-            steps: total,
-            optimizer: axes.optimizers.join(", "),
-            seed: Some(spec.seed),
-            scan: Some(axes),
-            ..self.started("MnistScan", &data, &fingerprint, device, spec.precision)
-        };
+        let total = spec.pixels() as u64;
+        let started = self.started(&data, &fingerprint, device);
         if self.session.is_new() {
             self.session.record(0, Event::Started(started))?;
         } else {
@@ -313,25 +298,23 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// What a run that goes on says of itself again, as the line that said it is lost.
+    /// What a run that goes on says of itself again, where the line that said it is lost or does not hold the config.
     fn again(&self, started: Started) -> Option<Started> {
         let before = self.session.before();
         // Commands may have changed the number of steps.
         let steps = before.steps().unwrap_or(started.steps);
-        before.started().is_none().then_some(Started { steps, ..started })
+        let whole = before.started().is_some_and(|started| !started.config.is_empty());
+        (!whole).then_some(Started { steps, ..started })
     }
 
-    /// What runs of all kinds say of themselves.
-    fn started(&self, kind: &str, data: &Mnist, fingerprint: &str, device: Device, precision: FloatType) -> Started {
+    /// What a run is, as far as runs of all kinds say it.
+    fn started(&self, data: &Mnist, fingerprint: &str, device: Device) -> Started {
         Started {
-            title: self.title.clone(),
-            kind: kind.to_owned(),
             data: data.origin.to_string(),
             fingerprint: fingerprint.to_owned(),
             device: self.devices.describe(device),
-            precision: precision.name().to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            ..Started::default()
+            ..self.config.started()
         }
     }
 }

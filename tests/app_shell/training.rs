@@ -356,6 +356,23 @@ fn a_run_that_was_not_heard_from_for_long_can_be_deleted_and_resumed_after_a_que
 }
 
 #[test]
+fn a_run_with_another_config_is_not_resumed_and_damage_is_shown() {
+    // The first event and the config say another number of steps.
+    let (mut app, ()) = room(|runs| {
+        let run = begun(runs, "Cut", 0, |_| 1.0).run().clone();
+        let events = std::fs::read_to_string(run.events()).expect("it can be read");
+        let changed = events.replacen("\"loss\":1.0", "\"loss\":2.0", 1);
+        std::fs::write(run.events(), changed).expect("it can be written");
+    });
+    listed(&mut app, 1);
+    select(&mut app, "Cut");
+    app.until("the damage", |app| app.shows("events.jsonl is damaged: line 2 cannot be read"));
+    app.button("Resume the run");
+    app.until("the refusal", |app| app.shows("config.ron is not the one that the run was begun with"));
+    assert!(app.shows("`steps` was 40 and is 400"));
+}
+
+#[test]
 fn a_folder_of_runs_that_is_mended_has_no_trouble_any_more() {
     let place = tempfile::tempdir().expect("a temporary folder can be made");
     let file = place.path().join("runs");

@@ -1,7 +1,7 @@
-use tch::Device;
+use tch::{Device, Tensor};
 use valleyscope::optimizer::Clock;
 use valleyscope::run::RunFolder;
-use valleyscope::train::{Checkpoint, MnistRun};
+use valleyscope::train::{Checkpoint, CheckpointError, MnistRun, Origin};
 
 use crate::small::{config, mnist, spec};
 
@@ -15,9 +15,22 @@ fn folder() -> (tempfile::TempDir, RunFolder) {
     (place, run)
 }
 
+fn origin() -> Origin {
+    Origin { data: "data".to_owned(), config: "config".to_owned() }
+}
+
 fn save(folder: &RunFolder, step: u64, run: &MnistRun, clock: Clock) {
-    let checkpoint = Checkpoint::new(step, 1.5, clock, Some((3, 0.25)), "data".to_owned());
+    let checkpoint = Checkpoint::new(step, 1.5, clock, Some((3, 0.25)), origin());
     checkpoint.save(folder, run.tensors()).unwrap();
+}
+
+/// The checkpoint of a step of such a training.
+fn load(folder: &RunFolder, step: u64, run: &MnistRun) -> Result<(Checkpoint, Vec<(String, Tensor)>), CheckpointError> {
+    Checkpoint::load(folder, step, &origin(), &run.tensors())
+}
+
+fn complaint(folder: &RunFolder, step: u64, run: &MnistRun) -> String {
+    load(folder, step, run).map(|(checkpoint, _)| checkpoint).unwrap_err().to_string()
 }
 
 #[test]
@@ -30,7 +43,7 @@ fn what_is_saved_and_loaded_goes_on_bit_for_bit() {
         let (_place, folder) = folder();
         save(&folder, 7, &run, run.clock());
         let mut restored = MnistRun::new(&spec, &data, Device::Cpu).unwrap();
-        let (checkpoint, tensors) = Checkpoint::load(&folder, 7).unwrap();
+        let (checkpoint, tensors) = load(&folder, 7, &restored).unwrap();
         assert_eq!((checkpoint.step, checkpoint.wall_s, checkpoint.best), (7, 1.5, Some((3, 0.25))));
         assert_eq!(checkpoint.clock(), run.clock());
         restored.restore(7, checkpoint.clock(), &tensors).unwrap();
@@ -43,12 +56,11 @@ fn what_is_saved_and_loaded_goes_on_bit_for_bit() {
 #[test]
 fn a_checkpoint_of_another_training_is_refused() {
     let data = mnist();
-    let mut adam = MnistRun::new(&spec("Adam"), &data, Device::Cpu).unwrap();
+    let adam = MnistRun::new(&spec("Adam"), &data, Device::Cpu).unwrap();
     let signum = MnistRun::new(&spec("Signum"), &data, Device::Cpu).unwrap();
     let (_place, folder) = folder();
     save(&folder, 1, &signum, signum.clock());
-    let (checkpoint, tensors) = Checkpoint::load(&folder, 1).unwrap();
-    let error = adam.restore(1, checkpoint.clock(), &tensors).unwrap_err().to_string();
+    let error = complaint(&folder, 1, &adam);
     assert!(error.contains("optimizer.s") && error.contains("found nothing"), "{error}");
 }
 
@@ -65,14 +77,14 @@ fn damage_is_noticed_wherever_it_is() {
         let middle = changed.len() / 2;
         changed[middle] ^= 0x20;
         std::fs::write(path, &changed).unwrap();
-        let error = Checkpoint::load(&folder, 5).unwrap_err().to_string();
+        let error = complaint(&folder, 5, &run);
         assert!(error.contains(expected), "{error}");
         std::fs::write(path, &good[..good.len() - 7]).unwrap();
-        let error = Checkpoint::load(&folder, 5).unwrap_err().to_string();
+        let error = complaint(&folder, 5, &run);
         assert!(error.contains(&*path.file_name().unwrap().to_string_lossy()), "{error}");
         std::fs::write(path, &good).unwrap();
     }
-    Checkpoint::load(&folder, 5).unwrap();
+    load(&folder, 5, &run).unwrap();
 }
 
 #[test]
@@ -83,11 +95,12 @@ fn a_checkpoint_whose_sum_is_of_the_tensors_alone_is_read() {
     let tensors = folder.path().join("checkpoint-00000005.safetensors");
     let about = tensors.with_extension("ron");
     let sum = crc32fast::hash(&std::fs::read(&tensors).unwrap());
-    let old = std::fs::read_to_string(&about).unwrap().replace("version: 2", "version: 1");
+    let old = std::fs::read_to_string(&about).unwrap().replace("version: 3", "version: 1");
+    let old = old.replace("    config: \"config\",\n", "");
     let (before, after) = old.split_once("crc32: ").unwrap();
     let after = after.trim_start_matches(|c: char| c.is_ascii_digit());
     std::fs::write(&about, format!("{before}crc32: {sum}{after}")).unwrap();
-    assert_eq!(Checkpoint::load(&folder, 5).unwrap().0.step, 5);
+    assert_eq!(load(&folder, 5, &run).unwrap().0.step, 5);
 }
 
 #[test]
@@ -116,4 +129,108 @@ fn the_last_two_the_best_and_some_are_kept() {
     // Tensors without what makes them a checkpoint are none.
     std::fs::write(folder.path().join("checkpoint-00000070.safetensors"), b"cut").unwrap();
     assert_eq!(Checkpoint::steps(&folder).unwrap(), [20, 30, 50, 60]);
+}
+
+#[test]
+fn a_checkpoint_of_another_run_or_step_is_not_used() {
+    let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
+    let (_place, folder) = folder();
+    save(&folder, 20, &run, run.clock());
+    for (other, expected) in [
+        (Origin { data: "other".to_owned(), ..origin() }, "on other data"),
+        (Origin { config: "other".to_owned(), ..origin() }, "with another config"),
+    ] {
+        let refused = Checkpoint::load(&folder, 20, &other, &run.tensors());
+        let error = refused.map(|(checkpoint, _)| checkpoint).unwrap_err().to_string();
+        assert!(error.contains(expected) && error.contains("checkpoint-00000020.ron"), "{error}");
+    }
+    for extension in ["safetensors", "ron"] {
+        let name = |step: u64| folder.path().join(format!("checkpoint-{step:08}.{extension}"));
+        std::fs::copy(name(20), name(40)).unwrap();
+    }
+    let error = complaint(&folder, 40, &run);
+    assert!(error.contains("expected step 40, found step 20"), "{error}");
+    load(&folder, 20, &run).unwrap();
+}
+
+/// Writes tensors as a checkpoint's, with the right length and check sum.
+fn put(folder: &RunFolder, step: u64, file: &[u8]) {
+    let tensors = folder.path().join(format!("checkpoint-{step:08}.safetensors"));
+    let about = tensors.with_extension("ron");
+    let text = std::fs::read_to_string(&about).unwrap();
+    let field = |text: &str, name: &str, value: &str| {
+        let (before, after) = text.split_once(&format!("{name}: ")).unwrap();
+        format!("{before}{name}: {value}{}", after.trim_start_matches(|c: char| c.is_ascii_digit()))
+    };
+    let text = field(&field(&text, "bytes", &file.len().to_string()), "crc32", "0");
+    let sum = crc32fast::hash(&[file, text.as_bytes()].concat());
+    std::fs::write(about, field(&text, "crc32", &sum.to_string())).unwrap();
+    std::fs::write(tensors, file).unwrap();
+}
+
+#[test]
+fn crafted_tensors_are_refused_before_they_are_tensors() {
+    let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
+    let (_place, folder) = folder();
+    save(&folder, 5, &run, run.clock());
+    let good = std::fs::read(folder.path().join("checkpoint-00000005.safetensors")).unwrap();
+    put(&folder, 5, &good);
+    load(&folder, 5, &run).unwrap();
+    let read = safetensors::SafeTensors::deserialize(&good).unwrap();
+    let numbers = read.tensor("parameters").unwrap().shape().to_vec();
+    let craft = |dtype, shape: Vec<usize>, length: usize| {
+        let bytes = vec![1_u8; length];
+        let of = |name| {
+            let view = read.tensor(name).unwrap();
+            (name, safetensors::tensor::TensorView::new(view.dtype(), view.shape().to_vec(), view.data()).unwrap())
+        };
+        let mut tensors: Vec<_> = read.names().into_iter().filter(|name| *name != "parameters").map(of).collect();
+        tensors.push(("parameters", safetensors::tensor::TensorView::new(dtype, shape, &bytes).unwrap()));
+        safetensors::serialize(tensors, None).unwrap()
+    };
+    use safetensors::Dtype::{F16, F32, F64, I32, U8};
+    let count = numbers[0];
+    for (dtype, shape, length) in [
+        (U8, vec![count], count),
+        (U8, vec![4 * count], 4 * count),
+        (F16, vec![count], 2 * count),
+        (I32, vec![count], 4 * count),
+        (F64, vec![count / 2], count / 2 * 8),
+        (F32, vec![count / 2, 2], count / 2 * 8),
+        (F32, vec![count - 1], 4 * (count - 1)),
+    ] {
+        put(&folder, 5, &craft(dtype, shape.clone(), length));
+        let error = complaint(&folder, 5, &run);
+        assert!(error.contains("expected `parameters` of F32"), "{dtype:?} {shape:?}: {error}");
+    }
+    // More than the model has numbers is not even read.
+    put(&folder, 5, &craft(U8, vec![50 << 20], 50 << 20));
+    let error = complaint(&folder, 5, &run);
+    assert!(error.contains("expected at most"), "{error}");
+    // A file that ends within its header, and one whose header says that it is huge.
+    for file in [&good[..100], &[0xff; 300]] {
+        put(&folder, 5, file);
+        complaint(&folder, 5, &run);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_neither_written_through_nor_read() {
+    let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
+    for extension in ["safetensors", "ron"] {
+        let (place, folder) = folder();
+        save(&folder, 5, &run, run.clock());
+        let (victim, link) =
+            (place.path().join("victim"), folder.path().join("checkpoint-00000005").with_extension(extension));
+        std::fs::rename(&link, &victim).unwrap();
+        std::os::unix::fs::symlink(&victim, &link).unwrap();
+        let before = std::fs::read(&victim).unwrap();
+        let error = complaint(&folder, 5, &run);
+        assert!(error.contains("expected a plain file, found a symbolic link"), "{error}");
+        let again = Checkpoint::new(5, 9.5, run.clock(), None, origin()).save(&folder, run.tensors());
+        let error = again.unwrap_err().to_string();
+        assert!(error.contains("expected a plain file, found a symbolic link"), "{error}");
+        assert_eq!(std::fs::read(&victim).unwrap(), before);
+    }
 }

@@ -4,22 +4,24 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use tch::Device;
 use tempfile::TempDir;
 use valleyscope::quantity::{CheckpointInterval, LoggingInterval, TrainingSteps};
 use valleyscope::run::{self, History, Metric, RunFolder, RunReader, Status, Timestamp, WorkerProgram};
-use valleyscope::train::Checkpoint;
+use valleyscope::train::{Checkpoint, MnistRun, Origin};
 use valleyscope::workload::{MnistSpec, NotFinite};
 
-use crate::small::{config, rate, spec, uniform, write};
+use crate::small::{config, mnist, rate, spec, uniform, write};
 
 const WORKER: &str = env!("CARGO_BIN_EXE_valleyscope-train");
 
-struct Stage {
-    place: TempDir,
+/// A folder with data and runs.
+pub struct Stage {
+    pub place: TempDir,
 }
 
 impl Stage {
-    fn new() -> Stage {
+    pub fn new() -> Stage {
         let place = tempfile::tempdir().unwrap();
         let data = place.path().join("data");
         std::fs::create_dir(&data).unwrap();
@@ -27,7 +29,7 @@ impl Stage {
         Stage { place }
     }
 
-    fn data(&self) -> PathBuf {
+    pub fn data(&self) -> PathBuf {
         self.place.path().join("data")
     }
 
@@ -39,12 +41,12 @@ impl Stage {
         std::fs::write(&labels, bytes).unwrap();
     }
 
-    fn run(&self, spec: MnistSpec) -> RunFolder {
+    pub fn run(&self, spec: MnistSpec) -> RunFolder {
         RunFolder::create(&self.place.path().join("runs"), "test", &config(spec, self.data())).unwrap()
     }
 }
 
-fn quick(steps: u64) -> MnistSpec {
+pub fn quick(steps: u64) -> MnistSpec {
     MnistSpec {
         steps: TrainingSteps::new(steps).unwrap(),
         checkpoint_every: CheckpointInterval::new(10).unwrap(),
@@ -53,7 +55,7 @@ fn quick(steps: u64) -> MnistSpec {
     }
 }
 
-fn worker(run: &RunFolder, resume: bool) -> Command {
+pub fn worker(run: &RunFolder, resume: bool) -> Command {
     let mut command = Command::new(WORKER);
     command.arg("run").arg(run.path()).stdout(Stdio::null()).stderr(Stdio::piped());
     // Sums over many threads depend on how many there are.
@@ -64,28 +66,28 @@ fn worker(run: &RunFolder, resume: bool) -> Command {
     command
 }
 
-fn to_the_end(run: &RunFolder, resume: bool) -> Output {
+pub fn to_the_end(run: &RunFolder, resume: bool) -> Output {
     worker(run, resume).output().unwrap()
 }
 
 /// Ends a worker with no chance to say goodbye.
-fn kill(mut child: Child) {
+pub fn kill(mut child: Child) {
     child.kill().unwrap();
     child.wait().unwrap();
 }
 
-fn history(run: &RunFolder) -> History {
+pub fn history(run: &RunFolder) -> History {
     let mut reader = RunReader::new(run.clone());
     reader.poll().unwrap();
     reader.history().clone()
 }
 
-fn status(run: &RunFolder) -> Status {
+pub fn status(run: &RunFolder) -> Status {
     RunReader::new(run.clone()).status(Timestamp::now()).unwrap()
 }
 
 /// Waits until the run has got so far.
-fn wait_for(run: &RunFolder, child: &mut Child, step: u64) {
+pub fn wait_for(run: &RunFolder, child: &mut Child, step: u64) {
     let begun = Instant::now();
     let mut reader = RunReader::new(run.clone());
     while reader.history().step() < step {
@@ -97,20 +99,20 @@ fn wait_for(run: &RunFolder, child: &mut Child, step: u64) {
 }
 
 /// Begins a run, and ends its worker when it has got so far.
-fn kill_at(run: &RunFolder, step: u64) {
+pub fn kill_at(run: &RunFolder, step: u64) {
     let mut child = worker(run, false).spawn().unwrap();
     wait_for(run, &mut child, step);
     kill(child);
 }
 
 /// Steps and losses of the training curve, as bits.
-fn curve(run: &RunFolder) -> Vec<(u64, u64)> {
+pub fn curve(run: &RunFolder) -> Vec<(u64, u64)> {
     let history = history(run);
     let curve = history.curve(Metric::Loss);
     curve.step.iter().copied().zip(curve.value.iter().map(|loss| loss.to_bits())).collect()
 }
 
-fn tensors(run: &RunFolder, step: u64) -> Vec<u8> {
+pub fn tensors(run: &RunFolder, step: u64) -> Vec<u8> {
     std::fs::read(run.path().join(format!("checkpoint-{step:08}.safetensors"))).unwrap()
 }
 
@@ -259,6 +261,12 @@ fn a_run_whose_events_are_damaged_goes_on_from_its_newest_checkpoint() {
     }
 }
 
+/// What a checkpoint's text says of where it is from.
+fn origin_in(text: &str) -> Origin {
+    let field = |name: &str| text.split(&format!("{name}: \"")).nth(1).unwrap().split('"').next().unwrap().to_owned();
+    Origin { data: field("data"), config: field("config") }
+}
+
 #[test]
 fn every_changed_digit_of_a_checkpoint_is_noticed() {
     let stage = Stage::new();
@@ -267,13 +275,18 @@ fn every_changed_digit_of_a_checkpoint_is_noticed() {
     let step = *Checkpoint::steps(&run).unwrap().last().unwrap();
     let path = run.path().join(format!("checkpoint-{step:08}.ron"));
     let text = std::fs::read(&path).unwrap();
+    let spec = quick(10);
+    let training = MnistRun::new(&spec, &mnist(), Device::Cpu).unwrap();
+    let origin = origin_in(std::str::from_utf8(&text).unwrap());
+    Checkpoint::load(&run, step, &origin, &training.tensors()).unwrap();
     let digits: Vec<usize> = (0..text.len()).filter(|&at| text[at].is_ascii_digit()).collect();
     assert!(digits.len() > 20);
     for at in digits {
         let mut changed = text.clone();
         changed[at] ^= 1;
         std::fs::write(&path, &changed).unwrap();
-        assert!(Checkpoint::load(&run, step).is_err(), "{}", String::from_utf8(changed).unwrap());
+        let loaded = Checkpoint::load(&run, step, &origin, &training.tensors());
+        assert!(loaded.is_err(), "{}", String::from_utf8(changed).unwrap());
     }
 }
 
@@ -368,7 +381,7 @@ fn what_a_killed_worker_left_half_saved_is_removed_and_files_that_are_gone_are_n
 }
 
 /// A scan of eight pixels, so small that each takes an instant.
-fn scan(stage: &Stage) -> RunFolder {
+pub fn scan(stage: &Stage) -> RunFolder {
     let folder = ron::to_string(stage.data().to_str().unwrap()).unwrap();
     let text = format!(
         r#"MnistScan(version: 1, title: "A small scan", scan: (
@@ -381,7 +394,7 @@ fn scan(stage: &Stage) -> RunFolder {
 }
 
 /// Pixels in order, with their losses as bits.
-fn pixels(run: &RunFolder) -> Vec<([usize; 2], u64, Vec<u64>)> {
+pub fn pixels(run: &RunFolder) -> Vec<([usize; 2], u64, Vec<u64>)> {
     let bits = |losses: &[Vec<f64>]| losses.concat().iter().map(|loss| loss.to_bits()).collect();
     let history = history(run);
     let mut pixels: Vec<_> = history.pixels().map(|it| (it.pixel, it.done, bits(&it.test_loss))).collect();

@@ -10,5 +10,6 @@ mod optimizers;
 mod order;
 mod pytorch;
 mod real;
+mod resume;
 mod scan;
 mod small;

@@ -1,0 +1,318 @@
+//! Whether a run's `config.ron` is the one that it was begun with.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::event::{Pixel, ScanAxes, Started};
+use super::folder::RunFolder;
+use super::history::History;
+use crate::preset::{Preset, PresetError};
+use crate::visible::visible;
+use crate::workload::{MnistScanSpec, MnistSpec};
+
+/// A run's `config.ron`: a training with every field.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunConfig {
+    pub preset: Preset,
+    text: String,
+}
+
+/// Why a run's config cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    #[error(transparent)]
+    Preset(#[from] PresetError),
+    #[error(
+        "the config that the run was begun with, in its {}, cannot be read by this version, and {} is another; put it back \
+         as it was: {source}",
+        RunFolder::EVENTS,
+        RunFolder::CONFIG
+    )]
+    Begun { source: PresetError },
+    #[error(
+        "{} is not the one that the run was begun with: {}; put the old values back to go on{}, or start a new run with \
+         the new ones",
+        RunFolder::CONFIG, list(.0), advice(.0)
+    )]
+    Changed(Vec<Difference>),
+}
+
+/// A field of a config that was changed since the run was begun.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Difference {
+    /// As `--set` takes it, such as `optimizer.gamma`.
+    pub field: String,
+    pub before: String,
+    pub now: String,
+}
+
+impl Difference {
+    /// Of values from files, which may hold anything.
+    fn new(field: &str, before: &str, now: &str) -> Difference {
+        const LONGEST: usize = 300;
+        let [before, now] = [before, now].map(|value| match visible(value) {
+            long if long.chars().count() > LONGEST => long.chars().take(LONGEST - 1).chain(['…']).collect(),
+            short => short.into_owned(),
+        });
+        Difference { field: field.to_owned(), before, now }
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(text, "`{}` was {} and is {}", self.field, self.before, self.now)
+    }
+}
+
+fn list(differences: &[Difference]) -> String {
+    differences.iter().map(Difference::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// What may change in a run has a command for it.
+fn advice(differences: &[Difference]) -> String {
+    let steps = differences.iter().find(|difference| difference.field == "steps");
+    steps.map_or_else(String::new, |Difference { now, .. }| {
+        format!(
+            " (more steps are a matter of a command while the run is trained: append \
+             {{\"id\": \"steps-{now}\", \"command\": {{\"SetSteps\": {{\"n\": {now}}}}}}} to {})",
+            RunFolder::COMMANDS
+        )
+    })
+}
+
+/// The SHA-256 of a config's text, in hexadecimal digits.
+pub fn sha256(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl RunConfig {
+    /// Reads the config of a run.
+    pub fn read(run: &RunFolder) -> Result<RunConfig, ConfigError> {
+        let path = run.config();
+        let text = run.config_text().map_err(|source| PresetError::Read { path: path.clone(), source })?;
+        let preset = Preset::parse(&text, &path.display().to_string())?;
+        Ok(RunConfig { preset, text })
+    }
+
+    /// What it says of the run, for the run's first event.
+    pub fn started(&self) -> Started {
+        let text = &self.text;
+        let (config, config_sha256) = (text.clone(), sha256(text));
+        let started = Started { kind: self.preset.kind().to_owned(), config, config_sha256, ..Started::default() };
+        let started = Started { title: self.preset.title().to_owned(), ..started };
+        match &self.preset {
+            Preset::Mnist(preset) => match &preset.runs[..] {
+                [spec] => of_training(spec, started),
+                _ => started,
+            },
+            Preset::MnistScan(preset) => of_scan(&preset.scan, started),
+            Preset::Landscape(_) | Preset::Sweep(_) => started,
+        }
+    }
+
+    /// Whether a run with this history can go on with the config: whether it computes the same as the one that the run
+    /// was begun with. Comments, the title, the description, where the data are (which have a fingerprint of their own)
+    /// and the device may differ. Of a run by a version before, whose events do not hold the config, only what they say
+    /// of it is compared.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::Changed`] with the fields that differ.
+    pub fn check(&self, history: &History) -> Result<(), ConfigError> {
+        let now = self.started();
+        let differences = match history.started() {
+            None => Vec::new(),
+            Some(before) if before.config.is_empty() => facts_that_differ(before, &now),
+            Some(before) if before.config == self.text => Vec::new(),
+            Some(before) => {
+                let begun = Preset::parse(&before.config, "the config that the run was begun with");
+                let begun = begun.map_err(|source| ConfigError::Begun { source })?;
+                fields_that_differ(&begun, &self.preset)
+            }
+        };
+        let differences =
+            if differences.is_empty() { pixels_that_differ(history, now.scan.as_ref()) } else { differences };
+        if differences.is_empty() { Ok(()) } else { Err(ConfigError::Changed(differences)) }
+    }
+
+    /// What checkpoints are known by: the hash of the config that the run was begun with, to which this one is equal.
+    pub fn identity(&self, history: &History) -> String {
+        let begun = history.started().map(|started| started.config_sha256.clone());
+        begun.filter(|sum| !sum.is_empty()).unwrap_or_else(|| sha256(&self.text))
+    }
+}
+
+fn of_training(spec: &MnistSpec, started: Started) -> Started {
+    Started {
+        steps: spec.steps.get() as u64,
+        optimizer: spec.label().to_owned(),
+        learning_rate: Some(spec.learning_rate.get()),
+        batch_size: Some(spec.batch_size.get() as u64),
+        seed: Some(spec.seed),
+        precision: spec.precision.name().to_owned(),
+        ..started
+    }
+}
+
+fn of_scan(spec: &MnistScanSpec, started: Started) -> Started {
+    let axes = ScanAxes {
+        optimizers: spec.optimizers.iter().map(|optimizer| optimizer.label().to_owned()).collect(),
+        batch_sizes: spec.batch_sizes.iter().map(|size| size.get() as u64).collect(),
+        learning_rates: spec.learning_rates.values(),
+        replicates: spec.replicates.get() as u64,
+        steps: spec.steps.get() as u64,
+    };
+    Started {
+        steps: axes.pixels(),
+        optimizer: axes.optimizers.join(", "),
+        seed: Some(spec.seed),
+        precision: spec.precision.name().to_owned(),
+        scan: Some(axes),
+        ..started
+    }
+}
+
+/// What the first event of a run says of its config in other words than now, as far as it says it at all.
+fn facts_that_differ(before: &Started, now: &Started) -> Vec<Difference> {
+    let mut differences = Vec::new();
+    let mut compare = |field: &str, before: String, now: String| {
+        if !before.is_empty() && before != now {
+            differences.push(Difference::new(field, &before, &now));
+        }
+    };
+    fn text(value: Option<impl ToString>) -> String {
+        value.map_or_else(String::new, |value| value.to_string())
+    }
+    compare("kind", before.kind.clone(), now.kind.clone());
+    compare("precision", before.precision.clone(), now.precision.clone());
+    compare("seed", text(before.seed), text(now.seed));
+    match (&before.scan, &now.scan) {
+        (Some(before), Some(now)) => {
+            compare("optimizers", before.optimizers.join(", "), now.optimizers.join(", "));
+            compare("batch_sizes", format!("{:?}", before.batch_sizes), format!("{:?}", now.batch_sizes));
+            compare("learning_rates", rounded(&before.learning_rates), rounded(&now.learning_rates));
+            compare("replicates", before.replicates.to_string(), now.replicates.to_string());
+            compare("steps", before.steps.to_string(), now.steps.to_string());
+        }
+        _ => {
+            compare("optimizer", before.optimizer.clone(), now.optimizer.clone());
+            compare("learning_rate", text(before.learning_rate), text(now.learning_rate));
+            compare("batch_size", text(before.batch_size), text(now.batch_size));
+            compare("steps", text(Some(before.steps).filter(|&steps| steps > 0)), now.steps.to_string());
+        }
+    }
+    differences
+}
+
+/// The finished pixels of a scan say what they are of, also where the first event is lost.
+fn pixels_that_differ(history: &History, axes: Option<&ScanAxes>) -> Vec<Difference> {
+    let Some(axes) = axes else { return Vec::new() };
+    let mut differences = BTreeSet::new();
+    for Pixel { pixel: [row, column], optimizer, batch_size, test_loss, .. } in history.pixels() {
+        let shape = |rates: usize, replicates: usize| format!("{rates} × {replicates}");
+        let trainings = shape(test_loss.len(), test_loss.first().map_or(0, Vec::len));
+        for (field, before, now) in [
+            (format!("optimizers[{row}]"), optimizer.clone(), axes.optimizers.get(*row).cloned()),
+            (
+                format!("batch_sizes[{column}]"),
+                batch_size.to_string(),
+                axes.batch_sizes.get(*column).map(u64::to_string),
+            ),
+            (
+                "learning_rates × replicates".to_owned(),
+                trainings,
+                Some(shape(axes.learning_rates.len(), axes.replicates as usize)),
+            ),
+        ] {
+            let now = now.unwrap_or_else(|| "not given".to_owned());
+            if before != now {
+                differences.insert(Difference::new(&field, &before, &now));
+            }
+        }
+    }
+    differences.into_iter().collect()
+}
+
+/// Powers may differ in their last digits from one machine to another.
+fn rounded(numbers: &[f64]) -> String {
+    let numbers: Vec<String> = numbers.iter().map(|number| format!("{number:.9e}")).collect();
+    format!("[{}]", numbers.join(", "))
+}
+
+/// What need not be equal for a run to go on. The data have a fingerprint.
+const FREE: [&str; 4] = ["title", "description", "data", "device"];
+
+fn fields_that_differ(before: &Preset, now: &Preset) -> Vec<Difference> {
+    if before.kind() != now.kind() {
+        return vec![Difference::new("kind", before.kind(), now.kind())];
+    }
+    let [before, now] = [before, now].map(|preset| {
+        let mut tree = serde_json::to_value(preset).expect("a preset holds nothing that JSON cannot express");
+        prune(&mut tree);
+        tree
+    });
+    let mut differences = Vec::new();
+    compare("", &before, &now, &mut differences);
+    for Difference { field, .. } in &mut differences {
+        let whole = ["Mnist.runs[0].", "MnistScan.scan."].iter().find_map(|start| field.strip_prefix(start));
+        *field = whole.unwrap_or(field).to_owned();
+    }
+    differences
+}
+
+/// Takes away what need not be equal: such fields of the preset, of its runs and of its scan.
+fn prune(tree: &mut Value) {
+    match tree {
+        Value::Object(fields) => {
+            fields.retain(|name, _| !FREE.contains(&name.as_str()));
+            fields.values_mut().for_each(prune);
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(prune),
+        _ => {}
+    }
+}
+
+fn compare(path: &str, before: &Value, now: &Value, differences: &mut Vec<Difference>) {
+    match (before, now) {
+        (Value::Object(one), Value::Object(other)) if one.keys().any(|name| other.contains_key(name)) => {
+            for name in one.keys().chain(other.keys()).collect::<BTreeSet<_>>() {
+                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                let [one, other] = [one, other].map(|fields| fields.get(name).unwrap_or(&Value::Null));
+                compare(&path, one, other, differences);
+            }
+        }
+        (Value::Array(one), Value::Array(other)) if one.len() == other.len() && one.iter().all(Value::is_object) => {
+            for (index, (one, other)) in one.iter().zip(other).enumerate() {
+                compare(&format!("{path}[{index}]"), one, other, differences);
+            }
+        }
+        _ if before == now => {}
+        _ => {
+            let [before, now] = [before, now].map(written);
+            differences.push(Difference::new(path, &before, &now));
+        }
+    }
+}
+
+/// A value about as it stands in the file.
+fn written(value: &Value) -> String {
+    match value {
+        Value::Null => "not given".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(elements) => format!("[{}]", elements.iter().map(written).collect::<Vec<_>>().join(", ")),
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(name, value)| match value {
+                Value::Object(inner) if fields.len() == 1 => {
+                    let inner = inner.iter().map(|(name, value)| format!("{name}: {}", written(value)));
+                    format!("{name}({})", inner.collect::<Vec<_>>().join(", "))
+                }
+                _ => format!("{name}: {}", written(value)),
+            });
+            fields.collect::<Vec<_>>().join(", ")
+        }
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+    }
+}
