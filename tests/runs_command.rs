@@ -233,8 +233,8 @@ fn a_folder_that_goes_away_ends_the_watching() {
 #[cfg(unix)]
 fn worker(place: &Place, protocol: u32) -> PathBuf {
     let answer = Handshake { protocol, ..Handshake::default() }.to_line();
-    // Later than the start.
-    let time = Timestamp::now() + Duration::from_secs(3600);
+    // Its clock is behind.
+    let time = Timestamp::now() - Duration::from_secs(3600);
     let line = |event: Event| Record { step: 0, time, wall_s: 0.0, event }.to_line();
     let events = [
         Event::Started(Started { title: "Nothing".into(), device: "cpu".into(), ..Started::default() }),

@@ -220,7 +220,7 @@ fn train(worker: &WorkerProgram, run: &RunFolder, resume: bool, interrupt: &Inte
     const AT_WORK: Duration = Duration::from_secs(120);
     const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
     say(format_args!("the run is in {}", run.path().display()));
-    let mut watch = Watch::since(run.clone(), Timestamp::now());
+    let mut watch = Watch::from_now(run.clone());
     let launched = worker.start(run, resume).map_err(anyhow::Error::from)?;
     launched.wait_until_at_work(AT_WORK).map_err(anyhow::Error::from)?;
     let mut stopping = false;

@@ -197,8 +197,8 @@ pub struct History {
     began: Option<Timestamp>,
     steps: Option<u64>,
     last: Option<Record>,
-    /// With its time.
-    ending: Option<(Ending, Timestamp)>,
+    /// With its line and its time.
+    ending: Option<(Ending, u64, Timestamp)>,
     sessions: u64,
     /// Step and seconds of training at which the last session began.
     session_start: (u64, f64),
@@ -210,8 +210,8 @@ pub struct History {
     checkpoints: Vec<(u64, String)>,
     warnings: Vec<(u64, String)>,
     answers: Vec<Answer>,
-    /// The newest that are no points of curves.
-    recent: VecDeque<Record>,
+    /// The newest that are no points of curves, with their lines.
+    recent: VecDeque<(u64, Record)>,
     records: u64,
     lines: LineCount,
     /// Events that only another version of the program knows.
@@ -255,12 +255,12 @@ impl History {
                 self.answers.push(Answer { id: id.clone(), ok: *ok, message: message.clone() });
             }
             Event::Warning { message } => self.warnings.push((record.step, message.clone())),
-            Event::Stopped => self.ending = Some((Ending::Stopped, record.time)),
-            Event::Finished => self.ending = Some((Ending::Finished, record.time)),
-            Event::Failed { message } => self.ending = Some((Ending::Failed(message.clone()), record.time)),
+            Event::Stopped => self.end(Ending::Stopped, &record),
+            Event::Finished => self.end(Ending::Finished, &record),
+            Event::Failed { message } => self.end(Ending::Failed(message.clone()), &record),
         }
         if !matches!(record.event, Event::Train(_) | Event::Eval(_)) {
-            self.recent.push_back(record.clone());
+            self.recent.push_back((self.lines(), record.clone()));
             self.recent.drain(..self.recent.len().saturating_sub(RECENT));
         }
         self.last = Some(record);
@@ -270,6 +270,10 @@ impl History {
         self.sessions += 1;
         self.session_start = (record.step, record.wall_s);
         self.ending = None;
+    }
+
+    fn end(&mut self, ending: Ending, record: &Record) {
+        self.ending = Some((ending, self.lines(), record.time));
     }
 
     fn train(&mut self, record: &Record, train: &Train) {
@@ -358,12 +362,12 @@ impl History {
 
     /// How the last session ended, if it said so.
     pub fn ending(&self) -> Option<&Ending> {
-        self.ending.as_ref().map(|(ending, _)| ending)
+        self.ending.as_ref().map(|(ending, ..)| ending)
     }
 
-    /// When the last session said how it ended.
-    pub fn ended(&self) -> Option<Timestamp> {
-        self.ending.as_ref().map(|(_, time)| *time)
+    /// In which line and when the last session said how it ended.
+    pub fn ended(&self) -> Option<(u64, Timestamp)> {
+        self.ending.as_ref().map(|(_, line, time)| (*line, *time))
     }
 
     /// How many times the run was started or resumed.
@@ -414,7 +418,12 @@ impl History {
 
     /// The newest events that are no points of curves, oldest first.
     pub fn recent(&self) -> impl DoubleEndedIterator<Item = &Record> + ExactSizeIterator {
-        self.recent.iter()
+        self.recent.iter().map(|(_, record)| record)
+    }
+
+    /// Those of them that come after a line.
+    pub fn recent_after(&self, line: u64) -> impl Iterator<Item = &Record> {
+        self.recent.iter().filter(move |(at, _)| *at > line).map(|(_, record)| record)
     }
 
     /// Events taken in.

@@ -1,21 +1,20 @@
 //! Finding the worker, asking what it can do, and starting it.
 
-use std::fs::OpenOptions;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::PROTOCOL;
 use super::event::Device;
 use super::folder::{RunFolder, data_folder};
-use super::lock::Life;
+use super::lock::{self, Holder, Life};
 use super::status::last_words;
 use crate::machine::WorkerFolder;
+use crate::plain_file;
 
 /// The command that builds and installs the worker, also in place of one that cannot be used.
 pub const SETUP: &str = "cargo xtask setup";
@@ -150,8 +149,7 @@ impl WorkerProgram {
     /// is closed. What it and its libraries say goes to the run's log.
     pub fn start(&self, run: &RunFolder, resume: bool) -> Result<Launched, LaunchError> {
         let path = run.log();
-        let log = OpenOptions::new().append(true).create(true).open(&path);
-        let log = log.map_err(|source| LaunchError::Log { path, source })?;
+        let log = plain_file::open_to_append(&path).map_err(|source| LaunchError::Log { path, source })?;
         let mut command = Command::new(&self.path);
         command.arg("run").arg(run.path());
         if resume {
@@ -160,7 +158,7 @@ impl WorkerProgram {
         // The same events as in the folder go to stdout, and need not be kept twice.
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         detach(&mut command);
-        let launched = Timestamp::now();
+        let before = lock::read(run).ok().flatten();
         let mut child = command.spawn().map_err(|source| LaunchError::Spawn { path: self.path.clone(), source })?;
         let pid = child.id();
         let exit = Arc::new(OnceLock::new());
@@ -171,7 +169,7 @@ impl WorkerProgram {
                 let _ = told.set(status);
             }
         });
-        Ok(Launched { run: run.clone(), pid, launched, exit })
+        Ok(Launched { run: run.clone(), pid, before, exit })
     }
 }
 
@@ -268,7 +266,8 @@ fn detach(command: &mut Command) {
 pub struct Launched {
     run: RunFolder,
     pid: u32,
-    launched: Timestamp,
+    /// Who held the run before, or was the last to hold it.
+    before: Option<Holder>,
     exit: Arc<OnceLock<ExitStatus>>,
 }
 
@@ -295,7 +294,7 @@ impl Launched {
             let ended = self.exit();
             match Life::of(&self.run) {
                 // Another may hold the run, and this one will soon be refused.
-                Life::Alive(Some(holder)) if holder.started < self.launched => {}
+                Life::Alive(Some(holder)) if self.before.as_ref() == Some(&holder) => {}
                 Life::Alive(_) => return Ok(()),
                 _ => {}
             }

@@ -30,6 +30,9 @@ pub struct Holder {
     /// Number of the lock's file in its file system, by which a copy is told from the original.
     #[serde(default)]
     pub inode: Option<u64>,
+    /// Lines of events when it took the lock, by which its own are told from those of earlier holders.
+    #[serde(default)]
+    pub lines: Option<u64>,
 }
 
 /// What is known of a run's lock from here.
@@ -52,6 +55,8 @@ pub enum Life {
 #[derive(Debug)]
 pub struct Lock {
     file: File,
+    /// Of events when it was taken.
+    lines: u64,
 }
 
 #[derive(Debug)]
@@ -68,16 +73,18 @@ impl Lock {
             TryLockError::WouldBlock => Refusal::Held(read(run).ok().flatten()),
             TryLockError::Error(source) => Refusal::File(source),
         })?;
-        Ok(Lock { file })
+        Ok(Lock { file, lines: 0 })
     }
 
-    /// Writes down who holds it.
-    pub fn sign(&mut self) -> io::Result<()> {
+    /// Writes down who holds it, and how many lines of events there are.
+    pub fn sign(&mut self, lines: u64) -> io::Result<()> {
+        self.lines = lines;
         let holder = Holder {
             host: host(),
             pid: std::process::id(),
             started: Timestamp::now(),
             inode: self.file.metadata().ok().and_then(|data| inode(&data)),
+            lines: Some(lines),
         };
         let text = serde_json::to_string(&holder).expect("it holds nothing that JSON cannot express") + "\n";
         self.file.set_len(0)?;
@@ -94,8 +101,9 @@ impl Lock {
         if is_at(&self.file, &run.lock()).map_err(Refusal::File)? {
             return Ok(());
         }
+        let lines = self.lines;
         *self = Lock::take(run)?;
-        self.sign().map_err(Refusal::File)
+        self.sign(lines).map_err(Refusal::File)
     }
 }
 

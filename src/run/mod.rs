@@ -36,6 +36,7 @@ mod launch;
 mod lock;
 mod notes;
 mod number;
+mod process;
 mod reader;
 mod request;
 mod scan_costs;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::command::{Command, send};
 use super::folder::RunFolder;
 use super::history::History;
-use super::lock::{Holder, host};
+use super::process::ask_to_end;
 use super::status::Status;
 
 /// A worker that has not answered a command to stop for so long is sent a signal.
@@ -15,9 +15,11 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A command that was sent and may be answered.
 #[derive(Debug)]
 pub struct Request {
+    run: RunFolder,
     id: String,
     stop: bool,
     sent: Instant,
+    /// Or that was tried.
     signalled: bool,
 }
 
@@ -28,6 +30,8 @@ pub enum Reply {
     Waiting,
     /// There was no answer for long, and the worker has now been asked to end by a signal.
     Signalled,
+    /// There was no answer for long, and a signal cannot be sent, for this reason.
+    NotSignalled(String),
     Answered {
         ok: bool,
         message: String,
@@ -39,39 +43,24 @@ pub enum Reply {
 impl Request {
     pub fn send(run: &RunFolder, command: Command) -> io::Result<Request> {
         let stop = command == Command::Stop;
-        Ok(Request { id: send(run, command)?, stop, sent: Instant::now(), signalled: false })
+        Ok(Request { run: run.clone(), id: send(run, command)?, stop, sent: Instant::now(), signalled: false })
     }
 
     /// What has become of it by now, by what the run's reader knows. To be called every now and then.
     ///
-    /// A worker on this machine that does not answer [`Command::Stop`] within 30 seconds is sent a signal, once.
+    /// A worker on this machine that does not answer [`Command::Stop`] within 30 seconds is sent a signal, once, where the
+    /// process that the lock names is known to be it.
     pub fn poll(&mut self, history: &History, status: &Status, now: Instant) -> Reply {
         if let Some(answer) = history.answers().iter().rev().find(|answer| answer.id == self.id) {
             return Reply::Answered { ok: answer.ok, message: answer.message.clone() };
         }
         match status {
-            Status::Running(Some(holder)) if self.stop && !self.signalled && now - self.sent >= PATIENCE => {
-                self.signalled = ask_to_end(holder);
-                if self.signalled { Reply::Signalled } else { Reply::Waiting }
+            Status::Running(holder) if self.stop && !self.signalled && now - self.sent >= PATIENCE => {
+                self.signalled = true;
+                ask_to_end(&self.run, holder.as_ref()).map_or_else(Reply::NotSignalled, |()| Reply::Signalled)
             }
             _ if status.is_open() => Reply::Waiting,
             _ => Reply::Gone,
         }
-    }
-}
-
-/// Asks a process on this machine to end, and says whether that could be done.
-fn ask_to_end(holder: &Holder) -> bool {
-    #[cfg(unix)]
-    {
-        use rustix::process::{Pid, Signal, kill_process};
-        let pid = i32::try_from(holder.pid).ok().and_then(Pid::from_raw);
-        pid.is_some_and(|pid| holder.host == host() && kill_process(pid, Signal::TERM).is_ok())
-    }
-    #[cfg(not(unix))]
-    {
-        // There is no such signal here.
-        let _ = (holder, host);
-        false
     }
 }

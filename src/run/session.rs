@@ -108,7 +108,6 @@ impl RunSession {
         };
         let mut lock = Lock::take(run).map_err(refused(run.lock()))?;
         let mut events = EventsFile::open(run).map_err(refused(run.events()))?;
-        lock.sign().map_err(|source| failure(run, run.lock(), source))?;
         lock::beat(run).map_err(|source| failure(run, run.heartbeat(), source))?;
         let kept = events.end_with_whole_line().map_err(|source| failure(run, run.events(), source))?;
         events.put_reserve_by().map_err(|source| failure(run, run.reserve(), source))?;
@@ -116,6 +115,7 @@ impl RunSession {
         reader.poll().map_err(|source| failure(run, run.events(), source))?;
         let before = reader.into_history();
         events.number_from(before.lines() + 1);
+        lock.sign(before.lines()).map_err(|source| failure(run, run.lock(), source))?;
         let checkpoints = run.checkpoints().map_err(|source| failure(run, run.path().to_owned(), source))?;
         let events = Arc::new(Mutex::new(events));
         let mut session = RunSession {

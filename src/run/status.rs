@@ -110,7 +110,9 @@ impl fmt::Display for Status {
 
 /// Whether the worker that is gone took the run after the last goodbye, which then was that of an earlier one.
 fn is_of_another(life: &Life, history: &History) -> bool {
-    matches!(life, Life::Gone(holder) if history.ended().is_some_and(|ended| holder.started > ended))
+    let (Life::Gone(holder), Some((line, time))) = (life, history.ended()) else { return false };
+    // Versions before do not say it by lines.
+    holder.lines.map_or(holder.started > time, |before| line <= before)
 }
 
 fn silent(run: &RunFolder, history: &History, host: Option<String>, now: Timestamp) -> Status {

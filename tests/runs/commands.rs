@@ -210,3 +210,34 @@ fn a_worker_that_does_not_answer_gets_a_signal() {
     assert_eq!(reader.status(Timestamp::now()).unwrap(), Status::Stopped);
     assert_eq!(stop.poll(reader.history(), &Status::Stopped, Instant::now()), Reply::Gone);
 }
+
+/// Whoever can write to the lock could have any process ended.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_process_that_is_not_the_worker_gets_no_signal() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let mut worker = worker::start(&run, u64::MAX, "slow deaf");
+    let mut other = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+    let mut reader = RunReader::brief(run.clone());
+    wait_until("the worker", || {
+        reader.status(Timestamp::now()).unwrap() != Status::Starting && reader.history().step() > 0
+    });
+    let lock = std::fs::read_to_string(run.lock()).unwrap();
+    let named = |pid: u32| lock.replacen(&format!("\"pid\":{}", worker.id()), &format!("\"pid\":{pid}"), 1);
+    for (pid, expected) in [(other.id(), "is another"), (std::process::id(), "is another"), (0, "no process")] {
+        std::fs::write(run.lock(), named(pid)).unwrap();
+        let mut stop = Request::send(&run, Command::Stop).unwrap();
+        let status = reader.status(Timestamp::now()).unwrap();
+        assert!(matches!(&status, Status::Running(Some(holder)) if holder.pid == pid), "{status}");
+        let late = Instant::now() + Duration::from_secs(31);
+        let reply = stop.poll(reader.history(), &status, late);
+        assert!(matches!(&reply, Reply::NotSignalled(reason) if reason.contains(expected)), "{reply:?}");
+        assert_eq!(stop.poll(reader.history(), &status, late), Reply::Waiting);
+    }
+    assert!(other.try_wait().unwrap().is_none() && worker.try_wait().unwrap().is_none());
+    for process in [&mut other, &mut worker] {
+        process.kill().unwrap();
+        process.wait().unwrap();
+    }
+}

@@ -95,6 +95,54 @@ fn a_second_worker_is_refused_and_the_first_goes_on() {
     expect_whole_curve(&history, history.step());
 }
 
+#[cfg(unix)]
+#[test]
+fn a_second_worker_is_refused_though_the_lock_was_removed() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let first = worker::start(&run, u64::MAX, "slow");
+    wait_until("the first", || lines(run.events()) > 0);
+    fs::remove_file(run.lock()).unwrap();
+    let second = worker::start(&run, u64::MAX, "").wait_with_output().unwrap();
+    assert_eq!(second.status.code(), Some(1));
+    let said = String::from_utf8(second.stderr).unwrap();
+    assert!(said.contains("already being trained"), "{said}");
+    // The first takes its lock again before it saves the next time.
+    wait_until("the lock", || matches!(read(&run).1, Status::Running(Some(holder)) if holder.pid == first.id()));
+    send(&run, Command::Stop).unwrap();
+    assert!(first.wait_with_output().unwrap().status.success());
+    let (history, status) = read(&run);
+    assert_eq!((status, history.sessions()), (Status::Stopped, 1));
+    expect_whole_curve(&history, history.step());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_worker_whose_files_were_replaced_ends_before_it_saves() {
+    for files in [&[RunFolder::EVENTS][..], &[RunFolder::LOCK, RunFolder::EVENTS]] {
+        let place = tempfile::tempdir().unwrap();
+        let run = new_run(place.path());
+        let first = worker::start(&run, u64::MAX, "slow");
+        wait_until("the first", || run.path().join("checkpoint").exists());
+        for file in files {
+            fs::rename(run.path().join(file), place.path().join(file)).unwrap();
+        }
+        let second = (files.len() == 2).then(|| worker::start(&run, u64::MAX, "slow"));
+        let first = first.wait_with_output().unwrap();
+        let said = String::from_utf8(first.stderr).unwrap();
+        assert_eq!(first.status.code(), Some(1), "{said}");
+        assert!(said.contains("deleted or replaced"), "{said}");
+        if let Some(second) = second {
+            wait_until("the second", || lines(run.events()) > 300);
+            send(&run, Command::Stop).unwrap();
+            assert!(second.wait_with_output().unwrap().status.success());
+            let (history, status) = read(&run);
+            assert_eq!(status, Status::Stopped);
+            assert!(history.damage().is_none());
+        }
+    }
+}
+
 #[test]
 fn a_worker_whose_folder_is_deleted_ends_and_says_so() {
     let place = tempfile::tempdir().unwrap();

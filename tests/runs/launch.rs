@@ -83,6 +83,24 @@ fn a_worker_trains_and_is_resumed() {
     });
 }
 
+/// The clock of whoever writes the lock may be behind.
+#[test]
+fn a_worker_is_at_work_whatever_its_clock_says() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    drop(valleyscope::run::RunSession::begin(&run).unwrap());
+    let holder = r#"{"host":"here","pid":1,"started":"2026-03-01T12:00:00Z"}"#;
+    let script =
+        format!("exec 9> \"$2/lock\"\nflock 9\necho '{holder}' >&9\nwhile [ -e \"$2/go-on\" ]; do sleep 0.05; done");
+    let going_on = run.path().join("go-on");
+    fs::write(&going_on, "").unwrap();
+    let launched = program(&place, &script).start(&run, true).unwrap();
+    launched.wait_until_at_work(PATIENCE).unwrap();
+    assert!(launched.exit().is_none());
+    fs::remove_file(going_on).unwrap();
+    wait_until("the end", || launched.exit().is_some());
+}
+
 #[test]
 fn early_death_comes_with_its_last_words() {
     let place = tempfile::tempdir().unwrap();

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use valleyscope::run::{
-    Command, Event, RunFolder, RunReader, RunSession, Started, Status, Timestamp, last_words, send, span,
+    Command, Event, Record, RunFolder, RunReader, RunSession, Started, Status, Timestamp, last_words, send, span,
 };
 
 use crate::worker::{self, new_run, wait_until};
@@ -107,6 +107,22 @@ fn who_is_killed_while_it_resumes_has_crashed_whatever_the_last_goodbye_was() {
         drop(session);
         assert_eq!(status(&run), Status::Stopped);
     }
+}
+
+#[test]
+fn who_crashed_is_known_though_clocks_were_set_back() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let mut session = RunSession::begin(&run).unwrap();
+    session.record(0, Event::Started(Started::default())).unwrap();
+    drop(session);
+    // By a worker whose clock was an hour ahead.
+    let time = Timestamp::now() + Duration::from_secs(3600);
+    let goodbye = Record { step: 0, time, wall_s: 0.0, event: Event::Stopped }.to_line() + "\n";
+    fs::write(run.events(), fs::read_to_string(run.events()).unwrap() + &goodbye).unwrap();
+    assert_eq!(status(&run), Status::Stopped);
+    drop(RunSession::begin(&run).unwrap());
+    assert!(matches!(status(&run), Status::Crashed { .. }));
 }
 
 #[test]

@@ -13,7 +13,9 @@ use crate::app::wake::Wake;
 use crate::dataset::mnist::is_stand_in;
 use crate::machine::{PyTorchBytes, SetUpState, WorkerFolder, has_nvidia_gpu};
 use crate::preset::Preset;
-use crate::run::{Command, Metric, Notes, Reply, Request, RunFolder, RunReader, Status, Timestamp, last_lines};
+use crate::run::{
+    Command, Metric, Notes, Reply, Request, RunConfig, RunFolder, RunReader, Status, Timestamp, last_lines,
+};
 use crate::workload::{DataChoice, MnistSpec, TrainingRule};
 
 /// Between two looks at the folder.
@@ -279,6 +281,13 @@ impl Watcher {
                     news.push(News::Said(format!("{} does not answer; its process was asked to end.", summary.title)));
                     true
                 }
+                Reply::NotSignalled(reason) => {
+                    let title = &summary.title;
+                    news.push(News::Failed(format!(
+                        "{title} does not answer, and its process is left alone: {reason}."
+                    )));
+                    true
+                }
                 Reply::Answered { ok: true, message } => {
                     news.push(News::Said(format!("{}: {message}.", summary.title)));
                     false
@@ -304,7 +313,7 @@ impl Watcher {
         let detail = Detail {
             // A run whose worker has said nothing has no log.
             log: last_lines(&run.log(), LOG_TAIL),
-            config: std::fs::read_to_string(run.config()).unwrap_or_else(|error| format!("cannot be read: {error}")),
+            config: run.config_text().unwrap_or_else(|error| format!("cannot be read: {error}")),
             events: history.recent().map(event).collect(),
             warnings: history.warnings().len(),
             damage: history.damage().to_string(),
@@ -332,7 +341,7 @@ struct Watched {
 
 impl Watched {
     fn new(run: RunFolder) -> Watched {
-        let config = Preset::read(&run.config()).ok();
+        let config = RunConfig::read(&run).ok().map(|config| config.preset);
         let key = config.as_ref().and_then(without_seed);
         Watched { reader: RunReader::brief(run), notes: Notes::default(), noted: None, config, key }
     }

@@ -40,6 +40,9 @@ pub fn run(run: RunFolder) -> Result<(), Failure> {
                 say(format_args!("{name}: {message}"));
             }
             Reply::Signalled => say(format_args!("{name} has not answered for long; its process was asked to end")),
+            Reply::NotSignalled(reason) => {
+                say(format_args!("{name} has not answered for long, and its process is left alone: {reason}"));
+            }
             Reply::Answered { .. } | Reply::Waiting | Reply::Gone => {}
         }
         if !status.is_open() {

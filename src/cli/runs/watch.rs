@@ -47,8 +47,8 @@ pub struct Watch {
     bar: Option<ProgressBar>,
     last_line: Option<Instant>,
     shown: String,
-    /// When the last event that was told happened.
-    told: Option<Timestamp>,
+    /// The last line of events that was looked at.
+    told: Option<u64>,
     /// The command to stop, once it was sent.
     request: Option<Request>,
 }
@@ -62,9 +62,13 @@ impl Watch {
         Watch { reader: RunReader::brief(run), bar, last_line: None, shown: String::new(), told: None, request: None }
     }
 
-    /// Tells of all that happens after a moment.
-    pub fn since(run: RunFolder, moment: Timestamp) -> Watch {
-        Watch { told: Some(moment), ..Watch::new(run) }
+    /// Tells of all that happens from now on.
+    pub fn from_now(run: RunFolder) -> Watch {
+        let mut watch = Watch::new(run);
+        // What cannot be read is told at the first look.
+        let _ = watch.reader.poll();
+        watch.told = Some(watch.reader.history().lines());
+        watch
     }
 
     /// Asks the worker to save a checkpoint and end.
@@ -85,10 +89,13 @@ impl Watch {
         }
         self.tell();
         // An answer is told as any event.
-        if let Some(request) = &mut self.request
-            && request.poll(self.reader.history(), &status, Instant::now()) == Reply::Signalled
-        {
-            self.say("the worker has not answered for long; its process was asked to end");
+        let reply = self.request.as_mut().map(|request| request.poll(self.reader.history(), &status, Instant::now()));
+        match reply {
+            Some(Reply::Signalled) => self.say("the worker has not answered for long; its process was asked to end"),
+            Some(Reply::NotSignalled(reason)) => {
+                self.say(&format!("the worker has not answered for long, and its process is left alone: {reason}"));
+            }
+            _ => {}
         }
         let ended = !status.is_open();
         self.show(&status, ended);
@@ -101,7 +108,7 @@ impl Watch {
         let first = self.told.is_none();
         let new: Vec<&Record> = match self.told {
             None => history.recent().rev().take(1).collect(),
-            Some(told) => history.recent().filter(|record| record.time > told).collect(),
+            Some(told) => history.recent_after(told).collect(),
         };
         for record in new {
             let told_elsewhere = matches!(record.event, Event::Finished | Event::Failed { .. });
@@ -109,7 +116,7 @@ impl Watch {
                 self.say(&format!("step {}: {}", record.step, visible(&record.event.sentence())));
             }
         }
-        self.told = history.recent().map(|record| record.time).max().or(self.told);
+        self.told = Some(history.lines()).filter(|&lines| lines > 0).or(self.told);
     }
 
     fn say(&self, line: &str) {

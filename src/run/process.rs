@@ -1,0 +1,62 @@
+//! A signal to the worker of a run, and to no other process.
+
+use super::folder::RunFolder;
+use super::lock::{Holder, host};
+
+/// Asks the worker of a run on this machine to end, by a signal. The lock is a file that anybody may write to, so the
+/// process that it names gets none unless it can be shown to hold the lock.
+///
+/// # Errors
+///
+/// Why no signal was sent, as the end of a sentence.
+pub fn ask_to_end(run: &RunFolder, holder: Option<&Holder>) -> Result<(), String> {
+    let Some(holder) = holder else { return Err("its lock does not say which process holds it".to_owned()) };
+    if holder.host != host() {
+        return Err(format!("its lock names a process on another machine, {}", holder.host));
+    }
+    end(run, holder.pid)
+}
+
+#[cfg(target_os = "linux")]
+fn end(run: &RunFolder, number: u32) -> Result<(), String> {
+    use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+    let pid = i32::try_from(number).ok().and_then(Pid::from_raw);
+    let pid = pid.ok_or_else(|| format!("its lock names {number}, which is the number of no process"))?;
+    let failed = |error: rustix::io::Errno| format!("process {number} cannot be sent a signal: {error}");
+    // Stands for this process also when it ends and another gets its number.
+    let process = pidfd_open(pid, PidfdFlags::empty()).map_err(failed)?;
+    match holds_lock(run, number) {
+        Ok(true) => pidfd_send_signal(&process, Signal::TERM).map_err(failed),
+        Ok(false) => Err(format!("process {number}, which its lock names, does not hold the lock, and is another")),
+        Err(error) => Err(format!("whether process {number} is its worker cannot be found out: {error}")),
+    }
+}
+
+/// Whether a process has a file open that is the run's lock, and has it locked.
+#[cfg(target_os = "linux")]
+fn holds_lock(run: &RunFolder, process: u32) -> std::io::Result<bool> {
+    use std::fs;
+    use std::os::unix::fs::MetadataExt;
+    let place = |data: &fs::Metadata| (data.dev(), data.ino());
+    let lock = place(&run.lock().symlink_metadata()?);
+    for open in fs::read_dir(format!("/proc/{process}/fd"))? {
+        let open = open?;
+        // What is closed meanwhile cannot be looked at.
+        if fs::metadata(open.path()).is_ok_and(|data| place(&data) == lock) {
+            let about = format!("/proc/{process}/fdinfo/{}", open.file_name().display());
+            let about = fs::read_to_string(about).unwrap_or_default();
+            if about
+                .lines()
+                .any(|line| line.starts_with("lock:") && line.contains(" FLOCK ") && line.contains(" WRITE "))
+            {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn end(_: &RunFolder, number: u32) -> Result<(), String> {
+    Err(format!("whether process {number} is its worker cannot be found out on this system"))
+}
