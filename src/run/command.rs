@@ -6,12 +6,13 @@
 //! echo '{"id": "1", "command": "Save"}' >> commands.jsonl
 //! ```
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use serde::{Deserialize, Serialize};
 
 use super::folder::RunFolder;
+use crate::plain_file::{self, Links};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -69,7 +70,7 @@ pub fn send(run: &RunFolder, command: Command) -> io::Result<String> {
     let line = Line { id, command };
     let mut text = serde_json::to_string(&line).expect("commands hold nothing that JSON cannot express");
     text.push('\n');
-    let mut file = OpenOptions::new().read(true).append(true).create(true).open(run.commands())?;
+    let mut file = plain_file::open_to_append(&run.commands())?;
     if !ends_with_newline(&mut file)? {
         text.insert(0, '\n');
     }
@@ -101,12 +102,17 @@ pub struct Asked {
 pub struct Inbox {
     read: u64,
     lines: u64,
+    /// Whether the last line has been refused, and its end has not come yet.
+    in_long_line: bool,
 }
+
+/// More bytes than a line may have, and than are read at once.
+const MOST: u64 = 1 << 20;
 
 impl Inbox {
     /// The lines that have been completed since the last look.
     pub fn look(&mut self, run: &RunFolder) -> io::Result<Vec<Asked>> {
-        let mut file = match File::open(run.commands()) {
+        let mut file = match plain_file::open(&run.commands(), Links::Refused) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error),
@@ -120,11 +126,24 @@ impl Inbox {
         }
         file.seek(SeekFrom::Start(self.read))?;
         let mut new = Vec::new();
-        file.read_to_end(&mut new)?;
-        let whole = new.iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1);
-        self.read += whole as u64;
+        file.take(MOST).read_to_end(&mut new)?;
         let mut asked = Vec::new();
+        let mut whole = new.iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1);
+        if whole == 0 && new.len() as u64 == MOST {
+            whole = new.len();
+            if !self.in_long_line {
+                self.in_long_line = true;
+                asked.push(Asked::too_long(self.lines + 1));
+            }
+        }
+        self.read += whole as u64;
         for line in new[..whole].split_inclusive(|&byte| byte == b'\n') {
+            if self.in_long_line {
+                let ends = line.ends_with(b"\n");
+                self.in_long_line = !ends;
+                self.lines += u64::from(ends);
+                continue;
+            }
             self.lines += 1;
             if !line.trim_ascii().is_empty() {
                 asked.push(Asked::read(line, self.lines));
@@ -135,6 +154,12 @@ impl Inbox {
 }
 
 impl Asked {
+    fn too_long(number: u64) -> Asked {
+        let name = RunFolder::COMMANDS;
+        let wrong = format!("line {number} of {name}: expected at most {MOST} bytes, found more");
+        Asked { id: format!("line {number}"), command: Err(wrong) }
+    }
+
     /// The line of this number, from 1, with or without its end.
     pub fn read(line: &[u8], number: u64) -> Asked {
         match object::<Line>(line) {

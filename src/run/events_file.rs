@@ -22,6 +22,8 @@ pub struct EventsFile {
     file: File,
     path: PathBuf,
     reserve: PathBuf,
+    /// Whether the reserve is there.
+    has_reserve: bool,
     /// Length of the file, up to its last whole line.
     end: u64,
     /// The number of the next line.
@@ -45,7 +47,9 @@ impl EventsFile {
                 TryLockError::Error(source) => Refusal::File(source),
             })?;
         }
-        Ok(EventsFile { file, path, reserve: run.reserve(), end: 0, next: 1, waiting: Vec::new(), trouble: None })
+        let reserve = run.reserve();
+        let (waiting, trouble) = (Vec::new(), None);
+        Ok(EventsFile { file, path, reserve, has_reserve: false, end: 0, next: 1, waiting, trouble })
     }
 
     /// Removes what follows the last whole line. That is usually a line that was cut off; where it is anything else, the
@@ -90,8 +94,10 @@ impl EventsFile {
     }
 
     /// Puts the reserve by.
-    pub fn put_reserve_by(&self) -> io::Result<()> {
-        put_by(&self.reserve)
+    pub fn put_reserve_by(&mut self) -> io::Result<()> {
+        put_by(&self.reserve)?;
+        self.has_reserve = true;
+        Ok(())
     }
 
     /// The lines that follow are numbered from this on.
@@ -121,7 +127,8 @@ impl EventsFile {
         }
         self.check_place()?;
         match self.write() {
-            Err(full) if is_full(&full) && self.reserve.exists() => {
+            Err(full) if is_full(&full) && self.has_reserve && self.reserve.exists() => {
+                self.has_reserve = false;
                 std::fs::remove_file(&self.reserve)?;
                 self.write()?;
                 Err(full)
@@ -165,7 +172,9 @@ impl Drop for EventsFile {
     fn drop(&mut self) {
         // Errors have been told by `flush`, which comes before the end of every session.
         let _ = self.flush();
-        let _ = std::fs::remove_file(&self.reserve);
+        if self.has_reserve {
+            let _ = std::fs::remove_file(&self.reserve);
+        }
     }
 }
 
@@ -204,13 +213,9 @@ fn put_by(path: &Path) -> io::Result<()> {
     .take(RESERVE / 8)
     .flatten()
     .collect();
-    let put = || {
-        let mut file = plain_file::open_to_write(path)?;
-        file.set_len(0)?;
-        file.write_all(&bytes)?;
-        file.sync_data()
-    };
-    put().inspect_err(|_| {
+    let mut file = plain_file::open_to_write(path)?;
+    let put = file.set_len(0).and_then(|()| file.write_all(&bytes)).and_then(|()| file.sync_data());
+    put.inspect_err(|_| {
         // Half a reserve would only be in the way.
         let _ = std::fs::remove_file(path);
     })

@@ -1,6 +1,6 @@
 //! What a user writes about a run, and removing it.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::PathBuf;
 
@@ -10,7 +10,11 @@ use serde::{Deserialize, Serialize};
 use super::folder::RunFolder;
 use super::reader::RunReader;
 use super::status::Status;
-use crate::export::{Overwrite, write_file};
+use crate::export::write_plain_file;
+use crate::plain_file::{self, Links};
+
+/// More bytes than anybody writes about a run.
+const MOST: u64 = 1 << 20;
 
 /// The user's own words about a run, in `notes.ron`. They never come in the worker's way, and can be written while
 /// it runs.
@@ -25,7 +29,7 @@ pub struct Notes {
 impl Notes {
     /// The notes of a run; empty ones where there are none.
     pub fn read(run: &RunFolder) -> io::Result<Notes> {
-        let text = match fs::read_to_string(run.notes()) {
+        let text = match plain_file::read_text(&run.notes(), Links::Refused, MOST) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Notes::default()),
             Err(error) => return Err(error),
@@ -39,7 +43,7 @@ impl Notes {
     pub fn write(&self, run: &RunFolder) -> io::Result<()> {
         let text = ron::ser::to_string_pretty(self, ron::ser::PrettyConfig::new().new_line("\n"))
             .expect("they hold nothing that RON cannot express");
-        write_file(&run.notes(), Overwrite::Yes, (text + "\n").as_bytes())
+        write_plain_file(&run.notes(), (text + "\n").as_bytes())
     }
 }
 
@@ -71,7 +75,7 @@ pub fn remove(run: &RunFolder) -> Result<(), RemoveError> {
     check_removable(run)?;
     let failed = |source| RemoveError::File { run: run.path().to_owned(), source };
     // No worker can begin in the meantime.
-    let lock = File::open(run.lock()).ok();
+    let lock = plain_file::open(&run.lock(), Links::Refused).ok();
     if lock.as_ref().is_some_and(|lock| lock.try_lock().is_err()) {
         return Err(RemoveError::Alive(run.path().to_owned()));
     }

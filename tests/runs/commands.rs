@@ -114,6 +114,19 @@ fn bad_lines_are_answered() {
 }
 
 #[test]
+fn a_line_without_end_is_refused_once_and_does_not_hide_others() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let mut session = begin(&run);
+    append(&run, &"x".repeat(5 << 20));
+    assert_eq!(all(&run, &mut session), []);
+    append(&run, "\n{\"id\": \"a\", \"command\": \"Save\"}\n");
+    assert_eq!(all(&run, &mut session), [Command::Save]);
+    let answers: Vec<_> = history(&run).answers().iter().map(|answer| (answer.id.clone(), answer.ok)).collect();
+    assert_eq!(answers[0], ("line 1".to_owned(), false));
+}
+
+#[test]
 fn what_was_sent_before_the_first_session_is_heard() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());

@@ -12,6 +12,8 @@ mod launch;
 mod put_program;
 mod reader;
 mod session;
+#[cfg(unix)]
+mod special;
 mod status;
 mod table;
 mod worker;

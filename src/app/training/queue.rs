@@ -1,17 +1,20 @@
 //! The trainings that wait for their turn, kept in a file so that they outlive the window.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::export::{Overwrite, write_file};
+use crate::export::write_plain_file;
+use crate::plain_file::{self, Links};
 use crate::preset::Preset;
 use crate::run::RunFolder;
 
 /// In the folder of runs, which has at most one queue.
 const FILE: &str = "queue.json";
+/// More bytes than all its configs have.
+const MOST: u64 = 64 << 20;
 /// Locked by the window that looks after the queue.
 const LOCK: &str = "queue.lock";
 
@@ -63,7 +66,7 @@ impl Queue {
             return Ok(None);
         }
         let Some(lock) = lock(folder)? else { return Ok(None) };
-        let text = match fs::read_to_string(folder.join(FILE)) {
+        let text = match plain_file::read_text(&folder.join(FILE), Links::Refused, MOST) {
             Ok(text) => text,
             // Its window has just come to the end of it.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -110,13 +113,13 @@ impl Queue {
 
     fn write(&self) -> io::Result<()> {
         let text = serde_json::to_string_pretty(&self.waiting).expect("it holds nothing that JSON cannot express");
-        write_file(&self.folder.join(FILE), Overwrite::Yes, (text + "\n").as_bytes())
+        write_plain_file(&self.folder.join(FILE), (text + "\n").as_bytes())
     }
 }
 
 /// The lock, unless another window holds it.
 fn lock(folder: &Path) -> io::Result<Option<File>> {
-    let file = OpenOptions::new().write(true).create(true).truncate(false).open(folder.join(LOCK))?;
+    let file = plain_file::open_to_write(&folder.join(LOCK))?;
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),
         Err(fs::TryLockError::WouldBlock) => Ok(None),

@@ -131,7 +131,7 @@ impl ScanResult {
 
 /// The text of a run's `config.ron`; empty where it cannot be read.
 pub fn config(run: &RunFolder) -> String {
-    plain_file::read_text(&run.config(), Links::Followed, Preset::LONGEST).unwrap_or_default()
+    run.config_text().unwrap_or_default()
 }
 
 fn index(axes: &ScanAxes, [optimizer, batch_size]: [usize; 2]) -> Option<usize> {
