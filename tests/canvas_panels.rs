@@ -158,9 +158,18 @@ fn the_start_is_placed_by_tool_by_shift_and_by_its_marker() {
     };
     assert!((0..2).all(|axis| (start(&harness)[axis] - wanted[axis]).abs() < 0.01), "{:?}", start(&harness));
 
-    harness.get_by_label("Move view").click();
-    harness.run_steps(2);
+    // The tool has done its work.
+    let placed = start(&harness);
     let other = canvas(&harness).center() + vec2(60.0, 140.0);
+    click(&mut harness, other, Modifiers::NONE);
+    assert_eq!(start(&harness), placed);
+    harness.get_by_label("Place start").click();
+    harness.run_steps(2);
+    harness.key_press(egui::Key::Escape);
+    harness.run_steps(2);
+    click(&mut harness, other, Modifiers::NONE);
+    assert_eq!(start(&harness), placed, "Escape gives it up");
+
     let wanted = viewport(&harness).xy_from_px((other - canvas(&harness).min).into());
     click(&mut harness, other, Modifiers::SHIFT);
     assert!((0..2).all(|axis| (start(&harness)[axis] - wanted[axis]).abs() < 0.01), "{:?}", start(&harness));

@@ -222,11 +222,16 @@ impl Desk {
     }
 }
 
-/// The document that a preset opens as: with a lesson, at its first step.
+/// The document that a preset opens as: with a lesson, at its first step. Where the preset does not say how it is looked
+/// at, that is as before, but not with the camera of another landscape.
 fn opened(preset: &LandscapePreset, view: &ViewSettings) -> Document {
     // A preset whose lesson does not fit its own simulation is refused when it is read.
     let spec = preset.simulation_at(0).unwrap_or_else(|_| preset.simulation.clone());
-    Document { spec, view: preset.view.clone().unwrap_or_else(|| view.clone()) }
+    let as_before = || {
+        let ViewSettings { follow, camera, .. } = ViewSettings::default();
+        ViewSettings { follow, camera, ..view.clone() }
+    };
+    Document { spec, view: preset.view.clone().unwrap_or_else(as_before) }
 }
 
 /// The setting of the kind of `setting` as it is in `simulation`.

@@ -254,6 +254,24 @@ fn shown_in_legend_and_plots(app: &mut App) -> Vec<String> {
 }
 
 #[test]
+fn what_is_said_about_a_control_leaves_the_next_one_in_sight() {
+    let mut app = App::plain();
+    for part in [Role::Slider, Role::TextInput] {
+        let name = if part == Role::Slider { "Sharpness a" } else { "Sharpness a, number" };
+        let at = app.harness.get_by_role_and_label(part, name).rect().center();
+        app.harness.hover_at(at);
+        app.harness.run_steps(8);
+        let said = app.harness.get_by_label_contains("How quickly the valley narrows").rect();
+        for next in ["Slope c", "Rotation φ (°)", "Noise σ"] {
+            let slider = app.slider(next).rect();
+            assert!(!said.intersects(slider), "{said:?} covers {next} at {slider:?}");
+        }
+        app.harness.hover_at(egui::pos2(700.0, 500.0));
+        app.harness.run_steps(8);
+    }
+}
+
+#[test]
 fn the_last_enabled_optimizer_stays() {
     let mut app = App::plain();
     app.click(Role::CheckBox, "Adam: enabled");

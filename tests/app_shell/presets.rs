@@ -49,6 +49,26 @@ fn undo_leads_back_to_the_preset_before() {
 }
 
 #[test]
+fn another_preset_is_followed_again_unless_it_says_otherwise() {
+    let mut app = App::plain();
+    let follows = |app: &App| app.state().document().view.follow;
+    for (view, expected) in [("", true), ("view: (follow: false),", false), ("view: (contours: false),", true)] {
+        app.harness.run_steps(2);
+        if follows(&app) {
+            app.harness.key_press(Key::F);
+            app.harness.run_steps(2);
+        }
+        assert!(!follows(&app));
+        let title = format!("With “{view}”");
+        let text = crate::harness::PLAIN.replace("title: \"Plain\",", &format!("title: \"{title}\", {view}"));
+        let path = app.write("other.ron", &text);
+        app.open(&path);
+        app.until("it is open", |app| app.shows(&title));
+        assert_eq!(follows(&app), expected, "{view}");
+    }
+}
+
+#[test]
 fn a_lesson_goes_forward_and_back() {
     let mut app = App::with(LESSON);
     let noise = |app: &App| app.state().document().spec.noise.get();

@@ -1,6 +1,8 @@
 //! The one control for a quantity: name, slider, typed number and the way back to the default.
 
-use egui::{Button, Label, RichText, Sense, Slider, SliderClamping, Ui, vec2};
+use egui::{
+    Button, Label, Rangef, Rect, RectAlign, Response, RichText, Sense, Slider, SliderClamping, Tooltip, Ui, vec2,
+};
 
 use super::spotlight::Spotlight;
 use crate::app::number;
@@ -92,15 +94,16 @@ impl Knob {
     /// simulation as a whole.
     pub fn show<Q: Adjustable>(&self, ui: &mut Ui, owner: &str, value: &mut Q, default: Q) {
         let name = if owner.is_empty() { self.label.to_owned() } else { format!("{owner}: {}", self.label) };
-        let tooltip = format!("{}\n\nIn the paper: {}.", self.help, self.paper);
+        let help =
+            Help { text: format!("{}\n\nIn the paper: {}.", self.help, self.paper), beside: ui.max_rect().x_range() };
         let shown = ui.scope(|ui| {
             if ui.available_width() < ONE_LINE_WIDTH {
-                self.label(ui, ui.available_width(), &tooltip, value, default);
-                ui.horizontal(|ui| self.inputs(ui, &name, &tooltip, value, default));
+                self.label(ui, ui.available_width(), &help, value, default);
+                ui.horizontal(|ui| self.inputs(ui, &name, &help, value, default));
             } else {
                 ui.horizontal(|ui| {
-                    self.label(ui, LABEL_WIDTH, &tooltip, value, default);
-                    self.inputs(ui, &name, &tooltip, value, default);
+                    self.label(ui, LABEL_WIDTH, &help, value, default);
+                    self.inputs(ui, &name, &help, value, default);
                 });
             }
         });
@@ -120,30 +123,32 @@ impl Knob {
         format!("{words} must be {}{unit}, found {}", number(&refused.expected), number(&refused.found))
     }
 
-    fn label<Q: Adjustable>(&self, ui: &mut Ui, width: f32, tooltip: &str, value: &mut Q, default: Q) {
+    fn label<Q: Adjustable>(&self, ui: &mut Ui, width: f32, help: &Help, value: &mut Q, default: Q) {
         let height = ui.spacing().interact_size.y;
         let layout = egui::Layout::left_to_right(egui::Align::Center);
         ui.allocate_ui_with_layout(vec2(width, height), layout, |ui| {
             ui.set_min_width(width);
-            let response = ui.add(Label::new(self.label).truncate().sense(Sense::CLICK)).on_hover_text(tooltip);
+            let response = ui.add(Label::new(self.label).truncate().sense(Sense::CLICK));
+            help.explain(&response);
             if response.double_clicked() {
                 *value = default;
             }
         });
     }
 
-    fn inputs<Q: Adjustable>(&self, ui: &mut Ui, name: &str, tooltip: &str, value: &mut Q, default: Q) {
+    fn inputs<Q: Adjustable>(&self, ui: &mut Ui, name: &str, help: &Help, value: &mut Q, default: Q) {
         let gap = ui.spacing().item_spacing.x;
         let reset_width = ui.spacing().interact_size.y;
         let padding = 2.0 * 4.0;
         let left = ui.available_width() - FIELD_WIDTH - padding - reset_width - 3.0 * gap;
         ui.spacing_mut().slider_width = left.max(40.0);
-        ui.add(self.slider(value)).on_hover_text(tooltip).accessible_name(name);
+        let slider = ui.add(self.slider(value)).accessible_name(name);
+        help.explain(&slider);
         let field = TypedField { name: &format!("{name}, number"), width: FIELD_WIDTH };
         let shown = number::text(value.number());
         let typed =
             field.show(ui, &shown, |text| Q::checked(number::read(text)?).map_err(|refused| self.refusal(&refused)));
-        typed.response.on_hover_text(tooltip);
+        help.explain(&typed.response);
         if let Some(entered) = typed.entered {
             *value = entered;
         }
@@ -163,6 +168,23 @@ impl Knob {
         .logarithmic(self.logarithmic)
         .clamping(SliderClamping::Edits)
         .show_value(false)
+    }
+}
+
+/// What is said about a control, beside the whole of it, so that the next control stays in sight.
+struct Help {
+    text: String,
+    /// From where to where the control goes.
+    beside: Rangef,
+}
+
+impl Help {
+    /// Says it while the pointer is on a part of the control.
+    fn explain(&self, part: &Response) {
+        let mut tooltip = Tooltip::for_enabled(part);
+        let control = Rect::from_x_y_ranges(self.beside, part.rect.y_range());
+        tooltip.popup = tooltip.popup.anchor(control).align(RectAlign::RIGHT_START);
+        tooltip.show(|ui| ui.label(&self.text));
     }
 }
 

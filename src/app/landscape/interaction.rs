@@ -14,7 +14,7 @@ pub enum Tool {
     /// Drag to move the view, click to select a particle.
     #[default]
     MoveView,
-    /// Click or drag to place the start.
+    /// Click or drag, once, to place the start.
     PlaceStart,
 }
 
@@ -106,6 +106,10 @@ impl Interaction {
                 live.select(particle, requests);
             }
         }
+        let placed = response.clicked() || response.drag_stopped_by(PointerButton::Primary);
+        if self.tool == Tool::PlaceStart && (placed || given_up(ui)) {
+            self.tool = Tool::MoveView;
+        }
         if let Some(camera) = zoom(ui, response, viewport) {
             camera_move = CameraMove::To(camera);
         }
@@ -117,6 +121,12 @@ impl Interaction {
         }
         camera_move
     }
+}
+
+/// Whether Escape was pressed, and nothing else is there to be left by it.
+fn given_up(ui: &Ui) -> bool {
+    let taken = ui.ctx().text_edit_focused() || egui::Popup::is_any_open(ui.ctx());
+    !taken && ui.input_mut(|input| input.consume_key(Modifiers::NONE, Key::Escape))
 }
 
 fn to_screen(canvas: Rect, viewport: &Viewport, xy: [f64; 2]) -> Pos2 {

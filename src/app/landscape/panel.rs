@@ -138,8 +138,10 @@ impl LandscapePanel {
             "Drag to move the view, click to select a particle, double-click to fit the particles.\n\
              Shift+click, or drag its marker, to place the start.",
         );
-        ui.selectable_value(tool, Tool::PlaceStart, "Place start")
-            .on_hover_text("Click or drag where the particles shall start. The right button moves the view.");
+        ui.selectable_value(tool, Tool::PlaceStart, "Place start").on_hover_text(
+            "Click or drag, once, where the particles shall start. The right button moves the view, and Esc goes \
+                 back to moving it with the left one.",
+        );
         ui.separator();
         if ui.button("Fit").on_hover_text("Fit the shown particles and the start into the view.").clicked() {
             self.framing.request_fit();
