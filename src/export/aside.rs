@@ -8,8 +8,6 @@ use tempfile::TempPath;
 
 use crate::plain_file::{self, Links};
 
-use crate::plain_file;
-
 /// What to do where a file exists already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overwrite {

@@ -16,7 +16,6 @@ use std::path::PathBuf;
 pub use scores::{Improvement, NEGLIGIBLE, NOT_FINITE, ScanScore, ScanScores, adam, adam_and_signum, counted};
 
 use crate::dataset::mnist::{is_stand_in, without_folder};
-use crate::plain_file::{self, Links};
 use crate::preset::Preset;
 use crate::run::{History, Pixel, RunFolder, RunReader, ScanAxes, Started};
 use crate::simulation::{Marker, markers};
