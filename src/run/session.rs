@@ -186,14 +186,14 @@ impl RunSession {
     pub fn resume(&mut self, from_step: u64, wall_s: f64) -> Result<(), SessionError> {
         self.clock = Clock { before: wall_s, running_since: None };
         self.record(from_step, Event::Resumed { from_step })?;
-        for message in self.losses(from_step) {
+        for message in self.losses() {
             self.record(from_step, Event::Warning { message })?;
         }
         Ok(())
     }
 
     /// What is wrong with the events of earlier sessions and was not told by them.
-    fn losses(&self, from_step: u64) -> Vec<String> {
+    fn losses(&self) -> Vec<String> {
         let (events, damage) = (RunFolder::EVENTS, self.before.damage());
         let mut losses = Vec::new();
         if !damage.is_none() {
@@ -201,9 +201,6 @@ impl RunSession {
         }
         if self.before.lines() == 0 {
             losses.push(format!("{events} was gone or empty; what happened in the run until now is lost"));
-        } else if self.before.step() < from_step {
-            let reached = self.before.step();
-            losses.push(format!("{events} ended after step {reached}; what happened between then and now is lost"));
         }
         losses.retain(|loss| !self.before.warnings().iter().any(|(_, told)| told == loss));
         losses

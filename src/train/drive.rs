@@ -3,7 +3,7 @@
 use super::checkpoint::{Checkpoint, CheckpointError, Origin};
 use super::error::TrainError;
 use super::mnist::MnistRun;
-use crate::run::{Command, Eval, Event, RunSession, SessionError, Started, StopRequest, Train};
+use crate::run::{Command, Eval, Event, RunFolder, RunSession, SessionError, Started, StopRequest, Train};
 use crate::workload::{MnistSpec, NotFinite};
 
 /// Why a sample is refused.
@@ -101,6 +101,7 @@ impl<'a> Drive<'a> {
             .into());
         }
         warnings.extend(unusable);
+        warnings.extend(self.lost_points());
         self.session.resume(self.run.step(), wall_s)?;
         if let Some(started) = again {
             self.session.record(self.run.step(), Event::Started(started))?;
@@ -109,6 +110,17 @@ impl<'a> Drive<'a> {
             self.session.record(self.run.step(), Event::Warning { message })?;
         }
         Ok(())
+    }
+
+    /// Says so where the events end before the last point of the training curve that was taken until now, as they were
+    /// safe before the checkpoint was.
+    fn lost_points(&self) -> Option<String> {
+        let (step, before) = (self.run.step(), self.session.before());
+        let point = step - step % self.spec.log_every.get() as u64;
+        (before.lines() > 0 && before.step() < point).then(|| {
+            let (events, reached) = (RunFolder::EVENTS, before.step());
+            format!("{events} ended after step {reached}; what happened from then to step {step} is lost")
+        })
     }
 
     /// Trains to the end, or until it is asked to stop.

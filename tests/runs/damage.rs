@@ -211,14 +211,3 @@ fn a_run_with_checkpoints_is_not_new_though_its_events_are_gone() {
         assert!(history.warnings().iter().any(|(_, text)| text.contains("gone or empty")), "{:?}", history.warnings());
     }
 }
-
-#[test]
-fn a_run_whose_events_end_before_its_checkpoint_says_so() {
-    let (_place, run) = stopped();
-    fs::write(run.events(), lines(&run)[..6].concat()).unwrap();
-    let mut session = RunSession::begin(&run).unwrap();
-    session.resume(10, 5.0).unwrap();
-    drop(session);
-    let history = history(&run);
-    assert!(history.warnings().iter().any(|(_, text)| text.contains("after step 5")), "{:?}", history.warnings());
-}

@@ -232,7 +232,7 @@ fn a_run_whose_events_are_damaged_goes_on_from_its_newest_checkpoint() {
     let whole = stage.run(quick(400));
     assert!(to_the_end(&whole, false).status.success());
     type Harm = fn(&Path, Vec<u8>);
-    let harms: [Harm; 4] = [
+    let harms: [Harm; 5] = [
         |path, mut bytes| {
             bytes[2] ^= 1;
             std::fs::write(path, bytes).unwrap();
@@ -240,6 +240,10 @@ fn a_run_whose_events_are_damaged_goes_on_from_its_newest_checkpoint() {
         |path, bytes| std::fs::write(path, [b"\xef\xbb\xbf", &bytes[..]].concat()).unwrap(),
         |path, _| std::fs::remove_file(path).unwrap(),
         |path, bytes| std::fs::write(path, vec![0; bytes.len()]).unwrap(),
+        |path, bytes| {
+            let end = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(5).unwrap().0;
+            std::fs::write(path, &bytes[..=end]).unwrap();
+        },
     ];
     for harm in harms {
         let run = stage.run(quick(400));
