@@ -56,7 +56,8 @@ fn list() -> Result<(), Failure> {
         let (kind, about) = match &user.preset {
             Ok(preset) => (preset.kind(), format!("(yours) {}", about(preset))),
             Err(PresetError::Content(_)) => {
-                ("?", format!("(yours, broken) see `valleyscope presets check {}`", user.path.display()))
+                let path = user.path.display().to_string();
+                ("?", format!("(yours, broken) see `valleyscope presets check {}`", visible(&path)))
             }
             Err(error) => ("?", format!("(yours, broken) {error}")),
         };

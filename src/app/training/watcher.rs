@@ -1,7 +1,7 @@
 //! The thread that knows which runs there are and how it stands with them.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -16,6 +16,7 @@ use crate::preset::Preset;
 use crate::run::{
     Command, Metric, Notes, Reply, Request, RunConfig, RunFolder, RunReader, Status, Timestamp, last_lines,
 };
+use crate::visible::{visible, visible_lines};
 use crate::workload::{DataChoice, MnistSpec, TrainingRule};
 
 /// Between two looks at the folder.
@@ -234,7 +235,7 @@ impl Watcher {
         let Some(worker) = &self.worker else { return Ok(()) };
         let status = worker.status();
         let has_log = status.as_ref().is_some_and(|status| status.state != SetUpState::Done);
-        let log = if has_log { last_lines(&worker.log(), SET_UP_TAIL) } else { String::new() };
+        let log = if has_log { shown_log(&worker.log(), SET_UP_TAIL) } else { String::new() };
         let now = Installation { status, log, log_file: worker.log(), bytes };
         if self.installation.as_ref() != Some(&now) {
             self.installation = Some(now.clone());
@@ -312,7 +313,7 @@ impl Watcher {
         };
         let detail = Detail {
             // A run whose worker has said nothing has no log.
-            log: last_lines(&run.log(), LOG_TAIL),
+            log: shown_log(&run.log(), LOG_TAIL),
             config: run.config_text().unwrap_or_else(|error| format!("cannot be read: {error}")),
             events: history.recent().map(event).collect(),
             warnings: history.warnings().len(),
@@ -382,9 +383,9 @@ impl Watched {
         let is_scan = matches!(self.config, Some(Preset::MnistScan(_))) || started.is_some_and(|it| it.scan.is_some());
         let rule = spec.map(|spec| spec.optimizer).or_else(|| TrainingRule::named(&optimizer));
         Summary {
-            title,
+            title: visible(&title).into_owned(),
             notes: self.notes.clone(),
-            optimizer,
+            optimizer: visible(&optimizer).into_owned(),
             // A name says it already.
             unusual: spec.filter(|spec| spec.name.is_none()).and_then(|spec| unusual(&spec.optimizer)),
             color: rule.filter(|_| !is_scan).map_or(NEUTRAL, |rule| rule.rgb()),
@@ -408,6 +409,11 @@ impl Watched {
             run,
         }
     }
+}
+
+/// The end of a log, in which nothing hides.
+fn shown_log(path: &Path, most: u64) -> String {
+    visible_lines(&last_lines(path, most)).into_owned()
 }
 
 /// The text of a config without its seed and without where its data are, which is equal for replicates.
