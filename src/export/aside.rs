@@ -73,7 +73,7 @@ impl Aside {
     }
 
     /// Whether a file has the name of one that never got into its place.
-    pub fn is_name(name: &str) -> bool {
+    fn is_name(name: &str) -> bool {
         name.starts_with(PREFIX) && name.ends_with(SUFFIX)
     }
 
@@ -89,20 +89,29 @@ impl Aside {
         Ok(())
     }
 
-    /// Removes from a folder the files of programs that were killed before they had put them into their places.
-    ///
-    /// # Errors
-    ///
-    /// Where the folder cannot be read. A file that cannot be removed stays.
-    pub fn clear(folder: &Path) -> io::Result<()> {
+    /// The files in a folder of programs that were killed before they had put them into their places.
+    pub fn left_behind(folder: &Path) -> io::Result<Vec<PathBuf>> {
+        let mut left = Vec::new();
         for entry in std::fs::read_dir(folder)? {
             let path = entry?.path();
             if path.file_name().and_then(|name| name.to_str()).is_some_and(Aside::is_name)
                 && let Ok(file) = plain_file::open(&path, Links::Refused)
                 && file.try_lock().is_ok()
             {
-                let _ = std::fs::remove_file(&path);
+                left.push(path);
             }
+        }
+        Ok(left)
+    }
+
+    /// Removes them.
+    ///
+    /// # Errors
+    ///
+    /// Where the folder cannot be read. A file that cannot be removed stays.
+    pub fn clear(folder: &Path) -> io::Result<()> {
+        for path in Aside::left_behind(folder)? {
+            let _ = std::fs::remove_file(path);
         }
         Ok(())
     }

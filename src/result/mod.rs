@@ -5,6 +5,7 @@
 //! all runs (see [`RawFormat`]). Nothing in them depends on the time or the machine.
 
 mod arrays;
+mod check;
 mod open;
 mod raw;
 mod raw_export;
@@ -14,6 +15,7 @@ mod table;
 use std::io::{self, Write};
 use std::path::Path;
 
+pub use check::{check_sweep, is_sweep};
 pub use open::ResultError;
 pub use raw::{RawFormat, RawRefused};
 pub use raw_export::{RawExport, RawFailure, RawPlan, RawProgress};

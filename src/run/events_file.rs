@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::folder::RunFolder;
 use super::lock::{Refusal, is_at};
 use super::seal::seal;
-use crate::plain_file;
+use crate::plain_file::{self, Links};
 
 /// Bytes that are put by for a last word on a full disk.
 const RESERVE: usize = 1 << 18;
@@ -181,6 +181,15 @@ impl Drop for EventsFile {
 pub fn is_full(error: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+}
+
+/// The bytes after the last whole line of a run's events.
+pub fn bytes_after_lines(run: &RunFolder) -> io::Result<u64> {
+    match plain_file::open(&run.events(), Links::Refused) {
+        Ok(mut file) => Ok(file.metadata()?.len() - end_of_lines(&mut file)?),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+        Err(error) => Err(error),
+    }
 }
 
 /// Where the last whole line of a file ends.

@@ -65,6 +65,15 @@ pub enum Refusal {
     File(io::Error),
 }
 
+impl Refusal {
+    pub fn into_error(self) -> io::Error {
+        match self {
+            Refusal::Held(_) => io::Error::new(io::ErrorKind::ResourceBusy, "another process writes it"),
+            Refusal::File(error) => error,
+        }
+    }
+}
+
 impl Lock {
     /// Takes the lock.
     pub fn take(run: &RunFolder) -> Result<Lock, Refusal> {

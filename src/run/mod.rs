@@ -25,11 +25,14 @@
 //!
 //! This room knows nothing of how training works and nothing of windows.
 
+mod check;
+pub(crate) mod checkpoint;
 mod command;
 mod config;
 mod damage;
 mod event;
 mod events_file;
+mod findings;
 mod folder;
 mod history;
 mod launch;
@@ -49,10 +52,14 @@ mod tail;
 
 pub use jiff::Timestamp;
 
+pub use check::MendRefused;
+pub(crate) use check::replace;
+pub use checkpoint::{Checkpoint, Origin};
 pub use command::{Asked, Command, send};
 pub use config::{ConfigError, Difference, RunConfig};
 pub use damage::{Damage, LineNumbers};
 pub use event::{BadLine, Device, Eval, Event, Pixel, Record, ScanAxes, Started, Train};
+pub use findings::{Condition, Finding, Findings};
 pub use folder::{FolderError, RunFolder, data_folder, runs_folder};
 pub use history::{Answer, Curve, Ending, History, Metric, Sample};
 pub use launch::{Handshake, LaunchError, Launched, SETUP, WorkerProgram};

@@ -63,6 +63,8 @@ pub struct Checkpoint {
 const MAGIC: [u8; 8] = *b"\x89vssweep";
 
 impl Checkpoint {
+    /// The usual name, beside the results.
+    pub const FILE: &str = "checkpoint.bin";
     pub const VERSION: u32 = 2;
 
     /// Opens the file of a sweep, or makes it where there is none. With `keep_runs` it holds the runs of all
@@ -203,7 +205,7 @@ fn begin(file: &mut File, header: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-fn header(text: &str) -> Vec<u8> {
+pub(super) fn header(text: &str) -> Vec<u8> {
     let mut header = MAGIC.to_vec();
     header.extend(Checkpoint::VERSION.to_le_bytes());
     header.extend((text.len() as u32).to_le_bytes());
@@ -212,30 +214,58 @@ fn header(text: &str) -> Vec<u8> {
     header
 }
 
-/// Why a file whose header is not the expected one is refused.
-fn refusal(path: &Path, file: &File, asked: &Identity) -> Result<CheckpointError, io::Error> {
-    /// More than the text of any sweep.
-    const LONGEST: u64 = 1 << 20;
-    let mut found = Vec::new();
-    file.take(LONGEST).read_to_end(&mut found)?;
-    let path = path.to_owned();
-    let Some((version, rest)) = found.strip_prefix(&MAGIC).and_then(|rest| rest.split_first_chunk::<4>()) else {
-        return Ok(CheckpointError::Foreign(path));
-    };
+/// More bytes than the header of any sweep has.
+pub(super) const LONGEST_HEADER: u64 = 1 << 20;
+
+/// What is wrong with a header.
+pub(super) enum Flaw {
+    Foreign,
+    Version(u32),
+    Damaged,
+}
+
+impl Flaw {
+    pub(super) fn at(self, path: &Path) -> CheckpointError {
+        let path = path.to_owned();
+        match self {
+            Flaw::Foreign => CheckpointError::Foreign(path),
+            Flaw::Version(found) => CheckpointError::Version { path, found },
+            Flaw::Damaged => CheckpointError::Damaged(path),
+        }
+    }
+}
+
+/// The text in the header at the beginning of a file.
+pub(super) fn header_text(beginning: &[u8]) -> Result<&str, Flaw> {
+    let after_magic = beginning.strip_prefix(&MAGIC).and_then(|rest| rest.split_first_chunk::<4>());
+    let (version, rest) = after_magic.ok_or(Flaw::Foreign)?;
     let version = u32::from_le_bytes(*version);
     if version != Checkpoint::VERSION {
-        return Ok(CheckpointError::Version { path, found: version });
+        return Err(Flaw::Version(version));
     }
     let text = rest.split_first_chunk::<4>().and_then(|(length, rest)| {
         let text = rest.get(..u32::from_le_bytes(*length) as usize)?;
         let text = std::str::from_utf8(text).ok()?;
-        found.starts_with(&header(text)).then_some(text)
+        beginning.starts_with(&header(text)).then_some(text)
     });
-    Ok(match text.and_then(|text| asked.difference(text)) {
-        Some([field, found, expected]) => CheckpointError::Different { path, field, found, expected },
-        None => CheckpointError::Damaged(path),
+    text.ok_or(Flaw::Damaged)
+}
+
+/// Why a file whose header is not the expected one is refused.
+fn refusal(path: &Path, file: &File, asked: &Identity) -> Result<CheckpointError, io::Error> {
+    let mut found = Vec::new();
+    file.take(LONGEST_HEADER).read_to_end(&mut found)?;
+    Ok(match header_text(&found).map(|text| asked.difference(text)) {
+        Ok(Some([field, found, expected])) => {
+            CheckpointError::Different { path: path.to_owned(), field, found, expected }
+        }
+        Ok(None) => Flaw::Damaged.at(path),
+        Err(flaw) => flaw.at(path),
     })
 }
+
+/// The names in the text that are no fields of the sweep.
+pub(super) const NOT_OF_SPEC: [&str; 3] = ["program", "precision", "raw"];
 
 /// What must be equal for a sweep to go on: names and values.
 struct Identity(Vec<(&'static str, String)>);

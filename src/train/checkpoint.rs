@@ -1,4 +1,4 @@
-//! Checkpoints: tensors as safetensors, and beside them a small file that says what they are.
+//! The tensors of checkpoints, written and read as safetensors.
 
 use std::borrow::Cow;
 use std::fs;
@@ -6,7 +6,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use safetensors::tensor::{Dtype, SafeTensors, View};
-use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
 use super::error::TrainError;
@@ -14,46 +13,8 @@ use crate::export::{Aside, write_plain_file};
 use crate::optimizer::Clock;
 use crate::plain_file::{self, Links};
 use crate::run::RunFolder;
+use crate::run::checkpoint::{Checkpoint, Origin, orphans, sum_field};
 use crate::visible::visible;
-
-/// What a training is of: a run goes on from its own checkpoints only.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Origin {
-    /// The data's fingerprint.
-    pub data: String,
-    /// SHA-256 of the config that the run was begun with.
-    pub config: String,
-}
-
-/// What a checkpoint's tensors are, and how far the training had come. It is written after the tensors, so a
-/// checkpoint that has it is complete.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Checkpoint {
-    version: u32,
-    /// Steps taken.
-    pub step: u64,
-    /// Seconds of training until then.
-    pub wall_s: f64,
-    /// Products of the optimizer's decay rates.
-    beta1_power: f64,
-    beta2_power: f64,
-    /// The smallest loss of an evaluation so far, and its step.
-    pub best: Option<(u64, f64)>,
-    /// [`Origin::data`].
-    data: String,
-    /// [`Origin::config`]; empty in checkpoints of versions before 3.
-    #[serde(default)]
-    config: String,
-    /// Of the steps since the last point of the training curve, where there are any: how many, the sum of their
-    /// losses, and the seconds of training when they began.
-    #[serde(default)]
-    pub since: Option<(u64, f64, f64)>,
-    /// Length of the tensors' file.
-    bytes: u64,
-    /// Check sum of the tensors' file followed by the text of this one with 0 in this place.
-    crc32: u32,
-}
 
 /// Why a checkpoint cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -67,12 +28,6 @@ pub enum CheckpointError {
     #[error(transparent)]
     Tensors(#[from] TrainError),
 }
-
-const VERSION: u32 = 3;
-/// More bytes than the text has.
-const LONGEST_TEXT: u64 = 1 << 16;
-/// More bytes than the names, types and shapes of tensors take in their file.
-const LONGEST_HEADER: u64 = 1 << 20;
 
 /// The tensors of a training by name.
 pub type Named<'a> = Vec<(String, &'a Tensor)>;
@@ -108,7 +63,7 @@ impl Checkpoint {
         let Clock { beta1_power, beta2_power, .. } = clock;
         let Origin { data, config } = origin;
         Checkpoint {
-            version: VERSION,
+            version: Checkpoint::VERSION,
             step,
             wall_s,
             beta1_power,
@@ -144,13 +99,13 @@ impl Checkpoint {
         let text = ron::ser::to_string_pretty(&self, ron::ser::PrettyConfig::new().new_line("\n"))
             .expect("a checkpoint holds nothing that RON cannot express");
         let text = text.replacen(&sum_field(0), &sum_field(check_sum(&file, &text)), 1);
-        let path = tensors_path(run, self.step);
+        let path = Checkpoint::tensors_path(run, self.step);
         let write = |path: PathBuf, content: &[u8]| {
             write_plain_file(&path, content).map_err(|source| CheckpointError::File { path, source })
         };
         write(path.clone(), &file)?;
         write(path.with_extension("ron"), text.as_bytes())?;
-        Ok(file_name(self.step))
+        Ok(Checkpoint::file_name(self.step))
     }
 
     /// The steps of the complete checkpoints in a run's folder, in order.
@@ -172,9 +127,9 @@ impl Checkpoint {
         origin: &Origin,
         expected: &Named<'_>,
     ) -> Result<(Checkpoint, Vec<(String, Tensor)>), CheckpointError> {
-        let path = tensors_path(run, step);
+        let path = Checkpoint::tensors_path(run, step);
         let about = path.with_extension("ron");
-        let text = read(&about, |path| plain_file::read_text(path, Links::Refused, LONGEST_TEXT))?;
+        let text = read(&about, |path| plain_file::read_text(path, Links::Refused, Checkpoint::LONGEST_TEXT))?;
         let checkpoint = Checkpoint::parse(&text).map_err(|reason| damaged(&about, reason))?;
         if checkpoint.step != step {
             let reason = format!("expected step {step}, found step {}: it was copied or renamed", checkpoint.step);
@@ -182,7 +137,7 @@ impl Checkpoint {
         }
         checkpoint.check_origin(&about, origin)?;
         let numbers: u64 = expected.iter().map(|(_, tensor)| bytes_of(tensor) as u64).sum();
-        let file = read(&path, |path| plain_file::read(path, Links::Refused, numbers + LONGEST_HEADER))?;
+        let file = read(&path, |path| plain_file::read(path, Links::Refused, numbers + Checkpoint::LONGEST_HEADER))?;
         if file.len() as u64 != checkpoint.bytes {
             let reason = format!("expected {} bytes, found {}", checkpoint.bytes, file.len());
             return Err(damaged(&path, reason));
@@ -192,27 +147,6 @@ impl Checkpoint {
             return Err(damaged(&path, reason));
         }
         Ok((checkpoint, tensors_in(&file, &path, expected)?))
-    }
-
-    fn parse(text: &str) -> Result<Checkpoint, String> {
-        #[derive(Deserialize)]
-        struct Head {
-            version: u32,
-        }
-        // A newer version may have other fields.
-        let Head { version } = ron::from_str(text).map_err(|error| error.to_string())?;
-        if !(1..=VERSION).contains(&version) {
-            return Err(format!(
-                "expected version {VERSION}, found {version}, of a newer Valleyscope: update this one"
-            ));
-        }
-        ron::from_str(text).map_err(|error| error.to_string())
-    }
-
-    /// The part of the text that the check sum is of.
-    fn covered(&self, text: &str) -> String {
-        // In the first version it was of the tensors alone.
-        if self.version == 1 { String::new() } else { text.replacen(&sum_field(self.crc32), &sum_field(0), 1) }
     }
 
     fn check_origin(&self, about: &Path, origin: &Origin) -> Result<(), CheckpointError> {
@@ -235,7 +169,7 @@ impl Checkpoint {
         for &step in steps.iter().rev().filter(|&&step| step <= at).skip(2) {
             let kept = best == Some(step) || keep_every.is_some_and(|every| step.is_multiple_of(every));
             if !kept {
-                let path = tensors_path(run, step);
+                let path = Checkpoint::tensors_path(run, step);
                 // First what makes it complete.
                 for path in [path.with_extension("ron"), path] {
                     match fs::remove_file(&path) {
@@ -254,16 +188,10 @@ impl Checkpoint {
     /// Removes what a worker that was killed while it saved has left: tensors without the file that makes them a
     /// checkpoint, and files that have no name of their own yet.
     pub fn sweep(run: &RunFolder) {
-        let Ok(entries) = fs::read_dir(run.path()) else { return };
-        for path in entries.flatten().map(|entry| entry.path()) {
-            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            let orphan = name.starts_with("checkpoint-")
-                && name.ends_with(".safetensors")
-                && path.with_extension("ron").symlink_metadata().is_err();
-            if orphan || Aside::is_name(name) {
-                // It only takes room.
-                let _ = fs::remove_file(&path);
-            }
+        // They only take room, and what cannot be removed stays.
+        let _ = Aside::clear(run.path());
+        for path in orphans(run).unwrap_or_default() {
+            let _ = fs::remove_file(&path);
         }
     }
 }
@@ -309,26 +237,14 @@ fn damaged(path: &Path, reason: String) -> CheckpointError {
     CheckpointError::Damaged { path: path.to_owned(), reason }
 }
 
+fn read<T>(path: &Path, read: impl FnOnce(&Path) -> std::io::Result<T>) -> Result<T, CheckpointError> {
+    read(path).map_err(|source| CheckpointError::File { path: path.to_owned(), source })
+}
+
+/// The check sum of a file of tensors and of what is said of it.
 fn check_sum(file: &[u8], text: &str) -> u32 {
     let mut sum = crc32fast::Hasher::new();
     sum.update(file);
     sum.update(text.as_bytes());
     sum.finalize()
-}
-
-/// As in the text.
-fn sum_field(sum: u32) -> String {
-    format!("crc32: {sum}")
-}
-
-fn file_name(step: u64) -> String {
-    format!("checkpoint-{step:08}.safetensors")
-}
-
-fn tensors_path(run: &RunFolder, step: u64) -> PathBuf {
-    run.path().join(file_name(step))
-}
-
-fn read<T>(path: &Path, read: impl FnOnce(&Path) -> std::io::Result<T>) -> Result<T, CheckpointError> {
-    read(path).map_err(|source| CheckpointError::File { path: path.to_owned(), source })
 }

@@ -1,9 +1,11 @@
 //! Takes a training through its steps: events, evaluations, checkpoints, commands.
 
-use super::checkpoint::{Checkpoint, CheckpointError, Origin};
+use super::checkpoint::CheckpointError;
 use super::error::TrainError;
 use super::mnist::MnistRun;
-use crate::run::{Command, Eval, Event, RunFolder, RunSession, SessionError, Started, StopRequest, Train};
+use crate::run::{
+    Checkpoint, Command, Eval, Event, Origin, RunFolder, RunSession, SessionError, Started, StopRequest, Train,
+};
 use crate::workload::{MnistSpec, NotFinite};
 
 /// Why a sample is refused.

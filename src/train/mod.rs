@@ -27,7 +27,8 @@ mod scan;
 mod waiting;
 mod worker;
 
-pub use checkpoint::{Checkpoint, CheckpointError, Origin};
+pub use crate::run::{Checkpoint, Origin};
+pub use checkpoint::CheckpointError;
 pub use device::Devices;
 pub use drive::{Drive, DriveError, Ended};
 pub use error::TrainError;

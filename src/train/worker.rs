@@ -11,7 +11,6 @@ use anyhow::{Context, bail};
 use clap::{Parser, Subcommand};
 use tch::Device;
 
-use super::checkpoint::Origin;
 use super::device::Devices;
 use super::drive::{Drive, Ended, NO_TEXT};
 use super::mnist::MnistRun;
@@ -21,7 +20,7 @@ use crate::dataset::download::DownloadError;
 use crate::dataset::mnist::{self, DataError, Mnist, Sources};
 use crate::preset::Preset;
 use crate::run::{
-    self, Event, Handshake, History, PROTOCOL, Pixel, RunConfig, RunFolder, RunSession, SessionError, Started,
+    self, Event, Handshake, History, Origin, PROTOCOL, Pixel, RunConfig, RunFolder, RunSession, SessionError, Started,
     StopRequest,
 };
 use crate::visible::visible_lines;

@@ -2,6 +2,7 @@
 
 #![cfg(unix)]
 
+mod check;
 mod list;
 mod place;
 mod terminal;

@@ -1,5 +1,6 @@
-//! `valleyscope runs`: list, show, watch, stop and export runs.
+//! `valleyscope runs`: list, show, watch, stop, check and export runs.
 
+mod check;
 mod export;
 pub mod find;
 mod list;
@@ -39,6 +40,17 @@ enum Command {
     Watch(Run),
     /// Let a run save a checkpoint and end
     Stop(Run),
+    /// Read everything in the folders of runs or sweeps, and say what is whole and what is not
+    ///
+    /// Ends with 1 where anything is not whole. Nothing is changed without --mend.
+    Check {
+        /// Names of runs, beginnings of them, `last`, or folders of runs or sweeps
+        #[arg(required = true, value_name = "RUN|DIR")]
+        folders: Vec<OsString>,
+        /// Mend what can be mended; what is replaced by that is kept beside
+        #[arg(long)]
+        mend: bool,
+    },
     /// Write all points of a run as CSV; of a scan, its scores as CSV or all its numbers as NPZ
     ///
     /// The scores are a row for each optimizer and batch size: the best mean test loss with its deviation over
@@ -67,6 +79,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Command::Show(run) => show::run(&place.find(&run.run)?),
         Command::Watch(run) => watch::run(place.find(&run.run)?),
         Command::Stop(run) => stop::run(place.find(&run.run)?),
+        Command::Check { folders, mend } => check::run(&place, folders, *mend),
         Command::Export { run, out } => export::run(place.find(&run.run)?, out),
     }
 }

@@ -12,7 +12,6 @@ use crate::figure::{Figure, Format, Options};
 use crate::result::{RawFormat, SweepResult};
 use crate::sweep::{Checkpoint, CheckpointError, Precision, Runs, SweepSpec};
 
-const CHECKPOINT: &str = "checkpoint.bin";
 const PICTURES: [&str; 2] = ["phase.png", "phase.svg"];
 /// Dots per inch of the picture.
 const DPI: f64 = 300.0;
@@ -76,7 +75,7 @@ impl Folder<'_> {
     }
 
     fn checkpoint(&self) -> PathBuf {
-        self.path.join(CHECKPOINT)
+        self.path.join(Checkpoint::FILE)
     }
 
     /// Writes all results. The checkpoint has the runs, where they are kept.

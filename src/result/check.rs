@@ -1,0 +1,116 @@
+//! Whether the folder of a sweep is whole, and mending it.
+
+use std::path::Path;
+
+use super::{SweepResult, write_table};
+use crate::plain_file::{self, Links};
+use crate::preset::Preset;
+use crate::run::{Findings, MendRefused, replace};
+use crate::sweep::{Checkpoint, CheckpointError, CheckpointReport};
+
+/// Whether a path is the folder of a sweep, begun or complete.
+pub fn is_sweep(path: &Path) -> bool {
+    [SweepResult::ARRAYS, SweepResult::SPEC, Checkpoint::FILE]
+        .iter()
+        .any(|name| path.join(name).symlink_metadata().is_ok())
+}
+
+/// Reads everything in the folder of a sweep, and says what is whole and what is not: the arrays, the preset and the
+/// table against each other, and the checkpoint record by record. With `mend`, the preset and the table are written
+/// again from the arrays, as they follow from them; what was there is kept beside, under a name that ends in `.kept-`
+/// and a number.
+///
+/// # Errors
+///
+/// Where it is to be mended, and a sweep is at work there.
+pub fn check_sweep(folder: &Path, mend: bool) -> Result<Findings, MendRefused> {
+    let mut findings = Findings::new(mend);
+    let path = folder.join(Checkpoint::FILE);
+    // What it holds, and the lock that keeps a sweep from going on meanwhile.
+    let report = match path.symlink_metadata().is_ok().then(|| Checkpoint::examine(&path)).transpose() {
+        Err(CheckpointError::Busy(_)) if mend => return Err(MendRefused::Busy(folder.display().to_string())),
+        Err(CheckpointError::Busy(_)) => {
+            findings.note(Checkpoint::FILE, "a sweep is at work, and goes on with it".to_owned());
+            return Ok(findings);
+        }
+        Err(error) => {
+            findings.damaged(Checkpoint::FILE, error.to_string());
+            None
+        }
+        Ok(report) => report,
+    };
+    if let Some(report) = &report {
+        checkpoint(report, &mut findings);
+    }
+    results(folder, report.as_ref(), &mut findings);
+    findings.left_behind(folder);
+    Ok(findings)
+}
+
+fn checkpoint(report: &CheckpointReport, findings: &mut Findings) {
+    let CheckpointReport { spec, known, damaged, cut, .. } = report;
+    let Some(spec) = spec else {
+        return findings.note(Checkpoint::FILE, "holds nothing: the sweep was stopped as it began".to_owned());
+    };
+    let all = spec.shape().iter().product::<usize>();
+    let words = format!("{known} of {all} pixels; `valleyscope sweep … --resume` goes on with them");
+    if *damaged > 0 {
+        findings.damaged(
+            Checkpoint::FILE,
+            format!("records that have changed, and are computed again: {damaged}; {words}"),
+        );
+    } else {
+        findings.whole(Checkpoint::FILE, words);
+    }
+    if *cut > 0 {
+        let words = format!("ends with {cut} bytes of a record that was cut off, which is computed again");
+        findings.note(Checkpoint::FILE, words);
+    }
+}
+
+fn results(folder: &Path, report: Option<&CheckpointReport>, findings: &mut Findings) {
+    const ARRAYS: &str = SweepResult::ARRAYS;
+    let [arrays, spec, table] = [ARRAYS, SweepResult::SPEC, SweepResult::TABLE].map(|name| folder.join(name));
+    if arrays.symlink_metadata().is_err() {
+        if report.is_none() {
+            findings.damaged(ARRAYS, "is missing, and nothing else holds the results; compute them again".to_owned());
+        }
+        return;
+    }
+    let opened = plain_file::check(&arrays).map_err(|error| error.to_string());
+    let result = match opened.and_then(|()| SweepResult::open(&arrays).map_err(|error| error.to_string())) {
+        Ok(result) => result,
+        Err(error) => return findings.damaged(ARRAYS, error),
+    };
+    let diagram = &result.diagram;
+    let all = diagram.spec().shape().iter().product::<usize>();
+    if diagram.is_complete() {
+        findings.whole(ARRAYS, format!("{all} pixels, \"{}\"", result.title));
+    } else {
+        findings.damaged(ARRAYS, format!("holds {} of {all} pixels", diagram.complete()));
+    }
+    if report.and_then(|report| report.spec.as_ref()).is_some_and(|spec| spec != &**diagram.spec()) {
+        findings.damaged(Checkpoint::FILE, format!("is of another sweep than {ARRAYS}"));
+    }
+    let preset = result.preset();
+    match Preset::read(&spec) {
+        Ok(read) if read == preset => findings.whole(SweepResult::SPEC, format!("repeats {ARRAYS}")),
+        other => {
+            let wrong = other.map_or_else(|error| error.to_string(), |_| format!("is not the spec in {ARRAYS}"));
+            findings.mend(SweepResult::SPEC, wrong, || {
+                Ok(format!("it was written again from {ARRAYS}{}", replace(&spec, preset.to_ron().as_bytes())?))
+            });
+        }
+    }
+    let mut expected = Vec::new();
+    write_table(&mut expected, diagram).expect("memory takes all that is written");
+    match plain_file::read(&table, Links::Refused, expected.len() as u64) {
+        Ok(found) if found == expected => findings.whole(SweepResult::TABLE, format!("says what {ARRAYS} says")),
+        other => {
+            let wrong = other.map_or_else(|error| error.to_string(), |_| format!("says other than {ARRAYS}"));
+            findings.mend(SweepResult::TABLE, wrong, || {
+                Ok(format!("it was written again from {ARRAYS}{}", replace(&table, &expected)?))
+            });
+        }
+    }
+}

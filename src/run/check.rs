@@ -1,0 +1,265 @@
+//! Whether the folder of a run is whole, and mending it.
+//!
+//! All of it is read. What can be told from what stands there is: lines of the events that have changed or are gone,
+//! checkpoints whose bytes or steps are others than they say, a config that is not the one that the run was begun with,
+//! what workers have left that were killed, and special files in the place of plain ones.
+
+use std::io;
+use std::path::Path;
+
+use jiff::Timestamp;
+
+use super::checkpoint::{Checkpoint, orphans};
+use super::command::Inbox;
+use super::config::RunConfig;
+use super::events_file::{EventsFile, bytes_after_lines};
+use super::findings::{Findings, set_aside};
+use super::folder::RunFolder;
+use super::history::History;
+use super::lock::{Life, Lock, Refusal};
+use super::notes::Notes;
+use super::reader::RunReader;
+use super::status::Status;
+use crate::export::{Aside, Overwrite, write_file};
+use crate::plain_file;
+
+/// Why a folder is not mended.
+#[derive(Debug, thiserror::Error)]
+pub enum MendRefused {
+    #[error("{0} is being written; wait until that has ended, or stop it first")]
+    Busy(String),
+    #[error("{run} may still be trained, on another machine: {status}")]
+    MayLive { run: String, status: Status },
+    #[error("cannot lock {run}: {source}")]
+    Lock { run: String, source: io::Error },
+}
+
+impl RunFolder {
+    /// Reads everything in the folder, and says what is whole and what is not. With `mend`, what can be mended is, while
+    /// the run is locked. Nothing is lost by that: what is replaced is kept beside, under a name that begins with the
+    /// old one and ends in `.kept-` and a number.
+    ///
+    /// Of a run that is being trained, what its worker is just writing is not looked at.
+    ///
+    /// # Errors
+    ///
+    /// Where it is to be mended, and is being trained or may be.
+    pub fn check(&self, mend: bool) -> Result<Findings, MendRefused> {
+        let mut reader = RunReader::new(self.clone());
+        let life = Life::of(self);
+        let status = reader.poll().map(|_| Status::of(self, life.clone(), reader.history(), Timestamp::now()));
+        let open = match &status {
+            Ok(status) => status.is_open() && !status.is_lost(),
+            Err(_) => matches!(life, Life::Alive(_)),
+        };
+        let _lock = if mend { Some(lock(self, open, status.as_ref().ok())?) } else { None };
+        let mut check = Check { run: self, open, history: reader.history(), findings: Findings::new(mend) };
+        check.config();
+        check.events(&status);
+        check.checkpoints();
+        check.others();
+        check.left_behind();
+        Ok(check.findings)
+    }
+}
+
+fn lock(run: &RunFolder, open: bool, status: Option<&Status>) -> Result<Lock, MendRefused> {
+    let name = run.path().display().to_string();
+    match status {
+        Some(status @ Status::Silent { .. }) if open => {
+            return Err(MendRefused::MayLive { run: name, status: status.clone() });
+        }
+        _ if open => return Err(MendRefused::Busy(name)),
+        _ => {}
+    }
+    Lock::take(run).map_err(|refusal| match refusal {
+        Refusal::Held(_) => MendRefused::Busy(name),
+        Refusal::File(source) => MendRefused::Lock { run: name, source },
+    })
+}
+
+struct Check<'r> {
+    run: &'r RunFolder,
+    /// Whether a worker is at work on it, or may be.
+    open: bool,
+    history: &'r History,
+    findings: Findings,
+}
+
+impl Check<'_> {
+    fn config(&mut self) {
+        const NAME: &str = RunFolder::CONFIG;
+        let path = self.run.config();
+        let begun = self.history.started().map(|started| started.config.as_str()).filter(|text| !text.is_empty());
+        let read = RunConfig::read(self.run);
+        let wrong = match read.and_then(|config| config.check(self.history).map(|()| config)) {
+            Ok(config) => {
+                let preset = &config.preset;
+                return self.findings.whole(NAME, format!("{}, \"{}\"", preset.kind(), preset.title()));
+            }
+            Err(wrong) => wrong.to_string(),
+        };
+        match begun {
+            Some(begun) => self.findings.mend(NAME, wrong, || {
+                let kept = replace(&path, begun.as_bytes())?;
+                Ok(format!("the config that the run was begun with is back{kept}"))
+            }),
+            None => self.findings.damaged(NAME, wrong),
+        }
+    }
+
+    fn events(&mut self, status: &io::Result<Status>) {
+        const NAME: &str = RunFolder::EVENTS;
+        let (history, findings) = (self.history, &mut self.findings);
+        match status {
+            Ok(status) => {
+                let steps = history.steps().map(|steps| format!(" of {steps}")).unwrap_or_default();
+                findings.note("status", format!("{}, step {}{steps}", status.word(), history.step()));
+            }
+            Err(error) => return findings.damaged(NAME, format!("cannot be read: {error}")),
+        }
+        let has_checkpoints = self.run.checkpoints().is_ok_and(|steps| !steps.is_empty());
+        let damage = history.damage();
+        if !damage.is_none() {
+            findings.damaged(NAME, format!("{damage}; what they said is lost"));
+        } else if history.lines() == 0 && has_checkpoints {
+            let go_on = "`valleyscope train --resume` goes on from them, without the curves";
+            findings.damaged(NAME, format!("says nothing, and there are checkpoints; {go_on}"));
+        } else {
+            findings.whole(NAME, format!("lines: {}, sessions: {}", history.lines(), history.sessions()));
+        }
+        let unknown = history.unreadable() - damage.unreadable.count();
+        if unknown > 0 {
+            findings.note(NAME, format!("events of another version of Valleyscope, which are passed over: {unknown}"));
+        }
+        if self.open {
+            return;
+        }
+        match bytes_after_lines(self.run) {
+            Ok(0) => {}
+            Ok(bytes) => findings.mend(NAME, format!("ends with {bytes} bytes that are no whole line"), || {
+                let mut file = EventsFile::open(self.run).map_err(Refusal::into_error)?;
+                let kept =
+                    file.end_with_whole_line()?.map(|kept| format!("; as it was, it is kept in {}", name(&kept)));
+                Ok(format!("they were removed{}", kept.unwrap_or_default()))
+            }),
+            Err(error) => findings.damaged(NAME, format!("cannot be read: {error}")),
+        }
+    }
+
+    fn checkpoints(&mut self) {
+        let steps = match self.run.checkpoints() {
+            Ok(steps) => steps,
+            Err(error) => return self.findings.damaged("checkpoints", error.to_string()),
+        };
+        let mut whole = Vec::new();
+        for step in steps {
+            let tensors = Checkpoint::tensors_path(self.run, step);
+            let about = tensors.with_extension("ron");
+            if tensors.symlink_metadata().is_err() && about.symlink_metadata().is_ok() {
+                if !self.open {
+                    self.findings.mend(&name(&about), "has no tensors beside it".to_owned(), || set_aside(&about));
+                }
+                continue;
+            }
+            match Checkpoint::examine(self.run, step).and_then(|found| self.is_own(&found)) {
+                Ok(()) => whole.push(step.to_string()),
+                // The worker may just have removed it.
+                Err(_) if self.open && about.symlink_metadata().is_err() => {}
+                Err(wrong) => {
+                    let wrong = format!("{wrong}; a training goes on from the one before");
+                    self.findings.damaged(&name(&tensors), wrong);
+                }
+            }
+        }
+        if !whole.is_empty() {
+            self.findings.whole("checkpoints", format!("{}, of steps {}", whole.len(), whole.join(", ")));
+        }
+    }
+
+    /// Whether a checkpoint is of this run, as far as that is known.
+    fn is_own(&self, found: &Checkpoint) -> Result<(), String> {
+        let Some(started) = self.history.started() else { return Ok(()) };
+        for (what, found, expected) in
+            [("data", &found.data, &started.fingerprint), ("config", &found.config, &started.config_sha256)]
+        {
+            if !found.is_empty() && !expected.is_empty() && found != expected {
+                return Err(format!("it is of another run: expected {what} {expected}, found {found}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn others(&mut self) {
+        let (run, findings) = (self.run, &mut self.findings);
+        for path in [run.lock(), run.heartbeat(), run.log(), run.notes(), run.commands(), run.reserve()] {
+            if let Err(error) = plain_file::check(&path) {
+                findings.damaged(&name(&path), error.to_string());
+            }
+        }
+        if plain_file::check(&run.notes()).is_ok()
+            && let Err(error) = Notes::read(run)
+        {
+            findings.damaged(RunFolder::NOTES, error.to_string());
+        }
+        if plain_file::check(&run.commands()).is_ok() {
+            match Inbox::default().look(run) {
+                Ok(asked) => match asked.iter().filter(|asked| asked.command.is_err()).count() {
+                    0 => {}
+                    bad => findings
+                        .note(RunFolder::COMMANDS, format!("lines that are no commands, and are refused: {bad}")),
+                },
+                Err(error) => findings.damaged(RunFolder::COMMANDS, error.to_string()),
+            }
+        }
+    }
+
+    /// What a worker has left that was killed.
+    fn left_behind(&mut self) {
+        if self.open {
+            return;
+        }
+        let reserve = self.run.reserve();
+        if reserve.symlink_metadata().is_ok_and(|file| file.is_file()) {
+            let what = "was put by for a full disk, by a worker that was killed".to_owned();
+            self.findings.mend(RunFolder::RESERVE, what, || remove(&reserve));
+        }
+        // A folder that cannot be read is told below.
+        for path in orphans(self.run).unwrap_or_default() {
+            let what = "is no whole checkpoint: what it is does not stand beside it".to_owned();
+            self.findings.mend(&name(&path), what, || set_aside(&path));
+        }
+        self.findings.left_behind(self.run.path());
+    }
+}
+
+impl Findings {
+    /// Files that programs which were killed have not put into their places.
+    pub fn left_behind(&mut self, folder: &Path) {
+        match Aside::left_behind(folder) {
+            Ok(left) => {
+                for path in left {
+                    let what = "was never finished, as the program that wrote it was killed".to_owned();
+                    self.mend(&name(&path), what, || remove(&path));
+                }
+            }
+            Err(error) => self.damaged("folder", error.to_string()),
+        }
+    }
+}
+
+/// Puts content in the place of a file, which is kept where there is one; says under which name.
+pub fn replace(path: &Path, content: &[u8]) -> io::Result<String> {
+    let kept = if path.symlink_metadata().is_ok() { format!("; {}", set_aside(path)?) } else { String::new() };
+    write_file(path, Overwrite::No, content)?;
+    Ok(kept)
+}
+
+fn remove(path: &Path) -> io::Result<String> {
+    std::fs::remove_file(path)?;
+    Ok("it was removed".to_owned())
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}

@@ -1,0 +1,201 @@
+//! Checkpoints as files: what they say of themselves, and whether they are whole. The numbers in them are the worker's.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::folder::RunFolder;
+use crate::plain_file::{self, Links};
+
+/// What a training is of: a run goes on from its own checkpoints only.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The data's fingerprint.
+    pub data: String,
+    /// SHA-256 of the config that the run was begun with.
+    pub config: String,
+}
+
+/// What a checkpoint's tensors are, and how far the training had come. It is written after the tensors, so a
+/// checkpoint that has it is complete.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Checkpoint {
+    pub(crate) version: u32,
+    /// Steps taken.
+    pub step: u64,
+    /// Seconds of training until then.
+    pub wall_s: f64,
+    /// Products of the optimizer's decay rates.
+    pub(crate) beta1_power: f64,
+    pub(crate) beta2_power: f64,
+    /// The smallest loss of an evaluation so far, and its step.
+    pub best: Option<(u64, f64)>,
+    /// [`Origin::data`].
+    pub(crate) data: String,
+    /// [`Origin::config`]; empty in checkpoints of versions before 3.
+    #[serde(default)]
+    pub(crate) config: String,
+    /// Of the steps since the last point of the training curve, where there are any: how many, the sum of their
+    /// losses, and the seconds of training when they began.
+    #[serde(default)]
+    pub since: Option<(u64, f64, f64)>,
+    /// Length of the tensors' file.
+    pub(crate) bytes: u64,
+    /// Check sum of the tensors' file followed by the text of this one with 0 in this place.
+    pub(crate) crc32: u32,
+}
+
+impl Checkpoint {
+    pub(crate) const VERSION: u32 = 3;
+    /// More bytes than the text has.
+    pub(crate) const LONGEST_TEXT: u64 = 1 << 16;
+    /// More bytes than the names, types and shapes of tensors take in their file.
+    pub(crate) const LONGEST_HEADER: u64 = 1 << 20;
+
+    pub(crate) fn parse(text: &str) -> Result<Checkpoint, String> {
+        #[derive(Deserialize)]
+        struct Head {
+            version: u32,
+        }
+        // A newer version may have other fields.
+        let Head { version } = ron::from_str(text).map_err(|error| error.to_string())?;
+        if !(1..=Self::VERSION).contains(&version) {
+            let expected = Self::VERSION;
+            return Err(format!(
+                "expected version {expected}, found {version}, of a newer Valleyscope: update this one"
+            ));
+        }
+        ron::from_str(text).map_err(|error| error.to_string())
+    }
+
+    /// The part of the text that the check sum is of.
+    pub(crate) fn covered(&self, text: &str) -> String {
+        // In the first version it was of the tensors alone.
+        if self.version == 1 { String::new() } else { text.replacen(&sum_field(self.crc32), &sum_field(0), 1) }
+    }
+
+    /// The path of the tensors; what the checkpoint says of itself is beside, with the extension `ron`.
+    pub(crate) fn tensors_path(run: &RunFolder, step: u64) -> PathBuf {
+        run.path().join(Self::file_name(step))
+    }
+
+    pub(crate) fn file_name(step: u64) -> String {
+        format!("checkpoint-{step:08}.safetensors")
+    }
+
+    /// Compares all that the two files of a checkpoint say of each other: its step, the length, the check sum, and the
+    /// places of the tensors. Takes little memory.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong, in words.
+    pub fn examine(run: &RunFolder, step: u64) -> Result<Checkpoint, String> {
+        let path = Self::tensors_path(run, step);
+        let read = |error: io::Error| format!("its text cannot be read: {error}");
+        let text =
+            plain_file::read_text(&path.with_extension("ron"), Links::Refused, Self::LONGEST_TEXT).map_err(read)?;
+        let checkpoint = Self::parse(&text).map_err(|error| format!("its text cannot be read: {error}"))?;
+        if checkpoint.step != step {
+            return Err(format!("expected step {step}, found step {}: it was copied or renamed", checkpoint.step));
+        }
+        let read = |error: io::Error| format!("its tensors cannot be read: {error}");
+        let mut file = plain_file::open(&path, Links::Refused).map_err(read)?;
+        let length = file.metadata().map_err(read)?.len();
+        if length != checkpoint.bytes {
+            return Err(format!("expected tensors of {} bytes, found {length}", checkpoint.bytes));
+        }
+        let (sum, header) = sum_and_header(&mut file, &checkpoint.covered(&text)).map_err(read)?;
+        if sum != checkpoint.crc32 {
+            return Err("the check sum is wrong: bytes have changed".to_owned());
+        }
+        check_header(&header, length)?;
+        Ok(checkpoint)
+    }
+}
+
+/// The tensors in a run's folder that lack what says what they are, as a worker was killed while it saved them.
+pub(crate) fn orphans(run: &RunFolder) -> io::Result<Vec<PathBuf>> {
+    let mut orphans = Vec::new();
+    for entry in std::fs::read_dir(run.path())? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let is_tensors = name.starts_with("checkpoint-") && name.ends_with(".safetensors");
+        if is_tensors && path.with_extension("ron").symlink_metadata().is_err() {
+            orphans.push(path);
+        }
+    }
+    Ok(orphans)
+}
+
+/// As in the text.
+pub(crate) fn sum_field(sum: u32) -> String {
+    format!("crc32: {sum}")
+}
+
+/// The check sum of a file followed by a text, and as much of the file's beginning as its header can take.
+fn sum_and_header(file: &mut File, text: &str) -> io::Result<(u32, Vec<u8>)> {
+    let mut header = Vec::new();
+    file.take(8 + Checkpoint::LONGEST_HEADER).read_to_end(&mut header)?;
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(&header);
+    let mut piece = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut piece)? {
+            0 => break,
+            read => sum.update(&piece[..read]),
+        }
+    }
+    sum.update(text.as_bytes());
+    Ok((sum.finalize(), header))
+}
+
+/// What a file of tensors says of one.
+#[derive(Deserialize)]
+struct Place {
+    dtype: String,
+    shape: Vec<u64>,
+    data_offsets: [u64; 2],
+}
+
+/// Whether the tensors in the header of a safetensors file of so many bytes fill it without a gap.
+fn check_header(beginning: &[u8], length: u64) -> Result<(), String> {
+    let wrong = |what: &str| Err(format!("its tensors are in no order: {what}"));
+    let Some((bytes, rest)) = beginning.split_first_chunk::<8>() else { return wrong("there is no header") };
+    let size = u64::from_le_bytes(*bytes);
+    let Some(header) = usize::try_from(size).ok().and_then(|size| rest.get(..size)) else {
+        return wrong("the header is longer than the file or than 1 MiB");
+    };
+    let places: BTreeMap<String, serde_json::Value> = match serde_json::from_slice(header) {
+        Ok(places) => places,
+        Err(error) => return wrong(&error.to_string()),
+    };
+    let mut ranges = Vec::new();
+    for (name, place) in places.into_iter().filter(|(name, _)| name != "__metadata__") {
+        let Ok(Place { dtype, shape, data_offsets: [start, end] }) = serde_json::from_value(place) else {
+            return wrong(&format!("`{name}` has no type, shape and place"));
+        };
+        let size = match &*dtype {
+            "F32" => 4,
+            "F64" => 8,
+            other => return wrong(&format!("expected `{name}` of F32 or F64, found {other}")),
+        };
+        let bytes = shape.iter().try_fold(size, |bytes: u64, length| bytes.checked_mul(*length));
+        if bytes.is_none() || bytes != end.checked_sub(start) {
+            return wrong(&format!("`{name}` of shape {shape:?} has no place of its size"));
+        }
+        ranges.push((start, end));
+    }
+    ranges.sort_unstable();
+    let mut reached = 0;
+    for (start, end) in ranges {
+        if start != reached {
+            return wrong(&format!("nothing or two tensors are at byte {reached}"));
+        }
+        reached = end;
+    }
+    if 8 + size + reached == length { Ok(()) } else { wrong("they end before or after the file does") }
+}

@@ -1,0 +1,107 @@
+//! What a check of a folder finds.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// How it stands with a part of a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// It is as it was written.
+    Whole,
+    /// Something to know, which is nothing bad.
+    Note,
+    Damaged,
+    /// It is damaged or in the way, and can be mended.
+    Mendable,
+    Mended,
+}
+
+impl Condition {
+    pub fn name(self) -> &'static str {
+        match self {
+            Condition::Whole => "whole",
+            Condition::Note => "note",
+            Condition::Damaged => "damaged",
+            Condition::Mendable => "mendable",
+            Condition::Mended => "mended",
+        }
+    }
+}
+
+/// What was found of a part of a folder, usually a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    pub part: String,
+    pub condition: Condition,
+    pub words: String,
+}
+
+/// What was found in a folder, in the order in which it was looked at.
+#[derive(Clone, Debug)]
+pub struct Findings {
+    list: Vec<Finding>,
+    /// Whether what can be mended is.
+    mend: bool,
+}
+
+impl Findings {
+    pub fn new(mend: bool) -> Findings {
+        Findings { list: Vec::new(), mend }
+    }
+
+    pub fn list(&self) -> &[Finding] {
+        &self.list
+    }
+
+    /// Whether nothing is damaged any more.
+    pub fn is_whole(&self) -> bool {
+        !self.list.iter().any(|found| matches!(found.condition, Condition::Damaged | Condition::Mendable))
+    }
+
+    /// Whether mending would help.
+    pub fn can_be_mended(&self) -> bool {
+        self.list.iter().any(|found| found.condition == Condition::Mendable)
+    }
+
+    pub fn whole(&mut self, part: &str, words: String) {
+        self.add(part, Condition::Whole, words);
+    }
+
+    pub fn note(&mut self, part: &str, words: String) {
+        self.add(part, Condition::Note, words);
+    }
+
+    pub fn damaged(&mut self, part: &str, words: String) {
+        self.add(part, Condition::Damaged, words);
+    }
+
+    /// Something that `how` mends, which says what it has done; it is called where mending is asked for.
+    pub fn mend(&mut self, part: &str, words: String, how: impl FnOnce() -> io::Result<String>) {
+        if !self.mend {
+            return self.add(part, Condition::Mendable, words);
+        }
+        match how() {
+            Ok(done) => self.add(part, Condition::Mended, format!("{words}: {done}")),
+            Err(error) => self.add(part, Condition::Damaged, format!("{words}, and it cannot be mended: {error}")),
+        }
+    }
+
+    fn add(&mut self, part: &str, condition: Condition, words: String) {
+        self.list.push(Finding { part: part.to_owned(), condition, words });
+    }
+}
+
+/// Gives a file that is of no use in its place the first free name of this kind, `NAME.kept-1` and so on, and says so.
+pub fn set_aside(path: &Path) -> io::Result<String> {
+    for number in 1.. {
+        let mut kept = path.as_os_str().to_owned();
+        kept.push(format!(".kept-{number}"));
+        let kept = PathBuf::from(kept);
+        if kept.symlink_metadata().is_err() {
+            std::fs::rename(path, &kept)?;
+            let name = kept.file_name().unwrap_or(kept.as_os_str()).display();
+            return Ok(format!("it is kept as {name}"));
+        }
+    }
+    unreachable!("some number is free")
+}

@@ -1,0 +1,81 @@
+//! What a checkpoint holds, without knowing of which sweep it is.
+
+use std::fs::{File, TryLockError};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use super::checkpoint::{Checkpoint, CheckpointError, LONGEST_HEADER, NOT_OF_SPEC, header, header_text};
+use super::record::Layout;
+use super::spec::SweepSpec;
+use crate::plain_file::{self, Links};
+
+/// What a checkpoint holds.
+#[derive(Debug)]
+pub struct CheckpointReport {
+    /// The sweep; none where the file ends before it says it.
+    pub spec: Option<SweepSpec>,
+    /// Pixels with a whole record.
+    pub known: usize,
+    /// Records whose bytes have changed.
+    pub damaged: u64,
+    /// Bytes after the last record of full length.
+    pub cut: u64,
+    /// Locked as long as this lives, so that no sweep goes on.
+    _file: File,
+}
+
+impl Checkpoint {
+    /// Reads all records of a checkpoint and compares them with their check sums. The file is not changed.
+    pub fn examine(path: &Path) -> Result<CheckpointReport, CheckpointError> {
+        let failed = |source| CheckpointError::File { path: path.to_owned(), source };
+        let mut file = plain_file::open(path, Links::Refused).map_err(failed)?;
+        match file.try_lock_shared() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(CheckpointError::Busy(path.to_owned())),
+            Err(TryLockError::Error(source)) => return Err(failed(source)),
+        }
+        let length = file.metadata().map_err(failed)?.len();
+        if length == 0 {
+            return Ok(CheckpointReport { spec: None, known: 0, damaged: 0, cut: 0, _file: file });
+        }
+        let mut beginning = Vec::new();
+        (&mut file).take(LONGEST_HEADER).read_to_end(&mut beginning).map_err(failed)?;
+        let text = header_text(&beginning).map_err(|flaw| flaw.at(path))?;
+        let (spec, keep_runs) = sweep_in(text).ok_or_else(|| CheckpointError::Damaged(path.to_owned()))?;
+        let layout = Layout::of(&spec, keep_runs);
+        let records = length - header(text).len() as u64;
+        file.seek(SeekFrom::Start(header(text).len() as u64)).map_err(failed)?;
+        let (known, damaged) = count(&file, &layout, records).map_err(failed)?;
+        let cut = records % layout.length() as u64;
+        Ok(CheckpointReport { spec: Some(spec), known, damaged, cut, _file: file })
+    }
+}
+
+/// The pixels with a whole record, and the records without.
+fn count(file: &File, layout: &Layout, bytes: u64) -> io::Result<(usize, u64)> {
+    let mut reader = BufReader::with_capacity(1 << 20, file);
+    let mut record = vec![0; layout.length()];
+    let mut known = std::collections::HashSet::new();
+    let mut damaged = 0;
+    for _ in 0..bytes / layout.length() as u64 {
+        reader.read_exact(&mut record)?;
+        match layout.pixel(&record) {
+            Some(pixel) => {
+                known.insert(pixel);
+            }
+            None => damaged += 1,
+        }
+    }
+    Ok((known.len(), damaged))
+}
+
+/// The sweep in a checkpoint's text, and whether the runs are kept.
+fn sweep_in(text: &str) -> Option<(SweepSpec, bool)> {
+    let lines = || text.lines().filter_map(|line| line.split_once(' '));
+    let fields =
+        lines().filter(|(name, _)| !NOT_OF_SPEC.contains(name)).map(|(name, value)| format!("{name}: {value}"));
+    let spec: SweepSpec = ron::from_str(&format!("({})", fields.collect::<Vec<_>>().join(", "))).ok()?;
+    spec.check().ok()?;
+    let (_, raw) = lines().find(|(name, _)| *name == "raw")?;
+    Some((spec, raw == "true"))
+}

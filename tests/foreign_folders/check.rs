@@ -1,0 +1,260 @@
+//! `valleyscope runs check`, on folders that are whole and on folders that are damaged for real.
+
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+use std::process::Output;
+
+use valleyscope::preset::built_ins;
+use valleyscope::run::{Event, RunConfig, RunFolder, RunSession, Started, Train};
+
+use crate::place::{Place, said};
+
+/// A run of the paper's classifier that took some steps, with the checkpoints of two.
+fn trained(place: &Place) -> (RunFolder, RunSession) {
+    let mnist = &built_ins().iter().find(|built_in| built_in.name == "mnist").unwrap().preset;
+    let run = RunFolder::create(&place.runs(), "mnist", &mnist.trainings()[0].to_ron()).unwrap();
+    let mut session = RunSession::begin(&run).unwrap();
+    let started = RunConfig::read(&run).unwrap().started();
+    let config = started.config_sha256.clone();
+    session.record(0, Event::Started(Started { fingerprint: "digits".into(), ..started })).unwrap();
+    for step in 1..=40 {
+        let train = Train { loss: 2.0 / step as f64, lr: 0.001, grad_norm: 1.0, ..Train::default() };
+        session.record(step, Event::Train(train)).unwrap();
+        if step % 20 == 0 {
+            checkpoint(&run, step, &config);
+        }
+    }
+    (run, session)
+}
+
+/// A checkpoint of a single tensor of four numbers.
+fn checkpoint(run: &RunFolder, step: u64, config: &str) {
+    let header = br#"{"w":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}"#;
+    let tensors = [&(header.len() as u64).to_le_bytes()[..], header, &[7; 16]].concat();
+    let text = |crc32: u32| {
+        format!(
+            "(version: 3, step: {step}, wall_s: 1.0, beta1_power: 0.5, beta2_power: 0.5, best: None, data: \"digits\", \
+             config: \"{config}\", since: None, bytes: {}, crc32: {crc32})",
+            tensors.len()
+        )
+    };
+    let sum = crc32fast::hash(&[&tensors[..], text(0).as_bytes()].concat());
+    fs::write(file(run, step, "safetensors"), &tensors).unwrap();
+    fs::write(file(run, step, "ron"), text(sum)).unwrap();
+}
+
+fn file(run: &RunFolder, step: u64, extension: &str) -> std::path::PathBuf {
+    run.path().join(format!("checkpoint-{step:08}.{extension}"))
+}
+
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    paths.map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read(&path).unwrap())).collect()
+}
+
+/// Changes a byte at a place in a file.
+fn spoil(path: &Path, at: usize) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[at] ^= 0x20;
+    fs::write(path, bytes).unwrap();
+}
+
+/// Checks that there is a line with each of these beginnings and words.
+#[track_caller]
+fn expect(output: &Output, code: i32, lines: &[(&str, &str, &str)]) {
+    let said = said(output);
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    for (condition, part, words) in lines {
+        let found = said.lines().any(|line| {
+            let mut columns = line.split_whitespace();
+            columns.next() == Some(condition) && columns.next() == Some(part) && line.contains(words)
+        });
+        assert!(found, "no {condition} {part} {words:?} in:\n{said}");
+    }
+}
+
+#[test]
+fn a_whole_run_is_called_whole_and_left_alone() {
+    let place = Place::new();
+    let (run, mut session) = trained(&place);
+    session.record(40, Event::Stopped).unwrap();
+    drop(session);
+    let before = files(run.path());
+    for more in [&[][..], &["--mend"]] {
+        let output = place.valleyscope(&[&["runs", "check", "mnist"], more].concat());
+        expect(
+            &output,
+            0,
+            &[
+                ("whole", "config.ron", "Mnist"),
+                ("note", "status", "stopped, step 40"),
+                ("whole", "events.jsonl", "lines: 42, sessions: 1"),
+                ("whole", "checkpoints", "2, of steps 20, 40"),
+            ],
+        );
+        assert!(files(run.path()) == before);
+    }
+}
+
+#[test]
+fn what_is_damaged_is_told_and_mended_without_loss() {
+    let place = Place::new();
+    let (run, mut session) = trained(&place);
+    session.record(40, Event::Stopped).unwrap();
+    drop(session);
+    let config = fs::read_to_string(run.config()).unwrap();
+    let edited = config.replacen("batch_size: ", "batch_size: 1", 1);
+    assert_ne!(edited, config);
+    fs::write(run.config(), &edited).unwrap();
+    let third = fs::read_to_string(run.events()).unwrap().lines().take(2).map(|line| line.len() + 1).sum::<usize>();
+    spoil(&run.events(), third + 20);
+    OpenOptions::new().append(true).open(run.events()).unwrap().write_all(br#"{"event":"tra"#).unwrap();
+    for (from, to) in [(20, 60), (40, 80), (40, 90)] {
+        fs::copy(file(&run, from, "safetensors"), file(&run, to, "safetensors")).unwrap();
+        fs::copy(file(&run, from, "ron"), file(&run, to, "ron")).unwrap();
+    }
+    spoil(&file(&run, 40, "safetensors"), 75);
+    fs::remove_file(file(&run, 80, "ron")).unwrap();
+    fs::remove_file(file(&run, 90, "safetensors")).unwrap();
+    fs::write(run.reserve(), "reserve").unwrap();
+    fs::write(run.path().join(".valleyscope-aB3dE5.tmp"), "half").unwrap();
+    fs::write(run.commands(), "no command\n").unwrap();
+
+    let before = files(run.path());
+    let damaged = [
+        ("damaged", "events.jsonl", "line 3 cannot be read"),
+        ("damaged", "checkpoint-00000040.safetensors", "check sum"),
+        ("damaged", "checkpoint-00000060.safetensors", "expected step 60, found step 20"),
+        ("whole", "checkpoints", "1, of steps 20"),
+        ("note", "commands.jsonl", "lines that are no commands, and are refused: 1"),
+    ];
+    let mendable = [
+        ("config.ron", "`batch_size`"),
+        ("events.jsonl", "13 bytes"),
+        ("checkpoint-00000080.safetensors", "no whole checkpoint"),
+        ("checkpoint-00000090.ron", "no tensors"),
+        ("reserve", "killed"),
+        (".valleyscope-aB3dE5.tmp", "never finished"),
+    ];
+    let with = |condition: &'static str| {
+        let mendable = mendable.iter().map(move |(part, words)| (condition, *part, *words));
+        damaged.into_iter().chain(mendable).collect::<Vec<_>>()
+    };
+    let output = place.valleyscope(&["runs", "check", "mnist"]);
+    expect(&output, 1, &with("mendable"));
+    assert!(said(&output).contains("--mend"));
+    assert!(files(run.path()) == before, "a check changes nothing");
+
+    expect(&place.valleyscope(&["runs", "check", "mnist", "--mend"]), 1, &with("mended"));
+    let after = files(run.path());
+    assert_eq!(after["config.ron"], config.as_bytes());
+    assert_eq!(after["config.ron.kept-1"], edited.as_bytes());
+    let whole = before["events.jsonl"].strip_suffix(br#"{"event":"tra"#).unwrap();
+    assert!(after["events.jsonl"] == whole);
+    for name in ["checkpoint-00000080.safetensors", "checkpoint-00000090.ron"] {
+        assert!(!after.contains_key(name) && after[&format!("{name}.kept-1")] == before[name]);
+    }
+    for name in ["reserve", ".valleyscope-aB3dE5.tmp"] {
+        assert!(!after.contains_key(name));
+    }
+    let again = place.valleyscope(&["runs", "check", "mnist"]);
+    expect(&again, 1, &damaged);
+    assert!(!said(&again).contains("mend"), "{}", said(&again));
+}
+
+#[test]
+fn a_run_that_is_being_trained_is_not_mended() {
+    let place = Place::new();
+    let (run, session) = trained(&place);
+    let before = files(run.path());
+    expect(&place.valleyscope(&["runs", "check", "mnist"]), 0, &[("note", "status", "running")]);
+    let refused = place.valleyscope(&["runs", "check", "mnist", "--mend"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(said(&refused).contains("is being written"), "{}", said(&refused));
+    assert!(files(run.path()) == before);
+    drop(session);
+    expect(&place.valleyscope(&["runs", "check", "mnist", "nothing"]), 2, &[]);
+}
+
+#[test]
+fn special_files_and_lost_ones_are_told() {
+    let place = Place::new();
+    let (run, session) = trained(&place);
+    drop(session);
+    fs::remove_file(run.events()).unwrap();
+    fs::remove_file(run.lock()).unwrap();
+    for path in [run.notes(), run.lock()] {
+        assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+    }
+    let output = place.valleyscope(&["runs", "check", "mnist"]);
+    let lost = [
+        ("damaged", "events.jsonl", "there are checkpoints"),
+        ("damaged", "notes.ron", "found a FIFO"),
+        ("damaged", "lock", "found a FIFO"),
+        ("whole", "checkpoints", "2, of steps 20, 40"),
+    ];
+    expect(&output, 1, &lost);
+    assert!(std::process::Command::new("mkfifo").arg(run.events()).status().unwrap().success());
+    expect(&place.valleyscope(&["runs", "check", "mnist"]), 1, &[("damaged", "events.jsonl", "found a FIFO")]);
+}
+
+#[test]
+fn sweeps_are_checked_against_themselves() {
+    const SWEEP: [&str; 12] =
+        ["sweep", "fig2a", "--out", "out", "--grid", "4x5", "--lrs", "3", "--replicates", "4", "--steps", "20"];
+    let place = Place::new();
+    assert!(place.valleyscope(&SWEEP).status.success());
+    let out = place.path("out");
+    let whole = [
+        ("whole", "phase.npz", "20 pixels"),
+        ("whole", "spec.ron", "repeats phase.npz"),
+        ("whole", "phase.csv", "what phase.npz says"),
+    ];
+    expect(&place.valleyscope(&["runs", "check", "out"]), 0, &whole);
+    let before = files(&out);
+    let other = String::from_utf8(before["spec.ron"].clone()).unwrap().replacen("seed: 0", "seed: 1", 1);
+    assert_ne!(other.as_bytes(), before["spec.ron"]);
+    fs::write(out.join("spec.ron"), &other).unwrap();
+    spoil(&out.join("phase.csv"), before["phase.csv"].len() - 3);
+    fs::write(out.join(".valleyscope-aB3dE5.tmp"), "half").unwrap();
+    let mendable = [("spec.ron", "not the spec"), ("phase.csv", "other than"), (".valleyscope-aB3dE5.tmp", "killed")];
+    let with = |condition: &'static str| mendable.map(|(part, words)| (condition, part, words));
+    expect(&place.valleyscope(&["runs", "check", "out"]), 1, &with("mendable"));
+    expect(&place.valleyscope(&["runs", "check", "out", "--mend"]), 0, &with("mended"));
+    let mut after = files(&out);
+    assert_eq!(after.remove("spec.ron.kept-1").unwrap(), other.as_bytes());
+    assert!(after.remove("phase.csv.kept-1").is_some());
+    assert!(after == before);
+    spoil(&out.join("phase.npz"), before["phase.npz"].len() / 2);
+    expect(&place.valleyscope(&["runs", "check", "out"]), 1, &[("damaged", "phase.npz", "phase.npz")]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_checkpoint_of_a_sweep_is_read_record_by_record() {
+    let place = Place::new();
+    // Files of more than 64 KiB fail as on a full disk, so that it ends in between.
+    let program = env!("CARGO_BIN_EXE_valleyscope");
+    let sweep = "sweep fig2a --out out --grid 60x50 --lrs 5 --replicates 10 --steps 200 --threads 1";
+    let mut limited = place.at_home(std::process::Command::new("bash"));
+    let output = limited.args(["-c", &format!("ulimit -f 64; exec {program} {sweep}")]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    let path = place.path("out/checkpoint.bin");
+    let length = fs::metadata(&path).unwrap().len() as usize;
+    expect(&place.valleyscope(&["runs", "check", "out"]), 0, &[("whole", "checkpoint.bin", "of 3000 pixels")]);
+    spoil(&path, length / 2);
+    let before = files(&place.path("out"));
+    let output = place.valleyscope(&["runs", "check", "out", "--mend"]);
+    expect(&output, 1, &[("damaged", "checkpoint.bin", "records that have changed, and are computed again: 1")]);
+    spoil(&path, 20);
+    let output = place.valleyscope(&["runs", "check", "out"]);
+    expect(&output, 1, &[("damaged", "checkpoint.bin", "beginning"), ("damaged", "phase.npz", "missing")]);
+    spoil(&path, 20);
+    assert!(files(&place.path("out")) == before);
+    let held = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+    held.lock().unwrap();
+    expect(&place.valleyscope(&["runs", "check", "out"]), 0, &[("note", "checkpoint.bin", "at work")]);
+    assert_eq!(place.valleyscope(&["runs", "check", "out", "--mend"]).status.code(), Some(1));
+}
