@@ -3,11 +3,12 @@
 mod canvas_stage;
 
 use canvas_stage::{Shown, Stage, advance_to, harness, three_optimizers, until};
+use egui::accesskit::Role;
 use egui::{Modifiers, PointerButton, Pos2, Rect, vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
 use valleyscope::quantity::{LearningRate, Sharpness};
-use valleyscope::simulation::{ParticleId, Rule, defaults};
+use valleyscope::simulation::{Command, ParticleId, Rule, defaults};
 use valleyscope::view::ticks::significant;
 use valleyscope::view::{Camera, Viewport};
 
@@ -332,6 +333,39 @@ fn a_particle_that_has_just_been_selected_shows_where_it_is() {
     assert!(harness.query_by_label(&shown).is_some(), "{shown}");
     advance_to(&mut harness, 21);
     assert!(harness.query_by_label_contains("Press → for").is_none(), "its step is taken apart");
+}
+
+#[test]
+fn formulas_are_not_cut_off_and_do_not_cover_each_other() {
+    for width in [200.0, 300.0, 403.0, 700.0] {
+        let mut harness = harness(Stage::new(three_optimizers(30), Shown::Formulas, None), [width, 1400.0]);
+        advance_to(&mut harness, 3);
+        for optimizer in 0..3 {
+            let particle = ParticleId { optimizer, particle: 4 };
+            harness.state_mut().live.selected = Some(particle);
+            harness.state().engine.send(Command::Select(Some(particle)));
+            let first = harness.state().live.snapshot.as_ref().map_or(0, |snapshot| snapshot.step);
+            for step in first + 1..first + 12 {
+                advance_to(&mut harness, step);
+                let labels: Vec<(String, Rect)> = harness
+                    .query_all_by_role(Role::Label)
+                    .map(|label| (label.value().unwrap_or_default(), label.rect()))
+                    .collect();
+                assert!(labels.len() > 20, "the formulas of {particle:?} are shown");
+                for (text, rect) in &labels {
+                    assert!(rect.left() >= 0.0 && rect.right() <= width, "“{text}” at {rect:?} in {width}");
+                }
+                // The rectangle of a text that goes on in another row holds what is before it in its first row.
+                let in_one_row: Vec<_> = labels.iter().filter(|(_, rect)| rect.height() < 24.0).collect();
+                for (index, (text, rect)) in in_one_row.iter().enumerate() {
+                    for (other, place) in &in_one_row[..index] {
+                        let common = rect.shrink(0.5).intersect(place.shrink(0.5));
+                        assert!(!common.is_positive(), "“{text}” at {rect:?} covers “{other}” at {place:?}");
+                    }
+                }
+            }
+        }
+    }
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! A text field that holds a value: what is typed becomes the value when it is valid, and is refused
 //! with a visible reason when it is not.
 
-use egui::{Align2, Id, Key, Label, Response, RichText, TextEdit, Tooltip, Ui};
+use egui::{
+    Align2, Color32, FontSelection, Id, Key, Label, Margin, Response, RichText, TextEdit, TextStyle, Tooltip, Ui,
+};
 
 /// What a field remembers between frames.
 #[derive(Clone, Default)]
@@ -11,6 +13,9 @@ struct Typing {
     /// Why the last entry was refused, and how the value looked then.
     refusal: Option<(String, String)>,
 }
+
+/// Between a field's frame and its text.
+const MARGIN: Margin = Margin::symmetric(4, 3);
 
 /// A field for a value of any type.
 pub struct TypedField<'a> {
@@ -33,15 +38,9 @@ impl TypedField<'_> {
         let id = ui.make_persistent_id(("typed", self.name));
         let mut typing: Typing = ui.data_mut(|data| data.get_temp(id)).unwrap_or_default();
         let mut text = if typing.editing { typing.text.clone() } else { shown.to_owned() };
-        let response = ui
-            .add(
-                TextEdit::singleline(&mut text)
-                    .id(id)
-                    .desired_width(self.width)
-                    .align(Align2::RIGHT_CENTER)
-                    .clip_text(true),
-            )
-            .accessible_name(self.name);
+        let edit = TextEdit::singleline(&mut text).id(id).desired_width(self.width).margin(MARGIN);
+        let edit = edit.font(self.font(ui, shown)).align(Align2::RIGHT_CENTER).clip_text(true);
+        let response = ui.add(edit).accessible_name(self.name);
         let mut entered = None;
         if response.gained_focus() {
             typing = Typing { editing: true, text, refusal: None };
@@ -68,6 +67,13 @@ impl TypedField<'_> {
         }
         ui.data_mut(|data| data.insert_temp(id, typing));
         Typed { response, entered }
+    }
+
+    /// A smaller one where `shown` has no room, so that no digit is cut off.
+    fn font(&self, ui: &Ui, shown: &str) -> TextStyle {
+        let font = FontSelection::from(TextStyle::Body).resolve(ui.style());
+        let width = ui.painter().layout_no_wrap(shown.to_owned(), font, Color32::WHITE).size().x;
+        if width + MARGIN.sum().x <= self.width { TextStyle::Body } else { TextStyle::Small }
     }
 }
 

@@ -84,7 +84,7 @@ impl Adjustable for ParticleCount {
     }
 }
 
-const FIELD_WIDTH: f32 = 64.0;
+const FIELD_WIDTH: f32 = 72.0;
 const LABEL_WIDTH: f32 = 104.0;
 /// Below this width the name stands above the slider.
 const ONE_LINE_WIDTH: f32 = 268.0;
@@ -139,8 +139,7 @@ impl Knob {
     fn inputs<Q: Adjustable>(&self, ui: &mut Ui, name: &str, help: &Help, value: &mut Q, default: Q) {
         let gap = ui.spacing().item_spacing.x;
         let reset_width = ui.spacing().interact_size.y;
-        let padding = 2.0 * 4.0;
-        let left = ui.available_width() - FIELD_WIDTH - padding - reset_width - 3.0 * gap;
+        let left = ui.available_width() - FIELD_WIDTH - reset_width - 3.0 * gap;
         ui.spacing_mut().slider_width = left.max(40.0);
         let slider = ui.add(self.slider(value)).accessible_name(name);
         help.explain(&slider);

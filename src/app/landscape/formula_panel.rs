@@ -1,6 +1,6 @@
 //! The panel with the selected particle's formulas.
 
-use egui::{Color32, DragValue, RichText, Ui};
+use egui::{Color32, DragValue, FontSelection, Label, RichText, TextStyle, Ui};
 
 use super::formula::{Formula, formulas, result_text, text};
 use super::marker::{Marker, color_of, line_color};
@@ -12,7 +12,13 @@ use crate::view::ticks::grouped;
 /// Shows each line of the selected particle's update rule with its live numbers, so that stepping
 /// once at a time teaches the rule.
 #[derive(Debug, Default)]
-pub struct FormulaPanel {}
+pub struct FormulaPanel {
+    /// The particle that is shown.
+    particle: Option<ParticleId>,
+    /// How far the numbers of each of its formulas have reached, in points. Results stand beyond that, so that they
+    /// keep their places while the numbers change.
+    reached: Vec<f32>,
+}
 
 impl FormulaPanel {
     pub fn ui(&mut self, ui: &mut Ui, document: &Document, live: &mut Live, requests: &mut Requests) {
@@ -28,20 +34,23 @@ impl FormulaPanel {
             standing::show(ui, document, live);
             return;
         };
-        egui::ScrollArea::horizontal().auto_shrink([false, true]).show(ui, |ui| {
-            heading(ui, anatomy);
-            if anatomy.after.iter().any(|value| !value.is_finite()) {
-                let text = "This particle has diverged: its position is not a finite number any more.";
-                ui.label(RichText::new(text).color(ui.visuals().error_fg_color));
-            }
-            for formula in formulas(anatomy) {
-                formula_block(ui, &formula);
-            }
-            if !paused {
-                ui.add_space(6.0);
-                ui.weak("Pause and single-step (→) to follow the numbers from step to step.");
-            }
-        });
+        if self.particle != Some(anatomy.id) {
+            *self = FormulaPanel { particle: Some(anatomy.id), reached: Vec::new() };
+        }
+        heading(ui, anatomy);
+        if anatomy.after.iter().any(|value| !value.is_finite()) {
+            let text = "This particle has diverged: its position is not a finite number any more.";
+            ui.label(RichText::new(text).color(ui.visuals().error_fg_color));
+        }
+        let formulas = formulas(anatomy);
+        self.reached.resize(formulas.len(), 0.0);
+        for (formula, reached) in formulas.iter().zip(&mut self.reached) {
+            formula_block(ui, formula, reached);
+        }
+        if !paused {
+            ui.add_space(6.0);
+            ui.weak("Pause and single-step (→) to follow the numbers from step to step.");
+        }
     }
 }
 
@@ -52,10 +61,7 @@ fn particle_chooser(ui: &mut Ui, document: &Document, live: &mut Live, requests:
         ui.label("Nothing is simulated yet.");
         return;
     };
-    let label = |id: u32| {
-        let spec = document.spec.optimizers.iter().find(|spec| spec.id == id);
-        spec.map_or_else(|| format!("optimizer {id}"), |spec| spec.label().to_owned())
-    };
+    let label = |id: u32| document.spec.name_of(id).unwrap_or_else(|| format!("optimizer {id}"));
     let mut chosen = live.selected;
     ui.horizontal_wrapped(|ui| {
         let mut optimizer = chosen.map_or(first, |particle| particle.optimizer);
@@ -133,25 +139,53 @@ fn hyperparameters(anatomy: &Anatomy) -> String {
     parts.join("   ")
 }
 
-/// A formula with its meaning, and below it a line for each coordinate.
-fn formula_block(ui: &mut Ui, formula: &Formula) {
+/// From the name of a coordinate to its numbers, and from the numbers to their result.
+const INDENT: f32 = 14.0;
+const GAP: f32 = 8.0;
+
+/// A formula with its meaning, and below it a line for each coordinate. Where a line has no room for its result, it
+/// stands on a line of its own. `reached` is how far the numbers have reached before, and by now.
+fn formula_block(ui: &mut Ui, formula: &Formula, reached: &mut f32) {
     ui.add_space(3.0);
-    ui.horizontal(|ui| {
+    ui.horizontal_wrapped(|ui| {
         ui.label(RichText::new(&formula.rule).strong()).on_hover_text(formula.meaning);
         ui.weak(RichText::new(formula.meaning).small());
     });
-    egui::Grid::new(&formula.rule).num_columns(4).min_col_width(0.0).min_row_height(0.0).spacing([8.0, 0.0]).show(
-        ui,
-        |ui| {
-            for (axis, name) in ["x", "y"].into_iter().enumerate() {
+    let font = FontSelection::from(TextStyle::Body).resolve(ui.style());
+    let width_of = |text: &str| ui.painter().layout_no_wrap(text.to_owned(), font.clone(), Color32::WHITE).size().x;
+    *reached = formula.filled.iter().map(|filled| INDENT + width_of(filled)).fold(*reached, f32::max);
+    let fits = *reached + GAP + width_of(WIDEST_RESULT) <= ui.available_width();
+    ui.scope(|ui| {
+        ui.spacing_mut().item_spacing = egui::Vec2::ZERO;
+        ui.spacing_mut().interact_size.y = 0.0;
+        for (axis, name) in ["x", "y"].into_iter().enumerate() {
+            let result = result_text(formula.result[axis]);
+            ui.horizontal(|ui| {
+                let left = ui.cursor().left();
                 ui.weak(name);
-                ui.label(&formula.filled[axis]);
-                ui.weak("=");
-                ui.label(RichText::new(result_text(formula.result[axis])).color(result_color(ui)));
-                ui.end_row();
+                ui.add_space(left + INDENT - ui.cursor().left());
+                ui.add(Label::new(&formula.filled[axis]).wrap());
+                if fits {
+                    ui.add_space(left + *reached + GAP - ui.cursor().left());
+                    show_result(ui, &result);
+                }
+            });
+            if !fits {
+                ui.horizontal(|ui| {
+                    ui.add_space(INDENT);
+                    show_result(ui, &result);
+                });
             }
-        },
-    );
+        }
+    });
+}
+
+/// No result is wider.
+const WIDEST_RESULT: &str = "= −8.8888×10⁻⁸⁸";
+
+fn show_result(ui: &mut Ui, result: &str) {
+    ui.weak("= ");
+    ui.label(RichText::new(result).color(result_color(ui)));
 }
 
 fn result_color(ui: &Ui) -> Color32 {
