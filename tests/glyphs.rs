@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::str::Chars;
 
 use skrifa::{FontRef, MetadataProvider};
+use valleyscope::visible::visible;
 
 const FONT: &[u8] = include_bytes!("../assets/fonts/ValleyscopeSans.otf");
 
@@ -14,8 +15,8 @@ const FONT: &[u8] = include_bytes!("../assets/fonts/ValleyscopeSans.otf");
 fn every_character_shown_has_a_glyph() {
     let font = FontRef::new(FONT).expect("the bundled font is a font");
     let charmap = font.charmap();
-    // The byte order mark is taken off texts that are read, and never shown.
-    let invisible = |c: char| c.is_ascii_control() || c == '\u{feff}';
+    // The byte order mark is taken off texts that are read; control characters are shown as escapes.
+    let invisible = |c: char| c == '\u{feff}' || visible(&c.to_string()) != c.to_string();
     let has_glyph = |c: char| invisible(c) || charmap.map(c).is_some_and(|glyph| glyph.to_u32() != 0);
 
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -1,6 +1,6 @@
 //! The bar at the bottom: play, step, restart, speed, seed and number of steps.
 
-use egui::{Align, Button, Color32, Layout, Response, RichText, Slider, SliderClamping, TextStyle, Ui, vec2};
+use egui::{Align, Button, Color32, Layout, Response, RichText, Sense, Slider, SliderClamping, TextStyle, Ui, vec2};
 use serde::{Deserialize, Serialize};
 
 use super::document::Document;
@@ -49,15 +49,22 @@ pub fn bar(ui: &mut Ui, document: &mut Document, live: &Live, pace: &mut Pace, r
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing = vec2(8.0, 6.0);
         buttons(ui, live, requests);
-        ui.separator();
+        divider(ui);
         progress(ui, live);
-        ui.separator();
+        divider(ui);
         speed(ui, pace);
-        ui.separator();
+        divider(ui);
         steps(ui, &mut document.spec.steps, live.snapshot.as_ref().map_or(0, |snapshot| snapshot.step));
-        ui.separator();
+        divider(ui);
         seed(ui, &mut document.spec.seed);
     });
+}
+
+/// A vertical line as high as the controls. A separator would go through all rows of the bar.
+fn divider(ui: &mut Ui) {
+    let (area, _) = ui.allocate_exact_size(vec2(5.0, ui.spacing().interact_size.y), Sense::hover());
+    let stroke = ui.visuals().widgets.noninteractive.bg_stroke;
+    ui.painter().vline(area.center().x, area.y_range(), stroke);
 }
 
 fn buttons(ui: &mut Ui, live: &Live, requests: &mut Requests) {

@@ -28,6 +28,21 @@ fn it_works_small_large_and_fine() {
 }
 
 #[test]
+fn a_small_window_shows_plots_below_a_particles_formulas() {
+    for size in [[900.0, 600.0], [1280.0, 800.0]] {
+        let mut app = App::begin(Begin { size, ..Begin::default() });
+        app.button("Show");
+        app.button("Single step");
+        app.until("its step is taken apart", |app| app.state().live().anatomy().is_some());
+        app.settle();
+        let screen = egui::Rect::from_min_size(egui::Pos2::ZERO, size.into());
+        let plots = app.harness.query_all_by_role(Role::Figure);
+        let seen = plots.filter(|plot| screen.contains_rect(plot.rect()) && plot.rect().height() > 40.0).count();
+        assert!(seen >= 1, "no plot is seen in {size:?}");
+    }
+}
+
+#[test]
 fn panels_go_away_and_come_back() {
     let mut app = App::plain();
     app.button("View");

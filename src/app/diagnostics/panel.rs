@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use egui::{Rect, Sense, TextStyle, Ui, Vec2, vec2};
+use egui::containers::menu::{MenuButton, MenuConfig};
+use egui::{PopupCloseBehavior, Rect, Sense, TextStyle, Ui, Vec2, vec2};
 
 use super::axis::AxisScale;
 use super::chart::{Chart, Series, Touched};
@@ -22,6 +23,9 @@ use crate::view::ticks::grouped;
 const BUCKETS: std::ops::RangeInclusive<usize> = 100..=500;
 /// The smallest plot worth looking at; where there is less room, the panel scrolls.
 const SMALLEST: Vec2 = vec2(150.0, 96.0);
+/// A lower panel than this, in points, has its tools in a menu.
+const LOW: f32 = 340.0;
+const MENU_WIDTH: f32 = 240.0;
 
 /// Live plots of the metrics, one curve an optimizer.
 pub struct DiagnosticsPanel {
@@ -114,7 +118,20 @@ impl DiagnosticsPanel {
         self.request_detail(ui, live, requests, area.width());
     }
 
+    /// What is plotted and how: in rows of buttons, or in a menu where these would take the room of the plots.
     fn toolbar(&mut self, ui: &mut Ui, document: &Document, live: &Live, requests: &mut Requests) {
+        if ui.available_height() < LOW {
+            let stay_open = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
+            MenuButton::new("Plots").config(stay_open).ui(ui, |ui| {
+                ui.set_max_width(MENU_WIDTH);
+                self.tools(ui, document, live, requests);
+            });
+        } else {
+            self.tools(ui, document, live, requests);
+        }
+    }
+
+    fn tools(&mut self, ui: &mut Ui, document: &Document, live: &Live, requests: &mut Requests) {
         ui.horizontal_wrapped(|ui| {
             for metric in Metric::ALL {
                 let mut shown = self.shown.contains(&metric);
@@ -172,7 +189,7 @@ impl DiagnosticsPanel {
         let last = if self.frozen { self.history.step as f64 } else { f64::INFINITY };
         let shown = || self.history.ensembles.iter().filter(|ensemble| !live.hidden.contains(&ensemble.optimizer));
         let contents = Contents {
-            optimizers: shown().map(|ensemble| (ensemble.optimizer, ensemble.name(document).to_owned())).collect(),
+            optimizers: shown().map(|ensemble| (ensemble.optimizer, ensemble.name(document))).collect(),
             metrics: self.shown.iter().copied().collect(),
             steps: [from.ceil() as u64, to.min(last).floor() as u64],
         };

@@ -31,7 +31,8 @@ pub fn show(ui: &mut Ui, strip: Rect, scale: SymLog, view: &mut ViewSettings, fo
         painter.hline(strip.right()..=strip.right() + 3.0, y, Stroke::new(1.0, ink));
         painter.text(pos2(strip.right() + 6.0, y), Align2::LEFT_CENTER, &tick.label, font.clone(), ink);
     }
-    painter.text(strip.left_top() + vec2(0.0, -3.0), Align2::LEFT_BOTTOM, "loss L", font.clone(), ink);
+    // It ends with the strip: beyond it there may be the label of the topmost tick.
+    painter.text(strip.right_top() + vec2(0.0, -3.0), Align2::RIGHT_BOTTOM, "loss L", font.clone(), ink);
 
     let id = ui.scope_id().with("color bar");
     let response = ui.interact(strip.expand2(vec2(2.0, 0.0)), id, Sense::click());

@@ -11,6 +11,9 @@ use crate::export::Overwrite;
 
 /// Narrower windows do not show the plots, in points.
 const ROOM_FOR_PLOTS: f32 = 760.0;
+/// The least heights of the formulas, and of what is below them.
+const LEAST_FORMULAS: f32 = 140.0;
+const LEAST_PLOTS: f32 = 250.0;
 
 impl Valleyscope {
     pub(super) fn panels(&mut self, ui: &mut Ui, requests: &mut Requests) {
@@ -56,14 +59,15 @@ impl Valleyscope {
             let right = SidePanel { name: "plots", is_left: false, usual: 0.28 * width, range: 200.0..=most };
             right.show_collapsible(ui, &mut self.layout.widths.plots, &mut shown, |ui| {
                 if live.selected.is_some() {
-                    Panel::top("formulas").resizable(true).default_size((0.5 * ui.available_height()).max(200.0)).show(
-                        ui,
-                        |ui| {
-                            ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
-                                self.panels.formula.ui(ui, document, live, requests);
-                            });
-                        },
-                    );
+                    let height = ui.available_height();
+                    let most = (height - LEAST_PLOTS).max(LEAST_FORMULAS);
+                    let formulas = Panel::top("formulas").resizable(true);
+                    let formulas = formulas.default_size((0.5 * height).clamp(LEAST_FORMULAS, most));
+                    formulas.size_range(LEAST_FORMULAS..=most).show(ui, |ui| {
+                        ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+                            self.panels.formula.ui(ui, document, live, requests);
+                        });
+                    });
                 } else {
                     // Also without a pointer a particle can be chosen.
                     Panel::top("particle").show(ui, |ui| {
