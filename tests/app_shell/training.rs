@@ -173,8 +173,8 @@ fn runs_are_named_by_their_settings_unless_they_have_a_title_of_their_own() {
         "FOCUS, γ 0.4, parameters decay, η 0.001, batch 128, seed 7 (MNIST classifier, one run)",
         "The odd one (Signum, η 0.001, batch 128, seed 0)",
     ] {
-        let row = app.harness.query_by_role_and_label(Role::Button, &format!("Run {name}"));
-        assert!(row.is_some(), "no row for {name}");
+        let row = format!("Run {name}");
+        assert!(app.harness.query_by_role_and_label(Role::Button, &row).is_some(), "no row for {name}");
     }
     // Each part is seen.
     assert!(app.shows("Adam, η 0.003, batch 8, seed 0") && app.shows("MNIST classifier, one run"));

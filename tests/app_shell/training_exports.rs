@@ -58,9 +58,8 @@ fn a_scan_is_exported_as_figure_scores_and_arrays() {
 
 #[test]
 fn curves_have_the_colours_of_their_optimizers() {
-    let (mut app, _) = room(|runs| {
-        ["Adam", "Signum", "Focus", "Focus"].map(|rule| trained(runs, &[("optimizer", rule)]));
-    });
+    let runs = [("Adam", "0"), ("Signum", "0"), ("Focus", "0"), ("Focus", "1")];
+    let (mut app, _) = room(|folder| runs.map(|(rule, seed)| trained(folder, &[("optimizer", rule), ("seed", seed)])));
     listed(&mut app, 4);
     for run in app.state().training().runs().to_vec() {
         app.click(Role::CheckBox, &format!("Compare {}", run.in_full()));

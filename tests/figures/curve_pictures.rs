@@ -2,11 +2,12 @@
 
 use resvg::usvg::roxmltree::{Document, Node};
 use valleyscope::figure::{AxisKind, CurveAxis, CurveLines, CurvePlot, Curves, Figure, FigureError, Format, Options};
+use valleyscope::view::Pen;
 
 use crate::scan_pictures::{frames, height_of, near, paths, texts};
 
-const BLUE: &str = "#3986e5";
-const ORANGE: &str = "#e87e23";
+const ADAM: &str = "#f46f43";
+const FOCUS: &str = "#80a6e2";
 
 fn axis(label: &str, kind: AxisKind, range: [f64; 2]) -> CurveAxis {
     CurveAxis { label: label.to_owned(), kind, range }
@@ -20,7 +21,10 @@ fn curves() -> Curves {
     Curves {
         title: "Adam; FOCUS".to_owned(),
         specs: vec!["Mnist(version: 1)".to_owned()],
-        names: vec![("Adam".to_owned(), [57, 134, 229]), ("FOCUS".to_owned(), [232, 126, 35])],
+        names: vec![
+            ("Adam".to_owned(), Pen::new([244, 111, 67], 0)),
+            ("FOCUS".to_owned(), Pen::new([128, 166, 226], 0)),
+        ],
         horizontal: axis("steps", AxisKind::Linear, [0.0, 100.0]),
         plots: vec![
             CurvePlot {
@@ -57,7 +61,7 @@ fn curves_lie_where_the_labels_say() {
         assert_eq!(frames.len(), 2);
         let [left, _, right, bottom] = frames[0];
         let height = height_of(&document, frames[0], true);
-        let line = &paths(&document, BLUE, "1.1")[0];
+        let line = &paths(&document, ADAM, "1.1")[0];
         let x = |step: f64| left + step / 100.0 * (right - left);
         for ([step, loss], [found_x, found_y]) in [[0.0, 2.0], [50.0, 0.5], [100.0, 0.1]].into_iter().zip(line) {
             near(*found_x, x(step));
@@ -76,10 +80,10 @@ fn a_curve_that_ends_has_a_cross_and_a_faint_one_behind_it_and_a_band_around_it(
     let svg = drawn(85.0);
     let document = Document::parse(&svg).expect("well-formed XML");
     let faint = document.descendants().find(|node| node.attribute("stroke-opacity").is_some()).expect("the raw curve");
-    assert_eq!(faint.attribute("stroke"), Some(ORANGE));
+    assert_eq!(faint.attribute("stroke"), Some(FOCUS));
     let band = document.descendants().find(|node| node.attribute("fill-opacity").is_some()).expect("the band");
-    assert_eq!((band.tag_name().name(), band.attribute("fill")), ("polygon", Some(ORANGE)));
-    let lines = paths(&document, ORANGE, "1.1");
+    assert_eq!((band.tag_name().name(), band.attribute("fill")), ("polygon", Some(FOCUS)));
+    let lines = paths(&document, FOCUS, "1.1");
     let (curve, cross) = (&lines[0], &lines[1]);
     let end = curve[1];
     assert_eq!(cross.len(), 4);
@@ -104,9 +108,7 @@ fn nothing_is_drawn_beyond_the_frames() {
         clips.iter().map(|clip| format!("url(#{})", clip.attribute("id").expect("a name"))).collect();
     // Whatever has the colour of a curve is within such a group, but for the legend's signs.
     let is_ink = |node: &Node<'_, '_>| {
-        [node.attribute("stroke"), node.attribute("fill")]
-            .iter()
-            .any(|color| [Some(BLUE), Some(ORANGE)].contains(color))
+        [node.attribute("stroke"), node.attribute("fill")].iter().any(|color| [Some(ADAM), Some(FOCUS)].contains(color))
     };
     let free = document.descendants().filter(is_ink).filter(|node| {
         let group = node.parent().and_then(|parent| parent.attribute("clip-path"));

@@ -69,11 +69,12 @@ pub fn settings(run: &Summary) -> String {
 }
 
 impl Summary {
-    /// What the run is called in a list: its settings and then its title, or the other way round where somebody has
-    /// given it a title of its own. The second is empty where no settings are known.
+    /// What the run is called in a list: its settings and then its title, or the other way round for a scan, which has
+    /// many settings, and where somebody has given it a title of its own. The second is empty where no settings are
+    /// known.
     pub fn heading(&self) -> [String; 2] {
         let settings = settings(self);
-        if settings.is_empty() || !self.notes.title.is_empty() {
+        if settings.is_empty() || self.is_scan || !self.notes.title.is_empty() {
             [self.title.clone(), settings]
         } else {
             [settings, self.title.clone()]
