@@ -3,7 +3,7 @@
 use valleyscope::figure::as_changed;
 use valleyscope::preset::{Preset, SweepPreset, built_ins};
 use valleyscope::quantity::{Noise, PointCount, Replicates, Rotation};
-use valleyscope::sweep::{Hyperparameter, Quantity, SweepSpec};
+use valleyscope::sweep::{Axis, Hyperparameter, Quantity, SweepSpec};
 
 fn fig2a() -> SweepPreset {
     let found = built_ins().iter().find(|built_in| built_in.name == "fig2a").expect("a built-in preset");
@@ -37,11 +37,12 @@ fn a_title_says_what_is_different() {
 
 #[test]
 fn a_title_of_other_axes_says_which_they_are() {
-    let all = |sweep: &SweepSpec| sweep.optimizers.iter().map(|optimizer| optimizer.id).collect();
-    let named = changed(|sweep| sweep.rows.of = Quantity::Of(Hyperparameter::Beta1, all(sweep)));
-    assert_eq!(named.title, "Phase diagram: decay rate β₁ and noise σ");
-    let named = changed(|sweep| sweep.rows.of = Quantity::Of(Hyperparameter::Beta1, vec![0]));
-    assert_eq!(named.title, "Phase diagram: decay rate β₁ of Adam and noise σ");
+    let over = |ids: &[u32]| {
+        let of = Quantity::Of(Hyperparameter::Beta1, ids.to_vec());
+        changed(|sweep| sweep.rows = Axis { of, from: 0.5, to: 0.9, ..sweep.rows.clone() }).title
+    };
+    assert_eq!(over(&[0, 1, 2]), "Phase diagram: decay rate β₁ and noise σ");
+    assert_eq!(over(&[0]), "Phase diagram: decay rate β₁ of Adam and noise σ");
 }
 
 #[test]
