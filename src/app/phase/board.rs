@@ -20,7 +20,7 @@ const MOST_KEPT: usize = 6;
 const WORTH_KEEPING: Duration = Duration::from_secs(2);
 /// So long a diagram is waited for to have its first picture. Then the finest that it has is shown, so that pictures
 /// follow a drag also where each is much work.
-const PATIENCE: Duration = Duration::from_millis(150);
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The present diagram and those of before.
 pub struct Board {
