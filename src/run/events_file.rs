@@ -8,7 +8,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::folder::RunFolder;
-use super::lock::{Refusal, is_at};
+use super::lock::Refusal;
 use super::seal::seal;
 use crate::plain_file::{self, Links};
 
@@ -161,7 +161,7 @@ impl EventsFile {
 
     /// Fails where nobody will ever find what is written, as the file was removed or replaced.
     pub fn check_place(&self) -> io::Result<()> {
-        if is_at(&self.file, &self.path)? {
+        if plain_file::is_at(&self.file, &self.path)? {
             return Ok(());
         }
         Err(io::Error::new(io::ErrorKind::NotFound, "the file has been deleted or replaced"))

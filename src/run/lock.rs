@@ -6,7 +6,6 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Seek, Write};
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
@@ -107,32 +106,12 @@ impl Lock {
     ///
     /// Where one has.
     pub fn keep(&mut self, run: &RunFolder) -> Result<(), Refusal> {
-        if is_at(&self.file, &run.lock()).map_err(Refusal::File)? {
+        if plain_file::is_at(&self.file, &run.lock()).map_err(Refusal::File)? {
             return Ok(());
         }
         let lines = self.lines;
         *self = Lock::take(run)?;
         self.sign(lines).map_err(Refusal::File)
-    }
-}
-
-/// Whether an open file is the one at a path. Where files have no numbers, whether there is one.
-pub fn is_at(file: &File, path: &Path) -> io::Result<bool> {
-    let there = match path.symlink_metadata() {
-        Ok(there) => there,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        Err(error) => return Err(error),
-    };
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        let held = file.metadata()?;
-        Ok((held.dev(), held.ino()) == (there.dev(), there.ino()))
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = (file, there);
-        Ok(true)
     }
 }
 
