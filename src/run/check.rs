@@ -22,6 +22,7 @@ use super::reader::RunReader;
 use super::status::Status;
 use crate::export::{Aside, Overwrite, write_file};
 use crate::plain_file;
+use crate::preset::Preset;
 
 /// Why a folder is not mended.
 #[derive(Debug, thiserror::Error)]
@@ -35,9 +36,9 @@ pub enum MendRefused {
 }
 
 impl RunFolder {
-    /// Reads everything in the folder, and says what is whole and what is not. With `mend`, what can be mended is, while
-    /// the run is locked. Nothing is lost by that: what is replaced is kept beside, under a name that begins with the
-    /// old one and ends in `.kept-` and a number.
+    /// Reads everything in the folder, and says what is whole and what is not. With `mend`, what can be mended is,
+    /// while the run is locked. Nothing is lost by that: what is replaced is kept beside, under a name that begins with
+    /// the old one and ends in `.kept-` and a number.
     ///
     /// Of a run that is being trained, what its worker is just writing is not looked at.
     ///
@@ -55,6 +56,7 @@ impl RunFolder {
         let _lock = if mend { Some(lock(self, open, status.as_ref().ok())?) } else { None };
         let mut check = Check { run: self, open, history: reader.history(), findings: Findings::new(mend) };
         check.config();
+        check.reserve();
         check.events(&status);
         check.checkpoints();
         check.others();
@@ -90,7 +92,9 @@ impl Check<'_> {
     fn config(&mut self) {
         const NAME: &str = RunFolder::CONFIG;
         let path = self.run.config();
-        let begun = self.history.started().map(|started| started.config.as_str()).filter(|text| !text.is_empty());
+        let begun = self.history.started().map(|started| started.config.as_str());
+        // One of another version of Valleyscope would be of no use.
+        let begun = begun.filter(|text| Preset::parse(text, NAME).is_ok());
         let read = RunConfig::read(self.run);
         let wrong = match read.and_then(|config| config.check(self.history).map(|()| config)) {
             Ok(config) => {
@@ -144,6 +148,15 @@ impl Check<'_> {
                 Ok(format!("they were removed{}", kept.unwrap_or_default()))
             }),
             Err(error) => findings.damaged(NAME, format!("cannot be read: {error}")),
+        }
+    }
+
+    /// Whoever mends the events, as a worker does, removes the reserve.
+    fn reserve(&mut self) {
+        let reserve = self.run.reserve();
+        if !self.open && reserve.symlink_metadata().is_ok_and(|file| file.is_file()) {
+            let what = "was put by for a full disk, by a worker that was killed".to_owned();
+            self.findings.mend(RunFolder::RESERVE, what, || remove(&reserve));
         }
     }
 
@@ -218,11 +231,6 @@ impl Check<'_> {
     fn left_behind(&mut self) {
         if self.open {
             return;
-        }
-        let reserve = self.run.reserve();
-        if reserve.symlink_metadata().is_ok_and(|file| file.is_file()) {
-            let what = "was put by for a full disk, by a worker that was killed".to_owned();
-            self.findings.mend(RunFolder::RESERVE, what, || remove(&reserve));
         }
         // A folder that cannot be read is told below.
         for path in orphans(self.run).unwrap_or_default() {

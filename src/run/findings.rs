@@ -33,6 +33,7 @@ impl Condition {
 pub struct Finding {
     pub part: String,
     pub condition: Condition,
+    /// In one line.
     pub words: String,
 }
 
@@ -80,15 +81,22 @@ impl Findings {
         if !self.mend {
             return self.add(part, Condition::Mendable, words);
         }
+        let was = first_line(&words);
         match how() {
-            Ok(done) => self.add(part, Condition::Mended, format!("{words}: {done}")),
-            Err(error) => self.add(part, Condition::Damaged, format!("{words}, and it cannot be mended: {error}")),
+            Ok(done) => self.add(part, Condition::Mended, format!("{was}: {done}")),
+            Err(error) => self.add(part, Condition::Damaged, format!("{was}, and it cannot be mended: {error}")),
         }
     }
 
     fn add(&mut self, part: &str, condition: Condition, words: String) {
+        let words = first_line(&words).to_owned();
         self.list.push(Finding { part: part.to_owned(), condition, words });
     }
+}
+
+/// Without the lines that show the place in a file.
+fn first_line(words: &str) -> &str {
+    words.lines().next().unwrap_or_default()
 }
 
 /// Gives a file that is of no use in its place the first free name of this kind, `NAME.kept-1` and so on, and says so.

@@ -71,9 +71,7 @@ impl Folder {
 /// A line for each finding.
 fn text(folder: &Path, findings: &Findings) -> String {
     let rows = findings.list().iter().map(|found| {
-        // The lines after the first show the place in a file.
-        let words = found.words.lines().next().unwrap_or_default();
-        let (part, words) = (cell(&found.part, LONGEST[0]), cell(words, LONGEST[1]));
+        let (part, words) = (cell(&found.part, LONGEST[0]), cell(&found.words, LONGEST[1]));
         [found.condition.name().to_owned(), part, words]
     });
     let rows: Vec<[String; 3]> = rows.collect();
