@@ -52,3 +52,15 @@ pub fn markers(own: impl IntoIterator<Item = Marker>) -> Vec<Marker> {
     };
     own.into_iter().map(&mut marker).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Marker, markers};
+
+    #[test]
+    fn a_rule_has_its_mark_wherever_it_stands_and_copies_have_others() {
+        use Marker::{Circle, Cross, Square, Star, Triangle};
+        assert_eq!(markers([Circle, Square, Triangle]), [Circle, Square, Triangle]);
+        assert_eq!(markers([Triangle, Circle, Triangle, Triangle]), [Triangle, Circle, Cross, Star]);
+    }
+}
