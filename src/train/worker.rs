@@ -15,7 +15,7 @@ use super::device::Devices;
 use super::drive::{Drive, Ended, NO_TEXT};
 use super::mnist::MnistRun;
 use super::scan::{Scan, ScanPixel};
-use super::waiting::wait_briefly;
+use super::waiting::Waiting;
 use crate::dataset::download::DownloadError;
 use crate::dataset::mnist::{self, DataError, Mnist, Sources};
 use crate::preset::Preset;
@@ -51,9 +51,6 @@ enum Command {
 /// What the worker's program does.
 pub fn main() -> ExitCode {
     let args = Args::parse();
-    if args.command.is_some() {
-        wait_briefly();
-    }
     let devices = Devices::look();
     if args.handshake {
         let said = serde_json::to_string(&handshake(&devices)).expect("a handshake is plain text");
@@ -114,7 +111,9 @@ fn run(folder: &Path, resume: bool, devices: &Devices) -> anyhow::Result<ExitCod
         bail!("the run in {} was trained before; resume it instead", folder.path().display());
     }
     let mut work = Work { session, stop, devices, config };
+    let waiting = Waiting::adapt();
     let outcome = work.train();
+    drop(waiting);
     let step = work.session.step();
     match outcome {
         Ok(Ended::Finished) => work.session.record(step, Event::Finished)?,
