@@ -109,10 +109,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 
 /// A run with another config than it was begun with is refused, before its worker does so in the run.
 fn check_config(run: &RunFolder) -> anyhow::Result<()> {
-    let mut reader = RunReader::brief(run.clone());
-    reader.poll().with_context(|| format!("cannot read {}", run.events().display()))?;
-    let check = RunConfig::read(run).and_then(|config| config.check(reader.history()));
-    check.with_context(|| format!("the run in {} cannot go on", run.path().display()))
+    RunConfig::check_run(run).with_context(|| format!("the run in {} cannot go on", run.path().display()))
 }
 
 /// A training on a device that is not there is refused before a folder is made for it.

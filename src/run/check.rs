@@ -151,7 +151,7 @@ impl Check<'_> {
         }
     }
 
-    /// Whoever mends the events, as a worker does, removes the reserve.
+    /// What a worker that was killed had put by.
     fn reserve(&mut self) {
         let reserve = self.run.reserve();
         if !self.open && reserve.symlink_metadata().is_ok_and(|file| file.is_file()) {
@@ -165,14 +165,12 @@ impl Check<'_> {
             Ok(steps) => steps,
             Err(error) => return self.findings.damaged("checkpoints", error.to_string()),
         };
-        let mut whole = Vec::new();
+        let (mut whole, mut lone) = (Vec::new(), Vec::new());
         for step in steps {
             let tensors = Checkpoint::tensors_path(self.run, step);
             let about = tensors.with_extension("ron");
             if tensors.symlink_metadata().is_err() && about.symlink_metadata().is_ok() {
-                if !self.open {
-                    self.findings.mend(&name(&about), "has no tensors beside it".to_owned(), || set_aside(&about));
-                }
+                lone.push(about);
                 continue;
             }
             match Checkpoint::examine(self.run, step).and_then(|found| self.is_own(&found)) {
@@ -183,6 +181,14 @@ impl Check<'_> {
                     let wrong = format!("{wrong}; a training goes on from the one before");
                     self.findings.damaged(&name(&tensors), wrong);
                 }
+            }
+        }
+        for about in lone.iter().filter(|_| !self.open) {
+            let what = "has no tensors beside it".to_owned();
+            match whole.is_empty() {
+                // As long as it is there, the run is not begun anew.
+                true => self.findings.damaged(&name(about), format!("{what}, and no other checkpoint is whole")),
+                false => self.findings.mend(&name(about), what, || set_aside(about)),
             }
         }
         if !whole.is_empty() {
@@ -216,7 +222,7 @@ impl Check<'_> {
             findings.damaged(RunFolder::NOTES, error.to_string());
         }
         if plain_file::check(&run.commands()).is_ok() {
-            match Inbox::default().look(run) {
+            match Inbox::default().look_to_end(run) {
                 Ok(asked) => match asked.iter().filter(|asked| asked.command.is_err()).count() {
                     0 => {}
                     bad => findings

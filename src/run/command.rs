@@ -110,7 +110,19 @@ pub struct Inbox {
 const MOST: u64 = 1 << 20;
 
 impl Inbox {
-    /// The lines that have been completed since the last look.
+    /// All lines that have been completed since the last look.
+    pub fn look_to_end(&mut self, run: &RunFolder) -> io::Result<Vec<Asked>> {
+        let mut asked = Vec::new();
+        loop {
+            let before = self.read;
+            asked.extend(self.look(run)?);
+            if self.read == before {
+                return Ok(asked);
+            }
+        }
+    }
+
+    /// The lines that have been completed since the last look, or the first of them where there are many.
     pub fn look(&mut self, run: &RunFolder) -> io::Result<Vec<Asked>> {
         let mut file = match plain_file::open(&run.commands(), Links::Refused) {
             Ok(file) => file,

@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 use super::event::{Pixel, ScanAxes, Started};
 use super::folder::RunFolder;
 use super::history::History;
+use super::reader::RunReader;
 use crate::preset::{Preset, PresetError};
 use crate::visible::visible;
 use crate::workload::{MnistScanSpec, MnistSpec};
@@ -136,6 +137,13 @@ impl RunConfig {
         let differences =
             if differences.is_empty() { pixels_that_differ(history, now.scan.as_ref()) } else { differences };
         if differences.is_empty() { Ok(()) } else { Err(ConfigError::Changed(differences)) }
+    }
+
+    /// Whether a run has the config that it was begun with, as far as its events can be read ([`RunConfig::check`]).
+    pub fn check_run(run: &RunFolder) -> Result<(), ConfigError> {
+        let mut reader = RunReader::brief(run.clone());
+        reader.poll().map_err(|source| PresetError::Read { path: run.events(), source })?;
+        RunConfig::read(run)?.check(reader.history())
     }
 
     /// What checkpoints are known by: the hash of the config that the run was begun with, to which this one is equal.

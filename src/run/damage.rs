@@ -12,6 +12,8 @@ pub struct LineNumbers(Vec<RangeInclusive<u64>>);
 impl LineNumbers {
     fn add(&mut self, numbers: RangeInclusive<u64>) {
         match self.0.last_mut() {
+            // It was counted before.
+            Some(last) if last.end() >= numbers.end() => {}
             Some(last) if last.end().checked_add(1) == Some(*numbers.start()) => {
                 *last = *last.start()..=*numbers.end();
             }
@@ -83,6 +85,10 @@ impl fmt::Display for Damage {
     }
 }
 
+/// A line whose number says that more are missing before it was not written by a worker: the next ones could not be
+/// numbered on from there.
+const MOST_MISSING: u64 = 1 << 32;
+
 /// Counts the lines of a file of events from its first on.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LineCount {
@@ -106,7 +112,7 @@ impl LineCount {
     /// Counts the next line, and says whether its bytes are those that were written, as far as that can be known.
     pub fn admit(&mut self, line: &[u8]) -> bool {
         match seal::check(line) {
-            Seal::Whole(number) if number > self.said => {
+            Seal::Whole(number) if number > self.said && number.saturating_sub(self.last) <= MOST_MISSING => {
                 let expected = self.last.saturating_add(1);
                 // One damaged line may have become several, so that the number is no larger than the count.
                 if number > expected {

@@ -81,10 +81,10 @@ impl EventsFile {
             let path = self.path.with_file_name(format!("events-damaged-{number}.jsonl"));
             match OpenOptions::new().write(true).create_new(true).open(&path) {
                 Ok(mut copy) => {
-                    self.file.rewind()?;
-                    io::copy(&mut self.file, &mut copy)?;
-                    copy.sync_all()?;
-                    return Ok(path);
+                    let copied = self.file.rewind().and_then(|()| io::copy(&mut self.file, &mut copy));
+                    let copied = copied.and_then(|_| copy.sync_all());
+                    // Half a copy would only take room.
+                    return copied.map(|()| path.clone()).inspect_err(|_| drop(std::fs::remove_file(&path)));
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
@@ -172,7 +172,8 @@ impl Drop for EventsFile {
     fn drop(&mut self) {
         // Errors have been told by `flush`, which comes before the end of every session.
         let _ = self.flush();
-        if self.has_reserve {
+        // Where another worker has taken the run, the reserve is its own.
+        if self.has_reserve && self.check_place().is_ok() {
             let _ = std::fs::remove_file(&self.reserve);
         }
     }
@@ -186,7 +187,8 @@ pub fn is_full(error: &io::Error) -> bool {
 /// The bytes after the last whole line of a run's events.
 pub fn bytes_after_lines(run: &RunFolder) -> io::Result<u64> {
     match plain_file::open(&run.events(), Links::Refused) {
-        Ok(mut file) => Ok(file.metadata()?.len() - end_of_lines(&mut file)?),
+        // A worker may add lines meanwhile.
+        Ok(mut file) => Ok(file.metadata()?.len().saturating_sub(end_of_lines(&mut file)?)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
         Err(error) => Err(error),
     }

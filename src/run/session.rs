@@ -148,7 +148,8 @@ impl RunSession {
         if self.new {
             return Ok(());
         }
-        for asked in self.look()? {
+        let asked = self.inbox.look_to_end(&self.run);
+        for asked in asked.map_err(|source| failure(&self.run, self.run.commands(), source))? {
             if self.known.insert(asked.id.clone()) {
                 let message = "it was sent before this session began; send it again if it still holds";
                 self.answer(&asked.id, false, message)?;

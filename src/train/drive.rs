@@ -3,6 +3,7 @@
 use super::checkpoint::CheckpointError;
 use super::error::TrainError;
 use super::mnist::MnistRun;
+use crate::run::checkpoint::orphans;
 use crate::run::{
     Checkpoint, Command, Eval, Event, Origin, RunFolder, RunSession, SessionError, Started, StopRequest, Train,
 };
@@ -101,6 +102,17 @@ impl<'a> Drive<'a> {
                  to train it from the beginning"
             ))
             .into());
+        }
+        if self.saved.is_none() && !self.session.before().checkpoints().is_empty() {
+            if !orphans(self.session.run()).unwrap_or_default().is_empty() {
+                return Err(TrainError::Refused(
+                    "the run has tensors of checkpoints without the files checkpoint-*.ron that say what they are; put \
+                     those back, or delete all files checkpoint-* to train it from the beginning"
+                        .to_owned(),
+                )
+                .into());
+            }
+            warnings.push("the run's checkpoints are gone; it begins again at step 0".to_owned());
         }
         warnings.extend(unusable);
         warnings.extend(self.lost_points());

@@ -84,6 +84,7 @@ fn a_worker_trains_and_is_resumed() {
 }
 
 /// The clock of whoever writes the lock may be behind.
+#[cfg(target_os = "linux")]
 #[test]
 fn a_worker_is_at_work_whatever_its_clock_says() {
     let place = tempfile::tempdir().unwrap();

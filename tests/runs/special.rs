@@ -85,7 +85,7 @@ fn notes_and_logs_are_plain_files() {
         outcome.1.unwrap_err();
     }
     let start = |run: &RunFolder| {
-        let worker = WorkerProgram::find(Some(Path::new("/bin/true"))).unwrap();
+        let worker = WorkerProgram::find(Some(Path::new("/bin/sh"))).unwrap();
         worker.start(run, false).map(drop).map_err(|error| error.to_string())
     };
     for outcome in with_special(RunFolder::log, start) {

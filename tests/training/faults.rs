@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tch::Device;
@@ -91,8 +93,9 @@ pub fn wait_for(run: &RunFolder, child: &mut Child, step: u64) {
     let begun = Instant::now();
     let mut reader = RunReader::new(run.clone());
     while reader.history().step() < step {
+        let ended = child.try_wait().unwrap().is_some();
         reader.poll().unwrap();
-        assert!(child.try_wait().unwrap().is_none(), "the worker ended early");
+        assert!(!ended || reader.history().step() >= step, "the worker ended early");
         assert!(begun.elapsed() < Duration::from_secs(120), "the worker does not get on");
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -224,6 +227,18 @@ fn a_run_of_which_no_checkpoint_can_be_used_is_not_begun_anew() {
     assert_eq!(output.status.code(), Some(1));
     assert!(said.contains(&format!("step {}", steps.last().unwrap())) && said.contains("delete all files"), "{said}");
     assert_eq!(curve(&run), before, "nothing of the curve is forgotten");
+
+    let file = |step: u64, extension: &str| run.path().join(format!("checkpoint-{step:08}.{extension}"));
+    steps.iter().for_each(|step| std::fs::remove_file(file(*step, "ron")).unwrap());
+    let output = to_the_end(&run, true);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said.contains("checkpoint-*.ron") && said.contains("delete all files"), "{said}");
+    assert!(steps.iter().all(|step| file(*step, "safetensors").exists()) && curve(&run) == before);
+
+    steps.iter().for_each(|step| std::fs::remove_file(file(*step, "safetensors")).unwrap());
+    assert!(to_the_end(&run, true).status.success());
+    assert!(history(&run).warnings().iter().any(|(_, text)| text.contains("begins again at step 0")));
 }
 
 #[test]
@@ -466,32 +481,44 @@ fn the_worker_says_what_it_is() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn threads_wait_for_each_other_only_briefly_unless_somebody_has_decided() {
+fn beside_other_work_threads_wait_only_briefly_with_the_same_results() {
     let stage = Stage::new();
-    let with = |run: &RunFolder, policy: Option<&str>| {
+    let busy = Arc::new(AtomicBool::new(true));
+    let others: Vec<_> = (0..2)
+        .map(|_| Arc::clone(&busy))
+        .map(|busy| std::thread::spawn(move || while busy.load(Ordering::Relaxed) {}))
+        .collect();
+    let on_two = |run: &RunFolder| {
         let mut command = worker(run, false);
-        command
-            .env_remove("GOMP_SPINCOUNT")
-            .env_remove("OMP_WAIT_POLICY")
-            .envs(policy.map(|it| ("OMP_WAIT_POLICY", it)));
         command.env("OMP_NUM_THREADS", "2").env("MKL_NUM_THREADS", "2");
         command
     };
-    let (mut decided, mut tensors_of) = (Vec::new(), Vec::new());
-    for policy in [None, Some("PASSIVE")] {
-        let run = stage.run(quick(100_000));
-        let mut child = with(&run, policy).spawn().unwrap();
-        wait_for(&run, &mut child, 1);
-        let environment = std::fs::read(format!("/proc/{}/environ", child.id())).unwrap();
-        kill(child);
-        let has = |variable: &str| environment.split(|byte| *byte == 0).any(|it| it == variable.as_bytes());
-        decided.push([has("GOMP_SPINCOUNT=1000"), has("OMP_WAIT_POLICY=PASSIVE")]);
-        let run = stage.run(quick(60));
-        assert!(with(&run, policy).status().unwrap().success());
-        tensors_of.push(tensors(&run, 60));
+    let crowded = stage.run(quick(100_000));
+    let mut child = on_two(&crowded).spawn().unwrap();
+    let tasks = format!("/proc/{}/task", child.id());
+    let has_team = || {
+        let names = std::fs::read_dir(&tasks).into_iter().flatten().flatten();
+        let mut names = names.map(|task| std::fs::read_to_string(task.path().join("comm")).unwrap_or_default());
+        names.any(|name| name.trim_end() == "crowded")
+    };
+    let begun = Instant::now();
+    while !has_team() {
+        assert!(child.try_wait().unwrap().is_none(), "the worker ended early");
+        assert!(begun.elapsed() < Duration::from_secs(120), "it does not notice that the machine is busy");
+        std::thread::sleep(Duration::from_millis(50));
     }
-    assert_eq!(decided, [[true, false], [false, true]]);
-    assert!(tensors_of[0] == tensors_of[1], "how threads wait changes what they compute");
+    let step = history(&crowded).step();
+    wait_for(&crowded, &mut child, step + 60);
+    kill(child);
+    busy.store(false, Ordering::Relaxed);
+    others.into_iter().for_each(|other| other.join().unwrap());
+
+    let newest = *Checkpoint::steps(&crowded).unwrap().last().unwrap();
+    assert!(newest > step, "a checkpoint from after that");
+    let alone = stage.run(quick(newest));
+    // With a policy of the user's nothing is adapted.
+    assert!(on_two(&alone).env("OMP_WAIT_POLICY", "PASSIVE").status().unwrap().success());
+    assert!(tensors(&crowded, newest) == tensors(&alone, newest), "how threads wait changes what they compute");
 }
 
 #[cfg(target_os = "linux")]

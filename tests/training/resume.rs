@@ -31,13 +31,13 @@ fn warnings(run: &RunFolder) -> String {
 #[test]
 fn a_changed_config_is_refused_until_it_is_put_back() {
     let stage = Stage::new();
-    let whole = stage.run(quick(100));
+    let whole = stage.run(quick(400));
     assert!(to_the_end(&whole, false).status.success());
-    let run = stage.run(quick(100));
+    let run = stage.run(quick(400));
     kill_at(&run, 32);
     let (config, before, checkpoints) = (fs::read(run.config()).unwrap(), curve(&run), saved(&run));
     for (path, value, expected) in [
-        ("steps", "500", "`steps` was 100 and is 500"),
+        ("steps", "500", "`steps` was 400 and is 500"),
         ("optimizer", "Signum", "`optimizer` was Focus("),
         ("learning_rate", "0.1", "`learning_rate` was 0.001 and is 0.1"),
         ("seed", "7", "`seed` was 0 and is 7"),
@@ -58,7 +58,7 @@ fn a_changed_config_is_refused_until_it_is_put_back() {
     fs::write(run.config(), &config).unwrap();
     assert!(to_the_end(&run, true).status.success());
     assert_eq!(curve(&run), curve(&whole));
-    assert_eq!(tensors(&run, 100), tensors(&whole, 100));
+    assert_eq!(tensors(&run, 400), tensors(&whole, 400));
     assert!(!warnings(&run).contains("cannot be used"), "{}", warnings(&run));
 }
 
@@ -109,24 +109,24 @@ fn copy_checkpoint(from: (&RunFolder, u64), to: (&RunFolder, u64)) {
 #[test]
 fn checkpoints_of_another_run_or_step_are_not_used() {
     let stage = Stage::new();
-    let whole = stage.run(quick(100));
+    let whole = stage.run(quick(400));
     assert!(to_the_end(&whole, false).status.success());
-    let other = stage.run(MnistSpec { learning_rate: rate(0.01), ..quick(90) });
+    let other = stage.run(MnistSpec { learning_rate: rate(0.01), ..quick(390) });
     assert!(to_the_end(&other, false).status.success());
-    let run = stage.run(quick(100));
+    let run = stage.run(quick(400));
     kill_at(&run, 32);
     let newest = *Checkpoint::steps(&run).unwrap().last().unwrap();
-    copy_checkpoint((&other, 90), (&run, 90));
-    copy_checkpoint((&run, newest), (&run, 95));
+    copy_checkpoint((&other, 390), (&run, 390));
+    copy_checkpoint((&run, newest), (&run, 395));
     assert!(to_the_end(&run, true).status.success());
     let said = warnings(&run);
     for part in
-        ["step 95 cannot be used", &format!("found step {newest}"), "step 90 cannot be used", "with another config"]
+        ["step 395 cannot be used", &format!("found step {newest}"), "step 390 cannot be used", "with another config"]
     {
         assert!(said.contains(part), "{part}: {said}");
     }
     assert_eq!(curve(&run), curve(&whole));
-    assert_eq!(tensors(&run, 100), tensors(&whole, 100));
+    assert_eq!(tensors(&run, 400), tensors(&whole, 400));
 }
 
 #[cfg(unix)]

@@ -214,7 +214,8 @@ impl Office {
     pub fn resume(&self, run: RunFolder) {
         let named = self.places.worker.clone();
         self.in_background(move |tell| {
-            let begun = check_config(&run).and_then(|()| worker_for(named.as_deref(), tell)).and_then(|worker| {
+            let same = RunConfig::check_run(&run).map_err(|error| error.to_string());
+            let begun = same.and_then(|()| worker_for(named.as_deref(), tell)).and_then(|worker| {
                 let launched = worker.start(&run, true).and_then(|launched| launched.wait_until_at_work(AT_WORK));
                 launched.map_err(|error| error.to_string())
             });
@@ -267,13 +268,6 @@ fn worker_for(named: Option<&Path>, tell: &dyn Fn(News)) -> Result<WorkerProgram
         tell(News::Worker(Box::new(WorkerState::of(&error))));
         error.to_string()
     })
-}
-
-/// Whether a run's config is the one that it was begun with, as far as its events can be read.
-fn check_config(run: &RunFolder) -> Result<(), String> {
-    let mut reader = RunReader::brief(run.clone());
-    reader.poll().map_err(|error| format!("cannot read {}: {error}", run.events().display()))?;
-    RunConfig::read(run).and_then(|config| config.check(reader.history())).map_err(|error| error.to_string())
 }
 
 /// Lets the worker begin with a run.
