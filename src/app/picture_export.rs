@@ -8,8 +8,8 @@ use super::files::Content;
 use super::landscape::LandscapePanel;
 use super::{Document, Live, PictureSize, theme};
 
-/// The widest picture that can be asked for, in pixels; the graphics card may allow less.
-const WIDEST: u32 = 16_384;
+/// The widest picture that can be asked for, in pixels: the window's device allows no wider texture.
+const WIDEST: u32 = 8_192;
 /// The first suggestion of a width: that of a column in a paper at 600 dots to the inch.
 const FIRST_WIDTH: u32 = 2_000;
 

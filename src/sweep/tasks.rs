@@ -30,8 +30,8 @@ const PREVIEW: usize = 8;
 const MOST_PREVIEWS: usize = 10_000;
 /// Rows and columns that a first picture has at least, where the diagram has so many.
 const PREVIEW_SHAPE: [usize; 2] = [12, 13];
-/// Rows and columns that the coarser pictures before it have at least.
-const COARSEST_SHAPE: [usize; 2] = [3, 3];
+/// Blocks that the coarser pictures before it have at least, where the diagram has so many pixels.
+const COARSEST: usize = 9;
 
 impl Part {
     pub fn replicates(self, spec: &SweepSpec) -> Range<usize> {
@@ -84,17 +84,17 @@ fn halved(block: usize) -> impl Iterator<Item = usize> {
 
 /// The side of the square blocks that a first picture has one pixel of each.
 pub fn first_picture_block(shape: [usize; 2]) -> usize {
-    doubled(1, shape, PREVIEW_SHAPE)
+    doubled(1, shape, |[rows, columns]| rows >= PREVIEW_SHAPE[0] && columns >= PREVIEW_SHAPE[1])
 }
 
 /// The same of the coarsest picture.
 pub fn coarsest_block(shape: [usize; 2]) -> usize {
-    doubled(first_picture_block(shape), shape, COARSEST_SHAPE)
+    doubled(first_picture_block(shape), shape, |[rows, columns]| rows * columns >= COARSEST)
 }
 
-/// A block's side, doubled while there are at least so many rows and columns of blocks.
-fn doubled(mut block: usize, [rows, columns]: [usize; 2], least: [usize; 2]) -> usize {
-    while rows.div_ceil(2 * block) >= least[0] && columns.div_ceil(2 * block) >= least[1] {
+/// A block's side, doubled while there are enough rows and columns of blocks.
+fn doubled(mut block: usize, shape: [usize; 2], is_enough: impl Fn([usize; 2]) -> bool) -> usize {
+    while is_enough(shape.map(|side| side.div_ceil(2 * block))) {
         block *= 2;
     }
     block

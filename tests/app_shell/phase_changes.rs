@@ -174,6 +174,21 @@ fn titles_say_what_was_changed_and_do_so_after_a_restart() {
 }
 
 #[test]
+fn a_diagram_that_undo_brings_back_has_the_title_of_its_own_preset() {
+    let mut app = computed(SMALL);
+    let title = |app: &App| app.state().phase().present().result().title;
+    let first = wanted(&app);
+    let path = app.write("other.ron", &SMALL.replace("Small", "Other").replace("steps: 30", "steps: 40"));
+    app.open(&path);
+    app.until("the other diagram", |app| title(app) == "Other" && app.state().phase().present().diagram.is_complete());
+    app.settle();
+    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
+    app.until("the diagram before", |app| wanted(app) == first && is_followed(app));
+    assert_eq!(title(&app), "Small");
+    assert!(app.state().phase().present().diagram.is_complete(), "it was kept");
+}
+
+#[test]
 fn compared_diagrams_have_the_same_size_and_lie_side_by_side() {
     for size in [[900.0, 600.0], [1280.0, 800.0], [1440.0, 900.0]] {
         let mut app = App::begin(Begin { preset: Some(SMALL), size, ..Begin::default() });

@@ -125,7 +125,8 @@ impl Interaction {
 
 /// Whether Escape was pressed, and nothing else is there to be left by it.
 fn given_up(ui: &Ui) -> bool {
-    let taken = ui.ctx().text_edit_focused() || egui::Popup::is_any_open(ui.ctx());
+    let has_dialog = ui.ctx().memory(|memory| memory.top_modal_layer().is_some());
+    let taken = has_dialog || ui.ctx().text_edit_focused() || egui::Popup::is_any_open(ui.ctx());
     !taken && ui.input_mut(|input| input.consume_key(Modifiers::NONE, Key::Escape))
 }
 

@@ -80,10 +80,14 @@ pub fn color_of(spec: &OptimizerSpec) -> Color32 {
 
 /// The colour for lines on the theme's background.
 pub fn line_color(color: Color32, theme: Theme) -> Color32 {
-    let background = match theme {
+    let [red, green, blue] = ink([color.r(), color.g(), color.b()], background(theme));
+    Color32::from_rgb(red, green, blue)
+}
+
+/// A theme's background.
+pub fn background(theme: Theme) -> Background {
+    match theme {
         Theme::Light => Background::Light,
         Theme::Dark => Background::Dark,
-    };
-    let [red, green, blue] = ink([color.r(), color.g(), color.b()], background);
-    Color32::from_rgb(red, green, blue)
+    }
 }

@@ -31,7 +31,7 @@ pub struct Board {
     pub present: Titled,
     /// The diagram that is computed, until there is a picture of it: then it takes the place of the present one.
     coming: Option<Titled>,
-    /// Counts the changes of diagrams.
+    /// Counts the changes of what is shown.
     version: u64,
     /// Earlier diagrams, the newest first.
     pub kept: Vec<Titled>,
@@ -75,13 +75,14 @@ impl Board {
     pub fn poll(&mut self) {
         let Some(sweep) = &self.running else { return };
         let (started, ended) = (Instant::now(), sweep.has_ended());
+        let is_shown = self.coming.is_none();
         let newest = self.coming.as_mut().unwrap_or(&mut self.present);
         let mut is_drained = false;
         while !is_drained && started.elapsed() < LONGEST_TAKE {
             match sweep.finished().try_recv() {
                 Ok(finished) => {
                     newest.diagram.insert(finished.pixel, finished.cell);
-                    self.version += 1;
+                    self.version += u64::from(is_shown);
                 }
                 Err(_) => is_drained = true,
             }
@@ -98,9 +99,9 @@ impl Board {
         }
     }
 
-    /// Computes what is missing of a sweep that comes from a preset. The diagram of another sweep is kept; `passing`
-    /// says that the new one need not be, because a control is still being dragged. What a drag goes through is left
-    /// out while a picture is on its way.
+    /// Computes what is missing of a sweep; a new diagram of it comes from this preset. The diagram of another sweep is
+    /// kept; `passing` says that the new one need not be, because a control is still being dragged. What a drag goes
+    /// through is left out while a picture is on its way.
     pub fn run(&mut self, sweep: &SweepSpec, origin: &Arc<SweepPreset>, passing: bool) -> Result<(), SpecError> {
         sweep.check()?;
         if passing && self.is_running() && self.coming.as_ref().is_some_and(|coming| coming.is_passing) {
@@ -121,7 +122,6 @@ impl Board {
             }
         }
         let newest = self.coming.as_mut().unwrap_or(&mut self.present);
-        newest.origin = Arc::clone(origin);
         newest.is_passing &= passing;
         if newest.diagram.has_first_picture() {
             self.show_newest();
@@ -152,10 +152,11 @@ impl Board {
     pub fn stop(&mut self) {
         let Some(sweep) = self.running.take() else { return };
         sweep.cancel();
+        let is_shown = self.coming.is_none();
         let newest = self.coming.as_mut().unwrap_or(&mut self.present);
         for finished in sweep.finished().try_iter() {
             newest.diagram.insert(finished.pixel, finished.cell);
-            self.version += 1;
+            self.version += u64::from(is_shown);
         }
         let progress = sweep.progress();
         newest.progress = Some(progress);
@@ -190,6 +191,11 @@ impl Board {
     pub fn settle(&mut self, dragging: bool) {
         let newest = self.coming.as_mut().unwrap_or(&mut self.present);
         newest.is_passing &= dragging;
+    }
+
+    /// Calls the newest diagram by another preset.
+    pub fn belongs_to(&mut self, origin: &Arc<SweepPreset>) {
+        self.coming.as_mut().unwrap_or(&mut self.present).origin = Arc::clone(origin);
     }
 
     /// Begins with a sweep of which nothing is computed.

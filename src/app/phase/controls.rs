@@ -10,6 +10,7 @@ use crate::quantity::{
     Beta, Dimension, Gamma, LearningRate, Noise, PointCount, Replicates, Rotation, Sharpness, Slope, StepCount,
     WeightDecay,
 };
+use crate::simulation::distinct_name;
 use crate::sweep::{
     Average, Axis, Hyperparameter, LearningRates, Quantity, Spacing, SpecError, SweepOptimizer, SweepRule, SweepSpec,
 };
@@ -272,7 +273,8 @@ fn add(spec: &mut SweepSpec, rule: SweepRule) {
         }
     }
     let same = spec.optimizers.iter().filter(|optimizer| optimizer.rule.name() == rule.name()).count();
-    let name = (same > 0).then(|| format!("{} {}", rule.name(), same + 1));
+    let is_taken = |name: &str| spec.optimizers.iter().any(|optimizer| optimizer.label() == name);
+    let name = Some(distinct_name(rule.name(), is_taken)).filter(|name| name != rule.name());
     let color = (same > 0).then(|| {
         // Another shade for each further copy.
         let shade = 0.75_f64.powi(same as i32);

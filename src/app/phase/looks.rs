@@ -10,7 +10,7 @@ use super::titled::Titled;
 use crate::app::live::Requests;
 use crate::app::paper::stays_open;
 use crate::figure::{COLUMN_MM, Map, PAGE_MM, Swatch, difference};
-use crate::sweep::{Diagram, Metric};
+use crate::sweep::{Diagram, Metric, SweepSpec};
 
 /// In the order of [`Metric::ALL`].
 pub(super) const METRICS: [(Metric, &str); 3] =
@@ -186,11 +186,22 @@ impl PhasePanel {
     }
 }
 
-/// What tells a diagram from another, after a colon; nothing where they are equal.
+/// What tells a diagram from another, and then what else was changed of its preset, after a colon; nothing where there
+/// is neither.
 fn difference_in_short(this: &Titled, other: &Titled) -> String {
-    let mut all = difference(this.spec(), other.spec());
+    // Maps are drawn by what is looked at, whatever they were computed for.
+    let from = |other: &SweepSpec| {
+        let other = SweepSpec { metric: this.spec().metric, ..other.clone() };
+        difference(this.spec(), &other)
+    };
+    let mut all = from(other.spec());
     if this.precision != other.precision {
         all.insert(0, this.precision.name().to_owned());
+    }
+    for changed in from(&this.origin.sweep) {
+        if !all.contains(&changed) {
+            all.push(changed);
+        }
     }
     if all.is_empty() { String::new() } else { format!(": {}", in_short(&all)) }
 }

@@ -11,6 +11,7 @@ use super::picture::Look;
 use crate::app::document::Document;
 use crate::app::live::{Action, Requests};
 use crate::figure::difference;
+use crate::sweep::SweepSpec;
 
 /// A diagram narrower than this is of no use beside another, in points.
 const NARROWEST: f32 = 280.0;
@@ -95,8 +96,13 @@ impl PhasePanel {
 
     /// What the picture shows, where that is not what is under the controls.
     fn stale_note(&self) -> Option<String> {
-        let seen = self.seen().filter(|seen| **seen != self.preset.sweep)?;
-        let different = difference(seen, &self.preset.sweep);
+        let seen = self.seen()?;
+        // The picture is drawn by what is looked at, whatever its diagram was computed for.
+        let wanted = SweepSpec { metric: seen.metric, ..self.preset.sweep.clone() };
+        if *seen == wanted {
+            return None;
+        }
+        let different = difference(seen, &wanted);
         let before = if different.is_empty() { "what was set before".to_owned() } else { in_short(&different) };
         Some(format!("Still shows {before}"))
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use egui::{CentralPanel, Context, Rect, ScrollArea, Ui};
+use egui::{CentralPanel, Context, InputState, Key, Rect, ScrollArea, Ui};
 
 use super::axes::Side;
 use super::board::Board;
@@ -89,8 +89,9 @@ impl PhasePanel {
     pub fn open(&mut self, preset: SweepPreset, file: Option<PathBuf>) {
         self.put(preset, file);
         // A preset has been checked when it was read.
-        if let Err(error) = self.board.run(&self.preset.sweep, &self.clean, false) {
-            log::warn!("a preset that does not hold: {error}");
+        match self.board.run(&self.preset.sweep, &self.clean, false) {
+            Ok(()) => self.board.belongs_to(&self.clean),
+            Err(error) => log::warn!("a preset that does not hold: {error}"),
         }
         // What was shown before has nothing to do with it.
         self.board.show_newest();
@@ -266,7 +267,9 @@ impl PhasePanel {
     /// Begins the diagram of what is under the controls, where that has changed.
     fn follow(&mut self, ui: &Ui) {
         self.look_at_present();
-        let dragging = ui.input(|input| input.pointer.any_down());
+        // An arrow key that is held changes a number again and again.
+        let is_held = |input: &InputState| input.key_down(Key::ArrowUp) || input.key_down(Key::ArrowDown);
+        let dragging = ui.input(|input| input.pointer.any_down() || is_held(input));
         if **self.board.newest().spec() == self.preset.sweep {
             self.board.settle(dragging);
         } else if self.follow_changes {

@@ -100,10 +100,19 @@ impl MapPicture {
     }
 
     fn show(&mut self, ctx: &Context, image: &MapImage) {
-        let image = ColorImage::from_rgba_unmultiplied([image.width, image.height], &image.rgba);
+        let image = within(image, ctx.input(|input| input.max_texture_side));
         match &mut self.texture {
             Some(texture) => texture.set(image, TextureOptions::NEAREST),
             None => self.texture = Some(ctx.load_texture("phase diagram", image, TextureOptions::NEAREST)),
         }
     }
+}
+
+/// An image whose sides have at most so many pixels. Of a larger one, some rows and columns are left out.
+fn within(image: &MapImage, most: usize) -> ColorImage {
+    let [width, height] = [image.width, image.height].map(|side| side.min(most));
+    let rows = (0..height).map(|y| y * image.height / height);
+    let pixels = rows.flat_map(|row| (0..width).map(move |x| row * image.width + x * image.width / width));
+    let rgba: Vec<u8> = pixels.flat_map(|pixel| &image.rgba[4 * pixel..4 * pixel + 4]).copied().collect();
+    ColorImage::from_rgba_unmultiplied([width, height], &rgba)
 }

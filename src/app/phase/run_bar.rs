@@ -14,7 +14,9 @@ impl PhasePanel {
     /// The buttons, and the progress below them.
     pub(super) fn run_bar(&mut self, ui: &mut Ui, fault: Option<&SpecError>) {
         ui.add_space(4.0);
-        let title = ui.add(Label::new(RichText::new(&self.preset.title).strong()).truncate());
+        let changed = if self.is_dirty() { " · changed" } else { "" };
+        let title = RichText::new(format!("{}{changed}", self.preset.title)).strong();
+        let title = ui.add(Label::new(title).truncate());
         if !self.preset.description.is_empty() {
             title.on_hover_text(&self.preset.description);
         }

@@ -135,7 +135,8 @@ impl Draft {
     /// The choice of data that holds for other experiments too. Digits that a preset has drawn are its own matter.
     pub fn lasting_data(&mut self) -> DataChoice {
         let data = self.data();
-        if data == DataChoice::StandIn && self.clean.data() == Some(&data) { DataChoice::Automatic } else { data }
+        let is_of_preset = self.clean.trainings().iter().any(|it| it.data() == Some(&data));
+        if data == DataChoice::StandIn && is_of_preset { DataChoice::Automatic } else { data }
     }
 
     /// Takes the data of all runs from there.

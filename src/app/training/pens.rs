@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use egui::{Color32, Theme};
 
 use super::watcher::Summary;
-use crate::view::{Background, Pen};
+use crate::app::landscape::marker::background;
+use crate::view::Pen;
 
 /// Of runs whose optimizer is not known, and of scans, which have several.
 pub const NEUTRAL: [u8; 3] = [150; 3];
@@ -49,10 +50,6 @@ impl Pens {
 
 /// The colour of a line on a theme's background.
 pub fn color(pen: Pen, theme: Theme) -> Color32 {
-    let background = match theme {
-        Theme::Light => Background::Light,
-        Theme::Dark => Background::Dark,
-    };
-    let [red, green, blue] = pen.ink(background);
+    let [red, green, blue] = pen.ink(background(theme));
     Color32::from_rgb(red, green, blue)
 }
