@@ -5,8 +5,9 @@ use std::process::Child;
 
 use crate::place::{Place, SMALL, expect_code, expect_error, with};
 
-/// A sweep of many small pixels that takes some seconds, so that it can be stopped in between.
-const LONG: [&str; 10] = ["--grid", "60x50", "--lrs", "5", "--replicates", "10", "--steps", "2000", "--threads", "1"];
+/// A sweep of many small pixels that takes several times the two seconds between savings, so that it can be stopped in
+/// between on a fast machine too.
+const LONG: [&str; 10] = ["--grid", "60x50", "--lrs", "5", "--replicates", "10", "--steps", "8000", "--threads", "1"];
 
 fn long<'a>(folder: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     with(&with(&["sweep", "fig2a", "--out", folder], &LONG), more)
@@ -52,7 +53,7 @@ fn two_sweeps_do_not_work_in_one_folder() {
     let place = Place::new();
     // So long that it is at work whenever the other looks; it is killed then.
     let sweep =
-        long("out", &[]).into_iter().map(|word| if word == "2000" { "40000" } else { word }).collect::<Vec<_>>();
+        long("out", &[]).into_iter().map(|word| if word == "8000" { "40000" } else { word }).collect::<Vec<_>>();
     let mut child = place.start_and_wait(&sweep, "out");
     expect_error(&place.run(&with(&sweep, &["--resume"])), 1, &["another process"]);
     child.kill().unwrap();
@@ -160,7 +161,7 @@ fn a_sweep_that_was_killed_between_its_results_and_the_end_writes_them_again() {
 fn a_folder_that_is_removed_or_moved_while_a_sweep_runs_is_told() {
     let place = Place::new();
     let sweep =
-        long("out", &[]).into_iter().map(|word| if word == "2000" { "40000" } else { word }).collect::<Vec<_>>();
+        long("out", &[]).into_iter().map(|word| if word == "8000" { "40000" } else { word }).collect::<Vec<_>>();
     let child = place.start_and_wait(&sweep, "out");
     fs::remove_dir_all(place.path("out")).unwrap();
     let removed = child.wait_with_output().unwrap();
