@@ -16,7 +16,7 @@ use valleyscope::app::{Options, Pace, Places, Valleyscope};
 use valleyscope::export::Overwrite;
 use valleyscope::preset::{Library, Loaded, Preset, Source, built_ins};
 use valleyscope::quantity::StepCount;
-use valleyscope::run::{Event, RunFolder, RunSession, Started, Train};
+use valleyscope::run::{Event, Metric, Metrics, RunFolder, RunSession, Started};
 
 /// As in the program.
 #[global_allocator]
@@ -260,7 +260,14 @@ fn long_run(folder: &Path) -> RunFolder {
     record(0, Event::Started(Started { title: "Long".to_owned(), steps: POINTS, ..Started::default() }));
     for step in 1..=POINTS {
         let loss = 2.0 / (step as f64).sqrt() + 0.01 * (step % 97) as f64;
-        record(step, Event::Train(Train { loss, lr: 0.001, grad_norm: 1.0 + loss, ..Train::default() }));
+        record(
+            step,
+            Event::Train(Metrics::from([
+                (Metric::LOSS, loss),
+                (Metric::LEARNING_RATE, 0.001),
+                (Metric::GRAD_NORM, 1.0 + loss),
+            ])),
+        );
     }
     record(POINTS, Event::Finished);
     run

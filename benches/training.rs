@@ -10,7 +10,8 @@ use valleyscope::dataset::mnist::{self, Mnist};
 use valleyscope::quantity::{BatchSize, LearningRate, PointCount, Replicates, TrainingSteps};
 use valleyscope::random::Key;
 use valleyscope::sweep::LearningRates;
-use valleyscope::train::{FlatOptimizer, Images, Mlp, MnistRun, Scan};
+use valleyscope::train::{FlatOptimizer, Training};
+use valleyscope::workload::mnist::train::{Images, Mlp, MnistRun, Scan};
 use valleyscope::workload::{
     DataChoice, DeviceChoice, FloatType, MnistScanSpec, MnistSpec, ScanOptimizer, TrainingRule,
 };
@@ -145,7 +146,7 @@ fn scans(data: &Mnist) {
             };
             let scan = Scan::new(&spec, data, Device::Cpu).expect("it fits");
             let time = best(2, || {
-                scan.pixel(&rule, batch as usize, &AtomicBool::new(false)).expect("it fits");
+                scan.point(&rule, batch as usize, &AtomicBool::new(false)).expect("it fits");
             });
             println!(
                 "scan, batch {batch:4}, {:6}: {:8.2} models/s of {SCAN_STEPS} steps and an evaluation",

@@ -20,6 +20,7 @@ pub mod random;
 pub mod result;
 pub mod run;
 pub mod simulation;
+pub mod spec_error;
 pub mod sweep;
 #[cfg(feature = "torch")]
 pub mod train;

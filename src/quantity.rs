@@ -14,6 +14,22 @@ pub struct OutOfRange {
     pub found: String,
 }
 
+/// A quantity that is a number, of whatever range.
+pub trait RealQuantity {
+    fn value(&self) -> f64;
+
+    /// Takes another value, unless it is out of range.
+    fn enter(&mut self, value: f64) -> Result<(), OutOfRange>;
+}
+
+/// A quantity that is a whole number, of whatever range.
+pub trait WholeQuantity {
+    fn value(&self) -> u64;
+
+    /// Takes another value, unless it is out of range.
+    fn enter(&mut self, value: u64) -> Result<(), OutOfRange>;
+}
+
 macro_rules! quantity {
     ($(#[$doc:meta])* $type:ident, $name:literal, $low:expr, $high:expr) => {
         $(#[$doc])*
@@ -46,6 +62,17 @@ macro_rules! quantity {
 
             pub fn get(self) -> f64 {
                 self.0
+            }
+        }
+
+        impl RealQuantity for $type {
+            fn value(&self) -> f64 {
+                self.0
+            }
+
+            fn enter(&mut self, value: f64) -> Result<(), OutOfRange> {
+                *self = Self::new(value)?;
+                Ok(())
             }
         }
 
@@ -98,8 +125,37 @@ quantity! {
     StartCoordinate, "start coordinate", -1e6, 1e6
 }
 quantity! {
+    /// Learning rate at the end of a schedule.
+    FinalLearningRate, "min_lr", 0.0, 10.0
+}
+quantity! {
+    /// The norm to which longer gradients are cut.
+    ClipNorm, "clip", 1e-6, 1e6
+}
+quantity! {
+    /// Temperature at which the next token is drawn; at 0 it is the likeliest.
+    SampleTemperature, "sample.temperature", 0.0, 100.0
+}
+quantity! {
     /// Temperature Θ of the free energy.
     Temperature, "temperature", 0.0, 1e6
+}
+
+/// A bare number, whose range is checked with the fields around it.
+impl WholeQuantity for u32 {
+    fn value(&self) -> u64 {
+        u64::from(*self)
+    }
+
+    fn enter(&mut self, value: u64) -> Result<(), OutOfRange> {
+        let refused = |_| OutOfRange {
+            name: "the number",
+            expected: format!("a whole number from 0 to {}", u32::MAX),
+            found: value.to_string(),
+        };
+        *self = u32::try_from(value).map_err(refused)?;
+        Ok(())
+    }
 }
 
 macro_rules! count {
@@ -133,6 +189,17 @@ macro_rules! count {
 
             pub fn get(self) -> usize {
                 self.0 as usize
+            }
+        }
+
+        impl WholeQuantity for $type {
+            fn value(&self) -> u64 {
+                u64::from(self.0)
+            }
+
+            fn enter(&mut self, count: u64) -> Result<(), OutOfRange> {
+                *self = Self::new(count)?;
+                Ok(())
             }
         }
 
@@ -183,4 +250,32 @@ count! {
 count! {
     /// Steps from one checkpoint to the next.
     CheckpointInterval, "checkpoint_every", 1, 1_000_000_000
+}
+count! {
+    /// Sequences in a micro-batch of a language model.
+    SequenceCount, "batch_size", 1, 65_536
+}
+count! {
+    /// Micro-batches whose gradients are added up for one step.
+    Accumulation, "accumulation", 1, 65_536
+}
+count! {
+    /// Steps in which the learning rate grows from 0 to its peak.
+    WarmupSteps, "warmup", 0, 1_000_000_000
+}
+count! {
+    /// Batches of an evaluation.
+    EvaluationBatches, "eval_batches", 1, 1_000_000
+}
+count! {
+    /// Steps from one text that the model writes to the next.
+    SampleInterval, "sample.every", 1, 1_000_000_000
+}
+count! {
+    /// Tokens of a text that the model writes.
+    SampleTokens, "sample.tokens", 1, 100_000
+}
+count! {
+    /// Likeliest tokens among which the next one is drawn.
+    TopK, "sample.top_k", 1, 1_000_000
 }

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 #[cfg(unix)]
 use valleyscope::preset::Preset;
 use valleyscope::result::scan::ScanResult;
-use valleyscope::run::{Command as Asked, Eval, Event, Notes, RunFolder, RunSession, Started, Train};
+use valleyscope::run::{Command as Asked, Event, Metric, Metrics, Notes, RunFolder, RunSession, Started};
 #[cfg(unix)]
 use valleyscope::run::{Handshake, PROTOCOL, Record, Timestamp};
 
@@ -49,10 +49,14 @@ impl Place {
         session.record(0, Event::Started(started)).unwrap();
         session.begin_training();
         for step in 1..=50 {
-            let train = Train { loss: 2.0 / step as f64, lr: 0.001, grad_norm: 1.0, ..Train::default() };
+            let train = Metrics::from([
+                (Metric::LOSS, 2.0 / step as f64),
+                (Metric::LEARNING_RATE, 0.001),
+                (Metric::GRAD_NORM, 1.0),
+            ]);
             session.record(step, Event::Train(train)).unwrap();
         }
-        let eval = Eval { test_loss: Some(0.25), test_accuracy: Some(0.9512), ..Eval::default() };
+        let eval = Metrics::from([(Metric::TEST_LOSS, 0.25), (Metric::TEST_ACCURACY, 0.9512)]);
         session.record(50, Event::Eval(eval)).unwrap();
         (run, session)
     }

@@ -15,7 +15,7 @@ use super::phase::PhasePanel;
 use super::shelf::{OwnPreset, Shelf};
 use super::shell::{Layout, Room};
 use super::training::TrainingPanel;
-use crate::preset::built_ins;
+use crate::preset::{Preset, built_ins};
 use crate::quantity::OutOfRange;
 use crate::view::{Colormap, SymLog, ViewSettings};
 
@@ -183,7 +183,7 @@ fn built_in_presets(ui: &mut Ui, room: Room, requests: &mut Requests) {
     let mut kinds = [
         (Room::Landscape, &["Landscape"][..], "Landscapes"),
         (Room::Phase, &["Sweep"], "Phase diagrams"),
-        (Room::Training, &["Mnist", "MnistScan"], "Real workloads"),
+        (Room::Training, Preset::WORKLOADS, "Real workloads"),
     ];
     kinds.sort_by_key(|(of, ..)| *of != room);
     for (index, (_, kinds, heading)) in kinds.into_iter().enumerate() {

@@ -10,7 +10,6 @@ use super::interrupt::Interrupt;
 use super::runs::find::Place;
 use super::runs::watch::{Watch, outcome};
 use super::{Failure, say};
-use crate::dataset::mnist;
 use crate::preset::{Library, Preset};
 use crate::run::{
     Handshake, LaunchError, RunConfig, RunFolder, RunReader, Status, Timestamp, WorkerProgram, runs_folder,
@@ -134,11 +133,12 @@ fn trainings(args: &Args) -> Result<Vec<Preset>, Failure> {
     let name = args.preset.as_deref().expect("clap asks for it");
     let loaded = Library::open().load(name).map_err(Failure::bad_input)?;
     let mut preset = loaded.preset;
-    if preset.trainings().is_empty() {
+    if preset.workload().is_none() {
         let (name, kind) = (name.display().to_string(), preset.kind());
         let command = preset.command(&name);
         return Err(Failure::BadInput(anyhow!(
-            "expected a training, of the kind Mnist or MnistScan, and `{name}` is a {kind}; run it with `valleyscope {command}`"
+            "expected a training, of the kind {}, and `{name}` is a {kind}; run it with `valleyscope {command}`",
+            Preset::WORKLOADS.join(", ")
         )));
     }
     let mut settings = args.set.clone();
@@ -169,8 +169,9 @@ fn trainings(args: &Args) -> Result<Vec<Preset>, Failure> {
         retitle(training, index, name, &args.set);
     }
     for training in &trainings {
-        if let Some(DataChoice::Folder(folder)) = training.data() {
-            mnist::look_in(Path::new(folder)).map_err(Failure::bad_input)?;
+        let Some(workload) = training.workload() else { continue };
+        if let DataChoice::Folder(folder) = workload.data() {
+            (workload.dataset().look_in)(Path::new(folder)).map_err(|error| Failure::BadInput(anyhow!(error)))?;
         }
     }
     Ok(trainings)

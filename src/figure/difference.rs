@@ -1,7 +1,7 @@
 //! What tells two sweeps apart, in words.
 
 use super::labels::{axis_label, metric};
-use crate::preset::SweepPreset;
+use crate::preset::{Preset, SweepPreset};
 use crate::sweep::{Average, Axis, Spacing, SweepOptimizer, SweepSpec};
 use crate::view::ticks::short;
 
@@ -96,8 +96,8 @@ pub fn as_changed(preset: SweepPreset, sweep: SweepSpec) -> SweepPreset {
     };
     let description = format!("“{}”, changed: {}.", preset.title, changes.join("; "));
     SweepPreset {
-        title: shortened(title, SweepPreset::LONGEST_TITLE),
-        description: shortened(description, SweepPreset::LONGEST_DESCRIPTION),
+        title: shortened(title, Preset::LONGEST_TITLE),
+        description: shortened(description, Preset::LONGEST_DESCRIPTION),
         sweep,
         ..preset
     }
@@ -111,7 +111,7 @@ fn changed_title(title: &str, changes: &[String]) -> String {
         all.extend((more > 0).then(|| format!("{more} more")));
         format!("{title}, changed: {}", all.join(", "))
     };
-    let fits = |title: &String| title.chars().count() <= SweepPreset::LONGEST_TITLE;
+    let fits = |title: &String| title.chars().count() <= Preset::LONGEST_TITLE;
     (1..=changes.len()).rev().map(with).find(fits).unwrap_or_else(|| format!("{title}, changed"))
 }
 

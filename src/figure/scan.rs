@@ -62,7 +62,7 @@ fn legend(result: &ScanResult) -> Vec<Swatch> {
     if known < all {
         note(format!("so far {known} of {all} points"));
     }
-    if result.is_stand_in() {
+    if result.is_stand_in {
         note(result.data.clone());
     }
     legend

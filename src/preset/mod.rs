@@ -12,8 +12,9 @@
 //! )
 //! ```
 //!
-//! A phase diagram is a `Sweep(version: 1, title: …, sweep: (…))`, trainings are `Mnist(version: 1, title: …,
-//! runs: […])`, and a scan of trainings is a `MnistScan(version: 1, title: …, scan: (…))`.
+//! A phase diagram is a `Sweep(version: 1, title: …, sweep: (…))`, trainings are, for example, `Mnist(version: 1,
+//! title: …, runs: […])`, and a scan of trainings is a `MnistScan(version: 1, title: …, scan: (…))`: what is trained has
+//! its variant from [`for_each_workload`].
 //!
 //! Values of optional fields stand bare. What is unknown, out of range or contradictory is refused with
 //! its line and column, see [`Fault`].
@@ -43,20 +44,83 @@ use crate::export::{Overwrite, write_file};
 use crate::simulation::{Change, Record, Setting, SettingError, SimulationSpec};
 use crate::sweep::SweepSpec;
 use crate::view::ViewSettings;
-use crate::workload::{MnistScanSpec, MnistSpec};
+use crate::workload::{DataChoice, DeviceChoice, Workload, for_each_workload};
 
-/// An experiment that can be repeated.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Preset {
-    /// A simulation on the narrowing valley.
-    Landscape(LandscapePreset),
-    /// A phase diagram.
-    Sweep(SweepPreset),
-    /// Trainings of the MNIST classifier.
-    Mnist(MnistPreset),
-    /// A scan of MNIST trainings over batch sizes and learning rates.
-    MnistScan(MnistScanPreset),
+macro_rules! define_preset {
+    ($($(#[$about:meta])* $kind:ident($preset:ty)),+ $(,)?) => {
+        /// An experiment that can be repeated.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        pub enum Preset {
+            /// A simulation on the narrowing valley.
+            Landscape(LandscapePreset),
+            /// A phase diagram.
+            Sweep(SweepPreset),
+            $($(#[$about])* $kind($preset),)+
+        }
+
+        impl Preset {
+            /// The kinds of presets that a worker trains.
+            pub const WORKLOADS: &[&str] = &[$(stringify!($kind)),+];
+
+            /// What kind of experiment it is, as the first word of its file.
+            pub fn kind(&self) -> &'static str {
+                match self {
+                    Preset::Landscape(_) => "Landscape",
+                    Preset::Sweep(_) => "Sweep",
+                    $(Preset::$kind(_) => stringify!($kind),)+
+                }
+            }
+
+            pub fn title(&self) -> &str {
+                match self {
+                    Preset::Landscape(preset) => &preset.title,
+                    Preset::Sweep(preset) => &preset.title,
+                    $(Preset::$kind(preset) => preset.title(),)+
+                }
+            }
+
+            pub fn description(&self) -> &str {
+                match self {
+                    Preset::Landscape(preset) => &preset.description,
+                    Preset::Sweep(preset) => &preset.description,
+                    $(Preset::$kind(preset) => preset.description(),)+
+                }
+            }
+
+            /// The title and the description, to be changed.
+            pub fn words_mut(&mut self) -> [&mut String; 2] {
+                match self {
+                    Preset::Landscape(preset) => [&mut preset.title, &mut preset.description],
+                    Preset::Sweep(preset) => [&mut preset.title, &mut preset.description],
+                    $(Preset::$kind(preset) => preset.words_mut(),)+
+                }
+            }
+
+            /// What a worker trains; none where it is another kind.
+            pub fn workload(&self) -> Option<&dyn Workload> {
+                match self {
+                    Preset::Landscape(_) | Preset::Sweep(_) => None,
+                    $(Preset::$kind(preset) => Some(preset),)+
+                }
+            }
+
+            /// The same, to be changed.
+            pub fn workload_mut(&mut self) -> Option<&mut dyn Workload> {
+                match self {
+                    Preset::Landscape(_) | Preset::Sweep(_) => None,
+                    $(Preset::$kind(preset) => Some(preset),)+
+                }
+            }
+        }
+
+        $(impl From<$preset> for Preset {
+            fn from(preset: $preset) -> Preset {
+                Preset::$kind(preset)
+            }
+        })+
+    };
 }
+for_each_workload!(define_preset);
 
 /// A simulation, how it is looked at, and what is done with it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -91,44 +155,6 @@ pub struct SweepPreset {
     #[serde(default)]
     pub description: String,
     pub sweep: SweepSpec,
-}
-
-impl SweepPreset {
-    /// The most characters of a title.
-    pub const LONGEST_TITLE: usize = 100;
-    /// The most characters of a description.
-    pub const LONGEST_DESCRIPTION: usize = 1000;
-}
-
-/// Trainings of the MNIST classifier, one after another.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct MnistPreset {
-    pub version: FormatVersion,
-    /// Shown in menus; one line.
-    pub title: String,
-    /// A sentence about what there is to see.
-    #[serde(default)]
-    pub description: String,
-    /// 1 to [`MnistPreset::MOST_RUNS`].
-    pub runs: Vec<MnistSpec>,
-}
-
-impl MnistPreset {
-    pub const MOST_RUNS: usize = 256;
-}
-
-/// A scan of MNIST trainings.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct MnistScanPreset {
-    pub version: FormatVersion,
-    /// Shown in menus; one line.
-    pub title: String,
-    /// A sentence about what there is to see.
-    #[serde(default)]
-    pub description: String,
-    pub scan: MnistScanSpec,
 }
 
 /// One step of a lesson.
@@ -205,42 +231,24 @@ impl Preset {
     /// The most bytes of a preset's text: more than the record of many hours of dragging sliders.
     pub const LONGEST: u64 = 64 << 20;
 
-    pub fn title(&self) -> &str {
-        match self {
-            Preset::Landscape(preset) => &preset.title,
-            Preset::Sweep(preset) => &preset.title,
-            Preset::Mnist(preset) => &preset.title,
-            Preset::MnistScan(preset) => &preset.title,
-        }
+    /// The most characters of a title.
+    pub const LONGEST_TITLE: usize = 100;
+    /// The most characters of a description.
+    pub const LONGEST_DESCRIPTION: usize = 1000;
+
+    /// Its trainings, each as a preset of its own that a worker can train; none where it is another kind.
+    pub fn trainings(&self) -> Vec<Preset> {
+        self.workload().map_or_else(Vec::new, Workload::trainings)
     }
 
-    pub fn description(&self) -> &str {
-        match self {
-            Preset::Landscape(preset) => &preset.description,
-            Preset::Sweep(preset) => &preset.description,
-            Preset::Mnist(preset) => &preset.description,
-            Preset::MnistScan(preset) => &preset.description,
-        }
+    /// Where its training's data come from; none where it is another kind.
+    pub fn data(&self) -> Option<&DataChoice> {
+        self.workload().map(Workload::data)
     }
 
-    /// The title and the description, to be changed.
-    pub fn words_mut(&mut self) -> [&mut String; 2] {
-        match self {
-            Preset::Landscape(preset) => [&mut preset.title, &mut preset.description],
-            Preset::Sweep(preset) => [&mut preset.title, &mut preset.description],
-            Preset::Mnist(preset) => [&mut preset.title, &mut preset.description],
-            Preset::MnistScan(preset) => [&mut preset.title, &mut preset.description],
-        }
-    }
-
-    /// What kind of experiment it is, as the first word of its file.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Preset::Landscape(_) => "Landscape",
-            Preset::Sweep(_) => "Sweep",
-            Preset::Mnist(_) => "Mnist",
-            Preset::MnistScan(_) => "MnistScan",
-        }
+    /// Where its training is to take place; none where it is another kind.
+    pub fn device(&self) -> Option<DeviceChoice> {
+        self.workload().map(Workload::device)
     }
 
     /// The preset written in `text`. Errors name `origin`, usually a file, as the place.
@@ -263,7 +271,7 @@ impl Preset {
         let header = match self {
             Preset::Landscape(_) => HEADER,
             Preset::Sweep(_) => SWEEP_HEADER,
-            Preset::Mnist(_) | Preset::MnistScan(_) => TRAINING_HEADER,
+            _ => TRAINING_HEADER,
         };
         format!("{header}{body}\n")
     }

@@ -1,92 +1,48 @@
 //! What must hold between the fields of a preset, and what their types cannot say.
 
-use std::fmt;
-
-use super::{LandscapePreset, MnistPreset, MnistScanPreset, Preset, SweepPreset};
+use super::{LandscapePreset, Preset, SweepPreset};
 use crate::simulation::{Change, OptimizerSpec, Setting, SimulationSpec};
+use crate::spec_error::SpecError;
 use crate::view::ViewSettings;
-use crate::workload::DataChoice;
+use crate::workload::Workload;
 
-/// A rule that a preset breaks.
-#[derive(Debug)]
-pub struct Broken {
-    /// The field to mark, like `simulation.optimizers[1].id`.
-    pub path: String,
-    /// What is wrong with it; reads on after the path.
-    complaint: String,
-}
-
-impl fmt::Display for Broken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` {}", self.path, self.complaint)
-    }
-}
-
-fn broken<T>(path: impl Into<String>, complaint: impl Into<String>) -> Result<T, Broken> {
-    Err(Broken { path: path.into(), complaint: complaint.into() })
+fn broken<T>(path: impl Into<String>, complaint: impl Into<String>) -> Result<T, SpecError> {
+    Err(SpecError::new(path, complaint))
 }
 
 /// The first rule that the preset breaks.
-pub fn check(preset: &Preset) -> Result<(), Broken> {
+pub fn check(preset: &Preset) -> Result<(), SpecError> {
     match preset {
         Preset::Landscape(preset) => check_landscape(preset),
         Preset::Sweep(preset) => check_sweep(preset),
-        Preset::Mnist(preset) => check_mnist(preset),
-        Preset::MnistScan(preset) => check_mnist_scan(preset),
+        training => training.workload().map_or(Ok(()), check_workload),
     }
 }
 
-fn check_mnist(preset: &MnistPreset) -> Result<(), Broken> {
-    check_line("title", &preset.title, 100)?;
-    check_length("description", &preset.description, 0..=1000)?;
-    const MOST: usize = MnistPreset::MOST_RUNS;
-    if !(1..=MOST).contains(&preset.runs.len()) {
-        return broken("runs", format!("must hold 1 to {MOST} runs, found {}", preset.runs.len()));
-    }
-    for (index, run) in preset.runs.iter().enumerate() {
-        if let Some(name) = &run.name {
-            check_line(&format!("runs[{index}].name"), name, OptimizerSpec::LONGEST_NAME)?;
-        }
-        check_data(&format!("runs[{index}].data"), &run.data)?;
-    }
-    Ok(())
+fn check_workload(preset: &dyn Workload) -> Result<(), SpecError> {
+    check_words(preset.title(), preset.description())?;
+    preset.check()
 }
 
-/// A folder's path is no longer than systems allow.
-fn check_data(path: &str, data: &DataChoice) -> Result<(), Broken> {
-    match data {
-        DataChoice::Folder(folder) => check_length(path, folder, 0..=4096),
-        DataChoice::Automatic | DataChoice::StandIn => Ok(()),
-    }
+/// What all presets have.
+fn check_words(title: &str, description: &str) -> Result<(), SpecError> {
+    SpecError::check_line("title", title, Preset::LONGEST_TITLE)?;
+    SpecError::check_length("description", description, 0..=Preset::LONGEST_DESCRIPTION)
 }
 
-fn check_mnist_scan(preset: &MnistScanPreset) -> Result<(), Broken> {
-    check_line("title", &preset.title, 100)?;
-    check_length("description", &preset.description, 0..=1000)?;
-    for (index, optimizer) in preset.scan.optimizers.iter().enumerate() {
-        if let Some(name) = &optimizer.name {
-            check_line(&format!("scan.optimizers[{index}].name"), name, OptimizerSpec::LONGEST_NAME)?;
-        }
-    }
-    check_data("scan.data", &preset.scan.data)?;
-    preset.scan.check().or_else(|error| broken(format!("scan.{}", error.path), error.complaint))
-}
-
-fn check_sweep(preset: &SweepPreset) -> Result<(), Broken> {
-    check_line("title", &preset.title, SweepPreset::LONGEST_TITLE)?;
-    check_length("description", &preset.description, 0..=SweepPreset::LONGEST_DESCRIPTION)?;
+fn check_sweep(preset: &SweepPreset) -> Result<(), SpecError> {
+    check_words(&preset.title, &preset.description)?;
     let sweep = &preset.sweep;
     for (index, optimizer) in sweep.optimizers.iter().enumerate() {
         if let Some(name) = &optimizer.name {
-            check_line(&format!("sweep.optimizers[{index}].name"), name, OptimizerSpec::LONGEST_NAME)?;
+            SpecError::check_line(&format!("sweep.optimizers[{index}].name"), name, OptimizerSpec::LONGEST_NAME)?;
         }
     }
-    sweep.check().or_else(|error| broken(format!("sweep.{}", error.path), error.complaint))
+    sweep.check().map_err(|error| error.at("sweep"))
 }
 
-fn check_landscape(preset: &LandscapePreset) -> Result<(), Broken> {
-    check_line("title", &preset.title, 100)?;
-    check_length("description", &preset.description, 0..=1000)?;
+fn check_landscape(preset: &LandscapePreset) -> Result<(), SpecError> {
+    check_words(&preset.title, &preset.description)?;
     check_optimizers(&preset.simulation.optimizers)?;
     if let Some(view) = &preset.view {
         check_view(view)?;
@@ -95,27 +51,7 @@ fn check_landscape(preset: &LandscapePreset) -> Result<(), Broken> {
     check_changes(&preset.simulation, &preset.changes)
 }
 
-/// A name that is shown in one line.
-fn check_line(path: &str, text: &str, longest: usize) -> Result<(), Broken> {
-    if text.trim().is_empty() {
-        return broken(path, "must not be empty");
-    }
-    if text.contains(char::is_control) {
-        return broken(path, "must be a single line without control characters");
-    }
-    check_length(path, text, 1..=longest)
-}
-
-fn check_length(path: &str, text: &str, allowed: std::ops::RangeInclusive<usize>) -> Result<(), Broken> {
-    let length = text.chars().count();
-    if allowed.contains(&length) {
-        return Ok(());
-    }
-    let (least, most) = allowed.into_inner();
-    broken(path, format!("must have {least} to {most} characters, found {length}"))
-}
-
-fn check_optimizers(optimizers: &[OptimizerSpec]) -> Result<(), Broken> {
+fn check_optimizers(optimizers: &[OptimizerSpec]) -> Result<(), SpecError> {
     const PATH: &str = "simulation.optimizers";
     const MOST: usize = SimulationSpec::MAX_OPTIMIZERS;
     if !(1..=MOST).contains(&optimizers.len()) {
@@ -129,7 +65,7 @@ fn check_optimizers(optimizers: &[OptimizerSpec]) -> Result<(), Broken> {
             );
         }
         if let Some(name) = &optimizer.name {
-            check_line(&format!("{PATH}[{index}].name"), name, OptimizerSpec::LONGEST_NAME)?;
+            SpecError::check_line(&format!("{PATH}[{index}].name"), name, OptimizerSpec::LONGEST_NAME)?;
         }
     }
     if optimizers.iter().all(|optimizer| !optimizer.enabled) {
@@ -138,7 +74,7 @@ fn check_optimizers(optimizers: &[OptimizerSpec]) -> Result<(), Broken> {
     Ok(())
 }
 
-fn check_view(view: &ViewSettings) -> Result<(), Broken> {
+fn check_view(view: &ViewSettings) -> Result<(), SpecError> {
     const LARGEST: f64 = 1e12;
     if let Some(camera) = &view.camera {
         if let Some(axis) = camera.center.iter().position(|center| center.is_nan() || center.abs() > LARGEST) {
@@ -161,7 +97,7 @@ fn check_view(view: &ViewSettings) -> Result<(), Broken> {
     check_within("view.point_radius", f64::from(view.point_radius), 0.0, 100.0)
 }
 
-fn check_within(path: &str, value: f64, least: f64, most: f64) -> Result<(), Broken> {
+fn check_within(path: &str, value: f64, least: f64, most: f64) -> Result<(), SpecError> {
     if (least..=most).contains(&value) {
         return Ok(());
     }
@@ -170,14 +106,14 @@ fn check_within(path: &str, value: f64, least: f64, most: f64) -> Result<(), Bro
     broken(path, format!("must be a number from {} to {}, found {value}", text(least), text(most)))
 }
 
-fn check_lesson(preset: &LandscapePreset) -> Result<(), Broken> {
+fn check_lesson(preset: &LandscapePreset) -> Result<(), SpecError> {
     let mut simulation = preset.simulation.clone();
     for (number, step) in preset.lesson.iter().enumerate() {
         let text = &step.text;
         if text.trim().is_empty() {
             return broken(format!("lesson[{number}].text"), "must not be empty");
         }
-        check_length(&format!("lesson[{number}].text"), text, 1..=1000)?;
+        SpecError::check_length(&format!("lesson[{number}].text"), text, 1..=1000)?;
         for (index, setting) in step.set.iter().enumerate() {
             check_setting(&mut simulation, setting, || format!("lesson[{number}].set[{index}]"))?;
         }
@@ -185,7 +121,7 @@ fn check_lesson(preset: &LandscapePreset) -> Result<(), Broken> {
     Ok(())
 }
 
-fn check_changes(simulation: &SimulationSpec, changes: &[Change]) -> Result<(), Broken> {
+fn check_changes(simulation: &SimulationSpec, changes: &[Change]) -> Result<(), SpecError> {
     let mut simulation = simulation.clone();
     for (index, change) in changes.iter().enumerate() {
         if let Some(before) = index.checked_sub(1).filter(|&before| changes[before].step > change.step) {
@@ -207,6 +143,6 @@ fn check_setting(
     simulation: &mut SimulationSpec,
     setting: &Setting,
     path: impl FnOnce() -> String,
-) -> Result<(), Broken> {
+) -> Result<(), SpecError> {
     simulation.apply(setting).or_else(|error| broken(path(), format!("does not fit `simulation.optimizers`: {error}")))
 }

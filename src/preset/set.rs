@@ -3,7 +3,6 @@
 use super::explain::shortened;
 use super::outline::Outline;
 use super::{Preset, PresetError};
-use crate::workload::{DataChoice, DeviceChoice};
 
 impl Preset {
     /// The preset with the field at `path` set to `value`, which is written as in a preset's file. Texts need no
@@ -18,11 +17,8 @@ impl Preset {
     pub fn with(&self, path: &str, value: &str) -> Result<Preset, PresetError> {
         let first = &path[..path.find(['.', '[']).unwrap_or(path.len())];
         let whole = ["title", "description", "runs", "scan"].contains(&first);
-        let paths = match self {
-            Preset::Mnist(preset) if !whole => {
-                (0..preset.runs.len()).map(|run| format!("runs[{run}].{path}")).collect()
-            }
-            Preset::MnistScan(_) if !whole => vec![format!("scan.{path}")],
+        let paths = match self.workload() {
+            Some(workload) if !whole => workload.places().iter().map(|place| format!("{place}.{path}")).collect(),
             _ => vec![path.to_owned()],
         };
         let origin = shortened(&format!("{path}={value}")).into_owned();
@@ -40,42 +36,12 @@ impl Preset {
         set(value).or_else(|error| set(&with_defaults).or_else(|_| set(&quoted)).map_err(|_| error))
     }
 
-    /// The preset's trainings, each as a preset of its own that a worker can train; none where it is another kind.
-    pub fn trainings(&self) -> Vec<Preset> {
-        match self {
-            Preset::Mnist(preset) => {
-                let single = |run: &_| super::MnistPreset { runs: vec![Clone::clone(run)], ..preset.clone() };
-                preset.runs.iter().map(|run| Preset::Mnist(single(run))).collect()
-            }
-            Preset::MnistScan(_) => vec![self.clone()],
-            Preset::Landscape(_) | Preset::Sweep(_) => Vec::new(),
-        }
-    }
-
-    /// Where a training's data come from; none where it is another kind.
-    pub fn data(&self) -> Option<&DataChoice> {
-        match self {
-            Preset::Mnist(preset) => preset.runs.first().map(|run| &run.data),
-            Preset::MnistScan(preset) => Some(&preset.scan.data),
-            Preset::Landscape(_) | Preset::Sweep(_) => None,
-        }
-    }
-
-    /// Where a training is to take place; none where it is another kind.
-    pub fn device(&self) -> Option<DeviceChoice> {
-        match self {
-            Preset::Mnist(preset) => preset.runs.first().map(|run| run.device),
-            Preset::MnistScan(preset) => Some(preset.scan.device),
-            Preset::Landscape(_) | Preset::Sweep(_) => None,
-        }
-    }
-
     /// The command that runs a preset of this kind without a window, after `valleyscope`.
     pub fn command(&self, name: &str) -> String {
         match self {
             Preset::Landscape(_) => format!("simulate {name}"),
             Preset::Sweep(_) => format!("sweep {name} --out FOLDER"),
-            Preset::Mnist(_) | Preset::MnistScan(_) => format!("train {name}"),
+            _ => format!("train {name}"),
         }
     }
 }

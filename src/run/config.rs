@@ -12,7 +12,7 @@ use super::history::History;
 use super::reader::RunReader;
 use crate::preset::{Preset, PresetError};
 use crate::visible::visible;
-use crate::workload::{MnistScanSpec, MnistSpec};
+use crate::workload::Workload;
 
 /// A run's `config.ron`: a training with every field.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,13 +104,9 @@ impl RunConfig {
         let (config, config_sha256) = (text.clone(), sha256(text));
         let started = Started { kind: self.preset.kind().to_owned(), config, config_sha256, ..Started::default() };
         let started = Started { title: self.preset.title().to_owned(), ..started };
-        match &self.preset {
-            Preset::Mnist(preset) => match &preset.runs[..] {
-                [spec] => of_training(spec, started),
-                _ => started,
-            },
-            Preset::MnistScan(preset) => of_scan(&preset.scan, started),
-            Preset::Landscape(_) | Preset::Sweep(_) => started,
+        match self.preset.workload() {
+            Some(workload) => workload.describe(started),
+            None => started,
         }
     }
 
@@ -150,36 +146,6 @@ impl RunConfig {
     pub fn identity(&self, history: &History) -> String {
         let begun = history.started().map(|started| started.config_sha256.clone());
         begun.filter(|sum| !sum.is_empty()).unwrap_or_else(|| sha256(&self.text))
-    }
-}
-
-fn of_training(spec: &MnistSpec, started: Started) -> Started {
-    Started {
-        steps: spec.steps.get() as u64,
-        optimizer: spec.label().to_owned(),
-        learning_rate: Some(spec.learning_rate.get()),
-        batch_size: Some(spec.batch_size.get() as u64),
-        seed: Some(spec.seed),
-        precision: spec.precision.name().to_owned(),
-        ..started
-    }
-}
-
-fn of_scan(spec: &MnistScanSpec, started: Started) -> Started {
-    let axes = ScanAxes {
-        optimizers: spec.optimizers.iter().map(|optimizer| optimizer.label().to_owned()).collect(),
-        batch_sizes: spec.batch_sizes.iter().map(|size| size.get() as u64).collect(),
-        learning_rates: spec.learning_rates.values(),
-        replicates: spec.replicates.get() as u64,
-        steps: spec.steps.get() as u64,
-    };
-    Started {
-        steps: axes.pixels(),
-        optimizer: axes.optimizers.join(", "),
-        seed: Some(spec.seed),
-        precision: spec.precision.name().to_owned(),
-        scan: Some(axes),
-        ..started
     }
 }
 
@@ -257,6 +223,7 @@ fn fields_that_differ(before: &Preset, now: &Preset) -> Vec<Difference> {
     if before.kind() != now.kind() {
         return vec![Difference::new("kind", before.kind(), now.kind())];
     }
+    let (kind, places) = (now.kind(), now.workload().map_or_else(Vec::new, Workload::places));
     let [before, now] = [before, now].map(|preset| {
         let mut tree = serde_json::to_value(preset).expect("a preset holds nothing that JSON cannot express");
         prune(&mut tree);
@@ -265,8 +232,8 @@ fn fields_that_differ(before: &Preset, now: &Preset) -> Vec<Difference> {
     let mut differences = Vec::new();
     compare("", &before, &now, &mut differences);
     for Difference { field, .. } in &mut differences {
-        let whole = ["Mnist.runs[0].", "MnistScan.scan."].iter().find_map(|start| field.strip_prefix(start));
-        *field = whole.unwrap_or(field).to_owned();
+        let start = places.iter().find_map(|place| field.strip_prefix(&format!("{kind}.{place}.")));
+        *field = start.unwrap_or(field).to_owned();
     }
     differences
 }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::metric::{Metric, MetricInfo, Metrics, PointFields};
 use super::number;
 use super::seal::{self, Seal};
 use super::tail::LONGEST_LINE;
@@ -36,10 +37,10 @@ pub enum Event {
     Started(Started),
     /// Another session begins, from a checkpoint. What was said before of later steps is void.
     Resumed { from_step: u64 },
-    /// A step was taken, or some.
-    Train(Train),
-    /// The model was evaluated.
-    Eval(Eval),
+    /// A step was taken, or some: a point of the training curves, with a loss.
+    Train(Metrics),
+    /// The model was evaluated: whichever metrics were measured.
+    Eval(Metrics),
     /// Text that the model has written.
     Sample { text: String },
     /// A pixel of a scan is complete.
@@ -89,6 +90,9 @@ pub struct Started {
     pub data: String,
     /// A hash of the data: a run goes on with the same only.
     pub fingerprint: String,
+    /// Whether the program made the data itself, in place of real ones.
+    #[serde(skip_serializing_if = "is_false")]
+    pub stand_in: bool,
     /// Such as `cuda:0, NVIDIA H200`.
     pub device: String,
     /// Such as `float32`.
@@ -101,9 +105,24 @@ pub struct Started {
     /// SHA-256 of that text, in hexadecimal digits.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub config_sha256: String,
+    /// What the run logs, in the order in which it is shown; nothing in runs of versions before.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<MetricInfo>,
     /// Of a scan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scan: Option<ScanAxes>,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+impl Started {
+    /// Whether the run learns from data that the program made itself, in place of real ones.
+    pub fn learns_from_stand_in(&self) -> bool {
+        // Versions before said it in the words only.
+        self.stand_in || self.data == "digits drawn by Valleyscope, not MNIST"
+    }
 }
 
 /// The axes of a scan: its results have the shape (optimizers, batch sizes, learning rates, replicates).
@@ -140,46 +159,6 @@ impl ScanAxes {
     /// Pairs of an optimizer and a batch size.
     pub fn pixels(&self) -> u64 {
         (self.optimizers.len() * self.batch_sizes.len()) as u64
-    }
-}
-
-/// One point of the training curves.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Train {
-    /// Mean over the batch, or over the steps since the last point.
-    #[serde(with = "number")]
-    pub loss: f64,
-    #[serde(with = "number")]
-    pub lr: f64,
-    /// Euclidean norm of the gradient before clipping.
-    #[serde(with = "number")]
-    pub grad_norm: f64,
-    #[serde(default, with = "number::optional", skip_serializing_if = "Option::is_none")]
-    pub samples_per_s: Option<f64>,
-    #[serde(default, with = "number::optional", skip_serializing_if = "Option::is_none")]
-    pub tokens_per_s: Option<f64>,
-}
-
-/// An evaluation: whichever of these were measured.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Eval {
-    #[serde(default, with = "number::optional", skip_serializing_if = "Option::is_none")]
-    pub train_loss: Option<f64>,
-    #[serde(default, with = "number::optional", skip_serializing_if = "Option::is_none")]
-    pub val_loss: Option<f64>,
-    #[serde(default, with = "number::optional", skip_serializing_if = "Option::is_none")]
-    pub test_loss: Option<f64>,
-    /// As a fraction.
-    #[serde(default, with = "number::optional", skip_serializing_if = "Option::is_none")]
-    pub test_accuracy: Option<f64>,
-}
-
-impl Eval {
-    fn sentence(&self) -> String {
-        let losses = [("train", self.train_loss), ("validation", self.val_loss), ("test", self.test_loss)];
-        let losses = losses.into_iter().filter_map(|(of, loss)| Some(format!("{of} loss {:.4}", loss?)));
-        let accuracy = self.test_accuracy.map(|accuracy| format!("test accuracy {:.2} %", 100.0 * accuracy));
-        losses.chain(accuracy).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -252,8 +231,7 @@ impl Event {
                 format!("started: {}", parts.map(String::as_str).collect::<Vec<_>>().join(", "))
             }
             Event::Resumed { from_step } => format!("resumed from step {from_step}"),
-            Event::Train(train) => format!("loss {:.4}, learning rate {}", train.loss, train.lr),
-            Event::Eval(eval) => eval.sentence(),
+            Event::Train(metrics) | Event::Eval(metrics) => metrics.sentence(),
             Event::Sample { text } => format!("sample: {text}"),
             Event::Pixel(pixel) => {
                 let Pixel { optimizer, batch_size, done, total, seconds, .. } = pixel;
@@ -298,8 +276,6 @@ impl Event {
             Ok(serde_json::from_slice(line)?)
         }
         Ok(match name {
-            "train" => Event::Train(of(line)?),
-            "eval" => Event::Eval(of(line)?),
             "pixel" => Event::Pixel(of(line)?),
             "started" => {
                 let started: Started = of(line)?;
@@ -340,29 +316,19 @@ impl Record {
         serde_json::to_string(&line).expect("events hold nothing that JSON cannot express")
     }
 
-    /// The same at once, as most lines are such.
+    /// A point of the training curves, or an evaluation.
+    fn parse_metrics(line: &[u8], event: fn(Metrics) -> Event) -> Result<Record, BadLine> {
+        let PointFields { step, time, wall_s, metrics } = serde_json::from_slice(line)?;
+        Ok(Record { step, time, wall_s, event: event(metrics) })
+    }
+
     fn parse_train(line: &[u8]) -> Result<Record, BadLine> {
-        #[derive(Deserialize)]
-        struct Line {
-            step: u64,
-            time: Timestamp,
-            #[serde(with = "number")]
-            wall_s: f64,
-            #[serde(with = "number")]
-            loss: f64,
-            #[serde(with = "number")]
-            lr: f64,
-            #[serde(with = "number")]
-            grad_norm: f64,
-            #[serde(default, with = "number::optional")]
-            samples_per_s: Option<f64>,
-            #[serde(default, with = "number::optional")]
-            tokens_per_s: Option<f64>,
+        let record = Record::parse_metrics(line, Event::Train)?;
+        let Event::Train(metrics) = &record.event else { return Ok(record) };
+        match metrics.get(Metric::LOSS) {
+            Some(_) => Ok(record),
+            None => Err(BadLine::Json(serde::de::Error::missing_field(Metric::LOSS.name()))),
         }
-        let Line { step, time, wall_s, loss, lr, grad_norm, samples_per_s, tokens_per_s } =
-            serde_json::from_slice(line)?;
-        let event = Event::Train(Train { loss, lr, grad_norm, samples_per_s, tokens_per_s });
-        Ok(Record { step, time, wall_s, event })
     }
 
     /// Whether a line is a point of the training curves, of which there are many more than of all others. False
@@ -394,6 +360,11 @@ impl Record {
             return Record::parse_train(line);
         }
         let Head { event, step, time, wall_s } = serde_json::from_slice(line)?;
+        match &*event {
+            "train" => return Record::parse_train(line),
+            "eval" => return Record::parse_metrics(line, Event::Eval),
+            _ => {}
+        }
         Ok(Record { step, time, wall_s, event: Event::parse(&event, line)? })
     }
 }

@@ -1,164 +1,14 @@
 //! What has happened in a run so far, as plain values: curves, samples, pixels, answers, and how it ended.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use jiff::Timestamp;
 
 use super::damage::{Damage, LineCount};
-use super::event::{BadLine, Eval, Event, Pixel, Record, Started, Train};
+use super::event::{BadLine, Event, Pixel, Record, Started};
+use super::metric::{Metric, MetricInfo, Metrics, Source};
+use super::points::{Curve, Points};
 use super::scan_costs::ScanCosts;
-
-/// A quantity that is drawn against steps or time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Metric {
-    /// Training loss at each step.
-    Loss,
-    LearningRate,
-    GradNorm,
-    SamplesPerS,
-    TokensPerS,
-    /// Training loss as evaluated.
-    TrainLoss,
-    ValLoss,
-    TestLoss,
-    TestAccuracy,
-}
-
-impl Metric {
-    /// Those that come with training, then those that come with evaluations.
-    pub const ALL: [Metric; 9] = [
-        Metric::Loss,
-        Metric::LearningRate,
-        Metric::GradNorm,
-        Metric::SamplesPerS,
-        Metric::TokensPerS,
-        Metric::TrainLoss,
-        Metric::ValLoss,
-        Metric::TestLoss,
-        Metric::TestAccuracy,
-    ];
-
-    /// Whether it comes with evaluations, not with training.
-    pub fn is_of_evaluation(self) -> bool {
-        matches!(self, Metric::TrainLoss | Metric::ValLoss | Metric::TestLoss | Metric::TestAccuracy)
-    }
-
-    /// As in the events, and as a column's name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Metric::Loss => "loss",
-            Metric::LearningRate => "lr",
-            Metric::GradNorm => "grad_norm",
-            Metric::SamplesPerS => "samples_per_s",
-            Metric::TokensPerS => "tokens_per_s",
-            Metric::TrainLoss => "train_loss",
-            Metric::ValLoss => "val_loss",
-            Metric::TestLoss => "test_loss",
-            Metric::TestAccuracy => "test_accuracy",
-        }
-    }
-}
-
-/// Points in the order of their steps: columns of equal length.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Curve<'h> {
-    pub step: &'h [u64],
-    /// Seconds of training.
-    pub wall_s: &'h [f64],
-    /// Seconds since 1970.
-    pub time_s: &'h [f64],
-    pub value: &'h [f64],
-}
-
-impl Curve<'_> {
-    pub fn len(&self) -> usize {
-        self.value.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.value.is_empty()
-    }
-}
-
-/// When points were taken.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Moments {
-    step: Vec<u64>,
-    wall_s: Vec<f64>,
-    time_s: Vec<f64>,
-}
-
-impl Moments {
-    fn push(&mut self, record: &Record) {
-        self.step.push(record.step);
-        self.wall_s.push(record.wall_s);
-        self.time_s.push(record.time.as_duration().as_secs_f64());
-    }
-
-    fn curve<'h>(&'h self, value: &'h [f64]) -> Curve<'h> {
-        Curve { step: &self.step, wall_s: &self.wall_s, time_s: &self.time_s, value }
-    }
-
-    /// Keeps those that `kept` says.
-    fn retain(&mut self, kept: &[bool]) {
-        retain(&mut self.step, kept);
-        retain(&mut self.wall_s, kept);
-        retain(&mut self.time_s, kept);
-    }
-}
-
-fn retain<T>(values: &mut Vec<T>, kept: &[bool]) {
-    let mut kept = kept.iter();
-    values.retain(|_| *kept.next().expect("there is one for each value"));
-}
-
-/// A metric that not every event of its kind holds.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Series {
-    moments: Moments,
-    value: Vec<f64>,
-}
-
-impl Series {
-    fn push(&mut self, record: &Record, value: Option<f64>) {
-        if let Some(value) = value {
-            self.moments.push(record);
-            self.value.push(value);
-        }
-    }
-
-    /// Forgets what came after a step, and says whether there was such.
-    fn forget_after(&mut self, step: u64) -> bool {
-        let kept: Vec<bool> = self.moments.step.iter().map(|&at| at <= step).collect();
-        self.moments.retain(&kept);
-        retain(&mut self.value, &kept);
-        kept.contains(&false)
-    }
-
-    fn curve(&self) -> Curve<'_> {
-        self.moments.curve(&self.value)
-    }
-}
-
-/// The metrics that every point of training has, with their moments in common.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Training {
-    moments: Moments,
-    loss: Vec<f64>,
-    lr: Vec<f64>,
-    grad_norm: Vec<f64>,
-}
-
-impl Training {
-    fn forget_after(&mut self, step: u64) -> bool {
-        let kept: Vec<bool> = self.moments.step.iter().map(|&at| at <= step).collect();
-        self.moments.retain(&kept);
-        for values in [&mut self.loss, &mut self.lr, &mut self.grad_norm] {
-            retain(values, &kept);
-        }
-        kept.contains(&false)
-    }
-}
 
 /// Text that the model has written.
 #[derive(Clone, Debug, PartialEq)]
@@ -202,8 +52,8 @@ pub struct History {
     sessions: u64,
     /// Step and seconds of training at which the last session began.
     session_start: (u64, f64),
-    training: Training,
-    optional: BTreeMap<Metric, Series>,
+    training: Points,
+    evaluations: Points,
     samples: Vec<Sample>,
     /// With the steps at which they were complete.
     pixels: Vec<(u64, Pixel)>,
@@ -241,8 +91,8 @@ impl History {
                 self.begin_session(&record);
                 self.forget_after(*from_step);
             }
-            Event::Train(train) => self.train(&record, train),
-            Event::Eval(eval) => self.eval(&record, eval),
+            Event::Train(metrics) => self.training.push(&record, metrics),
+            Event::Eval(metrics) => self.evaluations.push(&record, metrics),
             Event::Sample { text } => {
                 self.samples.push(Sample { step: record.step, time: record.time, text: text.clone() });
             }
@@ -276,34 +126,8 @@ impl History {
         self.ending = Some((ending, self.lines(), record.time));
     }
 
-    fn train(&mut self, record: &Record, train: &Train) {
-        let training = &mut self.training;
-        training.moments.push(record);
-        training.loss.push(train.loss);
-        training.lr.push(train.lr);
-        training.grad_norm.push(train.grad_norm);
-        self.push(record, Metric::SamplesPerS, train.samples_per_s);
-        self.push(record, Metric::TokensPerS, train.tokens_per_s);
-    }
-
-    fn eval(&mut self, record: &Record, eval: &Eval) {
-        self.push(record, Metric::TrainLoss, eval.train_loss);
-        self.push(record, Metric::ValLoss, eval.val_loss);
-        self.push(record, Metric::TestLoss, eval.test_loss);
-        self.push(record, Metric::TestAccuracy, eval.test_accuracy);
-    }
-
-    fn push(&mut self, record: &Record, metric: Metric, value: Option<f64>) {
-        if value.is_some() {
-            self.optional.entry(metric).or_default().push(record, value);
-        }
-    }
-
     fn forget_after(&mut self, step: u64) {
-        let mut forgotten = self.training.forget_after(step);
-        for series in self.optional.values_mut() {
-            forgotten |= series.forget_after(step);
-        }
+        let mut forgotten = self.training.forget_after(step) | self.evaluations.forget_after(step);
         let known = self.samples.len() + self.pixels.len();
         self.samples.retain(|sample| sample.step <= step);
         self.pixels.retain(|(at, _)| *at <= step);
@@ -378,13 +202,23 @@ impl History {
     /// The points of a metric; none where it was never measured.
     pub fn curve(&self, metric: Metric) -> Curve<'_> {
         const NONE: Curve<'static> = Curve { step: &[], wall_s: &[], time_s: &[], value: &[] };
-        let Training { moments, loss, lr, grad_norm } = &self.training;
-        match metric {
-            Metric::Loss => moments.curve(loss),
-            Metric::LearningRate => moments.curve(lr),
-            Metric::GradNorm => moments.curve(grad_norm),
-            _ => self.optional.get(&metric).map_or(NONE, Series::curve),
+        self.training.curve(metric).or_else(|| self.evaluations.curve(metric)).unwrap_or(NONE)
+    }
+
+    /// The metrics that the run logs, those of training before those of evaluations: as it describes them, and then
+    /// whatever else was measured.
+    pub fn metrics(&self) -> Vec<MetricInfo> {
+        let described = self.started.as_ref().map_or(&[][..], |started| &started.metrics);
+        let mut infos: Vec<MetricInfo> = described.iter().take(Metrics::MOST).cloned().collect();
+        let measured = self.training.metrics().map(|metric| (metric, Source::Training));
+        let measured = measured.chain(self.evaluations.metrics().map(|metric| (metric, Source::Evaluation)));
+        for (metric, source) in measured {
+            if !infos.iter().any(|info| info.name == metric.name()) {
+                infos.push(MetricInfo { source, ..metric.info() });
+            }
         }
+        infos.sort_by_key(|info| info.source == Source::Evaluation);
+        infos
     }
 
     /// The newest value of a metric.
@@ -433,7 +267,7 @@ impl History {
 
     /// Whether a session has said that it began, or anything that comes after that; damaged lines may have.
     pub fn is_begun(&self) -> bool {
-        let points = !self.training.loss.is_empty() || !self.optional.is_empty();
+        let points = !self.training.is_empty() || !self.evaluations.is_empty();
         let results = !self.samples.is_empty() || !self.pixels.is_empty() || !self.checkpoints.is_empty();
         self.sessions > 0 || points || results || !self.damage().is_none()
     }
@@ -461,9 +295,7 @@ impl History {
 
     /// Forgets all points of training.
     pub(super) fn forget_training(&mut self) {
-        self.training = Training::default();
-        self.optional.remove(&Metric::SamplesPerS);
-        self.optional.remove(&Metric::TokensPerS);
+        self.training = Points::default();
     }
 
     /// Counts the next line, and says whether its bytes are those that were written.

@@ -1,14 +1,25 @@
 //! Numbers in JSON, which knows no NaN and no infinities: they are written as the strings `"NaN"`, `"inf"` and
 //! `"-inf"`. Finite numbers come back with the same bits.
 //!
-//! For `#[serde(with = "number")]`; [`optional`] and [`grid`] do the same for an optional number, whose field
-//! is left out where there is none, and for rows of numbers.
+//! For `#[serde(with = "number")]`; [`grid`] does the same for rows of numbers.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-struct Number(f64);
+pub(super) struct Number(pub f64);
+
+impl Number {
+    /// The number that is not finite, by its word.
+    pub fn of_word(word: &str) -> Option<f64> {
+        match word {
+            "NaN" => Some(f64::NAN),
+            "inf" => Some(f64::INFINITY),
+            "-inf" => Some(f64::NEG_INFINITY),
+            _ => None,
+        }
+    }
+}
 
 impl Serialize for Number {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -45,12 +56,8 @@ impl<'de> Deserialize<'de> for Number {
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Number, E> {
-                match text {
-                    "NaN" => Ok(Number(f64::NAN)),
-                    "inf" => Ok(Number(f64::INFINITY)),
-                    "-inf" => Ok(Number(f64::NEG_INFINITY)),
-                    _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
-                }
+                let number = Number::of_word(text);
+                number.map(Number).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
             }
         }
 
@@ -64,18 +71,6 @@ pub fn serialize<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S:
 
 pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     Ok(Number::deserialize(deserializer)?.0)
-}
-
-pub mod optional {
-    use super::{Deserialize, Deserializer, Number, Serialize, Serializer};
-
-    pub fn serialize<S: Serializer>(number: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
-        number.map(Number).serialize(serializer)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
-        Ok(Option::<Number>::deserialize(deserializer)?.map(|number| number.0))
-    }
 }
 
 pub mod grid {

@@ -4,7 +4,9 @@ use std::io::{self, Write};
 
 use jiff::Timestamp;
 
-use super::history::{Curve, History, Metric};
+use super::history::History;
+use super::metric::{Metric, MetricInfo};
+use super::points::Curve;
 use crate::export::{Cell, CsvWriter};
 
 /// Writes the points of a run as CSV and returns the number of rows.
@@ -14,8 +16,10 @@ use crate::export::{Cell, CsvWriter};
 /// metric that does not belong to the row is left empty. A scan has no such points; its results are those of
 /// [`ScanResult`](crate::result::scan::ScanResult).
 pub fn write_csv(history: &History, writer: impl Write) -> io::Result<u64> {
-    let mut curves: Vec<(Metric, Ahead<'_>)> = Metric::ALL
-        .into_iter()
+    let mut curves: Vec<(Metric, Ahead<'_>)> = history
+        .metrics()
+        .iter()
+        .filter_map(MetricInfo::metric)
         .map(|metric| (metric, Ahead { curve: history.curve(metric), next: 0 }))
         .filter(|(_, ahead)| !ahead.curve.is_empty())
         .collect();

@@ -35,6 +35,6 @@ pub use kernel::Metrics;
 pub use machine::{Instructions, Machine, Precision};
 pub use report::CheckpointReport;
 pub use rule::SweepRule;
-pub use spec::{LearningRates, Point, PointOptimizer, SpecError, SweepOptimizer, SweepSpec};
+pub use spec::{LearningRates, Point, PointOptimizer, SweepOptimizer, SweepSpec};
 pub use statistics::Gap;
 pub use tile::{PixelKey, Runs, tile};

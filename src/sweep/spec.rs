@@ -7,6 +7,7 @@ use super::cell::{Average, Metric};
 use super::rule::SweepRule;
 use crate::quantity::{Dimension, LearningRate, Noise, OutOfRange, PointCount, Replicates, StartSpread, StepCount};
 use crate::simulation::LandscapeSpec;
+use crate::spec_error::SpecError;
 
 /// A whole sweep, everything needed to repeat it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -130,18 +131,8 @@ pub struct PointOptimizer {
     pub learning_rates: Vec<f64>,
 }
 
-/// Why a sweep can't be run.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("`{path}` {complaint}")]
-pub struct SpecError {
-    /// The field at fault, such as `rows.from`.
-    pub path: String,
-    /// Reads on after the path.
-    pub complaint: String,
-}
-
 fn broken<T>(path: impl Into<String>, complaint: impl Into<String>) -> Result<T, SpecError> {
-    Err(SpecError { path: path.into(), complaint: complaint.into() })
+    Err(SpecError::new(path, complaint))
 }
 
 impl SweepSpec {

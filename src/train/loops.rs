@@ -77,10 +77,10 @@ macro_rules! vectorized {
     };
 }
 
-pub(super) use vectorized;
+pub(crate) use vectorized;
 
 /// The numbers of a tensor that lies in the processor's memory without gaps.
-pub(super) fn numbers<T: Number>(tensor: &Tensor) -> &[T] {
+pub(crate) fn numbers<T: Number>(tensor: &Tensor) -> &[T] {
     check::<T>(tensor);
     // SAFETY: the tensor is contiguous, of this type, and on the processor; it lives as long as the slice, and
     // nothing else writes to it meanwhile: libtorch's operations end before they return.
@@ -88,7 +88,7 @@ pub(super) fn numbers<T: Number>(tensor: &Tensor) -> &[T] {
 }
 
 /// The same, to write to.
-pub(super) fn numbers_mut<T: Number>(tensor: &mut Tensor) -> &mut [T] {
+pub(crate) fn numbers_mut<T: Number>(tensor: &mut Tensor) -> &mut [T] {
     check::<T>(tensor);
     // SAFETY: as above; whoever holds views of the tensor's memory does not read them meanwhile.
     unsafe { std::slice::from_raw_parts_mut(tensor.data_ptr().cast(), tensor.numel()) }
@@ -115,4 +115,4 @@ macro_rules! with_number {
     };
 }
 
-pub(super) use with_number;
+pub(crate) use with_number;

@@ -12,19 +12,18 @@ use clap::{Parser, Subcommand};
 use tch::Device;
 
 use super::device::Devices;
-use super::drive::{Drive, Ended, NO_TEXT};
-use super::mnist::MnistRun;
-use super::scan::{Scan, ScanPixel};
+use super::trainer::Trainer;
+use super::training::{
+    NO_TEXT, ObtainResult, Obtained, PointLosses, PointTraining, Trained, TrainedScan, TrainedSpec, Training,
+};
 use super::waiting::Waiting;
-use crate::dataset::download::DownloadError;
-use crate::dataset::mnist::{self, DataError, Mnist, Sources};
 use crate::preset::Preset;
 use crate::run::{
     self, Event, Handshake, History, Origin, PROTOCOL, Pixel, RunConfig, RunFolder, RunSession, SessionError, Started,
     StopRequest,
 };
 use crate::visible::visible_lines;
-use crate::workload::{DataChoice, MnistScanSpec, MnistSpec, TrainingRule};
+use crate::workload::for_each_workload;
 
 /// Trains the run in a folder, for `valleyscope`, which starts it.
 #[derive(Parser)]
@@ -86,15 +85,18 @@ const LIBTORCH: &str = "2.11.0";
 /// The version of CUDA that its builds use.
 const CUDA: &str = "13.0";
 
-/// Data to train on.
-struct Found {
-    data: Mnist,
-    fingerprint: String,
-    warnings: Vec<String>,
+/// How a session ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    Finished,
+    /// It was asked to; it can be resumed.
+    Stopped,
+    /// The loss is no finite number, and the spec says that this is the end.
+    NotFinite,
 }
 
 /// A session of a run, and what is needed to train it.
-struct Work<'a> {
+pub struct Work<'a> {
     session: RunSession,
     stop: StopRequest,
     devices: &'a Devices,
@@ -135,49 +137,41 @@ fn run(folder: &Path, resume: bool, devices: &Devices) -> anyhow::Result<ExitCod
 impl Work<'_> {
     fn train(&mut self) -> anyhow::Result<Ended> {
         self.config.check(self.session.before())?;
-        match &self.config.preset.clone() {
-            Preset::Mnist(preset) => match &preset.runs[..] {
-                [spec] => self.mnist(spec),
-                runs => bail!("expected a config.ron of one run, found one of {}", runs.len()),
-            },
-            Preset::MnistScan(preset) => self.scan(&preset.scan),
-            preset @ (Preset::Landscape(_) | Preset::Sweep(_)) => {
-                bail!(
-                    "expected a training, `Mnist(…)` or `MnistScan(…)`, found a preset of the kind `{}`",
-                    preset.kind()
-                )
-            }
-        }
+        train_preset(&self.config.preset.clone(), self)
     }
 
-    fn mnist(&mut self, spec: &MnistSpec) -> anyhow::Result<Ended> {
-        let device = self.devices.open(spec.device)?;
-        let Some(Found { data, fingerprint, warnings }) = self.data(&spec.data)? else { return Ok(Ended::Stopped) };
-        let mut run = MnistRun::new(spec, &data, device)?;
-        let started = Started {
-            parameters: Some(run.mlp.layout().model_size() as u64),
-            ..self.started(&data, &fingerprint, device)
-        };
+    /// Trains one run of a workload.
+    pub(crate) fn run<S: TrainedSpec>(&mut self, spec: &S) -> anyhow::Result<Ended> {
+        let common = spec.common();
+        let device = self.devices.open(common.device)?;
+        let obtained = self.data(|say, cancelled| spec.obtain(say, cancelled))?;
+        let Some(obtained) = obtained else { return Ok(Ended::Stopped) };
+        let started = self.started(&obtained, device);
+        let Obtained { data, fingerprint, warnings, .. } = obtained;
+        let mut training = spec.begin(data, device)?;
+        let started = Started { parameters: Some(training.parameters()), ..started };
         let (stop, steps) = (self.stop.clone(), self.session.before().steps());
         let origin = Origin { data: fingerprint, config: self.config.identity(self.session.before()) };
         if self.session.is_new() {
             self.session.record(0, Event::Started(started))?;
             self.warn(warnings)?;
-            return Ok(Drive::new(spec, &mut run, &mut self.session, &stop, origin).go()?);
+            return Ok(Trainer::new(common.course, &mut training, &mut self.session, &stop, origin).go()?);
         }
         let again = self.again(started);
-        let mut drive = Drive::new(spec, &mut run, &mut self.session, &stop, origin);
-        drive.resume(steps, again, warnings)?;
-        Ok(drive.go()?)
+        let mut trainer = Trainer::new(common.course, &mut training, &mut self.session, &stop, origin);
+        trainer.resume(steps, again, warnings)?;
+        Ok(trainer.go()?)
     }
 
-    fn scan(&mut self, spec: &MnistScanSpec) -> anyhow::Result<Ended> {
-        let device = self.devices.open(spec.device)?;
-        let Some(Found { data, fingerprint, warnings }) = self.data(&spec.data)? else { return Ok(Ended::Stopped) };
+    /// Trains all points of a scan.
+    pub(crate) fn scan<S: TrainedScan>(&mut self, preset: &S) -> anyhow::Result<Ended> {
+        let device = self.devices.open(preset.device())?;
+        let obtained = self.data(|say, cancelled| preset.obtain(say, cancelled))?;
+        let Some(obtained) = obtained else { return Ok(Ended::Stopped) };
         let complete = complete(self.session.before());
         let mut done = complete.len() as u64;
-        let total = spec.pixels() as u64;
-        let started = self.started(&data, &fingerprint, device);
+        let started = self.started(&obtained, device);
+        let axes = started.scan.clone().context("a scan has axes")?;
         if self.session.is_new() {
             self.session.record(0, Event::Started(started))?;
         } else {
@@ -186,28 +180,27 @@ impl Work<'_> {
                 self.session.record(done, Event::Started(started))?;
             }
         }
+        let Obtained { data, warnings, .. } = obtained;
         self.warn(warnings)?;
-        let scan = Scan::new(spec, &data, device)?;
+        let scan = preset.begin(data, device)?;
         let flag = AtomicBool::new(false);
         self.session.begin_training();
         // Large batches last, as they take longest: the picture fills in quickly.
-        for (column, batch_size) in spec.batch_sizes.iter().enumerate() {
-            for (row, optimizer) in spec.optimizers.iter().enumerate() {
+        for (column, &batch_size) in axes.batch_sizes.iter().enumerate() {
+            for (row, optimizer) in axes.optimizers.iter().enumerate() {
                 if complete.contains(&[row, column]) {
                     continue;
                 }
                 let begun = Instant::now();
-                let Some(pixel) = self.pixel(&scan, &optimizer.rule, batch_size.get(), &flag)? else {
-                    return Ok(Ended::Stopped);
-                };
+                let Some(losses) = self.point(&scan, [row, column], &flag)? else { return Ok(Ended::Stopped) };
                 done += 1;
-                let ScanPixel { train_loss, test_loss, test_accuracy } = pixel;
+                let PointLosses { train_loss, test_loss, test_accuracy } = losses;
                 let event = Event::Pixel(Pixel {
                     pixel: [row, column],
-                    optimizer: optimizer.label().to_owned(),
-                    batch_size: batch_size.get() as u64,
+                    optimizer: optimizer.clone(),
+                    batch_size,
                     done,
-                    total,
+                    total: axes.pixels(),
                     seconds: begun.elapsed().as_secs_f64(),
                     train_loss,
                     test_loss,
@@ -219,16 +212,15 @@ impl Work<'_> {
         Ok(Ended::Finished)
     }
 
-    /// Computes a pixel in a thread of its own, while commands are heard here.
-    fn pixel(
+    /// Trains a point in a thread of its own, while commands are heard here.
+    fn point(
         &mut self,
-        scan: &Scan<'_>,
-        rule: &TrainingRule,
-        batch_size: usize,
+        scan: &impl PointTraining,
+        [optimizer, batch_size]: [usize; 2],
         flag: &AtomicBool,
-    ) -> anyhow::Result<Option<ScanPixel>> {
+    ) -> anyhow::Result<Option<PointLosses>> {
         std::thread::scope(|scope| {
-            let pixel = scope.spawn(|| scan.pixel(rule, batch_size, flag));
+            let pixel = scope.spawn(|| scan.train_point(optimizer, batch_size, flag));
             while !pixel.is_finished() {
                 std::thread::sleep(Duration::from_millis(20));
                 // What cannot be heard or answered ends the run, and not only after the pixel.
@@ -264,29 +256,24 @@ impl Work<'_> {
 
     /// The data that a preset asks for, which must be those of earlier sessions; `None` where it was asked to stop
     /// before they were there.
-    fn data(&mut self, choice: &DataChoice) -> anyhow::Result<Option<Found>> {
+    fn data<D>(
+        &mut self,
+        obtain: impl FnOnce(&mut dyn FnMut(&str), &dyn Fn() -> bool) -> ObtainResult<D>,
+    ) -> anyhow::Result<Option<Obtained<D>>> {
         let (stop, session) = (&self.stop, RefCell::new(&mut self.session));
         let cancelled = || stop.is_raised() || stopped_before_it_began(&mut session.borrow_mut());
-        let obtained = mnist::obtain(
-            choice,
-            &Sources::of_this_machine(),
-            &mut |line| eprintln!("{}", visible_lines(line)),
-            &cancelled,
-        );
-        let (data, warnings) = match obtained {
-            Err(DataError::Download(DownloadError::Cancelled)) => return Ok(None),
-            outcome => outcome?,
-        };
-        let fingerprint = data.fingerprint();
+        let mut say = |line: &str| eprintln!("{}", visible_lines(line));
+        let obtained = obtain(&mut say, &cancelled).map_err(anyhow::Error::from_boxed)?;
+        let Some(obtained) = obtained else { return Ok(None) };
+        let Obtained { origin: found, fingerprint, .. } = &obtained;
         let before = self.session.before().started().map(|started| started.fingerprint.as_str());
-        if let Some(before) = before.filter(|before| !before.is_empty() && *before != fingerprint) {
-            let found = &data.origin;
+        if let Some(before) = before.filter(|before| !before.is_empty() && before != fingerprint) {
             bail!(
                 "the run was trained on other data (fingerprint {before}) than what is found now: {found} ({fingerprint}); \
                  put the data back, or start a new run"
             );
         }
-        Ok(Some(Found { data, fingerprint, warnings }))
+        Ok(Some(obtained))
     }
 
     fn warn(&mut self, warnings: Vec<String>) -> anyhow::Result<()> {
@@ -306,16 +293,33 @@ impl Work<'_> {
     }
 
     /// What a run is, as far as runs of all kinds say it.
-    fn started(&self, data: &Mnist, fingerprint: &str, device: Device) -> Started {
+    fn started<D>(&self, obtained: &Obtained<D>, device: Device) -> Started {
         Started {
-            data: data.origin.to_string(),
-            fingerprint: fingerprint.to_owned(),
+            data: obtained.origin.clone(),
+            fingerprint: obtained.fingerprint.clone(),
+            stand_in: obtained.is_stand_in,
             device: self.devices.describe(device),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             ..self.config.started()
         }
     }
 }
+
+macro_rules! define_train_preset {
+    ($($(#[$about:meta])* $kind:ident($preset:ty)),+ $(,)?) => {
+        fn train_preset(preset: &Preset, work: &mut Work<'_>) -> anyhow::Result<Ended> {
+            match preset {
+                $(Preset::$kind(preset) => preset.train(work),)+
+                Preset::Landscape(_) | Preset::Sweep(_) => bail!(
+                    "expected a training, of the kind {}, found a preset of the kind {}",
+                    Preset::WORKLOADS.join(" or "),
+                    preset.kind()
+                ),
+            }
+        }
+    };
+}
+for_each_workload!(define_train_preset);
 
 /// Answers commands while there is nothing to train on yet; says whether one was to stop.
 fn stopped_before_it_began(session: &mut RunSession) -> bool {

@@ -1,61 +1,99 @@
-//! Real training: what is trained, on what, with which optimizer. Plain values; the worker runs them.
+//! Real training: what is trained, on what, with which optimizer.
+//!
+//! A workload is a folder of this module and a line of [`for_each_workload`]. The folder holds what is the workload's
+//! own: its spec, the form that edits the spec, its data and, with libtorch, its model. Everything else (presets,
+//! window, command line, worker, runs, curves) knows it through [`Workload`] only.
+//!
+//! ```text
+//! RunsPreset<S: RunSpec>   trainings one after another     ┐
+//!                                                          ├ Workload ── variants of Preset
+//! MnistScanPreset          a scan                          ┘
+//! ```
 
-mod mnist;
+mod choices;
+mod dataset;
+pub mod form;
+pub mod mnist;
 mod rule;
+mod runs;
+mod scan;
 
-use serde::{Deserialize, Serialize};
-
-pub use mnist::{MnistScanSpec, MnistSpec, ScanOptimizer};
+pub use choices::{DataChoice, DeviceChoice, FloatType, NotFinite};
+pub use dataset::{Dataset, without_folder};
+pub use mnist::{MnistPreset, MnistScanPreset, MnistScanSpec, MnistSpec};
 pub use rule::TrainingRule;
+pub use runs::{Common, CommonMut, Course, RunSpec, RunsPreset};
+pub use scan::{LARGEST_STACK, MOST_SCANNED, ScanOptimizer};
 
-/// Where the tensors live.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum DeviceChoice {
-    /// The first CUDA device if there is one that works, else the processor.
-    #[default]
-    Automatic,
-    Cpu,
-    /// The CUDA device of this number, counted from 0.
-    Cuda(u32),
-}
+use self::form::Form;
+use crate::preset::Preset;
+use crate::run::Started;
+use crate::spec_error::SpecError;
 
-/// The type of the parameters and of everything computed with them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum FloatType {
-    #[default]
-    Float32,
-    /// For checking.
-    Float64,
-}
-
-impl FloatType {
-    /// As in the events of a run.
-    pub fn name(self) -> &'static str {
-        match self {
-            FloatType::Float32 => "float32",
-            FloatType::Float64 => "float64",
+/// Calls a macro with every workload: the first word of its presets' files, and the type of such presets. A workload is
+/// registered by a line here.
+macro_rules! for_each_workload {
+    ($macro:ident) => {
+        $macro! {
+            /// Trainings of the MNIST classifier.
+            Mnist($crate::workload::MnistPreset),
+            /// A scan of MNIST trainings over batch sizes and learning rates.
+            MnistScan($crate::workload::MnistScanPreset),
         }
-    }
+    };
 }
+pub(crate) use for_each_workload;
 
-/// Where the training data come from.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum DataChoice {
-    /// The cache; else a download; with no network a stand-in that is drawn by the program.
-    #[default]
-    Automatic,
-    /// A folder that holds the files.
-    Folder(String),
-    /// Digits that the program draws. They are not MNIST.
-    StandIn,
-}
+/// A preset that a worker trains.
+pub trait Workload {
+    /// What users choose it by, such as `MNIST classifier, one run`.
+    fn name(&self) -> &'static str;
 
-/// What a run does when its loss is not a finite number any more.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum NotFinite {
-    /// It goes on, and the curve shows it.
-    #[default]
-    GoOn,
-    /// It stops with a checkpoint.
-    Stop,
+    /// Shown in menus; one line.
+    fn title(&self) -> &str;
+
+    /// A sentence about what there is to see.
+    fn description(&self) -> &str;
+
+    /// The title and the description, to be changed.
+    fn words_mut(&mut self) -> [&mut String; 2];
+
+    /// The first rule between fields that the preset breaks.
+    fn check(&self) -> Result<(), SpecError>;
+
+    /// What each of its runs is called in lists and legends; one name for a scan.
+    fn labels(&self) -> Vec<String>;
+
+    /// Where the fields of each of its runs are in the preset: `runs[0]`, `runs[1]` …, or `scan`.
+    fn places(&self) -> Vec<String>;
+
+    /// Its runs, each as a preset of its own that a worker can train.
+    fn trainings(&self) -> Vec<Preset>;
+
+    /// What trainings have in common; none of a scan, and of a preset of several runs.
+    fn training(&self) -> Option<Common<'_>>;
+
+    /// The optimizers of a scan; none of anything else.
+    fn scanned(&self) -> &[ScanOptimizer];
+
+    /// What is trained on, in words.
+    fn dataset(&self) -> &'static Dataset;
+
+    /// Where the data of the first run come from.
+    fn data(&self) -> &DataChoice;
+
+    /// Takes the data of all runs from there.
+    fn set_data(&mut self, data: &DataChoice);
+
+    /// Where the first run is to take place.
+    fn device(&self) -> DeviceChoice;
+
+    /// What a run of it says of itself at its start, added to what all runs say.
+    fn describe(&self, started: Started) -> Started;
+
+    /// The preset as a text without what need not be equal for replicates; none for a scan.
+    fn replicate_key(&self) -> Option<String>;
+
+    /// The fields of a run, to be changed.
+    fn form(&mut self, run: usize) -> Form<'_>;
 }

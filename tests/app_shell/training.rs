@@ -10,9 +10,9 @@ use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope::app::WorkerState;
 use valleyscope::preset::{Preset, built_ins};
 use valleyscope::run::{
-    Eval, Event, Metric, Notes, Pixel, Record, RunFolder, RunSession, ScanAxes, Started, Timestamp, Train,
+    Event, Metric, Metrics, Notes, Pixel, Record, RunFolder, RunSession, ScanAxes, Started, Timestamp,
 };
-use valleyscope::workload::DataChoice;
+use valleyscope::workload::{DataChoice, RunSpec};
 
 use crate::harness::{App, Begin, MemoryStorage};
 
@@ -39,10 +39,15 @@ fn begun(runs: &Path, title: &str, seed: u64, loss: impl Fn(u64) -> f64) -> RunS
     session.record(0, started(title, 40)).expect("it can be written");
     session.begin_training();
     for step in 1..=20 {
-        let train = Train { loss: loss(step), lr: 0.001, grad_norm: 1.0, samples_per_s: Some(5e3), tokens_per_s: None };
+        let train = Metrics::from([
+            (Metric::LOSS, loss(step)),
+            (Metric::LEARNING_RATE, 0.001),
+            (Metric::GRAD_NORM, 1.0),
+            (Metric::SAMPLES_PER_S, 5e3),
+        ]);
         session.record(step, Event::Train(train)).expect("it can be written");
     }
-    let eval = Eval { test_loss: Some(0.25), test_accuracy: Some(0.9375), ..Eval::default() };
+    let eval = Metrics::from([(Metric::TEST_LOSS, 0.25), (Metric::TEST_ACCURACY, 0.9375)]);
     session.record(20, Event::Eval(eval)).expect("it can be written");
     session
 }
@@ -64,7 +69,7 @@ pub fn trained(runs: &Path, settings: &[(&str, &str)]) -> RunFolder {
         title: preset.title().to_owned(),
         kind: "Mnist".to_owned(),
         steps: 40,
-        optimizer: spec.label().to_owned(),
+        optimizer: spec.common().label().to_owned(),
         learning_rate: Some(spec.learning_rate.get()),
         batch_size: Some(spec.batch_size.get() as u64),
         seed: Some(spec.seed),
@@ -74,7 +79,11 @@ pub fn trained(runs: &Path, settings: &[(&str, &str)]) -> RunFolder {
     let mut session = RunSession::begin(&run).expect("a session can begin");
     session.record(0, Event::Started(started)).expect("it can be written");
     for step in 1..=20 {
-        let train = Train { loss: 1.0 / step as f64, lr: spec.learning_rate.get(), grad_norm: 1.0, ..Train::default() };
+        let train = Metrics::from([
+            (Metric::LOSS, 1.0 / step as f64),
+            (Metric::LEARNING_RATE, spec.learning_rate.get()),
+            (Metric::GRAD_NORM, 1.0),
+        ]);
         session.record(step, Event::Train(train)).expect("it can be written");
     }
     session.record(20, Event::Finished).expect("it can be written");
@@ -115,7 +124,7 @@ fn compare(app: &mut App, title: &str) {
 pub fn select(app: &mut App, title: &str) {
     choose(app, title);
     app.until("its curve", |app| {
-        app.state().training().drawn().iter().any(|drawn| drawn.tracks.contains_key(&Metric::Loss))
+        app.state().training().drawn().iter().any(|drawn| drawn.tracks.contains_key(&Metric::LOSS))
     });
     app.settle();
 }
@@ -151,7 +160,7 @@ fn runs_are_listed_with_their_status_and_last_values() {
         runs.iter().find(|run| run.title == title).expect("it is listed").clone()
     });
     assert_eq!((first.status.word(), second.status.word()), ("finished".to_owned(), "running".to_owned()));
-    assert_eq!((first.step, second.steps, second.test_accuracy), (20, Some(40), Some(0.9375)));
+    assert_eq!((first.step, second.steps, first.evaluated[1].1), (20, Some(40), 0.9375));
     assert!(app.shows("running, step 20/40"));
     assert!(app.shows("test 0.250"));
     drop(open);
@@ -199,7 +208,7 @@ fn a_selected_run_shows_its_curves_and_follows_them() {
     select(&mut app, "Live");
     app.until("the last point", |app| plotted(app, "Plot of Train loss").ends_with("0.1000"));
     assert_eq!(plotted(&app, "Plot of Test accuracy"), "Live 0.9375");
-    let train = Train { loss: 0.0625, lr: 0.001, grad_norm: 1.0, ..Train::default() };
+    let train = Metrics::from([(Metric::LOSS, 0.0625), (Metric::LEARNING_RATE, 0.001), (Metric::GRAD_NORM, 1.0)]);
     session.record(21, Event::Train(train)).expect("it can be written");
     app.until("the new point", |app| plotted(app, "Plot of Train loss").ends_with("0.06250"));
     session.record(21, Event::Stopped).expect("it can be written");
@@ -392,7 +401,7 @@ fn a_loss_that_is_no_number_does_not_make_a_run_differ_from_itself() {
     assert!(run.loss.is_some_and(f64::is_nan));
     assert_eq!(*run, run.clone());
     let mut other = run.clone();
-    other.test_loss = Some(0.5);
+    other.evaluated[0].1 = 0.5;
     assert_ne!(*run, other);
 }
 

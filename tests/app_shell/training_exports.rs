@@ -66,7 +66,7 @@ fn curves_have_the_colours_of_their_optimizers() {
     }
     app.until("all curves", |app| {
         let drawn = app.state().training().drawn();
-        drawn.len() == 4 && drawn.iter().all(|drawn| drawn.tracks.contains_key(&Metric::Loss))
+        drawn.len() == 4 && drawn.iter().all(|drawn| drawn.tracks.contains_key(&Metric::LOSS))
     });
     app.settle();
     let folder = export(&mut app, &[("Figure as SVG…", "curves.svg")]);

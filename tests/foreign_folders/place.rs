@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
-use valleyscope::run::{Event, RunFolder, RunSession, Started, Train};
+use valleyscope::run::{Event, Metric, Metrics, RunFolder, RunSession, Started};
 
 /// A user's folder, with all that the program keeps for a user.
 pub struct Place {
@@ -29,7 +29,11 @@ impl Place {
         let mut session = RunSession::begin(&run).unwrap();
         session.record(0, Event::Started(started)).unwrap();
         for step in 1..=5 {
-            let train = Train { loss: 2.0 / step as f64, lr: 0.001, grad_norm: 1.0, ..Train::default() };
+            let train = Metrics::from([
+                (Metric::LOSS, 2.0 / step as f64),
+                (Metric::LEARNING_RATE, 0.001),
+                (Metric::GRAD_NORM, 1.0),
+            ]);
             session.record(step, Event::Train(train)).unwrap();
         }
         for event in events {

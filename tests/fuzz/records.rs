@@ -1,7 +1,7 @@
 //! Lines of JSON: the events of a run, and commands to it.
 
 use valleyscope::result::scan::ScanResult;
-use valleyscope::run::{Asked, Command, History, Metric, Record};
+use valleyscope::run::{Asked, Command, History, MetricInfo, Record};
 
 use crate::driver::{Target, fuzz};
 
@@ -72,7 +72,7 @@ pub fn events() {
         }
         // All that is made of the events.
         let _ = (history.seconds_left(), history.steps_per_s());
-        for metric in Metric::ALL {
+        for metric in history.metrics().iter().filter_map(MetricInfo::metric) {
             let curve = history.curve(metric);
             assert!(curve.step.len() == curve.len() && curve.wall_s.len() == curve.len());
         }

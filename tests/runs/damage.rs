@@ -3,13 +3,13 @@
 use std::fs;
 
 use valleyscope::run::{
-    BadLine, Command, Event, History, Metric, Record, RunFolder, RunReader, RunSession, Started, Train, send,
+    BadLine, Command, Event, History, Metric, Metrics, Record, RunFolder, RunReader, RunSession, Started, send,
 };
 
 use crate::worker::new_run;
 
 fn train(step: u64) -> Event {
-    Event::Train(Train { loss: 1.0 / step as f64, ..Train::default() })
+    Event::Train(Metrics::from([(Metric::LOSS, 1.0 / step as f64)]))
 }
 
 /// A run of twelve lines: it began, took ten steps and was stopped.
@@ -74,7 +74,7 @@ fn every_changed_byte_is_noticed() {
             let history = history(&run);
             let what = format!("byte {at} with {flip:#x}: {}", String::from_utf8_lossy(&bytes));
             assert!(!history.damage().is_none(), "{what}");
-            assert!(history.curve(Metric::Loss).len() >= 8, "{what}");
+            assert!(history.curve(Metric::LOSS).len() >= 8, "{what}");
         }
     }
 }
@@ -107,7 +107,7 @@ fn lines_that_come_twice_count_once() {
     let whole = lines(&run).concat();
     fs::write(run.events(), format!("{whole}{whole}")).unwrap();
     let history = history(&run);
-    assert_eq!(history.curve(Metric::Loss).step, (1..=10).collect::<Vec<_>>());
+    assert_eq!(history.curve(Metric::LOSS).step, (1..=10).collect::<Vec<_>>());
     assert_eq!(history.damage().to_string(), "lines 13 to 24 cannot be read");
 }
 
@@ -156,7 +156,7 @@ fn a_damaged_first_line_is_told_and_nothing_is_thrown_away() {
         drop(session);
         assert!(fs::read(run.events()).unwrap().starts_with(&bytes));
         let now = history(&run);
-        assert_eq!((now.sessions(), now.steps(), now.curve(Metric::Loss).len()), (1, Some(99), 10));
+        assert_eq!((now.sessions(), now.steps(), now.curve(Metric::LOSS).len()), (1, Some(99), 10));
         let warnings: Vec<&str> = now.warnings().iter().map(|(_, text)| text.as_str()).collect();
         assert!(warnings.len() == 1 && warnings[0].contains(expected), "{warnings:?}");
         // It is told once.

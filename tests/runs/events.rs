@@ -1,7 +1,7 @@
 //! Events as lines: the format, and the same value back.
 
 use proptest::prelude::*;
-use valleyscope::run::{BadLine, Eval, Event, Pixel, Record, ScanAxes, Started, Timestamp, Train};
+use valleyscope::run::{BadLine, Event, Metric, Metrics, Pixel, Record, ScanAxes, Started, Timestamp};
 
 fn record(step: u64, event: Event) -> Record {
     Record { step, time: Timestamp::from_millisecond(1_772_366_400_250).unwrap(), wall_s: 1.5, event }
@@ -18,11 +18,16 @@ fn expect_line(event: Event, rest: &str) {
 
 #[test]
 fn each_event_has_its_line() {
-    let train = Train { loss: 2.25, lr: 0.001, grad_norm: f64::INFINITY, samples_per_s: Some(1e9), tokens_per_s: None };
+    let train = Metrics::from([
+        (Metric::LOSS, 2.25),
+        (Metric::LEARNING_RATE, 0.001),
+        (Metric::GRAD_NORM, f64::INFINITY),
+        (Metric::SAMPLES_PER_S, 1e9),
+    ]);
     expect_line(Event::Train(train), r#","loss":2.25,"lr":0.001,"grad_norm":"inf","samples_per_s":1000000000.0"#);
-    let eval = Eval { test_loss: Some(0.5), test_accuracy: Some(0.75), ..Eval::default() };
+    let eval = Metrics::from([(Metric::TEST_LOSS, 0.5), (Metric::TEST_ACCURACY, 0.75)]);
     expect_line(Event::Eval(eval), r#","test_loss":0.5,"test_accuracy":0.75"#);
-    let eval = Eval { train_loss: Some(f64::NEG_INFINITY), val_loss: Some(3.0), ..Eval::default() };
+    let eval = Metrics::from([(Metric::TRAIN_LOSS, f64::NEG_INFINITY), (Metric::VAL_LOSS, 3.0)]);
     expect_line(Event::Eval(eval), r#","train_loss":"-inf","val_loss":3.0"#);
     expect_line(Event::Resumed { from_step: 7 }, r#","from_step":7"#);
     expect_line(Event::Sample { text: "To be,\nor \"not\"".into() }, r#","text":"To be,\nor \"not\"""#);
@@ -67,11 +72,11 @@ fn a_scan_says_its_axes_and_pixels() {
 
 #[test]
 fn nan_is_kept() {
-    let nan = Event::Train(Train { loss: f64::NAN, ..Train::default() });
+    let nan = Event::Train(Metrics::from([(Metric::LOSS, f64::NAN)]));
     let line = record(1, nan).to_line();
     assert!(line.contains(r#""loss":"NaN""#), "{line}");
     match Record::parse(line.as_bytes()).unwrap().event {
-        Event::Train(train) => assert!(train.loss.is_nan()),
+        Event::Train(train) => assert!(train.get(Metric::LOSS).unwrap().is_nan()),
         other => panic!("{other:?}"),
     }
 }
@@ -82,7 +87,10 @@ fn what_later_versions_add_is_passed_over() {
         "time":"2026-03-01T12:00:00+00:00"}"#;
     let record = Record::parse(line.as_bytes()).unwrap();
     assert_eq!((record.step, record.wall_s), (3, 2.0));
-    assert_eq!(record.event, Event::Train(Train { loss: 1.0, lr: 0.5, grad_norm: -2.0, ..Train::default() }));
+    assert_eq!(
+        record.event,
+        Event::Train(Metrics::from([(Metric::LOSS, 1.0), (Metric::LEARNING_RATE, 0.5), (Metric::GRAD_NORM, -2.0)]))
+    );
     let unknown = br#"{"event":"celebrated","step":3,"time":"2026-03-01T12:00:00Z","wall_s":2}"#;
     assert!(matches!(Record::parse(unknown), Err(BadLine::Unknown(name)) if name == "celebrated"));
 }
@@ -94,7 +102,7 @@ fn lines_that_are_no_events_are_refused() {
         b"{}",
         b"[]",
         b"\xff\xfe",
-        br#"{"event":"train","step":1,"time":"2026-03-01T12:00:00Z","wall_s":1,"loss":1,"lr":1}"#,
+        br#"{"event":"train","step":1,"time":"2026-03-01T12:00:00Z","wall_s":1,"lr":1,"grad_norm":1}"#,
         br#"{"event":"train","step":1,"time":"2026-03-01T12:00:00Z","wall_s":1,"loss":"nan","lr":1,"grad_norm":1}"#,
         br#"{"event":"train","step":-1,"time":"2026-03-01T12:00:00Z","wall_s":1,"loss":1,"lr":1,"grad_norm":1}"#,
         br#"{"event":"stopped","step":1,"time":"yesterday","wall_s":1}"#,
@@ -109,14 +117,16 @@ proptest! {
     #[test]
     fn numbers_come_back_with_the_same_bits(bits in any::<[u64; 3]>(), wall_s in 0.0..1e12, step in any::<u64>()) {
         let [loss, lr, grad_norm] = bits.map(f64::from_bits);
-        let train = Train { loss, lr, grad_norm, samples_per_s: Some(loss), tokens_per_s: Some(lr) };
+        let train = Metrics::from([(Metric::LOSS, loss), (Metric::LEARNING_RATE, lr), (Metric::GRAD_NORM, grad_norm), (Metric::SAMPLES_PER_S, loss), (Metric::TOKENS_PER_S, lr)]);
         let line = Record { wall_s, ..record(step, Event::Train(train.clone())) }.to_line();
         let back = Record::parse(line.as_bytes()).unwrap();
         prop_assert_eq!((back.step, back.wall_s.to_bits()), (step, wall_s.to_bits()));
         let Event::Train(there) = back.event else { panic!("{line}") };
         let same = |a: f64, b: f64| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
-        prop_assert!(same(there.loss, loss) && same(there.lr, lr) && same(there.grad_norm, grad_norm), "{}", line);
-        prop_assert!(same(there.samples_per_s.unwrap(), loss) && same(there.tokens_per_s.unwrap(), lr));
+        prop_assert_eq!(there.iter().count(), 5);
+        for ((metric, now), (same_metric, then)) in there.iter().zip(train.iter()) {
+            prop_assert!(metric == same_metric && same(now, then), "{}", line);
+        }
     }
 
     #[test]

@@ -16,11 +16,11 @@ fn read(run: &RunFolder) -> (History, Status) {
 /// Each step once, with its own value, on a clock that never goes back.
 #[track_caller]
 fn expect_whole_curve(history: &History, steps: u64) {
-    let curve = history.curve(Metric::Loss);
+    let curve = history.curve(Metric::LOSS);
     assert_eq!(curve.step, (1..=steps).collect::<Vec<_>>());
     assert!(curve.value.iter().zip(1..).all(|(value, step)| value.to_bits() == loss(step).to_bits()));
     assert!(curve.wall_s.is_sorted());
-    let evaluated = history.curve(Metric::TestLoss);
+    let evaluated = history.curve(Metric::TEST_LOSS);
     assert_eq!(evaluated.step, (1..=steps / EVERY).map(|n| n * EVERY).collect::<Vec<_>>());
     assert_eq!(history.unreadable(), 0);
 }
@@ -43,7 +43,7 @@ fn a_worker_that_is_killed_is_resumed_without_gap_repeat_or_jump() {
         alive += begun.elapsed();
         let (history, status) = read(&run);
         assert!(matches!(status, Status::Crashed { .. }), "{status}");
-        let reached = history.curve(Metric::Loss).len() as u64;
+        let reached = history.curve(Metric::LOSS).len() as u64;
         let saved = history.checkpoints().last().map_or(0, |checkpoint| checkpoint.0);
         assert!(reached >= saved, "the curve reaches {reached}, and a checkpoint {saved}");
         // Time between sessions does not count as training.

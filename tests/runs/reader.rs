@@ -5,8 +5,8 @@ use std::io::Write;
 
 use proptest::prelude::*;
 use valleyscope::run::{
-    Eval, Event, History, LONGEST_LINE, Metric, Pixel, Record, RunFolder, RunReader, ScanAxes, Started, Timestamp,
-    Train, last_lines,
+    Event, History, LONGEST_LINE, Metric, Metrics, Pixel, Record, RunFolder, RunReader, ScanAxes, Started, Timestamp,
+    last_lines,
 };
 
 use crate::worker::new_run;
@@ -33,18 +33,17 @@ fn read(run: &RunFolder) -> History {
 }
 
 fn train(step: u64) -> (u64, Event) {
-    let train = Train {
-        loss: 1.0 / step as f64,
-        lr: 0.5,
-        grad_norm: step as f64,
-        samples_per_s: Some(9.0),
-        tokens_per_s: None,
-    };
+    let train = Metrics::from([
+        (Metric::LOSS, 1.0 / step as f64),
+        (Metric::LEARNING_RATE, 0.5),
+        (Metric::GRAD_NORM, step as f64),
+        (Metric::SAMPLES_PER_S, 9.0),
+    ]);
     (step, Event::Train(train))
 }
 
 fn eval(step: u64) -> (u64, Event) {
-    (step, Event::Eval(Eval { test_loss: Some(step as f64), test_accuracy: Some(0.5), ..Eval::default() }))
+    (step, Event::Eval(Metrics::from([(Metric::TEST_LOSS, step as f64), (Metric::TEST_ACCURACY, 0.5)])))
 }
 
 fn pixel(step: u64, pixel: [usize; 2], value: f64) -> (u64, Event) {
@@ -71,11 +70,11 @@ fn resuming_leaves_no_gap_no_repeat_and_no_jump() {
     events.push(eval(6));
     fs::write(run.events(), text(&records(events))).unwrap();
     let history = read(&run);
-    assert_eq!(history.curve(Metric::Loss).step, [1, 2, 3, 4, 5, 6]);
-    assert_eq!(history.curve(Metric::GradNorm).value, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
-    assert_eq!(history.curve(Metric::SamplesPerS).step, [1, 2, 3, 4, 5, 6]);
-    assert_eq!(history.curve(Metric::TestLoss).step, [3, 6]);
-    assert!(history.curve(Metric::ValLoss).is_empty());
+    assert_eq!(history.curve(Metric::LOSS).step, [1, 2, 3, 4, 5, 6]);
+    assert_eq!(history.curve(Metric::GRAD_NORM).value, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    assert_eq!(history.curve(Metric::SAMPLES_PER_S).step, [1, 2, 3, 4, 5, 6]);
+    assert_eq!(history.curve(Metric::TEST_LOSS).step, [3, 6]);
+    assert!(history.curve(Metric::VAL_LOSS).is_empty());
     assert_eq!(history.samples().iter().map(|sample| &*sample.text).collect::<Vec<_>>(), ["kept"]);
     assert_eq!((history.step(), history.steps(), history.sessions()), (6, Some(9), 2));
     assert_eq!(history.generation(), 1);
@@ -159,7 +158,7 @@ fn damaged_lines_are_counted_and_cost_nothing_else() {
     fs::write(run.events(), bytes.concat()).unwrap();
     let history = read(&run);
     assert_eq!(history.unreadable(), 2);
-    assert_eq!(history.curve(Metric::Loss).step, [1, 2], "the last line has no end yet");
+    assert_eq!(history.curve(Metric::LOSS).step, [1, 2], "the last line has no end yet");
 }
 
 /// An event of just so many bytes, without the line's end.
@@ -179,7 +178,7 @@ fn a_line_may_have_only_so_many_bytes() {
     fs::write(run.events(), &content).unwrap();
     let whole = read(&run);
     assert_eq!((whole.samples().len(), whole.unreadable()), (1, 1));
-    assert_eq!(whole.curve(Metric::Loss).step, [1, 2]);
+    assert_eq!(whole.curve(Metric::LOSS).step, [1, 2]);
     // The same as it grows, with pieces that end around the ends of lines and within them.
     fs::write(run.events(), "").unwrap();
     let mut reader = RunReader::new(run.clone());
@@ -212,7 +211,7 @@ fn a_line_without_end_is_one_bad_line() {
     file.write_all(format!("\n{last}").as_bytes()).unwrap();
     reader.poll().unwrap();
     assert_eq!(reader.history().unreadable(), 1);
-    assert_eq!(reader.history().curve(Metric::Loss).step, [1, 2]);
+    assert_eq!(reader.history().curve(Metric::LOSS).step, [1, 2]);
 }
 
 #[cfg(unix)]
@@ -263,7 +262,7 @@ fn a_file_that_is_replaced_is_read_anew() {
         fs::rename(&aside, run.events()).unwrap();
         let generation = reader.history().generation();
         reader.poll().unwrap();
-        assert_eq!(reader.history().curve(Metric::Loss), read(&run).curve(Metric::Loss));
+        assert_eq!(reader.history().curve(Metric::LOSS), read(&run).curve(Metric::LOSS));
         assert!(reader.history().generation() > generation || content == &old);
     }
     // A mirror replaces the file by a longer one with the same beginning.
@@ -272,7 +271,7 @@ fn a_file_that_is_replaced_is_read_anew() {
     fs::write(&aside, old + &longer).unwrap();
     fs::rename(&aside, run.events()).unwrap();
     reader.poll().unwrap();
-    assert_eq!(reader.history().curve(Metric::Loss).len(), 60);
+    assert_eq!(reader.history().curve(Metric::LOSS).len(), 60);
     assert_eq!(reader.history().generation(), generation);
 }
 
@@ -324,14 +323,14 @@ proptest! {
         records.iter().cloned().for_each(|record| history.apply(record));
         let kept = still_true(&records);
         let of = |name: &str| kept.iter().filter(|record| record.event.name() == name).collect::<Vec<_>>();
-        let curve = history.curve(Metric::Loss);
+        let curve = history.curve(Metric::LOSS);
         let trained = of("train");
         prop_assert_eq!(curve.step, trained.iter().map(|record| record.step).collect::<Vec<_>>());
         prop_assert_eq!(curve.wall_s, trained.iter().map(|record| record.wall_s).collect::<Vec<_>>());
         prop_assert!(curve.step.is_sorted());
         prop_assert!(curve.value.iter().zip(curve.step).all(|(&loss, &step)| loss == 1.0 / step as f64));
         let evaluated = of("eval").iter().map(|record| record.step).collect::<Vec<_>>();
-        prop_assert_eq!(history.curve(Metric::TestLoss).step, &*evaluated);
+        prop_assert_eq!(history.curve(Metric::TEST_LOSS).step, &*evaluated);
         prop_assert_eq!(history.samples().len(), of("sample").len());
         let pixels = of("pixel");
         prop_assert_eq!(history.pixels().len(), pixels.len());
@@ -362,10 +361,10 @@ proptest! {
         prop_assert_eq!(reader.history().unreadable(), 0);
         let (brief, full) = (brief.history(), reader.history());
         prop_assert_eq!((brief.step(), brief.wall_s(), brief.ending()), (full.step(), full.wall_s(), full.ending()));
-        prop_assert_eq!(brief.curve(Metric::TestLoss), full.curve(Metric::TestLoss));
+        prop_assert_eq!(brief.curve(Metric::TEST_LOSS), full.curve(Metric::TEST_LOSS));
         prop_assert!(brief.pixels().eq(full.pixels()));
-        if brief.latest(Metric::Loss).is_some() {
-            prop_assert_eq!(brief.latest(Metric::Loss), full.latest(Metric::Loss));
+        if brief.latest(Metric::LOSS).is_some() {
+            prop_assert_eq!(brief.latest(Metric::LOSS), full.latest(Metric::LOSS));
         }
     }
 
@@ -388,7 +387,7 @@ proptest! {
         file.write_all(text(&records(more)).as_bytes()).unwrap();
         reader.poll().unwrap();
         let fresh = read(&run);
-        prop_assert_eq!(reader.history().curve(Metric::Loss), fresh.curve(Metric::Loss));
+        prop_assert_eq!(reader.history().curve(Metric::LOSS), fresh.curve(Metric::LOSS));
         prop_assert_eq!(reader.history().records(), fresh.records());
         prop_assert_eq!(reader.history().last(), fresh.last());
     }

@@ -5,12 +5,14 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use valleyscope::run::{Event, Life, RunFolder, RunReader, RunSession, SessionError, Started, Timestamp, Train};
+use valleyscope::run::{
+    Event, Life, Metric, Metrics, RunFolder, RunReader, RunSession, SessionError, Started, Timestamp,
+};
 
 use crate::worker::{new_run, wait_until};
 
 fn train(loss: f64) -> Event {
-    Event::Train(Train { loss, ..Train::default() })
+    Event::Train(Metrics::from([(Metric::LOSS, loss)]))
 }
 
 #[test]

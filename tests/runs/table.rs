@@ -1,6 +1,6 @@
 //! The points of a run as CSV.
 
-use valleyscope::run::{Eval, Event, History, Record, Started, Timestamp, Train, write_csv};
+use valleyscope::run::{Event, History, Metric, Metrics, Record, Started, Timestamp, write_csv};
 
 fn history(events: Vec<(u64, Event)>) -> History {
     let mut history = History::default();
@@ -19,9 +19,15 @@ fn csv(history: &History) -> (u64, String) {
 
 #[test]
 fn curves_share_a_table() {
-    let train =
-        |loss| Event::Train(Train { loss, lr: 0.1, grad_norm: 2.0, samples_per_s: None, tokens_per_s: Some(5.0) });
-    let eval = Event::Eval(Eval { test_loss: Some(0.75), test_accuracy: Some(0.5), ..Eval::default() });
+    let train = |loss| {
+        Event::Train(Metrics::from([
+            (Metric::LOSS, loss),
+            (Metric::LEARNING_RATE, 0.1),
+            (Metric::GRAD_NORM, 2.0),
+            (Metric::TOKENS_PER_S, 5.0),
+        ]))
+    };
+    let eval = Event::Eval(Metrics::from([(Metric::TEST_LOSS, 0.75), (Metric::TEST_ACCURACY, 0.5)]));
     let history = history(vec![
         (0, Event::Started(Started::default())),
         (1, train(f64::NAN)),
@@ -37,4 +43,50 @@ step,time,wall_s,loss,lr,grad_norm,tokens_per_s,test_loss,test_accuracy
 3,2026-03-01T12:00:01Z,2,inf,0.1,2,5,,
 ";
     assert_eq!(csv(&history), (4, expected.to_owned()));
+}
+
+#[test]
+fn any_metric_has_a_column_whether_each_event_holds_it_or_not() {
+    let [loss, scale, ratio] = ["loss", "loss_scale", "update_ratio"].map(|name| Metric::named(name).unwrap());
+    let train = |values: Vec<(Metric, f64)>| Event::Train(values.into_iter().collect());
+    let history = history(vec![
+        (1, train(vec![(loss, 3.0), (scale, 8.0)])),
+        (2, train(vec![(loss, 2.0), (ratio, 0.5), (scale, 4.0)])),
+        (3, train(vec![(loss, 1.0)])),
+    ]);
+    let expected = "\
+step,time,wall_s,loss,loss_scale,update_ratio
+1,2026-03-01T12:00:00Z,0,3,8,
+2,2026-03-01T12:00:00.25Z,0.5,2,4,0.5
+3,2026-03-01T12:00:00.5Z,1,1,,
+";
+    assert_eq!(csv(&history), (3, expected.to_owned()));
+    assert_eq!(history.curve(scale).step, [1, 2]);
+}
+
+/// `golden/before-metrics` was made by a version whose events had no room for other metrics than its own, with
+/// `valleyscope train mnist --set data=StandIn --set steps=12 --set eval_every=6 --set log_every=2`.
+#[test]
+fn a_run_that_does_not_describe_its_metrics_opens_as_before() {
+    let place = tempfile::tempdir().unwrap();
+    let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/runs/golden/before-metrics");
+    for file in ["config.ron", "events.jsonl"] {
+        std::fs::copy(golden.join(file), place.path().join(file)).unwrap();
+    }
+    let run = valleyscope::run::RunFolder::open(place.path()).unwrap();
+    valleyscope::run::RunConfig::check_run(&run).unwrap();
+    let mut reader = valleyscope::run::RunReader::new(run);
+    reader.poll().unwrap();
+    let history = reader.history();
+    assert!(history.damage().is_none() && history.started().unwrap().learns_from_stand_in());
+    let titles: Vec<String> = history.metrics().into_iter().map(|info| info.title).collect();
+    let expected = ["Train loss", "Learning rate", "Gradient norm", "Samples a second", "Test loss", "Test accuracy"];
+    assert_eq!(titles, expected);
+    let (rows, table) = csv(history);
+    assert_eq!(rows, 8);
+    assert!(
+        table.starts_with("step,time,wall_s,loss,lr,grad_norm,samples_per_s,test_loss,test_accuracy\n2,"),
+        "{table}"
+    );
+    assert_eq!(history.latest(Metric::TEST_ACCURACY), Some(0.5633));
 }

@@ -11,8 +11,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use valleyscope::run::{
-    Command as Asked, Eval, Event, Handshake, PROTOCOL, RunFolder, RunSession, SessionError, Started, StopRequest,
-    Train,
+    Command as Asked, Event, Handshake, Metric, Metrics, PROTOCOL, RunFolder, RunSession, SessionError, Started,
+    StopRequest,
 };
 
 const RUN: &str = "VALLEYSCOPE_TEST_RUN";
@@ -84,10 +84,15 @@ fn train(session: &mut RunSession, mut steps: u64, manner: &str, stop: &StopRequ
             thread::sleep(Duration::from_micros(300));
         }
         step += 1;
-        let train = Train { loss: loss(step), lr: 0.1, grad_norm: 2.0, samples_per_s: Some(3.0), tokens_per_s: None };
+        let train = Metrics::from([
+            (Metric::LOSS, loss(step)),
+            (Metric::LEARNING_RATE, 0.1),
+            (Metric::GRAD_NORM, 2.0),
+            (Metric::SAMPLES_PER_S, 3.0),
+        ]);
         session.record(step, Event::Train(train))?;
         if step.is_multiple_of(EVERY) {
-            session.record(step, Event::Eval(Eval { test_loss: Some(loss(step)), ..Eval::default() }))?;
+            session.record(step, Event::Eval(Metrics::from([(Metric::TEST_LOSS, loss(step))])))?;
             save(session, step)?;
         }
         let mut asked = stop.is_raised();

@@ -1,7 +1,8 @@
 use tch::{Device, Tensor};
 use valleyscope::optimizer::Clock;
 use valleyscope::run::RunFolder;
-use valleyscope::train::{Checkpoint, CheckpointError, MnistRun, Origin};
+use valleyscope::train::{Checkpoint, CheckpointError, Origin, Training};
+use valleyscope::workload::mnist::train::MnistRun;
 
 use crate::small::{config, mnist, spec};
 

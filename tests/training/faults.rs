@@ -10,7 +10,8 @@ use tch::Device;
 use tempfile::TempDir;
 use valleyscope::quantity::{CheckpointInterval, LoggingInterval, TrainingSteps};
 use valleyscope::run::{self, History, Metric, RunFolder, RunReader, Status, Timestamp, WorkerProgram};
-use valleyscope::train::{Checkpoint, MnistRun, Origin};
+use valleyscope::train::{Checkpoint, Origin, Training};
+use valleyscope::workload::mnist::train::MnistRun;
 use valleyscope::workload::{MnistSpec, NotFinite};
 
 use crate::small::{config, mnist, rate, spec, uniform, write};
@@ -111,7 +112,7 @@ pub fn kill_at(run: &RunFolder, step: u64) {
 /// Steps and losses of the training curve, as bits.
 pub fn curve(run: &RunFolder) -> Vec<(u64, u64)> {
     let history = history(run);
-    let curve = history.curve(Metric::Loss);
+    let curve = history.curve(Metric::LOSS);
     curve.step.iter().copied().zip(curve.value.iter().map(|loss| loss.to_bits())).collect()
 }
 
@@ -148,7 +149,7 @@ fn a_killed_run_resumes_without_gap_repeat_or_jump() {
     assert_eq!(curve(&killed), expected);
     assert_eq!(tensors(&killed, 300), tensors(&whole, 300));
     // The clock does not run backwards.
-    let wall = history(&killed).curve(Metric::Loss).wall_s.to_vec();
+    let wall = history(&killed).curve(Metric::LOSS).wall_s.to_vec();
     assert!(wall.is_sorted(), "{wall:?}");
 }
 
@@ -320,7 +321,7 @@ fn a_diverging_run_goes_on_or_stops_as_it_is_told() {
     };
     let on = stage.run(wild(NotFinite::GoOn));
     assert!(to_the_end(&on, false).status.success());
-    let losses: Vec<f64> = history(&on).curve(Metric::Loss).value.to_vec();
+    let losses: Vec<f64> = history(&on).curve(Metric::LOSS).value.to_vec();
     assert_eq!(losses.len(), 60);
     assert!(losses.iter().any(|loss| !loss.is_finite()), "{losses:?}");
     assert!(history(&on).warnings().iter().any(|(_, text)| text.contains("diverged")));

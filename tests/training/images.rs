@@ -1,5 +1,5 @@
 use tch::{Device, Kind};
-use valleyscope::train::Images;
+use valleyscope::workload::mnist::train::Images;
 
 use crate::small::digits;
 

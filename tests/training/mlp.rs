@@ -2,7 +2,7 @@
 
 use tch::{Device, Kind, Tensor};
 use valleyscope::random::Key;
-use valleyscope::train::{Batch, Images, Mlp};
+use valleyscope::workload::mnist::train::{Batch, Images, Mlp};
 
 use crate::small::{digits, mnist, uniform};
 

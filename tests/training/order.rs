@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 use valleyscope::random::Key;
-use valleyscope::train::Order;
+use valleyscope::workload::mnist::train::Order;
 
 proptest! {
     #[test]

@@ -3,8 +3,9 @@
 use serde_json::Value;
 use tch::{Device, Kind};
 use valleyscope::dataset::mnist;
-use valleyscope::train::{FlatOptimizer, Images, Mlp};
+use valleyscope::train::FlatOptimizer;
 use valleyscope::workload::TrainingRule;
+use valleyscope::workload::mnist::train::{Images, Mlp};
 
 use crate::small::{rate, uniform};
 

@@ -1,7 +1,9 @@
 use tch::Device;
 use valleyscope::dataset::mnist::read_folder;
-use valleyscope::train::MnistRun;
+use valleyscope::run::Metric;
+use valleyscope::train::Training;
 use valleyscope::workload::MnistSpec;
+use valleyscope::workload::mnist::train::MnistRun;
 
 use crate::data_folder::data_folder;
 use crate::small::{rate, spec};
@@ -18,7 +20,7 @@ fn every_optimizer_learns_mnist() {
         for _ in 0..400 {
             let _loss = run.advance().unwrap();
         }
-        let accuracy = run.evaluate().unwrap().accuracy;
+        let accuracy = run.evaluate().unwrap().get(Metric::TEST_ACCURACY).unwrap();
         assert!(accuracy > 0.95, "{rule}: {accuracy}");
     }
 }

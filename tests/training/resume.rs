@@ -165,7 +165,7 @@ fn a_training_of_a_version_before_opens_and_goes_on() {
     let run = golden(&stage, "mnist");
     let before = history(&run);
     assert!(before.damage().is_none() && before.unreadable() == 0);
-    assert_eq!(before.curve(Metric::Loss).step, (1..=22).collect::<Vec<_>>());
+    assert_eq!(before.curve(Metric::LOSS).step, (1..=22).collect::<Vec<_>>());
     assert_eq!((before.steps(), before.sessions(), before.answers().len()), (Some(60), 1, 1));
     let signum = |steps| MnistSpec {
         optimizer: spec("Signum").optimizer,

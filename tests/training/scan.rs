@@ -3,7 +3,9 @@ use std::sync::atomic::AtomicBool;
 use tch::Device;
 use valleyscope::quantity::{BatchSize, PointCount, Replicates, TrainingSteps};
 use valleyscope::sweep::LearningRates;
-use valleyscope::train::{MnistRun, Scan};
+use valleyscope::run::Metric;
+use valleyscope::train::Training;
+use valleyscope::workload::mnist::train::{MnistRun, Scan};
 use valleyscope::workload::{
     DataChoice, DeviceChoice, FloatType, MnistScanSpec, MnistSpec, ScanOptimizer, TrainingRule,
 };
@@ -31,7 +33,7 @@ fn the_first_training_of_a_pixel_is_that_of_a_single_run() {
     let scan = Scan::new(&spec_of_scan, &data, Device::Cpu).unwrap();
     for optimizer in &spec_of_scan.optimizers {
         for batch_size in &spec_of_scan.batch_sizes {
-            let pixel = scan.pixel(&optimizer.rule, batch_size.get(), &AtomicBool::new(false)).unwrap().unwrap();
+            let pixel = scan.point(&optimizer.rule, batch_size.get(), &AtomicBool::new(false)).unwrap().unwrap();
             let shape =
                 [&pixel.train_loss, &pixel.test_loss, &pixel.test_accuracy].map(|grid| (grid.len(), grid[0].len()));
             assert_eq!(shape, [(2, 3); 3]);
@@ -49,8 +51,8 @@ fn the_first_training_of_a_pixel_is_that_of_a_single_run() {
             }
             let evaluation = run.evaluate().unwrap();
             assert!((pixel.train_loss[0][0] - loss).abs() < 1e-9, "{} {loss}", pixel.train_loss[0][0]);
-            assert!((pixel.test_loss[0][0] - evaluation.loss).abs() < 1e-9);
-            assert!((pixel.test_accuracy[0][0] - evaluation.accuracy).abs() < 1e-12);
+            assert!((pixel.test_loss[0][0] - evaluation.get(Metric::TEST_LOSS).unwrap()).abs() < 1e-9);
+            assert!((pixel.test_accuracy[0][0] - evaluation.get(Metric::TEST_ACCURACY).unwrap()).abs() < 1e-12);
             // Replicates and learning rates are trainings of their own.
             let mut losses = pixel.test_loss.concat();
             losses.sort_by(f64::total_cmp);
@@ -64,9 +66,9 @@ fn the_first_training_of_a_pixel_is_that_of_a_single_run() {
 fn a_pixel_is_the_same_every_time_and_can_be_stopped() {
     let (spec, data) = (scan_spec(FloatType::Float32), mnist());
     let scan = Scan::new(&spec, &data, Device::Cpu).unwrap();
-    let pixel = || scan.pixel(&spec.optimizers[2].rule, 8, &AtomicBool::new(false)).unwrap().unwrap();
+    let pixel = || scan.point(&spec.optimizers[2].rule, 8, &AtomicBool::new(false)).unwrap().unwrap();
     assert_eq!(pixel(), pixel());
-    assert_eq!(scan.pixel(&spec.optimizers[2].rule, 8, &AtomicBool::new(true)).unwrap(), None);
+    assert_eq!(scan.point(&spec.optimizers[2].rule, 8, &AtomicBool::new(true)).unwrap(), None);
 }
 
 #[test]

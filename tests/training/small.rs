@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use valleyscope::dataset::mnist::{Digits, Mnist, Origin};
-use valleyscope::preset::{MnistPreset, Preset};
+use valleyscope::preset::Preset;
 use valleyscope::quantity::LearningRate;
-use valleyscope::workload::{DataChoice, DeviceChoice, MnistSpec, TrainingRule};
+use valleyscope::workload::{DataChoice, DeviceChoice, MnistPreset, MnistSpec, TrainingRule};
 
 /// Uniform on [0, 1), from a counter.
 pub fn uniform(counter: u64) -> f64 {

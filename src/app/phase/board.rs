@@ -10,7 +10,8 @@ use super::titled::Titled;
 use crate::export::Overwrite;
 use crate::preset::SweepPreset;
 use crate::result::{RawExport, RawPlan, SweepResult};
-use crate::sweep::{Diagram, Machine, Pool, Progress, SpecError, Sweep, SweepSpec, Work};
+use crate::spec_error::SpecError;
+use crate::sweep::{Diagram, Machine, Pool, Progress, Sweep, SweepSpec, Work};
 
 /// The longest that arrived pixels are put in place for in one frame.
 const LONGEST_TAKE: Duration = Duration::from_millis(2);

@@ -11,8 +11,9 @@ use crate::quantity::{
     WeightDecay,
 };
 use crate::simulation::distinct_name;
+use crate::spec_error::SpecError;
 use crate::sweep::{
-    Average, Axis, Hyperparameter, LearningRates, Quantity, Spacing, SpecError, SweepOptimizer, SweepRule, SweepSpec,
+    Average, Axis, Hyperparameter, LearningRates, Quantity, Spacing, SweepOptimizer, SweepRule, SweepSpec,
 };
 
 /// Shows the controls of a sweep, and what is at fault beside what it is about.

@@ -5,7 +5,8 @@ use std::time::Duration;
 use egui::{Button, Label, ProgressBar, RichText, TextStyle, Ui};
 
 use super::panel::PhasePanel;
-use crate::sweep::{Progress, SpecError};
+use crate::spec_error::SpecError;
+use crate::sweep::Progress;
 
 /// Height of the progress bar.
 const BAR: f32 = 6.0;

@@ -101,7 +101,7 @@ impl Valleyscope {
                 self.layout.room = Room::Phase;
                 self.panels.phase.open(preset, file);
             }
-            preset @ (Preset::Mnist(_) | Preset::MnistScan(_)) => {
+            preset => {
                 self.layout.room = Room::Training;
                 self.panels.training.open(preset, file);
             }

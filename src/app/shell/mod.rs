@@ -273,7 +273,7 @@ fn first_desk() -> Desk {
 fn first_sweep() -> SweepPreset {
     let mut sweeps = built_ins().iter().filter_map(|built_in| match &built_in.preset {
         Preset::Sweep(preset) => Some(preset.clone()),
-        Preset::Landscape(_) | Preset::Mnist(_) | Preset::MnistScan(_) => None,
+        _ => None,
     });
     sweeps.next().expect("some built-in presets are sweeps")
 }

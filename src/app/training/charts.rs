@@ -6,12 +6,12 @@ use std::sync::Arc;
 use egui::{Button, Color32, ComboBox, FontId, RichText, ScrollArea, Slider, TextStyle, Theme, Ui, WidgetInfo, vec2};
 use egui_plot::{FilledArea, Line, LineStyle, MarkerShape, Plot, PlotPoints, Points, VLine};
 
-use super::choices::{Choices, USUAL, title};
+use super::choices::{Choices, USUAL};
 use super::legend::{last_value, legend, tooltip};
 use super::marks;
 use super::names::Name;
 use super::pens::color;
-use super::plotter::Drawn;
+use super::plotter::{Drawn, union};
 use super::sheet::Sheet;
 use super::track::{Horizontal, Look, Pieces, Track};
 use crate::app::diagnostics::{AxisScale, Mark, sheet, with_margin};
@@ -19,7 +19,7 @@ use crate::app::number as text;
 use crate::app::paper::{Paper, stays_open};
 use crate::app::typed::TypedField;
 use crate::figure::Format;
-use crate::run::Metric;
+use crate::run::{Metric, MetricInfo, Unit};
 use crate::view::{Dash, Pen};
 
 /// Narrower plots are put below each other, in points.
@@ -93,8 +93,8 @@ impl Charts {
         asked
     }
 
-    fn shown(&self, groups: &[Named<'_>]) -> Vec<Metric> {
-        offered(groups).filter(|metric| Choices::has(&self.choices.shown, *metric)).collect()
+    fn shown(&self, groups: &[Named<'_>]) -> Vec<MetricInfo> {
+        offered(groups).into_iter().filter(|info| self.choices.shows(info)).collect()
     }
 
     /// What the plots show, to be drawn on paper.
@@ -103,16 +103,17 @@ impl Charts {
         const COLUMNS: usize = 1500;
         let shown = self.shown(groups);
         let x = self.x.unwrap_or_else(|| self.everything(groups, &shown));
-        let sheet = |metric: Metric| {
-            let scales = [self.choices.x_scale(), self.choices.scale(metric)];
+        let sheet = |info: MetricInfo| {
+            let scales = [self.choices.x_scale(), self.choices.scale(&info)];
+            let metric = info.metric();
             let tracks = groups.iter().enumerate();
             let tracks =
-                tracks.filter_map(|(index, group)| Some((index, Arc::clone(group.drawn.tracks.get(&metric)?))));
+                tracks.filter_map(|(index, group)| Some((index, Arc::clone(group.drawn.tracks.get(&metric?)?))));
             Sheet {
-                metric,
                 look: Look { horizontal: self.choices.horizontal, scales, x, columns: COLUMNS },
-                y: self.y.get(&metric).copied(),
+                y: metric.and_then(|metric| self.y.get(&metric).copied()),
                 tracks: tracks.collect(),
+                info,
             }
         };
         shown.into_iter().map(sheet).filter(|sheet| !sheet.tracks.is_empty()).collect()
@@ -122,10 +123,10 @@ impl Charts {
         let mut asked = None;
         ui.horizontal_wrapped(|ui| {
             ui.menu_button("Plots", |ui| {
-                for metric in offered(groups) {
-                    let mut shown = Choices::has(&self.choices.shown, metric);
-                    if ui.checkbox(&mut shown, title(metric)).changed() {
-                        Choices::toggle(&mut self.choices.shown, metric);
+                for info in offered(groups) {
+                    let mut shown = self.choices.shows(&info);
+                    if ui.checkbox(&mut shown, &info.title).changed() {
+                        Choices::toggle(&mut self.choices.toggled, &info);
                     }
                 }
             });
@@ -135,11 +136,11 @@ impl Charts {
                     self.x = None;
                 }
                 ui.separator();
-                for metric in offered(groups) {
-                    let mut log = Choices::has(&self.choices.log, metric);
-                    if ui.checkbox(&mut log, title(metric)).changed() {
-                        Choices::toggle(&mut self.choices.log, metric);
-                        self.y.remove(&metric);
+                for info in offered(groups) {
+                    let mut log = self.choices.scale(&info) == AxisScale::Log;
+                    if ui.checkbox(&mut log, &info.title).changed() {
+                        Choices::toggle(&mut self.choices.rescaled, &info);
+                        info.metric().and_then(|metric| self.y.remove(&metric));
                     }
                 }
             });
@@ -173,7 +174,7 @@ impl Charts {
         asked
     }
 
-    fn grid(&mut self, ui: &mut Ui, groups: &[Named<'_>], shown: &[Metric]) {
+    fn grid(&mut self, ui: &mut Ui, groups: &[Named<'_>], shown: &[MetricInfo]) {
         if shown.is_empty() {
             ui.weak("No plot is chosen. “Plots” shows them.");
             return;
@@ -193,11 +194,11 @@ impl Charts {
         ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
             for row in shown.chunks(columns) {
                 ui.horizontal(|ui| {
-                    for metric in row {
+                    for info in row {
                         let layout = egui::Layout::top_down(egui::Align::Min);
                         ui.allocate_ui_with_layout(cell, layout, |ui| {
                             ui.set_min_size(cell);
-                            self.chart(ui, groups, *metric, x, hover);
+                            self.chart(ui, groups, info, x, hover);
                         });
                     }
                 });
@@ -209,8 +210,9 @@ impl Charts {
     }
 
     /// The range of places that holds all curves.
-    fn everything(&self, groups: &[Named<'_>], shown: &[Metric]) -> [f64; 2] {
-        let tracks = groups.iter().flat_map(|group| shown.iter().filter_map(|metric| group.drawn.tracks.get(metric)));
+    fn everything(&self, groups: &[Named<'_>], shown: &[MetricInfo]) -> [f64; 2] {
+        let tracks =
+            groups.iter().flat_map(|group| shown.iter().filter_map(|info| group.drawn.tracks.get(&info.metric()?)));
         let reaches = tracks.filter_map(|track| track.reach(self.choices.horizontal, self.choices.x_scale()));
         match reaches.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])]) {
             Some([low, high]) if high > low => [low, high],
@@ -232,8 +234,9 @@ impl Charts {
         lines
     }
 
-    fn chart(&mut self, ui: &mut Ui, groups: &[Named<'_>], metric: Metric, x: [f64; 2], hover: Option<f64>) {
-        let scales = [self.choices.x_scale(), self.choices.scale(metric)];
+    fn chart(&mut self, ui: &mut Ui, groups: &[Named<'_>], info: &MetricInfo, x: [f64; 2], hover: Option<f64>) {
+        let Some(metric) = info.metric() else { return };
+        let scales = [self.choices.x_scale(), self.choices.scale(info)];
         let look = Look {
             horizontal: self.choices.horizontal,
             scales,
@@ -247,11 +250,11 @@ impl Charts {
             }
         }
         let log = if scales[1] == AxisScale::Log { " (log)" } else { "" };
-        let text = format!("{}{log} over {}", title(metric), self.choices.horizontal.name());
+        let text = format!("{}{log} over {}", info.title, self.choices.horizontal.name());
         ui.label(RichText::new(text).small().weak());
         let zoomed_y = self.y.get(&metric).copied();
         let y = zoomed_y.unwrap_or_else(|| y_in_view(x, curves.iter().map(|(_, _, lines)| &**lines)));
-        let plot = plot(ui, metric, &look, y, [zoomed_y.is_some(), curves.is_empty()]);
+        let plot = plot(ui, info, &look, y, [zoomed_y.is_some(), curves.is_empty()]);
         let (cursor, theme) = (ui.visuals().weak_text_color(), ui.theme());
         let shown = plot.show(ui, |plot| {
             plot.set_plot_bounds_x(x[0]..=x[1]);
@@ -274,11 +277,11 @@ impl Charts {
             let place = shown.transform.value_from_position(at).x;
             self.hover = Some(place);
             let values: Vec<_> = curves.iter().map(|(group, track, _)| (*group, *track)).collect();
-            tooltip(&shown.response, metric, &look, place, &values);
+            tooltip(&shown.response, info, &look, place, &values);
         }
         let summary: Vec<String> = curves.iter().map(|(group, track, _)| last_value(group, track, &look)).collect();
         shown.response.widget_info(|| WidgetInfo {
-            label: Some(format!("Plot of {}", title(metric))),
+            label: Some(format!("Plot of {}", info.title)),
             current_text_value: Some(summary.join("; ")),
             ..WidgetInfo::new(egui::Role::Figure)
         });
@@ -367,7 +370,7 @@ pub fn y_in_view<'l>([from, to]: [f64; 2], lines: impl Iterator<Item = &'l Lines
     with_margin(&extents)
 }
 
-fn plot<'p>(ui: &Ui, metric: Metric, look: &Look, y: [f64; 2], [zoomed_y, is_empty]: [bool; 2]) -> Plot<'p> {
+fn plot<'p>(ui: &Ui, info: &MetricInfo, look: &Look, y: [f64; 2], [zoomed_y, is_empty]: [bool; 2]) -> Plot<'p> {
     let size = ui.available_size();
     let per_x = f64::from(size.x - 66.0) / (look.x[1] - look.x[0]);
     let per_y = f64::from(size.y - 24.0) / (y[1] - y[0]);
@@ -382,7 +385,7 @@ fn plot<'p>(ui: &Ui, metric: Metric, look: &Look, y: [f64; 2], [zoomed_y, is_emp
             scale => scale.marks(y[0], y[1], 1.3 * per_y),
         },
     ];
-    if metric == Metric::TestAccuracy && look.scales[1] == AxisScale::Linear {
+    if info.unit == Unit::Fraction && look.scales[1] == AxisScale::Linear {
         for (mark, label) in &mut marks[1] {
             *label = format!("{} %", text::text(100.0 * mark.value));
         }
@@ -393,7 +396,7 @@ fn plot<'p>(ui: &Ui, metric: Metric, look: &Look, y: [f64; 2], [zoomed_y, is_emp
     }
     let font = TextStyle::Small.resolve(ui.style());
     let width = size.x - overhang(ui, font, &marks[0], look.x[1], per_x);
-    sheet(Plot::new(("training", metric.name())), ui, vec2(width, size.y), zoomed_y, &marks)
+    sheet(Plot::new(("training", &info.name)), ui, vec2(width, size.y), zoomed_y, &marks)
 }
 
 /// How far the last label of the horizontal axis stands out beyond what is left for it.
@@ -445,9 +448,8 @@ fn draw(plot: &mut egui_plot::PlotUi<'_>, pen: Pen, theme: Theme, lines: &Lines,
     }
 }
 
-/// The usual metrics, and those that some run has besides.
-fn offered(groups: &[Named<'_>]) -> impl Iterator<Item = Metric> {
-    let has = |metric: &Metric| groups.iter().any(|group| group.drawn.tracks.contains_key(metric));
-    let others = Metric::ALL.into_iter().filter(|metric| !USUAL.contains(metric) && has(metric));
-    USUAL.into_iter().chain(others.collect::<Vec<_>>())
+/// What the runs log; before one is shown, what runs usually log.
+fn offered(groups: &[Named<'_>]) -> Vec<MetricInfo> {
+    let offered = union(groups.iter().map(|group| &group.drawn.metrics[..]));
+    if offered.is_empty() { USUAL.map(Metric::info).to_vec() } else { offered }
 }

@@ -4,16 +4,16 @@ use serde::{Deserialize, Serialize};
 
 use super::track::Horizontal;
 use crate::app::diagnostics::AxisScale;
-use crate::run::Metric;
+use crate::run::{Better, Metric, MetricInfo, Scale, Unit};
 
 /// What is plotted, and how; kept with the session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Choices {
-    /// Metrics by their names in the events.
-    pub shown: Vec<String>,
-    /// Those on a logarithmic axis.
-    pub log: Vec<String>,
+    /// The metrics that are shown though they usually are not, or the reverse, by their names in the events.
+    pub toggled: Vec<String>,
+    /// Those on the other axis, linear or logarithmic, than their usual one.
+    pub rescaled: Vec<String>,
     pub horizontal: Horizontal,
     pub log_x: bool,
     pub smoothing: f64,
@@ -23,10 +23,9 @@ pub struct Choices {
 
 impl Default for Choices {
     fn default() -> Self {
-        let names = |metrics: &[Metric]| metrics.iter().map(|metric| metric.name().to_owned()).collect();
         Choices {
-            shown: names(&[Metric::Loss, Metric::TestLoss, Metric::TestAccuracy, Metric::GradNorm]),
-            log: names(&[Metric::Loss, Metric::TestLoss]),
+            toggled: Vec::new(),
+            rescaled: Vec::new(),
             horizontal: Horizontal::Step,
             log_x: false,
             smoothing: 0.0,
@@ -38,19 +37,22 @@ impl Default for Choices {
 impl Choices {
     pub const MOST_SMOOTHING: f64 = 0.999;
 
-    pub fn has(list: &[String], metric: Metric) -> bool {
-        list.iter().any(|name| name == metric.name())
-    }
-
-    pub fn toggle(list: &mut Vec<String>, metric: Metric) {
-        match list.iter().position(|name| name == metric.name()) {
+    pub fn toggle(list: &mut Vec<String>, info: &MetricInfo) {
+        match list.iter().position(|name| *name == info.name) {
             Some(index) => drop(list.remove(index)),
-            None => list.push(metric.name().to_owned()),
+            None => list.push(info.name.clone()),
         }
     }
 
-    pub fn scale(&self, metric: Metric) -> AxisScale {
-        if Choices::has(&self.log, metric) { AxisScale::Log } else { AxisScale::Linear }
+    /// Results are shown at first, and the gradient's norm, which tells of trouble.
+    pub fn shows(&self, info: &MetricInfo) -> bool {
+        let is_result = info.better != Better::Neither && info.unit != Unit::Rate;
+        (is_result || info.metric() == Some(Metric::GRAD_NORM)) != self.toggled.contains(&info.name)
+    }
+
+    pub fn scale(&self, info: &MetricInfo) -> AxisScale {
+        let is_log = (info.scale == Scale::Log) != self.rescaled.contains(&info.name);
+        if is_log { AxisScale::Log } else { AxisScale::Linear }
     }
 
     pub fn x_scale(&self) -> AxisScale {
@@ -58,21 +60,5 @@ impl Choices {
     }
 }
 
-/// What a metric is called.
-pub fn title(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Loss => "Train loss",
-        Metric::LearningRate => "Learning rate",
-        Metric::GradNorm => "Gradient norm",
-        Metric::SamplesPerS => "Samples a second",
-        Metric::TokensPerS => "Tokens a second",
-        Metric::TrainLoss => "Train loss, evaluated",
-        Metric::ValLoss => "Validation loss",
-        Metric::TestLoss => "Test loss",
-        Metric::TestAccuracy => "Test accuracy",
-    }
-}
-
-/// Those that every training has; the others are offered where a run has them.
-pub const USUAL: [Metric; 6] =
-    [Metric::Loss, Metric::TestLoss, Metric::TestAccuracy, Metric::LearningRate, Metric::GradNorm, Metric::SamplesPerS];
+/// The metrics that are offered before any run is shown.
+pub const USUAL: [Metric; 3] = [Metric::LOSS, Metric::LEARNING_RATE, Metric::GRAD_NORM];

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::choices::Choices;
 use crate::preset::{Preset, built_ins};
-use crate::workload::{DataChoice, MnistScanSpec, MnistSpec};
+use crate::workload::DataChoice;
+use crate::workload::form::Form;
 
 /// What the next session finds again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,37 +28,11 @@ pub struct TrainingMemory {
     pub pens: BTreeMap<PathBuf, usize>,
 }
 
-/// What is trained: a run or a scan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Workload {
-    Mnist,
-    MnistScan,
-}
-
-impl Workload {
-    pub const ALL: [Workload; 2] = [Workload::Mnist, Workload::MnistScan];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Workload::Mnist => "MNIST classifier, one run",
-            Workload::MnistScan => "MNIST classifier, scan over batch sizes",
-        }
-    }
-
-    pub fn of(preset: &Preset) -> Option<Workload> {
-        match preset {
-            Preset::Mnist(_) => Some(Workload::Mnist),
-            Preset::MnistScan(_) => Some(Workload::MnistScan),
-            Preset::Landscape(_) | Preset::Sweep(_) => None,
-        }
-    }
-
-    /// The first built-in preset of the kind, and its name.
-    pub fn first(self) -> (Preset, &'static str) {
-        let found = built_ins().iter().find(|built_in| Workload::of(&built_in.preset) == Some(self));
-        let found = found.expect("each workload has a built-in preset");
-        (found.preset.clone(), found.name)
-    }
+/// The first built-in preset of a kind, and its name.
+pub fn first_of(kind: &str) -> (Preset, &'static str) {
+    let found = built_ins().iter().find(|built_in| built_in.preset.kind() == kind);
+    let found = found.expect("each workload has a built-in preset");
+    (found.preset.clone(), found.name)
 }
 
 /// The preset under the controls, and where it comes from.
@@ -71,12 +46,6 @@ pub struct Draft {
     pub stem: String,
     /// Of a preset of several runs, the one that was chosen last, when there may have been more of them.
     chosen: usize,
-}
-
-/// The part of a preset that is under the controls.
-pub enum Subject<'a> {
-    Run(&'a mut MnistSpec),
-    Scan(&'a mut MnistScanSpec),
 }
 
 impl Draft {
@@ -94,10 +63,7 @@ impl Draft {
 
     /// Which of the preset's runs is shown; 0 where it has but one.
     pub fn chosen(&self) -> usize {
-        let runs = match &self.preset {
-            Preset::Mnist(preset) => preset.runs.len(),
-            Preset::MnistScan(_) | Preset::Landscape(_) | Preset::Sweep(_) => 1,
-        };
+        let runs = self.preset.workload().map_or(0, |workload| workload.places().len());
         self.chosen.min(runs.saturating_sub(1))
     }
 
@@ -114,26 +80,20 @@ impl Draft {
         self.chosen = chosen;
     }
 
-    pub fn subject(&mut self) -> Option<Subject<'_>> {
+    /// The fields of what is shown.
+    pub fn form(&mut self) -> Form<'_> {
         let chosen = self.chosen();
-        match &mut self.preset {
-            Preset::Mnist(preset) => preset.runs.get_mut(chosen).map(Subject::Run),
-            Preset::MnistScan(preset) => Some(Subject::Scan(&mut preset.scan)),
-            Preset::Landscape(_) | Preset::Sweep(_) => None,
-        }
+        self.preset.workload_mut().map_or_else(Vec::new, |workload| workload.form(chosen))
     }
 
     /// Where the data of what is shown come from.
-    pub fn data(&mut self) -> DataChoice {
-        match self.subject() {
-            Some(Subject::Run(run)) => run.data.clone(),
-            Some(Subject::Scan(scan)) => scan.data.clone(),
-            None => DataChoice::default(),
-        }
+    pub fn data(&self) -> DataChoice {
+        let shown = self.preset.trainings().into_iter().nth(self.chosen());
+        shown.and_then(|training| training.data().cloned()).unwrap_or_default()
     }
 
     /// The choice of data that holds for other experiments too. Digits that a preset has drawn are its own matter.
-    pub fn lasting_data(&mut self) -> DataChoice {
+    pub fn lasting_data(&self) -> DataChoice {
         let data = self.data();
         let is_of_preset = self.clean.trainings().iter().any(|it| it.data() == Some(&data));
         if data == DataChoice::StandIn && is_of_preset { DataChoice::Automatic } else { data }
@@ -141,10 +101,8 @@ impl Draft {
 
     /// Takes the data of all runs from there.
     pub fn set_data(&mut self, data: &DataChoice) {
-        match &mut self.preset {
-            Preset::Mnist(preset) => preset.runs.iter_mut().for_each(|run| run.data = data.clone()),
-            Preset::MnistScan(preset) => preset.scan.data = data.clone(),
-            Preset::Landscape(_) | Preset::Sweep(_) => {}
+        if let Some(workload) = self.preset.workload_mut() {
+            workload.set_data(data);
         }
     }
 
@@ -158,12 +116,8 @@ impl Draft {
 
     /// Why it cannot be trained, if it cannot.
     pub fn fault(&self) -> Option<String> {
-        match &self.preset {
-            Preset::MnistScan(preset) => {
-                let error = preset.scan.check().err()?;
-                Some(format!("{} {}", error.path, error.complaint).replace('`', ""))
-            }
-            _ => None,
-        }
+        let error = self.preset.workload()?.check().err()?;
+        let path = error.path.rsplit_once("].").map_or(&*error.path, |(_, field)| field);
+        Some(format!("{} {}", path.strip_prefix("scan.").unwrap_or(path), error.complaint).replace('`', ""))
     }
 }

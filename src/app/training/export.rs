@@ -12,7 +12,7 @@ use crate::app::paper::Paper;
 use crate::export::{Cell, CsvWriter};
 use crate::figure::{Figure, Format};
 use crate::result::scan::ScanResult;
-use crate::run::{Metric, RunFolder, RunReader, write_csv};
+use crate::run::{MetricInfo, RunFolder, RunReader, write_csv};
 
 /// What a scan can be exported as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,7 +131,7 @@ fn table(runs: &[RunFolder]) -> std::io::Result<Vec<u8>> {
         let mut reader = RunReader::new(run.clone());
         reader.poll()?;
         let name = run.name();
-        for metric in Metric::ALL {
+        for metric in reader.history().metrics().iter().filter_map(MetricInfo::metric) {
             let curve = reader.history().curve(metric);
             for index in 0..curve.len() {
                 table.row(&[

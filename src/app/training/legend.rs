@@ -5,12 +5,11 @@ use std::sync::Arc;
 use egui::{Color32, Label, RichText, Sense, Shape, Stroke, TextStyle, Ui, Vec2, vec2};
 
 use super::charts::Named;
-use super::choices::title;
 use super::names::Name;
 use super::pens::color;
 use super::track::{Horizontal, Look, Track};
 use crate::app::diagnostics::AxisScale;
-use crate::run::{Metric, span};
+use crate::run::{MetricInfo, Unit, span};
 use crate::view::ticks::{grouped, moment, significant};
 use crate::view::{Dash, Pen};
 
@@ -72,9 +71,9 @@ pub fn line(ui: &mut Ui, pen: Pen) {
     ui.painter().extend(pieces);
 }
 
-fn number(metric: Metric, value: f64) -> String {
-    match metric {
-        Metric::TestAccuracy if value.is_finite() => format!("{:.2} %", 100.0 * value),
+fn number(info: &MetricInfo, value: f64) -> String {
+    match info.unit {
+        Unit::Fraction | Unit::Bytes if value.is_finite() => info.value(value),
         _ => significant(value, 4),
     }
 }
@@ -86,10 +85,16 @@ pub fn last_value(group: &Named<'_>, track: &Track, look: &Look) -> String {
 }
 
 /// All runs' values at the pointer.
-pub fn tooltip(response: &egui::Response, metric: Metric, look: &Look, at: f64, curves: &[(&Named<'_>, &Arc<Track>)]) {
+pub fn tooltip(
+    response: &egui::Response,
+    info: &MetricInfo,
+    look: &Look,
+    at: f64,
+    curves: &[(&Named<'_>, &Arc<Track>)],
+) {
     egui::Tooltip::for_widget(response).at_pointer().gap(14.0).show(|ui| {
         ui.set_max_width(460.0);
-        ui.strong(title(metric));
+        ui.strong(&info.title);
         egui::Grid::new("values").num_columns(3).spacing([12.0, 2.0]).show(ui, |ui| {
             for (group, track) in curves {
                 let Some(found) = track.nearest(look.horizontal, look.scales[0], at) else { continue };
@@ -105,12 +110,12 @@ pub fn tooltip(response: &egui::Response, metric: Metric, look: &Look, at: f64, 
                     Horizontal::Clock => moment(found.x, "%m-%d %H:%M:%S"),
                 };
                 ui.weak(x);
-                let mut text = number(metric, found.value);
+                let mut text = number(info, found.value);
                 if let Some(deviation) = found.deviation {
-                    text.push_str(&format!(" ± {}", number(metric, deviation)));
+                    text.push_str(&format!(" ± {}", number(info, deviation)));
                 }
                 if track.is_smoothed() {
-                    text.push_str(&format!(", smoothed {}", number(metric, found.smooth)));
+                    text.push_str(&format!(", smoothed {}", number(info, found.smooth)));
                 }
                 ui.label(text);
                 ui.end_row();

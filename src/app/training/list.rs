@@ -9,7 +9,7 @@ use super::names::settings;
 use super::pens::Pens;
 use super::watcher::Summary;
 use crate::app::number;
-use crate::run::{RunFolder, Status, span};
+use crate::run::{RunFolder, Status, Unit, span};
 use crate::view::Pen;
 use crate::view::ticks::{grouped, significant};
 
@@ -23,19 +23,19 @@ pub enum Sort {
     Newest,
     Title,
     Loss,
-    TestLoss,
+    Evaluated,
     Status,
 }
 
 impl Sort {
-    const ALL: [Sort; 5] = [Sort::Newest, Sort::Title, Sort::Loss, Sort::TestLoss, Sort::Status];
+    const ALL: [Sort; 5] = [Sort::Newest, Sort::Title, Sort::Loss, Sort::Evaluated, Sort::Status];
 
     fn name(self) -> &'static str {
         match self {
             Sort::Newest => "newest first",
             Sort::Title => "by title",
             Sort::Loss => "by train loss",
-            Sort::TestLoss => "by test loss",
+            Sort::Evaluated => "by evaluated loss",
             Sort::Status => "running first",
         }
     }
@@ -51,7 +51,7 @@ impl Sort {
             Sort::Newest => Ordering::Equal,
             Sort::Title => a.title.to_lowercase().cmp(&b.title.to_lowercase()),
             Sort::Loss => number(a.loss, b.loss),
-            Sort::TestLoss => number(a.test_loss, b.test_loss),
+            Sort::Evaluated => number(a.evaluated_loss(), b.evaluated_loss()),
             Sort::Status => b.is_open().cmp(&a.is_open()),
         };
         order.then_with(newest)
@@ -187,12 +187,23 @@ fn facts(run: &Summary) -> String {
     let loss = || Some(format!("loss {}", significant(run.loss?, 3)));
     let [_, second] = run.heading();
     let parts = [
-        run.test_loss.map(|loss| format!("test {}", significant(loss, 3))).or_else(loss),
-        run.test_accuracy.map(|accuracy| format!("{:.1} %", 100.0 * accuracy)),
-        run.is_stand_in.then(|| "drawn digits, not MNIST".to_owned()),
+        Some(evaluated(run)).filter(|words| !words.is_empty()).or_else(loss),
+        run.stand_in.clone(),
         Some(second).filter(|second| !second.is_empty()),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+}
+
+/// The newest evaluation, such as `test 0.123 · 97.3 %`.
+fn evaluated(run: &Summary) -> String {
+    let words = run.evaluated.iter().map(|(info, value)| match info.unit {
+        Unit::Fraction => format!("{:.1} %", 100.0 * value),
+        _ => {
+            let of = info.title.split_whitespace().next().unwrap_or_default().to_lowercase();
+            format!("{of} {}", significant(*value, 3))
+        }
+    });
+    words.collect::<Vec<_>>().join(" · ")
 }
 
 /// All that is known of a run at a glance.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::track::Track;
 use crate::app::wake::Wake;
 use crate::result::scan::{self, ScanResult};
-use crate::run::{Metric, RunFolder, RunReader};
+use crate::run::{Metric, MetricInfo, RunFolder, RunReader, Source};
 
 /// Between two looks at the files.
 const BETWEEN: Duration = Duration::from_millis(300);
@@ -26,6 +26,8 @@ pub struct Wish {
 #[derive(Clone, Debug)]
 pub struct Drawn {
     pub runs: Vec<RunFolder>,
+    /// What the runs log.
+    pub metrics: Vec<MetricInfo>,
     pub tracks: BTreeMap<Metric, Arc<Track>>,
     pub scan: Option<Arc<ScanResult>>,
 }
@@ -106,7 +108,8 @@ impl Work {
         let members = group.iter().filter_map(|run| self.members.iter().find(|member| member.reader.run() == run));
         let members: Vec<&Member> = members.collect();
         let mut tracks = BTreeMap::new();
-        for metric in Metric::ALL {
+        let metrics = union(members.iter().map(|member| &member.metrics[..]));
+        for metric in metrics.iter().filter_map(MetricInfo::metric) {
             let of: Vec<&Arc<Track>> = members.iter().filter_map(|member| member.tracks.get(&metric)).collect();
             let track = match of[..] {
                 [] => continue,
@@ -115,13 +118,26 @@ impl Work {
             };
             tracks.insert(metric, track);
         }
-        Drawn { runs: group.to_vec(), tracks, scan: members.iter().find_map(|member| member.scan.clone()) }
+        Drawn { runs: group.to_vec(), metrics, tracks, scan: members.iter().find_map(|member| member.scan.clone()) }
     }
+}
+
+/// All metrics of several runs, each once, in the order of the first that has them.
+pub fn union<'m>(of: impl Iterator<Item = &'m [MetricInfo]>) -> Vec<MetricInfo> {
+    let mut union: Vec<MetricInfo> = Vec::new();
+    for info in of.flatten() {
+        if !union.iter().any(|known| known.name == info.name) {
+            union.push(info.clone());
+        }
+    }
+    union.sort_by_key(|info| info.source == Source::Evaluation);
+    union
 }
 
 /// A run that is read.
 struct Member {
     reader: RunReader,
+    metrics: Vec<MetricInfo>,
     tracks: BTreeMap<Metric, Arc<Track>>,
     scan: Option<Arc<ScanResult>>,
     generation: u64,
@@ -130,7 +146,14 @@ struct Member {
 
 impl Member {
     fn new(run: RunFolder) -> Member {
-        Member { reader: RunReader::new(run), tracks: BTreeMap::new(), scan: None, generation: 0, smoothing: 0.0 }
+        Member {
+            reader: RunReader::new(run),
+            metrics: Vec::new(),
+            tracks: BTreeMap::new(),
+            scan: None,
+            generation: 0,
+            smoothing: 0.0,
+        }
     }
 
     /// Takes in what is new, and says whether anything was.
@@ -147,10 +170,12 @@ impl Member {
             return false;
         }
         let batch = history.started().and_then(|started| started.batch_size).unwrap_or(1);
-        for metric in Metric::ALL {
+        self.metrics = history.metrics();
+        for info in &self.metrics {
+            let Some(metric) = info.metric() else { continue };
             let curve = history.curve(metric);
             // Evaluations are few, and means over many samples already.
-            let smoothing = if metric.is_of_evaluation() { 0.0 } else { smoothing };
+            let smoothing = if info.source == Source::Evaluation { 0.0 } else { smoothing };
             if !curve.is_empty() {
                 let track = self.tracks.entry(metric).or_insert_with(|| Arc::new(Track::new(batch, smoothing)));
                 if track.len() < curve.len() {

@@ -4,11 +4,10 @@ use std::fs;
 use std::sync::Arc;
 
 use super::charts::{Lines, y_in_view};
-use super::choices::title;
 use super::track::{Horizontal, Look, Track};
 use crate::app::diagnostics::AxisScale;
 use crate::figure::{AxisKind, CurveAxis, CurveLines, CurvePlot, Curves, Figure};
-use crate::run::{Metric, RunFolder};
+use crate::run::{MetricInfo, RunFolder, Unit};
 use crate::view::Pen;
 
 /// All plots.
@@ -23,7 +22,7 @@ pub struct Picture {
 
 /// One plot.
 pub struct Sheet {
-    pub metric: Metric,
+    pub info: MetricInfo,
     pub look: Look,
     /// What is zoomed to, in places.
     pub y: Option<[f64; 2]>,
@@ -67,13 +66,13 @@ impl Sheet {
         let lines: Vec<(usize, Lines)> =
             self.tracks.iter().map(|(index, track)| (*index, Lines::of(track, &self.look))).collect();
         let range = self.y.unwrap_or_else(|| y_in_view(self.look.x, lines.iter().map(|(_, lines)| lines)));
-        let kind = match (self.metric, self.look.scales[1]) {
+        let kind = match (&self.info.unit, self.look.scales[1]) {
             (_, AxisScale::Log) => AxisKind::Log,
-            (Metric::TestAccuracy, _) => AxisKind::Percent,
+            (Unit::Fraction, _) => AxisKind::Percent,
             _ => AxisKind::Linear,
         };
         let unit = if kind == AxisKind::Percent { " (%)" } else { "" };
-        let label = format!("{}{unit}", title(self.metric).to_lowercase());
+        let label = format!("{}{unit}", self.info.title.to_lowercase());
         let place = |index| drawn.iter().position(|of| *of == index).expect("it is drawn here");
         let curve = |(index, Lines { raw, line, band })| CurveLines { index: place(index), raw, line, band };
         CurvePlot { vertical: CurveAxis { label, kind, range }, curves: lines.into_iter().map(curve).collect() }

@@ -10,14 +10,14 @@ use super::names::unusual;
 use super::office::News;
 use super::pens::NEUTRAL;
 use crate::app::wake::Wake;
-use crate::dataset::mnist::is_stand_in;
 use crate::machine::{PyTorchBytes, SetUpState, WorkerFolder, has_nvidia_gpu};
 use crate::preset::Preset;
 use crate::run::{
-    Command, Metric, Notes, Reply, Request, RunConfig, RunFolder, RunReader, Status, Timestamp, last_lines,
+    Better, Command, History, Metric, MetricInfo, Notes, Reply, Request, RunConfig, RunFolder, RunReader, Source,
+    Status, Timestamp, last_lines,
 };
 use crate::visible::{visible, visible_lines};
-use crate::workload::{DataChoice, MnistSpec, TrainingRule};
+use crate::workload::{Common, TrainingRule};
 
 /// Between two looks at the folder.
 const BETWEEN: Duration = Duration::from_millis(500);
@@ -47,12 +47,12 @@ pub struct Summary {
     pub steps_per_s: Option<f64>,
     pub seconds_left: Option<f64>,
     pub loss: Option<f64>,
-    pub test_loss: Option<f64>,
-    pub test_accuracy: Option<f64>,
+    /// The newest evaluation.
+    pub evaluated: Vec<(MetricInfo, f64)>,
     pub began: Option<Timestamp>,
     pub is_scan: bool,
-    /// Whether it trains on digits that the program has drawn.
-    pub is_stand_in: bool,
+    /// What it trains on, where the program made that itself in place of real data.
+    pub stand_in: Option<String>,
     /// Equal for runs that differ in the seed only.
     pub config: Option<String>,
     /// Why it cannot be read, if it cannot.
@@ -64,16 +64,21 @@ impl Summary {
         self.status.is_open()
     }
 
+    /// The loss by which runs are compared, where they are evaluated.
+    pub fn evaluated_loss(&self) -> Option<f64> {
+        self.evaluated.iter().find(|(info, _)| info.better == Better::Lower).map(|(_, loss)| *loss)
+    }
+
     /// All that it holds, to be compared.
     fn parts(&self) -> impl PartialEq {
         let Summary { run, title, notes, status, optimizer, unusual, color, .. } = self;
         let Summary { learning_rate, batch_size, seed, .. } = self;
-        let Summary { step, steps, steps_per_s, seconds_left, loss, test_loss, test_accuracy, .. } = self;
-        let Summary { began, is_scan, is_stand_in, config, trouble, .. } = self;
-        let numbers = [learning_rate, steps_per_s, seconds_left, loss, test_loss, test_accuracy];
-        let numbers = numbers.map(|number| number.map(f64::to_bits));
-        let words = (run, title, notes, status, optimizer, unusual, config, trouble);
-        (words, (color, batch_size, seed, step, steps, began, is_scan, is_stand_in), numbers)
+        let Summary { step, steps, steps_per_s, seconds_left, loss, evaluated, .. } = self;
+        let Summary { began, is_scan, stand_in, config, trouble, .. } = self;
+        let numbers = [learning_rate, steps_per_s, seconds_left, loss].map(|number| number.map(f64::to_bits));
+        let evaluated: Vec<_> = evaluated.iter().map(|(info, value)| (info, value.to_bits())).collect();
+        let words = (run, title, notes, status, optimizer, unusual, config, trouble, stand_in);
+        (words, (color, batch_size, seed, step, steps, began, is_scan), numbers, evaluated)
     }
 }
 
@@ -343,16 +348,13 @@ struct Watched {
 impl Watched {
     fn new(run: RunFolder) -> Watched {
         let config = RunConfig::read(&run).ok().map(|config| config.preset);
-        let key = config.as_ref().and_then(without_seed);
+        let key = config.as_ref().and_then(|config| config.workload()?.replicate_key());
         Watched { reader: RunReader::brief(run), notes: Notes::default(), noted: None, config, key }
     }
 
     /// What is trained, unless it is a scan or cannot be read.
-    fn spec(&self) -> Option<&MnistSpec> {
-        match &self.config {
-            Some(Preset::Mnist(preset)) => preset.runs.first(),
-            _ => None,
-        }
+    fn training(&self) -> Option<Common<'_>> {
+        self.config.as_ref()?.workload()?.training()
     }
 
     fn look(&mut self, now: Timestamp) -> Summary {
@@ -376,32 +378,35 @@ impl Watched {
         let title =
             if self.notes.title.is_empty() { title.unwrap_or_else(|| run.name()) } else { self.notes.title.clone() };
         let open = status.is_open();
-        let spec = self.spec();
+        let spec = self.training();
         // What a scan trains is said in its events only.
-        let optimizer = spec.map(|spec| spec.label().to_owned());
+        let optimizer = spec.as_ref().map(|spec| spec.label().to_owned());
         let optimizer = started.map(|started| started.optimizer.clone()).or(optimizer).unwrap_or_default();
-        let is_scan = matches!(self.config, Some(Preset::MnistScan(_))) || started.is_some_and(|it| it.scan.is_some());
-        let rule = spec.map(|spec| spec.optimizer).or_else(|| TrainingRule::named(&optimizer));
+        let workload = self.config.as_ref().and_then(Preset::workload);
+        let is_scan =
+            workload.is_some_and(|it| !it.scanned().is_empty()) || started.is_some_and(|it| it.scan.is_some());
+        let rule = spec.map(|spec| *spec.rule).or_else(|| TrainingRule::named(&optimizer));
         Summary {
             title: visible(&title).into_owned(),
             notes: self.notes.clone(),
             optimizer: visible(&optimizer).into_owned(),
             // A name says it already.
-            unusual: spec.filter(|spec| spec.name.is_none()).and_then(|spec| unusual(&spec.optimizer)),
+            unusual: spec.filter(|spec| spec.name.is_none()).and_then(|spec| unusual(spec.rule)),
             color: rule.filter(|_| !is_scan).map_or(NEUTRAL, |rule| rule.rgb()),
             learning_rate: started.and_then(|it| it.learning_rate).or(spec.map(|spec| spec.learning_rate.get())),
-            batch_size: started.and_then(|it| it.batch_size).or(spec.map(|spec| spec.batch_size.get() as u64)),
+            batch_size: started.and_then(|it| it.batch_size).or(spec.map(|spec| spec.batch_size)),
             seed: started.and_then(|it| it.seed).or(spec.map(|spec| spec.seed)),
             step: history.step(),
             steps: history.steps(),
             steps_per_s: history.steps_per_s(),
             seconds_left: history.seconds_left().filter(|_| open),
-            loss: history.latest(Metric::Loss),
-            test_loss: history.latest(Metric::TestLoss).or_else(|| history.latest(Metric::ValLoss)),
-            test_accuracy: history.latest(Metric::TestAccuracy),
+            loss: history.latest(Metric::LOSS),
+            evaluated: evaluated(history),
             began: history.began().or_else(|| run.made()),
             is_scan,
-            is_stand_in: started.is_some_and(|started| is_stand_in(&started.data)),
+            stand_in: started
+                .filter(|started| started.learns_from_stand_in())
+                .map(|started| visible(&started.data).into_owned()),
             // The same data may lie in several places.
             config: self.key.as_ref().map(|key| format!("{key}{}", started.map_or("", |it| &it.fingerprint))),
             status,
@@ -411,20 +416,12 @@ impl Watched {
     }
 }
 
+fn evaluated(history: &History) -> Vec<(MetricInfo, f64)> {
+    let infos = history.metrics().into_iter().filter(|info| info.source == Source::Evaluation);
+    infos.filter_map(|info| Some((history.latest(info.metric()?)?, info))).map(|(value, info)| (info, value)).collect()
+}
+
 /// The end of a log, in which nothing hides.
 fn shown_log(path: &Path, most: u64) -> String {
     visible_lines(&last_lines(path, most)).into_owned()
-}
-
-/// The text of a config without its seed and without where its data are, which is equal for replicates.
-fn without_seed(config: &Preset) -> Option<String> {
-    let Preset::Mnist(preset) = config else { return None };
-    let mut preset = preset.clone();
-    for run in &mut preset.runs {
-        run.seed = 0;
-        run.data = DataChoice::default();
-        run.name = None;
-    }
-    (preset.title, preset.description) = Default::default();
-    Some(Preset::Mnist(preset).to_ron())
 }

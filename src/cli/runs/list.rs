@@ -5,9 +5,8 @@ use std::io;
 use jiff::Timestamp;
 
 use super::find::{Place, began};
-use super::{cell, left, newest, print, progress, rate};
+use super::{cell, evaluated, left, newest, print, progress, rate};
 use crate::cli::{Failure, say};
-use crate::dataset::mnist::is_stand_in;
 use crate::run::{History, Metric, Notes, RunFolder, RunReader, Started};
 
 const HEADER: [&str; 9] = ["RUN", "STATUS", "STEP", "RATE", "LEFT", "LOSS", "EVALUATED", "OPTIMIZER", "TITLE"];
@@ -59,24 +58,22 @@ fn row(run: &RunFolder) -> io::Result<(Timestamp, Row)> {
         progress(history),
         rate(history).unwrap_or_default(),
         left(history).filter(|_| open).unwrap_or_default(),
-        newest(history, Metric::Loss).unwrap_or_default(),
-        evaluated(history),
+        newest(history, &Metric::LOSS.info()).unwrap_or_default(),
+        evaluation(history),
         history.started().map(optimizer).unwrap_or_default(),
-        title.lines().next().unwrap_or_default().to_owned() + drawn(history),
+        title.lines().next().unwrap_or_default().to_owned() + &stand_in(history),
     ];
     Ok((began(run, history), shortened(row)))
 }
 
-/// Numbers on drawn digits are not MNIST's.
-fn drawn(history: &History) -> &'static str {
-    let drawn = history.started().is_some_and(|started| is_stand_in(&started.data));
-    if drawn { " (drawn digits, not MNIST)" } else { "" }
+/// Numbers on data that the program made are not those of real ones.
+fn stand_in(history: &History) -> String {
+    let started = history.started().filter(|started| started.learns_from_stand_in());
+    started.map_or_else(String::new, |started| format!(" ({})", started.data))
 }
 
-fn evaluated(history: &History) -> String {
-    let [test, accuracy, validation] =
-        [Metric::TestLoss, Metric::TestAccuracy, Metric::ValLoss].map(|metric| newest(history, metric));
-    [test, accuracy, validation].into_iter().flatten().collect::<Vec<_>>().join(", ")
+fn evaluation(history: &History) -> String {
+    evaluated(history).iter().filter_map(|info| newest(history, info)).collect::<Vec<_>>().join(", ")
 }
 
 /// The optimizer with its learning rate and batch size, as far as there is one of each.

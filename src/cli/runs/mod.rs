@@ -16,7 +16,7 @@ use clap::Subcommand;
 use self::find::Place;
 use super::Failure;
 use super::output::{cell, print};
-use crate::run::{History, Metric, span};
+use crate::run::{History, MetricInfo, Source, span};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -110,12 +110,11 @@ fn left(history: &History) -> Option<String> {
 }
 
 /// The newest value of a metric as people read it.
-fn newest(history: &History, metric: Metric) -> Option<String> {
-    let value = history.latest(metric)?;
-    Some(match metric {
-        Metric::TestAccuracy => format!("{:.2} %", 100.0 * value),
-        Metric::LearningRate => format!("{value}"),
-        Metric::SamplesPerS | Metric::TokensPerS => format!("{value:.0}"),
-        _ => format!("{value:.4}"),
-    })
+fn newest(history: &History, info: &MetricInfo) -> Option<String> {
+    Some(info.value(history.latest(info.metric()?)?))
+}
+
+/// The metrics of evaluations.
+fn evaluated(history: &History) -> Vec<MetricInfo> {
+    history.metrics().into_iter().filter(|info| info.source == Source::Evaluation).collect()
 }

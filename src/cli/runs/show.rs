@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::{cell, left, newest, print, progress, rate, unit};
 use crate::cli::Failure;
-use crate::run::{History, Metric, Notes, RunFolder, RunReader, Started, span};
+use crate::run::{History, Notes, RunFolder, RunReader, Started, span};
 
 /// So many of the last events are shown.
 const EVENTS: usize = 12;
@@ -31,8 +31,8 @@ pub fn run(run: &RunFolder) -> Result<(), Failure> {
     if let Some(started) = history.started() {
         lines.describe(started);
     }
-    for metric in Metric::ALL {
-        lines.add(metric.name(), newest(history, metric).unwrap_or_default());
+    for info in history.metrics() {
+        lines.add(&info.name, newest(history, &info).unwrap_or_default());
     }
     if let Some((step, file)) = history.checkpoints().last() {
         lines.add("last checkpoint", format!("{file}, of step {step}"));
@@ -71,13 +71,13 @@ fn last_events(history: &History) -> String {
 
 /// Names and values, one below the other.
 #[derive(Default)]
-struct Lines(Vec<(&'static str, String)>);
+struct Lines(Vec<(String, String)>);
 
 impl Lines {
     /// Adds a value, unless there is nothing to say.
-    fn add(&mut self, name: &'static str, value: String) {
+    fn add(&mut self, name: &str, value: String) {
         if !value.is_empty() {
-            self.0.push((name, value));
+            self.0.push((name.to_owned(), value));
         }
     }
 

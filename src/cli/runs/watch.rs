@@ -7,7 +7,7 @@ use anyhow::{Context, anyhow};
 use indicatif::{ProgressBar, ProgressStyle};
 use jiff::Timestamp;
 
-use super::{left, newest, progress, rate, unit};
+use super::{evaluated, left, newest, progress, rate, unit};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::{Failure, say};
 use crate::run::{Command, Event, History, Metric, Record, Reply, Request, RunFolder, RunReader, Status};
@@ -157,13 +157,7 @@ fn line(history: &History, status: &Status) -> String {
     if status.is_open() {
         parts.extend(left(history).map(|left| format!("{left} left")));
     }
-    for (name, metric) in [
-        ("loss", Metric::Loss),
-        ("validation loss", Metric::ValLoss),
-        ("test loss", Metric::TestLoss),
-        ("test accuracy", Metric::TestAccuracy),
-    ] {
-        parts.extend(newest(history, metric).map(|value| format!("{name} {value}")));
-    }
+    parts.extend(newest(history, &Metric::LOSS.info()).map(|loss| format!("loss {loss}")));
+    parts.extend(evaluated(history).iter().filter_map(|info| Some(info.words(history.latest(info.metric()?)?))));
     parts.join(", ")
 }

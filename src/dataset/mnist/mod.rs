@@ -71,19 +71,6 @@ impl fmt::Display for Origin {
 /// pixels of value 1, about 1 in 1,700, are 0.
 pub const REBUILT: &str = "a rebuilt copy of MNIST (training pixels of value 1 are 0)";
 
-/// The words for a run's data without the folder that the files were in.
-pub fn without_folder(data: &str) -> &str {
-    match data.split_once(", in ") {
-        Some((what, _)) if what == "MNIST" || what == REBUILT => what,
-        _ => data,
-    }
-}
-
-/// Whether these words, said of a run's data, mean the stand-in.
-pub fn is_stand_in(data: &str) -> bool {
-    data == Origin::StandIn.to_string()
-}
-
 impl Mnist {
     /// Digits that were read from a folder.
     fn read_from(folder: &Path, train: Digits, test: Digits) -> Mnist {

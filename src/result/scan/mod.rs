@@ -15,11 +15,10 @@ use std::path::PathBuf;
 
 pub use scores::{Improvement, NEGLIGIBLE, NOT_FINITE, ScanScore, ScanScores, adam, adam_and_signum, counted};
 
-use crate::dataset::mnist::{is_stand_in, without_folder};
 use crate::preset::Preset;
 use crate::run::{History, Pixel, RunFolder, RunReader, ScanAxes, Started};
 use crate::simulation::{Marker, markers};
-use crate::workload::{MnistScanSpec, TrainingRule};
+use crate::workload::{LARGEST_STACK, MOST_SCANNED, TrainingRule, Workload, without_folder};
 
 /// A scan as far as it has come.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +35,8 @@ pub struct ScanResult {
     pub spec: String,
     /// What the models learned from, in words.
     pub data: String,
+    /// Whether the program made them itself, in place of real ones.
+    pub is_stand_in: bool,
     seed: Option<u64>,
     precision: String,
     version: String,
@@ -97,6 +98,7 @@ impl ScanResult {
             scores: ScanScores::of(&axes, pixels.iter().flatten()),
             spec: config.to_owned(),
             data: without_folder(&started.data).to_owned(),
+            is_stand_in: started.learns_from_stand_in(),
             seed,
             precision,
             version,
@@ -116,11 +118,6 @@ impl ScanResult {
         let seed = self.seed.map_or_else(String::new, |seed| format!("seed {seed}"));
         let parts = [version.trim_end(), &self.precision, &seed];
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
-    }
-
-    /// Whether the models learned from digits that are not MNIST's, as they were drawn by the program.
-    pub fn is_stand_in(&self) -> bool {
-        is_stand_in(&self.data)
     }
 
     fn pixel(&self, optimizer: usize, batch_size: usize) -> Option<&Pixel> {
@@ -144,13 +141,12 @@ fn check(axes: &ScanAxes) -> Result<(), ScanError> {
     if let Some(size) = axes.batch_sizes.iter().find(|size| !(1..=LARGEST_BATCH).contains(*size)) {
         return Err(ScanError::Axes(format!("expected batch sizes from 1 to {LARGEST_BATCH}, found {size}")));
     }
-    const MOST: usize = MnistScanSpec::MOST;
     for (found, of) in [(axes.optimizers.len(), "optimizers"), (axes.batch_sizes.len(), "batch sizes")] {
-        if found > MOST {
-            return Err(ScanError::Axes(format!("expected at most {MOST} {of}, found {found}")));
+        if found > MOST_SCANNED {
+            return Err(ScanError::Axes(format!("expected at most {MOST_SCANNED} {of}, found {found}")));
         }
     }
-    let most = MnistScanSpec::LARGEST_STACK as u64;
+    let most = LARGEST_STACK as u64;
     let (rates, replicates) = (axes.learning_rates.len() as u64, axes.replicates);
     if rates.saturating_mul(replicates) > most {
         return Err(ScanError::Axes(format!(
@@ -176,10 +172,8 @@ fn fitted(axes: &ScanAxes, pixel: &Pixel) -> Pixel {
 /// those of the rules that the names begin with.
 fn looks(axes: &ScanAxes, config: &str) -> Vec<([u8; 3], Marker)> {
     const UNKNOWN: ([u8; 3], Marker) = ([150; 3], Marker::Star);
-    let given = match Preset::parse(config, RunFolder::CONFIG) {
-        Ok(Preset::MnistScan(preset)) => preset.scan.optimizers,
-        _ => Vec::new(),
-    };
+    let preset = Preset::parse(config, RunFolder::CONFIG).ok();
+    let given = preset.as_ref().and_then(Preset::workload).map_or(&[][..], Workload::scanned);
     let look = |(index, name): (usize, &String)| match given.get(index) {
         Some(optimizer) => (optimizer.rgb(), optimizer.rule.marker()),
         None => TrainingRule::named(name).map_or(UNKNOWN, |rule| (rule.rgb(), rule.marker())),

@@ -11,7 +11,7 @@ use egui::{Context, Rect};
 use super::charts::Charts;
 use super::detail::Tab;
 use super::dialogs::Dialog;
-use super::draft::{Draft, TrainingMemory, Workload};
+use super::draft::{Draft, TrainingMemory, first_of};
 use super::export::Exports;
 use super::list::List;
 use super::office::{Office, Places, WorkerState};
@@ -76,7 +76,7 @@ pub struct TrainingPanel {
 
 impl TrainingPanel {
     pub fn new(context: Context, places: Places) -> TrainingPanel {
-        let (preset, name) = Workload::Mnist.first();
+        let (preset, name) = first_of(Preset::WORKLOADS[0]);
         TrainingPanel {
             has_queue: places.runs.as_deref().is_some_and(Queue::is_in),
             wake: Wake::new(context, SEEN, UNSEEN),
@@ -238,7 +238,7 @@ impl TrainingPanel {
 /// The preset of trainings that a stored text holds.
 fn training_of(text: &str, what: &str) -> Result<Preset, String> {
     let preset = Preset::parse(text, what).map_err(|error| error.to_string())?;
-    if Workload::of(&preset).is_none() {
+    if preset.workload().is_none() {
         return Err(format!("{what} is no training"));
     }
     Ok(preset)

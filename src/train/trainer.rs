@@ -1,20 +1,20 @@
-//! Takes a training through its steps: events, evaluations, checkpoints, commands.
+//! Takes a training of any workload through its steps: events, evaluations, checkpoints, commands.
+
+use tch::Tensor;
 
 use super::checkpoint::CheckpointError;
 use super::error::TrainError;
-use super::mnist::MnistRun;
+use super::training::{SampleRequest, Training};
+use super::worker::Ended;
 use crate::run::checkpoint::orphans;
 use crate::run::{
-    Checkpoint, Command, Eval, Event, Origin, RunFolder, RunSession, SessionError, Started, StopRequest, Train,
+    Checkpoint, Command, Event, Metric, Metrics, Origin, RunFolder, RunSession, SessionError, Started, StopRequest,
 };
-use crate::workload::{MnistSpec, NotFinite};
-
-/// Why a sample is refused.
-pub const NO_TEXT: &str = "a classifier of images writes no text";
+use crate::workload::{Course, NotFinite};
 
 /// Why a session ends early.
 #[derive(Debug, thiserror::Error)]
-pub enum DriveError {
+pub enum TrainerError {
     #[error(transparent)]
     Train(#[from] TrainError),
     #[error(transparent)]
@@ -23,26 +23,15 @@ pub enum DriveError {
     Checkpoint(#[from] CheckpointError),
 }
 
-/// How a session ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    Finished,
-    /// It was asked to; it can be resumed.
-    Stopped,
-    /// The loss is no finite number, and the spec says that this is the end.
-    NotFinite,
-}
-
 /// A training and the run that it writes.
-pub struct Drive<'a> {
-    pub spec: &'a MnistSpec,
-    pub run: &'a mut MnistRun,
-    pub session: &'a mut RunSession,
-    pub stop: &'a StopRequest,
+pub struct Trainer<'a, T> {
+    course: Course,
+    run: &'a mut T,
+    session: &'a mut RunSession,
+    stop: &'a StopRequest,
     /// Of which its checkpoints are.
     origin: Origin,
     best: Option<(u64, f64)>,
-    steps: u64,
     since: Since,
     warned: bool,
     saved: Option<u64>,
@@ -52,22 +41,23 @@ pub struct Drive<'a> {
 #[derive(Default)]
 struct Since {
     /// The sum.
-    loss: Option<tch::Tensor>,
+    loss: Option<Tensor>,
+    /// The sum so far, of an earlier session, until the next step.
+    before: Option<f64>,
     steps: u64,
     /// When it began.
     wall_s: f64,
 }
 
-impl<'a> Drive<'a> {
+impl<'a, T: Training> Trainer<'a, T> {
     pub fn new(
-        spec: &'a MnistSpec,
-        run: &'a mut MnistRun,
+        course: Course,
+        run: &'a mut T,
         session: &'a mut RunSession,
         stop: &'a StopRequest,
         origin: Origin,
     ) -> Self {
-        let (steps, since) = (spec.steps.get() as u64, Since::default());
-        Drive { spec, run, session, stop, origin, best: None, steps, since, warned: false, saved: None }
+        Trainer { course, run, session, stop, origin, best: None, since: Since::default(), warned: false, saved: None }
     }
 
     /// Goes back to the newest checkpoint that can be read; those that cannot are warned of. A run that has none yet
@@ -79,8 +69,8 @@ impl<'a> Drive<'a> {
         steps: Option<u64>,
         again: Option<Started>,
         mut warnings: Vec<String>,
-    ) -> Result<(), DriveError> {
-        self.steps = steps.unwrap_or(self.steps);
+    ) -> Result<(), TrainerError> {
+        self.course.steps = steps.unwrap_or(self.course.steps);
         let mut wall_s = 0.0;
         let mut unusable = Vec::new();
         for step in Checkpoint::steps(self.session.run())?.into_iter().rev() {
@@ -88,7 +78,7 @@ impl<'a> Drive<'a> {
                 Ok((checkpoint, tensors)) => {
                     self.run.restore(step, checkpoint.clock(), &tensors)?;
                     self.best = checkpoint.best;
-                    self.since = Since::restored(&checkpoint, self.run)?;
+                    self.since = Since::restored(&checkpoint);
                     self.saved = Some(step);
                     wall_s = checkpoint.wall_s;
                     break;
@@ -130,7 +120,7 @@ impl<'a> Drive<'a> {
     /// safe before the checkpoint was.
     fn lost_points(&self) -> Option<String> {
         let (step, before) = (self.run.step(), self.session.before());
-        let point = step - step % self.spec.log_every.get() as u64;
+        let point = step - step % self.course.log_every;
         (before.lines() > 0 && before.step() < point).then(|| {
             let (events, reached) = (RunFolder::EVENTS, before.step());
             format!("{events} ended after step {reached}; what happened from then to step {step} is lost")
@@ -138,29 +128,33 @@ impl<'a> Drive<'a> {
     }
 
     /// Trains to the end, or until it is asked to stop.
-    pub fn go(&mut self) -> Result<Ended, DriveError> {
+    pub fn go(&mut self) -> Result<Ended, TrainerError> {
         Checkpoint::sweep(self.session.run());
         self.session.begin_training();
-        while self.run.step() < self.steps {
+        while self.run.step() < self.course.steps {
             let loss = self.run.advance()?;
+            let course = self.course;
             let step = self.run.step();
-            let last = step == self.steps;
+            let last = step == self.course.steps;
             self.since.add(loss)?;
-            let due = |every: usize| last || step.is_multiple_of(every as u64);
-            if due(self.spec.log_every.get()) {
+            let due = |every: u64| last || step.is_multiple_of(every);
+            if due(course.log_every) {
                 let finite = self.log()?;
-                if !finite && self.spec.not_finite == NotFinite::Stop {
+                if !finite && course.not_finite == NotFinite::Stop {
                     self.save()?;
                     return Ok(Ended::NotFinite);
                 }
             }
-            if due(self.spec.eval_every.get()) {
+            if due(course.eval_every) {
                 self.evaluate()?;
             }
-            if due(self.spec.checkpoint_every.get()) {
+            if course.sample_every.is_some_and(due) {
+                self.sample()?;
+            }
+            if due(course.checkpoint_every) {
                 self.save()?;
             }
-            if (self.obey()? || self.stop.is_raised()) && self.run.step() < self.steps {
+            if (self.handle_commands()? || self.stop.is_raised()) && self.run.step() < self.course.steps {
                 self.save()?;
                 return Ok(Ended::Stopped);
             }
@@ -170,19 +164,17 @@ impl<'a> Drive<'a> {
     }
 
     /// Adds a point to the training curve; says whether its loss is finite.
-    fn log(&mut self) -> Result<bool, DriveError> {
+    fn log(&mut self) -> Result<bool, TrainerError> {
         let step = self.run.step();
         let since = &self.since;
         let loss = since.mean()?;
+        let diagnostics = self.run.point()?;
+        // When the device has done all of it.
         let now = self.session.wall_s();
-        let samples = (since.steps * self.spec.batch_size.get() as u64) as f64;
-        let point = Train {
-            loss,
-            lr: self.spec.learning_rate.get(),
-            grad_norm: self.run.gradient_norm()?,
-            samples_per_s: Some(samples / (now - since.wall_s)),
-            tokens_per_s: None,
-        };
+        let (rate, of_step) = self.run.rate();
+        let mut point = Metrics::from([(Metric::LOSS, loss)]);
+        diagnostics.iter().for_each(|(metric, value)| point.set(metric, value));
+        point.set(rate, since.steps as f64 * of_step / (now - since.wall_s));
         self.session.record(step, Event::Train(point))?;
         self.since = Since { wall_s: now, ..Since::default() };
         if !loss.is_finite() && !self.warned {
@@ -193,21 +185,30 @@ impl<'a> Drive<'a> {
         Ok(loss.is_finite())
     }
 
-    fn evaluate(&mut self) -> Result<(), DriveError> {
+    fn evaluate(&mut self) -> Result<(), TrainerError> {
         let step = self.run.step();
         let evaluation = self.run.evaluate()?;
-        let loss = evaluation.loss;
+        let loss = evaluation.iter().next().map_or(f64::NAN, |(_, loss)| loss);
         if loss.is_finite() && self.best.is_none_or(|(_, best)| loss < best) {
             self.best = Some((step, loss));
         }
-        let (test_loss, test_accuracy) = (Some(loss), Some(evaluation.accuracy));
-        self.session.record(step, Event::Eval(Eval { test_loss, test_accuracy, ..Eval::default() }))?;
+        self.session.record(step, Event::Eval(evaluation))?;
         // The best model is kept, so it must be saved when it is known to be.
         if self.best.is_some_and(|(best, _)| best == step) { self.save() } else { Ok(()) }
     }
 
+    /// Lets the model write its usual text. One that cannot, as it has diverged, goes on learning.
+    fn sample(&mut self) -> Result<(), TrainerError> {
+        let Some(request) = self.run.usual_sample() else { return Ok(()) };
+        let event = match self.run.sample(&request) {
+            Ok(text) => Event::Sample { text },
+            Err(error) => Event::Warning { message: format!("no sample: {error}") },
+        };
+        Ok(self.session.record(self.run.step(), event)?)
+    }
+
     /// Saves a checkpoint, unless this step has one.
-    fn save(&mut self) -> Result<(), DriveError> {
+    fn save(&mut self) -> Result<(), TrainerError> {
         let step = self.run.step();
         if self.saved == Some(step) {
             return Ok(());
@@ -219,18 +220,18 @@ impl<'a> Drive<'a> {
         checkpoint.since = self.since.saved()?;
         let saved = checkpoint.save(self.session.run(), self.run.tensors());
         let file = saved.map_err(|error| match error {
-            CheckpointError::File { path, source } => DriveError::Session(self.session.failure(path, source)),
-            other => DriveError::Checkpoint(other),
+            CheckpointError::File { path, source } => TrainerError::Session(self.session.failure(path, source)),
+            other => TrainerError::Checkpoint(other),
         })?;
         self.saved = Some(step);
         self.session.record(step, Event::Checkpoint { file })?;
-        let keep_every = self.spec.keep_every.map(|every| every.get() as u64);
-        Checkpoint::tidy(self.session.run(), step, self.best.map(|(step, _)| step), keep_every)?;
+        let best = self.best.map(|(step, _)| step);
+        Checkpoint::tidy(self.session.run(), step, best, self.course.keep_every)?;
         Ok(())
     }
 
     /// Does what it was asked to; says whether that is to stop.
-    fn obey(&mut self) -> Result<bool, DriveError> {
+    fn handle_commands(&mut self) -> Result<bool, TrainerError> {
         let mut stop = false;
         for (id, command) in self.session.commands()? {
             match command {
@@ -244,7 +245,7 @@ impl<'a> Drive<'a> {
                     self.session.answer(&id, true, &format!("saved step {}", self.run.step()))?;
                 }
                 Command::SetSteps { n } if n > self.run.step() => {
-                    self.steps = n;
+                    self.course.steps = n;
                     self.session.answer_steps(&id, n)?;
                 }
                 Command::SetSteps { n } => {
@@ -252,8 +253,14 @@ impl<'a> Drive<'a> {
                         format!("expected more than the {} steps that were taken, found {n}", self.run.step());
                     self.session.answer(&id, false, &message)?;
                 }
-                Command::Sample { .. } => {
-                    self.session.answer(&id, false, NO_TEXT)?;
+                Command::Sample { prompt, tokens, temperature, top_k } => {
+                    match self.run.sample(&SampleRequest { prompt, tokens, temperature, top_k }) {
+                        Ok(text) => {
+                            self.session.record(self.run.step(), Event::Sample { text })?;
+                            self.session.answer(&id, true, "the text is written")?;
+                        }
+                        Err(error) => self.session.answer(&id, false, &error.to_string())?,
+                    }
                 }
             }
         }
@@ -262,22 +269,23 @@ impl<'a> Drive<'a> {
 }
 
 impl Since {
-    fn restored(checkpoint: &Checkpoint, run: &MnistRun) -> Result<Since, TrainError> {
-        let Some((steps, loss, wall_s)) = checkpoint.since else {
-            return Ok(Since { wall_s: checkpoint.wall_s, ..Since::default() });
-        };
-        let loss = tch::Tensor::f_from_slice(&[loss])?.f_to_kind(run.mlp.kind())?.f_to_device(run.mlp.device())?;
-        Ok(Since { loss: Some(loss), steps, wall_s })
+    fn restored(checkpoint: &Checkpoint) -> Since {
+        match checkpoint.since {
+            Some((steps, sum, wall_s)) => Since { before: Some(sum), loss: None, steps, wall_s },
+            None => Since { wall_s: checkpoint.wall_s, ..Since::default() },
+        }
     }
 
     /// For a checkpoint; exact, as a double holds every single.
     fn saved(&self) -> Result<Option<(u64, f64, f64)>, TrainError> {
-        let Some(loss) = &self.loss else { return Ok(None) };
-        Ok(Some((self.steps, loss.f_double_value(&[0])?, self.wall_s)))
+        Ok(self.sum()?.map(|sum| (self.steps, sum, self.wall_s)))
     }
 
-    fn add(&mut self, loss: tch::Tensor) -> Result<(), TrainError> {
+    fn add(&mut self, loss: Tensor) -> Result<(), TrainError> {
         self.steps += 1;
+        if let Some(sum) = self.before.take() {
+            self.loss = Some(loss.f_full_like(sum)?);
+        }
         match &mut self.loss {
             Some(sum) => drop(sum.f_add_(&loss)?),
             None => self.loss = Some(loss),
@@ -285,9 +293,15 @@ impl Since {
         Ok(())
     }
 
+    fn sum(&self) -> Result<Option<f64>, TrainError> {
+        Ok(match &self.loss {
+            Some(sum) => Some(sum.f_double_value(&[0])?),
+            None => self.before,
+        })
+    }
+
     /// Waits for the device.
     fn mean(&self) -> Result<f64, TrainError> {
-        let sum = self.loss.as_ref().map_or(Ok(f64::NAN), |loss| loss.f_double_value(&[0]))?;
-        Ok(sum / self.steps as f64)
+        Ok(self.sum()?.unwrap_or(f64::NAN) / self.steps as f64)
     }
 }

@@ -1,7 +1,7 @@
 use tch::{Device, Kind, Tensor};
 
-use super::error::TrainError;
-use super::loops::{Number, numbers_mut, vectorized, with_number};
+use crate::train::TrainError;
+use crate::train::loops::{Number, numbers_mut, vectorized, with_number};
 
 /// Labelled images on a device.
 ///

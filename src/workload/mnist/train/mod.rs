@@ -1,17 +1,29 @@
-//! One training of the MNIST classifier.
+//! The libtorch half: one training of the classifier, and a scan of many.
+//!
+//! Everything that is trained is a **stack** of models of one shape, which are trained side by side: products have a
+//! leading axis over the models. A single run is a stack of one. Forward and backward pass are written out, not recorded:
+//! the model is small, and on the processor most of a step's time would go into the recording.
+
+mod images;
+mod mlp;
+mod order;
+mod scan;
 
 use tch::{Device, Kind, Tensor};
 
-use super::checkpoint::Named;
-use super::error::TrainError;
-use super::images::Images;
-use super::mlp::{Evaluation, Mlp};
-use super::optimizer::FlatOptimizer;
-use super::order::Order;
-use crate::dataset::mnist::Mnist;
+pub use self::images::{Batch, Images};
+pub use self::mlp::{Evaluation, Mlp};
+pub use self::order::Order;
+pub use self::scan::Scan;
+use crate::dataset::download::DownloadError;
+use crate::dataset::mnist::{DataError, Mnist, Origin, Sources, obtain};
 use crate::optimizer::Clock;
 use crate::random::Key;
-use crate::workload::{FloatType, MnistSpec};
+use crate::run::{Metric, Metrics};
+use crate::train::{
+    FlatOptimizer, Named, ObtainResult, Obtained, TrainError, TrainedSpec, Training, restore_tensors,
+};
+use crate::workload::{DataChoice, FloatType, MnistSpec};
 
 /// Streams of a training.
 pub(super) mod purpose {
@@ -55,6 +67,8 @@ pub struct MnistRun {
     train: Images,
     test: Images,
     step: u64,
+    learning_rate: f64,
+    batch_size: u64,
 }
 
 impl MnistRun {
@@ -70,21 +84,48 @@ impl MnistRun {
         let order = Order::new(key(spec.seed, purpose::ORDER, 0, 0), images as u32, batch_size as u32);
         let train = Images::new(&data.train.images, &data.train.labels, kind, device)?;
         let test = Images::new(&data.test.images, &data.test.labels, kind, device)?;
-        Ok(MnistRun { mlp, optimizer, order, train, test, step: 0 })
+        let (learning_rate, batch_size) = (spec.learning_rate.get(), batch_size as u64);
+        Ok(MnistRun { mlp, optimizer, order, train, test, step: 0, learning_rate, batch_size })
+    }
+}
+
+impl TrainedSpec for MnistSpec {
+    type Data = Mnist;
+    type Training = MnistRun;
+
+    fn obtain(&self, say: &mut dyn FnMut(&str), cancelled: &dyn Fn() -> bool) -> ObtainResult<Mnist> {
+        obtain_mnist(&self.data, say, cancelled)
     }
 
-    /// Steps taken.
-    pub fn step(&self) -> u64 {
+    fn begin(&self, data: Mnist, device: Device) -> Result<MnistRun, TrainError> {
+        MnistRun::new(self, &data, device)
+    }
+}
+
+fn obtain_mnist(
+    choice: &DataChoice,
+    say: &mut dyn FnMut(&str),
+    cancelled: &dyn Fn() -> bool,
+) -> ObtainResult<Mnist> {
+    let (data, warnings) = match obtain(choice, &Sources::of_this_machine(), say, cancelled) {
+        Err(DataError::Download(DownloadError::Cancelled)) => return Ok(None),
+        outcome => outcome?,
+    };
+    let (origin, fingerprint) = (data.origin.to_string(), data.fingerprint());
+    let is_stand_in = data.origin == Origin::StandIn;
+    Ok(Some(Obtained { data, origin, fingerprint, is_stand_in, warnings }))
+}
+
+impl Training for MnistRun {
+    fn step(&self) -> u64 {
         self.step
     }
 
-    /// The optimizer's clock.
-    pub fn clock(&self) -> Clock {
+    fn clock(&self) -> Clock {
         self.optimizer.clock()
     }
 
-    /// One step; returns the loss of its batch, `[1]`, which is on the device.
-    pub fn advance(&mut self) -> Result<Tensor, TrainError> {
+    fn advance(&mut self) -> Result<Tensor, TrainError> {
         let batch = self.train.batch(self.order.batch(self.step), 1, self.mlp.kind())?;
         let loss = self.mlp.differentiate(batch)?;
         self.mlp.update(&mut self.optimizer)?;
@@ -92,18 +133,25 @@ impl MnistRun {
         Ok(loss)
     }
 
-    /// The Euclidean norm of the last step's gradient.
-    pub fn gradient_norm(&self) -> Result<f64, TrainError> {
-        Ok(self.mlp.gradients().f_norm()?.f_double_value(&[])?)
+    fn point(&mut self) -> Result<Metrics, TrainError> {
+        let norm = self.mlp.gradients().f_norm()?.f_double_value(&[])?;
+        Ok([(Metric::LEARNING_RATE, self.learning_rate), (Metric::GRAD_NORM, norm)].into())
     }
 
-    /// How good the model is on the test images.
-    pub fn evaluate(&self) -> Result<Evaluation, TrainError> {
-        self.mlp.evaluate(0, &self.test)
+    fn rate(&self) -> (Metric, f64) {
+        (Metric::SAMPLES_PER_S, self.batch_size as f64)
     }
 
-    /// All that a checkpoint holds.
-    pub fn tensors(&self) -> Named<'_> {
+    fn evaluate(&mut self) -> Result<Metrics, TrainError> {
+        let Evaluation { loss, accuracy } = self.mlp.evaluate(0, &self.test)?;
+        Ok([(Metric::TEST_LOSS, loss), (Metric::TEST_ACCURACY, accuracy)].into())
+    }
+
+    fn parameters(&self) -> u64 {
+        self.mlp.layout().model_size() as u64
+    }
+
+    fn tensors(&self) -> Named<'_> {
         let mut tensors =
             vec![("parameters".to_owned(), self.mlp.parameters()), ("statistics".to_owned(), self.mlp.statistics())];
         let memory = self.optimizer.memory();
@@ -111,22 +159,8 @@ impl MnistRun {
         tensors
     }
 
-    /// Goes on from a checkpoint's tensors, after `step` steps.
-    ///
-    /// # Errors
-    ///
-    /// Where a tensor is missing or of another shape: the checkpoint is of another training.
-    pub fn restore(&mut self, step: u64, clock: Clock, saved: &[(String, Tensor)]) -> Result<(), TrainError> {
-        for (name, tensor) in self.tensors() {
-            let Some((_, found)) = saved.iter().find(|(other, found)| *other == name && found.size() == tensor.size())
-            else {
-                let shape = tensor.size();
-                return Err(TrainError::Refused(format!(
-                    "expected `{name}` of {shape:?} among a checkpoint's tensors"
-                )));
-            };
-            tensor.shallow_clone().f_copy_(found)?;
-        }
+    fn restore(&mut self, step: u64, clock: Clock, saved: &[(String, Tensor)]) -> Result<(), TrainError> {
+        restore_tensors(&self.tensors(), saved)?;
         self.optimizer.set_clock(clock);
         self.step = step;
         Ok(())

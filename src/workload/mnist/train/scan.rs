@@ -1,19 +1,15 @@
-//! One pixel of the scan: all learning rates and replicates of an optimizer and a batch size, as stacks.
+//! One point of the scan: all learning rates and replicates of an optimizer and a batch size, as stacks.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 use tch::{Device, Kind};
 
-use super::error::TrainError;
-use super::images::Images;
-use super::mlp::{Evaluation, Mlp};
-use super::mnist::{check_batch, key, kind, purpose};
-use super::optimizer::FlatOptimizer;
-use super::order::Order;
+use super::{Evaluation, Images, Mlp, Order, check_batch, key, kind, obtain_mnist, purpose};
 use crate::dataset::mnist::Mnist;
 use crate::random::Key;
-use crate::workload::{MnistScanSpec, TrainingRule};
+use crate::train::{Ended, FlatOptimizer, ObtainResult, PointLosses, PointTraining, TrainError, Trained, TrainedScan, Work};
+use crate::workload::{MnistScanPreset, MnistScanSpec, TrainingRule};
 
 /// The data of a scan on its device, and how it is divided.
 #[derive(Debug)]
@@ -28,16 +24,7 @@ pub struct Scan<'a> {
     threads: Option<rayon::ThreadPool>,
 }
 
-/// What came of a pixel, for each learning rate (outer) and replicate (inner).
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ScanPixel {
-    /// Of the last step's batch.
-    pub train_loss: Vec<Vec<f64>>,
-    pub test_loss: Vec<Vec<f64>>,
-    pub test_accuracy: Vec<Vec<f64>>,
-}
-
-/// One training of a pixel.
+/// One training of a point.
 #[derive(Clone, Copy, Debug)]
 struct Member {
     learning_rate: usize,
@@ -70,13 +57,13 @@ impl<'a> Scan<'a> {
         })
     }
 
-    /// Trains a pixel, or gives `None` when it was stopped before its end.
-    pub fn pixel(
+    /// Trains a point, or gives `None` when it was stopped before its end.
+    pub fn point(
         &self,
         rule: &TrainingRule,
         batch_size: usize,
         stop: &AtomicBool,
-    ) -> Result<Option<ScanPixel>, TrainError> {
+    ) -> Result<Option<PointLosses>, TrainError> {
         let replicates = self.spec.replicates.get();
         let members: Vec<Member> = (0..self.spec.stack())
             .map(|index| Member { learning_rate: index / replicates, replicate: index % replicates })
@@ -93,14 +80,14 @@ impl<'a> Scan<'a> {
         let grid = |of: fn(&(f64, Evaluation)) -> f64| {
             outcomes.chunks(replicates).map(|row| row.iter().map(of).collect()).collect()
         };
-        Ok(Some(ScanPixel {
+        Ok(Some(PointLosses {
             train_loss: grid(|(loss, _)| *loss),
             test_loss: grid(|(_, evaluation)| evaluation.loss),
             test_accuracy: grid(|(_, evaluation)| evaluation.accuracy),
         }))
     }
 
-    /// Trains the members of a pixel in stacks of a size: last training loss and evaluation of each.
+    /// Trains the members of a point in stacks of a size: last training loss and evaluation of each.
     fn stacks(
         &self,
         rule: &TrainingRule,
@@ -120,7 +107,7 @@ impl<'a> Scan<'a> {
         Ok(outcomes.map(|outcomes| outcomes.concat()))
     }
 
-    /// Trains some members of a pixel side by side: last training loss and evaluation of each.
+    /// Trains some members of a point side by side: last training loss and evaluation of each.
     fn stack(
         &self,
         rule: &TrainingRule,
@@ -160,6 +147,36 @@ impl<'a> Scan<'a> {
         let losses = Vec::<f64>::try_from(losses.f_to_kind(Kind::Double)?.f_to_device(Device::Cpu)?)?;
         let outcomes = losses.into_iter().enumerate().map(|(model, loss)| Ok((loss, mlp.evaluate(model, &self.test)?)));
         outcomes.collect::<Result<_, TrainError>>().map(Some)
+    }
+}
+
+impl PointTraining for Scan<'_> {
+    fn train_point(
+        &self,
+        optimizer: usize,
+        batch_size: usize,
+        stop: &AtomicBool,
+    ) -> Result<Option<PointLosses>, TrainError> {
+        self.point(&self.spec.optimizers[optimizer].rule, self.spec.batch_sizes[batch_size].get(), stop)
+    }
+}
+
+impl TrainedScan for MnistScanPreset {
+    type Data = Mnist;
+    type Scan<'a> = Scan<'a>;
+
+    fn obtain(&self, say: &mut dyn FnMut(&str), cancelled: &dyn Fn() -> bool) -> ObtainResult<Mnist> {
+        obtain_mnist(&self.scan.data, say, cancelled)
+    }
+
+    fn begin(&self, data: Mnist, device: Device) -> Result<Scan<'_>, TrainError> {
+        Scan::new(&self.scan, &data, device)
+    }
+}
+
+impl Trained for MnistScanPreset {
+    fn train(&self, work: &mut Work<'_>) -> anyhow::Result<Ended> {
+        work.scan(self)
     }
 }
 

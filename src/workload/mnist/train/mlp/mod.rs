@@ -6,11 +6,11 @@ mod tensors;
 use rand::Rng;
 use tch::{Device, Kind, Tensor};
 
-use super::error::TrainError;
 use super::images::{Batch, Images};
-use super::layout::Layout;
-use super::optimizer::FlatOptimizer;
 use crate::random::{Key, Stream};
+use crate::train::FlatOptimizer;
+use crate::train::Layout;
+use crate::train::TrainError;
 
 /// A stack of classifiers 784 → 128 × 5 → 10 with batch normalisation before each linear layer and ReLU between
 /// them.

@@ -1,0 +1,390 @@
+//! Metrics: quantities that a run logs, each with a name, and what readers need to know to show them.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use serde::de::{self, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::number::Number;
+
+/// The name of a metric, as in the events of a run and as a column of tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Metric(&'static str);
+
+impl Metric {
+    /// Training loss: mean over the batch, or over the steps since the last point.
+    pub const LOSS: Metric = Metric("loss");
+    pub const LEARNING_RATE: Metric = Metric("lr");
+    /// Euclidean norm of the gradient before clipping.
+    pub const GRAD_NORM: Metric = Metric("grad_norm");
+    pub const SAMPLES_PER_S: Metric = Metric("samples_per_s");
+    pub const TOKENS_PER_S: Metric = Metric("tokens_per_s");
+    /// Training loss as evaluated.
+    pub const TRAIN_LOSS: Metric = Metric("train_loss");
+    pub const VAL_LOSS: Metric = Metric("val_loss");
+    pub const TEST_LOSS: Metric = Metric("test_loss");
+    /// As a fraction.
+    pub const TEST_ACCURACY: Metric = Metric("test_accuracy");
+
+    const KNOWN: [Metric; 9] = [
+        Metric::LOSS,
+        Metric::LEARNING_RATE,
+        Metric::GRAD_NORM,
+        Metric::SAMPLES_PER_S,
+        Metric::TOKENS_PER_S,
+        Metric::TRAIN_LOSS,
+        Metric::VAL_LOSS,
+        Metric::TEST_LOSS,
+        Metric::TEST_ACCURACY,
+    ];
+    /// The most bytes of a name.
+    pub const LONGEST_NAME: usize = 64;
+    /// The most names that are not known beforehand. Names live as long as the program, and files may hold any.
+    const MOST_NAMES: usize = 10_000;
+
+    /// The metric of this name. None where it is no name, of 1 to [`Metric::LONGEST_NAME`] visible ASCII characters, and
+    /// where there are too many others.
+    pub fn named(name: &str) -> Option<Metric> {
+        static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+        if let Some(known) = Self::KNOWN.iter().find(|known| known.0 == name) {
+            return Some(*known);
+        }
+        if !(1..=Self::LONGEST_NAME).contains(&name.len()) || !name.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return None;
+        }
+        let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = names.get(name) {
+            return Some(Metric(known));
+        }
+        if names.len() >= Self::MOST_NAMES {
+            return None;
+        }
+        let name: &'static str = Box::leak(name.into());
+        names.insert(name);
+        Some(Metric(name))
+    }
+
+    pub fn name(self) -> &'static str {
+        self.0
+    }
+
+    /// What it is where a run does not describe it: runs of versions before do not.
+    pub fn info(self) -> MetricInfo {
+        let usual = |title: &str, scale, better, source| MetricInfo {
+            name: self.0.to_owned(),
+            title: title.to_owned(),
+            unit: Unit::Plain,
+            scale,
+            better,
+            source,
+        };
+        use {Better::*, Scale::*, Source::*};
+        match self {
+            Metric::LOSS => usual("Train loss", Log, Lower, Training),
+            Metric::LEARNING_RATE => {
+                MetricInfo { unit: Unit::Exact, ..usual("Learning rate", Linear, Neither, Training) }
+            }
+            Metric::GRAD_NORM => usual("Gradient norm", Linear, Neither, Training),
+            Metric::SAMPLES_PER_S => {
+                MetricInfo { unit: Unit::Rate, ..usual("Samples a second", Linear, Higher, Training) }
+            }
+            Metric::TOKENS_PER_S => {
+                MetricInfo { unit: Unit::Rate, ..usual("Tokens a second", Linear, Higher, Training) }
+            }
+            Metric::TRAIN_LOSS => usual("Train loss, evaluated", Log, Lower, Evaluation),
+            Metric::VAL_LOSS => usual("Validation loss", Log, Lower, Evaluation),
+            Metric::TEST_LOSS => usual("Test loss", Log, Lower, Evaluation),
+            Metric::TEST_ACCURACY => {
+                MetricInfo { unit: Unit::Fraction, ..usual("Test accuracy", Linear, Higher, Evaluation) }
+            }
+            Metric(name) => usual(&name.replace('_', " "), Linear, Neither, Training),
+        }
+    }
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+        text.write_str(self.0)
+    }
+}
+
+/// What a metric is, as a run describes it at its start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MetricInfo {
+    /// As in the events.
+    pub name: String,
+    /// As people read it, such as `Test loss`.
+    pub title: String,
+    #[serde(default)]
+    pub unit: Unit,
+    #[serde(default)]
+    pub scale: Scale,
+    #[serde(default)]
+    pub better: Better,
+    #[serde(default)]
+    pub source: Source,
+}
+
+/// What a metric's numbers count.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unit {
+    /// They speak for themselves.
+    #[default]
+    Plain,
+    /// Such as a learning rate: all digits count.
+    Exact,
+    /// How many a second.
+    Rate,
+    /// Shares of a whole, from 0 to 1, that people read in per cent.
+    Fraction,
+    Bytes,
+}
+
+/// The axis on which a metric is drawn at first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scale {
+    #[default]
+    Linear,
+    Log,
+}
+
+/// Which of two values of a metric is the better one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    Lower,
+    Higher,
+    #[default]
+    Neither,
+}
+
+/// The events that a metric comes with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    #[default]
+    Training,
+    Evaluation,
+}
+
+impl MetricInfo {
+    /// The metric that it describes.
+    pub fn metric(&self) -> Option<Metric> {
+        Metric::named(&self.name)
+    }
+
+    /// A value in words, such as `test loss 0.1234` or `test accuracy 97.12 %`.
+    pub fn words(&self, value: f64) -> String {
+        let mut title = self.title.chars();
+        let first = title.next().map_or_else(String::new, |first| first.to_lowercase().collect());
+        format!("{first}{} {}", title.as_str(), self.value(value))
+    }
+
+    /// A value as people read it.
+    pub fn value(&self, value: f64) -> String {
+        match self.unit {
+            Unit::Plain => format!("{value:.4}"),
+            Unit::Exact => value.to_string(),
+            Unit::Rate => format!("{value:.0}"),
+            Unit::Fraction => format!("{:.2} %", 100.0 * value),
+            Unit::Bytes => format!("{:.1} MiB", value / f64::from(1 << 20)),
+        }
+    }
+}
+
+/// Values of metrics, in the order in which they were written: a point of the training curves, or an evaluation.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Metrics(Vec<(Metric, f64)>);
+
+impl Metrics {
+    /// The most metrics of an event; what else a file holds is passed over.
+    pub const MOST: usize = 256;
+
+    pub fn get(&self, metric: Metric) -> Option<f64> {
+        self.iter().find(|(other, _)| *other == metric).map(|(_, value)| value)
+    }
+
+    /// Sets the value of a metric, as the last where it has none yet.
+    pub fn set(&mut self, metric: Metric, value: f64) {
+        match self.0.iter_mut().find(|(other, _)| *other == metric) {
+            Some((_, old)) => *old = value,
+            None => self.0.push((metric, value)),
+        }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (Metric, f64)> + Clone {
+        self.0.iter().copied()
+    }
+
+    /// In words, with the metrics' usual titles.
+    pub fn sentence(&self) -> String {
+        self.iter().map(|(metric, value)| metric.info().words(value)).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl<const N: usize> From<[(Metric, f64); N]> for Metrics {
+    fn from(values: [(Metric, f64); N]) -> Metrics {
+        values.into_iter().collect()
+    }
+}
+
+impl FromIterator<(Metric, f64)> for Metrics {
+    fn from_iter<I: IntoIterator<Item = (Metric, f64)>>(values: I) -> Metrics {
+        let mut metrics = Metrics::default();
+        values.into_iter().for_each(|(metric, value)| metrics.set(metric, value));
+        metrics
+    }
+}
+
+impl Serialize for Metrics {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (metric, value) in self.iter() {
+            map.serialize_entry(metric.name(), &Number(value))?;
+        }
+        map.end()
+    }
+}
+
+/// The fields of an event that holds metrics: those that all events have, and the metrics.
+pub(super) struct PointFields<T> {
+    pub step: u64,
+    pub time: T,
+    pub wall_s: f64,
+    pub metrics: Metrics,
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for PointFields<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields<T>(std::marker::PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
+            type Value = PointFields<T>;
+
+            fn expecting(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+                text.write_str("an event")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let (mut step, mut time, mut wall_s, mut metrics) = (None, None, None, Metrics::default());
+                while let Some(field) = map.next_key()? {
+                    match field {
+                        Field::Step => step = Some(map.next_value()?),
+                        Field::Time => time = Some(map.next_value()?),
+                        Field::WallS => wall_s = Some(map.next_value::<Number>()?.0),
+                        Field::Passed => drop(map.next_value::<IgnoredAny>()?),
+                        // What is no number is of another version.
+                        Field::Metric(metric) => {
+                            let MaybeNumber(value) = map.next_value()?;
+                            if let Some(value) = value.filter(|_| metrics.0.len() < Metrics::MOST) {
+                                metrics.set(metric, value);
+                            }
+                        }
+                    }
+                }
+                let missing = de::Error::missing_field;
+                Ok(PointFields {
+                    step: step.ok_or_else(|| missing("step"))?,
+                    time: time.ok_or_else(|| missing("time"))?,
+                    wall_s: wall_s.ok_or_else(|| missing("wall_s"))?,
+                    metrics,
+                })
+            }
+        }
+
+        deserializer.deserialize_map(Fields(std::marker::PhantomData))
+    }
+}
+
+enum Field {
+    Step,
+    Time,
+    WallS,
+    Passed,
+    Metric(Metric),
+}
+
+impl<'de> Deserialize<'de> for Field {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Name;
+
+        impl Visitor<'_> for Name {
+            type Value = Field;
+
+            fn expecting(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+                text.write_str("the name of a field")
+            }
+
+            fn visit_str<E>(self, name: &str) -> Result<Field, E> {
+                Ok(match name {
+                    "step" => Field::Step,
+                    "time" => Field::Time,
+                    "wall_s" => Field::WallS,
+                    "event" | "line" | "crc" => Field::Passed,
+                    name => Metric::named(name).map_or(Field::Passed, Field::Metric),
+                })
+            }
+        }
+
+        deserializer.deserialize_identifier(Name)
+    }
+}
+
+/// A number as in [`super::number`], or something of another version, of which nothing is kept.
+struct MaybeNumber(Option<f64>);
+
+impl<'de> Deserialize<'de> for MaybeNumber {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+
+        impl<'de> Visitor<'de> for Any {
+            type Value = Option<f64>;
+
+            fn expecting(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+                text.write_str("a number, \"NaN\", \"inf\" or \"-inf\"")
+            }
+
+            fn visit_f64<E>(self, number: f64) -> Result<Option<f64>, E> {
+                Ok(Some(number))
+            }
+
+            fn visit_u64<E>(self, number: u64) -> Result<Option<f64>, E> {
+                Ok(Some(number as f64))
+            }
+
+            fn visit_i64<E>(self, number: i64) -> Result<Option<f64>, E> {
+                Ok(Some(number as f64))
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Option<f64>, E> {
+                let number = Number::of_word(text).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))?;
+                Ok(Some(number))
+            }
+
+            fn visit_bool<E>(self, _: bool) -> Result<Option<f64>, E> {
+                Ok(None)
+            }
+
+            fn visit_unit<E>(self) -> Result<Option<f64>, E> {
+                Ok(None)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Option<f64>, A::Error> {
+                while seq.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(None)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Option<f64>, A::Error> {
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(None)
+            }
+        }
+
+        deserializer.deserialize_any(Any).map(MaybeNumber)
+    }
+}

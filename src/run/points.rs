@@ -1,0 +1,150 @@
+//! The points of a run's curves, in columns.
+
+use std::collections::BTreeMap;
+
+use super::event::Record;
+use super::metric::{Metric, Metrics};
+
+/// Points in the order of their steps: columns of equal length.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Curve<'h> {
+    pub step: &'h [u64],
+    /// Seconds of training.
+    pub wall_s: &'h [f64],
+    /// Seconds since 1970.
+    pub time_s: &'h [f64],
+    pub value: &'h [f64],
+}
+
+impl Curve<'_> {
+    pub fn len(&self) -> usize {
+        self.value.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.value.is_empty()
+    }
+}
+
+/// When points were taken.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Moments {
+    step: Vec<u64>,
+    wall_s: Vec<f64>,
+    time_s: Vec<f64>,
+}
+
+impl Moments {
+    fn push(&mut self, record: &Record) {
+        self.step.push(record.step);
+        self.wall_s.push(record.wall_s);
+        self.time_s.push(record.time.as_duration().as_secs_f64());
+    }
+
+    fn curve<'h>(&'h self, value: &'h [f64]) -> Curve<'h> {
+        Curve { step: &self.step, wall_s: &self.wall_s, time_s: &self.time_s, value }
+    }
+
+    fn kept(&self, last_step: u64) -> Vec<bool> {
+        self.step.iter().map(|&step| step <= last_step).collect()
+    }
+
+    fn retain(&mut self, kept: &[bool]) {
+        retain(&mut self.step, kept);
+        retain(&mut self.wall_s, kept);
+        retain(&mut self.time_s, kept);
+    }
+}
+
+fn retain<T>(values: &mut Vec<T>, kept: &[bool]) {
+    let mut kept = kept.iter();
+    values.retain(|_| *kept.next().expect("there is one for each value"));
+}
+
+/// A metric that not every event holds.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Series {
+    moments: Moments,
+    value: Vec<f64>,
+}
+
+/// The points of all events of one kind.
+///
+/// The metrics that each of these events holds share the columns that say when; each of the others has its own.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Points {
+    moments: Moments,
+    /// In the order of the first event.
+    shared: Vec<(Metric, Vec<f64>)>,
+    others: BTreeMap<Metric, Series>,
+}
+
+impl Points {
+    pub fn push(&mut self, record: &Record, metrics: &Metrics) {
+        if self.is_empty() {
+            self.shared = metrics.iter().map(|(metric, _)| (metric, Vec::new())).collect();
+        }
+        // Nearly all events hold the same metrics in the same order.
+        if !metrics.iter().map(|(metric, _)| metric).eq(self.shared.iter().map(|(metric, _)| *metric)) {
+            self.part_from(metrics);
+        }
+        self.moments.push(record);
+        let mut shared = self.shared.iter_mut();
+        for (metric, value) in metrics.iter() {
+            match shared.as_slice().first() {
+                Some((next, _)) if *next == metric => {
+                    shared.next().expect("it was seen").1.push(value);
+                }
+                _ => {
+                    let series = self.others.entry(metric).or_default();
+                    series.moments.push(record);
+                    series.value.push(value);
+                }
+            }
+        }
+    }
+
+    /// Gives columns of their own to the shared metrics that an event does not hold, or not in their order.
+    fn part_from(&mut self, metrics: &Metrics) {
+        let mut there = metrics.iter().map(|(metric, _)| metric);
+        let moments = &self.moments;
+        let others = &mut self.others;
+        self.shared.retain_mut(|(metric, value)| {
+            let rest = there.clone();
+            let is_there = there.any(|other| other == *metric);
+            if !is_there {
+                there = rest;
+                others.insert(*metric, Series { moments: moments.clone(), value: std::mem::take(value) });
+            }
+            is_there
+        });
+    }
+
+    /// Forgets what came after a step, and says whether there was such.
+    pub fn forget_after(&mut self, step: u64) -> bool {
+        let kept = self.moments.kept(step);
+        self.moments.retain(&kept);
+        self.shared.iter_mut().for_each(|(_, values)| retain(values, &kept));
+        for series in self.others.values_mut() {
+            let kept = series.moments.kept(step);
+            series.moments.retain(&kept);
+            retain(&mut series.value, &kept);
+        }
+        kept.contains(&false)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.moments.step.is_empty()
+    }
+
+    pub fn curve(&self, metric: Metric) -> Option<Curve<'_>> {
+        let shared = self.shared.iter().find(|(other, _)| *other == metric);
+        let shared = shared.map(|(_, values)| self.moments.curve(values));
+        shared.or_else(|| self.others.get(&metric).map(|series| series.moments.curve(&series.value)))
+    }
+
+    /// The metrics that were measured, those of every event first.
+    pub fn metrics(&self) -> impl Iterator<Item = Metric> {
+        self.shared.iter().map(|(metric, _)| *metric).chain(self.others.keys().copied())
+    }
+}

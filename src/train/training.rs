@@ -1,0 +1,165 @@
+//! What a workload provides so that the worker can train it.
+
+use std::error::Error;
+use std::sync::atomic::AtomicBool;
+
+use tch::{Device, Tensor};
+
+use super::checkpoint::Named;
+use super::error::TrainError;
+use super::worker::{Ended, Work};
+use crate::optimizer::Clock;
+use crate::run::{Metric, Metrics};
+use crate::workload::{RunSpec, RunsPreset, Workload};
+
+/// A preset that the worker can train.
+pub trait Trained: Workload {
+    /// Trains it to its end, or until it is asked to stop.
+    fn train(&self, work: &mut Work<'_>) -> anyhow::Result<Ended>;
+}
+
+impl<S: TrainedSpec> Trained for RunsPreset<S>
+where
+    RunsPreset<S>: Workload,
+{
+    fn train(&self, work: &mut Work<'_>) -> anyhow::Result<Ended> {
+        match &self.runs[..] {
+            [spec] => work.run(spec),
+            runs => anyhow::bail!("expected a config.ron of one run, found one of {}", runs.len()),
+        }
+    }
+}
+
+/// Data to train on, and what is said of them.
+#[derive(Debug)]
+pub struct Obtained<D> {
+    pub data: D,
+    /// In words, such as `MNIST, in FOLDER`.
+    pub origin: String,
+    /// A hash of them: a run goes on with the same only.
+    pub fingerprint: String,
+    /// Whether the program made them itself, in place of real ones.
+    pub is_stand_in: bool,
+    /// What the user had better know about them.
+    pub warnings: Vec<String>,
+}
+
+/// What came of asking for data: `None` where it was cancelled before they were there.
+pub type ObtainResult<D> = Result<Option<Obtained<D>>, Box<dyn Error + Send + Sync>>;
+
+/// The libtorch half of a [`RunSpec`].
+pub trait TrainedSpec: RunSpec {
+    type Data;
+    type Training: Training;
+
+    /// The data that the spec asks for. `say` is told in a line from time to time what long work is being done.
+    fn obtain(&self, say: &mut dyn FnMut(&str), cancelled: &dyn Fn() -> bool) -> ObtainResult<Self::Data>;
+
+    /// The training before its first step.
+    fn begin(&self, data: Self::Data, device: Device) -> Result<Self::Training, TrainError>;
+}
+
+/// Text to be written by a model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SampleRequest {
+    pub prompt: String,
+    pub tokens: u32,
+    /// 0 takes the likeliest token each time.
+    pub temperature: f64,
+    /// Only so many of the likeliest tokens are drawn from.
+    pub top_k: Option<u32>,
+}
+
+/// A training, as far as it has come.
+pub trait Training {
+    /// Steps taken.
+    fn step(&self) -> u64;
+
+    /// One step; returns the loss of its batch, `[1]`, which is on the device.
+    fn advance(&mut self) -> Result<Tensor, TrainError>;
+
+    /// What the training curve shows of the last step besides the loss and the rate. Waits for the device.
+    fn point(&mut self) -> Result<Metrics, TrainError>;
+
+    /// How the rate of training is called, and how much a step adds to it.
+    fn rate(&self) -> (Metric, f64);
+
+    /// How good the model is; the first metric is the loss by which the best checkpoint is chosen.
+    fn evaluate(&mut self) -> Result<Metrics, TrainError>;
+
+    /// Number of trainable parameters.
+    fn parameters(&self) -> u64;
+
+    /// The optimizer's clock.
+    fn clock(&self) -> Clock;
+
+    /// All that a checkpoint holds.
+    fn tensors(&self) -> Named<'_>;
+
+    /// Goes on after `step` steps from a checkpoint's tensors, which have the names and shapes of
+    /// [`Training::tensors`].
+    fn restore(&mut self, step: u64, clock: Clock, saved: &[(String, Tensor)]) -> Result<(), TrainError>;
+
+    /// The text that it writes at its set interval; `None` where it writes none.
+    fn usual_sample(&self) -> Option<SampleRequest> {
+        None
+    }
+
+    /// Text that the model writes, after the prompt.
+    fn sample(&mut self, _request: &SampleRequest) -> Result<String, TrainError> {
+        Err(TrainError::Refused(NO_TEXT.to_owned()))
+    }
+}
+
+/// Why a sample is refused.
+pub const NO_TEXT: &str = "the model writes no text";
+
+/// Copies a checkpoint's tensors into those of a training.
+///
+/// # Errors
+///
+/// Where one is missing or of another shape: the checkpoint is of another training.
+pub fn restore_tensors(tensors: &Named<'_>, saved: &[(String, Tensor)]) -> Result<(), TrainError> {
+    for (name, tensor) in tensors {
+        let Some((_, found)) = saved.iter().find(|(other, found)| other == name && found.size() == tensor.size()) else {
+            let shape = tensor.size();
+            return Err(TrainError::Refused(format!("expected `{name}` of {shape:?} among a checkpoint's tensors")));
+        };
+        tensor.shallow_clone().f_copy_(found)?;
+    }
+    Ok(())
+}
+
+/// The libtorch half of a scan.
+pub trait TrainedScan: Workload {
+    type Data;
+    type Scan<'a>: PointTraining
+    where
+        Self: 'a;
+
+    /// As for [`TrainedSpec::obtain`].
+    fn obtain(&self, say: &mut dyn FnMut(&str), cancelled: &dyn Fn() -> bool) -> ObtainResult<Self::Data>;
+
+    fn begin(&self, data: Self::Data, device: Device) -> Result<Self::Scan<'_>, TrainError>;
+}
+
+/// The trainings of a scan's points.
+pub trait PointTraining: Sync {
+    /// All trainings of an optimizer with a batch size, by their indices in the scan's axes, or `None` when it was stopped
+    /// before their end.
+    fn train_point(
+        &self,
+        optimizer: usize,
+        batch_size: usize,
+        stop: &AtomicBool,
+    ) -> Result<Option<PointLosses>, TrainError>;
+}
+
+/// What came of a point, for each learning rate (outer) and replicate (inner).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PointLosses {
+    /// Of the last step's batch.
+    pub train_loss: Vec<Vec<f64>>,
+    pub test_loss: Vec<Vec<f64>>,
+    pub test_accuracy: Vec<Vec<f64>>,
+}

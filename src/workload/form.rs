@@ -1,0 +1,100 @@
+//! The fields of a spec as a form that a window can show, without knowing what they are of.
+
+use super::{DataChoice, Dataset, DeviceChoice, ScanOptimizer, TrainingRule};
+use crate::quantity::{BatchSize, RealQuantity, WholeQuantity};
+
+/// Fields in sections.
+pub type Form<'a> = Vec<Section<'a>>;
+
+/// Fields that belong together.
+pub struct Section<'a> {
+    /// Empty for a section without one.
+    pub heading: &'static str,
+    /// Whether it is closed at first.
+    pub folded: bool,
+    pub fields: Vec<Field<'a>>,
+}
+
+impl<'a> Section<'a> {
+    pub fn new(heading: &'static str, fields: Vec<Field<'a>>) -> Section<'a> {
+        Section { heading, folded: false, fields }
+    }
+
+    pub fn folded(heading: &'static str, fields: Vec<Field<'a>>) -> Section<'a> {
+        Section { heading, folded: true, fields }
+    }
+}
+
+/// A field with its name and what it means.
+pub struct Field<'a> {
+    pub name: &'static str,
+    pub help: &'static str,
+    pub value: Value<'a>,
+}
+
+/// What a field holds.
+pub enum Value<'a> {
+    Real(&'a mut dyn RealQuantity),
+    Whole(&'a mut dyn WholeQuantity),
+    Seed(&'a mut u64),
+    Switch(&'a mut bool),
+    Choice(Choice<'a>),
+    Data(&'a mut DataChoice, &'static Dataset),
+    Device(&'a mut DeviceChoice),
+    /// An update rule and its hyperparameters.
+    Rule(&'a mut TrainingRule),
+    BatchSizes(&'a mut Vec<BatchSize>),
+    Optimizers(&'a mut Vec<ScanOptimizer>),
+    /// Words that follow from the other fields.
+    Note(String),
+}
+
+/// One of a few values.
+pub struct Choice<'a> {
+    pub names: Vec<&'static str>,
+    pub chosen: Option<usize>,
+    pub choose: Box<dyn FnMut(usize) + 'a>,
+}
+
+impl<'a> Field<'a> {
+    pub fn new(name: &'static str, help: &'static str, value: Value<'a>) -> Field<'a> {
+        Field { name, help, value }
+    }
+
+    pub fn real(name: &'static str, help: &'static str, value: &'a mut dyn RealQuantity) -> Field<'a> {
+        Field::new(name, help, Value::Real(value))
+    }
+
+    pub fn whole(name: &'static str, help: &'static str, value: &'a mut dyn WholeQuantity) -> Field<'a> {
+        Field::new(name, help, Value::Whole(value))
+    }
+
+    /// One of `choices`, which come with their names.
+    pub fn choice<T: Copy + PartialEq>(
+        name: &'static str,
+        help: &'static str,
+        value: &'a mut T,
+        choices: &'static [(T, &'static str)],
+    ) -> Field<'a> {
+        let chosen = choices.iter().position(|(choice, _)| choice == value);
+        let names = choices.iter().map(|(_, name)| *name).collect();
+        let choose = Box::new(move |index: usize| *value = choices[index].0);
+        Field::new(name, help, Value::Choice(Choice { names, chosen, choose }))
+    }
+
+    pub fn data(value: &'a mut DataChoice, dataset: &'static Dataset) -> Field<'a> {
+        Field::new("Dataset", dataset.automatic, Value::Data(value, dataset))
+    }
+
+    pub fn device(value: &'a mut DeviceChoice) -> Field<'a> {
+        Field::new("Device", "What the worker has found on this machine", Value::Device(value))
+    }
+
+    pub fn rule(value: &'a mut TrainingRule) -> Field<'a> {
+        Field::new("Rule", "The update rule", Value::Rule(value))
+    }
+
+    pub fn seed(help: &'static str, value: &'a mut u64) -> Field<'a> {
+        Field::new("Seed", help, Value::Seed(value))
+    }
+}

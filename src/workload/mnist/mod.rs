@@ -1,0 +1,195 @@
+//! The paper's classifier of handwritten digits (Appendix "MLP").
+
+mod scan;
+#[cfg(feature = "torch")]
+pub mod train;
+
+use serde::{Deserialize, Serialize};
+
+use super::form::{Field, Form, Section};
+use super::{
+    Common, CommonMut, Course, DataChoice, Dataset, DeviceChoice, FloatType, NotFinite, RunSpec, RunsPreset,
+    TrainingRule,
+};
+use crate::dataset::mnist;
+use crate::quantity::{
+    BatchSize, CheckpointInterval, EvaluationInterval, LearningRate, LoggingInterval, TrainingSteps,
+};
+use crate::run::{Metric, Started};
+
+pub use scan::{MnistScanPreset, MnistScanSpec};
+
+/// Trainings of the MNIST classifier, one after another.
+pub type MnistPreset = RunsPreset<MnistSpec>;
+
+static MNIST: Dataset = Dataset {
+    automatic: "Automatic: the cache, else a download, and with no network digits that the program draws",
+    folder: "the four IDX files of MNIST, packed or not",
+    stand_in: "Drawn digits (not MNIST)",
+    look_in: |folder| Ok(mnist::look_in(folder)?),
+};
+const SEED: &str = "Names the initial weights and the order of the images. Runs that differ only in it are replicates.";
+const PRECISIONS: &[(FloatType, &str)] = &[(FloatType::Float32, "float32"), (FloatType::Float64, "float64")];
+
+/// One training of the paper's MNIST classifier (Appendix "MLP").
+///
+/// 784 → 128 × 5 → 10 units, ReLU, batch normalisation before each linear layer; inputs in [0, 1], cross
+/// entropy, weight decay on the linear weights only.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MnistSpec {
+    /// What lists and legends say; without it, the optimizer's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    pub optimizer: TrainingRule,
+    pub learning_rate: LearningRate,
+    #[serde(default = "batch_size")]
+    pub batch_size: BatchSize,
+    #[serde(default = "steps")]
+    pub steps: TrainingSteps,
+    /// Names the initial weights and the order of the images.
+    #[serde(default)]
+    pub seed: u64,
+    /// Steps from one point of the training curve to the next.
+    #[serde(default = "log_every")]
+    pub log_every: LoggingInterval,
+    /// Steps from one evaluation on the test images to the next.
+    #[serde(default = "eval_every")]
+    pub eval_every: EvaluationInterval,
+    #[serde(default = "checkpoint_every")]
+    pub checkpoint_every: CheckpointInterval,
+    /// Every checkpoint at a multiple of this is kept, beside the last two and the best.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep_every: Option<CheckpointInterval>,
+    #[serde(default)]
+    pub not_finite: NotFinite,
+    #[serde(default)]
+    pub data: DataChoice,
+    #[serde(default)]
+    pub device: DeviceChoice,
+    #[serde(default)]
+    pub precision: FloatType,
+}
+
+fn batch_size() -> BatchSize {
+    BatchSize::clamped(128)
+}
+
+fn steps() -> TrainingSteps {
+    TrainingSteps::clamped(400)
+}
+
+fn log_every() -> LoggingInterval {
+    LoggingInterval::clamped(1)
+}
+
+fn eval_every() -> EvaluationInterval {
+    EvaluationInterval::clamped(20)
+}
+
+fn checkpoint_every() -> CheckpointInterval {
+    CheckpointInterval::clamped(100)
+}
+
+impl MnistSpec {
+    /// A run with this optimizer and the defaults of a preset.
+    pub fn new(optimizer: TrainingRule, learning_rate: LearningRate) -> MnistSpec {
+        MnistSpec {
+            name: None,
+            optimizer,
+            learning_rate,
+            batch_size: batch_size(),
+            steps: steps(),
+            seed: 0,
+            log_every: log_every(),
+            eval_every: eval_every(),
+            checkpoint_every: checkpoint_every(),
+            keep_every: None,
+            not_finite: NotFinite::default(),
+            data: DataChoice::default(),
+            device: DeviceChoice::default(),
+            precision: FloatType::default(),
+        }
+    }
+}
+
+impl RunSpec for MnistSpec {
+    const NAME: &'static str = "MNIST classifier, one run";
+    const DATASET: &'static Dataset = &MNIST;
+
+    fn common(&self) -> Common<'_> {
+        Common {
+            name: self.name.as_deref(),
+            rule: &self.optimizer,
+            learning_rate: self.learning_rate,
+            batch_size: self.batch_size.get() as u64,
+            seed: self.seed,
+            course: Course {
+                steps: self.steps.get() as u64,
+                log_every: self.log_every.get() as u64,
+                eval_every: self.eval_every.get() as u64,
+                checkpoint_every: self.checkpoint_every.get() as u64,
+                keep_every: self.keep_every.map(|every| every.get() as u64),
+                sample_every: None,
+                not_finite: self.not_finite,
+            },
+            data: &self.data,
+            device: self.device,
+            precision: self.precision.name(),
+        }
+    }
+
+    fn common_mut(&mut self) -> CommonMut<'_> {
+        CommonMut { name: &mut self.name, seed: &mut self.seed, data: &mut self.data }
+    }
+
+    fn describe(&self, started: Started) -> Started {
+        let metrics = [
+            Metric::LOSS,
+            Metric::LEARNING_RATE,
+            Metric::GRAD_NORM,
+            Metric::SAMPLES_PER_S,
+            Metric::TEST_LOSS,
+            Metric::TEST_ACCURACY,
+        ];
+        Started { metrics: metrics.map(Metric::info).to_vec(), ..started }
+    }
+
+    fn form(&mut self) -> Form<'_> {
+        const AT_NAN: &[(NotFinite, &str)] = &[(NotFinite::GoOn, "go on"), (NotFinite::Stop, "stop")];
+        vec![
+            Section::new(
+                "",
+                vec![
+                    Field::data(&mut self.data, &MNIST),
+                    Field::device(&mut self.device),
+                    Field::choice("Precision", "Double precision is for checking", &mut self.precision, PRECISIONS),
+                ],
+            ),
+            Section::new(
+                "Optimizer",
+                vec![
+                    Field::rule(&mut self.optimizer),
+                    Field::real("Learning rate η", "The length of steps", &mut self.learning_rate),
+                ],
+            ),
+            Section::new(
+                "Training",
+                vec![
+                    Field::whole("Batch size", "Images a step", &mut self.batch_size),
+                    Field::whole("Steps", "Steps of the run. The paper takes 400.", &mut self.steps),
+                    Field::seed(SEED, &mut self.seed),
+                ],
+            ),
+            Section::folded(
+                "Logging and checkpoints",
+                vec![
+                    Field::whole("Log every", "Steps between points of the training curve", &mut self.log_every),
+                    Field::whole("Test every", "Steps between evaluations on the test images", &mut self.eval_every),
+                    Field::whole("Save every", "Steps between checkpoints", &mut self.checkpoint_every),
+                    Field::choice("At NaN", "When the loss is no finite number any more", &mut self.not_finite, AT_NAN),
+                ],
+            ),
+        ]
+    }
+}

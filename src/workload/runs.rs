@@ -1,0 +1,214 @@
+use serde::{Deserialize, Serialize};
+
+use super::form::Form;
+use super::{DataChoice, Dataset, DeviceChoice, NotFinite, ScanOptimizer, TrainingRule, Workload};
+use crate::preset::{FormatVersion, Preset};
+use crate::quantity::LearningRate;
+use crate::run::Started;
+use crate::simulation::OptimizerSpec;
+use crate::spec_error::SpecError;
+
+/// Trainings of a workload, one after another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunsPreset<S> {
+    pub version: FormatVersion,
+    /// Shown in menus; one line.
+    pub title: String,
+    /// A sentence about what there is to see.
+    #[serde(default)]
+    pub description: String,
+    /// 1 to [`RunsPreset::MOST_RUNS`].
+    pub runs: Vec<S>,
+}
+
+/// What one training of a workload is.
+pub trait RunSpec: Clone {
+    /// What users choose the workload by.
+    const NAME: &'static str;
+    const DATASET: &'static Dataset;
+
+    /// The fields that trainings of all workloads have.
+    fn common(&self) -> Common<'_>;
+
+    /// Some of them, to be changed.
+    fn common_mut(&mut self) -> CommonMut<'_>;
+
+    /// The first rule between fields that the spec breaks, with the path from the spec.
+    fn check(&self) -> Result<(), SpecError> {
+        Ok(())
+    }
+
+    /// What a run of it says of itself at its start, besides what [`RunSpec::common`] says.
+    fn describe(&self, started: Started) -> Started;
+
+    fn form(&mut self) -> Form<'_>;
+}
+
+/// What trainings of all workloads have.
+#[derive(Clone, Copy, Debug)]
+pub struct Common<'a> {
+    pub name: Option<&'a str>,
+    pub rule: &'a TrainingRule,
+    pub learning_rate: LearningRate,
+    /// Samples of a step.
+    pub batch_size: u64,
+    pub seed: u64,
+    pub course: Course,
+    pub data: &'a DataChoice,
+    pub device: DeviceChoice,
+    /// As in the events of a run.
+    pub precision: &'static str,
+}
+
+/// The fields that change without the workload's own doing.
+#[derive(Debug)]
+pub struct CommonMut<'a> {
+    pub name: &'a mut Option<String>,
+    pub seed: &'a mut u64,
+    pub data: &'a mut DataChoice,
+}
+
+/// When a training does what, in steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Course {
+    pub steps: u64,
+    pub log_every: u64,
+    pub eval_every: u64,
+    pub checkpoint_every: u64,
+    /// Every checkpoint at a multiple of this is kept, beside the last two and the best.
+    pub keep_every: Option<u64>,
+    /// When the model writes text, where it does.
+    pub sample_every: Option<u64>,
+    pub not_finite: NotFinite,
+}
+
+impl Common<'_> {
+    /// What lists and legends say: the name or, without one, the optimizer's.
+    pub fn label(&self) -> &str {
+        self.name.unwrap_or(self.rule.name())
+    }
+}
+
+impl<S> RunsPreset<S> {
+    pub const MOST_RUNS: usize = 256;
+}
+
+impl<S: RunSpec> Workload for RunsPreset<S>
+where
+    Preset: From<RunsPreset<S>>,
+{
+    fn name(&self) -> &'static str {
+        S::NAME
+    }
+
+    fn title(&self) -> &str {
+        &self.title
+    }
+
+    fn description(&self) -> &str {
+        &self.description
+    }
+
+    fn words_mut(&mut self) -> [&mut String; 2] {
+        [&mut self.title, &mut self.description]
+    }
+
+    fn check(&self) -> Result<(), SpecError> {
+        let most = Self::MOST_RUNS;
+        if !(1..=most).contains(&self.runs.len()) {
+            return Err(SpecError::new("runs", format!("must hold 1 to {most} runs, found {}", self.runs.len())));
+        }
+        for (place, run) in self.places().iter().zip(&self.runs) {
+            let Common { name, data, .. } = run.common();
+            check_name(name).and_then(|()| data.check()).and_then(|()| run.check()).map_err(|error| error.at(place))?;
+        }
+        Ok(())
+    }
+
+    fn labels(&self) -> Vec<String> {
+        self.runs.iter().map(|run| run.common().label().to_owned()).collect()
+    }
+
+    fn places(&self) -> Vec<String> {
+        (0..self.runs.len()).map(|run| format!("runs[{run}]")).collect()
+    }
+
+    fn trainings(&self) -> Vec<Preset> {
+        let single = |run: &S| RunsPreset {
+            version: self.version,
+            title: self.title.clone(),
+            description: self.description.clone(),
+            runs: vec![run.clone()],
+        };
+        self.runs.iter().map(|run| single(run).into()).collect()
+    }
+
+    fn training(&self) -> Option<Common<'_>> {
+        if let [run] = &self.runs[..] { Some(run.common()) } else { None }
+    }
+
+    fn scanned(&self) -> &[ScanOptimizer] {
+        &[]
+    }
+
+    fn dataset(&self) -> &'static Dataset {
+        S::DATASET
+    }
+
+    fn data(&self) -> &DataChoice {
+        const NONE: &DataChoice = &DataChoice::Automatic;
+        self.runs.first().map_or(NONE, |run| run.common().data)
+    }
+
+    fn set_data(&mut self, data: &DataChoice) {
+        self.runs.iter_mut().for_each(|run| *run.common_mut().data = data.clone());
+    }
+
+    fn device(&self) -> DeviceChoice {
+        self.runs.first().map_or(DeviceChoice::default(), |run| run.common().device)
+    }
+
+    fn describe(&self, started: Started) -> Started {
+        let [run] = &self.runs[..] else { return started };
+        let common = run.common();
+        run.describe(Started {
+            steps: common.course.steps,
+            optimizer: common.label().to_owned(),
+            learning_rate: Some(common.learning_rate.get()),
+            batch_size: Some(common.batch_size),
+            seed: Some(common.seed),
+            precision: common.precision.to_owned(),
+            ..started
+        })
+    }
+
+    fn replicate_key(&self) -> Option<String> {
+        let mut runs = self.runs.clone();
+        for run in &mut runs {
+            let CommonMut { name, seed, data } = run.common_mut();
+            (*name, *seed, *data) = Default::default();
+        }
+        let [title, description] = Default::default();
+        Some(Preset::from(RunsPreset { version: self.version, title, description, runs }).to_ron())
+    }
+
+    fn form(&mut self, run: usize) -> Form<'_> {
+        self.runs.get_mut(run).map_or_else(Vec::new, RunSpec::form)
+    }
+}
+
+/// A name that is shown in one line.
+pub(super) fn check_name(name: Option<&str>) -> Result<(), SpecError> {
+    name.map_or(Ok(()), |name| SpecError::check_line("name", name, OptimizerSpec::LONGEST_NAME))
+}
+
+impl DataChoice {
+    /// A folder's path is no longer than systems allow.
+    pub(super) fn check(&self) -> Result<(), SpecError> {
+        match self {
+            DataChoice::Folder(folder) => SpecError::check_length("data", folder, 0..=4096),
+            DataChoice::Automatic | DataChoice::StandIn => Ok(()),
+        }
+    }
+}

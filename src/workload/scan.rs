@@ -1,0 +1,31 @@
+use serde::{Deserialize, Serialize};
+
+use super::TrainingRule;
+
+/// The most optimizers in a scan, and the most batch sizes.
+pub const MOST_SCANNED: usize = 64;
+/// The most trainings of one optimizer and batch size.
+pub const LARGEST_STACK: usize = 10_000;
+
+/// An optimizer of a scan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScanOptimizer {
+    /// What the legend says; without it, the rule's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Red, green, blue; without it, the rule's colour in the paper.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub color: Option<[u8; 3]>,
+    pub rule: TrainingRule,
+}
+
+impl ScanOptimizer {
+    pub fn label(&self) -> &str {
+        self.name.as_deref().unwrap_or(self.rule.name())
+    }
+
+    pub fn rgb(&self) -> [u8; 3] {
+        self.color.unwrap_or(self.rule.rgb())
+    }
+}
