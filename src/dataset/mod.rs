@@ -1,4 +1,8 @@
-//! The data that real trainings learn from: read, downloaded, or drawn by the program.
+//! The data that real trainings learn from: read, downloaded, or made by the program.
 
 pub mod download;
+mod lock;
 pub mod mnist;
+
+/// The variable that names a folder with data.
+pub const FOLDER_VARIABLE: &str = "VALLEYSCOPE_DATA";

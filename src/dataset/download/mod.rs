@@ -7,16 +7,17 @@
 mod part;
 mod request;
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::Duration;
 
 pub use part::sum;
 
 use part::{Part, has_sum};
 use request::{Answer, Request};
+
+use crate::dataset::lock;
 
 /// A file to get.
 #[derive(Clone, Copy, Debug)]
@@ -125,21 +126,9 @@ impl Download<'_> {
         cancelled: &dyn Fn() -> bool,
     ) -> Result<File, DownloadError> {
         let path = folder.join(LOCK);
-        let failed = |source| DownloadError::File { path: path.clone(), source };
-        let lock = File::options().write(true).create(true).truncate(false).open(&path).map_err(failed)?;
-        loop {
-            match lock.try_lock() {
-                Ok(()) => return Ok(lock),
-                // Two at once then cost time, but no harm: both write the same bytes to the same places.
-                Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => return Ok(lock),
-                Err(TryLockError::Error(error)) => return Err(failed(error)),
-                Err(TryLockError::WouldBlock) if cancelled() => return Err(DownloadError::Cancelled),
-                Err(TryLockError::WouldBlock) => {
-                    report(self.files.iter().map(|file| arrived(file, folder)).sum());
-                    thread::sleep(TICK);
-                }
-            }
-        }
+        let mut waiting = || report(self.files.iter().map(|file| arrived(file, folder)).sum());
+        let held = lock::wait(&path, &mut waiting, cancelled);
+        held.map_err(|source| DownloadError::File { path, source })?.ok_or(DownloadError::Cancelled)
     }
 
     fn bring(

@@ -5,11 +5,9 @@ use std::time::{Duration, Instant};
 
 use super::official::PATIENCE;
 use super::{DataError, Mnist, Origin, STAND_IN_SEED, WHOLE, cache_folder, download, mirrors, read_folder, stand_in};
+use crate::dataset::FOLDER_VARIABLE;
 use crate::dataset::download::{DownloadError, Progress};
 use crate::workload::DataChoice;
-
-/// The variable that names a folder with data.
-pub const FOLDER_VARIABLE: &str = "VALLEYSCOPE_DATA";
 
 const DRAWN: &str = "digits drawn by Valleyscope";
 
