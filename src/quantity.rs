@@ -137,6 +137,10 @@ quantity! {
     SampleTemperature, "sample.temperature", 0.0, 100.0
 }
 quantity! {
+    /// How much of a text is for validation.
+    ValidationFraction, "val_fraction", 0.0001, 0.9
+}
+quantity! {
     /// Temperature Θ of the free energy.
     Temperature, "temperature", 0.0, 1e6
 }

@@ -3,6 +3,7 @@
 pub mod download;
 mod lock;
 pub mod mnist;
+pub mod text;
 
 /// The variable that names a folder with data.
 pub const FOLDER_VARIABLE: &str = "VALLEYSCOPE_DATA";

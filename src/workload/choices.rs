@@ -35,13 +35,41 @@ impl FloatType {
 /// Where the training data come from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DataChoice {
-    /// The cache; else a download; with no network a stand-in that is drawn by the program.
+    /// The cache; else the folder that `VALLEYSCOPE_DATA` names; for MNIST else a download; and where nothing is found
+    /// a stand-in that is made by the program.
     #[default]
     Automatic,
     /// A folder that holds the files.
     Folder(String),
-    /// Digits that the program draws. They are not MNIST.
+    /// Digits or text that the program makes. They are not MNIST, and no real corpus.
     StandIn,
+}
+
+/// What the tokens of a language model stand for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TokenizerKind {
+    /// Parts of words, by GPT-2's byte pair encoding.
+    #[default]
+    Gpt2,
+    /// Single characters, those that the text has.
+    Char,
+}
+
+impl TokenizerKind {
+    pub const ALL: [TokenizerKind; 2] = [TokenizerKind::Gpt2, TokenizerKind::Char];
+
+    /// As on the command line and in `meta.json`.
+    pub fn name(self) -> &'static str {
+        match self {
+            TokenizerKind::Gpt2 => "gpt2",
+            TokenizerKind::Char => "char",
+        }
+    }
+
+    /// The tokenizer of this name.
+    pub fn from_name(name: &str) -> Option<TokenizerKind> {
+        TokenizerKind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
 }
 
 /// What a run does when its loss is not a finite number any more.

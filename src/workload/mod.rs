@@ -18,7 +18,7 @@ mod rule;
 mod runs;
 mod scan;
 
-pub use choices::{DataChoice, DeviceChoice, FloatType, NotFinite};
+pub use choices::{DataChoice, DeviceChoice, FloatType, NotFinite, TokenizerKind};
 pub use dataset::{Dataset, without_folder};
 pub use mnist::{MnistPreset, MnistScanPreset, MnistScanSpec, MnistSpec};
 pub use rule::TrainingRule;

@@ -1,0 +1,57 @@
+use std::io;
+use std::path::PathBuf;
+
+use crate::workload::TokenizerKind;
+
+/// Why there are no tokens.
+#[derive(Debug, thiserror::Error)]
+pub enum TextError {
+    #[error("there is nothing at {}; name text files, or folders that hold files ending in .txt", .0.display())]
+    NotThere(PathBuf),
+    #[error(
+        "expected train.bin and val.bin, or files ending in .txt, in {}, found neither; name the folder that holds \
+         them, or the text files themselves", .0.display()
+    )]
+    NoText(PathBuf),
+    #[error("cannot use {}: {source}", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error("{}: expected UTF-8 text, found another byte at byte {offset}; convert the file, or leave it out", path.display())]
+    NotUtf8 { path: PathBuf, offset: u64 },
+    #[error("{}: expected {expected}, found {found}; {remedy}", path.display())]
+    Bad { path: PathBuf, expected: String, found: String, remedy: &'static str },
+    #[error("expected {expected}, found {found}; {remedy}")]
+    Unusable { expected: String, found: String, remedy: &'static str },
+    #[error(
+        "{} is there already, and nothing is overwritten; choose another folder, or replace what is there with --force",
+        .0.display()
+    )]
+    Full(PathBuf),
+    #[error(
+        "{} holds the unfinished tokens of other text or settings; repeat that command to go on with them, choose another \
+         folder, or begin anew with --force", .0.display()
+    )]
+    OtherJob(PathBuf),
+    #[error("{} has changed while it was read; try again", .0.display())]
+    Changed(PathBuf),
+    #[error(
+        "{}: expected tokens of `{}`, found those of `{}`; make others from the text by `valleyscope data text \
+         --tokenizer {}`", folder.display(), wanted.name(), found.name(), wanted.name()
+    )]
+    OtherTokenizer { folder: PathBuf, wanted: TokenizerKind, found: TokenizerKind },
+    #[error("the character {0:?} is not in the text that the model learns from; leave it out")]
+    UnknownCharacter(char),
+    #[error("there is no home folder to keep tokens in; set HOME, or make the tokens by `valleyscope data text`")]
+    NoCache,
+    #[error("the work on the text was cancelled; trying again goes on from what is done")]
+    Cancelled,
+}
+
+/// What to do about tokens that cannot be used.
+pub(super) const MAKE_ANEW: &str = "make the tokens anew by `valleyscope data text`";
+
+impl TextError {
+    /// Whether the text was looked for and is not there, as opposed to being wrong.
+    pub fn is_absence(&self) -> bool {
+        matches!(self, TextError::NotThere(_) | TextError::NoText(_))
+    }
+}

@@ -1,0 +1,59 @@
+//! GPT-2's byte pair encoding (Radford et al. 2019), by the crate tiktoken-rs, which has its vocabulary.
+
+use std::sync::LazyLock;
+
+use tiktoken_rs::CoreBPE;
+
+/// Tokens of the vocabulary, the end of a text among them.
+pub const SIZE: usize = 50_257;
+
+static ENCODING: LazyLock<CoreBPE> =
+    LazyLock::new(|| tiktoken_rs::r50k_base().expect("the vocabulary that is compiled in is whole"));
+
+/// Bytes that are encoded at once. The encoder's pattern gives up at a million spaces before a word, which
+/// [`next_cut`] never leaves together.
+const SEGMENT: usize = 4096;
+
+/// The tokens of a text, in which nothing has a special meaning.
+pub fn encode(text: &str) -> Vec<u16> {
+    let mut tokens = Vec::with_capacity(text.len() / 3);
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (segment, after) = rest.split_at(next_cut(rest, SEGMENT).unwrap_or(rest.len()));
+        let found = ENCODING.encode_ordinary(segment);
+        tokens.extend(found.into_iter().map(|token| u16::try_from(token).expect("the vocabulary is smaller")));
+        rest = after;
+    }
+    tokens
+}
+
+/// The bytes of a token; none beyond the vocabulary.
+pub fn bytes(token: u16) -> Option<Vec<u8>> {
+    ENCODING.decode_bytes(&[u32::from(token)]).ok()
+}
+
+/// The first place from byte `from` on where a text can be cut without another effect on its tokens: before the last of
+/// the white space in front of a word. No token reaches over it, and what tokens the parts have depends on nothing
+/// beyond it.
+fn next_cut(text: &str, from: usize) -> Option<usize> {
+    let mut characters = text.get(text.ceil_char_boundary(from)..)?.char_indices().peekable();
+    let start = text.ceil_char_boundary(from);
+    while let Some((place, character)) = characters.next() {
+        if character.is_whitespace() && characters.peek().is_some_and(|(_, next)| !next.is_whitespace()) {
+            return Some(start + place);
+        }
+    }
+    None
+}
+
+/// The last such place in a text, but its beginning.
+pub fn last_cut(text: &str) -> Option<usize> {
+    let mut after_is_word = false;
+    for (place, character) in text.char_indices().rev() {
+        if character.is_whitespace() && after_is_word {
+            return (place > 0).then_some(place);
+        }
+        after_is_word = !character.is_whitespace();
+    }
+    None
+}

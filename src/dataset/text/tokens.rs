@@ -1,0 +1,120 @@
+//! Files of tokens: two bytes each, the lower first.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use sha2::{Digest, Sha256};
+
+use super::TextError;
+use super::error::MAKE_ANEW;
+use crate::plain_file::{self, Links};
+
+/// Tokens in a file or in memory.
+///
+/// Files are read where they are asked for, and stay in the system's cache. (A file that is mapped into memory and gets
+/// shorter would end the program without a word.)
+#[derive(Debug)]
+pub struct Tokens {
+    place: Place,
+    path: PathBuf,
+    count: u64,
+}
+
+#[derive(Debug)]
+enum Place {
+    File(Mutex<File>),
+    Memory(Vec<u16>),
+}
+
+/// Files of at most so many tokens are checked when they are opened; of larger ones what is read.
+const CHECKED_AT_ONCE: u64 = 1 << 26;
+const CHUNK: usize = 1 << 16;
+
+impl Tokens {
+    /// Opens a file of tokens, which must be smaller than `vocabulary`.
+    pub fn open(path: &Path, vocabulary: usize) -> Result<Tokens, TextError> {
+        let failed = |source| TextError::File { path: path.to_owned(), source };
+        let file = plain_file::open(path, Links::Followed).map_err(failed)?;
+        let bytes = file.metadata().map_err(failed)?.len();
+        let found = match bytes {
+            0 => "an empty file".to_owned(),
+            odd if odd % 2 == 1 => format!("{odd} bytes, an odd number"),
+            _ => String::new(),
+        };
+        if !found.is_empty() {
+            let expected = "tokens of two bytes each".to_owned();
+            return Err(TextError::Bad { path: path.to_owned(), expected, found, remedy: MAKE_ANEW });
+        }
+        let tokens = Tokens { place: Place::File(Mutex::new(file)), path: path.to_owned(), count: bytes / 2 };
+        if tokens.is_checked() {
+            let mut at = 0;
+            while at < tokens.count {
+                let count = (tokens.count - at).min(CHUNK as u64) as usize;
+                tokens.read(at, count, vocabulary)?;
+                at += count as u64;
+            }
+        }
+        Ok(tokens)
+    }
+
+    /// Tokens that are in memory, by the name of a file that they might be in.
+    pub fn in_memory(name: &str, tokens: Vec<u16>) -> Tokens {
+        Tokens { path: name.into(), count: tokens.len() as u64, place: Place::Memory(tokens) }
+    }
+
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// `count` tokens from the place `at` on, which must be smaller than `vocabulary`.
+    pub fn read(&self, at: u64, count: usize, vocabulary: usize) -> Result<Vec<u16>, TextError> {
+        let failed = |source| TextError::File { path: self.path.clone(), source };
+        let tokens = match &self.place {
+            Place::Memory(tokens) => {
+                let rest = tokens.get(usize::try_from(at).unwrap_or(usize::MAX)..).unwrap_or_default();
+                rest.get(..count).ok_or_else(|| failed(io::ErrorKind::UnexpectedEof.into()))?.to_vec()
+            }
+            Place::File(file) => {
+                let mut bytes = vec![0; 2 * count];
+                read_at(file, 2 * at, &mut bytes).map_err(failed)?;
+                bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect()
+            }
+        };
+        match tokens.iter().position(|&token| usize::from(token) >= vocabulary) {
+            None => Ok(tokens),
+            Some(place) => Err(TextError::Bad {
+                path: self.path.clone(),
+                expected: format!("tokens smaller than {vocabulary}, the size of the vocabulary"),
+                found: format!("{} as token {}", tokens[place], at + place as u64),
+                remedy: MAKE_ANEW,
+            }),
+        }
+    }
+
+    /// Whether all tokens have been looked at when the file was opened.
+    pub fn is_checked(&self) -> bool {
+        self.count <= CHECKED_AT_ONCE
+    }
+
+    /// SHA-256 of all tokens, in hexadecimal.
+    pub fn sum(&self) -> Result<String, TextError> {
+        let mut hash = Sha256::new();
+        let mut at = 0;
+        while at < self.count {
+            let count = (self.count - at).min(CHUNK as u64) as usize;
+            for token in self.read(at, count, usize::MAX)? {
+                hash.update(token.to_le_bytes());
+            }
+            at += count as u64;
+        }
+        Ok(format!("{:x}", hash.finalize()))
+    }
+}
+
+fn read_at(file: &Mutex<File>, at: u64, bytes: &mut [u8]) -> io::Result<()> {
+    let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+    file.seek(SeekFrom::Start(at))?;
+    file.read_exact(bytes)
+}

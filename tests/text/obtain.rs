@@ -1,0 +1,139 @@
+use std::fs;
+use std::path::Path;
+use std::thread;
+
+use valleyscope::dataset::text::{Corpus, Origin, Sources, Split, TextError, Wanted, is_stand_in, obtain};
+use valleyscope::workload::{DataChoice, TokenizerKind};
+
+use crate::{TEXT, make, put, says};
+
+const CHAR: Wanted = Wanted { tokenizer: TokenizerKind::Char, context: 64 };
+const GPT2: Wanted = Wanted { tokenizer: TokenizerKind::Gpt2, context: 64 };
+
+fn sources(cache: Option<&Path>, folder: Option<&Path>) -> Sources {
+    Sources { cache: cache.map(Path::to_owned), folder: folder.map(Path::to_owned) }
+}
+
+fn get(choice: &DataChoice, wanted: Wanted, sources: &Sources) -> Result<(Corpus, Vec<String>), TextError> {
+    obtain(choice, wanted, sources, &mut |_| (), &|| false)
+}
+
+fn folder(path: &Path) -> DataChoice {
+    DataChoice::Folder(path.to_str().unwrap().to_owned())
+}
+
+fn count(folder: &Path) -> usize {
+    fs::read_dir(folder).map_or(0, Iterator::count)
+}
+
+#[test]
+fn tokens_in_a_folder_are_used_as_they_are() {
+    let place = tempfile::tempdir().unwrap();
+    let text = put(place.path(), "text.txt", &TEXT[..40_000]);
+    let out = place.path().join("out");
+    make(std::slice::from_ref(&text), TokenizerKind::Char, &out).unwrap();
+    let nowhere = sources(None, None);
+    let (corpus, warnings) = get(&folder(&out), CHAR, &nowhere).unwrap();
+    assert_eq!((corpus.count(Split::Train), corpus.count(Split::Validation)), (36_000, 4_000));
+    assert_eq!((corpus.origin, warnings), (Origin::Tokens(out.clone()), vec![]));
+    let error = get(&folder(&out), GPT2, &nowhere).unwrap_err();
+    says(&error, &["expected tokens of `gpt2`, found those of `char`", "--tokenizer gpt2"]);
+    says(&get(&folder(&out), Wanted { context: 4_000, ..CHAR }, &nowhere).unwrap_err(), &["4001 tokens", "found 4000"]);
+    fs::remove_file(out.join("meta.json")).unwrap();
+    let (_, warnings) = get(&folder(&out), GPT2, &nowhere).unwrap();
+    says(&TextError::NotThere(warnings[0].clone().into()), &["no meta.json", "GPT-2"]);
+}
+
+#[test]
+fn text_is_tokenized_into_the_cache_once() {
+    let [place, cache] = [0, 1].map(|_| tempfile::tempdir().unwrap());
+    let text = put(place.path(), "text.txt", &TEXT[..40_000]);
+    let sources = sources(Some(cache.path()), None);
+    let (corpus, warnings) = get(&folder(place.path()), GPT2, &sources).unwrap();
+    assert_eq!((&corpus.origin, warnings), (&Origin::Text(place.path().to_owned()), vec![]));
+    let made = fs::read_dir(cache.path()).unwrap().next().unwrap().unwrap().path();
+    let time = || fs::metadata(made.join("train.bin")).unwrap().modified().unwrap();
+    let first = time();
+    // The file itself is the same text.
+    let (same, _) = get(&folder(&text), GPT2, &sources).unwrap();
+    let fingerprint = corpus.fingerprint().unwrap();
+    assert_eq!(same.fingerprint().unwrap(), fingerprint);
+    assert_eq!((count(cache.path()), time()), (1, first));
+    get(&folder(place.path()), CHAR, &sources).unwrap();
+    put(place.path(), "text.txt", &TEXT[..40_001]);
+    get(&folder(place.path()), CHAR, &sources).unwrap();
+    assert_eq!(count(cache.path()), 3, "other tokens and other text have folders of their own");
+    // What is damaged there is made again.
+    fs::write(made.join("train.bin"), "damaged").unwrap();
+    put(place.path(), "text.txt", &TEXT[..40_000]);
+    let (again, _) = get(&folder(place.path()), GPT2, &sources).unwrap();
+    assert_eq!(again.fingerprint().unwrap(), fingerprint);
+
+    says(&get(&folder(&text), GPT2, &self::sources(None, None)).unwrap_err(), &["no home folder", "HOME"]);
+    let empty = tempfile::tempdir().unwrap();
+    says(&get(&folder(empty.path()), GPT2, &sources).unwrap_err(), &["train.bin", ".txt"]);
+    assert!(matches!(get(&folder(Path::new("/nowhere")), GPT2, &sources), Err(TextError::NotThere(_))));
+}
+
+#[test]
+fn workers_that_begin_at_once_get_the_same_tokens() {
+    let [place, cache] = [0, 1].map(|_| tempfile::tempdir().unwrap());
+    put(place.path(), "text.txt", TEXT.as_str());
+    let fingerprint = || {
+        let (corpus, _) = get(&folder(place.path()), CHAR, &sources(Some(cache.path()), None)).unwrap();
+        corpus.fingerprint().unwrap()
+    };
+    let prints = thread::scope(|scope| [0, 1, 2].map(|_| scope.spawn(fingerprint)).map(|it| it.join().unwrap()));
+    assert!(prints.iter().all(|print| *print == prints[0]));
+    assert_eq!(count(cache.path()), 1);
+}
+
+#[test]
+fn with_nothing_named_the_folder_with_data_is_looked_through() {
+    let [data, cache] = [0, 1].map(|_| tempfile::tempdir().unwrap());
+    let sources = sources(Some(cache.path()), Some(data.path()));
+    put(data.path(), "others/mail.txt", "private");
+    let text = put(data.path(), "tinyshakespeare/input.txt", &TEXT[..40_000]);
+    for wanted in [CHAR, GPT2] {
+        let (corpus, warnings) = get(&DataChoice::Automatic, wanted, &sources).unwrap();
+        assert_eq!((corpus.origin, warnings), (Origin::Text(data.path().join("tinyshakespeare")), vec![]));
+    }
+    let web = data.path().join("openwebtext");
+    make(&[text], TokenizerKind::Gpt2, &web).unwrap();
+    let (corpus, warnings) = get(&DataChoice::Automatic, GPT2, &sources).unwrap();
+    assert_eq!((corpus.origin, warnings), (Origin::Tokens(web), vec![]));
+    let (corpus, warnings) = get(&DataChoice::Automatic, CHAR, &sources).unwrap();
+    assert_eq!(corpus.origin, Origin::Text(data.path().join("tinyshakespeare")));
+    assert!(warnings.len() == 1 && warnings[0].contains("openwebtext"), "{warnings:?}");
+    put(data.path(), "openwebtext/val.bin", "odd");
+    assert!(get(&DataChoice::Automatic, GPT2, &sources).is_err(), "what is wrong is said, not passed over");
+}
+
+#[test]
+fn with_no_text_the_program_makes_some_and_says_so() {
+    let empty = tempfile::tempdir().unwrap();
+    for folder in [None, Some(empty.path())] {
+        for wanted in [CHAR, GPT2] {
+            let (corpus, warnings) = get(&DataChoice::Automatic, wanted, &sources(None, folder)).unwrap();
+            assert!(corpus.origin == Origin::StandIn && is_stand_in(&corpus.origin.to_string()));
+            assert!(corpus.origin.to_string().contains("not a real corpus"));
+            let [warning] = &warnings[..] else { panic!("expected one warning, found {warnings:?}") };
+            assert!(warning.contains("generated by Valleyscope") && warning.contains("VALLEYSCOPE_DATA"), "{warning}");
+            let (asked, warnings) = get(&DataChoice::StandIn, wanted, &sources(None, None)).unwrap();
+            assert_eq!(asked.fingerprint().unwrap(), corpus.fingerprint().unwrap());
+            assert!(warnings.is_empty(), "{warnings:?}");
+            let sequences = asked.sequences(Split::Train, &[0]).unwrap();
+            assert!(asked.tokenizer.decode(&sequences.inputs).starts_with("SCENE 1. "));
+            assert!(asked.sequences(Split::Train, &[asked.count(Split::Train)]).is_err());
+        }
+    }
+}
+
+#[test]
+fn whoever_cancels_gets_no_other_text() {
+    let [place, cache] = [0, 1].map(|_| tempfile::tempdir().unwrap());
+    put(place.path(), "tinyshakespeare/input.txt", TEXT.as_str());
+    let sources = sources(Some(cache.path()), Some(place.path()));
+    let outcome = obtain(&DataChoice::Automatic, CHAR, &sources, &mut |_| (), &|| true);
+    assert!(matches!(outcome, Err(TextError::Cancelled)));
+}
