@@ -33,6 +33,8 @@ impl Unit {
 pub struct Progress {
     unit: Unit,
     total: u64,
+    /// What is said behind the rest.
+    note: String,
     bar: Option<ProgressBar>,
     started: Instant,
     last_line: Instant,
@@ -45,7 +47,8 @@ impl Progress {
     pub fn new(total: u64, unit: Unit, results_on_stdout: bool) -> Self {
         let shares_terminal = results_on_stdout && std::io::stdout().is_terminal();
         let bar = (std::io::stderr().is_terminal() && !shares_terminal).then(|| {
-            let template = format!("{{bar:30}} {{done}} of {{all}} {}, {{rate}} a second, {{eta}} left", unit.name);
+            let template =
+                format!("{{bar:30}} {{done}} of {{all}} {}, {{rate}} a second, {{eta}} left{{msg}}", unit.name);
             let style = ProgressStyle::with_template(&template).expect("the template is well-formed");
             let shown = |of: fn(&ProgressState) -> f64| {
                 move |state: &ProgressState, text: &mut dyn Write| {
@@ -60,7 +63,7 @@ impl Progress {
             ProgressBar::new(total).with_style(style)
         });
         let now = Instant::now();
-        Progress { unit, total, bar, started: now, last_line: now }
+        Progress { unit, total, note: String::new(), bar, started: now, last_line: now }
     }
 
     /// `done` steps are done.
@@ -75,9 +78,17 @@ impl Progress {
                 let left = Duration::try_from_secs_f64((total - done) as f64 / rate).unwrap_or(Duration::MAX);
                 let [done, total, rate] = [done as f64, total as f64, rate].map(|count| unit.of(count));
                 let left = HumanDuration(left);
-                say(format_args!("{done:.0} of {total:.0} {name}, {rate:.0} a second, {left} left"));
+                say(format_args!("{done:.0} of {total:.0} {name}, {rate:.0} a second, {left} left{}", self.note));
             }
             None => {}
+        }
+    }
+
+    /// What is to be said behind the rest from now on.
+    pub fn note(&mut self, note: String) {
+        match &self.bar {
+            Some(bar) => bar.set_message(note),
+            None => self.note = note,
         }
     }
 

@@ -1,11 +1,13 @@
 //! Text as tokens: tokenizers, the files that are made, what is read from them, and where they are found.
 
+mod command;
 mod corpus;
 #[path = "../data_folder/mod.rs"]
 mod data_folder;
 mod obtain;
 mod prepare;
 mod real;
+mod stopped;
 mod tokenizers;
 
 use std::cell::Cell;

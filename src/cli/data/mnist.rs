@@ -1,29 +1,19 @@
-//! `valleyscope data`: the data that real trainings learn from.
+//! `valleyscope data mnist`: MNIST, and what is there of it.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use clap::Subcommand;
 
-use super::interrupt::Interrupt;
-use super::output::print;
-use super::progress::{Progress, Unit};
-use super::{Failure, say};
+use crate::cli::interrupt::Interrupt;
+use crate::cli::output::print;
+use crate::cli::progress::{Progress, Unit};
+use crate::cli::{Failure, say};
 use crate::dataset::download::{self, DownloadError};
 use crate::dataset::mnist::{self, Check, DataError, Found, Mnist, STAND_IN_SEED};
 
-#[derive(Subcommand)]
-pub enum Command {
-    /// Get MNIST, or see what is there of it
-    ///
-    /// The four files go into the cache, where trainings look for them. What is there already is not loaded
-    /// again, and a download that was stopped goes on where it was.
-    Mnist(MnistArgs),
-}
-
 #[derive(clap::Args)]
-pub struct MnistArgs {
+pub struct Args {
     /// The folder for the files [default: valleyscope/mnist in your folder for caches]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -38,8 +28,7 @@ pub struct MnistArgs {
     check: bool,
 }
 
-pub fn run(command: &Command) -> Result<(), Failure> {
-    let Command::Mnist(args) = command;
+pub fn run(args: &Args) -> Result<(), Failure> {
     let folder = match &args.dir {
         Some(folder) => folder.clone(),
         None => mnist::cache_folder().map_err(failure)?,

@@ -1,0 +1,31 @@
+//! `valleyscope data`: the data that real trainings learn from.
+
+mod mnist;
+mod text;
+
+use clap::Subcommand;
+
+use super::Failure;
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Get MNIST, or see what is there of it
+    ///
+    /// The four files go into the cache, where trainings look for them. What is there already is not loaded
+    /// again, and a download that was stopped goes on where it was.
+    Mnist(mnist::Args),
+    /// Make tokens of text, for language models
+    ///
+    /// The folder gets train.bin and val.bin, tokens of two bytes each as nanoGPT reads them, and meta.json, which says
+    /// what they mean. The last characters of the text are for validation. With GPT-2's tokens there is one between
+    /// files that stands for the end of a text. Work that was stopped goes on with the same command; the same text
+    /// gives the same bytes.
+    Text(text::Args),
+}
+
+pub fn run(command: &Command) -> Result<(), Failure> {
+    match command {
+        Command::Mnist(args) => mnist::run(args),
+        Command::Text(args) => text::run(args),
+    }
+}
