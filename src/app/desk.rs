@@ -1,10 +1,10 @@
 //! What lies on the desk: the document that is edited, the preset it came from, and the way back.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::document::Document;
-use super::history::{History, MOST_UNDOS};
+use super::history::History;
+use super::origins::Origins;
 use crate::preset::{LandscapePreset, LessonStep};
 use crate::simulation::{Record, Setting, SettingError, SimulationSpec};
 use crate::view::ViewSettings;
@@ -72,9 +72,7 @@ struct Point {
 /// The document with its origin and its past.
 pub struct Desk {
     pub document: Document,
-    /// Those that undo can lead back to, by a number that counts them.
-    origins: BTreeMap<usize, Origin>,
-    origin: usize,
+    origins: Origins<Origin>,
     lesson_step: usize,
     history: History<Point>,
 }
@@ -84,13 +82,7 @@ impl Desk {
     pub fn new(preset: LandscapePreset, file: Option<PathBuf>, view: &ViewSettings) -> Desk {
         let document = opened(&preset, view);
         let origin = Origin::new(preset, file, document.clone());
-        Desk {
-            document,
-            origins: BTreeMap::from([(0, origin)]),
-            origin: 0,
-            lesson_step: 0,
-            history: History::default(),
-        }
+        Desk { document, origins: Origins::new(origin), lesson_step: 0, history: History::default() }
     }
 
     /// A desk as it was left: `document` and the step of the lesson may differ from the preset's.
@@ -106,18 +98,14 @@ impl Desk {
     pub fn open(&mut self, preset: LandscapePreset, file: Option<PathBuf>) {
         self.mark();
         let document = opened(&preset, &self.document.view);
-        self.origin = self.origins.keys().next_back().map_or(0, |newest| newest + 1);
-        self.origins.insert(self.origin, Origin::new(preset, file, document.clone()));
-        // Each preset that is opened is a point of its own, so that hardly one this old can be come back to.
-        let oldest = self.origin.saturating_sub(MOST_UNDOS);
-        self.origins = self.origins.split_off(&oldest);
+        self.origins.open(Origin::new(preset, file, document.clone()));
         self.document = document;
         self.lesson_step = 0;
         self.mark();
     }
 
     pub fn origin(&self) -> &Origin {
-        &self.origins[&self.origin]
+        self.origins.present()
     }
 
     /// There are changes that were not saved.
@@ -133,7 +121,7 @@ impl Desk {
             changes: Vec::new(),
             ..self.origin().preset.clone()
         };
-        Draft { preset, replaces: Some(self.origin), lesson_step: self.lesson_step }
+        Draft { preset, replaces: Some(self.origins.number()), lesson_step: self.lesson_step }
     }
 
     /// A recorded session as a preset with the origin's title and description.
@@ -147,7 +135,7 @@ impl Desk {
     /// preset may have been opened meanwhile.
     pub fn saved(&mut self, draft: Draft, file: &Path) {
         let Draft { preset, replaces, lesson_step } = draft;
-        let Some(origin) = replaces.and_then(|index| self.origins.get_mut(&index)) else { return };
+        let Some(origin) = replaces.and_then(|index| self.origins.get_mut(index)) else { return };
         // The camera that was saved is where the view is, not where the document on the desk began.
         let camera = origin.clean.view.camera;
         let view = preset.view.clone().unwrap_or_else(|| self.document.view.clone());
@@ -204,10 +192,9 @@ impl Desk {
 
     fn go_back_to(&mut self, point: Option<Point>) {
         if let Some(Point { document, origin, lesson_step }) = point
-            && self.origins.contains_key(&origin)
+            && self.origins.go_to(origin)
         {
             self.document = document;
-            self.origin = origin;
             self.lesson_step = lesson_step;
         }
     }
@@ -218,7 +205,7 @@ impl Desk {
     }
 
     fn point(&self) -> Point {
-        Point { document: self.document.clone(), origin: self.origin, lesson_step: self.lesson_step }
+        Point { document: self.document.clone(), origin: self.origins.number(), lesson_step: self.lesson_step }
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use egui::{ColorImage, Context, Id, Key, Modal, RichText, TextEdit};
 
 use super::desk::Draft;
+use super::origins::WithOrigin;
 use super::question::Question;
 use super::{native_dialog, theme};
 use crate::export::{Overwrite, write_file};
@@ -20,8 +21,8 @@ use crate::run::RunFolder;
 #[derive(Clone, Debug)]
 pub enum Content {
     Preset(Box<Draft>),
-    Sweep(Box<SweepPreset>),
-    Training(Box<Preset>),
+    Sweep(Box<WithOrigin<SweepPreset>>),
+    Training(Box<WithOrigin<Preset>>),
     Text(String),
     Bytes(Arc<Vec<u8>>),
     Picture(Arc<ColorImage>),
@@ -43,8 +44,8 @@ impl Content {
     fn preset(&self) -> Option<Preset> {
         match self {
             Content::Preset(draft) => Some(Preset::Landscape(draft.preset.clone())),
-            Content::Sweep(preset) => Some(Preset::Sweep((**preset).clone())),
-            Content::Training(preset) => Some((**preset).clone()),
+            Content::Sweep(draft) => Some(Preset::Sweep(draft.preset.clone())),
+            Content::Training(draft) => Some(draft.preset.clone()),
             Content::Text(_) | Content::Bytes(_) | Content::Picture(_) => None,
         }
     }

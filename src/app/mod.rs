@@ -26,6 +26,7 @@ mod messages;
 mod native_dialog;
 mod number;
 mod offscreen;
+mod origins;
 mod paper;
 mod phase;
 mod picture;

@@ -4,6 +4,7 @@ use egui::{Button, Context, Id, Modal, RichText, TextEdit};
 
 use super::desk::{Draft, Origin};
 use super::files::Content;
+use super::origins::WithOrigin;
 use super::theme;
 use crate::preset::{Library, Preset, SweepPreset};
 use crate::simulation::SettingError;
@@ -11,8 +12,8 @@ use crate::simulation::SettingError;
 /// What is saved.
 enum Subject {
     Landscape(Box<Draft>),
-    Sweep(Box<SweepPreset>),
-    Training(Box<Preset>),
+    Sweep(Box<WithOrigin<SweepPreset>>),
+    Training(Box<WithOrigin<Preset>>),
 }
 
 impl Subject {
@@ -20,8 +21,8 @@ impl Subject {
     fn words(&mut self) -> [&mut String; 2] {
         match self {
             Subject::Landscape(draft) => [&mut draft.preset.title, &mut draft.preset.description],
-            Subject::Sweep(preset) => [&mut preset.title, &mut preset.description],
-            Subject::Training(preset) => preset.words_mut(),
+            Subject::Sweep(draft) => [&mut draft.preset.title, &mut draft.preset.description],
+            Subject::Training(draft) => draft.preset.words_mut(),
         }
     }
 
@@ -36,8 +37,8 @@ impl Subject {
     fn content(&self) -> Content {
         match self {
             Subject::Landscape(draft) => Content::Preset(draft.clone()),
-            Subject::Sweep(preset) => Content::Sweep(preset.clone()),
-            Subject::Training(preset) => Content::Training(preset.clone()),
+            Subject::Sweep(draft) => Content::Sweep(draft.clone()),
+            Subject::Training(draft) => Content::Training(draft.clone()),
         }
     }
 }
@@ -79,13 +80,13 @@ impl SavePreset {
     }
 
     /// For a sweep's preset.
-    pub fn of_sweep(preset: SweepPreset) -> SavePreset {
-        SavePreset { subject: Subject::Sweep(Box::new(preset)), misfit: None, drops_changes: false, focused: false }
+    pub fn of_sweep(draft: WithOrigin<SweepPreset>) -> SavePreset {
+        SavePreset { subject: Subject::Sweep(Box::new(draft)), misfit: None, drops_changes: false, focused: false }
     }
 
     /// For a preset of trainings.
-    pub fn of_training(preset: Preset) -> SavePreset {
-        SavePreset { subject: Subject::Training(Box::new(preset)), misfit: None, drops_changes: false, focused: false }
+    pub fn of_training(draft: WithOrigin<Preset>) -> SavePreset {
+        SavePreset { subject: Subject::Training(Box::new(draft)), misfit: None, drops_changes: false, focused: false }
     }
 
     /// Takes note of what the preset had that this one replaces.

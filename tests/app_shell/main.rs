@@ -17,4 +17,5 @@ mod raw;
 mod session;
 mod training;
 mod training_exports;
+mod undo;
 mod worker;

@@ -205,8 +205,8 @@ impl Board {
         self.show(Titled::empty(number, origin, sweep));
     }
 
-    /// Takes note that a preset was saved: what is of its sweep is called by it.
-    pub fn saved(&mut self, origin: &Arc<SweepPreset>) {
+    /// Calls by a preset what is of its sweep.
+    pub fn call_by(&mut self, origin: &Arc<SweepPreset>) {
         for titled in std::iter::once(&mut self.present).chain(&mut self.coming) {
             // What is looked at is no part of what was computed.
             if (SweepSpec { metric: origin.sweep.metric, ..(**titled.spec()).clone() }) == origin.sweep {

@@ -15,6 +15,7 @@ use super::titled::Titled;
 use crate::app::document::Document;
 use crate::app::history::History;
 use crate::app::live::Requests;
+use crate::app::origins::{Origins, WithOrigin};
 use crate::app::session::SweepMemory;
 use crate::app::shell::Layout;
 use crate::app::side_panel::SidePanel;
@@ -29,11 +30,8 @@ pub struct PhasePanel {
     pub(super) board: Board,
     /// What is under the controls.
     pub(super) preset: SweepPreset,
-    /// The preset as it was opened or saved last.
-    clean: Arc<SweepPreset>,
-    /// The file that Save writes to, and whether this run of the program has written it.
-    file: Option<(PathBuf, bool)>,
-    history: History<SweepPreset>,
+    origins: Origins<Origin>,
+    history: History<WithOrigin<SweepPreset>>,
     /// Whether a change under the controls begins a new diagram at once.
     pub(super) follow_changes: bool,
     pub(super) look: Look,
@@ -52,6 +50,21 @@ pub struct PhasePanel {
     area: Option<Rect>,
 }
 
+/// Where what is under the controls came from.
+#[derive(Debug)]
+struct Origin {
+    /// The preset as it was opened or saved last.
+    clean: Arc<SweepPreset>,
+    /// The file that Save writes to, and whether this run of the program has written it.
+    file: Option<(PathBuf, bool)>,
+}
+
+impl Origin {
+    fn new(clean: Arc<SweepPreset>, file: Option<PathBuf>) -> Origin {
+        Origin { clean, file: file.map(|file| (file, false)) }
+    }
+}
+
 /// The pixel under the pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hovered {
@@ -67,8 +80,7 @@ impl PhasePanel {
         PhasePanel {
             looked_at: Arc::clone(board.present.spec()),
             board,
-            clean,
-            file: None,
+            origins: Origins::new(Origin::new(clean, None)),
             history: History::default(),
             follow_changes: true,
             look: Look { map: Map::Winner { certainty: true }, metric: preset.sweep.metric },
@@ -89,8 +101,9 @@ impl PhasePanel {
     pub fn open(&mut self, preset: SweepPreset, file: Option<PathBuf>) {
         self.put(preset, file);
         // A preset has been checked when it was read.
-        match self.board.run(&self.preset.sweep, &self.clean, false) {
-            Ok(()) => self.board.belongs_to(&self.clean),
+        let clean = self.clean();
+        match self.board.run(&self.preset.sweep, &clean, false) {
+            Ok(()) => self.board.belongs_to(&clean),
             Err(error) => log::warn!("a preset that does not hold: {error}"),
         }
         // What was shown before has nothing to do with it.
@@ -98,13 +111,21 @@ impl PhasePanel {
     }
 
     fn put(&mut self, preset: SweepPreset, file: Option<PathBuf>) {
-        self.history.mark(&self.preset);
+        self.history.mark(&self.point());
         self.look = Look { map: Map::Winner { certainty: true }, metric: preset.sweep.metric };
         self.chosen = None;
-        self.clean = Arc::new(preset.clone());
-        self.file = file.map(|file| (file, false));
+        self.origins.open(Origin::new(Arc::new(preset.clone()), file));
         self.preset = preset;
-        self.history.mark(&self.preset);
+        self.history.mark(&self.point());
+    }
+
+    /// The preset as it was opened or saved last.
+    fn clean(&self) -> Arc<SweepPreset> {
+        Arc::clone(&self.origins.present().clean)
+    }
+
+    fn point(&self) -> WithOrigin<SweepPreset> {
+        WithOrigin { preset: self.preset.clone(), origin: self.origins.number() }
     }
 
     /// Shows a result that was computed before.
@@ -112,7 +133,7 @@ impl PhasePanel {
         if let Preset::Sweep(preset) = result.preset() {
             self.put(preset, None);
         }
-        self.board.open(result, Arc::clone(&self.clean));
+        self.board.open(result, self.clean());
     }
 
     /// Shows a kept diagram in the place of the present one.
@@ -120,10 +141,9 @@ impl PhasePanel {
         self.board.bring_back(number);
         let present = &self.board.present;
         self.preset = SweepPreset { sweep: (**present.spec()).clone(), ..(*present.origin).clone() };
-        if present.origin != self.clean {
+        if present.origin != self.origins.present().clean {
             // The file is that of another preset.
-            self.file = None;
-            self.clean = Arc::clone(&present.origin);
+            self.origins.open(Origin::new(Arc::clone(&present.origin), None));
         }
         self.look.map = Map::Winner { certainty: true };
         self.look_at_present();
@@ -135,9 +155,10 @@ impl PhasePanel {
     pub fn recall(&mut self, memory: SweepMemory) -> Result<(), String> {
         let preset = sweep_of(&memory.preset, "the sweep of the last session")?;
         let clean = memory.clean.map(|text| sweep_of(&text, "the preset of the last session's sweep")).transpose()?;
-        self.put(preset, memory.file);
-        self.clean = clean.map_or_else(|| Arc::clone(&self.clean), Arc::new);
-        self.board.forget(self.preset.sweep.clone(), Arc::clone(&self.clean));
+        self.put(preset, None);
+        let clean = clean.map_or_else(|| self.clean(), Arc::new);
+        self.board.forget(self.preset.sweep.clone(), Arc::clone(&clean));
+        self.origins = Origins::new(Origin::new(clean, memory.file));
         self.history = History::default();
         Ok(())
     }
@@ -145,13 +166,14 @@ impl PhasePanel {
     /// What the next session finds again: what is under the controls, or where that can't be run, what is
     /// shown.
     pub fn memory(&self) -> SweepMemory {
-        let mut preset = self.draft();
+        let WithOrigin { mut preset, .. } = self.draft();
         if preset.sweep.check().is_err() {
             preset.sweep = (**self.board.present.spec()).clone();
         }
         let text = |preset: SweepPreset| Preset::Sweep(preset).to_ron();
-        let file = self.file.as_ref().map(|(file, _)| file.clone());
-        SweepMemory { preset: text(preset), clean: Some(text((*self.clean).clone())), file }
+        let Origin { clean, file } = self.origins.present();
+        let file = file.as_ref().map(|(file, _)| file.clone());
+        SweepMemory { preset: text(preset), clean: Some(text((**clean).clone())), file }
     }
 
     /// The preset under the controls.
@@ -160,47 +182,67 @@ impl PhasePanel {
     }
 
     /// The preset as it would be saved: optimizers compared by what is looked at.
-    pub fn draft(&self) -> SweepPreset {
-        let mut draft = self.preset.clone();
-        draft.sweep.metric = self.look.metric;
+    pub fn draft(&self) -> WithOrigin<SweepPreset> {
+        let mut draft = self.point();
+        draft.preset.sweep.metric = self.look.metric;
         draft
     }
 
     /// The preset's file, and whether it may be replaced without a question.
     pub fn file(&self) -> Option<(&Path, Overwrite)> {
-        let (file, written_here) = self.file.as_ref()?;
+        let (file, written_here) = self.origins.present().file.as_ref()?;
         Some((file, if *written_here { Overwrite::Yes } else { Overwrite::No }))
     }
 
-    /// Takes note that a draft was written to a file.
-    pub fn saved(&mut self, preset: SweepPreset, path: &Path) {
-        self.preset.title.clone_from(&preset.title);
-        self.preset.description.clone_from(&preset.description);
-        self.clean = Arc::new(preset);
-        self.board.saved(&self.clean);
-        self.file = Some((path.to_owned(), true));
+    /// Takes note that a draft was written to a file. Another preset may have been opened meanwhile.
+    pub fn saved(&mut self, draft: WithOrigin<SweepPreset>, path: &Path) {
+        let WithOrigin { preset, origin } = draft;
+        if origin == self.origins.number() {
+            self.preset.title.clone_from(&preset.title);
+            self.preset.description.clone_from(&preset.description);
+        }
+        let Some(origin) = self.origins.get_mut(origin) else { return };
+        let clean = Arc::new(preset);
+        self.board.call_by(&clean);
+        *origin = Origin { clean, file: Some((path.to_owned(), true)) };
     }
 
     /// There are changes that were not saved.
     pub fn is_dirty(&self) -> bool {
         // What is looked at does not need to be computed again, and alone is no change worth a warning.
-        SweepSpec { metric: self.clean.sweep.metric, ..self.preset.sweep.clone() } != self.clean.sweep
+        let clean = &self.origins.present().clean.sweep;
+        SweepSpec { metric: clean.metric, ..self.preset.sweep.clone() } != *clean
     }
 
     pub fn can_undo(&self) -> bool {
-        self.history.can_undo(&self.preset)
+        self.history.can_undo(&self.point())
     }
 
     pub fn can_redo(&self) -> bool {
-        self.history.can_redo(&self.preset)
+        self.history.can_redo(&self.point())
     }
 
     pub fn undo(&mut self) {
-        self.preset = self.history.undo(&self.preset).unwrap_or_else(|| self.preset.clone());
+        let earlier = self.history.undo(&self.point());
+        self.go_back_to(earlier);
     }
 
     pub fn redo(&mut self) {
-        self.preset = self.history.redo(&self.preset).unwrap_or_else(|| self.preset.clone());
+        let later = self.history.redo(&self.point());
+        self.go_back_to(later);
+    }
+
+    fn go_back_to(&mut self, point: Option<WithOrigin<SweepPreset>>) {
+        let before = self.origins.number();
+        let Some(WithOrigin { preset, origin }) = point.filter(|point| self.origins.go_to(point.origin)) else {
+            return;
+        };
+        self.preset = preset;
+        if origin != before {
+            // The metric is saved with the preset.
+            self.look.metric = self.preset.sweep.metric;
+            self.board.call_by(&self.clean());
+        }
     }
 
     /// The diagram that is shown.
@@ -258,7 +300,7 @@ impl PhasePanel {
             self.area = Some(ui.available_rect_before_wrap());
             self.maps(ui, document, requests);
         });
-        self.history.feed(ui.ctx().time(), &self.preset);
+        self.history.feed(ui.ctx().time(), &self.point());
         if self.history.is_in_flux() {
             ui.ctx().request_repaint_after(std::time::Duration::from_millis(600));
         }
@@ -279,7 +321,7 @@ impl PhasePanel {
 
     /// Computes what is under the controls; what is at fault there is shown beside it.
     pub(super) fn run(&mut self, passing: bool) {
-        if self.board.run(&self.preset.sweep, &self.clean, passing).is_ok() {
+        if self.board.run(&self.preset.sweep, &self.clean(), passing).is_ok() {
             self.look_at_present();
         }
     }

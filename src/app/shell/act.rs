@@ -75,7 +75,7 @@ impl Valleyscope {
             }
             Action::Save if self.layout.room == Room::Training => self.save_training(),
             Action::SaveAs if self.layout.room == Room::Training => {
-                self.dialogs.save_preset = Some(SavePreset::of_training(self.panels.training.preset().clone()));
+                self.dialogs.save_preset = Some(SavePreset::of_training(self.panels.training.draft()));
             }
             Action::Save => self.save_document(),
             Action::SaveAs => {
@@ -186,12 +186,12 @@ impl Valleyscope {
     }
 
     fn save_training(&mut self) {
-        let preset = self.panels.training.preset().clone();
+        let draft = self.panels.training.draft();
         match self.panels.training.file() {
             Some((file, overwrite)) => {
-                self.dialogs.files.save(file.to_owned(), Content::Training(Box::new(preset)), overwrite);
+                self.dialogs.files.save(file.to_owned(), Content::Training(Box::new(draft)), overwrite);
             }
-            None => self.dialogs.save_preset = Some(SavePreset::of_training(preset)),
+            None => self.dialogs.save_preset = Some(SavePreset::of_training(draft)),
         }
     }
 

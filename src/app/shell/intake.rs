@@ -110,14 +110,14 @@ impl Valleyscope {
                 self.desk.saved(*draft, path);
                 self.shelf.refresh(&self.context);
             }
-            Content::Sweep(preset) => {
+            Content::Sweep(draft) => {
                 self.shelf.used(path);
-                self.panels.phase.saved(*preset, path);
+                self.panels.phase.saved(*draft, path);
                 self.shelf.refresh(&self.context);
             }
-            Content::Training(preset) => {
+            Content::Training(draft) => {
                 self.shelf.used(path);
-                self.panels.training.saved(*preset, path);
+                self.panels.training.saved(*draft, path);
                 self.shelf.refresh(&self.context);
             }
             Content::Text(_) | Content::Bytes(_) | Content::Picture(_) => {}

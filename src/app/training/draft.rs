@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::choices::Choices;
+use crate::app::origins::{Origins, WithOrigin};
 use crate::preset::{Preset, built_ins};
 use crate::workload::DataChoice;
 use crate::workload::form::Form;
@@ -18,6 +19,9 @@ pub struct TrainingMemory {
     /// The same as it was opened or saved last.
     #[serde(default)]
     pub clean: Option<String>,
+    /// Where the data come from in the place of what the preset says.
+    #[serde(default)]
+    pub kept_data: Option<DataChoice>,
     pub file: Option<PathBuf>,
     /// The folders of the runs that are compared.
     pub selected: Vec<PathBuf>,
@@ -38,27 +42,91 @@ pub fn first_of(kind: &str) -> (Preset, &'static str) {
 /// The preset under the controls, and where it comes from.
 pub struct Draft {
     pub preset: Preset,
-    /// As it was opened or saved last.
-    pub clean: Preset,
-    /// The file that Save writes to, and whether this run of the program has written it.
-    pub file: Option<(PathBuf, bool)>,
-    /// What folders of runs are called.
-    pub stem: String,
+    origins: Origins<Origin>,
     /// Of a preset of several runs, the one that was chosen last, when there may have been more of them.
     chosen: usize,
 }
 
-impl Draft {
-    pub fn new(preset: Preset, stem: impl Into<String>, file: Option<PathBuf>) -> Draft {
-        Draft { clean: preset.clone(), preset, file: file.map(|file| (file, false)), stem: stem.into(), chosen: 0 }
+/// Where a preset under the controls came from.
+#[derive(Debug)]
+pub struct Origin {
+    /// As it was opened or saved last.
+    pub clean: Preset,
+    /// Where the data come from in the place of what the preset says, as was chosen for another experiment.
+    pub kept_data: Option<DataChoice>,
+    /// The file that Save writes to, and whether this run of the program has written it.
+    pub file: Option<(PathBuf, bool)>,
+    /// What folders of runs are called.
+    pub stem: String,
+}
+
+impl Origin {
+    fn new(clean: Preset, stem: impl Into<String>, file: Option<PathBuf>) -> Origin {
+        Origin { clean, kept_data: None, file: file.map(|file| (file, false)), stem: stem.into() }
     }
 
-    /// What a file or a built-in preset opens as.
-    pub fn opened(preset: Preset, file: Option<PathBuf>) -> Draft {
+    /// Of what a file or a built-in preset opens as.
+    fn opened(preset: Preset, file: Option<PathBuf>) -> Origin {
         let built_in = built_ins().iter().find(|built_in| built_in.preset == preset).map(|it| it.name.to_owned());
         let of_file = || Some(file.as_deref()?.file_stem()?.to_string_lossy().into_owned());
         let stem = built_in.or_else(of_file).unwrap_or_else(|| preset.kind().to_lowercase());
-        Draft::new(preset, stem, file)
+        Origin::new(preset, stem, file)
+    }
+}
+
+impl Draft {
+    /// The first preset of a kind.
+    pub fn first(kind: &str) -> Draft {
+        let (preset, name) = first_of(kind);
+        Draft { origins: Origins::new(Origin::new(preset.clone(), name, None)), preset, chosen: 0 }
+    }
+
+    /// What was there in the last session: the preset, and what it was opened or saved as.
+    pub fn recalled(preset: Preset, clean: Preset, kept_data: Option<DataChoice>, file: Option<PathBuf>) -> Draft {
+        let origin = Origin { kept_data, ..Origin::opened(clean, file) };
+        Draft { preset, origins: Origins::new(origin), chosen: 0 }
+    }
+
+    /// Opens another preset; the choice of data is kept where that makes none.
+    pub fn open(&mut self, preset: Preset, file: Option<PathBuf>) {
+        self.put(Origin::opened(preset, file));
+    }
+
+    /// Takes the first preset of a kind.
+    pub fn take(&mut self, kind: &str) {
+        let (preset, name) = first_of(kind);
+        self.put(Origin::new(preset, name, None));
+    }
+
+    fn put(&mut self, mut origin: Origin) {
+        let data = self.lasting_data();
+        let is_automatic = origin.clean.trainings().iter().all(|it| it.data() == Some(&DataChoice::Automatic));
+        let datasets = [&self.preset, &origin.clean].map(|preset| preset.workload().map(|it| it.dataset().folder));
+        let fits = is_automatic && datasets[0] == datasets[1];
+        origin.kept_data = Some(data).filter(|data| fits && *data != DataChoice::Automatic);
+        self.preset = begun(&origin);
+        self.origins.open(origin);
+        self.chosen = 0;
+    }
+
+    pub fn origin(&self) -> &Origin {
+        self.origins.present()
+    }
+
+    /// There are changes that were not saved. Data that were chosen for another experiment are none.
+    pub fn is_changed(&self) -> bool {
+        self.preset != begun(self.origin())
+    }
+
+    pub fn point(&self) -> WithOrigin<Preset> {
+        WithOrigin { preset: self.preset.clone(), origin: self.origins.number() }
+    }
+
+    /// Goes to where undo or redo leads.
+    pub fn go_to(&mut self, point: WithOrigin<Preset>) {
+        if self.origins.go_to(point.origin) {
+            self.preset = point.preset;
+        }
     }
 
     /// Which of the preset's runs is shown; 0 where it has but one.
@@ -72,12 +140,18 @@ impl Draft {
         self.chosen = run;
     }
 
-    /// Takes note that the preset was written to a file. The same run is shown as before.
-    pub fn saved(&mut self, preset: Preset, path: &Path) {
-        let chosen = self.chosen;
-        *self = Draft::opened(preset, Some(path.to_owned()));
-        self.file = Some((path.to_owned(), true));
-        self.chosen = chosen;
+    /// Takes note that a preset was written to a file. Another may have been opened meanwhile.
+    pub fn saved(&mut self, saved: WithOrigin<Preset>, path: &Path) {
+        let WithOrigin { mut preset, origin } = saved;
+        if origin == self.origins.number() {
+            self.preset
+                .words_mut()
+                .into_iter()
+                .zip(preset.words_mut())
+                .for_each(|(word, saved)| word.clone_from(saved));
+        }
+        let Some(origin) = self.origins.get_mut(origin) else { return };
+        *origin = Origin { file: Some((path.to_owned(), true)), ..Origin::opened(preset, Some(path.to_owned())) };
     }
 
     /// The fields of what is shown.
@@ -95,23 +169,13 @@ impl Draft {
     /// The choice of data that holds for other experiments too. Digits that a preset has drawn are its own matter.
     pub fn lasting_data(&self) -> DataChoice {
         let data = self.data();
-        let is_of_preset = self.clean.trainings().iter().any(|it| it.data() == Some(&data));
+        let is_of_preset = self.origin().clean.trainings().iter().any(|it| it.data() == Some(&data));
         if data == DataChoice::StandIn && is_of_preset { DataChoice::Automatic } else { data }
     }
 
     /// Takes the data of all runs from there.
     pub fn set_data(&mut self, data: &DataChoice) {
-        if let Some(workload) = self.preset.workload_mut() {
-            workload.set_data(data);
-        }
-    }
-
-    /// Keeps the choice that was made for another experiment, unless the preset itself makes one.
-    pub fn keep_data(&mut self, data: &DataChoice) {
-        let is_automatic = self.preset.trainings().iter().all(|it| it.data() == Some(&DataChoice::Automatic));
-        if is_automatic {
-            self.set_data(data);
-        }
+        take_data(&mut self.preset, data);
     }
 
     /// Why it cannot be trained, if it cannot.
@@ -119,5 +183,20 @@ impl Draft {
         let error = self.preset.workload()?.check().err()?;
         let path = error.path.rsplit_once("].").map_or(&*error.path, |(_, field)| field);
         Some(format!("{} {}", path.strip_prefix("scan.").unwrap_or(path), error.complaint).replace('`', ""))
+    }
+}
+
+/// What a preset is under the controls before anything is changed.
+fn begun(origin: &Origin) -> Preset {
+    let mut preset = origin.clean.clone();
+    if let Some(data) = &origin.kept_data {
+        take_data(&mut preset, data);
+    }
+    preset
+}
+
+fn take_data(preset: &mut Preset, data: &DataChoice) {
+    if let Some(workload) = preset.workload_mut() {
+        workload.set_data(data);
     }
 }

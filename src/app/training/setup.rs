@@ -75,20 +75,18 @@ fn workload(ui: &mut Ui, draft: &mut Draft, shelf: &Shelf, requests: &mut Reques
         let combo = ComboBox::from_id_salt("workload").selected_text(text).truncate().width(ui.available_width() - 8.0);
         let shown = combo.show_ui(ui, |ui| {
             for &kind in Preset::WORKLOADS {
-                let (preset, name) = first_of(kind);
+                let (preset, _) = first_of(kind);
                 let is_present = kind == draft.preset.kind();
                 let text = preset.workload().map_or("", |workload| workload.name());
                 if ui.selectable_label(is_present, text).clicked() && !is_present {
-                    let data = draft.lasting_data();
-                    *draft = Draft::new(preset, name, None);
-                    draft.keep_data(&data);
+                    draft.take(kind);
                 }
             }
         });
         shown.response.accessible_name("Workload");
     });
     line(ui, "Preset", "Settings to begin with", |ui| {
-        let changed = if draft.preset == draft.clean { "" } else { " · changed" };
+        let changed = if draft.is_changed() { " · changed" } else { "" };
         let text = format!("{}{changed}", draft.preset.title());
         let combo = ComboBox::from_id_salt("training preset").selected_text(text).truncate();
         let shown = combo.width(ui.available_width() - 8.0).show_ui(ui, |ui| presets(ui, draft, shelf, requests));
@@ -99,7 +97,7 @@ fn workload(ui: &mut Ui, draft: &mut Draft, shelf: &Shelf, requests: &mut Reques
 fn presets(ui: &mut Ui, draft: &Draft, shelf: &Shelf, requests: &mut Requests) {
     for built_in in built_ins().iter().filter(|built_in| built_in.preset.workload().is_some()) {
         let name = format!("{} ({})", built_in.preset.title(), built_in.name);
-        if ui.selectable_label(built_in.preset == draft.clean, name).clicked() {
+        if ui.selectable_label(built_in.preset == draft.origin().clean, name).clicked() {
             requests.actions.push(Action::OpenBuiltIn(built_in.name));
         }
     }

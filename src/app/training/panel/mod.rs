@@ -11,7 +11,7 @@ use egui::{Context, Rect};
 use super::charts::Charts;
 use super::detail::Tab;
 use super::dialogs::Dialog;
-use super::draft::{Draft, TrainingMemory, first_of};
+use super::draft::{Draft, Origin, TrainingMemory};
 use super::export::Exports;
 use super::list::List;
 use super::office::{Office, Places, WorkerState};
@@ -21,6 +21,7 @@ use super::queue::Queue;
 use super::watcher::{Detail, Order, Summary};
 use super::worker::WorkerCard;
 use crate::app::history::History;
+use crate::app::origins::WithOrigin;
 use crate::app::paper::Paper;
 use crate::app::wake::Wake;
 use crate::export::Overwrite;
@@ -49,7 +50,7 @@ pub struct TrainingPanel {
     worker: WorkerState,
     worker_card: WorkerCard,
     draft: Draft,
-    history: History<Preset>,
+    history: History<WithOrigin<Preset>>,
     runs: Vec<Summary>,
     /// Why the folder of runs cannot be read, if it cannot.
     trouble: Option<String>,
@@ -76,7 +77,6 @@ pub struct TrainingPanel {
 
 impl TrainingPanel {
     pub fn new(context: Context, places: Places) -> TrainingPanel {
-        let (preset, name) = first_of(Preset::WORKLOADS[0]);
         TrainingPanel {
             has_queue: places.runs.as_deref().is_some_and(Queue::is_in),
             wake: Wake::new(context, SEEN, UNSEEN),
@@ -84,7 +84,7 @@ impl TrainingPanel {
             threads: None,
             worker: WorkerState::Asked,
             worker_card: WorkerCard::default(),
-            draft: Draft::new(preset, name, None),
+            draft: Draft::first(Preset::WORKLOADS[0]),
             history: History::default(),
             runs: Vec::new(),
             trouble: None,
@@ -107,11 +107,9 @@ impl TrainingPanel {
 
     /// Puts a preset under the controls. Undo brings the one before back.
     pub fn open(&mut self, preset: Preset, file: Option<PathBuf>) {
-        self.history.mark(&self.draft.preset);
-        let data = self.draft.lasting_data();
-        self.draft = Draft::opened(preset, file);
-        self.draft.keep_data(&data);
-        self.history.mark(&self.draft.preset);
+        self.history.mark(&self.draft.point());
+        self.draft.open(preset, file);
+        self.history.mark(&self.draft.point());
     }
 
     /// Shows a run, wherever its folder is.
@@ -122,25 +120,27 @@ impl TrainingPanel {
 
     /// What was there in the last session.
     pub fn recall(&mut self, memory: TrainingMemory) -> Result<(), String> {
-        let TrainingMemory { preset, clean, file, selected, choices, pens } = memory;
+        let TrainingMemory { preset, clean, kept_data, file, selected, choices, pens } = memory;
         (self.recalled, self.charts.choices) = (selected, choices);
         self.pens = Pens::recall(pens);
         let preset = training_of(&preset, "the training of the last session")?;
         let clean = clean.map(|text| training_of(&text, "the preset of the last session's training")).transpose()?;
-        self.draft = Draft::opened(clean.unwrap_or_else(|| preset.clone()), file);
-        self.draft.preset = preset;
+        let clean = clean.unwrap_or_else(|| preset.clone());
+        self.draft = Draft::recalled(preset, clean, kept_data, file);
         self.history = History::default();
         Ok(())
     }
 
     /// What the next session finds again.
     pub fn memory(&self) -> TrainingMemory {
-        let preset = if self.draft.fault().is_none() { &self.draft.preset } else { &self.draft.clean };
+        let Origin { clean, kept_data, file, .. } = self.draft.origin();
+        let preset = if self.draft.fault().is_none() { &self.draft.preset } else { clean };
         let selected = self.selected.iter().map(|run| run.path().to_owned());
         TrainingMemory {
             preset: preset.to_ron(),
-            clean: Some(self.draft.clean.to_ron()),
-            file: self.draft.file.as_ref().map(|(file, _)| file.clone()),
+            clean: Some(clean.to_ron()),
+            kept_data: kept_data.clone(),
+            file: file.as_ref().map(|(file, _)| file.clone()),
             selected: selected.chain(self.recalled.clone()).collect(),
             choices: self.charts.choices.clone(),
             pens: self.pens.memory(|path| self.runs.iter().any(|run| run.run.path() == path)),
@@ -151,38 +151,43 @@ impl TrainingPanel {
         &self.draft.preset
     }
 
+    /// The preset as it would be saved.
+    pub fn draft(&self) -> WithOrigin<Preset> {
+        self.draft.point()
+    }
+
     /// The preset's file, and whether it may be replaced without a question.
     pub fn file(&self) -> Option<(&Path, Overwrite)> {
-        let (file, written_here) = self.draft.file.as_ref()?;
+        let (file, written_here) = self.draft.origin().file.as_ref()?;
         Some((file, if *written_here { Overwrite::Yes } else { Overwrite::No }))
     }
 
-    /// Takes note that the preset was written to a file.
-    pub fn saved(&mut self, preset: Preset, path: &Path) {
-        self.draft.saved(preset, path);
+    /// Takes note that a preset was written to a file.
+    pub fn saved(&mut self, saved: WithOrigin<Preset>, path: &Path) {
+        self.draft.saved(saved, path);
     }
 
     pub fn is_dirty(&self) -> bool {
-        self.draft.preset != self.draft.clean
+        self.draft.is_changed()
     }
 
     pub fn can_undo(&self) -> bool {
-        self.history.can_undo(&self.draft.preset)
+        self.history.can_undo(&self.draft.point())
     }
 
     pub fn can_redo(&self) -> bool {
-        self.history.can_redo(&self.draft.preset)
+        self.history.can_redo(&self.draft.point())
     }
 
     pub fn undo(&mut self) {
-        if let Some(preset) = self.history.undo(&self.draft.preset) {
-            self.draft.preset = preset;
+        if let Some(earlier) = self.history.undo(&self.draft.point()) {
+            self.draft.go_to(earlier);
         }
     }
 
     pub fn redo(&mut self) {
-        if let Some(preset) = self.history.redo(&self.draft.preset) {
-            self.draft.preset = preset;
+        if let Some(later) = self.history.redo(&self.draft.point()) {
+            self.draft.go_to(later);
         }
     }
 
@@ -213,9 +218,9 @@ impl TrainingPanel {
 
     /// Takes the data of what is under the controls from a folder.
     pub fn use_data_in(&mut self, folder: &Path) {
-        self.history.mark(&self.draft.preset);
+        self.history.mark(&self.draft.point());
         self.draft.set_data(&DataChoice::Folder(folder.display().to_string()));
-        self.history.mark(&self.draft.preset);
+        self.history.mark(&self.draft.point());
     }
 
     /// Where the plots were drawn last.

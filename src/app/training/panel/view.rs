@@ -50,7 +50,7 @@ impl TrainingPanel {
         });
         self.settle_wish();
         self.show_dialog(ui.ctx());
-        self.history.feed(ui.ctx().time(), &self.draft.preset);
+        self.history.feed(ui.ctx().time(), &self.draft.point());
         if self.history.is_in_flux() {
             ui.ctx().request_repaint_after(std::time::Duration::from_millis(600));
         }
@@ -93,7 +93,7 @@ impl TrainingPanel {
             let start = ui.add_enabled(ready, Button::new(RichText::new("Start").strong()));
             let start = start.on_disabled_hover_text(NOT_READY);
             if start.accessible_name("Start the training").clicked() {
-                let stem = self.draft.stem.clone();
+                let stem = self.draft.origin().stem.clone();
                 if let Some(one) = one {
                     self.threads().office.train(one, stem);
                 }
@@ -108,7 +108,7 @@ impl TrainingPanel {
                 let help = "One after another. When the window is closed, the rest waits for its next opening; when a \
                             run is stopped or fails, the rest is not begun.";
                 if all.on_hover_text(help).accessible_name("Start all trainings of the preset").clicked() {
-                    let stem = self.draft.stem.clone();
+                    let stem = self.draft.origin().stem.clone();
                     self.threads().office.train_all(trainings, stem);
                 }
             }
