@@ -202,12 +202,30 @@ fn runs_are_named_by_their_settings_unless_they_have_a_title_of_their_own() {
 }
 
 #[test]
+fn a_curve_is_named_by_its_optimizer_whatever_title_its_run_was_begun_with() {
+    let long = "optimizer=Adam, steps=60 (MNIST classifier, one run)";
+    let (mut app, ()) = room(|runs| {
+        trained(runs, &[("optimizer", "Adam"), ("title", &format!("\"{long}\""))]);
+    });
+    listed(&mut app, 1);
+    select(&mut app, long);
+    app.until("its curve", |app| plotted(app, "Plot of Train loss") == "Adam 0.05000");
+    app.button("Rename the run");
+    app.settle();
+    let title = app.harness.get_by_role_and_label(Role::TextInput, "Title; empty for that of the preset");
+    title.type_text("Mine");
+    app.harness.run_steps(2);
+    app.button("Keep");
+    app.until("its own title", |app| plotted(app, "Plot of Train loss") == "Mine 0.05000");
+}
+
+#[test]
 fn a_selected_run_shows_its_curves_and_follows_them() {
     let (mut app, mut session) = room(|runs| begun(runs, "Live", 0, |step| 2.0 / step as f64));
     listed(&mut app, 1);
     select(&mut app, "Live");
     app.until("the last point", |app| plotted(app, "Plot of Train loss").ends_with("0.1000"));
-    assert_eq!(plotted(&app, "Plot of Test accuracy"), "Live 0.9375");
+    assert_eq!(plotted(&app, "Plot of Test accuracy"), "FOCUS, γ 0.2 0.9375");
     let train = Metrics::from([(Metric::LOSS, 0.0625), (Metric::LEARNING_RATE, 0.001), (Metric::GRAD_NORM, 1.0)]);
     session.record(21, Event::Train(train)).expect("it can be written");
     app.until("the new point", |app| plotted(app, "Plot of Train loss").ends_with("0.06250"));
@@ -227,11 +245,13 @@ fn several_runs_are_compared_and_replicates_grouped() {
     select(&mut app, "A");
     compare(&mut app, "B");
     app.until("both curves", |app| app.state().training().drawn().len() == 2);
-    app.until("their values", |app| plotted(app, "Plot of Train loss") == "A 1.000; B 3.000");
+    let one = "FOCUS, γ 0.2, seed";
+    let both = format!("{one} 1 1.000; {one} 2 3.000");
+    app.until("their values", |app| plotted(app, "Plot of Train loss") == both);
     app.click(Role::CheckBox, "Group replicates");
-    app.until("their mean", |app| plotted(app, "Plot of Train loss") == "A (mean of 2) 2.000");
+    app.until("their mean", |app| plotted(app, "Plot of Train loss") == "FOCUS, γ 0.2, mean of 2 2.000");
     compare(&mut app, "A");
-    app.until("one of them", |app| plotted(app, "Plot of Train loss") == "B 3.000");
+    app.until("one of them", |app| plotted(app, "Plot of Train loss") == "FOCUS, γ 0.2 3.000");
 }
 
 #[test]
@@ -280,10 +300,11 @@ fn a_run_is_renamed_and_the_note_is_kept_in_its_folder() {
 #[test]
 fn many_long_names_have_room_in_windows_of_any_width() {
     let titles =
-        [1, 2, 3, 4, 5, 6, 7].map(|run| format!("optimizer=Focus, learning_rate=0.00{run} (one run of MNIST)"));
+        [1, 2, 3, 4, 5, 6, 7].map(|run| format!("Focus with a learning rate of 0.00{run}, as it was at first"));
     let (mut app, ()) = room(|runs| {
         for (seed, title) in (0..).zip(&titles) {
-            finished(runs, title, seed, |_| 1.0);
+            let run = finished(runs, "One run of MNIST", seed, |_| 1.0);
+            Notes { title: title.clone(), note: String::new() }.write(&run).expect("it can be written");
         }
     });
     listed(&mut app, titles.len());

@@ -102,7 +102,7 @@ fn curves_are_exported_as_figures_and_points() {
     let folder = export(&mut app, &files);
     let written = |name: &str| std::fs::read(folder.join(name)).expect("it was written");
     let svg = String::from_utf8(written("curves.svg")).expect("it is text");
-    for said in [">Alone<", ">train loss<", ">test accuracy (%)<", ">steps<", "Mnist("] {
+    for said in [">FOCUS, γ 0.2<", ">train loss<", ">test accuracy (%)<", ">steps<", "Mnist("] {
         assert!(svg.contains(said), "no {said} in the figure");
     }
     assert!(written("curves.png").starts_with(b"\x89PNG") && written("curves.pdf").starts_with(b"%PDF"));

@@ -13,7 +13,7 @@ use crate::run::{MetricInfo, Unit, span};
 use crate::view::ticks::{grouped, moment, significant};
 use crate::view::{Dash, Pen};
 
-/// The longest title in the legend, in points.
+/// The longest title in the legend where others have no room besides, in points.
 const LONGEST: f32 = 240.0;
 
 /// The piece of a line in the legend.
@@ -21,29 +21,80 @@ const LINE: Vec2 = vec2(20.0, 12.0);
 const WIDTH: f32 = 2.5;
 /// Between the parts of an entry.
 const GAP: f32 = 6.0;
+/// Between entries.
+const BETWEEN: f32 = 14.0;
 
 /// Names and colours of all curves, each entry in one piece.
 pub fn legend(ui: &mut Ui, groups: &[Named<'_>]) {
     let room = ui.available_width();
     let font = TextStyle::Small.resolve(ui.style());
-    let width = |ui: &Ui, text: &str| {
-        ui.painter().layout_no_wrap(text.to_owned(), font.clone(), Color32::WHITE).size().x.ceil() + 1.0
-    };
-    ui.horizontal_wrapped(|ui| {
-        ui.spacing_mut().item_spacing.x = 14.0;
-        for group in groups {
-            let [title, mark] = group.name.parts();
-            let mark = if mark.is_empty() { 0.0 } else { GAP + width(ui, mark) };
-            let most = LONGEST.min(room - LINE.x - GAP - mark).max(1.0);
-            let title = width(ui, title).min(most);
-            let size = vec2((LINE.x + GAP + title + mark).min(room), ui.text_style_height(&TextStyle::Small));
-            ui.allocate_ui_with_layout(size, egui::Layout::left_to_right(egui::Align::Center), |ui| {
-                ui.spacing_mut().item_spacing.x = GAP;
-                line(ui, group.pen);
-                name(ui, &group.name, title);
-            });
-        }
+    let width =
+        |text: &str| ui.painter().layout_no_wrap(text.to_owned(), font.clone(), Color32::WHITE).size().x.ceil() + 1.0;
+    let wanted = groups.iter().map(|group| {
+        let [title, mark] = group.name.parts();
+        let mark = if mark.is_empty() { 0.0 } else { GAP + width(mark) };
+        Wanted { title: width(title), rest: LINE.x + GAP + mark }
     });
+    let lines = lines(&wanted.collect::<Vec<_>>(), room);
+    let mut groups = groups.iter();
+    for entries in lines {
+        ui.horizontal(|ui| {
+            ui.spacing_mut().item_spacing.x = BETWEEN;
+            for (Wanted { title, rest }, group) in entries.into_iter().zip(&mut groups) {
+                let size = vec2((rest + title).min(room), ui.text_style_height(&TextStyle::Small));
+                ui.allocate_ui_with_layout(size, egui::Layout::left_to_right(egui::Align::Center), |ui| {
+                    ui.spacing_mut().item_spacing.x = GAP;
+                    line(ui, group.pen);
+                    name(ui, &group.name, title);
+                });
+            }
+        });
+    }
+}
+
+/// The widths of an entry: of its title, which may be cut, and of all else.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Wanted {
+    title: f32,
+    rest: f32,
+}
+
+/// The entries of each line of a legend, with their widths. Long titles are cut so that more entries have room in a line,
+/// and then get what is left of it.
+fn lines(wanted: &[Wanted], room: f32) -> Vec<Vec<Wanted>> {
+    let mut lines: Vec<Vec<Wanted>> = Vec::new();
+    let mut left = 0.0;
+    for entry in wanted {
+        let title = entry.title.min(LONGEST).min(room - entry.rest).max(1.0);
+        let entry = Wanted { title, ..*entry };
+        let whole = BETWEEN + entry.title + entry.rest;
+        match lines.last_mut() {
+            Some(line) if whole <= left => {
+                line.push(entry);
+                left -= whole;
+            }
+            _ => {
+                lines.push(vec![entry]);
+                left = room - (whole - BETWEEN);
+            }
+        }
+    }
+    let mut wanted = wanted.iter();
+    for line in &mut lines {
+        let taken: f32 = line.iter().map(|entry| entry.title + entry.rest + BETWEEN).sum();
+        let mut left = (room + BETWEEN - taken).max(0.0);
+        let mut cut: Vec<(&mut Wanted, f32)> =
+            line.iter_mut().zip(&mut wanted).map(|(entry, whole)| (entry, whole.title)).collect();
+        // Who lacks least comes first, so that what it does not take is left for the others.
+        cut.sort_by(|(a, of_a), (b, of_b)| (of_a - a.title).total_cmp(&(of_b - b.title)));
+        let count = cut.len();
+        for (index, (entry, whole)) in cut.into_iter().enumerate() {
+            let more = (whole - entry.title).clamp(0.0, left / (count - index) as f32);
+            entry.title += more;
+            left -= more;
+        }
+    }
+    lines
 }
 
 /// A title, cut where it is too long, and what tells it apart in full.
@@ -122,4 +173,29 @@ pub fn tooltip(
             }
         });
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BETWEEN, Wanted, lines};
+
+    fn laid_out(titles: &[f32], room: f32) -> Vec<Vec<f32>> {
+        let wanted: Vec<Wanted> = titles.iter().map(|title| Wanted { title: *title, rest: 26.0 }).collect();
+        let lines = lines(&wanted, room);
+        for line in &lines {
+            let taken: f32 = line.iter().map(|entry| entry.title + entry.rest + BETWEEN).sum();
+            assert!(taken - BETWEEN <= room + 0.01, "{line:?} is wider than {room}");
+        }
+        lines.into_iter().map(|line| line.into_iter().map(|entry| entry.title).collect()).collect()
+    }
+
+    #[test]
+    fn titles_are_cut_only_where_a_line_has_no_room_for_them() {
+        assert_eq!(laid_out(&[300.0, 50.0], 600.0), [[300.0, 50.0]], "there is room");
+        // Both would do with 240 points, and share what is left.
+        assert_eq!(laid_out(&[400.0, 400.0], 666.0), [[300.0, 300.0]]);
+        assert_eq!(laid_out(&[260.0, 400.0], 666.0), [[260.0, 340.0]]);
+        assert_eq!(laid_out(&[900.0, 30.0], 500.0), [vec![474.0 - 30.0 - 26.0 - BETWEEN, 30.0]]);
+        assert_eq!(laid_out(&[900.0, 240.0], 500.0), [[474.0], [240.0]], "each in a line of its own");
+    }
 }

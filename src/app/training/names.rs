@@ -9,9 +9,10 @@ use crate::workload::TrainingRule;
 /// What a curve is called.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Name {
-    /// Empty where it is that of all curves, and a mark tells them apart.
+    /// Empty where none was given, or where it is that of all curves and a mark tells them apart.
     pub title: String,
-    /// What tells it from others of the same title; empty where that takes nothing.
+    /// What tells it from others of the same title; empty where that takes nothing. Without a title, the optimizer
+    /// at least.
     pub mark: String,
 }
 
@@ -32,6 +33,7 @@ impl Name {
 /// What is known of a curve.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
+    /// As somebody has given it; empty where it is to be called by its settings.
     pub title: String,
     pub traits: Traits,
     /// The first run's folder.
@@ -81,6 +83,13 @@ impl Summary {
         }
     }
 
+    /// The title that a curve of it goes by: one that somebody has given it, or where no settings are known, whatever
+    /// it is called. Empty where its settings say enough.
+    pub fn own_title(&self) -> &str {
+        let has_settings = !self.optimizer.is_empty() && !self.is_scan;
+        if has_settings { &self.notes.title } else { &self.title }
+    }
+
     /// The heading in one piece.
     pub fn in_full(&self) -> String {
         let [first, second] = self.heading();
@@ -89,12 +98,16 @@ impl Summary {
 }
 
 /// A name for each. Curves of one title are told apart by as few traits as it takes, or else by their folders. A title
-/// that all of several curves have is left out.
+/// that all of several curves have is left out. Those without a title are called by their optimizers, and told apart in
+/// the same way.
 pub fn distinct(curves: &[Known]) -> Vec<Name> {
     let is_common = curves.len() > 1 && curves.iter().all(|curve| curve.title == curves[0].title);
     let names = curves.iter().map(|curve| {
         let alike: Vec<&Known> = curves.iter().filter(|other| other.title == curve.title).collect();
         let mut marks = telling(&alike);
+        if curve.title.is_empty() && !marks.contains(&OPTIMIZER) {
+            marks.insert(0, OPTIMIZER);
+        }
         let mark = |known: &Known, traits: &[usize]| -> Vec<String> {
             traits.iter().filter_map(|index| known.traits[*index].clone()).collect()
         };
@@ -205,6 +218,17 @@ mod tests {
         let mut strong = usual.clone();
         strong.traits[1] = Some("γ 0.4".to_owned());
         assert_eq!(names(&[usual, strong]), ["FOCUS", "FOCUS, γ 0.4"]);
+    }
+
+    #[test]
+    fn curves_without_a_title_are_called_by_their_optimizer_and_what_differs() {
+        let one = known("", ["Adam", "η 0.1", "batch 8", "seed 0"], "x");
+        let other = known("", ["Adam", "η 0.1", "batch 8", "seed 1"], "y");
+        let titled = known("Mine", ["Adam", "η 0.1", "batch 8", "seed 0"], "z");
+        assert_eq!(names(std::slice::from_ref(&one)), ["Adam"]);
+        assert_eq!(names(&[one.clone(), titled]), ["Adam", "Mine"]);
+        assert_eq!(names(&[one.clone(), other]), ["Adam, seed 0", "Adam, seed 1"]);
+        assert_eq!(names(&[one.clone(), Known { folder: "y".to_owned(), ..one }]), ["Adam, x", "Adam, y"]);
     }
 
     #[test]

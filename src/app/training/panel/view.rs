@@ -175,11 +175,20 @@ impl TrainingPanel {
         let first = &drawn.runs[0];
         let summary = self.summary(first);
         Known {
-            title: summary.map_or_else(|| first.name(), |summary| summary.title.clone()),
+            title: summary.map_or_else(|| first.name(), |summary| summary.own_title().to_owned()),
             traits: summary.map(traits).unwrap_or_default(),
             folder: first.name(),
             runs: drawn.runs.len(),
         }
+    }
+
+    /// The title that all curves have, where no name says it.
+    fn left_out(&self, groups: &[Named<'_>]) -> Option<String> {
+        let title = |group: &Named<'_>| Some(self.summary(&group.drawn.runs[0])?.title.clone());
+        let first = title(groups.first()?)?;
+        let is_left_out =
+            groups.iter().all(|group| group.name.title.is_empty() && title(group).as_ref() == Some(&first));
+        is_left_out.then_some(first)
     }
 
     fn summary(&self, run: &RunFolder) -> Option<&Summary> {
@@ -219,8 +228,7 @@ impl TrainingPanel {
             Some(Asked::Table) => self.exports.begin(ui.ctx(), self.selected.clone()),
             Some(Asked::Figure(format)) => {
                 let names = groups.iter().map(|group| (group.name.whole(), group.pen)).collect();
-                let is_left_out = groups.iter().any(|group| group.name.title.is_empty());
-                let title = known.first().filter(|_| is_left_out).map(|known| known.title.clone());
+                let title = self.left_out(&groups);
                 let picture =
                     Picture { title, names, runs: self.selected.clone(), sheets: self.charts.sheets(&groups) };
                 self.exports.begin_picture(ui.ctx(), picture, format, self.paper);
