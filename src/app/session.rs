@@ -130,7 +130,7 @@ impl Surroundings {
         if !self.pace.steps_per_sec.is_finite() {
             self.pace = Pace::default();
         }
-        self.layout.widths = self.layout.widths.sane();
+        self.layout.sizes = self.layout.sizes.sane();
         self.zoom = if self.zoom.is_finite() { self.zoom.clamp(0.5, 3.0) } else { 1.0 };
         self
     }

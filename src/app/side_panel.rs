@@ -1,45 +1,81 @@
-//! Panels at the sides, which keep the width that the user gave them.
+//! Panels at the sides, which keep the size that the user gave them.
 
 use std::ops::RangeInclusive;
 
 use egui::accesskit::Action;
 use egui::containers::panel::PanelState;
-use egui::{Id, IdSalt, Panel, Pos2, Rect, Ui, vec2};
+use egui::{Frame, Id, IdSalt, Panel, Pos2, Rect, Ui, Vec2};
 use serde::{Deserialize, Serialize};
 
-/// The widths that the user gave to panels by their edges, in points; none where the usual width is kept.
+/// The widths and heights that the user gave to panels by their edges, in points; none where the usual size is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Widths {
+pub struct PanelSizes {
     pub controls: Option<f32>,
     pub plots: Option<f32>,
     pub sweep_controls: Option<f32>,
     pub sweep_readout: Option<f32>,
     pub training_controls: Option<f32>,
+    pub formulas: Option<f32>,
+    pub run_in_words: Option<f32>,
+    pub list_of_runs: Option<f32>,
 }
 
-impl Widths {
+impl PanelSizes {
     /// Without those that no panel can have.
-    pub fn sane(self) -> Widths {
-        let sane = |width: Option<f32>| width.filter(|width| width.is_finite() && *width > 0.0);
-        Widths {
+    pub fn sane(self) -> PanelSizes {
+        let sane = |size: Option<f32>| size.filter(|size| size.is_finite() && *size > 0.0);
+        PanelSizes {
             controls: sane(self.controls),
             plots: sane(self.plots),
             sweep_controls: sane(self.sweep_controls),
             sweep_readout: sane(self.sweep_readout),
             training_controls: sane(self.training_controls),
+            formulas: sane(self.formulas),
+            run_in_words: sane(self.run_in_words),
+            list_of_runs: sane(self.list_of_runs),
         }
     }
 }
 
-/// A panel at the left or the right. It is as wide as the user has made it, or else as usual, as far as the window
-/// has room for that now: in a window that was made narrow and wide again it has its width again.
+/// Where a panel is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edge {
+    Left,
+    Right,
+    Top,
+    Bottom,
+}
+
+impl Edge {
+    fn panel(self, name: &'static str) -> Panel {
+        match self {
+            Edge::Left => Panel::left(name),
+            Edge::Right => Panel::right(name),
+            Edge::Top => Panel::top(name).resizable(true),
+            Edge::Bottom => Panel::bottom(name).resizable(true),
+        }
+    }
+
+    /// The width of a panel at the left or the right, and the height of one at the top or the bottom.
+    fn size(self, of: Vec2) -> f32 {
+        match self {
+            Edge::Left | Edge::Right => of.x,
+            Edge::Top | Edge::Bottom => of.y,
+        }
+    }
+}
+
+/// A panel at a side. It is as wide, or as high, as the user has made it, or else as usual, as far as the window has room
+/// for that now: in a window that was made small and large again it has its size again.
 pub struct SidePanel {
     pub name: &'static str,
-    pub is_left: bool,
-    /// In points, as all widths.
+    pub edge: Edge,
+    /// In points, as all sizes.
     pub usual: f32,
     pub range: RangeInclusive<f32>,
+    /// None for the usual one.
+    pub frame: Option<Frame>,
 }
 
 impl SidePanel {
@@ -67,13 +103,15 @@ impl SidePanel {
         content: impl FnOnce(&mut Ui),
     ) {
         let id = ui.scope_id().with_salt(IdSalt::new(self.name));
-        let width = chosen.unwrap_or(self.usual).clamp(*self.range.start(), *self.range.end());
-        // The panel begins with the width that it had last, which may be that of a narrower window.
-        let state = PanelState { outer_rect: Rect::from_min_size(Pos2::ZERO, vec2(width, 0.0)) };
+        let size = chosen.unwrap_or(self.usual).clamp(*self.range.start(), *self.range.end());
+        // The panel begins with the size that it had last, which may be that of a smaller window.
+        let state = PanelState { outer_rect: Rect::from_min_size(Pos2::ZERO, Vec2::splat(size)) };
         ui.data_mut(|data| data.insert_persisted(id, state));
         let is_resized = is_resized(ui, id);
-        let panel = if self.is_left { Panel::left(self.name) } else { Panel::right(self.name) };
-        let panel = panel.default_size(width).size_range(self.range);
+        let mut panel = self.edge.panel(self.name).default_size(size).size_range(self.range);
+        if let Some(frame) = self.frame {
+            panel = panel.frame(frame);
+        }
         let is_shown = match is_open {
             Some(is_open) => panel.show_collapsible(ui, is_open, content).is_some() && *is_open,
             None => {
@@ -82,7 +120,7 @@ impl SidePanel {
             }
         };
         if is_resized && is_shown {
-            *chosen = PanelState::load(ui, id).map(|state| state.size().x);
+            *chosen = PanelState::load(ui, id).map(|state| self.edge.size(state.size()));
         }
     }
 }

@@ -7,6 +7,7 @@ use egui_kittest::kittest::{NodeT as _, Queryable};
 
 use crate::harness::{App, Begin, MemoryStorage};
 use crate::phase::SMALL;
+use crate::training;
 
 #[test]
 fn it_works_small_large_and_fine() {
@@ -165,5 +166,38 @@ fn panels_have_their_width_again_when_the_window_has_room() {
         let mut again = App::begin(Begin { preset: None, storage: Some(&storage), ..Begin::default() });
         in_room(&mut again);
         assert!((left_edge(&again) - wide).abs() < 2.0, "{} and {wide} after a restart", left_edge(&again));
+    }
+}
+
+/// Where panels above and below each other meet.
+fn level_edges(app: &App) -> Vec<f32> {
+    let splitters = app.harness.query_all_by_role(Role::Splitter).map(|splitter| splitter.rect());
+    let mut edges: Vec<f32> =
+        splitters.filter(|rect| rect.width() > rect.height()).map(|rect| rect.center().y).collect();
+    edges.sort_by(f32::total_cmp);
+    edges
+}
+
+#[test]
+fn panels_have_their_height_again_when_the_window_has_room() {
+    let mut landscape = App::plain();
+    landscape.button("Show");
+    let (mut training, ()) = training::room(|runs| {
+        training::finished(runs, "Run", 0, |_| 1.0);
+    });
+    training::listed(&mut training, 1);
+    training::select(&mut training, "Run");
+    for (app, count) in [(&mut landscape, 1), (&mut training, 2)] {
+        let resize = |app: &mut App, height: f32| {
+            app.harness.set_size(vec2(1400.0, height));
+            app.settle();
+        };
+        resize(app, 1200.0);
+        let usual = level_edges(app);
+        assert_eq!(usual.len(), count);
+        resize(app, 420.0);
+        assert!(level_edges(app)[0] < usual[0], "a low window has low panels");
+        resize(app, 1200.0);
+        assert_eq!(level_edges(app), usual);
     }
 }

@@ -18,7 +18,7 @@ use crate::app::live::Requests;
 use crate::app::origins::{Origins, WithOrigin};
 use crate::app::session::SweepMemory;
 use crate::app::shell::Layout;
-use crate::app::side_panel::SidePanel;
+use crate::app::side_panel::{Edge, SidePanel};
 use crate::export::Overwrite;
 use crate::figure::Map;
 use crate::preset::{Preset, SweepPreset};
@@ -278,8 +278,9 @@ impl PhasePanel {
         let width = ui.available_width();
         if !window.presenting {
             let most = (0.3 * width).clamp(230.0, 440.0);
-            let left = SidePanel { name: "sweep controls", is_left: true, usual: 310.0, range: 220.0..=most };
-            left.show_collapsible(ui, &mut window.widths.sweep_controls, &mut window.controls, |ui| {
+            let left =
+                SidePanel { name: "sweep controls", edge: Edge::Left, usual: 310.0, range: 220.0..=most, frame: None };
+            left.show_collapsible(ui, &mut window.sizes.sweep_controls, &mut window.controls, |ui| {
                 let fault = self.preset.sweep.check().err();
                 self.run_bar(ui, fault.as_ref());
                 ui.separator();
@@ -290,8 +291,9 @@ impl PhasePanel {
         }
         self.follow(ui);
         let most = (0.3 * width).clamp(230.0, 520.0);
-        let right = SidePanel { name: "sweep readout", is_left: false, usual: 340.0, range: 220.0..=most };
-        right.show(ui, &mut window.widths.sweep_readout, |ui| {
+        let right =
+            SidePanel { name: "sweep readout", edge: Edge::Right, usual: 360.0, range: 220.0..=most, frame: None };
+        right.show(ui, &mut window.sizes.sweep_readout, |ui| {
             self.looks(ui, requests);
             ui.separator();
             ScrollArea::vertical().auto_shrink(false).show(ui, |ui| self.readout(ui, requests));

@@ -5,7 +5,7 @@ use egui::{CentralPanel, Context, Panel, ScrollArea, Ui};
 use super::{Room, Valleyscope};
 use crate::app::live::Requests;
 use crate::app::save_preset::{Decision, Destination};
-use crate::app::side_panel::SidePanel;
+use crate::app::side_panel::{Edge, PanelSizes, SidePanel};
 use crate::app::{lesson, menu, transport};
 use crate::export::Overwrite;
 
@@ -32,59 +32,72 @@ impl Valleyscope {
             self.panels.training.ui(ui, &mut self.layout, &self.shelf, requests);
             return;
         }
+        self.landscape_room(ui, requests);
+    }
+
+    fn landscape_room(&mut self, ui: &mut Ui, requests: &mut Requests) {
         if let Some((step, lesson)) = self.desk.lesson() {
             let frame = egui::Frame::side_top_panel(ui.style()).inner_margin(egui::Margin::symmetric(12, 6));
             Panel::top("lesson")
                 .frame(frame)
                 .show(ui, |ui| lesson::strip(ui, step, lesson.len(), &lesson[step].text, requests));
         }
-        if !presenting {
+        if !self.layout.presenting {
             let (document, live) = (&mut self.desk.document, &mut self.live);
             Panel::bottom("transport").show(ui, |ui| {
                 ui.add_space(2.0);
                 transport::bar(ui, document, live, &mut self.pace, requests);
                 ui.add_space(2.0);
             });
-            // However small the window, the landscape keeps the largest part of it.
-            let width = ui.available_width();
-            let most = (0.28 * width).clamp(220.0, 520.0);
-            let left = SidePanel { name: "controls", is_left: true, usual: 350.0, range: 220.0..=most };
-            left.show_collapsible(ui, &mut self.layout.widths.controls, &mut self.layout.controls, |ui| {
-                self.panels.controls.ui(ui, document, live, requests);
-            });
-            let most = (ui.available_width() - (0.42 * width).max(300.0)).max(200.0);
-            // In a window too narrow for both, the landscape comes first.
-            self.layout.room_for_plots = width >= ROOM_FOR_PLOTS;
-            let mut shown = self.layout.plots && self.layout.room_for_plots;
-            let right = SidePanel { name: "plots", is_left: false, usual: 0.28 * width, range: 200.0..=most };
-            right.show_collapsible(ui, &mut self.layout.widths.plots, &mut shown, |ui| {
-                if live.selected.is_some() {
-                    let height = ui.available_height();
-                    let most = (height - LEAST_PLOTS).max(LEAST_FORMULAS);
-                    let formulas = Panel::top("formulas").resizable(true);
-                    let formulas = formulas.default_size((0.5 * height).clamp(LEAST_FORMULAS, most));
-                    formulas.size_range(LEAST_FORMULAS..=most).show(ui, |ui| {
-                        ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
-                            self.panels.formula.ui(ui, document, live, requests);
-                        });
-                    });
-                } else {
-                    // Also without a pointer a particle can be chosen.
-                    Panel::top("particle").show(ui, |ui| {
-                        self.panels.formula.ui(ui, document, live, requests);
-                        ui.add_space(4.0);
-                    });
-                }
-                self.panels.diagnostics.ui(ui, document, live, requests);
-            });
-            if self.layout.room_for_plots {
-                self.layout.plots = shown;
-            }
+            self.beside_landscape(ui, requests);
         }
         CentralPanel::default().frame(egui::Frame::NONE.fill(ui.visuals().extreme_bg_color)).show(ui, |ui| {
             self.panels.landscape_area = Some(ui.available_rect_before_wrap());
             self.panels.landscape.ui(ui, &mut self.desk.document, &mut self.live, requests);
         });
+    }
+
+    /// The controls at the left and the plots at the right. However small the window, the landscape keeps the largest
+    /// part of it.
+    fn beside_landscape(&mut self, ui: &mut Ui, requests: &mut Requests) {
+        let (document, live) = (&mut self.desk.document, &mut self.live);
+        let width = ui.available_width();
+        let most = (0.28 * width).clamp(220.0, 520.0);
+        let (name, edge, range) = ("controls", Edge::Left, 220.0..=most);
+        let left = SidePanel { name, edge, usual: 350.0, range, frame: None };
+        left.show_collapsible(ui, &mut self.layout.sizes.controls, &mut self.layout.controls, |ui| {
+            self.panels.controls.ui(ui, document, live, requests);
+        });
+        let most = (ui.available_width() - (0.42 * width).max(300.0)).max(200.0);
+        // In a window too narrow for both, the landscape comes first.
+        self.layout.room_for_plots = width >= ROOM_FOR_PLOTS;
+        let mut shown = self.layout.plots && self.layout.room_for_plots;
+        let (name, edge, range) = ("plots", Edge::Right, 200.0..=most);
+        let right = SidePanel { name, edge, usual: 0.28 * width, range, frame: None };
+        let PanelSizes { plots, formulas, .. } = &mut self.layout.sizes;
+        right.show_collapsible(ui, plots, &mut shown, |ui| {
+            if live.selected.is_some() {
+                let height = ui.available_height();
+                let most = (height - LEAST_PLOTS).max(LEAST_FORMULAS);
+                let (name, edge, range) = ("formulas", Edge::Top, LEAST_FORMULAS..=most);
+                let top = SidePanel { name, edge, usual: 0.5 * height, range, frame: None };
+                top.show(ui, formulas, |ui| {
+                    ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+                        self.panels.formula.ui(ui, document, live, requests);
+                    });
+                });
+            } else {
+                // Also without a pointer a particle can be chosen.
+                Panel::top("particle").show(ui, |ui| {
+                    self.panels.formula.ui(ui, document, live, requests);
+                    ui.add_space(4.0);
+                });
+            }
+            self.panels.diagnostics.ui(ui, document, live, requests);
+        });
+        if self.layout.room_for_plots {
+            self.layout.plots = shown;
+        }
     }
 
     pub(super) fn dialogs(&mut self, ctx: &Context) {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use crate::app::side_panel::Widths;
+use crate::app::side_panel::PanelSizes;
 use crate::app::training::Places;
 use crate::app::transport::Pace;
 use crate::preset::{Library, Loaded};
@@ -82,15 +82,15 @@ pub enum Room {
     Training,
 }
 
-/// Which panels are shown, and how wide.
+/// Which panels are shown, and how large.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Layout {
     #[serde(default)]
     pub room: Room,
     pub controls: bool,
     pub plots: bool,
-    #[serde(default)]
-    pub widths: Widths,
+    #[serde(default, alias = "widths")]
+    pub sizes: PanelSizes,
     /// Whether the window is wide enough to show the plots.
     #[serde(skip)]
     pub room_for_plots: bool,
@@ -104,7 +104,7 @@ impl Default for Layout {
             room: Room::Landscape,
             controls: true,
             plots: true,
-            widths: Widths::default(),
+            sizes: PanelSizes::default(),
             room_for_plots: true,
             presenting: false,
         }

@@ -16,6 +16,15 @@ use crate::view::ticks::{grouped, significant};
 /// Height of a run in the list.
 const ROW: f32 = 58.0;
 
+/// Between two of them, and what is above them.
+const BETWEEN: f32 = 4.0;
+const HEAD: f32 = 40.0;
+
+/// How high a list of so many runs is.
+pub fn height(runs: usize) -> f32 {
+    HEAD + (ROW + BETWEEN) * runs as f32
+}
+
 /// What the list is sorted by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sort {

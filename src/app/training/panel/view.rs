@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use egui::{Button, CentralPanel, Context, Frame, Label, Margin, Panel, RichText, ScrollArea, Ui};
+use egui::{Button, CentralPanel, Context, Frame, Label, Margin, RichText, ScrollArea, Ui};
 
 use super::TrainingPanel;
 use crate::app::live::{Action, Requests};
 use crate::app::shelf::Shelf;
 use crate::app::shell::Layout;
-use crate::app::side_panel::SidePanel;
+use crate::app::side_panel::{Edge, SidePanel};
 use crate::app::training::charts::{Asked, Named};
 use crate::app::training::detail::{self, Deed};
 use crate::app::training::dialogs::{Decision, Dialog};
@@ -20,7 +20,7 @@ use crate::app::training::plotter::Drawn;
 use crate::app::training::sheet::Picture;
 use crate::app::training::watcher::{Order, Summary};
 use crate::app::training::worker::Wanted;
-use crate::app::training::{scan_view, setup};
+use crate::app::training::{list, scan_view, setup};
 use crate::preset::Preset;
 use crate::run::RunFolder;
 use crate::view::Pen;
@@ -35,13 +35,22 @@ impl TrainingPanel {
         let width = ui.available_width();
         if !window.presenting {
             let most = (0.36 * width).clamp(250.0, 460.0);
-            let left = SidePanel { name: "training controls", is_left: true, usual: 340.0, range: 240.0..=most };
-            let width = &mut window.widths.training_controls;
-            left.show_collapsible(ui, width, &mut window.controls, |ui| self.left(ui, shelf, requests));
+            let left = SidePanel {
+                name: "training controls",
+                edge: Edge::Left,
+                usual: 340.0,
+                range: 240.0..=most,
+                frame: None,
+            };
+            let Layout { sizes, controls, .. } = window;
+            left.show_collapsible(ui, &mut sizes.training_controls, controls, |ui| {
+                self.left(ui, &mut sizes.list_of_runs, shelf, requests);
+            });
             if let Some(run) = self.focus().cloned() {
                 let most = (0.6 * ui.available_height()).max(110.0);
-                let bottom = Panel::bottom("run in words").resizable(true).default_size(190.0_f32.min(most));
-                bottom.size_range(84.0..=most).show(ui, |ui| self.words(ui, &run, requests));
+                let (name, edge, range) = ("run in words", Edge::Bottom, 84.0..=most);
+                let bottom = SidePanel { name, edge, usual: 190.0, range, frame: None };
+                bottom.show(ui, &mut window.sizes.run_in_words, |ui| self.words(ui, &run, requests));
             }
         }
         CentralPanel::default().show(ui, |ui| {
@@ -56,11 +65,13 @@ impl TrainingPanel {
         }
     }
 
-    fn left(&mut self, ui: &mut Ui, shelf: &Shelf, requests: &mut Requests) {
-        let most = (ui.available_height() - 130.0).max(120.0);
-        let bottom = Panel::bottom("list of runs").resizable(true).default_size(0.45 * ui.available_height());
-        let frame = Frame::NONE.inner_margin(Margin { top: 4, ..Margin::ZERO });
-        bottom.frame(frame).size_range(110.0..=most).show(ui, |ui| {
+    fn left(&mut self, ui: &mut Ui, list_height: &mut Option<f32>, shelf: &Shelf, requests: &mut Requests) {
+        let height = ui.available_height();
+        let most = (height - 130.0).max(120.0);
+        let frame = Some(Frame::NONE.inner_margin(Margin { top: 4, ..Margin::ZERO }));
+        let (name, edge, range) = ("list of runs", Edge::Bottom, 110.0..=most);
+        let bottom = SidePanel { name, edge, usual: list::height(self.runs.len()).min(0.45 * height), range, frame };
+        bottom.show(ui, list_height, |ui| {
             if let Some(trouble) = &self.trouble {
                 let color = ui.visuals().error_fg_color;
                 ui.add(Label::new(RichText::new(trouble).color(color)).selectable(true).wrap());
