@@ -335,6 +335,42 @@ fn a_particle_that_has_just_been_selected_shows_where_it_is() {
     assert!(harness.query_by_label_contains("Press → for").is_none(), "its step is taken apart");
 }
 
+/// Whether a text among the shapes, or shapes of shapes, has this in it.
+fn says(shapes: &[egui::epaint::ClippedShape], part: &str) -> bool {
+    fn in_shape(shape: &egui::Shape, part: &str) -> bool {
+        match shape {
+            egui::Shape::Vec(shapes) => shapes.iter().any(|shape| in_shape(shape, part)),
+            egui::Shape::Text(text) => text.galley.text().contains(part),
+            _ => false,
+        }
+    }
+    shapes.iter().any(|clipped| in_shape(&clipped.shape, part))
+}
+
+#[test]
+fn a_picture_says_nothing_about_what_to_do_in_the_window() {
+    let mut harness = landscape();
+    let particle = ParticleId { optimizer: 0, particle: 4 };
+    harness.state_mut().live.selected = Some(particle);
+    harness.state().engine.send(Command::Select(Some(particle)));
+    advance_to(&mut harness, 101);
+    // So far away that the step is too short to be seen.
+    let far = Camera { center: [0.0, 0.0], width: 1e4 };
+    let document = harness.state().document.clone();
+    harness.state_mut().landscape.look_again(&document, far);
+    harness.run_steps(3);
+    assert!(says(&harness.output().shapes, "zoom in to see"), "the window has room for the hint");
+    let context = egui::Context::default();
+    let size = egui::RawInput {
+        screen_rect: Some(Rect::from_min_size(Pos2::ZERO, vec2(820.0, 600.0))),
+        ..egui::RawInput::default()
+    };
+    let Stage { landscape, document, live, .. } = harness.state_mut();
+    let output = context.run_ui(size, |ui| landscape.picture(ui, document, live));
+    assert!(says(&output.shapes, "Lengths are logarithmic"));
+    assert!(!says(&output.shapes, "zoom in"));
+}
+
 #[test]
 fn formulas_are_not_cut_off_and_do_not_cover_each_other() {
     for width in [200.0, 300.0, 403.0, 700.0] {

@@ -72,14 +72,22 @@ pub fn compressed_length(size: f64) -> f32 {
 /// A step shorter than this many points is drawn lengthened, and said to be.
 const VISIBLE_STEP: f32 = 6.0;
 
-/// Draws the arrows, and their key into a corner unless `compact`; says where the key is.
+/// Whether the arrows have a key, and whether that says what one can do in the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    None,
+    Plain,
+    WithHints,
+}
+
+/// Draws the arrows, and their key into a corner; says where the key is.
 pub fn draw(
     painter: &Painter,
     canvas: Rect,
     viewport: &Viewport,
     anatomy: &Anatomy,
     font: &FontId,
-    compact: bool,
+    with_key: Key,
 ) -> Rect {
     let glyphs = glyphs(anatomy);
     let at = on_canvas(canvas, viewport, anatomy.before);
@@ -111,7 +119,13 @@ pub fn draw(
         }
         draw_labels(painter, canvas, labels, &taken);
     }
-    if compact { Rect::NOTHING } else { key(painter, canvas, &glyphs, font, step_to_scale) }
+    let note = match (step_to_scale, with_key) {
+        (_, Key::None) => return Rect::NOTHING,
+        (true, _) => "The step is to scale; the others’ lengths are logarithmic.",
+        (false, Key::Plain) => "Lengths are logarithmic.",
+        (false, Key::WithHints) => "Lengths are logarithmic; zoom in to see the step to scale.",
+    };
+    key(painter, canvas, &glyphs, font, note)
 }
 
 /// Where a point of the plane lies on the screen.
@@ -161,8 +175,8 @@ fn average_mark(painter: &Painter, at: Pos2, font: &FontId) -> Rect {
     name.union(Rect::from_center_size(at, Vec2::splat(10.0)))
 }
 
-/// What each arrow is, how large, and which are to scale, in the lower right corner, if there is room.
-fn key(painter: &Painter, canvas: Rect, glyphs: &[Glyph], font: &FontId, step_to_scale: bool) -> Rect {
+/// What each arrow is and how large, with a note, in the lower right corner, if there is room.
+fn key(painter: &Painter, canvas: Rect, glyphs: &[Glyph], font: &FontId, note: &str) -> Rect {
     let text = Color32::from_gray(235);
     let rows: Vec<_> = glyphs
         .iter()
@@ -177,10 +191,6 @@ fn key(painter: &Painter, canvas: Rect, glyphs: &[Glyph], font: &FontId, step_to
             )
         })
         .collect();
-    let note = match step_to_scale {
-        true => "The step is to scale; the others’ lengths are logarithmic.",
-        false => "Lengths are logarithmic; zoom in to see the step to scale.",
-    };
     let names = rows.iter().map(|(_, name, _)| name.size().x).fold(0.0, f32::max);
     let sizes = rows.iter().map(|(_, _, size)| size.size().x).fold(0.0, f32::max);
     let line = rows.first().map_or(14.0, |(_, name, _)| name.size().y);

@@ -18,13 +18,19 @@ const RINGS: usize = 16;
 /// Turns away from the arrow's direction, in degrees, the best first.
 const TURNS: [f32; 12] = [0.0, 20.0, -20.0, 40.0, -40.0, 65.0, -65.0, 95.0, -95.0, 130.0, -130.0, 180.0];
 
-/// Where the labels go so that none covers another or anything in `taken`, each as near beyond its tip as it
-/// can be and within `inside`. `None` for a tip outside of it, and where nothing is free.
+/// Half the side of the square about a tip that belongs to the tip's own label.
+const TIP: f32 = 6.0;
+
+/// Where the labels go so that none covers another, another's tip, or anything in `taken`, each as near beyond its tip
+/// as it can be and within `inside`. `None` for a tip outside of it, and where nothing is free.
 pub fn place(wanted: &[Wanted], inside: Rect, taken: &[Rect]) -> Vec<Option<Rect>> {
     let mut taken = taken.to_vec();
     let mut places = Vec::with_capacity(wanted.len());
-    for label in wanted {
-        let place = inside.contains(label.tip).then(|| free(label, inside, &taken)).flatten();
+    for (index, label) in wanted.iter().enumerate() {
+        let others = wanted.iter().enumerate().filter(|(other, _)| *other != index);
+        let tips = others.map(|(_, other)| Rect::from_center_size(other.tip, Vec2::splat(2.0 * TIP)));
+        let taken_here: Vec<Rect> = taken.iter().copied().chain(tips).collect();
+        let place = inside.contains(label.tip).then(|| free(label, inside, &taken_here)).flatten();
         taken.extend(place);
         places.push(place);
     }
@@ -63,6 +69,20 @@ mod tests {
                 assert!(places[..index].iter().all(|other| !other.intersects(*one)), "{places:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_label_does_not_stand_at_the_tip_of_another_arrow() {
+        let inside = Rect::from_min_size(pos2(0.0, 0.0), vec2(400.0, 300.0));
+        let wanted = |tip| Wanted { tip, unit: vec2(1.0, 0.0), size: vec2(40.0, 16.0) };
+        // The second tip is where the first label would stand.
+        let labels = [wanted(pos2(200.0, 150.0)), wanted(pos2(225.0, 150.0))];
+        let places: Vec<Rect> = place(&labels, inside, &[]).into_iter().map(|p| p.expect("room")).collect();
+        for (label, other) in [(0, 1), (1, 0)] {
+            let distance = places[label].distance_to_pos(labels[other].tip);
+            assert!(distance >= 5.0, "label {label} is {distance} points from the other's tip");
+        }
+        assert_eq!(places[1], Rect::from_min_size(pos2(231.0, 142.0), vec2(40.0, 16.0)));
     }
 
     #[test]

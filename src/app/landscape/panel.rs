@@ -209,7 +209,15 @@ impl LandscapePanel {
         draw_start(&painter, canvas, &viewport, document);
         legend::mark_means(ui, canvas, document, live, |xy| on_canvas(canvas, &viewport, xy));
         let key_area = match live.anatomy().filter(|_| document.view.glyphs) {
-            Some(anatomy) => glyphs::draw(&painter, canvas, &viewport, anatomy, font, layout.compact),
+            Some(anatomy) => {
+                // In a picture there is nothing to click or to zoom.
+                let key = match layout.compact {
+                    true => glyphs::Key::None,
+                    false if response.sense.senses_click() => glyphs::Key::WithHints,
+                    false => glyphs::Key::Plain,
+                };
+                glyphs::draw(&painter, canvas, &viewport, anatomy, font, key)
+            }
             None => Rect::NOTHING,
         };
         left_behind(&painter, canvas, document, self.framing.left_out(), font);
