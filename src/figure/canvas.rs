@@ -76,6 +76,20 @@ const CROSS: [[f64; 2]; 12] = [
     [-0.5, 0.0],
 ];
 /// Five points, from the top around.
+const PLUS: [[f64; 2]; 12] = [
+    [-0.35, -1.35],
+    [0.35, -1.35],
+    [0.35, -0.35],
+    [1.35, -0.35],
+    [1.35, 0.35],
+    [0.35, 0.35],
+    [0.35, 1.35],
+    [-0.35, 1.35],
+    [-0.35, 0.35],
+    [-1.35, 0.35],
+    [-1.35, -0.35],
+    [-0.35, -0.35],
+];
 const STAR: [[f64; 2]; 10] = [
     [0.0, -1.5],
     [0.38, -0.53],
@@ -162,6 +176,10 @@ impl Canvas {
             Marker::Diamond => &[[0.0, -1.3], [1.3, 0.0], [0.0, 1.3], [-1.3, 0.0]],
             Marker::Cross => &CROSS,
             Marker::Star => &STAR,
+            Marker::Plus => &PLUS,
+            Marker::Down => &[[0.0, 1.3], [-1.2, -0.85], [1.2, -0.85]],
+            Marker::Left => &[[-1.3, 0.0], [0.85, -1.2], [0.85, 1.2]],
+            Marker::Right => &[[1.3, 0.0], [-0.85, 1.2], [-0.85, -1.2]],
         };
         let corners = corners.iter().map(|[dx, dy]| format!("{:.3},{:.3}", x + radius * dx, y + radius * dy));
         let corners = corners.collect::<Vec<_>>().join(" ");

@@ -11,10 +11,14 @@ pub enum Marker {
     Diamond,
     Cross,
     Star,
+    Plus,
+    Down,
+    Left,
+    Right,
 }
 
 /// The marks that no rule has as its own.
-const SPARE: [Marker; 2] = [Marker::Cross, Marker::Star];
+const SPARE: [Marker; 6] = [Marker::Cross, Marker::Star, Marker::Plus, Marker::Down, Marker::Left, Marker::Right];
 
 impl Configured {
     /// Red, green and blue of the rule: the paper's colours for Adam, Signum and FOCUS.
@@ -62,5 +66,13 @@ mod tests {
         use Marker::{Circle, Cross, Square, Star, Triangle};
         assert_eq!(markers([Circle, Square, Triangle]), [Circle, Square, Triangle]);
         assert_eq!(markers([Triangle, Circle, Triangle, Triangle]), [Triangle, Circle, Cross, Star]);
+    }
+
+    #[test]
+    fn each_of_seven_copies_has_a_mark_of_its_own() {
+        let mut marks: Vec<String> = markers([Marker::Circle; 7]).iter().map(|mark| format!("{mark:?}")).collect();
+        marks.sort();
+        marks.dedup();
+        assert_eq!(marks.len(), 7, "{marks:?}");
     }
 }

@@ -24,6 +24,10 @@ impl Marker {
             Marker::Diamond => MarkerShape::Diamond,
             Marker::Cross => MarkerShape::Cross,
             Marker::Star => MarkerShape::Asterisk,
+            Marker::Plus => MarkerShape::Plus,
+            Marker::Down => MarkerShape::Down,
+            Marker::Left => MarkerShape::Left,
+            Marker::Right => MarkerShape::Right,
         }
     }
 
@@ -39,6 +43,17 @@ impl Marker {
                 })
                 .collect()
         };
+        // A triangle that points up, turned by so many quarters.
+        let turned = |quarters: u8| {
+            let turn = f32::from(quarters) * std::f32::consts::FRAC_PI_2;
+            Shape::convex_polygon(around(3, &|_| 1.3 * radius, turn), fill, stroke)
+        };
+        let crossed = |arms: [egui::Vec2; 2]| {
+            let arm = |from: egui::Vec2| [center - from * radius, center + from * radius];
+            let wide = arms.map(|from| Shape::line_segment(arm(from), Stroke::new(5.0, outline)));
+            let thin = arms.map(|from| Shape::line_segment(arm(from * 0.94), Stroke::new(3.0, fill)));
+            Shape::Vec(wide.into_iter().chain(thin).collect())
+        };
         match self {
             Marker::Circle => Shape::Vec(vec![
                 Shape::circle_filled(center, radius, fill),
@@ -47,15 +62,13 @@ impl Marker {
             Marker::Square => {
                 Shape::convex_polygon(around(4, &|_| 1.25 * radius, std::f32::consts::FRAC_PI_4), fill, stroke)
             }
-            Marker::Triangle => Shape::convex_polygon(around(3, &|_| 1.3 * radius, 0.0), fill, stroke),
+            Marker::Triangle => turned(0),
+            Marker::Right => turned(1),
+            Marker::Down => turned(2),
+            Marker::Left => turned(3),
             Marker::Diamond => Shape::convex_polygon(around(4, &|_| 1.3 * radius, 0.0), fill, stroke),
-            Marker::Cross => {
-                let arm = |from: egui::Vec2| [center - from * radius, center + from * radius];
-                let arms = [vec2(1.0, 1.0), vec2(1.0, -1.0)];
-                let wide = arms.map(|from| Shape::line_segment(arm(from), Stroke::new(5.0, outline)));
-                let thin = arms.map(|from| Shape::line_segment(arm(from * 0.94), Stroke::new(3.0, fill)));
-                Shape::Vec(wide.into_iter().chain(thin).collect())
-            }
+            Marker::Cross => crossed([vec2(1.0, 1.0), vec2(1.0, -1.0)]),
+            Marker::Plus => crossed([vec2(1.3, 0.0), vec2(0.0, 1.3)]),
             Marker::Star => {
                 // A pentagram is not convex: five triangles about the centre, and the outline over them.
                 let rim = around(10, &|corner| if corner % 2 == 0 { 1.5 * radius } else { 0.65 * radius }, 0.0);
