@@ -84,12 +84,8 @@ impl Offscreen {
         let primitives = self.context.tessellate(output.shapes, pixels_per_point);
         self.take_textures(output.textures_delta);
         let texture = self.paint(&primitives, &ScreenDescriptor { size_in_pixels, pixels_per_point });
-        let bytes = self.read(&texture)?;
-        let pixels = bytes.chunks_exact(4).map(|pixel| {
-            let [red, green, blue] = order.map(|channel| pixel[channel]);
-            Color32::from_rgb(red, green, blue)
-        });
-        Ok(ColorImage::new(size_in_pixels.map(|side| side as usize), pixels.collect()))
+        let pixels = self.read(&texture, order)?;
+        Ok(ColorImage::new(size_in_pixels.map(|side| side as usize), pixels))
     }
 
     fn take_textures(&mut self, mut textures: TexturesDelta) {
@@ -145,8 +141,8 @@ impl Offscreen {
         texture
     }
 
-    /// The bytes of a texture's pixels, row after row.
-    fn read(&self, texture: &wgpu::Texture) -> Result<Vec<u8>, String> {
+    /// A texture's pixels, row after row. `order` says where red, green and blue are among their bytes.
+    fn read(&self, texture: &wgpu::Texture, order: [usize; 3]) -> Result<Vec<Color32>, String> {
         let RenderState { device, queue, .. } = &self.window;
         let row = 4 * texture.width();
         let padded = row.next_multiple_of(wgpu::COPY_BYTES_PER_ROW_ALIGNMENT);
@@ -171,7 +167,14 @@ impl Offscreen {
         device.poll(wait).map_err(|error| failed(&error))?;
         mapped.recv().map_err(|error| failed(&error))?.map_err(|error| failed(&error))?;
         let bytes = buffer.slice(..).get_mapped_range().map_err(|error| failed(&error))?;
-        Ok(bytes.chunks_exact(padded as usize).flat_map(|padded| &padded[..row as usize]).copied().collect())
+        let mut pixels = Vec::with_capacity(texture.width() as usize * texture.height() as usize);
+        for padded in bytes.chunks_exact(padded as usize) {
+            pixels.extend(padded[..row as usize].chunks_exact(4).map(|pixel| {
+                let [red, green, blue] = order.map(|channel| pixel[channel]);
+                Color32::from_rgb(red, green, blue)
+            }));
+        }
+        Ok(pixels)
     }
 }
 
