@@ -149,11 +149,14 @@ fn edit(ui: &mut Ui, [can_undo, can_redo]: [bool; 2], requests: &mut Requests) {
 
 fn presets(ui: &mut Ui, room: Room, shelf: &Shelf, requests: &mut Requests) {
     let height = ui.ctx().content_rect().height() - 120.0;
+    // A menu that has not been shown yet has room for few lines only.
+    ui.set_max_height(height + 60.0);
     // Above what is scrolled, so that they are seen however many built-in ones there are.
     match shelf.own() {
         Ok(own) if own.is_empty() => {}
         Ok(own) => {
-            ui.menu_button(format!("Your own ({})", own.len()), |ui| {
+            ui.menu_button(your_own(own), |ui| {
+                ui.set_max_height(height);
                 ScrollArea::vertical().max_height(height).show(ui, |ui| own_presets(ui, own, requests));
             });
             ui.separator();
@@ -164,6 +167,13 @@ fn presets(ui: &mut Ui, room: Room, shelf: &Shelf, requests: &mut Requests) {
         }
     }
     ScrollArea::vertical().max_height(height).show(ui, |ui| built_in_presets(ui, room, requests));
+}
+
+/// How many presets of their own the user has, and how many files are none.
+fn your_own(own: &[OwnPreset]) -> String {
+    let broken = own.iter().filter(|preset| preset.about.is_err()).count();
+    let count = own.len() - broken;
+    if broken == 0 { format!("Your own ({count})") } else { format!("Your own ({count}, and {broken} unreadable)") }
 }
 
 fn own_presets(ui: &mut Ui, own: &[OwnPreset], requests: &mut Requests) {

@@ -21,6 +21,7 @@ const MARGIN: Margin = Margin::symmetric(4, 3);
 pub struct TypedField<'a> {
     /// What a screen reader says; unique among the fields of a window.
     pub name: &'a str,
+    /// Wider where a number needs more and there is room.
     pub width: f32,
 }
 
@@ -38,8 +39,9 @@ impl TypedField<'_> {
         let id = ui.make_persistent_id(("typed", self.name));
         let mut typing: Typing = ui.data_mut(|data| data.get_temp(id)).unwrap_or_default();
         let mut text = if typing.editing { typing.text.clone() } else { shown.to_owned() };
-        let edit = TextEdit::singleline(&mut text).id(id).desired_width(self.width).margin(MARGIN);
-        let edit = edit.font(self.font(ui, shown)).align(Align2::RIGHT_CENTER).clip_text(true);
+        let (font, width) = self.font_and_width(ui, shown);
+        let edit = TextEdit::singleline(&mut text).id(id).desired_width(width).margin(MARGIN);
+        let edit = edit.font(font).align(Align2::RIGHT_CENTER).clip_text(true);
         let response = ui.add(edit).accessible_name(self.name);
         let mut entered = None;
         if response.gained_focus() {
@@ -69,11 +71,18 @@ impl TypedField<'_> {
         Typed { response, entered }
     }
 
-    /// A smaller one where `shown` has no room, so that no digit is cut off.
-    fn font(&self, ui: &Ui, shown: &str) -> TextStyle {
-        let font = FontSelection::from(TextStyle::Body).resolve(ui.style());
-        let width = ui.painter().layout_no_wrap(shown.to_owned(), font, Color32::WHITE).size().x;
-        if width + MARGIN.sum().x <= self.width { TextStyle::Body } else { TextStyle::Small }
+    /// Smaller text where `shown` has no room, and then a wider field, so that no digit is cut off.
+    fn font_and_width(&self, ui: &Ui, shown: &str) -> (TextStyle, f32) {
+        let needs = |style: TextStyle| {
+            let font = FontSelection::from(style).resolve(ui.style());
+            let text = ui.painter().layout_no_wrap(shown.to_owned(), font, Color32::WHITE).size().x;
+            text.ceil() + MARGIN.sum().x
+        };
+        if needs(TextStyle::Body) <= self.width {
+            return (TextStyle::Body, self.width);
+        }
+        let row = if ui.layout().main_wrap() { ui.max_rect().width() } else { ui.available_width() };
+        (TextStyle::Small, needs(TextStyle::Small).min(row).max(self.width))
     }
 }
 

@@ -314,14 +314,17 @@ fn what_is_about_the_landscape_cannot_be_chosen_beside_a_diagram() {
 fn what_is_typed_and_is_no_number_leaves_the_old_one() {
     let mut app = computed(SMALL);
     let before = app.state().phase().preset().sweep.clone();
-    for field in ["Sharpness a", "Rows from", "Columns: how many", "Seed of the sweep"] {
+    for field in ["Slope c", "Rows from", "Columns: how many"] {
         for text in ["nan", "inf", "x"] {
             type_number(&mut app, field, text);
             assert_eq!(app.state().phase().preset().sweep, before, "{text} into {field}");
         }
     }
-    type_number(&mut app, "Sharpness a", "7");
-    assert_eq!(app.state().phase().preset().sweep.landscape.sharpness.get(), 7.0);
+    app.type_into("Seed of the sweep", "nan");
+    assert!(app.shows("expected a whole number"));
+    assert_eq!(app.state().phase().preset().sweep, before);
+    type_number(&mut app, "Slope c", "7");
+    assert_eq!(app.state().phase().preset().sweep.landscape.slope.get(), 7.0);
 }
 
 fn type_number(app: &mut App, field: &str, text: &str) {

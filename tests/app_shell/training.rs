@@ -1,22 +1,18 @@
 //! Real workloads in the window, on runs that the test writes.
 
 use std::path::Path;
-use std::time::Duration;
 
-use eframe::App as _;
 use egui::accesskit::Role;
 use egui::{Key, Modifiers, vec2};
 use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope::app::WorkerState;
 use valleyscope::preset::{Preset, built_ins};
-use valleyscope::run::{
-    Event, Metric, Metrics, Notes, Pixel, Record, RunFolder, RunSession, ScanAxes, Started, Timestamp,
-};
-use valleyscope::workload::{DataChoice, RunSpec};
+use valleyscope::run::{Event, Metric, Metrics, Notes, Pixel, RunFolder, RunSession, ScanAxes, Started};
+use valleyscope::workload::RunSpec;
 
-use crate::harness::{App, Begin, MemoryStorage};
+use crate::harness::{App, Begin};
 
-fn config(seed: u64) -> String {
+pub fn config(seed: u64) -> String {
     let mnist = built_ins().iter().find(|built_in| built_in.name == "mnist").expect("it is built in");
     mnist.preset.with("seed", &seed.to_string()).expect("a seed can be set").to_ron()
 }
@@ -33,18 +29,13 @@ fn started(title: &str, steps: u64) -> Event {
 }
 
 /// A run of some steps whose loss at step s is `loss(s)`; its session is still open.
-fn begun(runs: &Path, title: &str, seed: u64, loss: impl Fn(u64) -> f64) -> RunSession {
+pub fn begun(runs: &Path, title: &str, seed: u64, loss: impl Fn(u64) -> f64) -> RunSession {
     let run = RunFolder::create(runs, "mnist", &config(seed)).expect("a run can be made");
     let mut session = RunSession::begin(&run).expect("a session can begin");
     session.record(0, started(title, 40)).expect("it can be written");
     session.begin_training();
     for step in 1..=20 {
-        let train = Metrics::from([
-            (Metric::LOSS, loss(step)),
-            (Metric::LEARNING_RATE, 0.001),
-            (Metric::GRAD_NORM, 1.0),
-            (Metric::SAMPLES_PER_S, 5e3),
-        ]);
+        let train = Metrics::from([(Metric::LOSS, loss(step)), (Metric::LEARNING_RATE, 0.001), (Metric::GRAD_NORM, 1.0), (Metric::SAMPLES_PER_S, 5e3)]);
         session.record(step, Event::Train(train)).expect("it can be written");
     }
     let eval = Metrics::from([(Metric::TEST_LOSS, 0.25), (Metric::TEST_ACCURACY, 0.9375)]);
@@ -79,11 +70,7 @@ pub fn trained(runs: &Path, settings: &[(&str, &str)]) -> RunFolder {
     let mut session = RunSession::begin(&run).expect("a session can begin");
     session.record(0, Event::Started(started)).expect("it can be written");
     for step in 1..=20 {
-        let train = Metrics::from([
-            (Metric::LOSS, 1.0 / step as f64),
-            (Metric::LEARNING_RATE, spec.learning_rate.get()),
-            (Metric::GRAD_NORM, 1.0),
-        ]);
+        let train = Metrics::from([(Metric::LOSS, 1.0 / step as f64), (Metric::LEARNING_RATE, spec.learning_rate.get()), (Metric::GRAD_NORM, 1.0)]);
         session.record(step, Event::Train(train)).expect("it can be written");
     }
     session.record(20, Event::Finished).expect("it can be written");
@@ -342,109 +329,6 @@ fn deleting_asks_first_and_a_running_one_cannot_be_deleted() {
     drop(session);
 }
 
-/// Makes a run look as if its worker were on another machine and had been heard last so many seconds ago.
-fn lose(run: &RunFolder, seconds: u64) {
-    let heard = Timestamp::now() - Duration::from_secs(seconds);
-    let events = std::fs::read_to_string(run.events()).expect("it can be read");
-    let old = |line: &str| {
-        let record = Record::parse(line.as_bytes()).expect("a record");
-        Record { time: heard, ..record }.to_line() + "\n"
-    };
-    std::fs::write(run.events(), events.lines().map(old).collect::<String>()).expect("it can be written");
-    std::fs::write(run.heartbeat(), format!("{heard}\n")).expect("it can be written");
-    let holder = r#"{"host":"far-away","pid":1,"started":"2026-03-01T12:00:00Z"}"#;
-    std::fs::write(run.lock(), holder).expect("it can be written");
-}
-
-#[test]
-fn a_run_that_was_not_heard_from_for_long_can_be_deleted_and_resumed_after_a_question() {
-    let (mut app, ()) = room(|runs| {
-        for (title, seconds) in [("Lost", 1200), ("Silent", 300)] {
-            let run = begun(runs, title, 0, |_| 1.0).run().clone();
-            lose(&run, seconds);
-        }
-    });
-    listed(&mut app, 2);
-    select(&mut app, "Silent");
-    app.until("its status", |app| app.shows("last heard 5 min ago, on far-away"));
-    let delete = app.harness.get_by_role_and_label(Role::Button, "Delete the run");
-    assert!(delete.accesskit_node().is_disabled());
-    assert!(app.harness.query_by_role_and_label(Role::Button, "Resume the run").is_none());
-    select(&mut app, "Lost");
-    app.until("its status", |app| app.shows("last heard 20 min ago, on far-away"));
-    for (asked, question) in
-        [("Delete the run", "Move this run to the trash?"), ("Resume the run", "Go on with this run here?")]
-    {
-        app.button(asked);
-        app.settle();
-        assert!(app.shows(question));
-        assert!(app.shows("It was last heard 20 min ago, on far-away"));
-        app.harness.key_press(Key::Escape);
-        app.settle();
-        assert!(!app.shows(question));
-    }
-}
-
-#[test]
-fn a_run_with_another_config_is_not_resumed_and_damage_is_shown() {
-    // The first event and the config say another number of steps.
-    let (mut app, ()) = room(|runs| {
-        let run = begun(runs, "Cut", 0, |_| 1.0).run().clone();
-        let events = std::fs::read_to_string(run.events()).expect("it can be read");
-        let changed = events.replacen("\"loss\":1.0", "\"loss\":2.0", 1);
-        std::fs::write(run.events(), changed).expect("it can be written");
-    });
-    listed(&mut app, 1);
-    select(&mut app, "Cut");
-    app.until("the damage", |app| app.shows("events.jsonl is damaged: line 2 cannot be read"));
-    app.button("Resume the run");
-    app.until("the refusal", |app| app.shows("config.ron is not the one that the run was begun with"));
-    assert!(app.shows("`steps` was 40 and is 400"));
-}
-
-#[test]
-fn a_folder_of_runs_that_is_mended_has_no_trouble_any_more() {
-    let place = tempfile::tempdir().expect("a temporary folder can be made");
-    let file = place.path().join("runs");
-    std::fs::write(&file, "").expect("it can be written");
-    let mut app = App::begin(Begin { runs: Some(&file), ..Begin::default() });
-    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Num3);
-    app.until("the trouble", |app| app.shows("cannot look into"));
-    std::fs::remove_file(&file).expect("it can be removed");
-    app.until("its end", |app| !app.shows("cannot look into"));
-}
-
-#[test]
-fn a_loss_that_is_no_number_does_not_make_a_run_differ_from_itself() {
-    let (mut app, _) = room(|runs| finished(runs, "Broken", 0, |_| f64::NAN));
-    listed(&mut app, 1);
-    let [run] = app.state().training().runs() else { panic!("one run is listed") };
-    assert!(run.loss.is_some_and(f64::is_nan));
-    assert_eq!(*run, run.clone());
-    let mut other = run.clone();
-    other.evaluated[0].1 = 0.5;
-    assert_ne!(*run, other);
-}
-
-#[test]
-fn the_reason_of_a_failure_the_log_and_the_config_can_be_read() {
-    let (mut app, _) = room(|runs| {
-        let mut session = begun(runs, "Broken", 0, |_| f64::NAN);
-        std::fs::write(session.run().log(), "loading libraries\ngoing down\n").expect("a log can be written");
-        let message = "the GPU is out of memory".to_owned();
-        session.record(20, Event::Failed { message }).expect("it can be written");
-    });
-    listed(&mut app, 1);
-    select(&mut app, "Broken");
-    app.until("the log", |app| app.harness.query_by_label("Log of the run").is_some());
-    assert!(app.shows("failed: the GPU is out of memory"));
-    let text = |app: &App, name: &str| app.harness.get_by_label(name).value().unwrap_or_default();
-    assert!(text(&app, "Log of the run").contains("going down"));
-    app.button("Configuration");
-    app.settle();
-    assert!(text(&app, "Configuration of the run").contains("Mnist("));
-}
-
 /// A scan of which Adam and Signum are through with batches of 2.
 pub fn begun_scan(runs: &Path) -> RunFolder {
     let scan = built_ins().iter().find(|built_in| built_in.name == "fig2cd").expect("it is built in");
@@ -498,100 +382,6 @@ fn a_dropped_run_is_shown_wherever_it_is() {
     app.until("the run", |app| app.state().training().runs().iter().any(|run| run.title == "Dropped"));
     app.until("its curve", |app| app.state().training().drawn().iter().any(|drawn| !drawn.tracks.is_empty()));
     assert_eq!(app.state().training().selected().len(), 1);
-}
-
-#[test]
-fn settings_and_the_selection_come_back_at_the_next_start() {
-    let (mut app, run) = room(|runs| finished(runs, "Kept", 0, |_| 1.0));
-    listed(&mut app, 1);
-    select(&mut app, "Kept");
-    app.type_into("Batch size", "64");
-    app.settle();
-    let mut storage = MemoryStorage::default();
-    app.harness.state_mut().save(&mut storage);
-    let runs = run.path().parent().expect("it is in a folder").to_owned();
-    let begin = Begin { preset: None, storage: Some(&storage), runs: Some(&runs), ..Begin::default() };
-    let mut again = App::begin(begin);
-    again.until("the selection", |app| app.state().training().drawn().iter().any(|drawn| !drawn.tracks.is_empty()));
-    let Preset::Mnist(preset) = again.state().training().preset() else { panic!("a run is under the controls") };
-    assert_eq!(preset.runs[0].batch_size.get(), 64);
-    assert!(again.state().training().is_dirty(), "it is known to be changed");
-    again.type_into("Batch size", "128");
-    assert!(!again.state().training().is_dirty(), "and to be as it was opened");
-}
-
-#[test]
-fn a_preset_of_a_training_opens_under_the_controls_and_a_bad_value_is_refused() {
-    // High enough that all controls are in view.
-    let preset = config(7);
-    let mut app = App::begin(Begin { preset: Some(&preset), size: [1400.0, 1500.0], ..Begin::default() });
-    app.settle();
-    let field = |app: &App, name: &str| app.harness.get_by_role_and_label(Role::TextInput, name).value();
-    assert_eq!(field(&app, "Seed of the training").as_deref(), Some("7"));
-    app.type_into("Batch size", "1");
-    assert!(app.shows("batch_size must be a whole number from 2 to 60000, found 1"));
-    app.type_into("Batch size", "32");
-    app.settle();
-    assert_eq!(field(&app, "Batch size").as_deref(), Some("32"));
-    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
-    app.settle();
-    assert_eq!(field(&app, "Batch size").as_deref(), Some("128"));
-}
-
-#[test]
-fn the_folder_of_the_dataset_is_chosen_and_can_be_undone() {
-    let (mut app, ()) = room(|_| ());
-    let data = |app: &App| {
-        let Preset::Mnist(preset) = app.state().training().preset() else { panic!("a run is under the controls") };
-        preset.runs[0].data.clone()
-    };
-    let before = data(&app);
-    let folder = app.folder.path().join("images");
-    app.button("Choose the folder of the dataset");
-    app.settle();
-    app.type_over("Path of the folder", &folder);
-    let chosen = DataChoice::Folder(folder.display().to_string());
-    app.until("the folder", |app| data(app) == chosen);
-    app.settle();
-    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
-    app.settle();
-    assert_eq!(data(&app), before);
-}
-
-#[test]
-fn the_choice_of_the_dataset_is_kept_when_the_experiment_changes() {
-    let (mut app, ()) = room(|_| ());
-    let data = |app: &App| app.state().training().preset().trainings()[0].data().cloned();
-    let folder = app.folder.path().join("images");
-    let chosen = Some(DataChoice::Folder(folder.display().to_string()));
-    app.button("Choose the folder of the dataset");
-    app.settle();
-    app.type_over("Path of the folder", &folder);
-    app.until("the folder", |app| data(app) == chosen);
-    app.click(Role::ComboBox, "Workload");
-    app.press("MNIST classifier, scan over batch sizes");
-    app.harness.key_press(Key::Escape);
-    app.settle();
-    assert!(matches!(app.state().training().preset(), Preset::MnistScan(_)));
-    assert_eq!(data(&app), chosen);
-    // A preset of several runs, which learn from the same data.
-    let mnist = built_ins().iter().find(|built_in| built_in.name == "mnist").expect("it is built in");
-    let Preset::Mnist(mut several) = mnist.preset.clone() else { panic!("it is a run") };
-    several.runs.push(several.runs[0].clone());
-    let path = app.write("several.ron", &Preset::Mnist(several.clone()).to_ron());
-    app.open(&path);
-    app.until("its runs", |app| app.state().training().preset().trainings().len() == 2);
-    assert!(app.state().training().preset().trainings().iter().all(|training| training.data().cloned() == chosen));
-    // One that names its data keeps them.
-    several.runs.truncate(1);
-    several.runs[0].data = DataChoice::StandIn;
-    let path = app.write("digits.ron", &Preset::Mnist(several).to_ron());
-    app.open(&path);
-    app.until("its data", |app| data(app) == Some(DataChoice::StandIn));
-    // Digits that nobody has chosen by hand are not trained on in its place.
-    let path = app.write("automatic.ron", &config(0));
-    app.open(&path);
-    app.until("the usual data", |app| data(app) == Some(DataChoice::Automatic));
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use egui::{Button, CollapsingHeader, ComboBox, DragValue, Label, RichText, Ui};
 
 use crate::app::form;
+use crate::app::number;
 use crate::app::theme::legible;
+use crate::app::typed::TypedField;
 use crate::figure::axis_label;
 use crate::optimizer::DecayTarget;
 use crate::quantity::{
@@ -89,22 +91,39 @@ fn finite(text: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
+/// What is the same in all pixels. What is an axis has no value besides.
 fn everywhere(ui: &mut Ui, spec: &mut SweepSpec) {
-    let landscape = &mut spec.landscape;
-    number!(ui, "Sharpness a", "Sharpness of the walls, where it is no axis.", landscape.sharpness, Sharpness, 0.1);
-    number!(ui, "Slope c", "Slope along the valley, where it is no axis.", landscape.slope, Slope, 0.01);
-    number!(ui, "Rotation φ (°)", "How far the valley is turned.", landscape.rotation_degrees, Rotation, 1.0);
-    number!(ui, "Noise σ", "Gradient noise, where it is no axis.", spec.noise, Noise, 0.01);
-    let help = "2: the plane, with the valley turned by φ. More: a valley in a random direction.";
-    number!(ui, "Dimension d", help, spec.dimension, Dimension, 1.0);
+    let is_axis = |spec: &SweepSpec, of: Quantity| spec.rows.of == of || spec.columns.of == of;
+    if !is_axis(spec, Quantity::Sharpness) {
+        number!(ui, "Sharpness a", "Sharpness of the walls.", spec.landscape.sharpness, Sharpness, 0.1);
+    }
+    if !is_axis(spec, Quantity::Slope) {
+        number!(ui, "Slope c", "Slope along the valley.", spec.landscape.slope, Slope, 0.01);
+    }
+    if !is_axis(spec, Quantity::Rotation) {
+        let help = "How far the valley is turned.";
+        number!(ui, "Rotation φ (°)", help, spec.landscape.rotation_degrees, Rotation, 1.0);
+    }
+    if !is_axis(spec, Quantity::Noise) {
+        number!(ui, "Noise σ", "Gradient noise.", spec.noise, Noise, 0.01);
+    }
+    if !is_axis(spec, Quantity::Dimension) {
+        let help = "2: the plane, with the valley turned by φ. More: a valley in a random direction.";
+        number!(ui, "Dimension d", help, spec.dimension, Dimension, 1.0);
+    }
+    if !is_axis(spec, Quantity::Steps) {
+        number!(ui, "Steps", "Steps of each run. The paper takes 1000.", spec.steps, StepCount, 10.0);
+    }
 }
 
 fn runs(ui: &mut Ui, spec: &mut SweepSpec) {
-    number!(ui, "Steps", "Steps of each run. The paper takes 1000.", spec.steps, StepCount, 10.0);
     let help = "Runs with each learning rate, with different noise. The paper takes 50.";
     number!(ui, "Replicates", help, spec.replicates, Replicates, 1.0);
     line(ui, "Seed", "Another seed, other noise.", |ui| {
-        ui.add(DragValue::new(&mut spec.seed).custom_parser(finite)).accessible_name("Seed of the sweep");
+        let field = TypedField { name: "Seed of the sweep", width: 84.0 };
+        if let Some(entered) = field.show(ui, &spec.seed.to_string(), number::read_whole).entered {
+            spec.seed = entered;
+        }
     });
     line(ui, "Average", "How runs are averaged before optimizers are compared. The paper takes the mean.", |ui| {
         ui.selectable_value(&mut spec.average, Average::Mean, "mean");
@@ -123,7 +142,11 @@ fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
         let combo = ComboBox::from_id_salt(name).selected_text(axis_label(spec, axis)).truncate();
         let combo = combo.width(ui.available_width() - 8.0);
         let shown = combo.show_ui(ui, |ui| {
+            let against = if *axis == spec.rows { &spec.columns } else { &spec.rows };
             for (of, range) in choices(spec) {
+                if of != axis.of && overlap(&of, &against.of) {
+                    continue;
+                }
                 let other = Axis { of: of.clone(), ..axis.clone() };
                 if ui.selectable_label(axis.of == of, axis_label(spec, &other)).clicked() {
                     let (from, to, spacing) = range;
@@ -185,6 +208,16 @@ fn left_out(spec: &SweepSpec, axis: &Axis) -> Option<String> {
 /// The optimizers that have a hyperparameter.
 fn having(spec: &SweepSpec, hyperparameter: Hyperparameter) -> impl Iterator<Item = &SweepOptimizer> {
     spec.optimizers.iter().filter(move |optimizer| hyperparameter.is_of(optimizer.rule))
+}
+
+/// Whether two axes would vary the same.
+fn overlap(one: &Quantity, other: &Quantity) -> bool {
+    match (one, other) {
+        (Quantity::Of(one, ids), Quantity::Of(other, other_ids)) => {
+            one == other && ids.iter().any(|id| other_ids.contains(id))
+        }
+        _ => one == other,
+    }
 }
 
 /// What an axis can vary, with a range to begin with.

@@ -68,7 +68,7 @@ fn scores(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric
 }
 
 fn score_table(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric) {
-    Grid::new("scores").num_columns(5).spacing([10.0, 3.0]).striped(true).show(ui, |ui| {
+    Grid::new("scores").num_columns(5).spacing([8.0, 3.0]).striped(true).show(ui, |ui| {
         for heading in ["", "score", "± error", "best η", "diverged"] {
             ui.label(RichText::new(heading).small().weak());
         }
@@ -93,7 +93,7 @@ fn score_table(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, m
             let runs = cell.averages[index].len() * cell.replicates;
             ui.label(match cell.diverged[index] {
                 0 => "–".to_owned(),
-                diverged => format!("{diverged} of {runs}"),
+                diverged => format!("{diverged}/{runs}"),
             });
             ui.end_row();
         }

@@ -1,0 +1,172 @@
+//! What is drawn has room: digits, labels, lines, menus and tooltips.
+
+use egui::accesskit::Role;
+use egui::{Color32, Key, Modifiers, Order, Rect, Shape, TextStyle, pos2, vec2};
+use egui_kittest::kittest::Queryable;
+
+use crate::harness::{App, Begin, PLAIN};
+use crate::phase::SMALL;
+
+/// The shapes that none others are made of.
+fn single(shapes: &mut dyn Iterator<Item = &Shape>) -> Vec<Shape> {
+    shapes
+        .flat_map(|shape| match shape {
+            Shape::Vec(inner) => single(&mut inner.iter()),
+            other => vec![other.clone()],
+        })
+        .collect()
+}
+
+fn drawn(app: &App) -> Vec<Shape> {
+    single(&mut app.harness.output().shapes.iter().map(|clipped| &clipped.shape))
+}
+
+/// All texts in the window, and where they are.
+fn texts(app: &App) -> Vec<(String, Rect)> {
+    let text = |shape: &Shape| match shape {
+        Shape::Text(text) => Some((text.galley.text().to_owned(), text.galley.rect.translate(text.pos.to_vec2()))),
+        _ => None,
+    };
+    drawn(app).iter().filter_map(text).collect()
+}
+
+/// All upright lines in the window.
+fn upright_lines(app: &App) -> Vec<Rect> {
+    let line = |shape: &Shape| match shape {
+        Shape::LineSegment { points: [a, b], .. } if a.x == b.x => Some(Rect::from_two_pos(*a, *b)),
+        _ => None,
+    };
+    drawn(app).iter().filter_map(line).collect()
+}
+
+/// Fields whose numbers are wider than they are.
+fn cut_fields(app: &App) -> Vec<String> {
+    let ctx = &app.harness.ctx;
+    let font = TextStyle::Small.resolve(&ctx.global_style());
+    let width = |text: &str| ctx.debug_painter().layout_no_wrap(text.to_owned(), font.clone(), Color32::WHITE).size().x;
+    let fields =
+        app.harness.query_all_by_role(Role::TextInput).filter_map(|field| Some((field.value()?, field.rect())));
+    let numbers = fields.filter(|(text, _)| text.parse::<f64>().is_ok());
+    numbers.filter(|(text, rect)| width(text) > rect.width()).map(|(text, rect)| format!("{text} in {rect}")).collect()
+}
+
+#[test]
+fn number_boxes_show_all_digits() {
+    const LONG: &str = "18446744073709551615";
+    for size in [[900.0, 600.0], [1440.0, 900.0]] {
+        let mut app = App::begin(Begin { preset: Some(SMALL), size, ..Begin::default() });
+        for (key, field) in [(Key::Num1, "Seed"), (Key::Num2, "Seed of the sweep"), (Key::Num3, "Seed of the training")]
+        {
+            app.harness.key_press_modifiers(Modifiers::COMMAND, key);
+            app.settle();
+            app.type_into(field, LONG);
+            app.settle();
+            let value = app.harness.get_by_role_and_label(Role::TextInput, field).value();
+            assert_eq!(value.as_deref(), Some(LONG), "{field}");
+            assert_eq!(cut_fields(&app), [""; 0], "in {size:?}");
+        }
+        assert_eq!(app.state().phase().preset().sweep.seed, u64::MAX, "to the last digit");
+    }
+}
+
+#[test]
+fn the_name_of_the_colour_bar_and_the_dividers_of_the_transport_bar_cross_no_text() {
+    for size in [[900.0, 600.0], [1280.0, 800.0]] {
+        let mut app = App::begin(Begin { size, ..Begin::default() });
+        for steps in [0, 1, 30] {
+            for _ in 0..steps {
+                app.button("Single step");
+            }
+            app.settle();
+            let texts = texts(&app);
+            let (_, name) = texts.iter().find(|(text, _)| text == "loss L").expect("the colour bar has its name");
+            for (text, rect) in texts.iter().filter(|(text, _)| text != "loss L") {
+                assert!(!rect.shrink(0.5).intersects(*name), "“{text}” at {rect} meets “loss L” at {name} in {size:?}");
+            }
+            let bar = app.harness.get_by_role_and_label(Role::Button, "Play").rect().top();
+            for line in upright_lines(&app).into_iter().filter(|line| line.top() > bar - 4.0) {
+                let met = texts.iter().find(|(_, rect)| rect.shrink(0.5).intersects(line));
+                assert!(met.is_none(), "the line {line} goes through {met:?} in {size:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_said_about_a_control_stands_beside_the_controls() {
+    let mut app = App::begin(Begin { size: [1280.0, 800.0], ..Begin::default() });
+    app.settle();
+    let knob = app.slider("Slope c").rect();
+    app.harness.hover_at(knob.center());
+    app.settle();
+    let help = app.harness.get_by_label_contains("In the paper").rect();
+    for slider in app.harness.query_all_by_role(Role::Slider) {
+        assert!(!help.intersects(slider.rect()), "{help} covers {}", slider.rect());
+    }
+    assert!((help.top() - knob.top()).abs() < 20.0, "{help} is not beside {knob}");
+}
+
+#[test]
+fn the_menu_of_presets_is_as_high_as_the_window_allows_and_counts_what_can_be_read() {
+    let mut app = App::prepared(Begin { size: [1440.0, 900.0], ..Begin::default() }, |folder| {
+        let folder = folder.join("presets");
+        std::fs::create_dir(&folder).expect("the test's folder can be written");
+        std::fs::write(folder.join("mine.ron"), PLAIN.replace("Plain", "Mine")).expect("it can be written");
+        std::fs::write(folder.join("broken.ron"), "Landscape(").expect("it can be written");
+    });
+    app.button("Presets");
+    app.until("the list", |app| app.shows("Your own (1, and 1 unreadable)"));
+    app.settle();
+    let heights = app.harness.ctx.memory(|memory| {
+        let areas = memory.areas().visible_layer_ids();
+        let menus = areas.into_iter().filter(|layer| layer.order == Order::Foreground);
+        menus.filter_map(|layer| Some(memory.area_rect(layer.id)?.height())).collect::<Vec<_>>()
+    });
+    assert!(heights.iter().any(|height| *height > 700.0), "{heights:?}");
+}
+
+#[test]
+fn quantities_that_are_axes_are_not_set_everywhere() {
+    let mut app = crate::phase::computed(SMALL);
+    let has = |app: &App, name| app.harness.query_by_role_and_label(Role::SpinButton, name).is_some();
+    for (name, expected) in [("Sharpness a", false), ("Noise σ", false), ("Slope c", true), ("Steps", true)] {
+        assert_eq!(has(&app, name), expected, "{name}");
+    }
+    app.click(Role::ComboBox, "Rows: what varies");
+    assert!(app.harness.query_by_role_and_label(Role::Button, "noise σ").is_none(), "it is that of the columns");
+    app.button("number of steps");
+    app.settle();
+    for (name, expected) in [("Sharpness a", true), ("Noise σ", false), ("Slope c", true), ("Steps", false)] {
+        assert_eq!(has(&app, name), expected, "{name}");
+    }
+}
+
+#[test]
+fn the_counts_of_diverged_runs_are_not_cut() {
+    let text = SMALL
+        .replace("replicates: 10", "replicates: 50")
+        .replace(
+            "Signum(), learning_rates: (from: 0.001, to: 1.0, count: 3)",
+            "Sgd(), learning_rates: (from: 0.1, to: 1000000.0, count: 20)",
+        )
+        .replace("steps: 30", "steps: 1000");
+    let mut app = App::begin(Begin { preset: Some(&text), size: [1440.0, 900.0], ..Begin::default() });
+    app.until("the diagram", |app| app.state().phase().present().diagram.is_complete());
+    let map = app.harness.get_by_role_and_label(Role::Canvas, "Diagram").rect();
+    app.harness.event(egui::Event::PointerMoved(map.right_top() + vec2(-10.0, 10.0)));
+    app.settle();
+    let counts: Vec<Rect> = app.harness.query_all_by_label_contains("/1000").map(|count| count.rect()).collect();
+    assert!(!counts.is_empty(), "runs have diverged");
+    assert!(counts.iter().all(|count| count.right() <= 1432.0), "{counts:?}");
+}
+
+#[test]
+fn few_runs_leave_the_column_to_the_settings() {
+    let (mut app, ()) = crate::training::room(|runs| {
+        crate::training::finished(runs, "Alone", 0, |_| 1.0);
+    });
+    crate::training::listed(&mut app, 1);
+    let list = app.harness.get_by_role_and_label(Role::TextInput, "Search the runs").rect();
+    assert!(list.top() > 0.8 * 900.0, "the list of a single run begins at {}", list.top());
+    assert!(app.harness.ctx.content_rect().contains(pos2(list.left(), list.bottom() + 60.0)), "the run has room");
+}
