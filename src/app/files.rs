@@ -1,55 +1,23 @@
 //! Opening and saving files without holding up the window: dialogs and disks are waited for on threads
 //! of their own.
 
+mod content;
+
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use egui::{ColorImage, Context, Id, Key, Modal, RichText, TextEdit};
+use egui::{Context, Id, Key, Modal, RichText, TextEdit};
 
-use super::desk::Draft;
-use super::origins::WithOrigin;
+pub use content::Content;
+use content::{Refused, write};
+
 use super::question::Question;
 use super::{native_dialog, theme};
-use crate::export::{Overwrite, write_file};
-use crate::preset::{Preset, PresetError, SweepPreset};
+use crate::export::Overwrite;
+use crate::preset::Preset;
 use crate::result::{RawPlan, SweepResult};
 use crate::run::RunFolder;
-
-/// What is to be saved.
-#[derive(Clone, Debug)]
-pub enum Content {
-    Preset(Box<Draft>),
-    Sweep(Box<WithOrigin<SweepPreset>>),
-    Training(Box<WithOrigin<Preset>>),
-    Text(String),
-    Bytes(Arc<Vec<u8>>),
-    Picture(Arc<ColorImage>),
-}
-
-impl Content {
-    fn extension(&self, suggested_name: &str) -> String {
-        let of_name = Path::new(suggested_name).extension().and_then(|extension| extension.to_str());
-        let fallback = match self {
-            Content::Preset(_) | Content::Sweep(_) | Content::Training(_) => "ron",
-            Content::Text(_) => "txt",
-            Content::Bytes(_) => "bin",
-            Content::Picture(_) => "png",
-        };
-        of_name.unwrap_or(fallback).to_owned()
-    }
-
-    /// The preset that it is, if it is one.
-    fn preset(&self) -> Option<Preset> {
-        match self {
-            Content::Preset(draft) => Some(Preset::Landscape(draft.preset.clone())),
-            Content::Sweep(draft) => Some(Preset::Sweep(draft.preset.clone())),
-            Content::Training(draft) => Some(draft.preset.clone()),
-            Content::Text(_) | Content::Bytes(_) | Content::Picture(_) => None,
-        }
-    }
-}
 
 /// What has come of a request.
 #[derive(Debug)]
@@ -146,12 +114,6 @@ impl Found {
         }
         Ok(Found::Preset(Box::new(Preset::read(path).map_err(|error| error.to_string())?)))
     }
-}
-
-/// Why a file was not written.
-enum Refused {
-    Exists,
-    Failed(String),
 }
 
 /// A path that is typed because the system has no dialog to show.
@@ -398,43 +360,6 @@ impl Files {
             context.request_repaint();
         });
     }
-}
-
-fn write(path: &Path, content: &Content, overwrite: Overwrite) -> Result<(), Refused> {
-    let failed = |error: std::io::Error| Refused::Failed(format!("cannot write {}: {error}", path.display()));
-    let refused = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => Refused::Exists,
-        _ => failed(error),
-    };
-    if let Some(preset) = content.preset() {
-        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            std::fs::create_dir_all(folder).map_err(failed)?;
-        }
-        return preset.write(path, overwrite).map_err(|error| match error {
-            PresetError::Exists { .. } => Refused::Exists,
-            other => Refused::Failed(other.to_string()),
-        });
-    }
-    match content {
-        Content::Preset(_) | Content::Sweep(_) | Content::Training(_) => Ok(()),
-        Content::Text(text) => write_file(path, overwrite, text.as_bytes()).map_err(refused),
-        Content::Bytes(bytes) => write_file(path, overwrite, bytes).map_err(refused),
-        Content::Picture(picture) => {
-            let png = png(picture).map_err(Refused::Failed)?;
-            write_file(path, overwrite, &png).map_err(refused)
-        }
-    }
-}
-
-fn png(picture: &ColorImage) -> Result<Vec<u8>, String> {
-    use image::ImageEncoder;
-    let [width, height] = picture.size.map(|side| side as u32);
-    let rgba: Vec<u8> = picture.pixels.iter().flat_map(egui::Color32::to_array).collect();
-    let mut bytes = Vec::new();
-    image::codecs::png::PngEncoder::new(&mut bytes)
-        .write_image(&rgba, width, height, image::ExtendedColorType::Rgba8)
-        .map_err(|error| format!("the picture of {width} × {height} pixels cannot be written as PNG: {error}"))?;
-    Ok(bytes)
 }
 
 fn file_name(path: &Path) -> String {

@@ -111,17 +111,25 @@ impl Session {
             return Err(format!("expected a session of version {VERSION}, found version {}", found.version));
         }
         let session: Session = ron::from_str(text).map_err(unreadable)?;
-        let preset = |text: &str, what: &str| match Preset::parse(text, what) {
-            Ok(Preset::Landscape(preset)) => Ok(preset),
-            Ok(_) => Err(format!("{what} is no simulation")),
-            Err(error) => Err(error.to_string()),
-        };
+        let landscape = |preset| if let Preset::Landscape(preset) = preset { Some(preset) } else { None };
+        let preset = |text: &str, what: &str| stored_preset(text, what, "simulation", landscape);
         let origin = preset(&session.origin, "the preset of the last session")?;
         let current = preset(&session.current, "the last session")?;
         let document = Document { spec: current.simulation, view: current.view.unwrap_or_default() };
         let desk = Desk::restored(origin, session.file, document, session.lesson_step);
         Ok((session.around.sane(), desk))
     }
+}
+
+/// The preset that a stored text holds, if it is of the expected kind. `what` names the text.
+pub fn stored_preset<P>(
+    text: &str,
+    what: &str,
+    kind: &str,
+    of_kind: impl FnOnce(Preset) -> Option<P>,
+) -> Result<P, String> {
+    let preset = Preset::parse(text, what).map_err(|error| error.to_string())?;
+    of_kind(preset).ok_or_else(|| format!("{what} is no {kind}"))
 }
 
 impl Surroundings {

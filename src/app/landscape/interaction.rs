@@ -62,42 +62,12 @@ impl Interaction {
         let canvas = response.rect;
         let shift = ui.input(|input| input.modifiers.shift);
         let start_px = to_screen(canvas, viewport, start_xy(document));
-        let near_start = |at: Pos2| at.distance(start_px) <= START_RADIUS;
-
-        if let Some(pointer) = response.hover_pos() {
-            let cursor = match self.tool {
-                _ if near_start(pointer) => egui::CursorIcon::Move,
-                _ if shift => egui::CursorIcon::Crosshair,
-                Tool::PlaceStart => egui::CursorIcon::Crosshair,
-                Tool::MoveView if response.dragged() => egui::CursorIcon::Grabbing,
-                Tool::MoveView => egui::CursorIcon::Default,
-            };
-            ui.ctx().set_cursor_icon(cursor);
-        }
-
-        if response.drag_started_by(PointerButton::Primary) {
-            let origin = ui.input(|input| input.pointer.press_origin()).unwrap_or(start_px);
-            let places = shift || self.tool == Tool::PlaceStart || near_start(origin);
-            self.drag = if places { Drag::Start } else { Drag::View };
-        }
-        let mut camera_move = CameraMove::Stay;
-        let moves_view = response.dragged_by(PointerButton::Secondary)
-            || response.dragged_by(PointerButton::Middle)
-            || (response.dragged_by(PointerButton::Primary) && self.drag == Drag::View);
-        if moves_view && response.drag_delta() != Vec2::ZERO {
-            camera_move = CameraMove::To(panned(viewport, response.drag_delta().into()));
-        }
-        let pointer = response.interact_pointer_pos();
-        if response.dragged_by(PointerButton::Primary)
-            && self.drag == Drag::Start
-            && let Some(at) = pointer
-        {
-            place_start(document, to_plane(canvas, viewport, at));
-        }
+        self.show_cursor(ui, response, start_px, shift);
+        let mut camera_move = self.drag(ui, response, viewport, document, start_px, shift);
         if response.double_clicked() && self.tool == Tool::MoveView && !shift {
             camera_move = CameraMove::Fit;
         } else if response.clicked()
-            && let Some(at) = pointer
+            && let Some(at) = response.interact_pointer_pos()
         {
             if shift || self.tool == Tool::PlaceStart {
                 place_start(document, to_plane(canvas, viewport, at));
@@ -121,6 +91,55 @@ impl Interaction {
         }
         camera_move
     }
+
+    /// Shows what a drag or a click would do at the pointer.
+    fn show_cursor(&self, ui: &Ui, response: &Response, start_px: Pos2, shift: bool) {
+        let Some(pointer) = response.hover_pos() else { return };
+        let cursor = match self.tool {
+            _ if is_near(start_px, pointer) => egui::CursorIcon::Move,
+            _ if shift => egui::CursorIcon::Crosshair,
+            Tool::PlaceStart => egui::CursorIcon::Crosshair,
+            Tool::MoveView if response.dragged() => egui::CursorIcon::Grabbing,
+            Tool::MoveView => egui::CursorIcon::Default,
+        };
+        ui.ctx().set_cursor_icon(cursor);
+    }
+
+    /// Moves the view or the start along with the pointer.
+    fn drag(
+        &mut self,
+        ui: &Ui,
+        response: &Response,
+        viewport: &Viewport,
+        document: &mut Document,
+        start_px: Pos2,
+        shift: bool,
+    ) -> CameraMove {
+        if response.drag_started_by(PointerButton::Primary) {
+            let origin = ui.input(|input| input.pointer.press_origin()).unwrap_or(start_px);
+            let places = shift || self.tool == Tool::PlaceStart || is_near(start_px, origin);
+            self.drag = if places { Drag::Start } else { Drag::View };
+        }
+        let by_first = response.dragged_by(PointerButton::Primary);
+        if by_first
+            && self.drag == Drag::Start
+            && let Some(at) = response.interact_pointer_pos()
+        {
+            place_start(document, to_plane(response.rect, viewport, at));
+        }
+        let moves_view = response.dragged_by(PointerButton::Secondary)
+            || response.dragged_by(PointerButton::Middle)
+            || (by_first && self.drag == Drag::View);
+        if moves_view && response.drag_delta() != Vec2::ZERO {
+            return CameraMove::To(panned(viewport, response.drag_delta().into()));
+        }
+        CameraMove::Stay
+    }
+}
+
+/// Whether a place is near enough to the start's marker to grasp it.
+fn is_near(start_px: Pos2, at: Pos2) -> bool {
+    at.distance(start_px) <= START_RADIUS
 }
 
 /// Whether Escape was pressed, and nothing else is there to be left by it.

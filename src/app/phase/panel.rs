@@ -16,7 +16,7 @@ use crate::app::document::Document;
 use crate::app::history::History;
 use crate::app::live::Requests;
 use crate::app::origins::{Origins, WithOrigin};
-use crate::app::session::SweepMemory;
+use crate::app::session::{SweepMemory, stored_preset};
 use crate::app::shell::Layout;
 use crate::app::side_panel::{Edge, SidePanel};
 use crate::export::Overwrite;
@@ -153,8 +153,10 @@ impl PhasePanel {
 
     /// What was under the controls in the last session. It is not computed before it is asked for.
     pub fn recall(&mut self, memory: SweepMemory) -> Result<(), String> {
-        let preset = sweep_of(&memory.preset, "the sweep of the last session")?;
-        let clean = memory.clean.map(|text| sweep_of(&text, "the preset of the last session's sweep")).transpose()?;
+        let sweep = |preset| if let Preset::Sweep(preset) = preset { Some(preset) } else { None };
+        let stored = |text: &str, what: &str| stored_preset(text, what, "sweep", sweep);
+        let preset = stored(&memory.preset, "the sweep of the last session")?;
+        let clean = memory.clean.map(|text| stored(&text, "the preset of the last session's sweep")).transpose()?;
         self.put(preset, None);
         let clean = clean.map_or_else(|| self.clean(), Arc::new);
         self.board.forget(self.preset.sweep.clone(), Arc::clone(&clean));
@@ -346,15 +348,6 @@ impl PhasePanel {
     /// What optimizers are compared by on the map.
     pub(super) fn metric(&self) -> Metric {
         self.look.metric
-    }
-}
-
-/// The sweep that a stored text holds.
-fn sweep_of(text: &str, what: &str) -> Result<SweepPreset, String> {
-    match Preset::parse(text, what) {
-        Ok(Preset::Sweep(preset)) => Ok(preset),
-        Ok(_) => Err(format!("{what} is no sweep")),
-        Err(error) => Err(error.to_string()),
     }
 }
 

@@ -11,6 +11,16 @@ use crate::sweep::Progress;
 /// Height of the progress bar.
 const BAR: f32 = 6.0;
 
+/// How what is under the controls stands to what is computed.
+struct Standing {
+    /// It is another sweep than that of the newest diagram.
+    is_other: bool,
+    /// It waits for Run.
+    waits: bool,
+    is_complete: bool,
+    is_begun: bool,
+}
+
 impl PhasePanel {
     /// The buttons, and the progress below them.
     pub(super) fn run_bar(&mut self, ui: &mut Ui, fault: Option<&SpecError>) {
@@ -21,44 +31,8 @@ impl PhasePanel {
         if !self.preset.description.is_empty() {
             title.on_hover_text(&self.preset.description);
         }
-        let diagram = &self.board.newest().diagram;
-        let is_other = **diagram.spec() != self.preset.sweep;
-        // What is followed is computed by itself, and what can't be used waits to be put right.
-        let waits = is_other && !self.follow_changes && fault.is_none();
-        let is_complete = diagram.is_complete() && !is_other;
-        let is_begun = diagram.known_near([0, 0]).is_some() && !diagram.is_complete();
-        ui.horizontal_wrapped(|ui| {
-            if self.board.is_running() && !waits {
-                if ui.button("Pause").on_hover_text("Stop for now; what is computed stays").clicked() {
-                    self.board.stop();
-                }
-            } else {
-                let label = if is_begun && !is_other { "Continue" } else { "Run" };
-                let button = ui.add_enabled(fault.is_none() && !is_complete, Button::new(label));
-                if button.on_disabled_hover_text(why_not(fault)).accessible_name("Run the sweep").clicked() {
-                    self.run(false);
-                }
-            }
-            let cancel = ui.add_enabled(is_begun || self.board.is_running(), Button::new("Cancel"));
-            if cancel
-                .on_hover_text("Stop, and begin anew. What took long to compute stays among the diagrams of before.")
-                .clicked()
-            {
-                self.board.discard();
-            }
-            let hint = "A smaller version, done in seconds: at most 24 × 25 pixels and 10 replicates. Undo brings the \
-                        whole back.";
-            let quick = self.preset.sweep.quick();
-            let can_be_smaller = fault.is_none() && quick != self.preset.sweep;
-            let smaller = ui.add_enabled(can_be_smaller, Button::new("Quick")).on_hover_text(hint);
-            let why_not = if fault.is_some() { "A setting can't be used" } else { "The diagram is as small already" };
-            if smaller.on_disabled_hover_text(why_not).accessible_name("Quick version").clicked() {
-                self.preset.sweep = quick;
-                self.run(false);
-            }
-            let help = "Each change of a setting begins a new diagram at once";
-            ui.checkbox(&mut self.follow_changes, "Live").on_hover_text(help);
-        });
+        let Standing { is_other, waits, .. } = self.standing(fault);
+        ui.horizontal_wrapped(|ui| self.run_buttons(ui, fault));
         let height = BAR + 2.0 * (ui.text_style_height(&TextStyle::Small) + ui.spacing().item_spacing.y);
         ui.scope(|ui| {
             // What is below does not move when there is something else to say.
@@ -77,6 +51,50 @@ impl PhasePanel {
                 None => self.progress(ui),
             }
         });
+    }
+
+    fn standing(&self, fault: Option<&SpecError>) -> Standing {
+        let diagram = &self.board.newest().diagram;
+        let is_other = **diagram.spec() != self.preset.sweep;
+        Standing {
+            is_other,
+            // What is followed is computed by itself, and what can't be used waits to be put right.
+            waits: is_other && !self.follow_changes && fault.is_none(),
+            is_complete: diagram.is_complete() && !is_other,
+            is_begun: diagram.known_near([0, 0]).is_some() && !diagram.is_complete(),
+        }
+    }
+
+    fn run_buttons(&mut self, ui: &mut Ui, fault: Option<&SpecError>) {
+        let Standing { is_other, waits, is_complete, is_begun } = self.standing(fault);
+        if self.board.is_running() && !waits {
+            if ui.button("Pause").on_hover_text("Stop for now; what is computed stays").clicked() {
+                self.board.stop();
+            }
+        } else {
+            let label = if is_begun && !is_other { "Continue" } else { "Run" };
+            let button = ui.add_enabled(fault.is_none() && !is_complete, Button::new(label));
+            if button.on_disabled_hover_text(why_not(fault)).accessible_name("Run the sweep").clicked() {
+                self.run(false);
+            }
+        }
+        let cancel = ui.add_enabled(is_begun || self.board.is_running(), Button::new("Cancel"));
+        let help = "Stop, and begin anew. What took long to compute stays among the diagrams of before.";
+        if cancel.on_hover_text(help).clicked() {
+            self.board.discard();
+        }
+        let hint = "A smaller version, done in seconds: at most 24 × 25 pixels and 10 replicates. Undo brings the \
+                    whole back.";
+        let quick = self.preset.sweep.quick();
+        let can_be_smaller = fault.is_none() && quick != self.preset.sweep;
+        let smaller = ui.add_enabled(can_be_smaller, Button::new("Quick")).on_hover_text(hint);
+        let why_not = if fault.is_some() { "A setting can't be used" } else { "The diagram is as small already" };
+        if smaller.on_disabled_hover_text(why_not).accessible_name("Quick version").clicked() {
+            self.preset.sweep = quick;
+            self.run(false);
+        }
+        let help = "Each change of a setting begins a new diagram at once";
+        ui.checkbox(&mut self.follow_changes, "Live").on_hover_text(help);
     }
 
     /// How far the newest diagram has come.

@@ -36,6 +36,8 @@ use super::training::TrainingPanel;
 use super::transport::Pace;
 use super::wake::Wake;
 use crate::preset::{Loaded, Preset, Source, SweepPreset, built_ins};
+use crate::result::SweepResult;
+use crate::run::RunFolder;
 use crate::simulation::{Command, ParticleId, Record};
 use crate::view::ViewSettings;
 
@@ -126,28 +128,23 @@ impl Valleyscope {
             messages.report(title, text);
         }
         let mut shelf = Shelf::new(options.library);
-        let (mut pace, mut layout, mut looks) = (Pace::default(), Layout::default(), None);
-        let (mut sweep, mut training) = (None, None);
-        let desk = match restore(cc.storage, &mut messages) {
-            Some((around, desk)) => {
-                (sweep, training) = (around.sweep, around.training);
-                (pace, layout, looks) = (around.pace, around.layout, Some(around.looks));
-                shelf.recall(around.recent);
-                ctx.set_theme(around.theme);
-                ctx.set_zoom_factor(around.zoom);
-                desk
-            }
-            None => first_desk(),
+        let (around, desk) = match restore(cc.storage, &mut messages) {
+            Some((around, desk)) => (Some(around), desk),
+            None => (None, first_desk()),
         };
-        pace = options.pace.unwrap_or(pace);
+        if let Some(around) = &around {
+            shelf.recall(around.recent.clone());
+            ctx.set_theme(around.theme);
+            ctx.set_zoom_factor(around.zoom);
+        }
         shelf.refresh(&ctx);
+        let pace = options.pace.or(around.as_ref().map(|around| around.pace)).unwrap_or_default();
         let landscape_wake = Wake::new(ctx.clone(), Duration::ZERO, UNSEEN);
         let wake = landscape_wake.clone();
         let engine = EngineLink::start(&desk.document, pace, move || wake.soon());
-        let plots = looks.as_ref().map(|looks| looks.plots.clone()).unwrap_or_default();
         // A preset that is asked for plays and is looked at anew, whatever the last session did.
-        let looks = looks.filter(|_| options.preset.is_none());
-        if options.play && looks.as_ref().is_none_or(|looks| looks.playing) {
+        let is_asked = options.preset.is_some();
+        if options.play && (is_asked || around.as_ref().is_none_or(|around| around.looks.playing)) {
             engine.send(Command::Play);
         }
         let files = Files::new(ctx.clone(), options.native_dialogs, shelf.folder().map(Into::into));
@@ -156,7 +153,7 @@ impl Valleyscope {
             engine,
             live: Live::default(),
             pace,
-            layout,
+            layout: around.as_ref().map(|around| around.layout).unwrap_or_default(),
             panels: Panels::new(cc, TrainingPanel::new(ctx.clone(), options.training)),
             dialogs: Dialogs::new(messages, files),
             shelf,
@@ -167,34 +164,47 @@ impl Valleyscope {
             aftermath: options.aftermath,
             title: String::new(),
         };
-        app.panels.diagnostics.choose(plots);
+        if let Some(around) = around {
+            app.recall(around, !is_asked);
+        }
+        app.show(options.preset, options.result, options.run);
+        app
+    }
+
+    /// Brings back what the rooms of the last session showed; `looks_again` also at the landscape.
+    fn recall(&mut self, around: Surroundings, looks_again: bool) {
+        let Surroundings { looks, sweep, training, .. } = around;
+        self.panels.diagnostics.choose(looks.plots.clone());
         if let Some(sweep) = sweep
-            && let Err(reason) = app.panels.phase.recall(sweep)
+            && let Err(reason) = self.panels.phase.recall(sweep)
         {
-            app.dialogs.messages.report("The last phase diagram's preset was not restored", reason);
+            self.dialogs.messages.report("The last phase diagram's preset was not restored", reason);
         }
         if let Some(training) = training
-            && let Err(reason) = app.panels.training.recall(training)
+            && let Err(reason) = self.panels.training.recall(training)
         {
-            app.dialogs.messages.report("The last training's preset was not restored", reason);
+            self.dialogs.messages.report("The last training's preset was not restored", reason);
         }
-        if let Some(looks) = looks {
-            app.look_again(looks);
+        if looks_again {
+            self.look_again(looks);
         }
-        if let Some(Loaded { preset, source, .. }) = options.preset {
+    }
+
+    /// Shows what the program was begun with.
+    fn show(&mut self, preset: Option<Loaded>, result: Option<SweepResult>, run: Option<RunFolder>) {
+        if let Some(Loaded { preset, source, .. }) = preset {
             let file = match source {
                 Source::BuiltIn(_) => None,
                 Source::User { path, .. } | Source::File(path) => Some(path),
             };
-            app.open_preset(preset, file);
+            self.open_preset(preset, file);
         }
-        if let Some(result) = options.result {
-            app.open_result(result);
+        if let Some(result) = result {
+            self.open_result(result);
         }
-        if let Some(run) = options.run {
-            app.open_run(run);
+        if let Some(run) = run {
+            self.open_run(run);
         }
-        app
     }
 
     /// What is under the controls.

@@ -3,24 +3,24 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use egui::{Button, Color32, ComboBox, FontId, RichText, ScrollArea, Slider, TextStyle, Theme, Ui, WidgetInfo, vec2};
-use egui_plot::{FilledArea, Line, LineStyle, MarkerShape, Plot, PlotPoints, Points, VLine};
+use egui::{Button, Color32, ComboBox, FontId, RichText, ScrollArea, Slider, TextStyle, Ui, WidgetInfo, vec2};
+use egui_plot::{Plot, VLine};
 
 use super::choices::{Choices, USUAL};
 use super::legend::{last_value, legend, tooltip};
+use super::lines::{Lines, draw, y_in_view};
 use super::marks;
 use super::names::Name;
-use super::pens::color;
 use super::plotter::{Drawn, union};
 use super::sheet::Sheet;
-use super::track::{Horizontal, Look, Pieces, Track};
-use crate::app::diagnostics::{AxisScale, Mark, sheet, with_margin};
+use super::track::{Horizontal, Look, Track};
+use crate::app::diagnostics::{AxisScale, Mark, sheet};
 use crate::app::number as text;
 use crate::app::paper::{Paper, stays_open};
 use crate::app::typed::TypedField;
 use crate::figure::Format;
 use crate::run::{Metric, MetricInfo, Unit};
-use crate::view::{Dash, Pen};
+use crate::view::Pen;
 
 /// Narrower plots are put below each other, in points.
 const NARROWEST: f32 = 330.0;
@@ -54,21 +54,6 @@ struct Cached {
     track: Arc<Track>,
     look: Look,
     lines: Arc<Lines>,
-}
-
-/// A track as it is drawn.
-pub struct Lines {
-    /// Before it was smoothed; empty where it was not.
-    pub raw: Pieces,
-    pub line: Pieces,
-    pub band: Vec<[f64; 3]>,
-}
-
-impl Lines {
-    pub fn of(track: &Track, look: &Look) -> Lines {
-        let raw = if track.is_smoothed() { track.raw(look) } else { Pieces::new() };
-        Lines { raw, line: track.line(look), band: track.band(look) }
-    }
 }
 
 /// What was asked for in the toolbar.
@@ -353,23 +338,6 @@ fn export_menu(ui: &mut Ui, paper: &mut Paper) -> Option<Asked> {
     asked
 }
 
-/// The smallest range of places that shows the curves; a few that run away do not flatten the others.
-pub fn y_in_view<'l>([from, to]: [f64; 2], lines: impl Iterator<Item = &'l Lines>) -> [f64; 2] {
-    let extents: Vec<_> = lines
-        .filter_map(|lines| {
-            let points =
-                lines.line.iter().flatten().filter(|point| (from..=to).contains(&point[0])).map(|point| point[1]);
-            let line = points.map(|y| [y, y]).reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])?;
-            let band =
-                lines.band.iter().filter(|point| (from..=to).contains(&point[0])).map(|point| [point[1], point[2]]);
-            let raw = lines.raw.iter().flatten().filter(|point| (from..=to).contains(&point[0]));
-            let around = band.chain(raw.map(|point| [point[1], point[1]]));
-            Some((line, around.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])))
-        })
-        .collect();
-    with_margin(&extents)
-}
-
 fn plot<'p>(ui: &Ui, info: &MetricInfo, look: &Look, y: [f64; 2], [zoomed_y, is_empty]: [bool; 2]) -> Plot<'p> {
     let size = ui.available_size();
     let per_x = f64::from(size.x - 66.0) / (look.x[1] - look.x[0]);
@@ -405,47 +373,6 @@ fn overhang(ui: &Ui, font: FontId, marks: &[Mark], end: f64, per_x: f64) -> f32 
     let width = ui.painter().layout_no_wrap(label.clone(), font, Color32::WHITE).size().x;
     let beyond = 0.5 * width - ((end - mark.value) * per_x) as f32;
     (beyond - MARGIN).max(0.0)
-}
-
-fn draw(plot: &mut egui_plot::PlotUi<'_>, pen: Pen, theme: Theme, lines: &Lines, [bottom, top]: [f64; 2]) {
-    let own = color(pen, theme);
-    let style = match pen.dash {
-        Dash::Solid => LineStyle::Solid,
-        Dash::Dashed => LineStyle::dashed_dense(),
-        Dash::Dotted => LineStyle::dotted_dense(),
-    };
-    // Far outside of the view it does not matter how far; pixels could not count that far.
-    let far = 100.0 * (top - bottom);
-    let near = |y: f64| y.clamp(bottom - far, top + far);
-    if !lines.band.is_empty() {
-        let x: Vec<f64> = lines.band.iter().map(|point| point[0]).collect();
-        let low: Vec<f64> = lines.band.iter().map(|point| near(point[1])).collect();
-        let high: Vec<f64> = lines.band.iter().map(|point| near(point[2])).collect();
-        let area = FilledArea::new("", &x, &low, &high).fill_color(own.gamma_multiply(0.2));
-        plot.add(area.allow_hover(false));
-    }
-    for (pieces, color, style, width) in
-        [(&lines.raw, own.gamma_multiply(0.3), LineStyle::Solid, 1.0), (&lines.line, own, style, 1.6)]
-    {
-        for piece in pieces.iter().filter(|piece| !piece.is_empty()) {
-            if let [only] = piece[..] {
-                let dot = Points::new("", [only[0], near(only[1])]).color(color).radius(2.5);
-                plot.points(dot.allow_hover(false));
-                continue;
-            }
-            let points: PlotPoints<'_> = piece.iter().map(|point| [point[0], near(point[1])]).collect();
-            plot.line(
-                Line::new("", points).color(color).style(style).width(width).allow_hover(false).allow_band(false),
-            );
-        }
-    }
-    // Where values are not finite any more.
-    for ends in lines.line.windows(2) {
-        if let Some(last) = ends[0].last() {
-            let cross = Points::new("", [last[0], near(last[1])]).color(own).shape(MarkerShape::Cross);
-            plot.points(cross.radius(4.0).allow_hover(false));
-        }
-    }
 }
 
 /// What the runs log; before one is shown, what runs usually log.

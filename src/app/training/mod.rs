@@ -11,6 +11,7 @@ mod draft;
 mod export;
 mod install;
 mod legend;
+mod lines;
 mod list;
 mod marks;
 mod names;

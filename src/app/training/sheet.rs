@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use super::charts::{Lines, y_in_view};
+use super::lines::{Lines, y_in_view};
 use super::track::{Horizontal, Look, Track};
 use crate::app::diagnostics::AxisScale;
 use crate::figure::{AxisKind, CurveAxis, CurveLines, CurvePlot, Curves, Figure};

@@ -23,6 +23,7 @@ use super::worker::WorkerCard;
 use crate::app::history::History;
 use crate::app::origins::WithOrigin;
 use crate::app::paper::Paper;
+use crate::app::session::stored_preset;
 use crate::app::wake::Wake;
 use crate::export::Overwrite;
 use crate::machine::SetUpStatus;
@@ -123,8 +124,10 @@ impl TrainingPanel {
         let TrainingMemory { preset, clean, kept_data, file, selected, choices, pens } = memory;
         (self.recalled, self.charts.choices) = (selected, choices);
         self.pens = Pens::recall(pens);
-        let preset = training_of(&preset, "the training of the last session")?;
-        let clean = clean.map(|text| training_of(&text, "the preset of the last session's training")).transpose()?;
+        let training = |preset| Some(preset).filter(|preset: &Preset| preset.workload().is_some());
+        let stored = |text: &str, what: &str| stored_preset(text, what, "training", training);
+        let preset = stored(&preset, "the training of the last session")?;
+        let clean = clean.map(|text| stored(&text, "the preset of the last session's training")).transpose()?;
         let clean = clean.unwrap_or_else(|| preset.clone());
         self.draft = Draft::recalled(preset, clean, kept_data, file);
         self.history = History::default();
@@ -238,13 +241,4 @@ impl TrainingPanel {
             Threads { office, plotter: Plotter::start(self.wake.clone()) }
         })
     }
-}
-
-/// The preset of trainings that a stored text holds.
-fn training_of(text: &str, what: &str) -> Result<Preset, String> {
-    let preset = Preset::parse(text, what).map_err(|error| error.to_string())?;
-    if preset.workload().is_none() {
-        return Err(format!("{what} is no training"));
-    }
-    Ok(preset)
 }

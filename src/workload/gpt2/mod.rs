@@ -1,0 +1,271 @@
+//! Pre-training of GPT-2 (Appendix "GPT-2" of the paper), of any size.
+
+mod schedule;
+mod shape;
+
+use serde::{Deserialize, Serialize};
+
+pub use schedule::Schedule;
+pub use shape::{Attention, Gpt2Precision, Gpt2Shape};
+
+use super::form::{Field, Form, Section};
+use super::{
+    Common, CommonMut, Course, DataChoice, Dataset, DeviceChoice, NotFinite, RunSpec, RunsPreset, TrainingRule,
+};
+use crate::quantity::{
+    Accumulation, CheckpointInterval, ClipNorm, EvaluationBatches, EvaluationInterval, LearningRate, LoggingInterval,
+    SampleInterval, SampleTemperature, SampleTokens, SequenceCount, TopK, TrainingSteps,
+};
+use crate::run::{Better, Metric, MetricInfo, Scale, Source, Started, Unit};
+use crate::spec_error::SpecError;
+
+/// Trainings of GPT-2, one after another.
+pub type Gpt2Preset = RunsPreset<Gpt2Spec>;
+
+/// One training of a GPT-2.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gpt2Spec {
+    /// What lists and legends say; without it, the optimizer's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    pub shape: Gpt2Shape,
+    pub optimizer: TrainingRule,
+    /// At the end of the warm-up.
+    pub learning_rate: LearningRate,
+    pub schedule: Schedule,
+    /// Longer gradients are cut to this norm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clip: Option<ClipNorm>,
+    /// Sequences of a micro-batch.
+    pub batch_size: SequenceCount,
+    /// Micro-batches of a step.
+    #[serde(default = "no_accumulation")]
+    pub accumulation: Accumulation,
+    pub steps: TrainingSteps,
+    /// Names the initial weights and the sequences of the batches.
+    #[serde(default)]
+    pub seed: u64,
+    /// Steps from one point of the training curve to the next.
+    #[serde(default = "log_every")]
+    pub log_every: LoggingInterval,
+    /// Steps from one evaluation to the next.
+    #[serde(default = "eval_every")]
+    pub eval_every: EvaluationInterval,
+    /// Batches of an evaluation, always the same.
+    #[serde(default = "eval_batches")]
+    pub eval_batches: EvaluationBatches,
+    #[serde(default = "checkpoint_every")]
+    pub checkpoint_every: CheckpointInterval,
+    /// Every checkpoint at a multiple of this is kept, beside the last two and the best.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep_every: Option<CheckpointInterval>,
+    /// Text that the model writes while it learns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample: Option<Sampling>,
+    #[serde(default)]
+    pub not_finite: NotFinite,
+    /// What text is cut into.
+    #[serde(default)]
+    pub tokenizer: TokenizerKind,
+    #[serde(default)]
+    pub data: DataChoice,
+    #[serde(default)]
+    pub device: DeviceChoice,
+    #[serde(default)]
+    pub precision: Gpt2Precision,
+    #[serde(default)]
+    pub attention: Attention,
+}
+
+/// When a model writes text, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sampling {
+    pub every: SampleInterval,
+    #[serde(default = "sample_tokens")]
+    pub tokens: SampleTokens,
+    #[serde(default = "temperature")]
+    pub temperature: SampleTemperature,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top_k: Option<TopK>,
+}
+
+fn no_accumulation() -> Accumulation {
+    Accumulation::clamped(1)
+}
+
+fn log_every() -> LoggingInterval {
+    LoggingInterval::clamped(10)
+}
+
+fn eval_every() -> EvaluationInterval {
+    EvaluationInterval::clamped(1000)
+}
+
+fn eval_batches() -> EvaluationBatches {
+    EvaluationBatches::clamped(200)
+}
+
+fn checkpoint_every() -> CheckpointInterval {
+    CheckpointInterval::clamped(1000)
+}
+
+fn sample_tokens() -> SampleTokens {
+    SampleTokens::clamped(100)
+}
+
+fn temperature() -> SampleTemperature {
+    SampleTemperature::clamped(0.8)
+}
+
+static TEXT: Dataset = Dataset {
+    automatic: "Automatic: text in the folder that VALLEYSCOPE_DATA names, else text that the program makes up",
+    folder: "train.bin and val.bin of tokens, or files of text",
+    stand_in: "Made-up text (no real corpus)",
+    look_in: |folder| Ok(text::look_in(folder)?),
+};
+const SEED: &str = "Names the initial weights and the sequences. Runs that differ only in it are replicates.";
+const PRECISIONS: &[(Gpt2Precision, &str)] = &[
+    (Gpt2Precision::Float32, "float32"),
+    (Gpt2Precision::BFloat16, "bfloat16"),
+    (Gpt2Precision::Float16, "float16"),
+    (Gpt2Precision::Float64, "float64"),
+];
+const AT_NAN: &[(NotFinite, &str)] = &[(NotFinite::GoOn, "go on"), (NotFinite::Stop, "stop")];
+const ATTENTIONS: &[(Attention, &str)] = &[(Attention::Fused, "fused"), (Attention::Explicit, "explicit")];
+const TOKENIZERS: &[(TokenizerKind, &str)] = &[(TokenizerKind::Gpt2, "GPT-2's"), (TokenizerKind::Char, "characters")];
+
+impl Gpt2Spec {
+    /// Tokens of a step.
+    pub fn tokens_per_step(&self) -> u64 {
+        (self.batch_size.get() * self.accumulation.get()) as u64 * u64::from(self.shape.context)
+    }
+}
+
+impl RunSpec for Gpt2Spec {
+    const NAME: &'static str = "GPT-2, pre-training";
+    const DATASET: &'static Dataset = &TEXT;
+
+    fn common(&self) -> Common<'_> {
+        Common {
+            name: self.name.as_deref(),
+            rule: &self.optimizer,
+            learning_rate: self.learning_rate,
+            batch_size: (self.batch_size.get() * self.accumulation.get()) as u64,
+            seed: self.seed,
+            course: Course {
+                steps: self.steps.get() as u64,
+                log_every: self.log_every.get() as u64,
+                eval_every: self.eval_every.get() as u64,
+                checkpoint_every: self.checkpoint_every.get() as u64,
+                keep_every: self.keep_every.map(|every| every.get() as u64),
+                sample_every: self.sample.map(|sample| sample.every.get() as u64),
+                not_finite: self.not_finite,
+            },
+            data: &self.data,
+            device: self.device,
+            precision: self.precision.name(),
+        }
+    }
+
+    fn common_mut(&mut self) -> CommonMut<'_> {
+        CommonMut { name: &mut self.name, seed: &mut self.seed, data: &mut self.data }
+    }
+
+    fn check(&self) -> Result<(), SpecError> {
+        self.shape.check().map_err(|error| error.at("shape"))?;
+        let (peak, least) = (self.learning_rate.get(), self.schedule.min_lr.get());
+        if least > peak {
+            let complaint = format!("is {least}, more than `learning_rate`, which is {peak}");
+            return Err(SpecError::new("schedule.min_lr", complaint));
+        }
+        Ok(())
+    }
+
+    fn describe(&self, started: Started) -> Started {
+        Started { tokens_per_step: Some(self.tokens_per_step()), metrics: metrics(), ..started }
+    }
+
+    fn form(&mut self) -> Form<'_> {
+        vec![
+            Section::new(
+                "",
+                vec![
+                    Field::data(&mut self.data, &TEXT),
+                    Field::choice("Tokens", "What text is cut into", &mut self.tokenizer, TOKENIZERS),
+                    Field::device(&mut self.device),
+                    Field::choice(
+                        "Precision",
+                        "Of products of matrices; all else is in float32 where they are in half precision",
+                        &mut self.precision,
+                        PRECISIONS,
+                    ),
+                    Field::choice(
+                        "Attention",
+                        "Explicit as the authors had it, whose scores can overflow in float16",
+                        &mut self.attention,
+                        ATTENTIONS,
+                    ),
+                ],
+            ),
+            Section::folded("Size of the model", self.shape.fields()),
+            Section::new(
+                "Optimizer",
+                vec![
+                    Field::rule(&mut self.optimizer),
+                    Field::real("Peak rate η", "The learning rate at the end of the warm-up", &mut self.learning_rate),
+                    Field::whole("Warm-up", "Steps in which the learning rate grows", &mut self.schedule.warmup),
+                    Field::real("Final rate", "The learning rate at the end", &mut self.schedule.min_lr),
+                ],
+            ),
+            Section::new(
+                "Training",
+                vec![
+                    Field::whole("Sequences", "Of a micro-batch", &mut self.batch_size),
+                    Field::whole("Micro-batches", "Whose gradients make one step", &mut self.accumulation),
+                    Field::whole("Steps", "Steps of the run, which the schedule spans", &mut self.steps),
+                    Field::seed(SEED, &mut self.seed),
+                ],
+            ),
+            Section::folded(
+                "Logging and checkpoints",
+                vec![
+                    Field::whole("Log every", "Steps between points of the training curve", &mut self.log_every),
+                    Field::whole("Evaluate every", "Steps between evaluations", &mut self.eval_every),
+                    Field::whole("Batches of it", "Micro-batches of an evaluation", &mut self.eval_batches),
+                    Field::whole("Save every", "Steps between checkpoints", &mut self.checkpoint_every),
+                    Field::choice("At NaN", "When the loss is no finite number any more", &mut self.not_finite, AT_NAN),
+                ],
+            ),
+        ]
+    }
+}
+
+/// What a run logs.
+fn metrics() -> Vec<MetricInfo> {
+    let own = |name: &str, title: &str, unit, scale, better, source| MetricInfo {
+        name: name.to_owned(),
+        title: title.to_owned(),
+        unit,
+        scale,
+        better,
+        source,
+    };
+    use Better::{Lower, Neither};
+    use Scale::{Linear, Log};
+    use Source::{Evaluation, Training};
+    vec![
+        Metric::LOSS.info(),
+        Metric::LEARNING_RATE.info(),
+        MetricInfo { scale: Log, ..Metric::GRAD_NORM.info() },
+        own("param_norm", "Parameter norm", Unit::Plain, Linear, Neither, Training),
+        own("momentum_norm", "Momentum norm", Unit::Plain, Log, Neither, Training),
+        own("clip_rate", "Steps clipped", Unit::Fraction, Linear, Neither, Training),
+        own("loss_scale", "Loss scale", Unit::Exact, Log, Neither, Training),
+        own("skipped", "Steps skipped", Unit::Exact, Linear, Neither, Training),
+        Metric::TOKENS_PER_S.info(),
+        own("train_loss", "Train loss, evaluated", Unit::Plain, Log, Lower, Evaluation),
+        own("val_loss", "Validation loss", Unit::Plain, Log, Lower, Evaluation),
+    ]
+}

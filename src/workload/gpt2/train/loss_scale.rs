@@ -1,0 +1,66 @@
+/// The factor by which the loss is multiplied so that gradients do not vanish in float16.
+///
+/// It is halved whenever a gradient is not finite, and doubled after [`LossScale::PATIENCE`] steps without that.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LossScale {
+    pub factor: f64,
+    /// Steps with finite gradients since it was changed.
+    good: u64,
+    /// Steps that were left out, as their gradients were not finite.
+    pub skipped: u64,
+}
+
+impl LossScale {
+    /// Steps until it is tried with twice the factor.
+    const PATIENCE: u64 = 2000;
+
+    pub fn new(factor: f64) -> LossScale {
+        LossScale { factor, good: 0, skipped: 0 }
+    }
+
+    /// Takes note whether the gradients of a step were finite.
+    pub fn update(&mut self, finite: bool) {
+        if !finite {
+            *self = LossScale { factor: 0.5 * self.factor, good: 0, skipped: self.skipped + 1 };
+        } else if self.good + 1 == Self::PATIENCE {
+            *self = LossScale { factor: 2.0 * self.factor, good: 0, ..*self };
+        } else {
+            self.good += 1;
+        }
+    }
+
+    /// As numbers for a checkpoint.
+    pub fn to_numbers(self) -> [f64; 3] {
+        [self.factor, self.good as f64, self.skipped as f64]
+    }
+
+    pub fn from_numbers([factor, good, skipped]: [f64; 3]) -> LossScale {
+        LossScale { factor, good: good as u64, skipped: skipped as u64 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LossScale;
+
+    #[test]
+    fn it_backs_off_at_once_and_grows_after_two_thousand_good_steps() {
+        let mut scale = LossScale::new(65536.0);
+        scale.update(false);
+        assert_eq!((scale.factor, scale.skipped), (32768.0, 1));
+        for _ in 0..1999 {
+            scale.update(true);
+        }
+        assert_eq!(scale.factor, 32768.0);
+        scale.update(true);
+        assert_eq!(scale.factor, 65536.0);
+        assert_eq!(LossScale::from_numbers(scale.to_numbers()), scale);
+        // A bad step begins the count anew.
+        for _ in 0..1999 {
+            scale.update(true);
+        }
+        scale.update(false);
+        scale.update(true);
+        assert_eq!((scale.factor, scale.skipped), (32768.0, 2));
+    }
+}

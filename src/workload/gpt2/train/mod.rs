@@ -1,0 +1,288 @@
+//! The libtorch half: one training of a GPT-2.
+
+mod loss_scale;
+
+use tch::{Device, Kind, Tensor};
+
+use self::loss_scale::LossScale;
+use super::{Gpt2Precision, Gpt2Spec};
+use crate::dataset::text::{Corpus, Offsets, Origin, Sources, Split, TextError, Wanted, obtain};
+use crate::optimizer::Clock;
+use crate::random::Key;
+use crate::run::{Metric, Metrics};
+use crate::train::{
+    FlatOptimizer, Gpt2, Named, ObtainResult, Obtained, SampleRequest, TrainError, TrainedSpec, Training, restore_tensors,
+};
+use crate::workload::RunSpec;
+
+/// Streams of a training.
+mod purpose {
+    pub const WEIGHTS: u64 = 0;
+    pub const SEQUENCES: u64 = 1;
+    pub const SAMPLES: u64 = 2;
+}
+
+/// A training, as far as it has come.
+#[derive(Debug)]
+pub struct Gpt2Run {
+    spec: Gpt2Spec,
+    model: Gpt2,
+    optimizer: FlatOptimizer,
+    corpus: Corpus,
+    sequences: Offsets,
+    step: u64,
+    /// Of float16.
+    scale: LossScale,
+    /// Of the last step, before it was cut, on the device.
+    gradient_norm: Tensor,
+    since: SincePoint,
+    /// [`LossScale::to_numbers`] and the steps since the last point, for checkpoints.
+    numbers: Tensor,
+}
+
+/// What is counted from one point of the training curve to the next.
+#[derive(Debug)]
+struct SincePoint {
+    steps: u64,
+    /// How many of these steps had a longer gradient than is allowed, on the device.
+    clipped: Tensor,
+}
+
+impl Gpt2Run {
+    /// A training before its first step.
+    pub fn new(spec: &Gpt2Spec, corpus: Corpus, device: Device) -> Result<Gpt2Run, TrainError> {
+        let known = u64::from(spec.shape.vocabulary);
+        let needed = corpus.tokenizer.vocabulary_size() as u64;
+        if needed > known {
+            return Err(TrainError::Refused(format!(
+                "the text has {needed} different tokens, and `shape.vocabulary` is {known}; set it to {needed} or more"
+            )));
+        }
+        let key = |purpose| Key::new(spec.seed).at(purpose);
+        let mut model = Gpt2::new(spec.shape, spec.precision, spec.attention, device)?;
+        model.initialize(key(purpose::WEIGHTS))?;
+        let kind = model.parameters().kind();
+        let rule = spec.optimizer.configured(spec.learning_rate);
+        let optimizer = FlatOptimizer::new(rule, &[spec.learning_rate.get()], model.layout(), kind, device)?;
+        let sequences = corpus.offsets(Split::Train, key(purpose::SEQUENCES));
+        let factor = if spec.precision == Gpt2Precision::Float16 { 65536.0 } else { 1.0 };
+        let zero = || Tensor::f_zeros([], (kind, device));
+        Ok(Gpt2Run {
+            spec: spec.clone(),
+            sequences,
+            step: 0,
+            scale: LossScale::new(factor),
+            gradient_norm: zero()?,
+            since: SincePoint { steps: 0, clipped: zero()? },
+            numbers: Tensor::f_zeros([4], (Kind::Double, Device::Cpu))?,
+            model,
+            optimizer,
+            corpus,
+        })
+    }
+
+    /// Tokens of sequences and what follows them, on the device.
+    fn batch(&self, split: Split, offsets: &[u64]) -> Result<[Tensor; 2], TrainError> {
+        let sequences = self.corpus.sequences(split, offsets).map_err(|error| TrainError::Refused(error.to_string()))?;
+        let tensor = |tokens: &[u16]| -> Result<Tensor, TrainError> {
+            let tokens: Vec<i64> = tokens.iter().map(|&token| i64::from(token)).collect();
+            let shape = [offsets.len() as i64, i64::from(self.spec.shape.context)];
+            Ok(Tensor::f_from_slice(&tokens)?.f_view(shape)?.f_to_device(self.model.device())?)
+        };
+        Ok([tensor(&sequences.inputs)?, tensor(&sequences.targets)?])
+    }
+
+    /// The gradients of a step's global batch, and its mean loss.
+    fn differentiate(&mut self) -> Result<Tensor, TrainError> {
+        let (micro_batches, size) = (self.spec.accumulation.get() as u64, self.spec.batch_size.get());
+        let share = 1.0 / micro_batches as f64;
+        self.model.forget_gradients();
+        let mut sum: Option<Tensor> = None;
+        for micro_batch in 0..micro_batches {
+            let offsets = self.sequences.batch(self.step, micro_batch, size);
+            let [tokens, targets] = self.batch(Split::Train, &offsets)?;
+            let loss = self.model.differentiate(&tokens, &targets, share, self.scale.factor)?;
+            sum = Some(match sum {
+                Some(sum) => sum.f_add(&loss)?,
+                None => loss,
+            });
+        }
+        let sum = sum.ok_or_else(|| TrainError::Refused("expected at least one micro-batch".to_owned()))?;
+        Ok(sum.f_mul_scalar(share)?.f_view([1])?)
+    }
+
+    /// The mean loss over the batches of an evaluation, which are the same every time.
+    fn evaluate_on(&self, split: Split) -> Result<f64, TrainError> {
+        let offsets = self.corpus.evaluation_offsets(split);
+        let (batches, size) = (self.spec.eval_batches.get() as u64, self.spec.batch_size.get());
+        let mut sum = Tensor::f_zeros([], (Kind::Double, self.model.device()))?;
+        for batch in 0..batches {
+            let [tokens, targets] = self.batch(split, &offsets.batch(0, batch, size))?;
+            let _ = sum.f_add_(&self.model.loss(&tokens, &targets)?.f_to_kind(Kind::Double)?.f_view([0; 0])?)?;
+        }
+        Ok(sum.f_double_value(&[])? / batches as f64)
+    }
+
+    fn note_numbers(&mut self) -> Result<(), TrainError> {
+        let [factor, good, skipped] = self.scale.to_numbers();
+        let numbers = [factor, good, skipped, self.since.steps as f64];
+        Ok(self.numbers.f_copy_(&Tensor::f_from_slice(&numbers)?)?)
+    }
+
+    fn learning_rate(&self, update: u64) -> f64 {
+        let spec = &self.spec;
+        spec.schedule.learning_rate(spec.learning_rate.get(), update, spec.steps.get() as u64)
+    }
+
+    /// The mean loss over all of a part of the text, in sequences one behind the other.
+    pub fn loss_over_all(&self, split: Split) -> Result<f64, TrainError> {
+        let context = u64::from(self.spec.shape.context);
+        let starts: Vec<u64> =
+            (0..(self.corpus.count(split) - 1) / context).map(|sequence| sequence * context).collect();
+        let mut sum = 0.0;
+        for offsets in starts.chunks(64) {
+            let [tokens, targets] = self.batch(split, offsets)?;
+            let loss = self.model.loss(&tokens, &targets)?.f_to_kind(Kind::Double)?;
+            sum += loss.f_view([1])?.f_double_value(&[0])? * offsets.len() as f64;
+        }
+        Ok(sum / starts.len() as f64)
+    }
+}
+
+impl TrainedSpec for Gpt2Spec {
+    type Data = Corpus;
+    type Training = Gpt2Run;
+
+    fn obtain(&self, say: &mut dyn FnMut(&str), cancelled: &dyn Fn() -> bool) -> ObtainResult<Corpus> {
+        let wanted = Wanted { tokenizer: self.tokenizer, context: self.shape.context as usize };
+        let sources = Sources::of_this_machine();
+        let (data, warnings) = match obtain(self.common().data, wanted, &sources, say, cancelled) {
+            Err(TextError::Cancelled) => return Ok(None),
+            outcome => outcome?,
+        };
+        let (origin, fingerprint) = (data.origin.to_string(), data.fingerprint()?);
+        let is_stand_in = data.origin == Origin::StandIn;
+        Ok(Some(Obtained { data, origin, fingerprint, is_stand_in, warnings }))
+    }
+
+    fn begin(&self, data: Corpus, device: Device) -> Result<Gpt2Run, TrainError> {
+        Gpt2Run::new(self, data, device)
+    }
+}
+
+impl Training for Gpt2Run {
+    fn step(&self) -> u64 {
+        self.step
+    }
+
+    fn advance(&mut self) -> Result<Tensor, TrainError> {
+        let loss = self.differentiate()?;
+        let most = self.spec.clip.map(|clip| clip.get());
+        let norm = self.model.clip(most, self.scale.factor)?;
+        let mut finite = true;
+        if self.spec.precision == Gpt2Precision::Float16 {
+            // A step with such gradients must not be taken, so that here the device is waited for.
+            finite = norm.f_double_value(&[])?.is_finite();
+            self.scale.update(finite);
+        }
+        if let Some(most) = most {
+            let _ = self.since.clipped.f_add_(&norm.f_gt(most)?.f_to_kind(norm.kind())?)?;
+        }
+        if finite {
+            self.optimizer.set_learning_rate(self.learning_rate(self.step));
+            self.model.update(&mut self.optimizer)?;
+        }
+        self.gradient_norm = norm;
+        self.since.steps += 1;
+        self.step += 1;
+        self.note_numbers()?;
+        Ok(loss)
+    }
+
+    fn point(&mut self) -> Result<Metrics, TrainError> {
+        let norm = |tensor: &Tensor| Ok::<f64, TrainError>(tensor.f_norm()?.f_double_value(&[])?);
+        let mut metrics = Metrics::from([
+            (Metric::LEARNING_RATE, self.learning_rate(self.step.saturating_sub(1))),
+            (Metric::GRAD_NORM, self.gradient_norm.f_double_value(&[])?),
+            (super::PARAM_NORM, norm(self.model.parameters())?),
+        ]);
+        if let Some((_, momentum)) = self.optimizer.memory().first() {
+            metrics.set(super::MOMENTUM_NORM, norm(momentum)?);
+        }
+        if self.spec.clip.is_some() {
+            metrics.set(super::CLIP_RATE, self.since.clipped.f_double_value(&[])? / self.since.steps as f64);
+        }
+        if self.spec.precision == Gpt2Precision::Float16 {
+            metrics.set(super::LOSS_SCALE, self.scale.factor);
+            metrics.set(super::SKIPPED, self.scale.skipped as f64);
+        }
+        let _ = self.since.clipped.f_zero_()?;
+        self.since.steps = 0;
+        self.note_numbers()?;
+        Ok(metrics)
+    }
+
+    fn rate(&self) -> (Metric, f64) {
+        (Metric::TOKENS_PER_S, self.spec.tokens_per_step() as f64)
+    }
+
+    fn evaluate(&mut self) -> Result<Metrics, TrainError> {
+        let validation = self.evaluate_on(Split::Validation)?;
+        let train = self.evaluate_on(Split::Train)?;
+        Ok([(Metric::VAL_LOSS, validation), (Metric::TRAIN_LOSS, train)].into())
+    }
+
+    fn parameters(&self) -> u64 {
+        self.spec.shape.parameters()
+    }
+
+    fn clock(&self) -> Clock {
+        self.optimizer.clock()
+    }
+
+    fn tensors(&self) -> Named<'_> {
+        let mut tensors = vec![
+            ("parameters".to_owned(), self.model.parameters()),
+            ("numbers".to_owned(), &self.numbers),
+            ("clipped".to_owned(), &self.since.clipped),
+        ];
+        let memory = self.optimizer.memory();
+        tensors.extend(memory.into_iter().map(|(name, tensor)| (format!("optimizer.{name}"), tensor)));
+        tensors
+    }
+
+    fn restore(&mut self, step: u64, clock: Clock, saved: &[(String, Tensor)]) -> Result<(), TrainError> {
+        restore_tensors(&self.tensors(), saved)?;
+        if let [factor, good, skipped, steps] = Vec::<f64>::try_from(&self.numbers)?[..] {
+            self.scale = LossScale::from_numbers([factor, good, skipped]);
+            self.since.steps = steps as u64;
+        }
+        self.optimizer.set_clock(clock);
+        self.step = step;
+        Ok(())
+    }
+
+    fn usual_sample(&self) -> Option<SampleRequest> {
+        let sample = self.spec.sample?;
+        Some(SampleRequest {
+            // What a text of either tokenizer can begin with.
+            prompt: "\n".to_owned(),
+            tokens: sample.tokens.get() as u32,
+            temperature: sample.temperature.get(),
+            top_k: sample.top_k.map(|top_k| top_k.get() as u32),
+        })
+    }
+
+    fn sample(&mut self, request: &SampleRequest) -> Result<String, TrainError> {
+        let tokenizer = &self.corpus.tokenizer;
+        let refuse = |error: TextError| TrainError::Refused(error.to_string());
+        let prompt: Vec<i64> =
+            tokenizer.encode(&request.prompt).map_err(refuse)?.into_iter().map(i64::from).collect();
+        let key = Key::new(self.spec.seed).at(purpose::SAMPLES).at(self.step);
+        let top_k = request.top_k.map(|top_k| top_k as usize);
+        let written =
+            self.model.generate(&prompt, request.tokens as usize, request.temperature, top_k, key)?;
+        let written: Vec<u16> = written.into_iter().map(|token| token as u16).collect();
+        Ok(format!("{}{}", request.prompt, tokenizer.decode(&written)))
+    }
+}
