@@ -1,9 +1,7 @@
 //! A text field that holds a value: what is typed becomes the value when it is valid, and is refused
 //! with a visible reason when it is not.
 
-use egui::{
-    Align2, Color32, FontSelection, Id, Key, Label, Margin, Response, RichText, TextEdit, TextStyle, Tooltip, Ui,
-};
+use egui::{Align2, Color32, FontId, Id, Key, Label, Margin, Response, RichText, TextEdit, TextStyle, Tooltip, Ui};
 
 /// What a field remembers between frames.
 #[derive(Clone, Default)]
@@ -16,6 +14,11 @@ struct Typing {
 
 /// Between a field's frame and its text.
 const MARGIN: Margin = Margin::symmetric(4, 3);
+
+/// What a field that is made wider leaves of its line for a button behind it, in points.
+const BEHIND: f32 = 36.0;
+/// Smaller text cannot be read.
+const SMALLEST: f32 = 7.0;
 
 /// A field for a value of any type.
 pub struct TypedField<'a> {
@@ -71,18 +74,23 @@ impl TypedField<'_> {
         Typed { response, entered }
     }
 
-    /// Smaller text where `shown` has no room, and then a wider field, so that no digit is cut off.
-    fn font_and_width(&self, ui: &Ui, shown: &str) -> (TextStyle, f32) {
-        let needs = |style: TextStyle| {
-            let font = FontSelection::from(style).resolve(ui.style());
-            let text = ui.painter().layout_no_wrap(shown.to_owned(), font, Color32::WHITE).size().x;
-            text.ceil() + MARGIN.sum().x
+    /// Smaller text where `shown` has no room, then a wider field, and then still smaller text, so that no digit is cut
+    /// off.
+    fn font_and_width(&self, ui: &Ui, shown: &str) -> (FontId, f32) {
+        let text = |font: &FontId| {
+            ui.painter().layout_no_wrap(shown.to_owned(), font.clone(), Color32::WHITE).size().x.ceil() + 1.0
         };
-        if needs(TextStyle::Body) <= self.width {
-            return (TextStyle::Body, self.width);
+        let margin = MARGIN.sum().x;
+        let body = TextStyle::Body.resolve(ui.style());
+        if text(&body) + margin <= self.width {
+            return (body, self.width);
         }
-        let row = if ui.layout().main_wrap() { ui.max_rect().width() } else { ui.available_width() };
-        (TextStyle::Small, needs(TextStyle::Small).min(row).max(self.width))
+        let mut font = TextStyle::Small.resolve(ui.style());
+        let row = if ui.layout().main_wrap() { ui.max_rect().width() } else { ui.available_width() - BEHIND };
+        let wanted = text(&font);
+        let width = (wanted + margin).min(row).max(self.width);
+        font.size = (font.size * ((width - margin) / wanted).min(1.0)).max(SMALLEST);
+        (font, width)
     }
 }
 

@@ -158,7 +158,10 @@ fn a_chosen_pixel_keeps_its_values_in_a_smaller_diagram() {
     app.harness.event(egui::Event::PointerMoved(corner));
     app.harness.run_steps(2);
     app.button("Quick version");
-    app.until("the smaller diagram", |app| app.state().phase().present().diagram.is_complete());
+    app.until("the smaller diagram", |app| {
+        let diagram = &app.state().phase().present().diagram;
+        diagram.spec().shape() == [24, 25] && diagram.is_complete()
+    });
     app.harness.event(egui::Event::PointerGone);
     app.settle();
     let side = |name| app.harness.get_by_role_and_label(Role::SpinButton, name).value();
