@@ -66,7 +66,16 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         match status {
             Ok(Status::Finished) => {
                 say(format_args!("the run in {folder} has finished; there is nothing left to train"));
+                if let Err(error) = RunConfig::check_run(run) {
+                    say(format_args!("warning: {error}"));
+                }
                 return Ok(());
+            }
+            Ok(silent @ Status::Silent { .. }) if !silent.is_lost() => {
+                return Err(Failure::BadInput(anyhow!(
+                    "the run in {folder} may still be trained, on another machine: {silent}; end it there, or wait until it \
+                     was not heard from for ten minutes"
+                )));
             }
             Ok(Status::Running(_)) => {
                 return Err(Failure::BadInput(anyhow!(

@@ -48,17 +48,16 @@ impl RunFolder {
     pub fn check(&self, mend: bool) -> Result<Findings, MendRefused> {
         let mut reader = RunReader::new(self.clone());
         let life = Life::of(self);
-        let status = reader.poll().map(|_| Status::of(self, life.clone(), reader.history(), Timestamp::now()));
-        let open = match &status {
-            Ok(status) => status.is_open() && !status.is_lost(),
-            Err(_) => matches!(life, Life::Alive(_)),
-        };
+        let alive = matches!(life, Life::Alive(_));
+        let status = reader.poll_to_end().map(|()| Status::of(self, life, reader.history(), Timestamp::now()));
+        let open = status.as_ref().map_or(alive, |status| status.is_open() && !status.is_lost());
         let _lock = if mend { Some(lock(self, open, status.as_ref().ok())?) } else { None };
-        let mut check = Check { run: self, open, history: reader.history(), findings: Findings::new(mend) };
+        let (history, findings) = (reader.history(), Findings::new(mend));
+        let mut check = Check { run: self, alive, open, history, whole: Vec::new(), findings };
         check.config();
         check.reserve();
-        check.events(&status);
         check.checkpoints();
+        check.events(&status);
         check.others();
         check.left_behind();
         Ok(check.findings)
@@ -82,9 +81,13 @@ fn lock(run: &RunFolder, open: bool, status: Option<&Status>) -> Result<Lock, Me
 
 struct Check<'r> {
     run: &'r RunFolder,
-    /// Whether a worker is at work on it, or may be.
+    /// Whether a worker is at work on it, on this machine.
+    alive: bool,
+    /// Whether one is, or may be, here or elsewhere.
     open: bool,
     history: &'r History,
+    /// Steps of the checkpoints that are whole, in order.
+    whole: Vec<u64>,
     findings: Findings,
 }
 
@@ -114,7 +117,10 @@ impl Check<'_> {
 
     fn events(&mut self, status: &io::Result<Status>) {
         const NAME: &str = RunFolder::EVENTS;
-        let (history, findings) = (self.history, &mut self.findings);
+        let history = self.history;
+        let newest = self.whole.last().copied();
+        let ends_early = newest.filter(|&newest| history.lines() > 0 && history.step() < self.last_point(newest));
+        let findings = &mut self.findings;
         match status {
             Ok(status) => {
                 let steps = history.steps().map(|steps| format!(" of {steps}")).unwrap_or_default();
@@ -122,32 +128,59 @@ impl Check<'_> {
             }
             Err(error) => return findings.damaged(NAME, format!("cannot be read: {error}")),
         }
-        let has_checkpoints = self.run.checkpoints().is_ok_and(|steps| !steps.is_empty());
+        let before = findings.list().len();
         let damage = history.damage();
         if !damage.is_none() {
-            findings.damaged(NAME, format!("{damage}; what they said is lost"));
-        } else if history.lines() == 0 && has_checkpoints {
+            findings.damaged(NAME, format!("{damage}; what was recorded there is lost"));
+        }
+        if let Some(newest) = ends_early {
+            let reached = history.step();
+            let what = format!("the newest checkpoint is of step {newest}, and the last event of step {reached}");
+            findings.damaged(NAME, format!("{what}; what was recorded from then on is lost"));
+        }
+        if history.lines() == 0 && self.run.checkpoints().is_ok_and(|steps| !steps.is_empty()) {
             let go_on = "`valleyscope train --resume` goes on from them, without the curves";
-            findings.damaged(NAME, format!("says nothing, and there are checkpoints; {go_on}"));
-        } else {
+            findings.damaged(NAME, format!("records nothing, and there are checkpoints; {go_on}"));
+        }
+        if findings.list().len() == before {
             findings.whole(NAME, format!("lines: {}, sessions: {}", history.lines(), history.sessions()));
         }
         let unknown = history.unreadable() - damage.unreadable.count();
         if unknown > 0 {
             findings.note(NAME, format!("events of another version of Valleyscope, which are passed over: {unknown}"));
         }
-        if self.open {
+        self.end_of_events();
+    }
+
+    /// What follows the last whole line, but while it is being written.
+    fn end_of_events(&mut self) {
+        const NAME: &str = RunFolder::EVENTS;
+        if self.alive {
             return;
         }
         match bytes_after_lines(self.run) {
             Ok(0) => {}
-            Ok(bytes) => findings.mend(NAME, format!("ends with {bytes} bytes that are no whole line"), || {
+            Ok(bytes) if self.open => {
+                let what = format!("ends with {bytes} bytes that are no whole line");
+                let reason = "they are removed when it goes on, if they are not just being written or copied";
+                self.findings.note(NAME, format!("{what}; {reason}"));
+            }
+            Ok(bytes) => self.findings.mend(NAME, format!("ends with {bytes} bytes that are no whole line"), || {
                 let mut file = EventsFile::open(self.run).map_err(Refusal::into_error)?;
                 let kept =
                     file.end_with_whole_line()?.map(|kept| format!("; as it was, it is kept in {}", name(&kept)));
                 Ok(format!("they were removed{}", kept.unwrap_or_default()))
             }),
-            Err(error) => findings.damaged(NAME, format!("cannot be read: {error}")),
+            Err(error) => self.findings.damaged(NAME, format!("cannot be read: {error}")),
+        }
+    }
+
+    /// The step of the last point of the training curve until a step: it was safe before the checkpoint of that was.
+    fn last_point(&self, step: u64) -> u64 {
+        let preset = RunConfig::read(self.run).map(|config| config.preset);
+        match preset {
+            Ok(Preset::Mnist(preset)) => step - step % preset.runs.first().map_or(1, |run| run.log_every.get() as u64),
+            _ => step,
         }
     }
 
@@ -165,7 +198,7 @@ impl Check<'_> {
             Ok(steps) => steps,
             Err(error) => return self.findings.damaged("checkpoints", error.to_string()),
         };
-        let (mut whole, mut lone) = (Vec::new(), Vec::new());
+        let mut lone = Vec::new();
         for step in steps {
             let tensors = Checkpoint::tensors_path(self.run, step);
             let about = tensors.with_extension("ron");
@@ -174,7 +207,7 @@ impl Check<'_> {
                 continue;
             }
             match Checkpoint::examine(self.run, step).and_then(|found| self.is_own(&found)) {
-                Ok(()) => whole.push(step.to_string()),
+                Ok(()) => self.whole.push(step),
                 // The worker may just have removed it.
                 Err(_) if self.open && about.symlink_metadata().is_err() => {}
                 Err(wrong) => {
@@ -185,14 +218,15 @@ impl Check<'_> {
         }
         for about in lone.iter().filter(|_| !self.open) {
             let what = "has no tensors beside it".to_owned();
-            match whole.is_empty() {
+            match self.whole.is_empty() {
                 // As long as it is there, the run is not begun anew.
                 true => self.findings.damaged(&name(about), format!("{what}, and no other checkpoint is whole")),
                 false => self.findings.mend(&name(about), what, || set_aside(about)),
             }
         }
-        if !whole.is_empty() {
-            self.findings.whole("checkpoints", format!("{}, of steps {}", whole.len(), whole.join(", ")));
+        if !self.whole.is_empty() {
+            let steps: Vec<String> = self.whole.iter().map(u64::to_string).collect();
+            self.findings.whole("checkpoints", format!("{}, of steps {}", steps.len(), steps.join(", ")));
         }
     }
 
@@ -238,10 +272,15 @@ impl Check<'_> {
         if self.open {
             return;
         }
+        // As long as they are there, a run that had checkpoints is not begun anew.
+        let needed = self.whole.is_empty() && self.history.may_have_checkpoints();
         // A folder that cannot be read is told below.
         for path in orphans(self.run).unwrap_or_default() {
-            let what = "is no whole checkpoint: what it is does not stand beside it".to_owned();
-            self.findings.mend(&name(&path), what, || set_aside(&path));
+            let what = "is no whole checkpoint: the file .ron that says what it is is not beside it".to_owned();
+            match needed {
+                true => self.findings.damaged(&name(&path), format!("{what}, and no other checkpoint is whole")),
+                false => self.findings.mend(&name(&path), what, || set_aside(&path)),
+            }
         }
         self.findings.left_behind(self.run.path());
     }

@@ -83,7 +83,8 @@ impl Checkpoint {
         run.path().join(Self::file_name(step))
     }
 
-    pub(crate) fn file_name(step: u64) -> String {
+    /// The name of the tensors' file.
+    pub fn file_name(step: u64) -> String {
         format!("checkpoint-{step:08}.safetensors")
     }
 

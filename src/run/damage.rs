@@ -59,7 +59,8 @@ impl fmt::Display for LineNumbers {
 pub struct Damage {
     /// Lines that are no events, whose bytes have changed since they were written, or that stand there a second time.
     pub unreadable: LineNumbers,
-    /// Lines that are not there any more. Those after the last one that is are not known to be missing.
+    /// Lines that are not there any more. Those after the last one that is are known to be missing only where the
+    /// lock says how many there were.
     pub missing: LineNumbers,
 }
 
@@ -130,6 +131,14 @@ impl LineCount {
                 self.refuse();
                 false
             }
+        }
+    }
+
+    /// So many lines were written, at least: those after the last one are missing.
+    pub fn expect(&mut self, written: u64) {
+        if written > self.last && written - self.last <= MOST_MISSING {
+            self.damage.missing.add(self.last + 1..=written);
+            self.last = written;
         }
     }
 

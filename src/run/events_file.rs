@@ -105,6 +105,11 @@ impl EventsFile {
         self.next = next;
     }
 
+    /// The number of the last line.
+    pub fn lines(&self) -> u64 {
+        self.next - 1
+    }
+
     /// Adds an event to the lines that wait, and returns its line, without its end.
     pub fn push(&mut self, object: &str) -> String {
         let line = seal(object, self.next);

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
+use super::checkpoint::Checkpoint;
 use crate::export::{Overwrite, write_file};
 use crate::plain_file::{self, Links};
 
@@ -165,6 +166,12 @@ impl RunFolder {
 
     pub fn reserve(&self) -> PathBuf {
         self.path.join(Self::RESERVE)
+    }
+
+    /// The step of the newest checkpoint that has its tensors beside it. Whether it is whole is another question.
+    pub fn newest_checkpoint(&self) -> io::Result<Option<u64>> {
+        let has_tensors = |step: &u64| Checkpoint::tensors_path(self, *step).symlink_metadata().is_ok();
+        Ok(self.checkpoints()?.into_iter().rev().find(has_tensors))
     }
 
     /// The steps of the complete checkpoints, in order: those that have a `checkpoint-*.ron`.

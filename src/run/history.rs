@@ -223,7 +223,13 @@ impl History {
 
     /// The newest value of a metric.
     pub fn latest(&self, metric: Metric) -> Option<f64> {
-        self.curve(metric).value.last().copied()
+        self.latest_at(metric).map(|(_, value)| value)
+    }
+
+    /// The newest value of a metric, after the step that it is of.
+    pub fn latest_at(&self, metric: Metric) -> Option<(u64, f64)> {
+        let curve = self.curve(metric);
+        Some((*curve.step.last()?, *curve.value.last()?))
     }
 
     pub fn samples(&self) -> &[Sample] {
@@ -238,6 +244,11 @@ impl History {
     /// Names of the checkpoints, with their steps; old ones may have been deleted since.
     pub fn checkpoints(&self) -> &[(u64, String)] {
         &self.checkpoints
+    }
+
+    /// Whether checkpoints were saved, or may have been in lines that are lost.
+    pub fn may_have_checkpoints(&self) -> bool {
+        !self.checkpoints.is_empty() || !self.damage().is_none() || self.lines() == 0
     }
 
     /// Warnings, with their steps.
@@ -301,6 +312,14 @@ impl History {
     /// Counts the next line, and says whether its bytes are those that were written.
     pub(super) fn admit(&mut self, line: &[u8]) -> bool {
         self.lines.admit(line)
+    }
+
+    /// So many lines were written, at least, as the lock says: those after the last one are missing. A file that is
+    /// gone, or empty, is told otherwise.
+    pub(super) fn expect_lines(&mut self, written: u64) {
+        if self.lines() > 0 {
+            self.lines.expect(written);
+        }
     }
 
     /// The line that was counted last is no event.

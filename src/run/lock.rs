@@ -1,11 +1,12 @@
 //! Who writes a run, and whether it still lives.
 //!
 //! The file `lock` is locked as long as the worker lives, however it ends, and says who that is. Only the same
-//! machine's system knows of the lock. Elsewhere (a mounted folder, a mirror, a copy) there is only the
-//! heartbeat, a file with the time of day that the worker renews every ten seconds.
+//! machine's system knows of the lock. Elsewhere (a mounted folder, a mirror) there is only the heartbeat, a file with
+//! the time of day that the worker renews every ten seconds. A copy on the same machine is nobody's, as nobody holds
+//! the copied lock.
 
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Seek, Write};
+use std::io::{self, Read, Seek, Write};
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
@@ -26,12 +27,20 @@ pub struct Holder {
     pub pid: u32,
     /// When it took the lock.
     pub started: Timestamp,
-    /// Number of the lock's file in its file system, by which a copy is told from the original.
-    #[serde(default)]
-    pub inode: Option<u64>,
     /// Lines of events when it took the lock, by which its own are told from those of earlier holders.
     #[serde(default)]
     pub lines: Option<u64>,
+    /// Lines of events when it let go of the lock, by which lines that were cut off since are missed. None while it
+    /// holds the lock, and where it was killed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<u64>,
+}
+
+impl Holder {
+    /// So many lines of events were written, as far as it says.
+    pub(super) fn written(&self) -> u64 {
+        self.end.max(self.lines).unwrap_or(0)
+    }
 }
 
 /// What is known of a run's lock from here.
@@ -44,7 +53,7 @@ pub enum Life {
     Alive(Option<Holder>),
     /// Its last holder, on this machine, is gone.
     Gone(Holder),
-    /// It is or was held on another machine, or this is a copy of the folder.
+    /// It is or was held on another machine.
     Elsewhere(Holder),
     /// The lock cannot be read.
     Unknown,
@@ -84,20 +93,35 @@ impl Lock {
         Ok(Lock { file, lines: 0 })
     }
 
+    /// What the last holder has left in it; nothing where it cannot be read.
+    pub fn last_holder(&mut self) -> Option<Holder> {
+        let mut text = Vec::new();
+        self.file.rewind().ok()?;
+        (&mut self.file).take(MOST).read_to_end(&mut text).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+
     /// Writes down who holds it, and how many lines of events there are.
     pub fn sign(&mut self, lines: u64) -> io::Result<()> {
         self.lines = lines;
-        let holder = Holder {
-            host: host(),
-            pid: std::process::id(),
-            started: Timestamp::now(),
-            inode: self.file.metadata().ok().and_then(|data| inode(&data)),
-            lines: Some(lines),
-        };
-        let text = serde_json::to_string(&holder).expect("it holds nothing that JSON cannot express") + "\n";
-        self.file.set_len(0)?;
+        let (host, pid, started) = (host(), std::process::id(), Timestamp::now());
+        self.write(&Holder { host, pid, started, lines: Some(lines), end: None })
+    }
+
+    /// Writes down how many lines of events there are when it is let go.
+    pub fn sign_off(&mut self, lines: u64) -> io::Result<()> {
+        match self.last_holder() {
+            Some(holder) => self.write(&Holder { end: Some(lines), ..holder }),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes over what is there before the rest is cut, so that a full disk does not leave it empty.
+    fn write(&mut self, holder: &Holder) -> io::Result<()> {
+        let text = serde_json::to_string(holder).expect("it holds nothing that JSON cannot express") + "\n";
         self.file.rewind()?;
-        self.file.write_all(text.as_bytes())
+        self.file.write_all(text.as_bytes())?;
+        self.file.set_len(text.len() as u64)
     }
 
     /// Takes the lock again where its file was removed or replaced, by which a second worker could have come in.
@@ -148,18 +172,13 @@ impl Life {
             Err(_) => return Life::Unknown,
         };
         let held = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
-        let data = file.metadata();
         drop(file);
         let holder = read(run).ok().flatten();
         if held {
             return Life::Alive(holder);
         }
         let Some(holder) = holder else { return Life::Unborn };
-        let original = match (holder.inode, data.ok().and_then(|data| inode(&data))) {
-            (Some(then), Some(now)) => then == now,
-            _ => true,
-        };
-        if holder.host == host() && original { Life::Gone(holder) } else { Life::Elsewhere(holder) }
+        if holder.host == host() { Life::Gone(holder) } else { Life::Elsewhere(holder) }
     }
 }
 
@@ -170,17 +189,6 @@ pub fn host() -> String {
     #[cfg(not(unix))]
     let name = std::env::var("COMPUTERNAME").ok();
     name.filter(|name| !name.is_empty()).unwrap_or_else(|| "localhost".to_owned())
-}
-
-/// The number of a file in its file system, where the system has such.
-pub fn inode(data: &fs::Metadata) -> Option<u64> {
-    #[cfg(unix)]
-    return Some(std::os::unix::fs::MetadataExt::ino(data));
-    #[cfg(not(unix))]
-    return {
-        let _ = data;
-        None
-    };
 }
 
 /// Renews the heartbeat.

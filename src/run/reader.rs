@@ -70,6 +70,17 @@ impl RunReader {
         Ok(news)
     }
 
+    /// Takes in what is new, and misses the lines that were cut off since the last worker let go of the lock, if that
+    /// was on this machine: elsewhere the lock may have been copied later than the events.
+    pub fn poll_to_end(&mut self) -> io::Result<()> {
+        let life = Life::of(&self.run);
+        self.poll()?;
+        if let Life::Gone(holder) = life {
+            self.history.expect_lines(holder.written());
+        }
+        Ok(())
+    }
+
     /// Takes in what is new, and says how it stands with the run at the time `now`.
     pub fn status(&mut self, now: Timestamp) -> io::Result<Status> {
         let life = Life::of(&self.run);

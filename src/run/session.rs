@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
+use super::checkpoint::orphans;
 use super::command::{Asked, Command, Inbox};
 use super::event::{Event, Record};
 use super::events_file::{EventsFile, is_full};
@@ -113,16 +114,21 @@ impl RunSession {
         events.put_reserve_by().map_err(|source| failure(run, run.reserve(), source))?;
         let mut reader = RunReader::brief(run.clone());
         reader.poll().map_err(|source| failure(run, run.events(), source))?;
-        let before = reader.into_history();
+        let mut before = reader.into_history();
+        if let Some(holder) = lock.last_holder() {
+            before.expect_lines(holder.written());
+        }
         events.number_from(before.lines() + 1);
         lock.sign(before.lines()).map_err(|source| failure(run, run.lock(), source))?;
         let checkpoints = run.checkpoints().map_err(|source| failure(run, run.path().to_owned(), source))?;
+        // Tensors that lack what says what they are.
+        let lone = orphans(run).map_err(|source| failure(run, run.path().to_owned(), source))?;
         let events = Arc::new(Mutex::new(events));
         let mut session = RunSession {
             run: run.clone(),
             clock: Clock { before: before.wall_s(), running_since: None },
             step: before.step(),
-            new: !before.is_begun() && kept.is_none() && checkpoints.is_empty(),
+            new: !before.is_begun() && kept.is_none() && checkpoints.is_empty() && lone.is_empty(),
             inbox: Inbox::default(),
             looked: None,
             known: before.answers().iter().map(|answer| answer.id.clone()).collect(),
@@ -198,7 +204,7 @@ impl RunSession {
         let (events, damage) = (RunFolder::EVENTS, self.before.damage());
         let mut losses = Vec::new();
         if !damage.is_none() {
-            losses.push(format!("{events} is damaged: {damage}; what they said is lost"));
+            losses.push(format!("{events} is damaged: {damage}; what was recorded there is lost"));
         }
         if self.before.lines() == 0 {
             losses.push(format!("{events} was gone or empty; what happened in the run until now is lost"));
@@ -336,6 +342,11 @@ impl Drop for RunSession {
             drop(stop);
             // It does not panic.
             let _ = thread.join();
+        }
+        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        // Where it cannot be said, lines that are cut off later may not be missed.
+        if events.flush().is_ok() {
+            let _ = self.lock.sign_off(events.lines());
         }
     }
 }

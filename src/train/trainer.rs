@@ -8,7 +8,8 @@ use super::training::{SampleRequest, Training};
 use super::worker::Ended;
 use crate::run::checkpoint::orphans;
 use crate::run::{
-    Checkpoint, Command, Event, Metric, Metrics, Origin, RunFolder, RunSession, SessionError, Started, StopRequest,
+    Checkpoint, Command, Event, Metric, Metrics, Origin, RunFolder, RunSession, SessionError, Source, Started,
+    StopRequest,
 };
 use crate::workload::{Course, NotFinite};
 
@@ -93,7 +94,7 @@ impl<'a, T: Training> Trainer<'a, T> {
             ))
             .into());
         }
-        if self.saved.is_none() && !self.session.before().checkpoints().is_empty() {
+        if self.saved.is_none() && self.session.before().may_have_checkpoints() {
             if !orphans(self.session.run()).unwrap_or_default().is_empty() {
                 return Err(TrainError::Refused(
                     "the run has tensors of checkpoints without the files checkpoint-*.ron that say what they are; put \
@@ -102,7 +103,11 @@ impl<'a, T: Training> Trainer<'a, T> {
                 )
                 .into());
             }
-            warnings.push("the run's checkpoints are gone; it begins again at step 0".to_owned());
+            let gone = match self.session.before().checkpoints() {
+                [] => "there is no checkpoint",
+                _ => "the run's checkpoints are gone",
+            };
+            warnings.push(format!("{gone}; it begins again at step 0"));
         }
         warnings.extend(unusable);
         warnings.extend(self.lost_points());
@@ -131,6 +136,9 @@ impl<'a, T: Training> Trainer<'a, T> {
     pub fn go(&mut self) -> Result<Ended, TrainerError> {
         Checkpoint::sweep(self.session.run());
         self.session.begin_training();
+        if self.lacks_evaluation() {
+            self.evaluate()?;
+        }
         while self.run.step() < self.course.steps {
             let loss = self.run.advance()?;
             let course = self.course;
@@ -161,6 +169,16 @@ impl<'a, T: Training> Trainer<'a, T> {
         }
         self.save()?;
         Ok(Ended::Finished)
+    }
+
+    /// Whether the step that the run goes on from was evaluated, and the events have lost it.
+    fn lacks_evaluation(&self) -> bool {
+        let step = self.run.step();
+        let due = step > 0 && (step == self.course.steps || step.is_multiple_of(self.course.eval_every));
+        let before = self.session.before();
+        let evaluated = before.metrics().into_iter().filter(|info| info.source == Source::Evaluation);
+        let last = evaluated.filter_map(|info| Some(before.latest_at(info.metric()?)?.0)).max();
+        due && last.is_none_or(|last| last < step)
     }
 
     /// Adds a point to the training curve; says whether its loss is finite.

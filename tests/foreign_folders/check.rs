@@ -169,6 +169,105 @@ fn what_is_damaged_is_told_and_mended_without_loss() {
 }
 
 #[test]
+fn lines_that_were_cut_off_the_end_are_missed() {
+    let place = Place::new();
+    let (run, mut session) = trained(&place);
+    session.record(40, Event::Stopped).unwrap();
+    drop(session);
+    let whole = fs::read_to_string(run.events()).unwrap();
+    let cut = |lines: usize| whole.split_inclusive('\n').take(lines).collect::<String>();
+    let check = || place.valleyscope(&["runs", "check", "mnist"]);
+    let short = ("damaged", "events.jsonl", "the newest checkpoint is of step 40, and the last event of step 29");
+    fs::write(run.events(), cut(30)).unwrap();
+    expect(&check(), 1, &[("damaged", "events.jsonl", "lines 31 to 42 are missing"), short]);
+    // Only the goodbye.
+    fs::write(run.events(), cut(41)).unwrap();
+    expect(&check(), 1, &[("damaged", "events.jsonl", "line 42 is missing")]);
+    let shown = said(&place.valleyscope(&["runs", "show", "mnist"]));
+    assert!(shown.contains("line 42 is missing") && shown.contains("checkpoint-00000040.safetensors, of step 40"));
+    // Without the lock only the checkpoint knows.
+    fs::remove_file(run.lock()).unwrap();
+    expect(&check(), 0, &[("whole", "events.jsonl", "lines: 41")]);
+    fs::write(run.events(), cut(30)).unwrap();
+    expect(&check(), 1, &[short]);
+    // The events that follow count on from what was there.
+    fs::write(run.events(), cut(30)).unwrap();
+    fs::write(
+        run.lock(),
+        r#"{"host":"HERE","pid":1,"started":"2026-03-01T12:00:00Z","lines":0,"end":42}"#.replace("HERE", &host()),
+    )
+    .unwrap();
+    let mut session = RunSession::begin(&run).unwrap();
+    session.resume(40, 1.0).unwrap();
+    drop(session);
+    let events = fs::read_to_string(run.events()).unwrap();
+    assert!(events.lines().nth(30).unwrap().contains("\"line\":43,"), "{events}");
+    assert!(events.contains("events.jsonl is damaged: lines 31 to 42 are missing; what was recorded there is lost"));
+    expect(&check(), 1, &[("damaged", "events.jsonl", "lines 31 to 42 are missing")]);
+}
+
+fn host() -> String {
+    String::from_utf8(std::process::Command::new("uname").arg("-n").output().unwrap().stdout).unwrap().trim().to_owned()
+}
+
+#[test]
+fn a_line_that_was_cut_is_told_also_where_a_worker_may_live_elsewhere() {
+    let place = Place::new();
+    let (run, session) = trained(&place);
+    drop(session);
+    OpenOptions::new().append(true).open(run.events()).unwrap().write_all(br#"{"event":"tra"#).unwrap();
+    let lock = r#"{"host":"far-away","pid":1,"started":"2026-03-01T12:00:00Z"}"#;
+    fs::write(run.lock(), lock).unwrap();
+    let check = |more: &[&str]| place.valleyscope(&[&["runs", "check", "mnist"], more].concat());
+    let told = [("note", "status", "last heard"), ("note", "events.jsonl", "13 bytes that are no whole line")];
+    expect(&check(&[]), 0, &told);
+    let refused = check(&["--mend"]);
+    assert!(said(&refused).contains("may still be trained, on another machine"), "{}", said(&refused));
+    let resumed = place.valleyscope(&["train", "--resume", "mnist"]);
+    assert_eq!(resumed.status.code(), Some(2));
+    assert!(said(&resumed).contains("may still be trained, on another machine"), "{}", said(&resumed));
+    // A copy on this machine is nobody's.
+    let copy = place.runs().join("copy");
+    fs::write(run.lock(), lock.replace("far-away", &host())).unwrap();
+    fs::create_dir(&copy).unwrap();
+    for (name, bytes) in files(run.path()) {
+        fs::write(copy.join(name), bytes).unwrap();
+    }
+    let output = place.valleyscope(&["runs", "check", "copy", "--mend"]);
+    expect(&output, 0, &[("note", "status", "crashed"), ("mended", "events.jsonl", "13 bytes")]);
+}
+
+#[test]
+fn tensors_that_are_all_there_is_are_left_where_they_are() {
+    let place = Place::new();
+    let (run, session) = trained(&place);
+    drop(session);
+    let whole = fs::read_to_string(run.events()).unwrap();
+    let line = |step: u64| (step, Event::Checkpoint { file: format!("checkpoint-{step:08}.safetensors") });
+    for step in [20, 40] {
+        fs::remove_file(file(&run, step, "ron")).unwrap();
+    }
+    // As of a worker that was killed while it saved the first one.
+    let first = ("mendable", "checkpoint-00000040.safetensors", "the file .ron that says what it is is not beside it");
+    expect(&place.valleyscope(&["runs", "check", "mnist"]), 1, &[first]);
+    let mut session = RunSession::begin(&run).unwrap();
+    let (step, saved) = line(40);
+    session.record(step, saved).unwrap();
+    drop(session);
+    for events in [fs::read_to_string(run.events()).unwrap(), whole[whole.find('\n').unwrap() + 1..].to_owned()] {
+        fs::write(run.events(), events).unwrap();
+        let before = files(run.path());
+        let kept = ["checkpoint-00000020.safetensors", "checkpoint-00000040.safetensors"];
+        let kept = kept.map(|name| ("damaged", name, "no other checkpoint is whole"));
+        expect(&place.valleyscope(&["runs", "check", "mnist", "--mend"]), 1, &kept);
+        assert!(files(run.path()) == before);
+    }
+    // Nor does a worker begin anew where the events are gone.
+    fs::remove_file(run.events()).unwrap();
+    assert!(!RunSession::begin(&run).unwrap().is_new());
+}
+
+#[test]
 fn a_run_that_is_being_trained_is_not_mended() {
     let place = Place::new();
     let (run, mut session) = trained(&place);

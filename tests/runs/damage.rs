@@ -175,6 +175,8 @@ fn what_ends_as_no_line_does_is_kept_beside() {
     for (number, rest) in (1..).zip(rests) {
         let before = [&whole[..], rest].concat();
         fs::write(run.events(), &before).unwrap();
+        // It says that there were more lines.
+        fs::remove_file(run.lock()).unwrap();
         let mut session = RunSession::begin(&run).unwrap();
         session.resume(10, 5.0).unwrap();
         drop(session);
@@ -184,6 +186,7 @@ fn what_ends_as_no_line_does_is_kept_beside() {
         assert!(history.damage().is_none());
         assert!(history.warnings().iter().any(|(_, text)| text.contains(&name)), "{:?}", history.warnings());
     }
+    fs::remove_file(run.lock()).unwrap();
     // A line that was cut off is removed without a word.
     fs::write(run.events(), [&whole[..], &whole[..40]].concat()).unwrap();
     drop(RunSession::begin(&run).unwrap());

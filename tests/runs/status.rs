@@ -126,14 +126,21 @@ fn who_crashed_is_known_though_clocks_were_set_back() {
 }
 
 #[test]
-fn a_copy_is_never_said_to_have_crashed() {
+fn a_copy_is_trained_by_nobody_here_and_by_the_same_worker_elsewhere() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     let mut session = RunSession::begin(&run).unwrap();
     session.record(0, Event::Started(Started::default())).unwrap();
     let copy = copy(&run, &place.path().join("copy"));
+    assert!(matches!(status(&run), Status::Running(_)));
+    assert!(matches!(status(&copy), Status::Crashed { .. }), "nobody holds the copied lock: {}", status(&copy));
+    // As a mirror on another machine has it.
+    let lock = fs::read_to_string(copy.lock()).unwrap();
+    let mut holder: serde_json::Value = serde_json::from_str(&lock).unwrap();
+    holder["host"] = "far-away".into();
+    fs::write(copy.lock(), holder.to_string()).unwrap();
     let heard = |status: Status| match status {
-        Status::Silent { seconds, .. } => seconds,
+        Status::Silent { host: Some(host), seconds } if host == "far-away" => seconds,
         other => panic!("{other}"),
     };
     assert!(heard(status(&copy)) < 60);

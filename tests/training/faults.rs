@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tch::Device;
 use tempfile::TempDir;
 use valleyscope::quantity::{CheckpointInterval, LoggingInterval, TrainingSteps};
-use valleyscope::run::{self, History, Metric, RunFolder, RunReader, Status, Timestamp, WorkerProgram};
+use valleyscope::run::{History, Metric, RunFolder, RunReader, Status, Timestamp, WorkerProgram, self};
 use valleyscope::train::{Checkpoint, Origin, Training};
 use valleyscope::workload::mnist::train::MnistRun;
 use valleyscope::workload::{MnistSpec, NotFinite};
@@ -279,6 +279,23 @@ fn a_run_whose_events_are_damaged_goes_on_from_its_newest_checkpoint() {
         assert_eq!(tensors(&run, 400), tensors(&whole, 400));
         assert!(curve(&run).ends_with(&curve(&whole)[newest as usize..]));
     }
+}
+
+#[test]
+fn what_was_evaluated_last_and_is_lost_is_evaluated_again() {
+    let stage = Stage::new();
+    let run = stage.run(quick(60));
+    assert!(to_the_end(&run, false).status.success());
+    let evaluated = |run: &RunFolder| history(run).latest_at(Metric::TEST_LOSS);
+    let known = evaluated(&run);
+    assert!(matches!(known, Some((60, _))));
+    let events = std::fs::read_to_string(run.events()).unwrap();
+    let at = events.find("\"step\":40,").unwrap();
+    std::fs::write(run.events(), &events[..events[..at].rfind('\n').unwrap() + 1]).unwrap();
+    assert_ne!(evaluated(&run), known);
+    assert!(to_the_end(&run, true).status.success());
+    assert_eq!((status(&run), evaluated(&run)), (Status::Finished, known));
+    assert!(history(&run).damage().to_string().starts_with("lines "), "{}", history(&run).damage());
 }
 
 /// What a checkpoint's text says of where it is from.

@@ -24,7 +24,7 @@ pub fn run(run: RunFolder, out: &Path) -> Result<(), Failure> {
     file.commit(Overwrite::Yes).with_context(to_file)?;
     let damage = reader.history().damage();
     if !damage.is_none() {
-        say(format_args!("{} is damaged: {damage}; what they said is not in the export", events.display()));
+        say(format_args!("{} is damaged: {damage}; what was recorded there is not in the export", events.display()));
     }
     say(format_args!("{written} of {name} are in {}", out.display()));
     Ok(())

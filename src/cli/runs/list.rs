@@ -12,7 +12,7 @@ use crate::run::{History, Metric, Notes, RunFolder, RunReader, Started};
 const HEADER: [&str; 9] = ["RUN", "STATUS", "STEP", "RATE", "LEFT", "LOSS", "EVALUATED", "OPTIMIZER", "TITLE"];
 
 /// The most characters in each column; a name has to be whole, as it is typed, and the system limits it.
-const LONGEST: [usize; HEADER.len()] = [usize::MAX, 40, 45, 20, 20, 20, 60, 60, 120];
+const LONGEST: [usize; HEADER.len()] = [usize::MAX, 40, 45, 20, 20, 40, 80, 60, 120];
 
 type Row = [String; HEADER.len()];
 
@@ -58,7 +58,7 @@ fn row(run: &RunFolder) -> io::Result<(Timestamp, Row)> {
         progress(history),
         rate(history).unwrap_or_default(),
         left(history).filter(|_| open).unwrap_or_default(),
-        newest(history, &Metric::LOSS.info()).unwrap_or_default(),
+        newest(history, &[("", Metric::LOSS.info())]).concat(),
         evaluation(history),
         history.started().map(optimizer).unwrap_or_default(),
         title.lines().next().unwrap_or_default().to_owned() + &stand_in(history),
@@ -73,7 +73,7 @@ fn stand_in(history: &History) -> String {
 }
 
 fn evaluation(history: &History) -> String {
-    evaluated(history).iter().filter_map(|info| newest(history, info)).collect::<Vec<_>>().join(", ")
+    newest(history, &evaluated(history).into_iter().map(|info| ("", info)).collect::<Vec<_>>()).join(", ")
 }
 
 /// The optimizer with its learning rate and batch size, as far as there is one of each.

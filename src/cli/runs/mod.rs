@@ -109,9 +109,19 @@ fn left(history: &History) -> Option<String> {
     history.seconds_left().map(|seconds| span(seconds.round() as u64))
 }
 
-/// The newest value of a metric as people read it.
-fn newest(history: &History, info: &MetricInfo) -> Option<String> {
-    Some(info.value(history.latest(info.metric()?)?))
+/// The newest values of some metrics as people read them, each after its name, where one is given, and with its step
+/// where that is before the run's. Of neighbours with the same step only the last has it.
+fn newest(history: &History, metrics: &[(&str, MetricInfo)]) -> Vec<String> {
+    let found = metrics.iter().filter_map(|(name, info)| {
+        let (step, value) = history.latest_at(info.metric()?)?;
+        Some((step, if name.is_empty() { info.value(value) } else { format!("{name} {}", info.value(value)) }))
+    });
+    let found: Vec<(u64, String)> = found.collect();
+    let place = |(index, (step, text)): (usize, &(u64, String))| {
+        let is_last_of_step = found.get(index + 1).is_none_or(|(next, _)| next != step);
+        if *step < history.step() && is_last_of_step { format!("{text} at step {step}") } else { text.clone() }
+    };
+    found.iter().enumerate().map(place).collect()
 }
 
 /// The metrics of evaluations.

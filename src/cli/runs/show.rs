@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::{cell, left, newest, print, progress, rate, unit};
 use crate::cli::Failure;
-use crate::run::{History, Notes, RunFolder, RunReader, Started, span};
+use crate::run::{Checkpoint, History, Notes, RunFolder, RunReader, Started, span};
 
 /// So many of the last events are shown.
 const EVENTS: usize = 12;
@@ -16,7 +16,9 @@ const LONGEST: usize = 2000;
 
 pub fn run(run: &RunFolder) -> Result<(), Failure> {
     let mut reader = RunReader::brief(run.clone());
-    let status = reader.status(Timestamp::now()).with_context(|| format!("cannot read {}", run.events().display()))?;
+    let status = reader.status(Timestamp::now());
+    let status = status.and_then(|status| reader.poll_to_end().map(|()| status));
+    let status = status.with_context(|| format!("cannot read {}", run.events().display()))?;
     let history = reader.history();
     let notes = Notes::read(run).context("cannot read the notes")?;
     let mut lines = Lines::default();
@@ -32,11 +34,10 @@ pub fn run(run: &RunFolder) -> Result<(), Failure> {
         lines.describe(started);
     }
     for info in history.metrics() {
-        lines.add(&info.name, newest(history, &info).unwrap_or_default());
+        let name = info.name.clone();
+        lines.add(&name, newest(history, &[("", info)]).concat());
     }
-    if let Some((step, file)) = history.checkpoints().last() {
-        lines.add("last checkpoint", format!("{file}, of step {step}"));
-    }
+    lines.add("last checkpoint", last_checkpoint(run, history));
     if !history.damage().is_none() {
         lines.add("damaged", format!("{}: {}", RunFolder::EVENTS, history.damage()));
     }
@@ -45,6 +46,16 @@ pub fn run(run: &RunFolder) -> Result<(), Failure> {
     lines.add("config", run.config().display().to_string());
     lines.add("log", run.log().display().to_string());
     print(&(lines.text() + &last_events(history)))
+}
+
+/// The newest checkpoint that is in the folder.
+fn last_checkpoint(run: &RunFolder, history: &History) -> String {
+    match run.newest_checkpoint() {
+        Ok(Some(step)) => format!("{}, of step {step}", Checkpoint::file_name(step)),
+        Ok(None) if history.checkpoints().is_empty() => String::new(),
+        Ok(None) => "none is in the folder any more".to_owned(),
+        Err(error) => format!("unknown, as the folder cannot be read: {error}"),
+    }
 }
 
 fn how_far(history: &History) -> String {

@@ -157,7 +157,10 @@ fn line(history: &History, status: &Status) -> String {
     if status.is_open() {
         parts.extend(left(history).map(|left| format!("{left} left")));
     }
-    parts.extend(newest(history, &Metric::LOSS.info()).map(|loss| format!("loss {loss}")));
-    parts.extend(evaluated(history).iter().filter_map(|info| Some(info.words(history.latest(info.metric()?)?))));
+    let evaluated = evaluated(history);
+    let named = evaluated.iter().map(|info| (info.title.to_lowercase(), info.clone()));
+    let metrics: Vec<_> = std::iter::once(("loss".to_owned(), Metric::LOSS.info())).chain(named).collect();
+    let metrics: Vec<_> = metrics.iter().map(|(name, info)| (name.as_str(), info.clone())).collect();
+    parts.extend(newest(history, &metrics));
     parts.join(", ")
 }
