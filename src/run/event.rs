@@ -368,15 +368,3 @@ impl Record {
         Ok(Record { step, time, wall_s, event: Event::parse(&event, line)? })
     }
 }
-
-/// A device that a worker can train on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Device {
-    /// As `--device` takes it, such as `cpu` or `cuda:0`.
-    pub name: String,
-    /// What it is, such as `NVIDIA H200`.
-    pub kind: String,
-    /// Bytes.
-    #[serde(default)]
-    pub memory: Option<u64>,
-}

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::PROTOCOL;
-use super::event::Device;
 use super::folder::{RunFolder, data_folder};
 use super::lock::{self, Holder, Life};
 use super::status::last_words;
@@ -39,6 +38,18 @@ pub struct Handshake {
     pub devices: Vec<Device>,
     /// Why CUDA cannot be used where one would expect that it can.
     pub problem: Option<String>,
+}
+
+/// A device that a worker can train on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Device {
+    /// As `--device` takes it, such as `cpu` or `cuda:0`.
+    pub name: String,
+    /// What it is, such as `NVIDIA H200`.
+    pub kind: String,
+    /// Bytes.
+    #[serde(default)]
+    pub memory: Option<u64>,
 }
 
 /// Why there is no worker at work.
