@@ -9,9 +9,10 @@ use std::path::Path;
 
 use jiff::Timestamp;
 
-use super::checkpoint::{Checkpoint, orphans};
+use super::checkpoint::{Checkpoint, Origin, orphans};
 use super::command::Inbox;
 use super::config::RunConfig;
+use super::event::Started;
 use super::events_file::{EventsFile, bytes_after_lines};
 use super::findings::{Findings, set_aside};
 use super::folder::RunFolder;
@@ -233,12 +234,16 @@ impl Check<'_> {
     /// Whether a checkpoint is of this run, as far as that is known.
     fn is_own(&self, found: &Checkpoint) -> Result<(), String> {
         let Some(started) = self.history.started() else { return Ok(()) };
-        for (what, found, expected) in
-            [("data", &found.data, &started.fingerprint), ("config", &found.config, &started.config_sha256)]
-        {
-            if !found.is_empty() && !expected.is_empty() && found != expected {
-                return Err(format!("it is of another run: expected {what} {expected}, found {found}"));
-            }
+        let foreign = |what: &str, expected: &str, found: &str| {
+            Err(format!("it is of another run: expected {what} {expected}, found {found}"))
+        };
+        let Started { fingerprint, config_sha256, config, .. } = started;
+        if !found.data.is_empty() && !fingerprint.is_empty() && found.data != *fingerprint {
+            return foreign("data", fingerprint, &found.data);
+        }
+        let origin = Origin { config: config_sha256.clone(), preset: config.clone(), ..Origin::default() };
+        if !config_sha256.is_empty() && !origin.has_config_of(found) {
+            return foreign("config", config_sha256, &found.config);
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::config::compute_the_same;
 use super::folder::RunFolder;
 use crate::plain_file::{self, Links};
 
@@ -17,6 +18,18 @@ pub struct Origin {
     pub data: String,
     /// SHA-256 of the config that the run was begun with.
     pub config: String,
+    /// A config that computes the same, in full.
+    pub preset: String,
+}
+
+impl Origin {
+    /// Whether a checkpoint that says so of its config is of this one: by the hash, or else, as comments may have been
+    /// edited since, by what it computes. Checkpoints of versions before do not say it.
+    pub(crate) fn has_config_of(&self, checkpoint: &Checkpoint) -> bool {
+        checkpoint.config.is_empty()
+            || checkpoint.config == self.config
+            || compute_the_same(&checkpoint.preset, &self.preset)
+    }
 }
 
 /// What a checkpoint's tensors are, and how far the training had come. It is written after the tensors, so a
@@ -39,6 +52,9 @@ pub struct Checkpoint {
     /// [`Origin::config`]; empty in checkpoints of versions before 3.
     #[serde(default)]
     pub(crate) config: String,
+    /// [`Origin::preset`]; empty in checkpoints of versions before 4.
+    #[serde(default)]
+    pub(crate) preset: String,
     /// Of the steps since the last point of the training curve, where there are any: how many, the sum of their
     /// losses, and the seconds of training when they began.
     #[serde(default)]
@@ -50,9 +66,9 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    pub(crate) const VERSION: u32 = 3;
+    pub(crate) const VERSION: u32 = 4;
     /// More bytes than the text has.
-    pub(crate) const LONGEST_TEXT: u64 = 1 << 16;
+    pub(crate) const LONGEST_TEXT: u64 = 1 << 20;
     /// More bytes than the names, types and shapes of tensors take in their file.
     pub(crate) const LONGEST_HEADER: u64 = 1 << 20;
 

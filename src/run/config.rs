@@ -34,11 +34,15 @@ pub enum ConfigError {
     )]
     Begun { source: PresetError },
     #[error(
-        "{} is not the one that the run was begun with: {}; put the old values back to go on{}, or start a new run with \
+        "{} is not the one that the run was begun with: {}; put the old values back to go on{}{}, or start a new run with \
          the new ones",
-        RunFolder::CONFIG, list(.0), advice(.0)
+        RunFolder::CONFIG, list(differences), how(*kept), advice(differences)
     )]
-    Changed(Vec<Difference>),
+    Changed {
+        differences: Vec<Difference>,
+        /// Whether the events hold the config that the run was begun with.
+        kept: bool,
+    },
 }
 
 /// A field of a config that was changed since the run was begun.
@@ -70,6 +74,11 @@ impl fmt::Display for Difference {
 
 fn list(differences: &[Difference]) -> String {
     differences.iter().map(Difference::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// What puts the old values back.
+fn how(kept: bool) -> &'static str {
+    if kept { " (`valleyscope runs check --mend` does that)" } else { "" }
 }
 
 /// What may change in a run has a command for it.
@@ -130,9 +139,12 @@ impl RunConfig {
                 fields_that_differ(&begun, &self.preset)
             }
         };
-        let differences =
-            if differences.is_empty() { pixels_that_differ(history, now.scan.as_ref()) } else { differences };
-        if differences.is_empty() { Ok(()) } else { Err(ConfigError::Changed(differences)) }
+        if !differences.is_empty() {
+            let kept = history.started().is_some_and(|before| !before.config.is_empty());
+            return Err(ConfigError::Changed { differences, kept });
+        }
+        let differences = pixels_that_differ(history, now.scan.as_ref());
+        if differences.is_empty() { Ok(()) } else { Err(ConfigError::Changed { differences, kept: false }) }
     }
 
     /// Whether a run has the config that it was begun with, as far as its events can be read ([`RunConfig::check`]).
@@ -147,6 +159,12 @@ impl RunConfig {
         let begun = history.started().map(|started| started.config_sha256.clone());
         begun.filter(|sum| !sum.is_empty()).unwrap_or_else(|| sha256(&self.text))
     }
+}
+
+/// Whether two texts are configs that compute the same ([`RunConfig::check`]).
+pub(super) fn compute_the_same(one: &str, other: &str) -> bool {
+    let [one, other] = [one, other].map(|text| Preset::parse(text, RunFolder::CONFIG));
+    matches!((one, other), (Ok(one), Ok(other)) if fields_that_differ(&one, &other).is_empty())
 }
 
 /// What the first event of a run says of its config in other words than now, as far as it says it at all.

@@ -258,7 +258,7 @@ impl RunSession {
             (line, outcome)
         };
         if let Some(listener) = &mut self.echo
-            && writeln!(listener, "{line}").and_then(|()| listener.flush()).is_err()
+            && listener.write_all((line + "\n").as_bytes()).and_then(|()| listener.flush()).is_err()
         {
             self.echo = None;
         }

@@ -61,7 +61,7 @@ impl View for &Bytes {
 impl Checkpoint {
     pub fn new(step: u64, wall_s: f64, clock: Clock, best: Option<(u64, f64)>, origin: Origin) -> Checkpoint {
         let Clock { beta1_power, beta2_power, .. } = clock;
-        let Origin { data, config } = origin;
+        let Origin { data, config, preset } = origin;
         Checkpoint {
             version: Checkpoint::VERSION,
             step,
@@ -71,6 +71,7 @@ impl Checkpoint {
             best,
             data,
             config,
+            preset,
             since: None,
             bytes: 0,
             crc32: 0,
@@ -150,16 +151,17 @@ impl Checkpoint {
     }
 
     fn check_origin(&self, about: &Path, origin: &Origin) -> Result<(), CheckpointError> {
-        let compare = |with, found: &String, expected: &String| {
-            if found == expected {
-                return Ok(());
-            }
+        let foreign = |with, found: &String, expected: &String| {
             let (expected, found) = (expected.clone(), visible(found).into_owned());
             Err(CheckpointError::Foreign { path: about.to_owned(), with, expected, found })
         };
-        compare("on other data", &self.data, &origin.data)?;
-        // Versions before do not say it.
-        if self.config.is_empty() { Ok(()) } else { compare("with another config", &self.config, &origin.config) }
+        if self.data != origin.data {
+            return foreign("on other data", &self.data, &origin.data);
+        }
+        if !origin.has_config_of(self) {
+            return foreign("with another config", &self.config, &origin.config);
+        }
+        Ok(())
     }
 
     /// Removes checkpoints up to a step but the last two of them, the best, and those at multiples of `keep_every`.

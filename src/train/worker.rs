@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashSet;
+use std::io::{self, IsTerminal, Stdout, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -103,12 +104,31 @@ pub struct Work<'a> {
     config: RunConfig,
 }
 
+/// Standard output, for the lines of events: the very bytes for a program, and made visible for a terminal.
+struct Echo {
+    out: Stdout,
+}
+
+impl Write for Echo {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.out.is_terminal() {
+            self.out.write_all(visible_lines(&String::from_utf8_lossy(bytes)).as_bytes())?;
+            return Ok(bytes.len());
+        }
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
 fn run(folder: &Path, resume: bool, devices: &Devices) -> anyhow::Result<ExitCode> {
     let stop = StopRequest::listen().context("cannot listen for signals")?;
     let folder = RunFolder::open(folder)?;
     let config = RunConfig::read(&folder)?;
     let mut session = RunSession::begin(&folder)?;
-    session.echo_to(std::io::stdout());
+    session.echo_to(Echo { out: std::io::stdout() });
     if !session.is_new() && !resume {
         bail!("the run in {} was trained before; resume it instead", folder.path().display());
     }
@@ -151,7 +171,8 @@ impl Work<'_> {
         let mut training = spec.begin(data, device)?;
         let started = Started { parameters: Some(training.parameters()), ..started };
         let (stop, steps) = (self.stop.clone(), self.session.before().steps());
-        let origin = Origin { data: fingerprint, config: self.config.identity(self.session.before()) };
+        let (config, preset) = (self.config.identity(self.session.before()), self.config.preset.to_ron());
+        let origin = Origin { data: fingerprint, config, preset };
         if self.session.is_new() {
             self.session.record(0, Event::Started(started))?;
             self.warn(warnings)?;

@@ -39,7 +39,7 @@ fn change(run: &RunFolder, path: &str, value: &str) {
 #[track_caller]
 fn differences(run: &RunFolder) -> Vec<String> {
     match check(run) {
-        Err(ConfigError::Changed(differences)) => {
+        Err(ConfigError::Changed { differences, .. }) => {
             differences.iter().map(|it| format!("{}: {} -> {}", it.field, it.before, it.now)).collect()
         }
         other => panic!("{other:?}"),

@@ -298,10 +298,32 @@ fn what_was_evaluated_last_and_is_lost_is_evaluated_again() {
     assert!(history(&run).damage().to_string().starts_with("lines "), "{}", history(&run).damage());
 }
 
+#[test]
+fn checkpoints_are_known_by_what_the_config_computes() {
+    let stage = Stage::new();
+    let run = stage.run(quick(400));
+    kill_at(&run, 32);
+    let newest = *Checkpoint::steps(&run).unwrap().last().unwrap();
+    // A comment is added, and the line that holds the config as it was is lost.
+    let config = std::fs::read_to_string(run.config()).unwrap();
+    std::fs::write(run.config(), format!("// A comment.\n{config}")).unwrap();
+    let events = std::fs::read_to_string(run.events()).unwrap();
+    std::fs::write(run.events(), &events[events.find('\n').unwrap() + 1..]).unwrap();
+    let check = run.check(false).unwrap();
+    assert!(!check.list().iter().any(|found| found.words.contains("another run")), "{:?}", check.list());
+    let output = to_the_end(&run, true);
+    assert!(output.status.success(), "{output:?}");
+    let events = std::fs::read_to_string(run.events()).unwrap();
+    assert!(events.contains(&format!("\"from_step\":{newest},")), "it goes on from {newest}");
+    // Now the events say another hash than the older checkpoints.
+    let check = run.check(false).unwrap();
+    assert!(!check.list().iter().any(|found| found.words.contains("another run")), "{:?}", check.list());
+}
+
 /// What a checkpoint's text says of where it is from.
 fn origin_in(text: &str) -> Origin {
     let field = |name: &str| text.split(&format!("{name}: \"")).nth(1).unwrap().split('"').next().unwrap().to_owned();
-    Origin { data: field("data"), config: field("config") }
+    Origin { data: field("data"), config: field("config"), preset: String::new() }
 }
 
 #[test]
