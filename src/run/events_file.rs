@@ -181,6 +181,8 @@ impl Drop for EventsFile {
         if self.has_reserve && self.check_place().is_ok() {
             let _ = std::fs::remove_file(&self.reserve);
         }
+        // As of the lock.
+        let _ = self.file.unlock();
     }
 }
 

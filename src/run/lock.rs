@@ -139,6 +139,13 @@ impl Lock {
     }
 }
 
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing alone would wait for programs that are just being started, and have the file open until they are.
+        let _ = self.file.unlock();
+    }
+}
+
 /// Locks the file. Those who look whether it is locked hold it for a moment, which is waited for.
 fn lock(file: &File) -> Result<(), TryLockError> {
     const PATIENCE: Duration = Duration::from_secs(1);
