@@ -8,6 +8,7 @@ use super::event::{BadLine, Record};
 use super::folder::RunFolder;
 use super::history::History;
 use super::lock::Life;
+use super::seal::{self, Seal};
 use super::status::Status;
 use super::tail::{Piece, Tail};
 
@@ -114,16 +115,24 @@ fn pass_over_long(history: &mut History) {
     }
 }
 
-/// Takes in all lines, but of neighbouring points of training only the last: the others are only counted.
+/// Takes in all lines, but of neighbouring points of training only the last: the others are counted by their check
+/// sums, or where they have none, looked at.
 fn take_brief(history: &mut History, lines: &[u8]) {
     let mut lines = lines_of(lines).peekable();
     let mut waiting = None;
     while let Some(line) = lines.next() {
         let is_train = Record::is_train(line);
-        if history.admit(line) {
-            waiting = Some(line);
+        match history.admit(line) {
+            true if !is_train || seal::check(line) != Seal::None => waiting = Some(line),
+            true => match Record::parse_whole(line) {
+                Ok(_) => waiting = Some(line),
+                Err(why) => history.pass_over(&why),
+            },
+            false => {}
         }
-        if is_train && lines.peek().is_some_and(|next| Record::is_train(next)) {
+        // After a loss, the first line that can be read says when the run began.
+        let is_first = history.began().is_none() && !history.damage().is_none();
+        if is_train && !is_first && lines.peek().is_some_and(|next| Record::is_train(next)) {
             continue;
         }
         let Some(line) = waiting.take() else { continue };

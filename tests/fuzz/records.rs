@@ -1,7 +1,7 @@
 //! Lines of JSON: the events of a run, and commands to it.
 
 use valleyscope::result::scan::ScanResult;
-use valleyscope::run::{Asked, Command, History, MetricInfo, Record};
+use valleyscope::run::{Asked, Command, Event, History, Metric, MetricInfo, Metrics, Record, RunFolder, RunReader, RunSession, Started};
 
 use crate::driver::{Target, fuzz};
 
@@ -55,12 +55,71 @@ fn large_axes() -> Vec<u8> {
     format!("{head}{scan}\"replicates\":1,\"steps\":1}}}}\n{pixel}\n").into_bytes()
 }
 
+/// The events of a run with check sums, of one without, and of both in one file.
+fn runs() -> Vec<Vec<u8>> {
+    let place = tempfile::tempdir().expect("a folder");
+    let run = RunFolder::create(place.path(), "run", "Mnist()").expect("a run");
+    let mut session = RunSession::begin(&run).expect("a session");
+    let train = |step: u64| Event::Train(Metrics::from([(Metric::LOSS, 1.0 / step as f64)]));
+    let eval = Event::Eval(Metrics::from([(Metric::TEST_LOSS, 0.5)]));
+    session.record(0, Event::Started(Started { title: "x".into(), steps: 9, ..Started::default() })).expect("recorded");
+    for (step, event) in [(1, train(1)), (2, train(2)), (2, eval), (3, train(3)), (4, train(4)), (5, train(5))] {
+        session.record(step, event).expect("recorded");
+    }
+    session.resume(3, 1.0).expect("resumed");
+    for (step, event) in [(4, train(4)), (5, train(5)), (6, train(6)), (6, Event::Finished)] {
+        session.record(step, event).expect("recorded");
+    }
+    drop(session);
+    let sealed = std::fs::read_to_string(run.events()).expect("the events");
+    let bare = |line: &str| Record::parse(line.as_bytes()).expect("an event").to_line() + "\n";
+    let bare: String = sealed.lines().map(bare).collect();
+    [bare.clone(), format!("{bare}{sealed}"), sealed].map(String::into_bytes).into()
+}
+
+/// What a reader of all, one of the newest only, and one that met the file half written make of it.
+fn whole_file(run: &RunFolder, input: &[u8]) {
+    let read = |mut reader: RunReader| {
+        reader.poll().expect("the file can be read");
+        reader
+    };
+    std::fs::write(run.events(), &input[..input.len() / 2]).expect("written");
+    let mut twice = read(RunReader::new(run.clone()));
+    std::fs::write(run.events(), input).expect("written");
+    twice.poll().expect("the file can be read");
+    let [whole, brief] = [RunReader::new(run.clone()), RunReader::brief(run.clone())].map(read);
+    let (whole, brief) = (whole.history(), brief.history());
+    let rest = |history: &History| {
+        let recent: Vec<String> = history.recent().map(Record::to_line).collect();
+        let evaluated = Metric::ALL.into_iter().filter(|metric| metric.is_of_evaluation());
+        let evaluated: Vec<String> = evaluated.map(|metric| format!("{:?}", history.latest_at(metric))).collect();
+        let counts = (history.lines(), history.step(), history.steps(), history.sessions(), history.unreadable());
+        (
+            recent,
+            evaluated,
+            counts,
+            history.damage().clone(),
+            format!("{:?}", history.ended()),
+            history.warnings().to_vec(),
+        )
+    };
+    assert_eq!(rest(brief), rest(whole));
+    assert_eq!(rest(twice.history()), rest(whole));
+    // Of what was made void, and of what was before it, the brief one knows no newest point.
+    let newest = brief.latest_at(Metric::LOSS);
+    assert!(newest.is_none() || format!("{newest:?}") == format!("{:?}", whole.latest_at(Metric::LOSS)), "{newest:?}");
+}
+
 pub fn events() {
     let line = large_axes();
     let refusal = Record::parse(line.split(|byte| *byte == b'\n').next().expect("a line")).unwrap_err().to_string();
     assert!(refusal.contains("at most 256 optimizers, found 3000"), "{refusal}");
-    let target = Target { name: "events", seeds: vec![large_axes()], words: WORDS, memory: 64 << 20, cases: 2000 };
+    let seeds = [runs(), vec![large_axes()]].concat();
+    let place = tempfile::tempdir().expect("a folder");
+    let run = RunFolder::create(place.path(), "run", "Mnist()").expect("a run");
+    let target = Target { name: "events", seeds, words: WORDS, memory: 64 << 20, cases: 2000 };
     fuzz(&target, |input| {
+        whole_file(&run, input);
         let mut history = History::default();
         for line in input.split(|byte| *byte == b'\n') {
             let Ok(record) = Record::parse(line) else { continue };

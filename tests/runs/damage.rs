@@ -129,6 +129,16 @@ fn lines_of_other_versions_are_read_between_those_with_numbers() {
 }
 
 #[test]
+fn a_damaged_line_without_a_check_sum_is_noticed_between_good_ones() {
+    let (_place, run) = stopped();
+    let bare = |line: &String| Record::parse(line.trim_end().as_bytes()).unwrap().to_line() + "\n";
+    let mut bare: Vec<String> = lines(&run).iter().map(bare).collect();
+    bare[5] = bare[5].replace("\"loss\":0.2", "\"loss\":0.2.");
+    fs::write(run.events(), bare.concat()).unwrap();
+    assert_eq!(history(&run).damage().to_string(), "line 6 cannot be read");
+}
+
+#[test]
 fn a_line_that_was_changed_is_no_record() {
     let (_place, run) = stopped();
     let line = lines(&run)[4].trim_end().replace("\"step\":4", "\"step\":5");
