@@ -34,6 +34,15 @@ pub fn open_to_append(path: &Path) -> io::Result<File> {
     open_with(OpenOptions::new().read(true).append(true).create(true), path, Links::Refused)
 }
 
+/// Refuses a FIFO in a folder: whoever opens it may wait for its writer for ever. The pipe of a shell, such as
+/// `/dev/stdin`, is in no folder and has one.
+pub fn refuse_fifo(path: &Path) -> io::Result<()> {
+    match path.canonicalize().and_then(|place| place.symlink_metadata()) {
+        Ok(data) if is_fifo(data.file_type()) => plain(&data),
+        _ => Ok(()),
+    }
+}
+
 /// Whether a plain file, or nothing, stands at a path. Links are refused.
 pub fn check(path: &Path) -> io::Result<()> {
     match path.symlink_metadata() {
@@ -133,6 +142,16 @@ fn plain(data: &std::fs::Metadata) -> io::Result<()> {
         special(kind)
     };
     Err(io::Error::new(io::ErrorKind::InvalidInput, format!("expected a plain file, found {found}")))
+}
+
+#[cfg(unix)]
+fn is_fifo(kind: std::fs::FileType) -> bool {
+    std::os::unix::fs::FileTypeExt::is_fifo(&kind)
+}
+
+#[cfg(not(unix))]
+fn is_fifo(_: std::fs::FileType) -> bool {
+    false
 }
 
 #[cfg(unix)]

@@ -17,7 +17,8 @@ pub fn visible_lines(text: &str) -> Cow<'_, str> {
     shown(text, |c| acts(c) && c != '\n' && c != '\t')
 }
 
-fn acts(c: char) -> bool {
+/// Whether a character acts on a terminal or on how the text beside it looks.
+pub fn acts(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

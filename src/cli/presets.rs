@@ -21,7 +21,7 @@ pub enum Command {
         #[arg(value_name = "NAME|FILE")]
         preset: OsString,
     },
-    /// Check preset files and say what is wrong where
+    /// Check preset files and say what is wrong where, in each file the first mistake
     Check {
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,

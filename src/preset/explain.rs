@@ -14,6 +14,9 @@ pub fn explain(text: &str, outline: Outline<'_>, error: &SpannedError) -> (Range
     let start = offset(text, error.span.start);
     let end = offset(text, error.span.end).max(start);
     let here = token(text, end);
+    if let Some(found) = of_names(text, outline, &error.code, start..end) {
+        return found;
+    }
     match &error.code {
         RonError::Message(message) => (start..end, message.clone()),
         RonError::Eof if outline.kind().is_none() => (
@@ -21,22 +24,6 @@ pub fn explain(text: &str, outline: Outline<'_>, error: &SpannedError) -> (Range
             format!("the file holds no preset; expected `Landscape(version: {}, …)`", FormatVersion::CURRENT),
         ),
         RonError::Eof => (end..end, "the file ends too early; a closing bracket is missing".to_owned()),
-        RonError::NoSuchStructField { expected, found, .. } => {
-            let place = place(outline, start);
-            (start..end, format!("{place} has no field `{}`; its fields are {}", shortened(found), list(expected)))
-        }
-        RonError::MissingStructField { field, .. } => {
-            (here, format!("the field `{field}` is missing in {}", place(outline, end)))
-        }
-        RonError::DuplicateStructField { field, .. } => {
-            (start..end, format!("the field `{field}` is given twice in {}", place(outline, start)))
-        }
-        RonError::NoSuchEnumVariant { expected, found, .. } => {
-            // A name that differs from another in its capitals alone stands for the same.
-            let mut names: Vec<&str> = expected.to_vec();
-            names.dedup_by(|one, other| one.eq_ignore_ascii_case(other));
-            (start..end, format!("expected one of {}, found `{}`", list(&names), shortened(found)))
-        }
         RonError::IntegerOutOfBounds => {
             let number = number_around(text, start);
             let message = format!(
@@ -76,6 +63,34 @@ pub fn explain(text: &str, outline: Outline<'_>, error: &SpannedError) -> (Range
             (here, format!("expected {}, found {found}", wanted(other)))
         }
     }
+}
+
+/// What is wrong with the name of a field or of a variant.
+fn of_names(
+    text: &str,
+    outline: Outline<'_>,
+    error: &RonError,
+    Range { start, end }: Range<usize>,
+) -> Option<(Range<usize>, String)> {
+    Some(match error {
+        RonError::NoSuchStructField { expected, found, .. } => {
+            let place = place(outline, start);
+            (start..end, format!("{place} has no field `{}`; its fields are {}", shortened(found), list(expected)))
+        }
+        RonError::MissingStructField { field, .. } => {
+            (token(text, end), format!("the field `{field}` is missing in {}", place(outline, end)))
+        }
+        RonError::DuplicateStructField { field, .. } => {
+            (start..end, format!("the field `{field}` is given twice in {}", place(outline, start)))
+        }
+        RonError::NoSuchEnumVariant { expected, found, .. } => {
+            // A name that differs from another in its capitals alone stands for the same.
+            let mut names: Vec<&str> = expected.to_vec();
+            names.dedup_by(|one, other| one.eq_ignore_ascii_case(other));
+            (start..end, format!("expected one of {}, found `{}`", list(&names), shortened(found)))
+        }
+        _ => return None,
+    })
 }
 
 /// What the RON reader expected, as it is written in a preset.

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::ops::Range;
 
+use crate::visible::{acts, visible};
+
 /// What is wrong, and where. Shown like a compiler does: place, message, and the line with a mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
@@ -46,17 +48,17 @@ impl Fault {
             origin: origin.to_owned(),
             line: 1 + text[..line_start].matches('\n').count(),
             column: column + 1,
-            message,
+            message: visible(&message).into_owned(),
             excerpt,
         }
     }
 }
 
-/// Control characters would move the mark, or do worse to a terminal.
+/// Control characters, and those that turn the direction of writing, would move the mark, or do worse to a terminal.
 fn printable(c: char) -> char {
     match c {
         '\t' => ' ',
-        c if c.is_control() => '□',
+        c if acts(c) => '□',
         c => c,
     }
 }

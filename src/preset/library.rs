@@ -106,7 +106,8 @@ impl Library {
         Err(PresetError::NotFound { closest: self.closest(&name), name: name.into_owned() })
     }
 
-    /// The preset in a file that somebody has named. It may be no plain file, such as `/dev/stdin`, and is waited for.
+    /// The preset in a file that somebody has named. It may be no plain file, such as `/dev/stdin`, which is waited for; a FIFO in a
+    /// folder is refused.
     pub fn load_file(path: &Path) -> Result<Loaded, PresetError> {
         loaded(read::text_of_file(path)?, path, Source::File(path.to_owned()))
     }

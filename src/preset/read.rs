@@ -31,10 +31,11 @@ pub(super) fn text_of_plain_file(path: &Path) -> Result<String, PresetError> {
     text_of(path, plain_file::read(path, Links::Followed, Preset::LONGEST))
 }
 
-/// The text of the preset in whatever is at `path`.
+/// The text of the preset in whatever is at `path`, unless it is a FIFO that nobody may write.
 pub(super) fn text_of_file(path: &Path) -> Result<String, PresetError> {
     let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(Preset::LONGEST + 1).read_to_end(&mut bytes));
+    let opened = plain_file::refuse_fifo(path).and_then(|()| File::open(path));
+    let read = opened.and_then(|file| file.take(Preset::LONGEST + 1).read_to_end(&mut bytes));
     text_of(path, read.map(|_| bytes))
 }
 

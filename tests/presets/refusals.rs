@@ -196,3 +196,15 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn characters_that_turn_the_direction_of_writing_are_shown() {
+    for text in [GOOD.replace("version: 1", "ver\u{202e}sion: 1"), "Land\u{2066}scape(version: 1)".to_owned()] {
+        assert!(text.contains(['\u{202e}', '\u{2066}']));
+        let fault = fault_of(&text);
+        assert!(!fault.to_string().contains(['\u{202e}', '\u{2066}']), "{fault}");
+    }
+    let title = "title: \"a\u{202e}b\u{1b}c\", title: \"d\"";
+    let fault = fault_of(&format!("Landscape(version: 1, {title})"));
+    assert!(!fault.to_string().contains('\u{202e}') && fault.to_string().contains('□'), "{fault}");
+}
