@@ -27,6 +27,8 @@ pub struct Facts {
     pub missing: Vec<&'static Need>,
     pub worker: Worker,
     pub folders: Vec<Folder>,
+    /// Where MNIST is looked for besides the cache, and why it is not found there.
+    pub data: Option<(PathBuf, Option<String>)>,
     pub package_manager: Option<PackageManager>,
     pub root: bool,
 }
@@ -87,6 +89,7 @@ impl Facts {
             missing,
             worker: Worker::here(),
             folders: folders(),
+            data: data(),
             package_manager: PackageManager::here(),
             root: machine::is_root(),
         }
@@ -133,6 +136,13 @@ fn is_served(socket: &Path) -> bool {
 #[cfg(not(target_os = "linux"))]
 fn is_served(_socket: &Path) -> bool {
     true
+}
+
+/// The folder that a variable names for training data, and why they are not found there.
+fn data() -> Option<(PathBuf, Option<String>)> {
+    let folder = PathBuf::from(env::var_os(mnist::FOLDER_VARIABLE).filter(|folder| !folder.is_empty())?);
+    let lacks = mnist::look_in(&folder).err().map(|error| error.to_string());
+    Some((folder, lacks))
 }
 
 fn folders() -> Vec<Folder> {
