@@ -152,6 +152,27 @@ fn runs_are_listed_in_columns() {
 }
 
 #[test]
+fn values_of_before_the_last_step_have_theirs() {
+    let place = Place::new();
+    let (run, mut session) = place.begun("mnist");
+    session.record(60, Event::Warning { message: "look at this".into() }).unwrap();
+    session.record(60, Event::Stopped).unwrap();
+    drop(session);
+    for (args, said) in [
+        (&["list"][..], ["0.0400 at step 50", "0.2500, 95.12 % at step 50"]),
+        (&["show", "mnist"], ["0.0400 at step 50", "95.12 % at step 50"]),
+        (&["watch", "mnist"], ["loss 0.0400, test", "test loss 0.2500, test accuracy 95.12 % at step 50"]),
+    ] {
+        expect(&place.run(args), if args[0] == "watch" { 130 } else { 0 }, &said);
+    }
+    // What the events name, and what is there.
+    for extension in ["ron", "safetensors"] {
+        fs::write(run.path().join(format!("checkpoint-00000055.{extension}")), "").unwrap();
+    }
+    expect(&place.run(&["show", "mnist"]), 0, &["checkpoint-00000055.safetensors, of step 55"]);
+}
+
+#[test]
 fn a_run_is_found_by_name_beginning_or_folder() {
     let place = Place::new();
     let run = place.ended("mnist", Event::Finished);

@@ -12,6 +12,6 @@ mod zip;
 
 pub use aside::{Aside, Overwrite, write_file, write_plain_file};
 pub use csv::{Cell, CsvWriter};
-pub use npy::{Element, NpzWriter, write_npy};
+pub use npy::{Element, NpzWriter, read_npy, write_npy};
 pub use npz::{ArchiveError, NpzReader};
 pub use trajectory::{TrajectoryArrays, TrajectoryTable};

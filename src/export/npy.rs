@@ -1,8 +1,10 @@
 //! NumPy's array files (NPY format 1.0) and archives of them (NPZ, an uncompressed ZIP).
 
 use std::io::{self, BufWriter, Seek, Write};
+use std::path::Path;
 
 use super::zip::ZipWriter;
+use crate::plain_file::{self, Links};
 
 /// A type that arrays can be made of.
 pub trait Element: Copy {
@@ -101,6 +103,21 @@ pub fn write_npy<E: Element>(
     }
     assert_eq!(written, shape.iter().product::<usize>(), "an array has as many elements as its shape says");
     writer.flush()
+}
+
+/// The elements, in C order, of an NPY file that must be of float64 and of this shape. No other is taken into memory.
+pub fn read_npy(path: &Path, shape: &[usize]) -> io::Result<Vec<f64>> {
+    let expected = header(f64::DESCR, shape);
+    let length = (shape.iter().product::<usize>() * f64::SIZE + expected.len()) as u64;
+    let file = plain_file::read(path, Links::Refused, length)?;
+    match file.strip_prefix(expected.as_slice()).filter(|_| file.len() as u64 == length) {
+        Some(elements) => Ok(elements.chunks_exact(f64::SIZE).map(f64::from_bytes).collect()),
+        None => {
+            let found = if file.starts_with(&expected) { "it ends early" } else { "it begins otherwise" };
+            let message = format!("expected an NPY file of float64 of the shape {shape:?}, and {found}");
+            Err(io::Error::new(io::ErrorKind::InvalidData, message))
+        }
+    }
 }
 
 pub(super) fn file_name(array: &str) -> String {

@@ -7,6 +7,7 @@
 //! program version, seed and spec, and no time: equal results are equal bytes.
 
 mod canvas;
+mod check;
 mod curves;
 mod difference;
 mod font;
@@ -20,6 +21,7 @@ mod scale;
 mod scan;
 mod svg;
 
+pub use check::{PICTURE_DPI, PICTURES, check_pictures};
 pub use curves::{AxisKind, CurveAxis, CurveLines, CurvePlot, Curves};
 pub use difference::{as_changed, difference};
 pub use labels::axis_label;

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use super::{SweepResult, write_table};
+use super::{RawFormat, SweepResult, write_table};
 use crate::plain_file::{self, Links};
 use crate::preset::Preset;
 use crate::run::{Findings, MendRefused, replace};
-use crate::sweep::{Checkpoint, CheckpointError, CheckpointReport};
+use crate::sweep::{Checkpoint, CheckpointError, CheckpointReport, Diagram};
+use crate::visible::visible;
 
 /// Whether a path is the folder of a sweep, begun or complete.
 pub fn is_sweep(path: &Path) -> bool {
@@ -15,8 +16,8 @@ pub fn is_sweep(path: &Path) -> bool {
         .any(|name| path.join(name).symlink_metadata().is_ok())
 }
 
-/// Reads everything in the folder of a sweep, and says what is whole and what is not: the arrays, the preset and the
-/// table against each other, and the checkpoint record by record. With `mend`, the preset and the table are written
+/// Reads everything in the folder of a sweep, and says what is whole and what is not: the arrays, the preset, the
+/// table and the raw arrays against each other, and the checkpoint record by record. With `mend`, the preset and the table are written
 /// again from the arrays, as they follow from them; what was there is kept beside, under a name that ends in `.kept-`
 /// and a number.
 ///
@@ -48,12 +49,19 @@ pub fn check_sweep(folder: &Path, mend: bool) -> Result<Findings, MendRefused> {
 }
 
 fn checkpoint(report: &CheckpointReport, findings: &mut Findings) {
-    let CheckpointReport { spec, known, damaged, cut, .. } = report;
+    let CheckpointReport { spec, program, known, damaged, cut, .. } = report;
     let Some(spec) = spec else {
         return findings.note(Checkpoint::FILE, "holds nothing: the sweep was stopped as it began".to_owned());
     };
     let all = spec.shape().iter().product::<usize>();
-    let words = format!("{known} of {all} pixels; `valleyscope sweep … --resume` goes on with them");
+    let this = env!("CARGO_PKG_VERSION");
+    let goes_on = if program == this {
+        "`valleyscope sweep … --resume` goes on with them".to_owned()
+    } else {
+        let program = visible(program);
+        format!("they are of Valleyscope {program}, which alone can go on with them, and this is version {this}")
+    };
+    let words = format!("{known} of {all} pixels; {goes_on}");
     if *damaged > 0 {
         findings.damaged(
             Checkpoint::FILE,
@@ -65,6 +73,30 @@ fn checkpoint(report: &CheckpointReport, findings: &mut Findings) {
     if *cut > 0 {
         let words = format!("ends with {cut} bytes of a record that was cut off, which is computed again");
         findings.note(Checkpoint::FILE, words);
+    }
+}
+
+/// The raw arrays that are in the folder: their type, shape and length, and that their means are those of the diagram.
+fn raw_rows(folder: &Path, diagram: &Diagram, findings: &mut Findings) {
+    let Ok(format) = RawFormat::of(diagram.spec()) else { return };
+    let rows = diagram.spec().shape()[0];
+    let (mut whole, mut there) = (0, 0);
+    for row in 0..rows {
+        let path = folder.join(format.file_name(row));
+        if path.symlink_metadata().is_err() {
+            continue;
+        }
+        there += 1;
+        match format.check_row(&path, diagram, row) {
+            Ok(()) => whole += 1,
+            Err(wrong) => findings.damaged(&format.file_name(row), wrong),
+        }
+    }
+    if whole > 0 {
+        findings.whole("raw arrays", format!("{whole} of {rows} rows, with the means in {}", SweepResult::ARRAYS));
+    }
+    if there > 0 && there < rows {
+        findings.note("raw arrays", format!("rows that are not there: {}", rows - there));
     }
 }
 
@@ -102,6 +134,7 @@ fn results(folder: &Path, report: Option<&CheckpointReport>, findings: &mut Find
             });
         }
     }
+    raw_rows(folder, diagram, findings);
     let mut expected = Vec::new();
     write_table(&mut expected, diagram).expect("memory takes all that is written");
     match plain_file::read(&table, Links::Refused, expected.len() as u64) {

@@ -3,8 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::export::{Aside, Overwrite, write_npy};
-use crate::sweep::{Hyperparameter, Quantity, Runs, SweepRule, SweepSpec};
+use crate::export::{Aside, Overwrite, read_npy, write_npy};
+use crate::sweep::{Average, Diagram, Hyperparameter, Metric, Quantity, Runs, SweepRule, SweepSpec};
 
 /// The arrays that the authors' own analysis reads, one file a row of the diagram, float64. The optimizers
 /// are Adam, FOCUS and Signum in this order, whatever theirs is in the spec.
@@ -77,12 +77,8 @@ impl RawFormat {
         pixels: &[Vec<Runs>],
     ) -> io::Result<PathBuf> {
         let places = places(spec).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-        let [columns, rates, replicates] = [pixels.len(), spec.rate_counts()[0], spec.replicates.get()];
-        let mut shape = vec![places.len(), columns, rates, replicates];
-        let each = if self == RawFormat::WeightDecay { 3 } else { 1 };
-        if each > 1 {
-            shape.push(each);
-        }
+        let each = self.metrics();
+        let shape = self.shape(spec, pixels.len());
         let runs = places.iter().flat_map(|&place| pixels.iter().flat_map(move |pixel| &pixel[place].metrics));
         let values = runs.flat_map(|run| [run.final_loss, run.smallest_loss, run.depth].into_iter().take(each));
         let path = folder.join(self.file_name(row));
@@ -91,6 +87,63 @@ impl RawFormat {
         file.commit(overwrite)?;
         Ok(path)
     }
+
+    /// Of a run.
+    fn metrics(self) -> usize {
+        if self == RawFormat::WeightDecay { 3 } else { 1 }
+    }
+
+    fn shape(self, spec: &SweepSpec, columns: usize) -> Vec<usize> {
+        let mut shape = vec![3, columns, spec.rate_counts()[0], spec.replicates.get()];
+        shape.extend((self.metrics() > 1).then_some(self.metrics()));
+        shape
+    }
+
+    /// Whether the file of a row has the type, the shape and the length that it should have, and the means, or medians,
+    /// of a diagram.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong, in words.
+    pub fn check_row(self, path: &Path, diagram: &Diagram, row: usize) -> Result<(), String> {
+        let spec = diagram.spec();
+        let places = places(spec).map_err(|error| error.to_string())?;
+        let (shape, each) = (self.shape(spec, spec.shape()[1]), self.metrics());
+        let values = read_npy(path, &shape).map_err(|error| error.to_string())?;
+        let replicates = spec.replicates.get();
+        let mut runs = values.chunks_exact(replicates * each);
+        for place in places {
+            for column in 0..shape[1] {
+                let cell = diagram.cell([row, column]).filter(|cell| cell.replicates == replicates);
+                for (rate, runs) in runs.by_ref().take(shape[2]).enumerate() {
+                    let Some(cell) = cell else { continue };
+                    let wrong = self.difference(runs, spec.average, cell.averages[place][rate]);
+                    if let Some(wrong) = wrong {
+                        let (optimizer, rate, column) = (spec.optimizers[place].rule.name(), rate + 1, column + 1);
+                        let place = format!("{optimizer}, learning rate {rate} in column {column}");
+                        return Err(format!("{place}: {wrong}; bytes have changed, or it is of another sweep"));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the averages of some runs are others than expected.
+    fn difference(self, runs: &[f64], average: Average, expected: [f64; 3]) -> Option<String> {
+        let each = self.metrics();
+        Metric::ALL.into_iter().zip(expected).take(each).find_map(|(metric, expected)| {
+            let values: Vec<f64> = runs.iter().skip(metric as usize).step_by(each).copied().collect();
+            let found = average.of(&values, metric);
+            let name = metric.name();
+            (!is_near(found, expected)).then(|| format!("expected an average {name} of {expected}, found {found}"))
+        })
+    }
+}
+
+/// Sums may differ in their last digits.
+fn is_near(one: f64, other: f64) -> bool {
+    one == other || (one - other).abs() <= 1e-9 * other.abs() || one.is_nan() && other.is_nan()
 }
 
 /// Where Adam, FOCUS and Signum are among the optimizers, which must be just these.

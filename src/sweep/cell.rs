@@ -63,7 +63,9 @@ pub enum Average {
 }
 
 impl Average {
-    fn of(self, values: &[f64], worst: f64) -> f64 {
+    /// Of a metric's values.
+    pub fn of(self, values: &[f64], metric: Metric) -> f64 {
+        let worst = metric.worst();
         match self {
             Average::Mean => mean_and_deviation(values, worst)[0],
             Average::Median => median(values, worst),
@@ -147,7 +149,7 @@ impl Cell {
                 })
                 .collect()
         };
-        let averages = per_rate(&|table, rate| average.of(table.values(rate), table.metric.worst()));
+        let averages = per_rate(&|table, rate| average.of(table.values(rate), table.metric));
         let deviations = per_rate(&|table, rate| mean_and_deviation(table.values(rate), f64::NAN)[1]);
         let diverged = runs
             .iter()
@@ -234,7 +236,7 @@ impl Table {
         let (worst, [chosen_on, judged_on]) = (self.metric.worst(), half.parts(self.replicates));
         let mut best = (worst, 0);
         for rate in 0..self.rates() {
-            let value = average.of(&self.values(rate)[chosen_on.clone()], worst);
+            let value = average.of(&self.values(rate)[chosen_on.clone()], self.metric);
             if self.metric.is_better(value, best.0) {
                 best = (value, rate);
             }

@@ -14,6 +14,8 @@ use crate::plain_file::{self, Links};
 pub struct CheckpointReport {
     /// The sweep; none where the file ends before it says it.
     pub spec: Option<SweepSpec>,
+    /// The version of Valleyscope that began it, and alone can go on with it.
+    pub program: String,
     /// Pixels with a whole record.
     pub known: usize,
     /// Records whose bytes have changed.
@@ -36,18 +38,25 @@ impl Checkpoint {
         }
         let length = file.metadata().map_err(failed)?.len();
         if length == 0 {
-            return Ok(CheckpointReport { spec: None, known: 0, damaged: 0, cut: 0, _file: file });
+            return Ok(CheckpointReport {
+                spec: None,
+                program: String::new(),
+                known: 0,
+                damaged: 0,
+                cut: 0,
+                _file: file,
+            });
         }
         let mut beginning = Vec::new();
         (&mut file).take(LONGEST_HEADER).read_to_end(&mut beginning).map_err(failed)?;
         let text = header_text(&beginning).map_err(|flaw| flaw.at(path))?;
-        let (spec, keep_runs) = sweep_in(text).ok_or_else(|| CheckpointError::Damaged(path.to_owned()))?;
+        let (spec, program, keep_runs) = sweep_in(text).ok_or_else(|| CheckpointError::Damaged(path.to_owned()))?;
         let layout = Layout::of(&spec, keep_runs);
         let records = length - header(text).len() as u64;
         file.seek(SeekFrom::Start(header(text).len() as u64)).map_err(failed)?;
         let (known, damaged) = count(&file, &layout, records).map_err(failed)?;
         let cut = records % layout.length() as u64;
-        Ok(CheckpointReport { spec: Some(spec), known, damaged, cut, _file: file })
+        Ok(CheckpointReport { spec: Some(spec), program, known, damaged, cut, _file: file })
     }
 }
 
@@ -69,13 +78,13 @@ fn count(file: &File, layout: &Layout, bytes: u64) -> io::Result<(usize, u64)> {
     Ok((known.len(), damaged))
 }
 
-/// The sweep in a checkpoint's text, and whether the runs are kept.
-fn sweep_in(text: &str) -> Option<(SweepSpec, bool)> {
+/// The sweep in a checkpoint's text, the version of the program, and whether the runs are kept.
+fn sweep_in(text: &str) -> Option<(SweepSpec, String, bool)> {
     let lines = || text.lines().filter_map(|line| line.split_once(' '));
     let fields =
         lines().filter(|(name, _)| !NOT_OF_SPEC.contains(name)).map(|(name, value)| format!("{name}: {value}"));
     let spec: SweepSpec = ron::from_str(&format!("({})", fields.collect::<Vec<_>>().join(", "))).ok()?;
     spec.check().ok()?;
-    let (_, raw) = lines().find(|(name, _)| *name == "raw")?;
-    Some((spec, raw == "true"))
+    let value = |of: &str| lines().find(|(name, _)| *name == of).map(|(_, value)| value);
+    Some((spec, value("program")?.to_owned(), value("raw")? == "true"))
 }

@@ -121,7 +121,8 @@ pub const NO_TEXT: &str = "the model writes no text";
 /// Where one is missing or of another shape: the checkpoint is of another training.
 pub fn restore_tensors(tensors: &Named<'_>, saved: &[(String, Tensor)]) -> Result<(), TrainError> {
     for (name, tensor) in tensors {
-        let Some((_, found)) = saved.iter().find(|(other, found)| other == name && found.size() == tensor.size()) else {
+        let Some((_, found)) = saved.iter().find(|(other, found)| other == name && found.size() == tensor.size())
+        else {
             let shape = tensor.size();
             return Err(TrainError::Refused(format!("expected `{name}` of {shape:?} among a checkpoint's tensors")));
         };

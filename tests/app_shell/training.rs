@@ -35,7 +35,12 @@ pub fn begun(runs: &Path, title: &str, seed: u64, loss: impl Fn(u64) -> f64) -> 
     session.record(0, started(title, 40)).expect("it can be written");
     session.begin_training();
     for step in 1..=20 {
-        let train = Metrics::from([(Metric::LOSS, loss(step)), (Metric::LEARNING_RATE, 0.001), (Metric::GRAD_NORM, 1.0), (Metric::SAMPLES_PER_S, 5e3)]);
+        let train = Metrics::from([
+            (Metric::LOSS, loss(step)),
+            (Metric::LEARNING_RATE, 0.001),
+            (Metric::GRAD_NORM, 1.0),
+            (Metric::SAMPLES_PER_S, 5e3),
+        ]);
         session.record(step, Event::Train(train)).expect("it can be written");
     }
     let eval = Metrics::from([(Metric::TEST_LOSS, 0.25), (Metric::TEST_ACCURACY, 0.9375)]);
@@ -70,7 +75,11 @@ pub fn trained(runs: &Path, settings: &[(&str, &str)]) -> RunFolder {
     let mut session = RunSession::begin(&run).expect("a session can begin");
     session.record(0, Event::Started(started)).expect("it can be written");
     for step in 1..=20 {
-        let train = Metrics::from([(Metric::LOSS, 1.0 / step as f64), (Metric::LEARNING_RATE, spec.learning_rate.get()), (Metric::GRAD_NORM, 1.0)]);
+        let train = Metrics::from([
+            (Metric::LOSS, 1.0 / step as f64),
+            (Metric::LEARNING_RATE, spec.learning_rate.get()),
+            (Metric::GRAD_NORM, 1.0),
+        ]);
         session.record(step, Event::Train(train)).expect("it can be written");
     }
     session.record(20, Event::Finished).expect("it can be written");

@@ -341,6 +341,86 @@ fn sweeps_are_checked_against_themselves() {
     expect(&place.valleyscope(&["runs", "check", "out"]), 1, &[("damaged", "phase.npz", "phase.npz")]);
 }
 
+#[test]
+fn raw_arrays_and_pictures_are_read() {
+    const SWEEP: &str = "sweep fig2b --out out --grid 2x3 --lrs 2 --replicates 4 --steps 20 --raw";
+    let place = Place::new();
+    assert!(place.valleyscope(&SWEEP.split(' ').collect::<Vec<_>>()).status.success());
+    let out = place.path("out");
+    let check = || place.valleyscope(&["runs", "check", "out"]);
+    let whole = [("whole", "raw", "2 of 2 rows"), ("whole", "phase.png", "shows"), ("whole", "phase.svg", "shows")];
+    expect(&check(), 0, &whole);
+    let row = |row: usize| format!("syn-exp-6-{row}.npy");
+    let before = files(&out);
+    spoil(&out.join(row(1)), before[&row(1)].len() - 2);
+    expect(&check(), 1, &[("damaged", &row(1), "expected an average depth"), ("whole", "raw", "1 of 2 rows")]);
+    fs::write(out.join(row(1)), &before[&row(1)][..300]).unwrap();
+    expect(&check(), 1, &[("damaged", &row(1), "ends early")]);
+    fs::remove_file(out.join(row(1))).unwrap();
+    expect(&check(), 0, &[("note", "raw", "rows that are not there: 1")]);
+    spoil(&out.join("phase.png"), before["phase.png"].len() / 2);
+    fs::write(out.join("phase.svg"), &before["phase.svg"][..before["phase.svg"].len() / 2]).unwrap();
+    expect(&check(), 1, &[("damaged", "phase.png", "draws it again"), ("damaged", "phase.svg", "draws it again")]);
+    // Another picture, which is whole.
+    let args = ["figure", "./out", "--out", "out/phase.png", "--dpi", "100"];
+    assert!(place.valleyscope(&args).status.success());
+    expect(&check(), 1, &[("note", "phase.png", "not what this version draws")]);
+}
+
+#[test]
+fn a_folder_of_runs_is_checked_run_by_run() {
+    let place = Place::new();
+    let runs: Vec<RunFolder> = (0..3).map(|_| trained(&place).0).collect();
+    fs::create_dir(place.runs().join("pictures")).unwrap();
+    spoil(&file(&runs[1], 40, "safetensors"), 75);
+    fs::write(runs[1].reserve(), "reserve").unwrap();
+    fs::write(runs[2].reserve(), "reserve").unwrap();
+    let folder = place.runs();
+    let output = place.valleyscope(&["runs", "check", folder.to_str().unwrap()]);
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines.len(), 4, "{said}");
+    for (run, how) in
+        runs.iter().zip(["whole", "damaged: checkpoint-00000040.safetensors; mendable: reserve", "mendable: reserve"])
+    {
+        assert!(lines.contains(&&*format!("{}  {how}", run.name())), "{said}");
+    }
+    assert!(lines[3].contains("2 of 3 folders are not whole"), "{said}");
+}
+
+#[test]
+fn a_finished_run_with_an_edited_config_is_told_so() {
+    let place = Place::new();
+    let (run, mut session) = trained(&place);
+    session.record(40, Event::Finished).unwrap();
+    drop(session);
+    let config = fs::read_to_string(run.config()).unwrap();
+    fs::write(run.config(), config.replacen("batch_size: ", "batch_size: 1", 1)).unwrap();
+    let output = place.valleyscope(&["train", "--resume", "mnist"]);
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    for words in ["has finished", "`batch_size` was", "`valleyscope runs check --mend` does that"] {
+        assert!(said.contains(words), "{said}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_fifo_is_no_preset_and_the_pipe_of_a_shell_is() {
+    let place = Place::new();
+    let fifo = place.path("fifo");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    std::os::unix::fs::symlink(&fifo, place.path("link")).unwrap();
+    for name in ["fifo", "link"] {
+        let output = place.valleyscope(&["presets", "check", name]);
+        assert!(output.status.code() == Some(2) && said(&output).contains("found a FIFO"), "{}", said(&output));
+    }
+    let piped = format!("{} presets show fig1c | {0} presets check /dev/stdin", env!("CARGO_BIN_EXE_valleyscope"));
+    let output = place.at_home(std::process::Command::new("sh")).args(["-c", &piped]).output().unwrap();
+    assert!(output.status.success() && said(&output).contains("good"), "{}", said(&output));
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn the_checkpoint_of_a_sweep_is_read_record_by_record() {
@@ -354,6 +434,18 @@ fn the_checkpoint_of_a_sweep_is_read_record_by_record() {
     let path = place.path("out/checkpoint.bin");
     let length = fs::metadata(&path).unwrap().len() as usize;
     expect(&place.valleyscope(&["runs", "check", "out"]), 0, &[("whole", "checkpoint.bin", "of 3000 pixels")]);
+    let mut other = fs::read(&path).unwrap();
+    let this = format!("program {}", env!("CARGO_PKG_VERSION"));
+    let at = other.windows(this.len()).position(|part| part == this.as_bytes()).unwrap() + this.len() - 1;
+    other[at] = b'~';
+    let end = 16 + u32::from_le_bytes(other[12..16].try_into().unwrap()) as usize;
+    let sum = crc32fast::hash(&other[..end]);
+    other[end..end + 4].copy_from_slice(&sum.to_le_bytes());
+    let own = fs::read(&path).unwrap();
+    fs::write(&path, other).unwrap();
+    let told = ("whole", "checkpoint.bin", "which alone can go on with them, and this is version");
+    expect(&place.valleyscope(&["runs", "check", "out"]), 0, &[told]);
+    fs::write(&path, own).unwrap();
     spoil(&path, length / 2);
     let before = files(&place.path("out"));
     let output = place.valleyscope(&["runs", "check", "out", "--mend"]);

@@ -1,7 +1,10 @@
 //! Lines of JSON: the events of a run, and commands to it.
 
 use valleyscope::result::scan::ScanResult;
-use valleyscope::run::{Asked, Command, Event, History, Metric, MetricInfo, Metrics, Record, RunFolder, RunReader, RunSession, Started};
+use valleyscope::run::{
+    Asked, Command, Event, History, Metric, MetricInfo, Metrics, Record, RunFolder, RunReader, RunSession, Source,
+    Started,
+};
 
 use crate::driver::{Target, fuzz};
 
@@ -91,7 +94,11 @@ fn whole_file(run: &RunFolder, input: &[u8]) {
     let (whole, brief) = (whole.history(), brief.history());
     let rest = |history: &History| {
         let recent: Vec<String> = history.recent().map(Record::to_line).collect();
-        let evaluated = Metric::ALL.into_iter().filter(|metric| metric.is_of_evaluation());
+        let evaluated = whole
+            .metrics()
+            .into_iter()
+            .filter(|info| info.source == Source::Evaluation)
+            .filter_map(|info| info.metric());
         let evaluated: Vec<String> = evaluated.map(|metric| format!("{:?}", history.latest_at(metric))).collect();
         let counts = (history.lines(), history.step(), history.steps(), history.sessions(), history.unreadable());
         (

@@ -82,14 +82,19 @@ fn nan_is_kept() {
 }
 
 #[test]
-fn what_later_versions_add_is_passed_over() {
-    let line = r#"{"z":[1],"event":"train","loss":1,"lr":0.5,"grad_norm":-2,"loss_scale":65536,"step":3,"wall_s":2,
+fn what_later_versions_add_is_a_metric_or_passed_over() {
+    let line = r#"{"z":[1],"note":true,"event":"train","loss":1,"lr":0.5,"grad_norm":-2,"loss_scale":65536,"step":3,"wall_s":2,
         "time":"2026-03-01T12:00:00+00:00"}"#;
     let record = Record::parse(line.as_bytes()).unwrap();
     assert_eq!((record.step, record.wall_s), (3, 2.0));
     assert_eq!(
         record.event,
-        Event::Train(Metrics::from([(Metric::LOSS, 1.0), (Metric::LEARNING_RATE, 0.5), (Metric::GRAD_NORM, -2.0)]))
+        Event::Train(Metrics::from([
+            (Metric::LOSS, 1.0),
+            (Metric::LEARNING_RATE, 0.5),
+            (Metric::GRAD_NORM, -2.0),
+            (Metric::named("loss_scale").unwrap(), 65536.0),
+        ]))
     );
     let unknown = br#"{"event":"celebrated","step":3,"time":"2026-03-01T12:00:00Z","wall_s":2}"#;
     assert!(matches!(Record::parse(unknown), Err(BadLine::Unknown(name)) if name == "celebrated"));

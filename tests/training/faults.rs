@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tch::Device;
 use tempfile::TempDir;
 use valleyscope::quantity::{CheckpointInterval, LoggingInterval, TrainingSteps};
-use valleyscope::run::{History, Metric, RunFolder, RunReader, Status, Timestamp, WorkerProgram, self};
+use valleyscope::run::{self, History, Metric, RunFolder, RunReader, Status, Timestamp, WorkerProgram};
 use valleyscope::train::{Checkpoint, Origin, Training};
 use valleyscope::workload::mnist::train::MnistRun;
 use valleyscope::workload::{MnistSpec, NotFinite};

@@ -2,8 +2,8 @@ use std::sync::atomic::AtomicBool;
 
 use tch::Device;
 use valleyscope::quantity::{BatchSize, PointCount, Replicates, TrainingSteps};
-use valleyscope::sweep::LearningRates;
 use valleyscope::run::Metric;
+use valleyscope::sweep::LearningRates;
 use valleyscope::train::Training;
 use valleyscope::workload::mnist::train::{MnistRun, Scan};
 use valleyscope::workload::{

@@ -14,7 +14,7 @@ pub use worker::{Worker, WorkerState};
 
 use super::Failure;
 use super::output::print;
-use crate::dataset::mnist;
+use crate::dataset::FOLDER_VARIABLE;
 use crate::machine::{Display, Look, Need};
 
 /// Prints the report on stdout. An error says that the window could not open.
@@ -134,7 +134,7 @@ impl fmt::Display for Facts {
         }
         if let Some((folder, lacks)) = &self.data {
             let found = lacks.as_ref().map_or_else(|| "has MNIST's files".to_owned(), |why| format!("not used: {why}"));
-            line(f, "data", &format!("{}={} ({found})", mnist::FOLDER_VARIABLE, folder.display()))?;
+            line(f, "data", &format!("{}={} ({found})", FOLDER_VARIABLE, folder.display()))?;
         }
         let problems = self.problems();
         writeln!(f)?;

@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
@@ -9,18 +10,26 @@ use anyhow::anyhow;
 use super::find::Place;
 use super::{cell, print};
 use crate::cli::{Failure, say};
+use crate::figure::check_pictures;
 use crate::result::{check_sweep, is_sweep};
-use crate::run::{Findings, MendRefused, RunFolder};
+use crate::run::{Condition, Findings, MendRefused, RunFolder};
 
 /// The most characters of the name of a file, and of what is said of it.
 const LONGEST: [usize; 2] = [60, 2000];
 
 pub fn run(place: &Place, names: &[OsString], mend: bool) -> Result<(), Failure> {
-    let folders = names.iter().map(|name| Folder::find(place, name)).collect::<Result<Vec<_>, Failure>>()?;
+    let mut folders = Vec::new();
+    for name in names {
+        match several(Path::new(name))? {
+            found if found.is_empty() => folders.push((Folder::find(place, name)?, false)),
+            found => folders.extend(found.into_iter().map(|folder| (folder, true))),
+        }
+    }
     let (mut bad, mut mendable) = (0, false);
-    for folder in &folders {
+    for (folder, one_of_several) in &folders {
         match folder.check(mend) {
             Ok(findings) => {
+                let text = if *one_of_several { summary } else { text };
                 print(&text(folder.path(), &findings))?;
                 bad += usize::from(!findings.is_whole());
                 mendable |= findings.can_be_mended();
@@ -37,6 +46,24 @@ pub fn run(place: &Place, names: &[OsString], mend: bool) -> Result<(), Failure>
         (1, 1) => Err(Failure::Failed(anyhow!("the folder is not whole{hint}"))),
         (bad, all) => Err(Failure::Failed(anyhow!("{bad} of {all} folders are not whole{hint}"))),
     }
+}
+
+/// The runs and sweeps in a folder that is neither.
+fn several(path: &Path) -> Result<Vec<Folder>, Failure> {
+    if !path.is_dir() || RunFolder::is_at(path) || is_sweep(path) {
+        return Ok(Vec::new());
+    }
+    let failed = |error: io::Error| Failure::Failed(anyhow!("cannot look into {}: {error}", path.display()));
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(path).map_err(failed)? {
+        paths.push(entry.map_err(failed)?.path());
+    }
+    paths.sort();
+    let folders = paths.into_iter().filter_map(|path| match RunFolder::is_at(&path) {
+        true => RunFolder::open(&path).ok().map(Folder::Run),
+        false => (path.is_dir() && is_sweep(&path)).then_some(Folder::Sweep(path)),
+    });
+    Ok(folders.collect())
 }
 
 enum Folder {
@@ -63,9 +90,32 @@ impl Folder {
     fn check(&self, mend: bool) -> Result<Findings, MendRefused> {
         match self {
             Folder::Run(run) => run.check(mend),
-            Folder::Sweep(path) => check_sweep(path, mend),
+            Folder::Sweep(path) => check_sweep(path, mend).map(|mut findings| {
+                check_pictures(path, &mut findings);
+                findings
+            }),
         }
     }
+}
+
+/// A line for a folder that is one of several: whole, or which parts are not.
+fn summary(folder: &Path, findings: &Findings) -> String {
+    let name = folder.file_name().unwrap_or(folder.as_os_str()).display();
+    let parts_of = |condition: Condition| -> Option<String> {
+        let mut parts: Vec<&str> = Vec::new();
+        for found in findings.list().iter().filter(|found| found.condition == condition) {
+            if !parts.contains(&&*found.part) {
+                parts.push(&found.part);
+            }
+        }
+        let first = parts.first()?;
+        let more = if parts.len() > 1 { format!(" and {} more", parts.len() - 1) } else { String::new() };
+        Some(format!("{}: {}{more}", condition.name(), cell(first, LONGEST[0])))
+    };
+    let wrong: Vec<String> =
+        [Condition::Damaged, Condition::Mendable, Condition::Mended].into_iter().filter_map(parts_of).collect();
+    let how = if wrong.is_empty() { Condition::Whole.name().to_owned() } else { wrong.join("; ") };
+    format!("{name}  {how}\n")
 }
 
 /// A line for each finding.

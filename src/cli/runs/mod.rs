@@ -44,7 +44,8 @@ enum Command {
     ///
     /// Ends with 1 where anything is not whole. Nothing is changed without --mend.
     Check {
-        /// Names of runs, beginnings of them, `last`, or folders of runs or sweeps
+        /// Names of runs, beginnings of them, `last`, folders of runs or sweeps, or a folder that holds such, each of
+        /// which then has one line
         #[arg(required = true, value_name = "RUN|DIR")]
         folders: Vec<OsString>,
         /// Mend what can be mended; what is replaced by that is kept beside

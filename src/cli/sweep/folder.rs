@@ -8,13 +8,9 @@ use anyhow::{Context, anyhow};
 
 use crate::cli::Failure;
 use crate::export::{Aside, Overwrite, write_file};
-use crate::figure::{Figure, Format, Options};
+use crate::figure::{Figure, Format, Options, PICTURE_DPI, PICTURES};
 use crate::result::{RawFormat, SweepResult};
 use crate::sweep::{Checkpoint, CheckpointError, Precision, Runs, SweepSpec};
-
-const PICTURES: [&str; 2] = ["phase.png", "phase.svg"];
-/// Dots per inch of the picture.
-const DPI: f64 = 300.0;
 
 /// A folder, with what can be in it.
 pub struct Folder<'a> {
@@ -103,7 +99,7 @@ impl Folder<'_> {
         for name in PICTURES {
             let path = self.path.join(name);
             let format = Format::of(&path).expect("pictures have the names of formats");
-            write_file(&path, overwrite, &drawing.to_file(format, DPI)?)
+            write_file(&path, overwrite, &drawing.to_file(format, PICTURE_DPI)?)
                 .with_context(|| format!("cannot write {name}"))?;
         }
         Ok(())

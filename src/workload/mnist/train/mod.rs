@@ -20,9 +20,7 @@ use crate::dataset::mnist::{DataError, Mnist, Origin, Sources, obtain};
 use crate::optimizer::Clock;
 use crate::random::Key;
 use crate::run::{Metric, Metrics};
-use crate::train::{
-    FlatOptimizer, Named, ObtainResult, Obtained, TrainError, TrainedSpec, Training, restore_tensors,
-};
+use crate::train::{FlatOptimizer, Named, ObtainResult, Obtained, TrainError, TrainedSpec, Training, restore_tensors};
 use crate::workload::{DataChoice, FloatType, MnistSpec};
 
 /// Streams of a training.
@@ -102,11 +100,7 @@ impl TrainedSpec for MnistSpec {
     }
 }
 
-fn obtain_mnist(
-    choice: &DataChoice,
-    say: &mut dyn FnMut(&str),
-    cancelled: &dyn Fn() -> bool,
-) -> ObtainResult<Mnist> {
+fn obtain_mnist(choice: &DataChoice, say: &mut dyn FnMut(&str), cancelled: &dyn Fn() -> bool) -> ObtainResult<Mnist> {
     let (data, warnings) = match obtain(choice, &Sources::of_this_machine(), say, cancelled) {
         Err(DataError::Download(DownloadError::Cancelled)) => return Ok(None),
         outcome => outcome?,

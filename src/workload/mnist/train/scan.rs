@@ -8,7 +8,9 @@ use tch::{Device, Kind};
 use super::{Evaluation, Images, Mlp, Order, check_batch, key, kind, obtain_mnist, purpose};
 use crate::dataset::mnist::Mnist;
 use crate::random::Key;
-use crate::train::{Ended, FlatOptimizer, ObtainResult, PointLosses, PointTraining, TrainError, Trained, TrainedScan, Work};
+use crate::train::{
+    Ended, FlatOptimizer, ObtainResult, PointLosses, PointTraining, TrainError, Trained, TrainedScan, Work,
+};
 use crate::workload::{MnistScanPreset, MnistScanSpec, TrainingRule};
 
 /// The data of a scan on its device, and how it is divided.
