@@ -16,6 +16,7 @@ mod error;
 mod layout;
 pub(crate) mod loops;
 mod optimizer;
+pub(crate) mod team;
 mod trainer;
 mod training;
 mod waiting;

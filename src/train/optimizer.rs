@@ -5,6 +5,7 @@ use tch::{Device, Kind, Tensor};
 use super::error::TrainError;
 use super::layout::Layout;
 use super::loops::{Number, numbers, numbers_mut, vectorized, with_number};
+use super::team::share;
 use crate::lanes::Real;
 use crate::optimizer::{Adam, AdamMemory, Clock, DecayTarget, Focus, FocusMemory, Optimizer, Sgd, Signum};
 use crate::simulation::Configured;
@@ -107,27 +108,74 @@ impl FlatOptimizer {
             let _ = step.f_addcmul_(&coefficients.decay, rule.decayed(parameters, &self.memory))?;
             return Ok(parameters.f_sub_(&step).map(drop)?);
         }
+        let clock = self.clock;
         with_number!(parameters.kind(), T => {
-            let (parameters, gradients) = (numbers_mut::<T>(parameters), numbers::<T>(gradients));
             let mut memory = self.memory.iter_mut().map(numbers_mut::<T>);
-            let (first, second) = (memory.next().unwrap_or_default(), memory.next().unwrap_or_default());
-            for (index, segment) in layout.segments().iter().enumerate() {
-                let rule = if segment.decays { rule } else { rule.without_decay() };
-                let factors = rule.factors::<T>(&self.clock);
-                for (model, &learning_rate) in self.learning_rates.iter().enumerate() {
-                    let factors = O::with_learning_rate(factors, T::splat(learning_rate));
-                    let range = layout.range(index, model);
-                    O::step_slices(
-                        &factors,
-                        &mut parameters[range.clone()],
-                        &gradients[range.clone()],
-                        &mut first[range.clone()],
-                        second.get_mut(range).unwrap_or_default(),
-                    );
-                }
-            }
+            let slices = Slices {
+                theta: numbers_mut::<T>(parameters),
+                gradients: numbers::<T>(gradients),
+                first: memory.next().unwrap_or_default(),
+                second: memory.next().unwrap_or_default(),
+            };
+            share(slices.pieces(layout, &self.learning_rates).into_iter(), |piece| {
+                let rule = if piece.decays { rule } else { rule.without_decay() };
+                let factors = O::with_learning_rate(rule.factors::<T>(&clock), T::splat(piece.learning_rate));
+                let Slices { theta, gradients, first, second } = piece.slices;
+                O::step_slices(&factors, theta, gradients, first, second);
+            });
         });
         Ok(())
+    }
+}
+
+/// Parameters and what goes with each of them; `second` is empty where a rule remembers one number only.
+struct Slices<'a, T> {
+    theta: &'a mut [T],
+    gradients: &'a [T],
+    first: &'a mut [T],
+    second: &'a mut [T],
+}
+
+/// Some of the parameters, all of one kind.
+struct Piece<'a, T> {
+    slices: Slices<'a, T>,
+    decays: bool,
+    learning_rate: f64,
+}
+
+impl<'a, T> Slices<'a, T> {
+    /// Parameters in a piece: what a thread does at a time.
+    const PIECE: usize = 1 << 15;
+
+    /// Takes the next ones off.
+    fn next(&mut self, count: usize) -> Slices<'a, T> {
+        fn next<'a, T>(rest: &mut &'a mut [T], count: usize) -> &'a mut [T] {
+            let count = count.min(rest.len());
+            let (taken, after) = std::mem::take(rest).split_at_mut(count);
+            *rest = after;
+            taken
+        }
+        let (gradients, after) = self.gradients.split_at(count);
+        self.gradients = after;
+        let [theta, first, second] = [&mut self.theta, &mut self.first, &mut self.second].map(|rest| next(rest, count));
+        Slices { theta, gradients, first, second }
+    }
+
+    /// All but the gaps of the layout, in pieces.
+    fn pieces(mut self, layout: &Layout, learning_rates: &[f64]) -> Vec<Piece<'a, T>> {
+        let (mut pieces, mut at) = (Vec::new(), 0);
+        for (index, segment) in layout.segments().iter().enumerate() {
+            for (model, &learning_rate) in learning_rates.iter().enumerate() {
+                let range = layout.range(index, model);
+                self.next(range.start - at);
+                at = range.end;
+                for start in range.clone().step_by(Self::PIECE) {
+                    let slices = self.next(Self::PIECE.min(range.end - start));
+                    pieces.push(Piece { slices, decays: segment.decays, learning_rate });
+                }
+            }
+        }
+        pieces
     }
 }
 
@@ -169,7 +217,7 @@ fn sign(tensor: &Tensor) -> Result<Tensor, tch::TchError> {
 }
 
 /// A rule on flat parameters.
-trait Flat: Optimizer + Copy {
+trait Flat: Optimizer + Copy + Sync {
     /// For parameters that do not decay.
     fn without_decay(self) -> Self;
 

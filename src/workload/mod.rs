@@ -13,6 +13,7 @@
 mod choices;
 mod dataset;
 pub mod form;
+pub mod gpt2;
 pub mod mnist;
 mod rule;
 mod runs;
@@ -20,6 +21,7 @@ mod scan;
 
 pub use choices::{DataChoice, DeviceChoice, FloatType, NotFinite, TokenizerKind};
 pub use dataset::{Dataset, without_folder};
+pub use gpt2::{Attention, Gpt2Precision, Gpt2Preset, Gpt2Shape, Gpt2Spec};
 pub use mnist::{MnistPreset, MnistScanPreset, MnistScanSpec, MnistSpec};
 pub use rule::TrainingRule;
 pub use runs::{Common, CommonMut, Course, RunSpec, RunsPreset};
@@ -39,6 +41,8 @@ macro_rules! for_each_workload {
             Mnist($crate::workload::MnistPreset),
             /// A scan of MNIST trainings over batch sizes and learning rates.
             MnistScan($crate::workload::MnistScanPreset),
+            /// Pre-trainings of GPT-2.
+            Gpt2($crate::workload::Gpt2Preset),
         }
     };
 }

@@ -4,6 +4,9 @@ mod checkpoints;
 #[path = "../data_folder/mod.rs"]
 mod data_folder;
 mod faults;
+mod gpt2;
+mod gpt2_files;
+mod gpt2_pytorch;
 mod images;
 mod mlp;
 mod optimizers;

@@ -1,0 +1,81 @@
+//! Loops over parts of a work, shared among the threads that libtorch shares its products among.
+//!
+//! Threads of our own would be in the way of libtorch's: those wait for the next product in a loop, each on a processor,
+//! as [`super::waiting`] says. PyTorch on Linux comes with GNU's OpenMP, whose entry for a piece of work is an ordinary
+//! function. Elsewhere the calling thread does all parts.
+
+use std::sync::{Mutex, PoisonError};
+
+/// Numbers in a part that are worth another thread.
+const SMALLEST: usize = 1 << 13;
+/// Parts of a work at most. It does not depend on the number of threads, and so sums over the parts do not.
+const MOST_PARTS: usize = 32;
+
+/// Rows of a part, where each row has this many numbers.
+pub(super) fn rows_of_a_part(rows: usize, width: usize) -> usize {
+    rows.div_ceil(MOST_PARTS).max(SMALLEST.div_ceil(width)).clamp(1, rows.max(1))
+}
+
+/// Does the work for all items, each on some thread.
+pub(super) fn share<I: Iterator<Item: Send> + Send>(items: I, work: impl Fn(I::Item) + Sync) {
+    if items.size_hint().1 == Some(1) {
+        return items.for_each(work);
+    }
+    let items = Mutex::new(items);
+    let take_all = || {
+        loop {
+            // The lock is free again before the work begins.
+            let next = items.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some(item) = next else { return };
+            work(item);
+        }
+    };
+    match usize::try_from(tch::get_num_threads()) {
+        Ok(threads) if threads > 1 => openmp::on_threads(threads, &take_all),
+        _ => take_all(),
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod openmp {
+    use std::ffi::{c_uint, c_void};
+    use std::sync::OnceLock;
+
+    use libloading::os::unix::Library;
+
+    /// `void GOMP_parallel(void (*work)(void *), void *data, unsigned threads, unsigned flags)`: calls the work on each
+    /// thread of a team, of which the caller is one, and returns when all are through.
+    type Parallel = unsafe extern "C" fn(unsafe extern "C" fn(*mut c_void), *mut c_void, c_uint, c_uint);
+
+    /// The function in the library that libtorch has brought, if that is GNU's.
+    fn parallel() -> Option<Parallel> {
+        static FOUND: OnceLock<Option<Parallel>> = OnceLock::new();
+        *FOUND.get_or_init(|| {
+            // SAFETY: of this name there is no other function than that of GNU's OpenMP, whose type this is.
+            unsafe { Library::this().get::<Parallel>(b"GOMP_parallel\0").ok().map(|found| *found) }
+        })
+    }
+
+    /// Calls the work on each of so many threads at once.
+    pub fn on_threads<W: Fn() + Sync>(threads: usize, work: &W) {
+        /// A panic ends the process here, as it cannot go on through C.
+        unsafe extern "C" fn call<W: Fn() + Sync>(work: *mut c_void) {
+            // SAFETY: it is the work below, which lives until all threads are through.
+            unsafe { (*work.cast::<W>().cast_const())() }
+        }
+        match parallel() {
+            // SAFETY: the work may be called by many threads, and outlives the call.
+            Some(parallel) => unsafe {
+                parallel(call::<W>, std::ptr::from_ref(work).cast_mut().cast(), threads as c_uint, 0);
+            },
+            None => work(),
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod openmp {
+    pub fn on_threads<W: Fn() + Sync>(_threads: usize, work: &W) {
+        work();
+    }
+}

@@ -1,0 +1,133 @@
+use serde::{Deserialize, Serialize};
+
+use crate::sweep::SpecError;
+
+/// The size of a GPT-2 and what is free in its architecture.
+///
+/// Learned positions, normalisation before each part of a block, GELU in its tanh form, no dropout; the embedding of
+/// the tokens is also the output layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gpt2Shape {
+    /// Blocks.
+    pub layers: u32,
+    /// Attention heads of a block.
+    pub heads: u32,
+    /// Numbers for a token; `heads` divides it.
+    pub width: u32,
+    /// The most tokens in a sequence.
+    pub context: u32,
+    /// Different tokens.
+    pub vocabulary: u32,
+    /// Whether linear layers and normalisations have biases.
+    #[serde(default)]
+    pub bias: bool,
+    /// Whether the attention scores of layer 1, 2, … are also divided by its number.
+    #[serde(default)]
+    pub scale_attn_by_inverse_layer_idx: bool,
+    /// Whether weight decay also acts on the embeddings of tokens and positions.
+    #[serde(default)]
+    pub decay_embeddings: bool,
+}
+
+/// The numbers that a GPT-2 is computed with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Gpt2Precision {
+    #[default]
+    Float32,
+    /// For checking.
+    Float64,
+    /// Products of matrices in bfloat16, all else in float32.
+    BFloat16,
+    /// Products of matrices in float16, all else in float32; the loss is scaled so that gradients do not vanish.
+    Float16,
+}
+
+impl Gpt2Precision {
+    /// As in the events of a run.
+    pub fn name(self) -> &'static str {
+        match self {
+            Gpt2Precision::Float32 => "float32",
+            Gpt2Precision::Float64 => "float64",
+            Gpt2Precision::BFloat16 => "bfloat16",
+            Gpt2Precision::Float16 => "float16",
+        }
+    }
+}
+
+/// How attention is computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Attention {
+    /// In one operation that never holds all scores.
+    #[default]
+    Fused,
+    /// Scores, which are scaled after the product, softmax, and sum one after another. In float16 the scores can
+    /// overflow.
+    Explicit,
+}
+
+impl Gpt2Shape {
+    /// GPT-2 small, 124 million parameters, with its vocabulary of 50257 padded to a multiple of 64.
+    pub const SMALL: Gpt2Shape = Gpt2Shape {
+        layers: 12,
+        heads: 12,
+        width: 768,
+        context: 1024,
+        vocabulary: 50_304,
+        bias: false,
+        scale_attn_by_inverse_layer_idx: false,
+        decay_embeddings: false,
+    };
+
+    /// nanoGPT's example for a processor: the characters of Shakespeare's plays.
+    pub const CHARACTERS: Gpt2Shape = Gpt2Shape {
+        layers: 4,
+        heads: 4,
+        width: 128,
+        context: 64,
+        vocabulary: 65,
+        decay_embeddings: true,
+        ..Gpt2Shape::SMALL
+    };
+
+    /// The most parameters.
+    pub const MOST_PARAMETERS: u64 = 20_000_000_000;
+
+    /// The first rule that the shape breaks.
+    pub fn check(&self) -> Result<(), SpecError> {
+        let refuse = |path: &str, complaint: String| Err(SpecError { path: path.to_owned(), complaint });
+        for (path, found, most) in [
+            ("layers", self.layers, 256),
+            ("heads", self.heads, 256),
+            ("width", self.width, 1 << 16),
+            ("context", self.context, 1 << 17),
+            ("vocabulary", self.vocabulary, 1 << 20),
+        ] {
+            if !(1..=most).contains(&found) {
+                return refuse(path, format!("must be a whole number from 1 to {most}, found {found}"));
+            }
+        }
+        if !self.width.is_multiple_of(self.heads) {
+            return refuse("width", format!("is {}, which `heads`, {}, does not divide", self.width, self.heads));
+        }
+        let parameters = self.parameters();
+        if parameters > Self::MOST_PARAMETERS {
+            let complaint = format!(
+                "and `layers` make {parameters} parameters, more than the {} that are possible",
+                Self::MOST_PARAMETERS
+            );
+            return refuse("width", complaint);
+        }
+        Ok(())
+    }
+
+    /// Numbers that are learned. The output layer counts once, as the embedding that it is.
+    pub fn parameters(&self) -> u64 {
+        let [layers, width, context, vocabulary] =
+            [self.layers, self.width, self.context, self.vocabulary].map(u64::from);
+        let bias = u64::from(self.bias);
+        let norm = width + bias * width;
+        let block = 12 * width * width + bias * 9 * width + 2 * norm;
+        (vocabulary + context) * width + layers * block + norm
+    }
+}

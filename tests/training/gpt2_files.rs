@@ -1,0 +1,136 @@
+//! GPT-2 as files of Hugging Face's `transformers`: `pytorch_gpt2.py --transformers` has made those in `data`.
+
+use std::path::{Path, PathBuf};
+
+use tch::{Device, Kind, Tensor};
+use valleyscope::export::Overwrite;
+use valleyscope::random::Key;
+use valleyscope::train::Gpt2;
+use valleyscope::workload::{Attention, Gpt2Precision, Gpt2Shape};
+
+fn golden(bias: bool) -> PathBuf {
+    let name = if bias { "gpt2-biases" } else { "gpt2-no-biases" };
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/training/data").join(name)
+}
+
+/// That of the script.
+fn shape(bias: bool) -> Gpt2Shape {
+    Gpt2Shape {
+        layers: 2,
+        heads: 3,
+        width: 12,
+        context: 8,
+        vocabulary: 29,
+        bias,
+        scale_attn_by_inverse_layer_idx: bias,
+        decay_embeddings: false,
+    }
+}
+
+fn model(shape: Gpt2Shape, precision: Gpt2Precision) -> Gpt2 {
+    Gpt2::new(shape, precision, Attention::Explicit, Device::Cpu).unwrap()
+}
+
+#[test]
+fn logits_are_those_of_transformers() {
+    for bias in [false, true] {
+        let golden = golden(bias);
+        let text = std::fs::read_to_string(golden.join("logits.json")).unwrap();
+        let expected: Vec<Vec<f64>> = serde_json::from_str(&text).unwrap();
+        for (precision, limit) in [(Gpt2Precision::Float64, 1e-12), (Gpt2Precision::Float32, 1e-5)] {
+            let mut gpt2 = model(shape(bias), precision);
+            gpt2.import(&golden).unwrap();
+            let tokens: Vec<i64> = (0..2).flat_map(|row| (0..8).map(move |at| (5 * at + 3 * row) % 29)).collect();
+            let logits = gpt2.logits(&Tensor::from_slice(&tokens).view([2, 8])).unwrap().to_kind(Kind::Double);
+            let expected = Tensor::from_slice(&expected.concat()).view([2, 29]);
+            let off = (logits - expected).abs().max().double_value(&[]);
+            assert!(off < limit, "bias {bias}, {precision:?}: {off:e}");
+        }
+    }
+}
+
+#[test]
+fn what_is_exported_is_what_transformers_wrote() {
+    for bias in [false, true] {
+        let mut gpt2 = model(shape(bias), Gpt2Precision::Float32);
+        gpt2.import(&golden(bias)).unwrap();
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("new/folder");
+        gpt2.export(&folder, Overwrite::No).unwrap();
+        let error = gpt2.export(&folder, Overwrite::No).unwrap_err().to_string();
+        assert!(error.contains("model.safetensors"), "{error}");
+        gpt2.export(&folder, Overwrite::Yes).unwrap();
+        let files =
+            [golden(bias), folder.clone()].map(|folder| std::fs::read(folder.join("model.safetensors")).unwrap());
+        let [theirs, ours] = files.each_ref().map(|file| safetensors::SafeTensors::deserialize(file).unwrap());
+        let mut names = [&theirs, &ours].map(|file| file.names());
+        names.iter_mut().for_each(|names| names.sort());
+        assert_eq!(names[0], names[1]);
+        for name in ours.names() {
+            assert_eq!(theirs.tensor(name).unwrap(), ours.tensor(name).unwrap(), "{name}");
+        }
+        let config = std::fs::read_to_string(folder.join("config.json")).unwrap();
+        let config: serde_json::Value = serde_json::from_str(&config).unwrap();
+        assert_eq!((config["n_embd"].as_u64(), config["n_positions"].as_u64()), (Some(12), Some(8)));
+        assert_eq!(config["scale_attn_by_inverse_layer_idx"], bias);
+        // There and back in double precision too.
+        let mut double = model(shape(bias), Gpt2Precision::Float64);
+        double.initialize(Key::new(5)).unwrap();
+        double.export(&folder, Overwrite::Yes).unwrap();
+        let mut again = model(shape(bias), Gpt2Precision::Float64);
+        again.import(&folder.join("model.safetensors")).unwrap();
+        assert!(double.parameters().equal(again.parameters()));
+    }
+}
+
+#[test]
+fn files_of_other_models_are_refused_and_change_nothing() {
+    let with = |change: fn(&mut Gpt2Shape)| {
+        let mut shape = shape(true);
+        change(&mut shape);
+        shape
+    };
+    for (shape, parts) in [
+        (with(|shape| shape.layers = 3), ["`transformer.h.2.ln_1.weight`", "found nothing"]),
+        (with(|shape| shape.layers = 1), ["a GPT-2 of 1 layers", "found `transformer.h.1."]),
+        (with(|shape| shape.width = 24), ["`transformer.wte.weight`", "[29, 24], found F32 [29, 12]"]),
+        (with(|shape| shape.context = 9), ["`transformer.wpe.weight`", "[9, 12], found F32 [8, 12]"]),
+        (with(|shape| shape.bias = false), ["`transformer.h.0.ln_1.bias` to be zeros", "`bias: true`"]),
+    ] {
+        let mut gpt2 = model(shape, Gpt2Precision::Float32);
+        gpt2.initialize(Key::new(1)).unwrap();
+        let before = gpt2.parameters().copy();
+        let error = gpt2.import(&golden(true)).unwrap_err().to_string();
+        assert!(parts.iter().all(|part| error.contains(part)) && error.contains("model.safetensors"), "{error}");
+        assert!(gpt2.parameters().equal(&before));
+    }
+}
+
+#[test]
+fn damaged_and_crafted_files_are_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("model.safetensors");
+    let whole = std::fs::read(golden(true).join("model.safetensors")).unwrap();
+    let import = |content: &[u8]| {
+        std::fs::write(&path, content).unwrap();
+        model(shape(true), Gpt2Precision::Float32).import(place.path()).map_err(|error| error.to_string())
+    };
+    assert_eq!(import(&whole), Ok(()));
+    for content in [&[][..], b"PK", &whole[..whole.len() / 2], &u64::MAX.to_le_bytes()] {
+        let error = import(content).unwrap_err();
+        assert!(error.contains("expected a file of safetensors"), "{error}");
+    }
+    let error = import(&[whole.clone(), vec![0; 3 << 20]].concat()).unwrap_err();
+    assert!(error.contains("expected at most"), "{error}");
+    let replaced = |from: &[u8], to: &[u8]| {
+        let at = whole.windows(from.len()).position(|window| window == from).unwrap();
+        [&whole[..at], to, &whole[at + from.len()..]].concat()
+    };
+    let error = import(&replaced(b"\"F32\"", b"\"I32\"")).unwrap_err();
+    assert!(error.contains("F32 or F64") && error.contains("found I32"), "{error}");
+    let error = import(&replaced(b"transformer.wpe", b"transformer.wqe")).unwrap_err();
+    assert!(error.contains("`transformer.wpe.weight`") && error.contains("found nothing"), "{error}");
+    let missing = place.path().join("nothing");
+    let error = model(shape(true), Gpt2Precision::Float32).import(&missing).unwrap_err().to_string();
+    assert!(error.contains("nothing"), "{error}");
+}
