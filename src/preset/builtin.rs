@@ -37,6 +37,20 @@ pub fn built_ins() -> &'static [BuiltIn] {
             "fig2b-100d",
             "mnist",
             "fig2cd",
+            "gpt2-shakespeare",
+            "gpt2-small",
+            "fig3a",
+            "fig3b",
+            "fig3c",
+            "fig3d",
+            "weightd",
+            "walltime",
+            "fig3a-bf16",
+            "fig3b-bf16",
+            "fig3c-bf16",
+            "fig3d-bf16",
+            "weightd-bf16",
+            "walltime-bf16",
         ];
         files
             .into_iter()

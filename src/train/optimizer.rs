@@ -28,10 +28,18 @@ pub struct FlatOptimizer {
 /// Numbers for each parameter, either one for all or a flat tensor of them.
 #[derive(Debug)]
 struct Coefficients {
-    /// η
-    learning_rate: Tensor,
-    /// ηω, and 0 where nothing decays.
+    learning_rate: Rates,
+    /// With one rate ω, with a rate for each parameter ηω, and 0 where nothing decays.
     decay: Tensor,
+}
+
+/// η
+#[derive(Debug)]
+enum Rates {
+    /// Of a single model.
+    One(f64),
+    /// Of each parameter of a stack.
+    Each(Tensor),
 }
 
 impl FlatOptimizer {
@@ -55,6 +63,15 @@ impl FlatOptimizer {
             .then(|| Coefficients::new(weight_decay(&rule), learning_rates, layout, kind, device))
             .transpose()?;
         Ok(FlatOptimizer { rule, learning_rates: learning_rates.to_vec(), clock: Clock::START, memory, coefficients })
+    }
+
+    /// Sets the learning rate of a single model.
+    pub fn set_learning_rate(&mut self, rate: f64) {
+        assert_eq!(self.learning_rates.len(), 1, "a stack has a learning rate for each model");
+        self.learning_rates[0] = rate;
+        if let Some(coefficients) = &mut self.coefficients {
+            coefficients.learning_rate = Rates::One(rate);
+        }
     }
 
     /// The same through tensor operations on any device.
@@ -104,8 +121,11 @@ impl FlatOptimizer {
         self.clock = rule.tick(self.clock);
         if let Some(coefficients) = &self.coefficients {
             let direction = rule.direction(&self.clock, parameters, gradients, &mut self.memory)?;
-            let mut step = direction.f_mul(&coefficients.learning_rate)?;
-            let _ = step.f_addcmul_(&coefficients.decay, rule.decayed(parameters, &self.memory))?;
+            let decayed = rule.decayed(parameters, &self.memory);
+            let step = match &coefficients.learning_rate {
+                Rates::One(rate) => direction.f_addcmul(&coefficients.decay, decayed)?.f_mul_scalar_(*rate)?,
+                Rates::Each(rates) => direction.f_mul(rates)?.f_addcmul_(&coefficients.decay, decayed)?,
+            };
             return Ok(parameters.f_sub_(&step).map(drop)?);
         }
         let clock = self.clock;
@@ -196,9 +216,15 @@ impl Coefficients {
         kind: Kind,
         device: Device,
     ) -> Result<Coefficients, TrainError> {
-        let length = [layout.length() as i64];
-        let (learning_rate, decay) =
-            (Tensor::f_zeros(length, (kind, device))?, Tensor::f_zeros(length, (kind, device))?);
+        let zeros = || Tensor::f_zeros([layout.length() as i64], (kind, device));
+        let decay = zeros()?;
+        if let [rate] = learning_rates {
+            for (index, _) in layout.segments().iter().enumerate().filter(|(_, segment)| segment.decays) {
+                let _ = layout.view(&decay, index).f_fill_(weight_decay)?;
+            }
+            return Ok(Coefficients { learning_rate: Rates::One(*rate), decay });
+        }
+        let learning_rate = zeros()?;
         let rates = Tensor::f_from_slice(learning_rates)?.f_to_kind(kind)?.f_to_device(device)?;
         for (index, segment) in layout.segments().iter().enumerate() {
             let rates = rates.f_view(&[&[-1][..], &vec![1; segment.shape.len()]].concat()[..])?;
@@ -207,7 +233,7 @@ impl Coefficients {
                 layout.view(&decay, index).f_copy_(&rates.f_mul_scalar(weight_decay)?)?;
             }
         }
-        Ok(Coefficients { learning_rate, decay })
+        Ok(Coefficients { learning_rate: Rates::Each(learning_rate), decay })
     }
 }
 

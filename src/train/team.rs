@@ -12,12 +12,12 @@ const SMALLEST: usize = 1 << 13;
 const MOST_PARTS: usize = 32;
 
 /// Rows of a part, where each row has this many numbers.
-pub(super) fn rows_of_a_part(rows: usize, width: usize) -> usize {
+pub(crate) fn rows_of_a_part(rows: usize, width: usize) -> usize {
     rows.div_ceil(MOST_PARTS).max(SMALLEST.div_ceil(width)).clamp(1, rows.max(1))
 }
 
 /// Does the work for all items, each on some thread.
-pub(super) fn share<I: Iterator<Item: Send> + Send>(items: I, work: impl Fn(I::Item) + Sync) {
+pub(crate) fn share<I: Iterator<Item: Send> + Send>(items: I, work: impl Fn(I::Item) + Sync) {
     if items.size_hint().1 == Some(1) {
         return items.for_each(work);
     }

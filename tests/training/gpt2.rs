@@ -2,7 +2,8 @@
 
 use tch::{Device, Kind, Tensor};
 use valleyscope::random::Key;
-use valleyscope::train::{FlatOptimizer, Gpt2};
+use valleyscope::train::FlatOptimizer;
+use valleyscope::workload::gpt2::train::Gpt2;
 use valleyscope::workload::{Attention, Gpt2Precision, Gpt2Shape, TrainingRule};
 
 use crate::small::{rate, uniform};

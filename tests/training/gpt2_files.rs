@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use tch::{Device, Kind, Tensor};
 use valleyscope::export::Overwrite;
 use valleyscope::random::Key;
-use valleyscope::train::Gpt2;
+use valleyscope::workload::gpt2::train::Gpt2;
 use valleyscope::workload::{Attention, Gpt2Precision, Gpt2Shape};
 
 fn golden(bias: bool) -> PathBuf {

@@ -4,7 +4,8 @@ use serde_json::Value;
 use tch::{Device, Kind, Tensor};
 use valleyscope::optimizer::{Adam, DecayTarget, Focus};
 use valleyscope::simulation::Configured;
-use valleyscope::train::{FlatOptimizer, Gpt2};
+use valleyscope::train::FlatOptimizer;
+use valleyscope::workload::gpt2::train::Gpt2;
 use valleyscope::workload::{Attention, Gpt2Precision, Gpt2Shape};
 
 use crate::small::uniform;

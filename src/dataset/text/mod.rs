@@ -24,7 +24,7 @@ pub use corpus::{Corpus, Sequences};
 pub use error::TextError;
 pub use job::VALIDATION_FRACTION;
 pub use meta::{Meta, Source};
-pub use obtain::{Sources, Wanted, cache_folder, obtain};
+pub use obtain::{Sources, Wanted, cache_folder, look_in, obtain};
 pub use offsets::Offsets;
 pub use prepare::{Preparation, Progress, Stage};
 pub use sources::{TextFile, find};

@@ -137,6 +137,11 @@ impl Search<'_, '_> {
     }
 }
 
+/// Refuses a path at which there are neither tokens nor text.
+pub fn look_in(path: &Path) -> Result<(), TextError> {
+    if holds_tokens(path) { Ok(()) } else { find(&[path.to_owned()]).map(drop) }
+}
+
 fn holds_tokens(folder: &Path) -> bool {
     Split::ALL.iter().any(|split| folder.join(split.file_name()).exists())
 }

@@ -2,6 +2,8 @@
 
 mod schedule;
 mod shape;
+#[cfg(feature = "torch")]
+pub mod train;
 
 use serde::{Deserialize, Serialize};
 
@@ -10,8 +12,10 @@ pub use shape::{Attention, Gpt2Precision, Gpt2Shape};
 
 use super::form::{Field, Form, Section};
 use super::{
-    Common, CommonMut, Course, DataChoice, Dataset, DeviceChoice, NotFinite, RunSpec, RunsPreset, TrainingRule,
+    Common, CommonMut, Course, DataChoice, Dataset, DeviceChoice, NotFinite, RunSpec, RunsPreset, TokenizerKind,
+    TrainingRule,
 };
+use crate::dataset::text;
 use crate::quantity::{
     Accumulation, CheckpointInterval, ClipNorm, EvaluationBatches, EvaluationInterval, LearningRate, LoggingInterval,
     SampleInterval, SampleTemperature, SampleTokens, SequenceCount, TopK, TrainingSteps,
@@ -242,6 +246,17 @@ impl RunSpec for Gpt2Spec {
     }
 }
 
+/// Euclidean norm of all parameters.
+pub const PARAM_NORM: &str = "param_norm";
+/// Euclidean norm of the optimizer's momentum.
+pub const MOMENTUM_NORM: &str = "momentum_norm";
+/// The share of steps whose gradient was cut.
+pub const CLIP_RATE: &str = "clip_rate";
+/// The factor of the loss in float16.
+pub const LOSS_SCALE: &str = "loss_scale";
+/// Steps so far that were left out, as their gradients were not finite in float16.
+pub const SKIPPED: &str = "skipped";
+
 /// What a run logs.
 fn metrics() -> Vec<MetricInfo> {
     let own = |name: &str, title: &str, unit, scale, better, source| MetricInfo {
@@ -252,20 +267,20 @@ fn metrics() -> Vec<MetricInfo> {
         better,
         source,
     };
-    use Better::{Lower, Neither};
+    use Better::Neither;
     use Scale::{Linear, Log};
-    use Source::{Evaluation, Training};
+    use Source::Training;
     vec![
         Metric::LOSS.info(),
         Metric::LEARNING_RATE.info(),
         MetricInfo { scale: Log, ..Metric::GRAD_NORM.info() },
-        own("param_norm", "Parameter norm", Unit::Plain, Linear, Neither, Training),
-        own("momentum_norm", "Momentum norm", Unit::Plain, Log, Neither, Training),
-        own("clip_rate", "Steps clipped", Unit::Fraction, Linear, Neither, Training),
-        own("loss_scale", "Loss scale", Unit::Exact, Log, Neither, Training),
-        own("skipped", "Steps skipped", Unit::Exact, Linear, Neither, Training),
+        own(PARAM_NORM, "Parameter norm", Unit::Plain, Linear, Neither, Training),
+        own(MOMENTUM_NORM, "Momentum norm", Unit::Plain, Log, Neither, Training),
+        own(CLIP_RATE, "Steps clipped", Unit::Fraction, Linear, Neither, Training),
+        own(LOSS_SCALE, "Loss scale", Unit::Exact, Log, Neither, Training),
+        own(SKIPPED, "Steps skipped", Unit::Exact, Linear, Neither, Training),
         Metric::TOKENS_PER_S.info(),
-        own("train_loss", "Train loss, evaluated", Unit::Plain, Log, Lower, Evaluation),
-        own("val_loss", "Validation loss", Unit::Plain, Log, Lower, Evaluation),
+        Metric::VAL_LOSS.info(),
+        Metric::TRAIN_LOSS.info(),
     ]
 }

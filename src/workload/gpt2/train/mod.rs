@@ -1,17 +1,19 @@
 //! The libtorch half: one training of a GPT-2.
 
 mod loss_scale;
+mod model;
 
 use tch::{Device, Kind, Tensor};
 
 use self::loss_scale::LossScale;
+pub use self::model::{Gpt2, ImportError};
 use super::{Gpt2Precision, Gpt2Spec};
 use crate::dataset::text::{Corpus, Offsets, Origin, Sources, Split, TextError, Wanted, obtain};
 use crate::optimizer::Clock;
 use crate::random::Key;
 use crate::run::{Metric, Metrics};
 use crate::train::{
-    FlatOptimizer, Gpt2, Named, ObtainResult, Obtained, SampleRequest, TrainError, TrainedSpec, Training, restore_tensors,
+    FlatOptimizer, Named, ObtainResult, Obtained, SampleRequest, TrainError, TrainedSpec, Training, restore_tensors,
 };
 use crate::workload::RunSpec;
 
@@ -20,6 +22,10 @@ mod purpose {
     pub const WEIGHTS: u64 = 0;
     pub const SEQUENCES: u64 = 1;
     pub const SAMPLES: u64 = 2;
+}
+
+fn named(name: &str) -> Metric {
+    Metric::named(name).expect("it is a short word")
 }
 
 /// A training, as far as it has come.
@@ -83,7 +89,8 @@ impl Gpt2Run {
 
     /// Tokens of sequences and what follows them, on the device.
     fn batch(&self, split: Split, offsets: &[u64]) -> Result<[Tensor; 2], TrainError> {
-        let sequences = self.corpus.sequences(split, offsets).map_err(|error| TrainError::Refused(error.to_string()))?;
+        let sequences =
+            self.corpus.sequences(split, offsets).map_err(|error| TrainError::Refused(error.to_string()))?;
         let tensor = |tokens: &[u16]| -> Result<Tensor, TrainError> {
             let tokens: Vec<i64> = tokens.iter().map(|&token| i64::from(token)).collect();
             let shape = [offsets.len() as i64, i64::from(self.spec.shape.context)];
@@ -204,17 +211,17 @@ impl Training for Gpt2Run {
         let mut metrics = Metrics::from([
             (Metric::LEARNING_RATE, self.learning_rate(self.step.saturating_sub(1))),
             (Metric::GRAD_NORM, self.gradient_norm.f_double_value(&[])?),
-            (super::PARAM_NORM, norm(self.model.parameters())?),
+            (named(super::PARAM_NORM), norm(self.model.parameters())?),
         ]);
         if let Some((_, momentum)) = self.optimizer.memory().first() {
-            metrics.set(super::MOMENTUM_NORM, norm(momentum)?);
+            metrics.set(named(super::MOMENTUM_NORM), norm(momentum)?);
         }
         if self.spec.clip.is_some() {
-            metrics.set(super::CLIP_RATE, self.since.clipped.f_double_value(&[])? / self.since.steps as f64);
+            metrics.set(named(super::CLIP_RATE), self.since.clipped.f_double_value(&[])? / self.since.steps as f64);
         }
         if self.spec.precision == Gpt2Precision::Float16 {
-            metrics.set(super::LOSS_SCALE, self.scale.factor);
-            metrics.set(super::SKIPPED, self.scale.skipped as f64);
+            metrics.set(named(super::LOSS_SCALE), self.scale.factor);
+            metrics.set(named(super::SKIPPED), self.scale.skipped as f64);
         }
         let _ = self.since.clipped.f_zero_()?;
         self.since.steps = 0;
@@ -276,12 +283,10 @@ impl Training for Gpt2Run {
     fn sample(&mut self, request: &SampleRequest) -> Result<String, TrainError> {
         let tokenizer = &self.corpus.tokenizer;
         let refuse = |error: TextError| TrainError::Refused(error.to_string());
-        let prompt: Vec<i64> =
-            tokenizer.encode(&request.prompt).map_err(refuse)?.into_iter().map(i64::from).collect();
+        let prompt: Vec<i64> = tokenizer.encode(&request.prompt).map_err(refuse)?.into_iter().map(i64::from).collect();
         let key = Key::new(self.spec.seed).at(purpose::SAMPLES).at(self.step);
         let top_k = request.top_k.map(|top_k| top_k as usize);
-        let written =
-            self.model.generate(&prompt, request.tokens as usize, request.temperature, top_k, key)?;
+        let written = self.model.generate(&prompt, request.tokens as usize, request.temperature, top_k, key)?;
         let written: Vec<u16> = written.into_iter().map(|token| token as u16).collect();
         Ok(format!("{}{}", request.prompt, tokenizer.decode(&written)))
     }

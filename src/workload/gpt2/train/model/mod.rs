@@ -16,11 +16,9 @@ pub use files::ImportError;
 use passes::Network;
 use views::Views;
 
-use super::error::TrainError;
-use super::layout::Layout;
-use super::optimizer::FlatOptimizer;
 use crate::lanes::Lanes;
 use crate::random::{Key, Streams};
+use crate::train::{FlatOptimizer, Layout, TrainError};
 use crate::workload::{Attention, Gpt2Precision, Gpt2Shape};
 
 /// A GPT-2: a residual stream `[tokens, width]` to which each block adds attention and a feed-forward net.
