@@ -5,6 +5,7 @@ mod corpus;
 #[path = "../data_folder/mod.rs"]
 mod data_folder;
 mod obtain;
+mod openwebtext;
 mod prepare;
 mod real;
 mod stopped;

@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-use super::job::{Job, State};
+use super::job::Job;
+use super::output::State;
 use super::{Split, TextError, gpt2};
 use crate::plain_file::{self, Links};
 
@@ -33,7 +34,7 @@ pub struct Blocks<'a> {
 
 impl<'a> Blocks<'a> {
     pub fn from_state(job: &'a Job<'a>, state: &State) -> Blocks<'a> {
-        Blocks { job, range: state.range, at: state.at, file: None, buffer: Vec::new() }
+        Blocks { job, range: state.part, at: state.at, file: None, buffer: Vec::new() }
     }
 
     /// The next block; `None` after the last.

@@ -5,7 +5,7 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use super::error::MAKE_ANEW;
-use super::job::STATE_FILE;
+use super::output::STATE_FILE;
 use super::tokens::Tokens;
 use super::{Meta, Offsets, Origin, Split, TextError, Tokenizer};
 use crate::random::Key;

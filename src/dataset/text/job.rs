@@ -1,31 +1,20 @@
-//! What is to be tokenized, and how far that has come.
+//! Text that is to be tokenized.
 
-use std::io;
-use std::path::Path;
-
-use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
-
+use super::output::Plan;
 use super::sources::{Occurring, Scanned, byte_of_character, scan};
 use super::tokenizer::Alphabet;
 use super::{Source, Split, TextError, TextFile, Tokenizer};
-use crate::export::write_plain_file;
-use crate::plain_file::{self, Links};
 use crate::quantity::ValidationFraction;
 use crate::workload::TokenizerKind;
 
 /// How much of a text is for validation where nothing else is said, as in nanoGPT.
 pub const VALIDATION_FRACTION: f64 = 0.1;
-/// In a folder whose tokens are not finished: how far they are.
-pub const STATE_FILE: &str = "unfinished.json";
 
 /// A text that has been read once, and how it is cut into parts.
 pub struct Job<'a> {
     pub files: &'a [TextFile],
-    pub sources: Vec<Source>,
-    pub tokenizer: Tokenizer,
-    pub fraction: ValidationFraction,
     pub ranges: Vec<Range>,
+    pub plan: Plan,
 }
 
 /// Bytes of a file that belong to one split.
@@ -61,19 +50,14 @@ impl Job<'_> {
                 Tokenizer::Characters(Alphabet::new(characters).ok_or_else(unusable)?)
             }
         };
-        let sources = files.iter().zip(&scanned).map(|(file, scanned)| Source {
+        let source = |(file, scanned): (&TextFile, &Scanned)| Source {
             name: file.name.clone(),
             bytes: scanned.bytes,
             sha256: scanned.sha256.clone(),
-        });
-        Ok(Job { files, sources: sources.collect(), tokenizer, fraction, ranges })
-    }
-
-    /// A hash of all that the tokens depend on: SHA-256 in hexadecimal.
-    pub fn sum(&self) -> String {
-        let kind = self.tokenizer.kind().name();
-        let all = serde_json::to_vec(&(kind, self.fraction.get(), &self.sources)).expect("it is plain");
-        format!("{:x}", Sha256::digest(all))
+        };
+        let sources = files.iter().zip(&scanned).map(source).collect();
+        let parts = ranges.iter().map(|range| range.start..range.end).collect();
+        Ok(Job { files, ranges, plan: Plan { tokenizer, fraction, sources, parts } })
     }
 }
 
@@ -103,53 +87,4 @@ fn ranges(files: &[TextFile], scanned: &[Scanned], fraction: ValidationFraction)
         }
     }
     Ok(ranges)
-}
-
-/// How far the tokens are.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct State {
-    /// The sum of the job.
-    pub job: String,
-    /// The range that comes next, and its first byte that has no tokens yet.
-    pub range: usize,
-    pub at: u64,
-    /// Tokens that are in the files, in the order of [`Split::ALL`].
-    pub tokens: [u64; 2],
-}
-
-impl State {
-    /// Where a job begins.
-    pub fn of(job: &Job<'_>) -> State {
-        State { job: job.sum(), range: 0, at: job.ranges[0].start, tokens: [0; 2] }
-    }
-
-    /// Reads it from a folder; `None` where nothing is unfinished there.
-    pub fn read(folder: &Path) -> Result<Option<State>, TextError> {
-        let path = folder.join(STATE_FILE);
-        let text = match plain_file::read_text(&path, Links::Refused, 1 << 16) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(source) => return Err(TextError::File { path, source }),
-        };
-        serde_json::from_str(&text).map(Some).map_err(|error| TextError::Bad {
-            path,
-            expected: "how far the tokens are, as JSON".to_owned(),
-            found: error.to_string(),
-            remedy: "begin anew with --force",
-        })
-    }
-
-    /// Whether it can be one of this job.
-    pub fn fits(&self, job: &Job<'_>) -> bool {
-        let is_at_end = self.range == job.ranges.len();
-        let is_in_range =
-            || job.ranges.get(self.range).is_some_and(|range| (range.start..range.end).contains(&self.at));
-        self.job == job.sum() && (is_at_end || is_in_range())
-    }
-
-    pub fn write(&self, folder: &Path) -> Result<(), TextError> {
-        let path = folder.join(STATE_FILE);
-        let text = serde_json::to_string(self).expect("it is plain");
-        write_plain_file(&path, text.as_bytes()).map_err(|source| TextError::File { path, source })
-    }
 }

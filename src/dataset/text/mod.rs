@@ -11,6 +11,8 @@ mod job;
 mod meta;
 mod obtain;
 mod offsets;
+pub mod openwebtext;
+mod output;
 mod prepare;
 mod sources;
 mod stand_in;

@@ -30,8 +30,8 @@ pub struct Sources {
     pub folder: Option<PathBuf>,
 }
 
-/// Subfolders of the folder that the variable names, the better ones for a tokenizer first.
-const PLACES: [&str; 3] = ["", "openwebtext", "tinyshakespeare"];
+/// Subfolders of the folder that the variable names, the better ones first.
+const PLACES: [&str; 2] = ["openwebtext", "tinyshakespeare"];
 const BETWEEN_LINES: Duration = Duration::from_secs(2);
 
 impl Sources {
@@ -83,14 +83,14 @@ impl Search<'_, '_> {
         let reason = match &self.sources.folder {
             None => format!("{FOLDER_VARIABLE} names no folder, nor does the preset"),
             Some(folder) => {
-                for place in PLACES.map(|place| folder.join(place)) {
-                    // The folder itself may have text of all kinds in its subfolders.
-                    if holds_tokens(&place) || (place != folder.join("") && place.is_dir()) {
-                        match self.at(&place) {
-                            Err(error @ TextError::OtherTokenizer { .. }) => self.warnings.push(error.to_string()),
-                            Err(error) if error.is_absence() => {}
-                            outcome => return outcome,
-                        }
+                // The folder itself may have text of all kinds in its subfolders.
+                let places = PLACES.map(|place| folder.join(place)).into_iter().filter(|place| place.is_dir());
+                let itself = Some(folder.clone()).filter(|folder| holds_tokens(folder));
+                for place in itself.into_iter().chain(places) {
+                    match self.at(&place) {
+                        Err(error @ TextError::OtherTokenizer { .. }) => self.warnings.push(error.to_string()),
+                        Err(error) if error.is_absence() => {}
+                        outcome => return outcome,
                     }
                 }
                 format!("{FOLDER_VARIABLE}: {}", TextError::NoText(folder.clone()))
@@ -129,7 +129,7 @@ impl Search<'_, '_> {
         let fraction = ValidationFraction::clamped(VALIDATION_FRACTION);
         let preparation = Preparation { files, tokenizer: self.wanted.tokenizer, fraction, replace: true };
         let job = preparation.read(&mut |at| self.lines.at(at), self.cancelled)?;
-        let folder = cache.join(format!("{}-{}", self.wanted.tokenizer.name(), &job.sum()[..16]));
+        let folder = cache.join(format!("{}-{}", self.wanted.tokenizer.name(), &job.plan.sum()[..16]));
         preparation.make_of(&job, &folder, &mut |at| self.lines.at(at), self.cancelled)?;
         let mut corpus = Corpus::open(&folder, self.wanted.context)?;
         corpus.origin = Origin::Text(path.to_owned());

@@ -18,6 +18,10 @@ const EVALUATION: u64 = 0x6576_616c;
 
 impl Offsets {
     /// Offsets at which a sequence of `context` tokens and the token behind it have room among `tokens`.
+    ///
+    /// # Panics
+    ///
+    /// Where there are no more tokens than the context has. A [`super::Corpus`] has more.
     pub fn new(key: Key, tokens: u64, context: usize) -> Offsets {
         let count = tokens.saturating_sub(context as u64);
         assert!(count > 0, "there are {tokens} tokens, too few for a context of {context}");

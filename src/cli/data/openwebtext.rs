@@ -1,0 +1,60 @@
+//! `valleyscope data openwebtext`: tokens of OpenWebText.
+
+use std::path::{Path, PathBuf};
+
+use super::tokens;
+use crate::cli::interrupt::Interrupt;
+use crate::cli::progress::{Progress, Unit};
+use crate::cli::{Failure, say};
+use crate::dataset::download::{self, Download, DownloadError};
+use crate::dataset::mnist::PATIENCE;
+use crate::dataset::text::openwebtext::{ARCHIVE, VALIDATION_FRACTION, WebText, mirrors};
+use crate::quantity::ValidationFraction;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// The folder for the tokens
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Take the packs (urlsf_subset….xz), or tar archives of them, from this folder instead of the internet
+    #[arg(long, value_name = "DIR")]
+    from: Option<PathBuf>,
+    /// How many of the documents are for validation
+    #[arg(long, value_name = "F", allow_hyphen_values = true, default_value_t = VALIDATION_FRACTION)]
+    val_fraction: f64,
+    /// Replace other tokens that are in the folder, or give up unfinished ones
+    #[arg(long)]
+    force: bool,
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let fraction = ValidationFraction::new(args.val_fraction).map_err(Failure::bad_input)?;
+    let interrupt = Interrupt::listen()?;
+    if args.from.is_none() {
+        fetch(&args.out, &interrupt)?;
+    }
+    let folder = args.from.as_deref().unwrap_or(&args.out);
+    let text = WebText { folder, fraction, replace: args.force };
+    tokens::make(&args.out, &interrupt, |progress, cancelled| text.make(&args.out, progress, cancelled))
+}
+
+fn fetch(folder: &Path, interrupt: &Interrupt) -> Result<(), Failure> {
+    let mut shown: Option<Progress> = None;
+    let mut show = |download::Progress { done, total }| {
+        shown.get_or_insert_with(|| Progress::new(total, Unit::MEGABYTES, false)).update(done);
+    };
+    let download = Download { files: &[ARCHIVE], mirrors: &mirrors(), patience: PATIENCE };
+    let outcome = download.into_folder(folder, &mut show, &|| interrupt.is_raised());
+    if let Some(progress) = shown {
+        progress.finish();
+    }
+    match outcome {
+        Ok(()) => Ok(()),
+        Err(DownloadError::Cancelled) => {
+            let folder = folder.display();
+            say(format_args!("what has arrived is kept in {folder}; the same command goes on from there"));
+            Err(Failure::Interrupted)
+        }
+        Err(error) => Err(Failure::Failed(error.into())),
+    }
+}

@@ -1,0 +1,265 @@
+//! OpenWebText (Gokaslan and Cohen 2019, <https://skylion007.github.io/OpenWebTextCorpus/>): eight million pages of the
+//! web, as tokens.
+//!
+//! It comes as *packs*: tar archives of some hundred text files each, compressed with xz. The packs are files of a folder,
+//! or lie in tar archives.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use lzma_rust2::XzReader;
+use rand::Rng;
+use rayon::prelude::*;
+use sha2::{Digest, Sha256};
+
+use super::output::{Begun, Output, Plan};
+use super::prepare::BLOCKS_A_THREAD;
+use super::{END_OF_TEXT, Meta, Progress, Source, Split, Stage, TextError, Tokenizer, gpt2};
+use crate::dataset::download::Wanted;
+use crate::plain_file::{self, Links};
+use crate::quantity::ValidationFraction;
+use crate::random::{Key, Stream};
+
+/// The archive of all packs. Whatever its name says, only the packs in it are compressed.
+pub const ARCHIVE: Wanted<'static> = Wanted {
+    name: "openwebtext.tar.xz",
+    bytes: 12_880_189_440,
+    sha256: "9fe39d154c5bc67da8c359415372b79510eb1e2edb0d035fe4f7fc3a732b9336",
+};
+
+/// How many of the documents are for validation where nothing else is said, as in nanoGPT.
+pub const VALIDATION_FRACTION: f64 = 0.0005;
+
+/// What the choice of documents for validation is keyed by.
+const SEED: u64 = 2357;
+/// Bytes of a pack that has been unpacked, of one of its documents, and, in KiB, of memory to unpack it with.
+const LONGEST_PACK: u64 = 1 << 30;
+const LONGEST_DOCUMENT: u64 = 64 << 20;
+const MOST_MEMORY: u32 = 256 << 10;
+
+/// Where the archive is kept for the public.
+pub fn mirrors() -> Vec<String> {
+    vec!["https://zenodo.org/records/3834942/files".to_owned(), "https://zenodo.org/record/3834942/files".to_owned()]
+}
+
+/// Tokens to be made of packs.
+#[derive(Clone, Copy, Debug)]
+pub struct WebText<'a> {
+    /// A folder with packs, or with tar archives of packs.
+    pub folder: &'a Path,
+    /// How many of the documents are for validation, drawn for each by the name of its pack and its place there.
+    pub fraction: ValidationFraction,
+    /// Whether other tokens that are there may be replaced.
+    pub replace: bool,
+}
+
+/// A tar archive of documents, compressed with xz, in a file.
+struct Pack {
+    name: String,
+    path: PathBuf,
+    start: u64,
+    length: u64,
+}
+
+impl WebText<'_> {
+    /// Makes the tokens as [`super::Preparation::make`] does. Packs are taken in the order of their names, and each
+    /// document ends with the end of a text.
+    pub fn make(
+        &self,
+        out: &Path,
+        progress: &mut dyn FnMut(Progress),
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Meta, TextError> {
+        let files = find(self.folder)?;
+        let packs = packs(self.folder, &files)?;
+        let sources = sums(&files, progress, cancelled)?;
+        let parts = packs.iter().map(|pack| pack.start..pack.start + pack.length).collect();
+        let plan = Plan { tokenizer: Tokenizer::Gpt2, fraction: self.fraction, sources, parts };
+        let mut output = match Output::begin(out, &plan, self.replace, cancelled)? {
+            Begun::Complete(meta) => return Ok(meta),
+            Begun::Work(output) => output,
+        };
+        loop {
+            progress(output.progress());
+            let begin = output.state().part;
+            let end = packs.len().min(begin + BLOCKS_A_THREAD * rayon::current_num_threads());
+            if begin == end {
+                return output.finish();
+            }
+            let tokenized: Vec<_> = packs[begin..end].par_iter().map(|pack| tokens(pack, self.fraction)).collect();
+            for tokens in tokenized {
+                for (split, tokens) in Split::ALL.into_iter().zip(tokens?) {
+                    output.append(split, &tokens)?;
+                }
+            }
+            output.reached(end, packs.get(end).map_or(0, |pack| pack.start), cancelled)?;
+        }
+    }
+}
+
+/// The files of a folder, and of the subfolders that archives are unpacked into, that can be packs or archives of them.
+fn find(folder: &Path) -> Result<Vec<PathBuf>, TextError> {
+    let mut files = Vec::new();
+    for place in ["", "openwebtext", "subsets"].map(|subfolder| folder.join(subfolder)) {
+        let Ok(entries) = fs::read_dir(&place) else { continue };
+        for entry in entries {
+            let path = entry.map_err(|source| TextError::File { path: place.clone(), source })?.path();
+            if path.extension().is_some_and(|extension| extension == "tar" || extension == "xz") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The packs in all files, sorted by name.
+fn packs(folder: &Path, files: &[PathBuf]) -> Result<Vec<Pack>, TextError> {
+    let mut packs = Vec::new();
+    for path in files {
+        look_in(path, &mut packs).map_err(|source| TextError::File { path: path.clone(), source })?;
+    }
+    packs.sort_by(|a, b| a.name.cmp(&b.name));
+    let names: HashSet<&str> = packs.iter().map(|pack| pack.name.as_str()).collect();
+    let found = match packs.len() {
+        0 => "none",
+        count if count > names.len() => "some of them twice",
+        _ => return Ok(packs),
+    };
+    Err(TextError::Bad {
+        path: folder.to_owned(),
+        expected:
+            "the packs of OpenWebText (urlsf_subset….xz), each once, as files or in files ending in .tar or .tar.xz"
+                .to_owned(),
+        found: found.to_owned(),
+        remedy: "name the folder that holds them, or have them downloaded",
+    })
+}
+
+fn look_in(path: &Path, packs: &mut Vec<Pack>) -> io::Result<()> {
+    const XZ: [u8; 6] = [0xfd, b'7', b'z', b'X', b'Z', 0];
+    let mut file = plain_file::open(path, Links::Followed)?;
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut magic = Vec::new();
+    (&mut file).take(XZ.len() as u64).read_to_end(&mut magic)?;
+    if magic == XZ {
+        let length = file.metadata()?.len();
+        packs.push(Pack { name: name(path), path: path.to_owned(), start: 0, length });
+        return Ok(());
+    }
+    file.rewind()?;
+    for entry in tar::Archive::new(file).entries_with_seek()? {
+        let entry = entry?;
+        let inner = entry.path()?;
+        if entry.header().entry_type().is_file() && inner.extension().is_some_and(|extension| extension == "xz") {
+            let (start, length) = (entry.raw_file_position(), entry.size());
+            packs.push(Pack { name: name(&inner), path: path.to_owned(), start, length });
+        }
+    }
+    Ok(())
+}
+
+/// The sums of the files.
+fn sums(
+    files: &[PathBuf],
+    progress: &mut dyn FnMut(Progress),
+    cancelled: &dyn Fn() -> bool,
+) -> Result<Vec<Source>, TextError> {
+    let total = files.iter().map(|path| path.metadata().map_or(0, |found| found.len())).sum();
+    let mut done = 0;
+    let mut sum = |path: &PathBuf| {
+        let failed = |source| TextError::File { path: path.clone(), source };
+        let mut file = plain_file::open(path, Links::Followed).map_err(failed)?;
+        let mut hash = Sha256::new();
+        let mut buffer = vec![0; 1 << 20];
+        let mut bytes = 0;
+        loop {
+            let count = file.read(&mut buffer).map_err(failed)?;
+            if count == 0 {
+                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                return Ok(Source { name, bytes, sha256: format!("{:x}", hash.finalize()) });
+            }
+            hash.update(&buffer[..count]);
+            (bytes, done) = (bytes + count as u64, done + count as u64);
+            progress(Progress { stage: Stage::Reading, done, total, tokens: 0 });
+            if cancelled() {
+                return Err(TextError::Cancelled);
+            }
+        }
+    };
+    files.iter().map(&mut sum).collect()
+}
+
+/// The tokens of a pack as they are in files, in the order of [`Split::ALL`].
+fn tokens(pack: &Pack, fraction: ValidationFraction) -> Result<[Vec<u8>; 2], TextError> {
+    let failed = |found: String| TextError::Bad {
+        path: pack.path.clone(),
+        expected: "a pack of documents, a tar archive compressed with xz".to_owned(),
+        found: format!("in {}: {found}", pack.name),
+        remedy: "get that file anew",
+    };
+    let key = Key::new(SEED).at(number_of(&pack.name));
+    let most = (fraction.get() * (u64::MAX as f64)) as u64;
+    let mut tokens = [const { Vec::new() }; 2];
+    let mut place = 0;
+    let mut add = |document: &str| {
+        let text = cleaned(document);
+        if !text.is_empty() {
+            let is_drawn = Stream::new(key.at(place)).next_u64() < most;
+            let split = if is_drawn { Split::Validation } else { Split::Train };
+            let all = gpt2::encode(&text).into_iter().chain([END_OF_TEXT]);
+            tokens[split.index()].extend(all.flat_map(u16::to_le_bytes));
+        }
+        place += 1;
+    };
+    unpack(pack, &mut add).map_err(|error| failed(error.to_string()))?;
+    Ok(tokens)
+}
+
+/// A number that stands for a name.
+fn number_of(name: &str) -> u64 {
+    let sum = Sha256::digest(name);
+    u64::from_le_bytes(std::array::from_fn(|place| sum[place]))
+}
+
+/// Hands out the documents of a pack.
+fn unpack(pack: &Pack, take: &mut dyn FnMut(&str)) -> io::Result<()> {
+    let mut file: File = plain_file::open(&pack.path, Links::Followed)?;
+    file.seek(SeekFrom::Start(pack.start))?;
+    let unpacked = XzReader::new_mem_limit(BufReader::new(file.take(pack.length)), true, MOST_MEMORY);
+    let mut archive = tar::Archive::new(unpacked.take(LONGEST_PACK));
+    let mut document = Vec::new();
+    for entry in archive.entries()? {
+        let mut entry = entry?;
+        if !entry.header().entry_type().is_file() {
+            continue;
+        }
+        document.clear();
+        if (&mut entry).take(LONGEST_DOCUMENT + 1).read_to_end(&mut document)? as u64 > LONGEST_DOCUMENT {
+            return Err(io::Error::other(format!("a document of more than {} MB", LONGEST_DOCUMENT >> 20)));
+        }
+        let text = std::str::from_utf8(&document).map_err(|error| {
+            let name = entry.path().map(|path| path.display().to_string()).unwrap_or_default();
+            io::Error::other(format!("{name} is not UTF-8 at byte {}", error.valid_up_to()))
+        })?;
+        take(text);
+    }
+    // The check sum is behind the end of the archive.
+    io::copy(&mut archive.into_inner(), &mut io::sink()).map(drop)
+}
+
+/// The text of a document as nanoGPT gets it from Hugging Face: at most one line is empty between others, and none at
+/// both ends.
+fn cleaned(document: &str) -> String {
+    let mut text = String::with_capacity(document.len());
+    let mut line_feeds = 0;
+    for character in document.trim().chars() {
+        line_feeds = if character == '\n' { line_feeds + 1 } else { 0 };
+        if line_feeds <= 2 {
+            text.push(character);
+        }
+    }
+    text
+}

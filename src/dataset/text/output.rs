@@ -1,0 +1,284 @@
+//! The files of tokens while they are made.
+
+use std::fs::{self, File};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::meta::Part;
+use super::prepare::{Progress, Stage};
+use super::{Meta, Source, Split, TextError, Tokenizer};
+use crate::dataset::{download, lock};
+use crate::export::{Aside, write_plain_file};
+use crate::plain_file::{self, Links};
+use crate::quantity::ValidationFraction;
+
+/// In a folder whose tokens are not finished: how far they are.
+pub const STATE_FILE: &str = "unfinished.json";
+/// The file that says who works on a folder. It stays there, empty.
+const LOCK: &str = ".tokens.lock";
+/// How often it is saved how far the work is.
+const SAVE_EVERY: Duration = Duration::from_secs(2);
+
+/// What tokens are made of.
+pub struct Plan {
+    pub tokenizer: Tokenizer,
+    /// How much is for validation.
+    pub fraction: ValidationFraction,
+    pub sources: Vec<Source>,
+    /// The parts of the work in their order, each as bytes of a source.
+    pub parts: Vec<Range<u64>>,
+}
+
+impl Plan {
+    /// A hash of all that the tokens depend on: SHA-256 in hexadecimal.
+    pub fn sum(&self) -> String {
+        let kind = self.tokenizer.kind().name();
+        let all = serde_json::to_vec(&(kind, self.fraction.get(), &self.sources)).expect("it is plain");
+        format!("{:x}", Sha256::digest(all))
+    }
+
+    /// Where the work begins.
+    fn beginning(&self) -> State {
+        State { job: self.sum(), part: 0, at: self.parts.first().map_or(0, |part| part.start), tokens: [0; 2] }
+    }
+
+    /// Whether a state can be one of this work.
+    fn fits(&self, state: &State) -> bool {
+        let is_in_part = || self.parts.get(state.part).is_some_and(|part| part.contains(&state.at));
+        state.job == self.sum() && (state.part == self.parts.len() || is_in_part())
+    }
+
+    /// What is said of the tokens.
+    fn meta(&self, [train, val]: [Part; 2]) -> Meta {
+        Meta {
+            tokenizer: self.tokenizer.kind().name().to_owned(),
+            vocabulary_size: self.tokenizer.vocabulary_size(),
+            vocabulary: match &self.tokenizer {
+                Tokenizer::Gpt2 => None,
+                Tokenizer::Characters(alphabet) => Some(alphabet.characters().iter().collect()),
+            },
+            train,
+            val,
+            val_fraction: self.fraction.get(),
+            sources: self.sources.clone(),
+        }
+    }
+}
+
+/// How far the tokens are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct State {
+    /// The sum of the plan.
+    job: String,
+    /// The part that comes next, and its first byte that has no tokens yet.
+    pub part: usize,
+    pub at: u64,
+    /// Tokens that are in the files, in the order of [`Split::ALL`].
+    tokens: [u64; 2],
+}
+
+impl State {
+    /// Reads it from a folder; `None` where nothing is unfinished there.
+    fn read(folder: &Path) -> Result<Option<State>, TextError> {
+        let path = folder.join(STATE_FILE);
+        let text = match plain_file::read_text(&path, Links::Refused, 1 << 16) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(TextError::File { path, source }),
+        };
+        serde_json::from_str(&text).map(Some).map_err(|error| TextError::Bad {
+            path,
+            expected: "how far the tokens are, as JSON".to_owned(),
+            found: error.to_string(),
+            remedy: "begin anew with --force",
+        })
+    }
+
+    fn write(&self, folder: &Path) -> Result<(), TextError> {
+        let path = folder.join(STATE_FILE);
+        let text = serde_json::to_string(self).expect("it is plain");
+        write_plain_file(&path, text.as_bytes()).map_err(|source| TextError::File { path, source })
+    }
+}
+
+/// Whether there is something to do.
+pub enum Begun<'a> {
+    /// The tokens are there.
+    Complete(Meta),
+    Work(Output<'a>),
+}
+
+/// The files of tokens of a plan, as far as they have come.
+pub struct Output<'a> {
+    folder: &'a Path,
+    plan: &'a Plan,
+    state: State,
+    /// In the order of [`Split::ALL`].
+    files: [File; 2],
+    saved: Instant,
+    _lock: File,
+}
+
+impl Output<'_> {
+    /// Begins the work in a folder, which is made where there is none, or goes on with it. Waits until no other process
+    /// works there. Other tokens that are there are refused, unless they may be replaced.
+    pub fn begin<'a>(
+        folder: &'a Path,
+        plan: &'a Plan,
+        replace: bool,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Begun<'a>, TextError> {
+        let failed = |source| TextError::File { path: folder.to_owned(), source };
+        fs::create_dir_all(folder).map_err(failed)?;
+        let lock = lock::wait(&folder.join(LOCK), &mut || (), cancelled).map_err(failed)?;
+        let lock = lock.ok_or(TextError::Cancelled)?;
+        Aside::clear(folder).map_err(failed)?;
+        let state = match State::read(folder) {
+            Ok(Some(state)) if plan.fits(&state) => state,
+            Ok(Some(_)) if !replace => return Err(TextError::OtherJob(folder.to_owned())),
+            Err(error) if !replace => return Err(error),
+            Ok(None) => match present(folder, plan, replace)? {
+                Some(meta) => return Ok(Begun::Complete(meta)),
+                None => plan.beginning(),
+            },
+            _ => plan.beginning(),
+        };
+        Output::open(folder, plan, state, lock).map(Begun::Work)
+    }
+
+    /// Opens the files and cuts them to what the state says.
+    fn open<'a>(folder: &'a Path, plan: &'a Plan, mut state: State, lock: File) -> Result<Output<'a>, TextError> {
+        let open = |split: Split| {
+            let path = part_path(folder, split);
+            let is_renamed = state.part == plan.parts.len() && !path.exists();
+            if is_renamed && final_path(folder, split).exists() {
+                fs::rename(final_path(folder, split), &path).map_err(|source| failed(folder, split, source))?;
+            }
+            let file = plain_file::open_to_write(&path).map_err(|source| failed(folder, split, source))?;
+            let length = file.metadata().map_err(|source| failed(folder, split, source))?.len();
+            Ok((file, length))
+        };
+        let [(train, train_bytes), (val, val_bytes)] = [open(Split::Train)?, open(Split::Validation)?];
+        // A file that somebody has cut has to be made anew.
+        if [train_bytes, val_bytes].iter().zip(state.tokens).any(|(&bytes, tokens)| bytes / 2 < tokens) {
+            state = plan.beginning();
+        }
+        let mut output = Output { folder, plan, state, files: [train, val], saved: Instant::now(), _lock: lock };
+        for split in Split::ALL {
+            let length = 2 * output.state.tokens[split.index()];
+            let file = &mut output.files[split.index()];
+            let cut = file.set_len(length).and_then(|()| file.seek(SeekFrom::Start(length)));
+            cut.map_err(|source| failed(folder, split, source))?;
+        }
+        output.state.write(folder)?;
+        Ok(output)
+    }
+
+    /// What comes next.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Adds tokens as they are in files.
+    pub fn append(&mut self, split: Split, tokens: &[u8]) -> Result<(), TextError> {
+        let written = self.files[split.index()].write_all(tokens);
+        written.map_err(|source| failed(self.folder, split, source))?;
+        self.state.tokens[split.index()] += tokens.len() as u64 / 2;
+        Ok(())
+    }
+
+    /// Says that all tokens before a place are there. From time to time this is saved; when cancelled too, and then it is
+    /// an error.
+    pub fn reached(&mut self, part: usize, at: u64, cancelled: &dyn Fn() -> bool) -> Result<(), TextError> {
+        (self.state.part, self.state.at) = (part, at);
+        if cancelled() {
+            self.save()?;
+            return Err(TextError::Cancelled);
+        }
+        if self.saved.elapsed() >= SAVE_EVERY {
+            self.save()?;
+            self.saved = Instant::now();
+        }
+        Ok(())
+    }
+
+    pub fn progress(&self) -> Progress {
+        let length = |parts: &[Range<u64>]| parts.iter().map(|part| part.end - part.start).sum::<u64>();
+        let parts = &self.plan.parts;
+        let done = parts.get(self.state.part).map_or(0, |part| self.state.at - part.start);
+        Progress {
+            stage: Stage::Tokenizing,
+            done: length(&parts[..self.state.part]) + done,
+            total: length(parts),
+            tokens: self.state.tokens.iter().sum(),
+        }
+    }
+
+    /// Saves how far the work is, after the tokens have reached the disk.
+    fn save(&mut self) -> Result<(), TextError> {
+        for (split, file) in Split::ALL.into_iter().zip(&self.files) {
+            file.sync_data().map_err(|source| failed(self.folder, split, source))?;
+        }
+        self.state.write(self.folder)
+    }
+
+    /// Gives the files their names, and says what they are.
+    pub fn finish(mut self) -> Result<Meta, TextError> {
+        self.save()?;
+        let mut part = |split: Split| {
+            let file = &mut self.files[split.index()];
+            let sum = file.rewind().and_then(|()| download::sum(file));
+            let sha256 = sum.map_err(|source| failed(self.folder, split, source))?;
+            Ok(Part { tokens: self.state.tokens[split.index()], sha256 })
+        };
+        let meta = self.plan.meta([part(Split::Train)?, part(Split::Validation)?]);
+        drop(self.files);
+        for split in Split::ALL {
+            let renamed = fs::rename(part_path(self.folder, split), final_path(self.folder, split));
+            renamed.map_err(|source| failed(self.folder, split, source))?;
+        }
+        meta.write(self.folder)?;
+        let state = self.folder.join(STATE_FILE);
+        fs::remove_file(&state).map_err(|source| TextError::File { path: state, source })?;
+        Ok(meta)
+    }
+}
+
+/// What is known of the tokens where they are there and whole. Where others are, an error, unless they may be replaced.
+fn present(folder: &Path, plan: &Plan, replace: bool) -> Result<Option<Meta>, TextError> {
+    let names = [Split::Train.file_name(), Split::Validation.file_name(), Meta::FILE];
+    let mut paths = names.iter().map(|name| folder.join(name));
+    let Some(path) = paths.find(|path| path.symlink_metadata().is_ok()) else { return Ok(None) };
+    let has_sum = |meta: &Meta, split: Split| {
+        let file = plain_file::open(&final_path(folder, split), Links::Followed);
+        file.and_then(|mut file| download::sum(&mut file)).is_ok_and(|sum| sum == meta.part(split).sha256)
+    };
+    match Meta::read(folder) {
+        Ok(Some(meta))
+            if meta == plan.meta([meta.train.clone(), meta.val.clone()])
+                && Split::ALL.into_iter().all(|split| has_sum(&meta, split)) =>
+        {
+            Ok(Some(meta))
+        }
+        _ if replace => Ok(None),
+        _ => Err(TextError::Full(path)),
+    }
+}
+
+fn final_path(folder: &Path, split: Split) -> PathBuf {
+    folder.join(split.file_name())
+}
+
+/// Where tokens are until all are there.
+fn part_path(folder: &Path, split: Split) -> PathBuf {
+    folder.join(format!("{}.part", split.file_name()))
+}
+
+fn failed(folder: &Path, split: Split, source: io::Error) -> TextError {
+    TextError::File { path: part_path(folder, split), source }
+}
