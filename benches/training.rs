@@ -1,19 +1,22 @@
-//! How fast the MNIST classifier trains on the processor: `cargo bench --features torch --bench training`.
+//! How fast the MNIST classifier and GPT-2 train on the processor: `cargo bench --features torch --bench training`.
 //!
-//! `tests/training/pytorch.py FOLDER --time` says what PyTorch's eager loop does on the same machine.
+//! `tests/training/pytorch.py FOLDER --time` and `pytorch_gpt2.py --time` say what PyTorch's eager loop does on the same
+//! machine.
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use tch::{Device, Kind};
+use tch::{Device, Kind, Tensor};
 use valleyscope::dataset::mnist::{self, Mnist};
 use valleyscope::quantity::{BatchSize, LearningRate, PointCount, Replicates, TrainingSteps};
 use valleyscope::random::Key;
 use valleyscope::sweep::LearningRates;
 use valleyscope::train::{FlatOptimizer, Training};
+use valleyscope::workload::gpt2::train::Gpt2;
 use valleyscope::workload::mnist::train::{Images, Mlp, MnistRun, Scan};
 use valleyscope::workload::{
-    DataChoice, DeviceChoice, FloatType, MnistScanSpec, MnistSpec, ScanOptimizer, TrainingRule,
+    Attention, DataChoice, DeviceChoice, FloatType, Gpt2Precision, Gpt2Shape, MnistScanSpec, MnistSpec, ScanOptimizer,
+    TrainingRule,
 };
 
 /// Steps that are timed at once.
@@ -31,6 +34,8 @@ fn main() {
     single_runs(&data);
     parts_of_a_step(&data);
     scans(&data);
+    gpt2("nanoGPT on a CPU", Gpt2Shape::CHARACTERS, [12, 64], 20);
+    gpt2("GPT-2 small", Gpt2Shape::SMALL, [1, 256], 2);
 }
 
 /// The shortest of some rounds, after one that does not count.
@@ -154,5 +159,40 @@ fn scans(data: &Mnist) {
                 20.0 / time.as_secs_f64()
             );
         }
+    }
+}
+
+/// Steps of GPT-2 with AdamW and clipping, as `pytorch_gpt2.py` takes them.
+fn gpt2(name: &str, shape: Gpt2Shape, [sequences, length]: [i64; 2], steps: u32) {
+    for attention in [Attention::Fused, Attention::Explicit] {
+        let mut gpt2 = Gpt2::new(shape, Gpt2Precision::Float32, attention, Device::Cpu).expect("it fits");
+        gpt2.initialize(Key::new(0)).expect("it fits");
+        let text = Tensor::randint(i64::from(shape.vocabulary), [sequences, length + 1], (Kind::Int64, Device::Cpu));
+        let [tokens, targets] = [0, 1].map(|first| text.narrow(1, first, length).contiguous());
+        let rule = TrainingRule::all()[0].configured(LearningRate::clamped(1e-4));
+        let mut optimizer =
+            FlatOptimizer::new(rule, &[1e-4], gpt2.layout(), Kind::Float, Device::Cpu).expect("it fits");
+        let mut parts = [Duration::ZERO; 3];
+        let time = best(5, || {
+            parts = [Duration::ZERO; 3];
+            for _ in 0..steps {
+                let begun = Instant::now();
+                gpt2.forget_gradients();
+                let _loss = gpt2.differentiate(&tokens, &targets, 1.0, 1.0).expect("it fits");
+                parts[0] += begun.elapsed();
+                let begun = Instant::now();
+                let _norm = gpt2.clip(Some(1.0), 1.0).expect("it fits");
+                parts[1] += begun.elapsed();
+                let begun = Instant::now();
+                gpt2.update(&mut optimizer).expect("it fits");
+                parts[2] += begun.elapsed();
+            }
+        });
+        let [passes, clip, update] = parts.map(|part| part.as_secs_f64() * 1e3 / f64::from(steps));
+        println!(
+            "{name}, {attention:?}, Adam: {:8.0} tokens/s; ms a step of the last round: passes {passes:.1}, clipping \
+             {clip:.1}, optimizer {update:.1}",
+            f64::from(steps) * (sequences * length) as f64 / time.as_secs_f64()
+        );
     }
 }
