@@ -38,6 +38,7 @@ pub fn built_ins() -> &'static [BuiltIn] {
             "mnist",
             "fig2cd",
             "gpt2-shakespeare",
+            "fig3-cpu",
             "gpt2-small",
             "fig3a",
             "fig3b",

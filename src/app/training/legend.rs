@@ -156,6 +156,7 @@ pub fn tooltip(
                 let x = match look.horizontal {
                     Horizontal::Step => format!("step {}", grouped(found.x as u64)),
                     Horizontal::Samples => format!("{} samples", grouped(found.x as u64)),
+                    Horizontal::Tokens => format!("{} tokens", grouped(found.x as u64)),
                     Horizontal::Relative if found.x < 100.0 => format!("{:.2} s", found.x),
                     Horizontal::Relative => span(found.x as u64),
                     Horizontal::Clock => moment(found.x, "%m-%d %H:%M:%S"),

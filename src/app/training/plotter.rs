@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::time::Duration;
 
-use super::track::Track;
+use super::track::{OfStep, Track};
 use crate::app::wake::Wake;
 use crate::result::scan::{self, ScanResult};
 use crate::run::{Metric, MetricInfo, RunFolder, RunReader, Source};
@@ -169,7 +169,11 @@ impl Member {
         if !news && !anew {
             return false;
         }
-        let batch = history.started().and_then(|started| started.batch_size).unwrap_or(1);
+        let started = history.started();
+        let of_step = OfStep {
+            samples: started.and_then(|started| started.batch_size).unwrap_or(1) as f64,
+            tokens: started.and_then(|started| started.tokens_per_step).unwrap_or(0) as f64,
+        };
         self.metrics = history.metrics();
         for info in &self.metrics {
             let Some(metric) = info.metric() else { continue };
@@ -177,7 +181,7 @@ impl Member {
             // Evaluations are few, and means over many samples already.
             let smoothing = if info.source == Source::Evaluation { 0.0 } else { smoothing };
             if !curve.is_empty() {
-                let track = self.tracks.entry(metric).or_insert_with(|| Arc::new(Track::new(batch, smoothing)));
+                let track = self.tracks.entry(metric).or_insert_with(|| Arc::new(Track::new(of_step, smoothing)));
                 if track.len() < curve.len() {
                     Arc::make_mut(track).extend(&curve);
                 }

@@ -12,6 +12,7 @@ pub enum Horizontal {
     #[default]
     Step,
     Samples,
+    Tokens,
     /// Seconds of training.
     Relative,
     /// The time of day.
@@ -19,12 +20,14 @@ pub enum Horizontal {
 }
 
 impl Horizontal {
-    pub const ALL: [Horizontal; 4] = [Horizontal::Step, Horizontal::Samples, Horizontal::Relative, Horizontal::Clock];
+    pub const ALL: [Horizontal; 5] =
+        [Horizontal::Step, Horizontal::Samples, Horizontal::Tokens, Horizontal::Relative, Horizontal::Clock];
 
     pub fn name(self) -> &'static str {
         match self {
             Horizontal::Step => "steps",
             Horizontal::Samples => "samples",
+            Horizontal::Tokens => "tokens",
             Horizontal::Relative => "training time (s)",
             Horizontal::Clock => "wall-clock time (UTC)",
         }
@@ -50,14 +53,21 @@ impl Smoother {
     }
 }
 
+/// What a step is made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct OfStep {
+    pub samples: f64,
+    /// 0 where samples are no text.
+    pub tokens: f64,
+}
+
 /// Points in the order of their steps, with what is needed to draw them quickly. It only grows.
 #[derive(Clone, Debug, Default)]
 pub struct Track {
     step: Vec<f64>,
     wall_s: Vec<f64>,
     time_s: Vec<f64>,
-    /// Samples a step.
-    batch: f64,
+    of_step: OfStep,
     smoothing: f64,
     smoother: Smoother,
     raw: Pyramid,
@@ -82,8 +92,8 @@ pub struct Look {
 pub type Pieces = Vec<Vec<[f64; 2]>>;
 
 impl Track {
-    pub fn new(batch: u64, smoothing: f64) -> Track {
-        Track { batch: batch as f64, smoothing, ..Track::default() }
+    pub fn new(of_step: OfStep, smoothing: f64) -> Track {
+        Track { of_step, smoothing, ..Track::default() }
     }
 
     pub fn len(&self) -> usize {
@@ -110,7 +120,7 @@ impl Track {
     /// The mean of several tracks at the steps that all of them have, with the sample deviation as a band.
     pub fn mean_of(tracks: &[&Track]) -> Track {
         let Some((first, others)) = tracks.split_first() else { return Track::default() };
-        let mut mean = Track::new(first.batch as u64, first.smoothing);
+        let mut mean = Track::new(first.of_step, first.smoothing);
         let mut band = [Pyramid::default(), Pyramid::default()];
         let mut next = vec![0; others.len()];
         let mut smoothed = Pyramid::default();
@@ -156,7 +166,10 @@ impl Track {
     fn column(&self, horizontal: Horizontal) -> (&[f64], f64) {
         match horizontal {
             Horizontal::Step => (&self.step, 1.0),
-            Horizontal::Samples => (&self.step, self.batch),
+            Horizontal::Samples => (&self.step, self.of_step.samples),
+            // Without tokens there is no place.
+            Horizontal::Tokens if self.of_step.tokens == 0.0 => (&[], 1.0),
+            Horizontal::Tokens => (&self.step, self.of_step.tokens),
             Horizontal::Relative => (&self.wall_s, 1.0),
             Horizontal::Clock => (&self.time_s, 1.0),
         }
@@ -277,11 +290,11 @@ pub struct Nearest {
 
 #[cfg(test)]
 mod tests {
-    use super::{Horizontal, Look, Track};
+    use super::{Horizontal, Look, OfStep, Track};
     use crate::app::diagnostics::AxisScale;
 
     fn track(values: &[f64], smoothing: f64) -> Track {
-        let mut track = Track::new(10, smoothing);
+        let mut track = Track::new(OfStep { samples: 10.0, tokens: 640.0 }, smoothing);
         for (index, &value) in values.iter().enumerate() {
             track.push([index as f64 + 1.0, 0.5 * index as f64, 1e9 + index as f64], value);
         }
@@ -330,6 +343,17 @@ mod tests {
         assert_eq!(pieces.len(), 2);
         assert_eq!(pieces[0], [[1.0, 4.0_f64.log10()]]);
         assert_eq!(pieces[1], [[30.0_f64.log10(), 0.0]]);
+    }
+
+    #[test]
+    fn steps_count_as_tokens_where_samples_are_text() {
+        let look = Look { horizontal: Horizontal::Tokens, ..look([0.0, 2000.0], 100) };
+        assert_eq!(track(&[3.0, 2.0], 0.0).raw(&look), [vec![[640.0, 3.0], [1280.0, 2.0]]]);
+        let mut images = Track::new(OfStep { samples: 10.0, tokens: 0.0 }, 0.0);
+        images.push([1.0, 0.5, 1e9], 3.0);
+        assert_eq!(images.raw(&look).concat(), Vec::<[f64; 2]>::new());
+        assert_eq!(images.reach(Horizontal::Tokens, AxisScale::Linear), None);
+        assert_eq!(images.nearest(Horizontal::Tokens, AxisScale::Linear, 1.0), None);
     }
 
     #[test]

@@ -78,8 +78,3 @@ impl fmt::Display for Origin {
         }
     }
 }
-
-/// Whether these words, said of a run's data, mean the stand-in.
-pub fn is_stand_in(data: &str) -> bool {
-    data == Origin::StandIn.to_string()
-}
