@@ -277,7 +277,7 @@ count! {
 }
 count! {
     /// Tokens of a text that the model writes.
-    SampleTokens, "sample.tokens", 1, 100_000
+    SampleTokens, "sample.tokens", 1, 10_000
 }
 count! {
     /// Likeliest tokens among which the next one is drawn.

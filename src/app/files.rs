@@ -72,7 +72,7 @@ impl Purpose {
             Purpose::Open => ["Open a preset or a result", "Path of the file"],
             Purpose::Save { .. } => ["Save", "Path of the file"],
             Purpose::Raw(_) => ["A folder for the raw arrays", "Path of the folder"],
-            Purpose::Data(_) => ["The folder with the four files of MNIST", "Path of the folder"],
+            Purpose::Data(_) => ["The folder with the data to learn from", "Path of the folder"],
         }
     }
 

@@ -170,9 +170,8 @@ fn trainings(args: &Args) -> Result<Vec<Preset>, Failure> {
         let text = ron::to_string(text).expect("a text can be expressed");
         settings.push(("data".to_owned(), format!("Folder({text})")));
     }
-    for (key, value) in settings {
-        preset = preset.with(&key, &value).map_err(|error| Failure::BadInput(anyhow!("--set {error}")))?;
-    }
+    let settings = settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    preset = preset.with_all(settings).map_err(|error| Failure::BadInput(anyhow!("--set {error}")))?;
     let mut trainings = preset.trainings();
     for (index, training) in trainings.iter_mut().enumerate() {
         retitle(training, index, name, &args.set);

@@ -19,7 +19,9 @@ pub enum PresetError {
     #[error(transparent)]
     Content(Box<Fault>),
     /// A single field that cannot be set.
-    #[error("{assignment}: {reason}; `valleyscope presets show mnist` explains the fields")]
+    #[error(
+        "{assignment}: {reason}; `valleyscope presets show NAME` prints a preset whose comments explain the fields"
+    )]
     CannotSet { assignment: String, reason: String },
     /// Something wrong in a preset that is about to be written.
     #[error("the preset cannot be saved: {0}")]

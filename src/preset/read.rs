@@ -14,12 +14,6 @@ use super::outline::Outline;
 use super::{FormatVersion, Preset, limits, rules};
 use crate::plain_file::{self, Links};
 
-/// The kinds of experiment that the format has names for, apart from those that can be opened.
-const KINDS_TO_COME: [&str; 1] = ["Gpt2"];
-
-/// The kinds that can be opened.
-const KINDS: [&str; 4] = ["Landscape", "Sweep", "Mnist", "MnistScan"];
-
 /// How presets are read and written: values of optional fields and of settings stand bare, like
 /// `steps: 3000` and `Noise(1.5)`.
 pub(super) fn format() -> ron::Options {
@@ -68,40 +62,47 @@ fn text_of_bytes(bytes: Vec<u8>, origin: &str) -> Result<String, PresetError> {
 
 /// The preset in `text`; errors name `origin` as the file.
 pub(super) fn parse(text: &str, origin: &str) -> Result<Preset, PresetError> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let preset = parse_fields(text, origin)?;
+    let text = without_mark(text);
+    rules::check(&preset).map_err(|broken| {
+        let span = Outline::of(text).value(&broken.path).unwrap_or(0..0);
+        PresetError::Content(Box::new(Fault::new(origin, text, span, broken.to_string())))
+    })?;
+    Ok(preset)
+}
+
+/// The same, whose fields need not fit each other.
+pub(super) fn parse_fields(text: &str, origin: &str) -> Result<Preset, PresetError> {
+    let text = without_mark(text);
     let fault = |span, message| PresetError::Content(Box::new(Fault::new(origin, text, span, message)));
     if let Some((span, message)) = limits::exceeded(text) {
         return Err(fault(span, message));
     }
-    let preset: Preset = format().from_str(text).map_err(|error| {
+    format().from_str(text).map_err(|error| {
         let outline = Outline::of(text);
         let (span, message) = wrong_kind(text, outline)
             .or_else(|| wrong_version(text, outline))
             .unwrap_or_else(|| explain(text, outline, &error));
         fault(span, message)
-    })?;
-    rules::check(&preset).map_err(|broken| {
-        let span = Outline::of(text).value(&broken.path).unwrap_or(0..0);
-        fault(span, broken.to_string())
-    })?;
-    Ok(preset)
+    })
+}
+
+fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
 fn wrong_kind(text: &str, outline: Outline<'_>) -> Option<(Range<usize>, String)> {
     let span = outline.kind()?;
     let kind = &text[span.clone()];
-    if KINDS.contains(&kind) {
+    let kinds = [&["Landscape", "Sweep"], Preset::WORKLOADS].concat();
+    if kinds.contains(&kind) {
         return None;
     }
-    let message = if KINDS_TO_COME.contains(&kind) {
-        format!("this version of Valleyscope opens presets of the kinds {}, and cannot run `{kind}` yet", list(&KINDS))
-    } else {
-        format!(
-            "expected a preset that begins with one of {}, like `Landscape(version: {}, …)`, found `{kind}`",
-            list(&KINDS),
-            FormatVersion::CURRENT
-        )
-    };
+    let message = format!(
+        "expected a preset that begins with one of {}, like `Landscape(version: {}, …)`, found `{kind}`",
+        list(&kinds),
+        FormatVersion::CURRENT
+    );
     Some((span, message))
 }
 

@@ -2,7 +2,7 @@
 
 use super::explain::shortened;
 use super::outline::Outline;
-use super::{Preset, PresetError};
+use super::{Preset, PresetError, read};
 
 impl Preset {
     /// The preset with the field at `path` set to `value`, which is written as in a preset's file. Texts need no
@@ -15,6 +15,20 @@ impl Preset {
     ///
     /// As for a file: unknown fields, and values that do not fit.
     pub fn with(&self, path: &str, value: &str) -> Result<Preset, PresetError> {
+        self.with_all([(path, value)])
+    }
+
+    /// The same for several fields, which must fit each other when all are set.
+    pub fn with_all<'s>(&self, settings: impl IntoIterator<Item = (&'s str, &'s str)>) -> Result<Preset, PresetError> {
+        let (mut preset, mut origin) = (self.clone(), Vec::new());
+        for (path, value) in settings {
+            preset = preset.put(path, value)?;
+            origin.push(format!("{path}={value}"));
+        }
+        Preset::parse(&preset.to_ron(), &shortened(&origin.join(", ")))
+    }
+
+    fn put(&self, path: &str, value: &str) -> Result<Preset, PresetError> {
         let first = &path[..path.find(['.', '[']).unwrap_or(path.len())];
         let whole = ["title", "description", "runs", "scan"].contains(&first);
         let paths = match self.workload() {
@@ -28,7 +42,7 @@ impl Preset {
                 let cannot = |reason| PresetError::CannotSet { assignment: origin.clone(), reason };
                 text = replace(text, path, value).map_err(cannot)?;
             }
-            Preset::parse(&text, &origin)
+            read::parse_fields(&text, &origin)
         };
         // An optimizer's name alone takes its defaults.
         let with_defaults = format!("{value}()");

@@ -24,6 +24,7 @@ use super::status::Status;
 use crate::export::{Aside, Overwrite, write_file};
 use crate::plain_file;
 use crate::preset::Preset;
+use crate::workload::Workload;
 
 /// Why a folder is not mended.
 #[derive(Debug, thiserror::Error)]
@@ -178,11 +179,9 @@ impl Check<'_> {
 
     /// The step of the last point of the training curve until a step: it was safe before the checkpoint of that was.
     fn last_point(&self, step: u64) -> u64 {
-        let preset = RunConfig::read(self.run).map(|config| config.preset);
-        match preset {
-            Ok(Preset::Mnist(preset)) => step - step % preset.runs.first().map_or(1, |run| run.log_every.get() as u64),
-            _ => step,
-        }
+        let Ok(config) = RunConfig::read(self.run) else { return step };
+        let training = config.preset.workload().and_then(Workload::training);
+        training.map_or(step, |training| step - step % training.course.log_every)
     }
 
     /// What a worker that was killed had put by.

@@ -45,7 +45,12 @@ impl Metric {
     /// The most names that are not known beforehand. Names live as long as the program, and files may hold any.
     const MOST_NAMES: usize = 10_000;
 
-    /// The metric of this name. None where it is no name, of 1 to [`Metric::LONGEST_NAME`] visible ASCII characters, and
+    /// A metric that the program itself logs.
+    pub const fn of(name: &'static str) -> Metric {
+        Metric(name)
+    }
+
+    /// The metric of this name, which a file holds. None where it is no name, of 1 to [`Metric::LONGEST_NAME`] visible ASCII characters, and
     /// where there are too many others.
     pub fn named(name: &str) -> Option<Metric> {
         static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
@@ -118,14 +123,22 @@ pub struct MetricInfo {
     pub name: String,
     /// As people read it, such as `Test loss`.
     pub title: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "known_or_default")]
     pub unit: Unit,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "known_or_default")]
     pub scale: Scale,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "known_or_default")]
     pub better: Better,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "known_or_default")]
     pub source: Source,
+}
+
+/// Versions after this one may know other words.
+fn known_or_default<'de, D: Deserializer<'de>, T: serde::de::DeserializeOwned + Default>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    let value = serde_json::Value::deserialize(deserializer)?;
+    Ok(serde_json::from_value(value).unwrap_or_default())
 }
 
 /// What a metric's numbers count.
@@ -279,9 +292,15 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for PointFields<T> {
                         Field::WallS => wall_s = Some(map.next_value::<Number>()?.0),
                         Field::Passed => drop(map.next_value::<IgnoredAny>()?),
                         // What is no number is of another version.
-                        Field::Metric(metric) => {
+                        Field::Known(metric) => {
                             let MaybeNumber(value) = map.next_value()?;
-                            if let Some(value) = value.filter(|_| metrics.0.len() < Metrics::MOST) {
+                            value.into_iter().for_each(|value| metrics.set(metric, value));
+                        }
+                        Field::Other(name) => {
+                            let MaybeNumber(value) = map.next_value()?;
+                            let is_room = metrics.0.len() < Metrics::MOST;
+                            let metric = value.filter(|_| is_room).and_then(|_| Metric::named(&name));
+                            if let (Some(metric), Some(value)) = (metric, value) {
                                 metrics.set(metric, value);
                             }
                         }
@@ -306,7 +325,9 @@ enum Field {
     Time,
     WallS,
     Passed,
-    Metric(Metric),
+    Known(Metric),
+    /// Not interned before there is room for its value.
+    Other(String),
 }
 
 impl<'de> Deserialize<'de> for Field {
@@ -326,7 +347,10 @@ impl<'de> Deserialize<'de> for Field {
                     "time" => Field::Time,
                     "wall_s" => Field::WallS,
                     "event" | "line" | "crc" => Field::Passed,
-                    name => Metric::named(name).map_or(Field::Passed, Field::Metric),
+                    name => match Metric::KNOWN.iter().find(|known| known.0 == name) {
+                        Some(known) => Field::Known(*known),
+                        None => Field::Other(name.to_owned()),
+                    },
                 })
             }
         }

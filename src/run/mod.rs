@@ -79,4 +79,4 @@ pub use tail::{LONGEST_LINE, last_lines};
 
 /// The version of what a worker and those who start and watch it understand each other by: the files of a run's
 /// folder and the worker's command line.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;

@@ -136,6 +136,9 @@ impl<'a, T: Training> Trainer<'a, T> {
     pub fn go(&mut self) -> Result<Ended, TrainerError> {
         Checkpoint::sweep(self.session.run());
         self.session.begin_training();
+        if self.run.step() == 0 {
+            self.run.start()?;
+        }
         if self.lacks_evaluation() {
             self.evaluate()?;
         }
@@ -153,15 +156,19 @@ impl<'a, T: Training> Trainer<'a, T> {
                     return Ok(Ended::NotFinite);
                 }
             }
-            if due(course.eval_every) {
-                self.evaluate()?;
-            }
+            let begun = self.session.wall_s();
+            // Before the evaluation, which may save a checkpoint: what comes after that is lost when the worker is killed.
             if course.sample_every.is_some_and(due) {
                 self.sample()?;
+            }
+            if due(course.eval_every) {
+                self.evaluate()?;
             }
             if due(course.checkpoint_every) {
                 self.save()?;
             }
+            // The rate of training is that of steps.
+            self.since.wall_s += self.session.wall_s() - begun;
             if (self.handle_commands()? || self.stop.is_raised()) && self.run.step() < self.course.steps {
                 self.save()?;
                 return Ok(Ended::Stopped);
@@ -197,7 +204,9 @@ impl<'a, T: Training> Trainer<'a, T> {
         self.since = Since { wall_s: now, ..Since::default() };
         if !loss.is_finite() && !self.warned {
             self.warned = true;
-            let message = format!("the training loss is {loss}: the run has diverged");
+            let first = self.run.first_not_finite()?;
+            let first = first.map_or_else(String::new, |name| format!("; `{name}` is the first that is not finite"));
+            let message = format!("the training loss is {loss}: the run has diverged{first}");
             self.session.record(step, Event::Warning { message })?;
         }
         Ok(loss.is_finite())
@@ -209,6 +218,8 @@ impl<'a, T: Training> Trainer<'a, T> {
         let loss = evaluation.iter().next().map_or(f64::NAN, |(_, loss)| loss);
         if loss.is_finite() && self.best.is_none_or(|(_, best)| loss < best) {
             self.best = Some((step, loss));
+            // A checkpoint of this step does not say so yet.
+            self.saved = None;
         }
         self.session.record(step, Event::Eval(evaluation))?;
         // The best model is kept, so it must be saved when it is known to be.
@@ -272,7 +283,8 @@ impl<'a, T: Training> Trainer<'a, T> {
                     self.session.answer(&id, false, &message)?;
                 }
                 Command::Sample { prompt, tokens, temperature, top_k } => {
-                    match self.run.sample(&SampleRequest { prompt, tokens, temperature, top_k }) {
+                    let sampled = SampleRequest::new(prompt, tokens, temperature, top_k);
+                    match sampled.and_then(|request| self.run.sample(&request)) {
                         Ok(text) => {
                             self.session.record(self.run.step(), Event::Sample { text })?;
                             self.session.answer(&id, true, "the text is written")?;

@@ -9,6 +9,7 @@ use super::checkpoint::Named;
 use super::error::TrainError;
 use super::worker::{Ended, Work};
 use crate::optimizer::Clock;
+use crate::quantity::{OutOfRange, SampleTemperature, SampleTokens, TopK};
 use crate::run::{Metric, Metrics};
 use crate::workload::{RunSpec, RunsPreset, Workload};
 
@@ -70,6 +71,19 @@ pub struct SampleRequest {
     pub top_k: Option<u32>,
 }
 
+impl SampleRequest {
+    /// # Errors
+    ///
+    /// Where it asks for more than a preset may: nothing can be done beside it.
+    pub fn new(prompt: String, tokens: u32, temperature: f64, top_k: Option<u32>) -> Result<SampleRequest, TrainError> {
+        let refuse = |error: OutOfRange| TrainError::Refused(error.to_string());
+        SampleTokens::new(u64::from(tokens)).map_err(refuse)?;
+        SampleTemperature::new(temperature).map_err(refuse)?;
+        top_k.map(|top_k| TopK::new(u64::from(top_k))).transpose().map_err(refuse)?;
+        Ok(SampleRequest { prompt, tokens, temperature, top_k })
+    }
+}
+
 /// A training, as far as it has come.
 pub trait Training {
     /// Steps taken.
@@ -99,6 +113,16 @@ pub trait Training {
     /// Goes on after `step` steps from a checkpoint's tensors, which have the names and shapes of
     /// [`Training::tensors`].
     fn restore(&mut self, step: u64, clock: Clock, saved: &[(String, Tensor)]) -> Result<(), TrainError>;
+
+    /// What is to be done before the first step, and not again when the run goes on from a checkpoint.
+    fn start(&mut self) -> Result<(), TrainError> {
+        Ok(())
+    }
+
+    /// The name of the first tensor of parameters or gradients that has a number that is not finite, where that is known.
+    fn first_not_finite(&self) -> Result<Option<String>, TrainError> {
+        Ok(None)
+    }
 
     /// The text that it writes at its set interval; `None` where it writes none.
     fn usual_sample(&self) -> Option<SampleRequest> {

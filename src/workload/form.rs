@@ -1,6 +1,6 @@
 //! The fields of a spec as a form that a window can show, without knowing what they are of.
 
-use super::{DataChoice, Dataset, DeviceChoice, ScanOptimizer, TrainingRule};
+use super::{DataChoice, Dataset, DeviceChoice, NotFinite, ScanOptimizer, TrainingRule};
 use crate::quantity::{BatchSize, RealQuantity, WholeQuantity};
 
 /// Fields in sections.
@@ -92,6 +92,11 @@ impl<'a> Field<'a> {
 
     pub fn rule(value: &'a mut TrainingRule) -> Field<'a> {
         Field::new("Rule", "The update rule", Value::Rule(value))
+    }
+
+    pub fn at_nan(value: &'a mut NotFinite) -> Field<'a> {
+        const AT_NAN: &[(NotFinite, &str)] = &[(NotFinite::GoOn, "go on"), (NotFinite::Stop, "stop")];
+        Field::choice("At NaN", "When the loss is no finite number any more", value, AT_NAN)
     }
 
     pub fn seed(help: &'static str, value: &'a mut u64) -> Field<'a> {

@@ -119,7 +119,7 @@ fn another_version_is_refused_before_anything_else() {
 
 #[test]
 fn another_kind_of_preset_is_refused_by_name() {
-    refused("Landscape(", "Gpt2(", "Gpt2", &["Gpt2", "Landscape", "yet"]);
+    refused("Landscape(", "Gpt3(", "Gpt3", &["`Gpt2`", "`Landscape(version: 1, …)`", "found `Gpt3`"]);
     refused("Landscape(", "Landscap(", "Landscap", &["`Landscape(version: 1, …)`", "`Landscap`"]);
 }
 

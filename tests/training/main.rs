@@ -7,6 +7,7 @@ mod faults;
 mod gpt2;
 mod gpt2_files;
 mod gpt2_pytorch;
+mod gpt2_run;
 mod images;
 mod mlp;
 mod optimizers;

@@ -66,7 +66,7 @@ fn fetch(folder: &Path) -> Result<(), Failure> {
         shown.get_or_insert_with(|| Progress::new(total, Unit::MEGABYTES, false)).update(done);
     };
     let cancelled = || interrupt.is_raised();
-    let outcome = mnist::download(folder, &mnist::mirrors(), mnist::PATIENCE, &mut show, &cancelled);
+    let outcome = mnist::download(folder, &mnist::mirrors(), download::PATIENCE, &mut show, &cancelled);
     if let Some(progress) = shown {
         progress.finish();
     }

@@ -6,8 +6,7 @@ use super::tokens;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::progress::{Progress, Unit};
 use crate::cli::{Failure, say};
-use crate::dataset::download::{self, Download, DownloadError};
-use crate::dataset::mnist::PATIENCE;
+use crate::dataset::download::{self, Download, DownloadError, PATIENCE};
 use crate::dataset::text::openwebtext::{ARCHIVE, VALIDATION_FRACTION, WebText, mirrors};
 use crate::quantity::ValidationFraction;
 

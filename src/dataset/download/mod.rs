@@ -19,6 +19,9 @@ use request::{Answer, Request};
 
 use crate::dataset::lock;
 
+/// How long a mirror may usually say nothing.
+pub const PATIENCE: Duration = Duration::from_secs(15);
+
 /// A file to get.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {

@@ -16,7 +16,7 @@ use self::official::Likeness;
 pub use error::DataError;
 pub use files::{copy_folder, look_in, read_folder, write_folder};
 pub use obtain::{Sources, obtain};
-pub use official::{Check, Found, PATIENCE, cache_folder, check, download, mirrors};
+pub use official::{Check, Found, cache_folder, check, download, mirrors};
 pub use stand_in::{STAND_IN_SEED, stand_in};
 
 /// Pixels along each side of an image.

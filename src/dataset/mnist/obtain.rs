@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use super::official::PATIENCE;
 use super::{DataError, Mnist, Origin, STAND_IN_SEED, WHOLE, cache_folder, download, mirrors, read_folder, stand_in};
 use crate::dataset::FOLDER_VARIABLE;
-use crate::dataset::download::{DownloadError, Progress};
+use crate::dataset::download::{DownloadError, PATIENCE, Progress};
 use crate::workload::DataChoice;
 
 const DRAWN: &str = "digits drawn by Valleyscope";

@@ -81,9 +81,6 @@ pub(super) fn likeness(mnist: &Mnist) -> Likeness {
     }
 }
 
-/// How long a mirror may say nothing.
-pub const PATIENCE: Duration = Duration::from_secs(15);
-
 /// Where the official files are kept for the public.
 pub fn mirrors() -> Vec<String> {
     [

@@ -229,7 +229,7 @@ fn unpack(pack: &Pack, take: &mut dyn FnMut(&str)) -> io::Result<()> {
     let mut file: File = plain_file::open(&pack.path, Links::Followed)?;
     file.seek(SeekFrom::Start(pack.start))?;
     let unpacked = XzReader::new_mem_limit(BufReader::new(file.take(pack.length)), true, MOST_MEMORY);
-    let mut archive = tar::Archive::new(unpacked.take(LONGEST_PACK));
+    let mut archive = tar::Archive::new(unpacked.take(LONGEST_PACK + 1));
     let mut document = Vec::new();
     for entry in archive.entries()? {
         let mut entry = entry?;
@@ -247,7 +247,12 @@ fn unpack(pack: &Pack, take: &mut dyn FnMut(&str)) -> io::Result<()> {
         take(text);
     }
     // The check sum is behind the end of the archive.
-    io::copy(&mut archive.into_inner(), &mut io::sink()).map(drop)
+    let mut rest = archive.into_inner();
+    io::copy(&mut rest, &mut io::sink())?;
+    if rest.limit() == 0 {
+        return Err(io::Error::other(format!("a pack of more than {} MB unpacked", LONGEST_PACK >> 20)));
+    }
+    Ok(())
 }
 
 /// The text of a document as nanoGPT gets it from Hugging Face: at most one line is empty between others, and none at

@@ -69,6 +69,9 @@ pub struct Gpt2Spec {
     pub sample: Option<Sampling>,
     #[serde(default)]
     pub not_finite: NotFinite,
+    /// A model in Hugging Face's form, `model.safetensors` or the folder that holds it, whose weights it begins with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub init_from: Option<String>,
     /// What text is cut into.
     #[serde(default)]
     pub tokenizer: TokenizerKind,
@@ -136,7 +139,6 @@ const PRECISIONS: &[(Gpt2Precision, &str)] = &[
     (Gpt2Precision::Float16, "float16"),
     (Gpt2Precision::Float64, "float64"),
 ];
-const AT_NAN: &[(NotFinite, &str)] = &[(NotFinite::GoOn, "go on"), (NotFinite::Stop, "stop")];
 const ATTENTIONS: &[(Attention, &str)] = &[(Attention::Fused, "fused"), (Attention::Explicit, "explicit")];
 const TOKENIZERS: &[(TokenizerKind, &str)] = &[(TokenizerKind::Gpt2, "GPT-2's"), (TokenizerKind::Char, "characters")];
 
@@ -179,6 +181,15 @@ impl RunSpec for Gpt2Spec {
 
     fn check(&self) -> Result<(), SpecError> {
         self.shape.check().map_err(|error| error.at("shape"))?;
+        let most = 1 << 16;
+        if self.shape.vocabulary > most {
+            let complaint =
+                format!("must be at most {most}, as tokens have two bytes, found {}", self.shape.vocabulary);
+            return Err(SpecError::new("shape.vocabulary", complaint));
+        }
+        if let Some(path) = &self.init_from {
+            SpecError::check_length("init_from", path, 1..=4096)?;
+        }
         let (peak, least) = (self.learning_rate.get(), self.schedule.min_lr.get());
         if least > peak {
             let complaint = format!("is {least}, more than `learning_rate`, which is {peak}");
@@ -192,6 +203,27 @@ impl RunSpec for Gpt2Spec {
     }
 
     fn form(&mut self) -> Form<'_> {
+        let mut training = vec![
+            Field::whole("Sequences", "Of a micro-batch", &mut self.batch_size),
+            Field::whole("Micro-batches", "Whose gradients make one step", &mut self.accumulation),
+            Field::whole("Steps", "Steps of the run, which the schedule spans", &mut self.steps),
+            Field::seed(SEED, &mut self.seed),
+        ];
+        if let Some(clip) = &mut self.clip {
+            training.push(Field::real("Clip norm", "Longer gradients are cut to this norm", clip));
+        }
+        let mut logging = vec![
+            Field::whole("Log every", "Steps between points of the training curve", &mut self.log_every),
+            Field::whole("Evaluate every", "Steps between evaluations", &mut self.eval_every),
+            Field::whole("Batches of it", "Micro-batches of an evaluation", &mut self.eval_batches),
+            Field::whole("Save every", "Steps between checkpoints", &mut self.checkpoint_every),
+            Field::at_nan(&mut self.not_finite),
+        ];
+        if let Some(sample) = &mut self.sample {
+            logging.push(Field::whole("Write every", "Steps between texts that the model writes", &mut sample.every));
+            logging.push(Field::whole("Tokens of it", "Tokens of such a text", &mut sample.tokens));
+            logging.push(Field::real("Temperature", "0 takes the likeliest token each time", &mut sample.temperature));
+        }
         vec![
             Section::new(
                 "",
@@ -223,44 +255,27 @@ impl RunSpec for Gpt2Spec {
                     Field::real("Final rate", "The learning rate at the end", &mut self.schedule.min_lr),
                 ],
             ),
-            Section::new(
-                "Training",
-                vec![
-                    Field::whole("Sequences", "Of a micro-batch", &mut self.batch_size),
-                    Field::whole("Micro-batches", "Whose gradients make one step", &mut self.accumulation),
-                    Field::whole("Steps", "Steps of the run, which the schedule spans", &mut self.steps),
-                    Field::seed(SEED, &mut self.seed),
-                ],
-            ),
-            Section::folded(
-                "Logging and checkpoints",
-                vec![
-                    Field::whole("Log every", "Steps between points of the training curve", &mut self.log_every),
-                    Field::whole("Evaluate every", "Steps between evaluations", &mut self.eval_every),
-                    Field::whole("Batches of it", "Micro-batches of an evaluation", &mut self.eval_batches),
-                    Field::whole("Save every", "Steps between checkpoints", &mut self.checkpoint_every),
-                    Field::choice("At NaN", "When the loss is no finite number any more", &mut self.not_finite, AT_NAN),
-                ],
-            ),
+            Section::new("Training", training),
+            Section::folded("Logging and checkpoints", logging),
         ]
     }
 }
 
 /// Euclidean norm of all parameters.
-pub const PARAM_NORM: &str = "param_norm";
+pub const PARAM_NORM: Metric = Metric::of("param_norm");
 /// Euclidean norm of the optimizer's momentum.
-pub const MOMENTUM_NORM: &str = "momentum_norm";
+pub const MOMENTUM_NORM: Metric = Metric::of("momentum_norm");
 /// The share of steps whose gradient was cut.
-pub const CLIP_RATE: &str = "clip_rate";
+pub const CLIP_RATE: Metric = Metric::of("clip_rate");
 /// The factor of the loss in float16.
-pub const LOSS_SCALE: &str = "loss_scale";
+pub const LOSS_SCALE: Metric = Metric::of("loss_scale");
 /// Steps so far that were left out, as their gradients were not finite in float16.
-pub const SKIPPED: &str = "skipped";
+pub const SKIPPED: Metric = Metric::of("skipped");
 
 /// What a run logs.
 fn metrics() -> Vec<MetricInfo> {
-    let own = |name: &str, title: &str, unit, scale, better, source| MetricInfo {
-        name: name.to_owned(),
+    let own = |metric: Metric, title: &str, unit, scale, better, source| MetricInfo {
+        name: metric.name().to_owned(),
         title: title.to_owned(),
         unit,
         scale,

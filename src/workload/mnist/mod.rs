@@ -156,7 +156,6 @@ impl RunSpec for MnistSpec {
     }
 
     fn form(&mut self) -> Form<'_> {
-        const AT_NAN: &[(NotFinite, &str)] = &[(NotFinite::GoOn, "go on"), (NotFinite::Stop, "stop")];
         vec![
             Section::new(
                 "",
@@ -187,7 +186,7 @@ impl RunSpec for MnistSpec {
                     Field::whole("Log every", "Steps between points of the training curve", &mut self.log_every),
                     Field::whole("Test every", "Steps between evaluations on the test images", &mut self.eval_every),
                     Field::whole("Save every", "Steps between checkpoints", &mut self.checkpoint_every),
-                    Field::choice("At NaN", "When the loss is no finite number any more", &mut self.not_finite, AT_NAN),
+                    Field::at_nan(&mut self.not_finite),
                 ],
             ),
         ]

@@ -34,8 +34,11 @@ impl LossScale {
         [self.factor, self.good as f64, self.skipped as f64]
     }
 
-    pub fn from_numbers([factor, good, skipped]: [f64; 3]) -> LossScale {
-        LossScale { factor, good: good as u64, skipped: skipped as u64 }
+    /// The same after `step` steps; `None` where it cannot have come to these numbers.
+    pub fn from_numbers([factor, good, skipped]: [f64; 3], step: u64) -> Option<LossScale> {
+        let is_count = |number: f64, most: u64| (0.0..=most as f64).contains(&number);
+        let fits = factor.is_normal() && factor > 0.0 && is_count(good, Self::PATIENCE - 1) && is_count(skipped, step);
+        fits.then_some(LossScale { factor, good: good as u64, skipped: skipped as u64 })
     }
 }
 
@@ -54,7 +57,10 @@ mod tests {
         assert_eq!(scale.factor, 32768.0);
         scale.update(true);
         assert_eq!(scale.factor, 65536.0);
-        assert_eq!(LossScale::from_numbers(scale.to_numbers()), scale);
+        assert_eq!(LossScale::from_numbers(scale.to_numbers(), 2001), Some(scale));
+        for wrong in [[0.0, 0.0, 0.0], [f64::NAN, 0.0, 0.0], [1.0, 2000.0, 0.0], [1.0, 0.0, 2002.0], [1.0, -1.0, 0.0]] {
+            assert_eq!(LossScale::from_numbers(wrong, 2001), None, "{wrong:?}");
+        }
         // A bad step begins the count anew.
         for _ in 0..1999 {
             scale.update(true);

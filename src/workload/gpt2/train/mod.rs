@@ -3,6 +3,8 @@
 mod loss_scale;
 mod model;
 
+use std::path::Path;
+
 use tch::{Device, Kind, Tensor};
 
 use self::loss_scale::LossScale;
@@ -22,10 +24,6 @@ mod purpose {
     pub const WEIGHTS: u64 = 0;
     pub const SEQUENCES: u64 = 1;
     pub const SAMPLES: u64 = 2;
-}
-
-fn named(name: &str) -> Metric {
-    Metric::named(name).expect("it is a short word")
 }
 
 /// A training, as far as it has come.
@@ -140,20 +138,6 @@ impl Gpt2Run {
         let spec = &self.spec;
         spec.schedule.learning_rate(spec.learning_rate.get(), update, spec.steps.get() as u64)
     }
-
-    /// The mean loss over all of a part of the text, in sequences one behind the other.
-    pub fn loss_over_all(&self, split: Split) -> Result<f64, TrainError> {
-        let context = u64::from(self.spec.shape.context);
-        let starts: Vec<u64> =
-            (0..(self.corpus.count(split) - 1) / context).map(|sequence| sequence * context).collect();
-        let mut sum = 0.0;
-        for offsets in starts.chunks(64) {
-            let [tokens, targets] = self.batch(split, offsets)?;
-            let loss = self.model.loss(&tokens, &targets)?.f_to_kind(Kind::Double)?;
-            sum += loss.f_view([1])?.f_double_value(&[0])? * offsets.len() as f64;
-        }
-        Ok(sum / starts.len() as f64)
-    }
 }
 
 impl TrainedSpec for Gpt2Spec {
@@ -211,17 +195,17 @@ impl Training for Gpt2Run {
         let mut metrics = Metrics::from([
             (Metric::LEARNING_RATE, self.learning_rate(self.step.saturating_sub(1))),
             (Metric::GRAD_NORM, self.gradient_norm.f_double_value(&[])?),
-            (named(super::PARAM_NORM), norm(self.model.parameters())?),
+            (super::PARAM_NORM, norm(self.model.parameters())?),
         ]);
         if let Some((_, momentum)) = self.optimizer.memory().first() {
-            metrics.set(named(super::MOMENTUM_NORM), norm(momentum)?);
+            metrics.set(super::MOMENTUM_NORM, norm(momentum)?);
         }
         if self.spec.clip.is_some() {
-            metrics.set(named(super::CLIP_RATE), self.since.clipped.f_double_value(&[])? / self.since.steps as f64);
+            metrics.set(super::CLIP_RATE, self.since.clipped.f_double_value(&[])? / self.since.steps as f64);
         }
         if self.spec.precision == Gpt2Precision::Float16 {
-            metrics.set(named(super::LOSS_SCALE), self.scale.factor);
-            metrics.set(named(super::SKIPPED), self.scale.skipped as f64);
+            metrics.set(super::LOSS_SCALE, self.scale.factor);
+            metrics.set(super::SKIPPED, self.scale.skipped as f64);
         }
         let _ = self.since.clipped.f_zero_()?;
         self.since.steps = 0;
@@ -260,20 +244,41 @@ impl Training for Gpt2Run {
 
     fn restore(&mut self, step: u64, clock: Clock, saved: &[(String, Tensor)]) -> Result<(), TrainError> {
         restore_tensors(&self.tensors(), saved)?;
-        if let [factor, good, skipped, steps] = Vec::<f64>::try_from(&self.numbers)?[..] {
-            self.scale = LossScale::from_numbers([factor, good, skipped]);
-            self.since.steps = steps as u64;
-        }
+        let numbers = Vec::<f64>::try_from(&self.numbers)?;
+        let scale = LossScale::from_numbers([numbers[0], numbers[1], numbers[2]], step);
+        let steps = Some(numbers[3]).filter(|steps| (0.0..=step as f64).contains(steps));
+        let (Some(scale), Some(steps)) = (scale, steps) else {
+            return Err(TrainError::Refused(format!(
+                "expected a loss scale and counts of steps up to {step} as a checkpoint's `numbers`, found {numbers:?}"
+            )));
+        };
+        self.scale = scale;
+        self.since.steps = steps as u64;
         self.optimizer.set_clock(clock);
         self.step = step;
         Ok(())
     }
 
+    fn start(&mut self) -> Result<(), TrainError> {
+        let Some(path) = &self.spec.init_from else { return Ok(()) };
+        self.model.import(Path::new(path)).map_err(|error| TrainError::Refused(format!("`init_from`: {error}")))
+    }
+
+    fn first_not_finite(&self) -> Result<Option<String>, TrainError> {
+        for (of, flat) in [("", self.model.parameters()), ("gradient of ", self.model.gradients())] {
+            if let Some(name) = self.model.first_not_finite(flat)? {
+                return Ok(Some(format!("{of}{name}")));
+            }
+        }
+        Ok(None)
+    }
+
     fn usual_sample(&self) -> Option<SampleRequest> {
         let sample = self.spec.sample?;
+        // Of characters the text may have no line feed.
+        let line_feed = self.corpus.tokenizer.encode("\n").is_ok();
         Some(SampleRequest {
-            // What a text of either tokenizer can begin with.
-            prompt: "\n".to_owned(),
+            prompt: if line_feed { "\n".to_owned() } else { self.corpus.tokenizer.decode(&[0]) },
             tokens: sample.tokens.get() as u32,
             temperature: sample.temperature.get(),
             top_k: sample.top_k.map(|top_k| top_k.get() as u32),
