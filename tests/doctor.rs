@@ -63,7 +63,7 @@ fn the_folder_of_training_data_is_shown() {
     let of = |lacks: Option<&str>| Facts { data: Some(("/data".into(), lacks.map(str::to_owned))), ..desktop() };
     let shown = [None, Some("there is no train-images")].map(|lacks| of(lacks).to_string());
     assert!(shown[0].contains("VALLEYSCOPE_DATA=/data (has MNIST's files)"), "{}", shown[0]);
-    assert!(shown[1].contains("VALLEYSCOPE_DATA=/data (not used: there is no train-images)"), "{}", shown[1]);
+    assert!(shown[1].contains("VALLEYSCOPE_DATA=/data (no MNIST: there is no train-images)"), "{}", shown[1]);
     assert!(!desktop().to_string().contains("VALLEYSCOPE_DATA"));
 }
 

@@ -43,7 +43,8 @@ fn a_handshake_tells_what_there_is() {
     let place = tempfile::tempdir().unwrap();
     let handshake = real(&place, 0, "").handshake().unwrap();
     assert_eq!((handshake.protocol, &*handshake.version), (PROTOCOL, "0.1.0"));
-    let line = r#"{"version":"9","protocol":2,"libtorch":"2.11.0","cuda":"13.0","devices":[{"name":"cpu","kind":"CPU","memory":null},{"name":"cuda:0","kind":"H200","memory":150000000000}],"problem":null,"more":1}"#;
+    let line = r#"{"version":"9","protocol":PROTOCOL,"libtorch":"2.11.0","cuda":"13.0","devices":[{"name":"cpu","kind":"CPU","memory":null},{"name":"cuda:0","kind":"H200","memory":150000000000}],"problem":null,"more":1}"#;
+    let line = line.replace("PROTOCOL", &PROTOCOL.to_string());
     let handshake = program(&place, &format!("echo '{line}'; echo goodbye")).handshake().unwrap();
     assert_eq!(handshake.devices[1].memory, Some(150_000_000_000));
     assert_eq!(handshake.cuda.as_deref(), Some("13.0"));

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use crate::command::{command, expect};
 use crate::{TEXT, put, results};
 
-/// A text that one thread needs several times the two seconds for that lie between savings.
-const COPIES: usize = 30;
+/// A text that one thread needs many times the two seconds for that lie between savings.
+const COPIES: usize = 150;
 
 /// Starts the work on one thread, and waits until more of it is saved than was before.
 fn start_and_wait(home: &Path, args: &[&str]) -> Child {
