@@ -7,9 +7,10 @@ use egui::{Vec2, vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
 use valleyscope::app::Action;
-use valleyscope::app::diagnostics::{AxisScale, Band, Curve, Metric, columns_for, csv_of, suiting};
+use valleyscope::app::diagnostics::{AxisScale, Band, Curve, Metric, columns_for, csv_of};
 use valleyscope::quantity::{Beta, LearningRate, Noise, WeightDecay};
 use valleyscope::simulation::{Bucket, BucketSpread, OptimizerSpec, Rule};
+use valleyscope::view::range::suiting;
 
 fn flat(mean: f64, std: f64) -> BucketSpread {
     BucketSpread { steps: 2, mean_low: mean, mean, mean_high: mean, std, min: mean - 2.0 * std, max: mean + 2.0 * std }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 mod camera;
 mod ink;
 mod pen;
+pub mod range;
 mod scale;
 pub mod ticks;
 

@@ -6,9 +6,9 @@ use egui_plot::{FilledArea, Line, MarkerShape, Plot, PlotPoint, PlotPoints, Poin
 use super::axis::AxisScale;
 use super::curves::{Curve, Point, middle};
 use super::metric::Metric;
-use super::range::{union, with_margin};
 use super::sheet::sheet;
 use crate::simulation::Bucket;
+use crate::view::range::{union, with_margin};
 use crate::view::ticks::{grouped, significant};
 
 /// What one ensemble contributes to a plot.

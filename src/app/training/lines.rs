@@ -5,7 +5,7 @@ use egui_plot::{FilledArea, Line, LineStyle, MarkerShape, PlotPoints, Points};
 
 use super::pens::color;
 use super::track::{Look, Pieces, Track};
-use crate::app::diagnostics::with_margin;
+use crate::view::range::with_margin;
 use crate::view::{Dash, Pen};
 
 /// A track as it is drawn.

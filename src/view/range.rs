@@ -6,7 +6,7 @@ pub type Extent = [f64; 2];
 /// A curve that needs so many times the range of all smaller ones has run away: it would leave them less
 /// than a pixel or two.
 const RUNAWAY: f64 = 100.0;
-/// The same for the spread over particles, which is paler and matters less than the means.
+/// The same for the band around a curve, which is paler and matters less than the curve itself.
 const WIDE: f64 = 20.0;
 
 /// The smallest extent that holds both.
