@@ -1,4 +1,4 @@
-//! Result files of sweeps and scans, and figures made from them: written, read by another hand, and looked at.
+//! Result files of sweeps and scans, and figures made from them and from trainings: written, read by another hand, and looked at.
 
 #[path = "figures/curve_pictures.rs"]
 mod curve_pictures;
@@ -17,3 +17,5 @@ mod scan_pictures;
 mod scan_run;
 #[path = "figures/titles.rs"]
 mod titles;
+#[path = "figures/training_pictures.rs"]
+mod training_pictures;

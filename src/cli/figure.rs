@@ -1,4 +1,7 @@
-//! `valleyscope figure`: a figure of a phase diagram, computed or from results that are there, or of a scan.
+//! `valleyscope figure`: a figure of a phase diagram, computed or from results that are there, of a scan, or of the runs
+//! of a preset of trainings.
+
+mod trainings;
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -12,7 +15,7 @@ use super::sweep::{Taker, Workshop, load};
 use super::{Failure, say};
 use crate::export::{Aside, Overwrite};
 use crate::figure::{Figure, FigureError, Format, Options, as_changed};
-use crate::preset::{Library, SweepPreset};
+use crate::preset::{Library, Preset, SweepPreset};
 use crate::result::SweepResult;
 use crate::result::scan::{ScanError, ScanResult};
 use crate::run::RunFolder;
@@ -22,12 +25,16 @@ use crate::visible::visible;
 #[derive(clap::Args)]
 pub struct Args {
     /// A preset of the kind Sweep: a name or a file; `pairs` for any two optimizers of fig2a and fig2b; a
-    /// folder of results, or its phase.npz, to draw without computing; or the run of a scan: its name or folder
+    /// folder of results, or its phase.npz, to draw without computing; the run of a scan: its name or folder; or a
+    /// preset of trainings, such as fig3a, to draw from runs that are there
     #[arg(value_name = "NAME")]
     name: OsString,
     /// Write to this file, replacing what is there
     #[arg(long, value_name = "FILE.png|.svg|.pdf")]
     out: PathBuf,
+    /// Folder that the runs of a preset of trainings are in [default: runs in the user's folder for data]
+    #[arg(long, value_name = "DIR")]
+    runs: Option<PathBuf>,
     /// Width in millimetres [default: a column of a journal, or a page for several maps]
     #[arg(long, value_name = "W", allow_hyphen_values = true)]
     width_mm: Option<f64>,
@@ -93,6 +100,7 @@ fn of_options(error: FigureError) -> FigureError {
 enum Source {
     Sweeps(Vec<SweepResult>),
     Scan(Box<ScanResult>),
+    Trainings(Box<Figure>),
 }
 
 impl Source {
@@ -103,6 +111,7 @@ impl Source {
                 _ => Figure::pairs(&results.iter().map(|result| (result, Metric::FinalLoss)).collect::<Vec<_>>()),
             },
             Source::Scan(result) => Figure::scan(result),
+            Source::Trainings(figure) => (**figure).clone(),
         }
     }
 }
@@ -115,6 +124,16 @@ enum Plan {
 
 impl Plan {
     fn of(args: &Args) -> Result<Plan, Failure> {
+        if let Some(preset) = preset_of_trainings(args)? {
+            if args.quick {
+                return Err(Failure::BadInput(anyhow!(
+                    "--quick is for computing, and {} is drawn from runs that are there; leave it out",
+                    args.name.display()
+                )));
+            }
+            let figure = trainings::figure(&args.name, &preset, args.runs.as_deref())?;
+            return Ok(Plan::There(Source::Trainings(Box::new(figure))));
+        }
         let there = match run_of(&args.name)? {
             Some(run) => Some(Source::Scan(Box::new(scan_of(&run)?))),
             None if is_result(&args.name) => {
@@ -152,7 +171,7 @@ impl Plan {
     fn shows_winners(&self) -> bool {
         match self {
             Plan::There(Source::Sweeps(results)) => results.len() == 1,
-            Plan::There(Source::Scan(_)) => false,
+            Plan::There(Source::Scan(_) | Source::Trainings(_)) => false,
             Plan::Compute(presets) => presets.len() == 1,
         }
     }
@@ -174,6 +193,23 @@ impl Plan {
                 Ok(Source::Sweeps(results.collect::<Result<_, Failure>>()?))
             }
         }
+    }
+}
+
+/// The preset of trainings that is meant, if one is.
+fn preset_of_trainings(args: &Args) -> Result<Option<Preset>, Failure> {
+    if args.name == PAIRS && args.runs.is_none() {
+        return Ok(None);
+    }
+    let is_meant = |preset: &Preset| preset.workload().is_some_and(|workload| workload.scanned().is_empty());
+    match Library::open().load(&args.name) {
+        Ok(loaded) if is_meant(&loaded.preset) => Ok(Some(loaded.preset)),
+        Err(error) if args.runs.is_some() && args.name != PAIRS => Err(Failure::bad_input(error)),
+        _ if args.runs.is_some() => Err(Failure::BadInput(anyhow!(
+            "--runs is for a preset of trainings, such as fig3a, and {} is none; leave it out",
+            args.name.display()
+        ))),
+        _ => Ok(None),
     }
 }
 

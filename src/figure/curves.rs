@@ -1,10 +1,11 @@
-//! The figure of trainings: the curves that are chosen in the window.
+//! Curves of trainings in plots over one horizontal axis: those that are chosen in the window, or the runs of a preset.
 
 use super::canvas::{Anchor, Area, Canvas, Stroke};
 use super::layout::{LABEL_GAP, LINE, MARGIN, MINOR_TICK, NARROWEST_PANEL, TICK, minor_values};
 use super::plot::{CURVE_WIDTH, LABEL_SHARE, LEAST_HEIGHT, WIDE};
 use super::svg::CREATOR;
 use super::{About, Content, Figure, Swatch, font};
+use crate::run::{MetricInfo, Unit};
 use crate::view::ticks::{Tick, Ticks};
 use crate::view::{Background, Dash, Pen};
 
@@ -86,7 +87,24 @@ fn stroke(pen: Pen) -> Stroke {
     Stroke { color: line(pen), width: CURVE_WIDTH, dash: pen.dash, opacity: 1.0 }
 }
 
+impl AxisKind {
+    /// Of a metric's values.
+    pub fn of(metric: &MetricInfo, is_log: bool) -> AxisKind {
+        match metric.unit {
+            _ if is_log => AxisKind::Log,
+            Unit::Fraction => AxisKind::Percent,
+            _ => AxisKind::Linear,
+        }
+    }
+}
+
 impl CurveAxis {
+    /// Of a metric's values.
+    pub fn vertical(metric: &MetricInfo, kind: AxisKind, range: [f64; 2]) -> CurveAxis {
+        let unit = if kind == AxisKind::Percent { " (%)" } else { "" };
+        CurveAxis { label: format!("{}{unit}", metric.title.to_lowercase()), kind, range }
+    }
+
     /// Places with their labels, at most about so many.
     fn marks(&self, most: usize) -> Vec<(f64, String)> {
         let [low, high] = self.range;

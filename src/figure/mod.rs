@@ -20,6 +20,7 @@ mod png;
 mod scale;
 mod scan;
 mod svg;
+mod trainings;
 
 pub use check::{PICTURE_DPI, PICTURES, check_pictures};
 pub use curves::{AxisKind, CurveAxis, CurveLines, CurvePlot, Curves};
@@ -28,6 +29,7 @@ pub use labels::axis_label;
 pub use map::{Map, MapImage, Swatch};
 pub use scale::{Mark, Scale};
 pub use svg::{Format, Svg};
+pub use trainings::{Over, TrainedRun};
 
 use self::plot::Plots;
 use crate::result::SweepResult;

@@ -107,6 +107,31 @@ impl RunConfig {
         Ok(RunConfig { preset, text })
     }
 
+    /// The config that a run with this history was begun with: that in its events or, where a version before has left it
+    /// out there, its `config.ron`.
+    pub fn begun(run: &RunFolder, history: &History) -> Result<RunConfig, ConfigError> {
+        match history.started().map(|started| &started.config).filter(|config| !config.is_empty()) {
+            None => RunConfig::read(run),
+            Some(text) => RunConfig::parse_begun(text),
+        }
+    }
+
+    fn parse_begun(text: &str) -> Result<RunConfig, ConfigError> {
+        let preset = Preset::parse(text, "the config that the run was begun with");
+        let preset = preset.map_err(|source| ConfigError::Begun { source })?;
+        Ok(RunConfig { preset, text: text.to_owned() })
+    }
+
+    /// As it stands in the file.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it computes the same as a training: what may differ is what [`RunConfig::check`] lets differ.
+    pub fn computes_the_same_as(&self, training: &Preset) -> bool {
+        fields_that_differ(training, &self.preset).is_empty()
+    }
+
     /// What it says of the run, for the run's first event.
     pub fn started(&self) -> Started {
         let text = &self.text;
@@ -133,11 +158,7 @@ impl RunConfig {
             None => Vec::new(),
             Some(before) if before.config.is_empty() => facts_that_differ(before, &now),
             Some(before) if before.config == self.text => Vec::new(),
-            Some(before) => {
-                let begun = Preset::parse(&before.config, "the config that the run was begun with");
-                let begun = begun.map_err(|source| ConfigError::Begun { source })?;
-                fields_that_differ(&begun, &self.preset)
-            }
+            Some(before) => fields_that_differ(&RunConfig::parse_begun(&before.config)?.preset, &self.preset),
         };
         if !differences.is_empty() {
             let kept = history.started().is_some_and(|before| !before.config.is_empty());

@@ -7,7 +7,7 @@ use super::lines::{Lines, y_in_view};
 use super::track::{Horizontal, Look, Track};
 use crate::app::diagnostics::AxisScale;
 use crate::figure::{AxisKind, CurveAxis, CurveLines, CurvePlot, Curves, Figure};
-use crate::run::{MetricInfo, RunFolder, Unit};
+use crate::run::{MetricInfo, RunFolder};
 use crate::view::Pen;
 
 /// All plots.
@@ -66,15 +66,10 @@ impl Sheet {
         let lines: Vec<(usize, Lines)> =
             self.tracks.iter().map(|(index, track)| (*index, Lines::of(track, &self.look))).collect();
         let range = self.y.unwrap_or_else(|| y_in_view(self.look.x, lines.iter().map(|(_, lines)| lines)));
-        let kind = match (&self.info.unit, self.look.scales[1]) {
-            (_, AxisScale::Log) => AxisKind::Log,
-            (Unit::Fraction, _) => AxisKind::Percent,
-            _ => AxisKind::Linear,
-        };
-        let unit = if kind == AxisKind::Percent { " (%)" } else { "" };
-        let label = format!("{}{unit}", self.info.title.to_lowercase());
+        let kind = AxisKind::of(&self.info, self.look.scales[1] == AxisScale::Log);
+        let vertical = CurveAxis::vertical(&self.info, kind, range);
         let place = |index| drawn.iter().position(|of| *of == index).expect("it is drawn here");
         let curve = |(index, Lines { raw, line, band })| CurveLines { index: place(index), raw, line, band };
-        CurvePlot { vertical: CurveAxis { label, kind, range }, curves: lines.into_iter().map(curve).collect() }
+        CurvePlot { vertical, curves: lines.into_iter().map(curve).collect() }
     }
 }

@@ -1,0 +1,124 @@
+//! The figure of trainings that are compared: an evaluated metric of each over steps or time.
+
+use super::map::Swatch;
+use super::{AxisKind, CurveAxis, CurveLines, CurvePlot, Curves, Figure};
+use crate::run::{Better, Curve, History, MetricInfo, Scale, Source};
+use crate::view::Pen;
+use crate::view::range::{union, with_margin};
+
+/// A run that is drawn.
+#[derive(Clone, Debug)]
+pub struct TrainedRun {
+    pub label: String,
+    pub pen: Pen,
+    /// The text of its config.
+    pub config: String,
+    pub history: History,
+}
+
+/// What the horizontal axis shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Over {
+    Steps,
+    /// The time of training.
+    Time,
+}
+
+impl Figure {
+    /// The metric that a training is judged by: the first of its evaluations of which a lower value is better.
+    pub fn judged_by(history: &History) -> Option<MetricInfo> {
+        history.metrics().into_iter().find(|info| info.source == Source::Evaluation && info.better == Better::Lower)
+    }
+
+    /// A metric of several runs, a curve for each.
+    pub fn trainings(title: &str, over: Over, metric: &MetricInfo, runs: &[TrainedRun]) -> Figure {
+        let curve = |run: &'_ TrainedRun| metric.metric().map(|metric| over.points(&run.history.curve(metric)));
+        let points: Vec<Vec<[f64; 2]>> = runs.iter().map(|run| curve(run).unwrap_or_default()).collect();
+        let last = points.iter().flatten().map(|[x, _]| *x).fold(0.0, f64::max);
+        let (label, unit) = over.axis(last);
+        let kind = AxisKind::of(metric, metric.scale == Scale::Log);
+        let lines = points.iter().map(|points| pieces(points, unit, kind)).enumerate();
+        let lines: Vec<(usize, Vec<Vec<[f64; 2]>>)> = lines.filter(|(_, line)| !line.is_empty()).collect();
+        let extent =
+            |line: &Vec<Vec<[f64; 2]>>, side: usize| line.iter().flatten().map(|place| [place[side]; 2]).reduce(union);
+        let horizontal = match lines.iter().filter_map(|(_, line)| extent(line, 0)).reduce(union) {
+            Some([low, high]) if high > low => [low, high],
+            Some([only, _]) => [only - 0.5, only + 0.5],
+            None => [0.0, 1.0],
+        };
+        let extents: Vec<_> = lines.iter().filter_map(|(_, line)| Some((extent(line, 1)?, None))).collect();
+        let vertical = CurveAxis::vertical(metric, kind, with_margin(&extents));
+        let drawn = |(index, line)| CurveLines { index, raw: Vec::new(), line, band: Vec::new() };
+        let mut figure = Figure::curves(Curves {
+            title: title.to_owned(),
+            specs: runs.iter().map(|run| run.config.clone()).collect(),
+            names: runs.iter().map(|run| (run.label.clone(), run.pen)).collect(),
+            horizontal: CurveAxis { label: label.to_owned(), kind: AxisKind::Linear, range: horizontal },
+            plots: vec![CurvePlot { vertical, curves: lines.into_iter().map(drawn).collect() }],
+        });
+        figure.legend.extend(notes(runs));
+        figure
+    }
+}
+
+impl Over {
+    /// The points of a curve; those without a place on the axis are left out.
+    fn points(self, curve: &Curve<'_>) -> Vec<[f64; 2]> {
+        let x = |index: usize| match self {
+            Over::Steps => curve.step[index] as f64,
+            Over::Time => curve.wall_s[index],
+        };
+        (0..curve.len()).map(|index| [x(index), curve.value[index]]).filter(|[x, _]| x.is_finite()).collect()
+    }
+
+    /// The axis' label, and the unit that its numbers count, for values up to `last`.
+    fn axis(self, last: f64) -> (&'static str, f64) {
+        const MINUTE: f64 = 60.0;
+        const HOUR: f64 = 3600.0;
+        match self {
+            Over::Steps => ("steps", 1.0),
+            Over::Time if last < 5.0 * MINUTE => ("training time (s)", 1.0),
+            Over::Time if last < 5.0 * HOUR => ("training time (min)", MINUTE),
+            Over::Time => ("training time (h)", HOUR),
+        }
+    }
+}
+
+/// The points in places, cut where values have no place. Where a curve ends so, its last piece is empty; without any
+/// place there is no piece.
+fn pieces(points: &[[f64; 2]], unit: f64, kind: AxisKind) -> Vec<Vec<[f64; 2]>> {
+    let mut pieces: Vec<Vec<[f64; 2]>> = Vec::new();
+    let mut is_open = false;
+    for [x, value] in points {
+        // Only what is positive has a logarithm.
+        let y = if kind == AxisKind::Log { value.log10() } else { *value };
+        if !y.is_finite() {
+            is_open = false;
+            continue;
+        }
+        if !is_open {
+            pieces.push(Vec::new());
+            is_open = true;
+        }
+        if let Some(piece) = pieces.last_mut() {
+            piece.push([x / unit, y]);
+        }
+    }
+    if !is_open && !pieces.is_empty() {
+        pieces.push(Vec::new());
+    }
+    pieces
+}
+
+/// What the runs have learned from, where the program made that itself.
+fn notes(runs: &[TrainedRun]) -> Vec<Swatch> {
+    let started = runs.iter().filter_map(|run| run.history.started());
+    let mut notes: Vec<Swatch> = Vec::new();
+    for started in started.filter(|started| started.learns_from_stand_in()) {
+        let note = Swatch { color: None, text: started.data.clone() };
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    notes
+}
