@@ -151,7 +151,7 @@ fn show_field(ui: &mut Ui, field: Field<'_>, worker: &WorkerState, requests: &mu
         Value::Switch(value) => line(ui, name, help, |ui| {
             ui.checkbox(value, "").on_hover_text(help).accessible_name(name);
         }),
-        Value::Choice(choice) => line(ui, name, help, |ui| choose(ui, choice)),
+        Value::Choice(choice) => line(ui, name, help, |ui| choose(ui, name, choice)),
         Value::Data(value, dataset) => data(ui, name, help, value, dataset, requests),
         Value::Device(value) => line(ui, name, help, |ui| devices(ui, value, worker)),
         Value::Rule(value) => {
@@ -168,7 +168,19 @@ fn show_field(ui: &mut Ui, field: Field<'_>, worker: &WorkerState, requests: &mu
     }
 }
 
-fn choose(ui: &mut Ui, mut choice: Choice<'_>) {
+fn choose(ui: &mut Ui, name: &str, mut choice: Choice<'_>) {
+    /// More names have no room beside each other.
+    const BESIDE: usize = 3;
+    if choice.names.len() > BESIDE {
+        let text = choice.chosen.map_or("", |chosen| choice.names[chosen]);
+        let combo = ComboBox::from_id_salt(("choice", name)).selected_text(text);
+        combo.show_ui(ui, |ui| choices(ui, &mut choice)).response.accessible_name(name);
+    } else {
+        choices(ui, &mut choice);
+    }
+}
+
+fn choices(ui: &mut Ui, choice: &mut Choice<'_>) {
     for (index, name) in choice.names.iter().enumerate() {
         let is_chosen = choice.chosen == Some(index);
         if ui.selectable_label(is_chosen, *name).clicked() && !is_chosen {

@@ -137,8 +137,8 @@ impl Gpt2Shape {
                 Value::Switch(&mut self.scale_attn_by_inverse_layer_idx),
             ),
             Field::new(
-                "Decay embeddings",
-                "Weight decay also acts on the embeddings",
+                "Decay wte, wpe",
+                "Weight decay also acts on the embeddings of tokens and positions",
                 Value::Switch(&mut self.decay_embeddings),
             ),
         ]
