@@ -13,6 +13,9 @@ pub enum TrainError {
     Device(String),
     #[error("{0}")]
     Refused(String),
+    /// By whom it was asked to stop.
+    #[error("stopped before it was done")]
+    Interrupted,
 }
 
 impl From<TchError> for TrainError {

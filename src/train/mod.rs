@@ -1,8 +1,8 @@
 //! Training with libtorch: the worker's half of the program.
 //!
 //! ```text
-//! config.ron  ->  Obtain (data), TrainedSpec -> Training  ->  Trainer  ->  events, checkpoints
-//!                 TrainedScan -> PointTraining            ->  scan     ->  events
+//! config.ron  ->  TrainedSpec -> data, Training       ->  Trainer  ->  events, checkpoints
+//!                 TrainedScan -> data, PointTraining  ->  Work     ->  events
 //! ```
 //!
 //! What is trained is the workloads' matter ([`crate::workload`]); here is what they have in common. All parameters of a
@@ -23,8 +23,7 @@ mod waiting;
 mod worker;
 
 pub use crate::run::{Checkpoint, Origin};
-pub use checkpoint::CheckpointError;
-pub use checkpoint::Named;
+pub use checkpoint::{CheckpointError, Named};
 pub use device::Devices;
 pub use error::TrainError;
 pub use layout::{Layout, Segment};
@@ -32,7 +31,7 @@ pub use loops::Number;
 pub use optimizer::FlatOptimizer;
 pub use trainer::{Trainer, TrainerError};
 pub use training::{
-    ObtainResult, Obtained, PointLosses, PointTraining, SampleRequest, Trained, TrainedScan, TrainedSpec, Training,
-    restore_tensors,
+    Check, ObtainResult, Obtained, PointLosses, PointTraining, SampleRequest, Trained, TrainedScan, TrainedSpec,
+    Training, restore_tensors,
 };
 pub use worker::{Ended, Work, main};

@@ -4,7 +4,7 @@ use tch::Tensor;
 
 use super::checkpoint::CheckpointError;
 use super::error::TrainError;
-use super::training::{SampleRequest, Training};
+use super::training::{Check, SampleRequest, Training};
 use super::worker::Ended;
 use crate::run::checkpoint::orphans;
 use crate::run::{
@@ -36,6 +36,15 @@ pub struct Trainer<'a, T> {
     since: Since,
     warned: bool,
     saved: Option<u64>,
+    heard: Heard,
+}
+
+/// Commands that were heard within a step, to be obeyed after it.
+#[derive(Default)]
+struct Heard {
+    commands: Vec<(String, Command)>,
+    /// Why no more of them can be heard.
+    failure: Option<SessionError>,
 }
 
 /// What the training curve says of the steps since its last point.
@@ -58,7 +67,8 @@ impl<'a, T: Training> Trainer<'a, T> {
         stop: &'a StopRequest,
         origin: Origin,
     ) -> Self {
-        Trainer { course, run, session, stop, origin, best: None, since: Since::default(), warned: false, saved: None }
+        let (since, heard) = (Since::default(), Heard::default());
+        Trainer { course, run, session, stop, origin, best: None, since, warned: false, saved: None, heard }
     }
 
     /// Goes back to the newest checkpoint that can be read; those that cannot are warned of. A run that has none yet
@@ -134,6 +144,17 @@ impl<'a, T: Training> Trainer<'a, T> {
 
     /// Trains to the end, or until it is asked to stop.
     pub fn go(&mut self) -> Result<Ended, TrainerError> {
+        match self.train() {
+            Err(TrainerError::Train(TrainError::Interrupted)) => {
+                self.handle_commands()?;
+                self.save()?;
+                Ok(Ended::Stopped)
+            }
+            outcome => outcome,
+        }
+    }
+
+    fn train(&mut self) -> Result<Ended, TrainerError> {
         Checkpoint::sweep(self.session.run());
         self.session.begin_training();
         if self.run.step() == 0 {
@@ -143,7 +164,7 @@ impl<'a, T: Training> Trainer<'a, T> {
             self.evaluate()?;
         }
         while self.run.step() < self.course.steps {
-            let loss = self.run.advance()?;
+            let loss = self.interruptibly(T::advance)?;
             let course = self.course;
             let step = self.run.step();
             let last = step == self.course.steps;
@@ -176,6 +197,18 @@ impl<'a, T: Training> Trainer<'a, T> {
         }
         self.save()?;
         Ok(Ended::Finished)
+    }
+
+    /// Does work that ends early, with [`TrainError::Interrupted`], where the run is to stop.
+    fn interruptibly<V>(
+        &mut self,
+        work: impl FnOnce(&mut T, &mut Check<'_>) -> Result<V, TrainError>,
+    ) -> Result<V, TrainError> {
+        let Trainer { run, session, stop, heard, .. } = self;
+        work(run, &mut || {
+            heard.listen(session);
+            if stop.is_raised() || heard.is_to_stop() { Err(TrainError::Interrupted) } else { Ok(()) }
+        })
     }
 
     /// Whether the step that the run goes on from was evaluated, and the events have lost it.
@@ -214,7 +247,7 @@ impl<'a, T: Training> Trainer<'a, T> {
 
     fn evaluate(&mut self) -> Result<(), TrainerError> {
         let step = self.run.step();
-        let evaluation = self.run.evaluate()?;
+        let evaluation = self.interruptibly(T::evaluate)?;
         let loss = evaluation.iter().next().map_or(f64::NAN, |(_, loss)| loss);
         if loss.is_finite() && self.best.is_none_or(|(_, best)| loss < best) {
             self.best = Some((step, loss));
@@ -229,8 +262,9 @@ impl<'a, T: Training> Trainer<'a, T> {
     /// Lets the model write its usual text. One that cannot, as it has diverged, goes on learning.
     fn sample(&mut self) -> Result<(), TrainerError> {
         let Some(request) = self.run.usual_sample() else { return Ok(()) };
-        let event = match self.run.sample(&request) {
+        let event = match self.interruptibly(|run, check| run.sample(&request, check)) {
             Ok(text) => Event::Sample { text },
+            Err(TrainError::Interrupted) => return Err(TrainError::Interrupted.into()),
             Err(error) => Event::Warning { message: format!("no sample: {error}") },
         };
         Ok(self.session.record(self.run.step(), event)?)
@@ -262,7 +296,7 @@ impl<'a, T: Training> Trainer<'a, T> {
     /// Does what it was asked to; says whether that is to stop.
     fn handle_commands(&mut self) -> Result<bool, TrainerError> {
         let mut stop = false;
-        for (id, command) in self.session.commands()? {
+        for (id, command) in self.heard.take(self.session)? {
             match command {
                 Command::Stop => {
                     self.save()?;
@@ -284,7 +318,8 @@ impl<'a, T: Training> Trainer<'a, T> {
                 }
                 Command::Sample { prompt, tokens, temperature, top_k } => {
                     let sampled = SampleRequest::new(prompt, tokens, temperature, top_k);
-                    match sampled.and_then(|request| self.run.sample(&request)) {
+                    let text = sampled.and_then(|request| self.interruptibly(|run, check| run.sample(&request, check)));
+                    match text {
                         Ok(text) => {
                             self.session.record(self.run.step(), Event::Sample { text })?;
                             self.session.answer(&id, true, "the text is written")?;
@@ -295,6 +330,25 @@ impl<'a, T: Training> Trainer<'a, T> {
             }
         }
         Ok(stop)
+    }
+}
+
+impl Heard {
+    fn listen(&mut self, session: &mut RunSession) {
+        match session.commands() {
+            Ok(commands) => self.commands.extend(commands),
+            Err(error) => self.failure = Some(error),
+        }
+    }
+
+    fn is_to_stop(&self) -> bool {
+        self.failure.is_some() || self.commands.iter().any(|(_, command)| *command == Command::Stop)
+    }
+
+    /// All commands that were not obeyed yet.
+    fn take(&mut self, session: &mut RunSession) -> Result<Vec<(String, Command)>, SessionError> {
+        self.listen(session);
+        self.failure.take().map_or_else(|| Ok(std::mem::take(&mut self.commands)), Err)
     }
 }
 

@@ -84,13 +84,17 @@ impl SampleRequest {
     }
 }
 
+/// Called between the parts of long work. An error, [`TrainError::Interrupted`] where it is to stop, ends the work there.
+pub type Check<'a> = dyn FnMut() -> Result<(), TrainError> + 'a;
+
 /// A training, as far as it has come.
 pub trait Training {
     /// Steps taken.
     fn step(&self) -> u64;
 
-    /// One step; returns the loss of its batch, `[1]`, which is on the device.
-    fn advance(&mut self) -> Result<Tensor, TrainError>;
+    /// One step; returns the loss of its batch, `[1]`, which is on the device. One that is interrupted by `check` was not
+    /// begun: what a checkpoint holds is as before, and the next call takes the same step.
+    fn advance(&mut self, check: &mut Check<'_>) -> Result<Tensor, TrainError>;
 
     /// What the training curve shows of the last step besides the loss and the rate. Waits for the device.
     fn point(&mut self) -> Result<Metrics, TrainError>;
@@ -99,7 +103,7 @@ pub trait Training {
     fn rate(&self) -> (Metric, f64);
 
     /// How good the model is; the first metric is the loss by which the best checkpoint is chosen.
-    fn evaluate(&mut self) -> Result<Metrics, TrainError>;
+    fn evaluate(&mut self, check: &mut Check<'_>) -> Result<Metrics, TrainError>;
 
     /// Number of trainable parameters.
     fn parameters(&self) -> u64;
@@ -130,7 +134,7 @@ pub trait Training {
     }
 
     /// Text that the model writes, after the prompt.
-    fn sample(&mut self, _request: &SampleRequest) -> Result<String, TrainError> {
+    fn sample(&mut self, _request: &SampleRequest, _check: &mut Check<'_>) -> Result<String, TrainError> {
         Err(TrainError::Refused(NO_TEXT.to_owned()))
     }
 }

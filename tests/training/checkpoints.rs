@@ -7,7 +7,7 @@ use valleyscope::workload::mnist::train::MnistRun;
 use crate::small::{config, mnist, spec};
 
 fn advance(run: &mut MnistRun, steps: usize) -> Vec<u64> {
-    (0..steps).map(|_| run.advance().unwrap().double_value(&[0]).to_bits()).collect()
+    (0..steps).map(|_| run.advance(&mut || Ok(())).unwrap().double_value(&[0]).to_bits()).collect()
 }
 
 fn folder() -> (tempfile::TempDir, RunFolder) {
@@ -50,7 +50,7 @@ fn what_is_saved_and_loaded_goes_on_bit_for_bit() {
         restored.restore(7, checkpoint.clock(), &tensors).unwrap();
         assert_eq!(advance(&mut run, 8), advance(&mut restored, 8), "{rule}");
         assert_eq!(run.mlp.model(0).unwrap(), restored.mlp.model(0).unwrap());
-        assert_eq!(run.evaluate().unwrap(), restored.evaluate().unwrap());
+        assert_eq!(run.evaluate(&mut || Ok(())).unwrap(), restored.evaluate(&mut || Ok(())).unwrap());
     }
 }
 

@@ -91,12 +91,17 @@ pub fn status(run: &RunFolder) -> Status {
 
 /// Waits until the run has got so far.
 pub fn wait_for(run: &RunFolder, child: &mut Child, step: u64) {
+    wait_until(run, child, |history| history.step() >= step);
+}
+
+/// Waits until the run's events say so.
+pub fn wait_until(run: &RunFolder, child: &mut Child, say: impl Fn(&History) -> bool) {
     let begun = Instant::now();
     let mut reader = RunReader::new(run.clone());
-    while reader.history().step() < step {
+    while !say(reader.history()) {
         let ended = child.try_wait().unwrap().is_some();
         reader.poll().unwrap();
-        assert!(!ended || reader.history().step() >= step, "the worker ended early");
+        assert!(!ended || say(reader.history()), "the worker ended early: {:?}", reader.history().last());
         assert!(begun.elapsed() < Duration::from_secs(120), "the worker does not get on");
         std::thread::sleep(Duration::from_millis(5));
     }

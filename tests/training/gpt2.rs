@@ -2,7 +2,7 @@
 
 use tch::{Device, Kind, Tensor};
 use valleyscope::random::Key;
-use valleyscope::train::FlatOptimizer;
+use valleyscope::train::{FlatOptimizer, TrainError};
 use valleyscope::workload::gpt2::train::Gpt2;
 use valleyscope::workload::{Attention, Gpt2Precision, Gpt2Shape, TrainingRule};
 
@@ -64,8 +64,8 @@ fn gradients_are_differences_of_the_loss() {
                 gpt2 = gpt2.with_tensor_operations();
             }
             let (inputs, targets) = tokens(2, 6, 11, 1);
-            let loss = number(&gpt2.differentiate(&inputs, &targets, 1.0, 1.0).unwrap());
-            assert!((loss - number(&gpt2.loss(&inputs, &targets).unwrap())).abs() < 1e-14);
+            let loss = number(&gpt2.differentiate(&inputs, &targets, 1.0, 1.0, &mut || Ok(())).unwrap());
+            assert!((loss - number(&gpt2.loss(&inputs, &targets, &mut || Ok(())).unwrap())).abs() < 1e-14);
             for (index, segment) in gpt2.layout().segments().iter().enumerate() {
                 let view = gpt2.layout().view(gpt2.parameters(), index).view(-1);
                 let gradient = gpt2.layout().view(gpt2.gradients(), index).view(-1);
@@ -73,7 +73,7 @@ fn gradients_are_differences_of_the_loss() {
                     let before = view.double_value(&[at]);
                     let loss_at = |value: f64| {
                         let _ = view.get(at).fill_(value);
-                        number(&gpt2.loss(&inputs, &targets).unwrap())
+                        number(&gpt2.loss(&inputs, &targets, &mut || Ok(())).unwrap())
                     };
                     let expected = (loss_at(before + STEP) - loss_at(before - STEP)) / (2.0 * STEP);
                     loss_at(before);
@@ -98,7 +98,7 @@ fn both_forms_and_both_attentions_agree() {
                     if tensors {
                         gpt2 = gpt2.with_tensor_operations();
                     }
-                    let loss = number(&gpt2.differentiate(&inputs, &targets, 1.0, 1.0).unwrap());
+                    let loss = number(&gpt2.differentiate(&inputs, &targets, 1.0, 1.0, &mut || Ok(())).unwrap());
                     let found = (loss, gpt2.gradients().copy());
                     let expected = expected.get_or_insert_with(|| (loss, found.1.copy()));
                     let off = largest_difference(&found.1, &expected.1).max((loss - expected.0).abs());
@@ -119,7 +119,7 @@ fn threads_leave_the_loops_as_they_are() {
         tch::set_num_threads(threads);
         let mut gpt2 = Gpt2::new(shape, Gpt2Precision::Float32, Attention::Explicit, Device::Cpu).unwrap();
         gpt2.initialize(Key::new(3)).unwrap();
-        let loss = number(&gpt2.differentiate(&inputs, &targets, 1.0, 1.0).unwrap());
+        let loss = number(&gpt2.differentiate(&inputs, &targets, 1.0, 1.0, &mut || Ok(())).unwrap());
         (loss, gpt2.gradients().copy())
     });
     tch::set_num_threads(threads);
@@ -140,7 +140,7 @@ fn half_precision_stays_near_single() {
                 let mut optimizer = FlatOptimizer::new(rule, &[1e-2], gpt2.layout(), Kind::Float, Device::Cpu).unwrap();
                 let mut step = || {
                     gpt2.forget_gradients();
-                    let loss = gpt2.differentiate(&inputs, &targets, 1.0, scale).unwrap();
+                    let loss = gpt2.differentiate(&inputs, &targets, 1.0, scale, &mut || Ok(())).unwrap();
                     let norm = gpt2.clip(Some(1.0), scale).unwrap();
                     gpt2.update(&mut optimizer).unwrap();
                     assert!(number(&norm) > 0.1 && number(&norm) < 5.0, "{precision:?}: norm {norm:?}");
@@ -164,13 +164,13 @@ fn micro_batches_add_up_to_a_batch() {
             if tensors { gpt2.with_tensor_operations() } else { gpt2 }
         };
         let (mut whole, mut parts) = (fresh(), fresh());
-        let loss = number(&whole.differentiate(&inputs, &targets, 1.0, 1.0).unwrap());
+        let loss = number(&whole.differentiate(&inputs, &targets, 1.0, 1.0, &mut || Ok(())).unwrap());
         // What was there before the step must not count.
-        let _loss = parts.differentiate(&targets, &inputs, 1.0, 1.0).unwrap();
+        let _loss = parts.differentiate(&targets, &inputs, 1.0, 1.0, &mut || Ok(())).unwrap();
         parts.forget_gradients();
         let losses = [0, 2].map(|start| {
             let part = |of: &Tensor| of.narrow(0, start, 2).contiguous();
-            number(&parts.differentiate(&part(&inputs), &part(&targets), 0.5, 8.0).unwrap())
+            number(&parts.differentiate(&part(&inputs), &part(&targets), 0.5, 8.0, &mut || Ok(())).unwrap())
         });
         assert!((loss - losses.iter().sum::<f64>() / 2.0).abs() < 1e-13);
         assert!(largest_difference(&(parts.gradients() / 8.0), whole.gradients()) < 1e-13);
@@ -185,17 +185,47 @@ fn micro_batches_add_up_to_a_batch() {
 }
 
 #[test]
+fn an_interrupted_step_leaves_no_trace() {
+    let (inputs, targets) = tokens(4, 7, 11, 5);
+    for tensors in [false, true] {
+        let fresh = || {
+            let gpt2 = model(shape(true), Gpt2Precision::Float64, Attention::Explicit);
+            if tensors { gpt2.with_tensor_operations() } else { gpt2 }
+        };
+        let (mut whole, mut interrupted) = (fresh(), fresh());
+        let loss = whole.differentiate(&inputs, &targets, 1.0, 1.0, &mut || Ok(())).unwrap();
+        for after in 0.. {
+            let mut checks = 0;
+            let mut check = || {
+                checks += 1;
+                if checks > after { Err(TrainError::Interrupted) } else { Ok(()) }
+            };
+            interrupted.forget_gradients();
+            let outcome = interrupted.differentiate(&inputs, &targets, 1.0, 1.0, &mut check);
+            match outcome {
+                Err(TrainError::Interrupted) => continue,
+                outcome => assert_eq!(number(&outcome.unwrap()), number(&loss)),
+            }
+            // Once before each layer, forward and backward.
+            assert_eq!(after, 2 * u64::from(whole.shape().layers));
+            break;
+        }
+        assert_eq!(interrupted.gradients(), whole.gradients());
+    }
+}
+
+#[test]
 fn what_is_not_finite_is_found_and_named() {
     let mut gpt2 = model(shape(true), Gpt2Precision::Float32, Attention::Fused);
     let (inputs, targets) = tokens(2, 7, 11, 6);
-    let _loss = gpt2.differentiate(&inputs, &targets, 1.0, 1.0).unwrap();
+    let _loss = gpt2.differentiate(&inputs, &targets, 1.0, 1.0, &mut || Ok(())).unwrap();
     assert_eq!(gpt2.first_not_finite(gpt2.gradients()).unwrap(), None);
     assert!(number(&gpt2.clip(None, 1.0).unwrap()).is_finite());
     let index = gpt2.layout().segments().iter().position(|segment| segment.name.ends_with("h.1.mlp.c_fc.bias"));
     let _ = gpt2.layout().view(gpt2.parameters(), index.unwrap()).view(-1).get(3).fill_(f64::NAN);
     assert_eq!(gpt2.first_not_finite(gpt2.parameters()).unwrap(), Some("transformer.h.1.mlp.c_fc.bias"));
     gpt2.forget_gradients();
-    let loss = gpt2.differentiate(&inputs, &targets, 1.0, 1.0).unwrap();
+    let loss = gpt2.differentiate(&inputs, &targets, 1.0, 1.0, &mut || Ok(())).unwrap();
     assert!(number(&loss).is_nan() && number(&gpt2.clip(Some(1.0), 1.0).unwrap()).is_nan());
 }
 
@@ -244,19 +274,19 @@ fn text_follows_what_was_learned_and_depends_on_the_key_only() {
     let part = |start: usize| Tensor::from_slice(&count[start..start + 49]).view([7, 7]);
     for step in 0..150 {
         gpt2.forget_gradients();
-        let _loss = gpt2.differentiate(&part(step % 11), &part(step % 11 + 1), 1.0, 1.0).unwrap();
+        let _loss = gpt2.differentiate(&part(step % 11), &part(step % 11 + 1), 1.0, 1.0, &mut || Ok(())).unwrap();
         gpt2.update(&mut optimizer).unwrap();
     }
     let expected: Vec<i64> = (4..24).map(|at| at % 11).collect();
-    assert_eq!(gpt2.generate(&[2, 3], 20, 0.0, None, Key::new(1)).unwrap(), expected);
-    assert_eq!(gpt2.generate(&[2, 3], 20, 1.0, Some(1), Key::new(1)).unwrap(), expected);
-    let wild = |seed| gpt2.generate(&[2, 3], 20, 5.0, None, Key::new(seed)).unwrap();
+    assert_eq!(gpt2.generate(&[2, 3], 20, 0.0, None, Key::new(1), &mut || Ok(())).unwrap(), expected);
+    assert_eq!(gpt2.generate(&[2, 3], 20, 1.0, Some(1), Key::new(1), &mut || Ok(())).unwrap(), expected);
+    let wild = |seed| gpt2.generate(&[2, 3], 20, 5.0, None, Key::new(seed), &mut || Ok(())).unwrap();
     assert_eq!(wild(1), wild(1));
     assert_ne!(wild(1), wild(2));
-    let few = gpt2.generate(&[2], 300, 50.0, Some(2), Key::new(3)).unwrap();
+    let few = gpt2.generate(&[2], 300, 50.0, Some(2), Key::new(3), &mut || Ok(())).unwrap();
     assert!(few.windows(2).any(|pair| pair[1] != (pair[0] + 1) % 11), "{few:?}");
     for (prompt, temperature, top_k) in [(&[][..], 1.0, None), (&[1], -1.0, None), (&[1], 1.0, Some(0))] {
-        let error = gpt2.generate(prompt, 3, temperature, top_k, Key::new(1)).unwrap_err().to_string();
+        let error = gpt2.generate(prompt, 3, temperature, top_k, Key::new(1), &mut || Ok(())).unwrap_err().to_string();
         assert!(error.contains("expected a"), "{error}");
     }
 }
@@ -268,11 +298,11 @@ fn what_does_not_fit_is_refused() {
         [(1, 8, 11, "[sequences, 1 to 7]"), (1, 7, 40, "tokens from 0 to 10"), (0, 7, 11, "[sequences, 1 to 7]")]
     {
         let (inputs, targets) = tokens(sequences, length, vocabulary, 7);
-        let error = gpt2.differentiate(&inputs, &targets, 1.0, 1.0).unwrap_err().to_string();
+        let error = gpt2.differentiate(&inputs, &targets, 1.0, 1.0, &mut || Ok(())).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
     let (inputs, targets) = tokens(2, 6, 11, 7);
-    let error = gpt2.loss(&inputs, &targets.narrow(1, 0, 5)).unwrap_err().to_string();
+    let error = gpt2.loss(&inputs, &targets.narrow(1, 0, 5), &mut || Ok(())).unwrap_err().to_string();
     assert!(error.contains("a target for each token"), "{error}");
     for (wrong, expected) in [
         (Gpt2Shape { heads: 5, ..shape(false) }, "`width` is 12, which `heads`, 5, does not divide"),

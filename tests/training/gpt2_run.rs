@@ -1,10 +1,12 @@
 //! Runs of GPT-2 by the worker's program: killed, asked for text, in half precision, with what cannot be trained.
 
+use std::process::Command;
+
 use valleyscope::preset::{Preset, built_ins};
 use valleyscope::run::{self, Metric, RunFolder, Status};
 use valleyscope::workload::gpt2::{CLIP_RATE, LOSS_SCALE, MOMENTUM_NORM, PARAM_NORM, SKIPPED};
 
-use crate::faults::{Stage, curve, history, kill, kill_at, status, tensors, to_the_end, wait_for, worker};
+use crate::faults::{Stage, curve, history, kill, kill_at, status, tensors, to_the_end, wait_for, wait_until, worker};
 
 /// A very small model on the text that the program makes up, with other settings too.
 fn tiny(stage: &Stage, settings: &[(&str, &str)]) -> RunFolder {
@@ -96,6 +98,7 @@ fn text_is_written_when_it_is_asked_for() {
         |prompt: &str| run::Command::Sample { prompt: prompt.into(), tokens: 5, temperature: 0.0, top_k: None };
     let good = run::send(&run, sample("the ")).unwrap();
     let bad = run::send(&run, sample("€")).unwrap();
+    wait_until(&run, &mut child, |history| history.answers().len() == 2);
     run::send(&run, run::Command::Stop).unwrap();
     assert!(child.wait().unwrap().success());
     let history = history(&run);
@@ -104,6 +107,39 @@ fn text_is_written_when_it_is_asked_for() {
     let answer = |id: &str| history.answers().iter().find(|answer| answer.id == id).unwrap().clone();
     assert!(answer(&good).ok && !answer(&bad).ok);
     assert!(answer(&bad).message.contains('€'), "{}", answer(&bad).message);
+}
+
+#[test]
+fn long_work_is_left_when_a_run_is_to_stop() {
+    let shape = "(layers: 4, heads: 4, width: 128, context: 256, vocabulary: 128)";
+    // Far more work than a test may wait for, after so many steps.
+    let works = [
+        ("a step", [("accumulation", "65536"), ("eval_batches", "1")], 0),
+        ("an evaluation", [("eval_every", "1"), ("eval_batches", "10000")], 1),
+        ("a text", [("sample", "(every: 1, tokens: 10000, temperature: 1.0)"), ("eval_batches", "1")], 1),
+    ];
+    for (what, settings, steps) in works {
+        let stage = Stage::new();
+        let run = tiny(&stage, &[&[("shape", shape), ("log_every", "1")], &settings[..]].concat());
+        let mut child = worker(&run, false).spawn().unwrap();
+        wait_until(&run, &mut child, |history| history.started().is_some() && history.step() == steps);
+        let stop = run::send(&run, run::Command::Stop).unwrap();
+        wait_until(&run, &mut child, |history| history.answers().iter().any(|answer| answer.id == stop));
+        assert!(child.wait().unwrap().success(), "{what}");
+        let history = history(&run);
+        assert_eq!(history.answers()[0].message, format!("stopped after step {steps}"), "{what}");
+        assert_eq!((status(&run), history.step()), (Status::Stopped, steps), "{what}");
+        // A run that goes on hears it too, here as a signal.
+        let mut child = worker(&run, true).spawn().unwrap();
+        wait_until(&run, &mut child, |history| history.sessions() == 2);
+        if cfg!(unix) {
+            Command::new("kill").arg(child.id().to_string()).status().unwrap();
+        } else {
+            run::send(&run, run::Command::Stop).unwrap();
+        }
+        assert!(child.wait().unwrap().success(), "{what}");
+        assert_eq!(status(&run), Status::Stopped, "{what}");
+    }
 }
 
 #[test]

@@ -47,9 +47,9 @@ fn the_first_training_of_a_pixel_is_that_of_a_single_run() {
             let mut run = MnistRun::new(&single, &data, Device::Cpu).unwrap();
             let mut loss = f64::NAN;
             for _ in 0..12 {
-                loss = run.advance().unwrap().double_value(&[0]);
+                loss = run.advance(&mut || Ok(())).unwrap().double_value(&[0]);
             }
-            let evaluation = run.evaluate().unwrap();
+            let evaluation = run.evaluate(&mut || Ok(())).unwrap();
             assert!((pixel.train_loss[0][0] - loss).abs() < 1e-9, "{} {loss}", pixel.train_loss[0][0]);
             assert!((pixel.test_loss[0][0] - evaluation.get(Metric::TEST_LOSS).unwrap()).abs() < 1e-9);
             assert!((pixel.test_accuracy[0][0] - evaluation.get(Metric::TEST_ACCURACY).unwrap()).abs() < 1e-12);

@@ -15,7 +15,8 @@ use crate::optimizer::Clock;
 use crate::random::Key;
 use crate::run::{Metric, Metrics};
 use crate::train::{
-    FlatOptimizer, Named, ObtainResult, Obtained, SampleRequest, TrainError, TrainedSpec, Training, restore_tensors,
+    Check, FlatOptimizer, Named, ObtainResult, Obtained, SampleRequest, TrainError, TrainedSpec, Training,
+    restore_tensors,
 };
 use crate::workload::RunSpec;
 
@@ -71,7 +72,7 @@ impl Gpt2Run {
         let sequences = corpus.offsets(Split::Train, key(purpose::SEQUENCES));
         let factor = if spec.precision == Gpt2Precision::Float16 { 65536.0 } else { 1.0 };
         let zero = || Tensor::f_zeros([], (kind, device));
-        Ok(Gpt2Run {
+        let mut run = Gpt2Run {
             spec: spec.clone(),
             sequences,
             step: 0,
@@ -82,7 +83,9 @@ impl Gpt2Run {
             model,
             optimizer,
             corpus,
-        })
+        };
+        run.note_numbers()?;
+        Ok(run)
     }
 
     /// Tokens of sequences and what follows them, on the device.
@@ -98,7 +101,7 @@ impl Gpt2Run {
     }
 
     /// The gradients of a step's global batch, and its mean loss.
-    fn differentiate(&mut self) -> Result<Tensor, TrainError> {
+    fn differentiate(&mut self, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
         let (micro_batches, size) = (self.spec.accumulation.get() as u64, self.spec.batch_size.get());
         let share = 1.0 / micro_batches as f64;
         self.model.forget_gradients();
@@ -106,7 +109,7 @@ impl Gpt2Run {
         for micro_batch in 0..micro_batches {
             let offsets = self.sequences.batch(self.step, micro_batch, size);
             let [tokens, targets] = self.batch(Split::Train, &offsets)?;
-            let loss = self.model.differentiate(&tokens, &targets, share, self.scale.factor)?;
+            let loss = self.model.differentiate(&tokens, &targets, share, self.scale.factor, check)?;
             sum = Some(match sum {
                 Some(sum) => sum.f_add(&loss)?,
                 None => loss,
@@ -117,13 +120,14 @@ impl Gpt2Run {
     }
 
     /// The mean loss over the batches of an evaluation, which are the same every time.
-    fn evaluate_on(&self, split: Split) -> Result<f64, TrainError> {
+    fn evaluate_on(&self, split: Split, check: &mut Check<'_>) -> Result<f64, TrainError> {
         let offsets = self.corpus.evaluation_offsets(split);
         let (batches, size) = (self.spec.eval_batches.get() as u64, self.spec.batch_size.get());
         let mut sum = Tensor::f_zeros([], (Kind::Double, self.model.device()))?;
         for batch in 0..batches {
             let [tokens, targets] = self.batch(split, &offsets.batch(0, batch, size))?;
-            let _ = sum.f_add_(&self.model.loss(&tokens, &targets)?.f_to_kind(Kind::Double)?.f_view([0; 0])?)?;
+            let loss = self.model.loss(&tokens, &targets, check)?;
+            let _ = sum.f_add_(&loss.f_to_kind(Kind::Double)?.f_view([0; 0])?)?;
         }
         Ok(sum.f_double_value(&[])? / batches as f64)
     }
@@ -166,8 +170,8 @@ impl Training for Gpt2Run {
         self.step
     }
 
-    fn advance(&mut self) -> Result<Tensor, TrainError> {
-        let loss = self.differentiate()?;
+    fn advance(&mut self, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
+        let loss = self.differentiate(check)?;
         let most = self.spec.clip.map(|clip| clip.get());
         let norm = self.model.clip(most, self.scale.factor)?;
         let mut finite = true;
@@ -217,9 +221,9 @@ impl Training for Gpt2Run {
         (Metric::TOKENS_PER_S, self.spec.tokens_per_step() as f64)
     }
 
-    fn evaluate(&mut self) -> Result<Metrics, TrainError> {
-        let validation = self.evaluate_on(Split::Validation)?;
-        let train = self.evaluate_on(Split::Train)?;
+    fn evaluate(&mut self, check: &mut Check<'_>) -> Result<Metrics, TrainError> {
+        let validation = self.evaluate_on(Split::Validation, check)?;
+        let train = self.evaluate_on(Split::Train, check)?;
         Ok([(Metric::VAL_LOSS, validation), (Metric::TRAIN_LOSS, train)].into())
     }
 
@@ -285,13 +289,13 @@ impl Training for Gpt2Run {
         })
     }
 
-    fn sample(&mut self, request: &SampleRequest) -> Result<String, TrainError> {
+    fn sample(&mut self, request: &SampleRequest, check: &mut Check<'_>) -> Result<String, TrainError> {
         let tokenizer = &self.corpus.tokenizer;
         let refuse = |error: TextError| TrainError::Refused(error.to_string());
         let prompt: Vec<i64> = tokenizer.encode(&request.prompt).map_err(refuse)?.into_iter().map(i64::from).collect();
         let key = Key::new(self.spec.seed).at(purpose::SAMPLES).at(self.step);
         let top_k = request.top_k.map(|top_k| top_k as usize);
-        let written = self.model.generate(&prompt, request.tokens as usize, request.temperature, top_k, key)?;
+        let written = self.model.generate(&prompt, request.tokens as usize, request.temperature, top_k, key, check)?;
         let written: Vec<u16> = written.into_iter().map(|token| token as u16).collect();
         Ok(format!("{}{}", request.prompt, tokenizer.decode(&written)))
     }

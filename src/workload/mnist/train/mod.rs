@@ -20,7 +20,9 @@ use crate::dataset::mnist::{DataError, Mnist, Origin, Sources, obtain};
 use crate::optimizer::Clock;
 use crate::random::Key;
 use crate::run::{Metric, Metrics};
-use crate::train::{FlatOptimizer, Named, ObtainResult, Obtained, TrainError, TrainedSpec, Training, restore_tensors};
+use crate::train::{
+    Check, FlatOptimizer, Named, ObtainResult, Obtained, TrainError, TrainedSpec, Training, restore_tensors,
+};
 use crate::workload::{DataChoice, FloatType, MnistSpec};
 
 /// Streams of a training.
@@ -119,7 +121,7 @@ impl Training for MnistRun {
         self.optimizer.clock()
     }
 
-    fn advance(&mut self) -> Result<Tensor, TrainError> {
+    fn advance(&mut self, _: &mut Check<'_>) -> Result<Tensor, TrainError> {
         let batch = self.train.batch(self.order.batch(self.step), 1, self.mlp.kind())?;
         let loss = self.mlp.differentiate(batch)?;
         self.mlp.update(&mut self.optimizer)?;
@@ -136,7 +138,7 @@ impl Training for MnistRun {
         (Metric::SAMPLES_PER_S, self.batch_size as f64)
     }
 
-    fn evaluate(&mut self) -> Result<Metrics, TrainError> {
+    fn evaluate(&mut self, _: &mut Check<'_>) -> Result<Metrics, TrainError> {
         let Evaluation { loss, accuracy } = self.mlp.evaluate(0, &self.test)?;
         Ok([(Metric::TEST_LOSS, loss), (Metric::TEST_ACCURACY, accuracy)].into())
     }

@@ -5,7 +5,7 @@ use tch::{Kind, Tensor};
 
 use super::Gpt2;
 use crate::random::{Key, Stream};
-use crate::train::TrainError;
+use crate::train::{Check, TrainError};
 
 impl Gpt2 {
     /// The `count` tokens that the model says come after the prompt, one after another.
@@ -16,7 +16,8 @@ impl Gpt2 {
     ///
     /// # Errors
     ///
-    /// Where the prompt is empty or has tokens that the model does not know; where logits are not finite.
+    /// Where the prompt is empty or has tokens that the model does not know; where logits are not finite; where `check`
+    /// says to stop.
     pub fn generate(
         &self,
         prompt: &[i64],
@@ -24,6 +25,7 @@ impl Gpt2 {
         temperature: f64,
         top_k: Option<usize>,
         key: Key,
+        check: &mut Check<'_>,
     ) -> Result<Vec<i64>, TrainError> {
         if prompt.is_empty() {
             return Err(TrainError::Refused("expected a prompt of at least one token, found none".to_owned()));
@@ -38,7 +40,7 @@ impl Gpt2 {
         for _ in 0..count {
             let seen = &text[text.len().saturating_sub(self.shape().context as usize)..];
             let tokens = Tensor::f_from_slice(seen)?.f_unsqueeze(0)?.f_to_device(self.device)?;
-            let logits = Vec::<f64>::try_from(self.logits(&tokens)?.f_view(-1)?.f_to_kind(Kind::Double)?)?;
+            let logits = Vec::<f64>::try_from(self.logits(&tokens, check)?.f_view(-1)?.f_to_kind(Kind::Double)?)?;
             // Uniform on [0, 1) from 53 bits.
             let uniform = (stream.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
             text.push(choose(&logits, temperature, top_k, uniform)?);

@@ -18,7 +18,7 @@ use views::Views;
 
 use crate::lanes::Lanes;
 use crate::random::{Key, Streams};
-use crate::train::{FlatOptimizer, Layout, TrainError};
+use crate::train::{Check, FlatOptimizer, Layout, TrainError};
 use crate::workload::{Attention, Gpt2Precision, Gpt2Shape};
 
 /// A GPT-2: a residual stream `[tokens, width]` to which each block adds attention and a feed-forward net.
@@ -195,13 +195,15 @@ impl Gpt2 {
     ///
     /// # Errors
     ///
-    /// Where the tokens do not fit the model, or the device runs out of memory. The gradients are void then.
+    /// Where the tokens do not fit the model, the device runs out of memory, or `check`, which is called before each
+    /// layer, says to stop. The gradients are void then.
     pub fn differentiate(
         &mut self,
         tokens: &Tensor,
         targets: &Tensor,
         weight: f64,
         scale: f64,
+        check: &mut Check<'_>,
     ) -> Result<Tensor, TrainError> {
         self.check(tokens)?;
         self.check_targets(tokens, targets)?;
@@ -210,10 +212,9 @@ impl Gpt2 {
             self.lower()?;
         }
         let (network, gradients) = (&self.network, &mut self.gradient_views);
-        let loss = with_operations!(self.form, O => {
-            network.differentiate::<O>(tokens, targets, weight * scale, gradients, first)
-        });
-        Ok(loss?)
+        with_operations!(self.form, O => {
+            network.differentiate::<O>(tokens, targets, weight * scale, gradients, first, check)
+        })
     }
 
     /// Divides the gradients by `scale`, and makes them shorter where their norm is more than `most`: times
@@ -255,18 +256,18 @@ impl Gpt2 {
     }
 
     /// The mean loss of some sequences, a tensor on the device.
-    pub fn loss(&self, tokens: &Tensor, targets: &Tensor) -> Result<Tensor, TrainError> {
+    pub fn loss(&self, tokens: &Tensor, targets: &Tensor, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
         self.check(tokens)?;
         self.check_targets(tokens, targets)?;
         self.lower()?;
-        Ok(with_operations!(self.form, O => self.network.loss::<O>(tokens, targets))?)
+        with_operations!(self.form, O => self.network.loss::<O>(tokens, targets, check))
     }
 
     /// The logits of what follows each sequence, `[sequences, vocabulary]`.
-    pub fn logits(&self, tokens: &Tensor) -> Result<Tensor, TrainError> {
+    pub fn logits(&self, tokens: &Tensor, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
         self.check(tokens)?;
         self.lower()?;
-        Ok(with_operations!(self.form, O => self.network.last_logits::<O>(tokens))?)
+        with_operations!(self.form, O => self.network.last_logits::<O>(tokens, check))
     }
 
     /// Makes the copy of the parameters in half precision anew, if there is one.

@@ -4,6 +4,7 @@ use tch::{Kind, TchError, Tensor};
 
 use super::operations::{Heads, Operations};
 use super::views::{Block, Linear, Views, add_product};
+use crate::train::{Check, TrainError};
 use crate::workload::{Attention, Gpt2Shape};
 
 /// What the backward pass needs of a block, in the order in which it was made.
@@ -141,25 +142,31 @@ impl Network {
     }
 
     /// The residual stream behind the last block, `[rows, width]`.
-    fn stream<O: Operations>(&self, tokens: &Tensor) -> Result<Tensor, TchError> {
+    fn stream<O: Operations>(&self, tokens: &Tensor, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
         let mut stream = O::embed(tokens, &self.own)?;
         for layer in 0..self.own.blocks.len() {
+            check()?;
             stream = through::<O>(stream, self.layer(layer, tokens), self.product_kind())?.0;
         }
         Ok(stream)
     }
 
     /// Logits of the last token of each sequence, `[batch, vocabulary]`.
-    pub fn last_logits<O: Operations>(&self, tokens: &Tensor) -> Result<Tensor, TchError> {
-        let rows = self.stream::<O>(tokens)?.f_view([tokens.size()[0], tokens.size()[1], -1])?;
+    pub fn last_logits<O: Operations>(&self, tokens: &Tensor, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
+        let rows = self.stream::<O>(tokens, check)?.f_view([tokens.size()[0], tokens.size()[1], -1])?;
         let last = rows.f_select(1, -1)?.f_contiguous()?;
         let (normalized, _) = O::normalize(&last, &self.own.norm, self.product_kind())?;
-        normalized.f_mm(&self.products().tokens.f_transpose(0, 1)?)
+        Ok(normalized.f_mm(&self.products().tokens.f_transpose(0, 1)?)?)
     }
 
     /// The mean loss.
-    pub fn loss<O: Operations>(&self, tokens: &Tensor, targets: &Tensor) -> Result<Tensor, TchError> {
-        let stream = self.stream::<O>(tokens)?;
+    pub fn loss<O: Operations>(
+        &self,
+        tokens: &Tensor,
+        targets: &Tensor,
+        check: &mut Check<'_>,
+    ) -> Result<Tensor, TrainError> {
+        let stream = self.stream::<O>(tokens, check)?;
         let (normalized, _) = O::normalize(&stream, &self.own.norm, self.product_kind())?;
         let head = self.products().tokens.f_transpose(0, 1)?;
         let (rows, mut sum) = (normalized.size()[0], None);
@@ -168,7 +175,7 @@ impl Network {
             let targets = targets.f_view(-1)?.f_narrow(0, start, length)?;
             add_to(&mut sum, O::cross_entropy(logits, &targets, 0.0)?.0)?;
         }
-        mean(sum, rows)
+        Ok(mean(sum, rows)?)
     }
 
     /// Rows whose logits are made at once, by their start and number: over a large vocabulary the logits of all would
@@ -186,13 +193,15 @@ impl Network {
         factor: f64,
         gradients: &mut Views,
         first: bool,
-    ) -> Result<Tensor, TchError> {
+        check: &mut Check<'_>,
+    ) -> Result<Tensor, TrainError> {
         if first {
             gradients.clear_others()?;
         }
         let mut stream = O::embed(tokens, &self.own)?;
         let mut passed = Vec::with_capacity(self.own.blocks.len());
         for layer in 0..self.own.blocks.len() {
+            check()?;
             let (behind, kept) = through::<O>(stream, self.layer(layer, tokens), self.product_kind())?;
             passed.push(kept);
             stream = behind;
@@ -204,6 +213,7 @@ impl Network {
         let (loss, by_normalized) = self.differentiate_head::<O>(&normalized, targets, factor, head_gradient, first)?;
         O::normalize_backward(&by_normalized, kept, &self.own.norm, &mut gradients.norm, &mut by_stream)?;
         for (layer, passed) in passed.into_iter().enumerate().rev() {
+            check()?;
             back::<O>(&mut by_stream, passed, self.layer(layer, tokens), &mut gradients.blocks[layer], first)?;
         }
         O::embed_backward(&by_stream, tokens, gradients)?;
