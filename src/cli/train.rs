@@ -12,7 +12,7 @@ use super::runs::watch::{Watch, outcome};
 use super::{Failure, say};
 use crate::preset::{Library, Preset};
 use crate::run::{
-    Handshake, LaunchError, RunConfig, RunFolder, RunReader, Status, Timestamp, WorkerProgram, runs_folder,
+    Handshake, LaunchError, Room, RunConfig, RunFolder, RunReader, Status, Timestamp, WorkerProgram, runs_folder,
 };
 use crate::workload::{DataChoice, DeviceChoice};
 
@@ -103,6 +103,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             runs_folder().ok_or_else(|| anyhow!("this system knows no folder for data; name one with --runs DIR"))?
         }
     };
+    trainings.iter().try_for_each(|training| check_room(training, &has, &parent))?;
     let interrupt = Interrupt::listen()?;
     let (stem, count) = (stem(args), trainings.len());
     for (index, training) in trainings.iter().enumerate() {
@@ -129,6 +130,21 @@ fn check_device(training: &Preset, has: &Handshake, args: &Args) -> Result<(), F
         None => "`--device cpu` takes the processor",
     };
     Err(Failure::BadInput(anyhow!("{complaint}; {advice}")))
+}
+
+/// A training that needs more memory or disk than there is, is refused before a folder is made for it.
+fn check_room(training: &Preset, has: &Handshake, runs: &Path) -> Result<(), Failure> {
+    let needs = training.workload().and_then(|workload| Some((workload.device(), workload.needs(0)?)));
+    let Some((device, needs)) = needs else { return Ok(()) };
+    let room = Room::look(device, has, runs);
+    if let Some(complaint) = room.lacks(&needs) {
+        return Err(Failure::BadInput(anyhow!(complaint)));
+    }
+    say(format_args!("the training {}", room.words(&needs)));
+    if let Some(warning) = room.warns(&needs) {
+        say(format_args!("warning: {warning}"));
+    }
+    Ok(())
 }
 
 /// What the run's folder is called, before the time.

@@ -220,6 +220,14 @@ impl Configured {
             Configured::Sgd(_) => "SGD",
         }
     }
+
+    /// How many numbers it remembers for each parameter.
+    pub fn memories(&self) -> usize {
+        match self {
+            Configured::Adam(_) | Configured::Focus(_) => 2,
+            Configured::Signum(_) | Configured::Sgd(_) => 1,
+        }
+    }
 }
 
 impl Rule {

@@ -53,12 +53,8 @@ impl FlatOptimizer {
         device: Device,
     ) -> Result<FlatOptimizer, TrainError> {
         assert_eq!(learning_rates.len(), layout.models(), "each model has a learning rate");
-        let buffers = match rule {
-            Configured::Adam(_) | Configured::Focus(_) => 2,
-            Configured::Signum(_) | Configured::Sgd(_) => 1,
-        };
         let zeros = || Tensor::f_zeros([layout.length() as i64], (kind, device));
-        let memory = (0..buffers).map(|_| zeros()).collect::<Result<_, _>>()?;
+        let memory = (0..rule.memories()).map(|_| zeros()).collect::<Result<_, _>>()?;
         let coefficients = (device != Device::Cpu)
             .then(|| Coefficients::new(weight_decay(&rule), learning_rates, layout, kind, device))
             .transpose()?;

@@ -15,6 +15,7 @@ mod dataset;
 pub mod form;
 pub mod gpt2;
 pub mod mnist;
+mod needs;
 mod rule;
 mod runs;
 mod scan;
@@ -23,6 +24,7 @@ pub use choices::{DataChoice, DeviceChoice, FloatType, NotFinite, TokenizerKind}
 pub use dataset::{Dataset, without_folder};
 pub use gpt2::{Attention, Gpt2Precision, Gpt2Preset, Gpt2Shape, Gpt2Spec};
 pub use mnist::{MnistPreset, MnistScanPreset, MnistScanSpec, MnistSpec};
+pub use needs::Needs;
 pub use rule::TrainingRule;
 pub use runs::{Common, CommonMut, Course, RunSpec, RunsPreset};
 pub use scan::{LARGEST_STACK, MOST_SCANNED, ScanOptimizer};
@@ -91,6 +93,9 @@ pub trait Workload {
 
     /// Where the first run is to take place.
     fn device(&self) -> DeviceChoice;
+
+    /// What a run of it needs of the machine, where that is known beforehand.
+    fn needs(&self, run: usize) -> Option<Needs>;
 
     /// What a run of it says of itself at its start, added to what all runs say.
     fn describe(&self, started: Started) -> Started;

@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::form::Form;
-use super::{DataChoice, Dataset, DeviceChoice, NotFinite, ScanOptimizer, TrainingRule, Workload};
+use super::{DataChoice, Dataset, DeviceChoice, Needs, NotFinite, ScanOptimizer, TrainingRule, Workload};
 use crate::preset::{FormatVersion, Preset};
 use crate::quantity::LearningRate;
 use crate::run::Started;
@@ -38,6 +38,9 @@ pub trait RunSpec: Clone {
     fn check(&self) -> Result<(), SpecError> {
         Ok(())
     }
+
+    /// What it needs of the machine.
+    fn needs(&self) -> Needs;
 
     /// What a run of it says of itself at its start, besides what [`RunSpec::common`] says.
     fn describe(&self, started: Started) -> Started;
@@ -167,6 +170,10 @@ where
 
     fn device(&self) -> DeviceChoice {
         self.runs.first().map_or(DeviceChoice::default(), |run| run.common().device)
+    }
+
+    fn needs(&self, run: usize) -> Option<Needs> {
+        self.runs.get(run).map(RunSpec::needs)
     }
 
     fn describe(&self, started: Started) -> Started {

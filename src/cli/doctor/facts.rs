@@ -3,11 +3,12 @@ use std::path::{Path, PathBuf};
 
 use directories::ProjectDirs;
 
-use super::processor::{Memory, Processor};
+use super::processor::Processor;
 use super::worker::Worker;
 use crate::dataset::mnist;
 use crate::machine::{self, Display, Look, Need, PackageManager, Packages};
 use crate::preset::Library;
+use crate::run::Memory;
 use crate::run::runs_folder;
 
 /// What was found on a machine.

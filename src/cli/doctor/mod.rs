@@ -8,8 +8,9 @@ use std::fmt;
 
 use anyhow::anyhow;
 
+pub use crate::run::Memory;
 pub use facts::{Adapter, Facts, Folder};
-pub use processor::{Memory, Processor};
+pub use processor::Processor;
 pub use worker::{Worker, WorkerState};
 
 use super::Failure;

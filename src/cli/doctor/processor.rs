@@ -11,13 +11,6 @@ pub struct Processor {
     pub features: Vec<(&'static str, bool)>,
 }
 
-/// Main memory, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Memory {
-    pub total: u64,
-    pub available: u64,
-}
-
 impl Processor {
     pub fn here() -> Processor {
         Processor {
@@ -57,18 +50,6 @@ fn features() -> Vec<(&'static str, bool)> {
     }
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     Vec::new()
-}
-
-impl Memory {
-    /// Known only where the system tells it in `/proc/meminfo`.
-    pub fn here() -> Option<Memory> {
-        let text = fs::read_to_string("/proc/meminfo").ok()?;
-        let bytes = |name| {
-            let kib: u64 = field(&text, name)?.strip_suffix("kB")?.trim().parse().ok()?;
-            Some(kib * 1024)
-        };
-        Some(Memory { total: bytes("MemTotal")?, available: bytes("MemAvailable")? })
-    }
 }
 
 /// The value of the first line `name: value`.

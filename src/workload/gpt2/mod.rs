@@ -12,7 +12,7 @@ pub use shape::{Attention, Gpt2Precision, Gpt2Shape};
 
 use super::form::{Field, Form, Section};
 use super::{
-    Common, CommonMut, Course, DataChoice, Dataset, DeviceChoice, NotFinite, RunSpec, RunsPreset, TokenizerKind,
+    Common, CommonMut, Course, DataChoice, Dataset, DeviceChoice, Needs, NotFinite, RunSpec, RunsPreset, TokenizerKind,
     TrainingRule,
 };
 use crate::dataset::text;
@@ -196,6 +196,18 @@ impl RunSpec for Gpt2Spec {
             return Err(SpecError::new("schedule.min_lr", complaint));
         }
         Ok(())
+    }
+
+    fn needs(&self) -> Needs {
+        let parameters = self.shape.parameters();
+        let bytes = if self.precision == Gpt2Precision::Float64 { 8 } else { 4 };
+        let activations = self.shape.activations(self.batch_size.get() as u64, self.precision, self.attention);
+        // Forward and backward pass, and the scores of attention.
+        let [layers, width, context] = [self.shape.layers, self.shape.width, self.shape.context].map(f64::from);
+        let matrices = parameters as f64 - context * width;
+        let step_operations = (6.0 * matrices + 12.0 * layers * width * context) * self.tokens_per_step() as f64;
+        let course = self.common().course;
+        Needs::of_model(parameters, bytes, &self.optimizer, &course, activations, step_operations)
     }
 
     fn describe(&self, started: Started) -> Started {

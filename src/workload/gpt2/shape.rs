@@ -122,6 +122,37 @@ impl Gpt2Shape {
         Ok(())
     }
 
+    /// Bytes that forward and backward pass of a micro-batch need beside the parameters, their gradients and what the
+    /// optimizer remembers.
+    pub fn activations(&self, sequences: u64, precision: Gpt2Precision, attention: Attention) -> u64 {
+        let [layers, heads, width, context, vocabulary] =
+            [self.layers, self.heads, self.width, self.context, self.vocabulary].map(u64::from);
+        let (stream, product) = match precision {
+            Gpt2Precision::Float32 => (4, 4),
+            Gpt2Precision::Float64 => (8, 8),
+            Gpt2Precision::BFloat16 | Gpt2Precision::Float16 => (4, 2),
+        };
+        // A copy of the parameters, and of the largest gradient before it is added to the others.
+        let lowered = if product < stream { (self.parameters() + vocabulary * width) * product } else { 0 };
+        let rows = sequences * context;
+        // The residual stream before both parts; what attention and feed-forward net are given, compute and keep.
+        let scores = if attention == Attention::Explicit { sequences * heads * context * context * stream } else { 0 };
+        let block = rows * width * (2 * stream + 15 * product) + scores;
+        // In single precision they become their gradient, in half precision a softmax and a gradient beside them.
+        let of_logit = if product < stream { 2 * stream + product } else { 2 * stream };
+        // What is in work: of a block backwards, or of the output layer.
+        let logits = Gpt2Shape::logits_at_once(vocabulary).min(rows) * vocabulary * of_logit;
+        let passing = (rows * width * 8 * product + 2 * scores).max(logits);
+        lowered + layers * block + rows * width * 2 * stream + passing
+    }
+
+    /// Rows whose logits are made at once: over a large vocabulary the logits of all would need more memory than the
+    /// rest of the model.
+    pub(super) fn logits_at_once(vocabulary: u64) -> u64 {
+        const MOST: u64 = 1 << 25;
+        (MOST / vocabulary).max(1)
+    }
+
     /// The fields as a form shows them.
     pub fn fields(&mut self) -> Vec<Field<'_>> {
         vec![

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::form::{Field, Form, Section};
 use super::{
-    Common, CommonMut, Course, DataChoice, Dataset, DeviceChoice, FloatType, NotFinite, RunSpec, RunsPreset,
+    Common, CommonMut, Course, DataChoice, Dataset, DeviceChoice, FloatType, Needs, NotFinite, RunSpec, RunsPreset,
     TrainingRule,
 };
 use crate::dataset::mnist;
@@ -70,6 +70,9 @@ pub struct MnistSpec {
     #[serde(default)]
     pub precision: FloatType,
 }
+
+/// Pixels, units of the paper's hidden layers, and digits.
+pub const SIZES: [i64; 7] = [784, 128, 128, 128, 128, 128, 10];
 
 fn batch_size() -> BatchSize {
     BatchSize::clamped(128)
@@ -141,6 +144,18 @@ impl RunSpec for MnistSpec {
 
     fn common_mut(&mut self) -> CommonMut<'_> {
         CommonMut { name: &mut self.name, seed: &mut self.seed, data: &mut self.data }
+    }
+
+    fn needs(&self) -> Needs {
+        let bytes = if self.precision == FloatType::Float64 { 8 } else { 4 };
+        let [train, test] = mnist::WHOLE.map(|count| count as u64);
+        let batch = self.batch_size.get() as u64;
+        // All images, and what the passes make of a batch; all test images are one.
+        let (pixels, units) = (SIZES[0] as u64, SIZES.iter().sum::<i64>() as u64);
+        let activations = ((train + test) * pixels + batch.max(test) * units * 4) * bytes;
+        let parameters = SIZES.windows(2).map(|sides| (sides[0] * (sides[1] + 2) + sides[1]) as u64).sum::<u64>();
+        let step_operations = 6.0 * parameters as f64 * batch as f64;
+        Needs::of_model(parameters, bytes, &self.optimizer, &self.common().course, activations, step_operations)
     }
 
     fn describe(&self, started: Started) -> Started {

@@ -9,7 +9,7 @@ use crate::sweep::LearningRates;
 use crate::workload::form::{Field, Form, Section, Value};
 use crate::workload::runs::check_name;
 use crate::workload::scan::{LARGEST_STACK, MOST_SCANNED};
-use crate::workload::{Common, DataChoice, Dataset, DeviceChoice, FloatType, ScanOptimizer, Workload};
+use crate::workload::{Common, DataChoice, Dataset, DeviceChoice, FloatType, Needs, ScanOptimizer, Workload};
 
 /// A scan of MNIST trainings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -158,6 +158,10 @@ impl Workload for MnistScanPreset {
 
     fn device(&self) -> DeviceChoice {
         self.scan.device
+    }
+
+    fn needs(&self, _: usize) -> Option<Needs> {
+        None
     }
 
     fn describe(&self, started: Started) -> Started {

@@ -178,10 +178,9 @@ impl Network {
         Ok(mean(sum, rows)?)
     }
 
-    /// Rows whose logits are made at once, by their start and number: over a large vocabulary the logits of all would
-    /// need more memory than the rest of the model.
+    /// Rows whose logits are made at once, by their start and number.
     fn chunks(&self, rows: i64) -> impl Iterator<Item = (i64, i64)> + use<> {
-        let most = (LOGITS_AT_ONCE / i64::from(self.shape.vocabulary)).max(1);
+        let most = Gpt2Shape::logits_at_once(u64::from(self.shape.vocabulary)) as i64;
         (0..rows).step_by(most as usize).map(move |start| (start, most.min(rows - start)))
     }
 
@@ -244,9 +243,6 @@ impl Network {
         Ok((mean(sum, rows)?, by_normalized))
     }
 }
-
-/// Logits that are in memory at once.
-const LOGITS_AT_ONCE: i64 = 1 << 25;
 
 fn add_to(sum: &mut Option<Tensor>, term: Tensor) -> Result<(), TchError> {
     *sum = Some(match sum.take() {

@@ -8,9 +8,8 @@ use tch::{Device, Kind, Tensor};
 
 use super::images::{Batch, Images};
 use crate::random::{Key, Stream};
-use crate::train::FlatOptimizer;
-use crate::train::Layout;
-use crate::train::TrainError;
+use crate::train::{FlatOptimizer, Layout, TrainError};
+use crate::workload::mnist::SIZES;
 
 /// A stack of classifiers 784 → 128 × 5 → 10 with batch normalisation before each linear layer and ReLU between
 /// them.
@@ -123,8 +122,7 @@ pub struct Evaluation {
 }
 
 impl Mlp {
-    /// The paper's units.
-    pub const SIZES: [i64; 7] = [784, 128, 128, 128, 128, 128, 10];
+    pub const SIZES: [i64; 7] = SIZES;
 
     /// A stack with all parameters zero; see [`Mlp::initialize`].
     pub fn new(models: usize, kind: Kind, device: Device) -> Result<Mlp, TrainError> {

@@ -1,0 +1,129 @@
+//! Whether a machine has the memory and the disk that a training needs.
+
+use std::fs;
+use std::path::Path;
+
+use super::launch::Handshake;
+use super::status::span;
+use crate::workload::{DeviceChoice, Needs};
+
+/// Main memory, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    pub total: u64,
+    pub available: u64,
+}
+
+impl Memory {
+    /// Known only where the system tells it in `/proc/meminfo`.
+    pub fn here() -> Option<Memory> {
+        let text = fs::read_to_string("/proc/meminfo").ok()?;
+        let bytes = |name: &str| {
+            let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+            Some(value.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+        };
+        Some(Memory { total: bytes("MemTotal")?, available: bytes("MemAvailable")? })
+    }
+}
+
+/// What there is for a training, in bytes, where it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// The number of a CUDA device, or none for the processor.
+    device: Option<u32>,
+    /// Of the processor what is free, of a GPU all that it has.
+    pub memory: Option<u64>,
+    /// Free where the runs are.
+    pub disk: Option<u64>,
+    /// Threads of the processor.
+    threads: u32,
+}
+
+/// Operations a second of a thread with AVX-512 in products of large matrices; what is no such product is slower.
+const THREAD_RATE: f64 = 6.5e10;
+/// Steps on a processor that take more seconds are told of.
+const LONG_STEP: f64 = 60.0;
+
+impl Room {
+    /// For a training on a device that the worker has, with its folder in `runs`.
+    pub fn look(choice: DeviceChoice, has: &Handshake, runs: &Path) -> Room {
+        let cards = has.devices.iter().filter(|device| device.name != "cpu");
+        let device = match choice {
+            DeviceChoice::Cpu => None,
+            DeviceChoice::Cuda(number) => Some(number),
+            DeviceChoice::Automatic => (cards.count() > 0).then_some(0),
+        };
+        let memory = match device {
+            None => Memory::here().map(|memory| memory.available),
+            Some(number) => {
+                let name = format!("cuda:{number}");
+                has.devices.iter().find(|device| device.name == name).and_then(|device| device.memory)
+            }
+        };
+        let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get() as u32);
+        Room { device, memory, disk: free_disk(runs), threads }
+    }
+
+    /// Why a training would not fit, if it would not, with what to do.
+    pub fn lacks(&self, needs: &Needs) -> Option<String> {
+        let is_less = |there: Option<u64>, needed: u64| there.is_some_and(|there| there < needed);
+        if is_less(self.memory, needs.memory) {
+            let (needed, there, of) = (size(needs.memory), size(self.memory?), self.device_words());
+            return Some(format!(
+                "the training needs about {needed} of memory, and {of} has {there}; take a smaller batch_size (of GPT-2 \
+                 with more accumulation), a smaller model, or another device"
+            ));
+        }
+        if is_less(self.disk, needs.disk) {
+            let (needed, there) = (size(needs.disk), size(self.disk?));
+            return Some(format!(
+                "the training's checkpoints need about {needed} of disk, and {there} are free where its folder would be; \
+                 make room, keep fewer checkpoints (keep_every), or choose another folder for runs"
+            ));
+        }
+        None
+    }
+
+    /// That a step takes long on the processor, where it does.
+    pub fn warns(&self, needs: &Needs) -> Option<String> {
+        let seconds = needs.step_operations / (f64::from(self.threads) * THREAD_RATE);
+        (self.device.is_none() && seconds > LONG_STEP).then(|| {
+            let least = span(seconds as u64);
+            format!("a step of this training takes the processor {least} or more; it is meant for a GPU")
+        })
+    }
+
+    /// What a training needs of what there is, in words.
+    pub fn words(&self, needs: &Needs) -> String {
+        let of = |needed: u64, there: Option<u64>| match there {
+            Some(there) => format!("{} of {}", size(needed), size(there)),
+            None => size(needed),
+        };
+        format!("needs about {} of memory and {} of disk", of(needs.memory, self.memory), of(needs.disk, self.disk))
+    }
+
+    fn device_words(&self) -> String {
+        self.device.map_or_else(|| "this machine".to_owned(), |number| format!("cuda:{number}"))
+    }
+}
+
+/// Free bytes in a folder, or in the nearest one above it that is there.
+fn free_disk(folder: &Path) -> Option<u64> {
+    #[cfg(unix)]
+    {
+        let there = folder.ancestors().find(|path| path.exists()).unwrap_or(Path::new("."));
+        let there = if there.as_os_str().is_empty() { Path::new(".") } else { there };
+        let about = rustix::fs::statvfs(there).ok()?;
+        Some(about.f_bavail * about.f_frsize)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = folder;
+        None
+    }
+}
+
+fn size(bytes: u64) -> String {
+    let mib = bytes as f64 / f64::from(1 << 20);
+    if mib < 1000.0 { format!("{:.0} MiB", mib.ceil()) } else { format!("{:.1} GiB", mib / 1024.0) }
+}

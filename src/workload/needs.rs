@@ -1,0 +1,42 @@
+//! What a training needs, as far as its spec says it.
+
+use super::{Course, TrainingRule};
+use crate::quantity::LearningRate;
+
+/// What a training needs of its device and of the disk. The figures are estimates, less than a fifth off where a
+/// model is large.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Needs {
+    /// Bytes on the device, at the most.
+    pub memory: u64,
+    /// Bytes of the checkpoints that are kept, and of one that is being written.
+    pub disk: u64,
+    /// Multiplications and additions of a step, two for each pair.
+    pub step_operations: f64,
+}
+
+/// What libtorch takes before there is any model.
+const LIBRARY: u64 = 150 << 20;
+
+impl Needs {
+    /// Of a model with so many `parameters`, each of so many bytes, a gradient for each and what the rule remembers;
+    /// `activations` are the bytes of all else that is there at once, and `step_operations` those of a step.
+    pub(super) fn of_model(
+        parameters: u64,
+        bytes: u64,
+        rule: &TrainingRule,
+        course: &Course,
+        activations: u64,
+        step_operations: f64,
+    ) -> Needs {
+        let remembered = rule.configured(LearningRate::clamped(0.0)).memories() as u64;
+        let flat = parameters * bytes;
+        // The last two, the best one and the next one.
+        let kept = 4 + course.keep_every.map_or(0, |every| course.steps / every);
+        Needs {
+            memory: LIBRARY + flat * (2 + remembered) + activations,
+            disk: flat * (1 + remembered) * kept,
+            step_operations,
+        }
+    }
+}
