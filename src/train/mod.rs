@@ -16,9 +16,11 @@ mod error;
 mod layout;
 pub(crate) mod loops;
 mod optimizer;
+pub mod probe;
 pub(crate) mod team;
 mod trainer;
 mod training;
+pub mod usage;
 mod waiting;
 mod worker;
 

@@ -88,6 +88,10 @@ impl FlatOptimizer {
         names.iter().copied().zip(&self.memory).collect()
     }
 
+    pub fn rule(&self) -> &Configured {
+        &self.rule
+    }
+
     pub fn clock(&self) -> Clock {
         self.clock
     }

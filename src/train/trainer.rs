@@ -4,12 +4,14 @@ use tch::Tensor;
 
 use super::checkpoint::CheckpointError;
 use super::error::TrainError;
+use super::probe::Probe;
 use super::training::{Check, SampleRequest, Training};
+use super::usage::Usage;
 use super::worker::Ended;
 use crate::run::checkpoint::orphans;
 use crate::run::{
-    Checkpoint, Command, Event, Metric, Metrics, Origin, RunFolder, RunSession, SessionError, Source, Started,
-    StopRequest,
+    Checkpoint, Command, Event, Metric, MetricInfo, Metrics, Origin, RunFolder, RunSession, SessionError, Source,
+    Started, StopRequest,
 };
 use crate::workload::{Course, NotFinite};
 
@@ -37,6 +39,28 @@ pub struct Trainer<'a, T> {
     warned: bool,
     saved: Option<u64>,
     heard: Heard,
+    instruments: Instruments,
+}
+
+/// What is measured of any training, besides what it says itself.
+pub struct Instruments {
+    probe: Probe,
+    usage: Usage,
+    infos: Vec<MetricInfo>,
+}
+
+impl Instruments {
+    pub fn new(run: &impl Training, usage: Usage) -> Result<Instruments, TrainError> {
+        let (parameters, layout, optimizer) = run.optimized();
+        let probe = Probe::new(layout, parameters)?;
+        let infos = usage.metrics().into_iter().chain(probe.metrics(optimizer.rule())).collect();
+        Ok(Instruments { probe, usage, infos })
+    }
+
+    /// What they measure.
+    pub fn metrics(&self) -> &[MetricInfo] {
+        &self.infos
+    }
 }
 
 /// Commands that were heard within a step, to be obeyed after it.
@@ -66,9 +90,11 @@ impl<'a, T: Training> Trainer<'a, T> {
         session: &'a mut RunSession,
         stop: &'a StopRequest,
         origin: Origin,
+        instruments: Instruments,
     ) -> Self {
         let (since, heard) = (Since::default(), Heard::default());
-        Trainer { course, run, session, stop, origin, best: None, since, warned: false, saved: None, heard }
+        let (best, warned, saved) = (None, false, None);
+        Trainer { course, run, session, stop, origin, best, since, warned, saved, heard, instruments }
     }
 
     /// Goes back to the newest checkpoint that can be read; those that cannot are warned of. A run that has none yet
@@ -164,6 +190,10 @@ impl<'a, T: Training> Trainer<'a, T> {
             self.evaluate()?;
         }
         while self.run.step() < self.course.steps {
+            if self.is_probed(self.run.step() + 1) {
+                let (parameters, ..) = self.run.optimized();
+                self.instruments.probe.begin(parameters)?;
+            }
             let loss = self.interruptibly(T::advance)?;
             let course = self.course;
             let step = self.run.step();
@@ -197,6 +227,12 @@ impl<'a, T: Training> Trainer<'a, T> {
         }
         self.save()?;
         Ok(Ended::Finished)
+    }
+
+    /// Whether the point of the training curve after this step also shows what costs more to know: every tenth, from the
+    /// first on.
+    fn is_probed(&self, step: u64) -> bool {
+        step.is_multiple_of(self.course.log_every) && (step / self.course.log_every) % 10 == 1
     }
 
     /// Does work that ends early, with [`TrainError::Interrupted`], where the run is to stop.
@@ -233,6 +269,12 @@ impl<'a, T: Training> Trainer<'a, T> {
         let mut point = Metrics::from([(Metric::LOSS, loss)]);
         diagnostics.iter().for_each(|(metric, value)| point.set(metric, value));
         point.set(rate, since.steps as f64 * of_step / (now - since.wall_s));
+        if self.is_probed(step) {
+            let usage = self.instruments.usage.measure(since.steps, now - since.wall_s);
+            let (parameters, _, optimizer) = self.run.optimized();
+            let probed = self.instruments.probe.end(parameters, optimizer)?;
+            usage.iter().chain(probed.iter()).for_each(|(metric, value)| point.set(metric, value));
+        }
         self.session.record(step, Event::Train(point))?;
         self.since = Since { wall_s: now, ..Since::default() };
         if !loss.is_finite() && !self.warned {
@@ -278,8 +320,13 @@ impl<'a, T: Training> Trainer<'a, T> {
         }
         // A run must never go on from later than its curve reaches.
         self.session.sync()?;
-        let mut checkpoint =
-            Checkpoint::new(step, self.session.wall_s(), self.run.clock(), self.best, self.origin.clone());
+        let mut checkpoint = Checkpoint::new(
+            step,
+            self.session.wall_s(),
+            self.run.optimized().2.clock(),
+            self.best,
+            self.origin.clone(),
+        );
         checkpoint.since = self.since.saved()?;
         let saved = checkpoint.save(self.session.run(), self.run.tensors());
         let file = saved.map_err(|error| match error {

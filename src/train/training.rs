@@ -7,6 +7,8 @@ use tch::{Device, Tensor};
 
 use super::checkpoint::Named;
 use super::error::TrainError;
+use super::layout::Layout;
+use super::optimizer::FlatOptimizer;
 use super::worker::{Ended, Work};
 use crate::optimizer::Clock;
 use crate::quantity::{OutOfRange, SampleTemperature, SampleTokens, TopK};
@@ -108,8 +110,8 @@ pub trait Training {
     /// Number of trainable parameters.
     fn parameters(&self) -> u64;
 
-    /// The optimizer's clock.
-    fn clock(&self) -> Clock;
+    /// The model's parameters as a flat tensor, their layout, and what changes them.
+    fn optimized(&self) -> (&Tensor, &Layout, &FlatOptimizer);
 
     /// All that a checkpoint holds.
     fn tensors(&self) -> Named<'_>;

@@ -13,10 +13,11 @@ use clap::{Parser, Subcommand};
 use tch::Device;
 
 use super::device::Devices;
-use super::trainer::Trainer;
+use super::trainer::{Instruments, Trainer};
 use super::training::{
     NO_TEXT, ObtainResult, Obtained, PointLosses, PointTraining, Trained, TrainedScan, TrainedSpec, Training,
 };
+use super::usage::Usage;
 use super::waiting::Waiting;
 use crate::preset::Preset;
 use crate::run::{
@@ -169,17 +170,21 @@ impl Work<'_> {
         let started = self.started(&obtained, device);
         let Obtained { data, fingerprint, warnings, .. } = obtained;
         let mut training = spec.begin(data, device)?;
-        let started = Started { parameters: Some(training.parameters()), ..started };
+        let mut started = Started { parameters: Some(training.parameters()), ..started };
+        let usage = Usage::new(device, &started.device, common.precision, spec.needs().step_operations);
         let (stop, steps) = (self.stop.clone(), self.session.before().steps());
         let (config, preset) = (self.config.identity(self.session.before()), self.config.preset.to_ron());
         let origin = Origin { data: fingerprint, config, preset };
+        let instruments = Instruments::new(&training, usage)?;
+        started.metrics.extend_from_slice(instruments.metrics());
+        let course = common.course;
         if self.session.is_new() {
             self.session.record(0, Event::Started(started))?;
             self.warn(warnings)?;
-            return Ok(Trainer::new(common.course, &mut training, &mut self.session, &stop, origin).go()?);
+            return Ok(Trainer::new(course, &mut training, &mut self.session, &stop, origin, instruments).go()?);
         }
         let again = self.again(started);
-        let mut trainer = Trainer::new(common.course, &mut training, &mut self.session, &stop, origin);
+        let mut trainer = Trainer::new(course, &mut training, &mut self.session, &stop, origin, instruments);
         trainer.resume(steps, again, warnings)?;
         Ok(trainer.go()?)
     }

@@ -20,6 +20,10 @@ fn origin() -> Origin {
     Origin { data: "data".to_owned(), config: "config".to_owned(), preset: String::new() }
 }
 
+fn clock(run: &MnistRun) -> Clock {
+    run.optimized().2.clock()
+}
+
 fn save(folder: &RunFolder, step: u64, run: &MnistRun, clock: Clock) {
     let checkpoint = Checkpoint::new(step, 1.5, clock, Some((3, 0.25)), origin());
     checkpoint.save(folder, run.tensors()).unwrap();
@@ -42,11 +46,11 @@ fn what_is_saved_and_loaded_goes_on_bit_for_bit() {
         let mut run = MnistRun::new(&spec, &data, Device::Cpu).unwrap();
         advance(&mut run, 7);
         let (_place, folder) = folder();
-        save(&folder, 7, &run, run.clock());
+        save(&folder, 7, &run, clock(&run));
         let mut restored = MnistRun::new(&spec, &data, Device::Cpu).unwrap();
         let (checkpoint, tensors) = load(&folder, 7, &restored).unwrap();
         assert_eq!((checkpoint.step, checkpoint.wall_s, checkpoint.best), (7, 1.5, Some((3, 0.25))));
-        assert_eq!(checkpoint.clock(), run.clock());
+        assert_eq!(checkpoint.clock(), clock(&run));
         restored.restore(7, checkpoint.clock(), &tensors).unwrap();
         assert_eq!(advance(&mut run, 8), advance(&mut restored, 8), "{rule}");
         assert_eq!(run.mlp.model(0).unwrap(), restored.mlp.model(0).unwrap());
@@ -60,7 +64,7 @@ fn a_checkpoint_of_another_training_is_refused() {
     let adam = MnistRun::new(&spec("Adam"), &data, Device::Cpu).unwrap();
     let signum = MnistRun::new(&spec("Signum"), &data, Device::Cpu).unwrap();
     let (_place, folder) = folder();
-    save(&folder, 1, &signum, signum.clock());
+    save(&folder, 1, &signum, clock(&signum));
     let error = complaint(&folder, 1, &adam);
     assert!(error.contains("optimizer.s") && error.contains("found nothing"), "{error}");
 }
@@ -69,7 +73,7 @@ fn a_checkpoint_of_another_training_is_refused() {
 fn damage_is_noticed_wherever_it_is() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
-    save(&folder, 5, &run, run.clock());
+    save(&folder, 5, &run, clock(&run));
     let tensors = folder.path().join("checkpoint-00000005.safetensors");
     let about = tensors.with_extension("ron");
     for (path, expected) in [(&tensors, "check sum"), (&about, ".ron")] {
@@ -92,7 +96,7 @@ fn damage_is_noticed_wherever_it_is() {
 fn a_checkpoint_whose_sum_is_of_the_tensors_alone_is_read() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
-    save(&folder, 5, &run, run.clock());
+    save(&folder, 5, &run, clock(&run));
     let tensors = folder.path().join("checkpoint-00000005.safetensors");
     let about = tensors.with_extension("ron");
     let sum = crc32fast::hash(&std::fs::read(&tensors).unwrap());
@@ -109,10 +113,10 @@ fn checkpoints_after_the_present_step_do_not_push_out_newer_ones() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
     for step in [70, 80] {
-        save(&folder, step, &run, run.clock());
+        save(&folder, step, &run, clock(&run));
     }
     for step in [10, 20, 30] {
-        save(&folder, step, &run, run.clock());
+        save(&folder, step, &run, clock(&run));
         Checkpoint::tidy(&folder, step, None, None).unwrap();
     }
     assert_eq!(Checkpoint::steps(&folder).unwrap(), [20, 30, 70, 80]);
@@ -123,7 +127,7 @@ fn the_last_two_the_best_and_some_are_kept() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
     for step in [10, 20, 30, 40, 50, 60] {
-        save(&folder, step, &run, run.clock());
+        save(&folder, step, &run, clock(&run));
         Checkpoint::tidy(&folder, step, Some(20), Some(30)).unwrap();
     }
     assert_eq!(Checkpoint::steps(&folder).unwrap(), [20, 30, 50, 60]);
@@ -136,7 +140,7 @@ fn the_last_two_the_best_and_some_are_kept() {
 fn a_checkpoint_of_another_run_or_step_is_not_used() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
-    save(&folder, 20, &run, run.clock());
+    save(&folder, 20, &run, clock(&run));
     for (other, expected) in [
         (Origin { data: "other".to_owned(), ..origin() }, "on other data"),
         (Origin { config: "other".to_owned(), ..origin() }, "with another config"),
@@ -173,7 +177,7 @@ fn put(folder: &RunFolder, step: u64, file: &[u8]) {
 fn crafted_tensors_are_refused_before_they_are_tensors() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
-    save(&folder, 5, &run, run.clock());
+    save(&folder, 5, &run, clock(&run));
     let good = std::fs::read(folder.path().join("checkpoint-00000005.safetensors")).unwrap();
     put(&folder, 5, &good);
     load(&folder, 5, &run).unwrap();
@@ -221,7 +225,7 @@ fn links_are_neither_written_through_nor_read() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     for extension in ["safetensors", "ron"] {
         let (place, folder) = folder();
-        save(&folder, 5, &run, run.clock());
+        save(&folder, 5, &run, clock(&run));
         let (victim, link) =
             (place.path().join("victim"), folder.path().join("checkpoint-00000005").with_extension(extension));
         std::fs::rename(&link, &victim).unwrap();
@@ -229,7 +233,7 @@ fn links_are_neither_written_through_nor_read() {
         let before = std::fs::read(&victim).unwrap();
         let error = complaint(&folder, 5, &run);
         assert!(error.contains("expected a plain file, found a symbolic link"), "{error}");
-        let again = Checkpoint::new(5, 9.5, run.clock(), None, origin()).save(&folder, run.tensors());
+        let again = Checkpoint::new(5, 9.5, clock(&run), None, origin()).save(&folder, run.tensors());
         let error = again.unwrap_err().to_string();
         assert!(error.contains("expected a plain file, found a symbolic link"), "{error}");
         assert_eq!(std::fs::read(&victim).unwrap(), before);

@@ -12,6 +12,7 @@ mod images;
 mod mlp;
 mod optimizers;
 mod order;
+mod probe;
 mod pytorch;
 mod real;
 mod resume;

@@ -15,7 +15,7 @@ use crate::optimizer::Clock;
 use crate::random::Key;
 use crate::run::{Metric, Metrics};
 use crate::train::{
-    Check, FlatOptimizer, Named, ObtainResult, Obtained, SampleRequest, TrainError, TrainedSpec, Training,
+    Check, FlatOptimizer, Layout, Named, ObtainResult, Obtained, SampleRequest, TrainError, TrainedSpec, Training,
     restore_tensors,
 };
 use crate::workload::RunSpec;
@@ -231,8 +231,8 @@ impl Training for Gpt2Run {
         self.spec.shape.parameters()
     }
 
-    fn clock(&self) -> Clock {
-        self.optimizer.clock()
+    fn optimized(&self) -> (&Tensor, &Layout, &FlatOptimizer) {
+        (self.model.parameters(), self.model.layout(), &self.optimizer)
     }
 
     fn tensors(&self) -> Named<'_> {

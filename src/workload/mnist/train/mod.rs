@@ -21,7 +21,7 @@ use crate::optimizer::Clock;
 use crate::random::Key;
 use crate::run::{Metric, Metrics};
 use crate::train::{
-    Check, FlatOptimizer, Named, ObtainResult, Obtained, TrainError, TrainedSpec, Training, restore_tensors,
+    Check, FlatOptimizer, Layout, Named, ObtainResult, Obtained, TrainError, TrainedSpec, Training, restore_tensors,
 };
 use crate::workload::{DataChoice, FloatType, MnistSpec};
 
@@ -117,10 +117,6 @@ impl Training for MnistRun {
         self.step
     }
 
-    fn clock(&self) -> Clock {
-        self.optimizer.clock()
-    }
-
     fn advance(&mut self, _: &mut Check<'_>) -> Result<Tensor, TrainError> {
         let batch = self.train.batch(self.order.batch(self.step), 1, self.mlp.kind())?;
         let loss = self.mlp.differentiate(batch)?;
@@ -145,6 +141,10 @@ impl Training for MnistRun {
 
     fn parameters(&self) -> u64 {
         self.mlp.layout().model_size() as u64
+    }
+
+    fn optimized(&self) -> (&Tensor, &Layout, &FlatOptimizer) {
+        (self.mlp.parameters(), self.mlp.layout(), &self.optimizer)
     }
 
     fn tensors(&self) -> Named<'_> {

@@ -1,0 +1,139 @@
+//! How much of a device a training uses.
+
+use tch::Device;
+
+use crate::run::{Better, Metric, MetricInfo, Metrics, Scale, Source, Unit};
+
+/// Operations a second of forward and backward pass, in 10¹².
+pub const TFLOPS: Metric = Metric::of("tflops");
+/// The same as a share of what the device can do at most (model FLOPs utilization).
+pub const MFU: Metric = Metric::of("mfu");
+/// Bytes in use: of the process where it trains on the processor, of the whole device on a GPU.
+pub const MEMORY: Metric = Metric::of("memory");
+
+/// Dense peak rates of products of matrices by the makers' data sheets, in 10¹² operations a second: in half precision
+/// and in single precision. The first name that the device's name contains counts.
+const PEAKS: [(&str, f64, f64); 13] = [
+    ("B200", 2250.0, 75.0),
+    ("H200", 989.4, 66.9),
+    ("H100 NVL", 835.5, 60.0),
+    ("H100 PCIe", 756.5, 51.2),
+    ("H100", 989.4, 66.9),
+    ("A100", 311.9, 19.5),
+    ("L40S", 362.0, 91.6),
+    ("L4", 121.0, 30.3),
+    ("A10", 125.0, 31.2),
+    ("T4", 65.0, 8.1),
+    ("V100", 125.0, 15.7),
+    ("RTX 4090", 165.2, 82.6),
+    ("RTX 3090", 71.0, 35.6),
+];
+
+/// What a device can do at most, in operations a second, where its data sheet is known. `precision` is as in the events of
+/// a run.
+fn peak(device: &str, precision: &str) -> Option<f64> {
+    let (_, half, single) = PEAKS.into_iter().find(|(name, ..)| device.contains(name))?;
+    match precision {
+        "float16" | "bfloat16" => Some(half * 1e12),
+        "float32" => Some(single * 1e12),
+        _ => None,
+    }
+}
+
+/// What a training's use of its device is measured with.
+pub struct Usage {
+    device: Device,
+    /// Operations of a step.
+    step_operations: f64,
+    /// Operations a second that the device can do.
+    peak: Option<f64>,
+}
+
+impl Usage {
+    /// Of steps with so many operations on a device that is called so.
+    pub fn new(device: Device, name: &str, precision: &str, step_operations: f64) -> Usage {
+        Usage { device, step_operations, peak: peak(name, precision) }
+    }
+
+    /// What it measures.
+    pub fn metrics(&self) -> Vec<MetricInfo> {
+        let info = |metric: Metric, title: &str, unit| MetricInfo {
+            name: metric.name().to_owned(),
+            title: title.to_owned(),
+            unit,
+            scale: Scale::Linear,
+            better: Better::Neither,
+            source: Source::Training,
+        };
+        let mfu = self.peak.map(|_| info(MFU, "MFU", Unit::Fraction));
+        let others = [info(TFLOPS, "Tflop/s", Unit::Plain), info(MEMORY, "Memory", Unit::Bytes)];
+        mfu.into_iter().chain(others).collect()
+    }
+
+    /// Of so many steps in so many seconds.
+    pub fn measure(&self, steps: u64, seconds: f64) -> Metrics {
+        let rate = steps as f64 * self.step_operations / seconds;
+        let mut metrics = Metrics::from([(TFLOPS, rate / 1e12)]);
+        if let Some(peak) = self.peak {
+            metrics.set(MFU, rate / peak);
+        }
+        if let Some(memory) = memory(self.device) {
+            metrics.set(MEMORY, memory as f64);
+        }
+        metrics
+    }
+}
+
+fn memory(device: Device) -> Option<u64> {
+    match device {
+        Device::Cpu => {
+            let status = std::fs::read_to_string("/proc/self/status").ok()?;
+            let size = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.strip_suffix("kB"))?;
+            Some(size.trim().parse::<u64>().ok()? * 1024)
+        }
+        Device::Cuda(index) => cuda_memory(index),
+        _ => None,
+    }
+}
+
+/// What is in use on a CUDA device, by CUDA's runtime, which libtorch has brought.
+#[cfg(unix)]
+fn cuda_memory(index: usize) -> Option<u64> {
+    use std::ffi::c_int;
+    use std::sync::OnceLock;
+
+    use libloading::os::unix::Library;
+
+    /// `cudaError_t cudaSetDevice(int device)`, `cudaError_t cudaMemGetInfo(size_t *free, size_t *total)`
+    type Functions = (unsafe extern "C" fn(c_int) -> c_int, unsafe extern "C" fn(*mut usize, *mut usize) -> c_int);
+    static FUNCTIONS: OnceLock<Option<Functions>> = OnceLock::new();
+    let functions = FUNCTIONS.get_or_init(|| {
+        let library = Library::this();
+        // SAFETY: the functions are of these types in all versions of CUDA, and stay for the life of the process.
+        unsafe { Some((*library.get(b"cudaSetDevice\0").ok()?, *library.get(b"cudaMemGetInfo\0").ok()?)) }
+    });
+    let (set_device, memory_info) = (*functions)?;
+    let (mut free, mut total) = (0, 0);
+    // SAFETY: both places live until the call returns. The device is the one that this thread trains on anyway.
+    let outcome = unsafe { (set_device(c_int::try_from(index).ok()?), memory_info(&raw mut free, &raw mut total)) };
+    (outcome == (0, 0)).then(|| (total - free) as u64)
+}
+
+#[cfg(not(unix))]
+fn cuda_memory(_: usize) -> Option<u64> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peaks_are_of_the_device_and_the_precision() {
+        assert_eq!(peak("NVIDIA H100 80GB HBM3", "bfloat16"), Some(989.4e12));
+        assert_eq!(peak("NVIDIA H100 PCIe", "float16"), Some(756.5e12));
+        assert_eq!(peak("NVIDIA L40S", "float32"), Some(91.6e12));
+        assert_eq!(peak("NVIDIA H200", "float64"), None);
+        assert_eq!(peak("Intel(R) Xeon(R) Processor", "float32"), None);
+    }
+}
