@@ -12,12 +12,13 @@ use jiff::Timestamp;
 use super::checkpoint::{Checkpoint, Origin, orphans};
 use super::command::Inbox;
 use super::config::RunConfig;
-use super::event::Started;
-use super::events_file::{EventsFile, bytes_after_lines};
+use super::event::{Event, Record, Started};
+use super::events_file::{EventsFile, KeepCopy, bytes_after_lines};
 use super::findings::{Findings, set_aside};
 use super::folder::RunFolder;
 use super::history::History;
 use super::lock::{Life, Lock, Refusal};
+use super::losses;
 use super::notes::Notes;
 use super::reader::RunReader;
 use super::status::Status;
@@ -25,6 +26,9 @@ use crate::export::{Aside, Overwrite, write_file};
 use crate::plain_file;
 use crate::preset::Preset;
 use crate::workload::Workload;
+
+/// The most warnings of losses that are repeated; the newest.
+const MOST_TOLD: usize = 10;
 
 /// Why a folder is not mended.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +44,8 @@ pub enum MendRefused {
 impl RunFolder {
     /// Reads everything in the folder, and says what is whole and what is not. With `mend`, what can be mended is,
     /// while the run is locked. Nothing is lost by that: what is replaced is kept beside, under a name that begins with
-    /// the old one and ends in `.kept-` and a number.
+    /// the old one and ends in `.kept-` and a number, or for the events `events-damaged-1.jsonl` and so on. Of events that
+    /// are lost already, warnings at the end of the file tell from then on.
     ///
     /// Of a run that is being trained, what its worker is just writing is not looked at.
     ///
@@ -54,6 +59,8 @@ impl RunFolder {
         let status = reader.poll_to_end().map(|()| Status::of(self, life, reader.history(), Timestamp::now()));
         let open = status.as_ref().map_or(alive, |status| status.is_open() && !status.is_lost());
         let _lock = if mend { Some(lock(self, open, status.as_ref().ok())?) } else { None };
+        // What a worker has written before it was locked.
+        let status = status.and_then(|status| reader.poll().map(|_| status));
         let (history, findings) = (reader.history(), Findings::new(mend));
         let mut check = Check { run: self, alive, open, history, whole: Vec::new(), findings };
         check.config();
@@ -120,38 +127,44 @@ impl Check<'_> {
     fn events(&mut self, status: &io::Result<Status>) {
         const NAME: &str = RunFolder::EVENTS;
         let history = self.history;
-        let newest = self.whole.last().copied();
-        let ends_early = newest.filter(|&newest| history.lines() > 0 && history.step() < self.last_point(newest));
-        let findings = &mut self.findings;
         match status {
             Ok(status) => {
                 let steps = history.steps().map(|steps| format!(" of {steps}")).unwrap_or_default();
-                findings.note("status", format!("{}, step {}{steps}", status.word(), history.step()));
+                self.findings.note("status", format!("{}, step {}{steps}", status.word(), history.step()));
             }
-            Err(error) => return findings.damaged(NAME, format!("cannot be read: {error}")),
-        }
-        let before = findings.list().len();
-        let damage = history.damage();
-        if !damage.is_none() {
-            findings.damaged(NAME, format!("{damage}; what was recorded there is lost"));
-        }
-        if let Some(newest) = ends_early {
-            let reached = history.step();
-            let what = format!("the newest checkpoint is of step {newest}, and the last event of step {reached}");
-            findings.damaged(NAME, format!("{what}; what was recorded from then on is lost"));
-        }
-        if history.lines() == 0 && self.run.checkpoints().is_ok_and(|steps| !steps.is_empty()) {
-            let go_on = "`valleyscope train --resume` goes on from them, without the curves";
-            findings.damaged(NAME, format!("records nothing, and there are checkpoints; {go_on}"));
-        }
-        if findings.list().len() == before {
-            findings.whole(NAME, format!("lines: {}, sessions: {}", history.lines(), history.sessions()));
-        }
-        let unknown = history.unreadable() - damage.unreadable.count();
-        if unknown > 0 {
-            findings.note(NAME, format!("events of another version of Valleyscope, which are passed over: {unknown}"));
+            Err(error) => return self.findings.damaged(NAME, format!("cannot be read: {error}")),
         }
         self.end_of_events();
+        let lost = self.losses();
+        if history.lines() == 0 && self.run.checkpoints().is_ok_and(|steps| !steps.is_empty()) {
+            let go_on = "`valleyscope train --resume` goes on from them, without the curves";
+            self.findings.damaged(NAME, format!("records nothing, and there are checkpoints; {go_on}"));
+        } else if history.damage().is_none() && lost.is_empty() {
+            self.findings.whole(NAME, format!("lines: {}, sessions: {}", history.lines(), history.sessions()));
+        }
+        if !lost.is_empty() {
+            let words: Vec<&str> = lost.iter().map(|loss| losses::without_name(loss)).collect();
+            let step = self.whole.last().map_or(history.step(), |&newest| newest.max(history.step()));
+            self.findings.mend(NAME, words.join("; "), || tell(self.run, history, step, &lost));
+        }
+        for (step, loss) in history.told_losses().rev().take(MOST_TOLD) {
+            self.findings.note(NAME, format!("{loss}; a warning at step {step} tells of it"));
+        }
+        let unknown = history.unreadable() - history.damage().unreadable.count();
+        if unknown > 0 {
+            let what = "events of another version of Valleyscope, which are passed over";
+            self.findings.note(NAME, format!("{what}: {unknown}"));
+        }
+    }
+
+    /// What is lost of the events and no warning tells of.
+    fn losses(&self) -> Vec<String> {
+        let history = self.history;
+        let lines = Some(history.damage()).filter(|damage| !damage.is_none()).map(losses::of_lines);
+        let newest = self.whole.last().copied();
+        let ends_early = newest.filter(|&newest| history.lines() > 0 && history.step() < self.last_point(newest));
+        let end = ends_early.map(|newest| losses::of_end(history.step(), newest));
+        [lines, end].into_iter().flatten().filter(|loss| !history.tells_of(loss)).collect()
     }
 
     /// What follows the last whole line, but while it is being written.
@@ -169,8 +182,8 @@ impl Check<'_> {
             }
             Ok(bytes) => self.findings.mend(NAME, format!("ends with {bytes} bytes that are no whole line"), || {
                 let mut file = EventsFile::open(self.run).map_err(Refusal::into_error)?;
-                let kept =
-                    file.end_with_whole_line()?.map(|kept| format!("; as it was, it is kept in {}", name(&kept)));
+                let kept = file.end_with_whole_line(KeepCopy::Always)?;
+                let kept = kept.map(|kept| format!("; as it was, it is kept in {}", name(&kept)));
                 Ok(format!("they were removed{}", kept.unwrap_or_default()))
             }),
             Err(error) => self.findings.damaged(NAME, format!("cannot be read: {error}")),
@@ -189,7 +202,7 @@ impl Check<'_> {
         let reserve = self.run.reserve();
         if !self.open && reserve.symlink_metadata().is_ok_and(|file| file.is_file()) {
             let what = "was put by for a full disk, by a worker that was killed".to_owned();
-            self.findings.mend(RunFolder::RESERVE, what, || remove(&reserve));
+            self.findings.useless(RunFolder::RESERVE, what, &reserve);
         }
     }
 
@@ -297,7 +310,7 @@ impl Findings {
             Ok(left) => {
                 for path in left {
                     let what = "was never finished, as the program that wrote it was killed".to_owned();
-                    self.mend(&name(&path), what, || remove(&path));
+                    self.useless(&name(&path), what, &path);
                 }
             }
             Err(error) => self.damaged("folder", error.to_string()),
@@ -305,16 +318,26 @@ impl Findings {
     }
 }
 
+/// Appends a warning of each loss to the events, at the step that the run has come to.
+fn tell(run: &RunFolder, history: &History, step: u64, losses: &[String]) -> io::Result<String> {
+    let mut file = EventsFile::open(run).map_err(Refusal::into_error)?;
+    file.end_with_whole_line(KeepCopy::Always)?;
+    file.number_from(history.lines() + 1);
+    // A later time would say that a worker was at work then.
+    let time = history.last().map_or_else(Timestamp::now, |last| last.time);
+    for message in losses {
+        let event = Event::Warning { message: message.clone() };
+        file.push(&Record { step, time, wall_s: history.wall_s(), event }.to_line());
+    }
+    file.sync()?;
+    Ok("it cannot be had back, and a warning at the end of the events tells of it".to_owned())
+}
+
 /// Puts content in the place of a file, which is kept where there is one; says under which name.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<String> {
     let kept = if path.symlink_metadata().is_ok() { format!("; {}", set_aside(path)?) } else { String::new() };
     write_file(path, Overwrite::No, content)?;
     Ok(kept)
-}
-
-fn remove(path: &Path) -> io::Result<String> {
-    std::fs::remove_file(path)?;
-    Ok("it was removed".to_owned())
 }
 
 fn name(path: &Path) -> String {

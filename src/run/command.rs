@@ -9,6 +9,7 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::folder::RunFolder;
@@ -47,16 +48,13 @@ const LONGEST_ID: usize = 100;
 
 fn word_or_number<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     #[derive(Deserialize)]
-    #[serde(untagged, expecting = "expected a text or a whole number")]
+    #[serde(untagged)]
     enum Id {
         Text(String),
         Number(u64),
     }
     match Id::deserialize(deserializer)? {
-        Id::Text(id) if id.len() > LONGEST_ID => Err(serde::de::Error::custom(format_args!(
-            "expected an id of at most {LONGEST_ID} bytes, found {}",
-            id.len()
-        ))),
+        Id::Text(id) if id.len() > LONGEST_ID => Err(serde::de::Error::custom("the id is too long")),
         Id::Text(id) => Ok(id),
         Id::Number(id) => Ok(id.to_string()),
     }
@@ -175,19 +173,31 @@ impl Asked {
     /// The line of this number, from 1, with or without its end.
     pub fn read(line: &[u8], number: u64) -> Asked {
         match object::<Line>(line) {
-            Ok(Line { id, command }) => Asked { id, command: Ok(command) },
-            Err(error) => {
-                let name = RunFolder::COMMANDS;
-                // It may repeat what stands in the line.
-                let error: String = error.to_string().chars().take(200).collect();
-                let wrong = format!(
-                    "line {number} of {name}: expected {{\"id\": …, \"command\": …}} with a command such as \"Stop\", \
-                     \"Save\" or {{\"SetSteps\": {{\"n\": 1000}}}}: {error}"
-                );
-                Asked { id: id_in(line).unwrap_or_else(|| format!("line {number}")), command: Err(wrong) }
+            Some(Line { id, command }) => Asked { id, command: Ok(command) },
+            None => {
+                let id = id_in(line);
+                let wrong = format!("line {number} of {}: {}", RunFolder::COMMANDS, refusal(line, id.is_some()));
+                Asked { id: id.unwrap_or_else(|| format!("line {number}")), command: Err(wrong) }
             }
         }
     }
+}
+
+/// What a line that is no command should be, and what it is.
+fn refusal(line: &[u8], has_id: bool) -> String {
+    const LONGEST: usize = 200;
+    const COMMANDS: &str = r#""Stop", "Save", {"SetSteps": {"n": 1000}} or {"Sample": {"prompt": "To be", "tokens": 50, "temperature": 0.8}}"#;
+    let expected = if object::<IgnoredAny>(line).is_none() {
+        r#"a JSON object such as {"id": "1", "command": "Stop"}"#.to_owned()
+    } else if !has_id {
+        format!(r#"an "id", which is a text of at most {LONGEST_ID} bytes or a whole number, and a "command""#)
+    } else {
+        format!(r#"an "id", a "command" of the form {COMMANDS}, and nothing else"#)
+    };
+    let line = String::from_utf8_lossy(line);
+    let line = line.trim();
+    let end = if line.chars().nth(LONGEST).is_some() { "…" } else { "" };
+    format!("expected {expected}, found {}{end}", line.chars().take(LONGEST).collect::<String>())
 }
 
 /// The id in a line that is no command.
@@ -197,13 +207,10 @@ fn id_in(line: &[u8]) -> Option<String> {
         #[serde(deserialize_with = "word_or_number")]
         id: String,
     }
-    object::<Id>(line).ok().map(|line| line.id)
+    object::<Id>(line).map(|line| line.id)
 }
 
 /// What a line says by names. Of its own, `serde_json` would take a list of the values too.
-fn object<'l, T: Deserialize<'l>>(line: &'l [u8]) -> serde_json::Result<T> {
-    if !line.trim_ascii_start().starts_with(b"{") {
-        return Err(serde::de::Error::custom("found no object"));
-    }
-    serde_json::from_slice(line)
+fn object<'l, T: Deserialize<'l>>(line: &'l [u8]) -> Option<T> {
+    if line.trim_ascii_start().starts_with(b"{") { serde_json::from_slice(line).ok() } else { None }
 }

@@ -17,6 +17,14 @@ const RESERVE: usize = 1 << 18;
 /// A line that was cut off is no longer than this.
 const LONGEST_CUT: u64 = 1 << 20;
 
+/// Whether a copy of the file is kept where its end is removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeepCopy {
+    Always,
+    /// Not where the end is a line that was cut off, as a worker that was killed leaves it.
+    UnlessCutLine,
+}
+
 #[derive(Debug)]
 pub struct EventsFile {
     file: File,
@@ -52,14 +60,13 @@ impl EventsFile {
         Ok(EventsFile { file, path, reserve, has_reserve: false, end: 0, next: 1, waiting, trouble })
     }
 
-    /// Removes what follows the last whole line. That is usually a line that was cut off; where it is anything else, the
-    /// file as it was is kept beside, and its name returned.
-    pub fn end_with_whole_line(&mut self) -> io::Result<Option<PathBuf>> {
+    /// Removes what follows the last whole line. Where a copy of the file as it was is kept beside, its name is returned.
+    pub fn end_with_whole_line(&mut self, keep: KeepCopy) -> io::Result<Option<PathBuf>> {
         self.end = end_of_lines(&mut self.file)?;
         let rest = self.file.metadata()?.len() - self.end;
         let mut kept = None;
         if rest > 0 {
-            if !self.is_cut_line(rest)? {
+            if keep == KeepCopy::Always || !self.is_cut_line(rest)? {
                 kept = Some(self.keep_copy()?);
             }
             self.file.set_len(self.end)?;

@@ -88,6 +88,14 @@ impl Findings {
         }
     }
 
+    /// Something harmless that is of no use; it is removed where mending is asked for.
+    pub fn useless(&mut self, part: &str, words: String, path: &Path) {
+        if !self.mend {
+            return self.note(part, format!("{words}; --mend removes it"));
+        }
+        self.mend(part, words, || std::fs::remove_file(path).map(|()| "it was removed".to_owned()));
+    }
+
     fn add(&mut self, part: &str, condition: Condition, words: String) {
         let words = first_line(&words).to_owned();
         self.list.push(Finding { part: part.to_owned(), condition, words });

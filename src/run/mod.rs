@@ -8,7 +8,7 @@
 //! | --- | --- | --- |
 //! | `config.ron` | whoever creates the run | the preset, fully resolved |
 //! | `events.jsonl` | the worker ([`RunSession`]) | what has happened, a [`Record`] a line, appended only; locked too |
-//! | `events-damaged-*.jsonl` | the worker | the events as they were, where their end was no line and was removed |
+//! | `events-damaged-*.jsonl` | the worker, or who mends the run | the events as they were, before an end that is no line was removed |
 //! | `commands.jsonl` | anyone ([`Request`]) | what the worker is asked to do, a [`Command`] a line |
 //! | `lock` | the worker | who it is ([`Holder`]); locked as long as it lives |
 //! | `heartbeat` | the worker | the time, renewed every 10 s |
@@ -28,6 +28,7 @@
 mod check;
 pub(crate) mod checkpoint;
 mod command;
+mod command_queue;
 mod config;
 mod damage;
 mod event;
@@ -37,6 +38,7 @@ mod folder;
 mod history;
 mod launch;
 mod lock;
+mod losses;
 mod metric;
 mod notes;
 mod number;

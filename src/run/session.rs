@@ -1,6 +1,5 @@
 //! The worker's side of a run's folder.
 
-use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -11,18 +10,18 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use super::checkpoint::orphans;
-use super::command::{Asked, Command, Inbox};
+use super::command::Command;
+use super::command_queue::CommandQueue;
 use super::event::{Event, Record};
-use super::events_file::{EventsFile, is_full};
+use super::events_file::{EventsFile, KeepCopy, is_full};
 use super::folder::RunFolder;
 use super::history::History;
 use super::lock::{self, Holder, Lock, Refusal};
+use super::losses;
 use super::reader::RunReader;
 
 /// Between two looks at whether lines wait to be written.
 const FLUSH: Duration = Duration::from_secs(1);
-/// Between two looks for commands.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// Why a worker cannot begin, or go on, to write a run.
 #[derive(Debug, thiserror::Error)]
@@ -80,10 +79,7 @@ pub struct RunSession {
     new: bool,
     /// What earlier sessions have left, with only the newest point of their curves.
     before: History,
-    inbox: Inbox,
-    looked: Option<Instant>,
-    /// Ids of commands that have been answered, and of those that were handed out to be.
-    known: HashSet<String>,
+    queue: CommandQueue,
     echo: Option<Box<dyn Write + Send>>,
     /// Ends the thread when it is dropped.
     keeper: Option<(Sender<()>, JoinHandle<()>)>,
@@ -110,7 +106,8 @@ impl RunSession {
         let mut lock = Lock::take(run).map_err(refused(run.lock()))?;
         let mut events = EventsFile::open(run).map_err(refused(run.events()))?;
         lock::beat(run).map_err(|source| failure(run, run.heartbeat(), source))?;
-        let kept = events.end_with_whole_line().map_err(|source| failure(run, run.events(), source))?;
+        let kept = events.end_with_whole_line(KeepCopy::UnlessCutLine);
+        let kept = kept.map_err(|source| failure(run, run.events(), source))?;
         events.put_reserve_by().map_err(|source| failure(run, run.reserve(), source))?;
         let mut reader = RunReader::brief(run.clone());
         reader.poll().map_err(|source| failure(run, run.events(), source))?;
@@ -129,9 +126,7 @@ impl RunSession {
             clock: Clock { before: before.wall_s(), running_since: None },
             step: before.step(),
             new: !before.is_begun() && kept.is_none() && checkpoints.is_empty() && lone.is_empty(),
-            inbox: Inbox::default(),
-            looked: None,
-            known: before.answers().iter().map(|answer| answer.id.clone()).collect(),
+            queue: CommandQueue::new(before.answers().iter().map(|answer| answer.id.clone())),
             before,
             echo: None,
             keeper: Some(keep(run.clone(), Arc::clone(&events))),
@@ -139,9 +134,7 @@ impl RunSession {
             lock,
         };
         if let Some(kept) = kept {
-            let (events, name) = (RunFolder::EVENTS, kept.file_name().unwrap_or(kept.as_os_str()).display());
-            let message =
-                format!("{events} ended with what is no line, which was removed; as it was it is kept in {name}");
+            let message = losses::of_rest(&kept.file_name().unwrap_or(kept.as_os_str()).to_string_lossy());
             session.record(session.step, Event::Warning { message })?;
         }
         session.refuse_old_commands()?;
@@ -154,12 +147,9 @@ impl RunSession {
         if self.new {
             return Ok(());
         }
-        let asked = self.inbox.look_to_end(&self.run);
-        for asked in asked.map_err(|source| failure(&self.run, self.run.commands(), source))? {
-            if self.known.insert(asked.id.clone()) {
-                let message = "it was sent before this session began; send it again if it still holds";
-                self.answer(&asked.id, false, message)?;
-            }
+        let unanswered = self.queue.pass_over(&self.run);
+        for id in unanswered.map_err(|source| failure(&self.run, self.run.commands(), source))? {
+            self.answer(&id, false, "it was sent before this session began; send it again if it still holds")?;
         }
         Ok(())
     }
@@ -193,24 +183,17 @@ impl RunSession {
     pub fn resume(&mut self, from_step: u64, wall_s: f64) -> Result<(), SessionError> {
         self.clock = Clock { before: wall_s, running_since: None };
         self.record(from_step, Event::Resumed { from_step })?;
-        for message in self.losses() {
+        for message in self.losses(from_step) {
             self.record(from_step, Event::Warning { message })?;
         }
         Ok(())
     }
 
     /// What is wrong with the events of earlier sessions and was not told by them.
-    fn losses(&self) -> Vec<String> {
-        let (events, damage) = (RunFolder::EVENTS, self.before.damage());
-        let mut losses = Vec::new();
-        if !damage.is_none() {
-            losses.push(format!("{events} is damaged: {damage}; what was recorded there is lost"));
-        }
-        if self.before.lines() == 0 {
-            losses.push(format!("{events} was gone or empty; what happened in the run until now is lost"));
-        }
-        losses.retain(|loss| !self.before.warnings().iter().any(|(_, told)| told == loss));
-        losses
+    fn losses(&self, from_step: u64) -> Vec<String> {
+        let damage = Some(self.before.damage()).filter(|damage| !damage.is_none()).map(losses::of_lines);
+        let all = (self.before.lines() == 0).then(|| losses::of_all(from_step));
+        [damage, all].into_iter().flatten().filter(|loss| !self.before.tells_of(loss)).collect()
     }
 
     /// Lets the clock of training run. Evaluations and checkpoints are part of training.
@@ -287,30 +270,17 @@ impl RunSession {
         })
     }
 
-    /// New commands with their ids, to be answered one by one. Cheap enough to be called after every step.
+    /// New commands with their ids, to be answered one by one before this is called again. Cheap enough to be called after
+    /// every step.
     ///
-    /// What is no command is answered here.
+    /// What is no command is refused here, when all that was sent before it has been answered.
     pub fn commands(&mut self) -> Result<Vec<(String, Command)>, SessionError> {
-        if self.looked.is_some_and(|looked| looked.elapsed() < LOOK) {
-            return Ok(Vec::new());
+        let looked = self.queue.look(&self.run);
+        looked.map_err(|source| failure(&self.run, self.run.commands(), source))?;
+        while let Some((id, wrong)) = self.queue.next_refused() {
+            self.answer(&id, false, &wrong)?;
         }
-        self.looked = Some(Instant::now());
-        let mut commands = Vec::new();
-        for asked in self.look()? {
-            if !self.known.insert(asked.id.clone()) {
-                self.answer(&asked.id, false, "a command with this id was sent before; take another id")?;
-                continue;
-            }
-            match asked.command {
-                Ok(command) => commands.push((asked.id, command)),
-                Err(wrong) => self.answer(&asked.id, false, &wrong)?,
-            }
-        }
-        Ok(commands)
-    }
-
-    fn look(&mut self) -> Result<Vec<Asked>, SessionError> {
-        self.inbox.look(&self.run).map_err(|source| failure(&self.run, self.run.commands(), source))
+        Ok(self.queue.next_commands())
     }
 
     /// Answers a command.

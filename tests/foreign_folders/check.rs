@@ -1,4 +1,4 @@
-//! `valleyscope runs check`, on folders that are whole and on folders that are damaged for real.
+//! `valleyscope runs check`, on the folders of runs that are whole and that are damaged for real.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -53,13 +53,13 @@ fn file(run: &RunFolder, step: u64, extension: &str) -> std::path::PathBuf {
     run.path().join(format!("checkpoint-{step:08}.{extension}"))
 }
 
-fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+pub fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     paths.map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read(&path).unwrap())).collect()
 }
 
 /// Changes a byte at a place in a file.
-fn spoil(path: &Path, at: usize) {
+pub fn spoil(path: &Path, at: usize) {
     let mut bytes = fs::read(path).unwrap();
     bytes[at] ^= 0x20;
     fs::write(path, bytes).unwrap();
@@ -67,7 +67,7 @@ fn spoil(path: &Path, at: usize) {
 
 /// Checks that there is a line with each of these beginnings and words.
 #[track_caller]
-fn expect(output: &Output, code: i32, lines: &[(&str, &str, &str)]) {
+pub fn expect(output: &Output, code: i32, lines: &[(&str, &str, &str)]) {
     let said = said(output);
     assert_eq!(output.status.code(), Some(code), "{said}");
     for (condition, part, words) in lines {
@@ -128,7 +128,6 @@ fn what_is_damaged_is_told_and_mended_without_loss() {
 
     let before = files(run.path());
     let damaged = [
-        ("damaged", "events.jsonl", "line 3 cannot be read"),
         ("damaged", "checkpoint-00000040.safetensors", "check sum"),
         ("damaged", "checkpoint-00000060.safetensors", "expected step 60, found step 20"),
         ("whole", "checkpoints", "1, of steps 20"),
@@ -137,26 +136,29 @@ fn what_is_damaged_is_told_and_mended_without_loss() {
     let mendable = [
         ("config.ron", "`batch_size`"),
         ("events.jsonl", "13 bytes"),
+        ("events.jsonl", "line 3 cannot be read; what was recorded there is lost"),
         ("checkpoint-00000080.safetensors", "no whole checkpoint"),
         ("checkpoint-00000090.ron", "no tensors"),
-        ("reserve", "killed"),
-        (".valleyscope-aB3dE5.tmp", "never finished"),
     ];
-    let with = |condition: &'static str| {
+    let useless = [("reserve", "killed"), (".valleyscope-aB3dE5.tmp", "never finished")];
+    let with = |condition: &'static str, of_useless: &'static str| {
         let mendable = mendable.iter().map(move |(part, words)| (condition, *part, *words));
-        damaged.into_iter().chain(mendable).collect::<Vec<_>>()
+        let useless = useless.iter().map(move |(part, words)| (of_useless, *part, *words));
+        damaged.into_iter().chain(mendable).chain(useless).collect::<Vec<_>>()
     };
     let output = place.valleyscope(&["runs", "check", "mnist"]);
-    expect(&output, 1, &with("mendable"));
+    expect(&output, 1, &with("mendable", "note"));
     assert!(said(&output).contains("--mend"));
     assert!(files(run.path()) == before, "a check changes nothing");
 
-    expect(&place.valleyscope(&["runs", "check", "mnist", "--mend"]), 1, &with("mended"));
+    expect(&place.valleyscope(&["runs", "check", "mnist", "--mend"]), 1, &with("mended", "mended"));
     let after = files(run.path());
     assert_eq!(after["config.ron"], config.as_bytes());
     assert_eq!(after["config.ron.kept-1"], edited.as_bytes());
     let whole = before["events.jsonl"].strip_suffix(br#"{"event":"tra"#).unwrap();
-    assert!(after["events.jsonl"] == whole);
+    let told = after["events.jsonl"].strip_prefix(whole).unwrap();
+    assert!(told.starts_with(br#"{"event":"warning","#) && told.iter().filter(|&&byte| byte == b'\n').count() == 1);
+    assert!(after["events-damaged-1.jsonl"] == before["events.jsonl"]);
     for name in ["checkpoint-00000080.safetensors", "checkpoint-00000090.ron"] {
         assert!(!after.contains_key(name) && after[&format!("{name}.kept-1")] == before[name]);
     }
@@ -165,6 +167,7 @@ fn what_is_damaged_is_told_and_mended_without_loss() {
     }
     let again = place.valleyscope(&["runs", "check", "mnist"]);
     expect(&again, 1, &damaged);
+    expect(&again, 1, &[("note", "events.jsonl", "line 3 cannot be read")]);
     assert!(!said(&again).contains("mend"), "{}", said(&again));
 }
 
@@ -177,12 +180,12 @@ fn lines_that_were_cut_off_the_end_are_missed() {
     let whole = fs::read_to_string(run.events()).unwrap();
     let cut = |lines: usize| whole.split_inclusive('\n').take(lines).collect::<String>();
     let check = || place.valleyscope(&["runs", "check", "mnist"]);
-    let short = ("damaged", "events.jsonl", "the newest checkpoint is of step 40, and the last event of step 29");
+    let short = ("mendable", "events.jsonl", "ends after step 29, and the newest checkpoint is of step 40");
     fs::write(run.events(), cut(30)).unwrap();
-    expect(&check(), 1, &[("damaged", "events.jsonl", "lines 31 to 42 are missing"), short]);
+    expect(&check(), 1, &[("mendable", "events.jsonl", "lines 31 to 42 are missing"), short]);
     // Only the goodbye.
     fs::write(run.events(), cut(41)).unwrap();
-    expect(&check(), 1, &[("damaged", "events.jsonl", "line 42 is missing")]);
+    expect(&check(), 1, &[("mendable", "events.jsonl", "line 42 is missing")]);
     let shown = said(&place.valleyscope(&["runs", "show", "mnist"]));
     assert!(shown.contains("line 42 is missing") && shown.contains("checkpoint-00000040.safetensors, of step 40"));
     // Without the lock only the checkpoint knows.
@@ -203,7 +206,77 @@ fn lines_that_were_cut_off_the_end_are_missed() {
     let events = fs::read_to_string(run.events()).unwrap();
     assert!(events.lines().nth(30).unwrap().contains("\"line\":43,"), "{events}");
     assert!(events.contains("events.jsonl is damaged: lines 31 to 42 are missing; what was recorded there is lost"));
-    expect(&check(), 1, &[("damaged", "events.jsonl", "lines 31 to 42 are missing")]);
+    // The run itself tells of the loss from then on.
+    expect(&check(), 0, &[("note", "events.jsonl", "lines 31 to 42 are missing")]);
+}
+
+#[test]
+fn a_loss_that_is_on_record_is_a_note() {
+    let place = Place::new();
+    let (run, mut session) = trained(&place);
+    session.record(40, Event::Stopped).unwrap();
+    drop(session);
+    let without = |number: usize| {
+        let text = fs::read_to_string(run.events()).unwrap();
+        let lines = text.split_inclusive('\n').enumerate().filter(|(index, _)| index + 1 != number);
+        lines.map(|(_, line)| line).collect::<String>()
+    };
+    let check = |more: &[&str]| place.valleyscope(&[&["runs", "check", "mnist"], more].concat());
+    let damaged = without(5);
+    fs::write(run.events(), &damaged).unwrap();
+    expect(&check(&[]), 1, &[("mendable", "events.jsonl", "line 5 is missing")]);
+    assert!(fs::read_to_string(run.events()).unwrap() == damaged);
+    let record =
+        ("mended", "events.jsonl", "line 5 is missing; what was recorded there is lost: it cannot be had back");
+    expect(&check(&["--mend"]), 0, &[record, ("note", "status", "stopped, step 40")]);
+    let mended = fs::read_to_string(run.events()).unwrap();
+    let warning = mended.strip_prefix(&damaged).unwrap();
+    assert!(warning.contains("line 5 is missing") && warning.contains("\"line\":43,"), "{warning}");
+    expect(&check(&["--mend"]), 0, &[("note", "events.jsonl", "line 5 is missing"), ("note", "status", "stopped")]);
+    assert!(fs::read_to_string(run.events()).unwrap() == mended, "it is told once");
+    // Nor does the worker that goes on say it again.
+    let mut session = RunSession::begin(&run).unwrap();
+    session.resume(40, 1.0).unwrap();
+    drop(session);
+    assert_eq!(fs::read_to_string(run.events()).unwrap().matches("line 5 is missing").count(), 1);
+    // Another loss is another thing.
+    fs::write(run.events(), without(8)).unwrap();
+    expect(&check(&[]), 1, &[("mendable", "events.jsonl", "lines 5, 9 are missing")]);
+}
+
+#[test]
+fn events_that_are_gone_are_told_of_by_the_run_that_goes_on() {
+    let place = Place::new();
+    let (run, session) = trained(&place);
+    drop(session);
+    fs::remove_file(run.events()).unwrap();
+    let check = || place.valleyscope(&["runs", "check", "mnist"]);
+    expect(&check(), 1, &[("damaged", "events.jsonl", "`valleyscope train --resume` goes on")]);
+    let mut session = RunSession::begin(&run).unwrap();
+    session.resume(40, 1.0).unwrap();
+    drop(session);
+    let lost = ("note", "events.jsonl", "what was recorded until step 40 is lost");
+    expect(&check(), 0, &[lost, ("whole", "events.jsonl", "lines: 2, sessions: 1")]);
+}
+
+#[test]
+fn a_cut_line_is_kept_also_where_it_is_all_there_is() {
+    let place = Place::new();
+    let (run, session) = trained(&place);
+    drop(session);
+    let cut = br#"{"event":"started","step":0,"ti"#;
+    fs::remove_file(run.lock()).unwrap();
+    for step in [20, 40] {
+        fs::remove_file(file(&run, step, "safetensors")).unwrap();
+        fs::remove_file(file(&run, step, "ron")).unwrap();
+    }
+    fs::write(run.events(), cut).unwrap();
+    // As after the two minutes in which a worker may begin.
+    fs::File::options().write(true).open(run.config()).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+    let output = place.valleyscope(&["runs", "check", "mnist", "--mend"]);
+    expect(&output, 0, &[("mended", "events.jsonl", "it is kept in events-damaged-1.jsonl")]);
+    assert_eq!(fs::read(run.path().join("events-damaged-1.jsonl")).unwrap(), cut);
+    assert!(fs::read(run.events()).unwrap().is_empty());
 }
 
 fn host() -> String {
@@ -256,11 +329,17 @@ fn tensors_that_are_all_there_is_are_left_where_they_are() {
     drop(session);
     for events in [fs::read_to_string(run.events()).unwrap(), whole[whole.find('\n').unwrap() + 1..].to_owned()] {
         fs::write(run.events(), events).unwrap();
-        let before = files(run.path());
+        // A warning of what is lost may follow the events.
+        let tensors = || {
+            let mut files = files(run.path());
+            files.remove(RunFolder::EVENTS);
+            files
+        };
+        let before = tensors();
         let kept = ["checkpoint-00000020.safetensors", "checkpoint-00000040.safetensors"];
         let kept = kept.map(|name| ("damaged", name, "no other checkpoint is whole"));
         expect(&place.valleyscope(&["runs", "check", "mnist", "--mend"]), 1, &kept);
-        assert!(files(run.path()) == before);
+        assert!(tensors() == before);
     }
     // Nor does a worker begin anew where the events are gone.
     fs::remove_file(run.events()).unwrap();
@@ -311,63 +390,6 @@ fn special_files_and_lost_ones_are_told() {
 }
 
 #[test]
-fn sweeps_are_checked_against_themselves() {
-    const SWEEP: [&str; 12] =
-        ["sweep", "fig2a", "--out", "out", "--grid", "4x5", "--lrs", "3", "--replicates", "4", "--steps", "20"];
-    let place = Place::new();
-    assert!(place.valleyscope(&SWEEP).status.success());
-    let out = place.path("out");
-    let whole = [
-        ("whole", "phase.npz", "20 pixels"),
-        ("whole", "spec.ron", "repeats phase.npz"),
-        ("whole", "phase.csv", "what phase.npz says"),
-    ];
-    expect(&place.valleyscope(&["runs", "check", "out"]), 0, &whole);
-    let before = files(&out);
-    let other = String::from_utf8(before["spec.ron"].clone()).unwrap().replacen("seed: 0", "seed: 1", 1);
-    assert_ne!(other.as_bytes(), before["spec.ron"]);
-    fs::write(out.join("spec.ron"), &other).unwrap();
-    spoil(&out.join("phase.csv"), before["phase.csv"].len() - 3);
-    fs::write(out.join(".valleyscope-aB3dE5.tmp"), "half").unwrap();
-    let mendable = [("spec.ron", "not the spec"), ("phase.csv", "other than"), (".valleyscope-aB3dE5.tmp", "killed")];
-    let with = |condition: &'static str| mendable.map(|(part, words)| (condition, part, words));
-    expect(&place.valleyscope(&["runs", "check", "out"]), 1, &with("mendable"));
-    expect(&place.valleyscope(&["runs", "check", "out", "--mend"]), 0, &with("mended"));
-    let mut after = files(&out);
-    assert_eq!(after.remove("spec.ron.kept-1").unwrap(), other.as_bytes());
-    assert!(after.remove("phase.csv.kept-1").is_some());
-    assert!(after == before);
-    spoil(&out.join("phase.npz"), before["phase.npz"].len() / 2);
-    expect(&place.valleyscope(&["runs", "check", "out"]), 1, &[("damaged", "phase.npz", "phase.npz")]);
-}
-
-#[test]
-fn raw_arrays_and_pictures_are_read() {
-    const SWEEP: &str = "sweep fig2b --out out --grid 2x3 --lrs 2 --replicates 4 --steps 20 --raw";
-    let place = Place::new();
-    assert!(place.valleyscope(&SWEEP.split(' ').collect::<Vec<_>>()).status.success());
-    let out = place.path("out");
-    let check = || place.valleyscope(&["runs", "check", "out"]);
-    let whole = [("whole", "raw", "2 of 2 rows"), ("whole", "phase.png", "shows"), ("whole", "phase.svg", "shows")];
-    expect(&check(), 0, &whole);
-    let row = |row: usize| format!("syn-exp-6-{row}.npy");
-    let before = files(&out);
-    spoil(&out.join(row(1)), before[&row(1)].len() - 2);
-    expect(&check(), 1, &[("damaged", &row(1), "expected an average depth"), ("whole", "raw", "1 of 2 rows")]);
-    fs::write(out.join(row(1)), &before[&row(1)][..300]).unwrap();
-    expect(&check(), 1, &[("damaged", &row(1), "ends early")]);
-    fs::remove_file(out.join(row(1))).unwrap();
-    expect(&check(), 0, &[("note", "raw", "rows that are not there: 1")]);
-    spoil(&out.join("phase.png"), before["phase.png"].len() / 2);
-    fs::write(out.join("phase.svg"), &before["phase.svg"][..before["phase.svg"].len() / 2]).unwrap();
-    expect(&check(), 1, &[("damaged", "phase.png", "draws it again"), ("damaged", "phase.svg", "draws it again")]);
-    // Another picture, which is whole.
-    let args = ["figure", "./out", "--out", "out/phase.png", "--dpi", "100"];
-    assert!(place.valleyscope(&args).status.success());
-    expect(&check(), 1, &[("note", "phase.png", "not what this version draws")]);
-}
-
-#[test]
 fn a_folder_of_runs_is_checked_run_by_run() {
     let place = Place::new();
     let runs: Vec<RunFolder> = (0..3).map(|_| trained(&place).0).collect();
@@ -381,12 +403,10 @@ fn a_folder_of_runs_is_checked_run_by_run() {
     assert_eq!(output.status.code(), Some(1), "{said}");
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines.len(), 4, "{said}");
-    for (run, how) in
-        runs.iter().zip(["whole", "damaged: checkpoint-00000040.safetensors; mendable: reserve", "mendable: reserve"])
-    {
+    for (run, how) in runs.iter().zip(["whole", "damaged: checkpoint-00000040.safetensors", "whole"]) {
         assert!(lines.contains(&&*format!("{}  {how}", run.name())), "{said}");
     }
-    assert!(lines[3].contains("2 of 3 folders are not whole"), "{said}");
+    assert!(lines[3].contains("1 of 3 folders is not whole"), "{said}");
 }
 
 #[test]
@@ -419,44 +439,4 @@ fn a_fifo_is_no_preset_and_the_pipe_of_a_shell_is() {
     let piped = format!("{} presets show fig1c | {0} presets check /dev/stdin", env!("CARGO_BIN_EXE_valleyscope"));
     let output = place.at_home(std::process::Command::new("sh")).args(["-c", &piped]).output().unwrap();
     assert!(output.status.success() && said(&output).contains("good"), "{}", said(&output));
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn the_checkpoint_of_a_sweep_is_read_record_by_record() {
-    let place = Place::new();
-    // Files of more than 64 KiB fail as on a full disk, so that it ends in between.
-    let program = env!("CARGO_BIN_EXE_valleyscope");
-    let sweep = "sweep fig2a --out out --grid 60x50 --lrs 5 --replicates 10 --steps 200 --threads 1";
-    let mut limited = place.at_home(std::process::Command::new("bash"));
-    let output = limited.args(["-c", &format!("ulimit -f 64; exec {program} {sweep}")]).output().unwrap();
-    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
-    let path = place.path("out/checkpoint.bin");
-    let length = fs::metadata(&path).unwrap().len() as usize;
-    expect(&place.valleyscope(&["runs", "check", "out"]), 0, &[("whole", "checkpoint.bin", "of 3000 pixels")]);
-    let mut other = fs::read(&path).unwrap();
-    let this = format!("program {}", env!("CARGO_PKG_VERSION"));
-    let at = other.windows(this.len()).position(|part| part == this.as_bytes()).unwrap() + this.len() - 1;
-    other[at] = b'~';
-    let end = 16 + u32::from_le_bytes(other[12..16].try_into().unwrap()) as usize;
-    let sum = crc32fast::hash(&other[..end]);
-    other[end..end + 4].copy_from_slice(&sum.to_le_bytes());
-    let own = fs::read(&path).unwrap();
-    fs::write(&path, other).unwrap();
-    let told = ("whole", "checkpoint.bin", "which alone can go on with them, and this is version");
-    expect(&place.valleyscope(&["runs", "check", "out"]), 0, &[told]);
-    fs::write(&path, own).unwrap();
-    spoil(&path, length / 2);
-    let before = files(&place.path("out"));
-    let output = place.valleyscope(&["runs", "check", "out", "--mend"]);
-    expect(&output, 1, &[("damaged", "checkpoint.bin", "records that have changed, and are computed again: 1")]);
-    spoil(&path, 20);
-    let output = place.valleyscope(&["runs", "check", "out"]);
-    expect(&output, 1, &[("damaged", "checkpoint.bin", "beginning"), ("damaged", "phase.npz", "missing")]);
-    spoil(&path, 20);
-    assert!(files(&place.path("out")) == before);
-    let held = OpenOptions::new().read(true).write(true).open(&path).unwrap();
-    held.lock().unwrap();
-    expect(&place.valleyscope(&["runs", "check", "out"]), 0, &[("note", "checkpoint.bin", "at work")]);
-    assert_eq!(place.valleyscope(&["runs", "check", "out", "--mend"]).status.code(), Some(1));
 }

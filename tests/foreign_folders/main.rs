@@ -4,6 +4,7 @@
 #![cfg(target_os = "linux")]
 
 mod check;
+mod check_sweeps;
 mod list;
 mod place;
 mod terminal;

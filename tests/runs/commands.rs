@@ -130,6 +130,50 @@ fn bad_lines_are_answered() {
 }
 
 #[test]
+fn what_is_wrong_with_a_line_is_told_by_what_was_expected_and_found() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let mut session = begin(&run);
+    let forms = "{\"SetSteps\": {\"n\": 1000}}";
+    let bad = [
+        ("stop please", "expected a JSON object such as"),
+        (r#"{"command": "Stop"}"#, "expected an \"id\""),
+        (r#"{"id": "1", "command": {"SetSteps": 1000}}"#, forms),
+        (r#"{"id": "2", "command": {"SetSteps": {"steps": 1000}}}"#, forms),
+        (r#"{"id": "3", "command": {"SetSteps": {"n": -5}}}"#, forms),
+    ];
+    append(&run, &(bad.map(|(line, _)| line).join("\n") + "\n"));
+    assert_eq!(all(&run, &mut session), []);
+    let history = history(&run);
+    for ((line, expected), answer) in bad.into_iter().zip(history.answers()) {
+        let message = &answer.message;
+        assert!(message.contains(expected) && message.ends_with(&format!(", found {line}")), "{message}");
+        assert!(["variant", "invalid type", "missing field"].iter().all(|word| !message.contains(word)), "{message}");
+    }
+}
+
+#[test]
+fn answers_come_in_the_order_of_the_commands() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let mut session = begin(&run);
+    let lines =
+        [("a", "Save"), ("b", "Dance"), ("c", "Save"), ("d", "Save"), ("a", "Save"), ("e", "Jump"), ("f", "Stop")];
+    append(&run, &lines.map(|(id, command)| format!("{{\"id\": \"{id}\", \"command\": \"{command}\"}}\n")).concat());
+    let mut stopped = false;
+    while !stopped {
+        for (id, command) in next(&mut session) {
+            session.answer(&id, true, "done").unwrap();
+            stopped = command == Command::Stop;
+        }
+    }
+    let answers: Vec<(String, bool)> =
+        history(&run).answers().iter().map(|answer| (answer.id.clone(), answer.ok)).collect();
+    let expected = [("a", true), ("b", false), ("c", true), ("d", true), ("a", false), ("e", false), ("f", true)];
+    assert_eq!(answers, expected.map(|(id, ok)| (id.to_owned(), ok)));
+}
+
+#[test]
 fn a_line_without_end_is_refused_once_and_does_not_hide_others() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());

@@ -44,6 +44,7 @@ pub fn run(place: &Place, names: &[OsString], mend: bool) -> Result<(), Failure>
     match (bad, folders.len()) {
         (0, _) => Ok(()),
         (1, 1) => Err(Failure::Failed(anyhow!("the folder is not whole{hint}"))),
+        (1, all) => Err(Failure::Failed(anyhow!("1 of {all} folders is not whole{hint}"))),
         (bad, all) => Err(Failure::Failed(anyhow!("{bad} of {all} folders are not whole{hint}"))),
     }
 }

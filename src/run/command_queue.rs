@@ -1,0 +1,60 @@
+//! The commands that a worker has not answered yet.
+
+use std::collections::{HashSet, VecDeque};
+use std::io;
+use std::time::{Duration, Instant};
+
+use super::command::{Asked, Command, Inbox};
+use super::folder::RunFolder;
+
+/// Between two looks for commands.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The lines of `commands.jsonl` in the order in which they were sent, which is that of their answers.
+#[derive(Debug)]
+pub struct CommandQueue {
+    inbox: Inbox,
+    looked: Option<Instant>,
+    waiting: VecDeque<Asked>,
+    /// Ids of commands that were read, and of those that earlier sessions have answered.
+    known: HashSet<String>,
+}
+
+impl CommandQueue {
+    pub fn new(answered: impl Iterator<Item = String>) -> CommandQueue {
+        CommandQueue { inbox: Inbox::default(), looked: None, waiting: VecDeque::new(), known: answered.collect() }
+    }
+
+    /// Passes over all commands so far, and returns the ids of those that were not answered.
+    pub fn pass_over(&mut self, run: &RunFolder) -> io::Result<Vec<String>> {
+        let mut ids: Vec<String> = self.inbox.look_to_end(run)?.into_iter().map(|asked| asked.id).collect();
+        ids.retain(|id| self.known.insert(id.clone()));
+        Ok(ids)
+    }
+
+    /// Reads what is new, where all that was read is answered, and the last look is not just over.
+    pub fn look(&mut self, run: &RunFolder) -> io::Result<()> {
+        if !self.waiting.is_empty() || self.looked.is_some_and(|looked| looked.elapsed() < LOOK) {
+            return Ok(());
+        }
+        self.looked = Some(Instant::now());
+        for Asked { id, command } in self.inbox.look(run)? {
+            let is_new = self.known.insert(id.clone());
+            let known = || Err("a command with this id was sent before; take another id".to_owned());
+            self.waiting.push_back(Asked { id, command: if is_new { command } else { known() } });
+        }
+        Ok(())
+    }
+
+    /// The id of the next line and what is wrong with it, if anything is.
+    pub fn next_refused(&mut self) -> Option<(String, String)> {
+        let asked = self.waiting.pop_front_if(|asked| asked.command.is_err())?;
+        Some((asked.id, asked.command.err()?))
+    }
+
+    /// The commands that come before the next line that is refused.
+    pub fn next_commands(&mut self) -> Vec<(String, Command)> {
+        let next = || self.waiting.pop_front_if(|asked| asked.command.is_ok());
+        std::iter::from_fn(next).filter_map(|asked| Some((asked.id, asked.command.ok()?))).collect()
+    }
+}
