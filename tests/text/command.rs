@@ -1,5 +1,6 @@
 //! `valleyscope data text`: what it says, and its exit codes.
 
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -27,7 +28,7 @@ fn it_makes_tokens_and_says_how_many() {
     put(home.path(), "text.txt", &TEXT[..50_000]);
     let run = |args: &[&str]| command(home.path(), args).output().unwrap();
     let output = run(&["text.txt", "--out", "char", "--tokenizer", "char", "--val-fraction", "0.2"]);
-    expect(&output, 0, &["now in char: 40000 tokens to learn from and 10000 to validate with", "tokens a second"]);
+    expect(&output, 0, &["now in char: 40000 to learn from and 10000 to validate with", "tokens a second"]);
     expect(&run(&["text.txt", "--out", "gpt2"]), 0, &["now in gpt2", "a vocabulary of 50257"]);
     let before = results(&home.path().join("gpt2"));
     expect(&run(&["text.txt", "--out", "gpt2"]), 0, &["now in gpt2"]);
@@ -55,7 +56,27 @@ fn wrong_usage_and_bad_text_end_with_2_and_files_that_cannot_be_used_with_1() {
     let output = run(&["bad\u{1b}[31m.txt", "--out", "out"]);
     expect(&output, 2, &["bad\\u{1b}[31m.txt", "expected UTF-8", "at byte 9"]);
     assert!(!home.path().join("out").exists());
-    expect(&run(&["text.txt", "--out", "file"]), 1, &["cannot use file"]);
+    for out in ["file", "file/below"] {
+        let said = format!("expected a folder for the tokens, or nothing, at {out}, found a file there or in its path");
+        expect(&run(&["text.txt", "--out", out]), 2, &[&said]);
+    }
+    fs::create_dir(home.path().join("empty")).unwrap();
+    expect(&run(&["empty", "--out", "out"]), 2, &["expected files ending in .txt in empty, found none"]);
+}
+
+#[test]
+fn text_that_is_too_short_for_both_parts_is_refused() {
+    let home = tempfile::tempdir().unwrap();
+    let run = |args: &[&str]| command(home.path(), args).output().unwrap();
+    let least = "expected text of at least 65 characters to learn from and as many to validate with";
+    for (length, found) in [(0, "found 0 and 0 in text.txt"), (2, "found 1 and 1"), (640, "found 576 and 64")] {
+        put(home.path(), "text.txt", &TEXT[..length]);
+        for tokenizer in ["gpt2", "char"] {
+            expect(&run(&["text.txt", "--out", "out", "--tokenizer", tokenizer]), 2, &[least, found]);
+        }
+        assert!(!home.path().join("out").exists());
+    }
+    expect(&run(&["text.txt", "--out", "out", "--val-fraction", "0.11"]), 0, &["now in out"]);
 }
 
 #[cfg(unix)]

@@ -156,7 +156,7 @@ fn the_command_takes_packs_from_a_folder_and_says_why_it_cannot_download_them() 
         command.env("ALL_PROXY", "http://127.0.0.1:9").output().unwrap()
     };
     let args = ["--out", "out", "--from", "in", "--val-fraction", "0.3"];
-    expect(&run(&args), 0, &["now in out", "tokens to learn from", "a vocabulary of 50257"]);
+    expect(&run(&args), 0, &["now in out", "to learn from", "a vocabulary of 50257"]);
     expect(&run(&args[..4]), 2, &["is there already", "--force"]);
     expect(&run(&["--out", "other", "--from", "nowhere"]), 2, &["nowhere", "found none"]);
     expect(&run(&["--out", "other"]), 1, &["no mirror gave openwebtext.tar.xz", "zenodo.org", "try again"]);

@@ -40,22 +40,22 @@ fn an_end_of_text_stands_between_files_for_gpt2_only() {
     put(place, "texts/empty.txt", "");
     put(place, "texts/.hidden.txt", "hidden");
     put(place, "texts/notes.md", "no text");
-    let named = put(place, "named.md", "0123456789".repeat(8));
+    let named = put(place, "named.md", "0123456789".repeat(80));
     let paths = [place.join("texts"), named];
     let files = find(&paths).unwrap();
     let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
     assert_eq!(names, ["a/x.TXT", "b.txt", "empty.txt", "named.md"]);
 
     make(&paths, TokenizerKind::Gpt2, &place.join("gpt2")).unwrap();
-    // 103 characters, of which the last 11 are for validation.
-    let long = "0123456789".repeat(7) + "01234567";
-    let (train, val) = long.split_at(69);
+    // 823 characters, of which the last 83 are for validation.
+    let long = "0123456789".repeat(80);
+    let (train, val) = long.split_at(717);
     let documents = ["first one. ", "second one. ", train].map(gpt2);
     assert_eq!(tokens(&place.join("gpt2/train.bin")), documents.join(&END_OF_TEXT));
-    assert_eq!(tokens(&place.join("gpt2/val.bin")), gpt2(&(val.to_owned() + "89")));
+    assert_eq!(tokens(&place.join("gpt2/val.bin")), gpt2(val));
 
     let meta = make(&paths, TokenizerKind::Char, &place.join("char")).unwrap();
-    assert_eq!((meta.train.tokens, meta.val.tokens), (92, 11));
+    assert_eq!((meta.train.tokens, meta.val.tokens), (740, 83));
     assert_eq!(meta.sources[0].sha256.len(), 64);
 }
 
@@ -186,8 +186,8 @@ fn paths_with_no_text_are_refused() {
     let of = |path: PathBuf| make(&[path], TokenizerKind::Gpt2, &out).unwrap_err();
     says(&of(folder.path().join("nowhere")), &["nowhere", "there is nothing"]);
     put(folder.path(), "images/notes.md", "no text");
-    says(&of(folder.path().join("images")), &["images", ".txt", "found neither"]);
-    says(&of(put(folder.path(), "empty.txt", "")), &["0 characters", "more text"]);
+    says(&of(folder.path().join("images")), &["images", ".txt", "found none"]);
+    says(&of(put(folder.path(), "empty.txt", "")), &["found 0 and 0", "empty.txt", "more text"]);
 }
 
 #[cfg(unix)]

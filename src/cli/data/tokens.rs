@@ -30,7 +30,7 @@ pub fn make(
     }
     let Meta { train, val, vocabulary_size, .. } = outcome.map_err(failure)?;
     say(format_args!(
-        "now in {folder}: {} tokens to learn from and {} to validate with, of a vocabulary of {vocabulary_size}{}",
+        "tokens now in {folder}: {} to learn from and {} to validate with, of a vocabulary of {vocabulary_size}{}",
         train.tokens,
         val.tokens,
         shown.and_then(|shown| shown.rate()).map(|rate| format!("; {rate}")).unwrap_or_default()

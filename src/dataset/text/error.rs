@@ -13,6 +13,13 @@ pub enum TextError {
          them, or the text files themselves", .0.display()
     )]
     NoText(PathBuf),
+    #[error(
+        "expected files ending in .txt in {}, found none; name a folder that holds some, or the text files themselves",
+        .0.display()
+    )]
+    NoTextFiles(PathBuf),
+    #[error("expected a folder for the tokens, or nothing, at {}, found a file there or in its path; name another", .0.display())]
+    NoFolder(PathBuf),
     #[error("cannot use {}: {source}", path.display())]
     File { path: PathBuf, source: io::Error },
     #[error("{}: expected UTF-8 text, found another byte at byte {offset}; convert the file, or leave it out", path.display())]

@@ -10,6 +10,10 @@ use crate::workload::TokenizerKind;
 /// How much of a text is for validation where nothing else is said, as in nanoGPT.
 pub const VALIDATION_FRACTION: f64 = 0.1;
 
+/// The fewest characters of each part: with fewer there is not even one sequence of 64 tokens, the shortest context of the
+/// built-in presets, and the token after it.
+const SHORTEST_PART: u64 = 65;
+
 /// A text that has been read once, and how it is cut into parts.
 pub struct Job<'a> {
     pub files: &'a [TextFile],
@@ -64,11 +68,15 @@ impl Job<'_> {
 fn ranges(files: &[TextFile], scanned: &[Scanned], fraction: ValidationFraction) -> Result<Vec<Range>, TextError> {
     let characters: u64 = scanned.iter().map(|file| file.characters).sum();
     let mut to_learn_from = (characters as f64 * (1.0 - fraction.get())) as u64;
-    if to_learn_from == 0 {
+    let to_validate_with = characters - to_learn_from;
+    if to_learn_from.min(to_validate_with) < SHORTEST_PART {
         return Err(TextError::Unusable {
-            expected: "text to learn from and to validate with".to_owned(),
-            found: format!("{characters} characters"),
-            remedy: "take more text",
+            expected: format!("text of at least {SHORTEST_PART} characters to learn from and as many to validate with"),
+            found: match files {
+                [file] => format!("{to_learn_from} and {to_validate_with} in {}", file.path.display()),
+                _ => format!("{to_learn_from} and {to_validate_with} in {} files", files.len()),
+            },
+            remedy: "take more text, or another part of it for validation",
         });
     }
     let mut ranges: Vec<Range> = Vec::new();

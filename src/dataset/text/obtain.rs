@@ -103,7 +103,7 @@ impl Search<'_, '_> {
     /// The corpus in a folder, or in a file of text.
     fn at(&mut self, path: &Path) -> Result<Corpus, TextError> {
         if !holds_tokens(path) {
-            return self.tokenized(path, &find(&[path.to_owned()])?);
+            return self.tokenized(path, &text_at(path)?);
         }
         let corpus = Corpus::open(path, self.wanted.context)?;
         let found = corpus.tokenizer.kind();
@@ -114,7 +114,7 @@ impl Search<'_, '_> {
             }
             return Ok(corpus);
         }
-        match find(&[path.to_owned()]) {
+        match text_at(path) {
             Ok(files) => self.tokenized(path, &files),
             Err(_) => {
                 let (folder, wanted) = (path.to_owned(), self.wanted.tokenizer);
@@ -139,7 +139,15 @@ impl Search<'_, '_> {
 
 /// Refuses a path at which there are neither tokens nor text.
 pub fn look_in(path: &Path) -> Result<(), TextError> {
-    if holds_tokens(path) { Ok(()) } else { find(&[path.to_owned()]).map(drop) }
+    if holds_tokens(path) { Ok(()) } else { text_at(path).map(drop) }
+}
+
+/// The files of text at a path where there might be tokens too.
+fn text_at(path: &Path) -> Result<Vec<TextFile>, TextError> {
+    find(&[path.to_owned()]).map_err(|error| match error {
+        TextError::NoTextFiles(folder) => TextError::NoText(folder),
+        other => other,
+    })
 }
 
 fn holds_tokens(folder: &Path) -> bool {

@@ -134,7 +134,10 @@ impl Output<'_> {
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Begun<'a>, TextError> {
         let failed = |source| TextError::File { path: folder.to_owned(), source };
-        fs::create_dir_all(folder).map_err(failed)?;
+        fs::create_dir_all(folder).map_err(|source| match source.kind() {
+            io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => TextError::NoFolder(folder.to_owned()),
+            _ => failed(source),
+        })?;
         let lock = lock::wait(&folder.join(LOCK), &mut || (), cancelled).map_err(failed)?;
         let lock = lock.ok_or(TextError::Cancelled)?;
         Aside::clear(folder).map_err(failed)?;

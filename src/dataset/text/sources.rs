@@ -29,7 +29,7 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<TextFile>, TextError> {
             let before = files.len();
             look_in(path, "", &mut files)?;
             if files.len() == before {
-                return Err(TextError::NoText(path.clone()));
+                return Err(TextError::NoTextFiles(path.clone()));
             }
         } else if path.exists() {
             let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
