@@ -43,7 +43,8 @@ pub struct Args {
 
 /// A device as a preset has it.
 fn device(text: &str) -> Result<String, String> {
-    let number = match text {
+    let text = text.to_ascii_lowercase();
+    let number = match &*text {
         "cpu" => return Ok("Cpu".to_owned()),
         "cuda" => Some(0),
         _ => text.strip_prefix("cuda:").and_then(|number| number.parse::<u32>().ok()),
@@ -53,7 +54,12 @@ fn device(text: &str) -> Result<String, String> {
 
 fn assignment(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
-        Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
+        Some((key, value)) if !key.trim().is_empty() => {
+            let [key, value] = [key, value].map(|part| part.trim().to_owned());
+            // Written as for --device, or as in a preset.
+            let value = if key.ends_with("device") { device(&value).unwrap_or(value) } else { value };
+            Ok((key, value))
+        }
         _ => Err("expected KEY=VALUE, such as learning_rate=0.01".to_owned()),
     }
 }

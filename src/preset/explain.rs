@@ -11,8 +11,7 @@ use super::outline::Outline;
 
 /// Says in plain words what the RON reader found wrong, and finds the exact place.
 pub fn explain(text: &str, outline: Outline<'_>, error: &SpannedError) -> (Range<usize>, String) {
-    let start = offset(text, error.span.start);
-    let end = offset(text, error.span.end).max(start);
+    let Range { start, end } = span_of(text, error);
     let here = token(text, end);
     if let Some(found) = of_names(text, outline, &error.code, start..end) {
         return found;
@@ -63,6 +62,12 @@ pub fn explain(text: &str, outline: Outline<'_>, error: &SpannedError) -> (Range
             (here, format!("expected {}, found {found}", wanted(other)))
         }
     }
+}
+
+/// The bytes of the text where the RON reader found something wrong.
+pub fn span_of(text: &str, error: &SpannedError) -> Range<usize> {
+    let start = offset(text, error.span.start);
+    start..offset(text, error.span.end).max(start)
 }
 
 /// What is wrong with the name of a field or of a variant.

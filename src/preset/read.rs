@@ -5,10 +5,11 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::path::Path;
 
+use ron::error::Error as RonError;
 use ron::extensions::Extensions;
 
 use super::error::PresetError;
-use super::explain::{explain, list};
+use super::explain::{explain, list, span_of};
 use super::fault::Fault;
 use super::outline::Outline;
 use super::{FormatVersion, Preset, limits, rules};
@@ -85,6 +86,25 @@ pub(super) fn parse_fields(text: &str, origin: &str) -> Result<Preset, PresetErr
             .unwrap_or_else(|| explain(text, outline, &error));
         fault(span, message)
     })
+}
+
+/// A name in a text that is written otherwise than the choice that is meant.
+pub(super) struct OtherSpelling {
+    pub span: Range<usize>,
+    pub real: &'static str,
+}
+
+/// The first name of a choice in `text` that is unknown, and would be known with other capitals or other `_`.
+pub(super) fn other_spelling(text: &str) -> Option<OtherSpelling> {
+    if limits::exceeded(text).is_some() {
+        return None;
+    }
+    let error = format().from_str::<Preset>(text).err()?;
+    let RonError::NoSuchEnumVariant { expected, found, .. } = &error.code else { return None };
+    let folded = |name: &str| name.replace('_', "").to_ascii_lowercase();
+    let real = expected.iter().find(|name| folded(name) == folded(found))?;
+    let span = span_of(text, &error);
+    (text[span.clone()] == **found).then_some(OtherSpelling { span, real })
 }
 
 fn without_mark(text: &str) -> &str {

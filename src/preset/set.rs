@@ -6,14 +6,15 @@ use super::{Preset, PresetError, read};
 
 impl Preset {
     /// The preset with the field at `path` set to `value`, which is written as in a preset's file. Texts need no
-    /// quotation marks, and an optimizer's name stands for the optimizer with its defaults.
+    /// quotation marks, an optimizer's name stands for the optimizer with its defaults, and names of choices need not have
+    /// the file's capitals: `bfloat16`, `go_on` and `go-on` do too.
     ///
     /// A path is that in the file, like `runs[0].optimizer.gamma`. Trainings may leave out its beginning:
     /// `optimizer.gamma` means all runs of the preset, or its scan.
     ///
     /// # Errors
     ///
-    /// As for a file: unknown fields, and values that do not fit.
+    /// [`PresetError::CannotSet`], which names the setting: unknown fields, and values that do not fit.
     pub fn with(&self, path: &str, value: &str) -> Result<Preset, PresetError> {
         self.with_all([(path, value)])
     }
@@ -25,7 +26,8 @@ impl Preset {
             preset = preset.put(path, value)?;
             origin.push(format!("{path}={value}"));
         }
-        Preset::parse(&preset.to_ron(), &shortened(&origin.join(", ")))
+        let origin = shortened(&origin.join(", ")).into_owned();
+        Preset::parse(&preset.to_ron(), &origin).map_err(|error| cannot_set(&origin, error))
     }
 
     fn put(&self, path: &str, value: &str) -> Result<Preset, PresetError> {
@@ -36,13 +38,27 @@ impl Preset {
             _ => vec![path.to_owned()],
         };
         let origin = shortened(&format!("{path}={value}")).into_owned();
-        let set = |value: &str| -> Result<Preset, PresetError> {
+        let written = |value: &str| {
             let mut text = self.to_ron();
             for path in &paths {
                 let cannot = |reason| PresetError::CannotSet { assignment: origin.clone(), reason };
                 text = replace(text, path, value).map_err(cannot)?;
             }
-            read::parse_fields(&text, &origin)
+            Ok(text)
+        };
+        let set = |value: &str| {
+            let mut value = underscored(value);
+            for _ in 0..MOST_NAMES {
+                let text = written(&value)?;
+                let Some(name) = read::other_spelling(&text) else { break };
+                // The first of the places is the first that is read.
+                let start = Outline::of(&text).exact(&paths[0]).map_or(0, |span| span.start);
+                match name.span.start.checked_sub(start).zip(name.span.end.checked_sub(start)) {
+                    Some((from, to)) if to <= value.len() => value.replace_range(from..to, name.real),
+                    _ => break,
+                }
+            }
+            read::parse_fields(&written(&value)?, &origin).map_err(|error| cannot_set(&origin, error))
         };
         // An optimizer's name alone takes its defaults.
         let with_defaults = format!("{value}()");
@@ -57,6 +73,26 @@ impl Preset {
             Preset::Sweep(_) => format!("sweep {name} --out FOLDER"),
             _ => format!("train {name}"),
         }
+    }
+}
+
+/// The most names in a value that are written otherwise than in a file.
+const MOST_NAMES: usize = 32;
+
+/// A single word with `_` for each `-`, which no name in a file has; any other value as it is.
+fn underscored(value: &str) -> String {
+    let is_word = value.starts_with(|c: char| c.is_ascii_alphabetic())
+        && value.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
+    if is_word { value.replace('-', "_") } else { value.trim().to_owned() }
+}
+
+/// Whoever sets a field has not seen the text that it is set in: only what is wrong is told, and no place.
+fn cannot_set(assignment: &str, error: PresetError) -> PresetError {
+    match error {
+        PresetError::Content(fault) => {
+            PresetError::CannotSet { assignment: assignment.to_owned(), reason: fault.message }
+        }
+        other => other,
     }
 }
 

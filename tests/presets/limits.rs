@@ -104,6 +104,42 @@ fn a_field_is_set_only_where_its_path_leads() {
     assert_eq!(set("optimizer", "SGD").runs[0].optimizer.name(), "SGD");
 }
 
+#[test]
+fn a_choice_may_be_spelled_as_on_a_command_line() {
+    let built_in = |name: &str| &built_ins().iter().find(|built_in| built_in.name == name).unwrap().preset;
+    for (name, path, exact, others) in [
+        ("gpt2-shakespeare", "precision", "BFloat16", &["bfloat16", "BFLOAT16", "b_float16"][..]),
+        ("gpt2-shakespeare", "device", "Cuda(1)", &["cuda(1)"]),
+        ("fig3-cpu", "optimizer", "Focus(decay: Parameters)", &["focus(decay: parameters)"]),
+        ("mnist", "optimizer", "Sgd", &["sgd", "sGd"]),
+        ("mnist", "not_finite", "GoOn", &["go_on", "go-on", "goon"]),
+        ("mnist", "data", "StandIn", &["stand-in"]),
+    ] {
+        let exact = built_in(name).with(path, exact).unwrap();
+        for other in others {
+            assert_eq!(built_in(name).with(path, other).unwrap(), exact, "{path}={other}");
+        }
+    }
+    let error = built_in("mnist").with("precision", "float16").unwrap_err().to_string();
+    assert!(error.starts_with("precision=float16: expected one of `Float32`, `Float64`, found `float16`"), "{error}");
+    assert_eq!(built_in("mnist").with("title", "go-on").unwrap().title(), "go-on");
+}
+
+#[test]
+fn a_setting_that_is_refused_is_named_and_no_place_in_a_text() {
+    let mnist = &built_ins().iter().find(|built_in| built_in.name == "mnist").unwrap().preset;
+    for (path, value, words) in [
+        ("optimizer.beta1", "2", "found 2"),
+        ("steps", "many", "expected a whole number"),
+        ("nose", "5", "`runs[0]` has no field `nose`"),
+        ("title", "", "title"),
+    ] {
+        let error = mnist.with(path, value).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{path}={value}: ")) && error.contains(words), "{error}");
+        assert!(error.lines().count() == 1 && !error.contains(" | "), "{error}");
+    }
+}
+
 /// A FIFO that nobody writes to.
 #[cfg(unix)]
 fn fifo(path: &std::path::Path) {
