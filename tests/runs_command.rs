@@ -145,10 +145,26 @@ fn runs_are_listed_in_columns() {
         [(&first, "stopped", "My best"), (&failed, "failed", "Adam on"), (&living, "running", "Adam on")]
     {
         for (column, cell) in columns.into_iter().zip([status, "50/400", "0.0400", "0.2500, 95.12 %", title]) {
-            assert!(row(run)[column..].starts_with(cell), "{}", lines.join("\n"));
+            let from_column: String = row(run).chars().skip(column).collect();
+            assert!(from_column.starts_with(cell), "{}", lines.join("\n"));
         }
     }
     assert!(lines[1].starts_with(&living.name()), "the newest comes first");
+}
+
+#[test]
+fn long_texts_of_a_list_lose_their_middle() {
+    let place = Place::new();
+    let run = place.ended("mnist", Event::Stopped);
+    let title = format!("The beginning {} and the end", "of it ".repeat(30));
+    Notes { title: title.clone(), note: String::new() }.write(&run).unwrap();
+    let output = place.run(&["list"]);
+    let lines: Vec<&str> = stdout(&output).lines().collect();
+    assert!(lines.iter().all(|line| line.chars().count() <= 100), "{}", stdout(&output));
+    assert!(lines[1].starts_with(&run.name()) && lines[1].contains("  The begin"), "{}", lines[1]);
+    assert!(lines[1].contains('…') && lines[1].ends_with("e end"), "{}", lines[1]);
+    assert!(!lines[0].contains("LEFT"), "a column with nothing in it is left out");
+    expect(&place.run(&["show", "mnist"]), 0, &[&title]);
 }
 
 #[test]
@@ -299,6 +315,21 @@ fn what_is_said_twice_is_refused_before_anything_is_made() {
 }
 
 #[cfg(unix)]
+#[test]
+fn a_setting_that_is_refused_is_named() {
+    let place = Place::new();
+    let worker = worker(&place, PROTOCOL);
+    let said = ["--set optimizer.beta1=2: ", "found 2"];
+    let output = place.train(&worker, &["--set", "optimizer.beta1=2"]);
+    expect(&output, 2, &said);
+    assert_eq!(stderr(&output).lines().count(), 1, "{}", stderr(&output));
+    for device in ["cpu", "CPU", "Cpu"] {
+        expect(&place.train(&worker, &["--set", &format!("device={device}")]), 0, &[]);
+    }
+    expect(&place.train(&worker, &["--set", "device=cuda"]), 2, &["`--device cpu` takes the processor"]);
+    expect(&place.train(&worker, &["--set", "device=gpu"]), 2, &["expected one of `Automatic`, `Cpu`, `Cuda`"]);
+}
+
 #[test]
 fn a_folder_without_the_data_is_refused_before_anything_is_made() {
     let place = Place::new();

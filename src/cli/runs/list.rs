@@ -12,14 +12,23 @@ use crate::run::{History, Metric, Notes, RunFolder, RunReader, Started};
 const HEADER: [&str; 9] = ["RUN", "STATUS", "STEP", "RATE", "LEFT", "LOSS", "EVALUATED", "OPTIMIZER", "TITLE"];
 
 /// The most characters in each column; a name has to be whole, as it is typed, and the system limits it.
-const LONGEST: [usize; HEADER.len()] = [usize::MAX, 40, 45, 20, 20, 40, 80, 60, 120];
+const LONGEST: [usize; HEADER.len()] = [usize::MAX, 40, 45, 20, 20, 40, 1000, 1000, 1000];
+
+/// Lines are no wider, unless names or numbers are long.
+const WIDTH: usize = 100;
+
+/// Columns of texts that lose their middle for that, and the fewest characters that are left of each.
+const SHORTENED: [(usize, usize); 3] = [(6, 30), (7, 12), (8, 12)];
+
+/// Spaces between two columns.
+const GAP: usize = 2;
 
 type Row = [String; HEADER.len()];
 
 pub fn run(place: &Place) -> Result<(), Failure> {
     // One that cannot be read does not hide the others.
-    let mut rows: Vec<(Timestamp, Row)> =
-        place.list()?.iter().map(|run| row(run).unwrap_or_else(|error| unreadable(run, &error))).collect();
+    let listed = |run: &RunFolder| row(run).unwrap_or_else(|error| unreadable(run, &error));
+    let mut rows: Vec<(Timestamp, Row)> = place.list()?.iter().map(listed).collect();
     if rows.is_empty() {
         say(format_args!("there are no runs in {}", place.folder.display()));
         return Ok(());
@@ -30,16 +39,16 @@ pub fn run(place: &Place) -> Result<(), Failure> {
     print(&aligned(&rows))
 }
 
-/// The row of a run whose files cannot be read, with the reason as its title.
+/// The row of a run whose files cannot be read; the reason is said apart from the list.
 fn unreadable(run: &RunFolder, error: &io::Error) -> (Timestamp, Row) {
+    say(format_args!("warning: cannot read {}: {error}", run.events().display()));
     let mut row = Row::default();
     (row[0], row[1]) = (run.name(), "unreadable".to_owned());
-    row[HEADER.len() - 1] = format!("cannot read {}: {error}", RunFolder::EVENTS);
-    (began(run, &History::default()), shortened(row))
+    (began(run, &History::default()), in_a_line(row))
 }
 
 /// The row with cells of one line each, and no wider than their columns may be.
-fn shortened(row: Row) -> Row {
+fn in_a_line(row: Row) -> Row {
     let mut longest = LONGEST.into_iter();
     row.map(|text| cell(&text, longest.next().expect("there is one for each column")))
 }
@@ -56,14 +65,14 @@ fn row(run: &RunFolder) -> io::Result<(Timestamp, Row)> {
         run.name(),
         status.word(),
         progress(history),
-        rate(history).unwrap_or_default(),
+        rate(history).filter(|_| open).unwrap_or_default(),
         left(history).filter(|_| open).unwrap_or_default(),
         newest(history, &[("", Metric::LOSS.info())]).concat(),
         evaluation(history),
         history.started().map(optimizer).unwrap_or_default(),
         title.lines().next().unwrap_or_default().to_owned() + &stand_in(history),
     ];
-    Ok((began(run, history), shortened(row)))
+    Ok((began(run, history), in_a_line(row)))
 }
 
 /// Numbers on data that the program made are not those of real ones.
@@ -84,12 +93,40 @@ fn optimizer(started: &Started) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
+/// The rows as lines with aligned columns. Columns with nothing in them are left out.
 fn aligned(rows: &[Row]) -> String {
-    let widths: [usize; HEADER.len()] =
-        std::array::from_fn(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0));
+    let longest = |rows: &[Row], column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let mut widths: [usize; HEADER.len()] = std::array::from_fn(|column| match longest(&rows[1..], column) {
+        0 => 0,
+        _ => longest(rows, column),
+    });
+    narrow(&mut widths);
     let line = |row: &Row| {
-        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
+        let shown = row.iter().zip(widths).filter(|(_, width)| *width > 0);
+        let cells = shown.map(|(cell, width)| format!("{:width$}", without_middle(cell, width)));
+        cells.collect::<Vec<_>>().join(&" ".repeat(GAP)).trim_end().to_owned() + "\n"
     };
     rows.iter().map(line).collect()
+}
+
+/// Takes away width where there is most to take, until a line has no more than [`WIDTH`].
+fn narrow(widths: &mut [usize; HEADER.len()]) {
+    let shown = widths.iter().filter(|&&width| width > 0);
+    let line = shown.map(|width| width + GAP).sum::<usize>().saturating_sub(GAP);
+    for _ in WIDTH..line {
+        let spare = SHORTENED.map(|(column, fewest)| (widths[column].saturating_sub(fewest), column));
+        let Some((1.., column)) = spare.into_iter().max() else { return };
+        widths[column] -= 1;
+    }
+}
+
+/// The text with its middle left out where it has more than so many characters. More of its beginning stays.
+fn without_middle(text: &str, most: usize) -> String {
+    let count = text.chars().count();
+    if count <= most {
+        return text.to_owned();
+    }
+    let end = most.saturating_sub(1) / 3;
+    let beginning = text.chars().take(most.saturating_sub(1 + end));
+    beginning.chain(['…']).chain(text.chars().skip(count - end)).collect()
 }
