@@ -17,6 +17,7 @@ mod layout;
 pub(crate) mod loops;
 mod optimizer;
 pub mod probe;
+mod progress;
 pub(crate) mod team;
 mod trainer;
 mod training;

@@ -13,6 +13,7 @@ use clap::{Parser, Subcommand};
 use tch::Device;
 
 use super::device::Devices;
+use super::progress::ProgressLines;
 use super::trainer::{Instruments, Trainer};
 use super::training::{
     NO_TEXT, ObtainResult, Obtained, PointLosses, PointTraining, Trained, TrainedScan, TrainedSpec, Training,
@@ -286,10 +287,11 @@ impl Work<'_> {
         &mut self,
         obtain: impl FnOnce(&mut dyn FnMut(&str), &dyn Fn() -> bool) -> ObtainResult<D>,
     ) -> anyhow::Result<Option<Obtained<D>>> {
+        let mut progress = ProgressLines::new(self.session.run().log());
         let (stop, session) = (&self.stop, RefCell::new(&mut self.session));
         let cancelled = || stop.is_raised() || stopped_before_it_began(&mut session.borrow_mut());
-        let mut say = |line: &str| eprintln!("{}", visible_lines(line));
-        let obtained = obtain(&mut say, &cancelled).map_err(anyhow::Error::from_boxed)?;
+        let obtained = obtain(&mut |line| progress.add(line), &cancelled).map_err(anyhow::Error::from_boxed)?;
+        drop(progress);
         let Some(obtained) = obtained else { return Ok(None) };
         let Obtained { origin: found, fingerprint, .. } = &obtained;
         let before = self.session.before().started().map(|started| started.fingerprint.as_str());

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use valleyscope::dataset::text::stand_in;
 use valleyscope::preset::{Preset, built_ins};
 use valleyscope::run::{self, Metric, RunConfig, RunFolder, Status};
 use valleyscope::workload::gpt2::{CLIP_RATE, LOSS_SCALE, MOMENTUM_NORM, PARAM_NORM, SKIPPED};
@@ -188,4 +189,22 @@ fn text_of_more_tokens_than_the_model_knows_is_refused() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1));
     assert!(said.contains("`shape.vocabulary` is 3; set it to"), "{said}");
+}
+
+#[test]
+fn progress_with_the_data_does_not_stay_in_the_log() {
+    let stage = Stage::new();
+    let text = stage.place.path().join("text.txt");
+    std::fs::write(&text, stand_in()).unwrap();
+    let data = format!("Folder({:?})", text.to_str().unwrap());
+    let run = tiny(&stage, &[("data", &data), ("steps", "3"), ("tokenizer", "Char")]);
+    std::fs::write(run.log(), "said before\n").unwrap();
+    let log = || std::fs::File::options().append(true).open(run.log()).unwrap();
+    let cache = stage.place.path().join("cache");
+    assert!(worker(&run, false).env("XDG_CACHE_HOME", &cache).stderr(log()).status().unwrap().success());
+    assert_eq!(std::fs::read_to_string(run.log()).unwrap(), "said before\n");
+    // Elsewhere it stays, and the log is left alone.
+    let again = tiny(&stage, &[("data", &data), ("steps", "3"), ("tokenizer", "Char")]);
+    let output = worker(&again, false).env("XDG_CACHE_HOME", &cache).output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stderr).contains("reading text: "));
 }
