@@ -23,6 +23,18 @@ fn ticks_are_round_and_labelled_with_enough_digits() {
 }
 
 #[test]
+fn thousands_are_grouped_alike_on_axes_and_in_words() {
+    assert_eq!(labels(&Ticks::linear(0.0, 42_000.0, 4)), ["0", "20\u{2009}000", "40\u{2009}000"]);
+    assert_eq!(labels(&Ticks::linear(-1000.0, 1000.0, 2)), ["−1\u{2009}000", "0", "1\u{2009}000"]);
+    assert_eq!(short(50_000.0), grouped(50_000));
+    assert_eq!(short(-2_000.5), "−2\u{2009}000.5");
+    assert_eq!(
+        ["12", "123", "1234567"].map(|it| grouped(it.parse().unwrap())),
+        ["12", "123", "1\u{2009}234\u{2009}567"]
+    );
+}
+
+#[test]
 fn ticks_stay_readable_at_the_deepest_zoom() {
     let center = 0.866_025_403_784;
     let ticks = Ticks::linear(center - 5e-10, center + 5e-10, 7);

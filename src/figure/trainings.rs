@@ -4,7 +4,7 @@ use super::map::Swatch;
 use super::{AxisKind, CurveAxis, CurveLines, CurvePlot, Curves, Figure};
 use crate::run::{Better, Curve, History, MetricInfo, Scale, Source};
 use crate::view::Pen;
-use crate::view::range::{union, with_margin};
+use crate::view::range::{across, union, with_margin};
 
 /// A run that is drawn.
 #[derive(Clone, Debug)]
@@ -41,11 +41,7 @@ impl Figure {
         let lines: Vec<(usize, Vec<Vec<[f64; 2]>>)> = lines.filter(|(_, line)| !line.is_empty()).collect();
         let extent =
             |line: &Vec<Vec<[f64; 2]>>, side: usize| line.iter().flatten().map(|place| [place[side]; 2]).reduce(union);
-        let horizontal = match lines.iter().filter_map(|(_, line)| extent(line, 0)).reduce(union) {
-            Some([low, high]) if high > low => [low, high],
-            Some([only, _]) => [only - 0.5, only + 0.5],
-            None => [0.0, 1.0],
-        };
+        let horizontal = across(lines.iter().filter_map(|(_, line)| extent(line, 0)).reduce(union));
         let extents: Vec<_> = lines.iter().filter_map(|(_, line)| Some((extent(line, 1)?, None))).collect();
         let vertical = CurveAxis::vertical(metric, kind, with_margin(&extents));
         let drawn = |(index, line)| CurveLines { index, raw: Vec::new(), line, band: Vec::new() };

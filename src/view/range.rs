@@ -57,3 +57,13 @@ pub fn suiting(curves: &[(Extent, Option<Extent>)]) -> Option<Extent> {
     let parts = curves.iter().zip(&whole).zip(narrow).map(|((curve, whole), keep)| if keep { *whole } else { curve.0 });
     parts.reduce(union)
 }
+
+/// What a plot shows from left to right of curves that reach over this extent: a margin keeps points at its ends whole.
+pub fn across(extent: Option<Extent>) -> Extent {
+    const MARGIN: f64 = 0.02;
+    match extent {
+        Some([low, high]) if high > low => [low - MARGIN * (high - low), high + MARGIN * (high - low)],
+        Some([only, _]) => [only - 0.5, only + 0.5],
+        None => [0.0, 1.0],
+    }
+}

@@ -179,7 +179,7 @@ impl Labels {
     fn ticks(self, values: impl Iterator<Item = f64>) -> Ticks {
         let label = |value: f64| {
             let scaled = (value - self.offset) * 10_f64.powi(-self.factor_exponent);
-            fixed(scaled, self.decimals)
+            in_groups(&fixed(scaled, self.decimals))
         };
         Ticks { ticks: values.map(|value| Tick { value, label: label(value) }).collect(), note: self.note }
     }
@@ -226,7 +226,7 @@ pub fn short(value: f64) -> String {
     let exponent = (size * (1.0 + 1e-12)).log10().floor() as i32;
     if (-3..5).contains(&exponent) {
         let plain = format!("{size:.6}");
-        return format!("{sign}{}", plain.trim_end_matches('0').trim_end_matches('.'));
+        return format!("{sign}{}", in_groups(plain.trim_end_matches('0').trim_end_matches('.')));
     }
     let mantissa = size / 10_f64.powi(exponent);
     if (mantissa - 1.0).abs() < 1e-9 {
@@ -265,13 +265,19 @@ pub fn superscript(number: i32) -> String {
 
 /// A whole number with a thin space between groups of three digits.
 pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() * 2);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push('\u{2009}');
+    in_groups(&number.to_string())
+}
+
+/// A decimal number with a thin space between groups of three digits of its whole part.
+fn in_groups(text: &str) -> String {
+    let sign = text.len() - text.trim_start_matches('−').len();
+    let end = text.find('.').unwrap_or(text.len());
+    let mut grouped = String::with_capacity(text.len() * 2);
+    for (index, digit) in text.char_indices() {
+        if index > sign && index < end && (end - index).is_multiple_of(3) {
+            grouped.push('\u{2009}');
         }
-        text.push(digit);
+        grouped.push(digit);
     }
-    text
+    grouped
 }

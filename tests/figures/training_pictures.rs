@@ -71,6 +71,11 @@ fn curves(document: &Document<'_>, rule: &str, number: usize) -> Vec<Vec<[f64; 2
     paths(document, &ink(rule, number), "1.1")
 }
 
+/// Where a part of the way from the first point to the last is drawn: an axis reaches beyond both by a fiftieth.
+fn place_across(part: f64, [left, right]: [f64; 2]) -> f64 {
+    left + (part + 0.02) / 1.04 * (right - left)
+}
+
 #[test]
 fn the_furthest_run_of_each_training_is_drawn_and_what_is_missing_is_named() {
     let place = place();
@@ -105,7 +110,7 @@ fn the_furthest_run_of_each_training_is_drawn_and_what_is_missing_is_named() {
     let lines = curves(&document, "Adam", 0);
     assert_eq!((lines.len(), lines[0].len()), (1, 3), "{lines:?}");
     for ([x, y], (step, loss)) in lines[0].iter().zip(losses) {
-        near(*x, left + step as f64 / 1000.0 * (right - left));
+        near(*x, place_across(step as f64 / 1000.0, [left, right]));
         near(*y, height(loss));
     }
     let lines = curves(&document, "Signum", 0);
@@ -176,7 +181,7 @@ fn walltime_is_drawn_over_the_time_of_training() {
     let [left, _, right, _] = frames(&document)[0];
     for (rule, parts) in [("Adam", [0.0, 0.5, 1.0]), ("FOCUS", [0.0, 0.25, 0.75])] {
         let line = &curves(&document, rule, 0)[0];
-        parts.iter().zip(line).for_each(|(part, [x, _])| near(*x, left + part * (right - left)));
+        parts.iter().zip(line).for_each(|(part, [x, _])| near(*x, place_across(*part, [left, right])));
     }
 }
 

@@ -21,6 +21,7 @@ use crate::app::typed::TypedField;
 use crate::figure::Format;
 use crate::run::{Metric, MetricInfo, Unit};
 use crate::view::Pen;
+use crate::view::range::{self, across};
 
 /// Narrower plots are put below each other, in points.
 const NARROWEST: f32 = 330.0;
@@ -199,11 +200,7 @@ impl Charts {
         let tracks =
             groups.iter().flat_map(|group| shown.iter().filter_map(|info| group.drawn.tracks.get(&info.metric()?)));
         let reaches = tracks.filter_map(|track| track.reach(self.choices.horizontal, self.choices.x_scale()));
-        match reaches.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])]) {
-            Some([low, high]) if high > low => [low, high],
-            Some([only, _]) => [only - 0.5, only + 0.5],
-            None => [0.0, 1.0],
-        }
+        across(reaches.reduce(range::union))
     }
 
     fn lines(&mut self, metric: Metric, index: usize, track: &Arc<Track>, look: Look) -> Arc<Lines> {
