@@ -14,8 +14,8 @@ pub struct OwnPreset {
     /// Its sentence, or what is wrong with it.
     pub about: Result<String, String>,
     pub path: PathBuf,
-    /// It is about training.
-    pub is_training: bool,
+    /// Of what kind it is, where it can be read.
+    pub kind: Option<&'static str>,
 }
 
 /// The presets in reach.
@@ -89,13 +89,10 @@ impl Shelf {
 fn read(library: &Library) -> Result<Vec<OwnPreset>, PresetError> {
     let presets = library.user_presets()?.into_iter().map(|user| match user.preset {
         Ok(preset) => {
-            let is_training = !preset.trainings().is_empty();
             let (title, about) = (preset.title().to_owned(), Ok(preset.description().to_owned()));
-            OwnPreset { title, about, path: user.path, is_training }
+            OwnPreset { title, about, path: user.path, kind: Some(preset.kind()) }
         }
-        Err(error) => {
-            OwnPreset { title: user.name, about: Err(error.to_string()), path: user.path, is_training: false }
-        }
+        Err(error) => OwnPreset { title: user.name, about: Err(error.to_string()), path: user.path, kind: None },
     });
     Ok(presets.collect())
 }

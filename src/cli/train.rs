@@ -14,7 +14,7 @@ use crate::preset::{Library, Preset};
 use crate::run::{
     Handshake, LaunchError, Room, RunConfig, RunFolder, RunReader, Status, Timestamp, WorkerProgram, runs_folder,
 };
-use crate::workload::{DataChoice, DeviceChoice};
+use crate::workload::DeviceChoice;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -198,11 +198,8 @@ fn trainings(args: &Args) -> Result<Vec<Preset>, Failure> {
     for (index, training) in trainings.iter_mut().enumerate() {
         retitle(training, index, name, &args.set);
     }
-    for training in &trainings {
-        let Some(workload) = training.workload() else { continue };
-        if let DataChoice::Folder(folder) = workload.data() {
-            (workload.dataset().look_in)(Path::new(folder)).map_err(|error| Failure::BadInput(anyhow!(error)))?;
-        }
+    for workload in trainings.iter().filter_map(Preset::workload) {
+        workload.outlook().map_err(|error| Failure::BadInput(anyhow!(error)))?;
     }
     Ok(trainings)
 }

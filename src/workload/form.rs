@@ -29,6 +29,8 @@ impl<'a> Section<'a> {
 pub struct Field<'a> {
     pub name: &'static str,
     pub help: &'static str,
+    /// Where it is in the run, for the rules between fields that may refuse it; empty for a field that none refuses.
+    pub path: &'static str,
     pub value: Value<'a>,
 }
 
@@ -58,7 +60,12 @@ pub struct Choice<'a> {
 
 impl<'a> Field<'a> {
     pub fn new(name: &'static str, help: &'static str, value: Value<'a>) -> Field<'a> {
-        Field { name, help, value }
+        Field { name, help, path: "", value }
+    }
+
+    /// The same field, at this path in the run.
+    pub fn at(self, path: &'static str) -> Field<'a> {
+        Field { path, ..self }
     }
 
     pub fn real(name: &'static str, help: &'static str, value: &'a mut dyn RealQuantity) -> Field<'a> {
@@ -83,11 +90,11 @@ impl<'a> Field<'a> {
     }
 
     pub fn data(value: &'a mut DataChoice, dataset: &'static Dataset) -> Field<'a> {
-        Field::new("Dataset", dataset.automatic, Value::Data(value, dataset))
+        Field::new("Dataset", dataset.automatic, Value::Data(value, dataset)).at("data")
     }
 
     pub fn device(value: &'a mut DeviceChoice) -> Field<'a> {
-        Field::new("Device", "What the worker has found on this machine", Value::Device(value))
+        Field::new("Device", "What the worker has found on this machine", Value::Device(value)).at("device")
     }
 
     pub fn rule(value: &'a mut TrainingRule) -> Field<'a> {

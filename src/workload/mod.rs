@@ -21,7 +21,7 @@ mod runs;
 mod scan;
 
 pub use choices::{DataChoice, DeviceChoice, FloatType, NotFinite, TokenizerKind};
-pub use dataset::{Dataset, without_folder};
+pub use dataset::{Dataset, Outlook, OutlookResult, without_folder};
 pub use gpt2::{Attention, Gpt2Precision, Gpt2Preset, Gpt2Shape, Gpt2Spec};
 pub use mnist::{MnistPreset, MnistScanPreset, MnistScanSpec, MnistSpec};
 pub use needs::Needs;
@@ -54,6 +54,9 @@ pub(crate) use for_each_workload;
 pub trait Workload {
     /// What users choose it by, such as `MNIST classifier, one run`.
     fn name(&self) -> &'static str;
+
+    /// What runs of it are told from those of other workloads by, such as `MNIST`.
+    fn family(&self) -> &'static str;
 
     /// Shown in menus; one line.
     fn title(&self) -> &str;
@@ -90,6 +93,13 @@ pub trait Workload {
 
     /// Takes the data of all runs from there.
     fn set_data(&mut self, data: &DataChoice);
+
+    /// What the first run would learn from if it began now, without reading it all.
+    ///
+    /// # Errors
+    ///
+    /// Where the names, lengths and heads of files show that it could not begin.
+    fn outlook(&self) -> OutlookResult;
 
     /// Where the first run is to take place.
     fn device(&self) -> DeviceChoice;

@@ -1,7 +1,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::form::Form;
-use super::{DataChoice, Dataset, DeviceChoice, Needs, NotFinite, ScanOptimizer, TrainingRule, Workload};
+use super::{
+    DataChoice, Dataset, DeviceChoice, Needs, NotFinite, OutlookResult, ScanOptimizer, TrainingRule, Workload,
+};
 use crate::preset::{FormatVersion, Preset};
 use crate::quantity::LearningRate;
 use crate::run::Started;
@@ -26,6 +28,8 @@ pub struct RunsPreset<S> {
 pub trait RunSpec: Clone {
     /// What users choose the workload by.
     const NAME: &'static str;
+    /// What runs of it are told from those of other workloads by.
+    const FAMILY: &'static str;
     const DATASET: &'static Dataset;
 
     /// The fields that trainings of all workloads have.
@@ -41,6 +45,9 @@ pub trait RunSpec: Clone {
 
     /// What it needs of the machine.
     fn needs(&self) -> Needs;
+
+    /// What it would learn from if it began now; see [`Workload::outlook`].
+    fn outlook(&self) -> OutlookResult;
 
     /// What a run of it says of itself at its start, besides what [`RunSpec::common`] says.
     fn describe(&self, started: Started) -> Started;
@@ -103,6 +110,10 @@ where
 {
     fn name(&self) -> &'static str {
         S::NAME
+    }
+
+    fn family(&self) -> &'static str {
+        S::FAMILY
     }
 
     fn title(&self) -> &str {
@@ -168,6 +179,11 @@ where
         self.runs.iter_mut().for_each(|run| *run.common_mut().data = data.clone());
     }
 
+    fn outlook(&self) -> OutlookResult {
+        let run = self.runs.first().ok_or("the preset has no runs; give it one")?;
+        run.outlook()
+    }
+
     fn device(&self) -> DeviceChoice {
         self.runs.first().map_or(DeviceChoice::default(), |run| run.common().device)
     }
@@ -214,7 +230,10 @@ impl DataChoice {
     /// A folder's path is no longer than systems allow.
     pub(super) fn check(&self) -> Result<(), SpecError> {
         match self {
-            DataChoice::Folder(folder) => SpecError::check_length("data", folder, 0..=4096),
+            DataChoice::Folder(folder) if folder.is_empty() => {
+                Err(SpecError::new("data", "names no folder; give the path of one".to_owned()))
+            }
+            DataChoice::Folder(folder) => SpecError::check_length("data", folder, 1..=4096),
             DataChoice::Automatic | DataChoice::StandIn => Ok(()),
         }
     }

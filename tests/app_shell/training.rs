@@ -175,7 +175,7 @@ fn runs_are_named_by_their_settings_unless_they_have_a_title_of_their_own() {
     listed(&mut app, 3);
     for name in [
         "Adam, η 0.003, batch 8, seed 0 (MNIST classifier, one run)",
-        "FOCUS, γ 0.4, parameters decay, η 0.001, batch 128, seed 7 (MNIST classifier, one run)",
+        "FOCUS, η 0.001, batch 128, seed 7, γ 0.4, parameters decay (MNIST classifier, one run)",
         "The odd one (Signum, η 0.001, batch 128, seed 0)",
     ] {
         let row = format!("Run {name}");

@@ -1,5 +1,7 @@
 //! Presets of trainings in the window, and what comes back of them.
 
+use std::path::Path;
+
 use eframe::App as _;
 use egui::accesskit::Role;
 use egui::{Key, Modifiers};
@@ -100,8 +102,71 @@ fn the_choice_of_the_dataset_is_kept_when_the_experiment_changes() {
     let path = app.write("digits.ron", &Preset::Mnist(several).to_ron());
     app.open(&path);
     app.until("its data", |app| data(app) == Some(DataChoice::StandIn));
-    // Digits that nobody has chosen by hand are not trained on in its place.
+    // Digits that nobody has chosen by hand are not trained on in the place of what was chosen.
     let path = app.write("automatic.ron", &config(0));
     app.open(&path);
-    app.until("the usual data", |app| data(app) == Some(DataChoice::Automatic));
+    app.until("the choice", |app| data(app) == chosen);
+}
+
+#[test]
+fn each_dataset_has_a_folder_of_its_own_that_comes_back_at_the_next_start() {
+    let (mut app, ()) = room(|_| ());
+    let data = |app: &App| app.state().training().preset().trainings()[0].data().cloned();
+    let take = |app: &mut App, workload: &str| {
+        app.click(Role::ComboBox, "Workload");
+        app.press(workload);
+        app.harness.key_press(Key::Escape);
+        app.settle();
+    };
+    let folder = |app: &App, name: &str| app.folder.path().join(name);
+    let chosen = |path: &Path| Some(DataChoice::Folder(path.display().to_string()));
+    let [images, text] = ["images", "text"].map(|name| folder(&app, name));
+    for (workload, path) in [("MNIST classifier, one run", &images), ("GPT-2, pre-training", &text)] {
+        if workload.starts_with("GPT") {
+            take(&mut app, workload);
+            assert_eq!(data(&app), Some(DataChoice::Automatic), "it is another dataset");
+        }
+        app.button("Choose the folder of the dataset");
+        app.settle();
+        app.type_over("Path of the folder", path);
+        app.until("the folder", |app| data(app) == chosen(path));
+    }
+    take(&mut app, "MNIST classifier, one run");
+    assert_eq!(data(&app), chosen(&images));
+    let mut storage = MemoryStorage::default();
+    app.harness.state_mut().save(&mut storage);
+    let mut again = App::begin(Begin { preset: None, storage: Some(&storage), ..Begin::default() });
+    again.settle();
+    assert_eq!(data(&again), chosen(&images));
+    take(&mut again, "GPT-2, pre-training");
+    assert_eq!(data(&again), chosen(&text));
+}
+
+#[test]
+fn what_keeps_a_training_from_its_start_is_said_at_its_field() {
+    let preset = built_ins().iter().find(|built_in| built_in.name == "gpt2-shakespeare").expect("it is built in");
+    // High enough that all controls are in view.
+    let mut app = App::begin(Begin { preset: Some(preset.text), size: [1400.0, 1800.0], ..Begin::default() });
+    app.settle();
+    app.until("the data", |app| app.shows("Data: "));
+    assert!(app.shows("804\u{2009}096 parameters, 768 tokens a step"));
+    app.press("Size of the model");
+    app.type_into("Heads", "3");
+    app.settle();
+    assert!(app.shows("shape.width is 128, which heads, 3, does not divide"));
+    assert!(app.shows("“Width” can't be used as it is; see below."));
+    app.type_into("Heads", "4");
+    app.settle();
+    assert!(!app.shows("can't be used as it is"));
+    // Data that cannot be used are refused before a run is made of them.
+    let empty = app.folder.path().join("empty");
+    std::fs::create_dir(&empty).expect("a folder can be made");
+    app.button("Choose the folder of the dataset");
+    app.settle();
+    app.type_over("Path of the folder", &empty);
+    app.until("the refusal", |app| app.shows("expected train.bin and val.bin, or files ending in .txt"));
+    assert!(app.shows("“Dataset” can't be used as it is; see below."));
+    std::fs::write(empty.join("text.txt"), "To be, or not to be. ".repeat(100)).expect("it can be written");
+    app.until("the data, which are looked at again", |app| app.shows("Data: text in "));
+    assert!(!app.shows("can't be used as it is"));
 }

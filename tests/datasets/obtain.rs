@@ -2,7 +2,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use valleyscope::dataset::download::DownloadError;
-use valleyscope::dataset::mnist::{DataError, Mnist, Origin, Sources, obtain, write_folder};
+use valleyscope::dataset::mnist::{DataError, Mnist, Origin, Sources, look, obtain, write_folder};
 use valleyscope::workload::DataChoice;
 
 use crate::server::{Server, Way};
@@ -26,7 +26,13 @@ fn the_cache_comes_first_and_then_the_folder() {
     let [cache, folder] = [0, 1].map(|_| tempfile::tempdir().unwrap());
     let server = Server::start(&[], Way::Status("500 Broken"));
     let sources = sources(cache.path(), Some(folder.path()), &[&server]);
+    let place = |choice: &DataChoice| look(choice, &sources);
+    assert_eq!(place(&DataChoice::Automatic).unwrap(), None);
     write_folder(&small(), folder.path()).unwrap();
+    assert_eq!(place(&DataChoice::Automatic).unwrap().as_deref(), Some(folder.path()));
+    let named = |folder: &Path| DataChoice::Folder(folder.display().to_string());
+    assert_eq!(place(&named(folder.path())).unwrap().as_deref(), Some(folder.path()));
+    assert!(matches!(place(&named(cache.path())), Err(DataError::Missing { .. })));
     let (mnist, warnings) = automatic(&sources).unwrap();
     assert_eq!(mnist.origin, Origin::Folder(folder.path().to_owned()));
     assert!(warnings.len() == 1 && warnings[0].contains("12 images to learn from and 5 to test with"), "{warnings:?}");

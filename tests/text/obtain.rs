@@ -2,7 +2,7 @@ use std::fs;
 use std::path::Path;
 use std::thread;
 
-use valleyscope::dataset::text::{Corpus, Origin, Sources, Split, TextError, Wanted, obtain};
+use valleyscope::dataset::text::{Corpus, Origin, Outlook, Sources, Split, TextError, Wanted, look, obtain};
 use valleyscope::workload::{DataChoice, TokenizerKind};
 
 use crate::{TEXT, make, put, says};
@@ -136,4 +136,50 @@ fn whoever_cancels_gets_no_other_text() {
     let sources = sources(Some(cache.path()), Some(place.path()));
     let outcome = obtain(&DataChoice::Automatic, CHAR, &sources, &mut |_| (), &|| true);
     assert!(matches!(outcome, Err(TextError::Cancelled)));
+}
+
+#[test]
+fn what_would_be_got_is_told_without_making_tokens() {
+    let [place, cache] = [0, 1].map(|_| tempfile::tempdir().unwrap());
+    let sources = sources(Some(cache.path()), Some(place.path()));
+    let seen = |choice: &DataChoice, wanted| look(choice, wanted, &sources);
+    let outlook = seen(&DataChoice::Automatic, CHAR).unwrap();
+    assert_eq!((outlook.origin, outlook.vocabulary, outlook.warnings.len()), (Origin::StandIn, None, 1));
+    let text = put(place.path(), "tinyshakespeare/input.txt", &TEXT[..40_000]);
+    let input = text.parent().unwrap().to_owned();
+    let outlook = Outlook { origin: Origin::Text(input), vocabulary: Some(50_257), warnings: vec![] };
+    assert_eq!(seen(&DataChoice::Automatic, GPT2).unwrap(), outlook);
+    assert_eq!(count(cache.path()), 0, "nothing is made");
+    let made = place.path().join("made");
+    let meta = make(&[text], TokenizerKind::Char, &made).unwrap();
+    let outlook = seen(&folder(&made), CHAR).unwrap();
+    assert_eq!((outlook.origin, outlook.vocabulary), (Origin::Tokens(made), Some(meta.vocabulary_size)));
+}
+
+#[test]
+fn what_is_wrong_with_data_is_said_alike_before_and_after_they_are_read() {
+    let [place, cache] = [0, 1].map(|_| tempfile::tempdir().unwrap());
+    let sources = sources(Some(cache.path()), None);
+    let text = put(place.path(), "text.txt", &TEXT[..40_000]);
+    let [whole, odd, cut] = ["whole", "odd", "cut"].map(|name| {
+        let made = place.path().join(name);
+        make(std::slice::from_ref(&text), TokenizerKind::Char, &made).unwrap();
+        made
+    });
+    put(&odd, "val.bin", "odd");
+    put(&cut, "val.bin", "even");
+    let [empty, short] = [("empty.txt", ""), ("short.txt", "To be")].map(|(name, text)| put(place.path(), name, text));
+    for (path, wanted, expected) in [
+        (whole, GPT2, "expected tokens of `gpt2`, found those of `char`"),
+        (odd, CHAR, "3 bytes, an odd number"),
+        (cut, CHAR, "expected 4000 tokens, as meta.json says, found 2"),
+        (empty, CHAR, "at least 130 bytes of text, for sequences of 64 tokens, found 0"),
+        (short, GPT2, "at least 130 bytes of text, for sequences of 64 tokens, found 5"),
+        (place.path().join("nowhere"), GPT2, "there is nothing at"),
+    ] {
+        let before = look(&folder(&path), wanted, &sources).unwrap_err();
+        says(&before, &[expected]);
+        assert_eq!(before.to_string(), get(&folder(&path), wanted, &sources).unwrap_err().to_string());
+    }
+    assert_eq!(count(cache.path()), 0);
 }

@@ -4,7 +4,8 @@ use egui::{Label, RichText, ScrollArea, TextEdit, TextStyle, Ui};
 
 use super::legend::line;
 use super::list::small_button;
-use super::watcher::{Detail, Summary};
+use super::summary::Summary;
+use super::watcher::Detail;
 use crate::run::{RunFolder, Status};
 use crate::view::Pen;
 

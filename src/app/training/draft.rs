@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::choices::Choices;
 use crate::app::origins::{Origins, WithOrigin};
 use crate::preset::{Preset, built_ins};
-use crate::workload::DataChoice;
 use crate::workload::form::Form;
+use crate::workload::{DataChoice, Workload};
 
 /// What the next session finds again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,6 +22,9 @@ pub struct TrainingMemory {
     /// Where the data come from in the place of what the preset says.
     #[serde(default)]
     pub kept_data: Option<DataChoice>,
+    /// The choice of data for each dataset, by its name.
+    #[serde(default)]
+    pub data: BTreeMap<String, DataChoice>,
     pub file: Option<PathBuf>,
     /// The folders of the runs that are compared.
     pub selected: Vec<PathBuf>,
@@ -43,8 +46,26 @@ pub fn first_of(kind: &str) -> (Preset, &'static str) {
 pub struct Draft {
     pub preset: Preset,
     origins: Origins<Origin>,
+    /// The choice of data for each dataset, by its name, as it was when another preset was opened.
+    chosen_data: BTreeMap<String, DataChoice>,
     /// Of a preset of several runs, the one that was chosen last, when there may have been more of them.
     chosen: usize,
+}
+
+/// Why what is under the controls cannot be trained.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Of the field in the run that is shown; empty where it is none of its fields.
+    pub path: String,
+    pub message: String,
+}
+
+impl Fault {
+    /// Whether a field at this path is to blame.
+    pub fn is_at(&self, path: &str) -> bool {
+        let rest = self.path.strip_prefix(path).filter(|_| !path.is_empty());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('['))
+    }
 }
 
 /// Where a preset under the controls came from.
@@ -78,13 +99,22 @@ impl Draft {
     /// The first preset of a kind.
     pub fn first(kind: &str) -> Draft {
         let (preset, name) = first_of(kind);
-        Draft { origins: Origins::new(Origin::new(preset.clone(), name, None)), preset, chosen: 0 }
+        Draft::new(preset.clone(), Origin::new(preset, name, None), BTreeMap::new())
     }
 
     /// What was there in the last session: the preset, and what it was opened or saved as.
-    pub fn recalled(preset: Preset, clean: Preset, kept_data: Option<DataChoice>, file: Option<PathBuf>) -> Draft {
-        let origin = Origin { kept_data, ..Origin::opened(clean, file) };
-        Draft { preset, origins: Origins::new(origin), chosen: 0 }
+    pub fn recalled(
+        preset: Preset,
+        clean: Preset,
+        kept_data: Option<DataChoice>,
+        chosen_data: BTreeMap<String, DataChoice>,
+        file: Option<PathBuf>,
+    ) -> Draft {
+        Draft::new(preset, Origin { kept_data, ..Origin::opened(clean, file) }, chosen_data)
+    }
+
+    fn new(preset: Preset, origin: Origin, chosen_data: BTreeMap<String, DataChoice>) -> Draft {
+        Draft { preset, origins: Origins::new(origin), chosen_data, chosen: 0 }
     }
 
     /// Opens another preset; the choice of data is kept where that makes none.
@@ -99,14 +129,33 @@ impl Draft {
     }
 
     fn put(&mut self, mut origin: Origin) {
-        let data = self.lasting_data();
+        self.chosen_data = self.chosen_data();
         let is_automatic = origin.clean.trainings().iter().all(|it| it.data() == Some(&DataChoice::Automatic));
-        let datasets = [&self.preset, &origin.clean].map(|preset| preset.workload().map(|it| it.dataset().folder));
-        let fits = is_automatic && datasets[0] == datasets[1];
-        origin.kept_data = Some(data).filter(|data| fits && *data != DataChoice::Automatic);
+        let dataset = origin.clean.workload().filter(|_| is_automatic).map(Workload::dataset);
+        origin.kept_data = dataset.and_then(|dataset| self.chosen_data.get(dataset.name).cloned());
         self.preset = begun(&origin);
         self.origins.open(origin);
         self.chosen = 0;
+    }
+
+    /// The choice of data for each dataset, by its name. Each is kept for the next preset that learns from the dataset
+    /// and makes no choice of its own.
+    pub fn chosen_data(&self) -> BTreeMap<String, DataChoice> {
+        let (mut chosen, data) = (self.chosen_data.clone(), self.data());
+        let is_of_preset = self.origin().clean.trainings().iter().any(|it| it.data() == Some(&data));
+        let Some(dataset) = self.preset.workload().map(|workload| workload.dataset().name) else { return chosen };
+        match data {
+            // What a preset has made up is its own matter.
+            DataChoice::StandIn if is_of_preset => {}
+            DataChoice::Automatic => drop(chosen.remove(dataset)),
+            DataChoice::StandIn | DataChoice::Folder(_) => drop(chosen.insert(dataset.to_owned(), data)),
+        }
+        chosen
+    }
+
+    /// The number of what was opened last.
+    pub fn origin_number(&self) -> usize {
+        self.origins.number()
     }
 
     pub fn origin(&self) -> &Origin {
@@ -166,23 +215,30 @@ impl Draft {
         shown.and_then(|training| training.data().cloned()).unwrap_or_default()
     }
 
-    /// The choice of data that holds for other experiments too. Digits that a preset has drawn are its own matter.
-    pub fn lasting_data(&self) -> DataChoice {
-        let data = self.data();
-        let is_of_preset = self.origin().clean.trainings().iter().any(|it| it.data() == Some(&data));
-        if data == DataChoice::StandIn && is_of_preset { DataChoice::Automatic } else { data }
-    }
-
     /// Takes the data of all runs from there.
     pub fn set_data(&mut self, data: &DataChoice) {
         take_data(&mut self.preset, data);
     }
 
     /// Why it cannot be trained, if it cannot.
-    pub fn fault(&self) -> Option<String> {
+    pub fn fault(&self) -> Option<Fault> {
         let error = self.preset.workload()?.check().err()?;
-        let path = error.path.rsplit_once("].").map_or(&*error.path, |(_, field)| field);
-        Some(format!("{} {}", path.strip_prefix("scan.").unwrap_or(path), error.complaint).replace('`', ""))
+        let runs = self.preset.trainings().len();
+        let in_run = (0..runs).find_map(|run| Some((run, error.path.strip_prefix(&format!("runs[{run}]."))?)));
+        let (run, path) = in_run.unwrap_or((self.chosen(), error.path.strip_prefix("scan.").unwrap_or(&error.path)));
+        let message = format!("{path} {}", error.complaint).replace('`', "");
+        Some(if run == self.chosen() {
+            Fault { path: path.to_owned(), message }
+        } else {
+            Fault { path: String::new(), message: format!("Run {}: {message}", run + 1) }
+        })
+    }
+
+    /// What the field is called that a fault blames, if it is shown.
+    pub fn field_name(&mut self, fault: &Fault) -> Option<&'static str> {
+        let form = self.form();
+        let mut fields = form.iter().flat_map(|section| &section.fields);
+        fields.find(|field| fault.is_at(field.path)).map(|field| field.name)
     }
 }
 

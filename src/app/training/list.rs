@@ -5,9 +5,8 @@ use std::cmp::Ordering;
 use egui::{Button, Color32, ComboBox, Label, ProgressBar, RichText, ScrollArea, Sense, TextEdit, Ui, vec2};
 
 use super::legend::line;
-use super::names::settings;
 use super::pens::Pens;
-use super::watcher::Summary;
+use super::summary::Summary;
 use crate::app::number;
 use crate::run::{RunFolder, Status, Unit, span};
 use crate::view::Pen;
@@ -118,7 +117,7 @@ impl List {
 /// Whether all words are in what is said of the run.
 fn matches(run: &Summary, words: &[String]) -> bool {
     let name = run.run.name();
-    let text = [&run.title, &run.notes.note, &settings(run), &run.status.word(), &name].map(|it| it.to_lowercase());
+    let text = [&run.title, &run.notes.note, &run.settings, &run.status.word(), &name].map(|it| it.to_lowercase());
     words.iter().all(|word| text.iter().any(|text| text.contains(word.as_str())))
 }
 

@@ -5,6 +5,7 @@
 
 mod charts;
 mod choices;
+mod data_field;
 mod detail;
 mod dialogs;
 mod draft;
@@ -16,14 +17,17 @@ mod list;
 mod marks;
 mod names;
 mod office;
+mod outlook;
 mod panel;
 mod pens;
 mod plotter;
+mod preset_menu;
 mod pyramid;
 mod queue;
 mod scan_view;
 mod setup;
 mod sheet;
+mod summary;
 mod track;
 mod watcher;
 mod worker;

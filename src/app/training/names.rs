@@ -1,6 +1,8 @@
 //! What curves are called in legends, so that no two are called the same.
 
-use super::watcher::Summary;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::summary::Summary;
 use crate::app::number;
 use crate::optimizer::DecayTarget;
 use crate::view::ticks::grouped;
@@ -42,32 +44,98 @@ pub struct Known {
     pub runs: usize,
 }
 
-/// Optimizer, unusual hyperparameters, learning rate, batch size, steps and seed in words, as far as they are known.
-pub type Traits = [Option<String>; 6];
+/// Workload, optimizer, unusual hyperparameters, learning rate, batch size, steps and seed in words, as far as they are
+/// known.
+pub type Traits = [Option<String>; 7];
 
 // Where these are among the traits.
-const OPTIMIZER: usize = 0;
-const UNUSUAL: usize = 1;
-const STEPS: usize = 4;
-const SEED: usize = 5;
+const WORKLOAD: usize = 0;
+const OPTIMIZER: usize = 1;
+const UNUSUAL: usize = 2;
+const SEED: usize = 6;
 
 /// What tells this run from others.
 pub fn traits(run: &Summary) -> Traits {
-    let several = if run.is_scan { "scan of " } else { "" };
+    let [rate, batch_size, seed] = numbers(run);
     [
-        Some(format!("{several}{}", run.optimizer)).filter(|_| !run.optimizer.is_empty()),
-        run.unusual.clone(),
+        run.family.map(str::to_owned),
+        optimizer(run),
+        Some(run.unusual.join(", ")).filter(|words| !words.is_empty()),
+        rate,
+        batch_size,
+        run.steps.filter(|_| !run.is_scan).map(|steps| format!("{} steps", grouped(steps))),
+        seed,
+    ]
+}
+
+fn optimizer(run: &Summary) -> Option<String> {
+    let several = if run.is_scan { "scan of " } else { "" };
+    Some(format!("{several}{}", run.optimizer)).filter(|_| !run.optimizer.is_empty())
+}
+
+fn numbers(run: &Summary) -> [Option<String>; 3] {
+    [
         run.learning_rate.map(|rate| format!("η {}", number::text(rate))),
         run.batch_size.map(|size| format!("batch {size}")),
-        run.steps.filter(|_| !run.is_scan).map(|steps| format!("{} steps", grouped(steps))),
         run.seed.map(|seed| format!("seed {seed}")),
     ]
 }
 
-/// The settings that runs are told apart by; empty where nothing is known of them. The steps stand with the status.
-pub fn settings(run: &Summary) -> String {
-    let told = traits(run).into_iter().enumerate().filter(|(index, _)| *index != STEPS);
-    told.filter_map(|(_, text)| text).collect::<Vec<_>>().join(", ")
+/// Words the settings of runs in a list, each run's as it is told from the others: the workload, where there are
+/// several, the optimizer, in what it differs from other runs of its workload, and then the rest. A list cuts names at
+/// their ends. The steps stand with the status.
+pub fn word_settings(runs: &mut [Summary]) {
+    let is_mixed = runs.iter().any(|run| run.family != runs[0].family);
+    let mut seen = Seen::default();
+    runs.iter().for_each(|run| seen.add(run));
+    for run in runs {
+        let (own, shared) = seen.hyperparameters(run);
+        let (differing, equal) = seen.numbers(run);
+        let family = run.family.filter(|_| is_mixed).map(str::to_owned);
+        let words = family.into_iter().chain(optimizer(run)).chain(own).chain(differing).chain(equal).chain(shared);
+        run.settings = words.collect::<Vec<_>>().join(", ");
+    }
+}
+
+type Family = Option<&'static str>;
+
+/// What the runs of a list are set to.
+#[derive(Default)]
+struct Seen {
+    /// The learning rates, batch sizes and seeds of a workload's runs.
+    numbers: BTreeMap<Family, [BTreeSet<Option<String>>; 3]>,
+    /// How many runs of a workload have an optimizer.
+    runs: BTreeMap<(Family, String), usize>,
+    /// How many of them have an unusual hyperparameter.
+    uses: BTreeMap<(Family, String, String), usize>,
+}
+
+impl Seen {
+    fn add(&mut self, run: &Summary) {
+        for (seen, number) in self.numbers.entry(run.family).or_default().iter_mut().zip(numbers(run)) {
+            seen.insert(number);
+        }
+        *self.runs.entry((run.family, run.optimizer.clone())).or_default() += 1;
+        for word in &run.unusual {
+            *self.uses.entry((run.family, run.optimizer.clone(), word.clone())).or_default() += 1;
+        }
+    }
+
+    /// The unusual hyperparameters that not all runs with the same optimizer have, and those that all have.
+    fn hyperparameters(&self, run: &Summary) -> (Vec<String>, Vec<String>) {
+        let runs = self.runs[&(run.family, run.optimizer.clone())];
+        let uses = |word: &String| self.uses[&(run.family, run.optimizer.clone(), word.clone())];
+        run.unusual.iter().cloned().partition(|word| uses(word) < runs)
+    }
+
+    /// The numbers in which runs of the workload differ, and those in which they do not.
+    fn numbers(&self, run: &Summary) -> (Vec<String>, Vec<String>) {
+        let differs = self.numbers[&run.family].each_ref().map(|seen| seen.len() > 1);
+        let words = numbers(run).into_iter().zip(differs);
+        let (differing, equal): (Vec<_>, Vec<_>) = words.partition(|(_, differs)| *differs);
+        let words = |of: Vec<(Option<String>, bool)>| of.into_iter().filter_map(|(word, _)| word).collect();
+        (words(differing), words(equal))
+    }
 }
 
 impl Summary {
@@ -75,7 +143,7 @@ impl Summary {
     /// many settings, and where somebody has given it a title of its own. The second is empty where no settings are
     /// known.
     pub fn heading(&self) -> [String; 2] {
-        let settings = settings(self);
+        let settings = self.settings.clone();
         if settings.is_empty() || self.is_scan || !self.notes.title.is_empty() {
             [self.title.clone(), settings]
         } else {
@@ -99,16 +167,20 @@ impl Summary {
 
 /// A name for each. Curves of one title are told apart by as few traits as it takes, or else by their folders. A title
 /// that all of several curves have is left out. Those without a title are called by their optimizers, and told apart in
-/// the same way.
+/// the same way. Where there are several workloads, each name says which it is.
 pub fn distinct(curves: &[Known]) -> Vec<Name> {
     let is_common = curves.len() > 1 && curves.iter().all(|curve| curve.title == curves[0].title);
+    let is_mixed = curves.iter().any(|curve| curve.traits[WORKLOAD] != curves[0].traits[WORKLOAD]);
     let names = curves.iter().map(|curve| {
         let alike: Vec<&Known> = curves.iter().filter(|other| other.title == curve.title).collect();
         let mut marks = telling(&alike);
-        if curve.title.is_empty() && !marks.contains(&OPTIMIZER) {
-            marks.insert(0, OPTIMIZER);
+        if curve.title.is_empty() {
+            marks.insert(OPTIMIZER);
         }
-        let mark = |known: &Known, traits: &[usize]| -> Vec<String> {
+        if is_mixed {
+            marks.insert(WORKLOAD);
+        }
+        let mark = |known: &Known, traits: &BTreeSet<usize>| -> Vec<String> {
             traits.iter().filter_map(|index| known.traits[*index].clone()).collect()
         };
         let same = alike.iter().filter(|other| mark(other, &marks) == mark(curve, &marks)).count();
@@ -129,8 +201,8 @@ pub fn distinct(curves: &[Known]) -> Vec<Name> {
 }
 
 /// The first traits that together tell all of these apart, or all in which they differ where that is not enough.
-fn telling(alike: &[&Known]) -> Vec<usize> {
-    let mut telling: Vec<usize> = Vec::new();
+fn telling(alike: &[&Known]) -> BTreeSet<usize> {
+    let mut telling: BTreeSet<usize> = BTreeSet::new();
     for index in 0..alike[0].traits.len() {
         let of = |known: &&Known| telling.iter().map(|index| known.traits[*index].clone()).collect::<Vec<_>>();
         let mut seen: Vec<_> = alike.iter().map(of).collect();
@@ -140,21 +212,20 @@ fn telling(alike: &[&Known]) -> Vec<usize> {
             break;
         }
         if alike.iter().any(|other| other.traits[index] != alike[0].traits[index]) {
-            telling.push(index);
+            telling.insert(index);
         }
     }
     // One whose hyperparameters are the usual ones is known by its optimizer.
-    if telling.contains(&UNUSUAL) && !telling.contains(&OPTIMIZER) {
-        telling.insert(0, OPTIMIZER);
+    if telling.contains(&UNUSUAL) {
+        telling.insert(OPTIMIZER);
     }
     telling
 }
 
 /// The hyperparameters of a rule that are not its usual ones, in words.
-pub fn unusual(rule: &TrainingRule) -> Option<String> {
-    let usual = TrainingRule::named(rule.name()).map(|usual| hyperparameters(&usual))?;
-    let words = hyperparameters(rule).into_iter().filter(|word| !usual.contains(word)).collect::<Vec<_>>().join(", ");
-    Some(words).filter(|words| !words.is_empty())
+pub fn unusual(rule: &TrainingRule) -> Vec<String> {
+    let usual = TrainingRule::named(rule.name()).map_or_else(Vec::new, |usual| hyperparameters(&usual));
+    hyperparameters(rule).into_iter().filter(|word| !usual.contains(word)).collect()
 }
 
 fn hyperparameters(rule: &TrainingRule) -> Vec<String> {
@@ -179,10 +250,10 @@ fn hyperparameters(rule: &TrainingRule) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Known, Name, distinct};
+    use super::{Known, Name, UNUSUAL, WORKLOAD, distinct};
 
     fn known(title: &str, [optimizer, rate, batch, seed]: [&str; 4], folder: &str) -> Known {
-        let traits = [Some(optimizer), None, Some(rate), Some(batch), None, Some(seed)];
+        let traits = [Some("MNIST"), Some(optimizer), None, Some(rate), Some(batch), None, Some(seed)];
         let traits = traits.map(|text| text.map(str::to_owned));
         Known { title: title.to_owned(), traits, folder: folder.to_owned(), runs: 1 }
     }
@@ -216,7 +287,7 @@ mod tests {
     fn unusual_hyperparameters_stand_behind_their_optimizer() {
         let usual = known("A", ["FOCUS", "η 0.1", "batch 8", "seed 0"], "x");
         let mut strong = usual.clone();
-        strong.traits[1] = Some("γ 0.4".to_owned());
+        strong.traits[UNUSUAL] = Some("γ 0.4".to_owned());
         assert_eq!(names(&[usual, strong]), ["FOCUS", "FOCUS, γ 0.4"]);
     }
 
@@ -229,6 +300,16 @@ mod tests {
         assert_eq!(names(&[one.clone(), titled]), ["Adam", "Mine"]);
         assert_eq!(names(&[one.clone(), other]), ["Adam, seed 0", "Adam, seed 1"]);
         assert_eq!(names(&[one.clone(), Known { folder: "y".to_owned(), ..one }]), ["Adam, x", "Adam, y"]);
+    }
+
+    #[test]
+    fn where_workloads_differ_each_name_says_which_it_is() {
+        let mnist = known("", ["Adam", "η 0.1", "batch 8", "seed 0"], "x");
+        let mut gpt2 = known("", ["FOCUS", "η 0.1", "batch 8", "seed 0"], "y");
+        gpt2.traits[WORKLOAD] = Some("GPT-2".to_owned());
+        let titled = Known { title: "Mine".to_owned(), ..gpt2.clone() };
+        assert_eq!(names(&[mnist.clone(), gpt2]), ["MNIST, Adam", "GPT-2, FOCUS"]);
+        assert_eq!(names(&[mnist, titled]), ["MNIST, Adam", "Mine (GPT-2)"]);
     }
 
     #[test]

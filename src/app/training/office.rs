@@ -6,8 +6,10 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::install::{InstallCommand, Installation};
+use super::outlook;
 use super::queue::Queue;
-use super::watcher::{self, Detail, Order, Summary};
+use super::summary::Summary;
+use super::watcher::{self, Detail, Order};
 use crate::app::wake::Wake;
 use crate::machine::WorkerFolder;
 use crate::preset::Preset;
@@ -31,6 +33,8 @@ pub enum News {
     SetUp(Box<Installation>),
     /// The worker's set-up has begun, or why it has not.
     InstallBegun(Result<(), String>),
+    /// What a training would learn from, or why it could not begin.
+    Outlook(Box<Preset>, outlook::Found),
     /// A run was made, and its worker is being started.
     Made(RunFolder),
     /// Something that is worth a notice.
@@ -150,12 +154,22 @@ impl Office {
         });
     }
 
+    /// Looks what a training would learn from.
+    pub fn look_at_data(&self, training: Preset) {
+        self.in_background(move |tell| {
+            let found = look_at_data(&training);
+            tell(News::Outlook(Box::new(training), found));
+        });
+    }
+
     /// Trains a preset of one run.
     pub fn train(&self, training: Preset, stem: String) {
         let (named, folder) = (self.places.worker.clone(), self.places.runs.clone());
         self.in_background(move |tell| {
             let Some(parent) = folder else { return tell(News::Failed(NO_FOLDER.to_owned())) };
-            let begun = worker_for(named.as_deref(), tell).and_then(|worker| {
+            // What is seen to be wrong with the data leaves no run.
+            let data = look_at_data(&training);
+            let begun = data.and_then(|_| worker_for(named.as_deref(), tell)).and_then(|worker| {
                 let run = RunFolder::create(&parent, &stem, &training.to_ron()).map_err(|error| error.to_string())?;
                 begin(&worker, &run, tell)
             });
@@ -170,6 +184,7 @@ impl Office {
         let folder = self.places.runs.clone();
         self.queue_in_background(move || {
             let folder = folder.ok_or(NO_FOLDER)?;
+            trainings.iter().try_for_each(|training| look_at_data(training).map(drop))?;
             let queue = Queue::begin(&folder, stem, &trainings);
             queue.map(Some).map_err(|error| format!("The runs cannot be queued in {}: {error}.", folder.display()))
         });
@@ -260,6 +275,11 @@ impl Office {
 }
 
 const NO_FOLDER: &str = "This system knows no folder for data, so there is no place for runs.";
+
+fn look_at_data(training: &Preset) -> outlook::Found {
+    let workload = training.workload().ok_or("A preset of a training is expected.")?;
+    workload.outlook().map_err(|error| error.to_string())
+}
 
 /// The worker, found and asked whether it can be used, as it may be another by now. Where it cannot, that is told.
 fn worker_for(named: Option<&Path>, tell: &dyn Fn(News)) -> Result<WorkerProgram, String> {

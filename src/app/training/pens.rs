@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use egui::{Color32, Theme};
 
-use super::watcher::Summary;
+use super::summary::Summary;
 use crate::app::landscape::marker::background;
 use crate::view::Pen;
 

@@ -1,27 +1,25 @@
 //! What to train: workload, preset, data, device, optimizer, and how long.
 
-use std::path::PathBuf;
+use egui::{Button, CollapsingHeader, ComboBox, Label, RichText, Stroke, Ui};
 
-use egui::{Button, CollapsingHeader, ComboBox, Label, RichText, TextEdit, Ui};
-
-use super::draft::{Draft, first_of};
+use super::draft::{Draft, Fault};
 use super::office::WorkerState;
+use super::{data_field, preset_menu};
 use crate::app::form;
-use crate::app::live::{Action, Requests};
+use crate::app::live::Requests;
 use crate::app::number;
 use crate::app::shelf::Shelf;
 use crate::app::typed::TypedField;
 use crate::optimizer::DecayTarget;
-use crate::preset::{Preset, built_ins};
 use crate::quantity::{BatchSize, RealQuantity, WholeQuantity};
 use crate::workload::form::{Choice, Field, Section, Value};
-use crate::workload::{DataChoice, Dataset, DeviceChoice, ScanOptimizer, TrainingRule};
+use crate::workload::{DeviceChoice, ScanOptimizer, TrainingRule};
 
 const NAME_WIDTH: f32 = 108.0;
 const FIELD_WIDTH: f32 = 84.0;
 
 /// A line with a name and something to change.
-fn line(ui: &mut Ui, name: &str, help: &str, add: impl FnOnce(&mut Ui)) {
+pub fn line(ui: &mut Ui, name: &str, help: &str, add: impl FnOnce(&mut Ui)) {
     form::line(ui, NAME_WIDTH, name, help, add);
 }
 
@@ -53,13 +51,20 @@ fn heading(ui: &mut Ui, text: &str) {
     form::heading(ui, 6.0, text);
 }
 
+/// What is known of what the fields are set to.
+#[derive(Clone, Copy)]
+pub struct Known<'a> {
+    pub worker: &'a WorkerState,
+    /// What keeps the training from being started.
+    pub fault: Option<&'a Fault>,
+}
+
 /// Shows the controls.
-pub fn show(ui: &mut Ui, draft: &mut Draft, worker: &WorkerState, shelf: &Shelf, requests: &mut Requests) {
-    workload(ui, draft, shelf, requests);
-    several(ui, draft);
+pub fn show(ui: &mut Ui, draft: &mut Draft, known: Known<'_>, shelf: &Shelf, requests: &mut Requests) {
+    preset_menu::show(ui, draft, shelf, requests);
     let before = draft.data();
     for section in draft.form() {
-        show_section(ui, section, worker, requests);
+        show_section(ui, section, known, requests);
     }
     // The runs of a preset learn from the same data.
     let data = draft.data();
@@ -69,71 +74,13 @@ pub fn show(ui: &mut Ui, draft: &mut Draft, worker: &WorkerState, shelf: &Shelf,
     ui.add_space(6.0);
 }
 
-fn workload(ui: &mut Ui, draft: &mut Draft, shelf: &Shelf, requests: &mut Requests) {
-    line(ui, "Workload", "What is trained", |ui| {
-        let text = draft.preset.workload().map_or("", |workload| workload.name());
-        let combo = ComboBox::from_id_salt("workload").selected_text(text).truncate().width(ui.available_width() - 8.0);
-        let shown = combo.show_ui(ui, |ui| {
-            for &kind in Preset::WORKLOADS {
-                let (preset, _) = first_of(kind);
-                let is_present = kind == draft.preset.kind();
-                let text = preset.workload().map_or("", |workload| workload.name());
-                if ui.selectable_label(is_present, text).clicked() && !is_present {
-                    draft.take(kind);
-                }
-            }
-        });
-        shown.response.accessible_name("Workload");
-    });
-    line(ui, "Preset", "Settings to begin with", |ui| {
-        let changed = if draft.is_changed() { " · changed" } else { "" };
-        let text = format!("{}{changed}", draft.preset.title());
-        let combo = ComboBox::from_id_salt("training preset").selected_text(text).truncate();
-        let shown = combo.width(ui.available_width() - 8.0).show_ui(ui, |ui| presets(ui, draft, shelf, requests));
-        shown.response.on_hover_text(draft.preset.description()).accessible_name("Training preset");
-    });
-}
-
-fn presets(ui: &mut Ui, draft: &Draft, shelf: &Shelf, requests: &mut Requests) {
-    for built_in in built_ins().iter().filter(|built_in| built_in.preset.workload().is_some()) {
-        let name = format!("{} ({})", built_in.preset.title(), built_in.name);
-        if ui.selectable_label(built_in.preset == draft.origin().clean, name).clicked() {
-            requests.actions.push(Action::OpenBuiltIn(built_in.name));
-        }
-    }
-    let own = shelf.own().as_deref().unwrap_or_default();
-    for preset in own.iter().filter(|preset| preset.is_training) {
-        if ui.selectable_label(false, format!("{} (your own)", preset.title)).clicked() {
-            requests.actions.push(Action::OpenFile(preset.path.clone()));
-        }
-    }
-}
-
-/// Which of a preset's runs is under the controls.
-fn several(ui: &mut Ui, draft: &mut Draft) {
-    let labels = draft.preset.workload().map_or_else(Vec::new, |workload| workload.labels());
-    if labels.len() < 2 {
-        return;
-    }
-    let name = |index: usize| format!("{} of {}: {}", index + 1, labels.len(), labels[index]);
-    let mut chosen = draft.chosen();
-    line(ui, "Run", "The preset has several runs; the controls below are those of this one", |ui| {
-        let combo = ComboBox::from_id_salt("run of the preset").selected_text(name(chosen)).truncate();
-        let shown = combo.width(ui.available_width() - 8.0).show_ui(ui, |ui| {
-            for index in 0..labels.len() {
-                ui.selectable_value(&mut chosen, index, name(index));
-            }
-        });
-        shown.response.accessible_name("Run of the preset");
-    });
-    draft.choose(chosen);
-}
-
-fn show_section(ui: &mut Ui, section: Section<'_>, worker: &WorkerState, requests: &mut Requests) {
+fn show_section(ui: &mut Ui, section: Section<'_>, known: Known<'_>, requests: &mut Requests) {
     let Section { heading: title, folded, fields } = section;
-    let show = |ui: &mut Ui| fields.into_iter().for_each(|field| show_field(ui, field, worker, requests));
+    // What is wrong is seen.
+    let is_wrong = known.fault.is_some_and(|fault| fields.iter().any(|field| fault.is_at(field.path)));
+    let show = |ui: &mut Ui| fields.into_iter().for_each(|field| show_field(ui, field, known, requests));
     if folded {
-        CollapsingHeader::new(title).show(ui, show);
+        CollapsingHeader::new(title).open(is_wrong.then_some(true)).show(ui, show);
     } else {
         if !title.is_empty() {
             heading(ui, title);
@@ -142,8 +89,23 @@ fn show_section(ui: &mut Ui, section: Section<'_>, worker: &WorkerState, request
     }
 }
 
-fn show_field(ui: &mut Ui, field: Field<'_>, worker: &WorkerState, requests: &mut Requests) {
-    let Field { name, help, value } = field;
+/// A field, and below it why it cannot be as it is.
+fn show_field(ui: &mut Ui, field: Field<'_>, known: Known<'_>, requests: &mut Requests) {
+    let Some(fault) = known.fault.filter(|fault| fault.is_at(field.path)) else {
+        return show_value(ui, field, known.worker, requests);
+    };
+    let color = ui.visuals().error_fg_color;
+    ui.scope(|ui| {
+        let widgets = &mut ui.visuals_mut().widgets;
+        widgets.noninteractive.fg_stroke.color = color;
+        widgets.inactive.bg_stroke = Stroke::new(1.0, color);
+        show_value(ui, field, known.worker, requests);
+    });
+    ui.add(Label::new(RichText::new(&fault.message).small().color(color)).selectable(true).wrap());
+}
+
+fn show_value(ui: &mut Ui, field: Field<'_>, worker: &WorkerState, requests: &mut Requests) {
+    let Field { name, help, path: _, value } = field;
     match value {
         Value::Real(value) => real(ui, "", name, help, value),
         Value::Whole(value) => whole(ui, name, help, value),
@@ -152,7 +114,7 @@ fn show_field(ui: &mut Ui, field: Field<'_>, worker: &WorkerState, requests: &mu
             ui.checkbox(value, "").on_hover_text(help).accessible_name(name);
         }),
         Value::Choice(choice) => line(ui, name, help, |ui| choose(ui, name, choice)),
-        Value::Data(value, dataset) => data(ui, name, help, value, dataset, requests),
+        Value::Data(value, dataset) => data_field::show(ui, name, help, value, dataset, requests),
         Value::Device(value) => line(ui, name, help, |ui| devices(ui, value, worker)),
         Value::Rule(value) => {
             line(ui, name, help, |ui| rules(ui, value));
@@ -164,6 +126,7 @@ fn show_field(ui: &mut Ui, field: Field<'_>, worker: &WorkerState, requests: &mu
             *value = field.show(ui, &sizes.join(", "), batch_sizes).entered.unwrap_or_else(|| value.clone());
         }),
         Value::Optimizers(value) => optimizers(ui, value),
+        Value::Note(text) if text.is_empty() => {}
         Value::Note(text) => drop(ui.add(Label::new(RichText::new(text).small().weak()).wrap())),
     }
 }
@@ -209,42 +172,6 @@ fn seed(ui: &mut Ui, seed: &mut u64) {
     let next = Button::new("+1").small();
     if ui.add(next).on_hover_text("The next replicate").accessible_name("Next seed").clicked() {
         *seed = seed.wrapping_add(1);
-    }
-}
-
-fn data(ui: &mut Ui, name: &str, help: &str, data: &mut DataChoice, dataset: &Dataset, requests: &mut Requests) {
-    line(ui, name, help, |ui| {
-        let text = match data {
-            DataChoice::Automatic => "Automatic",
-            DataChoice::Folder(_) => "A folder",
-            DataChoice::StandIn => dataset.stand_in,
-        };
-        let shown = ComboBox::from_id_salt("dataset").selected_text(text).truncate().show_ui(ui, |ui| {
-            ui.selectable_value(data, DataChoice::Automatic, "Automatic");
-            if ui.selectable_label(matches!(data, DataChoice::Folder(_)), "A folder").clicked()
-                && !matches!(data, DataChoice::Folder(_))
-            {
-                *data = DataChoice::Folder(String::new());
-            }
-            ui.selectable_value(data, DataChoice::StandIn, dataset.stand_in);
-        });
-        shown.response.accessible_name("Dataset");
-        let choose =
-            ui.add(Button::new("Folder…")).on_hover_text(format!("Choose a folder that has {}", dataset.folder));
-        if choose.accessible_name("Choose the folder of the dataset").clicked() {
-            let begin = match data {
-                DataChoice::Folder(folder) => Some(PathBuf::from(folder.as_str())),
-                DataChoice::Automatic | DataChoice::StandIn => None,
-            };
-            requests.actions.push(Action::ChooseDataFolder(begin));
-        }
-    });
-    if let DataChoice::Folder(folder) = data {
-        line(ui, "", &format!("A folder that has {}", dataset.folder), |ui| {
-            let field =
-                TextEdit::singleline(folder).hint_text("Path of the folder").desired_width(ui.available_width() - 16.0);
-            ui.add(field).accessible_name("Folder of the dataset");
-        });
     }
 }
 

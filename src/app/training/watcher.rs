@@ -6,15 +6,16 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::install::Installation;
-use super::names::unusual;
+use super::names::{unusual, word_settings};
 use super::office::News;
 use super::pens::NEUTRAL;
+use super::summary::Summary;
 use crate::app::wake::Wake;
 use crate::machine::{PyTorchBytes, SetUpState, WorkerFolder, has_nvidia_gpu};
 use crate::preset::Preset;
 use crate::run::{
-    Better, Command, History, Metric, MetricInfo, Notes, Reply, Request, RunConfig, RunFolder, RunReader, Source,
-    Status, Timestamp, last_lines,
+    Command, History, Metric, MetricInfo, Notes, Reply, Request, RunConfig, RunFolder, RunReader, Source, Status,
+    Timestamp, last_lines,
 };
 use crate::visible::{visible, visible_lines};
 use crate::workload::{Common, TrainingRule};
@@ -25,69 +26,6 @@ const BETWEEN: Duration = Duration::from_millis(500);
 const LOG_TAIL: u64 = 128 * 1024;
 /// And so much of that of the worker's set-up.
 const SET_UP_TAIL: u64 = 16 * 1024;
-
-/// A run in the list.
-#[derive(Clone, Debug)]
-pub struct Summary {
-    pub run: RunFolder,
-    /// The user's, or else the preset's.
-    pub title: String,
-    pub notes: Notes,
-    pub status: Status,
-    pub optimizer: String,
-    /// Hyperparameters that are not the rule's usual ones, in words.
-    pub unusual: Option<String>,
-    /// Red, green and blue of its optimizer.
-    pub color: [u8; 3],
-    pub learning_rate: Option<f64>,
-    pub batch_size: Option<u64>,
-    pub seed: Option<u64>,
-    pub step: u64,
-    pub steps: Option<u64>,
-    pub steps_per_s: Option<f64>,
-    pub seconds_left: Option<f64>,
-    pub loss: Option<f64>,
-    /// The newest evaluation.
-    pub evaluated: Vec<(MetricInfo, f64)>,
-    pub began: Option<Timestamp>,
-    pub is_scan: bool,
-    /// What it trains on, where the program made that itself in place of real data.
-    pub stand_in: Option<String>,
-    /// Equal for runs that differ in the seed only.
-    pub config: Option<String>,
-    /// Why it cannot be read, if it cannot.
-    pub trouble: Option<String>,
-}
-
-impl Summary {
-    pub fn is_open(&self) -> bool {
-        self.status.is_open()
-    }
-
-    /// The loss by which runs are compared, where they are evaluated.
-    pub fn evaluated_loss(&self) -> Option<f64> {
-        self.evaluated.iter().find(|(info, _)| info.better == Better::Lower).map(|(_, loss)| *loss)
-    }
-
-    /// All that it holds, to be compared.
-    fn parts(&self) -> impl PartialEq {
-        let Summary { run, title, notes, status, optimizer, unusual, color, .. } = self;
-        let Summary { learning_rate, batch_size, seed, .. } = self;
-        let Summary { step, steps, steps_per_s, seconds_left, loss, evaluated, .. } = self;
-        let Summary { began, is_scan, stand_in, config, trouble, .. } = self;
-        let numbers = [learning_rate, steps_per_s, seconds_left, loss].map(|number| number.map(f64::to_bits));
-        let evaluated: Vec<_> = evaluated.iter().map(|(info, value)| (info, value.to_bits())).collect();
-        let words = (run, title, notes, status, optimizer, unusual, config, trouble, stand_in);
-        (words, (color, batch_size, seed, step, steps, began, is_scan), numbers, evaluated)
-    }
-}
-
-/// Numbers are equal where their bits are: a loss that is no number does not make a run differ from itself.
-impl PartialEq for Summary {
-    fn eq(&self, other: &Summary) -> bool {
-        self.parts() == other.parts()
-    }
-}
 
 /// All that is said about one run in words.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -266,6 +204,7 @@ impl Watcher {
             let watched = self.known.entry(run.path().to_owned()).or_insert_with(|| Watched::new(run));
             summaries.push(watched.look(now));
         }
+        word_settings(&mut summaries);
         self.follow_requests(&summaries)?;
         let now = (summaries, trouble);
         if self.told.as_ref() != Some(&now) {
@@ -391,7 +330,9 @@ impl Watched {
             notes: self.notes.clone(),
             optimizer: visible(&optimizer).into_owned(),
             // A name says it already.
-            unusual: spec.filter(|spec| spec.name.is_none()).and_then(|spec| unusual(spec.rule)),
+            unusual: spec.filter(|spec| spec.name.is_none()).map_or_else(Vec::new, |spec| unusual(spec.rule)),
+            family: workload.map(|workload| workload.family()),
+            settings: String::new(),
             color: rule.filter(|_| !is_scan).map_or(NEUTRAL, |rule| rule.rgb()),
             learning_rate: started.and_then(|it| it.learning_rate).or(spec.map(|spec| spec.learning_rate.get())),
             batch_size: started.and_then(|it| it.batch_size).or(spec.map(|spec| spec.batch_size)),

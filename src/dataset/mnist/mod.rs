@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use self::official::Likeness;
 pub use error::DataError;
 pub use files::{copy_folder, look_in, read_folder, write_folder};
-pub use obtain::{Sources, obtain};
+pub use obtain::{Sources, look, obtain};
 pub use official::{Check, Found, cache_folder, check, download, mirrors};
 pub use stand_in::{STAND_IN_SEED, stand_in};
 

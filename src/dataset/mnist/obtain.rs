@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use super::{DataError, Mnist, Origin, STAND_IN_SEED, WHOLE, cache_folder, download, mirrors, read_folder, stand_in};
+use super::{
+    DataError, Mnist, Origin, STAND_IN_SEED, WHOLE, cache_folder, download, look_in, mirrors, read_folder, stand_in,
+};
 use crate::dataset::FOLDER_VARIABLE;
 use crate::dataset::download::{DownloadError, PATIENCE, Progress};
 use crate::workload::DataChoice;
@@ -67,6 +69,26 @@ pub fn obtain(
         warnings.push(format!("the files hold {DRAWN}, not MNIST"));
     }
     Ok((mnist, warnings))
+}
+
+/// The folder whose files [`obtain`] would read, without reading them; `None` where it would download them or draw
+/// digits.
+///
+/// # Errors
+///
+/// Where a folder is named that has not all of the files.
+pub fn look(choice: &DataChoice, sources: &Sources) -> Result<Option<PathBuf>, DataError> {
+    match choice {
+        DataChoice::Automatic => {
+            let mut places = [&sources.cache, &sources.folder].into_iter().flatten();
+            Ok(places.find(|place| look_in(place).is_ok()).cloned())
+        }
+        DataChoice::Folder(folder) => {
+            let folder = PathBuf::from(folder);
+            look_in(&folder).map(|()| Some(folder))
+        }
+        DataChoice::StandIn => Ok(None),
+    }
 }
 
 fn automatic(

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use super::error::MAKE_ANEW;
 use super::output::STATE_FILE;
-use super::tokens::Tokens;
+use super::tokens::{self, Tokens};
 use super::{Meta, Offsets, Origin, Split, TextError, Tokenizer};
 use crate::random::Key;
 
@@ -40,42 +40,24 @@ impl Corpus {
     /// Where a file is missing, of odd length, too short, or of another length than `meta.json` says, and where a token
     /// is beyond the vocabulary (in files of more than 67 million tokens only what is read is checked for that).
     pub fn open(folder: &Path, context: usize) -> Result<Corpus, TextError> {
-        if folder.join(STATE_FILE).exists() {
-            return Err(TextError::Bad {
-                path: folder.to_owned(),
-                expected: "finished files of tokens".to_owned(),
-                found: "unfinished ones".to_owned(),
-                remedy: "repeat the `valleyscope data text` that made them, which goes on from there",
-            });
-        }
-        let meta = Meta::read(folder)?;
-        let tokenizer = meta.as_ref().map_or(Ok(Tokenizer::Gpt2), |meta| meta.tokenizer(folder))?;
-        if meta.is_none() && folder.join("meta.pkl").exists() {
-            return Err(TextError::Bad {
-                path: folder.to_owned(),
-                expected: Meta::FILE.to_owned(),
-                found: "only meta.pkl, which Python reads".to_owned(),
-                remedy: MAKE_ANEW,
-            });
-        }
-        let open = |split: Split| {
-            let path = folder.join(split.file_name());
-            let tokens = Tokens::open(&path, tokenizer.vocabulary_size())?;
-            match meta.as_ref().map(|meta| meta.part(split).tokens).filter(|&known| known != tokens.count()) {
-                None => Ok(tokens),
-                Some(known) => Err(TextError::Bad {
-                    path,
-                    expected: format!("{known} tokens, as {} says", Meta::FILE),
-                    found: tokens.count().to_string(),
-                    remedy: MAKE_ANEW,
-                }),
-            }
-        };
+        let Description { meta, tokenizer } = Description::of(folder)?;
+        let open = |split: Split| Tokens::open(&folder.join(split.file_name()), tokenizer.vocabulary_size());
         let tokens = [open(Split::Train)?, open(Split::Validation)?];
+        check_counts(folder, meta.as_ref(), tokens.each_ref().map(Tokens::count), context)?;
         let sums = meta.map(|meta| [meta.train.sha256, meta.val.sha256]);
-        let corpus = Corpus { origin: Origin::Tokens(folder.to_owned()), tokenizer, context, tokens, sums };
-        corpus.check_lengths(folder)?;
-        Ok(corpus)
+        Ok(Corpus { origin: Origin::Tokens(folder.to_owned()), tokenizer, context, tokens, sums })
+    }
+
+    /// The tokenizer of a folder with `train.bin`, `val.bin` and `meta.json`, without reading the tokens.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Corpus::open`], but for tokens beyond the vocabulary.
+    pub fn check(folder: &Path, context: usize) -> Result<Tokenizer, TextError> {
+        let Description { meta, tokenizer } = Description::of(folder)?;
+        let count = |split: Split| tokens::count_in(&folder.join(split.file_name()));
+        check_counts(folder, meta.as_ref(), [count(Split::Train)?, count(Split::Validation)?], context)?;
+        Ok(tokenizer)
     }
 
     /// A corpus in memory.
@@ -88,23 +70,8 @@ impl Corpus {
         let [train, val] = tokens;
         let tokens = [(Split::Train, train), (Split::Validation, val)]
             .map(|(split, tokens)| Tokens::in_memory(split.file_name(), tokens));
-        let corpus = Corpus { origin, tokenizer, context, tokens, sums: None };
-        corpus.check_lengths(Path::new(""))?;
-        Ok(corpus)
-    }
-
-    fn check_lengths(&self, folder: &Path) -> Result<(), TextError> {
-        for (split, tokens) in Split::ALL.into_iter().zip(&self.tokens) {
-            if tokens.count() <= self.context as u64 {
-                return Err(TextError::Bad {
-                    path: folder.join(split.file_name()),
-                    expected: format!("at least {} tokens, one more than the context", self.context + 1),
-                    found: tokens.count().to_string(),
-                    remedy: "take more text, or a shorter context",
-                });
-            }
-        }
-        Ok(())
+        check_counts(Path::new(""), None, tokens.each_ref().map(Tokens::count), context)?;
+        Ok(Corpus { origin, tokenizer, context, tokens, sums: None })
     }
 
     /// How many tokens there are.
@@ -153,4 +120,51 @@ impl Corpus {
         }
         Ok(format!("{:x}", hash.finalize()))
     }
+}
+
+/// What a folder of tokens says of them.
+struct Description {
+    meta: Option<Meta>,
+    tokenizer: Tokenizer,
+}
+
+impl Description {
+    fn of(folder: &Path) -> Result<Description, TextError> {
+        let bad = |expected: &str, found: &str, remedy| TextError::Bad {
+            path: folder.to_owned(),
+            expected: expected.to_owned(),
+            found: found.to_owned(),
+            remedy,
+        };
+        if folder.join(STATE_FILE).exists() {
+            let remedy = "repeat the `valleyscope data text` that made them, which goes on from there";
+            return Err(bad("finished files of tokens", "unfinished ones", remedy));
+        }
+        let meta = Meta::read(folder)?;
+        if meta.is_none() && folder.join("meta.pkl").exists() {
+            return Err(bad(Meta::FILE, "only meta.pkl, which Python reads", MAKE_ANEW));
+        }
+        let tokenizer = meta.as_ref().map_or(Ok(Tokenizer::Gpt2), |meta| meta.tokenizer(folder))?;
+        Ok(Description { meta, tokenizer })
+    }
+}
+
+/// Refuses files of other lengths than `meta.json` says, and too short ones.
+fn check_counts(folder: &Path, meta: Option<&Meta>, counts: [u64; 2], context: usize) -> Result<(), TextError> {
+    for (split, count) in Split::ALL.into_iter().zip(counts) {
+        let bad = |expected: String, remedy| TextError::Bad {
+            path: folder.join(split.file_name()),
+            expected,
+            found: count.to_string(),
+            remedy,
+        };
+        if let Some(known) = meta.map(|meta| meta.part(split).tokens).filter(|known| *known != count) {
+            return Err(bad(format!("{known} tokens, as {} says", Meta::FILE), MAKE_ANEW));
+        }
+        if count <= context as u64 {
+            let expected = format!("at least {} tokens, one more than the context", context + 1);
+            return Err(bad(expected, "take more text, or a shorter context"));
+        }
+    }
+    Ok(())
 }

@@ -26,7 +26,7 @@ pub use corpus::{Corpus, Sequences};
 pub use error::TextError;
 pub use job::VALIDATION_FRACTION;
 pub use meta::{Meta, Source};
-pub use obtain::{Sources, Wanted, cache_folder, look_in, obtain};
+pub use obtain::{Outlook, Sources, Wanted, cache_folder, look, obtain};
 pub use offsets::Offsets;
 pub use prepare::{Preparation, Progress, Stage};
 pub use sources::{TextFile, find};

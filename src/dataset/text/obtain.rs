@@ -59,87 +59,105 @@ pub fn obtain(
     say: &mut dyn FnMut(&str),
     cancelled: &dyn Fn() -> bool,
 ) -> Result<(Corpus, Vec<String>), TextError> {
-    let mut warnings = Vec::new();
-    let mut lines = Lines { say, last: None };
-    let mut search = Search { wanted, sources, lines: &mut lines, cancelled, warnings: &mut warnings };
-    let corpus = match choice {
-        DataChoice::Automatic => search.automatic()?,
-        DataChoice::Folder(folder) => search.at(folder.as_ref())?,
-        DataChoice::StandIn => generated(wanted)?,
+    let (found, warnings) = search(choice, wanted, sources)?;
+    let corpus = match found {
+        Found::Tokens(folder, _) => Corpus::open(&folder, wanted.context)?,
+        Found::Text(path, files) => {
+            let mut lines = Lines { say, last: None };
+            tokenized(path, &files, wanted, sources, &mut |at| lines.at(at), cancelled)?
+        }
+        Found::Nothing => generated(wanted)?,
     };
     Ok((corpus, warnings))
 }
 
-struct Search<'a, 'b> {
-    wanted: Wanted,
-    sources: &'a Sources,
-    lines: &'a mut Lines<'b>,
-    cancelled: &'a dyn Fn() -> bool,
-    warnings: &'a mut Vec<String>,
+/// What [`obtain`] would give, as far as that is told without reading text or tokens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outlook {
+    pub origin: Origin,
+    /// How many different tokens there are, unless that depends on the text.
+    pub vocabulary: Option<usize>,
+    pub warnings: Vec<String>,
 }
 
-impl Search<'_, '_> {
-    fn automatic(&mut self) -> Result<Corpus, TextError> {
-        let reason = match &self.sources.folder {
-            None => format!("{FOLDER_VARIABLE} names no folder, nor does the preset"),
-            Some(folder) => {
-                // The folder itself may have text of all kinds in its subfolders.
-                let places = PLACES.map(|place| folder.join(place)).into_iter().filter(|place| place.is_dir());
-                let itself = Some(folder.clone()).filter(|folder| holds_tokens(folder));
-                for place in itself.into_iter().chain(places) {
-                    match self.at(&place) {
-                        Err(error @ TextError::OtherTokenizer { .. }) => self.warnings.push(error.to_string()),
-                        Err(error) if error.is_absence() => {}
-                        outcome => return outcome,
-                    }
+/// What [`obtain`] would give.
+///
+/// # Errors
+///
+/// Where the names and lengths of files and `meta.json` show that [`obtain`] would fail.
+pub fn look(choice: &DataChoice, wanted: Wanted, sources: &Sources) -> Result<Outlook, TextError> {
+    let (found, warnings) = search(choice, wanted, sources)?;
+    let of_text = (wanted.tokenizer == TokenizerKind::Gpt2).then(|| Tokenizer::Gpt2.vocabulary_size());
+    let (origin, vocabulary) = match found {
+        Found::Tokens(folder, tokenizer) => (Origin::Tokens(folder), Some(tokenizer.vocabulary_size())),
+        Found::Text(path, _) => (Origin::Text(path), of_text),
+        Found::Nothing => (Origin::StandIn, of_text),
+    };
+    Ok(Outlook { origin, vocabulary, warnings })
+}
+
+/// What a corpus is made of.
+enum Found {
+    /// A folder of tokens.
+    Tokens(PathBuf, Tokenizer),
+    /// Files of text, at the path that was looked at.
+    Text(PathBuf, Vec<TextFile>),
+    /// Nothing, or nothing was to be looked for: the program makes text up.
+    Nothing,
+}
+
+fn search(choice: &DataChoice, wanted: Wanted, sources: &Sources) -> Result<(Found, Vec<String>), TextError> {
+    let mut warnings = Vec::new();
+    let found = match choice {
+        DataChoice::Automatic => automatic(wanted, sources.folder.as_deref(), &mut warnings)?,
+        DataChoice::Folder(folder) => at(folder.as_ref(), wanted, &mut warnings)?,
+        DataChoice::StandIn => Found::Nothing,
+    };
+    Ok((found, warnings))
+}
+
+fn automatic(wanted: Wanted, folder: Option<&Path>, warnings: &mut Vec<String>) -> Result<Found, TextError> {
+    let reason = match folder {
+        None => format!("{FOLDER_VARIABLE} names no folder, nor does the preset"),
+        Some(folder) => {
+            // The folder itself may have text of all kinds in its subfolders.
+            let places = PLACES.map(|place| folder.join(place)).into_iter().filter(|place| place.is_dir());
+            let itself = Some(folder.to_owned()).filter(|folder| holds_tokens(folder));
+            for place in itself.into_iter().chain(places) {
+                match at(&place, wanted, warnings) {
+                    Err(error @ TextError::OtherTokenizer { .. }) => warnings.push(error.to_string()),
+                    Err(error) if error.is_absence() => {}
+                    outcome => return outcome,
                 }
-                format!("{FOLDER_VARIABLE}: {}", TextError::NoText(folder.clone()))
             }
-        };
-        self.warnings.push(format!("no text was found, and {GENERATED} takes its place: {reason}"));
-        generated(self.wanted)
-    }
-
-    /// The corpus in a folder, or in a file of text.
-    fn at(&mut self, path: &Path) -> Result<Corpus, TextError> {
-        if !holds_tokens(path) {
-            return self.tokenized(path, &text_at(path)?);
+            format!("{FOLDER_VARIABLE}: {}", TextError::NoText(folder.to_owned()))
         }
-        let corpus = Corpus::open(path, self.wanted.context)?;
-        let found = corpus.tokenizer.kind();
-        if found == self.wanted.tokenizer {
-            if !path.join(Meta::FILE).exists() {
-                let path = path.display();
-                self.warnings.push(format!("{path}: there is no {}, so the tokens are taken for GPT-2's", Meta::FILE));
-            }
-            return Ok(corpus);
-        }
-        match text_at(path) {
-            Ok(files) => self.tokenized(path, &files),
-            Err(_) => {
-                let (folder, wanted) = (path.to_owned(), self.wanted.tokenizer);
-                Err(TextError::OtherTokenizer { folder, wanted, found })
-            }
-        }
-    }
-
-    /// The tokens of text, from the cache, where they are put first if they are not there.
-    fn tokenized(&mut self, path: &Path, files: &[TextFile]) -> Result<Corpus, TextError> {
-        let cache = self.sources.cache.as_ref().ok_or(TextError::NoCache)?;
-        let fraction = ValidationFraction::clamped(VALIDATION_FRACTION);
-        let preparation = Preparation { files, tokenizer: self.wanted.tokenizer, fraction, replace: true };
-        let job = preparation.read(&mut |at| self.lines.at(at), self.cancelled)?;
-        let folder = cache.join(format!("{}-{}", self.wanted.tokenizer.name(), &job.plan.sum()[..16]));
-        preparation.make_of(&job, &folder, &mut |at| self.lines.at(at), self.cancelled)?;
-        let mut corpus = Corpus::open(&folder, self.wanted.context)?;
-        corpus.origin = Origin::Text(path.to_owned());
-        Ok(corpus)
-    }
+    };
+    warnings.push(format!("no text was found, and {GENERATED} takes its place: {reason}"));
+    Ok(Found::Nothing)
 }
 
-/// Refuses a path at which there are neither tokens nor text.
-pub fn look_in(path: &Path) -> Result<(), TextError> {
-    if holds_tokens(path) { Ok(()) } else { text_at(path).map(drop) }
+/// The tokens in a folder, or the text at a path.
+fn at(path: &Path, wanted: Wanted, warnings: &mut Vec<String>) -> Result<Found, TextError> {
+    if !holds_tokens(path) {
+        return text(path, text_at(path)?, wanted);
+    }
+    let tokenizer = Corpus::check(path, wanted.context)?;
+    let found = tokenizer.kind();
+    if found == wanted.tokenizer {
+        if !path.join(Meta::FILE).exists() {
+            let path = path.display();
+            warnings.push(format!("{path}: there is no {}, so the tokens are taken for GPT-2's", Meta::FILE));
+        }
+        return Ok(Found::Tokens(path.to_owned(), tokenizer));
+    }
+    match text_at(path) {
+        Ok(files) => text(path, files, wanted),
+        Err(_) => {
+            let (folder, wanted) = (path.to_owned(), wanted.tokenizer);
+            Err(TextError::OtherTokenizer { folder, wanted, found })
+        }
+    }
 }
 
 /// The files of text at a path where there might be tokens too.
@@ -148,6 +166,45 @@ fn text_at(path: &Path) -> Result<Vec<TextFile>, TextError> {
         TextError::NoTextFiles(folder) => TextError::NoText(folder),
         other => other,
     })
+}
+
+/// Refuses files that are too short for a sequence to learn from and one to validate with: no token is shorter than a
+/// byte.
+fn text(path: &Path, files: Vec<TextFile>, wanted: Wanted) -> Result<Found, TextError> {
+    let lengths = files.iter().map(|file| {
+        let data = file.path.metadata();
+        data.map(|data| data.len()).map_err(|source| TextError::File { path: file.path.clone(), source })
+    });
+    let (bytes, least) = (lengths.sum::<Result<u64, TextError>>()?, 2 * (wanted.context as u64 + 1));
+    if bytes < least {
+        return Err(TextError::Bad {
+            path: path.to_owned(),
+            expected: format!("at least {least} bytes of text, for sequences of {} tokens", wanted.context),
+            found: bytes.to_string(),
+            remedy: "take more text, or a shorter context",
+        });
+    }
+    Ok(Found::Text(path.to_owned(), files))
+}
+
+/// The tokens of text, from the cache, where they are put first if they are not there.
+fn tokenized(
+    path: PathBuf,
+    files: &[TextFile],
+    wanted: Wanted,
+    sources: &Sources,
+    seen: &mut dyn FnMut(Progress),
+    cancelled: &dyn Fn() -> bool,
+) -> Result<Corpus, TextError> {
+    let cache = sources.cache.as_ref().ok_or(TextError::NoCache)?;
+    let fraction = ValidationFraction::clamped(VALIDATION_FRACTION);
+    let preparation = Preparation { files, tokenizer: wanted.tokenizer, fraction, replace: true };
+    let job = preparation.read(seen, cancelled)?;
+    let folder = cache.join(format!("{}-{}", wanted.tokenizer.name(), &job.plan.sum()[..16]));
+    preparation.make_of(&job, &folder, seen, cancelled)?;
+    let mut corpus = Corpus::open(&folder, wanted.context)?;
+    corpus.origin = Origin::Text(path);
+    Ok(corpus)
 }
 
 fn holds_tokens(folder: &Path) -> bool {

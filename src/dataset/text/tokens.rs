@@ -35,19 +35,8 @@ const CHUNK: usize = 1 << 16;
 impl Tokens {
     /// Opens a file of tokens, which must be smaller than `vocabulary`.
     pub fn open(path: &Path, vocabulary: usize) -> Result<Tokens, TextError> {
-        let failed = |source| TextError::File { path: path.to_owned(), source };
-        let file = plain_file::open(path, Links::Followed).map_err(failed)?;
-        let bytes = file.metadata().map_err(failed)?.len();
-        let found = match bytes {
-            0 => "an empty file".to_owned(),
-            odd if odd % 2 == 1 => format!("{odd} bytes, an odd number"),
-            _ => String::new(),
-        };
-        if !found.is_empty() {
-            let expected = "tokens of two bytes each".to_owned();
-            return Err(TextError::Bad { path: path.to_owned(), expected, found, remedy: MAKE_ANEW });
-        }
-        let tokens = Tokens { place: Place::File(Mutex::new(file)), path: path.to_owned(), count: bytes / 2 };
+        let (file, count) = open(path)?;
+        let tokens = Tokens { place: Place::File(Mutex::new(file)), path: path.to_owned(), count };
         if tokens.is_checked() {
             let mut at = 0;
             while at < tokens.count {
@@ -111,6 +100,25 @@ impl Tokens {
         }
         Ok(format!("{:x}", hash.finalize()))
     }
+}
+
+/// How many tokens a file has, by its length.
+pub fn count_in(path: &Path) -> Result<u64, TextError> {
+    open(path).map(|(_, count)| count)
+}
+
+/// A file of tokens, and how many it has.
+fn open(path: &Path) -> Result<(File, u64), TextError> {
+    let failed = |source| TextError::File { path: path.to_owned(), source };
+    let file = plain_file::open(path, Links::Followed).map_err(failed)?;
+    let bytes = file.metadata().map_err(failed)?.len();
+    let found = match bytes {
+        0 => "an empty file".to_owned(),
+        odd if odd % 2 == 1 => format!("{odd} bytes, an odd number"),
+        even => return Ok((file, even / 2)),
+    };
+    let expected = "tokens of two bytes each".to_owned();
+    Err(TextError::Bad { path: path.to_owned(), expected, found, remedy: MAKE_ANEW })
 }
 
 fn read_at(file: &Mutex<File>, at: u64, bytes: &mut [u8]) -> io::Result<()> {

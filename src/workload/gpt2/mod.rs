@@ -10,18 +10,19 @@ use serde::{Deserialize, Serialize};
 pub use schedule::Schedule;
 pub use shape::{Attention, Gpt2Precision, Gpt2Shape};
 
-use super::form::{Field, Form, Section};
+use super::form::{Field, Form, Section, Value};
 use super::{
-    Common, CommonMut, Course, DataChoice, Dataset, DeviceChoice, Needs, NotFinite, RunSpec, RunsPreset, TokenizerKind,
-    TrainingRule,
+    Common, CommonMut, Course, DataChoice, Dataset, DeviceChoice, Needs, NotFinite, Outlook, OutlookResult, RunSpec,
+    RunsPreset, TokenizerKind, TrainingRule,
 };
-use crate::dataset::text;
+use crate::dataset::text::{self, Origin, Sources, Wanted};
 use crate::quantity::{
     Accumulation, CheckpointInterval, ClipNorm, EvaluationBatches, EvaluationInterval, LearningRate, LoggingInterval,
     SampleInterval, SampleTemperature, SampleTokens, SequenceCount, TopK, TrainingSteps,
 };
 use crate::run::{Better, Metric, MetricInfo, Scale, Source, Started, Unit};
 use crate::spec_error::SpecError;
+use crate::view::ticks::grouped;
 
 /// Trainings of GPT-2, one after another.
 pub type Gpt2Preset = RunsPreset<Gpt2Spec>;
@@ -127,10 +128,10 @@ fn temperature() -> SampleTemperature {
 }
 
 static TEXT: Dataset = Dataset {
+    name: "text",
     automatic: "Automatic: text in the folder that VALLEYSCOPE_DATA names, else text that the program makes up",
     folder: "train.bin and val.bin of tokens, or files of text",
     stand_in: "Made-up text (no real corpus)",
-    look_in: |folder| Ok(text::look_in(folder)?),
 };
 const SEED: &str = "Names the initial weights and the sequences. Runs that differ only in it are replicates.";
 const PRECISIONS: &[(Gpt2Precision, &str)] = &[
@@ -143,6 +144,31 @@ const ATTENTIONS: &[(Attention, &str)] = &[(Attention::Fused, "fused"), (Attenti
 const TOKENIZERS: &[(TokenizerKind, &str)] = &[(TokenizerKind::Gpt2, "GPT-2's"), (TokenizerKind::Char, "characters")];
 
 impl Gpt2Spec {
+    /// The tokens that its data must have.
+    fn wanted(&self) -> Wanted {
+        Wanted { tokenizer: self.tokenizer, context: self.shape.context as usize }
+    }
+
+    /// Refuses data of more different tokens than the model knows.
+    fn check_vocabulary(&self, needed: usize) -> Result<(), String> {
+        let known = self.shape.vocabulary;
+        if needed <= known as usize {
+            return Ok(());
+        }
+        Err(format!(
+            "the text has {needed} different tokens, and `shape.vocabulary` is {known}; set it to {needed} or more"
+        ))
+    }
+
+    /// How large the model and its steps are, in words; empty for a shape that cannot be.
+    fn size(&self) -> String {
+        if self.shape.check().is_err() {
+            return String::new();
+        }
+        let [parameters, tokens] = [self.shape.parameters(), self.tokens_per_step()].map(grouped);
+        format!("{parameters} parameters, {tokens} tokens a step")
+    }
+
     /// Tokens of a step.
     pub fn tokens_per_step(&self) -> u64 {
         (self.batch_size.get() * self.accumulation.get()) as u64 * u64::from(self.shape.context)
@@ -151,6 +177,7 @@ impl Gpt2Spec {
 
 impl RunSpec for Gpt2Spec {
     const NAME: &'static str = "GPT-2, pre-training";
+    const FAMILY: &'static str = "GPT-2";
     const DATASET: &'static Dataset = &TEXT;
 
     fn common(&self) -> Common<'_> {
@@ -210,11 +237,27 @@ impl RunSpec for Gpt2Spec {
         Needs::of_model(parameters, bytes, &self.optimizer, &course, activations, step_operations)
     }
 
+    fn outlook(&self) -> OutlookResult {
+        let text::Outlook { origin, vocabulary, warnings } =
+            text::look(&self.data, self.wanted(), &Sources::of_this_machine())?;
+        vocabulary.map_or(Ok(()), |needed| self.check_vocabulary(needed))?;
+        let is_makeshift = origin == Origin::StandIn && self.data == DataChoice::Automatic;
+        let data = if is_makeshift {
+            "made-up text, as no real text was found. Choose a folder that holds some; `valleyscope data text` makes \
+             tokens of it."
+                .to_owned()
+        } else {
+            origin.to_string()
+        };
+        Ok(Outlook { data, is_makeshift, warnings })
+    }
+
     fn describe(&self, started: Started) -> Started {
         Started { tokens_per_step: Some(self.tokens_per_step()), metrics: metrics(), ..started }
     }
 
     fn form(&mut self) -> Form<'_> {
+        let size = self.size();
         let mut training = vec![
             Field::whole("Sequences", "Of a micro-batch", &mut self.batch_size),
             Field::whole("Micro-batches", "Whose gradients make one step", &mut self.accumulation),
@@ -227,13 +270,13 @@ impl RunSpec for Gpt2Spec {
         let mut logging = vec![
             Field::whole("Log every", "Steps between points of the training curve", &mut self.log_every),
             Field::whole("Evaluate every", "Steps between evaluations", &mut self.eval_every),
-            Field::whole("Batches of it", "Micro-batches of an evaluation", &mut self.eval_batches),
+            Field::whole("Evaluation batches", "Micro-batches of an evaluation", &mut self.eval_batches),
             Field::whole("Save every", "Steps between checkpoints", &mut self.checkpoint_every),
             Field::at_nan(&mut self.not_finite),
         ];
         if let Some(sample) = &mut self.sample {
-            logging.push(Field::whole("Write every", "Steps between texts that the model writes", &mut sample.every));
-            logging.push(Field::whole("Tokens of it", "Tokens of such a text", &mut sample.tokens));
+            logging.push(Field::whole("Sample every", "Steps between texts that the model writes", &mut sample.every));
+            logging.push(Field::whole("Sample tokens", "Tokens of such a text", &mut sample.tokens));
             logging.push(Field::real("Temperature", "0 takes the likeliest token each time", &mut sample.temperature));
         }
         vec![
@@ -258,13 +301,15 @@ impl RunSpec for Gpt2Spec {
                 ],
             ),
             Section::folded("Size of the model", self.shape.fields()),
+            Section::new("", vec![Field::new("", "", Value::Note(size))]),
             Section::new(
                 "Optimizer",
                 vec![
                     Field::rule(&mut self.optimizer),
                     Field::real("Peak rate η", "The learning rate at the end of the warm-up", &mut self.learning_rate),
                     Field::whole("Warm-up", "Steps in which the learning rate grows", &mut self.schedule.warmup),
-                    Field::real("Final rate", "The learning rate at the end", &mut self.schedule.min_lr),
+                    Field::real("Final rate", "The learning rate at the end", &mut self.schedule.min_lr)
+                        .at("schedule.min_lr"),
                 ],
             ),
             Section::new("Training", training),

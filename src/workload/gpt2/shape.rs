@@ -156,11 +156,11 @@ impl Gpt2Shape {
     /// The fields as a form shows them.
     pub fn fields(&mut self) -> Vec<Field<'_>> {
         vec![
-            Field::whole("Layers", "Blocks of attention and feed-forward net", &mut self.layers),
-            Field::whole("Heads", "Attention heads of a block", &mut self.heads),
-            Field::whole("Width", "Numbers for a token", &mut self.width),
-            Field::whole("Context", "The most tokens in a sequence", &mut self.context),
-            Field::whole("Vocabulary", "Different tokens", &mut self.vocabulary),
+            Field::whole("Layers", "Blocks of attention and feed-forward net", &mut self.layers).at("shape.layers"),
+            Field::whole("Heads", "Attention heads of a block", &mut self.heads).at("shape.heads"),
+            Field::whole("Width", "Numbers for a token", &mut self.width).at("shape.width"),
+            Field::whole("Context", "The most tokens in a sequence", &mut self.context).at("shape.context"),
+            Field::whole("Vocabulary", "Different tokens", &mut self.vocabulary).at("shape.vocabulary"),
             Field::new("Biases", "Of linear layers and normalisations", Value::Switch(&mut self.bias)),
             Field::new(
                 "Scale by layer",

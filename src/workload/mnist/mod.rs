@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::form::{Field, Form, Section};
 use super::{
-    Common, CommonMut, Course, DataChoice, Dataset, DeviceChoice, FloatType, Needs, NotFinite, RunSpec, RunsPreset,
-    TrainingRule,
+    Common, CommonMut, Course, DataChoice, Dataset, DeviceChoice, FloatType, Needs, NotFinite, Outlook, OutlookResult,
+    RunSpec, RunsPreset, TrainingRule,
 };
-use crate::dataset::mnist;
+use crate::dataset::mnist::{self, Origin, Sources};
 use crate::quantity::{
     BatchSize, CheckpointInterval, EvaluationInterval, LearningRate, LoggingInterval, TrainingSteps,
 };
@@ -23,11 +23,12 @@ pub use scan::{MnistScanPreset, MnistScanSpec};
 pub type MnistPreset = RunsPreset<MnistSpec>;
 
 static MNIST: Dataset = Dataset {
+    name: "mnist",
     automatic: "Automatic: the cache, else a download, and with no network digits that the program draws",
     folder: "the four IDX files of MNIST, packed or not",
     stand_in: "Drawn digits (not MNIST)",
-    look_in: |folder| Ok(mnist::look_in(folder)?),
 };
+const FAMILY: &str = "MNIST";
 const SEED: &str = "Names the initial weights and the order of the images. Runs that differ only in it are replicates.";
 const PRECISIONS: &[(FloatType, &str)] = &[(FloatType::Float32, "float32"), (FloatType::Float64, "float64")];
 
@@ -94,6 +95,19 @@ fn checkpoint_every() -> CheckpointInterval {
     CheckpointInterval::clamped(100)
 }
 
+fn outlook(choice: &DataChoice) -> OutlookResult {
+    let data = match mnist::look(choice, &Sources::of_this_machine())? {
+        Some(folder) => format!("files in {}", folder.display()),
+        None if *choice == DataChoice::StandIn => Origin::StandIn.to_string(),
+        None => {
+            "MNIST, which is downloaded first; without a network, digits that the program draws. `valleyscope data \
+                 mnist` downloads it without training."
+                .to_owned()
+        }
+    };
+    Ok(Outlook { data, is_makeshift: false, warnings: Vec::new() })
+}
+
 impl MnistSpec {
     /// A run with this optimizer and the defaults of a preset.
     pub fn new(optimizer: TrainingRule, learning_rate: LearningRate) -> MnistSpec {
@@ -118,6 +132,7 @@ impl MnistSpec {
 
 impl RunSpec for MnistSpec {
     const NAME: &'static str = "MNIST classifier, one run";
+    const FAMILY: &'static str = FAMILY;
     const DATASET: &'static Dataset = &MNIST;
 
     fn common(&self) -> Common<'_> {
@@ -156,6 +171,10 @@ impl RunSpec for MnistSpec {
         let parameters = SIZES.windows(2).map(|sides| (sides[0] * (sides[1] + 2) + sides[1]) as u64).sum::<u64>();
         let step_operations = 6.0 * parameters as f64 * batch as f64;
         Needs::of_model(parameters, bytes, &self.optimizer, &self.common().course, activations, step_operations)
+    }
+
+    fn outlook(&self) -> OutlookResult {
+        outlook(&self.data)
     }
 
     fn describe(&self, started: Started) -> Started {

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::{MNIST, PRECISIONS, SEED};
+use super::{FAMILY, MNIST, PRECISIONS, SEED, outlook};
 use crate::preset::{FormatVersion, Preset};
 use crate::quantity::{BatchSize, LearningRate, PointCount, Replicates, TrainingSteps};
 use crate::run::{ScanAxes, Started};
@@ -9,7 +9,9 @@ use crate::sweep::LearningRates;
 use crate::workload::form::{Field, Form, Section, Value};
 use crate::workload::runs::check_name;
 use crate::workload::scan::{LARGEST_STACK, MOST_SCANNED};
-use crate::workload::{Common, DataChoice, Dataset, DeviceChoice, FloatType, Needs, ScanOptimizer, Workload};
+use crate::workload::{
+    Common, DataChoice, Dataset, DeviceChoice, FloatType, Needs, OutlookResult, ScanOptimizer, Workload,
+};
 
 /// A scan of MNIST trainings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -105,6 +107,10 @@ impl Workload for MnistScanPreset {
         "MNIST classifier, scan over batch sizes"
     }
 
+    fn family(&self) -> &'static str {
+        FAMILY
+    }
+
     fn title(&self) -> &str {
         &self.title
     }
@@ -154,6 +160,10 @@ impl Workload for MnistScanPreset {
 
     fn set_data(&mut self, data: &DataChoice) {
         self.scan.data = data.clone();
+    }
+
+    fn outlook(&self) -> OutlookResult {
+        outlook(&self.scan.data)
     }
 
     fn device(&self) -> DeviceChoice {
@@ -208,20 +218,26 @@ impl Workload for MnistScanPreset {
                         "Batch sizes",
                         "Images a step, separated by commas",
                         Value::BatchSizes(&mut scan.batch_sizes),
-                    ),
-                    Field::real("η from", "The smallest learning rate", &mut scan.learning_rates.from),
+                    )
+                    .at("batch_sizes"),
+                    Field::real("η from", "The smallest learning rate", &mut scan.learning_rates.from)
+                        .at("learning_rates.from"),
                     Field::real("η to", "The largest learning rate", &mut scan.learning_rates.to),
                     Field::whole("η, how many", "Learning rates, with equal quotients", &mut scan.learning_rates.count),
                     Field::whole(
                         "Replicates",
                         "Trainings with each learning rate. The paper takes 3.",
                         &mut scan.replicates,
-                    ),
+                    )
+                    .at("replicates"),
                     Field::whole("Steps", "Steps of each training. The paper takes 400.", &mut scan.steps),
                     Field::seed(SEED, &mut scan.seed),
                 ],
             ),
-            Section::new("Optimizers", vec![Field::new("", "", Value::Optimizers(&mut scan.optimizers)), note]),
+            Section::new(
+                "Optimizers",
+                vec![Field::new("", "", Value::Optimizers(&mut scan.optimizers)).at("optimizers"), note],
+            ),
         ]
     }
 }

@@ -6,7 +6,8 @@ use crate::app::training::dialogs::Dialog;
 use crate::app::training::install::Installation;
 use crate::app::training::office::{News, WorkerState};
 use crate::app::training::plotter::Wish;
-use crate::app::training::watcher::{Order, Summary};
+use crate::app::training::summary::Summary;
+use crate::app::training::watcher::Order;
 use crate::machine::SetUpState;
 use crate::run::RunFolder;
 
@@ -39,6 +40,7 @@ impl TrainingPanel {
                 }
             }
             News::Worker(state) => self.worker = *state,
+            News::Outlook(training, found) => self.outlook.hear(*training, found),
             News::SetUp(installation) => self.follow_set_up(*installation),
             News::InstallBegun(outcome) => {
                 self.worker_card.begins = false;

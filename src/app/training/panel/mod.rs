@@ -15,10 +15,12 @@ use super::draft::{Draft, Origin, TrainingMemory};
 use super::export::Exports;
 use super::list::List;
 use super::office::{Office, Places, WorkerState};
+use super::outlook::OutlookWatch;
 use super::pens::Pens;
 use super::plotter::{Drawn, Plotter, Wish};
 use super::queue::Queue;
-use super::watcher::{Detail, Order, Summary};
+use super::summary::Summary;
+use super::watcher::{Detail, Order};
 use super::worker::WorkerCard;
 use crate::app::history::History;
 use crate::app::origins::WithOrigin;
@@ -51,6 +53,9 @@ pub struct TrainingPanel {
     worker: WorkerState,
     worker_card: WorkerCard,
     draft: Draft,
+    /// The preset that was shown when the controls were drawn last, as a number of the draft's.
+    scrolled: usize,
+    outlook: OutlookWatch,
     history: History<WithOrigin<Preset>>,
     runs: Vec<Summary>,
     /// Why the folder of runs cannot be read, if it cannot.
@@ -86,6 +91,8 @@ impl TrainingPanel {
             worker: WorkerState::Asked,
             worker_card: WorkerCard::default(),
             draft: Draft::first(Preset::WORKLOADS[0]),
+            scrolled: 0,
+            outlook: OutlookWatch::default(),
             history: History::default(),
             runs: Vec::new(),
             trouble: None,
@@ -121,7 +128,7 @@ impl TrainingPanel {
 
     /// What was there in the last session.
     pub fn recall(&mut self, memory: TrainingMemory) -> Result<(), String> {
-        let TrainingMemory { preset, clean, kept_data, file, selected, choices, pens } = memory;
+        let TrainingMemory { preset, clean, kept_data, data, file, selected, choices, pens } = memory;
         (self.recalled, self.charts.choices) = (selected, choices);
         self.pens = Pens::recall(pens);
         let training = |preset| Some(preset).filter(|preset: &Preset| preset.workload().is_some());
@@ -129,7 +136,7 @@ impl TrainingPanel {
         let preset = stored(&preset, "the training of the last session")?;
         let clean = clean.map(|text| stored(&text, "the preset of the last session's training")).transpose()?;
         let clean = clean.unwrap_or_else(|| preset.clone());
-        self.draft = Draft::recalled(preset, clean, kept_data, file);
+        self.draft = Draft::recalled(preset, clean, kept_data, data, file);
         self.history = History::default();
         Ok(())
     }
@@ -143,6 +150,7 @@ impl TrainingPanel {
             preset: preset.to_ron(),
             clean: Some(clean.to_ron()),
             kept_data: kept_data.clone(),
+            data: self.draft.chosen_data(),
             file: file.as_ref().map(|(file, _)| file.clone()),
             selected: selected.chain(self.recalled.clone()).collect(),
             choices: self.charts.choices.clone(),

@@ -12,21 +12,23 @@ use crate::app::side_panel::{Edge, SidePanel};
 use crate::app::training::charts::{Asked, Named};
 use crate::app::training::detail::{self, Deed};
 use crate::app::training::dialogs::{Decision, Dialog};
+use crate::app::training::draft::Fault;
 use crate::app::training::list::Chosen;
 use crate::app::training::names::{Known, distinct, traits};
 use crate::app::training::office::WorkerState;
 use crate::app::training::pens::NEUTRAL;
 use crate::app::training::plotter::Drawn;
 use crate::app::training::sheet::Picture;
-use crate::app::training::watcher::{Order, Summary};
+use crate::app::training::summary::Summary;
+use crate::app::training::watcher::Order;
 use crate::app::training::worker::Wanted;
 use crate::app::training::{list, scan_view, setup};
 use crate::preset::Preset;
 use crate::run::RunFolder;
 use crate::view::Pen;
-use crate::workload::DeviceChoice;
+use crate::workload::{DeviceChoice, Outlook};
 
-const NOT_READY: &str = "The training worker is not ready, or a setting can't be used";
+const NOT_READY: &str = "The training worker is not ready";
 
 impl TrainingPanel {
     /// Shows the panel.
@@ -82,46 +84,59 @@ impl TrainingPanel {
                 None => {}
             }
         });
-        self.start_bar(ui);
+        let fault = self.fault();
+        self.start_bar(ui, fault.as_ref());
         ui.separator();
-        ScrollArea::vertical().auto_shrink(false).id_salt("training controls").show(ui, |ui| {
+        let mut area = ScrollArea::vertical().auto_shrink(false).id_salt("training controls");
+        if std::mem::replace(&mut self.scrolled, self.draft.origin_number()) != self.draft.origin_number() {
+            // Another preset is read from its beginning.
+            area = area.vertical_scroll_offset(0.0);
+        }
+        area.show(ui, |ui| {
             match self.worker_card.ui(ui, &self.worker, &self.places, requests) {
                 Some(Wanted::LookAgain) => self.look_for_worker(),
                 Some(Wanted::Cancel) => self.threads().office.cancel_install(),
                 None => {}
             }
-            setup::show(ui, &mut self.draft, &self.worker, shelf, requests);
+            let known = setup::Known { worker: &self.worker, fault: fault.as_ref() };
+            setup::show(ui, &mut self.draft, known, shelf, requests);
         });
     }
 
-    fn start_bar(&mut self, ui: &mut Ui) {
+    /// The run under the controls, as a preset of its own.
+    fn training(&self) -> Option<Preset> {
+        self.draft.preset.trainings().into_iter().nth(self.draft.chosen())
+    }
+
+    /// What keeps the run under the controls from being started.
+    fn fault(&self) -> Option<Fault> {
+        let training = self.training();
+        let device = || missing_device(training.as_ref()?, &self.worker);
+        let device = || Some(Fault { path: "device".to_owned(), message: device()? });
+        self.draft.fault().or_else(device).or_else(|| self.outlook.fault(training.as_ref()))
+    }
+
+    fn start_bar(&mut self, ui: &mut Ui, fault: Option<&Fault>) {
         ui.add_space(4.0);
         let trainings = self.draft.preset.trainings();
-        let one = trainings.get(self.draft.chosen()).cloned();
-        let fault = self.draft.fault().or_else(|| one.as_ref().and_then(|one| missing_device(one, &self.worker)));
-        let ready = matches!(self.worker, WorkerState::Ready(_)) && fault.is_none();
+        let one = self.training();
+        if let Some(question) = self.outlook.question(one.as_ref(), ui.input(|input| input.time)) {
+            self.threads().office.look_at_data(question);
+        }
+        let has_worker = matches!(self.worker, WorkerState::Ready(_));
         ui.horizontal_wrapped(|ui| {
-            let start = ui.add_enabled(ready, Button::new(RichText::new("Start").strong()));
-            let start = start.on_disabled_hover_text(NOT_READY);
-            if start.accessible_name("Start the training").clicked() {
+            let mut start = ui.add_enabled(has_worker && fault.is_none(), Button::new(RichText::new("Start").strong()));
+            if !has_worker {
+                start = start.on_disabled_hover_text(NOT_READY);
+            }
+            if start.accessible_name("Start the training").clicked()
+                && let Some(one) = one.clone()
+            {
                 let stem = self.draft.origin().stem.clone();
-                if let Some(one) = one {
-                    self.threads().office.train(one, stem);
-                }
+                self.threads().office.train(one, stem);
             }
             if trainings.len() > 1 {
-                let text = format!("Start all {}", trainings.len());
-                let faults = trainings.iter().map(|one| missing_device(one, &self.worker));
-                let fault_of_one =
-                    faults.zip(1..).find_map(|(fault, number)| Some(format!("Run {number}: {}", fault?)));
-                let all = ui.add_enabled(ready && fault_of_one.is_none(), Button::new(text));
-                let all = all.on_disabled_hover_text(fault_of_one.as_deref().unwrap_or(NOT_READY));
-                let help = "One after another. When the window is closed, the rest waits for its next opening; when a \
-                            run is stopped or fails, the rest is not begun.";
-                if all.on_hover_text(help).accessible_name("Start all trainings of the preset").clicked() {
-                    let stem = self.draft.origin().stem.clone();
-                    self.threads().office.train_all(trainings, stem);
-                }
+                self.start_all(ui, trainings, fault.is_none());
             }
             if let WorkerState::Ready(handshake) = &self.worker {
                 let cuda = handshake.cuda.as_ref().map_or_else(|| "no CUDA".to_owned(), |cuda| format!("CUDA {cuda}"));
@@ -130,7 +145,34 @@ impl TrainingPanel {
             }
         });
         if let Some(fault) = fault {
-            ui.add(Label::new(RichText::new(fault).color(ui.visuals().error_fg_color)).wrap());
+            // What it is stands below its field, where that is shown.
+            let text = match self.draft.field_name(fault).filter(|name| !name.is_empty()) {
+                Some(name) => format!("“{name}” can't be used as it is; see below."),
+                None => fault.message.clone(),
+            };
+            ui.add(Label::new(RichText::new(text).color(ui.visuals().error_fg_color)).wrap());
+        }
+        if let Some(Ok(outlook)) = self.outlook.of(one.as_ref()) {
+            show_outlook(ui, outlook);
+        }
+    }
+
+    fn start_all(&self, ui: &mut Ui, trainings: Vec<Preset>, is_sound: bool) {
+        let has_worker = matches!(self.worker, WorkerState::Ready(_));
+        let faults = trainings.iter().map(|one| missing_device(one, &self.worker));
+        let fault_of_one = faults.zip(1..).find_map(|(fault, number)| Some(format!("Run {number}: {}", fault?)));
+        let text = format!("Start all {}", trainings.len());
+        let all = ui.add_enabled(has_worker && is_sound && fault_of_one.is_none(), Button::new(text));
+        let help = "One after another. When the window is closed, the rest waits for its next opening; when a run is \
+                    stopped or fails, the rest is not begun.";
+        let mut all = all.on_hover_text(help);
+        if let Some(why) = fault_of_one.as_deref().or((!has_worker).then_some(NOT_READY)) {
+            all = all.on_disabled_hover_text(why);
+        }
+        if all.accessible_name("Start all trainings of the preset").clicked()
+            && let Some(threads) = &self.threads
+        {
+            threads.office.train_all(trainings, self.draft.origin().stem.clone());
         }
     }
 
@@ -246,6 +288,16 @@ impl TrainingPanel {
             }
             None => {}
         }
+    }
+}
+
+/// What the training would learn from.
+fn show_outlook(ui: &mut Ui, Outlook { data, is_makeshift, warnings }: &Outlook) {
+    let visuals = ui.visuals();
+    let color = if *is_makeshift { visuals.warn_fg_color } else { visuals.weak_text_color() };
+    let line = ui.add(Label::new(RichText::new(format!("Data: {data}")).small().color(color)).wrap());
+    if !warnings.is_empty() {
+        line.on_hover_text(warnings.join("\n"));
     }
 }
 

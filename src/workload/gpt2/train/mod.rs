@@ -10,7 +10,7 @@ use tch::{Device, Kind, Tensor};
 use self::loss_scale::LossScale;
 pub use self::model::{Gpt2, ImportError};
 use super::{Gpt2Precision, Gpt2Spec};
-use crate::dataset::text::{Corpus, Offsets, Origin, Sources, Split, TextError, Wanted, obtain};
+use crate::dataset::text::{Corpus, Offsets, Origin, Sources, Split, TextError, obtain};
 use crate::optimizer::Clock;
 use crate::random::Key;
 use crate::run::{Metric, Metrics};
@@ -56,13 +56,7 @@ struct SincePoint {
 impl Gpt2Run {
     /// A training before its first step.
     pub fn new(spec: &Gpt2Spec, corpus: Corpus, device: Device) -> Result<Gpt2Run, TrainError> {
-        let known = u64::from(spec.shape.vocabulary);
-        let needed = corpus.tokenizer.vocabulary_size() as u64;
-        if needed > known {
-            return Err(TrainError::Refused(format!(
-                "the text has {needed} different tokens, and `shape.vocabulary` is {known}; set it to {needed} or more"
-            )));
-        }
+        spec.check_vocabulary(corpus.tokenizer.vocabulary_size()).map_err(TrainError::Refused)?;
         let key = |purpose| Key::new(spec.seed).at(purpose);
         let mut model = Gpt2::new(spec.shape, spec.precision, spec.attention, device)?;
         model.initialize(key(purpose::WEIGHTS))?;
@@ -149,9 +143,8 @@ impl TrainedSpec for Gpt2Spec {
     type Training = Gpt2Run;
 
     fn obtain(&self, say: &mut dyn FnMut(&str), cancelled: &dyn Fn() -> bool) -> ObtainResult<Corpus> {
-        let wanted = Wanted { tokenizer: self.tokenizer, context: self.shape.context as usize };
         let sources = Sources::of_this_machine();
-        let (data, warnings) = match obtain(self.common().data, wanted, &sources, say, cancelled) {
+        let (data, warnings) = match obtain(self.common().data, self.wanted(), &sources, say, cancelled) {
             Err(TextError::Cancelled) => return Ok(None),
             outcome => outcome?,
         };

@@ -1,0 +1,78 @@
+//! Where the data come from.
+
+use std::path::PathBuf;
+
+use egui::{Button, ComboBox, TextEdit, TextStyle, Ui};
+
+use super::setup::line;
+use crate::app::live::{Action, Requests};
+use crate::workload::{DataChoice, Dataset};
+
+/// Between the frame of a text field and its text, on both sides together.
+const MARGIN: f32 = 8.0;
+
+/// Shows the choice, and below it the folder where one is chosen.
+pub fn show(ui: &mut Ui, name: &str, help: &str, data: &mut DataChoice, dataset: &Dataset, requests: &mut Requests) {
+    line(ui, name, help, |ui| {
+        let text = match data {
+            DataChoice::Automatic => "Automatic",
+            DataChoice::Folder(_) => "A folder",
+            DataChoice::StandIn => dataset.stand_in,
+        };
+        let shown = ComboBox::from_id_salt("dataset").selected_text(text).truncate().show_ui(ui, |ui| {
+            ui.selectable_value(data, DataChoice::Automatic, "Automatic");
+            if ui.selectable_label(matches!(data, DataChoice::Folder(_)), "A folder").clicked()
+                && !matches!(data, DataChoice::Folder(_))
+            {
+                *data = DataChoice::Folder(String::new());
+            }
+            ui.selectable_value(data, DataChoice::StandIn, dataset.stand_in);
+        });
+        shown.response.accessible_name("Dataset");
+        let choose =
+            ui.add(Button::new("Folder…")).on_hover_text(format!("Choose a folder that has {}", dataset.folder));
+        if choose.accessible_name("Choose the folder of the dataset").clicked() {
+            let begin = match data {
+                DataChoice::Folder(folder) => Some(PathBuf::from(folder.as_str())),
+                DataChoice::Automatic | DataChoice::StandIn => None,
+            };
+            requests.actions.push(Action::ChooseDataFolder(begin));
+        }
+    });
+    if let DataChoice::Folder(path) = data {
+        line(ui, "", &format!("A folder that has {}", dataset.folder), |ui| folder(ui, path));
+    }
+}
+
+/// The path of the folder. Where it has no room its end is shown, which tells it from others, until it is edited.
+fn folder(ui: &mut Ui, path: &mut String) {
+    let id = ui.make_persistent_id("folder of the dataset");
+    let width = ui.available_width() - 16.0;
+    let mut shown = if ui.memory(|memory| memory.has_focus(id)) { path.clone() } else { end(ui, path, width - MARGIN) };
+    let edit = TextEdit::singleline(&mut shown).id(id).hint_text("Path of the folder").desired_width(width);
+    let field = ui.add(edit).on_hover_text(path.as_str()).accessible_name("Folder of the dataset");
+    if field.changed() {
+        *path = shown;
+    }
+}
+
+/// A path, without its beginning where it is wider than there is room.
+fn end(ui: &Ui, path: &str, room: f32) -> String {
+    const LEFT_OUT: char = '…';
+    let font = TextStyle::Body.resolve(ui.style());
+    let width = |c: char| ui.fonts_mut(|fonts| fonts.glyph_width(&font, c));
+    if path.chars().map(width).sum::<f32>() <= room {
+        return path.to_owned();
+    }
+    let (mut left, mut start) = (room - width(LEFT_OUT), path.len());
+    for (index, c) in path.char_indices().rev() {
+        left -= width(c);
+        if left < 0.0 {
+            break;
+        }
+        start = index;
+    }
+    // Whole names of folders, if there is one.
+    let names = path[start..].find(std::path::is_separator).map_or(start, |index| start + index);
+    format!("{LEFT_OUT}{}", &path[names..])
+}

@@ -1,0 +1,98 @@
+//! What the settings under the controls begin with: a workload, a preset of it, and one of its runs.
+
+use egui::{ComboBox, RichText, Ui};
+
+use super::draft::{Draft, first_of};
+use super::setup::line;
+use crate::app::live::{Action, Requests};
+use crate::app::shelf::Shelf;
+use crate::preset::{Preset, built_ins};
+
+/// Shows the choices.
+pub fn show(ui: &mut Ui, draft: &mut Draft, shelf: &Shelf, requests: &mut Requests) {
+    line(ui, "Workload", "What is trained", |ui| {
+        let combo = ComboBox::from_id_salt("workload").selected_text(name_of(draft.preset.kind())).truncate();
+        let shown = combo.width(ui.available_width() - 8.0).show_ui(ui, |ui| {
+            for &kind in Preset::WORKLOADS {
+                let is_present = kind == draft.preset.kind();
+                if ui.selectable_label(is_present, name_of(kind)).clicked() && !is_present {
+                    draft.take(kind);
+                }
+            }
+        });
+        shown.response.accessible_name("Workload");
+    });
+    line(ui, "Preset", "Settings to begin with", |ui| {
+        let changed = if draft.is_changed() { " · changed" } else { "" };
+        let text = format!("{}{changed}", draft.preset.title());
+        let combo = ComboBox::from_id_salt("training preset").selected_text(text).truncate().height(menu_height(ui));
+        let shown = combo.width(ui.available_width() - 8.0).show_ui(ui, |ui| presets(ui, draft, shelf, requests));
+        shown.response.on_hover_text(draft.preset.description()).accessible_name("Training preset");
+    });
+    runs(ui, draft);
+}
+
+/// What a workload is called.
+fn name_of(kind: &str) -> &'static str {
+    first_of(kind).0.workload().map_or("", |workload| workload.name())
+}
+
+/// The height of an entry in a menu, with what is between it and the next.
+fn row(ui: &Ui) -> [f32; 2] {
+    [ui.spacing().interact_size.y, ui.spacing().item_spacing.y]
+}
+
+/// Room for whole entries, in half of the window and in as much as menus get at most.
+fn menu_height(ui: &Ui) -> f32 {
+    let ([row, gap], spacing) = (row(ui), ui.spacing());
+    let most = spacing.default_area_size.y - spacing.menu_margin.sum().y - 2.0;
+    let room = most.min(0.5 * ui.ctx().content_rect().height());
+    let rows = ((room + gap) / (row + gap)).floor().max(1.0);
+    rows * (row + gap) - gap
+}
+
+/// The presets, those of the present workload first.
+fn presets(ui: &mut Ui, draft: &Draft, shelf: &Shelf, requests: &mut Requests) {
+    let present = draft.preset.kind();
+    let mut kinds = Preset::WORKLOADS.to_vec();
+    kinds.sort_by_key(|kind| *kind != present);
+    let own = shelf.own().as_deref().unwrap_or_default();
+    for kind in kinds {
+        ui.horizontal(|ui| {
+            ui.set_min_height(row(ui)[0]);
+            ui.label(RichText::new(name_of(kind)).small().weak());
+        });
+        for built_in in built_ins().iter().filter(|built_in| built_in.preset.kind() == kind) {
+            let name = format!("{} ({})", built_in.preset.title(), built_in.name);
+            let entry = ui.selectable_label(built_in.preset == draft.origin().clean, name);
+            if entry.on_hover_text(built_in.preset.description()).clicked() {
+                requests.actions.push(Action::OpenBuiltIn(built_in.name));
+            }
+        }
+        for preset in own.iter().filter(|preset| preset.kind == Some(kind)) {
+            if ui.selectable_label(false, format!("{} (your own)", preset.title)).clicked() {
+                requests.actions.push(Action::OpenFile(preset.path.clone()));
+            }
+        }
+    }
+}
+
+/// Which of a preset's runs is under the controls.
+fn runs(ui: &mut Ui, draft: &mut Draft) {
+    let labels = draft.preset.workload().map_or_else(Vec::new, |workload| workload.labels());
+    if labels.len() < 2 {
+        return;
+    }
+    let name = |index: usize| format!("{} of {}: {}", index + 1, labels.len(), labels[index]);
+    let mut chosen = draft.chosen();
+    line(ui, "Run", "The preset has several runs; the controls below are those of this one", |ui| {
+        let combo = ComboBox::from_id_salt("run of the preset").selected_text(name(chosen)).truncate();
+        let shown = combo.width(ui.available_width() - 8.0).show_ui(ui, |ui| {
+            for index in 0..labels.len() {
+                ui.selectable_value(&mut chosen, index, name(index));
+            }
+        });
+        shown.response.accessible_name("Run of the preset");
+    });
+    draft.choose(chosen);
+}

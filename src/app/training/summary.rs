@@ -1,0 +1,70 @@
+//! What is known of a run at a glance.
+
+use crate::run::{Better, MetricInfo, Notes, RunFolder, Status, Timestamp};
+
+/// A run in the list.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    pub run: RunFolder,
+    /// The user's, or else the preset's.
+    pub title: String,
+    pub notes: Notes,
+    pub status: Status,
+    pub optimizer: String,
+    /// Hyperparameters that are not the rule's usual ones, in words.
+    pub unusual: Vec<String>,
+    /// What runs of its workload are told from others by, where its config can be read.
+    pub family: Option<&'static str>,
+    /// The settings that it is told from the other runs by; empty where nothing is known of them.
+    pub settings: String,
+    /// Red, green and blue of its optimizer.
+    pub color: [u8; 3],
+    pub learning_rate: Option<f64>,
+    pub batch_size: Option<u64>,
+    pub seed: Option<u64>,
+    pub step: u64,
+    pub steps: Option<u64>,
+    pub steps_per_s: Option<f64>,
+    pub seconds_left: Option<f64>,
+    pub loss: Option<f64>,
+    /// The newest evaluation.
+    pub evaluated: Vec<(MetricInfo, f64)>,
+    pub began: Option<Timestamp>,
+    pub is_scan: bool,
+    /// What it trains on, where the program made that itself in place of real data.
+    pub stand_in: Option<String>,
+    /// Equal for runs that differ in the seed only.
+    pub config: Option<String>,
+    /// Why it cannot be read, if it cannot.
+    pub trouble: Option<String>,
+}
+
+impl Summary {
+    pub fn is_open(&self) -> bool {
+        self.status.is_open()
+    }
+
+    /// The loss by which runs are compared, where they are evaluated.
+    pub fn evaluated_loss(&self) -> Option<f64> {
+        self.evaluated.iter().find(|(info, _)| info.better == Better::Lower).map(|(_, loss)| *loss)
+    }
+
+    /// All that it holds, to be compared.
+    fn parts(&self) -> impl PartialEq {
+        let Summary { run, title, notes, status, optimizer, unusual, family, settings, color, .. } = self;
+        let Summary { learning_rate, batch_size, seed, .. } = self;
+        let Summary { step, steps, steps_per_s, seconds_left, loss, evaluated, .. } = self;
+        let Summary { began, is_scan, stand_in, config, trouble, .. } = self;
+        let numbers = [learning_rate, steps_per_s, seconds_left, loss].map(|number| number.map(f64::to_bits));
+        let evaluated: Vec<_> = evaluated.iter().map(|(info, value)| (info, value.to_bits())).collect();
+        let words = (run, title, notes, status, optimizer, unusual, config, trouble, stand_in);
+        ((words, family, settings), (color, batch_size, seed, step, steps, began, is_scan), numbers, evaluated)
+    }
+}
+
+/// Numbers are equal where their bits are: a loss that is no number does not make a run differ from itself.
+impl PartialEq for Summary {
+    fn eq(&self, other: &Summary) -> bool {
+        self.parts() == other.parts()
+    }
+}
