@@ -227,7 +227,9 @@ impl Charts {
         };
         let mut curves = Vec::new();
         for (index, group) in groups.iter().enumerate() {
-            if let Some(track) = group.drawn.tracks.get(&metric) {
+            let Some(track) = group.drawn.tracks.get(&metric) else { continue };
+            // Over tokens only text has a place.
+            if track.len() == 0 || track.reach(look.horizontal, scales[0]).is_some() {
                 curves.push((group, track, self.lines(metric, index, track, look)));
             }
         }
@@ -250,7 +252,12 @@ impl Charts {
         });
         if curves.is_empty() {
             let font = TextStyle::Small.resolve(ui.style());
-            let text = if groups.is_empty() { "Nothing is known of it so far" } else { "Not measured so far" };
+            let is_measured = groups.iter().any(|group| group.drawn.tracks.contains_key(&metric));
+            let text = match (groups.is_empty(), is_measured) {
+                (true, _) => "Nothing is known of it so far".to_owned(),
+                (false, false) => "Not measured so far".to_owned(),
+                (false, true) => format!("Has no place over {}", look.horizontal.name()),
+            };
             let center = shown.transform.frame().center();
             ui.painter().text(center, egui::Align2::CENTER_CENTER, text, font, ui.visuals().weak_text_color());
         }
