@@ -1,10 +1,11 @@
 //! `valleyscope train`: a training without a window.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
+use clap::builder::{OsStringValueParser, TypedValueParser};
 
 use super::interrupt::Interrupt;
 use super::runs::find::Place;
@@ -12,14 +13,15 @@ use super::runs::watch::{Watch, outcome};
 use super::{Failure, say};
 use crate::preset::{Library, Preset};
 use crate::run::{
-    Handshake, LaunchError, Room, RunConfig, RunFolder, RunReader, Status, Timestamp, WorkerProgram, runs_folder,
+    Fork, ForkError, Handshake, LaunchError, Room, RunConfig, RunFolder, RunReader, Status, Timestamp, WorkerProgram,
+    runs_folder,
 };
 use crate::workload::DeviceChoice;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Name of a built-in preset or of one of your own, or a file
-    #[arg(value_name = "PRESET", required_unless_present = "resume")]
+    /// Name of a built-in preset or of one of your own, or a file [with --fork: the other run's own settings]
+    #[arg(value_name = "PRESET", required_unless_present_any = ["resume", "fork"])]
     preset: Option<OsString>,
     /// Where to train: cpu, cuda, or cuda:1 and so on
     #[arg(long, value_name = "DEVICE", conflicts_with = "resume", value_parser = device)]
@@ -27,7 +29,8 @@ pub struct Args {
     /// Folder that holds the training data
     #[arg(long, value_name = "DIR", conflicts_with = "resume")]
     data: Option<PathBuf>,
-    /// Folder for the run's folder, or where the one to resume is [default: runs in the user's folder for data]
+    /// Folder for the run's folder, and where the one to resume or fork is [default: runs in the user's folder for data;
+    /// for a fork that of the other run]
     #[arg(long, value_name = "DIR")]
     runs: Option<PathBuf>,
     /// Set a field of the preset, such as learning_rate=0.01 or optimizer.gamma=0.4; may be repeated
@@ -36,9 +39,37 @@ pub struct Args {
     /// Go on with a run that was stopped: its name, the beginning of it, `last`, or its folder
     #[arg(long, value_name = "RUN", conflicts_with = "preset")]
     resume: Option<OsString>,
+    /// Begin with a checkpoint of another run, its newest or that of STEP, in a new run
+    ///
+    /// The fork has the settings of the other run, or those of PRESET, with what --set changes. It counts steps on from the
+    /// checkpoint's: `steps` is the number at its end, and a schedule goes on. The optimizer goes on with what it
+    /// remembers where its rule is the same, and begins afresh where it is another. Each step's batch follows from seed,
+    /// data, batch size and the number of the step: where these are the same, the fork meets what the other run met. The
+    /// checkpoint is not copied where the file system can link files, and the other run is not changed.
+    #[arg(long, value_name = "RUN[@STEP]", conflicts_with = "resume", value_parser = OsStringValueParser::new().try_map(fork_point))]
+    fork: Option<ForkPoint>,
     /// The worker that trains [default: the one beside valleyscope, or the installed one]
     #[arg(long, value_name = "PATH")]
     worker: Option<PathBuf>,
+}
+
+/// A run, as it is named, and the step of its checkpoint.
+#[derive(Clone, Debug)]
+struct ForkPoint {
+    run: OsString,
+    step: Option<u64>,
+}
+
+fn fork_point(text: OsString) -> Result<ForkPoint, String> {
+    let parts = text.to_str().and_then(|text| text.rsplit_once('@'));
+    // The path of a folder may have the sign too.
+    let Some((run, step)) = parts.filter(|(_, step)| !step.contains(std::path::is_separator)) else {
+        return Ok(ForkPoint { run: text, step: None });
+    };
+    match step.parse() {
+        Ok(step) if !run.is_empty() => Ok(ForkPoint { run: run.into(), step: Some(step) }),
+        _ => Err("expected a run, or a run, @ and the step of a checkpoint, such as last@400".to_owned()),
+    }
 }
 
 /// A device as a preset has it.
@@ -100,18 +131,19 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         check_config(run).map_err(Failure::BadInput)?;
         return train(&worker, run, true, &Interrupt::listen()?);
     }
-    let trainings = trainings(args)?;
+    let fork = args.fork.as_ref().map(|point| find(args, point)).transpose()?;
+    let trainings = trainings(args, fork.as_ref())?;
     let has = worker.handshake().map_err(anyhow::Error::from)?;
     trainings.iter().try_for_each(|training| check_device(training, &has, args))?;
-    let parent = match &args.runs {
-        Some(folder) => folder.clone(),
-        None => {
-            runs_folder().ok_or_else(|| anyhow!("this system knows no folder for data; name one with --runs DIR"))?
-        }
-    };
+    let beside = fork.as_ref().and_then(|fork| fork.run.path().parent().map(Path::to_owned));
+    let parent = args.runs.clone().or(beside).or_else(runs_folder);
+    let parent = parent.ok_or_else(|| anyhow!("this system knows no folder for data; name one with --runs DIR"))?;
     trainings.iter().try_for_each(|training| check_room(training, &has, &parent))?;
     let interrupt = Interrupt::listen()?;
-    let (stem, count) = (stem(args), trainings.len());
+    let (stem, count) = (stem(args, fork.as_ref()), trainings.len());
+    if let (Some(fork), [training]) = (&fork, &trainings[..]) {
+        return train(&worker, &begin_fork(fork, &parent, &stem, training)?, true, &interrupt);
+    }
     for (index, training) in trainings.iter().enumerate() {
         let run = RunFolder::create(&parent, &stem, &training.to_ron()).map_err(anyhow::Error::from)?;
         if count > 1 {
@@ -120,6 +152,21 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         train(&worker, &run, false, &interrupt)?;
     }
     Ok(())
+}
+
+/// The run that is to be forked.
+fn find(args: &Args, point: &ForkPoint) -> Result<Fork, Failure> {
+    Ok(Fork { run: Place::of(args.runs.as_deref())?.find(&point.run)?, step: point.step })
+}
+
+/// Makes the folder of a fork, and says what it is.
+fn begin_fork(fork: &Fork, parent: &Path, stem: &str, training: &Preset) -> Result<RunFolder, Failure> {
+    let (run, forked) = fork.create(parent, stem, training).map_err(|error| match error {
+        ForkError::Folder(_) | ForkError::File { .. } => Failure::Failed(error.into()),
+        _ => Failure::bad_input(error),
+    })?;
+    say(format_args!("{}", forked.sentence()));
+    Ok(run)
 }
 
 /// A run with another config than it was begun with is refused, before its worker does so in the run.
@@ -154,18 +201,29 @@ fn check_room(training: &Preset, has: &Handshake, runs: &Path) -> Result<(), Fai
 }
 
 /// What the run's folder is called, before the time.
-fn stem(args: &Args) -> String {
+fn stem(args: &Args, fork: Option<&Fork>) -> String {
     let named = args.preset.as_deref().map(Path::new).and_then(Path::file_stem);
-    named.map_or_else(|| "run".to_owned(), |stem| stem.to_string_lossy().into_owned())
+    let named = named.map(|stem| stem.to_string_lossy().into_owned());
+    named.or_else(|| fork.map(|fork| fork.run.stem())).unwrap_or_else(|| "run".to_owned())
+}
+
+/// What is trained before the command line sets anything, and what that is called.
+fn settings(args: &Args, fork: Option<&Fork>) -> Result<(Preset, String), Failure> {
+    match (&args.preset, fork) {
+        (Some(name), _) => {
+            let loaded = Library::open().load(name).map_err(Failure::bad_input)?;
+            Ok((loaded.preset, format!("preset {}", name.display())))
+        }
+        (None, Some(fork)) => Ok((fork.training().map_err(Failure::bad_input)?, format!("run {}", fork.run.name()))),
+        (None, None) => unreachable!("clap asks for one of them"),
+    }
 }
 
 /// The trainings that are asked for, with everything that the command line sets.
-fn trainings(args: &Args) -> Result<Vec<Preset>, Failure> {
-    let name = args.preset.as_deref().expect("clap asks for it");
-    let loaded = Library::open().load(name).map_err(Failure::bad_input)?;
-    let mut preset = loaded.preset;
+fn trainings(args: &Args, fork: Option<&Fork>) -> Result<Vec<Preset>, Failure> {
+    let (mut preset, called) = settings(args, fork)?;
     if preset.workload().is_none() {
-        let (name, kind) = (name.display().to_string(), preset.kind());
+        let (name, kind) = (args.preset.as_deref().unwrap_or_default().display().to_string(), preset.kind());
         let command = preset.command(&name);
         return Err(Failure::BadInput(anyhow!(
             "expected a training, of the kind {}, and `{name}` is a {kind}; run it with `valleyscope {command}`",
@@ -195,8 +253,15 @@ fn trainings(args: &Args) -> Result<Vec<Preset>, Failure> {
     let settings = settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     preset = preset.with_all(settings).map_err(|error| Failure::BadInput(anyhow!("--set {error}")))?;
     let mut trainings = preset.trainings();
+    if fork.is_some() && trainings.len() > 1 {
+        return Err(Failure::BadInput(anyhow!(
+            "expected a preset of one run to go on with from a checkpoint, and the {called} has {}; save one of them as a \
+             preset of its own, or leave the preset out and use --set",
+            trainings.len()
+        )));
+    }
     for (index, training) in trainings.iter_mut().enumerate() {
-        retitle(training, index, name, &args.set);
+        retitle(training, index, &called, &args.set);
     }
     for workload in trainings.iter().filter_map(Preset::workload) {
         workload.outlook().map_err(|error| Failure::BadInput(anyhow!(error)))?;
@@ -206,7 +271,7 @@ fn trainings(args: &Args) -> Result<Vec<Preset>, Failure> {
 
 /// What a training's preset says of itself does not hold any more once the command line sets other fields. The training
 /// is the preset's with this index.
-fn retitle(training: &mut Preset, index: usize, name: &OsStr, settings: &[(String, String)]) {
+fn retitle(training: &mut Preset, index: usize, called: &str, settings: &[(String, String)]) {
     const LONGEST: usize = 100;
     // Runs that differ in these only are told apart by them, or do the same.
     const UNTOLD: [&str; 5] = ["seed", "data", "device", "title", "description"];
@@ -236,7 +301,7 @@ fn retitle(training: &mut Preset, index: usize, name: &OsStr, settings: &[(Strin
             if long.chars().count() > LONGEST { long.chars().take(LONGEST - 1).chain(['…']).collect() } else { long };
     }
     if !is_set("description") {
-        *description = format!("The preset {} with other settings.", name.display());
+        *description = format!("The {called} with other settings.");
     }
 }
 

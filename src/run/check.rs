@@ -64,6 +64,7 @@ impl RunFolder {
         let (history, findings) = (reader.history(), Findings::new(mend));
         let mut check = Check { run: self, alive, open, history, whole: Vec::new(), findings };
         check.config();
+        check.fork();
         check.reserve();
         check.checkpoints();
         check.events(&status);
@@ -122,6 +123,12 @@ impl Check<'_> {
             }),
             None => self.findings.damaged(NAME, wrong),
         }
+    }
+
+    fn fork(&mut self) {
+        let Some(forked) = self.history.forked() else { return };
+        let missing = self.history.missing().map(|missing| format!("; {missing}"));
+        self.findings.note("fork", forked.sentence() + &missing.unwrap_or_default());
     }
 
     fn events(&mut self, status: &io::Result<Status>) {
@@ -245,6 +252,9 @@ impl Check<'_> {
 
     /// Whether a checkpoint is of this run, as far as that is known.
     fn is_own(&self, found: &Checkpoint) -> Result<(), String> {
+        if self.history.forked().is_some_and(|forked| forked.is_checkpoint(found)) {
+            return Ok(());
+        }
         let Some(started) = self.history.started() else { return Ok(()) };
         let foreign = |what: &str, expected: &str, found: &str| {
             Err(format!("it is of another run: expected {what} {expected}, found {found}"))

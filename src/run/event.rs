@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::fork::Forked;
 use super::metric::{Metric, MetricInfo, Metrics, PointFields};
 use super::number;
 use super::seal::{self, Seal};
@@ -32,6 +33,8 @@ pub struct Record {
 #[serde(untagged)]
 #[allow(clippy::large_enum_variant, reason = "the large one is there once in a run, and events are soon taken apart")]
 pub enum Event {
+    /// The run was made as a fork of another: always its first event, written before a session begins.
+    Forked(Forked),
     /// The first session begins. Said again, after `resumed`, where a run that goes on has lost that line, or has one of a
     /// version before.
     Started(Started),
@@ -208,6 +211,7 @@ impl Event {
     /// As it stands in the line.
     pub fn name(&self) -> &'static str {
         match self {
+            Event::Forked(_) => "forked",
             Event::Started(_) => "started",
             Event::Resumed { .. } => "resumed",
             Event::Train(_) => "train",
@@ -226,6 +230,7 @@ impl Event {
     /// In words, for logs and lists.
     pub fn sentence(&self) -> String {
         match self {
+            Event::Forked(forked) => forked.sentence(),
             Event::Started(Started { title, optimizer, data, device, .. }) => {
                 let parts = [title, optimizer, data, device].into_iter().filter(|part| !part.is_empty());
                 format!("started: {}", parts.map(String::as_str).collect::<Vec<_>>().join(", "))
@@ -276,6 +281,7 @@ impl Event {
             Ok(serde_json::from_slice(line)?)
         }
         Ok(match name {
+            "forked" => Event::Forked(of(line)?),
             "pixel" => Event::Pixel(of(line)?),
             "started" => {
                 let started: Started = of(line)?;

@@ -52,6 +52,27 @@ impl RunFolder {
     /// Makes the folder `<stem>-<UTC time>` in `parent`, which is made too where it is missing, with a
     /// `config.ron` of this text. Where the name is taken, a number follows it.
     pub fn create(parent: &Path, stem: &str, config: &str) -> Result<RunFolder, FolderError> {
+        RunFolder::make(parent, stem, |run| {
+            let written = write_file(&run.config(), Overwrite::No, config.as_bytes());
+            written.map_err(|source| FolderError::Create { parent: parent.to_owned(), source })
+        })
+    }
+
+    /// The same with what `fill` puts into it. Where that fails, nothing is left.
+    pub(super) fn make<E: From<FolderError>>(
+        parent: &Path,
+        stem: &str,
+        fill: impl FnOnce(&RunFolder) -> Result<(), E>,
+    ) -> Result<RunFolder, E> {
+        let run = RunFolder::empty(parent, stem)?;
+        fill(&run).inspect_err(|_| {
+            // It was made just now, and what cannot be removed is no run.
+            let _ = fs::remove_dir_all(&run.path);
+        })?;
+        Ok(run)
+    }
+
+    fn empty(parent: &Path, stem: &str) -> Result<RunFolder, FolderError> {
         let failed = |source| FolderError::Create { parent: parent.to_owned(), source };
         fs::create_dir_all(parent).map_err(failed)?;
         // Absolute, as the worker may work in another folder.
@@ -61,15 +82,7 @@ impl RunFolder {
             let name = if number == 1 { name.clone() } else { format!("{name}-{number}") };
             let path = parent.join(name);
             match fs::create_dir(&path) {
-                Ok(()) => {
-                    let run = RunFolder { path };
-                    if let Err(source) = write_file(&run.config(), Overwrite::No, config.as_bytes()) {
-                        // It was made just now and is empty.
-                        let _ = fs::remove_dir(&run.path);
-                        return Err(failed(source));
-                    }
-                    return Ok(run);
-                }
+                Ok(()) => return Ok(RunFolder { path }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(source) => return Err(failed(source)),
             }
@@ -128,6 +141,12 @@ impl RunFolder {
     /// The folder's own name.
     pub fn name(&self) -> String {
         self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy().into_owned()
+    }
+
+    /// The name without the time, as [`RunFolder::create`] was given it.
+    pub fn stem(&self) -> String {
+        let is_time = |part: &&str| part.len() == "20260301T120000Z".len() && part.ends_with('Z');
+        self.name().split('-').take_while(|part| !is_time(part)).collect::<Vec<_>>().join("-")
     }
 
     pub fn config(&self) -> PathBuf {

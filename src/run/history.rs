@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::damage::{Damage, LineCount};
 use super::event::{BadLine, Event, Pixel, Record, Started};
+use super::fork::Forked;
 use super::metric::{Metric, MetricInfo, Metrics, Source};
 use super::points::{Curve, Points};
 use super::scan_costs::ScanCosts;
@@ -43,6 +44,10 @@ const RECENT: usize = 50;
 /// the curves have no gap, no repeat and no jump.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct History {
+    forked: Option<Forked>,
+    /// Whether the points before the fork were looked for, and what is missing of them, in words.
+    is_shared: bool,
+    missing: Option<String>,
     started: Option<Started>,
     began: Option<Timestamp>,
     steps: Option<u64>,
@@ -78,6 +83,12 @@ impl History {
             self.began.get_or_insert(record.time);
         }
         match &record.event {
+            Event::Forked(forked) => {
+                // Points of its own are not replaced by those of another run.
+                if !self.is_begun() {
+                    self.forked = Some(forked.clone());
+                }
+            }
             Event::Started(started) => {
                 // A run that goes on may say it again.
                 if self.sessions == 0 {
@@ -138,6 +149,16 @@ impl History {
 
 /// What there is to know.
 impl History {
+    /// Where the run comes from, if it is a fork.
+    pub fn forked(&self) -> Option<&Forked> {
+        self.forked.as_ref()
+    }
+
+    /// Why points before a fork are not here, in words, where they were looked for.
+    pub fn missing(&self) -> Option<&str> {
+        self.missing.as_deref()
+    }
+
     /// What the run is; None before it has begun.
     pub fn started(&self) -> Option<&Started> {
         self.started.as_ref()
@@ -248,7 +269,7 @@ impl History {
 
     /// Whether checkpoints were saved, or may have been in lines that are lost.
     pub fn may_have_checkpoints(&self) -> bool {
-        !self.checkpoints.is_empty() || !self.damage().is_none() || self.lines() == 0
+        !self.checkpoints.is_empty() || self.forked.is_some() || !self.damage().is_none() || self.lines() == 0
     }
 
     /// Warnings, with their steps.
@@ -276,11 +297,12 @@ impl History {
         self.records
     }
 
-    /// Whether a session has said that it began, or anything that comes after that; damaged lines may have.
+    /// Whether a session has said that it began, or anything that comes after that, as damaged lines may have; and
+    /// whether it is a fork, which does not begin at step 0.
     pub fn is_begun(&self) -> bool {
         let points = !self.training.is_empty() || !self.evaluations.is_empty();
         let results = !self.samples.is_empty() || !self.pixels.is_empty() || !self.checkpoints.is_empty();
-        self.sessions > 0 || points || results || !self.damage().is_none()
+        self.sessions > 0 || self.forked.is_some() || points || results || !self.damage().is_none()
     }
 
     /// Lines that were passed over: those that cannot be read, and events that this version does not know.
@@ -302,6 +324,25 @@ impl History {
     /// made from the curves must then be made anew. Else curves only grow.
     pub fn generation(&self) -> u64 {
         self.generation
+    }
+
+    /// Whether it is a fork whose points before were not looked for yet.
+    pub(super) fn awaits_shared(&self) -> bool {
+        self.forked.is_some() && !self.is_shared
+    }
+
+    /// Takes over the points and samples of the run that this one was forked from, up to the fork. Done before it has
+    /// points of its own.
+    pub(super) fn share(&mut self, other: Option<History>) {
+        self.is_shared = true;
+        let Some(forked) = &self.forked else { return };
+        let Some(mut other) = other else {
+            self.missing = Some(forked.missing());
+            return;
+        };
+        other.forget_after(forked.from_step);
+        (self.training, self.evaluations, self.samples) = (other.training, other.evaluations, other.samples);
+        self.missing = other.missing;
     }
 
     /// Forgets all points of training.

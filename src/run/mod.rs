@@ -20,7 +20,8 @@
 //! worker:   RunFolder -> RunSession  -> record(step, event) …  commands() / answer(…) …
 //! watcher:  RunFolder -> RunReader   -> poll() -> History (curves, samples, pixels)
 //!                           -> status(now) -> Status
-//! starter:  RunFolder::create -> WorkerProgram::find -> handshake -> start
+//! starter:  WorkerProgram::find -> handshake -> RunFolder::create -> start
+//!                                            or Fork::create, from another run's checkpoint
 //! ```
 //!
 //! This room knows nothing of how training works and nothing of windows.
@@ -35,6 +36,7 @@ mod event;
 mod events_file;
 mod findings;
 mod folder;
+mod fork;
 mod history;
 mod launch;
 mod lock;
@@ -66,6 +68,7 @@ pub use damage::{Damage, LineNumbers};
 pub use event::{BadLine, Event, Pixel, Record, ScanAxes, Started};
 pub use findings::{Condition, Finding, Findings};
 pub use folder::{FolderError, RunFolder, data_folder, runs_folder};
+pub use fork::{Fork, ForkError, Forked};
 pub use history::{Answer, Ending, History, Sample};
 pub use launch::{Device, Handshake, LaunchError, Launched, SETUP, WorkerProgram};
 pub use lock::{Holder, Life};
@@ -83,4 +86,4 @@ pub use tail::{LONGEST_LINE, last_lines};
 
 /// The version of what a worker and those who start and watch it understand each other by: the files of a run's
 /// folder and the worker's command line.
-pub const PROTOCOL: u32 = 3;
+pub const PROTOCOL: u32 = 4;

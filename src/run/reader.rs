@@ -22,6 +22,8 @@ pub struct RunReader {
     tail: Tail,
     history: History,
     curves: Curves,
+    /// Through so many forks it looks for the points before a fork.
+    forks: u32,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -32,8 +34,18 @@ enum Curves {
 }
 
 impl RunReader {
+    /// Folders that say they are forked from each other must come to an end.
+    const MOST_FORKS: u32 = 64;
+
+    /// A reader of all points. Those of a fork begin with the points that the other run had before, where that is found.
     pub fn new(run: RunFolder) -> RunReader {
-        RunReader { tail: Tail::new(run.events()), run, history: History::default(), curves: Curves::Whole }
+        RunReader::of_fork(run, RunReader::MOST_FORKS)
+    }
+
+    /// The same for a run that was forked, through so many forks.
+    pub(super) fn of_fork(run: RunFolder, forks: u32) -> RunReader {
+        let (tail, history) = (Tail::new(run.events()), History::default());
+        RunReader { tail, run, history, curves: Curves::Whole, forks }
     }
 
     /// A reader that passes over all but the newest point of training, and so is many times as fast.
@@ -55,7 +67,7 @@ impl RunReader {
 
     /// Takes in what is new, and says whether anything was.
     pub fn poll(&mut self) -> io::Result<bool> {
-        let RunReader { tail, history, curves, .. } = self;
+        let RunReader { run, tail, history, curves, forks } = self;
         let mut news = false;
         tail.read(|piece| {
             news = true;
@@ -63,7 +75,12 @@ impl RunReader {
                 Piece::Again => history.reset(),
                 Piece::TooLong => pass_over_long(history),
                 Piece::Lines(lines) => match curves {
-                    Curves::Whole => lines_of(lines).for_each(|line| take(history, line)),
+                    Curves::Whole => lines_of(lines).for_each(|line| {
+                        take(history, line);
+                        if history.awaits_shared() {
+                            share(history, run, *forks);
+                        }
+                    }),
                     Curves::Newest => take_brief(history, lines),
                 },
             }
@@ -88,6 +105,12 @@ impl RunReader {
         self.poll()?;
         Ok(Status::of(&self.run, life, &self.history, now))
     }
+}
+
+/// Takes over the points before a fork.
+fn share(history: &mut History, run: &RunFolder, forks: u32) {
+    let other = forks.checked_sub(1).and_then(|forks| history.forked()?.history(run, forks));
+    history.share(other);
 }
 
 fn lines_of(lines: &[u8]) -> impl Iterator<Item = &[u8]> {

@@ -4,6 +4,7 @@ use std::fmt;
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::event::Event;
 use super::folder::RunFolder;
 use super::history::{Ending, History};
 use super::lock::{Holder, Life, last_beat};
@@ -60,7 +61,7 @@ impl Status {
         match life {
             Life::Gone(_) => Status::Crashed { last_words: last_words(run) },
             Life::Elsewhere(holder) => silent(run, history, Some(holder.host), now),
-            Life::Unborn if history.last().is_none() => not_begun(run, now),
+            Life::Unborn if is_unused(history) => not_begun(run, now),
             Life::Unborn | Life::Unknown | Life::Alive(_) => silent(run, history, None, now),
         }
     }
@@ -113,6 +114,11 @@ fn is_of_another(life: &Life, history: &History) -> bool {
     let (Life::Gone(holder), Some((line, time))) = (life, history.ended()) else { return false };
     // Versions before do not say it by lines.
     holder.lines.map_or(holder.started > time, |before| line <= before)
+}
+
+/// Whether no worker has said anything: of a fork, what it comes from is said before.
+fn is_unused(history: &History) -> bool {
+    history.last().is_none_or(|last| matches!(last.event, Event::Forked(_)))
 }
 
 fn silent(run: &RunFolder, history: &History, host: Option<String>, now: Timestamp) -> Status {

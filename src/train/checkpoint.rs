@@ -128,6 +128,18 @@ impl Checkpoint {
         origin: &Origin,
         expected: &Named<'_>,
     ) -> Result<(Checkpoint, Vec<(String, Tensor)>), CheckpointError> {
+        let check = |about: &Path, checkpoint: &Checkpoint| checkpoint.check_origin(about, origin);
+        let (checkpoint, file) = Checkpoint::read(run, step, bytes_of_all(expected), check)?;
+        Ok((checkpoint, tensors_in(&file, &Checkpoint::tensors_path(run, step), expected, |_| false)?))
+    }
+
+    /// The checkpoint of a step, where `check` lets it pass, and the file of its tensors, which have at most so many bytes.
+    pub(super) fn read(
+        run: &RunFolder,
+        step: u64,
+        most: u64,
+        check: impl FnOnce(&Path, &Checkpoint) -> Result<(), CheckpointError>,
+    ) -> Result<(Checkpoint, Vec<u8>), CheckpointError> {
         let path = Checkpoint::tensors_path(run, step);
         let about = path.with_extension("ron");
         let text = read(&about, |path| plain_file::read_text(path, Links::Refused, Checkpoint::LONGEST_TEXT))?;
@@ -136,9 +148,8 @@ impl Checkpoint {
             let reason = format!("expected step {step}, found step {}: it was copied or renamed", checkpoint.step);
             return Err(damaged(&about, reason));
         }
-        checkpoint.check_origin(&about, origin)?;
-        let numbers: u64 = expected.iter().map(|(_, tensor)| bytes_of(tensor) as u64).sum();
-        let file = read(&path, |path| plain_file::read(path, Links::Refused, numbers + Checkpoint::LONGEST_HEADER))?;
+        check(&about, &checkpoint)?;
+        let file = read(&path, |path| plain_file::read(path, Links::Refused, most + Checkpoint::LONGEST_HEADER))?;
         if file.len() as u64 != checkpoint.bytes {
             let reason = format!("expected {} bytes, found {}", checkpoint.bytes, file.len());
             return Err(damaged(&path, reason));
@@ -147,7 +158,7 @@ impl Checkpoint {
             let reason = format!("the check sum is wrong: bytes have changed, here or in {}", about.display());
             return Err(damaged(&path, reason));
         }
-        Ok((checkpoint, tensors_in(&file, &path, expected)?))
+        Ok((checkpoint, file))
     }
 
     fn check_origin(&self, about: &Path, origin: &Origin) -> Result<(), CheckpointError> {
@@ -198,8 +209,13 @@ impl Checkpoint {
     }
 }
 
-/// The tensors in a file, which must be those that are expected.
-fn tensors_in(file: &[u8], path: &Path, expected: &Named<'_>) -> Result<Vec<(String, Tensor)>, CheckpointError> {
+/// The tensors in a file, which must be those that are expected, and maybe others that are passed over.
+pub(super) fn tensors_in(
+    file: &[u8],
+    path: &Path,
+    expected: &Named<'_>,
+    passed_over: impl Fn(&str) -> bool,
+) -> Result<Vec<(String, Tensor)>, CheckpointError> {
     let found = SafeTensors::deserialize(file).map_err(|error| damaged(path, error.to_string()))?;
     let mut tensors = Vec::new();
     for (name, tensor) in expected {
@@ -216,8 +232,9 @@ fn tensors_in(file: &[u8], path: &Path, expected: &Named<'_>) -> Result<Vec<(Str
         let copy = Tensor::f_from_data_size(fit.data(), &tensor.size(), tensor.kind()).map_err(TrainError::from)?;
         tensors.push((name.clone(), copy));
     }
-    if found.len() > expected.len() {
-        let reason = format!("expected {} tensors, found {}", expected.len(), found.len());
+    let found = found.names().into_iter().filter(|name| !passed_over(name)).count();
+    if found > expected.len() {
+        let reason = format!("expected {} tensors, found {found}", expected.len());
         return Err(damaged(path, reason));
     }
     Ok(tensors)
@@ -229,6 +246,10 @@ fn dtype(tensor: &Tensor) -> Dtype {
 
 fn shape(tensor: &Tensor) -> Vec<usize> {
     tensor.size().into_iter().map(|size| size as usize).collect()
+}
+
+pub(super) fn bytes_of_all(tensors: &Named<'_>) -> u64 {
+    tensors.iter().map(|(_, tensor)| bytes_of(tensor) as u64).sum()
 }
 
 fn bytes_of(tensor: &Tensor) -> usize {

@@ -13,6 +13,7 @@
 mod checkpoint;
 mod device;
 mod error;
+mod fork;
 mod layout;
 pub(crate) mod loops;
 mod optimizer;

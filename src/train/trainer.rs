@@ -111,7 +111,8 @@ impl<'a, T: Training> Trainer<'a, T> {
         let mut wall_s = 0.0;
         let mut unusable = Vec::new();
         for step in Checkpoint::steps(self.session.run())?.into_iter().rev() {
-            match Checkpoint::load(self.session.run(), step, &self.origin, &self.run.tensors()) {
+            let forked = self.session.before().forked();
+            match Checkpoint::load_any(self.session.run(), step, forked, &self.origin, &self.run.tensors()) {
                 Ok((checkpoint, tensors)) => {
                     self.run.restore(step, checkpoint.clock(), &tensors)?;
                     self.best = checkpoint.best;
@@ -122,6 +123,9 @@ impl<'a, T: Training> Trainer<'a, T> {
                 }
                 Err(error) => unusable.push(format!("the checkpoint of step {step} cannot be used: {error}")),
             }
+        }
+        if let (None, Some(forked)) = (self.saved, self.session.before().forked()) {
+            return Err(TrainError::Refused(forked.lost(unusable.first())).into());
         }
         if let (None, Some(newest)) = (self.saved, unusable.first()) {
             return Err(TrainError::Refused(format!(
@@ -253,7 +257,9 @@ impl<'a, T: Training> Trainer<'a, T> {
         let due = step > 0 && (step == self.course.steps || step.is_multiple_of(self.course.eval_every));
         let before = self.session.before();
         let evaluated = before.metrics().into_iter().filter(|info| info.source == Source::Evaluation);
-        let last = evaluated.filter_map(|info| Some(before.latest_at(info.metric()?)?.0)).max();
+        let last = evaluated.filter_map(|info| Some(before.latest_at(info.metric()?)?.0));
+        // The run that this one was forked from has evaluated the step that both share.
+        let last = last.chain(before.forked().map(|forked| forked.from_step)).max();
         due && last.is_none_or(|last| last < step)
     }
 

@@ -113,7 +113,7 @@ pub trait Training {
     /// The model's parameters as a flat tensor, their layout, and what changes them.
     fn optimized(&self) -> (&Tensor, &Layout, &FlatOptimizer);
 
-    /// All that a checkpoint holds.
+    /// All that a checkpoint holds. The names of what the optimizer remembers begin with `optimizer.`.
     fn tensors(&self) -> Named<'_>;
 
     /// Goes on after `step` steps from a checkpoint's tensors, which have the names and shapes of

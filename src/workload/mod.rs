@@ -82,6 +82,10 @@ pub trait Workload {
     /// What trainings have in common; none of a scan, and of a preset of several runs.
     fn training(&self) -> Option<Common<'_>>;
 
+    /// The model of a training in words, such as `4 layers, 4 heads`: equal ones can take each other's checkpoints. None of
+    /// a scan, and of a preset of several runs.
+    fn model(&self) -> Option<String>;
+
     /// The optimizers of a scan; none of anything else.
     fn scanned(&self) -> &[ScanOptimizer];
 

@@ -49,6 +49,9 @@ pub trait RunSpec: Clone {
     /// What it would learn from if it began now; see [`Workload::outlook`].
     fn outlook(&self) -> OutlookResult;
 
+    /// The model in words, without what it is: a training goes on from checkpoints of an equal one.
+    fn model(&self) -> String;
+
     /// What a run of it says of itself at its start, besides what [`RunSpec::common`] says.
     fn describe(&self, started: Started) -> Started;
 
@@ -160,6 +163,10 @@ where
 
     fn training(&self) -> Option<Common<'_>> {
         if let [run] = &self.runs[..] { Some(run.common()) } else { None }
+    }
+
+    fn model(&self) -> Option<String> {
+        if let [run] = &self.runs[..] { Some(run.model()) } else { None }
     }
 
     fn scanned(&self) -> &[ScanOptimizer] {

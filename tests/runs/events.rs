@@ -1,7 +1,7 @@
 //! Events as lines: the format, and the same value back.
 
 use proptest::prelude::*;
-use valleyscope::run::{BadLine, Event, Metric, Metrics, Pixel, Record, ScanAxes, Started, Timestamp};
+use valleyscope::run::{BadLine, Event, Forked, Metric, Metrics, Pixel, Record, ScanAxes, Started, Timestamp};
 
 fn record(step: u64, event: Event) -> Record {
     Record { step, time: Timestamp::from_millisecond(1_772_366_400_250).unwrap(), wall_s: 1.5, event }
@@ -29,6 +29,16 @@ fn each_event_has_its_line() {
     expect_line(Event::Eval(eval), r#","test_loss":0.5,"test_accuracy":0.75"#);
     let eval = Metrics::from([(Metric::TRAIN_LOSS, f64::NEG_INFINITY), (Metric::VAL_LOSS, 3.0)]);
     expect_line(Event::Eval(eval), r#","train_loss":"-inf","val_loss":3.0"#);
+    let forked = Forked {
+        from_run: "mnist".into(),
+        from_step: 7,
+        folder: "/runs/mnist".into(),
+        config_sha256: "ab".into(),
+        checkpoint_crc32: 5,
+        keeps_optimizer: true,
+    };
+    let of = r#","from_run":"mnist","from_step":7,"folder":"/runs/mnist","config_sha256":"ab""#;
+    expect_line(Event::Forked(forked), &format!(r#"{of},"checkpoint_crc32":5,"keeps_optimizer":true"#));
     expect_line(Event::Resumed { from_step: 7 }, r#","from_step":7"#);
     expect_line(Event::Sample { text: "To be,\nor \"not\"".into() }, r#","text":"To be,\nor \"not\"""#);
     expect_line(Event::Checkpoint { file: "checkpoint-40".into() }, r#","file":"checkpoint-40""#);

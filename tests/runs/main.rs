@@ -6,6 +6,7 @@ mod damage;
 mod events;
 mod faults;
 mod folders;
+mod fork;
 mod launch;
 #[cfg(unix)]
 #[path = "../put_program/mod.rs"]

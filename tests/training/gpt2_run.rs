@@ -10,7 +10,7 @@ use valleyscope::workload::gpt2::{CLIP_RATE, LOSS_SCALE, MOMENTUM_NORM, PARAM_NO
 use crate::faults::{Stage, curve, history, kill, kill_at, status, tensors, to_the_end, wait_for, wait_until, worker};
 
 /// A very small model on the text that the program makes up, with other settings too.
-fn tiny(stage: &Stage, settings: &[(&str, &str)]) -> RunFolder {
+pub fn tiny(stage: &Stage, settings: &[(&str, &str)]) -> RunFolder {
     let built_in = built_ins().iter().find(|built_in| built_in.name == "gpt2-shakespeare").unwrap();
     let shape = "(layers: 2, heads: 2, width: 32, context: 32, vocabulary: 128)";
     let usual = [

@@ -4,6 +4,7 @@ mod checkpoints;
 #[path = "../data_folder/mod.rs"]
 mod data_folder;
 mod faults;
+mod fork;
 mod gpt2;
 mod gpt2_files;
 mod gpt2_pytorch;

@@ -61,9 +61,11 @@ pub fn figure(name: &OsStr, preset: &Preset, folder: Option<&Path>) -> Result<Fi
     Ok(Figure::trainings(preset.title(), over, &metric, &runs))
 }
 
-/// The run of a training that has taken the most steps; of equal ones that which began last.
+/// The run of a training that has taken the most steps; of equal ones that which began last. A fork has not taken all of
+/// them with its settings.
 fn furthest<'c>(candidates: &'c [Candidate], training: &Training) -> Option<&'c Candidate> {
-    let same = candidates.iter().filter(|candidate| candidate.config.computes_the_same_as(&training.preset));
+    let whole = candidates.iter().filter(|candidate| !candidate.is_fork);
+    let same = whole.filter(|candidate| candidate.config.computes_the_same_as(&training.preset));
     same.max_by_key(|candidate| (candidate.step, candidate.began))
 }
 
@@ -149,6 +151,7 @@ fn label(commons: &[Common<'_>], index: usize) -> String {
 struct Candidate {
     run: RunFolder,
     config: RunConfig,
+    is_fork: bool,
     step: u64,
     began: Timestamp,
 }
@@ -170,7 +173,8 @@ fn candidate(run: &RunFolder) -> anyhow::Result<Candidate> {
     reader.poll()?;
     let history = reader.history();
     let config = RunConfig::begun(run, history)?;
-    Ok(Candidate { run: run.clone(), config, step: history.step(), began: began(run, history) })
+    let is_fork = history.forked().is_some();
+    Ok(Candidate { run: run.clone(), config, is_fork, step: history.step(), began: began(run, history) })
 }
 
 /// All that a run's events say.

@@ -22,6 +22,9 @@ pub fn run(run: RunFolder, out: &Path) -> Result<(), Failure> {
     let mut file = Aside::for_target(out).with_context(to_file)?;
     let written = content.write(&mut file).with_context(to_file)?;
     file.commit(Overwrite::Yes).with_context(to_file)?;
+    if let Some(missing) = reader.history().missing() {
+        say(format_args!("{missing}"));
+    }
     let damage = reader.history().damage();
     if !damage.is_none() {
         say(format_args!("{} is damaged: {damage}; what was recorded there is not in the export", events.display()));

@@ -70,7 +70,7 @@ fn row(run: &RunFolder) -> io::Result<(Timestamp, Row)> {
         newest(history, &[("", Metric::LOSS.info())]).concat(),
         evaluation(history),
         history.started().map(optimizer).unwrap_or_default(),
-        title.lines().next().unwrap_or_default().to_owned() + &stand_in(history),
+        title.lines().next().unwrap_or_default().to_owned() + &stand_in(history) + &fork(history),
     ];
     Ok((began(run, history), in_a_line(row)))
 }
@@ -79,6 +79,12 @@ fn row(run: &RunFolder) -> io::Result<(Timestamp, Row)> {
 fn stand_in(history: &History) -> String {
     let started = history.started().filter(|started| started.learns_from_stand_in());
     started.map_or_else(String::new, |started| format!(" ({})", started.data))
+}
+
+/// Where a fork comes from.
+fn fork(history: &History) -> String {
+    let forked = history.forked().map(|forked| format!(" (fork of {}@{})", forked.from_run, forked.from_step));
+    forked.unwrap_or_default()
 }
 
 fn evaluation(history: &History) -> String {

@@ -25,6 +25,7 @@ pub fn run(run: &RunFolder) -> Result<(), Failure> {
     lines.add("run", run.name());
     lines.add("title", notes.title);
     lines.add("status", status.to_string());
+    lines.add("fork", fork(run, history));
     lines.add("progress", how_far(history));
     lines.add("trained for", span(history.wall_s() as u64));
     if history.sessions() > 1 {
@@ -46,6 +47,15 @@ pub fn run(run: &RunFolder) -> Result<(), Failure> {
     lines.add("config", run.config().display().to_string());
     lines.add("log", run.log().display().to_string());
     print(&(lines.text() + &last_events(history)))
+}
+
+/// Where a fork comes from.
+fn fork(run: &RunFolder, history: &History) -> String {
+    let Some(forked) = history.forked() else { return String::new() };
+    match forked.other_run(run) {
+        Some(other) => format!("{}\nthat run is in {}", forked.sentence(), other.path().display()),
+        None => format!("{}\n{}", forked.sentence(), forked.missing()),
+    }
 }
 
 /// The newest checkpoint that is in the folder.

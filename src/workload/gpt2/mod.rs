@@ -252,6 +252,10 @@ impl RunSpec for Gpt2Spec {
         Ok(Outlook { data, is_makeshift, warnings })
     }
 
+    fn model(&self) -> String {
+        format!("{}, numbers in {}", self.shape.words(), self.precision.of_parameters())
+    }
+
     fn describe(&self, started: Started) -> Started {
         Started { tokens_per_step: Some(self.tokens_per_step()), metrics: metrics(), ..started }
     }

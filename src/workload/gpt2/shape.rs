@@ -54,6 +54,11 @@ impl Gpt2Precision {
             Gpt2Precision::Float16 => "float16",
         }
     }
+
+    /// What the parameters are kept in.
+    pub fn of_parameters(self) -> &'static str {
+        if self == Gpt2Precision::Float64 { "float64" } else { "float32" }
+    }
 }
 
 /// How attention is computed.
@@ -151,6 +156,13 @@ impl Gpt2Shape {
     pub(super) fn logits_at_once(vocabulary: u64) -> u64 {
         const MOST: u64 = 1 << 25;
         (MOST / vocabulary).max(1)
+    }
+
+    /// What the tensors' shapes and the meaning of their numbers follow from, in words.
+    pub fn words(&self) -> String {
+        let Gpt2Shape { layers, heads, width, context, vocabulary, bias, .. } = self;
+        let biases = if *bias { "biases" } else { "no biases" };
+        format!("{layers} layers, {heads} heads, width {width}, context {context}, vocabulary {vocabulary}, {biases}")
     }
 
     /// The fields as a form shows them.

@@ -177,6 +177,10 @@ impl RunSpec for MnistSpec {
         outlook(&self.data)
     }
 
+    fn model(&self) -> String {
+        format!("numbers in {}", self.precision.name())
+    }
+
     fn describe(&self, started: Started) -> Started {
         let metrics = [
             Metric::LOSS,

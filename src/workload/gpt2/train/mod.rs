@@ -53,6 +53,11 @@ struct SincePoint {
     clipped: Tensor,
 }
 
+/// The loss scale before the first step.
+fn first_scale(precision: Gpt2Precision) -> LossScale {
+    LossScale::new(if precision == Gpt2Precision::Float16 { 65536.0 } else { 1.0 })
+}
+
 impl Gpt2Run {
     /// A training before its first step.
     pub fn new(spec: &Gpt2Spec, corpus: Corpus, device: Device) -> Result<Gpt2Run, TrainError> {
@@ -64,13 +69,12 @@ impl Gpt2Run {
         let rule = spec.optimizer.configured(spec.learning_rate);
         let optimizer = FlatOptimizer::new(rule, &[spec.learning_rate.get()], model.layout(), kind, device)?;
         let sequences = corpus.offsets(Split::Train, key(purpose::SEQUENCES));
-        let factor = if spec.precision == Gpt2Precision::Float16 { 65536.0 } else { 1.0 };
         let zero = || Tensor::f_zeros([], (kind, device));
         let mut run = Gpt2Run {
             spec: spec.clone(),
             sequences,
             step: 0,
-            scale: LossScale::new(factor),
+            scale: first_scale(spec.precision),
             gradient_norm: zero()?,
             since: SincePoint { steps: 0, clipped: zero()? },
             numbers: Tensor::f_zeros([4], (Kind::Double, Device::Cpu))?,
@@ -249,7 +253,10 @@ impl Training for Gpt2Run {
                 "expected a loss scale and counts of steps up to {step} as a checkpoint's `numbers`, found {numbers:?}"
             )));
         };
-        self.scale = scale;
+        // A fork may have another precision than the run that saved this; without float16 the scale stays 1.
+        let is_scaled = scale != first_scale(Gpt2Precision::Float32);
+        let is_of_this = is_scaled == (self.spec.precision == Gpt2Precision::Float16);
+        self.scale = if is_of_this { scale } else { first_scale(self.spec.precision) };
         self.since.steps = steps as u64;
         self.optimizer.set_clock(clock);
         self.step = step;

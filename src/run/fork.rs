@@ -1,0 +1,288 @@
+//! Forks: new runs that begin with a checkpoint of another.
+//!
+//! The fork's folder holds that checkpoint itself, as hard links of its files, or as copies where the file system has no
+//! links. So it takes no time and no room, and whatever becomes of the other run (it goes on and removes the checkpoint,
+//! or it is deleted), the fork stands. Only the curve before the fork is the other run's: it is read from that run's
+//! folder, as long as that is found.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::checkpoint::Checkpoint;
+use super::config::{ConfigError, RunConfig};
+use super::event::{Event, Record};
+use super::folder::{FolderError, RunFolder};
+use super::history::History;
+use super::reader::RunReader;
+use super::seal::seal;
+use crate::export::{Overwrite, write_file};
+use crate::plain_file::{self, Links};
+use crate::preset::Preset;
+use crate::workload::Workload;
+
+/// Where a fork comes from, as the first event of its run says it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Forked {
+    /// Name of the other run's folder.
+    pub from_run: String,
+    /// The step of its checkpoint that the fork begins with.
+    pub from_step: u64,
+    /// Path of its folder when the fork was made.
+    pub folder: String,
+    /// SHA-256 of the config that the other run was begun with, by which it is known again.
+    pub config_sha256: String,
+    /// Check sum of the checkpoint, by which that is known from those that the fork saves.
+    pub checkpoint_crc32: u32,
+    /// Whether the optimizer goes on with what it remembers, as its rule is the same. Else it begins afresh.
+    pub keeps_optimizer: bool,
+}
+
+/// A checkpoint of a run, to begin another run with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fork {
+    pub run: RunFolder,
+    /// The newest that can be used where it is `None`.
+    pub step: Option<u64>,
+}
+
+/// Why a run cannot be forked.
+#[derive(Debug, thiserror::Error)]
+pub enum ForkError {
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    #[error("the run {run} cannot be forked: {source}")]
+    Config { run: String, source: ConfigError },
+    #[error("cannot read or write {}: {source}", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error("the run {0} has no checkpoint: a training can be forked once it has saved one, and a scan cannot")]
+    NoCheckpoint(String),
+    #[error("the run {run} has no checkpoint of step {step}; it has {}", list(there))]
+    NoStep { run: String, step: u64, there: Vec<u64> },
+    #[error("the checkpoint of step {step} of the run {run} cannot be used: {reason}; it has {}", list(there))]
+    Unusable { run: String, step: u64, reason: String, there: Vec<u64> },
+    #[error(
+        "the checkpoint of step {step} of the run {run} does not say how it was trained, as a version before has written \
+         it; resume that run, which then saves one that does"
+    )]
+    Untold { run: String, step: u64 },
+    #[error(
+        "the run {run} is of the kind {expected}, and the settings are of the kind {found}; a fork goes on with the same model"
+    )]
+    Kind { run: String, expected: &'static str, found: &'static str },
+    #[error(
+        "the model of the run {run} has {expected}, and the settings ask for {found}; a fork goes on with the same model"
+    )]
+    Model { run: String, expected: String, found: String },
+    #[error(
+        "`steps` is {steps}, and the checkpoint of the run {run} is of step {step}, from which the fork counts on; set \
+         `steps` to {step} or more"
+    )]
+    Steps { run: String, step: u64, steps: u64 },
+}
+
+fn list(steps: &[u64]) -> String {
+    match steps {
+        [] => "none".to_owned(),
+        [only] => format!("one of step {only}"),
+        steps => format!("those of steps {}", steps.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+impl Fork {
+    /// The training of the run, with which a fork changes nothing.
+    pub fn training(&self) -> Result<Preset, ForkError> {
+        self.config().map(|(config, _)| config.preset)
+    }
+
+    /// The config that the run was begun with, and its hash.
+    fn config(&self) -> Result<(RunConfig, String), ForkError> {
+        let mut reader = RunReader::brief(self.run.clone());
+        reader.poll().map_err(|source| ForkError::File { path: self.run.events(), source })?;
+        let history = reader.history();
+        let config = RunConfig::begun(&self.run, history)
+            .map_err(|source| ForkError::Config { run: self.run.name(), source })?;
+        let identity = config.identity(history);
+        Ok((config, identity))
+    }
+
+    /// Makes the folder of a run that does a training from the checkpoint on. A worker begins it as one that is resumed.
+    ///
+    /// # Errors
+    ///
+    /// Where there is no such checkpoint, it is damaged, or is not of the training's model, and where the folder cannot be
+    /// written. Nothing of it is left then, and the other run is not touched in any case.
+    pub fn create(&self, parent: &Path, stem: &str, training: &Preset) -> Result<(RunFolder, Forked), ForkError> {
+        let (_, config_sha256) = self.config()?;
+        let mut forked = Forked::default();
+        let run = RunFolder::make(parent, stem, |folder| {
+            let checkpoint = self.bring(folder)?;
+            forked = Forked {
+                from_run: self.run.name(),
+                from_step: checkpoint.step,
+                folder: self.run.path().display().to_string(),
+                config_sha256,
+                checkpoint_crc32: checkpoint.crc32,
+                keeps_optimizer: self.check(training, &checkpoint)?,
+            };
+            let event = Event::Forked(forked.clone());
+            let record = Record { step: checkpoint.step, time: Timestamp::now(), wall_s: checkpoint.wall_s, event };
+            write(&folder.config(), &training.to_ron())?;
+            write(&folder.events(), &(seal(&record.to_line(), 1) + "\n"))
+        })?;
+        Ok((run, forked))
+    }
+
+    fn there(&self) -> Result<Vec<u64>, ForkError> {
+        self.run.checkpoints().map_err(|source| ForkError::File { path: self.run.path().to_owned(), source })
+    }
+
+    /// Brings the checkpoint into a folder. A worker may be at work on the run and remove it at any moment.
+    fn bring(&self, folder: &RunFolder) -> Result<Checkpoint, ForkError> {
+        let run = self.run.name();
+        if let Some(step) = self.step {
+            let there = self.there()?;
+            if !there.contains(&step) {
+                return Err(ForkError::NoStep { run, step, there });
+            }
+            return bring(&self.run, step, folder).or_else(|reason| match self.there()? {
+                there if there.contains(&step) => Err(ForkError::Unusable { run, step, reason, there }),
+                there => Err(ForkError::NoStep { run, step, there }),
+            });
+        }
+        let mut tried = BTreeMap::new();
+        loop {
+            let there = self.there()?;
+            let Some(&step) = there.iter().rev().find(|step| !tried.contains_key(*step)) else {
+                return Err(match tried.pop_last() {
+                    Some((step, reason)) => ForkError::Unusable { run, step, reason, there },
+                    None => ForkError::NoCheckpoint(run),
+                });
+            };
+            match bring(&self.run, step, folder) {
+                Ok(checkpoint) => return Ok(checkpoint),
+                Err(reason) => tried.insert(step, reason),
+            };
+        }
+    }
+
+    /// Whether a training can go on from the checkpoint; says whether it has the same update rule.
+    fn check(&self, training: &Preset, checkpoint: &Checkpoint) -> Result<bool, ForkError> {
+        let (run, step) = (self.run.name(), checkpoint.step);
+        if checkpoint.preset.is_empty() {
+            return Err(ForkError::Untold { run, step });
+        }
+        // The run may be a fork itself, with other settings than those that the checkpoint was trained with.
+        let before = Preset::parse(&checkpoint.preset, &Checkpoint::file_name(step));
+        let before = before.map_err(|error| ForkError::Config { run: run.clone(), source: error.into() })?;
+        let [old, new] = [&before, training].map(|preset| preset.workload().and_then(Workload::training));
+        let (Some(old), Some(new), true) = (old, new, before.kind() == training.kind()) else {
+            return Err(ForkError::Kind { run, expected: before.kind(), found: training.kind() });
+        };
+        let [expected, found] = [&before, training].map(|preset| preset.workload().and_then(Workload::model));
+        if expected != found {
+            let [expected, found] = [expected, found].map(Option::unwrap_or_default);
+            return Err(ForkError::Model { run, expected, found });
+        }
+        let steps = new.course.steps;
+        if steps < step {
+            return Err(ForkError::Steps { run, step, steps });
+        }
+        Ok(old.rule.name() == new.rule.name())
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), ForkError> {
+    let written = write_file(path, Overwrite::No, text.as_bytes());
+    written.map_err(|source| ForkError::File { path: path.to_owned(), source })
+}
+
+/// Brings a run's checkpoint into another folder and examines it there, where nobody removes it. An error says in words
+/// why it cannot be used; then nothing of it is in the folder.
+fn bring(run: &RunFolder, step: u64, folder: &RunFolder) -> Result<Checkpoint, String> {
+    // What says that it is complete comes last, as its worker removes that first.
+    let paths = |run| [Checkpoint::tensors_path(run, step), Checkpoint::tensors_path(run, step).with_extension("ron")];
+    let targets = paths(folder);
+    let brought = paths(run).iter().zip(&targets).try_for_each(|(path, target)| {
+        link_or_copy(path, target).map_err(|error| format!("{}: {error}", path.display()))
+    });
+    brought.and_then(|()| Checkpoint::examine(folder, step)).inspect_err(|_| {
+        for target in targets {
+            // The folder is removed, or another checkpoint taken beside this one, which then would not be used.
+            let _ = fs::remove_file(target);
+        }
+    })
+}
+
+fn link_or_copy(path: &Path, target: &Path) -> io::Result<()> {
+    plain_file::check(path)?;
+    // Checkpoints are replaced as a whole and never written to, so a link stays as it is.
+    match fs::hard_link(path, target) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(error),
+        Err(_) => {
+            let mut copy = File::create_new(target)?;
+            io::copy(&mut plain_file::open(path, Links::Refused)?, &mut copy)?;
+            copy.sync_all()
+        }
+        Ok(()) => Ok(()),
+    }
+}
+
+impl Forked {
+    /// Where the other run may be: beside the fork, also after all runs were moved, and where it was.
+    fn places(&self, fork: &RunFolder) -> impl Iterator<Item = RunFolder> {
+        let name = Path::new(&self.from_run).file_name();
+        let beside = fork.path().parent().zip(name).map(|(parent, name)| parent.join(name));
+        let places = beside.into_iter().chain([PathBuf::from(&self.folder)]);
+        places.filter_map(|place| RunFolder::open(&place).ok())
+    }
+
+    /// Whether a checkpoint is the one that the fork begins with, and none that it has saved.
+    pub(crate) fn is_checkpoint(&self, checkpoint: &Checkpoint) -> bool {
+        (self.from_step, self.checkpoint_crc32) == (checkpoint.step, checkpoint.crc32)
+    }
+
+    /// The other run, if its folder is found.
+    pub fn other_run(&self, fork: &RunFolder) -> Option<RunFolder> {
+        self.places(fork).next()
+    }
+
+    /// What the other run's events say, if it is found; through so many more forks that it may be one of.
+    pub(super) fn history(&self, fork: &RunFolder, forks: u32) -> Option<History> {
+        self.places(fork).find_map(|run| {
+            let mut reader = RunReader::of_fork(run, forks);
+            reader.poll().ok()?;
+            let history = reader.into_history();
+            // Another run may have the name by now. One that has not begun, as a fork before its first step, says nothing.
+            let sum = history.started().map(|started| &started.config_sha256).filter(|sum| !sum.is_empty());
+            sum.is_none_or(|sum| *sum == self.config_sha256).then_some(history)
+        })
+    }
+
+    /// In words, such as `forked from mnist-1 at step 100, with its optimizer's state`.
+    pub fn sentence(&self) -> String {
+        let Forked { from_run, from_step, .. } = self;
+        let state = if self.keeps_optimizer { "with its optimizer's state" } else { "with a fresh optimizer" };
+        format!("forked from {from_run} at step {from_step}, {state}")
+    }
+
+    /// Why a fork that has no checkpoint that can be used cannot begin; with what is wrong with its newest one, if it has any.
+    pub fn lost(&self, newest: Option<&String>) -> String {
+        let Forked { from_run, from_step, .. } = self;
+        let newest = newest.map_or("the run has no checkpoint", String::as_str);
+        format!(
+            "{newest}; a fork without a checkpoint of its own begins with that of step {from_step} of {from_run}: put it back, or \
+             fork that run again"
+        )
+    }
+
+    /// What there is to say where the other run's history is not found.
+    pub fn missing(&self) -> String {
+        let Forked { from_run, from_step, .. } = self;
+        format!("the run {from_run} is not found, so the curve begins at step {from_step}, where it was forked")
+    }
+}

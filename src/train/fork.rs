@@ -1,0 +1,64 @@
+//! The first checkpoint of a fork, which another run has saved.
+
+use tch::Tensor;
+
+use super::checkpoint::{CheckpointError, Named, bytes_of_all, tensors_in};
+use crate::run::checkpoint::{Checkpoint, Origin};
+use crate::run::{Forked, RunFolder};
+
+/// What the names of the optimizer's tensors begin with ([`Training::tensors`](super::Training::tensors)).
+const OPTIMIZER: &str = "optimizer.";
+
+impl Checkpoint {
+    /// The checkpoint that a run was forked from, as the fork goes on with it, and its tensors by name.
+    ///
+    /// An optimizer of another rule begins afresh, with what it remembers and its clock as before its first step. The best
+    /// evaluation is this checkpoint's, if it is one of the same data: those before are not in the fork's folder.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Checkpoint::load`]; [`CheckpointError::Foreign`] where the checkpoint of that step is another one, as the
+    /// fork has saved its own.
+    pub fn load_forked(
+        run: &RunFolder,
+        forked: &Forked,
+        origin: &Origin,
+        expected: &Named<'_>,
+    ) -> Result<(Checkpoint, Vec<(String, Tensor)>), CheckpointError> {
+        /// The most numbers that a rule remembers for each parameter.
+        const MOST_MEMORY: u64 = 2;
+        let is_fresh = |name: &str| !forked.keeps_optimizer && name.starts_with(OPTIMIZER);
+        let (fresh, kept): (Named<'_>, Named<'_>) = expected.iter().cloned().partition(|(name, _)| is_fresh(name));
+        let step = forked.from_step;
+        let most = bytes_of_all(&kept) * (1 + MOST_MEMORY);
+        let (mut checkpoint, file) = Checkpoint::read(run, step, most, |about, found| {
+            if forked.is_checkpoint(found) {
+                return Ok(());
+            }
+            let [expected, found] = [forked.checkpoint_crc32, found.crc32].map(|sum| format!("check sum {sum}"));
+            Err(CheckpointError::Foreign { path: about.to_owned(), with: "from another fork", expected, found })
+        })?;
+        let mut tensors = tensors_in(&file, &Checkpoint::tensors_path(run, step), &kept, is_fresh)?;
+        tensors.extend(fresh.into_iter().map(|(name, tensor)| (name, tensor.shallow_clone())));
+        if !forked.keeps_optimizer {
+            (checkpoint.beta1_power, checkpoint.beta2_power) = (1.0, 1.0);
+        }
+        checkpoint.best = checkpoint.best.filter(|(best, _)| *best == step && checkpoint.data == origin.data);
+        Ok((checkpoint, tensors))
+    }
+
+    /// The checkpoint of a step that a run goes on with: one of its own, or that which it was forked from.
+    pub(super) fn load_any(
+        run: &RunFolder,
+        step: u64,
+        forked: Option<&Forked>,
+        origin: &Origin,
+        expected: &Named<'_>,
+    ) -> Result<(Checkpoint, Vec<(String, Tensor)>), CheckpointError> {
+        let forked = forked.filter(|forked| forked.from_step == step);
+        match forked.map(|forked| Checkpoint::load_forked(run, forked, origin, expected)) {
+            None | Some(Err(CheckpointError::Foreign { .. })) => Checkpoint::load(run, step, origin, expected),
+            Some(loaded) => loaded,
+        }
+    }
+}
