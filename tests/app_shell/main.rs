@@ -19,6 +19,8 @@ mod session;
 mod training;
 mod training_exports;
 mod training_faults;
+#[cfg(target_os = "linux")]
+mod training_fork;
 mod training_presets;
 mod undo;
 mod worker;

@@ -39,7 +39,7 @@ fn put_worker(folder: &Path) {
 }
 
 /// Ends the run that is being trained.
-fn end(run: &RunFolder, event: Event) {
+pub fn end(run: &RunFolder, event: Event) {
     let aside = run.path().join("aside");
     fs::write(&aside, line(event) + "\n").expect("it can be written");
     fs::rename(aside, run.path().join("last")).expect("it can be renamed");
@@ -54,7 +54,7 @@ fn runs(folder: &Path) -> Vec<RunFolder> {
 }
 
 /// Waits for the one run that is being trained, when there are so many.
-fn at_work(app: &mut App, folder: &Path, count: usize) -> RunFolder {
+pub fn at_work(app: &mut App, folder: &Path, count: usize) -> RunFolder {
     let running = || runs(folder).into_iter().find(|run| matches!(status(run), Status::Running(_)));
     app.until("the run", |_| runs(folder).len() == count && running().is_some());
     running().expect("it waits for its end")
@@ -75,7 +75,7 @@ fn on_device(runs: u64, device: DeviceChoice) -> String {
     Preset::Mnist(preset).to_ron()
 }
 
-fn ready(begin: Begin<'_>) -> App {
+pub fn ready(begin: Begin<'_>) -> App {
     let mut app = App::prepared(Begin { size: [1400.0, 1500.0], ..begin }, put_worker);
     app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Num3);
     app.until("the worker", |app| matches!(app.state().training().worker(), WorkerState::Ready(_)));

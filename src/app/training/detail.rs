@@ -5,7 +5,7 @@ use egui::{Label, RichText, ScrollArea, TextEdit, TextStyle, Ui};
 use super::legend::line;
 use super::list::small_button;
 use super::summary::Summary;
-use super::watcher::Detail;
+use super::words::Detail;
 use crate::run::{RunFolder, Status};
 use crate::view::Pen;
 
@@ -26,6 +26,8 @@ impl Tab {
 pub enum Deed {
     Stop,
     Resume,
+    /// Choose a checkpoint of it to begin another run with.
+    Fork,
     /// Change title and note.
     Describe,
     Delete,
@@ -34,8 +36,11 @@ pub enum Deed {
 
 /// Shows the run.
 pub fn show(ui: &mut Ui, tab: &mut Tab, run: &Summary, pen: Pen, detail: Option<&Detail>) -> Option<Deed> {
-    let deed = head(ui, run, pen);
+    let deed = head(ui, run, pen, detail.is_some_and(|detail| !detail.checkpoints.is_empty()));
     reason(ui, run);
+    if let Some(fork) = detail.map(|detail| &detail.fork).filter(|fork| !fork.is_empty()) {
+        ui.add(Label::new(RichText::new(fork).small().weak()).truncate()).on_hover_text(fork);
+    }
     let Some(detail) = detail else {
         ui.weak("Reading…");
         keep_height(ui);
@@ -88,7 +93,7 @@ fn keep_height(ui: &mut Ui) {
     ui.allocate_space(ui.available_size());
 }
 
-fn head(ui: &mut Ui, run: &Summary, pen: Pen) -> Option<Deed> {
+fn head(ui: &mut Ui, run: &Summary, pen: Pen, can_fork: bool) -> Option<Deed> {
     let mut deed = None;
     ui.horizontal_wrapped(|ui| {
         let can_stop = run.is_open();
@@ -111,6 +116,8 @@ fn head(ui: &mut Ui, run: &Summary, pen: Pen) -> Option<Deed> {
         };
         button(can_stop, true, "Stop", "Stop the run", "Save a checkpoint and end; it can be resumed", Deed::Stop);
         button(can_resume, true, "Resume", "Resume the run", "Go on from the last checkpoint", Deed::Resume);
+        let fork = "Begin another run with a checkpoint of this one";
+        button(!run.is_scan, can_fork, "Fork…", "Fork the run", fork, Deed::Fork);
         button(true, true, "Rename, note…", "Rename the run", "Give it a title and a note", Deed::Describe);
         button(true, can_delete, "Delete…", "Delete the run", "Move it to the trash; stop it first", Deed::Delete);
         button(true, true, "Copy path", "Copy the path of the run", "The path of its folder", Deed::CopyPath);

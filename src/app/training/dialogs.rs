@@ -1,9 +1,11 @@
 //! Small dialogs about one run: its title and note, and the question before it is deleted.
 
-use egui::{Context, Id, Key, Label, Modal, RichText, TextEdit};
+use egui::{ComboBox, Context, Id, Key, Label, Modal, RichText, TextEdit, Ui};
 
 use crate::app::theme;
+use crate::preset::Preset;
 use crate::run::{Notes, RunFolder};
+use crate::view::ticks::grouped;
 
 /// A dialog that is open.
 pub enum Dialog {
@@ -20,6 +22,14 @@ pub enum Dialog {
         /// What is known of a worker that may still be at work.
         lost: Option<String>,
     },
+    Fork {
+        run: RunFolder,
+        title: String,
+        training: Box<Preset>,
+        /// Steps of its checkpoints, and which of them is chosen.
+        steps: Vec<u64>,
+        chosen: usize,
+    },
     /// Its worker may still be at work.
     Resume { run: RunFolder, title: String, lost: String },
     /// The trash has refused it.
@@ -32,6 +42,12 @@ pub enum Decision {
     Trash(RunFolder),
     Resume(RunFolder),
     Remove(RunFolder),
+    /// Put the settings of a run under the controls, to go on from its checkpoint.
+    Fork {
+        run: RunFolder,
+        step: u64,
+        training: Box<Preset>,
+    },
     Cancelled,
 }
 
@@ -81,6 +97,22 @@ impl Dialog {
                         }
                     });
                 }
+                Dialog::Fork { run, title, training, steps, chosen } => {
+                    ui.label(RichText::new("Begin another run with a checkpoint of this one?").heading().strong());
+                    ui.add(Label::new(&*title).wrap());
+                    checkpoint(ui, steps, chosen);
+                    ui.label("Its settings come under the controls, to be changed; Start begins the run.");
+                    ui.add_space(6.0);
+                    ui.horizontal(|ui| {
+                        if ui.button("Take the settings").clicked() {
+                            let (run, training) = (run.clone(), training.clone());
+                            decision = Some(Decision::Fork { run, step: steps[*chosen], training });
+                        }
+                        if ui.button("Cancel").clicked() {
+                            decision = Some(Decision::Cancelled);
+                        }
+                    });
+                }
                 Dialog::Resume { run, title, lost } => {
                     ui.label(RichText::new("Go on with this run here?").heading().strong());
                     let text = format!("{title}\n{}", run.path().display());
@@ -116,4 +148,21 @@ impl Dialog {
         });
         if modal.should_close() && decision.is_none() { Some(Decision::Cancelled) } else { decision }
     }
+}
+
+/// Which checkpoint, the newest first.
+fn checkpoint(ui: &mut Ui, steps: &[u64], chosen: &mut usize) {
+    let name = |index: usize| {
+        let newest = if index + 1 == steps.len() { ", the newest" } else { "" };
+        format!("step {}{newest}", grouped(steps[index]))
+    };
+    ui.horizontal(|ui| {
+        ui.label("Checkpoint");
+        let shown = ComboBox::from_id_salt("checkpoint").selected_text(name(*chosen)).show_ui(ui, |ui| {
+            for index in (0..steps.len()).rev() {
+                ui.selectable_value(chosen, index, name(index));
+            }
+        });
+        shown.response.accessible_name("Checkpoint to fork");
+    });
 }

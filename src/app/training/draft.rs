@@ -26,6 +26,9 @@ pub struct TrainingMemory {
     #[serde(default)]
     pub data: BTreeMap<String, DataChoice>,
     pub file: Option<PathBuf>,
+    /// The checkpoint that the run is to begin with.
+    #[serde(default)]
+    pub fork: Option<ForkPoint>,
     /// The folders of the runs that are compared.
     pub selected: Vec<PathBuf>,
     #[serde(default)]
@@ -33,6 +36,14 @@ pub struct TrainingMemory {
     /// Which of its colour's pens each run has, so that it keeps it.
     #[serde(default)]
     pub pens: BTreeMap<PathBuf, usize>,
+}
+
+/// A checkpoint of another run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForkPoint {
+    /// The run's folder.
+    pub run: PathBuf,
+    pub step: u64,
 }
 
 /// The first built-in preset of a kind, and its name.
@@ -79,15 +90,17 @@ pub struct Origin {
     pub file: Option<(PathBuf, bool)>,
     /// What folders of runs are called.
     pub stem: String,
+    /// The checkpoint that the run is to begin with.
+    pub fork: Option<ForkPoint>,
 }
 
 impl Origin {
     fn new(clean: Preset, stem: impl Into<String>, file: Option<PathBuf>) -> Origin {
-        Origin { clean, kept_data: None, file: file.map(|file| (file, false)), stem: stem.into() }
+        Origin { clean, kept_data: None, file: file.map(|file| (file, false)), stem: stem.into(), fork: None }
     }
 
     /// Of what a file or a built-in preset opens as.
-    fn opened(preset: Preset, file: Option<PathBuf>) -> Origin {
+    pub fn opened(preset: Preset, file: Option<PathBuf>) -> Origin {
         let built_in = built_ins().iter().find(|built_in| built_in.preset == preset).map(|it| it.name.to_owned());
         let of_file = || Some(file.as_deref()?.file_stem()?.to_string_lossy().into_owned());
         let stem = built_in.or_else(of_file).unwrap_or_else(|| preset.kind().to_lowercase());
@@ -103,14 +116,8 @@ impl Draft {
     }
 
     /// What was there in the last session: the preset, and what it was opened or saved as.
-    pub fn recalled(
-        preset: Preset,
-        clean: Preset,
-        kept_data: Option<DataChoice>,
-        chosen_data: BTreeMap<String, DataChoice>,
-        file: Option<PathBuf>,
-    ) -> Draft {
-        Draft::new(preset, Origin { kept_data, ..Origin::opened(clean, file) }, chosen_data)
+    pub fn recalled(preset: Preset, origin: Origin, chosen_data: BTreeMap<String, DataChoice>) -> Draft {
+        Draft::new(preset, origin, chosen_data)
     }
 
     fn new(preset: Preset, origin: Origin, chosen_data: BTreeMap<String, DataChoice>) -> Draft {
@@ -126,6 +133,20 @@ impl Draft {
     pub fn take(&mut self, kind: &str) {
         let (preset, name) = first_of(kind);
         self.put(Origin::new(preset, name, None));
+    }
+
+    /// Takes the training of another run, to go on from one of its checkpoints on the same data.
+    pub fn fork(&mut self, training: Preset, stem: String, point: ForkPoint) {
+        self.preset = training.clone();
+        self.origins.open(Origin { fork: Some(point), ..Origin::new(training, stem, None) });
+        self.chosen = 0;
+    }
+
+    /// Begins the run at step 0 after all.
+    pub fn forget_fork(&mut self) {
+        if let Some(origin) = self.origins.get_mut(self.origins.number()) {
+            origin.fork = None;
+        }
     }
 
     fn put(&mut self, mut origin: Origin) {
@@ -200,7 +221,8 @@ impl Draft {
                 .for_each(|(word, saved)| word.clone_from(saved));
         }
         let Some(origin) = self.origins.get_mut(origin) else { return };
-        *origin = Origin { file: Some((path.to_owned(), true)), ..Origin::opened(preset, Some(path.to_owned())) };
+        let (file, fork) = (Some((path.to_owned(), true)), origin.fork.take());
+        *origin = Origin { file, fork, ..Origin::opened(preset, Some(path.to_owned())) };
     }
 
     /// The fields of what is shown.

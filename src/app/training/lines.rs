@@ -14,12 +14,14 @@ pub struct Lines {
     pub raw: Pieces,
     pub line: Pieces,
     pub band: Vec<[f64; 3]>,
+    /// Where the run was forked from another, whose points are before.
+    pub fork: Option<f64>,
 }
 
 impl Lines {
     pub fn of(track: &Track, look: &Look) -> Lines {
         let raw = if track.is_smoothed() { track.raw(look) } else { Pieces::new() };
-        Lines { raw, line: track.line(look), band: track.band(look) }
+        Lines { raw, line: track.line(look), band: track.band(look), fork: track.fork(look) }
     }
 }
 
@@ -38,6 +40,14 @@ pub fn y_in_view<'l>([from, to]: [f64; 2], lines: impl Iterator<Item = &'l Lines
         })
         .collect();
     with_margin(&extents)
+}
+
+/// The part of a line before a fork, which is the other run's and paler, and the part after it, with their strengths. They
+/// meet in a point.
+fn at_fork(line: &[[f64; 2]], fork: Option<f64>) -> [(&[[f64; 2]], f32); 2] {
+    const PALE: f32 = 0.5;
+    let after = fork.map_or(0, |fork| line.partition_point(|point| point[0] <= fork));
+    [(&line[..after], PALE), (&line[after.saturating_sub(1)..], 1.0)]
 }
 
 /// Draws a curve with this pen; `[bottom, top]` is in view.
@@ -67,11 +77,16 @@ pub fn draw(plot: &mut egui_plot::PlotUi<'_>, pen: Pen, theme: Theme, lines: &Li
                 plot.points(dot.allow_hover(false));
                 continue;
             }
-            let points: PlotPoints<'_> = piece.iter().map(|point| [point[0], near(point[1])]).collect();
-            plot.line(
-                Line::new("", points).color(color).style(style).width(width).allow_hover(false).allow_band(false),
-            );
+            for (part, strength) in at_fork(piece, lines.fork).into_iter().filter(|(part, _)| part.len() > 1) {
+                let points: PlotPoints<'_> = part.iter().map(|point| [point[0], near(point[1])]).collect();
+                let line = Line::new("", points).color(color.gamma_multiply(strength)).style(style);
+                plot.line(line.width(strength * width).allow_hover(false).allow_band(false));
+            }
         }
+    }
+    if let Some(&[x, y]) = lines.line.iter().flatten().find(|point| lines.fork.is_some_and(|fork| point[0] >= fork)) {
+        let mark = Points::new("", [x, near(y)]).color(own).shape(MarkerShape::Diamond);
+        plot.points(mark.radius(4.0).allow_hover(false));
     }
     // Where values are not finite any more.
     for ends in lines.line.windows(2) {

@@ -30,6 +30,7 @@ mod sheet;
 mod summary;
 mod track;
 mod watcher;
+mod words;
 mod worker;
 
 pub use draft::TrainingMemory;

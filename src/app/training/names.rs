@@ -44,9 +44,9 @@ pub struct Known {
     pub runs: usize,
 }
 
-/// Workload, optimizer, unusual hyperparameters, learning rate, batch size, steps and seed in words, as far as they are
-/// known.
-pub type Traits = [Option<String>; 7];
+/// Workload, optimizer, unusual hyperparameters, learning rate, batch size, steps, seed and fork in words, as far as they
+/// are known.
+pub type Traits = [Option<String>; 8];
 
 // Where these are among the traits.
 const WORKLOAD: usize = 0;
@@ -65,7 +65,12 @@ pub fn traits(run: &Summary) -> Traits {
         batch_size,
         run.steps.filter(|_| !run.is_scan).map(|steps| format!("{} steps", grouped(steps))),
         seed,
+        forked(run),
     ]
+}
+
+fn forked(run: &Summary) -> Option<String> {
+    run.forked.as_ref().map(|forked| format!("forked at {}", grouped(forked.from_step)))
 }
 
 fn optimizer(run: &Summary) -> Option<String> {
@@ -92,7 +97,14 @@ pub fn word_settings(runs: &mut [Summary]) {
         let (own, shared) = seen.hyperparameters(run);
         let (differing, equal) = seen.numbers(run);
         let family = run.family.filter(|_| is_mixed).map(str::to_owned);
-        let words = family.into_iter().chain(optimizer(run)).chain(own).chain(differing).chain(equal).chain(shared);
+        let words = family
+            .into_iter()
+            .chain(optimizer(run))
+            .chain(forked(run))
+            .chain(own)
+            .chain(differing)
+            .chain(equal)
+            .chain(shared);
         run.settings = words.collect::<Vec<_>>().join(", ");
     }
 }
@@ -253,7 +265,7 @@ mod tests {
     use super::{Known, Name, UNUSUAL, WORKLOAD, distinct};
 
     fn known(title: &str, [optimizer, rate, batch, seed]: [&str; 4], folder: &str) -> Known {
-        let traits = [Some("MNIST"), Some(optimizer), None, Some(rate), Some(batch), None, Some(seed)];
+        let traits = [Some("MNIST"), Some(optimizer), None, Some(rate), Some(batch), None, Some(seed), None];
         let traits = traits.map(|text| text.map(str::to_owned));
         Known { title: title.to_owned(), traits, folder: folder.to_owned(), runs: 1 }
     }

@@ -5,17 +5,19 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use super::draft::ForkPoint;
 use super::install::{InstallCommand, Installation};
 use super::outlook;
 use super::queue::Queue;
 use super::summary::Summary;
-use super::watcher::{self, Detail, Order};
+use super::watcher::{self, Order};
+use super::words::Detail;
 use crate::app::wake::Wake;
 use crate::machine::WorkerFolder;
 use crate::preset::Preset;
 use crate::run::{
-    Handshake, LaunchError, RunConfig, RunFolder, RunReader, Status, Timestamp, WorkerProgram, check_removable, remove,
-    runs_folder,
+    Fork, Handshake, LaunchError, RunConfig, RunFolder, RunReader, Status, Timestamp, WorkerProgram, check_removable,
+    remove, runs_folder,
 };
 
 /// The worker has this long to begin.
@@ -162,16 +164,19 @@ impl Office {
         });
     }
 
-    /// Trains a preset of one run.
-    pub fn train(&self, training: Preset, stem: String) {
+    /// Trains a preset of one run, from its beginning or from a checkpoint.
+    pub fn train(&self, training: Preset, stem: String, fork: Option<ForkPoint>) {
         let (named, folder) = (self.places.worker.clone(), self.places.runs.clone());
         self.in_background(move |tell| {
             let Some(parent) = folder else { return tell(News::Failed(NO_FOLDER.to_owned())) };
             // What is seen to be wrong with the data leaves no run.
             let data = look_at_data(&training);
             let begun = data.and_then(|_| worker_for(named.as_deref(), tell)).and_then(|worker| {
-                let run = RunFolder::create(&parent, &stem, &training.to_ron()).map_err(|error| error.to_string())?;
-                begin(&worker, &run, tell)
+                let run = match &fork {
+                    None => RunFolder::create(&parent, &stem, &training.to_ron()).map_err(|error| error.to_string()),
+                    Some(point) => point.fork(&parent, &stem, &training),
+                };
+                begin(&worker, &run?, fork.is_some(), tell)
             });
             if let Err(error) = begun {
                 tell(News::Failed(error));
@@ -290,10 +295,18 @@ fn worker_for(named: Option<&Path>, tell: &dyn Fn(News)) -> Result<WorkerProgram
     })
 }
 
-/// Lets the worker begin with a run.
-fn begin(worker: &WorkerProgram, run: &RunFolder, tell: &dyn Fn(News)) -> Result<(), String> {
+impl ForkPoint {
+    fn fork(&self, parent: &Path, stem: &str, training: &Preset) -> Result<RunFolder, String> {
+        let run = RunFolder::open(&self.run).map_err(|error| format!("It cannot be forked: {error}."))?;
+        let created = Fork { run, step: Some(self.step) }.create(parent, stem, training);
+        created.map(|(run, _)| run).map_err(|error| error.to_string())
+    }
+}
+
+/// Lets the worker begin with a run, which has a checkpoint if it is a fork.
+fn begin(worker: &WorkerProgram, run: &RunFolder, is_fork: bool, tell: &dyn Fn(News)) -> Result<(), String> {
     tell(News::Made(run.clone()));
-    let begun = worker.start(run, false).and_then(|launched| launched.wait_until_at_work(AT_WORK));
+    let begun = worker.start(run, is_fork).and_then(|launched| launched.wait_until_at_work(AT_WORK));
     begun.map_err(|error| format!("{} did not begin: {error}", run.name()))
 }
 
@@ -329,7 +342,7 @@ fn work_off(
         let worker = worker_for(named, tell)?;
         let run = RunFolder::create(queue.folder(), stem, config).map_err(|error| error.to_string())?;
         queue.advance(&run).map_err(|error| format!("The queue cannot be written: {error}."))?;
-        begin(&worker, &run, tell)?;
+        begin(&worker, &run, false, tell)?;
     }
 }
 

@@ -174,6 +174,7 @@ impl Member {
             samples: started.and_then(|started| started.batch_size).unwrap_or(1) as f64,
             tokens: started.and_then(|started| started.tokens_per_step).unwrap_or(0) as f64,
         };
+        let fork = history.forked().map(|forked| forked.from_step);
         self.metrics = history.metrics();
         for info in &self.metrics {
             let Some(metric) = info.metric() else { continue };
@@ -181,7 +182,8 @@ impl Member {
             // Evaluations are few, and means over many samples already.
             let smoothing = if info.source == Source::Evaluation { 0.0 } else { smoothing };
             if !curve.is_empty() {
-                let track = self.tracks.entry(metric).or_insert_with(|| Arc::new(Track::new(of_step, smoothing)));
+                let new = || Arc::new(Track::new(of_step, smoothing).forked_at(fork));
+                let track = self.tracks.entry(metric).or_insert_with(new);
                 if track.len() < curve.len() {
                     Arc::make_mut(track).extend(&curve);
                 }

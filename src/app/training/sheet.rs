@@ -69,7 +69,7 @@ impl Sheet {
         let kind = AxisKind::of(&self.info, self.look.scales[1] == AxisScale::Log);
         let vertical = CurveAxis::vertical(&self.info, kind, range);
         let place = |index| drawn.iter().position(|of| *of == index).expect("it is drawn here");
-        let curve = |(index, Lines { raw, line, band })| CurveLines { index: place(index), raw, line, band };
+        let curve = |(index, Lines { raw, line, band, .. })| CurveLines { index: place(index), raw, line, band };
         CurvePlot { vertical, curves: lines.into_iter().map(curve).collect() }
     }
 }

@@ -1,6 +1,6 @@
 //! What is known of a run at a glance.
 
-use crate::run::{Better, MetricInfo, Notes, RunFolder, Status, Timestamp};
+use crate::run::{Better, Forked, MetricInfo, Notes, RunFolder, Status, Timestamp};
 
 /// A run in the list.
 #[derive(Clone, Debug)]
@@ -33,6 +33,8 @@ pub struct Summary {
     pub is_scan: bool,
     /// What it trains on, where the program made that itself in place of real data.
     pub stand_in: Option<String>,
+    /// Where a fork comes from.
+    pub forked: Option<Forked>,
     /// Equal for runs that differ in the seed only.
     pub config: Option<String>,
     /// Why it cannot be read, if it cannot.
@@ -54,10 +56,10 @@ impl Summary {
         let Summary { run, title, notes, status, optimizer, unusual, family, settings, color, .. } = self;
         let Summary { learning_rate, batch_size, seed, .. } = self;
         let Summary { step, steps, steps_per_s, seconds_left, loss, evaluated, .. } = self;
-        let Summary { began, is_scan, stand_in, config, trouble, .. } = self;
+        let Summary { began, is_scan, stand_in, forked, config, trouble, .. } = self;
         let numbers = [learning_rate, steps_per_s, seconds_left, loss].map(|number| number.map(f64::to_bits));
         let evaluated: Vec<_> = evaluated.iter().map(|(info, value)| (info, value.to_bits())).collect();
-        let words = (run, title, notes, status, optimizer, unusual, config, trouble, stand_in);
+        let words = (run, title, notes, status, optimizer, unusual, forked, config, trouble, stand_in);
         ((words, family, settings), (color, batch_size, seed, step, steps, began, is_scan), numbers, evaluated)
     }
 }

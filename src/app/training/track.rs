@@ -68,6 +68,8 @@ pub struct Track {
     wall_s: Vec<f64>,
     time_s: Vec<f64>,
     of_step: OfStep,
+    /// The step of the fork, of a run that shares the points before with another.
+    fork: Option<u64>,
     smoothing: f64,
     smoother: Smoother,
     raw: Pyramid,
@@ -94,6 +96,11 @@ pub type Pieces = Vec<Vec<[f64; 2]>>;
 impl Track {
     pub fn new(of_step: OfStep, smoothing: f64) -> Track {
         Track { of_step, smoothing, ..Track::default() }
+    }
+
+    /// The same with the points up to a step being those of another run.
+    pub fn forked_at(self, fork: Option<u64>) -> Track {
+        Track { fork, ..self }
     }
 
     pub fn len(&self) -> usize {
@@ -173,6 +180,14 @@ impl Track {
             Horizontal::Relative => (&self.wall_s, 1.0),
             Horizontal::Clock => (&self.time_s, 1.0),
         }
+    }
+
+    /// The place of the last point that is another run's, if there is one.
+    pub fn fork(&self, look: &Look) -> Option<f64> {
+        let (column, factor) = self.column(look.horizontal);
+        let fork = self.fork? as f64;
+        let last = self.step.partition_point(|&step| step <= fork).checked_sub(1)?;
+        Some(look.scales[0].place(column.get(last)? * factor)).filter(|place| place.is_finite())
     }
 
     /// From where to where it goes, in places; `None` where nothing of it has a place.

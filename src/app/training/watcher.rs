@@ -1,7 +1,7 @@
 //! The thread that knows which runs there are and how it stands with them.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -10,34 +10,21 @@ use super::names::{unusual, word_settings};
 use super::office::News;
 use super::pens::NEUTRAL;
 use super::summary::Summary;
+use super::words::{Detail, shown_log};
 use crate::app::wake::Wake;
 use crate::machine::{PyTorchBytes, SetUpState, WorkerFolder, has_nvidia_gpu};
 use crate::preset::Preset;
 use crate::run::{
-    Command, History, Metric, MetricInfo, Notes, Reply, Request, RunConfig, RunFolder, RunReader, Source, Status,
-    Timestamp, last_lines,
+    Command, Forked, History, Metric, MetricInfo, Notes, Reply, Request, RunConfig, RunFolder, RunReader, Source,
+    Status, Timestamp,
 };
-use crate::visible::{visible, visible_lines};
+use crate::visible::visible;
 use crate::workload::{Common, TrainingRule};
 
 /// Between two looks at the folder.
 const BETWEEN: Duration = Duration::from_millis(500);
-/// So much of the end of a log is shown.
-const LOG_TAIL: u64 = 128 * 1024;
-/// And so much of that of the worker's set-up.
+/// So much of the end of the log of the worker's set-up is shown.
 const SET_UP_TAIL: u64 = 16 * 1024;
-
-/// All that is said about one run in words.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Detail {
-    pub log: String,
-    pub config: String,
-    /// What happened, a line each, without the points of curves.
-    pub events: String,
-    pub warnings: usize,
-    /// What is lost of its events; empty where nothing is.
-    pub damage: String,
-}
 
 /// What the window tells the thread.
 pub enum Order {
@@ -250,19 +237,7 @@ impl Watcher {
     fn look_closely(&mut self) -> Result<(), Closed> {
         let Some(run) = self.focus.clone() else { return Ok(()) };
         let Some(watched) = self.known.get(run.path()) else { return Ok(()) };
-        let history = watched.reader.history();
-        let event = |record: &crate::run::Record| {
-            let time = record.time.strftime("%Y-%m-%d %H:%M:%S");
-            format!("{time}  step {}: {}\n", record.step, record.event.sentence())
-        };
-        let detail = Detail {
-            // A run whose worker has said nothing has no log.
-            log: shown_log(&run.log(), LOG_TAIL),
-            config: run.config_text().unwrap_or_else(|error| format!("cannot be read: {error}")),
-            events: history.recent().map(event).collect(),
-            warnings: history.warnings().len(),
-            damage: history.damage().to_string(),
-        };
+        let detail = Detail::of(&run, watched.reader.history());
         let now = Some((run, detail));
         if self.detail != now {
             self.detail.clone_from(&now);
@@ -294,6 +269,14 @@ impl Watched {
     /// What is trained, unless it is a scan or cannot be read.
     fn training(&self) -> Option<Common<'_>> {
         self.config.as_ref()?.workload()?.training()
+    }
+
+    /// What replicates have in common: their settings, their data, which may lie in several places, and where they were
+    /// forked.
+    fn replicates(&self, history: &History) -> Option<String> {
+        let data = history.started().map_or("", |started| &started.fingerprint);
+        let fork = history.forked().map(|Forked { from_run, from_step, .. }| format!("{from_run}@{from_step}"));
+        self.key.as_ref().map(|key| format!("{key}{data}{}", fork.unwrap_or_default()))
     }
 
     fn look(&mut self, now: Timestamp) -> Summary {
@@ -348,8 +331,8 @@ impl Watched {
             stand_in: started
                 .filter(|started| started.learns_from_stand_in())
                 .map(|started| visible(&started.data).into_owned()),
-            // The same data may lie in several places.
-            config: self.key.as_ref().map(|key| format!("{key}{}", started.map_or("", |it| &it.fingerprint))),
+            config: self.replicates(history),
+            forked: history.forked().cloned(),
             status,
             trouble,
             run,
@@ -360,9 +343,4 @@ impl Watched {
 fn evaluated(history: &History) -> Vec<(MetricInfo, f64)> {
     let infos = history.metrics().into_iter().filter(|info| info.source == Source::Evaluation);
     infos.filter_map(|info| Some((history.latest(info.metric()?)?, info))).map(|(value, info)| (info, value)).collect()
-}
-
-/// The end of a log, in which nothing hides.
-fn shown_log(path: &Path, most: u64) -> String {
-    visible_lines(&last_lines(path, most)).into_owned()
 }

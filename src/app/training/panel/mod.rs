@@ -20,7 +20,8 @@ use super::pens::Pens;
 use super::plotter::{Drawn, Plotter, Wish};
 use super::queue::Queue;
 use super::summary::Summary;
-use super::watcher::{Detail, Order};
+use super::watcher::Order;
+use super::words::Detail;
 use super::worker::WorkerCard;
 use crate::app::history::History;
 use crate::app::origins::WithOrigin;
@@ -128,7 +129,7 @@ impl TrainingPanel {
 
     /// What was there in the last session.
     pub fn recall(&mut self, memory: TrainingMemory) -> Result<(), String> {
-        let TrainingMemory { preset, clean, kept_data, data, file, selected, choices, pens } = memory;
+        let TrainingMemory { preset, clean, kept_data, data, file, fork, selected, choices, pens } = memory;
         (self.recalled, self.charts.choices) = (selected, choices);
         self.pens = Pens::recall(pens);
         let training = |preset| Some(preset).filter(|preset: &Preset| preset.workload().is_some());
@@ -136,14 +137,14 @@ impl TrainingPanel {
         let preset = stored(&preset, "the training of the last session")?;
         let clean = clean.map(|text| stored(&text, "the preset of the last session's training")).transpose()?;
         let clean = clean.unwrap_or_else(|| preset.clone());
-        self.draft = Draft::recalled(preset, clean, kept_data, data, file);
+        self.draft = Draft::recalled(preset, Origin { kept_data, fork, ..Origin::opened(clean, file) }, data);
         self.history = History::default();
         Ok(())
     }
 
     /// What the next session finds again.
     pub fn memory(&self) -> TrainingMemory {
-        let Origin { clean, kept_data, file, .. } = self.draft.origin();
+        let Origin { clean, kept_data, file, fork, .. } = self.draft.origin();
         let preset = if self.draft.fault().is_none() { &self.draft.preset } else { clean };
         let selected = self.selected.iter().map(|run| run.path().to_owned());
         TrainingMemory {
@@ -152,6 +153,7 @@ impl TrainingPanel {
             kept_data: kept_data.clone(),
             data: self.draft.chosen_data(),
             file: file.as_ref().map(|(file, _)| file.clone()),
+            fork: fork.clone(),
             selected: selected.chain(self.recalled.clone()).collect(),
             choices: self.charts.choices.clone(),
             pens: self.pens.memory(|path| self.runs.iter().any(|run| run.run.path() == path)),

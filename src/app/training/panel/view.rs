@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use egui::{Button, CentralPanel, Context, Frame, Label, Margin, RichText, ScrollArea, Ui};
+use egui::{Button, CentralPanel, Context, Frame, Label, Margin, RichText, ScrollArea, Sides, Ui};
 
 use super::TrainingPanel;
 use crate::app::live::{Action, Requests};
@@ -12,8 +12,8 @@ use crate::app::side_panel::{Edge, SidePanel};
 use crate::app::training::charts::{Asked, Named};
 use crate::app::training::detail::{self, Deed};
 use crate::app::training::dialogs::{Decision, Dialog};
-use crate::app::training::draft::Fault;
-use crate::app::training::list::Chosen;
+use crate::app::training::draft::{Fault, ForkPoint};
+use crate::app::training::list::{Chosen, small_button};
 use crate::app::training::names::{Known, distinct, traits};
 use crate::app::training::office::WorkerState;
 use crate::app::training::pens::NEUTRAL;
@@ -26,6 +26,7 @@ use crate::app::training::{list, scan_view, setup};
 use crate::preset::Preset;
 use crate::run::RunFolder;
 use crate::view::Pen;
+use crate::view::ticks::grouped;
 use crate::workload::{DeviceChoice, Outlook};
 
 const NOT_READY: &str = "The training worker is not ready";
@@ -132,8 +133,8 @@ impl TrainingPanel {
             if start.accessible_name("Start the training").clicked()
                 && let Some(one) = one.clone()
             {
-                let stem = self.draft.origin().stem.clone();
-                self.threads().office.train(one, stem);
+                let (stem, fork) = (self.draft.origin().stem.clone(), self.draft.origin().fork.clone());
+                self.threads().office.train(one, stem, fork);
             }
             if trainings.len() > 1 {
                 self.start_all(ui, trainings, fault.is_none());
@@ -144,6 +145,7 @@ impl TrainingPanel {
                 ui.add(Label::new(RichText::new(text).small().weak()).truncate());
             }
         });
+        self.fork_line(ui);
         if let Some(fault) = fault {
             // What it is stands below its field, where that is shown.
             let text = match self.draft.field_name(fault).filter(|name| !name.is_empty()) {
@@ -176,6 +178,19 @@ impl TrainingPanel {
         }
     }
 
+    /// The checkpoint that the run is to begin with, if it is a fork.
+    fn fork_line(&mut self, ui: &mut Ui) {
+        let Some(ForkPoint { run, step }) = &self.draft.origin().fork else { return };
+        let name = run.file_name().unwrap_or(run.as_os_str()).to_string_lossy();
+        let text = format!("Forks {name} at step {}", grouped(*step));
+        let label = |ui: &mut Ui| drop(ui.add(Label::new(&text).truncate()).on_hover_text(run.display().to_string()));
+        let cross = |ui: &mut Ui| small_button(ui, true, "×", "Do not fork", "Begin a run at step 0 instead");
+        let ((), is_undone) = Sides::new().shrink_left().show(ui, label, cross);
+        if is_undone {
+            self.draft.forget_fork();
+        }
+    }
+
     fn words(&mut self, ui: &mut Ui, run: &Summary, requests: &mut Requests) {
         ui.add_space(4.0);
         let detail = self.detail.as_ref().filter(|(of, _)| *of == run.run).map(|(_, detail)| detail);
@@ -187,6 +202,18 @@ impl TrainingPanel {
                 Some(lost) => self.dialog = Some(Dialog::Resume { run: folder, title: run.in_full(), lost }),
                 None => self.threads().office.resume(folder),
             },
+            Deed::Fork => {
+                let found = detail.and_then(|detail| {
+                    let training = Preset::parse(&detail.config, RunFolder::CONFIG).ok()?;
+                    Some((Box::new(training), detail.checkpoints.clone()))
+                });
+                let Some((training, steps)) = found else {
+                    let text = format!("The settings of {} cannot be read.", run.title);
+                    return requests.actions.push(Action::Report { title: "The run cannot be forked", text });
+                };
+                let chosen = steps.len() - 1;
+                self.dialog = Some(Dialog::Fork { run: folder, title: run.in_full(), training, steps, chosen });
+            }
             Deed::Describe => {
                 let (notes, title) = (run.notes.clone(), run.title.clone());
                 self.dialog = Some(Dialog::Describe { run: folder, notes, title, focused: false });
@@ -219,6 +246,12 @@ impl TrainingPanel {
             Decision::Trash(run) => office.trash(run),
             Decision::Resume(run) => office.resume(run),
             Decision::Remove(run) => office.remove(run),
+            Decision::Fork { run, step, training } => {
+                let point = ForkPoint { run: run.path().to_owned(), step };
+                self.history.mark(&self.draft.point());
+                self.draft.fork(*training, run.stem(), point);
+                self.history.mark(&self.draft.point());
+            }
             Decision::Cancelled => {}
         }
     }

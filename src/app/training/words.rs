@@ -1,0 +1,56 @@
+//! What is read of one run to be shown in words.
+
+use std::path::Path;
+
+use crate::run::{Forked, History, Record, RunFolder, last_lines};
+use crate::visible::{visible, visible_lines};
+
+/// So much of the end of a log is shown.
+const LOG_TAIL: u64 = 128 * 1024;
+
+/// All that is said about one run in words.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Detail {
+    pub log: String,
+    pub config: String,
+    /// What happened, a line each, without the points of curves.
+    pub events: String,
+    pub warnings: usize,
+    /// Steps of the checkpoints in its folder, in order.
+    pub checkpoints: Vec<u64>,
+    /// Where a fork comes from, in words, and whether that run is found; empty where it is none.
+    pub fork: String,
+    /// What is lost of its events; empty where nothing is.
+    pub damage: String,
+}
+
+impl Detail {
+    /// Reads the files of a run with this history.
+    pub fn of(run: &RunFolder, history: &History) -> Detail {
+        let event = |record: &Record| {
+            let time = record.time.strftime("%Y-%m-%d %H:%M:%S");
+            format!("{time}  step {}: {}\n", record.step, record.event.sentence())
+        };
+        Detail {
+            // A run whose worker has said nothing has no log.
+            log: shown_log(&run.log(), LOG_TAIL),
+            config: run.config_text().unwrap_or_else(|error| format!("cannot be read: {error}")),
+            events: history.recent().map(event).collect(),
+            warnings: history.warnings().len(),
+            // In a folder that cannot be read there is none that could be used.
+            checkpoints: run.checkpoints().unwrap_or_default(),
+            fork: history.forked().map(|forked| fork(run, forked)).unwrap_or_default(),
+            damage: history.damage().to_string(),
+        }
+    }
+}
+
+fn fork(run: &RunFolder, forked: &Forked) -> String {
+    let missing = forked.other_run(run).is_none().then(|| format!("; {}", forked.missing()));
+    visible(&format!("{}{}", forked.sentence(), missing.unwrap_or_default())).into_owned()
+}
+
+/// The end of a log, in which nothing hides.
+pub fn shown_log(path: &Path, most: u64) -> String {
+    visible_lines(&last_lines(path, most)).into_owned()
+}
