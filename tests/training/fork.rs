@@ -11,6 +11,7 @@ use valleyscope::preset::{Preset, built_ins};
 use valleyscope::run::{Event, Fork, Metric, RunFolder, RunReader, Status};
 use valleyscope::train::{Checkpoint, Training};
 use valleyscope::workload::MnistSpec;
+use valleyscope::workload::gpt2::{LOSS_SCALE, SKIPPED};
 use valleyscope::workload::mnist::train::MnistRun;
 
 use crate::faults::{Stage, curve, history, kill, quick, scan, status, tensors, to_the_end, wait_for, worker};
@@ -149,6 +150,23 @@ fn another_rule_begins_afresh_on_the_same_parameters() {
     let (_, loss) = *curve(&again).last().unwrap();
     let by_hand = (56..=60).map(|_| expected.advance(&mut || Ok(())).unwrap().double_value(&[0])).last().unwrap();
     assert!((f64::from_bits(loss) - by_hand).abs() < 1e-3 * by_hand, "{} {by_hand}", f64::from_bits(loss));
+}
+
+#[test]
+fn a_fork_may_change_between_half_and_single_precision() {
+    let stage = Stage::new();
+    let single = tiny(&stage, &[("steps", "20")]);
+    assert!(to_the_end(&single, false).status.success());
+    let half = forked(&single, 10, &[("precision", "Float16"), ("steps", "30")]);
+    assert!(to_the_end(&half, true).status.success());
+    let [scale, skipped] = [LOSS_SCALE, SKIPPED].map(|metric| history(&half).latest(metric).unwrap());
+    assert_eq!(scale, 65536.0 / 2_f64.powf(skipped), "it begins as in a run in float16");
+    let again = forked(&half, 20, &[("precision", "Float32")]);
+    assert!(to_the_end(&again, true).status.success());
+    let numbers = tensors(&again, 30);
+    let numbers =
+        safetensors::SafeTensors::deserialize(&numbers).unwrap().tensor("numbers").unwrap().data()[..8].to_vec();
+    assert_eq!(f64::from_le_bytes(numbers.try_into().unwrap()), 1.0, "nothing is scaled");
 }
 
 #[test]

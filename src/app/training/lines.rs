@@ -45,7 +45,7 @@ pub fn y_in_view<'l>([from, to]: [f64; 2], lines: impl Iterator<Item = &'l Lines
 /// The part of a line before a fork, which is the other run's and paler, and the part after it, with their strengths. They
 /// meet in a point.
 fn at_fork(line: &[[f64; 2]], fork: Option<f64>) -> [(&[[f64; 2]], f32); 2] {
-    const PALE: f32 = 0.5;
+    const PALE: f32 = 0.65;
     let after = fork.map_or(0, |fork| line.partition_point(|point| point[0] <= fork));
     [(&line[..after], PALE), (&line[after.saturating_sub(1)..], 1.0)]
 }

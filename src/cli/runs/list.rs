@@ -70,7 +70,7 @@ fn row(run: &RunFolder) -> io::Result<(Timestamp, Row)> {
         newest(history, &[("", Metric::LOSS.info())]).concat(),
         evaluation(history),
         history.started().map(optimizer).unwrap_or_default(),
-        title.lines().next().unwrap_or_default().to_owned() + &stand_in(history) + &fork(history),
+        fork(history) + title.lines().next().unwrap_or_default() + &stand_in(history),
     ];
     Ok((began(run, history), in_a_line(row)))
 }
@@ -81,9 +81,9 @@ fn stand_in(history: &History) -> String {
     started.map_or_else(String::new, |started| format!(" ({})", started.data))
 }
 
-/// Where a fork comes from.
+/// Where a fork comes from, before its title, which may be long.
 fn fork(history: &History) -> String {
-    let forked = history.forked().map(|forked| format!(" (fork of {}@{})", forked.from_run, forked.from_step));
+    let forked = history.forked().map(|forked| format!("(fork of {}@{}) ", forked.from_run, forked.from_step));
     forked.unwrap_or_default()
 }
 

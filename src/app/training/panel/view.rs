@@ -183,7 +183,10 @@ impl TrainingPanel {
         let Some(ForkPoint { run, step }) = &self.draft.origin().fork else { return };
         let name = run.file_name().unwrap_or(run.as_os_str()).to_string_lossy();
         let text = format!("Forks {name} at step {}", grouped(*step));
-        let label = |ui: &mut Ui| drop(ui.add(Label::new(&text).truncate()).on_hover_text(run.display().to_string()));
+        let label = |ui: &mut Ui| {
+            let shown = ui.add(Label::new(RichText::new(&text).small()).truncate());
+            shown.on_hover_text(format!("{text}\n{}", run.display()));
+        };
         let cross = |ui: &mut Ui| small_button(ui, true, "×", "Do not fork", "Begin a run at step 0 instead");
         let ((), is_undone) = Sides::new().shrink_left().show(ui, label, cross);
         if is_undone {
