@@ -2,7 +2,7 @@
 
 use super::map::Swatch;
 use super::{AxisKind, CurveAxis, CurveLines, CurvePlot, Curves, Figure};
-use crate::run::{Better, Curve, History, MetricInfo, Scale, Source};
+use crate::run::{Better, Curve, History, MetricInfo, Scale};
 use crate::view::Pen;
 use crate::view::range::{across, union, with_margin};
 
@@ -27,7 +27,7 @@ pub enum Over {
 impl Figure {
     /// The metric that a training is judged by: the first of its evaluations of which a lower value is better.
     pub fn judged_by(history: &History) -> Option<MetricInfo> {
-        history.metrics().into_iter().find(|info| info.source == Source::Evaluation && info.better == Better::Lower)
+        history.evaluated().into_iter().find(|info| info.better == Better::Lower)
     }
 
     /// A metric of several runs, a curve for each.

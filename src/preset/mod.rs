@@ -241,9 +241,9 @@ impl Preset {
         self.workload().map_or_else(Vec::new, Workload::trainings)
     }
 
-    /// Where its training's data come from; none where it is another kind.
+    /// Where the data of its first training come from; none where it is another kind.
     pub fn data(&self) -> Option<&DataChoice> {
-        self.workload().map(Workload::data)
+        self.workload().map(|workload| workload.data(0))
     }
 
     /// Where its training is to take place; none where it is another kind.

@@ -242,6 +242,11 @@ impl History {
         infos
     }
 
+    /// The metrics of evaluations.
+    pub fn evaluated(&self) -> Vec<MetricInfo> {
+        self.metrics().into_iter().filter(|info| info.source == Source::Evaluation).collect()
+    }
+
     /// The newest value of a metric.
     pub fn latest(&self, metric: Metric) -> Option<f64> {
         self.latest_at(metric).map(|(_, value)| value)

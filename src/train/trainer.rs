@@ -10,8 +10,8 @@ use super::usage::Usage;
 use super::worker::Ended;
 use crate::run::checkpoint::orphans;
 use crate::run::{
-    Checkpoint, Command, Event, Metric, MetricInfo, Metrics, Origin, RunFolder, RunSession, SessionError, Source,
-    Started, StopRequest,
+    Checkpoint, Command, Event, Metric, MetricInfo, Metrics, Origin, RunFolder, RunSession, SessionError, Started,
+    StopRequest,
 };
 use crate::workload::{Course, NotFinite};
 
@@ -256,8 +256,7 @@ impl<'a, T: Training> Trainer<'a, T> {
         let step = self.run.step();
         let due = step > 0 && (step == self.course.steps || step.is_multiple_of(self.course.eval_every));
         let before = self.session.before();
-        let evaluated = before.metrics().into_iter().filter(|info| info.source == Source::Evaluation);
-        let last = evaluated.filter_map(|info| Some(before.latest_at(info.metric()?)?.0));
+        let last = before.evaluated().into_iter().filter_map(|info| Some(before.latest_at(info.metric()?)?.0));
         // The run that this one was forked from has evaluated the step that both share.
         let last = last.chain(before.forked().map(|forked| forked.from_step)).max();
         due && last.is_none_or(|last| last < step)

@@ -92,8 +92,8 @@ pub trait Workload {
     /// What is trained on, in words.
     fn dataset(&self) -> &'static Dataset;
 
-    /// Where the data of the first run come from.
-    fn data(&self) -> &DataChoice;
+    /// Where the data of a run of it come from.
+    fn data(&self, run: usize) -> &DataChoice;
 
     /// Takes the data of all runs from there.
     fn set_data(&mut self, data: &DataChoice);

@@ -177,9 +177,9 @@ where
         S::DATASET
     }
 
-    fn data(&self) -> &DataChoice {
+    fn data(&self, run: usize) -> &DataChoice {
         const NONE: &DataChoice = &DataChoice::Automatic;
-        self.runs.first().map_or(NONE, |run| run.common().data)
+        self.runs.get(run).map_or(NONE, |run| run.common().data)
     }
 
     fn set_data(&mut self, data: &DataChoice) {

@@ -2,8 +2,7 @@
 
 use valleyscope::result::scan::ScanResult;
 use valleyscope::run::{
-    Asked, Command, Event, History, Metric, MetricInfo, Metrics, Record, RunFolder, RunReader, RunSession, Source,
-    Started,
+    Asked, Command, Event, History, Metric, MetricInfo, Metrics, Record, RunFolder, RunReader, RunSession, Started,
 };
 
 use crate::driver::{Target, fuzz};
@@ -94,11 +93,7 @@ fn whole_file(run: &RunFolder, input: &[u8]) {
     let (whole, brief) = (whole.history(), brief.history());
     let rest = |history: &History| {
         let recent: Vec<String> = history.recent().map(Record::to_line).collect();
-        let evaluated = whole
-            .metrics()
-            .into_iter()
-            .filter(|info| info.source == Source::Evaluation)
-            .filter_map(|info| info.metric());
+        let evaluated = whole.evaluated().into_iter().filter_map(|info| info.metric());
         let evaluated: Vec<String> = evaluated.map(|metric| format!("{:?}", history.latest_at(metric))).collect();
         let counts = (history.lines(), history.step(), history.steps(), history.sessions(), history.unreadable());
         (

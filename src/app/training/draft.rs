@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::choices::Choices;
 use crate::app::origins::{Origins, WithOrigin};
-use crate::preset::{Preset, built_ins};
+use crate::preset::{BuiltIn, Preset, built_ins};
 use crate::workload::form::Form;
 use crate::workload::{DataChoice, Workload};
 
@@ -47,10 +47,9 @@ pub struct ForkPoint {
 }
 
 /// The first built-in preset of a kind, and its name.
-pub fn first_of(kind: &str) -> (Preset, &'static str) {
+pub fn first_of(kind: &str) -> &'static BuiltIn {
     let found = built_ins().iter().find(|built_in| built_in.preset.kind() == kind);
-    let found = found.expect("each workload has a built-in preset");
-    (found.preset.clone(), found.name)
+    found.expect("each workload has a built-in preset")
 }
 
 /// The preset under the controls, and where it comes from.
@@ -111,8 +110,8 @@ impl Origin {
 impl Draft {
     /// The first preset of a kind.
     pub fn first(kind: &str) -> Draft {
-        let (preset, name) = first_of(kind);
-        Draft::new(preset.clone(), Origin::new(preset, name, None), BTreeMap::new())
+        let BuiltIn { preset, name, .. } = first_of(kind);
+        Draft::new(preset.clone(), Origin::new(preset.clone(), *name, None), BTreeMap::new())
     }
 
     /// What was there in the last session: the preset, and what it was opened or saved as.
@@ -131,8 +130,8 @@ impl Draft {
 
     /// Takes the first preset of a kind.
     pub fn take(&mut self, kind: &str) {
-        let (preset, name) = first_of(kind);
-        self.put(Origin::new(preset, name, None));
+        let BuiltIn { preset, name, .. } = first_of(kind);
+        self.put(Origin::new(preset.clone(), *name, None));
     }
 
     /// Takes the training of another run, to go on from one of its checkpoints on the same data.
@@ -233,8 +232,7 @@ impl Draft {
 
     /// Where the data of what is shown come from.
     pub fn data(&self) -> DataChoice {
-        let shown = self.preset.trainings().into_iter().nth(self.chosen());
-        shown.and_then(|training| training.data().cloned()).unwrap_or_default()
+        self.preset.workload().map(|workload| workload.data(self.chosen()).clone()).unwrap_or_default()
     }
 
     /// Takes the data of all runs from there.

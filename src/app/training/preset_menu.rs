@@ -34,7 +34,7 @@ pub fn show(ui: &mut Ui, draft: &mut Draft, shelf: &Shelf, requests: &mut Reques
 
 /// What a workload is called.
 fn name_of(kind: &str) -> &'static str {
-    first_of(kind).0.workload().map_or("", |workload| workload.name())
+    first_of(kind).preset.workload().map_or("", |workload| workload.name())
 }
 
 /// The height of an entry in a menu, with what is between it and the next.

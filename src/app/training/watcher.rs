@@ -15,8 +15,8 @@ use crate::app::wake::Wake;
 use crate::machine::{PyTorchBytes, SetUpState, WorkerFolder, has_nvidia_gpu};
 use crate::preset::Preset;
 use crate::run::{
-    Command, Forked, History, Metric, MetricInfo, Notes, Reply, Request, RunConfig, RunFolder, RunReader, Source,
-    Status, Timestamp,
+    Command, Forked, History, Metric, MetricInfo, Notes, Reply, Request, RunConfig, RunFolder, RunReader, Status,
+    Timestamp,
 };
 use crate::visible::visible;
 use crate::workload::{Common, TrainingRule};
@@ -341,6 +341,6 @@ impl Watched {
 }
 
 fn evaluated(history: &History) -> Vec<(MetricInfo, f64)> {
-    let infos = history.metrics().into_iter().filter(|info| info.source == Source::Evaluation);
+    let infos = history.evaluated().into_iter();
     infos.filter_map(|info| Some((history.latest(info.metric()?)?, info))).map(|(value, info)| (info, value)).collect()
 }

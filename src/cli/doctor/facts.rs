@@ -141,7 +141,7 @@ fn is_served(_socket: &Path) -> bool {
 
 /// The folder that a variable names for training data, and why they are not found there.
 fn data() -> Option<(PathBuf, Option<String>)> {
-    let folder = PathBuf::from(env::var_os(crate::dataset::FOLDER_VARIABLE).filter(|folder| !folder.is_empty())?);
+    let folder = crate::dataset::named_folder()?;
     let lacks = mnist::look_in(&folder).err().map(|error| error.to_string());
     Some((folder, lacks))
 }

@@ -5,7 +5,7 @@ use std::io;
 use jiff::Timestamp;
 
 use super::find::{Place, began};
-use super::{cell, evaluated, left, newest, print, progress, rate};
+use super::{cell, left, newest, print, progress, rate};
 use crate::cli::{Failure, say};
 use crate::run::{History, Metric, Notes, RunFolder, RunReader, Started};
 
@@ -88,7 +88,7 @@ fn fork(history: &History) -> String {
 }
 
 fn evaluation(history: &History) -> String {
-    newest(history, &evaluated(history).into_iter().map(|info| ("", info)).collect::<Vec<_>>()).join(", ")
+    newest(history, &history.evaluated().into_iter().map(|info| ("", info)).collect::<Vec<_>>()).join(", ")
 }
 
 /// The optimizer with its learning rate and batch size, as far as there is one of each.

@@ -16,7 +16,7 @@ use clap::Subcommand;
 use self::find::Place;
 use super::Failure;
 use super::output::{cell, print};
-use crate::run::{History, MetricInfo, Source, span};
+use crate::run::{History, MetricInfo, span};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -123,9 +123,4 @@ fn newest(history: &History, metrics: &[(&str, MetricInfo)]) -> Vec<String> {
         if *step < history.step() && is_last_of_step { format!("{text} at step {step}") } else { text.clone() }
     };
     found.iter().enumerate().map(place).collect()
-}
-
-/// The metrics of evaluations.
-fn evaluated(history: &History) -> Vec<MetricInfo> {
-    history.metrics().into_iter().filter(|info| info.source == Source::Evaluation).collect()
 }

@@ -7,7 +7,7 @@ use anyhow::{Context, anyhow};
 use indicatif::{ProgressBar, ProgressStyle};
 use jiff::Timestamp;
 
-use super::{evaluated, left, newest, progress, rate, unit};
+use super::{left, newest, progress, rate, unit};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::{Failure, say};
 use crate::run::{Command, Event, History, Metric, Record, Reply, Request, RunFolder, RunReader, Status};
@@ -157,7 +157,7 @@ fn line(history: &History, status: &Status) -> String {
     if status.is_open() {
         parts.extend(left(history).map(|left| format!("{left} left")));
     }
-    let evaluated = evaluated(history);
+    let evaluated = history.evaluated();
     let named = evaluated.iter().map(|info| (info.title.to_lowercase(), info.clone()));
     let metrics: Vec<_> = std::iter::once(("loss".to_owned(), Metric::LOSS.info())).chain(named).collect();
     let metrics: Vec<_> = metrics.iter().map(|(name, info)| (name.as_str(), info.clone())).collect();

@@ -1,18 +1,17 @@
 //! Digits from wherever they can be had.
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{
     DataError, Mnist, Origin, STAND_IN_SEED, WHOLE, cache_folder, download, look_in, mirrors, read_folder, stand_in,
 };
-use crate::dataset::FOLDER_VARIABLE;
 use crate::dataset::download::{DownloadError, PATIENCE, Progress};
+use crate::dataset::progress_lines::ProgressLines;
+use crate::dataset::{FOLDER_VARIABLE, named_folder};
 use crate::workload::DataChoice;
 
 const DRAWN: &str = "digits drawn by Valleyscope";
-
-const BETWEEN_LINES: Duration = Duration::from_secs(2);
 
 /// Where [`DataChoice::Automatic`] looks.
 #[derive(Clone, Debug)]
@@ -28,13 +27,7 @@ pub struct Sources {
 impl Sources {
     /// The user's cache, the folder that `VALLEYSCOPE_DATA` names, and the official mirrors.
     pub fn of_this_machine() -> Sources {
-        let folder = std::env::var_os(FOLDER_VARIABLE).filter(|folder| !folder.is_empty());
-        Sources {
-            cache: cache_folder().ok(),
-            folder: folder.map(PathBuf::from),
-            mirrors: mirrors(),
-            patience: PATIENCE,
-        }
+        Sources { cache: cache_folder().ok(), folder: named_folder(), mirrors: mirrors(), patience: PATIENCE }
     }
 }
 
@@ -113,8 +106,14 @@ fn automatic(
     }
     let error = match &sources.cache {
         Some(cache) => {
-            let mut lines = Lines { say, last: None };
-            let outcome = download(cache, &sources.mirrors, sources.patience, &mut |at| lines.at(at), cancelled);
+            let mut lines = ProgressLines::new(say);
+            let outcome = download(
+                cache,
+                &sources.mirrors,
+                sources.patience,
+                &mut |Progress { done, total }| lines.at("downloading MNIST", done, total),
+                cancelled,
+            );
             match outcome.and_then(|()| read_folder(cache)) {
                 Ok(mnist) => return Ok(mnist),
                 Err(DataError::Download(DownloadError::Cancelled)) => return Err(DownloadError::Cancelled.into()),
@@ -125,20 +124,4 @@ fn automatic(
     };
     warnings.push(format!("MNIST cannot be had, and {DRAWN} take its place: {error}"));
     Ok(stand_in(STAND_IN_SEED))
-}
-
-/// Progress in lines, not too many.
-struct Lines<'a> {
-    say: &'a mut dyn FnMut(&str),
-    last: Option<Instant>,
-}
-
-impl Lines<'_> {
-    fn at(&mut self, Progress { done, total }: Progress) {
-        if done < total && self.last.is_none_or(|last| last.elapsed() >= BETWEEN_LINES) {
-            self.last = Some(Instant::now());
-            let [done, total] = [done, total].map(|bytes| bytes as f64 / 1e6);
-            (self.say)(&format!("downloading MNIST: {done:.1} of {total:.1} MB"));
-        }
-    }
 }

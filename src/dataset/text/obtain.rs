@@ -1,7 +1,6 @@
 //! Tokens from wherever they can be had.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use directories::ProjectDirs;
 
@@ -9,7 +8,8 @@ use super::job::VALIDATION_FRACTION;
 use super::prepare::{Preparation, Progress, Stage};
 use super::tokenizer::Alphabet;
 use super::{Corpus, GENERATED, Meta, Origin, Split, TextError, TextFile, Tokenizer, find, stand_in};
-use crate::dataset::FOLDER_VARIABLE;
+use crate::dataset::progress_lines::ProgressLines;
+use crate::dataset::{FOLDER_VARIABLE, named_folder};
 use crate::quantity::ValidationFraction;
 use crate::workload::{DataChoice, TokenizerKind};
 
@@ -32,13 +32,18 @@ pub struct Sources {
 
 /// Subfolders of the folder that the variable names, the better ones first.
 const PLACES: [&str; 2] = ["openwebtext", "tinyshakespeare"];
-const BETWEEN_LINES: Duration = Duration::from_secs(2);
 
 impl Sources {
     /// The user's cache, and the folder that `VALLEYSCOPE_DATA` names.
     pub fn of_this_machine() -> Sources {
-        let folder = std::env::var_os(FOLDER_VARIABLE).filter(|folder| !folder.is_empty());
-        Sources { cache: cache_folder().ok(), folder: folder.map(PathBuf::from) }
+        Sources { cache: cache_folder().ok(), folder: named_folder() }
+    }
+}
+
+fn doing(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Reading => "reading text",
+        Stage::Tokenizing => "tokenizing text",
     }
 }
 
@@ -63,8 +68,15 @@ pub fn obtain(
     let corpus = match found {
         Found::Tokens(folder, _) => Corpus::open(&folder, wanted.context)?,
         Found::Text(path, files) => {
-            let mut lines = Lines { say, last: None };
-            tokenized(path, &files, wanted, sources, &mut |at| lines.at(at), cancelled)?
+            let mut lines = ProgressLines::new(say);
+            tokenized(
+                path,
+                &files,
+                wanted,
+                sources,
+                &mut |Progress { stage, done, total, .. }| lines.at(doing(stage), done, total),
+                cancelled,
+            )?
         }
         Found::Nothing => generated(wanted)?,
     };
@@ -227,24 +239,4 @@ fn generated(wanted: Wanted) -> Result<Corpus, TextError> {
         [tokenizer.encode(train)?, tokenizer.encode(val)?],
         wanted.context,
     )
-}
-
-/// Progress in lines, not too many.
-struct Lines<'a> {
-    say: &'a mut dyn FnMut(&str),
-    last: Option<Instant>,
-}
-
-impl Lines<'_> {
-    fn at(&mut self, Progress { stage, done, total, .. }: Progress) {
-        if done < total && self.last.is_none_or(|last| last.elapsed() >= BETWEEN_LINES) {
-            self.last = Some(Instant::now());
-            let [done, total] = [done, total].map(|bytes| bytes as f64 / 1e6);
-            let doing = match stage {
-                Stage::Reading => "reading text",
-                Stage::Tokenizing => "tokenizing text",
-            };
-            (self.say)(&format!("{doing}: {done:.1} of {total:.1} MB"));
-        }
-    }
 }

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::{FAMILY, MNIST, PRECISIONS, SEED, outlook};
+use super::{FAMILY, MNIST, PRECISIONS, SEED, outlook, steps};
 use crate::preset::{FormatVersion, Preset};
 use crate::quantity::{BatchSize, LearningRate, PointCount, Replicates, TrainingSteps};
 use crate::run::{ScanAxes, Started};
@@ -46,10 +46,6 @@ pub struct MnistScanSpec {
     pub device: DeviceChoice,
     #[serde(default)]
     pub precision: FloatType,
-}
-
-fn steps() -> TrainingSteps {
-    TrainingSteps::clamped(400)
 }
 
 fn learning_rates() -> LearningRates {
@@ -158,7 +154,7 @@ impl Workload for MnistScanPreset {
         &MNIST
     }
 
-    fn data(&self) -> &DataChoice {
+    fn data(&self, _: usize) -> &DataChoice {
         &self.scan.data
     }
 

@@ -1,0 +1,25 @@
+use std::time::{Duration, Instant};
+
+/// Between two lines.
+const BETWEEN: Duration = Duration::from_secs(2);
+
+/// Progress with long work in lines, not too many.
+pub struct ProgressLines<'a> {
+    say: &'a mut dyn FnMut(&str),
+    last: Option<Instant>,
+}
+
+impl<'a> ProgressLines<'a> {
+    pub fn new(say: &'a mut dyn FnMut(&str)) -> ProgressLines<'a> {
+        ProgressLines { say, last: None }
+    }
+
+    /// So many bytes of all are done. The end is not told.
+    pub fn at(&mut self, doing: &str, done: u64, total: u64) {
+        if done < total && self.last.is_none_or(|last| last.elapsed() >= BETWEEN) {
+            self.last = Some(Instant::now());
+            let [done, total] = [done, total].map(|bytes| bytes as f64 / 1e6);
+            (self.say)(&format!("{doing}: {done:.1} of {total:.1} MB"));
+        }
+    }
+}
