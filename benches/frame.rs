@@ -6,6 +6,7 @@
 //! of Fig. 2a beside it: complete, or being computed on all cores but one. One shows a training of a million steps.
 //! What the driver does with the commands is not counted. It needs a Vulkan driver; a software one will do.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -56,6 +57,26 @@ impl egui::DroppedFile for Dropped {
     }
 }
 
+/// Storage in memory, as eframe's storage on disk.
+#[derive(Default)]
+struct MemoryStorage(HashMap<String, String>);
+
+impl eframe::Storage for MemoryStorage {
+    fn get_string(&self, key: &str) -> Option<String> {
+        self.0.get(key).cloned()
+    }
+
+    fn set_string(&mut self, key: &str, value: String) {
+        self.0.insert(key.to_owned(), value);
+    }
+
+    fn remove_string(&mut self, key: &str) {
+        self.0.remove(key);
+    }
+
+    fn flush(&mut self) {}
+}
+
 impl Window {
     fn open(play: bool, pace: Pace) -> Window {
         Window::open_with(play, pace, |_| None)
@@ -63,21 +84,29 @@ impl Window {
 
     /// With the run that `write` makes in the window's folder, if it makes one, in the room of real workloads.
     fn open_with(play: bool, pace: Pace, write: impl FnOnce(&Path) -> Option<RunFolder>) -> Window {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let run = write(folder.path());
+        let options = Options { preset: Some(preset()), run, play, pace: Some(pace), ..Options::default() };
+        Window::in_folder(folder, options, None)
+    }
+
+    /// Another window with a session, and with the folder of this one.
+    fn reopened(self, session: MemoryStorage) -> Window {
+        Window::in_folder(self.folder, Options::default(), Some(session))
+    }
+
+    fn in_folder(folder: tempfile::TempDir, options: Options, session: Option<MemoryStorage>) -> Window {
         let context = egui::Context::default();
         let setup = egui_kittest::wgpu::default_wgpu_setup();
         let graphics = egui_kittest::wgpu::create_render_state(setup, egui_wgpu::RendererOptions::default());
         let mut creation = eframe::CreationContext::_new_kittest(context.clone());
         creation.wgpu_render_state = Some(graphics.clone());
-        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        creation.storage = session.as_ref().map(|session| session as &dyn eframe::Storage);
         let options = Options {
-            preset: Some(preset()),
-            run: write(folder.path()),
             training: Places { runs: Some(folder.path().to_owned()), ..Places::default() },
             library: Library::in_folder(folder.path()),
             native_dialogs: false,
-            play,
-            pace: Some(pace),
-            ..Options::default()
+            ..options
         };
         Window {
             app: Valleyscope::new(&creation, options),
@@ -252,13 +281,55 @@ fn training(bencher: Bencher) {
     measure(bencher, window);
 }
 
+/// A hundred trainings of 100,000 logged steps each, all in view.
+#[divan::bench(sample_count = 100, sample_size = 1)]
+fn hundred_trainings(bencher: Bencher) {
+    let mut window = Window::open_with(false, Pace::default(), |folder| Some(run_of(folder, 100_000)));
+    let first = window.folder.path().join("").display().to_string();
+    let drawn = |app: &Valleyscope, count| {
+        app.training().drawn().iter().filter(|drawn| !drawn.tracks.is_empty()).count() == count
+    };
+    window.until(|app| drawn(app, 1));
+    // The session of a user who shows all of them.
+    let mut session = MemoryStorage::default();
+    window.app.save(&mut session);
+    let one = window.app.training().selected()[0].path().to_owned();
+    let all: Vec<String> = (0..100)
+        .map(|index| {
+            let run = if index == 0 { one.clone() } else { copy_of(&one, &format!("{first}run-{index}")) };
+            format!("{:?}", run.display().to_string())
+        })
+        .collect();
+    let only = format!("{:?}", one.display().to_string());
+    for text in session.0.values_mut() {
+        *text = text.replace(&format!("selected:[{only}]"), &format!("selected:[{}]", all.join(",")));
+    }
+    let mut window = window.reopened(session);
+    window.until(|app| drawn(app, 100));
+    measure(bencher, window);
+}
+
+/// The same run in another folder.
+fn copy_of(run: &Path, to: &str) -> PathBuf {
+    std::fs::create_dir(to).expect("a temporary folder can be written");
+    for name in [RunFolder::CONFIG, RunFolder::EVENTS] {
+        std::fs::copy(run.join(name), Path::new(to).join(name)).expect("a temporary folder can be written");
+    }
+    PathBuf::from(to)
+}
+
 fn long_run(folder: &Path) -> RunFolder {
+    run_of(folder, POINTS)
+}
+
+/// A run with so many points of the training curve.
+fn run_of(folder: &Path, points: u64) -> RunFolder {
     let mnist = built_ins().iter().find(|built_in| built_in.name == "mnist").expect("a built-in preset");
     let run = RunFolder::create(folder, "long", &mnist.preset.to_ron()).expect("a temporary folder can be written");
     let mut session = RunSession::begin(&run).expect("a session can begin");
     let mut record = |step, event| session.record(step, event).expect("a temporary folder can be written");
-    record(0, Event::Started(Started { title: "Long".to_owned(), steps: POINTS, ..Started::default() }));
-    for step in 1..=POINTS {
+    record(0, Event::Started(Started { title: "Long".to_owned(), steps: points, ..Started::default() }));
+    for step in 1..=points {
         let loss = 2.0 / (step as f64).sqrt() + 0.01 * (step % 97) as f64;
         record(
             step,
@@ -269,7 +340,7 @@ fn long_run(folder: &Path) -> RunFolder {
             ])),
         );
     }
-    record(POINTS, Event::Finished);
+    record(points, Event::Finished);
     run
 }
 

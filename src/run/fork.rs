@@ -79,8 +79,8 @@ pub enum ForkError {
     )]
     Model { run: String, expected: String, found: String },
     #[error(
-        "`steps` is {steps}, and the checkpoint of the run {run} is of step {step}, from which the fork counts on; set \
-         `steps` to {step} or more"
+        "`steps` is {steps}, and the checkpoint of the run {run} is of step {step}, from which the fork counts on, so that \
+         there is nothing left to train; set `steps` to more than {step}"
     )]
     Steps { run: String, step: u64, steps: u64 },
 }
@@ -189,7 +189,7 @@ impl Fork {
             return Err(ForkError::Model { run, expected, found });
         }
         let steps = new.course.steps;
-        if steps < step {
+        if steps <= step {
             return Err(ForkError::Steps { run, step, steps });
         }
         Ok(old.rule.name() == new.rule.name())

@@ -154,7 +154,6 @@ pub enum Unit {
     Rate,
     /// Shares of a whole, from 0 to 1, that people read in per cent.
     Fraction,
-    Bytes,
 }
 
 /// The axis on which a metric is drawn at first.
@@ -205,7 +204,6 @@ impl MetricInfo {
             Unit::Exact => value.to_string(),
             Unit::Rate => format!("{value:.0}"),
             Unit::Fraction => format!("{:.2} %", 100.0 * value),
-            Unit::Bytes => format!("{:.1} MiB", value / f64::from(1 << 20)),
         }
     }
 }

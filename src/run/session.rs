@@ -80,6 +80,8 @@ pub struct RunSession {
     /// What earlier sessions have left, with only the newest point of their curves.
     before: History,
     queue: CommandQueue,
+    /// Commands that were handed out and not answered yet.
+    unanswered: usize,
     echo: Option<Box<dyn Write + Send>>,
     /// Ends the thread when it is dropped.
     keeper: Option<(Sender<()>, JoinHandle<()>)>,
@@ -127,6 +129,7 @@ impl RunSession {
             step: before.step(),
             new: !before.is_begun() && kept.is_none() && checkpoints.is_empty() && lone.is_empty(),
             queue: CommandQueue::new(before.answers().iter().map(|answer| answer.id.clone())),
+            unanswered: 0,
             before,
             echo: None,
             keeper: Some(keep(run.clone(), Arc::clone(&events))),
@@ -270,27 +273,33 @@ impl RunSession {
         })
     }
 
-    /// New commands with their ids, to be answered one by one before this is called again. Cheap enough to be called after
-    /// every step.
+    /// New commands with their ids, to be answered one by one. Cheap enough to be called after every step.
     ///
     /// What is no command is refused here, when all that was sent before it has been answered.
     pub fn commands(&mut self) -> Result<Vec<(String, Command)>, SessionError> {
         let looked = self.queue.look(&self.run);
         looked.map_err(|source| failure(&self.run, self.run.commands(), source))?;
-        while let Some((id, wrong)) = self.queue.next_refused() {
+        // Commands that were handed out may not be answered yet.
+        while self.unanswered == 0
+            && let Some((id, wrong)) = self.queue.next_refused()
+        {
             self.answer(&id, false, &wrong)?;
         }
-        Ok(self.queue.next_commands())
+        let commands = self.queue.next_commands();
+        self.unanswered += commands.len();
+        Ok(commands)
     }
 
     /// Answers a command.
     pub fn answer(&mut self, id: &str, ok: bool, message: &str) -> Result<(), SessionError> {
+        self.unanswered = self.unanswered.saturating_sub(1);
         let event = Event::Command { id: id.to_owned(), ok, message: message.to_owned(), steps: None };
         self.record(self.step, event)
     }
 
     /// Answers a [`Command::SetSteps`] that is obeyed.
     pub fn answer_steps(&mut self, id: &str, steps: u64) -> Result<(), SessionError> {
+        self.unanswered = self.unanswered.saturating_sub(1);
         let message = format!("the run ends with step {steps}");
         self.record(self.step, Event::Command { id: id.to_owned(), ok: true, message, steps: Some(steps) })
     }

@@ -207,7 +207,7 @@ impl<'a, T: Training> Trainer<'a, T> {
             if due(course.log_every) {
                 let finite = self.log()?;
                 if !finite && course.not_finite == NotFinite::Stop {
-                    self.save()?;
+                    // A checkpoint of this step would take the place of a good one, and nothing could go on from it.
                     return Ok(Ended::NotFinite);
                 }
             }

@@ -8,8 +8,8 @@ use crate::run::{Better, Metric, MetricInfo, Metrics, Scale, Source, Unit};
 pub const TFLOPS: Metric = Metric::of("tflops");
 /// The same as a share of what the device can do at most (model FLOPs utilization).
 pub const MFU: Metric = Metric::of("mfu");
-/// Bytes in use: of the process where it trains on the processor, of the whole device on a GPU.
-pub const MEMORY: Metric = Metric::of("memory");
+/// Memory in use, in MiB: of the process where it trains on the processor, of the whole device on a GPU.
+pub const MEMORY: Metric = Metric::of("memory_mib");
 
 /// Dense peak rates of products of matrices by the makers' data sheets, in 10¹² operations a second: in half precision
 /// and in single precision. The first name that the device's name contains counts.
@@ -66,7 +66,7 @@ impl Usage {
             source: Source::Training,
         };
         let mfu = self.peak.map(|_| info(MFU, "MFU", Unit::Fraction));
-        let others = [info(TFLOPS, "Tflop/s", Unit::Plain), info(MEMORY, "Memory", Unit::Bytes)];
+        let others = [info(TFLOPS, "Tflop/s", Unit::Plain), info(MEMORY, "Memory (MiB)", Unit::Plain)];
         mfu.into_iter().chain(others).collect()
     }
 
@@ -78,12 +78,13 @@ impl Usage {
             metrics.set(MFU, rate / peak);
         }
         if let Some(memory) = memory(self.device) {
-            metrics.set(MEMORY, memory as f64);
+            metrics.set(MEMORY, memory as f64 / f64::from(1 << 20));
         }
         metrics
     }
 }
 
+/// Bytes in use.
 fn memory(device: Device) -> Option<u64> {
     match device {
         Device::Cpu => {

@@ -372,7 +372,13 @@ fn a_diverging_run_goes_on_or_stops_as_it_is_told() {
     let ended = stage.run(wild(NotFinite::Stop));
     assert!(!to_the_end(&ended, false).status.success());
     assert!(matches!(status(&ended), Status::Failed(message) if message.contains("not a finite number")));
-    assert!(history(&ended).step() < 60);
+    let step = history(&ended).step();
+    assert!(step < 60);
+    // What was saved before is kept, however often it is tried again.
+    let saved = ended.checkpoints().unwrap();
+    assert!(saved.last().is_some_and(|newest| *newest < step), "{saved:?} {step}");
+    assert!(!to_the_end(&ended, true).status.success());
+    assert_eq!((ended.checkpoints().unwrap(), history(&ended).step()), (saved, step));
 }
 
 #[test]

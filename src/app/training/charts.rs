@@ -26,6 +26,8 @@ use crate::view::range::{self, across};
 /// Narrower plots are put below each other, in points.
 const NARROWEST: f32 = 330.0;
 const LOWEST: f32 = 150.0;
+/// Longer menus are scrolled.
+const MENU_HEIGHT: f32 = 420.0;
 /// Points between labels beside each other and above each other, at least.
 const BESIDE: f64 = 42.0;
 const ABOVE: f64 = 21.0;
@@ -108,15 +110,17 @@ impl Charts {
     fn toolbar(&mut self, ui: &mut Ui, groups: &[Named<'_>], paper: &mut Paper) -> Option<Asked> {
         let mut asked = None;
         ui.horizontal_wrapped(|ui| {
-            ui.menu_button("Plots", |ui| {
-                for info in offered(groups) {
-                    let mut shown = self.choices.shows(&info);
-                    if ui.checkbox(&mut shown, &info.title).changed() {
-                        Choices::toggle(&mut self.choices.toggled, &info);
+            stays_open("Plots").ui(ui, |ui| {
+                ScrollArea::vertical().max_height(MENU_HEIGHT).show(ui, |ui| {
+                    for info in offered(groups) {
+                        let mut shown = self.choices.shows(&info);
+                        if ui.checkbox(&mut shown, &info.title).changed() {
+                            Choices::toggle(&mut self.choices.toggled, &info);
+                        }
                     }
-                }
+                });
             });
-            ui.menu_button("Log axes", |ui| {
+            stays_open("Log axes").ui(ui, |ui| {
                 let can = self.choices.horizontal != Horizontal::Clock;
                 if ui.add_enabled(can, egui::Checkbox::new(&mut self.choices.log_x, "Horizontal axis")).changed() {
                     self.x = None;
@@ -233,6 +237,8 @@ impl Charts {
                 curves.push((group, track, self.lines(metric, index, track, look)));
             }
         }
+        // What forks share with other runs is drawn below the curves of those.
+        curves.sort_by_key(|(.., lines)| lines.fork.is_none());
         let log = if scales[1] == AxisScale::Log { " (log)" } else { "" };
         let text = format!("{}{log} over {}", info.title, self.choices.horizontal.name());
         ui.label(RichText::new(text).small().weak());

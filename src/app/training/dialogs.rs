@@ -1,6 +1,6 @@
 //! Small dialogs about one run: its title and note, and the question before it is deleted.
 
-use egui::{ComboBox, Context, Id, Key, Label, Modal, RichText, TextEdit, Ui};
+use egui::{Context, Id, Key, Label, Modal, RichText, ScrollArea, TextEdit, Ui};
 
 use crate::app::theme;
 use crate::preset::Preset;
@@ -156,13 +156,10 @@ fn checkpoint(ui: &mut Ui, steps: &[u64], chosen: &mut usize) {
         let newest = if index + 1 == steps.len() { ", the newest" } else { "" };
         format!("step {}{newest}", grouped(steps[index]))
     };
-    ui.horizontal(|ui| {
-        ui.label("Checkpoint");
-        let shown = ComboBox::from_id_salt("checkpoint").selected_text(name(*chosen)).show_ui(ui, |ui| {
-            for index in (0..steps.len()).rev() {
-                ui.selectable_value(chosen, index, name(index));
-            }
-        });
-        shown.response.accessible_name("Checkpoint to fork");
+    ui.label("Checkpoint");
+    ScrollArea::vertical().max_height(140.0).show(ui, |ui| {
+        for index in (0..steps.len()).rev() {
+            ui.radio_value(chosen, index, name(index));
+        }
     });
 }

@@ -124,7 +124,7 @@ pub fn line(ui: &mut Ui, pen: Pen) {
 
 fn number(info: &MetricInfo, value: f64) -> String {
     match info.unit {
-        Unit::Fraction | Unit::Bytes if value.is_finite() => info.value(value),
+        Unit::Fraction if value.is_finite() => info.value(value),
         _ => significant(value, 4),
     }
 }

@@ -341,6 +341,24 @@ mod tests {
     }
 
     #[test]
+    fn every_spike_of_a_single_step_is_drawn_at_every_zoom() {
+        let mut values = vec![1.0; 100_000];
+        let spikes: Vec<usize> = (0_usize..60).map(|index| index.wrapping_mul(0x9E37_79B9) % values.len()).collect();
+        spikes.iter().zip(0_u32..).for_each(|(&place, index)| values[place] = 2.0 + f64::from(index));
+        let track = track(&values, 0.0);
+        for width in [100_000.0, 31_234.0, 5_000.0, 801.0, 40.0] {
+            for columns in [50, 700] {
+                for &place in &spikes {
+                    // The spike is not in the middle of what is in view.
+                    let (at, spike) = (place as f64 + 1.0, values[place]);
+                    let points = track.raw(&look([at - 0.3 * width, at + 0.7 * width], columns)).concat();
+                    assert!(points.iter().any(|point| point[1] == spike), "{place}, {width} wide, {columns} columns");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn smoothing_is_of_the_full_data_whatever_is_drawn() {
         let values: Vec<f64> = (0..10_000).map(|index| f64::from(index % 2)).collect();
         let track = track(&values, 0.99);

@@ -18,7 +18,7 @@ const LONGEST: [usize; HEADER.len()] = [usize::MAX, 40, 45, 20, 20, 40, 1000, 10
 const WIDTH: usize = 100;
 
 /// Columns of texts that lose their middle for that, and the fewest characters that are left of each.
-const SHORTENED: [(usize, usize); 3] = [(6, 30), (7, 12), (8, 12)];
+const SHORTENED: [(usize, usize); 3] = [(6, 30), (7, 30), (8, 12)];
 
 /// Spaces between two columns.
 const GAP: usize = 2;
@@ -64,13 +64,13 @@ fn row(run: &RunFolder) -> io::Result<(Timestamp, Row)> {
     let row = [
         run.name(),
         status.word(),
-        progress(history),
+        progress(history) + &fork(history),
         rate(history).filter(|_| open).unwrap_or_default(),
         left(history).filter(|_| open).unwrap_or_default(),
         newest(history, &[("", Metric::LOSS.info())]).concat(),
         evaluation(history),
         history.started().map(optimizer).unwrap_or_default(),
-        fork(history) + title.lines().next().unwrap_or_default() + &stand_in(history),
+        title.lines().next().unwrap_or_default().to_owned() + &stand_in(history),
     ];
     Ok((began(run, history), in_a_line(row)))
 }
@@ -81,10 +81,9 @@ fn stand_in(history: &History) -> String {
     started.map_or_else(String::new, |started| format!(" ({})", started.data))
 }
 
-/// Where a fork comes from, before its title, which may be long.
+/// Where a fork begins. Of which run it is does not fit into a line.
 fn fork(history: &History) -> String {
-    let forked = history.forked().map(|forked| format!("(fork of {}@{}) ", forked.from_run, forked.from_step));
-    forked.unwrap_or_default()
+    history.forked().map_or_else(String::new, |forked| format!(", forked at {}", forked.from_step))
 }
 
 fn evaluation(history: &History) -> String {

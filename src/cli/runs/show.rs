@@ -39,7 +39,9 @@ pub fn run(run: &RunFolder) -> Result<(), Failure> {
         lines.add(&name, newest(history, &[("", info)]).concat());
     }
     lines.add("last checkpoint", last_checkpoint(run, history));
-    if !history.damage().is_none() {
+    if history.lines() == 0 && run.newest_checkpoint().is_ok_and(|newest| newest.is_some()) {
+        lines.add("damaged", format!("{}: is gone or empty, and there are checkpoints", RunFolder::EVENTS));
+    } else if !history.damage().is_none() {
         lines.add("damaged", format!("{}: {}", RunFolder::EVENTS, history.damage()));
     }
     lines.add("note", notes.note);
