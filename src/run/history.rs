@@ -8,6 +8,7 @@ use super::damage::{Damage, LineCount};
 use super::event::{BadLine, Event, Pixel, Record, Started};
 use super::fork::Forked;
 use super::metric::{Metric, MetricInfo, Metrics, Source};
+use super::pace::Pace;
 use super::points::{Curve, Points};
 use super::scan_costs::ScanCosts;
 
@@ -64,6 +65,9 @@ pub struct History {
     pixels: Vec<(u64, Pixel)>,
     checkpoints: Vec<(u64, String)>,
     warnings: Vec<(u64, String)>,
+    /// Those of them that are not about how a session begins.
+    incidents: Vec<(u64, String)>,
+    pace: Pace,
     answers: Vec<Answer>,
     /// The newest that are no points of curves, with their lines.
     recent: VecDeque<(u64, Record)>,
@@ -115,7 +119,12 @@ impl History {
                 self.steps = steps.or(self.steps);
                 self.answers.push(Answer { id: id.clone(), ok: *ok, message: message.clone() });
             }
-            Event::Warning { message } => self.warnings.push((record.step, message.clone())),
+            Event::Warning { message } => {
+                self.warnings.push((record.step, message.clone()));
+                if record.step > self.session_start.0 {
+                    self.incidents.push((record.step, message.clone()));
+                }
+            }
             Event::Stopped => self.end(Ending::Stopped, &record),
             Event::Finished => self.end(Ending::Finished, &record),
             Event::Failed { message } => self.end(Ending::Failed(message.clone()), &record),
@@ -124,6 +133,7 @@ impl History {
             self.recent.push_back((self.lines(), record.clone()));
             self.recent.drain(..self.recent.len().saturating_sub(RECENT));
         }
+        self.pace.take(self.lines(), record.time);
         self.last = Some(record);
     }
 
@@ -131,6 +141,7 @@ impl History {
         self.sessions += 1;
         self.session_start = (record.step, record.wall_s);
         self.ending = None;
+        self.pace = Pace::default();
     }
 
     fn end(&mut self, ending: Ending, record: &Record) {
@@ -142,6 +153,7 @@ impl History {
         let known = self.samples.len() + self.pixels.len();
         self.samples.retain(|sample| sample.step <= step);
         self.pixels.retain(|(at, _)| *at <= step);
+        self.incidents.retain(|(at, _)| *at <= step);
         forgotten |= self.samples.len() + self.pixels.len() < known;
         self.generation += u64::from(forgotten);
     }
@@ -280,6 +292,16 @@ impl History {
     /// Warnings, with their steps.
     pub fn warnings(&self) -> &[(u64, String)] {
         &self.warnings
+    }
+
+    /// Warnings of what went wrong while it was trained, with their steps: those that are not about how a session begins.
+    pub fn incidents(&self) -> &[(u64, String)] {
+        &self.incidents
+    }
+
+    /// The longest time between two events of the last session, in seconds; None before it has taken a step.
+    pub fn longest_pause_s(&self) -> Option<f64> {
+        self.pace.longest_s().filter(|_| self.step() > self.session_start.0)
     }
 
     /// Answers to commands, oldest first.

@@ -19,6 +19,8 @@ pub(crate) mod loops;
 mod optimizer;
 pub mod probe;
 mod progress;
+mod since;
+mod spikes;
 pub(crate) mod team;
 mod trainer;
 mod training;
@@ -33,6 +35,7 @@ pub use error::TrainError;
 pub use layout::{Layout, Segment};
 pub use loops::Number;
 pub use optimizer::FlatOptimizer;
+pub use spikes::LossSpikes;
 pub use trainer::{Trainer, TrainerError};
 pub use training::{
     Check, ObtainResult, Obtained, PointLosses, PointTraining, SampleRequest, Trained, TrainedScan, TrainedSpec,

@@ -1,10 +1,10 @@
 //! Takes a training of any workload through its steps: events, evaluations, checkpoints, commands.
 
-use tch::Tensor;
-
 use super::checkpoint::CheckpointError;
 use super::error::TrainError;
 use super::probe::Probe;
+use super::since::Since;
+use super::spikes::LossSpikes;
 use super::training::{Check, SampleRequest, Training};
 use super::usage::Usage;
 use super::worker::Ended;
@@ -13,6 +13,7 @@ use crate::run::{
     Checkpoint, Command, Event, Metric, MetricInfo, Metrics, Origin, RunFolder, RunSession, SessionError, Started,
     StopRequest,
 };
+use crate::visible::visible;
 use crate::workload::{Course, NotFinite};
 
 /// Why a session ends early.
@@ -37,6 +38,7 @@ pub struct Trainer<'a, T> {
     best: Option<(u64, f64)>,
     since: Since,
     warned: bool,
+    spikes: LossSpikes,
     saved: Option<u64>,
     heard: Heard,
     instruments: Instruments,
@@ -71,18 +73,6 @@ struct Heard {
     failure: Option<SessionError>,
 }
 
-/// What the training curve says of the steps since its last point.
-#[derive(Default)]
-struct Since {
-    /// The sum.
-    loss: Option<Tensor>,
-    /// The sum so far, of an earlier session, until the next step.
-    before: Option<f64>,
-    steps: u64,
-    /// When it began.
-    wall_s: f64,
-}
-
 impl<'a, T: Training> Trainer<'a, T> {
     pub fn new(
         course: Course,
@@ -92,9 +82,9 @@ impl<'a, T: Training> Trainer<'a, T> {
         origin: Origin,
         instruments: Instruments,
     ) -> Self {
-        let (since, heard) = (Since::default(), Heard::default());
+        let (since, heard, spikes) = (Since::default(), Heard::default(), LossSpikes::default());
         let (best, warned, saved) = (None, false, None);
-        Trainer { course, run, session, stop, origin, best, since, warned, saved, heard, instruments }
+        Trainer { course, run, session, stop, origin, best, since, warned, spikes, saved, heard, instruments }
     }
 
     /// Goes back to the newest checkpoint that can be read; those that cannot are warned of. A run that has none yet
@@ -281,15 +271,24 @@ impl<'a, T: Training> Trainer<'a, T> {
             usage.iter().chain(probed.iter()).for_each(|(metric, value)| point.set(metric, value));
         }
         self.session.record(step, Event::Train(point))?;
-        self.since = Since { wall_s: now, ..Since::default() };
+        self.since = Since::beginning(now);
         if !loss.is_finite() && !self.warned {
             self.warned = true;
             let first = self.run.first_not_finite()?;
             let first = first.map_or_else(String::new, |name| format!("; `{name}` is the first that is not finite"));
-            let message = format!("the training loss is {loss}: the run has diverged{first}");
-            self.session.record(step, Event::Warning { message })?;
+            self.warn(format!("the training loss is {loss}: the run has diverged{first}"))?;
+        }
+        if let Some(spike) = self.spikes.next(loss) {
+            self.warn(spike)?;
         }
         Ok(loss.is_finite())
+    }
+
+    /// Tells of what goes wrong, in the events and in the log.
+    fn warn(&mut self, message: String) -> Result<(), TrainerError> {
+        let step = self.run.step();
+        eprintln!("step {step}: {}", visible(&message));
+        Ok(self.session.record(step, Event::Warning { message })?)
     }
 
     fn evaluate(&mut self) -> Result<(), TrainerError> {
@@ -309,12 +308,11 @@ impl<'a, T: Training> Trainer<'a, T> {
     /// Lets the model write its usual text. One that cannot, as it has diverged, goes on learning.
     fn sample(&mut self) -> Result<(), TrainerError> {
         let Some(request) = self.run.usual_sample() else { return Ok(()) };
-        let event = match self.interruptibly(|run, check| run.sample(&request, check)) {
-            Ok(text) => Event::Sample { text },
-            Err(TrainError::Interrupted) => return Err(TrainError::Interrupted.into()),
-            Err(error) => Event::Warning { message: format!("no sample: {error}") },
-        };
-        Ok(self.session.record(self.run.step(), event)?)
+        match self.interruptibly(|run, check| run.sample(&request, check)) {
+            Ok(text) => Ok(self.session.record(self.run.step(), Event::Sample { text })?),
+            Err(TrainError::Interrupted) => Err(TrainError::Interrupted.into()),
+            Err(error) => self.warn(format!("no sample: {error}")),
+        }
     }
 
     /// Saves a checkpoint, unless this step has one.
@@ -401,43 +399,5 @@ impl Heard {
     fn take(&mut self, session: &mut RunSession) -> Result<Vec<(String, Command)>, SessionError> {
         self.listen(session);
         self.failure.take().map_or_else(|| Ok(std::mem::take(&mut self.commands)), Err)
-    }
-}
-
-impl Since {
-    fn restored(checkpoint: &Checkpoint) -> Since {
-        match checkpoint.since {
-            Some((steps, sum, wall_s)) => Since { before: Some(sum), loss: None, steps, wall_s },
-            None => Since { wall_s: checkpoint.wall_s, ..Since::default() },
-        }
-    }
-
-    /// For a checkpoint; exact, as a double holds every single.
-    fn saved(&self) -> Result<Option<(u64, f64, f64)>, TrainError> {
-        Ok(self.sum()?.map(|sum| (self.steps, sum, self.wall_s)))
-    }
-
-    fn add(&mut self, loss: Tensor) -> Result<(), TrainError> {
-        self.steps += 1;
-        if let Some(sum) = self.before.take() {
-            self.loss = Some(loss.f_full_like(sum)?);
-        }
-        match &mut self.loss {
-            Some(sum) => drop(sum.f_add_(&loss)?),
-            None => self.loss = Some(loss),
-        }
-        Ok(())
-    }
-
-    fn sum(&self) -> Result<Option<f64>, TrainError> {
-        Ok(match &self.loss {
-            Some(sum) => Some(sum.f_double_value(&[0])?),
-            None => self.before,
-        })
-    }
-
-    /// Waits for the device.
-    fn mean(&self) -> Result<f64, TrainError> {
-        Ok(self.sum()?.unwrap_or(f64::NAN) / self.steps as f64)
     }
 }

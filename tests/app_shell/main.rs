@@ -22,5 +22,6 @@ mod training_faults;
 #[cfg(target_os = "linux")]
 mod training_fork;
 mod training_presets;
+mod training_watch;
 mod undo;
 mod worker;

@@ -36,7 +36,7 @@ fn fork(app: &mut App) {
     app.button("Fork the run");
     app.settle();
     let chosen = app.harness.get_by_role_and_label(Role::RadioButton, "step 20, the newest");
-    assert_eq!(chosen.accesskit_node().toggled(), Some(accesskit::Toggled::True));
+    assert_eq!(chosen.accesskit_node().toggled(), Some(egui::accesskit::Toggled::True));
     app.click(Role::RadioButton, "step 10");
     app.button("Take the settings");
     app.settle();

@@ -1,6 +1,7 @@
 //! Runs: what is written, what is read back, how it stands with them, and what becomes of them when things go wrong.
 
 mod commands;
+mod concern;
 mod config;
 mod damage;
 mod events;

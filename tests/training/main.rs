@@ -19,3 +19,4 @@ mod real;
 mod resume;
 mod scan;
 mod small;
+mod spikes;

@@ -6,7 +6,7 @@ use super::legend::line;
 use super::list::small_button;
 use super::summary::Summary;
 use super::words::Detail;
-use crate::run::{RunFolder, Status};
+use crate::run::{ConcernKind, RunFolder, Status};
 use crate::view::Pen;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -131,12 +131,18 @@ fn head(ui: &mut Ui, run: &Summary, pen: Pen, can_fork: bool) -> Option<Deed> {
 /// Why the run is not well, if it is not.
 fn reason(ui: &mut Ui, run: &Summary) {
     let visuals = ui.visuals();
-    let color = match run.status {
-        Status::Failed(_) | Status::Crashed { .. } => visuals.error_fg_color,
-        Status::Silent { .. } => visuals.warn_fg_color,
-        _ => return,
-    };
-    let text = run.trouble.clone().unwrap_or_else(|| run.status.to_string());
+    let is_grave = run.trouble.is_some() || run.concerns.first().is_some_and(|concern| concern.kind.is_grave());
+    let color = if is_grave { visuals.error_fg_color } else { visuals.warn_fg_color };
+    let trouble = run.trouble.clone().or_else(|| match run.status {
+        Status::Silent { .. } => Some(run.status.to_string()),
+        _ => None,
+    });
+    let concerns = run.concerns.iter().filter(|concern| run.trouble.is_none() || concern.kind != ConcernKind::Ended);
+    let lines: Vec<String> = trouble.into_iter().chain(concerns.map(|concern| concern.words.clone())).collect();
+    if lines.is_empty() {
+        return;
+    }
+    let text = lines.join("\n");
     ui.horizontal_top(|ui| {
         if small_button(ui, true, "Copy", "Copy the reason", "Copy why the run is not well") {
             ui.ctx().copy_text(text.clone());

@@ -2,13 +2,15 @@
 
 use std::cmp::Ordering;
 
-use egui::{Button, Color32, ComboBox, Label, ProgressBar, RichText, ScrollArea, Sense, TextEdit, Ui, vec2};
+use egui::{
+    Button, Color32, ComboBox, Label, ProgressBar, RichText, ScrollArea, Sense, TextEdit, Ui, WidgetInfo, vec2,
+};
 
 use super::legend::line;
 use super::pens::Pens;
 use super::summary::Summary;
 use crate::app::number;
-use crate::run::{RunFolder, Status, Unit, span};
+use crate::run::{Concern, RunFolder, Status, Unit, span};
 use crate::view::Pen;
 use crate::view::ticks::{grouped, significant};
 
@@ -125,9 +127,8 @@ fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pen: Pen) -> Option<Chosen
     let mut chosen = None;
     let size = vec2(ui.available_width(), ROW);
     let (rect, response) = ui.allocate_exact_size(size, Sense::click());
-    response.widget_info(|| {
-        egui::WidgetInfo::selected(egui::Role::Button, true, is_selected, format!("Run {}", run.in_full()))
-    });
+    response
+        .widget_info(|| WidgetInfo::selected(egui::Role::Button, true, is_selected, format!("Run {}", run.in_full())));
     let visuals = ui.visuals();
     let fill = match (is_selected, response.hovered()) {
         (true, _) => visuals.selection.bg_fill.gamma_multiply(0.35),
@@ -152,6 +153,7 @@ fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pen: Pen) -> Option<Chosen
                 chosen = Some(Chosen::Toggled(run.run.clone()));
             }
             line(ui, pen);
+            mark(ui, &run.concerns);
             let [name, _] = run.heading();
             ui.add(Label::new(RichText::new(name).strong()).selectable(false).truncate());
         });
@@ -167,6 +169,23 @@ fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pen: Pen) -> Option<Chosen
     chosen
 }
 
+/// A sign that the run is not well; the words come with all else at the pointer.
+fn mark(ui: &mut Ui, concerns: &[Concern]) {
+    let Some(gravest) = concerns.first() else { return };
+    let visuals = ui.visuals();
+    let (sign, color) =
+        if gravest.kind.is_grave() { ("✗", visuals.error_fg_color) } else { ("▲", visuals.warn_fg_color) };
+    let label = ui.add(Label::new(RichText::new(sign).color(color)).selectable(false));
+    label.widget_info(|| WidgetInfo {
+        label: Some(format!("Not well: {}", words(concerns))),
+        ..WidgetInfo::new(egui::Role::Image)
+    });
+}
+
+fn words(concerns: &[Concern]) -> String {
+    concerns.iter().map(|concern| concern.words.as_str()).collect::<Vec<_>>().join("\n")
+}
+
 fn status(ui: &Ui, run: &Summary) -> RichText {
     let visuals = ui.visuals();
     let color = match run.status {
@@ -177,7 +196,9 @@ fn status(ui: &Ui, run: &Summary) -> RichText {
     };
     let unit = if run.is_scan { "pixel" } else { "step" };
     let steps = run.steps.map(|steps| format!("/{}", grouped(steps))).unwrap_or_default();
-    let mut text = format!("{}, {unit} {}{steps}", run.status.word(), grouped(run.step));
+    let concerns = Concern::summary(&run.concerns);
+    let words = [run.status.word(), concerns].into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>();
+    let mut text = format!("{}, {unit} {}{steps}", words.join(", "), grouped(run.step));
     if run.is_open() {
         if let Some(rate) = run.steps_per_s {
             let rate = if rate < 0.1 { format!("{:.1}/h", 3600.0 * rate) } else { format!("{}/s", number::rate(rate)) };
@@ -220,7 +241,8 @@ fn about(run: &Summary) -> String {
     let train = run.loss.map(|loss| format!("train loss {}", significant(loss, 3)));
     let folder = run.run.path().display().to_string();
     let [name, _] = run.heading();
-    let lines = [Some(name), Some(facts(run)), train, began, Some(folder)];
+    let concerns = Some(words(&run.concerns)).filter(|words| !words.is_empty());
+    let lines = [Some(name), concerns, Some(facts(run)), train, began, Some(folder)];
     lines.into_iter().flatten().collect::<Vec<_>>().join("\n")
 }
 

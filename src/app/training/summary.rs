@@ -1,6 +1,6 @@
 //! What is known of a run at a glance.
 
-use crate::run::{Better, Forked, MetricInfo, Notes, RunFolder, Status, Timestamp};
+use crate::run::{Better, Concern, Forked, MetricInfo, Notes, RunFolder, Status, Timestamp};
 
 /// A run in the list.
 #[derive(Clone, Debug)]
@@ -10,6 +10,8 @@ pub struct Summary {
     pub title: String,
     pub notes: Notes,
     pub status: Status,
+    /// What is not well with it, the gravest first, to be shown as it is.
+    pub concerns: Vec<Concern>,
     pub optimizer: String,
     /// Hyperparameters that are not the rule's usual ones, in words.
     pub unusual: Vec<String>,
@@ -53,13 +55,13 @@ impl Summary {
 
     /// All that it holds, to be compared.
     fn parts(&self) -> impl PartialEq {
-        let Summary { run, title, notes, status, optimizer, unusual, family, settings, color, .. } = self;
+        let Summary { run, title, notes, status, concerns, optimizer, unusual, family, settings, color, .. } = self;
         let Summary { learning_rate, batch_size, seed, .. } = self;
         let Summary { step, steps, steps_per_s, seconds_left, loss, evaluated, .. } = self;
         let Summary { began, is_scan, stand_in, forked, config, trouble, .. } = self;
         let numbers = [learning_rate, steps_per_s, seconds_left, loss].map(|number| number.map(f64::to_bits));
         let evaluated: Vec<_> = evaluated.iter().map(|(info, value)| (info, value.to_bits())).collect();
-        let words = (run, title, notes, status, optimizer, unusual, forked, config, trouble, stand_in);
+        let words = (run, title, notes, status, concerns, optimizer, unusual, forked, config, trouble, stand_in);
         ((words, family, settings), (color, batch_size, seed, step, steps, began, is_scan), numbers, evaluated)
     }
 }

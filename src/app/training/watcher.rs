@@ -15,10 +15,10 @@ use crate::app::wake::Wake;
 use crate::machine::{PyTorchBytes, SetUpState, WorkerFolder, has_nvidia_gpu};
 use crate::preset::Preset;
 use crate::run::{
-    Command, Forked, History, Metric, MetricInfo, Notes, Reply, Request, RunConfig, RunFolder, RunReader, Status,
-    Timestamp,
+    Command, Concern, Forked, History, Metric, MetricInfo, Notes, Reply, Request, RunConfig, RunFolder, RunReader,
+    Status, Timestamp,
 };
-use crate::visible::visible;
+use crate::visible::{visible, visible_lines};
 use crate::workload::{Common, TrainingRule};
 
 /// Between two looks at the folder.
@@ -308,7 +308,9 @@ impl Watched {
         let is_scan =
             workload.is_some_and(|it| !it.scanned().is_empty()) || started.is_some_and(|it| it.scan.is_some());
         let rule = spec.map(|spec| *spec.rule).or_else(|| TrainingRule::named(&optimizer));
+        let concerns = Concern::of(&status, history, now).into_iter();
         Summary {
+            concerns: concerns.map(|it| Concern { words: visible_lines(&it.words).into_owned(), ..it }).collect(),
             title: visible(&title).into_owned(),
             notes: self.notes.clone(),
             optimizer: visible(&optimizer).into_owned(),

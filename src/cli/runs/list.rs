@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::find::{Place, began};
 use super::{cell, left, newest, print, progress, rate};
 use crate::cli::{Failure, say};
-use crate::run::{History, Metric, Notes, RunFolder, RunReader, Started};
+use crate::run::{Concern, History, Metric, Notes, RunFolder, RunReader, Started};
 
 const HEADER: [&str; 9] = ["RUN", "STATUS", "STEP", "RATE", "LEFT", "LOSS", "EVALUATED", "OPTIMIZER", "TITLE"];
 
@@ -61,9 +61,10 @@ fn row(run: &RunFolder) -> io::Result<(Timestamp, Row)> {
     let title = Notes::read(run).unwrap_or_default().title;
     let title = if title.is_empty() { history.started().map_or("", |started| &started.title) } else { &title };
     let open = status.is_open();
+    let concerns = Concern::summary(&Concern::of(&status, history, Timestamp::now()));
     let row = [
         run.name(),
-        status.word(),
+        [status.word(), concerns].into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(", "),
         progress(history) + &fork(history),
         rate(history).filter(|_| open).unwrap_or_default(),
         left(history).filter(|_| open).unwrap_or_default(),

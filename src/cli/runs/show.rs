@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::{cell, left, newest, print, progress, rate, unit};
 use crate::cli::Failure;
-use crate::run::{Checkpoint, History, Notes, RunFolder, RunReader, Started, span};
+use crate::run::{Checkpoint, Concern, History, Notes, RunFolder, RunReader, Started, span};
 
 /// So many of the last events are shown.
 const EVENTS: usize = 12;
@@ -25,6 +25,9 @@ pub fn run(run: &RunFolder) -> Result<(), Failure> {
     lines.add("run", run.name());
     lines.add("title", notes.title);
     lines.add("status", status.to_string());
+    for Concern { kind, words } in Concern::of(&status, history, Timestamp::now()) {
+        lines.add(kind.word(), if kind.word().is_empty() { String::new() } else { words });
+    }
     lines.add("fork", fork(run, history));
     lines.add("progress", how_far(history));
     lines.add("trained for", span(history.wall_s() as u64));

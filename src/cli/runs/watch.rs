@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use super::{left, newest, progress, rate, unit};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::{Failure, say};
-use crate::run::{Command, Event, History, Metric, Record, Reply, Request, RunFolder, RunReader, Status};
+use crate::run::{Command, Concern, Event, History, Metric, Record, Reply, Request, RunFolder, RunReader, Status};
 use crate::visible::visible;
 
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
@@ -152,7 +152,10 @@ impl Watch {
 }
 
 fn line(history: &History, status: &Status) -> String {
-    let mut parts = vec![status.word(), format!("{} {}", progress(history), unit(history))];
+    let concerns = Concern::summary(&Concern::of(status, history, Timestamp::now()));
+    let mut parts = vec![status.word()];
+    parts.extend(Some(concerns).filter(|words| !words.is_empty()));
+    parts.push(format!("{} {}", progress(history), unit(history)));
     parts.extend(rate(history));
     if status.is_open() {
         parts.extend(left(history).map(|left| format!("{left} left")));

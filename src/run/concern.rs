@@ -1,0 +1,105 @@
+//! What is not well with a run, as far as it can be seen from its folder.
+
+use jiff::Timestamp;
+
+use super::history::History;
+use super::metric::{Better, MetricInfo};
+use super::status::{Status, span};
+
+/// Something that whoever looks at a list of runs should see.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Concern {
+    pub kind: ConcernKind,
+    /// In words, without the run's name.
+    pub words: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ConcernKind {
+    /// It has failed or crashed.
+    Ended,
+    /// The newest value of a loss is not finite.
+    Diverged,
+    /// Its worker lives, and has said nothing for far longer than it ever took between two events.
+    Stalled,
+    /// Its worker has warned of something while it trained, such as a jump of the loss.
+    Warned,
+}
+
+impl ConcernKind {
+    /// Whether the run is lost if nothing is done.
+    pub fn is_grave(self) -> bool {
+        matches!(self, ConcernKind::Ended | ConcernKind::Diverged)
+    }
+
+    /// For lists; empty where the run's status says it already.
+    pub fn word(self) -> &'static str {
+        match self {
+            ConcernKind::Ended => "",
+            ConcernKind::Diverged => "diverged",
+            ConcernKind::Stalled => "stalled",
+            ConcernKind::Warned => "warned",
+        }
+    }
+}
+
+/// A session that has said nothing for so many times the longest pause before is stalled,
+const FAR_LONGER: f64 = 20.0;
+/// but not before so many seconds: the first evaluation or checkpoint takes longer than any step before it.
+const PATIENCE_S: f64 = 600.0;
+/// A heart that was heard within so many seconds beats.
+const BEATS: u64 = 60;
+/// So many of the newest warnings are told.
+const WARNINGS: usize = 5;
+
+impl Concern {
+    /// What is not well with a run of this status and history at the time `now`, the gravest first.
+    pub fn of(status: &Status, history: &History, now: Timestamp) -> Vec<Concern> {
+        let ended = match status {
+            Status::Failed(_) | Status::Crashed { .. } => Some(status.to_string()),
+            _ => None,
+        };
+        let diverged = history.metrics().into_iter().find_map(|info| diverged(history, &info));
+        let kinds = [
+            (ConcernKind::Ended, ended),
+            (ConcernKind::Diverged, diverged),
+            (ConcernKind::Stalled, stalled(status, history, now)),
+        ];
+        let found = kinds.into_iter().filter_map(|(kind, words)| Some(Concern { kind, words: words? }));
+        let warned = history
+            .incidents()
+            .iter()
+            .rev()
+            .take(WARNINGS)
+            .map(|(step, message)| Concern { kind: ConcernKind::Warned, words: format!("step {step}: {message}") });
+        found.chain(warned).collect()
+    }
+
+    /// The kinds of some concerns in words for a list, such as `diverged, warned`.
+    pub fn summary(concerns: &[Concern]) -> String {
+        let mut words: Vec<&str> = concerns.iter().map(|concern| concern.kind.word()).collect();
+        words.dedup();
+        words.retain(|word| !word.is_empty());
+        words.join(", ")
+    }
+}
+
+fn diverged(history: &History, info: &MetricInfo) -> Option<String> {
+    let (step, value) = history.latest_at(info.metric()?)?;
+    let is_bad = info.better == Better::Lower && !value.is_finite();
+    is_bad.then(|| format!("{} at step {step}", info.words(value)))
+}
+
+fn stalled(status: &Status, history: &History, now: Timestamp) -> Option<String> {
+    let is_alive = match status {
+        Status::Running(_) => true,
+        Status::Silent { seconds, .. } => *seconds < BEATS,
+        _ => false,
+    };
+    let silent_s = now.duration_since(history.last()?.time).as_secs_f64();
+    let longest_s = history.longest_pause_s().filter(|_| is_alive)?;
+    (silent_s > PATIENCE_S.max(FAR_LONGER * longest_s)).then(|| {
+        let [silent, longest] = [silent_s, longest_s.ceil()].map(|seconds| span(seconds as u64));
+        format!("its worker lives, but has recorded nothing for {silent}; before, no pause was longer than {longest}")
+    })
+}

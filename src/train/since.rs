@@ -1,0 +1,61 @@
+//! The steps since the last point of the training curve.
+
+use tch::Tensor;
+
+use super::error::TrainError;
+use crate::run::Checkpoint;
+
+/// What the training curve says of the steps since its last point.
+#[derive(Default)]
+pub struct Since {
+    /// The sum.
+    loss: Option<Tensor>,
+    /// The sum so far, of an earlier session, until the next step.
+    before: Option<f64>,
+    pub steps: u64,
+    /// When it began.
+    pub wall_s: f64,
+}
+
+impl Since {
+    /// Nothing yet, from this second of training on.
+    pub fn beginning(wall_s: f64) -> Since {
+        Since { wall_s, ..Since::default() }
+    }
+
+    pub fn restored(checkpoint: &Checkpoint) -> Since {
+        match checkpoint.since {
+            Some((steps, sum, wall_s)) => Since { before: Some(sum), loss: None, steps, wall_s },
+            None => Since::beginning(checkpoint.wall_s),
+        }
+    }
+
+    /// For a checkpoint; exact, as a double holds every single.
+    pub fn saved(&self) -> Result<Option<(u64, f64, f64)>, TrainError> {
+        Ok(self.sum()?.map(|sum| (self.steps, sum, self.wall_s)))
+    }
+
+    pub fn add(&mut self, loss: Tensor) -> Result<(), TrainError> {
+        self.steps += 1;
+        if let Some(sum) = self.before.take() {
+            self.loss = Some(loss.f_full_like(sum)?);
+        }
+        match &mut self.loss {
+            Some(sum) => drop(sum.f_add_(&loss)?),
+            None => self.loss = Some(loss),
+        }
+        Ok(())
+    }
+
+    fn sum(&self) -> Result<Option<f64>, TrainError> {
+        Ok(match &self.loss {
+            Some(sum) => Some(sum.f_double_value(&[0])?),
+            None => self.before,
+        })
+    }
+
+    /// Waits for the device.
+    pub fn mean(&self) -> Result<f64, TrainError> {
+        Ok(self.sum()?.unwrap_or(f64::NAN) / self.steps as f64)
+    }
+}
