@@ -1,10 +1,12 @@
 //! Watching runs in the window: marks in the list, texts, comparison.
 
+use std::path::Path;
+
 use egui_kittest::kittest::{NodeT, Queryable};
-use valleyscope::run::Event;
+use valleyscope::run::{Command, Event, Metric, Metrics, RunFolder, RunSession, Started};
 
 use crate::harness::App;
-use crate::training::{begun, finished, listed, room, select};
+use crate::training::{begun, config, finished, listed, room, select};
 
 /// The words of the marks in the list.
 fn marks(app: &App) -> Vec<String> {
@@ -39,4 +41,58 @@ fn runs_that_are_not_well_are_marked_in_the_list_with_the_reason() {
     assert!(app.shows("running, warned, step 20/40"));
     select(&mut app, "Jumped");
     app.until("the reason", |app| app.shows("step 20: the training loss has jumped to 9.00"));
+}
+
+/// A run of a model of text that has written some, whose session is still open.
+fn writing(runs: &Path, texts: &[(u64, &str)]) -> RunSession {
+    let run = RunFolder::create(runs, "gpt2", &config(0)).expect("a run can be made");
+    let mut session = RunSession::begin(&run).expect("a session can begin");
+    let started = Started { title: "Writer".to_owned(), steps: 40, tokens_per_step: Some(768), ..Started::default() };
+    session.record(0, Event::Started(started)).expect("it can be written");
+    let train = Event::Train(Metrics::from([(Metric::LOSS, 4.0)]));
+    session.record(1, train).expect("it can be written");
+    texts.iter().for_each(|(step, text)| write(&mut session, *step, text));
+    session
+}
+
+fn write(session: &mut RunSession, step: u64, text: &str) {
+    session.record(step, Event::Sample { text: text.to_owned() }).expect("it can be written");
+}
+
+#[test]
+fn texts_of_a_run_are_shown_newest_first_as_they_come_and_asked_for() {
+    let (mut app, mut session) = room(|runs| writing(runs, &[(10, "To be\nor not"), (20, "a bell:\u{7}")]));
+    listed(&mut app, 1);
+    select(&mut app, "Writer");
+    app.until("the log", |app| app.shows("Texts"));
+    app.button("Texts");
+    app.until("the texts", |app| app.shows("a bell:\\u{7}"));
+    let top = |app: &App, text: &str| app.harness.get_by_label_contains(text).rect().top();
+    assert!(top(&app, "step 20, 20") < top(&app, "step 10, 20"));
+    assert!(app.shows("To be\nor not"));
+    write(&mut session, 30, "Later");
+    app.until("the new text", |app| app.shows("Later"));
+    app.type_into("Prompt of the text", "Once");
+    app.button("Write a text now");
+    app.until("the command", |_| session.run().commands().exists());
+    let [(_, command)] = &session.commands().expect("they can be read")[..] else { panic!("one is expected") };
+    assert!(matches!(command, Command::Sample { prompt, .. } if prompt == "Once"), "{command:?}");
+}
+
+#[test]
+fn a_run_without_texts_says_how_to_get_some_and_one_of_images_has_no_place_for_them() {
+    let (mut app, session) = room(|runs| {
+        finished(runs, "Images", 1, |_| 1.0);
+        writing(runs, &[])
+    });
+    listed(&mut app, 2);
+    select(&mut app, "Writer");
+    app.until("the log", |app| app.shows("Texts"));
+    app.button("Texts");
+    assert!(app.shows("No text so far. `sample` in the preset"));
+    drop(session);
+    app.until("the end of the worker", |app| !app.shows("Write a text now"));
+    select(&mut app, "Images");
+    app.until("the log", |app| app.shows("The worker has said nothing."));
+    assert!(!app.shows("Texts"));
 }

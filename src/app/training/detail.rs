@@ -1,9 +1,12 @@
 //! What is said about one run in words: how it stands, its log, what happened, its config.
 
+use std::borrow::Cow;
+
 use egui::{Label, RichText, ScrollArea, TextEdit, TextStyle, Ui};
 
 use super::legend::line;
 use super::list::small_button;
+use super::samples;
 use super::summary::Summary;
 use super::words::Detail;
 use crate::run::{ConcernKind, RunFolder, Status};
@@ -14,11 +17,26 @@ pub enum Tab {
     #[default]
     Log,
     Events,
+    Samples,
     Config,
 }
 
 impl Tab {
-    const ALL: [(Tab, &'static str); 3] = [(Tab::Log, "Log"), (Tab::Events, "Events"), (Tab::Config, "Configuration")];
+    const ALL: [(Tab, &'static str); 4] =
+        [(Tab::Log, "Log"), (Tab::Events, "Events"), (Tab::Samples, "Texts"), (Tab::Config, "Configuration")];
+
+    /// Whether there is anything behind it in a run.
+    fn is_of(self, run: &Summary) -> bool {
+        self != Tab::Samples || run.writes_text
+    }
+}
+
+/// What was chosen to be shown of runs.
+#[derive(Debug, Default)]
+pub struct Shown {
+    tab: Tab,
+    /// Of the next text that a run is asked for.
+    pub prompt: String,
 }
 
 /// What was asked for.
@@ -26,6 +44,8 @@ impl Tab {
 pub enum Deed {
     Stop,
     Resume,
+    /// Write a text after the prompt.
+    WriteText,
     /// Choose a checkpoint of it to begin another run with.
     Fork,
     /// Change title and note.
@@ -35,7 +55,7 @@ pub enum Deed {
 }
 
 /// Shows the run.
-pub fn show(ui: &mut Ui, tab: &mut Tab, run: &Summary, pen: Pen, detail: Option<&Detail>) -> Option<Deed> {
+pub fn show(ui: &mut Ui, shown: &mut Shown, run: &Summary, pen: Pen, detail: Option<&Detail>) -> Option<Deed> {
     let deed = head(ui, run, pen, detail.is_some_and(|detail| !detail.checkpoints.is_empty()));
     reason(ui, run);
     if let Some(fork) = detail.map(|detail| &detail.fork).filter(|fork| !fork.is_empty()) {
@@ -46,17 +66,49 @@ pub fn show(ui: &mut Ui, tab: &mut Tab, run: &Summary, pen: Pen, detail: Option<
         keep_height(ui);
         return deed;
     };
+    // The choice holds for the next run that has it.
+    let tab = if shown.tab.is_of(run) { shown.tab } else { Tab::default() };
     let text = match tab {
-        Tab::Log => &detail.log,
-        Tab::Events => &detail.events,
-        Tab::Config => &detail.config,
+        Tab::Log => Cow::Borrowed(detail.log.as_str()),
+        Tab::Events => Cow::Borrowed(detail.events.as_str()),
+        Tab::Samples => Cow::Owned(samples::joined(&detail.samples)),
+        Tab::Config => Cow::Borrowed(detail.config.as_str()),
     };
+    tabs(ui, (tab, &mut shown.tab), run, detail, &text);
+    if tab == Tab::Samples {
+        let is_asked = samples::show(ui, &detail.samples, run.is_open(), &mut shown.prompt);
+        return deed.or(is_asked.then_some(Deed::WriteText));
+    }
+    if text.is_empty() {
+        let nothing = match tab {
+            Tab::Log => "The worker has said nothing.",
+            Tab::Events | Tab::Samples | Tab::Config => "Nothing so far.",
+        };
+        ui.weak(nothing);
+        keep_height(ui);
+        return deed;
+    }
+    // New lines come at the end; the config is read from the beginning.
+    let area = ScrollArea::both().auto_shrink(false).stick_to_bottom(tab != Tab::Config).id_salt(("text", tab as u8));
+    area.show(ui, |ui| {
+        let name = Tab::ALL.iter().find(|(choice, _)| *choice == tab).map_or("", |(_, name)| name);
+        let mut shown = &*text;
+        let field = TextEdit::multiline(&mut shown).font(TextStyle::Small).desired_width(f32::INFINITY);
+        ui.add(field.frame(egui::Frame::NONE)).accessible_name(format!("{name} of the run"));
+    });
+    deed
+}
+
+/// The choice of what is shown, what is done with it, and what is wrong with the run's events.
+fn tabs(ui: &mut Ui, (tab, chosen): (Tab, &mut Tab), run: &Summary, detail: &Detail, text: &str) {
     ui.horizontal_wrapped(|ui| {
-        for (choice, name) in Tab::ALL {
-            ui.selectable_value(tab, choice, name);
+        for (choice, name) in Tab::ALL.into_iter().filter(|(choice, _)| choice.is_of(run)) {
+            if ui.selectable_label(choice == tab, name).clicked() {
+                *chosen = choice;
+            }
         }
         if small_button(ui, !text.is_empty(), "Copy", "Copy this text", "Copy all of it") {
-            ui.ctx().copy_text(text.clone());
+            ui.ctx().copy_text(text.to_owned());
         }
         if detail.warnings > 0 {
             let warnings = if detail.warnings == 1 { "1 warning" } else { &format!("{} warnings", detail.warnings) };
@@ -68,24 +120,6 @@ pub fn show(ui: &mut Ui, tab: &mut Tab, run: &Summary, pen: Pen, detail: Option<
             ui.label(RichText::new(text).small().color(ui.visuals().warn_fg_color));
         }
     });
-    if text.is_empty() {
-        let nothing = match tab {
-            Tab::Log => "The worker has said nothing.",
-            Tab::Events | Tab::Config => "Nothing so far.",
-        };
-        ui.weak(nothing);
-        keep_height(ui);
-        return deed;
-    }
-    // New lines come at the end; the config is read from the beginning.
-    let area = ScrollArea::both().auto_shrink(false).stick_to_bottom(*tab != Tab::Config).id_salt(("text", *tab as u8));
-    area.show(ui, |ui| {
-        let name = Tab::ALL.iter().find(|(choice, _)| choice == tab).map_or("", |(_, name)| name);
-        let mut shown = text.as_str();
-        let field = TextEdit::multiline(&mut shown).font(TextStyle::Small).desired_width(f32::INFINITY);
-        ui.add(field.frame(egui::Frame::NONE)).accessible_name(format!("{name} of the run"));
-    });
-    deed
 }
 
 /// Takes the room that text would have, as a panel shrinks to what is in it.

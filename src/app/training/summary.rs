@@ -33,6 +33,8 @@ pub struct Summary {
     pub evaluated: Vec<(MetricInfo, f64)>,
     pub began: Option<Timestamp>,
     pub is_scan: bool,
+    /// Whether its model is one of text.
+    pub writes_text: bool,
     /// What it trains on, where the program made that itself in place of real data.
     pub stand_in: Option<String>,
     /// Where a fork comes from.
@@ -58,11 +60,16 @@ impl Summary {
         let Summary { run, title, notes, status, concerns, optimizer, unusual, family, settings, color, .. } = self;
         let Summary { learning_rate, batch_size, seed, .. } = self;
         let Summary { step, steps, steps_per_s, seconds_left, loss, evaluated, .. } = self;
-        let Summary { began, is_scan, stand_in, forked, config, trouble, .. } = self;
+        let Summary { began, is_scan, writes_text, stand_in, forked, config, trouble, .. } = self;
         let numbers = [learning_rate, steps_per_s, seconds_left, loss].map(|number| number.map(f64::to_bits));
         let evaluated: Vec<_> = evaluated.iter().map(|(info, value)| (info, value.to_bits())).collect();
         let words = (run, title, notes, status, concerns, optimizer, unusual, forked, config, trouble, stand_in);
-        ((words, family, settings), (color, batch_size, seed, step, steps, began, is_scan), numbers, evaluated)
+        (
+            (words, family, settings),
+            (color, batch_size, seed, step, steps, began, is_scan, writes_text),
+            numbers,
+            evaluated,
+        )
     }
 }
 

@@ -34,7 +34,7 @@ pub enum Order {
     Find(PathBuf),
     /// The run that is read in detail.
     Focus(Option<RunFolder>),
-    Stop(RunFolder),
+    Send(RunFolder, Command),
     Write(RunFolder, Notes),
     /// Look at once.
     Look,
@@ -139,13 +139,16 @@ impl Watcher {
                 self.focus = run;
                 self.detail = None;
             }
-            Order::Stop(run) => match Request::send(&run, Command::Stop) {
-                Ok(request) => {
-                    self.requests.push((run.clone(), request));
-                    self.tell(News::Said(format!("{} is asked to stop with a checkpoint.", run.name())))?;
+            Order::Send(run, command) => {
+                let what = if command == Command::Stop { "to stop with a checkpoint" } else { "for a text" };
+                match Request::send(&run, command) {
+                    Ok(request) => {
+                        self.tell(News::Said(format!("{} is asked {what}.", run.name())))?;
+                        self.requests.push((run, request));
+                    }
+                    Err(error) => self.failed(format!("cannot write {}: {error}", run.commands().display()))?,
                 }
-                Err(error) => self.failed(format!("cannot write {}: {error}", run.commands().display()))?,
-            },
+            }
             Order::Write(run, notes) => {
                 if let Err(error) = notes.write(&run) {
                     self.failed(format!("cannot write {}: {error}", run.notes().display()))?;
@@ -225,7 +228,7 @@ impl Watcher {
                     false
                 }
                 Reply::Answered { ok: false, message } => {
-                    news.push(News::Failed(format!("{} does not stop: {message}.", summary.title)));
+                    news.push(News::Failed(format!("{} refuses: {message}.", summary.title)));
                     false
                 }
                 Reply::Gone => false,
@@ -330,6 +333,7 @@ impl Watched {
             evaluated: evaluated(history),
             began: history.began().or_else(|| run.made()),
             is_scan,
+            writes_text: started.is_some_and(|started| started.tokens_per_step.is_some()),
             stand_in: started
                 .filter(|started| started.learns_from_stand_in())
                 .map(|started| visible(&started.data).into_owned()),

@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
-use crate::run::{Forked, History, Record, RunFolder, last_lines};
+use crate::run::{Forked, History, Record, RunFolder, Sample, last_lines};
 use crate::visible::{visible, visible_lines};
 
 /// So much of the end of a log is shown.
 const LOG_TAIL: u64 = 128 * 1024;
+/// So many of the newest texts are shown.
+const SAMPLES: usize = 50;
 
 /// All that is said about one run in words.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -16,6 +18,8 @@ pub struct Detail {
     /// What happened, a line each, without the points of curves.
     pub events: String,
     pub warnings: usize,
+    /// The newest texts that it has written, the newest first.
+    pub samples: Vec<Sample>,
     /// Steps of the checkpoints in its folder, in order.
     pub checkpoints: Vec<u64>,
     /// Where a fork comes from, in words, and whether that run is found; empty where it is none.
@@ -37,12 +41,18 @@ impl Detail {
             config: run.config_text().unwrap_or_else(|error| format!("cannot be read: {error}")),
             events: history.recent().map(event).collect(),
             warnings: history.warnings().len(),
+            samples: history.samples().iter().rev().take(SAMPLES).map(shown_sample).collect(),
             // In a folder that cannot be read there is none that could be used.
             checkpoints: run.checkpoints().unwrap_or_default(),
             fork: history.forked().map(|forked| fork(run, forked)).unwrap_or_default(),
             damage: history.damage().to_string(),
         }
     }
+}
+
+/// A text in which nothing hides.
+fn shown_sample(sample: &Sample) -> Sample {
+    Sample { text: visible_lines(&sample.text).into_owned(), ..sample.clone() }
 }
 
 fn fork(run: &RunFolder, forked: &Forked) -> String {

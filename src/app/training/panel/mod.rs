@@ -9,7 +9,7 @@ use std::time::Duration;
 use egui::{Context, Rect};
 
 use super::charts::Charts;
-use super::detail::Tab;
+use super::detail::Shown;
 use super::dialogs::Dialog;
 use super::draft::{Draft, Origin, TrainingMemory};
 use super::export::Exports;
@@ -70,7 +70,7 @@ pub struct TrainingPanel {
     /// The run that is read in detail.
     focus: Option<RunFolder>,
     detail: Option<(RunFolder, Detail)>,
-    tab: Tab,
+    shown: Shown,
     drawn: Vec<Drawn>,
     wish: Wish,
     charts: Charts,
@@ -103,7 +103,7 @@ impl TrainingPanel {
             recalled: Vec::new(),
             focus: None,
             detail: None,
-            tab: Tab::default(),
+            shown: Shown::default(),
             drawn: Vec::new(),
             wish: Wish::default(),
             charts: Charts::default(),

@@ -22,9 +22,9 @@ use crate::app::training::sheet::Picture;
 use crate::app::training::summary::Summary;
 use crate::app::training::watcher::Order;
 use crate::app::training::worker::Wanted;
-use crate::app::training::{list, scan_view, setup};
+use crate::app::training::{list, samples, scan_view, setup};
 use crate::preset::Preset;
-use crate::run::RunFolder;
+use crate::run::{Command, RunFolder};
 use crate::view::Pen;
 use crate::view::ticks::grouped;
 use crate::workload::{DeviceChoice, Outlook};
@@ -197,10 +197,14 @@ impl TrainingPanel {
     fn words(&mut self, ui: &mut Ui, run: &Summary, requests: &mut Requests) {
         ui.add_space(4.0);
         let detail = self.detail.as_ref().filter(|(of, _)| *of == run.run).map(|(_, detail)| detail);
-        let Some(deed) = detail::show(ui, &mut self.tab, run, self.pens.of(run), detail) else { return };
+        let Some(deed) = detail::show(ui, &mut self.shown, run, self.pens.of(run), detail) else { return };
         let folder = run.run.clone();
         match deed {
-            Deed::Stop => self.threads().office.order(Order::Stop(folder)),
+            Deed::Stop => self.threads().office.order(Order::Send(folder, Command::Stop)),
+            Deed::WriteText => {
+                let command = samples::command(&self.shown.prompt);
+                self.threads().office.order(Order::Send(folder, command));
+            }
             Deed::Resume => match lost(run) {
                 Some(lost) => self.dialog = Some(Dialog::Resume { run: folder, title: run.in_full(), lost }),
                 None => self.threads().office.resume(folder),

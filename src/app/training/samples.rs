@@ -1,0 +1,51 @@
+//! The texts that a run has written, and the wish for another one.
+
+use egui::{Label, RichText, ScrollArea, TextEdit, Ui};
+
+use super::list::small_button;
+use crate::run::{Command, Sample};
+use crate::view::ticks::grouped;
+
+/// What is said where there are no texts.
+const NOTHING: &str = "No text so far. `sample` in the preset has the model write one at an interval.";
+
+/// Asks for a text that goes on with a prompt, drawn as nanoGPT's `sample.py` does it unless it is told otherwise.
+pub fn command(prompt: &str) -> Command {
+    // Something must come before the first token.
+    let prompt = if prompt.is_empty() { "\n" } else { prompt };
+    Command::Sample { prompt: prompt.to_owned(), tokens: 200, temperature: 0.8, top_k: Some(200) }
+}
+
+/// All texts in one, each below its step.
+pub fn joined(samples: &[Sample]) -> String {
+    samples.iter().map(|sample| format!("{}\n{}\n\n", heading(sample), sample.text)).collect()
+}
+
+fn heading(sample: &Sample) -> String {
+    format!("step {}, {}", grouped(sample.step), sample.time.strftime("%Y-%m-%d %H:%M:%S UTC"))
+}
+
+/// Shows the texts in their order; says whether another one is asked for.
+pub fn show(ui: &mut Ui, samples: &[Sample], is_alive: bool, prompt: &mut String) -> bool {
+    let mut is_asked = false;
+    if is_alive {
+        ui.horizontal(|ui| {
+            let field = TextEdit::singleline(prompt).hint_text("Prompt").desired_width(240.0);
+            ui.add(field).accessible_name("Prompt of the text");
+            let help = "The model goes on with the prompt after its current step, with 200 tokens";
+            is_asked = small_button(ui, true, "Write now", "Write a text now", help);
+        });
+    }
+    if samples.is_empty() {
+        ui.weak(NOTHING);
+    }
+    ScrollArea::vertical().auto_shrink(false).id_salt("samples").show(ui, |ui| {
+        for sample in samples {
+            ui.add(Label::new(RichText::new(heading(sample)).small().strong()));
+            let text = RichText::new(&sample.text).monospace();
+            ui.add(Label::new(text).selectable(true).wrap());
+            ui.add_space(6.0);
+        }
+    });
+    is_asked
+}
