@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 mod camera;
+pub mod crossing;
 mod ink;
 mod pen;
 pub mod range;

@@ -112,7 +112,7 @@ pub fn choose(app: &mut App, title: &str) {
 }
 
 /// Shows a run together with the others, or not any more.
-fn compare(app: &mut App, title: &str) {
+pub fn compare(app: &mut App, title: &str) {
     app.click(Role::CheckBox, &format!("Compare {}", called(app, title)));
 }
 

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use egui::accesskit::Role;
 use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope::run::{Command, Event, Metric, Metrics, RunFolder, RunSession, Started};
 
 use crate::harness::App;
-use crate::training::{begun, config, finished, listed, room, select};
+use crate::training::{begun, compare, config, finished, listed, room, select};
 
 /// The words of the marks in the list.
 fn marks(app: &App) -> Vec<String> {
@@ -95,4 +96,63 @@ fn a_run_without_texts_says_how_to_get_some_and_one_of_images_has_no_place_for_t
     select(&mut app, "Images");
     app.until("the log", |app| app.shows("The worker has said nothing."));
     assert!(!app.shows("Texts"));
+}
+
+#[test]
+fn runs_are_compared_by_when_they_reach_a_loss() {
+    // The loss 1 is reached by one run at step 5, and by the other at step 20.
+    let (mut app, ()) = room(|runs| {
+        finished(runs, "Quick", 1, |step| 5.0 / step as f64);
+        finished(runs, "Slow", 2, |step| 20.0 / step as f64);
+    });
+    listed(&mut app, 2);
+    select(&mut app, "Quick");
+    compare(&mut app, "Slow");
+    app.until("both curves", |app| {
+        app.state().training().drawn().iter().filter(|it| !it.tracks.is_empty()).count() == 2
+    });
+    app.button("Reaching a loss");
+    app.settle();
+    // Both have one evaluation, of a test loss of 0.25 after step 20.
+    assert!(app.shows("Test loss of"));
+    app.type_into("Loss to reach", "0.3");
+    assert!(app.shows("step 20"));
+    app.type_into("Loss to reach", "0.2");
+    assert_eq!(app.harness.query_all_by_label("does not reach it").count(), 2);
+    app.button("The lowest loss that all runs reach");
+    let field = app.harness.get_by_role_and_label(Role::TextInput, "Loss to reach");
+    assert_eq!(field.value().as_deref(), Some("0.25000"));
+}
+
+#[test]
+fn without_evaluations_the_training_loss_is_compared_with_the_slowest_or_the_chosen_run() {
+    let curve = |runs: &Path, title: &str, seed: u64, reach: f64| {
+        let run = RunFolder::create(runs, "mnist", &config(seed)).expect("a run can be made");
+        let mut session = RunSession::begin(&run).expect("a session can begin");
+        let started = Started { title: title.to_owned(), steps: 40, ..Started::default() };
+        session.record(0, Event::Started(started)).expect("it can be written");
+        for step in 1..=20 {
+            let train = Event::Train(Metrics::from([(Metric::LOSS, reach / step as f64)]));
+            session.record(step, train).expect("it can be written");
+        }
+        session.record(20, Event::Finished).expect("it can be written");
+    };
+    let (mut app, ()) = room(|runs| {
+        curve(runs, "Quick", 1, 5.0);
+        curve(runs, "Slow", 2, 20.0);
+    });
+    listed(&mut app, 2);
+    select(&mut app, "Quick");
+    compare(&mut app, "Slow");
+    app.until("both curves", |app| {
+        app.state().training().drawn().iter().filter(|it| !it.tracks.is_empty()).count() == 2
+    });
+    app.button("Reaching a loss");
+    app.settle();
+    assert!(app.shows("Train loss of"));
+    assert!(app.shows("step 5"), "where the slow one ends");
+    assert!(app.shows("4.00 × fewer steps"));
+    let quick = app.harness.get_all_by_role(Role::RadioButton).next().expect("there are two").accesskit_node().label();
+    app.click(Role::RadioButton, &quick.expect("it has a name"));
+    assert!(app.shows("4.00 × more steps"));
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use egui::{Button, Color32, ComboBox, FontId, RichText, ScrollArea, Slider, TextStyle, Ui, WidgetInfo, vec2};
-use egui_plot::{Plot, VLine};
+use egui_plot::{HLine, LineStyle, Plot, VLine};
 
 use super::choices::{Choices, USUAL};
 use super::legend::{last_value, legend, tooltip};
@@ -12,6 +12,7 @@ use super::lines::{Lines, draw, y_in_view};
 use super::marks;
 use super::names::Name;
 use super::plotter::{Drawn, union};
+use super::reaching::Reaching;
 use super::sheet::Sheet;
 use super::track::{Horizontal, Look, Track};
 use crate::app::diagnostics::{AxisScale, Mark, sheet};
@@ -49,6 +50,7 @@ pub struct Charts {
     x: Option<[f64; 2]>,
     y: BTreeMap<Metric, [f64; 2]>,
     hover: Option<f64>,
+    reaching: Reaching,
     cache: HashMap<(Metric, usize), Cached>,
 }
 
@@ -76,6 +78,7 @@ impl Charts {
     pub fn ui(&mut self, ui: &mut Ui, groups: &[Named<'_>], paper: &mut Paper) -> Option<Asked> {
         let asked = self.toolbar(ui, groups, paper);
         legend(ui, groups);
+        self.reaching.ui(ui, groups, &offered(groups));
         let shown = self.shown(groups);
         self.grid(ui, groups, &shown);
         asked
@@ -155,6 +158,8 @@ impl Charts {
             self.choices.smoothing = typed.entered.unwrap_or(self.choices.smoothing);
             ui.checkbox(&mut self.choices.grouped, "Group replicates")
                 .on_hover_text("Runs that differ only in the seed as one mean curve, with a deviation on both sides");
+            ui.toggle_value(&mut self.reaching.is_open, "Reaching a loss")
+                .on_hover_text("When each run reaches a loss, and how much sooner than another");
             let zoomed = self.x.is_some() || !self.y.is_empty();
             if ui.add_enabled(zoomed, Button::new("Reset zoom")).clicked() {
                 self.look_anew();
@@ -251,6 +256,10 @@ impl Charts {
             plot.set_plot_bounds_y(y[0]..=y[1]);
             for (group, _, lines) in &curves {
                 draw(plot, group.pen, theme, lines, y);
+            }
+            if let Some(level) = self.reaching.level(metric) {
+                let line = HLine::new("", scales[1].place(level)).color(cursor).style(LineStyle::dashed_loose());
+                plot.hline(line.width(1.0).allow_hover(false));
             }
             if let Some(hover) = hover {
                 plot.vline(VLine::new("pointer", hover).color(cursor).width(1.0).allow_hover(false));

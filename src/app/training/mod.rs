@@ -24,6 +24,7 @@ mod plotter;
 mod preset_menu;
 mod pyramid;
 mod queue;
+mod reaching;
 mod samples;
 mod scan_view;
 mod setup;

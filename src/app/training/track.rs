@@ -161,6 +161,12 @@ impl Track {
         mean
     }
 
+    /// Step, seconds of training and smoothed value of each point.
+    pub fn points(&self) -> impl Iterator<Item = [f64; 3]> {
+        let moments = self.step.iter().zip(&self.wall_s);
+        moments.zip(self.smooth.values()).map(|((step, wall_s), value)| [*step, *wall_s, *value])
+    }
+
     pub fn is_smoothed(&self) -> bool {
         self.smoothing > 0.0
     }

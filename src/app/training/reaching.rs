@@ -1,0 +1,170 @@
+//! The table of when the shown runs reach a loss, and how much sooner than one of them.
+
+use std::sync::Arc;
+
+use egui::{Grid, Label, RichText, ScrollArea, Ui};
+
+use super::charts::Named;
+use super::legend::line;
+use super::list::small_button;
+use super::track::Track;
+use crate::app::number;
+use crate::app::typed::TypedField;
+use crate::run::{Better, Metric, MetricInfo, RunFolder, Source};
+use crate::view::crossing::{Crossing, common_level, first_crossing, speedup};
+use crate::view::ticks::{grouped, significant};
+
+/// The height of the table is at most this, in points.
+const HIGHEST: f32 = 150.0;
+
+/// The state of the table.
+#[derive(Default)]
+pub struct Reaching {
+    pub is_open: bool,
+    /// What was typed, in the place of the loss that all runs reach.
+    typed: Option<f64>,
+    /// The first run of the group that the others are compared with, in the place of the slowest.
+    baseline: Option<RunFolder>,
+    found: Option<Found>,
+}
+
+/// What was found in these tracks.
+struct Found {
+    metric: Metric,
+    typed: Option<f64>,
+    tracks: Vec<Option<Arc<Track>>>,
+    /// The loss; `None` where there is none that all runs reach.
+    level: Option<f64>,
+    crossings: Vec<Option<Crossing>>,
+}
+
+impl Found {
+    fn of(metric: Metric, typed: Option<f64>, tracks: Vec<Option<Arc<Track>>>) -> Found {
+        let level = typed.or_else(|| {
+            let curves: Option<Vec<_>> = tracks.iter().map(|track| Some(track.as_ref()?.points())).collect();
+            common_level(curves?)
+        });
+        let crossings = tracks.iter().map(|track| first_crossing(track.as_ref()?.points(), level?)).collect();
+        Found { metric, typed, tracks, level, crossings }
+    }
+
+    fn holds(&self, metric: Metric, typed: Option<f64>, tracks: &[Option<Arc<Track>>]) -> bool {
+        let is_same = |(a, b): (&Option<Arc<Track>>, &Option<Arc<Track>>)| match (a, b) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            (a, b) => a.is_none() && b.is_none(),
+        };
+        (self.metric, self.typed, self.tracks.len()) == (metric, typed, tracks.len())
+            && self.tracks.iter().zip(tracks).all(is_same)
+    }
+
+    /// The group that takes the most steps.
+    fn slowest(&self) -> Option<usize> {
+        let steps = |index: &usize| self.crossings[*index].map(|crossing| crossing.step);
+        let known = (0..self.crossings.len()).filter(|index| steps(index).is_some());
+        known.max_by(|a, b| steps(a).unwrap_or(0.0).total_cmp(&steps(b).unwrap_or(0.0)))
+    }
+}
+
+impl Reaching {
+    /// The loss that is to be reached, where it is one of this metric.
+    pub fn level(&self, metric: Metric) -> Option<f64> {
+        self.found.as_ref().filter(|found| self.is_open && found.metric == metric)?.level
+    }
+
+    /// Shows the table of these groups, of which these metrics are known.
+    pub fn ui(&mut self, ui: &mut Ui, groups: &[Named<'_>], infos: &[MetricInfo]) {
+        if !self.is_open || groups.is_empty() {
+            return;
+        }
+        let Some((info, metric)) = compared(groups, infos) else {
+            self.found = None;
+            ui.weak("No loss is known of the runs so far.");
+            return;
+        };
+        let tracks: Vec<_> = groups.iter().map(|group| group.drawn.tracks.get(&metric).cloned()).collect();
+        if !self.found.as_ref().is_some_and(|found| found.holds(metric, self.typed, &tracks)) {
+            self.found = Some(Found::of(metric, self.typed, tracks));
+        }
+        self.head(ui, info);
+        let Some(found) = &self.found else { return };
+        let chosen = groups.iter().position(|group| self.baseline.as_ref() == Some(&group.drawn.runs[0]));
+        let baseline = chosen.filter(|index| found.crossings[*index].is_some()).or_else(|| found.slowest());
+        let mut choice = None;
+        ScrollArea::both().max_height(HIGHEST).id_salt("reaching a loss").show(ui, |ui| {
+            Grid::new("reaching a loss").num_columns(5).spacing([14.0, 3.0]).show(ui, |ui| {
+                for (index, group) in groups.iter().enumerate() {
+                    if row(ui, group, found.crossings[index], baseline.map(|it| (it == index, found.crossings[it]))) {
+                        choice = Some(group.drawn.runs[0].clone());
+                    }
+                    ui.end_row();
+                }
+            });
+        });
+        self.baseline = choice.or(self.baseline.take());
+    }
+
+    /// What is to be reached.
+    fn head(&mut self, ui: &mut Ui, info: &MetricInfo) {
+        let level = self.found.as_ref().and_then(|found| found.level);
+        ui.horizontal(|ui| {
+            ui.label(RichText::new(format!("{} of", info.title)).small());
+            let shown = level.map_or_else(String::new, |level| significant(level, 5));
+            let field = TypedField { name: "Loss to reach", width: 64.0 };
+            let typed = field.show(ui, &shown, number::read);
+            self.typed = typed.entered.or(self.typed);
+            let help = "The largest of the runs' smallest losses";
+            if small_button(ui, self.typed.is_some(), "All reach it", "The lowest loss that all runs reach", help) {
+                self.typed = None;
+            }
+            ui.label(RichText::new("Compared with the run that is chosen, at first the slowest").small().weak());
+        });
+    }
+}
+
+/// The loss by which the groups are compared: that of an evaluation on other data than those of training, where all are
+/// evaluated, and else that of training.
+fn compared<'i>(groups: &[Named<'_>], infos: &'i [MetricInfo]) -> Option<(&'i MetricInfo, Metric)> {
+    let losses = infos.iter().filter(|info| info.better == Better::Lower);
+    let losses = losses.filter_map(|info| Some((info, info.metric()?)));
+    let is_evaluated = |(info, metric): &(&MetricInfo, Metric)| {
+        let is_known = groups.iter().all(|group| group.drawn.tracks.contains_key(metric));
+        info.source == Source::Evaluation && *metric != Metric::TRAIN_LOSS && is_known
+    };
+    losses.clone().find(is_evaluated).or_else(|| losses.clone().find(|(_, metric)| *metric == Metric::LOSS))
+}
+
+/// One group, with whether it is the baseline and where that reaches the loss; says whether it is to be the baseline.
+fn row(ui: &mut Ui, group: &Named<'_>, crossing: Option<Crossing>, baseline: Option<(bool, Option<Crossing>)>) -> bool {
+    let (is_baseline, of_baseline) = baseline.unwrap_or_default();
+    let name = group.name.whole();
+    let is_chosen = ui
+        .horizontal(|ui| {
+            let radio = ui.add_enabled(crossing.is_some(), egui::RadioButton::new(is_baseline, ""));
+            let radio = radio.on_hover_text("Compare with this one").accessible_name(format!("Compare with {name}"));
+            line(ui, group.pen);
+            ui.add(Label::new(RichText::new(name).small()).extend());
+            radio.clicked()
+        })
+        .inner;
+    let Some(crossing) = crossing else {
+        ui.label(RichText::new("does not reach it").small().weak());
+        return is_chosen;
+    };
+    let mut cell = |text: String| drop(ui.label(RichText::new(text).small()));
+    cell(format!("step {}", grouped(crossing.step.round() as u64)));
+    cell(duration(crossing.wall_s));
+    if let Some(baseline) = of_baseline.filter(|_| !is_baseline) {
+        cell(speedup(baseline.step, crossing.step, ["fewer steps", "more steps"]));
+        cell(speedup(baseline.wall_s, crossing.wall_s, ["less time", "more time"]));
+    }
+    is_chosen
+}
+
+/// Such as `12.5 s` or `1:02:03`.
+fn duration(seconds: f64) -> String {
+    if seconds < 100.0 {
+        return format!("{seconds:.1} s");
+    }
+    let whole = seconds.round() as u64;
+    format!("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60)
+}
