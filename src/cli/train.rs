@@ -13,8 +13,8 @@ use super::runs::watch::{Watch, outcome};
 use super::{Failure, say};
 use crate::preset::{Library, Preset};
 use crate::run::{
-    Fork, ForkError, Handshake, LaunchError, Room, RunConfig, RunFolder, RunReader, Status, Timestamp, WorkerProgram,
-    runs_folder,
+    Fork, ForkError, Handshake, LaunchError, RoomReport, RunConfig, RunFolder, RunReader, Status, Timestamp,
+    WorkerProgram, runs_folder,
 };
 use crate::workload::DeviceChoice;
 
@@ -187,14 +187,12 @@ fn check_device(training: &Preset, has: &Handshake, args: &Args) -> Result<(), F
 
 /// A training that needs more memory or disk than there is, is refused before a folder is made for it.
 fn check_room(training: &Preset, has: &Handshake, runs: &Path) -> Result<(), Failure> {
-    let needs = training.workload().and_then(|workload| Some((workload.device(), workload.needs(0)?)));
-    let Some((device, needs)) = needs else { return Ok(()) };
-    let room = Room::look(device, has, runs);
-    if let Some(complaint) = room.lacks(&needs) {
+    let Some(RoomReport { needs, lacks, warning }) = RoomReport::of(training, has, runs) else { return Ok(()) };
+    if let Some(complaint) = lacks {
         return Err(Failure::BadInput(anyhow!(complaint)));
     }
-    say(format_args!("the training {}", room.words(&needs)));
-    if let Some(warning) = room.warns(&needs) {
+    say(format_args!("the training {needs}"));
+    if let Some(warning) = warning {
         say(format_args!("warning: {warning}"));
     }
     Ok(())

@@ -80,7 +80,7 @@ pub use notes::{Notes, RemoveError, check_removable, remove};
 pub use points::Curve;
 pub use reader::RunReader;
 pub use request::{Reply, Request};
-pub use room::{Memory, Room};
+pub use room::{Memory, RoomReport};
 pub use session::{RunSession, SessionError};
 pub use signals::StopRequest;
 pub use status::{Status, last_words, span};

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::launch::Handshake;
 use super::status::span;
+use crate::preset::Preset;
 use crate::workload::{DeviceChoice, Needs};
 
 /// Main memory, in bytes.
@@ -43,6 +44,26 @@ pub struct Room {
 const THREAD_RATE: f64 = 6.5e10;
 /// Steps on a processor that take more seconds are told of.
 const LONG_STEP: f64 = 60.0;
+
+/// What a training needs and whether that is there, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoomReport {
+    /// Such as `needs about 1.6 GiB of memory and 1.3 GiB of disk`.
+    pub needs: String,
+    /// Why it would not fit, if it would not, with what to do.
+    pub lacks: Option<String>,
+    /// What else is to be known before its start.
+    pub warning: Option<String>,
+}
+
+impl RoomReport {
+    /// Of the first run of a preset, with its folder in `runs`, where it is known beforehand what that needs.
+    pub fn of(training: &Preset, has: &Handshake, runs: &Path) -> Option<RoomReport> {
+        let workload = training.workload()?;
+        let (needs, room) = (workload.needs(0)?, Room::look(workload.device(), has, runs));
+        Some(RoomReport { needs: room.words(&needs), lacks: room.lacks(&needs), warning: room.warns(&needs) })
+    }
+}
 
 impl Room {
     /// For a training on a device that the worker has, with its folder in `runs`.

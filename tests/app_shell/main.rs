@@ -22,6 +22,8 @@ mod training_faults;
 #[cfg(target_os = "linux")]
 mod training_fork;
 mod training_presets;
+#[cfg(target_os = "linux")]
+mod training_room;
 mod training_watch;
 mod undo;
 mod worker;

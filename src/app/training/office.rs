@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::draft::ForkPoint;
 use super::install::{InstallCommand, Installation};
-use super::outlook;
+use super::outlook::Found;
 use super::queue::Queue;
 use super::summary::Summary;
 use super::watcher::{self, Order};
@@ -16,9 +16,10 @@ use crate::app::wake::Wake;
 use crate::machine::WorkerFolder;
 use crate::preset::Preset;
 use crate::run::{
-    Fork, Handshake, LaunchError, RunConfig, RunFolder, RunReader, Status, Timestamp, WorkerProgram, check_removable,
-    remove, runs_folder,
+    Fork, Handshake, LaunchError, RoomReport, RunConfig, RunFolder, RunReader, Status, Timestamp, WorkerProgram,
+    check_removable, remove, runs_folder,
 };
+use crate::workload::Outlook;
 
 /// The worker has this long to begin.
 const AT_WORK: Duration = Duration::from_secs(120);
@@ -35,8 +36,8 @@ pub enum News {
     SetUp(Box<Installation>),
     /// The worker's set-up has begun, or why it has not.
     InstallBegun(Result<(), String>),
-    /// What a training would learn from, or why it could not begin.
-    Outlook(Box<Preset>, outlook::Found),
+    /// What a training would learn from and needs, or why it could not begin.
+    Outlook(Box<Preset>, Found),
     /// A run was made, and its worker is being started.
     Made(RunFolder),
     /// Something that is worth a notice.
@@ -156,11 +157,13 @@ impl Office {
         });
     }
 
-    /// Looks what a training would learn from.
-    pub fn look_at_data(&self, training: Preset) {
+    /// Looks what a training would learn from, and whether there is room for it, where it is known what the worker has.
+    pub fn look_ahead(&self, training: Preset, worker: Option<Handshake>) {
+        let folder = self.places.runs.clone();
         self.in_background(move |tell| {
-            let found = look_at_data(&training);
-            tell(News::Outlook(Box::new(training), found));
+            let data = look_at_data(&training);
+            let room = worker.zip(folder).and_then(|(has, runs)| RoomReport::of(&training, &has, &runs));
+            tell(News::Outlook(Box::new(training), Found { data, room }));
         });
     }
 
@@ -171,7 +174,8 @@ impl Office {
             let Some(parent) = folder else { return tell(News::Failed(NO_FOLDER.to_owned())) };
             // What is seen to be wrong with the data leaves no run.
             let data = look_at_data(&training);
-            let begun = data.and_then(|_| worker_for(named.as_deref(), tell)).and_then(|worker| {
+            let begun = data.and_then(|_| worker_for(named.as_deref(), tell)).and_then(|(worker, has)| {
+                check_room(&training, &has, &parent)?;
                 let run = match &fork {
                     None => RunFolder::create(&parent, &stem, &training.to_ron()).map_err(|error| error.to_string()),
                     Some(point) => point.fork(&parent, &stem, &training),
@@ -185,11 +189,14 @@ impl Office {
     }
 
     /// Trains these presets, one after another, in a queue that outlives the window.
-    pub fn train_all(&self, trainings: Vec<Preset>, stem: String) {
+    pub fn train_all(&self, trainings: Vec<Preset>, stem: String, worker: Handshake) {
         let folder = self.places.runs.clone();
         self.queue_in_background(move || {
             let folder = folder.ok_or(NO_FOLDER)?;
-            trainings.iter().try_for_each(|training| look_at_data(training).map(drop))?;
+            trainings.iter().try_for_each(|training| {
+                look_at_data(training)?;
+                check_room(training, &worker, &folder)
+            })?;
             let queue = Queue::begin(&folder, stem, &trainings);
             queue.map(Some).map_err(|error| format!("The runs cannot be queued in {}: {error}.", folder.display()))
         });
@@ -235,7 +242,7 @@ impl Office {
         let named = self.places.worker.clone();
         self.in_background(move |tell| {
             let same = RunConfig::check_run(&run).map_err(|error| error.to_string());
-            let begun = same.and_then(|()| worker_for(named.as_deref(), tell)).and_then(|worker| {
+            let begun = same.and_then(|()| worker_for(named.as_deref(), tell)).and_then(|(worker, _)| {
                 let launched = worker.start(&run, true).and_then(|launched| launched.wait_until_at_work(AT_WORK));
                 launched.map_err(|error| error.to_string())
             });
@@ -281,14 +288,20 @@ impl Office {
 
 const NO_FOLDER: &str = "This system knows no folder for data, so there is no place for runs.";
 
-fn look_at_data(training: &Preset) -> outlook::Found {
+fn look_at_data(training: &Preset) -> Result<Outlook, String> {
     let workload = training.workload().ok_or("A preset of a training is expected.")?;
     workload.outlook().map_err(|error| error.to_string())
 }
 
+/// What would not fit leaves no run.
+fn check_room(training: &Preset, has: &Handshake, runs: &Path) -> Result<(), String> {
+    RoomReport::of(training, has, runs).and_then(|report| report.lacks).map_or(Ok(()), Err)
+}
+
 /// The worker, found and asked whether it can be used, as it may be another by now. Where it cannot, that is told.
-fn worker_for(named: Option<&Path>, tell: &dyn Fn(News)) -> Result<WorkerProgram, String> {
-    let worker = WorkerProgram::find(named).and_then(|worker| worker.handshake().map(|_| worker));
+fn worker_for(named: Option<&Path>, tell: &dyn Fn(News)) -> Result<(WorkerProgram, Handshake), String> {
+    let worker = WorkerProgram::find(named).and_then(|worker| Ok((worker.handshake()?, worker)));
+    let worker = worker.map(|(has, worker)| (worker, has));
     worker.map_err(|error| {
         tell(News::Worker(Box::new(WorkerState::of(&error))));
         error.to_string()
@@ -339,7 +352,10 @@ fn work_off(
             }
         }
         let Some((stem, config)) = queue.first() else { return Ok(Outcome::Finished) };
-        let worker = worker_for(named, tell)?;
+        let (worker, has) = worker_for(named, tell)?;
+        if let Ok(training) = Preset::parse(config, RunFolder::CONFIG) {
+            check_room(&training, &has, queue.folder())?;
+        }
         let run = RunFolder::create(queue.folder(), stem, config).map_err(|error| error.to_string())?;
         queue.advance(&run).map_err(|error| format!("The queue cannot be written: {error}."))?;
         begin(&worker, &run, false, tell)?;

@@ -1,14 +1,28 @@
-//! What the training under the controls would learn from, as the disk has it.
+//! What the training under the controls would learn from, and what it needs of the machine and the disk.
 
 use super::draft::Fault;
 use crate::preset::Preset;
+use crate::run::RoomReport;
 use crate::workload::{DataChoice, Outlook};
 
 /// Seconds between two looks at the same data.
 const BETWEEN: f64 = 5.0;
 
-/// What was found, or why the training could not begin.
-pub type Found = Result<Outlook, String>;
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Or why the data cannot be used.
+    pub data: Result<Outlook, String>,
+    /// Where the worker is known, and what the training needs.
+    pub room: Option<RoomReport>,
+}
+
+impl Found {
+    /// Why the training could not begin, if it could not.
+    pub fn refusal(&self) -> Option<&String> {
+        self.data.as_ref().err().or_else(|| self.room.as_ref()?.lacks.as_ref())
+    }
+}
 
 /// Asks for it again and again, and keeps the newest answer.
 #[derive(Default)]
@@ -44,9 +58,16 @@ impl OutlookWatch {
         (choice(of) == choice(training?)).then_some(found)
     }
 
-    /// Why its data cannot be used, if they cannot.
+    /// Looks again at once, as there is news of the worker.
+    pub fn look_anew(&mut self) {
+        self.asked = None;
+    }
+
+    /// Why it could not begin, if it could not.
     pub fn fault(&self, training: Option<&Preset>) -> Option<Fault> {
-        let message = self.of(training)?.as_ref().err()?.clone();
-        Some(Fault { path: "data".to_owned(), message })
+        let found = self.of(training)?;
+        // What it needs follows from several fields.
+        let path = if found.data.is_err() { "data" } else { "" };
+        Some(Fault { path: path.to_owned(), message: found.refusal()?.clone() })
     }
 }

@@ -39,7 +39,10 @@ impl TrainingPanel {
                     self.detail = Some((run, *detail));
                 }
             }
-            News::Worker(state) => self.worker = *state,
+            News::Worker(state) => {
+                self.worker = *state;
+                self.outlook.look_anew();
+            }
             News::Outlook(training, found) => self.outlook.hear(*training, found),
             News::SetUp(installation) => self.follow_set_up(*installation),
             News::InstallBegun(outcome) => {

@@ -16,6 +16,7 @@ use crate::app::training::draft::{Fault, ForkPoint};
 use crate::app::training::list::{Chosen, small_button};
 use crate::app::training::names::{Known, distinct, traits};
 use crate::app::training::office::WorkerState;
+use crate::app::training::outlook::Found;
 use crate::app::training::pens::NEUTRAL;
 use crate::app::training::plotter::Drawn;
 use crate::app::training::sheet::Picture;
@@ -24,7 +25,7 @@ use crate::app::training::watcher::Order;
 use crate::app::training::worker::Wanted;
 use crate::app::training::{list, samples, scan_view, setup};
 use crate::preset::Preset;
-use crate::run::{Command, RunFolder};
+use crate::run::{Command, Handshake, RoomReport, RunFolder};
 use crate::view::Pen;
 use crate::view::ticks::grouped;
 use crate::workload::{DeviceChoice, Outlook};
@@ -122,7 +123,8 @@ impl TrainingPanel {
         let trainings = self.draft.preset.trainings();
         let one = self.training();
         if let Some(question) = self.outlook.question(one.as_ref(), ui.input(|input| input.time)) {
-            self.threads().office.look_at_data(question);
+            let worker = self.handshake().cloned();
+            self.threads().office.look_ahead(question, worker);
         }
         let has_worker = matches!(self.worker, WorkerState::Ready(_));
         ui.horizontal_wrapped(|ui| {
@@ -154,9 +156,14 @@ impl TrainingPanel {
             };
             ui.add(Label::new(RichText::new(text).color(ui.visuals().error_fg_color)).wrap());
         }
-        if let Some(Ok(outlook)) = self.outlook.of(one.as_ref()) {
-            show_outlook(ui, outlook);
+        if let Some(found) = self.outlook.of(one.as_ref()) {
+            show_found(ui, found);
         }
+    }
+
+    /// What the worker has, where it is ready.
+    fn handshake(&self) -> Option<&Handshake> {
+        if let WorkerState::Ready(handshake) = &self.worker { Some(handshake) } else { None }
     }
 
     fn start_all(&self, ui: &mut Ui, trainings: Vec<Preset>, is_sound: bool) {
@@ -172,9 +179,9 @@ impl TrainingPanel {
             all = all.on_disabled_hover_text(why);
         }
         if all.accessible_name("Start all trainings of the preset").clicked()
-            && let Some(threads) = &self.threads
+            && let (Some(threads), Some(worker)) = (&self.threads, self.handshake())
         {
-            threads.office.train_all(trainings, self.draft.origin().stem.clone());
+            threads.office.train_all(trainings, self.draft.origin().stem.clone(), worker.clone());
         }
     }
 
@@ -331,13 +338,22 @@ impl TrainingPanel {
     }
 }
 
-/// What the training would learn from.
-fn show_outlook(ui: &mut Ui, Outlook { data, is_makeshift, warnings }: &Outlook) {
+/// What the training would learn from and needs.
+fn show_found(ui: &mut Ui, Found { data, room }: &Found) {
     let visuals = ui.visuals();
-    let color = if *is_makeshift { visuals.warn_fg_color } else { visuals.weak_text_color() };
-    let line = ui.add(Label::new(RichText::new(format!("Data: {data}")).small().color(color)).wrap());
-    if !warnings.is_empty() {
-        line.on_hover_text(warnings.join("\n"));
+    let [usual, warning] = [visuals.weak_text_color(), visuals.warn_fg_color];
+    let show = |ui: &mut Ui, text: String, color| ui.add(Label::new(RichText::new(text).small().color(color)).wrap());
+    if let Ok(Outlook { data, is_makeshift, warnings }) = data {
+        let line = show(ui, format!("Data: {data}"), if *is_makeshift { warning } else { usual });
+        if !warnings.is_empty() {
+            line.on_hover_text(warnings.join("\n"));
+        }
+    }
+    if let Some(RoomReport { needs, lacks: None, warning: found }) = room {
+        show(ui, format!("The training {needs}."), usual);
+        if let Some(text) = found {
+            show(ui, format!("Warning: {text}."), warning);
+        }
     }
 }
 
