@@ -110,6 +110,7 @@ fn a_line_that_is_half_written_waits() {
     }
     append(&run, ": \"Save\"}\n");
     assert_eq!(next(&mut session), [("7".to_owned(), Command::Save)]);
+    session.answer("7", true, "saved").unwrap();
     append(&run, "{\"id\": \"cut");
     send(&run, Command::Stop).unwrap();
     assert_eq!(all(&run, &mut session), [Command::Stop], "a line that nobody completes does not swallow the next");
