@@ -70,7 +70,7 @@ enum Command {
     /// The run is a folder, and the training goes on without this command: Ctrl-C stops it with a checkpoint, and
     /// --resume goes on from there, also after a crash. `valleyscope runs` shows all runs.
     Train(train::Args),
-    /// List, show, watch, stop, check and export trainings
+    /// List, show, watch, stop, check, export and evaluate trainings
     ///
     /// A run is a folder, and everything about it is read from there, while it is written or after it has been
     /// copied.

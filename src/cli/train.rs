@@ -8,13 +8,13 @@ use anyhow::{Context, anyhow};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 
 use super::interrupt::Interrupt;
-use super::runs::find::Place;
+use super::runs::find::{CheckpointName, Place};
 use super::runs::watch::{Watch, outcome};
 use super::{Failure, say};
 use crate::preset::{Library, Preset};
 use crate::run::{
-    Fork, ForkError, Handshake, LaunchError, RoomReport, RunConfig, RunFolder, RunReader, Status, Timestamp,
-    WorkerProgram, runs_folder,
+    CheckpointChoice, Fork, ForkError, Handshake, LaunchError, RoomReport, RunConfig, RunFolder, RunReader, Status,
+    Timestamp, WorkerProgram, runs_folder,
 };
 use crate::workload::DeviceChoice;
 
@@ -39,41 +39,22 @@ pub struct Args {
     /// Go on with a run that was stopped: its name, the beginning of it, `last`, or its folder
     #[arg(long, value_name = "RUN", conflicts_with = "preset")]
     resume: Option<OsString>,
-    /// Begin with a checkpoint of another run, its newest or that of STEP, in a new run
+    /// Begin with a checkpoint of another run, its newest, that of STEP or the best by evaluation, in a new run
     ///
     /// The fork has the settings of the other run, or those of PRESET, with what --set changes. It counts steps on from the
     /// checkpoint's: `steps` is the number at its end, and a schedule goes on. The optimizer goes on with what it
     /// remembers where its rule is the same, and begins afresh where it is another. Each step's batch follows from seed,
     /// data, batch size and the number of the step: where these are the same, the fork meets what the other run met. The
     /// checkpoint is not copied where the file system can link files, and the other run is not changed.
-    #[arg(long, value_name = "RUN[@STEP]", conflicts_with = "resume", value_parser = OsStringValueParser::new().try_map(fork_point))]
-    fork: Option<ForkPoint>,
+    #[arg(long, value_name = "RUN[@STEP|@best]", conflicts_with = "resume", value_parser = OsStringValueParser::new().try_map(CheckpointName::parse))]
+    fork: Option<CheckpointName>,
     /// The worker that trains [default: the one beside valleyscope, or the installed one]
     #[arg(long, value_name = "PATH")]
     worker: Option<PathBuf>,
 }
 
-/// A run, as it is named, and the step of its checkpoint.
-#[derive(Clone, Debug)]
-struct ForkPoint {
-    run: OsString,
-    step: Option<u64>,
-}
-
-fn fork_point(text: OsString) -> Result<ForkPoint, String> {
-    let parts = text.to_str().and_then(|text| text.rsplit_once('@'));
-    // The path of a folder may have the sign too.
-    let Some((run, step)) = parts.filter(|(_, step)| !step.contains(std::path::is_separator)) else {
-        return Ok(ForkPoint { run: text, step: None });
-    };
-    match step.parse() {
-        Ok(step) if !run.is_empty() => Ok(ForkPoint { run: run.into(), step: Some(step) }),
-        _ => Err("expected a run, or a run, @ and the step of a checkpoint, such as last@400".to_owned()),
-    }
-}
-
 /// A device as a preset has it.
-fn device(text: &str) -> Result<String, String> {
+pub fn device(text: &str) -> Result<String, String> {
     let text = text.to_ascii_lowercase();
     let number = match &*text {
         "cpu" => return Ok("Cpu".to_owned()),
@@ -81,6 +62,15 @@ fn device(text: &str) -> Result<String, String> {
         _ => text.strip_prefix("cuda:").and_then(|number| number.parse::<u32>().ok()),
     };
     number.map(|number| format!("Cuda({number})")).ok_or_else(|| "expected cpu, cuda, or cuda: and a number".to_owned())
+}
+
+/// A folder of `--data` as a preset has it.
+pub fn data(folder: &Path) -> Result<String, Failure> {
+    // The worker may work elsewhere.
+    let folder = folder.canonicalize().with_context(|| format!("--data {}", folder.display()));
+    let folder = folder.map_err(Failure::BadInput)?;
+    let text = folder.to_str().ok_or_else(|| anyhow!("the path {} is no text", folder.display()))?;
+    Ok(format!("Folder({})", ron::to_string(text).expect("a text can be expressed")))
 }
 
 fn assignment(text: &str) -> Result<(String, String), String> {
@@ -122,10 +112,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             _ => {}
         }
     }
-    let worker = WorkerProgram::find(args.worker.as_deref()).map_err(|error| match error {
-        LaunchError::NoFile { .. } => Failure::bad_input(error),
-        _ => Failure::Failed(error.into()),
-    })?;
+    let worker = find_worker(args.worker.as_deref())?;
     if let Some(run) = &resumed {
         worker.handshake().map_err(anyhow::Error::from)?;
         check_config(run).map_err(Failure::BadInput)?;
@@ -154,9 +141,22 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
+pub fn find_worker(named: Option<&Path>) -> Result<WorkerProgram, Failure> {
+    WorkerProgram::find(named).map_err(|error| match error {
+        LaunchError::NoFile { .. } => Failure::bad_input(error),
+        _ => Failure::Failed(error.into()),
+    })
+}
+
 /// The run that is to be forked.
-fn find(args: &Args, point: &ForkPoint) -> Result<Fork, Failure> {
-    Ok(Fork { run: Place::of(args.runs.as_deref())?.find(&point.run)?, step: point.step })
+fn find(args: &Args, point: &CheckpointName) -> Result<Fork, Failure> {
+    let run = Place::of(args.runs.as_deref())?.find(&point.run)?;
+    let step = match point.choice {
+        CheckpointChoice::Newest => None,
+        CheckpointChoice::Step(step) => Some(step),
+        CheckpointChoice::Best => Some(point.step(&run)?),
+    };
+    Ok(Fork { run, step })
 }
 
 /// Makes the folder of a fork, and says what it is.
@@ -241,12 +241,7 @@ fn trainings(args: &Args, fork: Option<&Fork>) -> Result<Vec<Preset>, Failure> {
         settings.push(("device".to_owned(), device.clone()));
     }
     if let Some(folder) = &args.data {
-        // The worker may work elsewhere.
-        let folder = folder.canonicalize().with_context(|| format!("--data {}", folder.display()));
-        let folder = folder.map_err(Failure::BadInput)?;
-        let text = folder.to_str().ok_or_else(|| anyhow!("the path {} is no text", folder.display()))?;
-        let text = ron::to_string(text).expect("a text can be expressed");
-        settings.push(("data".to_owned(), format!("Folder({text})")));
+        settings.push(("data".to_owned(), data(folder)?));
     }
     let settings = settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     preset = preset.with_all(settings).map_err(|error| Failure::BadInput(anyhow!("--set {error}")))?;

@@ -5,7 +5,6 @@
 //! or it is deleted), the fork stands. Only the curve before the fork is the other run's: it is read from that run's
 //! folder, as long as that is found.
 
-use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,6 +13,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::checkpoint::Checkpoint;
+use super::choice::{ChoiceError, first_usable};
 use super::config::{ConfigError, RunConfig};
 use super::event::{Event, Record};
 use super::folder::{FolderError, RunFolder};
@@ -59,12 +59,8 @@ pub enum ForkError {
     Config { run: String, source: ConfigError },
     #[error("cannot read or write {}: {source}", path.display())]
     File { path: PathBuf, source: io::Error },
-    #[error("the run {0} has no checkpoint: a training can be forked once it has saved one, and a scan cannot")]
-    NoCheckpoint(String),
-    #[error("the run {run} has no checkpoint of step {step}; it has {}", list(there))]
-    NoStep { run: String, step: u64, there: Vec<u64> },
-    #[error("the checkpoint of step {step} of the run {run} cannot be used: {reason}; it has {}", list(there))]
-    Unusable { run: String, step: u64, reason: String, there: Vec<u64> },
+    #[error(transparent)]
+    Choice(#[from] ChoiceError),
     #[error(
         "the checkpoint of step {step} of the run {run} does not say how it was trained, as a version before has written \
          it; resume that run, which then saves one that does"
@@ -83,14 +79,6 @@ pub enum ForkError {
          there is nothing left to train; set `steps` to more than {step}"
     )]
     Steps { run: String, step: u64, steps: u64 },
-}
-
-fn list(steps: &[u64]) -> String {
-    match steps {
-        [] => "none".to_owned(),
-        [only] => format!("one of step {only}"),
-        steps => format!("those of steps {}", steps.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")),
-    }
 }
 
 impl Fork {
@@ -120,7 +108,8 @@ impl Fork {
         let (_, config_sha256) = self.config()?;
         let mut forked = Forked::default();
         let run = RunFolder::make(parent, stem, |folder| {
-            let checkpoint = self.bring(folder)?;
+            // A worker may be at work on the run and remove a checkpoint at any moment.
+            let checkpoint = first_usable(&self.run, self.step, |step| bring(&self.run, step, folder))?;
             forked = Forked {
                 from_run: self.run.name(),
                 from_step: checkpoint.step,
@@ -135,39 +124,6 @@ impl Fork {
             write(&folder.events(), &(seal(&record.to_line(), 1) + "\n"))
         })?;
         Ok((run, forked))
-    }
-
-    fn there(&self) -> Result<Vec<u64>, ForkError> {
-        self.run.checkpoints().map_err(|source| ForkError::File { path: self.run.path().to_owned(), source })
-    }
-
-    /// Brings the checkpoint into a folder. A worker may be at work on the run and remove it at any moment.
-    fn bring(&self, folder: &RunFolder) -> Result<Checkpoint, ForkError> {
-        let run = self.run.name();
-        if let Some(step) = self.step {
-            let there = self.there()?;
-            if !there.contains(&step) {
-                return Err(ForkError::NoStep { run, step, there });
-            }
-            return bring(&self.run, step, folder).or_else(|reason| match self.there()? {
-                there if there.contains(&step) => Err(ForkError::Unusable { run, step, reason, there }),
-                there => Err(ForkError::NoStep { run, step, there }),
-            });
-        }
-        let mut tried = BTreeMap::new();
-        loop {
-            let there = self.there()?;
-            let Some(&step) = there.iter().rev().find(|step| !tried.contains_key(*step)) else {
-                return Err(match tried.pop_last() {
-                    Some((step, reason)) => ForkError::Unusable { run, step, reason, there },
-                    None => ForkError::NoCheckpoint(run),
-                });
-            };
-            match bring(&self.run, step, folder) {
-                Ok(checkpoint) => return Ok(checkpoint),
-                Err(reason) => tried.insert(step, reason),
-            };
-        }
     }
 
     /// Whether a training can go on from the checkpoint; says whether it has the same update rule.

@@ -79,6 +79,8 @@ pub enum LaunchError {
     Log { path: PathBuf, source: io::Error },
     #[error("the worker ended before it began to train ({status}){}", quoted(last_words))]
     Died { status: ExitStatus, last_words: String },
+    #[error("{0}")]
+    Refused(String),
     #[error("the worker did not begin to train within {} s; see {}", waited.as_secs(), log.display())]
     Late { waited: Duration, log: PathBuf },
 }

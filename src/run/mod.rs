@@ -28,6 +28,7 @@
 
 mod check;
 pub(crate) mod checkpoint;
+mod choice;
 mod command;
 mod command_queue;
 mod concern;
@@ -51,6 +52,7 @@ mod process;
 mod reader;
 mod request;
 mod room;
+mod saved_model;
 mod scan_costs;
 mod seal;
 mod session;
@@ -64,6 +66,7 @@ pub use jiff::Timestamp;
 pub use check::MendRefused;
 pub(crate) use check::replace;
 pub use checkpoint::{Checkpoint, Origin};
+pub use choice::{CheckpointChoice, ChoiceError};
 pub use command::{Asked, Command, send};
 pub use concern::{Concern, ConcernKind};
 pub use config::{ConfigError, Difference, RunConfig};
@@ -81,6 +84,7 @@ pub use points::Curve;
 pub use reader::RunReader;
 pub use request::{Reply, Request};
 pub use room::{Memory, RoomReport};
+pub use saved_model::{SavedModel, WholeLoss};
 pub use session::{RunSession, SessionError};
 pub use signals::StopRequest;
 pub use status::{Status, last_words, span};
@@ -89,4 +93,4 @@ pub use tail::{LONGEST_LINE, last_lines};
 
 /// The version of what a worker and those who start and watch it understand each other by: the files of a run's
 /// folder and the worker's command line.
-pub const PROTOCOL: u32 = 4;
+pub const PROTOCOL: u32 = 5;

@@ -12,8 +12,8 @@ use super::error::TrainError;
 use crate::export::{Aside, write_plain_file};
 use crate::optimizer::Clock;
 use crate::plain_file::{self, Links};
-use crate::run::RunFolder;
 use crate::run::checkpoint::{Checkpoint, Origin, orphans, sum_field};
+use crate::run::{Forked, RunFolder};
 use crate::visible::visible;
 
 /// Why a checkpoint cannot be used.
@@ -28,6 +28,11 @@ pub enum CheckpointError {
     #[error(transparent)]
     Tensors(#[from] TrainError),
 }
+
+/// What the names of the optimizer's tensors begin with ([`Training::tensors`](super::Training::tensors)).
+pub(super) const OPTIMIZER: &str = "optimizer.";
+/// The most numbers that a rule remembers for each parameter.
+pub(super) const MOST_MEMORY: u64 = 2;
 
 /// The tensors of a training by name.
 pub type Named<'a> = Vec<(String, &'a Tensor)>;
@@ -133,6 +138,28 @@ impl Checkpoint {
         Ok((checkpoint, tensors_in(&file, &Checkpoint::tensors_path(run, step), expected, |_| false)?))
     }
 
+    /// Some of the tensors of a step's checkpoint: those of its model, whatever its optimizer remembers and its data were.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Checkpoint::load`], but for those about data. The checkpoint that a run was forked from is none of
+    /// another run.
+    pub fn load_model(
+        run: &RunFolder,
+        step: u64,
+        origin: &Origin,
+        forked: Option<&Forked>,
+        expected: &Named<'_>,
+    ) -> Result<Vec<(String, Tensor)>, CheckpointError> {
+        let most = bytes_of_all(expected) * (1 + MOST_MEMORY);
+        let (_, file) = Checkpoint::read(run, step, most, |about, found| {
+            let is_of_fork = forked.is_some_and(|forked| forked.is_checkpoint(found));
+            if is_of_fork { Ok(()) } else { found.check_config(about, origin) }
+        })?;
+        let is_expected = |name: &str| expected.iter().any(|(other, _)| other == name);
+        tensors_in(&file, &Checkpoint::tensors_path(run, step), expected, |name| !is_expected(name))
+    }
+
     /// The checkpoint of a step, where `check` lets it pass, and the file of its tensors, which have at most so many bytes.
     pub(super) fn read(
         run: &RunFolder,
@@ -162,17 +189,17 @@ impl Checkpoint {
     }
 
     fn check_origin(&self, about: &Path, origin: &Origin) -> Result<(), CheckpointError> {
-        let foreign = |with, found: &String, expected: &String| {
-            let (expected, found) = (expected.clone(), visible(found).into_owned());
-            Err(CheckpointError::Foreign { path: about.to_owned(), with, expected, found })
-        };
         if self.data != origin.data {
-            return foreign("on other data", &self.data, &origin.data);
+            return Err(foreign(about, "on other data", &origin.data, &self.data));
         }
-        if !origin.has_config_of(self) {
-            return foreign("with another config", &self.config, &origin.config);
+        self.check_config(about, origin)
+    }
+
+    fn check_config(&self, about: &Path, origin: &Origin) -> Result<(), CheckpointError> {
+        if origin.has_config_of(self) {
+            return Ok(());
         }
-        Ok(())
+        Err(foreign(about, "with another config", &origin.config, &self.config))
     }
 
     /// Removes checkpoints up to a step but the last two of them, the best, and those at multiples of `keep_every`.
@@ -254,6 +281,11 @@ pub(super) fn bytes_of_all(tensors: &Named<'_>) -> u64 {
 
 fn bytes_of(tensor: &Tensor) -> usize {
     tensor.numel() * tensor.kind().elt_size_in_bytes()
+}
+
+fn foreign(about: &Path, with: &'static str, expected: &str, found: &str) -> CheckpointError {
+    let (expected, found) = (expected.to_owned(), visible(found).into_owned());
+    CheckpointError::Foreign { path: about.to_owned(), with, expected, found }
 }
 
 fn damaged(path: &Path, reason: String) -> CheckpointError {

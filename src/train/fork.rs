@@ -2,12 +2,9 @@
 
 use tch::Tensor;
 
-use super::checkpoint::{CheckpointError, Named, bytes_of_all, tensors_in};
+use super::checkpoint::{CheckpointError, MOST_MEMORY, Named, OPTIMIZER, bytes_of_all, tensors_in};
 use crate::run::checkpoint::{Checkpoint, Origin};
 use crate::run::{Forked, RunFolder};
-
-/// What the names of the optimizer's tensors begin with ([`Training::tensors`](super::Training::tensors)).
-const OPTIMIZER: &str = "optimizer.";
 
 impl Checkpoint {
     /// The checkpoint that a run was forked from, as the fork goes on with it, and its tensors by name.
@@ -25,8 +22,6 @@ impl Checkpoint {
         origin: &Origin,
         expected: &Named<'_>,
     ) -> Result<(Checkpoint, Vec<(String, Tensor)>), CheckpointError> {
-        /// The most numbers that a rule remembers for each parameter.
-        const MOST_MEMORY: u64 = 2;
         let is_fresh = |name: &str| !forked.keeps_optimizer && name.starts_with(OPTIMIZER);
         let (fresh, kept): (Named<'_>, Named<'_>) = expected.iter().cloned().partition(|(name, _)| is_fresh(name));
         let step = forked.from_step;

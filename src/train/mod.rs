@@ -19,6 +19,7 @@ pub(crate) mod loops;
 mod optimizer;
 pub mod probe;
 mod progress;
+mod saved;
 mod since;
 mod spikes;
 pub(crate) mod team;
@@ -35,10 +36,11 @@ pub use error::TrainError;
 pub use layout::{Layout, Segment};
 pub use loops::Number;
 pub use optimizer::FlatOptimizer;
+pub use saved::SavedRun;
 pub use spikes::LossSpikes;
 pub use trainer::{Trainer, TrainerError};
 pub use training::{
-    Check, ObtainResult, Obtained, PointLosses, PointTraining, SampleRequest, Trained, TrainedScan, TrainedSpec,
-    Training, restore_tensors,
+    Check, MeanLoss, ObtainResult, Obtained, PointLosses, PointTraining, SampleRequest, Trained, TrainedScan,
+    TrainedSpec, Training, restore_tensors,
 };
 pub use worker::{Ended, Work, main};

@@ -1,37 +1,82 @@
 //! What a workload provides so that the worker can train it.
 
 use std::error::Error;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use tch::{Device, Tensor};
 
 use super::checkpoint::Named;
+use super::device::Devices;
 use super::error::TrainError;
 use super::layout::Layout;
 use super::optimizer::FlatOptimizer;
+use super::saved::SavedRun;
 use super::worker::{Ended, Work};
 use crate::optimizer::Clock;
+use crate::preset::Preset;
 use crate::quantity::{OutOfRange, SampleTemperature, SampleTokens, TopK};
-use crate::run::{Metric, Metrics};
-use crate::workload::{RunSpec, RunsPreset, Workload};
+use crate::run::{Metric, Metrics, WholeLoss};
+use crate::workload::{RunSpec, RunsPreset, Workload, for_each_workload};
 
 /// A preset that the worker can train.
 pub trait Trained: Workload {
     /// Trains it to its end, or until it is asked to stop.
     fn train(&self, work: &mut Work<'_>) -> anyhow::Result<Ended>;
+
+    /// Writes a model that a run has saved into a folder, in the form that other programs read.
+    fn export(&self, _saved: &SavedRun, _folder: &Path) -> anyhow::Result<()> {
+        anyhow::bail!(NO_MODEL)
+    }
+
+    /// The loss of a model that a run has saved, over all data that are kept from training.
+    fn evaluate(&self, _saved: &SavedRun, _devices: &Devices) -> anyhow::Result<WholeLoss> {
+        anyhow::bail!(NO_MODEL)
+    }
 }
+
+const NO_MODEL: &str = "expected a run of one training, found a scan, which saves no models";
 
 impl<S: TrainedSpec> Trained for RunsPreset<S>
 where
     RunsPreset<S>: Workload,
 {
     fn train(&self, work: &mut Work<'_>) -> anyhow::Result<Ended> {
-        match &self.runs[..] {
-            [spec] => work.run(spec),
-            runs => anyhow::bail!("expected a config.ron of one run, found one of {}", runs.len()),
-        }
+        work.run(only(self)?)
+    }
+
+    fn export(&self, saved: &SavedRun, folder: &Path) -> anyhow::Result<()> {
+        Ok(only(self)?.export(saved, folder)?)
+    }
+
+    fn evaluate(&self, saved: &SavedRun, devices: &Devices) -> anyhow::Result<WholeLoss> {
+        saved.evaluate(only(self)?, devices)
     }
 }
+
+fn only<S>(preset: &RunsPreset<S>) -> anyhow::Result<&S> {
+    match &preset.runs[..] {
+        [spec] => Ok(spec),
+        runs => anyhow::bail!("expected a config.ron of one run, found one of {}", runs.len()),
+    }
+}
+
+macro_rules! define_trained {
+    ($($(#[$about:meta])* $kind:ident($preset:ty)),+ $(,)?) => {
+        /// The training that a preset is.
+        pub(super) fn trained(preset: &Preset) -> anyhow::Result<&dyn Trained> {
+            match preset {
+                $(Preset::$kind(preset) => Ok(preset),)+
+                Preset::Landscape(_) | Preset::Sweep(_) => anyhow::bail!(
+                    "expected a training, of the kind {}, found a preset of the kind {}",
+                    Preset::WORKLOADS.join(" or "),
+                    preset.kind()
+                ),
+            }
+        }
+    };
+}
+for_each_workload!(define_trained);
 
 /// Data to train on, and what is said of them.
 #[derive(Debug)]
@@ -60,6 +105,18 @@ pub trait TrainedSpec: RunSpec {
 
     /// The training before its first step.
     fn begin(&self, data: Self::Data, device: Device) -> Result<Self::Training, TrainError>;
+
+    /// Writes a model that a run has saved into a folder, in the form that other programs read.
+    ///
+    /// # Errors
+    ///
+    /// Where there is no such form, a file is there already, and where the checkpoint cannot be used.
+    fn export(&self, _saved: &SavedRun, _folder: &Path) -> Result<(), TrainError> {
+        let name = Self::FAMILY;
+        Err(TrainError::Refused(format!(
+            "models of {name} have no form that other programs read, and are not exported"
+        )))
+    }
 }
 
 /// Text to be written by a model.
@@ -86,6 +143,16 @@ impl SampleRequest {
     }
 }
 
+/// A mean over all data that are kept from training.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MeanLoss {
+    pub metric: Metric,
+    pub loss: f64,
+    /// How many it is over, and of what.
+    pub count: u64,
+    pub unit: &'static str,
+}
+
 /// Called between the parts of long work. An error, [`TrainError::Interrupted`] where it is to stop, ends the work there.
 pub type Check<'a> = dyn FnMut() -> Result<(), TrainError> + 'a;
 
@@ -106,6 +173,10 @@ pub trait Training {
 
     /// How good the model is; the first metric is the loss by which the best checkpoint is chosen.
     fn evaluate(&mut self, check: &mut Check<'_>) -> Result<Metrics, TrainError>;
+
+    /// The loss over all data that are kept from training, none of them twice. `progress` hears from time to time how much
+    /// is done, and of how much.
+    fn evaluate_all(&mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<MeanLoss, TrainError>;
 
     /// Number of trainable parameters.
     fn parameters(&self) -> u64;

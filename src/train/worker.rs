@@ -14,19 +14,18 @@ use tch::Device;
 
 use super::device::Devices;
 use super::progress::ProgressLines;
+use super::saved;
 use super::trainer::{Instruments, Trainer};
 use super::training::{
-    NO_TEXT, ObtainResult, Obtained, PointLosses, PointTraining, Trained, TrainedScan, TrainedSpec, Training,
+    NO_TEXT, ObtainResult, Obtained, PointLosses, PointTraining, TrainedScan, TrainedSpec, Training, trained,
 };
 use super::usage::Usage;
 use super::waiting::Waiting;
-use crate::preset::Preset;
 use crate::run::{
     self, Event, Handshake, History, Origin, PROTOCOL, Pixel, RunConfig, RunFolder, RunSession, SessionError, Started,
     StopRequest,
 };
 use crate::visible::visible_lines;
-use crate::workload::for_each_workload;
 
 /// Trains the run in a folder, for `valleyscope`, which starts it.
 #[derive(Parser)]
@@ -48,6 +47,28 @@ enum Command {
         #[arg(long)]
         resume: bool,
     },
+    /// Write the model of a run's checkpoint into a folder
+    Export {
+        folder: PathBuf,
+        #[arg(long)]
+        step: u64,
+        #[arg(long)]
+        out: PathBuf,
+    },
+    /// Compute the loss of a run's checkpoint over all data that are kept from training
+    Evaluate {
+        folder: PathBuf,
+        #[arg(long)]
+        step: u64,
+        /// Change a field of the run's config
+        #[arg(long, value_name = "KEY=VALUE", value_parser = assignment)]
+        set: Vec<(String, String)>,
+    },
+}
+
+fn assignment(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE")?;
+    Ok((key.to_owned(), value.to_owned()))
 }
 
 /// What the worker's program does.
@@ -59,17 +80,19 @@ pub fn main() -> ExitCode {
         println!("{said}");
         return ExitCode::SUCCESS;
     }
-    let Some(Command::Run { folder, resume }) = args.command else {
-        eprintln!("expected `run FOLDER` or `--handshake`; see --help");
-        return ExitCode::from(2);
-    };
-    match run(&folder, resume, &devices) {
-        Ok(code) => code,
-        Err(error) => {
-            eprintln!("{}", visible_lines(&format!("{error:#}")));
-            ExitCode::FAILURE
+    let outcome = match args.command {
+        Some(Command::Run { folder, resume }) => run(&folder, resume, &devices),
+        Some(Command::Export { folder, step, out }) => Ok(saved::export(&folder, step, &out)),
+        Some(Command::Evaluate { folder, step, set }) => Ok(saved::evaluate(&folder, step, &set, &devices)),
+        None => {
+            eprintln!("expected a command or `--handshake`; see --help");
+            return ExitCode::from(2);
         }
-    }
+    };
+    outcome.unwrap_or_else(|error| {
+        eprintln!("{}", visible_lines(&format!("{error:#}")));
+        ExitCode::FAILURE
+    })
 }
 
 fn handshake(devices: &Devices) -> Handshake {
@@ -159,7 +182,7 @@ fn run(folder: &Path, resume: bool, devices: &Devices) -> anyhow::Result<ExitCod
 impl Work<'_> {
     fn train(&mut self) -> anyhow::Result<Ended> {
         self.config.check(self.session.before())?;
-        train_preset(&self.config.preset.clone(), self)
+        trained(&self.config.preset.clone())?.train(self)
     }
 
     /// Trains one run of a workload.
@@ -332,22 +355,6 @@ impl Work<'_> {
         }
     }
 }
-
-macro_rules! define_train_preset {
-    ($($(#[$about:meta])* $kind:ident($preset:ty)),+ $(,)?) => {
-        fn train_preset(preset: &Preset, work: &mut Work<'_>) -> anyhow::Result<Ended> {
-            match preset {
-                $(Preset::$kind(preset) => preset.train(work),)+
-                Preset::Landscape(_) | Preset::Sweep(_) => bail!(
-                    "expected a training, of the kind {}, found a preset of the kind {}",
-                    Preset::WORKLOADS.join(" or "),
-                    preset.kind()
-                ),
-            }
-        }
-    };
-}
-for_each_workload!(define_train_preset);
 
 /// Answers commands while there is nothing to train on yet; says whether one was to stop.
 fn stopped_before_it_began(session: &mut RunSession) -> bool {

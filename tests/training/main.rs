@@ -17,6 +17,7 @@ mod probe;
 mod pytorch;
 mod real;
 mod resume;
+mod saved;
 mod scan;
 mod small;
 mod spikes;

@@ -5,12 +5,20 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
 
+use super::find::{CheckpointName, Place};
 use crate::cli::{Failure, say};
 use crate::export::{Aside, Overwrite};
 use crate::result::scan::{self, ScanResult};
-use crate::run::{History, RunFolder, RunReader, write_csv};
+use crate::run::{CheckpointChoice, History, RunReader, write_csv};
 
-pub fn run(run: RunFolder, out: &Path) -> Result<(), Failure> {
+/// Writes the points of a run, or the numbers of a scan.
+pub fn run(place: &Place, name: &CheckpointName, out: &Path) -> Result<(), Failure> {
+    if name.choice != CheckpointChoice::Newest {
+        return Err(Failure::BadInput(anyhow!(
+            "--out writes all points of a run, whatever the checkpoint; leave @ and what follows out, or take --model DIR"
+        )));
+    }
+    let run = place.find(&name.run)?;
     let format = Format::of(out)?;
     let (name, events, config) = (run.name(), run.events(), scan::config(&run));
     let mut reader = RunReader::new(run);

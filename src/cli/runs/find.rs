@@ -1,16 +1,51 @@
 //! The run that a user means.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use jiff::Timestamp;
 
 use crate::cli::Failure;
-use crate::run::{FolderError, History, RunFolder, RunReader, runs_folder};
+use crate::run::{CheckpointChoice, ChoiceError, FolderError, History, RunFolder, RunReader, runs_folder};
 
 /// The word for the run that began last.
 const LAST: &str = "last";
+
+/// A run as it is named, and one of its checkpoints: `RUN`, `RUN@STEP` or `RUN@best`.
+#[derive(Clone, Debug)]
+pub struct CheckpointName {
+    pub run: OsString,
+    pub choice: CheckpointChoice,
+}
+
+impl CheckpointName {
+    /// For clap.
+    pub fn parse(text: OsString) -> Result<CheckpointName, String> {
+        let parts = text.to_str().and_then(|text| text.rsplit_once('@'));
+        // The path of a folder may have the sign too.
+        let Some((run, step)) = parts.filter(|(_, step)| !step.contains(std::path::is_separator)) else {
+            return Ok(CheckpointName { run: text, choice: CheckpointChoice::Newest });
+        };
+        let choice = match step.parse() {
+            Ok(step) => Some(CheckpointChoice::Step(step)),
+            Err(_) => (step == "best").then_some(CheckpointChoice::Best),
+        };
+        let choice = choice.filter(|_| !run.is_empty());
+        let choice =
+            choice.ok_or("expected a run, or a run, @ and the step of a checkpoint, such as last@400 or last@best")?;
+        Ok(CheckpointName { run: run.into(), choice })
+    }
+
+    /// The step of the checkpoint that is meant of the run.
+    pub fn step(&self, run: &RunFolder) -> Result<u64, Failure> {
+        let found = self.choice.find(run).map_err(|error| match error {
+            ChoiceError::Look { .. } => Failure::Failed(error.into()),
+            _ => Failure::bad_input(error),
+        })?;
+        Ok(found.step)
+    }
+}
 
 /// The folder that runs are in.
 pub struct Place {

@@ -1,9 +1,10 @@
-//! `valleyscope runs`: list, show, watch, stop, check and export runs.
+//! `valleyscope runs`: list, show, watch, stop, check, export and evaluate runs.
 
 mod check;
 mod export;
 pub mod find;
 mod list;
+mod model;
 mod show;
 mod stop;
 pub mod watch;
@@ -12,8 +13,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Subcommand;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 
-use self::find::Place;
+use self::find::{CheckpointName, Place};
 use super::Failure;
 use super::output::{cell, print};
 use crate::run::{History, MetricInfo, span};
@@ -52,18 +54,48 @@ enum Command {
         #[arg(long)]
         mend: bool,
     },
-    /// Write all points of a run as CSV; of a scan, its scores as CSV or all its numbers as NPZ
+    /// Write all points of a run as CSV, or its model; of a scan, its scores as CSV or all its numbers as NPZ
     ///
     /// The scores are a row for each optimizer and batch size: the best mean test loss with its deviation over
     /// replicates, its learning rate, and the improvement on Adam with its error. A scan that goes on can be written
     /// too; what is not known yet is NaN. `valleyscope figure RUN` draws it.
+    ///
+    /// A model is that of a checkpoint: the newest, that of STEP, or the best by evaluation. It is model.safetensors and
+    /// config.json, as Hugging Face's transformers read them.
+    #[command(group = clap::ArgGroup::new("what").args(["out", "model"]).required(true))]
     Export {
         #[command(flatten)]
-        run: Run,
+        checkpoint: Checkpoint,
         /// Write to this file, replacing what is there
         #[arg(long, value_name = "FILE.csv|.npz")]
-        out: PathBuf,
+        out: Option<PathBuf>,
+        /// Write the model of a GPT-2 into this folder, which must be new or empty
+        #[arg(long, value_name = "DIR")]
+        model: Option<PathBuf>,
+        /// The worker that reads the model [default: the one beside valleyscope, or the installed one]
+        #[arg(long, value_name = "PATH", requires = "model")]
+        worker: Option<PathBuf>,
     },
+    /// Print the loss of a checkpoint over all data that are kept from training, and over how many
+    ///
+    /// Evaluations of a training are of some batches only. Here the validation part is cut into windows of the context's
+    /// length, which do not overlap; what is left at its end, less than a window, is not used.
+    Evaluate {
+        #[command(flatten)]
+        checkpoint: Checkpoint,
+        #[command(flatten)]
+        how: model::Evaluation,
+        /// The worker that computes [default: the one beside valleyscope, or the installed one]
+        #[arg(long, value_name = "PATH")]
+        worker: Option<PathBuf>,
+    },
+}
+
+#[derive(clap::Args)]
+struct Checkpoint {
+    /// A run as for `show`; then @ and the step of one of its checkpoints, or @best [default: its newest]
+    #[arg(value_name = "RUN[@STEP|@best]", value_parser = OsStringValueParser::new().try_map(CheckpointName::parse))]
+    name: CheckpointName,
 }
 
 #[derive(clap::Args)]
@@ -81,7 +113,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Command::Watch(run) => watch::run(place.find(&run.run)?),
         Command::Stop(run) => stop::run(place.find(&run.run)?),
         Command::Check { folders, mend } => check::run(&place, folders, *mend),
-        Command::Export { run, out } => export::run(place.find(&run.run)?, out),
+        Command::Export { checkpoint, out, model, worker } => match (out, model) {
+            (Some(out), _) => export::run(&place, &checkpoint.name, out),
+            (None, Some(folder)) => model::export(&place, &checkpoint.name, folder, worker.as_deref()),
+            (None, None) => unreachable!("clap asks for one of them"),
+        },
+        Command::Evaluate { checkpoint, how, worker } => {
+            model::evaluate(&place, &checkpoint.name, how, worker.as_deref())
+        }
     }
 }
 

@@ -89,6 +89,13 @@ impl Corpus {
         Offsets::for_evaluation(self.count(split), self.context)
     }
 
+    /// The offsets of sequences one after another, from the first token on. What is left at the end, fewer targets than the
+    /// context has, is in none of them.
+    pub fn windows(&self, split: Split) -> Vec<u64> {
+        // The last token has none that follows it.
+        (0..(self.count(split) - 1) / self.context as u64).map(|window| window * self.context as u64).collect()
+    }
+
     /// The sequences that begin at these offsets: tokens o to o + context as inputs, and o + 1 to o + context + 1 as
     /// targets.
     pub fn sequences(&self, split: Split, offsets: &[u64]) -> Result<Sequences, TextError> {

@@ -11,12 +11,13 @@ use self::loss_scale::LossScale;
 pub use self::model::{Gpt2, ImportError};
 use super::{Gpt2Precision, Gpt2Spec};
 use crate::dataset::text::{Corpus, Offsets, Origin, Sources, Split, TextError, obtain};
+use crate::export::Overwrite;
 use crate::optimizer::Clock;
 use crate::random::Key;
 use crate::run::{Metric, Metrics};
 use crate::train::{
-    Check, FlatOptimizer, Layout, Named, ObtainResult, Obtained, SampleRequest, TrainError, TrainedSpec, Training,
-    restore_tensors,
+    Check, FlatOptimizer, Layout, MeanLoss, Named, ObtainResult, Obtained, SampleRequest, SavedRun, TrainError,
+    TrainedSpec, Training, restore_tensors,
 };
 use crate::workload::RunSpec;
 
@@ -26,6 +27,9 @@ mod purpose {
     pub const SEQUENCES: u64 = 1;
     pub const SAMPLES: u64 = 2;
 }
+
+/// The name of the model's parameters among the tensors of a checkpoint.
+const PARAMETERS: &str = "parameters";
 
 /// A training, as far as it has come.
 #[derive(Debug)]
@@ -160,6 +164,12 @@ impl TrainedSpec for Gpt2Spec {
     fn begin(&self, data: Corpus, device: Device) -> Result<Gpt2Run, TrainError> {
         Gpt2Run::new(self, data, device)
     }
+
+    fn export(&self, saved: &SavedRun, folder: &Path) -> Result<(), TrainError> {
+        let model = Gpt2::new(self.shape, self.precision, self.attention, Device::Cpu)?;
+        saved.restore(&vec![(PARAMETERS.to_owned(), model.parameters())])?;
+        model.export(folder, Overwrite::No).map_err(|error| TrainError::Refused(error.to_string()))
+    }
 }
 
 impl Training for Gpt2Run {
@@ -224,6 +234,22 @@ impl Training for Gpt2Run {
         Ok([(Metric::VAL_LOSS, validation), (Metric::TRAIN_LOSS, train)].into())
     }
 
+    fn evaluate_all(&mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<MeanLoss, TrainError> {
+        let windows = self.corpus.windows(Split::Validation);
+        let mut sum = Tensor::f_zeros([], (Kind::Double, self.model.device()))?;
+        let mut done = 0;
+        for offsets in windows.chunks(self.spec.batch_size.get()) {
+            let [tokens, targets] = self.batch(Split::Validation, offsets)?;
+            let loss = self.model.loss(&tokens, &targets, &mut || Ok(()))?.f_to_kind(Kind::Double)?.f_view([0; 0])?;
+            let _ = sum.f_add_(&loss.f_mul_scalar(offsets.len() as f64)?)?;
+            done += offsets.len();
+            progress(done as u64, windows.len() as u64);
+        }
+        let loss = sum.f_double_value(&[])? / windows.len() as f64;
+        let count = windows.len() as u64 * u64::from(self.spec.shape.context);
+        Ok(MeanLoss { metric: Metric::VAL_LOSS, loss, count, unit: "tokens" })
+    }
+
     fn parameters(&self) -> u64 {
         self.spec.shape.parameters()
     }
@@ -234,7 +260,7 @@ impl Training for Gpt2Run {
 
     fn tensors(&self) -> Named<'_> {
         let mut tensors = vec![
-            ("parameters".to_owned(), self.model.parameters()),
+            (PARAMETERS.to_owned(), self.model.parameters()),
             ("numbers".to_owned(), &self.numbers),
             ("clipped".to_owned(), &self.since.clipped),
         ];

@@ -21,7 +21,8 @@ use crate::optimizer::Clock;
 use crate::random::Key;
 use crate::run::{Metric, Metrics};
 use crate::train::{
-    Check, FlatOptimizer, Layout, Named, ObtainResult, Obtained, TrainError, TrainedSpec, Training, restore_tensors,
+    Check, FlatOptimizer, Layout, MeanLoss, Named, ObtainResult, Obtained, TrainError, TrainedSpec, Training,
+    restore_tensors,
 };
 use crate::workload::{DataChoice, FloatType, MnistSpec};
 
@@ -137,6 +138,11 @@ impl Training for MnistRun {
     fn evaluate(&mut self, _: &mut Check<'_>) -> Result<Metrics, TrainError> {
         let Evaluation { loss, accuracy } = self.mlp.evaluate(0, &self.test)?;
         Ok([(Metric::TEST_LOSS, loss), (Metric::TEST_ACCURACY, accuracy)].into())
+    }
+
+    fn evaluate_all(&mut self, _: &mut dyn FnMut(u64, u64)) -> Result<MeanLoss, TrainError> {
+        let Evaluation { loss, .. } = self.mlp.evaluate(0, &self.test)?;
+        Ok(MeanLoss { metric: Metric::TEST_LOSS, loss, count: self.test.count() as u64, unit: "images" })
     }
 
     fn parameters(&self) -> u64 {

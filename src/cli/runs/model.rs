@@ -1,0 +1,76 @@
+//! `valleyscope runs evaluate`, and the part of `export` that writes models.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+
+use super::find::{CheckpointName, Place};
+use crate::cli::output::print;
+use crate::cli::train::{data, device, find_worker};
+use crate::cli::{Failure, say};
+use crate::run::{SavedModel, WorkerProgram};
+use crate::view::ticks::grouped;
+
+/// Where an evaluation takes place, and on what.
+#[derive(clap::Args)]
+pub struct Evaluation {
+    /// Where to compute: cpu, cuda, or cuda:1 and so on [default: where the run was trained]
+    #[arg(long, value_name = "DEVICE", value_parser = device)]
+    device: Option<String>,
+    /// Folder that holds the data [default: the run's]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+}
+
+/// Writes the model of a checkpoint into a new or empty folder.
+pub fn export(place: &Place, name: &CheckpointName, folder: &Path, worker: Option<&Path>) -> Result<(), Failure> {
+    check_empty(folder)?;
+    let (model, worker) = open(place, name, worker)?;
+    model.export(&worker, folder).map_err(anyhow::Error::from)?;
+    say(format_args!("the model of {} at step {} is in {}", model.run.name(), model.step, folder.display()));
+    Ok(())
+}
+
+/// Prints the loss of a checkpoint over all data that are kept from training.
+pub fn evaluate(place: &Place, name: &CheckpointName, how: &Evaluation, worker: Option<&Path>) -> Result<(), Failure> {
+    let folder = how.data.as_deref().map(data).transpose()?;
+    let settings = [("device", how.device.clone()), ("data", folder)];
+    let settings = settings.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
+    let settings: Vec<_> = settings.collect();
+    let (model, worker) = open(place, name, worker)?;
+    let loss = model.evaluate(&worker, &settings).map_err(anyhow::Error::from)?;
+    say(format_args!("{} at step {}, {}, on {}", model.run.name(), model.step, loss.data, loss.device));
+    if !loss.is_of_run {
+        say(format_args!("warning: the run has learned from other data than these"));
+    }
+    print(&format!("{} over {} {}\n", loss.words(), grouped(loss.count), loss.unit))
+}
+
+/// The checkpoint that is named, and a worker that can be asked about it.
+fn open(place: &Place, name: &CheckpointName, worker: Option<&Path>) -> Result<(SavedModel, WorkerProgram), Failure> {
+    let run = place.find(&name.run)?;
+    let step = name.step(&run)?;
+    let worker = find_worker(worker)?;
+    worker.handshake().map_err(anyhow::Error::from)?;
+    Ok((SavedModel { run, step }, worker))
+}
+
+/// Refuses a folder that holds anything.
+fn check_empty(folder: &Path) -> Result<(), Failure> {
+    let is_empty = match fs::read_dir(folder) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => true,
+        Err(error) => {
+            let error = anyhow::Error::from(error).context(format!("cannot look into {}", folder.display()));
+            return Err(Failure::BadInput(error));
+        }
+    };
+    if is_empty {
+        return Ok(());
+    }
+    Err(Failure::BadInput(anyhow!(
+        "--model must be a new or an empty folder, and {} holds files; name another",
+        folder.display()
+    )))
+}

@@ -1,0 +1,87 @@
+//! What a worker does with a model that a run has saved, besides training it further.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::folder::RunFolder;
+use super::launch::{LaunchError, WorkerProgram};
+use super::metric::Metric;
+use super::number;
+
+/// A checkpoint of a run, whose model a worker is asked about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SavedModel {
+    pub run: RunFolder,
+    pub step: u64,
+}
+
+/// The loss of a model over all data that are kept from training.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WholeLoss {
+    /// Name of the metric that it is, such as `val_loss`.
+    pub metric: String,
+    #[serde(with = "number")]
+    pub loss: f64,
+    /// How many it is the mean over, and of what: `tokens`, `images`.
+    pub count: u64,
+    pub unit: String,
+    /// What the data are, in words.
+    pub data: String,
+    /// Whether the run has learned from these data, as far as it says from which.
+    pub is_of_run: bool,
+    /// Where it was computed, in words.
+    pub device: String,
+}
+
+impl WholeLoss {
+    /// Such as `validation loss 1.9061`.
+    pub fn words(&self) -> String {
+        Metric::named(&self.metric).unwrap_or(Metric::LOSS).info().words(self.loss)
+    }
+}
+
+impl SavedModel {
+    /// Has the worker write the model into a folder, which is made if there is none, in the form that other programs read.
+    ///
+    /// # Errors
+    ///
+    /// [`LaunchError::Refused`] with the worker's reason, and where the worker cannot be started.
+    pub fn export(&self, worker: &WorkerProgram, folder: &Path) -> Result<(), LaunchError> {
+        self.ask(worker, "export", ["--out".into(), folder.into()])
+    }
+
+    /// Has the worker compute the loss over all data that are kept from training. `settings` change fields of the run's
+    /// config, as `--set` does.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`SavedModel::export`].
+    pub fn evaluate(&self, worker: &WorkerProgram, settings: &[(String, String)]) -> Result<WholeLoss, LaunchError> {
+        let settings = settings.iter().flat_map(|(key, value)| ["--set".into(), format!("{key}={value}").into()]);
+        self.ask(worker, "evaluate", settings)
+    }
+
+    /// The worker's answer, a line of JSON. What it says meanwhile goes to this program's standard error output.
+    fn ask<A: DeserializeOwned>(
+        &self,
+        worker: &WorkerProgram,
+        what: &str,
+        arguments: impl IntoIterator<Item = OsString>,
+    ) -> Result<A, LaunchError> {
+        let mut command = Command::new(worker.path());
+        command.arg(what).arg(self.run.path()).arg("--step").arg(self.step.to_string()).args(arguments);
+        let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
+        let path = worker.path().to_owned();
+        let output = output.map_err(|source| LaunchError::Spawn { path: path.clone(), source })?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        // Libraries may have something to say before.
+        match text.lines().rev().find_map(|line| serde_json::from_str::<Result<A, String>>(line).ok()) {
+            Some(answer) => answer.map_err(LaunchError::Refused),
+            None => Err(LaunchError::Broken { path, status: output.status, said: String::new() }),
+        }
+    }
+}
