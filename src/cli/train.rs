@@ -91,7 +91,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let status = RunReader::brief(run.clone()).status(Timestamp::now());
         let folder = run.path().display();
         match status {
-            Ok(Status::Finished) => {
+            Ok(Status::Finished) if !lacks_end(run) => {
                 say(format_args!("the run in {folder} has finished; there is nothing left to train"));
                 if let Err(error) = RunConfig::check_run(run) {
                     say(format_args!("warning: {error}"));
@@ -165,8 +165,30 @@ fn begin_fork(fork: &Fork, parent: &Path, stem: &str, training: &Preset) -> Resu
         ForkError::Folder(_) | ForkError::File { .. } => Failure::Failed(error.into()),
         _ => Failure::bad_input(error),
     })?;
+    let newest = fork.run.newest_checkpoint().ok().flatten().filter(|_| fork.step.is_none());
+    if let Some(newest) = newest.filter(|newest| *newest > forked.from_step) {
+        say(format_args!(
+            "warning: the checkpoint of step {newest} cannot be used, and the one before takes its place"
+        ));
+    }
     say(format_args!("{}", forked.sentence()));
     Ok(run)
+}
+
+/// Whether a finished run has no checkpoint of its last step any more that can be used, but an earlier one: its last steps
+/// are trained again then.
+fn lacks_end(run: &RunFolder) -> bool {
+    let mut reader = RunReader::brief(run.clone());
+    // What cannot be read is told when the run goes on.
+    let _ = reader.poll();
+    let newest = CheckpointChoice::Newest.find(run);
+    let lacks = newest.is_ok_and(|newest| reader.history().steps().is_some_and(|steps| newest.step < steps));
+    if lacks {
+        say(format_args!(
+            "the run has finished, and its last checkpoint is gone or damaged: it goes on from the one before"
+        ));
+    }
+    lacks
 }
 
 /// A run with another config than it was begun with is refused, before its worker does so in the run.

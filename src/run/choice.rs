@@ -27,7 +27,7 @@ pub enum ChoiceError {
     NoCheckpoint(String),
     #[error("the run {run} has no checkpoint of step {step}; it has {}", list(there))]
     NoStep { run: String, step: u64, there: Vec<u64> },
-    #[error("the checkpoint of step {step} of the run {run} cannot be used: {reason}; it has {}", list(there))]
+    #[error("the checkpoint of step {step} of the run {run} cannot be used: {reason}; it has {} besides", list(there))]
     Unusable { run: String, step: u64, reason: String, there: Vec<u64> },
     #[error(
         "the run {run} was not evaluated before its newest checkpoint, so none is the best; it has {}",
@@ -81,7 +81,10 @@ pub(super) fn first_usable<C>(
             return Err(ChoiceError::NoStep { run: name(), step, there });
         }
         return open(step).or_else(|reason| match steps(run)? {
-            there if there.contains(&step) => Err(ChoiceError::Unusable { run: name(), step, reason, there }),
+            mut there if there.contains(&step) => {
+                there.retain(|other| *other != step);
+                Err(ChoiceError::Unusable { run: name(), step, reason, there })
+            }
             there => Err(ChoiceError::NoStep { run: name(), step, there }),
         });
     }
@@ -90,7 +93,7 @@ pub(super) fn first_usable<C>(
         let there = steps(run)?;
         let Some(&step) = there.iter().rev().find(|step| !tried.contains_key(*step)) else {
             return Err(match tried.pop_last() {
-                Some((step, reason)) => ChoiceError::Unusable { run: name(), step, reason, there },
+                Some((step, reason)) => ChoiceError::Unusable { run: name(), step, reason, there: Vec::new() },
                 None => ChoiceError::NoCheckpoint(name()),
             });
         };

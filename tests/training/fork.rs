@@ -356,6 +356,29 @@ fn expect(output: &Output, code: i32, said: &[&str]) {
 }
 
 #[test]
+fn the_end_of_a_finished_run_is_trained_again_where_its_checkpoint_is_damaged() {
+    let stage = Stage::new();
+    let run = trained(&stage, 60);
+    let (losses, path) = (curve(&run), run.path().join("checkpoint-00000060.safetensors"));
+    let whole = fs::read(&path).unwrap();
+    let mut damaged = whole.clone();
+    *damaged.last_mut().unwrap() ^= 1;
+    fs::write(&path, damaged).unwrap();
+    let folder = run.path().to_str().unwrap();
+    let train = |more: &[&str]| {
+        let usual = ["train", "--worker", env!("CARGO_BIN_EXE_valleyscope-train")];
+        valleyscope(&stage, &[&usual[..], more].concat())
+    };
+    let fork = train(&["--fork", folder, "--set", "steps=52"]);
+    expect(&fork, 0, &["the checkpoint of step 60 cannot be used", "at step 50"]);
+    let refused = train(&["--fork", &format!("{folder}@60"), "--set", "steps=70"]);
+    expect(&refused, 2, &["of step 60", "cannot be used", "one of step 50 besides"]);
+    expect(&train(&["--resume", folder]), 0, &["its last checkpoint is gone or damaged", "finished"]);
+    assert_eq!((curve(&run), fs::read(&path).unwrap()), (losses, whole));
+    expect(&train(&["--resume", folder]), 0, &["nothing left to train"]);
+}
+
+#[test]
 fn the_commands_fork_and_speak_of_forks() {
     let stage = Stage::new();
     let run = trained(&stage, 60);

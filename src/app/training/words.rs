@@ -35,6 +35,8 @@ impl Detail {
             let time = record.time.strftime("%Y-%m-%d %H:%M:%S");
             format!("{time}  step {}: {}\n", record.step, record.event.sentence())
         };
+        // In a folder that cannot be read there is none that could be used.
+        let checkpoints = run.checkpoints().unwrap_or_default();
         Detail {
             // A run whose worker has said nothing has no log.
             log: shown_log(&run.log(), LOG_TAIL),
@@ -42,12 +44,19 @@ impl Detail {
             events: history.recent().map(event).collect(),
             warnings: history.warnings().len(),
             samples: history.samples().iter().rev().take(SAMPLES).map(shown_sample).collect(),
-            // In a folder that cannot be read there is none that could be used.
-            checkpoints: run.checkpoints().unwrap_or_default(),
             fork: history.forked().map(|forked| fork(run, forked)).unwrap_or_default(),
-            damage: history.damage().to_string(),
+            damage: damage(history, &checkpoints),
+            checkpoints,
         }
     }
+}
+
+/// What is lost of the events of a run with such checkpoints.
+fn damage(history: &History, checkpoints: &[u64]) -> String {
+    if history.lines() == 0 && !checkpoints.is_empty() {
+        return "nothing is left of them, and there are checkpoints".to_owned();
+    }
+    history.damage().to_string()
 }
 
 /// A text in which nothing hides.
