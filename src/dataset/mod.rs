@@ -3,7 +3,7 @@
 pub mod download;
 mod lock;
 pub mod mnist;
-mod progress_lines;
+mod sparse_lines;
 pub mod text;
 
 use std::path::PathBuf;

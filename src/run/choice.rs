@@ -30,7 +30,7 @@ pub enum ChoiceError {
     #[error("the checkpoint of step {step} of the run {run} cannot be used: {reason}; it has {} besides", list(there))]
     Unusable { run: String, step: u64, reason: String, there: Vec<u64> },
     #[error(
-        "the run {run} was not evaluated before its newest checkpoint, so none is the best; it has {}",
+        "the run {run} has no best checkpoint: it was not evaluated before its newest one, or the best one is gone; it has {}",
         list(there)
     )]
     NoBest { run: String, there: Vec<u64> },
@@ -56,8 +56,9 @@ impl CheckpointChoice {
             CheckpointChoice::Newest => find(None),
             CheckpointChoice::Step(step) => find(Some(step)),
             CheckpointChoice::Best => match find(None)?.best {
-                Some((step, _)) => find(Some(step)),
-                None => Err(ChoiceError::NoBest { run: run.name(), there: steps(run)? }),
+                // A fork may begin with a checkpoint that names another run's as the best.
+                Some((step, _)) if steps(run)?.contains(&step) => find(Some(step)),
+                _ => Err(ChoiceError::NoBest { run: run.name(), there: steps(run)? }),
             },
         }
     }

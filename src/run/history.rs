@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::damage::{Damage, LineCount};
 use super::event::{BadLine, Event, Pixel, Record, Started};
+use super::folder::RunFolder;
 use super::fork::Forked;
 use super::metric::{Metric, MetricInfo, Metrics, Source};
 use super::pace::Pace;
@@ -121,7 +122,8 @@ impl History {
             }
             Event::Warning { message } => {
                 self.warnings.push((record.step, message.clone()));
-                if record.step > self.session_start.0 {
+                // What is lost of the events is told at any time, and says nothing of the training.
+                if record.step > self.session_start.0 && !message.starts_with(RunFolder::EVENTS) {
                     self.incidents.push((record.step, message.clone()));
                 }
             }

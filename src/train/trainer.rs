@@ -177,7 +177,7 @@ impl<'a, T: Training> Trainer<'a, T> {
     fn train(&mut self) -> Result<Ended, TrainerError> {
         Checkpoint::sweep(self.session.run());
         self.session.begin_training();
-        if self.run.step() == 0 {
+        if self.run.step() == 0 && self.saved.is_none() {
             self.run.start()?;
         }
         if self.lacks_evaluation() {
@@ -346,40 +346,54 @@ impl<'a, T: Training> Trainer<'a, T> {
     /// Does what it was asked to; says whether that is to stop.
     fn handle_commands(&mut self) -> Result<bool, TrainerError> {
         let mut stop = false;
-        for (id, command) in self.heard.take(self.session)? {
-            match command {
-                Command::Stop => {
-                    self.save()?;
-                    self.session.answer(&id, true, &format!("stopped after step {}", self.run.step()))?;
-                    stop = true;
-                }
-                Command::Save => {
-                    self.save()?;
-                    self.session.answer(&id, true, &format!("saved step {}", self.run.step()))?;
-                }
-                Command::SetSteps { n } if n > self.run.step() => {
-                    self.course.steps = n;
-                    self.session.answer_steps(&id, n)?;
-                }
-                Command::SetSteps { n } => {
-                    let message =
-                        format!("expected more than the {} steps that were taken, found {n}", self.run.step());
-                    self.session.answer(&id, false, &message)?;
-                }
-                Command::Sample { prompt, tokens, temperature, top_k } => {
-                    let sampled = SampleRequest::new(prompt, tokens, temperature, top_k);
-                    let text = sampled.and_then(|request| self.interruptibly(|run, check| run.sample(&request, check)));
-                    match text {
-                        Ok(text) => {
-                            self.session.record(self.run.step(), Event::Sample { text })?;
-                            self.session.answer(&id, true, "the text is written")?;
-                        }
-                        Err(error) => self.session.answer(&id, false, &error.to_string())?,
+        let mut commands = self.heard.take(self.session)?;
+        let is_to_stop = commands.iter().any(|(_, command)| *command == Command::Stop);
+        while !commands.is_empty() {
+            for (id, command) in commands {
+                stop |= self.obey(&id, command, is_to_stop)?;
+            }
+            // What was heard while a text was written.
+            commands = self.heard.take(self.session)?;
+        }
+        Ok(stop)
+    }
+
+    /// Does one thing that it was asked to; says whether that is to stop. A run that is to stop writes no text first.
+    fn obey(&mut self, id: &str, command: Command, is_to_stop: bool) -> Result<bool, TrainerError> {
+        match command {
+            Command::Stop => {
+                self.save()?;
+                self.session.answer(id, true, &format!("stopped after step {}", self.run.step()))?;
+                return Ok(true);
+            }
+            Command::Save => {
+                self.save()?;
+                self.session.answer(id, true, &format!("saved step {}", self.run.step()))?;
+            }
+            Command::SetSteps { n } if n > self.run.step() => {
+                self.course.steps = n;
+                self.session.answer_steps(id, n)?;
+            }
+            Command::SetSteps { n } => {
+                let message = format!("expected more than the {} steps that were taken, found {n}", self.run.step());
+                self.session.answer(id, false, &message)?;
+            }
+            Command::Sample { .. } if is_to_stop => {
+                self.session.answer(id, false, "the run is to stop")?;
+            }
+            Command::Sample { prompt, tokens, temperature, top_k } => {
+                let sampled = SampleRequest::new(prompt, tokens, temperature, top_k);
+                let text = sampled.and_then(|request| self.interruptibly(|run, check| run.sample(&request, check)));
+                match text {
+                    Ok(text) => {
+                        self.session.record(self.run.step(), Event::Sample { text })?;
+                        self.session.answer(id, true, "the text is written")?;
                     }
+                    Err(error) => self.session.answer(id, false, &error.to_string())?,
                 }
             }
         }
-        Ok(stop)
+        Ok(false)
     }
 }
 

@@ -12,7 +12,8 @@ pub const MFU: Metric = Metric::of("mfu");
 pub const MEMORY: Metric = Metric::of("memory_mib");
 
 /// Dense peak rates of products of matrices by the makers' data sheets, in 10¹² operations a second: in half precision
-/// and in single precision. The first name that the device's name contains counts.
+/// and in single precision. The first name whose words
+/// all are in the device's name counts.
 const PEAKS: [(&str, f64, f64); 13] = [
     ("B200", 2250.0, 75.0),
     ("H200", 989.4, 66.9),
@@ -32,7 +33,13 @@ const PEAKS: [(&str, f64, f64); 13] = [
 /// What a device can do at most, in operations a second, where its data sheet is known. `precision` is as in the events of
 /// a run.
 fn peak(device: &str, precision: &str) -> Option<f64> {
-    let (_, half, single) = PEAKS.into_iter().find(|(name, ..)| device.contains(name))?;
+    let words: Vec<&str> = device.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+    // The same chips are slower there.
+    if words.contains(&"Laptop") {
+        return None;
+    }
+    let is_it = |name: &str| name.split(' ').all(|word| words.contains(&word));
+    let (_, half, single) = PEAKS.into_iter().find(|(name, ..)| is_it(name))?;
     match precision {
         "float16" | "bfloat16" => Some(half * 1e12),
         "float32" => Some(single * 1e12),
@@ -134,6 +141,11 @@ mod tests {
         assert_eq!(peak("NVIDIA H100 80GB HBM3", "bfloat16"), Some(989.4e12));
         assert_eq!(peak("NVIDIA H100 PCIe", "float16"), Some(756.5e12));
         assert_eq!(peak("NVIDIA L40S", "float32"), Some(91.6e12));
+        assert_eq!(peak("NVIDIA L4", "float16"), Some(121.0e12));
+        assert_eq!(peak("NVIDIA A100-SXM4-80GB", "bfloat16"), Some(311.9e12));
+        for other in ["NVIDIA L40", "NVIDIA T400", "NVIDIA RTX A1000", "NVIDIA GeForce RTX 4090 Laptop GPU"] {
+            assert_eq!(peak(other, "float16"), None, "{other}");
+        }
         assert_eq!(peak("NVIDIA H200", "float64"), None);
         assert_eq!(peak("Intel(R) Xeon(R) Processor", "float32"), None);
     }

@@ -31,12 +31,18 @@ impl Needs {
     ) -> Needs {
         let remembered = rule.configured(LearningRate::clamped(0.0)).memories() as u64;
         let flat = parameters * bytes;
-        // The last two, the best one and the next one.
-        let kept = 4 + course.keep_every.map_or(0, |every| course.steps / every);
+        // The last two, the best one and the next one, and of the others those that are saved and kept.
+        let common = |every: u64| every / greatest_divisor(every, course.checkpoint_every) * course.checkpoint_every;
+        let kept = 4 + course.keep_every.map_or(0, |every| course.steps / common(every));
         Needs {
-            memory: LIBRARY + flat * (2 + remembered) + activations,
-            disk: flat * (1 + remembered) * kept,
+            memory: (LIBRARY + flat * (2 + remembered)).saturating_add(activations),
+            disk: (flat * (1 + remembered)).saturating_mul(kept),
             step_operations,
         }
     }
+}
+
+/// The greatest common divisor of two numbers, of which none is 0.
+fn greatest_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { greatest_divisor(b, a % b) }
 }

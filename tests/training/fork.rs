@@ -219,12 +219,13 @@ fn a_checkpoint_is_linked_and_copied_only_to_another_file_system() {
     let run = trained(&stage, 20);
     let file = |run: &RunFolder| run.path().join("checkpoint-00000020.safetensors");
     let number = |run: &RunFolder| fs::metadata(file(run)).map(|data| (data.dev(), data.ino())).unwrap();
-    let linked = forked(&run, 20, &[]);
+    let linked = forked(&run, 20, &[("steps", "30")]);
     assert_eq!(number(&linked), number(&run));
     // Of memory, where there is such a place.
     let Ok(elsewhere) = tempfile::tempdir_in("/dev/shm") else { return };
     let fork = Fork { run: run.clone(), step: None };
-    let (far, _) = fork.create(elsewhere.path(), "far", &fork.training().unwrap()).unwrap();
+    let (far, _) =
+        fork.create(elsewhere.path(), "far", &fork.training().unwrap().with("steps", "30").unwrap()).unwrap();
     assert_eq!(tensors(&far, 20), tensors(&run, 20));
     assert!(far.check(false).unwrap().is_whole());
     assert_eq!(curve(&far), curve(&run), "it is found where it was");

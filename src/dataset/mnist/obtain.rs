@@ -7,7 +7,7 @@ use super::{
     DataError, Mnist, Origin, STAND_IN_SEED, WHOLE, cache_folder, download, look_in, mirrors, read_folder, stand_in,
 };
 use crate::dataset::download::{DownloadError, PATIENCE, Progress};
-use crate::dataset::progress_lines::ProgressLines;
+use crate::dataset::sparse_lines::SparseLines;
 use crate::dataset::{FOLDER_VARIABLE, named_folder};
 use crate::workload::DataChoice;
 
@@ -106,7 +106,7 @@ fn automatic(
     }
     let error = match &sources.cache {
         Some(cache) => {
-            let mut lines = ProgressLines::new(say);
+            let mut lines = SparseLines::new(say);
             let outcome = download(
                 cache,
                 &sources.mirrors,

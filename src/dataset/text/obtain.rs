@@ -8,7 +8,7 @@ use super::job::VALIDATION_FRACTION;
 use super::prepare::{Preparation, Progress, Stage};
 use super::tokenizer::Alphabet;
 use super::{Corpus, GENERATED, Meta, Origin, Split, TextError, TextFile, Tokenizer, find, stand_in};
-use crate::dataset::progress_lines::ProgressLines;
+use crate::dataset::sparse_lines::SparseLines;
 use crate::dataset::{FOLDER_VARIABLE, named_folder};
 use crate::quantity::ValidationFraction;
 use crate::workload::{DataChoice, TokenizerKind};
@@ -68,7 +68,7 @@ pub fn obtain(
     let corpus = match found {
         Found::Tokens(folder, _) => Corpus::open(&folder, wanted.context)?,
         Found::Text(path, files) => {
-            let mut lines = ProgressLines::new(say);
+            let mut lines = SparseLines::new(say);
             tokenized(
                 path,
                 &files,

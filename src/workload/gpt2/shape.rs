@@ -131,14 +131,15 @@ impl Gpt2Shape {
     /// optimizer remembers.
     pub fn activations(&self, sequences: u64, precision: Gpt2Precision, attention: Attention) -> u64 {
         let [layers, heads, width, context, vocabulary] =
-            [self.layers, self.heads, self.width, self.context, self.vocabulary].map(u64::from);
-        let (stream, product) = match precision {
+            [self.layers, self.heads, self.width, self.context, self.vocabulary].map(u128::from);
+        let sequences = u128::from(sequences);
+        let (stream, product): (u128, u128) = match precision {
             Gpt2Precision::Float32 => (4, 4),
             Gpt2Precision::Float64 => (8, 8),
             Gpt2Precision::BFloat16 | Gpt2Precision::Float16 => (4, 2),
         };
         // A copy of the parameters, and of the largest gradient before it is added to the others.
-        let lowered = if product < stream { (self.parameters() + vocabulary * width) * product } else { 0 };
+        let lowered = if product < stream { (u128::from(self.parameters()) + vocabulary * width) * product } else { 0 };
         let rows = sequences * context;
         // The residual stream before both parts; what attention and feed-forward net are given, compute and keep.
         let scores = if attention == Attention::Explicit { sequences * heads * context * context * stream } else { 0 };
@@ -146,9 +147,11 @@ impl Gpt2Shape {
         // In single precision they become their gradient, in half precision a softmax and a gradient beside them.
         let of_logit = if product < stream { 2 * stream + product } else { 2 * stream };
         // What is in work: of a block backwards, or of the output layer.
-        let logits = Gpt2Shape::logits_at_once(vocabulary).min(rows) * vocabulary * of_logit;
+        let logits =
+            u128::from(Gpt2Shape::logits_at_once(u64::from(self.vocabulary))).min(rows) * vocabulary * of_logit;
         let passing = (rows * width * 8 * product + 2 * scores).max(logits);
-        lowered + layers * block + rows * width * 2 * stream + passing
+        // Of shapes that no machine holds, the number may be one that none can count.
+        u64::try_from(lowered + layers * block + rows * width * 2 * stream + passing).unwrap_or(u64::MAX)
     }
 
     /// Rows whose logits are made at once: over a large vocabulary the logits of all would need more memory than the

@@ -4,14 +4,14 @@ use std::time::{Duration, Instant};
 const BETWEEN: Duration = Duration::from_secs(2);
 
 /// Progress with long work in lines, not too many.
-pub struct ProgressLines<'a> {
+pub struct SparseLines<'a> {
     say: &'a mut dyn FnMut(&str),
     last: Option<Instant>,
 }
 
-impl<'a> ProgressLines<'a> {
-    pub fn new(say: &'a mut dyn FnMut(&str)) -> ProgressLines<'a> {
-        ProgressLines { say, last: None }
+impl<'a> SparseLines<'a> {
+    pub fn new(say: &'a mut dyn FnMut(&str)) -> SparseLines<'a> {
+        SparseLines { say, last: None }
     }
 
     /// So many bytes of all are done. The end is not told.
