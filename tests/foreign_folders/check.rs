@@ -413,6 +413,7 @@ fn a_folder_of_runs_is_checked_run_by_run() {
 fn a_finished_run_with_an_edited_config_is_told_so() {
     let place = Place::new();
     let (run, mut session) = trained(&place);
+    session.answer_steps("1", 40).unwrap();
     session.record(40, Event::Finished).unwrap();
     drop(session);
     let config = fs::read_to_string(run.config()).unwrap();
