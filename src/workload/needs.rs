@@ -34,9 +34,11 @@ impl Needs {
         // The last two, the best one and the next one, and of the others those that are saved and kept.
         let common = |every: u64| every / greatest_divisor(every, course.checkpoint_every) * course.checkpoint_every;
         let kept = 4 + course.keep_every.map_or(0, |every| course.steps / common(every));
+        // Its file is made in memory, when there are no activations.
+        let checkpoint = flat * (1 + remembered);
         Needs {
-            memory: (LIBRARY + flat * (2 + remembered)).saturating_add(activations),
-            disk: (flat * (1 + remembered)).saturating_mul(kept),
+            memory: (LIBRARY + flat * (2 + remembered)).saturating_add(activations.max(checkpoint)),
+            disk: checkpoint.saturating_mul(kept),
             step_operations,
         }
     }
