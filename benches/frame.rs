@@ -6,7 +6,6 @@
 //! of Fig. 2a beside it: complete, or being computed on all cores but one. One shows a training of a million steps.
 //! What the driver does with the commands is not counted. It needs a Vulkan driver; a software one will do.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,6 +17,11 @@ use valleyscope::export::Overwrite;
 use valleyscope::preset::{Library, Loaded, Preset, Source, built_ins};
 use valleyscope::quantity::StepCount;
 use valleyscope::run::{Event, Metric, Metrics, RunFolder, RunSession, Started};
+
+#[path = "../tests/memory_storage/mod.rs"]
+mod memory_storage;
+
+use memory_storage::MemoryStorage;
 
 /// As in the program.
 #[global_allocator]
@@ -55,26 +59,6 @@ impl egui::DroppedFile for Dropped {
     fn bytes(&self) -> Result<Vec<u8>, String> {
         std::fs::read(&self.0).map_err(|error| error.to_string())
     }
-}
-
-/// Storage in memory, as eframe's storage on disk.
-#[derive(Default)]
-struct MemoryStorage(HashMap<String, String>);
-
-impl eframe::Storage for MemoryStorage {
-    fn get_string(&self, key: &str) -> Option<String> {
-        self.0.get(key).cloned()
-    }
-
-    fn set_string(&mut self, key: &str, value: String) {
-        self.0.insert(key.to_owned(), value);
-    }
-
-    fn remove_string(&mut self, key: &str) {
-        self.0.remove(key);
-    }
-
-    fn flush(&mut self) {}
 }
 
 impl Window {

@@ -1,6 +1,5 @@
 //! The app without a window and without a GPU.
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -10,6 +9,8 @@ use egui_kittest::{Harness, Node};
 use valleyscope::app::{InstallCommand, Options, Places, Valleyscope};
 use valleyscope::machine::WorkerFolder;
 use valleyscope::preset::{Library, Loaded, Preset, Source};
+
+pub use crate::memory_storage::MemoryStorage;
 
 /// A preset with two optimizers and no lesson.
 pub const PLAIN: &str = r#"Landscape(
@@ -23,26 +24,6 @@ pub const PLAIN: &str = r#"Landscape(
         ],
     ),
 )"#;
-
-/// Storage in memory, as eframe's storage on disk.
-#[derive(Default)]
-pub struct MemoryStorage(pub HashMap<String, String>);
-
-impl eframe::Storage for MemoryStorage {
-    fn get_string(&self, key: &str) -> Option<String> {
-        self.0.get(key).cloned()
-    }
-
-    fn set_string(&mut self, key: &str, value: String) {
-        self.0.insert(key.to_owned(), value);
-    }
-
-    fn remove_string(&mut self, key: &str) {
-        self.0.remove(key);
-    }
-
-    fn flush(&mut self) {}
-}
 
 /// A file on its way from the desktop.
 #[derive(Debug)]

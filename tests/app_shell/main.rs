@@ -6,6 +6,8 @@ mod harness;
 mod keyboard;
 mod layout;
 mod looks;
+#[path = "../memory_storage/mod.rs"]
+mod memory_storage;
 mod phase;
 mod phase_changes;
 mod presets;

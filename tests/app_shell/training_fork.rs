@@ -1,5 +1,7 @@
 //! Forks that are begun from the window, by a script in the place of the worker.
 
+use std::path::Path;
+
 use egui::accesskit::Role;
 use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope::preset::Preset;
@@ -27,6 +29,17 @@ fn checkpoint(run: &RunFolder, step: u64) {
     std::fs::write(path, tensors).expect("it can be written");
 }
 
+/// The window with the only run of a folder shown, which has checkpoints of steps 10 and 20.
+fn shown(place: &Path, run: &RunFolder) -> App {
+    [10, 20].into_iter().for_each(|step| checkpoint(run, step));
+    let mut app = ready(Begin { runs: Some(place), ..Begin::default() });
+    listed(&mut app, 1);
+    let row = format!("Run {}", app.state().training().runs()[0].in_full());
+    app.button(&row);
+    app.settle();
+    app
+}
+
 /// Takes the settings of the run that is shown, to go on from its checkpoint of step 10.
 fn fork(app: &mut App) {
     app.until("its checkpoints", |app| {
@@ -46,12 +59,7 @@ fn fork(app: &mut App) {
 fn a_fork_is_begun_from_a_run_and_undone_before() {
     let place = tempfile::tempdir().expect("a temporary folder can be made");
     let run = trained(place.path(), &[("learning_rate", "0.003"), ("steps", "40")]);
-    [10, 20].into_iter().for_each(|step| checkpoint(&run, step));
-    let mut app = ready(Begin { runs: Some(place.path()), ..Begin::default() });
-    listed(&mut app, 1);
-    let row = format!("Run {}", app.state().training().runs()[0].in_full());
-    app.button(&row);
-    app.settle();
+    let mut app = shown(place.path(), &run);
     let line = format!("Forks {} at step 10", run.name());
     fork(&mut app);
     assert!(app.shows(&line));
@@ -84,12 +92,7 @@ fn a_fork_is_begun_from_a_run_and_undone_before() {
 fn what_cannot_be_forked_is_told_when_it_is_to_begin() {
     let place = tempfile::tempdir().expect("a temporary folder can be made");
     let run = trained(place.path(), &[("steps", "40")]);
-    [10, 20].into_iter().for_each(|step| checkpoint(&run, step));
-    let mut app = ready(Begin { runs: Some(place.path()), ..Begin::default() });
-    listed(&mut app, 1);
-    let row = format!("Run {}", app.state().training().runs()[0].in_full());
-    app.button(&row);
-    app.settle();
+    let mut app = shown(place.path(), &run);
     fork(&mut app);
     std::fs::remove_dir_all(run.path()).expect("it can be removed");
     app.button("Start the training");

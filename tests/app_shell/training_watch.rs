@@ -98,6 +98,18 @@ fn a_run_without_texts_says_how_to_get_some_and_one_of_images_has_no_place_for_t
     assert!(!app.shows("Texts"));
 }
 
+/// Shows when the runs `Quick` and `Slow` reach a loss.
+fn compared(app: &mut App) {
+    listed(app, 2);
+    select(app, "Quick");
+    compare(app, "Slow");
+    app.until("both curves", |app| {
+        app.state().training().drawn().iter().filter(|it| !it.tracks.is_empty()).count() == 2
+    });
+    app.button("Reaching a loss");
+    app.settle();
+}
+
 #[test]
 fn runs_are_compared_by_when_they_reach_a_loss() {
     // The loss 1 is reached by one run at step 5, and by the other at step 20.
@@ -105,14 +117,7 @@ fn runs_are_compared_by_when_they_reach_a_loss() {
         finished(runs, "Quick", 1, |step| 5.0 / step as f64);
         finished(runs, "Slow", 2, |step| 20.0 / step as f64);
     });
-    listed(&mut app, 2);
-    select(&mut app, "Quick");
-    compare(&mut app, "Slow");
-    app.until("both curves", |app| {
-        app.state().training().drawn().iter().filter(|it| !it.tracks.is_empty()).count() == 2
-    });
-    app.button("Reaching a loss");
-    app.settle();
+    compared(&mut app);
     // Both have one evaluation, of a test loss of 0.25 after step 20.
     assert!(app.shows("Test loss of"));
     app.type_into("Loss to reach", "0.3");
@@ -141,14 +146,7 @@ fn without_evaluations_the_training_loss_is_compared_with_the_slowest_or_the_cho
         curve(runs, "Quick", 1, 5.0);
         curve(runs, "Slow", 2, 20.0);
     });
-    listed(&mut app, 2);
-    select(&mut app, "Quick");
-    compare(&mut app, "Slow");
-    app.until("both curves", |app| {
-        app.state().training().drawn().iter().filter(|it| !it.tracks.is_empty()).count() == 2
-    });
-    app.button("Reaching a loss");
-    app.settle();
+    compared(&mut app);
     assert!(app.shows("Train loss of"));
     assert!(app.shows("step 5"), "where the slow one ends");
     assert!(app.shows("4.00 × fewer steps"));

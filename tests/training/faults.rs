@@ -73,6 +73,23 @@ pub fn to_the_end(run: &RunFolder, resume: bool) -> Output {
     worker(run, resume).output().unwrap()
 }
 
+/// Runs the program, with a stage's folder as the user's.
+pub fn valleyscope(stage: &Stage, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_valleyscope"));
+    command.env("HOME", stage.place.path()).env("XDG_DATA_HOME", stage.place.path()).args(args);
+    command.env("OMP_NUM_THREADS", "1").env("MKL_NUM_THREADS", "1").output().unwrap()
+}
+
+/// Expects an exit code, and words on either output.
+#[track_caller]
+pub fn expect(output: &Output, code: i32, said: &[&str]) {
+    let all = String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{all}");
+    for words in said {
+        assert!(all.contains(words), "no {words:?} in {all}");
+    }
+}
+
 /// Ends a worker with no chance to say goodbye.
 pub fn kill(mut child: Child) {
     child.kill().unwrap();

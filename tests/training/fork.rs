@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
 use tch::Device;
 use valleyscope::optimizer::Clock;
@@ -14,7 +13,9 @@ use valleyscope::workload::MnistSpec;
 use valleyscope::workload::gpt2::{LOSS_SCALE, SKIPPED};
 use valleyscope::workload::mnist::train::MnistRun;
 
-use crate::faults::{Stage, curve, history, kill, quick, scan, status, tensors, to_the_end, wait_for, worker};
+use crate::faults::{
+    Stage, curve, expect, history, kill, quick, scan, status, tensors, to_the_end, valleyscope, wait_for, worker,
+};
 use crate::gpt2_run::tiny;
 use crate::small::{mnist, rate, spec};
 
@@ -339,21 +340,6 @@ fn a_fork_learns_from_other_data_where_it_is_told_to() {
     assert_ne!(print(&fork), print(&run));
     assert_eq!(curve(&fork)[..50], curve(&run)[..50]);
     assert!(fork.check(false).unwrap().is_whole());
-}
-
-fn valleyscope(stage: &Stage, args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_valleyscope"));
-    command.env("HOME", stage.place.path()).env("XDG_DATA_HOME", stage.place.path()).args(args);
-    command.env("OMP_NUM_THREADS", "1").env("MKL_NUM_THREADS", "1").output().unwrap()
-}
-
-#[track_caller]
-fn expect(output: &Output, code: i32, said: &[&str]) {
-    let all = String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned();
-    assert_eq!(output.status.code(), Some(code), "{all}");
-    for words in said {
-        assert!(all.contains(words), "no {words:?} in {all}");
-    }
 }
 
 #[test]

@@ -13,27 +13,15 @@ use valleyscope::run::{CheckpointChoice, Metric, RunFolder};
 use valleyscope::workload::gpt2::train::Gpt2;
 use valleyscope::workload::{Attention, Gpt2Precision, Gpt2Shape};
 
-use crate::faults::{Stage, history, quick, scan, tensors, to_the_end};
+use crate::faults::{Stage, expect, history, quick, scan, tensors, to_the_end, valleyscope};
 use crate::gpt2_run::tiny;
 
 /// Runs `valleyscope runs` on a stage's runs; with its worker, if `worker`.
 fn runs(stage: &Stage, args: &[&str], worker: bool) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_valleyscope"));
-    command.env("HOME", stage.place.path()).env("XDG_DATA_HOME", stage.place.path()).arg("runs").args(args);
-    command.arg("--runs").arg(stage.place.path().join("runs"));
-    if worker {
-        command.args(["--worker", env!("CARGO_BIN_EXE_valleyscope-train")]);
-    }
-    command.env("OMP_NUM_THREADS", "1").env("MKL_NUM_THREADS", "1").output().unwrap()
-}
-
-#[track_caller]
-fn expect(output: &Output, code: i32, said: &[&str]) {
-    let all = String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned();
-    assert_eq!(output.status.code(), Some(code), "{all}");
-    for words in said {
-        assert!(all.contains(words), "no {words:?} in {all}");
-    }
+    let folder = stage.place.path().join("runs");
+    let place = ["--runs", folder.to_str().unwrap()];
+    let worker: &[&str] = if worker { &["--worker", env!("CARGO_BIN_EXE_valleyscope-train")] } else { &[] };
+    valleyscope(stage, &[&["runs"], args, &place, worker].concat())
 }
 
 /// A run of GPT-2 that has come to its end.
