@@ -91,7 +91,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let status = RunReader::brief(run.clone()).status(Timestamp::now());
         let folder = run.path().display();
         match status {
-            Ok(Status::Finished) if !lacks_end(run) => {
+            Ok(Status::Finished) if lacks_end(run) => say(format_args!(
+                "the run has finished, and its last checkpoint is gone or damaged: it goes on from the one before"
+            )),
+            Ok(Status::Finished) => {
                 say(format_args!("the run in {folder} has finished; there is nothing left to train"));
                 if let Err(error) = RunConfig::check_run(run) {
                     say(format_args!("warning: {error}"));
@@ -182,13 +185,7 @@ fn lacks_end(run: &RunFolder) -> bool {
     // What cannot be read is told when the run goes on.
     let _ = reader.poll();
     let newest = CheckpointChoice::Newest.find(run);
-    let lacks = newest.is_ok_and(|newest| reader.history().steps().is_some_and(|steps| newest.step < steps));
-    if lacks {
-        say(format_args!(
-            "the run has finished, and its last checkpoint is gone or damaged: it goes on from the one before"
-        ));
-    }
-    lacks
+    newest.is_ok_and(|newest| reader.history().steps().is_some_and(|steps| newest.step < steps))
 }
 
 /// A run with another config than it was begun with is refused, before its worker does so in the run.

@@ -143,7 +143,7 @@ impl Check<'_> {
         }
         self.end_of_events();
         let lost = self.losses();
-        if history.lines() == 0 && self.run.checkpoints().is_ok_and(|steps| !steps.is_empty()) {
+        if self.run.checkpoints().is_ok_and(|steps| history.is_gone(&steps)) {
             let go_on = "`valleyscope train --resume` goes on from them, without the curves";
             self.findings.damaged(NAME, format!("records nothing, and there are checkpoints; {go_on}"));
         } else if history.damage().is_none() && lost.is_empty() {

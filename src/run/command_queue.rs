@@ -16,13 +16,16 @@ pub struct CommandQueue {
     inbox: Inbox,
     looked: Option<Instant>,
     waiting: VecDeque<Asked>,
+    /// Commands that were handed out and not answered yet.
+    unanswered: usize,
     /// Ids of commands that were read, and of those that earlier sessions have answered.
     known: HashSet<String>,
 }
 
 impl CommandQueue {
     pub fn new(answered: impl Iterator<Item = String>) -> CommandQueue {
-        CommandQueue { inbox: Inbox::default(), looked: None, waiting: VecDeque::new(), known: answered.collect() }
+        let (inbox, waiting) = (Inbox::default(), VecDeque::new());
+        CommandQueue { inbox, looked: None, waiting, unanswered: 0, known: answered.collect() }
     }
 
     /// Passes over all commands so far, and returns the ids of those that were not answered.
@@ -46,8 +49,11 @@ impl CommandQueue {
         Ok(())
     }
 
-    /// The id of the next line and what is wrong with it, if anything is.
+    /// The id of the next line and what is wrong with it, if anything is, once all that was sent before is answered.
     pub fn next_refused(&mut self) -> Option<(String, String)> {
+        if self.unanswered > 0 {
+            return None;
+        }
         let asked = self.waiting.pop_front_if(|asked| asked.command.is_err())?;
         Some((asked.id, asked.command.err()?))
     }
@@ -55,6 +61,14 @@ impl CommandQueue {
     /// The commands that come before the next line that is refused.
     pub fn next_commands(&mut self) -> Vec<(String, Command)> {
         let next = || self.waiting.pop_front_if(|asked| asked.command.is_ok());
-        std::iter::from_fn(next).filter_map(|asked| Some((asked.id, asked.command.ok()?))).collect()
+        let commands = std::iter::from_fn(next).filter_map(|asked| Some((asked.id, asked.command.ok()?)));
+        let commands: Vec<(String, Command)> = commands.collect();
+        self.unanswered += commands.len();
+        commands
+    }
+
+    /// Takes note of an answer, to a command or to a line that is none.
+    pub fn answered(&mut self) {
+        self.unanswered = self.unanswered.saturating_sub(1);
     }
 }

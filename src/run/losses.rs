@@ -32,6 +32,11 @@ pub fn of_rest(kept: &str) -> String {
 }
 
 impl History {
+    /// Whether nothing is left of the events of a run that has such checkpoints.
+    pub fn is_gone(&self, checkpoints: &[u64]) -> bool {
+        self.lines() == 0 && !checkpoints.is_empty()
+    }
+
     /// Whether a warning tells of a loss.
     pub(super) fn tells_of(&self, loss: &str) -> bool {
         self.warnings().iter().any(|(_, told)| told == loss)

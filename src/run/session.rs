@@ -80,8 +80,6 @@ pub struct RunSession {
     /// What earlier sessions have left, with only the newest point of their curves.
     before: History,
     queue: CommandQueue,
-    /// Commands that were handed out and not answered yet.
-    unanswered: usize,
     echo: Option<Box<dyn Write + Send>>,
     /// Ends the thread when it is dropped.
     keeper: Option<(Sender<()>, JoinHandle<()>)>,
@@ -129,7 +127,6 @@ impl RunSession {
             step: before.step(),
             new: !before.is_begun() && kept.is_none() && checkpoints.is_empty() && lone.is_empty(),
             queue: CommandQueue::new(before.answers().iter().map(|answer| answer.id.clone())),
-            unanswered: 0,
             before,
             echo: None,
             keeper: Some(keep(run.clone(), Arc::clone(&events))),
@@ -279,29 +276,25 @@ impl RunSession {
     pub fn commands(&mut self) -> Result<Vec<(String, Command)>, SessionError> {
         let looked = self.queue.look(&self.run);
         looked.map_err(|source| failure(&self.run, self.run.commands(), source))?;
-        // Commands that were handed out may not be answered yet.
-        while self.unanswered == 0
-            && let Some((id, wrong)) = self.queue.next_refused()
-        {
+        while let Some((id, wrong)) = self.queue.next_refused() {
             self.answer(&id, false, &wrong)?;
         }
-        let commands = self.queue.next_commands();
-        self.unanswered += commands.len();
-        Ok(commands)
+        Ok(self.queue.next_commands())
     }
 
     /// Answers a command.
     pub fn answer(&mut self, id: &str, ok: bool, message: &str) -> Result<(), SessionError> {
-        self.unanswered = self.unanswered.saturating_sub(1);
-        let event = Event::Command { id: id.to_owned(), ok, message: message.to_owned(), steps: None };
-        self.record(self.step, event)
+        self.reply(id, ok, message.to_owned(), None)
     }
 
     /// Answers a [`Command::SetSteps`] that is obeyed.
     pub fn answer_steps(&mut self, id: &str, steps: u64) -> Result<(), SessionError> {
-        self.unanswered = self.unanswered.saturating_sub(1);
-        let message = format!("the run ends with step {steps}");
-        self.record(self.step, Event::Command { id: id.to_owned(), ok: true, message, steps: Some(steps) })
+        self.reply(id, true, format!("the run ends with step {steps}"), Some(steps))
+    }
+
+    fn reply(&mut self, id: &str, ok: bool, message: String, steps: Option<u64>) -> Result<(), SessionError> {
+        self.queue.answered();
+        self.record(self.step, Event::Command { id: id.to_owned(), ok, message, steps })
     }
 
     /// The error of a file in the run's folder, such as a checkpoint, that could not be written.

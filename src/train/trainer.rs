@@ -13,6 +13,7 @@ use crate::run::{
     Checkpoint, Command, Event, Metric, MetricInfo, Metrics, Origin, RunFolder, RunSession, SessionError, Started,
     StopRequest,
 };
+use crate::simulation::Configured;
 use crate::visible::visible;
 use crate::workload::{Course, NotFinite};
 
@@ -48,20 +49,17 @@ pub struct Trainer<'a, T> {
 pub struct Instruments {
     probe: Probe,
     usage: Usage,
-    infos: Vec<MetricInfo>,
 }
 
 impl Instruments {
     pub fn new(run: &impl Training, usage: Usage) -> Result<Instruments, TrainError> {
-        let (parameters, layout, optimizer) = run.optimized();
-        let probe = Probe::new(layout, parameters)?;
-        let infos = usage.metrics().into_iter().chain(probe.metrics(optimizer.rule())).collect();
-        Ok(Instruments { probe, usage, infos })
+        let (parameters, layout, _) = run.optimized();
+        Ok(Instruments { probe: Probe::new(layout, parameters)?, usage })
     }
 
-    /// What they measure.
-    pub fn metrics(&self) -> &[MetricInfo] {
-        &self.infos
+    /// What they measure of a training with this rule.
+    pub fn metrics(&self, rule: &Configured) -> impl Iterator<Item = MetricInfo> {
+        self.usage.metrics().into_iter().chain(self.probe.metrics(rule))
     }
 }
 

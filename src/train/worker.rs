@@ -200,7 +200,7 @@ impl Work<'_> {
         let (config, preset) = (self.config.identity(self.session.before()), self.config.preset.to_ron());
         let origin = Origin { data: fingerprint, config, preset };
         let instruments = Instruments::new(&training, usage)?;
-        started.metrics.extend_from_slice(instruments.metrics());
+        started.metrics.extend(instruments.metrics(training.optimized().2.rule()));
         let course = common.course;
         if self.session.is_new() {
             self.session.record(0, Event::Started(started))?;

@@ -53,7 +53,7 @@ impl Detail {
 
 /// What is lost of the events of a run with such checkpoints.
 fn damage(history: &History, checkpoints: &[u64]) -> String {
-    if history.lines() == 0 && !checkpoints.is_empty() {
+    if history.is_gone(checkpoints) {
         return "nothing is left of them, and there are checkpoints".to_owned();
     }
     history.damage().to_string()

@@ -42,7 +42,7 @@ pub fn run(run: &RunFolder) -> Result<(), Failure> {
         lines.add(&name, newest(history, &[("", info)]).concat());
     }
     lines.add("last checkpoint", last_checkpoint(run, history));
-    if history.lines() == 0 && run.newest_checkpoint().is_ok_and(|newest| newest.is_some()) {
+    if run.checkpoints().is_ok_and(|steps| history.is_gone(&steps)) {
         lines.add("damaged", format!("{}: is gone or empty, and there are checkpoints", RunFolder::EVENTS));
     } else if !history.damage().is_none() {
         lines.add("damaged", format!("{}: {}", RunFolder::EVENTS, history.damage()));
