@@ -1,4 +1,5 @@
-//! How fast the MNIST classifier and GPT-2 train on the processor: `cargo bench --features torch --bench training`.
+//! How fast the MNIST classifier and GPT-2 train on the processor: `cargo bench --features torch --bench training`, with
+//! `-- mnist` or `-- gpt2` only one of them.
 //!
 //! `tests/training/pytorch.py FOLDER --time` and `pytorch_gpt2.py --time` say what PyTorch's eager loop does on the same
 //! machine.
@@ -29,13 +30,21 @@ fn main() {
     if std::env::args().any(|argument| argument == "--test") {
         return;
     }
-    let data = mnist::stand_in(mnist::STAND_IN_SEED);
+    let is_asked = |name: &str| {
+        let mut names = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).peekable();
+        names.peek().is_none() || names.any(|asked| asked == name)
+    };
     println!("{} threads", tch::get_num_threads());
-    single_runs(&data);
-    parts_of_a_step(&data);
-    scans(&data);
-    gpt2("nanoGPT on a CPU", Gpt2Shape::CHARACTERS, [12, 64], 20);
-    gpt2("GPT-2 small", Gpt2Shape::SMALL, [1, 256], 2);
+    if is_asked("mnist") {
+        let data = mnist::stand_in(mnist::STAND_IN_SEED);
+        single_runs(&data);
+        parts_of_a_step(&data);
+        scans(&data);
+    }
+    if is_asked("gpt2") {
+        gpt2("nanoGPT on a CPU", Gpt2Shape::CHARACTERS, [12, 64], 20);
+        gpt2("GPT-2 small", Gpt2Shape::SMALL, [1, 256], 2);
+    }
 }
 
 /// The shortest of some rounds, after one that does not count.
@@ -162,8 +171,41 @@ fn scans(data: &Mnist) {
     }
 }
 
+/// The products of matrices in a step of GPT-2 alone, which no form of the passes can do without: forward, by inputs and
+/// by weights, of all linear layers.
+fn products(name: &str, shape: Gpt2Shape, [sequences, length]: [i64; 2], steps: u32) {
+    let (rows, width) = (sequences * length, i64::from(shape.width));
+    let of_block = [[width, 3 * width], [width, width], [width, 4 * width], [4 * width, width]];
+    let mut sides = of_block.repeat(shape.layers as usize);
+    sides.push([width, i64::from(shape.vocabulary)]);
+    let options = (Kind::Float, Device::Cpu);
+    let layers: Vec<[Tensor; 6]> = sides
+        .iter()
+        .map(|&[inputs, outputs]| {
+            [[rows, inputs], [outputs, inputs], [rows, outputs], [rows, outputs], [rows, inputs], [outputs, inputs]]
+                .map(|size| Tensor::randn(size, options))
+        })
+        .collect();
+    let time = best(5, || {
+        for [x, weight, by_y, y, by_x, by_weight] in (0..steps).flat_map(|_| &layers) {
+            let _ = x.mm_out(y, &weight.tr());
+            let _ = by_y.mm_out(by_x, weight);
+            let _ = by_y.tr().mm_out(by_weight, x);
+        }
+    });
+    let operations: i64 = sides.iter().map(|[inputs, outputs]| 6 * rows * inputs * outputs).sum();
+    let step = time.as_secs_f64() / f64::from(steps);
+    println!(
+        "{name}, products alone: {:8.0} tokens/s, {:.1} ms a step, {:.0} Gflop/s",
+        rows as f64 / step,
+        1e3 * step,
+        operations as f64 / step / 1e9
+    );
+}
+
 /// Steps of GPT-2 with AdamW and clipping, as `pytorch_gpt2.py` takes them.
 fn gpt2(name: &str, shape: Gpt2Shape, [sequences, length]: [i64; 2], steps: u32) {
+    products(name, shape, [sequences, length], steps);
     for attention in [Attention::Fused, Attention::Explicit] {
         let mut gpt2 = Gpt2::new(shape, Gpt2Precision::Float32, attention, Device::Cpu).expect("it fits");
         gpt2.initialize(Key::new(0)).expect("it fits");

@@ -83,7 +83,7 @@ pub use notes::{Notes, RemoveError, check_removable, remove};
 pub use points::Curve;
 pub use reader::RunReader;
 pub use request::{Reply, Request};
-pub use room::{Memory, RoomReport};
+pub use room::{Memory, Room, RoomReport};
 pub use saved_model::{SavedModel, WholeLoss};
 pub use session::{RunSession, SessionError};
 pub use signals::StopRequest;

@@ -61,7 +61,8 @@ impl RoomReport {
     pub fn of(training: &Preset, has: &Handshake, runs: &Path) -> Option<RoomReport> {
         let workload = training.workload()?;
         let (needs, room) = (workload.needs(0)?, Room::look(workload.device(), has, runs));
-        Some(RoomReport { needs: room.words(&needs), lacks: room.lacks(&needs), warning: room.warns(&needs) })
+        let fits = room.memory.and_then(|memory| workload.fitting(0, memory));
+        Some(RoomReport { needs: room.words(&needs), lacks: room.lacks(&needs, fits), warning: room.warns(&needs) })
     }
 }
 
@@ -85,14 +86,18 @@ impl Room {
         Room { device, memory, disk: free_disk(runs), threads }
     }
 
-    /// Why a training would not fit, if it would not, with what to do.
-    pub fn lacks(&self, needs: &Needs) -> Option<String> {
+    /// Why a training would not fit, if it would not, with what to do; `fits` is the largest `batch_size` with which it
+    /// has the memory, if there is one.
+    pub fn lacks(&self, needs: &Needs, fits: Option<u64>) -> Option<String> {
         let is_less = |there: Option<u64>, needed: u64| there.is_some_and(|there| there < needed);
         if is_less(self.memory, needs.memory) {
             let (needed, there, of) = (size(needs.memory), size(self.memory?), self.device_words());
+            let change = fits.map_or_else(
+                || "a smaller model".to_owned(),
+                |fits| format!("a batch_size of at most {fits} (of GPT-2 with more accumulation), a smaller model"),
+            );
             return Some(format!(
-                "the training needs about {needed} of memory, and {of} has {there}; take a smaller batch_size (of GPT-2 \
-                 with more accumulation), a smaller model, or another device"
+                "the training needs about {needed} of memory, and {of} has {there}; take {change}, or another device"
             ));
         }
         if is_less(self.disk, needs.disk) {

@@ -2,6 +2,7 @@
 
 use tch::{Cuda, Device};
 
+use super::cuda;
 use super::error::TrainError;
 use crate::run;
 use crate::workload::DeviceChoice;
@@ -15,8 +16,6 @@ pub struct Devices {
 
 /// CUDA's driver, which comes with the graphics card.
 const DRIVER: &str = "libcuda.so.1";
-/// The part of libtorch that uses it. The worker is not linked with it, so that it starts without it too.
-const BACKEND: &str = "libtorch_cuda.so";
 
 impl Devices {
     /// Loads libtorch's CUDA backend where there is a driver for it, and looks for devices. To be called before
@@ -29,7 +28,7 @@ impl Devices {
             Err(error) => return none(Some(format!("CUDA's driver cannot be loaded: {error}; install it anew"))),
             Ok(()) => {}
         }
-        if let Err(error) = load(BACKEND) {
+        if let Err(error) = load(cuda::BACKEND) {
             let problem = format!(
                 "there is a CUDA driver, but libtorch's CUDA backend cannot be loaded: {error}; install PyTorch 2.11.0 \
                  with CUDA by `cargo xtask setup`"
@@ -112,7 +111,7 @@ fn processor_name() -> String {
 fn card(index: usize) -> (String, Option<u64>) {
     let query = std::process::Command::new("nvidia-smi")
         .args(["--query-gpu=name,memory.total", "--format=csv,noheader,nounits", "--id"])
-        .arg(index.to_string())
+        .arg(cuda::bus_id(index).unwrap_or_else(|| index.to_string()))
         .output();
     let text = query.ok().and_then(|output| String::from_utf8(output.stdout).ok()).unwrap_or_default();
     match text.trim().rsplit_once(", ") {

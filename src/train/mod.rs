@@ -11,6 +11,7 @@
 //! slices for the processor and tensor operations for a GPU, which the tests compare.
 
 mod checkpoint;
+mod cuda;
 mod device;
 mod error;
 mod fork;

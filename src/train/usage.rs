@@ -2,6 +2,7 @@
 
 use tch::Device;
 
+use super::cuda;
 use crate::run::{Better, Metric, MetricInfo, Metrics, Scale, Source, Unit};
 
 /// Operations a second of forward and backward pass, in 10¹².
@@ -99,37 +100,9 @@ fn memory(device: Device) -> Option<u64> {
             let size = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.strip_suffix("kB"))?;
             Some(size.trim().parse::<u64>().ok()? * 1024)
         }
-        Device::Cuda(index) => cuda_memory(index),
+        Device::Cuda(index) => cuda::memory_in_use(index),
         _ => None,
     }
-}
-
-/// What is in use on a CUDA device, by CUDA's runtime, which libtorch has brought.
-#[cfg(unix)]
-fn cuda_memory(index: usize) -> Option<u64> {
-    use std::ffi::c_int;
-    use std::sync::OnceLock;
-
-    use libloading::os::unix::Library;
-
-    /// `cudaError_t cudaSetDevice(int device)`, `cudaError_t cudaMemGetInfo(size_t *free, size_t *total)`
-    type Functions = (unsafe extern "C" fn(c_int) -> c_int, unsafe extern "C" fn(*mut usize, *mut usize) -> c_int);
-    static FUNCTIONS: OnceLock<Option<Functions>> = OnceLock::new();
-    let functions = FUNCTIONS.get_or_init(|| {
-        let library = Library::this();
-        // SAFETY: the functions are of these types in all versions of CUDA, and stay for the life of the process.
-        unsafe { Some((*library.get(b"cudaSetDevice\0").ok()?, *library.get(b"cudaMemGetInfo\0").ok()?)) }
-    });
-    let (set_device, memory_info) = (*functions)?;
-    let (mut free, mut total) = (0, 0);
-    // SAFETY: both places live until the call returns. The device is the one that this thread trains on anyway.
-    let outcome = unsafe { (set_device(c_int::try_from(index).ok()?), memory_info(&raw mut free, &raw mut total)) };
-    (outcome == (0, 0)).then(|| (total - free) as u64)
-}
-
-#[cfg(not(unix))]
-fn cuda_memory(_: usize) -> Option<u64> {
-    None
 }
 
 #[cfg(test)]

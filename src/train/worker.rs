@@ -13,17 +13,18 @@ use clap::{Parser, Subcommand};
 use tch::Device;
 
 use super::device::Devices;
+use super::error::TrainError;
 use super::progress::ProgressLines;
 use super::saved;
-use super::trainer::{Instruments, Trainer};
+use super::trainer::{Instruments, Trainer, TrainerError};
 use super::training::{
     NO_TEXT, ObtainResult, Obtained, PointLosses, PointTraining, TrainedScan, TrainedSpec, Training, trained,
 };
 use super::usage::Usage;
 use super::waiting::Waiting;
 use crate::run::{
-    self, Event, Handshake, History, Origin, PROTOCOL, Pixel, RunConfig, RunFolder, RunSession, SessionError, Started,
-    StopRequest,
+    self, Event, Handshake, History, Origin, PROTOCOL, Pixel, Room, RunConfig, RunFolder, RunSession, SessionError,
+    Started, StopRequest,
 };
 use crate::visible::visible_lines;
 
@@ -187,6 +188,21 @@ impl Work<'_> {
 
     /// Trains one run of a workload.
     pub(crate) fn run<S: TrainedSpec>(&mut self, spec: &S) -> anyhow::Result<Ended> {
+        let room = Room::look(spec.common().device, &handshake(self.devices), self.session.run().path());
+        self.run_all(spec).map_err(|mut error| {
+            // A `batch_size` with which it was said to fit is none: it did not.
+            let fits = room.memory.and_then(|memory| spec.fitting(memory));
+            let fits = fits.filter(|fits| *fits < spec.samples_at_once());
+            if let Some(TrainerError::Train(short)) = error.downcast_mut() {
+                short.advise(fits);
+            } else if let Some(short) = error.downcast_mut::<TrainError>() {
+                short.advise(fits);
+            }
+            error
+        })
+    }
+
+    fn run_all<S: TrainedSpec>(&mut self, spec: &S) -> anyhow::Result<Ended> {
         let common = spec.common();
         let device = self.devices.open(common.device)?;
         let obtained = self.data(|say, cancelled| spec.obtain(say, cancelled))?;
@@ -195,7 +211,8 @@ impl Work<'_> {
         let Obtained { data, fingerprint, warnings, .. } = obtained;
         let mut training = spec.begin(data, device)?;
         let mut started = Started { parameters: Some(training.parameters()), ..started };
-        let usage = Usage::new(device, &started.device, common.precision, spec.needs().step_operations);
+        let usage =
+            Usage::new(device, &started.device, common.precision, spec.needs(spec.samples_at_once()).step_operations);
         let (stop, steps) = (self.stop.clone(), self.session.before().steps());
         let (config, preset) = (self.config.identity(self.session.before()), self.config.preset.to_ron());
         let origin = Origin { data: fingerprint, config, preset };

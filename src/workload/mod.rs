@@ -111,6 +111,9 @@ pub trait Workload {
     /// What a run of it needs of the machine, where that is known beforehand.
     fn needs(&self, run: usize) -> Option<Needs>;
 
+    /// The largest `batch_size` with which a run would need no more memory than this, in bytes, as far as that is known.
+    fn fitting(&self, run: usize, memory: u64) -> Option<u64>;
+
     /// What a run of it says of itself at its start, added to what all runs say.
     fn describe(&self, started: Started) -> Started;
 

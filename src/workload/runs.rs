@@ -43,8 +43,21 @@ pub trait RunSpec: Clone {
         Ok(())
     }
 
-    /// What it needs of the machine.
-    fn needs(&self) -> Needs;
+    /// Samples that the passes take at once.
+    fn samples_at_once(&self) -> u64;
+
+    /// What it needs of the machine with so many samples at once.
+    fn needs(&self, samples_at_once: u64) -> Needs;
+
+    /// The most samples at once, up to as many as it has, with which it needs no more memory than this, in bytes.
+    fn fitting(&self, memory: u64) -> Option<u64> {
+        let [mut fits, mut most] = [0, self.samples_at_once()];
+        while fits < most {
+            let half = most - (most - fits) / 2;
+            if self.needs(half).memory <= memory { fits = half } else { most = half - 1 }
+        }
+        (fits > 0).then_some(fits)
+    }
 
     /// What it would learn from if it began now; see [`Workload::outlook`].
     fn outlook(&self) -> OutlookResult;
@@ -196,7 +209,11 @@ where
     }
 
     fn needs(&self, run: usize) -> Option<Needs> {
-        self.runs.get(run).map(RunSpec::needs)
+        self.runs.get(run).map(|run| run.needs(run.samples_at_once()))
+    }
+
+    fn fitting(&self, run: usize, memory: u64) -> Option<u64> {
+        self.runs.get(run)?.fitting(memory)
     }
 
     fn describe(&self, started: Started) -> Started {

@@ -225,14 +225,19 @@ impl RunSpec for Gpt2Spec {
         Ok(())
     }
 
-    fn needs(&self) -> Needs {
+    fn samples_at_once(&self) -> u64 {
+        self.batch_size.get() as u64
+    }
+
+    fn needs(&self, sequences: u64) -> Needs {
         let parameters = self.shape.parameters();
         let bytes = if self.precision == Gpt2Precision::Float64 { 8 } else { 4 };
-        let activations = self.shape.activations(self.batch_size.get() as u64, self.precision, self.attention);
+        let activations = self.shape.activations(sequences, self.precision, self.attention);
         // Forward and backward pass, and the scores of attention.
         let [layers, width, context] = [self.shape.layers, self.shape.width, self.shape.context].map(f64::from);
         let matrices = parameters as f64 - context * width;
-        let step_operations = (6.0 * matrices + 12.0 * layers * width * context) * self.tokens_per_step() as f64;
+        let tokens = context * (sequences * self.accumulation.get() as u64) as f64;
+        let step_operations = (6.0 * matrices + 12.0 * layers * width * context) * tokens;
         let course = self.common().course;
         Needs::of_model(parameters, bytes, &self.optimizer, &course, activations, step_operations)
     }

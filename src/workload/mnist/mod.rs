@@ -161,10 +161,13 @@ impl RunSpec for MnistSpec {
         CommonMut { name: &mut self.name, seed: &mut self.seed, data: &mut self.data }
     }
 
-    fn needs(&self) -> Needs {
+    fn samples_at_once(&self) -> u64 {
+        self.batch_size.get() as u64
+    }
+
+    fn needs(&self, batch: u64) -> Needs {
         let bytes = if self.precision == FloatType::Float64 { 8 } else { 4 };
         let [train, test] = mnist::WHOLE.map(|count| count as u64);
-        let batch = self.batch_size.get() as u64;
         // All images, and what the passes make of a batch; all test images are one.
         let (pixels, units) = (SIZES[0] as u64, SIZES.iter().sum::<i64>() as u64);
         let activations = ((train + test) * pixels + batch.max(test) * units * 4) * bytes;

@@ -174,6 +174,10 @@ impl Workload for MnistScanPreset {
         None
     }
 
+    fn fitting(&self, _: usize, _: u64) -> Option<u64> {
+        None
+    }
+
     fn describe(&self, started: Started) -> Started {
         let scan = &self.scan;
         let axes = ScanAxes {

@@ -74,7 +74,7 @@ impl<'a> Scan<'a> {
         let outcomes = loop {
             match self.stacks(rule, batch_size, &members, stack, stop) {
                 // How much room a GPU has left, only trying tells.
-                Err(TrainError::OutOfMemory(_)) if stack > 1 => stack = stack.div_ceil(2),
+                Err(TrainError::OutOfMemory { .. }) if stack > 1 => stack = stack.div_ceil(2),
                 outcomes => break outcomes?,
             }
         };
