@@ -8,7 +8,7 @@ use std::path::Path as FilePath;
 
 use naga::valid::{Capabilities, ValidationFlags, Validator};
 use valleyscope::gpu::SHADERS;
-use valleyscope::gpu::uniform::{Disc, Frame, Ground, Path, Trail};
+use valleyscope::gpu::uniform::{Curve, Disc, Frame, Ground, Path, Places, Trail};
 
 fn files() -> Vec<(String, String)> {
     let folder = FilePath::new(env!("CARGO_MANIFEST_DIR")).join("shaders");
@@ -74,6 +74,8 @@ fn layouts() -> BTreeMap<&'static str, Layout> {
         layout!(Trail: color, opacity, edge_opacity, edge_px, half_width_px, fade_steps, first_age, oldest_age,
             particles, padding),
         layout!(Path: color, half_width_px),
+        layout!(Places: px_per_place, origin_px),
+        layout!(Curve: color, opacity, half_width_px, period_px, dash_px, padding),
         layout!(Disc: color, radius_px, edge_opacity, edge_px, ring_radius_px, ring_half_width_px),
     ])
 }

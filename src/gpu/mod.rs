@@ -1,4 +1,4 @@
-//! Drawing the landscape with wgpu. Pipelines are made once; what a frame shows comes as plain values.
+//! Drawing the landscape, and the curves of plots, with wgpu. Pipelines are made once; what a frame shows comes as plain values.
 //!
 //! Nothing here knows the window's state: a [`Scene`] says what to draw, and the positions of particles
 //! are handed over as they come.
@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use crate::landscape::Landscape;
 use crate::view::{Colormap, SymLog, Viewport};
 
+mod curves;
 mod heatmap;
 mod path;
 mod pipeline;
@@ -16,6 +17,7 @@ mod positions;
 mod trails;
 pub mod uniform;
 
+pub use curves::{CurveRenderer, CurveSet, CurveStyle, Placement};
 pub use pipeline::SHADERS;
 
 use heatmap::Heatmap;

@@ -6,7 +6,7 @@ use std::mem;
 use bytemuck::Pod;
 
 /// The shaders by the name of their file, each as wgpu gets it: with the shared parts in front.
-pub const SHADERS: [(&str, &str); 4] = [HEATMAP, TRAILS, PATH, POINTS];
+pub const SHADERS: [(&str, &str); 5] = [HEATMAP, TRAILS, PATH, POINTS, CURVE];
 
 pub(super) const HEATMAP: (&str, &str) =
     ("heatmap", concat!(include_str!("../../shaders/frame.wgsl"), include_str!("../../shaders/heatmap.wgsl")));
@@ -24,6 +24,14 @@ pub(super) const PATH: (&str, &str) = (
         include_str!("../../shaders/frame.wgsl"),
         include_str!("../../shaders/stroke.wgsl"),
         include_str!("../../shaders/path.wgsl")
+    ),
+);
+pub(super) const CURVE: (&str, &str) = (
+    "curve",
+    concat!(
+        include_str!("../../shaders/frame.wgsl"),
+        include_str!("../../shaders/stroke.wgsl"),
+        include_str!("../../shaders/curve.wgsl")
     ),
 );
 pub(super) const POINTS: (&str, &str) =

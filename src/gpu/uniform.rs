@@ -60,6 +60,26 @@ pub struct Path {
     pub half_width_px: f32,
 }
 
+/// `Places` of `curve.wgsl`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+pub struct Places {
+    pub px_per_place: [f32; 2],
+    pub origin_px: [f32; 2],
+}
+
+/// `Curve` of `curve.wgsl`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+pub struct Curve {
+    pub color: [f32; 3],
+    pub opacity: f32,
+    pub half_width_px: f32,
+    pub period_px: f32,
+    pub dash_px: f32,
+    pub padding: f32,
+}
+
 /// `Disc` of `points.wgsl`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]

@@ -81,7 +81,17 @@ pub fn push(renderer: &mut Renderer, positions: Positions<'_>) {
 /// Draws a scene on a clear ground and reads it back.
 pub fn draw(renderer: &mut Renderer, format: wgpu::TextureFormat, scene: &Scene) -> RgbaImage {
     let Gpu { device, queue } = gpu();
-    let [width, height] = scene.viewport.size_px.map(|size| size as u32);
+    renderer.prepare(device, queue, scene);
+    painted(format, scene.viewport.size_px.map(|size| size as u32), |pass| renderer.paint(pass))
+}
+
+/// What is painted on a clear ground of so many pixels, read back.
+pub fn painted(
+    format: wgpu::TextureFormat,
+    [width, height]: [u32; 2],
+    paint: impl FnOnce(&mut wgpu::RenderPass<'_>),
+) -> RgbaImage {
+    let Gpu { device, queue } = gpu();
     let texture = device.create_texture(&wgpu::TextureDescriptor {
         label: None,
         size: wgpu::Extent3d { width, height, depth_or_array_layers: 1 },
@@ -93,7 +103,6 @@ pub fn draw(renderer: &mut Renderer, format: wgpu::TextureFormat, scene: &Scene)
         view_formats: &[],
     });
     let view = texture.create_view(&wgpu::TextureViewDescriptor::default());
-    renderer.prepare(device, queue, scene);
     let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
     {
         let mut pass = encoder.begin_render_pass(&wgpu::RenderPassDescriptor {
@@ -105,7 +114,7 @@ pub fn draw(renderer: &mut Renderer, format: wgpu::TextureFormat, scene: &Scene)
             })],
             ..Default::default()
         });
-        renderer.paint(&mut pass);
+        paint(&mut pass);
     }
     let row_bytes = (4 * width).next_multiple_of(wgpu::COPY_BYTES_PER_ROW_ALIGNMENT);
     let buffer = device.create_buffer(&wgpu::BufferDescriptor {

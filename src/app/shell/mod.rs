@@ -32,7 +32,7 @@ use super::save_preset::SavePreset;
 use super::session::{self, Looks, Session, Surroundings};
 use super::shelf::Shelf;
 use super::theme;
-use super::training::TrainingPanel;
+use super::training::{self, TrainingPanel};
 use super::transport::Pace;
 use super::wake::Wake;
 use crate::preset::{Loaded, Preset, Source, SweepPreset, built_ins};
@@ -55,6 +55,9 @@ struct Panels {
 
 impl Panels {
     fn new(cc: &eframe::CreationContext<'_>, training: TrainingPanel) -> Panels {
+        if let Some(render_state) = &cc.wgpu_render_state {
+            training::install_curves(render_state);
+        }
         Panels {
             landscape: LandscapePanel::new(cc.wgpu_render_state.as_ref()),
             formula: FormulaPanel::default(),

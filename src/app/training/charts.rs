@@ -1,20 +1,22 @@
 //! The curves of the selected runs.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use egui::{Button, Color32, ComboBox, FontId, RichText, ScrollArea, Slider, TextStyle, Ui, WidgetInfo, vec2};
+use egui::{Button, Color32, ComboBox, FontId, Id, RichText, ScrollArea, Slider, TextStyle, Ui, WidgetInfo, vec2};
 use egui_plot::{HLine, LineStyle, Plot, VLine};
 
 use super::choices::{Choices, USUAL};
+use super::curve_cache::CurveCache;
+use super::curve_item::CurveItem;
 use super::legend::{last_value, legend, tooltip};
-use super::lines::{Lines, draw, y_in_view};
+use super::lines::{Canvas, y_in_view};
 use super::marks;
 use super::names::Name;
 use super::plotter::{Drawn, union};
 use super::reaching::Reaching;
 use super::sheet::Sheet;
-use super::track::{Horizontal, Look, Track};
+use super::track::{Horizontal, Look};
 use crate::app::diagnostics::{AxisScale, Mark, sheet};
 use crate::app::number as text;
 use crate::app::paper::{Paper, stays_open};
@@ -51,14 +53,7 @@ pub struct Charts {
     y: BTreeMap<Metric, [f64; 2]>,
     hover: Option<f64>,
     reaching: Reaching,
-    cache: HashMap<(Metric, usize), Cached>,
-}
-
-/// What was drawn of a track, as long as neither it nor the view has changed.
-struct Cached {
-    track: Arc<Track>,
-    look: Look,
-    lines: Arc<Lines>,
+    cache: CurveCache,
 }
 
 /// What was asked for in the toolbar.
@@ -212,19 +207,6 @@ impl Charts {
         across(reaches.reduce(range::union))
     }
 
-    fn lines(&mut self, metric: Metric, index: usize, track: &Arc<Track>, look: Look) -> Arc<Lines> {
-        if let Some(cached) = self.cache.get(&(metric, index))
-            && cached.look == look
-            && Arc::ptr_eq(&cached.track, track)
-        {
-            return Arc::clone(&cached.lines);
-        }
-        let lines = Arc::new(Lines::of(track, &look));
-        let cached = Cached { track: Arc::clone(track), look, lines: Arc::clone(&lines) };
-        self.cache.insert((metric, index), cached);
-        lines
-    }
-
     fn chart(&mut self, ui: &mut Ui, groups: &[Named<'_>], info: &MetricInfo, x: [f64; 2], hover: Option<f64>) {
         let Some(metric) = info.metric() else { return };
         let scales = [self.choices.x_scale(), self.choices.scale(info)];
@@ -239,7 +221,7 @@ impl Charts {
             let Some(track) = group.drawn.tracks.get(&metric) else { continue };
             // Over tokens only text has a place.
             if track.len() == 0 || track.reach(look.horizontal, scales[0]).is_some() {
-                curves.push((group, track, self.lines(metric, index, track, look)));
+                curves.push((group, track, self.cache.lines(metric, index, track, look)));
             }
         }
         // What forks share with other runs is drawn below the curves of those.
@@ -249,13 +231,21 @@ impl Charts {
         ui.label(RichText::new(text).small().weak());
         let zoomed_y = self.y.get(&metric).copied();
         let y = zoomed_y.unwrap_or_else(|| y_in_view(x, curves.iter().map(|(_, _, lines)| &**lines)));
+        let (size, theme) = (ui.available_size(), ui.theme());
+        let canvas = Canvas { theme, x, y, size: size.into(), pixels_per_point: ui.pixels_per_point() };
+        let drawn = curves.iter().map(|(group, _, lines)| (Arc::clone(lines), group.pen)).collect();
+        let set = self.cache.set(metric, drawn, canvas);
         let plot = plot(ui, info, &look, y, [zoomed_y.is_some(), curves.is_empty()]);
-        let (cursor, theme) = (ui.visuals().weak_text_color(), ui.theme());
+        let (cursor, id) = (ui.visuals().weak_text_color(), Id::unique(("curves", &info.name)).value());
         let shown = plot.show(ui, |plot| {
             plot.set_plot_bounds_x(x[0]..=x[1]);
             plot.set_plot_bounds_y(y[0]..=y[1]);
             for (group, _, lines) in &curves {
-                draw(plot, group.pen, theme, lines, y);
+                canvas.band(plot, group.pen, lines);
+            }
+            plot.add(CurveItem::new(id, set, x, y));
+            for (group, _, lines) in &curves {
+                canvas.marks(plot, group.pen, lines);
             }
             if let Some(level) = self.reaching.level(metric) {
                 let line = HLine::new("", scales[1].place(level)).color(cursor).style(LineStyle::dashed_loose());
@@ -283,11 +273,13 @@ impl Charts {
             let values: Vec<_> = curves.iter().map(|(group, track, _)| (*group, *track)).collect();
             tooltip(&shown.response, info, &look, place, &values);
         }
-        let summary: Vec<String> = curves.iter().map(|(group, track, _)| last_value(group, track, &look)).collect();
-        shown.response.widget_info(|| WidgetInfo {
-            label: Some(format!("Plot of {}", info.title)),
-            current_text_value: Some(summary.join("; ")),
-            ..WidgetInfo::new(egui::Role::Figure)
+        shown.response.widget_info(|| {
+            let values: Vec<String> = curves.iter().map(|(group, track, _)| last_value(group, track, &look)).collect();
+            WidgetInfo {
+                label: Some(format!("Plot of {}", info.title)),
+                current_text_value: Some(values.join("; ")),
+                ..WidgetInfo::new(egui::Role::Figure)
+            }
         });
     }
 

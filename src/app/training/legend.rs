@@ -6,12 +6,12 @@ use egui::{Color32, Label, RichText, Sense, Shape, Stroke, TextStyle, Ui, Vec2, 
 
 use super::charts::Named;
 use super::names::Name;
-use super::pens::color;
+use super::pens::{color, dash};
 use super::track::{Horizontal, Look, Track};
 use crate::app::diagnostics::AxisScale;
 use crate::run::{MetricInfo, Unit, span};
+use crate::view::Pen;
 use crate::view::ticks::{grouped, moment, significant};
-use crate::view::{Dash, Pen};
 
 /// The longest title in the legend where others have no room besides, in points.
 const LONGEST: f32 = 240.0;
@@ -114,10 +114,9 @@ pub fn line(ui: &mut Ui, pen: Pen) {
     let (rect, _) = ui.allocate_exact_size(LINE, Sense::hover());
     let ends = [rect.left_center(), rect.right_center()];
     let stroke = Stroke::new(WIDTH, color(pen, ui.theme()));
-    let pieces = match pen.dash {
-        Dash::Solid => vec![Shape::line_segment(ends, stroke)],
-        Dash::Dashed => Shape::dashed_line(&ends, stroke, 5.0, 2.5),
-        Dash::Dotted => Shape::dashed_line(&ends, stroke, 2.0, 2.5),
+    let pieces = match dash(pen) {
+        None => vec![Shape::line_segment(ends, stroke)],
+        Some([dash, gap]) => Shape::dashed_line(&ends, stroke, dash, gap),
     };
     ui.painter().extend(pieces);
 }

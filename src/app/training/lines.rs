@@ -1,12 +1,13 @@
 //! Curves as lines in a plot.
 
 use egui::Theme;
-use egui_plot::{FilledArea, Line, LineStyle, MarkerShape, PlotPoints, Points};
+use egui_plot::{FilledArea, MarkerShape, PlotUi, Points};
 
-use super::pens::color;
+use super::pens::{color, dash};
 use super::track::{Look, Pieces, Track};
+use crate::gpu::{CurveSet, CurveStyle};
+use crate::view::Pen;
 use crate::view::range::with_margin;
-use crate::view::{Dash, Pen};
 
 /// A track as it is drawn.
 pub struct Lines {
@@ -42,6 +43,12 @@ pub fn y_in_view<'l>([from, to]: [f64; 2], lines: impl Iterator<Item = &'l Lines
     with_margin(&extents)
 }
 
+/// What is drawn of a curve at a place far outside of the view: how far does not matter, and pixels could not count it.
+fn near(y: f64, [bottom, top]: [f64; 2]) -> f64 {
+    let far = 100.0 * (top - bottom);
+    y.clamp(bottom - far, top + far)
+}
+
 /// The part of a line before a fork, which is the other run's and paler, and the part after it, with their strengths. They
 /// meet in a point.
 fn at_fork(line: &[[f64; 2]], fork: Option<f64>) -> [(&[[f64; 2]], f32); 2] {
@@ -50,49 +57,80 @@ fn at_fork(line: &[[f64; 2]], fork: Option<f64>) -> [(&[[f64; 2]], f32); 2] {
     [(&line[..after], PALE), (&line[after.saturating_sub(1)..], 1.0)]
 }
 
-/// Draws a curve with this pen; `[bottom, top]` is in view.
-pub fn draw(plot: &mut egui_plot::PlotUi<'_>, pen: Pen, theme: Theme, lines: &Lines, [bottom, top]: [f64; 2]) {
-    let own = color(pen, theme);
-    let style = match pen.dash {
-        Dash::Solid => LineStyle::Solid,
-        Dash::Dashed => LineStyle::dashed_dense(),
-        Dash::Dotted => LineStyle::dotted_dense(),
-    };
-    // Far outside of the view it does not matter how far; pixels could not count that far.
-    let far = 100.0 * (top - bottom);
-    let near = |y: f64| y.clamp(bottom - far, top + far);
-    if !lines.band.is_empty() {
-        let x: Vec<f64> = lines.band.iter().map(|point| point[0]).collect();
-        let low: Vec<f64> = lines.band.iter().map(|point| near(point[1])).collect();
-        let high: Vec<f64> = lines.band.iter().map(|point| near(point[2])).collect();
-        let area = FilledArea::new("", &x, &low, &high).fill_color(own.gamma_multiply(0.2));
-        plot.add(area.allow_hover(false));
-    }
-    for (pieces, color, style, width) in
-        [(&lines.raw, own.gamma_multiply(0.3), LineStyle::Solid, 1.0), (&lines.line, own, style, 1.6)]
-    {
-        for piece in pieces.iter().filter(|piece| !piece.is_empty()) {
-            if let [only] = piece[..] {
-                let dot = Points::new("", [only[0], near(only[1])]).color(color).radius(2.5);
-                plot.points(dot.allow_hover(false));
-                continue;
-            }
-            for (part, strength) in at_fork(piece, lines.fork).into_iter().filter(|(part, _)| part.len() > 1) {
-                let points: PlotPoints<'_> = part.iter().map(|point| [point[0], near(point[1])]).collect();
-                let line = Line::new("", points).color(color.gamma_multiply(strength)).style(style);
-                plot.line(line.width(strength * width).allow_hover(false).allow_band(false));
+/// What curves are drawn into.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Canvas {
+    pub theme: Theme,
+    /// The ranges of places in view.
+    pub x: [f64; 2],
+    pub y: [f64; 2],
+    /// In points.
+    pub size: [f32; 2],
+    pub pixels_per_point: f32,
+}
+
+impl Canvas {
+    /// The lines of all curves for the GPU: for each the raw one and over it the one that is read.
+    pub fn curves<'l>(&self, curves: impl Iterator<Item = (&'l Lines, Pen)>) -> CurveSet {
+        let mut set = CurveSet::default();
+        for (lines, pen) in curves {
+            let own = color(pen, self.theme);
+            for (pieces, opacity, dash, width) in [(&lines.raw, 0.3, None, 1.0), (&lines.line, 1.0, dash(pen), 1.6)] {
+                for (part, strength) in pieces.iter().flat_map(|piece| at_fork(piece, lines.fork)) {
+                    let style = CurveStyle {
+                        color: [own.r(), own.g(), own.b()],
+                        opacity: strength * opacity,
+                        width_px: strength * width * self.pixels_per_point,
+                        dash_px: dash.map(|[dash, gap]| [dash, dash + gap].map(|size| size * self.pixels_per_point)),
+                    };
+                    let size_px = self.size.map(|size| f64::from(size * self.pixels_per_point));
+                    set.add(style, size_px, part.iter().map(|point| self.place(*point)));
+                }
             }
         }
+        set
     }
-    if let Some(&[x, y]) = lines.line.iter().flatten().find(|point| lines.fork.is_some_and(|fork| point[0] >= fork)) {
-        let mark = Points::new("", [x, near(y)]).color(own).shape(MarkerShape::Diamond);
-        plot.points(mark.radius(4.0).allow_hover(false));
+
+    /// From 0 to 1 through what is in view.
+    fn place(&self, [x, y]: [f64; 2]) -> [f64; 2] {
+        let share = |at: f64, [from, to]: [f64; 2]| (at - from) / (to - from);
+        [share(x, self.x), share(near(y, self.y), self.y)]
     }
-    // Where values are not finite any more.
-    for ends in lines.line.windows(2) {
-        if let Some(last) = ends[0].last() {
-            let cross = Points::new("", [last[0], near(last[1])]).color(own).shape(MarkerShape::Cross);
-            plot.points(cross.radius(4.0).allow_hover(false));
+
+    /// The area of a curve's deviations, below all lines.
+    pub fn band(&self, plot: &mut PlotUi<'_>, pen: Pen, lines: &Lines) {
+        if lines.band.is_empty() {
+            return;
+        }
+        let column = |index: usize| lines.band.iter().map(move |point| point[index]);
+        let x: Vec<f64> = column(0).collect();
+        let [low, high] = [1, 2].map(|index| column(index).map(|y| near(y, self.y)).collect::<Vec<f64>>());
+        let area = FilledArea::new("", &x, &low, &high).fill_color(color(pen, self.theme).gamma_multiply(0.2));
+        plot.add(area.allow_hover(false));
+    }
+
+    /// A curve's single points, its fork, and where its values are not finite any more, above all lines.
+    pub fn marks(&self, plot: &mut PlotUi<'_>, pen: Pen, lines: &Lines) {
+        let own = color(pen, self.theme);
+        let mut mark = |[x, y]: [f64; 2], shape, radius, color| {
+            let mark = Points::new("", [x, near(y, self.y)]).color(color).shape(shape);
+            plot.points(mark.radius(radius).allow_hover(false));
+        };
+        for (pieces, color) in [(&lines.raw, own.gamma_multiply(0.3)), (&lines.line, own)] {
+            for piece in pieces {
+                if let [only] = piece[..] {
+                    mark(only, MarkerShape::Circle, 2.5, color);
+                }
+            }
+        }
+        let mut points = lines.line.iter().flatten();
+        if let Some(first) = points.find(|point| lines.fork.is_some_and(|fork| point[0] >= fork)) {
+            mark(*first, MarkerShape::Diamond, 4.0, own);
+        }
+        for ends in lines.line.windows(2) {
+            if let Some(last) = ends[0].last() {
+                mark(*last, MarkerShape::Cross, 4.0, own);
+            }
         }
     }
 }

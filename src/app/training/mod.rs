@@ -5,6 +5,8 @@
 
 mod charts;
 mod choices;
+mod curve_cache;
+mod curve_item;
 mod data_field;
 mod detail;
 mod dialogs;
@@ -35,6 +37,7 @@ mod watcher;
 mod words;
 mod worker;
 
+pub use curve_item::install as install_curves;
 pub use draft::TrainingMemory;
 pub use install::InstallCommand;
 pub use office::{Places, WorkerState};

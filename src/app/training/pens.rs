@@ -7,7 +7,7 @@ use egui::{Color32, Theme};
 
 use super::summary::Summary;
 use crate::app::landscape::marker::background;
-use crate::view::Pen;
+use crate::view::{Dash, Pen};
 
 /// Of runs whose optimizer is not known, and of scans, which have several.
 pub const NEUTRAL: [u8; 3] = [150; 3];
@@ -52,4 +52,13 @@ impl Pens {
 pub fn color(pen: Pen, theme: Theme) -> Color32 {
     let [red, green, blue] = pen.ink(background(theme));
     Color32::from_rgb(red, green, blue)
+}
+
+/// The lengths of the dashes of a line and of the gaps between them, in points; none for a whole line.
+pub fn dash(pen: Pen) -> Option<[f32; 2]> {
+    match pen.dash {
+        Dash::Solid => None,
+        Dash::Dashed => Some([5.0, 2.5]),
+        Dash::Dotted => Some([2.0, 2.5]),
+    }
 }

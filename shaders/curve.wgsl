@@ -1,0 +1,71 @@
+// Curves of a plot: lines, whole or dashed, that are drawn over each other in the order of the draws.
+
+// From places, which count from 0 to 1 through the part of the plot in view, to centred pixels.
+struct Places {
+    px_per_place: vec2<f32>,
+    origin_px: vec2<f32>,
+}
+
+struct Curve {
+    color: vec3<f32>,
+    opacity: f32,
+    half_width_px: f32,
+    // From one dash to the next; 0 for a whole line.
+    period_px: f32,
+    dash_px: f32,
+}
+
+@group(1) @binding(0) var<uniform> places: Places;
+@group(2) @binding(0) var<uniform> curve: Curve;
+
+struct Varying {
+    @builtin(position) position: vec4<f32>,
+    @location(0) from_start: vec2<f32>,
+    @location(1) @interpolate(flat) along: vec2<f32>,
+    @location(2) @interpolate(flat) start_cut: vec2<f32>,
+    @location(3) @interpolate(flat) end_cut: vec2<f32>,
+    // Pixels of the line from the beginning of a dash to the start and the end of the drawn part.
+    @location(4) @interpolate(flat) lengths: vec2<f32>,
+}
+
+fn px_from_place(place: vec2<f32>) -> vec2<f32> {
+    return place * places.px_per_place + places.origin_px;
+}
+
+// Four consecutive points in places, not finite where the line ends; the segment is the middle two. `lengths` are
+// those of the line up to the segment's ends, in pixels.
+@vertex
+fn curve_vertex(
+    @builtin(vertex_index) corner: u32,
+    @location(0) before: vec2<f32>,
+    @location(1) start: vec2<f32>,
+    @location(2) end: vec2<f32>,
+    @location(3) after: vec2<f32>,
+    @location(4) lengths: vec2<f32>,
+) -> Varying {
+    var stroke = Stroke();
+    stroke.position = NOWHERE;
+    if is_finite(start) && is_finite(end) {
+        let previous = Neighbor(px_from_place(before), is_finite(before));
+        let next = Neighbor(px_from_place(after), is_finite(after));
+        let reach = curve.half_width_px;
+        stroke = stroke_corner(previous, px_from_place(start), px_from_place(end), next, reach, corner);
+    }
+    let part = mix(lengths.xx, lengths.yy, stroke.part);
+    return Varying(stroke.position, stroke.from_start, stroke.along, stroke.start_cut, stroke.end_cut, part);
+}
+
+@fragment
+fn curve_fragment(in: Varying) -> @location(0) vec4<f32> {
+    let pixel = stroke_pixel(in.from_start, in.along, in.start_cut, in.end_cut);
+    var coverage = inside(pixel.distance_px - curve.half_width_px);
+    if curve.period_px > 0.0 {
+        let length_px = mix(in.lengths.x, in.lengths.y, pixel.progress);
+        let from_dash = length_px - curve.period_px * floor(length_px / curve.period_px);
+        // Half of a dash lies before its middle, and the next begins a period behind it.
+        let middle = 0.5 * curve.dash_px;
+        let away = min(abs(from_dash - middle), curve.period_px - abs(from_dash - middle));
+        coverage *= inside(away - middle);
+    }
+    return target_color(curve.color, coverage * curve.opacity);
+}

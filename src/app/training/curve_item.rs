@@ -1,0 +1,106 @@
+//! The curves of a plot, drawn by the GPU: a frame costs as much for a hundred runs as for one.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use eframe::egui_wgpu::{Callback, CallbackResources, CallbackTrait, RenderState, ScreenDescriptor, wgpu};
+use egui::{Color32, PaintCallbackInfo, Shape, Ui};
+use egui_plot::{PlotBounds, PlotGeometry, PlotItem, PlotItemBase, PlotPoint, PlotTransform};
+
+use crate::gpu::{CurveRenderer, CurveSet, Placement};
+
+/// Makes the renderer for the window's device, once.
+pub fn install(render_state: &RenderState) {
+    let renderer = CurveRenderer::new(&render_state.device, render_state.target_format, 1);
+    render_state.renderer.write().callback_resources.insert(renderer);
+}
+
+/// The curves as an item of a plot.
+pub struct CurveItem {
+    /// By which the GPU knows the plot.
+    id: u64,
+    set: Arc<CurveSet>,
+    /// Where the curves' places 0 and 1 are in the plot, on both axes.
+    corners: [PlotPoint; 2],
+    base: PlotItemBase,
+}
+
+impl CurveItem {
+    /// Curves that count places from 0 to 1 through these ranges.
+    pub fn new(id: u64, set: Arc<CurveSet>, x: [f64; 2], y: [f64; 2]) -> CurveItem {
+        let corners = [0, 1].map(|end| PlotPoint::new(x[end], y[end]));
+        CurveItem { id, set, corners, base: PlotItemBase::new(String::new()) }
+    }
+}
+
+impl PlotItem for CurveItem {
+    fn shapes(&self, ui: &Ui, transform: &PlotTransform, shapes: &mut Vec<Shape>) {
+        // What is scrolled out of the window has no pixels.
+        let visible = transform.frame().intersect(ui.ctx().content_rect());
+        if !visible.is_positive() {
+            return;
+        }
+        let (scale, center) = (ui.pixels_per_point(), visible.center());
+        let [zero, one] = self.corners.map(|corner| transform.position_from_point(&corner));
+        let px = |x: f32, y: f32| [x * scale, y * scale];
+        let placement = Placement {
+            size_px: px(visible.width(), visible.height()),
+            px_per_place: px(one.x - zero.x, zero.y - one.y),
+            origin_px: px(zero.x - center.x, center.y - zero.y),
+        };
+        let paint = Paint { id: self.id, set: Arc::clone(&self.set), placement };
+        shapes.push(Callback::new_paint_callback(visible, paint).into());
+    }
+
+    fn initialize(&mut self, _x_range: RangeInclusive<f64>) {}
+
+    fn color(&self) -> Color32 {
+        Color32::TRANSPARENT
+    }
+
+    /// The pointer's values are shown by other means.
+    fn geometry(&self) -> PlotGeometry<'_> {
+        PlotGeometry::None
+    }
+
+    fn bounds(&self) -> PlotBounds {
+        PlotBounds::NOTHING
+    }
+
+    fn base(&self) -> &PlotItemBase {
+        &self.base
+    }
+
+    fn base_mut(&mut self) -> &mut PlotItemBase {
+        &mut self.base
+    }
+}
+
+/// One frame's picture of the curves.
+struct Paint {
+    id: u64,
+    set: Arc<CurveSet>,
+    placement: Placement,
+}
+
+impl CallbackTrait for Paint {
+    fn prepare(
+        &self,
+        device: &wgpu::Device,
+        queue: &wgpu::Queue,
+        _screen: &ScreenDescriptor,
+        _encoder: &mut wgpu::CommandEncoder,
+        resources: &mut CallbackResources,
+    ) -> Vec<wgpu::CommandBuffer> {
+        if let Some(renderer) = resources.get_mut::<CurveRenderer>() {
+            renderer.prepare(device, queue, self.id, &self.set, self.placement);
+        }
+        Vec::new()
+    }
+
+    fn paint(&self, _info: PaintCallbackInfo, pass: &mut wgpu::RenderPass<'static>, resources: &CallbackResources) {
+        if let Some(renderer) = resources.get::<CurveRenderer>() {
+            renderer.paint(pass, self.id);
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The curves of plots.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use wgpu::util::DeviceExt;
+
+use super::pipeline::{CURVE, POINT_BYTES, Primitive, Target, Uniforms};
+use super::uniform::{Curve, Frame, Places, rgb};
+
+/// Where a line begins and ends.
+const NO_POINT: [f32; 2] = [f32::NAN; 2];
+
+/// How a line is drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CurveStyle {
+    /// sRGB.
+    pub color: [u8; 3],
+    pub opacity: f32,
+    /// In physical pixels.
+    pub width_px: f32,
+    /// The length of a dash and from one dash to the next, in physical pixels; `None` for a whole line.
+    pub dash_px: Option<[f32; 2]>,
+}
+
+/// Lines of a plot, in the order in which they are drawn.
+#[derive(Clone, Debug, Default)]
+pub struct CurveSet {
+    /// From 0 to 1 through the part of the plot in view; each line has a missing point before its first and after its
+    /// last one.
+    points: Vec<[f32; 2]>,
+    /// How long the line is up to the start and the end of each segment, in pixels, less whole dashes; by the index of the
+    /// point before the segment.
+    lengths: Vec<[f32; 2]>,
+    draws: Vec<Draw>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Draw {
+    style: CurveStyle,
+    /// The missing point before the line.
+    first: u64,
+    segments: u32,
+}
+
+impl CurveSet {
+    /// Adds a line through points that count from 0 to 1 through the part of the plot in view, which has about so many
+    /// physical pixels. Where they are not finite, the line has a gap. A line of a single point is not drawn.
+    pub fn add(&mut self, style: CurveStyle, size_px: [f64; 2], line: impl Iterator<Item = [f64; 2]>) {
+        let first = self.points.len();
+        let period = style.dash_px.map_or(f64::INFINITY, |[_, period]| f64::from(period));
+        self.points.push(NO_POINT);
+        let (mut before, mut length): (Option<[f64; 2]>, f64) = (None, 0.0);
+        for point in line {
+            if let Some(before) = before {
+                let step = ((point[0] - before[0]) * size_px[0]).hypot((point[1] - before[1]) * size_px[1]);
+                self.lengths.push([length as f32, (length + step) as f32]);
+                // Only where in a dash the next segment begins is of interest; after a gap the line begins anew.
+                length = if step.is_finite() { (length + step) % period } else { 0.0 };
+            }
+            self.points.push(point.map(|place| place as f32));
+            before = Some(point);
+        }
+        self.points.push(NO_POINT);
+        match (self.points.len() - first).checked_sub(3) {
+            Some(segments) if segments > 0 => {
+                self.lengths.resize(self.points.len(), [0.0; 2]);
+                self.draws.push(Draw { style, first: first as u64, segments: segments as u32 });
+            }
+            _ => {
+                self.points.truncate(first);
+                self.lengths.truncate(first);
+            }
+        }
+    }
+}
+
+/// Where the curves of a plot are in the picture, in physical pixels.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Placement {
+    /// Of what is painted into.
+    pub size_px: [f32; 2],
+    /// From place 0 to place 1.
+    pub px_per_place: [f32; 2],
+    /// Of place (0, 0), from the middle of what is painted into, x to the right and y up.
+    pub origin_px: [f32; 2],
+}
+
+/// The pipeline and the buffers that draw the curves of plots on one device. As [`super::Renderer`], it needs no more than
+/// the limits of WebGL 2.
+pub struct CurveRenderer {
+    pipeline: wgpu::RenderPipeline,
+    plots: HashMap<u64, Plot>,
+}
+
+/// What the device has of a plot.
+struct Plot {
+    set: Arc<CurveSet>,
+    frame: Uniforms<Frame>,
+    places: Uniforms<Places>,
+    curves: Uniforms<Curve>,
+    /// The style of each draw.
+    styles: Vec<u32>,
+    points: wgpu::Buffer,
+    lengths: wgpu::Buffer,
+}
+
+impl CurveRenderer {
+    /// For the render passes that [`super::Renderer::new`] says.
+    pub fn new(device: &wgpu::Device, format: wgpu::TextureFormat, samples: u32) -> CurveRenderer {
+        let [frame, places, curves] = [
+            Uniforms::<Frame>::new(device, "frame").layout,
+            Uniforms::<Places>::new(device, "places").layout,
+            Uniforms::<Curve>::new(device, "curve").layout,
+        ];
+        let primitive = Primitive {
+            shader: CURVE,
+            vertex_entry: "curve_vertex",
+            fragment_entry: "curve_fragment",
+            bind_groups: &[&frame, &places, &curves],
+            // Four of the line, and the lengths.
+            points: 5,
+            opaque: false,
+        };
+        CurveRenderer { pipeline: Target { format, samples }.pipeline(device, &primitive), plots: HashMap::new() }
+    }
+
+    /// Uploads what [`CurveRenderer::paint`] needs to draw the curves of a plot. They stay there for as long as anyone else
+    /// keeps the set.
+    pub fn prepare(
+        &mut self,
+        device: &wgpu::Device,
+        queue: &wgpu::Queue,
+        id: u64,
+        set: &Arc<CurveSet>,
+        placement: Placement,
+    ) {
+        self.plots.retain(|_, plot| Arc::strong_count(&plot.set) > 1);
+        let is_there = self.plots.get(&id).is_some_and(|plot| Arc::ptr_eq(&plot.set, set));
+        if !is_there {
+            self.plots.insert(id, Plot::new(device, queue, Arc::clone(set)));
+        }
+        let Some(plot) = self.plots.get_mut(&id) else { return };
+        plot.frame.clear();
+        plot.frame.push(Frame { size_px: placement.size_px, px_per_unit: 1.0, ..Frame::default() });
+        plot.frame.upload(device, queue);
+        plot.places.clear();
+        plot.places.push(Places { px_per_place: placement.px_per_place, origin_px: placement.origin_px });
+        plot.places.upload(device, queue);
+    }
+
+    /// Draws the curves of a plot into the pass's viewport.
+    pub fn paint(&self, pass: &mut wgpu::RenderPass<'_>, id: u64) {
+        let Some(plot) = self.plots.get(&id) else { return };
+        pass.set_pipeline(&self.pipeline);
+        plot.frame.bind(pass, 0, 0);
+        plot.places.bind(pass, 1, 0);
+        for (draw, style) in plot.set.draws.iter().zip(&plot.styles) {
+            plot.curves.bind(pass, 2, *style);
+            let bytes = u64::from(draw.segments) * POINT_BYTES;
+            for point in 0..4 {
+                let start = (draw.first + u64::from(point)) * POINT_BYTES;
+                pass.set_vertex_buffer(point, plot.points.slice(start..start + bytes));
+            }
+            let start = draw.first * POINT_BYTES;
+            pass.set_vertex_buffer(4, plot.lengths.slice(start..start + bytes));
+            pass.draw(0..4, 0..draw.segments);
+        }
+    }
+}
+
+impl Plot {
+    fn new(device: &wgpu::Device, queue: &wgpu::Queue, set: Arc<CurveSet>) -> Plot {
+        let buffer = |values: &[[f32; 2]]| {
+            device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
+                label: Some("curves"),
+                contents: bytemuck::cast_slice(values),
+                usage: wgpu::BufferUsages::VERTEX,
+            })
+        };
+        let mut curves = Uniforms::new(device, "curve");
+        let styles = set.draws.iter().map(|draw| curves.push(uniform(&draw.style))).collect();
+        curves.upload(device, queue);
+        Plot {
+            frame: Uniforms::new(device, "frame"),
+            places: Uniforms::new(device, "places"),
+            curves,
+            styles,
+            points: buffer(&set.points),
+            lengths: buffer(&set.lengths),
+            set,
+        }
+    }
+}
+
+fn uniform(style: &CurveStyle) -> Curve {
+    let [dash_px, period_px] = style.dash_px.unwrap_or_default();
+    Curve {
+        color: rgb(style.color),
+        opacity: style.opacity,
+        half_width_px: 0.5 * style.width_px,
+        period_px,
+        dash_px,
+        padding: 0.0,
+    }
+}
