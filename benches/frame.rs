@@ -268,6 +268,30 @@ fn training(bencher: Bencher) {
 /// A hundred trainings of 100,000 logged steps each, all in view.
 #[divan::bench(sample_count = 100, sample_size = 1)]
 fn hundred_trainings(bencher: Bencher) {
+    measure(bencher, with_a_hundred_trainings());
+}
+
+/// The same while the wheel zooms into them, or out of them, with every frame.
+#[divan::bench(sample_count = 100, sample_size = 1)]
+fn zooming_into_a_hundred_trainings(bencher: Bencher) {
+    let mut window = with_a_hundred_trainings();
+    let plot = window.place_of("Plot of Train loss");
+    window.events.push(egui::Event::PointerMoved(plot));
+    let mut frame = 0;
+    measure_each(bencher, window, move |window| {
+        frame += 1;
+        let delta = egui::vec2(0.0, if frame % 40 < 20 { 30.0 } else { -30.0 });
+        window.events.push(egui::Event::MouseWheel {
+            unit: egui::MouseWheelUnit::Point,
+            delta,
+            phase: egui::TouchPhase::Move,
+            modifiers: egui::Modifiers::NONE,
+            source: egui::MouseWheelSource::Unknown,
+        });
+    });
+}
+
+fn with_a_hundred_trainings() -> Window {
     let mut window = Window::open_with(false, Pace::default(), |folder| Some(run_of(folder, 100_000)));
     let first = window.folder.path().join("").display().to_string();
     let drawn = |app: &Valleyscope, count| {
@@ -290,7 +314,7 @@ fn hundred_trainings(bencher: Bencher) {
     }
     let mut window = window.reopened(session);
     window.until(|app| drawn(app, 100));
-    measure(bencher, window);
+    window
 }
 
 /// The same run in another folder.
@@ -333,18 +357,24 @@ fn frames(bencher: Bencher, play: bool, pace: Pace) {
     measure(bencher, Window::open(play, pace));
 }
 
-fn measure(bencher: Bencher, mut window: Window) {
+fn measure(bencher: Bencher, window: Window) {
+    measure_each(bencher, window, |_| {});
+}
+
+/// With what the user does before each frame.
+fn measure_each(bencher: Bencher, mut window: Window, act: impl FnMut(&mut Window)) {
     for _ in 0..30 {
         let drawn = window.draw();
         window.finish(drawn);
     }
-    let window = std::cell::RefCell::new(window);
+    let (window, act) = (std::cell::RefCell::new(window), std::cell::RefCell::new(act));
     let drawn = std::cell::RefCell::new(None);
     bencher
         .with_inputs(|| {
             if let Some(drawn) = drawn.take() {
                 window.borrow_mut().finish(drawn);
             }
+            act.borrow_mut()(&mut window.borrow_mut());
         })
         .bench_local_values(|()| drawn.replace(Some(window.borrow_mut().draw())).is_some());
 }

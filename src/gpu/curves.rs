@@ -3,8 +3,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use wgpu::util::DeviceExt;
-
 use super::pipeline::{CURVE, POINT_BYTES, Primitive, Target, Uniforms};
 use super::uniform::{Curve, Frame, Places, rgb};
 
@@ -135,12 +133,11 @@ impl CurveRenderer {
         set: &Arc<CurveSet>,
         placement: Placement,
     ) {
-        self.plots.retain(|_, plot| Arc::strong_count(&plot.set) > 1);
-        let is_there = self.plots.get(&id).is_some_and(|plot| Arc::ptr_eq(&plot.set, set));
-        if !is_there {
-            self.plots.insert(id, Plot::new(device, queue, Arc::clone(set)));
+        self.plots.retain(|other, plot| *other == id || Arc::strong_count(&plot.set) > 1);
+        let plot = self.plots.entry(id).or_insert_with(|| Plot::new(device));
+        if !Arc::ptr_eq(&plot.set, set) {
+            plot.upload(device, queue, Arc::clone(set));
         }
-        let Some(plot) = self.plots.get_mut(&id) else { return };
         plot.frame.clear();
         plot.frame.push(Frame { size_px: placement.size_px, px_per_unit: 1.0, ..Frame::default() });
         plot.frame.upload(device, queue);
@@ -170,27 +167,42 @@ impl CurveRenderer {
 }
 
 impl Plot {
-    fn new(device: &wgpu::Device, queue: &wgpu::Queue, set: Arc<CurveSet>) -> Plot {
-        let buffer = |values: &[[f32; 2]]| {
-            device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
-                label: Some("curves"),
-                contents: bytemuck::cast_slice(values),
-                usage: wgpu::BufferUsages::VERTEX,
-            })
-        };
-        let mut curves = Uniforms::new(device, "curve");
-        let styles = set.draws.iter().map(|draw| curves.push(uniform(&draw.style))).collect();
-        curves.upload(device, queue);
+    fn new(device: &wgpu::Device) -> Plot {
         Plot {
+            set: Arc::default(),
             frame: Uniforms::new(device, "frame"),
             places: Uniforms::new(device, "places"),
-            curves,
-            styles,
-            points: buffer(&set.points),
-            lengths: buffer(&set.lengths),
-            set,
+            curves: Uniforms::new(device, "curve"),
+            styles: Vec::new(),
+            points: allocate(device, 0),
+            lengths: allocate(device, 0),
         }
     }
+
+    fn upload(&mut self, device: &wgpu::Device, queue: &wgpu::Queue, set: Arc<CurveSet>) {
+        self.curves.clear();
+        self.styles = set.draws.iter().map(|draw| self.curves.push(uniform(&draw.style))).collect();
+        self.curves.upload(device, queue);
+        for (buffer, values) in [(&mut self.points, &set.points), (&mut self.lengths, &set.lengths)] {
+            let bytes: &[u8] = bytemuck::cast_slice(values);
+            if bytes.len() as u64 > buffer.size() {
+                *buffer = allocate(device, values.len().next_power_of_two());
+            }
+            if !bytes.is_empty() {
+                queue.write_buffer(buffer, 0, bytes);
+            }
+        }
+        self.set = set;
+    }
+}
+
+fn allocate(device: &wgpu::Device, points: usize) -> wgpu::Buffer {
+    device.create_buffer(&wgpu::BufferDescriptor {
+        label: Some("curves"),
+        size: points as u64 * POINT_BYTES,
+        usage: wgpu::BufferUsages::VERTEX | wgpu::BufferUsages::COPY_DST,
+        mapped_at_creation: false,
+    })
 }
 
 fn uniform(style: &CurveStyle) -> Curve {

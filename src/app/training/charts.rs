@@ -16,7 +16,7 @@ use super::names::Name;
 use super::plotter::{Drawn, union};
 use super::reaching::Reaching;
 use super::sheet::Sheet;
-use super::track::{Horizontal, Look};
+use super::track::{Horizontal, Look, Track};
 use crate::app::diagnostics::{AxisScale, Mark, sheet};
 use crate::app::number as text;
 use crate::app::paper::{Paper, stays_open};
@@ -216,14 +216,14 @@ impl Charts {
             x,
             columns: (ui.available_width() - 60.0).max(50.0) as usize,
         };
-        let mut curves = Vec::new();
-        for (index, group) in groups.iter().enumerate() {
-            let Some(track) = group.drawn.tracks.get(&metric) else { continue };
-            // Over tokens only text has a place.
-            if track.len() == 0 || track.reach(look.horizontal, scales[0]).is_some() {
-                curves.push((group, track, self.cache.lines(metric, index, track, look)));
-            }
-        }
+        // Over tokens only text has a place.
+        let has_place = |track: &Arc<Track>| track.len() == 0 || track.reach(look.horizontal, scales[0]).is_some();
+        let tracks = groups.iter().enumerate();
+        let tracks = tracks.filter_map(|(index, group)| Some((index, group.drawn.tracks.get(&metric)?)));
+        let tracks: Vec<(usize, &Arc<Track>)> = tracks.filter(|(_, track)| has_place(track)).collect();
+        let lines = self.cache.lines(metric, &tracks, look);
+        let curves = tracks.into_iter().zip(lines);
+        let mut curves: Vec<_> = curves.map(|((index, track), lines)| (&groups[index], track, lines)).collect();
         // What forks share with other runs is drawn below the curves of those.
         curves.sort_by_key(|(.., lines)| lines.fork.is_none());
         let log = if scales[1] == AxisScale::Log { " (log)" } else { "" };
@@ -268,10 +268,10 @@ impl Charts {
         }
         self.react(ui, &shown, metric, x, y);
         if let Some(at) = shown.response.hover_pos() {
-            let place = shown.transform.value_from_position(at).x;
-            self.hover = Some(place);
+            let place = shown.transform.value_from_position(at);
+            self.hover = Some(place.x);
             let values: Vec<_> = curves.iter().map(|(group, track, _)| (*group, *track)).collect();
-            tooltip(&shown.response, info, &look, place, &values);
+            tooltip(&shown.response, info, &look, [place.x, place.y], &values);
         }
         shown.response.widget_info(|| {
             let values: Vec<String> = curves.iter().map(|(group, track, _)| last_value(group, track, &look)).collect();

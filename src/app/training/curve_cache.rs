@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use super::lines::{Canvas, Lines};
 use super::track::{Look, Track};
 use crate::gpu::CurveSet;
@@ -31,18 +33,21 @@ struct CachedSet {
 }
 
 impl CurveCache {
-    /// The lines of a track, which has this number among those of its metric.
-    pub fn lines(&mut self, metric: Metric, index: usize, track: &Arc<Track>, look: Look) -> Arc<Lines> {
-        if let Some(cached) = self.lines.get(&(metric, index))
-            && cached.look == look
-            && Arc::ptr_eq(&cached.track, track)
-        {
-            return Arc::clone(&cached.lines);
+    /// The lines of the tracks of a metric, each with the number of its run.
+    pub fn lines(&mut self, metric: Metric, tracks: &[(usize, &Arc<Track>)], look: Look) -> Vec<Arc<Lines>> {
+        let cached = tracks.iter().map(|(index, track)| {
+            let cached = self.lines.get(&(metric, *index))?;
+            (cached.look == look && Arc::ptr_eq(&cached.track, track)).then(|| Arc::clone(&cached.lines))
+        });
+        let cached: Vec<Option<Arc<Lines>>> = cached.collect();
+        let all = cached.into_par_iter().zip(tracks);
+        let all = all.map(|(cached, (_, track))| cached.unwrap_or_else(|| Arc::new(Lines::of(track, &look))));
+        let all: Vec<Arc<Lines>> = all.collect();
+        for ((index, track), lines) in tracks.iter().zip(&all) {
+            let cached = CachedLines { track: Arc::clone(track), look, lines: Arc::clone(lines) };
+            self.lines.insert((metric, *index), cached);
         }
-        let lines = Arc::new(Lines::of(track, &look));
-        let cached = CachedLines { track: Arc::clone(track), look, lines: Arc::clone(&lines) };
-        self.lines.insert((metric, index), cached);
-        lines
+        all
     }
 
     /// All curves of a metric for the GPU.

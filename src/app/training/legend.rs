@@ -7,7 +7,7 @@ use egui::{Color32, Label, RichText, Sense, Shape, Stroke, TextStyle, Ui, Vec2, 
 use super::charts::Named;
 use super::names::Name;
 use super::pens::{color, dash};
-use super::track::{Horizontal, Look, Track};
+use super::track::{Horizontal, Look, Nearest, Track};
 use crate::app::diagnostics::AxisScale;
 use crate::run::{MetricInfo, Unit, span};
 use crate::view::Pen;
@@ -134,20 +134,33 @@ pub fn last_value(group: &Named<'_>, track: &Track, look: &Look) -> String {
     format!("{} {}", group.name.whole(), last.map_or_else(|| "—".to_owned(), |last| significant(last.value, 4)))
 }
 
-/// All runs' values at the pointer.
+/// Runs whose values a tooltip has room for.
+const MOST_VALUES: usize = 12;
+
+/// The runs' values at the pointer, whose place this is; of many runs those that pass nearest to it.
 pub fn tooltip(
     response: &egui::Response,
     info: &MetricInfo,
     look: &Look,
-    at: f64,
+    at: [f64; 2],
     curves: &[(&Named<'_>, &Arc<Track>)],
 ) {
+    let found = curves
+        .iter()
+        .filter_map(|(group, track)| Some((*group, *track, track.nearest(look.horizontal, look.scales[0], at[0])?)));
+    let mut found: Vec<_> = found.enumerate().collect();
+    let others = found.len().saturating_sub(MOST_VALUES);
+    if others > 0 {
+        let away = |nearest: &Nearest| (look.scales[1].place(nearest.smooth) - at[1]).abs();
+        found.sort_by(|(_, (.., a)), (_, (.., b))| away(a).total_cmp(&away(b)));
+        found.truncate(MOST_VALUES);
+        found.sort_by_key(|(index, _)| *index);
+    }
     egui::Tooltip::for_widget(response).at_pointer().gap(14.0).show(|ui| {
         ui.set_max_width(460.0);
         ui.strong(&info.title);
         egui::Grid::new("values").num_columns(3).spacing([12.0, 2.0]).show(ui, |ui| {
-            for (group, track) in curves {
-                let Some(found) = track.nearest(look.horizontal, look.scales[0], at) else { continue };
+            for (_, (group, track, found)) in &found {
                 ui.horizontal(|ui| {
                     line(ui, group.pen);
                     name(ui, &group.name, 0.5 * LONGEST);
@@ -172,6 +185,9 @@ pub fn tooltip(
                 ui.end_row();
             }
         });
+        if others > 0 {
+            ui.weak(format!("and {others} more, farther from the pointer"));
+        }
     });
 }
 

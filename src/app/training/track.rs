@@ -276,11 +276,11 @@ impl Track {
             return;
         }
         let width = (high - low) / look.columns as f64;
-        let mut index = begin;
+        let (mut index, mut count) = (begin, 1);
         while index < end {
             let x = place(index);
             let edge = value(low + (((x - low) / width).floor() + 1.0) * width);
-            let count = column[index..end].partition_point(|&x| x < edge).max(1);
+            count = count_below(&column[index..end], edge, count).max(1);
             take(x, index..index + count);
             index += count;
         }
@@ -298,6 +298,15 @@ impl Track {
         let x = column[index] * factor;
         Some(Nearest { x, value: self.raw.values()[index], smooth: self.smooth.values()[index], deviation })
     }
+}
+
+/// How many of a sorted column's values are below an edge, found soon where it is about as many as guessed.
+fn count_below(column: &[f64], edge: f64, guess: usize) -> usize {
+    let (mut from, mut to) = (0, guess.max(1));
+    while to < column.len() && column[to] < edge {
+        (from, to) = (to, 2 * to);
+    }
+    from + column[from..to.min(column.len())].partition_point(|&value| value < edge)
 }
 
 /// What a track says at a point.
