@@ -42,7 +42,9 @@ impl From<TchError> for TrainError {
     fn from(error: TchError) -> Self {
         // The trace of C++ functions that follows says nothing to a user.
         let text = error.to_string();
-        let first = text.lines().next().unwrap_or_default().trim_start_matches("Internal torch error: ").to_owned();
+        let first = text.lines().next().unwrap_or_default().trim_start_matches("Internal torch error: ");
+        // Before it stands the line of libtorch's source that found it.
+        let first = first.rsplit("DefaultCPUAllocator: ").next().unwrap_or_default().to_owned();
         // A GPU's and the processor's.
         if ["out of memory", "can't allocate memory"].iter().any(|short| text.contains(short)) {
             return TrainError::OutOfMemory { what: first, fits: None };

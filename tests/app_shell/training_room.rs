@@ -30,7 +30,7 @@ fn what_a_training_needs_stands_below_start_and_too_much_is_refused() {
     spec.batch_size = SequenceCount::clamped(4096);
     let text = Preset::Gpt2(large).to_ron();
     let mut app = ready(Begin { preset: Some(&text), runs: Some(place.path()), ..Begin::default() });
-    app.until("the refusal", |app| app.shows("take a smaller batch_size"));
+    app.until("the refusal", |app| app.shows("; take a smaller model, or another device"));
     assert!(app.shows("the training needs about "));
     assert!(!can_start(&app));
     assert!(RunFolder::list(place.path()).expect("it can be read").is_empty());

@@ -11,6 +11,7 @@ mod gpt2_pytorch;
 mod gpt2_run;
 mod images;
 mod mlp;
+mod needs;
 mod optimizers;
 mod order;
 mod probe;
