@@ -67,6 +67,7 @@ fn single_runs(data: &Mnist) {
                 ..MnistSpec::new(rule, LearningRate::clamped(1e-3))
             };
             let mut run = MnistRun::new(&spec, data, Device::Cpu).expect("it fits");
+            run.start().expect("it fits");
             let time = best(5, || {
                 for _ in 0..STEPS {
                     let _loss = run.advance(&mut || Ok(())).expect("it fits");

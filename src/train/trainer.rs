@@ -174,10 +174,10 @@ impl<'a, T: Training> Trainer<'a, T> {
 
     fn train(&mut self) -> Result<Ended, TrainerError> {
         Checkpoint::sweep(self.session.run());
-        self.session.begin_training();
         if self.run.step() == 0 && self.saved.is_none() {
             self.run.start()?;
         }
+        self.session.begin_training();
         if self.lacks_evaluation() {
             self.evaluate()?;
         }

@@ -103,7 +103,7 @@ pub trait TrainedSpec: RunSpec {
     /// The data that the spec asks for. `say` is told in a line from time to time what long work is being done.
     fn obtain(&self, say: &mut dyn FnMut(&str), cancelled: &dyn Fn() -> bool) -> ObtainResult<Self::Data>;
 
-    /// The training before its first step.
+    /// The training before its first step, whose parameters are set by [`Training::start`] or those of a checkpoint.
     fn begin(&self, data: Self::Data, device: Device) -> Result<Self::Training, TrainError>;
 
     /// Writes a model that a run has saved into a folder, in the form that other programs read.
@@ -191,10 +191,8 @@ pub trait Training {
     /// [`Training::tensors`].
     fn restore(&mut self, step: u64, clock: Clock, saved: &[(String, Tensor)]) -> Result<(), TrainError>;
 
-    /// What is to be done before the first step, and not again when the run goes on from a checkpoint.
-    fn start(&mut self) -> Result<(), TrainError> {
-        Ok(())
-    }
+    /// Sets the parameters to those before the first step. Not called where the run goes on from a checkpoint.
+    fn start(&mut self) -> Result<(), TrainError>;
 
     /// The name of the first tensor of parameters or gradients that has a number that is not finite, where that is known.
     fn first_not_finite(&self) -> Result<Option<String>, TrainError> {

@@ -44,6 +44,7 @@ fn what_is_saved_and_loaded_goes_on_bit_for_bit() {
     for rule in ["Adam", "Signum", "FOCUS", "SGD"] {
         let spec = spec(rule);
         let mut run = MnistRun::new(&spec, &data, Device::Cpu).unwrap();
+        run.start().unwrap();
         advance(&mut run, 7);
         let (_place, folder) = folder();
         save(&folder, 7, &run, clock(&run));
@@ -56,6 +57,16 @@ fn what_is_saved_and_loaded_goes_on_bit_for_bit() {
         assert_eq!(run.mlp.model(0).unwrap(), restored.mlp.model(0).unwrap());
         assert_eq!(run.evaluate(&mut || Ok(())).unwrap(), restored.evaluate(&mut || Ok(())).unwrap());
     }
+}
+
+#[test]
+fn weights_are_drawn_for_a_run_that_begins_and_not_for_one_that_goes_on() {
+    let data = mnist();
+    let norm = |run: &MnistRun| run.mlp.parameters().norm().double_value(&[]);
+    let [mut begun, restored] = [0, 1].map(|_| MnistRun::new(&spec("Adam"), &data, Device::Cpu).unwrap());
+    begun.start().unwrap();
+    assert!(norm(&begun) > 1.0);
+    assert_eq!(norm(&restored), 0.0);
 }
 
 #[test]

@@ -17,6 +17,7 @@ fn every_optimizer_learns_mnist() {
         let spec = MnistSpec { learning_rate: rate(learning_rate), ..spec(rule) };
         assert_eq!((spec.batch_size.get(), spec.steps.get()), (128, 400));
         let mut run = MnistRun::new(&spec, &data, Device::Cpu).unwrap();
+        run.start().unwrap();
         for _ in 0..400 {
             let _loss = run.advance(&mut || Ok(())).unwrap();
         }

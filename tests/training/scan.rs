@@ -45,6 +45,7 @@ fn the_first_training_of_a_pixel_is_that_of_a_single_run() {
                 ..spec(optimizer.rule.name())
             };
             let mut run = MnistRun::new(&single, &data, Device::Cpu).unwrap();
+            run.start().unwrap();
             let mut loss = f64::NAN;
             for _ in 0..12 {
                 loss = run.advance(&mut || Ok(())).unwrap().double_value(&[0]);

@@ -63,12 +63,11 @@ fn first_scale(precision: Gpt2Precision) -> LossScale {
 }
 
 impl Gpt2Run {
-    /// A training before its first step.
+    /// A training before its first step, whose weights are zero until [`Training::start`] or [`Training::restore`].
     pub fn new(spec: &Gpt2Spec, corpus: Corpus, device: Device) -> Result<Gpt2Run, TrainError> {
         spec.check_vocabulary(corpus.tokenizer.vocabulary_size()).map_err(TrainError::Refused)?;
         let key = |purpose| Key::new(spec.seed).at(purpose);
-        let mut model = Gpt2::new(spec.shape, spec.precision, spec.attention, device)?;
-        model.initialize(key(purpose::WEIGHTS))?;
+        let model = Gpt2::new(spec.shape, spec.precision, spec.attention, device)?;
         let kind = model.parameters().kind();
         let rule = spec.optimizer.configured(spec.learning_rate);
         let optimizer = FlatOptimizer::new(rule, &[spec.learning_rate.get()], model.layout(), kind, device)?;
@@ -290,7 +289,9 @@ impl Training for Gpt2Run {
     }
 
     fn start(&mut self) -> Result<(), TrainError> {
-        let Some(path) = &self.spec.init_from else { return Ok(()) };
+        let Some(path) = &self.spec.init_from else {
+            return self.model.initialize(Key::new(self.spec.seed).at(purpose::WEIGHTS));
+        };
         self.model.import(Path::new(path)).map_err(|error| TrainError::Refused(format!("`init_from`: {error}")))
     }
 

@@ -70,23 +70,23 @@ pub struct MnistRun {
     step: u64,
     learning_rate: f64,
     batch_size: u64,
+    seed: u64,
 }
 
 impl MnistRun {
-    /// A training before its first step.
+    /// A training before its first step, whose weights are zero until [`Training::start`] or [`Training::restore`].
     pub fn new(spec: &MnistSpec, data: &Mnist, device: Device) -> Result<MnistRun, TrainError> {
         let (kind, batch_size) = (kind(spec.precision), spec.batch_size.get());
         let images = data.train.labels.len();
         check_batch(images, batch_size)?;
-        let mut mlp = Mlp::new(1, kind, device)?;
-        mlp.initialize(0, key(spec.seed, purpose::WEIGHTS, 0, 0))?;
+        let mlp = Mlp::new(1, kind, device)?;
         let rule = spec.optimizer.configured(spec.learning_rate);
         let optimizer = FlatOptimizer::new(rule, &[spec.learning_rate.get()], mlp.layout(), kind, device)?;
         let order = Order::new(key(spec.seed, purpose::ORDER, 0, 0), images as u32, batch_size as u32);
         let train = Images::new(&data.train.images, &data.train.labels, kind, device)?;
         let test = Images::new(&data.test.images, &data.test.labels, kind, device)?;
-        let (learning_rate, batch_size) = (spec.learning_rate.get(), batch_size as u64);
-        Ok(MnistRun { mlp, optimizer, order, train, test, step: 0, learning_rate, batch_size })
+        let (learning_rate, batch_size, seed) = (spec.learning_rate.get(), batch_size as u64, spec.seed);
+        Ok(MnistRun { mlp, optimizer, order, train, test, step: 0, learning_rate, batch_size, seed })
     }
 }
 
@@ -166,5 +166,9 @@ impl Training for MnistRun {
         self.optimizer.set_clock(clock);
         self.step = step;
         Ok(())
+    }
+
+    fn start(&mut self) -> Result<(), TrainError> {
+        self.mlp.initialize(0, key(self.seed, purpose::WEIGHTS, 0, 0))
     }
 }
