@@ -157,7 +157,7 @@ fn find(args: &Args, point: &CheckpointName) -> Result<Fork, Failure> {
     let step = match point.choice {
         CheckpointChoice::Newest => None,
         CheckpointChoice::Step(step) => Some(step),
-        CheckpointChoice::Best => Some(point.step(&run)?),
+        CheckpointChoice::Best => Some(point.step_briefly(&run)?),
     };
     Ok(Fork { run, step })
 }

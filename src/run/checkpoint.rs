@@ -61,12 +61,15 @@ pub struct Checkpoint {
     pub since: Option<(u64, f64, f64)>,
     /// Length of the tensors' file.
     pub(crate) bytes: u64,
-    /// Check sum of the tensors' file followed by the text of this one with 0 in this place.
+    /// Check sum of the text of this one with 0 in this place; 0 where there is none, as in versions before 5.
+    #[serde(default)]
+    pub(crate) text_sum: u32,
+    /// Check sum of the tensors' file followed by the text of this one with 0 in the places of both sums.
     pub(crate) crc32: u32,
 }
 
 impl Checkpoint {
-    pub(crate) const VERSION: u32 = 4;
+    pub(crate) const VERSION: u32 = 5;
     /// More bytes than the text has.
     pub(crate) const LONGEST_TEXT: u64 = 1 << 20;
     /// More bytes than the names, types and shapes of tensors take in their file.
@@ -85,13 +88,30 @@ impl Checkpoint {
                 "expected version {expected}, found {version}, of a newer Valleyscope: update this one"
             ));
         }
-        ron::from_str(text).map_err(|error| error.to_string())
+        let checkpoint: Checkpoint = ron::from_str(text).map_err(|error| error.to_string())?;
+        let sum = checkpoint.text_sum;
+        if sum != 0 && crc32fast::hash(with_sum(text, TEXT_SUM, sum, 0).as_bytes()) != sum {
+            return Err("the check sum is wrong: bytes have changed".to_owned());
+        }
+        Ok(checkpoint)
     }
 
     /// The part of the text that the check sum is of.
     pub(crate) fn covered(&self, text: &str) -> String {
         // In the first version it was of the tensors alone.
-        if self.version == 1 { String::new() } else { text.replacen(&sum_field(self.crc32), &sum_field(0), 1) }
+        if self.version == 1 {
+            return String::new();
+        }
+        with_sum(&with_sum(text, CRC32, self.crc32, 0), TEXT_SUM, self.text_sum, 0)
+    }
+
+    /// The text with both sums, of one that has 0 in their places and of the tensors.
+    pub(crate) fn sealed(text: &str, tensors: &[u8]) -> String {
+        let mut sum = crc32fast::Hasher::new();
+        sum.update(tensors);
+        sum.update(text.as_bytes());
+        let text = with_sum(text, CRC32, 0, sum.finalize());
+        with_sum(&text, TEXT_SUM, 0, crc32fast::hash(text.as_bytes()))
     }
 
     /// The path of the tensors; what the checkpoint says of itself is beside, with the extension `ron`.
@@ -111,6 +131,23 @@ impl Checkpoint {
     ///
     /// What is wrong, in words.
     pub fn examine(run: &RunFolder, step: u64) -> Result<Checkpoint, String> {
+        Checkpoint::open(run, step)?.examine()
+    }
+
+    /// The same without reading the tensors, where the text is whole and their file was not written to since the text was,
+    /// which is saved after it. So it takes no longer for a large one. What a disk has lost of the tensors is not noticed;
+    /// whoever reads them looks again.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong, in words.
+    pub fn look_over(run: &RunFolder, step: u64) -> Result<Checkpoint, String> {
+        let files = Checkpoint::open(run, step)?;
+        if files.is_as_written(run) { files.look_over() } else { files.examine() }
+    }
+
+    /// Both its files, which agree on its step and the length of the tensors.
+    pub(super) fn open(run: &RunFolder, step: u64) -> Result<CheckpointFiles, String> {
         let path = Self::tensors_path(run, step);
         let read = |error: io::Error| format!("its text cannot be read: {error}");
         let text =
@@ -119,19 +156,54 @@ impl Checkpoint {
         if checkpoint.step != step {
             return Err(format!("expected step {step}, found step {}: it was copied or renamed", checkpoint.step));
         }
-        let read = |error: io::Error| format!("its tensors cannot be read: {error}");
-        let mut file = plain_file::open(&path, Links::Refused).map_err(read)?;
-        let length = file.metadata().map_err(read)?.len();
+        let tensors = plain_file::open(&path, Links::Refused).map_err(unread)?;
+        let length = tensors.metadata().map_err(unread)?.len();
         if length != checkpoint.bytes {
             return Err(format!("expected tensors of {} bytes, found {length}", checkpoint.bytes));
         }
-        let (sum, header) = sum_and_header(&mut file, &checkpoint.covered(&text)).map_err(read)?;
-        if sum != checkpoint.crc32 {
+        Ok(CheckpointFiles { checkpoint, text, tensors, length })
+    }
+}
+
+/// The files of a checkpoint, the tensors yet to be read.
+pub(super) struct CheckpointFiles {
+    checkpoint: Checkpoint,
+    text: String,
+    tensors: File,
+    length: u64,
+}
+
+impl CheckpointFiles {
+    /// Whether the text is known to be whole, and the tensors are the file in a run's folder and older than the text.
+    pub fn is_as_written(&self, run: &RunFolder) -> bool {
+        let path = Checkpoint::tensors_path(run, self.checkpoint.step);
+        let about = path.with_extension("ron").symlink_metadata().and_then(|about| about.modified());
+        let tensors = self.tensors.metadata().and_then(|tensors| tensors.modified());
+        self.checkpoint.text_sum != 0
+            && plain_file::is_at(&self.tensors, &path).unwrap_or(false)
+            && matches!((tensors, about), (Ok(tensors), Ok(about)) if tensors < about)
+    }
+
+    /// Compares all but the check sum.
+    pub fn look_over(mut self) -> Result<Checkpoint, String> {
+        tensors_of_header(&header(&mut self.tensors).map_err(unread)?, self.length)?;
+        Ok(self.checkpoint)
+    }
+
+    /// Compares all.
+    pub fn examine(mut self) -> Result<Checkpoint, String> {
+        let covered = self.checkpoint.covered(&self.text);
+        let (sum, header) = sum_and_header(&mut self.tensors, &covered).map_err(unread)?;
+        if sum != self.checkpoint.crc32 {
             return Err("the check sum is wrong: bytes have changed".to_owned());
         }
-        check_header(&header, length)?;
-        Ok(checkpoint)
+        tensors_of_header(&header, self.length)?;
+        Ok(self.checkpoint)
     }
+}
+
+fn unread(error: io::Error) -> String {
+    format!("its tensors cannot be read: {error}")
 }
 
 /// The tensors in a run's folder that lack what says what they are, as a worker was killed while it saved them.
@@ -148,15 +220,27 @@ pub(crate) fn orphans(run: &RunFolder) -> io::Result<Vec<PathBuf>> {
     Ok(orphans)
 }
 
-/// As in the text.
-pub(crate) fn sum_field(sum: u32) -> String {
-    format!("crc32: {sum}")
+const CRC32: &str = "crc32";
+const TEXT_SUM: &str = "text_sum";
+
+/// The text with another number in the field of a sum, which stands behind all that users have written.
+fn with_sum(text: &str, field: &str, from: u32, to: u32) -> String {
+    match text.rsplit_once(&format!("{field}: {from}")) {
+        Some((before, after)) => format!("{before}{field}: {to}{after}"),
+        None => text.to_owned(),
+    }
+}
+
+/// As much of a file's beginning as its header can take.
+fn header(file: &mut File) -> io::Result<Vec<u8>> {
+    let mut header = Vec::new();
+    file.take(8 + Checkpoint::LONGEST_HEADER).read_to_end(&mut header)?;
+    Ok(header)
 }
 
 /// The check sum of a file followed by a text, and as much of the file's beginning as its header can take.
 fn sum_and_header(file: &mut File, text: &str) -> io::Result<(u32, Vec<u8>)> {
-    let mut header = Vec::new();
-    file.take(8 + Checkpoint::LONGEST_HEADER).read_to_end(&mut header)?;
+    let header = header(file)?;
     let mut sum = crc32fast::Hasher::new();
     sum.update(&header);
     let mut piece = vec![0; 1 << 20];
@@ -171,15 +255,25 @@ fn sum_and_header(file: &mut File, text: &str) -> io::Result<(u32, Vec<u8>)> {
 }
 
 /// What a file of tensors says of one.
-#[derive(Deserialize)]
-struct Place {
-    dtype: String,
-    shape: Vec<u64>,
+#[derive(Debug, Deserialize)]
+pub(crate) struct Place {
+    #[serde(skip)]
+    pub name: String,
+    /// `F32` or `F64`
+    pub dtype: String,
+    pub shape: Vec<u64>,
+    /// Where its bytes begin and end, counted from the end of the header.
     data_offsets: [u64; 2],
 }
 
-/// Whether the tensors in the header of a safetensors file of so many bytes fill it without a gap.
-fn check_header(beginning: &[u8], length: u64) -> Result<(), String> {
+impl Place {
+    pub fn bytes(&self) -> u64 {
+        self.data_offsets[1] - self.data_offsets[0]
+    }
+}
+
+/// The tensors in the header of a safetensors file of so many bytes, in their order, which must fill it without a gap.
+pub(crate) fn tensors_of_header(beginning: &[u8], length: u64) -> Result<Vec<Place>, String> {
     let wrong = |what: &str| Err(format!("its tensors are in no order: {what}"));
     let Some((bytes, rest)) = beginning.split_first_chunk::<8>() else { return wrong("there is no header") };
     let size = u64::from_le_bytes(*bytes);
@@ -190,29 +284,30 @@ fn check_header(beginning: &[u8], length: u64) -> Result<(), String> {
         Ok(places) => places,
         Err(error) => return wrong(&error.to_string()),
     };
-    let mut ranges = Vec::new();
+    let mut tensors = Vec::new();
     for (name, place) in places.into_iter().filter(|(name, _)| name != "__metadata__") {
-        let Ok(Place { dtype, shape, data_offsets: [start, end] }) = serde_json::from_value(place) else {
+        let Ok(place) = serde_json::from_value::<Place>(place) else {
             return wrong(&format!("`{name}` has no type, shape and place"));
         };
-        let size = match &*dtype {
+        let Place { dtype, shape, data_offsets: [start, end], .. } = &place;
+        let size = match &**dtype {
             "F32" => 4,
             "F64" => 8,
             other => return wrong(&format!("expected `{name}` of F32 or F64, found {other}")),
         };
         let bytes = shape.iter().try_fold(size, |bytes: u64, length| bytes.checked_mul(*length));
-        if bytes.is_none() || bytes != end.checked_sub(start) {
+        if bytes.is_none() || bytes != end.checked_sub(*start) {
             return wrong(&format!("`{name}` of shape {shape:?} has no place of its size"));
         }
-        ranges.push((start, end));
+        tensors.push(Place { name, ..place });
     }
-    ranges.sort_unstable();
+    tensors.sort_unstable_by_key(|place| place.data_offsets);
     let mut reached = 0;
-    for (start, end) in ranges {
-        if start != reached {
+    for Place { data_offsets: [start, end], .. } in &tensors {
+        if *start != reached {
             return wrong(&format!("nothing or two tensors are at byte {reached}"));
         }
-        reached = end;
+        reached = *end;
     }
-    if 8 + size + reached == length { Ok(()) } else { wrong("they end before or after the file does") }
+    if 8 + size + reached == length { Ok(tensors) } else { wrong("they end before or after the file does") }
 }

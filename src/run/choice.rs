@@ -51,7 +51,24 @@ impl CheckpointChoice {
     ///
     /// Where the run has no such checkpoint, or it is damaged; they name those that there are.
     pub fn find(self, run: &RunFolder) -> Result<Checkpoint, ChoiceError> {
-        let find = |step| first_usable(run, step, |step| Checkpoint::examine(run, step));
+        self.find_by(run, Checkpoint::examine)
+    }
+
+    /// The same after a brief look ([`Checkpoint::look_over`]), for whoever reads the tensors later.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`CheckpointChoice::find`].
+    pub fn find_briefly(self, run: &RunFolder) -> Result<Checkpoint, ChoiceError> {
+        self.find_by(run, Checkpoint::look_over)
+    }
+
+    fn find_by(
+        self,
+        run: &RunFolder,
+        open: fn(&RunFolder, u64) -> Result<Checkpoint, String>,
+    ) -> Result<Checkpoint, ChoiceError> {
+        let find = |step| first_usable(run, step, |step| open(run, step));
         match self {
             CheckpointChoice::Newest => find(None),
             CheckpointChoice::Step(step) => find(Some(step)),

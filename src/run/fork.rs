@@ -100,6 +100,8 @@ impl Fork {
 
     /// Makes the folder of a run that does a training from the checkpoint on. A worker begins it as one that is resumed.
     ///
+    /// The tensors are read only where they may have changed since they were saved; the worker reads them in any case.
+    ///
     /// # Errors
     ///
     /// Where there is no such checkpoint, it is damaged, or is not of the training's model, and where the folder cannot be
@@ -163,10 +165,16 @@ fn bring(run: &RunFolder, step: u64, folder: &RunFolder) -> Result<Checkpoint, S
     // What says that it is complete comes last, as its worker removes that first.
     let paths = |run| [Checkpoint::tensors_path(run, step), Checkpoint::tensors_path(run, step).with_extension("ron")];
     let targets = paths(folder);
-    let brought = paths(run).iter().zip(&targets).try_for_each(|(path, target)| {
-        link_or_copy(path, target).map_err(|error| format!("{}: {error}", path.display()))
+    let brought = paths(run).iter().zip(&targets).try_fold(true, |linked, (path, target)| {
+        let is_link = link_or_copy(path, target).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(linked && is_link)
     });
-    brought.and_then(|()| Checkpoint::examine(folder, step)).inspect_err(|_| {
+    let examined = brought.and_then(|linked| {
+        let files = Checkpoint::open(folder, step)?;
+        // The time of a copy says nothing. Nor do links where the worker has replaced both files between one and the other.
+        if linked && files.is_as_written(run) { files.look_over() } else { files.examine() }
+    });
+    examined.inspect_err(|_| {
         for target in targets {
             // The folder is removed, or another checkpoint taken beside this one, which then would not be used.
             let _ = fs::remove_file(target);
@@ -174,7 +182,8 @@ fn bring(run: &RunFolder, step: u64, folder: &RunFolder) -> Result<Checkpoint, S
     })
 }
 
-fn link_or_copy(path: &Path, target: &Path) -> io::Result<()> {
+/// Says whether it is a link.
+fn link_or_copy(path: &Path, target: &Path) -> io::Result<bool> {
     plain_file::check(path)?;
     // Checkpoints are replaced as a whole and never written to, so a link stays as it is.
     match fs::hard_link(path, target) {
@@ -182,9 +191,9 @@ fn link_or_copy(path: &Path, target: &Path) -> io::Result<()> {
         Err(_) => {
             let mut copy = File::create_new(target)?;
             io::copy(&mut plain_file::open(path, Links::Refused)?, &mut copy)?;
-            copy.sync_all()
+            copy.sync_all().map(|()| false)
         }
-        Ok(()) => Ok(()),
+        Ok(()) => Ok(true),
     }
 }
 
@@ -232,7 +241,7 @@ impl Forked {
         let newest = newest.map_or("the run has no checkpoint", String::as_str);
         format!(
             "{newest}; a fork without a checkpoint of its own begins with that of step {from_step} of {from_run}: put it back, or \
-             fork that run again"
+             fork that run again, from another checkpoint if need be"
         )
     }
 

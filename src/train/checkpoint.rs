@@ -5,14 +5,15 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use safetensors::tensor::{Dtype, SafeTensors, View};
+use safetensors::tensor::{Dtype, View};
 use tch::{Device, Kind, Tensor};
 
 use super::error::TrainError;
+use super::wanted::Wanted;
 use crate::export::{Aside, write_plain_file};
 use crate::optimizer::Clock;
 use crate::plain_file::{self, Links};
-use crate::run::checkpoint::{Checkpoint, Origin, orphans, sum_field};
+use crate::run::checkpoint::{Checkpoint, Origin, orphans};
 use crate::run::{Forked, RunFolder};
 use crate::visible::visible;
 
@@ -79,6 +80,7 @@ impl Checkpoint {
             preset,
             since: None,
             bytes: 0,
+            text_sum: 0,
             crc32: 0,
         }
     }
@@ -104,7 +106,7 @@ impl Checkpoint {
         self.bytes = file.len() as u64;
         let text = ron::ser::to_string_pretty(&self, ron::ser::PrettyConfig::new().new_line("\n"))
             .expect("a checkpoint holds nothing that RON cannot express");
-        let text = text.replacen(&sum_field(0), &sum_field(check_sum(&file, &text)), 1);
+        let text = Checkpoint::sealed(&text, &file);
         let path = Checkpoint::tensors_path(run, self.step);
         let write = |path: PathBuf, content: &[u8]| {
             write_plain_file(&path, content).map_err(|source| CheckpointError::File { path, source })
@@ -134,8 +136,8 @@ impl Checkpoint {
         expected: &Named<'_>,
     ) -> Result<(Checkpoint, Vec<(String, Tensor)>), CheckpointError> {
         let check = |about: &Path, checkpoint: &Checkpoint| checkpoint.check_origin(about, origin);
-        let (checkpoint, file) = Checkpoint::read(run, step, bytes_of_all(expected), check)?;
-        Ok((checkpoint, tensors_in(&file, &Checkpoint::tensors_path(run, step), expected, |_| false)?))
+        let wanted = Wanted { tensors: expected, most: bytes_of_all(expected), passes_over: &|_| false };
+        Checkpoint::read(run, step, &wanted, check)
     }
 
     /// Some of the tensors of a step's checkpoint: those of its model, whatever its optimizer remembers and its data were.
@@ -152,40 +154,33 @@ impl Checkpoint {
         expected: &Named<'_>,
     ) -> Result<Vec<(String, Tensor)>, CheckpointError> {
         let most = bytes_of_all(expected) * (1 + MOST_MEMORY);
-        let (_, file) = Checkpoint::read(run, step, most, |about, found| {
+        let wanted = Wanted { tensors: expected, most, passes_over: &|_| true };
+        let (_, tensors) = Checkpoint::read(run, step, &wanted, |about, found| {
             let is_of_fork = forked.is_some_and(|forked| forked.is_checkpoint(found));
             if is_of_fork { Ok(()) } else { found.check_config(about, origin) }
         })?;
-        let is_expected = |name: &str| expected.iter().any(|(other, _)| other == name);
-        tensors_in(&file, &Checkpoint::tensors_path(run, step), expected, |name| !is_expected(name))
+        Ok(tensors)
     }
 
-    /// The checkpoint of a step, where `check` lets it pass, and the file of its tensors, which have at most so many bytes.
+    /// The checkpoint of a step, where `check` lets it pass, and its tensors by name.
     pub(super) fn read(
         run: &RunFolder,
         step: u64,
-        most: u64,
+        wanted: &Wanted<'_>,
         check: impl FnOnce(&Path, &Checkpoint) -> Result<(), CheckpointError>,
-    ) -> Result<(Checkpoint, Vec<u8>), CheckpointError> {
+    ) -> Result<(Checkpoint, Vec<(String, Tensor)>), CheckpointError> {
         let path = Checkpoint::tensors_path(run, step);
         let about = path.with_extension("ron");
-        let text = read(&about, |path| plain_file::read_text(path, Links::Refused, Checkpoint::LONGEST_TEXT))?;
+        let text = plain_file::read_text(&about, Links::Refused, Checkpoint::LONGEST_TEXT);
+        let text = text.map_err(|source| CheckpointError::File { path: about.clone(), source })?;
         let checkpoint = Checkpoint::parse(&text).map_err(|reason| damaged(&about, reason))?;
         if checkpoint.step != step {
             let reason = format!("expected step {step}, found step {}: it was copied or renamed", checkpoint.step);
             return Err(damaged(&about, reason));
         }
         check(&about, &checkpoint)?;
-        let file = read(&path, |path| plain_file::read(path, Links::Refused, most + Checkpoint::LONGEST_HEADER))?;
-        if file.len() as u64 != checkpoint.bytes {
-            let reason = format!("expected {} bytes, found {}", checkpoint.bytes, file.len());
-            return Err(damaged(&path, reason));
-        }
-        if check_sum(&file, &checkpoint.covered(&text)) != checkpoint.crc32 {
-            let reason = format!("the check sum is wrong: bytes have changed, here or in {}", about.display());
-            return Err(damaged(&path, reason));
-        }
-        Ok((checkpoint, file))
+        let tensors = wanted.read(&path, &checkpoint, &text)?;
+        Ok((checkpoint, tensors))
     }
 
     fn check_origin(&self, about: &Path, origin: &Origin) -> Result<(), CheckpointError> {
@@ -236,38 +231,7 @@ impl Checkpoint {
     }
 }
 
-/// The tensors in a file, which must be those that are expected, and maybe others that are passed over.
-pub(super) fn tensors_in(
-    file: &[u8],
-    path: &Path,
-    expected: &Named<'_>,
-    passed_over: impl Fn(&str) -> bool,
-) -> Result<Vec<(String, Tensor)>, CheckpointError> {
-    let found = SafeTensors::deserialize(file).map_err(|error| damaged(path, error.to_string()))?;
-    let mut tensors = Vec::new();
-    for (name, tensor) in expected {
-        let view = found.tensor(name).ok();
-        let fits = view.as_ref().filter(|view| {
-            view.dtype() == dtype(tensor) && view.shape() == shape(tensor) && view.data().len() == bytes_of(tensor)
-        });
-        let Some(fit) = fits else {
-            let found =
-                view.map_or_else(|| "nothing".to_owned(), |view| format!("{:?} {:?}", view.dtype(), view.shape()));
-            let reason = format!("expected `{name}` of {:?} {:?}, found {found}", dtype(tensor), shape(tensor));
-            return Err(damaged(path, reason));
-        };
-        let copy = Tensor::f_from_data_size(fit.data(), &tensor.size(), tensor.kind()).map_err(TrainError::from)?;
-        tensors.push((name.clone(), copy));
-    }
-    let found = found.names().into_iter().filter(|name| !passed_over(name)).count();
-    if found > expected.len() {
-        let reason = format!("expected {} tensors, found {found}", expected.len());
-        return Err(damaged(path, reason));
-    }
-    Ok(tensors)
-}
-
-fn dtype(tensor: &Tensor) -> Dtype {
+pub(super) fn dtype(tensor: &Tensor) -> Dtype {
     if tensor.kind() == Kind::Double { Dtype::F64 } else { Dtype::F32 }
 }
 
@@ -279,7 +243,7 @@ pub(super) fn bytes_of_all(tensors: &Named<'_>) -> u64 {
     tensors.iter().map(|(_, tensor)| bytes_of(tensor) as u64).sum()
 }
 
-fn bytes_of(tensor: &Tensor) -> usize {
+pub(super) fn bytes_of(tensor: &Tensor) -> usize {
     tensor.numel() * tensor.kind().elt_size_in_bytes()
 }
 
@@ -288,18 +252,6 @@ fn foreign(about: &Path, with: &'static str, expected: &str, found: &str) -> Che
     CheckpointError::Foreign { path: about.to_owned(), with, expected, found }
 }
 
-fn damaged(path: &Path, reason: String) -> CheckpointError {
+pub(super) fn damaged(path: &Path, reason: String) -> CheckpointError {
     CheckpointError::Damaged { path: path.to_owned(), reason }
-}
-
-fn read<T>(path: &Path, read: impl FnOnce(&Path) -> std::io::Result<T>) -> Result<T, CheckpointError> {
-    read(path).map_err(|source| CheckpointError::File { path: path.to_owned(), source })
-}
-
-/// The check sum of a file of tensors and of what is said of it.
-fn check_sum(file: &[u8], text: &str) -> u32 {
-    let mut sum = crc32fast::Hasher::new();
-    sum.update(file);
-    sum.update(text.as_bytes());
-    sum.finalize()
 }

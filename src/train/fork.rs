@@ -2,7 +2,8 @@
 
 use tch::Tensor;
 
-use super::checkpoint::{CheckpointError, MOST_MEMORY, Named, OPTIMIZER, bytes_of_all, tensors_in};
+use super::checkpoint::{CheckpointError, MOST_MEMORY, Named, OPTIMIZER, bytes_of_all};
+use super::wanted::Wanted;
 use crate::run::checkpoint::{Checkpoint, Origin};
 use crate::run::{Forked, RunFolder};
 
@@ -26,14 +27,14 @@ impl Checkpoint {
         let (fresh, kept): (Named<'_>, Named<'_>) = expected.iter().cloned().partition(|(name, _)| is_fresh(name));
         let step = forked.from_step;
         let most = bytes_of_all(&kept) * (1 + MOST_MEMORY);
-        let (mut checkpoint, file) = Checkpoint::read(run, step, most, |about, found| {
+        let wanted = Wanted { tensors: &kept, most, passes_over: &is_fresh };
+        let (mut checkpoint, mut tensors) = Checkpoint::read(run, step, &wanted, |about, found| {
             if forked.is_checkpoint(found) {
                 return Ok(());
             }
             let [expected, found] = [forked.checkpoint_crc32, found.crc32].map(|sum| format!("check sum {sum}"));
             Err(CheckpointError::Foreign { path: about.to_owned(), with: "from another fork", expected, found })
         })?;
-        let mut tensors = tensors_in(&file, &Checkpoint::tensors_path(run, step), &kept, is_fresh)?;
         tensors.extend(fresh.into_iter().map(|(name, tensor)| (name, tensor.shallow_clone())));
         if !forked.keeps_optimizer {
             (checkpoint.beta1_power, checkpoint.beta2_power) = (1.0, 1.0);

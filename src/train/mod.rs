@@ -28,6 +28,7 @@ mod trainer;
 mod training;
 pub mod usage;
 mod waiting;
+mod wanted;
 mod worker;
 
 pub use crate::run::{Checkpoint, Origin};

@@ -35,7 +35,8 @@ const BETWEEN: &[u8] = b"\n----\n";
 /// The length and the check sum that the text has to have, so that more than them is tried.
 fn mended(text: &[u8], tensors: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(text);
-    let zero = with_field(&with_field(&text, "bytes: ", tensors.len() as u64), "crc32: ", 0);
+    let text = with_field(&with_field(&text, "bytes: ", tensors.len() as u64), "text_sum: ", 0);
+    let zero = with_field(&text, "crc32: ", 0);
     let mut sum = crc32fast::Hasher::new();
     sum.update(tensors);
     sum.update(zero.as_bytes());

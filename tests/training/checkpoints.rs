@@ -111,8 +111,9 @@ fn a_checkpoint_whose_sum_is_of_the_tensors_alone_is_read() {
     let tensors = folder.path().join("checkpoint-00000005.safetensors");
     let about = tensors.with_extension("ron");
     let sum = crc32fast::hash(&std::fs::read(&tensors).unwrap());
-    let old = std::fs::read_to_string(&about).unwrap().replace("version: 4", "version: 1");
+    let old = std::fs::read_to_string(&about).unwrap().replace("version: 5", "version: 1");
     let old = old.replace("    config: \"config\",\n", "");
+    let old: String = old.split_inclusive('\n').filter(|line| !line.contains("text_sum: ")).collect();
     let (before, after) = old.split_once("crc32: ").unwrap();
     let after = after.trim_start_matches(|c: char| c.is_ascii_digit());
     std::fs::write(&about, format!("{before}crc32: {sum}{after}")).unwrap();
@@ -178,7 +179,8 @@ fn put(folder: &RunFolder, step: u64, file: &[u8]) {
         let (before, after) = text.split_once(&format!("{name}: ")).unwrap();
         format!("{before}{name}: {value}{}", after.trim_start_matches(|c: char| c.is_ascii_digit()))
     };
-    let text = field(&field(&text, "bytes", &file.len().to_string()), "crc32", "0");
+    let text = field(&field(&text, "bytes", &file.len().to_string()), "text_sum", "0");
+    let text = field(&text, "crc32", "0");
     let sum = crc32fast::hash(&[file, text.as_bytes()].concat());
     std::fs::write(about, field(&text, "crc32", &sum.to_string())).unwrap();
     std::fs::write(tensors, file).unwrap();

@@ -324,6 +324,40 @@ fn a_fork_without_its_checkpoint_does_not_begin_at_step_0() {
     assert_eq!(curve(&fork).len(), 50);
 }
 
+/// Changes a byte of a file, which then looks as old as before.
+fn rot(path: &Path, at: usize) {
+    let time = fs::metadata(path).unwrap().modified().unwrap();
+    let mut bytes = fs::read(path).unwrap();
+    bytes[at] ^= 1;
+    fs::write(path, bytes).unwrap();
+    fs::File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
+}
+
+#[test]
+fn a_fork_does_not_begin_with_tensors_that_the_disk_has_lost() {
+    let stage = Stage::new();
+    let run = trained(&stage, 60);
+    let about = run.path().join("checkpoint-00000060.ron");
+    // A text that was changed is found at once, whatever its time says.
+    let text = fs::read_to_string(&about).unwrap();
+    rot(&about, text.find("wall_s: ").unwrap() + "wall_s: ".len());
+    assert_eq!(history(&fork(&run, None, &[]).unwrap()).forked().unwrap().from_step, 50);
+    fs::write(&about, text).unwrap();
+    let tensors = run.path().join("checkpoint-00000050.safetensors");
+    let length = fs::metadata(&tensors).unwrap().len() as usize;
+    rot(&tensors, length / 2);
+    // Nothing shows it without reading them all.
+    let fork = forked(&run, 50, &[]);
+    let output = to_the_end(&fork, true);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said.contains("the check sum is wrong") && said.contains("from another checkpoint"), "{said}");
+    assert_eq!(curve(&fork), curve(&run)[..50]);
+    rot(&tensors, length / 2);
+    assert!(to_the_end(&fork, true).status.success());
+    assert_eq!(curve(&fork), curve(&run));
+}
+
 #[test]
 fn a_fork_learns_from_other_data_where_it_is_told_to() {
     let stage = Stage::new();

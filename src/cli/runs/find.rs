@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use jiff::Timestamp;
 
 use crate::cli::Failure;
-use crate::run::{CheckpointChoice, ChoiceError, FolderError, History, RunFolder, RunReader, runs_folder};
+use crate::run::{Checkpoint, CheckpointChoice, ChoiceError, FolderError, History, RunFolder, RunReader, runs_folder};
 
 /// The word for the run that began last.
 const LAST: &str = "last";
@@ -39,12 +39,20 @@ impl CheckpointName {
 
     /// The step of the checkpoint that is meant of the run.
     pub fn step(&self, run: &RunFolder) -> Result<u64, Failure> {
-        let found = self.choice.find(run).map_err(|error| match error {
-            ChoiceError::Look { .. } => Failure::Failed(error.into()),
-            _ => Failure::bad_input(error),
-        })?;
-        Ok(found.step)
+        step(self.choice.find(run))
     }
+
+    /// The same after a brief look at it ([`CheckpointChoice::find_briefly`]).
+    pub fn step_briefly(&self, run: &RunFolder) -> Result<u64, Failure> {
+        step(self.choice.find_briefly(run))
+    }
+}
+
+fn step(found: Result<Checkpoint, ChoiceError>) -> Result<u64, Failure> {
+    found.map(|checkpoint| checkpoint.step).map_err(|error| match error {
+        ChoiceError::Look { .. } => Failure::Failed(error.into()),
+        _ => Failure::bad_input(error),
+    })
 }
 
 /// The folder that runs are in.

@@ -1,0 +1,148 @@
+//! The tensors of a checkpoint, read and checked in one pass over their file.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use tch::{Device, Tensor};
+
+use super::checkpoint::{CheckpointError, Named, bytes_of, damaged, dtype};
+use super::error::TrainError;
+use crate::plain_file::{self, Links};
+use crate::run::checkpoint::{Checkpoint, Place, tensors_of_header};
+
+/// What is wanted of a file of tensors.
+pub(super) struct Wanted<'a> {
+    /// Tensors of these names, types and shapes.
+    pub tensors: &'a Named<'a>,
+    /// The file's length is at most so many bytes and a header's.
+    pub most: u64,
+    /// Whether there may be a tensor of another name.
+    pub passes_over: &'a dyn Fn(&str) -> bool,
+}
+
+impl Wanted<'_> {
+    /// The tensors in the file of a checkpoint, which has this text beside it.
+    ///
+    /// None of the training's own is touched: what is wrong may show at the end only.
+    pub fn read(
+        &self,
+        path: &Path,
+        checkpoint: &Checkpoint,
+        text: &str,
+    ) -> Result<Vec<(String, Tensor)>, CheckpointError> {
+        let failed = |source| CheckpointError::File { path: path.to_owned(), source };
+        let file = plain_file::open(path, Links::Refused).map_err(failed)?;
+        let length = file.metadata().map_err(failed)?.len();
+        let most = self.most + Checkpoint::LONGEST_HEADER;
+        if length > most {
+            let message = format!("expected at most {most} bytes, found more");
+            return Err(failed(io::Error::new(io::ErrorKind::FileTooLarge, message)));
+        }
+        let wrong_length = |found: u64| damaged(path, format!("expected {} bytes, found {found}", checkpoint.bytes));
+        if length != checkpoint.bytes {
+            return Err(wrong_length(length));
+        }
+        let mut file = Summed { file, sum: crc32fast::Hasher::new(), read: 0 };
+        let tensors = self.take(&mut file, length, path);
+        // Where bytes have changed, that is what is wrong, whatever came of it.
+        file.skip(u64::MAX).map_err(failed)?;
+        if file.read != length {
+            return Err(wrong_length(file.read));
+        }
+        file.sum.update(checkpoint.covered(text).as_bytes());
+        if file.sum.finalize() != checkpoint.crc32 {
+            let about = path.with_extension("ron");
+            let reason = format!("the check sum is wrong: bytes have changed, here or in {}", about.display());
+            return Err(damaged(path, reason));
+        }
+        tensors
+    }
+
+    fn take(&self, file: &mut Summed, length: u64, path: &Path) -> Result<Vec<(String, Tensor)>, CheckpointError> {
+        let failed = |source| CheckpointError::File { path: path.to_owned(), source };
+        let header = file.header().map_err(failed)?;
+        let places = tensors_of_header(&header, length).map_err(|reason| damaged(path, reason))?;
+        self.check(&places).map_err(|reason| damaged(path, reason))?;
+        let mut tensors = Vec::new();
+        for place in places {
+            let Some((_, like)) = self.tensors.iter().find(|(name, _)| *name == place.name) else {
+                file.skip(place.bytes()).map_err(failed)?;
+                continue;
+            };
+            let mut tensor = Tensor::f_empty(like.size(), (like.kind(), Device::Cpu)).map_err(TrainError::from)?;
+            file.read_exact(bytes_mut(&mut tensor)).map_err(failed)?;
+            tensors.push((place.name, tensor));
+        }
+        Ok(tensors)
+    }
+
+    /// Whether these are the tensors that are wanted, and no more than may be there.
+    fn check(&self, places: &[Place]) -> Result<(), String> {
+        for (name, tensor) in self.tensors {
+            let place = places.iter().find(|place| place.name == *name);
+            let dtype = format!("{:?}", dtype(tensor));
+            let shape: Vec<u64> = tensor.size().into_iter().map(|size| size as u64).collect();
+            let fits = |place: &Place| place.dtype == dtype && place.shape == shape;
+            if !place.is_some_and(fits) {
+                let found =
+                    place.map_or_else(|| "nothing".to_owned(), |place| format!("{} {:?}", place.dtype, place.shape));
+                return Err(format!("expected `{name}` of {dtype} {shape:?}, found {found}"));
+            }
+        }
+        let is_wanted = |name: &str| self.tensors.iter().any(|(other, _)| other == name);
+        let others = places.iter().filter(|place| !is_wanted(&place.name) && !(self.passes_over)(&place.name)).count();
+        if others > 0 {
+            let expected = self.tensors.len();
+            return Err(format!("expected {expected} tensors, found {}", expected + others));
+        }
+        Ok(())
+    }
+}
+
+/// A file, with the check sum and the number of the bytes that were read of it.
+struct Summed {
+    file: File,
+    sum: crc32fast::Hasher,
+    read: u64,
+}
+
+impl Summed {
+    /// Bytes that are read at a time: they are still in the cache when they are summed up.
+    const PIECE: usize = 1 << 18;
+
+    /// The length of the header and, as far as it can be one, the header.
+    fn header(&mut self) -> io::Result<Vec<u8>> {
+        let mut header = Vec::new();
+        self.take(8).read_to_end(&mut header)?;
+        if let Ok(size) = <[u8; 8]>::try_from(&header[..]) {
+            let size = u64::from_le_bytes(size).min(Checkpoint::LONGEST_HEADER);
+            self.take(size).read_to_end(&mut header)?;
+        }
+        Ok(header)
+    }
+
+    /// Reads so many bytes, or to the end, for the sum only.
+    fn skip(&mut self, bytes: u64) -> io::Result<()> {
+        let mut piece = vec![0; Self::PIECE];
+        let mut rest = self.take(bytes);
+        while rest.read(&mut piece)? > 0 {}
+        Ok(())
+    }
+}
+
+impl Read for Summed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let most = buffer.len().min(Self::PIECE);
+        let read = self.file.read(&mut buffer[..most])?;
+        self.sum.update(&buffer[..read]);
+        self.read += read as u64;
+        Ok(read)
+    }
+}
+
+/// The bytes of a tensor's numbers.
+fn bytes_mut(tensor: &mut Tensor) -> &mut [u8] {
+    // SAFETY: it is contiguous and in the processor's memory, nothing else refers to it, and it lives as long as the slice.
+    unsafe { std::slice::from_raw_parts_mut(tensor.data_ptr().cast(), bytes_of(tensor)) }
+}
