@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::config::compute_the_same;
+use super::config::{compute_the_same, evaluate_the_same};
 use super::folder::RunFolder;
 use crate::plain_file::{self, Links};
 
@@ -29,6 +29,11 @@ impl Origin {
         checkpoint.config.is_empty()
             || checkpoint.config == self.config
             || compute_the_same(&checkpoint.preset, &self.preset)
+    }
+
+    /// Whether the losses of its evaluations can be compared with those before a checkpoint.
+    pub(crate) fn evaluates_like(&self, checkpoint: &Checkpoint) -> bool {
+        checkpoint.data == self.data && evaluate_the_same(&checkpoint.preset, &self.preset)
     }
 }
 

@@ -11,7 +11,7 @@ impl Checkpoint {
     /// The checkpoint that a run was forked from, as the fork goes on with it, and its tensors by name.
     ///
     /// An optimizer of another rule begins afresh, with what it remembers and its clock as before its first step. The best
-    /// evaluation is this checkpoint's, if it is one of the same data: those before are not in the fork's folder.
+    /// evaluation is this checkpoint's, if the fork evaluates in the same way: those before are not in the fork's folder.
     ///
     /// # Errors
     ///
@@ -39,7 +39,7 @@ impl Checkpoint {
         if !forked.keeps_optimizer {
             (checkpoint.beta1_power, checkpoint.beta2_power) = (1.0, 1.0);
         }
-        checkpoint.best = checkpoint.best.filter(|(best, _)| *best == step && checkpoint.data == origin.data);
+        checkpoint.best = checkpoint.best.filter(|(best, _)| *best == step && origin.evaluates_like(&checkpoint));
         Ok((checkpoint, tensors))
     }
 

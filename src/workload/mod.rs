@@ -86,6 +86,10 @@ pub trait Workload {
     /// a scan, and of a preset of several runs.
     fn model(&self) -> Option<String>;
 
+    /// What the evaluations of a training compute, besides model and data: losses of equal ones can be compared. None of a
+    /// scan, and of a preset of several runs.
+    fn evaluation(&self) -> Option<String>;
+
     /// The optimizers of a scan; none of anything else.
     fn scanned(&self) -> &[ScanOptimizer];
 

@@ -65,6 +65,11 @@ pub trait RunSpec: Clone {
     /// The model in words, without what it is: a training goes on from checkpoints of an equal one.
     fn model(&self) -> String;
 
+    /// What its evaluations compute, besides model and data: losses of equal ones can be compared.
+    fn evaluation(&self) -> String {
+        String::new()
+    }
+
     /// What a run of it says of itself at its start, besides what [`RunSpec::common`] says.
     fn describe(&self, started: Started) -> Started;
 
@@ -180,6 +185,10 @@ where
 
     fn model(&self) -> Option<String> {
         if let [run] = &self.runs[..] { Some(run.model()) } else { None }
+    }
+
+    fn evaluation(&self) -> Option<String> {
+        if let [run] = &self.runs[..] { Some(run.evaluation()) } else { None }
     }
 
     fn scanned(&self) -> &[ScanOptimizer] {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tch::Device;
 use valleyscope::optimizer::Clock;
 use valleyscope::preset::{Preset, built_ins};
-use valleyscope::run::{Event, Fork, Metric, RunFolder, RunReader, Status};
+use valleyscope::run::{CheckpointChoice, Event, Fork, Metric, RunFolder, RunReader, Status};
 use valleyscope::train::{Checkpoint, Training};
 use valleyscope::workload::MnistSpec;
 use valleyscope::workload::gpt2::{LOSS_SCALE, SKIPPED};
@@ -356,6 +356,25 @@ fn a_fork_does_not_begin_with_tensors_that_the_disk_has_lost() {
     rot(&tensors, length / 2);
     assert!(to_the_end(&fork, true).status.success());
     assert_eq!(curve(&fork), curve(&run));
+}
+
+#[test]
+fn the_best_loss_of_the_other_run_counts_where_evaluations_can_be_compared() {
+    let stage = Stage::new();
+    let run = tiny(&stage, &[]);
+    assert!(to_the_end(&run, false).status.success());
+    let best = CheckpointChoice::Best.find(&run).unwrap();
+    let end = (best.step + 5).to_string();
+    // Steps so long that the model is worse after them.
+    let worse = [("learning_rate", "1"), ("schedule.min_lr", "1"), ("eval_every", "1000"), ("steps", &*end)];
+    for (field, value, is_kept) in [("log_every", "3", true), ("eval_batches", "3", false), ("batch_size", "3", false)]
+    {
+        let fork = forked(&run, best.step, &[&worse[..], &[(field, value)]].concat());
+        assert!(to_the_end(&fork, true).status.success());
+        let last = Checkpoint::examine(&fork, best.step + 5).unwrap();
+        let expected = if is_kept { best.step } else { last.step };
+        assert_eq!(last.best.map(|(step, _)| step), Some(expected), "{field}");
+    }
 }
 
 #[test]

@@ -261,6 +261,11 @@ impl RunSpec for Gpt2Spec {
         format!("{}, numbers in {}", self.shape.words(), self.precision.of_parameters())
     }
 
+    fn evaluation(&self) -> String {
+        let Gpt2Spec { eval_batches, batch_size, precision, attention, .. } = self;
+        format!("{} batches of {}, in {}, {attention:?}", eval_batches.get(), batch_size.get(), precision.name())
+    }
+
     fn describe(&self, started: Started) -> Started {
         Started { tokens_per_step: Some(self.tokens_per_step()), metrics: metrics(), ..started }
     }

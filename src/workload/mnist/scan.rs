@@ -146,6 +146,10 @@ impl Workload for MnistScanPreset {
         None
     }
 
+    fn evaluation(&self) -> Option<String> {
+        None
+    }
+
     fn scanned(&self) -> &[ScanOptimizer] {
         &self.scan.optimizers
     }
