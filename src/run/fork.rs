@@ -213,7 +213,17 @@ impl Forked {
 
     /// The other run, if its folder is found.
     pub fn other_run(&self, fork: &RunFolder) -> Option<RunFolder> {
-        self.places(fork).next()
+        self.places(fork).find(|run| {
+            let mut reader = RunReader::brief(run.clone());
+            reader.poll().is_ok() && self.is_of(reader.history())
+        })
+    }
+
+    /// Whether a run with this history may be the other run: another may have its name by now. One that has not begun, as a
+    /// fork before its first step, says nothing.
+    fn is_of(&self, history: &History) -> bool {
+        let sum = history.started().map(|started| &started.config_sha256).filter(|sum| !sum.is_empty());
+        sum.is_none_or(|sum| *sum == self.config_sha256)
     }
 
     /// What the other run's events say, if it is found; through so many more forks that it may be one of.
@@ -221,10 +231,7 @@ impl Forked {
         self.places(fork).find_map(|run| {
             let mut reader = RunReader::of_fork(run, forks);
             reader.poll().ok()?;
-            let history = reader.into_history();
-            // Another run may have the name by now. One that has not begun, as a fork before its first step, says nothing.
-            let sum = history.started().map(|started| &started.config_sha256).filter(|sum| !sum.is_empty());
-            sum.is_none_or(|sum| *sum == self.config_sha256).then_some(history)
+            Some(reader.into_history()).filter(|history| self.is_of(history))
         })
     }
 
