@@ -99,3 +99,17 @@ fn what_cannot_be_forked_is_told_when_it_is_to_begin() {
     app.until("the refusal", |app| app.shows("It cannot be forked: there is no folder"));
     assert!(RunFolder::list(place.path()).expect("it can be read").is_empty(), "nothing is left of it");
 }
+
+#[test]
+fn a_fork_that_has_no_steps_left_to_take_says_so_at_the_field() {
+    let place = tempfile::tempdir().expect("a temporary folder can be made");
+    let run = trained(place.path(), &[("steps", "10")]);
+    let mut app = shown(place.path(), &run);
+    fork(&mut app);
+    let refusal = "steps must be more than 10, the step that the fork goes on from, found 10";
+    assert!(app.shows(refusal) && app.shows("“Steps” can't be used as it is; see below."));
+    assert!(app.harness.get_by_role_and_label(Role::Button, "Start the training").accesskit_node().is_disabled());
+    app.button("Do not fork");
+    app.settle();
+    assert!(!app.shows(refusal));
+}

@@ -242,6 +242,21 @@ impl Draft {
 
     /// Why it cannot be trained, if it cannot.
     pub fn fault(&self) -> Option<Fault> {
+        self.broken_rule().or_else(|| self.lack_of_steps())
+    }
+
+    /// A fork counts on from the checkpoint's step.
+    fn lack_of_steps(&self) -> Option<Fault> {
+        let from = self.origin().fork.as_ref()?.step;
+        let trainings = self.preset.trainings();
+        let steps = trainings.get(self.chosen())?.workload()?.training()?.course.steps;
+        (steps <= from).then(|| Fault {
+            path: "steps".to_owned(),
+            message: format!("steps must be more than {from}, the step that the fork goes on from, found {steps}"),
+        })
+    }
+
+    fn broken_rule(&self) -> Option<Fault> {
         let error = self.preset.workload()?.check().err()?;
         let runs = self.preset.trainings().len();
         let in_run = (0..runs).find_map(|run| Some((run, error.path.strip_prefix(&format!("runs[{run}]."))?)));

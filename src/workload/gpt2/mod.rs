@@ -275,7 +275,7 @@ impl RunSpec for Gpt2Spec {
         let mut training = vec![
             Field::whole("Sequences", "Of a micro-batch", &mut self.batch_size),
             Field::whole("Micro-batches", "Whose gradients make one step", &mut self.accumulation),
-            Field::whole("Steps", "Steps of the run, which the schedule spans", &mut self.steps),
+            Field::whole("Steps", "Steps of the run, which the schedule spans", &mut self.steps).at("steps"),
             Field::seed(SEED, &mut self.seed),
         ];
         if let Some(clip) = &mut self.clip {

@@ -217,7 +217,7 @@ impl RunSpec for MnistSpec {
                 "Training",
                 vec![
                     Field::whole("Batch size", "Images a step", &mut self.batch_size),
-                    Field::whole("Steps", "Steps of the run. The paper takes 400.", &mut self.steps),
+                    Field::whole("Steps", "Steps of the run. The paper takes 400.", &mut self.steps).at("steps"),
                     Field::seed(SEED, &mut self.seed),
                 ],
             ),
