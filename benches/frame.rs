@@ -3,7 +3,8 @@
 //! `cargo bench --bench frame`. A frame takes in the engine's newest snapshot, lays the whole window out,
 //! tessellates it, and hands buffers and particles' positions to the graphics driver. The engine plays 4
 //! optimizers × 1,000 particles with 200-step trails meanwhile, on its own thread. Some cases have the phase diagram
-//! of Fig. 2a beside it: complete, or being computed on all cores but one. One shows a training of a million steps.
+//! of Fig. 2a beside it: complete, or being computed on all cores but one. Others show trainings, one of
+//! a million steps and a hundred of 100,000.
 //! What the driver does with the commands is not counted. It needs a Vulkan driver; a software one will do.
 
 use std::path::{Path, PathBuf};

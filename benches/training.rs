@@ -30,10 +30,13 @@ fn main() {
     if std::env::args().any(|argument| argument == "--test") {
         return;
     }
-    let is_asked = |name: &str| {
-        let mut names = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).peekable();
-        names.peek().is_none() || names.any(|asked| asked == name)
-    };
+    let asked = || std::env::args().skip(1).filter(|argument| !argument.starts_with('-'));
+    let is_asked = |name: &str| asked().next().is_none() || asked().any(|asked| asked == name);
+    let unknown = asked().find(|name| !["mnist", "gpt2"].contains(&name.as_str()));
+    if let Some(unknown) = unknown {
+        eprintln!("expected mnist or gpt2, found {unknown}");
+        std::process::exit(2);
+    }
     println!("{} threads", tch::get_num_threads());
     if is_asked("mnist") {
         let data = mnist::stand_in(mnist::STAND_IN_SEED);

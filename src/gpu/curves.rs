@@ -123,8 +123,7 @@ impl CurveRenderer {
         CurveRenderer { pipeline: Target { format, samples }.pipeline(device, &primitive), plots: HashMap::new() }
     }
 
-    /// Uploads what [`CurveRenderer::paint`] needs to draw the curves of a plot. They stay there for as long as anyone else
-    /// keeps the set.
+    /// Uploads what [`CurveRenderer::paint`] needs to draw the curves of a plot, if that is not there yet.
     pub fn prepare(
         &mut self,
         device: &wgpu::Device,
@@ -133,7 +132,6 @@ impl CurveRenderer {
         set: &Arc<CurveSet>,
         placement: Placement,
     ) {
-        self.plots.retain(|other, plot| *other == id || Arc::strong_count(&plot.set) > 1);
         let plot = self.plots.entry(id).or_insert_with(|| Plot::new(device));
         if !Arc::ptr_eq(&plot.set, set) {
             plot.upload(device, queue, Arc::clone(set));
@@ -144,6 +142,11 @@ impl CurveRenderer {
         plot.places.clear();
         plot.places.push(Places { px_per_place: placement.px_per_place, origin_px: placement.origin_px });
         plot.places.upload(device, queue);
+    }
+
+    /// Frees what was uploaded of plots whose set nobody else keeps. To be called when all plots of a picture are prepared.
+    pub fn forget(&mut self) {
+        self.plots.retain(|_, plot| Arc::strong_count(&plot.set) > 1);
     }
 
     /// Draws the curves of a plot into the pass's viewport.

@@ -1,4 +1,5 @@
-//! Drawing the landscape, and the curves of plots, with wgpu. Pipelines are made once; what a frame shows comes as plain values.
+//! Drawing the landscape, and the curves of plots, with wgpu. Pipelines are made once; what a frame shows comes as plain
+//! values.
 //!
 //! Nothing here knows the window's state: a [`Scene`] says what to draw, and the positions of particles
 //! are handed over as they come.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::config::{compute_the_same, evaluate_the_same};
+use super::config::compute_the_same;
 use super::folder::RunFolder;
 use crate::plain_file::{self, Links};
 
@@ -29,11 +29,6 @@ impl Origin {
         checkpoint.config.is_empty()
             || checkpoint.config == self.config
             || compute_the_same(&checkpoint.preset, &self.preset)
-    }
-
-    /// Whether the losses of its evaluations can be compared with those before a checkpoint.
-    pub(crate) fn evaluates_like(&self, checkpoint: &Checkpoint) -> bool {
-        checkpoint.data == self.data && evaluate_the_same(&checkpoint.preset, &self.preset)
     }
 }
 
@@ -108,15 +103,6 @@ impl Checkpoint {
             return String::new();
         }
         with_sum(&with_sum(text, CRC32, self.crc32, 0), TEXT_SUM, self.text_sum, 0)
-    }
-
-    /// The text with both sums, of one that has 0 in their places and of the tensors.
-    pub(crate) fn sealed(text: &str, tensors: &[u8]) -> String {
-        let mut sum = crc32fast::Hasher::new();
-        sum.update(tensors);
-        sum.update(text.as_bytes());
-        let text = with_sum(text, CRC32, 0, sum.finalize());
-        with_sum(&text, TEXT_SUM, 0, crc32fast::hash(text.as_bytes()))
     }
 
     /// The path of the tensors; what the checkpoint says of itself is beside, with the extension `ron`.
@@ -225,11 +211,11 @@ pub(crate) fn orphans(run: &RunFolder) -> io::Result<Vec<PathBuf>> {
     Ok(orphans)
 }
 
-const CRC32: &str = "crc32";
-const TEXT_SUM: &str = "text_sum";
+pub(crate) const CRC32: &str = "crc32";
+pub(crate) const TEXT_SUM: &str = "text_sum";
 
 /// The text with another number in the field of a sum, which stands behind all that users have written.
-fn with_sum(text: &str, field: &str, from: u32, to: u32) -> String {
+pub(crate) fn with_sum(text: &str, field: &str, from: u32, to: u32) -> String {
     match text.rsplit_once(&format!("{field}: {from}")) {
         Some((before, after)) => format!("{before}{field}: {to}{after}"),
         None => text.to_owned(),
@@ -262,23 +248,16 @@ fn sum_and_header(file: &mut File, text: &str) -> io::Result<(u32, Vec<u8>)> {
 /// What a file of tensors says of one.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Place {
-    #[serde(skip)]
-    pub name: String,
     /// `F32` or `F64`
     pub dtype: String,
     pub shape: Vec<u64>,
     /// Where its bytes begin and end, counted from the end of the header.
-    data_offsets: [u64; 2],
+    pub data_offsets: [u64; 2],
 }
 
-impl Place {
-    pub fn bytes(&self) -> u64 {
-        self.data_offsets[1] - self.data_offsets[0]
-    }
-}
-
-/// The tensors in the header of a safetensors file of so many bytes, in their order, which must fill it without a gap.
-pub(crate) fn tensors_of_header(beginning: &[u8], length: u64) -> Result<Vec<Place>, String> {
+/// The names and places of the tensors in the header of a safetensors file of so many bytes, in their order, which must
+/// fill it without a gap.
+pub(crate) fn tensors_of_header(beginning: &[u8], length: u64) -> Result<Vec<(String, Place)>, String> {
     let wrong = |what: &str| Err(format!("its tensors are in no order: {what}"));
     let Some((bytes, rest)) = beginning.split_first_chunk::<8>() else { return wrong("there is no header") };
     let size = u64::from_le_bytes(*bytes);
@@ -294,7 +273,7 @@ pub(crate) fn tensors_of_header(beginning: &[u8], length: u64) -> Result<Vec<Pla
         let Ok(place) = serde_json::from_value::<Place>(place) else {
             return wrong(&format!("`{name}` has no type, shape and place"));
         };
-        let Place { dtype, shape, data_offsets: [start, end], .. } = &place;
+        let Place { dtype, shape, data_offsets: [start, end] } = &place;
         let size = match &**dtype {
             "F32" => 4,
             "F64" => 8,
@@ -304,11 +283,11 @@ pub(crate) fn tensors_of_header(beginning: &[u8], length: u64) -> Result<Vec<Pla
         if bytes.is_none() || bytes != end.checked_sub(*start) {
             return wrong(&format!("`{name}` of shape {shape:?} has no place of its size"));
         }
-        tensors.push(Place { name, ..place });
+        tensors.push((name, place));
     }
-    tensors.sort_unstable_by_key(|place| place.data_offsets);
+    tensors.sort_unstable_by_key(|(_, place)| place.data_offsets);
     let mut reached = 0;
-    for Place { data_offsets: [start, end], .. } in &tensors {
+    for (_, Place { data_offsets: [start, end], .. }) in &tensors {
         if *start != reached {
             return wrong(&format!("nothing or two tensors are at byte {reached}"));
         }

@@ -188,12 +188,6 @@ pub(super) fn compute_the_same(one: &str, other: &str) -> bool {
     matches!((one, other), (Ok(one), Ok(other)) if fields_that_differ(&one, &other).is_empty())
 }
 
-/// Whether the losses of evaluations in trainings with these texts as configs, on the same data, can be compared.
-pub(super) fn evaluate_the_same(one: &str, other: &str) -> bool {
-    let [one, other] = [one, other].map(|text| Preset::parse(text, RunFolder::CONFIG).ok()?.workload()?.evaluation());
-    one.is_some() && one == other
-}
-
 /// What the first event of a run says of its config in other words than now, as far as it says it at all.
 fn facts_that_differ(before: &Started, now: &Started) -> Vec<Difference> {
     let mut differences = Vec::new();

@@ -61,7 +61,7 @@ impl RoomReport {
     pub fn of(training: &Preset, has: &Handshake, runs: &Path) -> Option<RoomReport> {
         let workload = training.workload()?;
         let (needs, room) = (workload.needs(0)?, Room::look(workload.device(), has, runs));
-        let fits = room.memory.and_then(|memory| workload.fitting(0, memory));
+        let fits = room.memory.and_then(|memory| workload.fitting(0, memory, room.is_gpu()));
         Some(RoomReport { needs: room.words(&needs), lacks: room.lacks(&needs, fits), warning: room.warns(&needs) })
     }
 }
@@ -90,8 +90,9 @@ impl Room {
     /// has the memory, if there is one.
     pub fn lacks(&self, needs: &Needs, fits: Option<u64>) -> Option<String> {
         let is_less = |there: Option<u64>, needed: u64| there.is_some_and(|there| there < needed);
-        if is_less(self.memory, needs.memory) {
-            let (needed, there, of) = (size(needs.memory), size(self.memory?), self.device_words());
+        let memory = needs.memory(self.is_gpu());
+        if is_less(self.memory, memory) {
+            let (needed, there, of) = (size(memory), size(self.memory?), self.device_words());
             let change = fits.map_or_else(
                 || "a smaller model".to_owned(),
                 |fits| format!("a batch_size of at most {fits} (of GPT-2 with more accumulation), a smaller model"),
@@ -110,6 +111,10 @@ impl Room {
         None
     }
 
+    pub fn is_gpu(&self) -> bool {
+        self.device.is_some()
+    }
+
     /// That a step takes long on the processor, where it does.
     pub fn warns(&self, needs: &Needs) -> Option<String> {
         let seconds = needs.step_operations / (f64::from(self.threads) * THREAD_RATE);
@@ -125,7 +130,8 @@ impl Room {
             Some(there) => format!("{} of {}", size(needed), size(there)),
             None => size(needed),
         };
-        format!("needs about {} of memory and {} of disk", of(needs.memory, self.memory), of(needs.disk, self.disk))
+        let memory = of(needs.memory(self.is_gpu()), self.memory);
+        format!("needs about {memory} of memory and {} of disk", of(needs.disk, self.disk))
     }
 
     fn device_words(&self) -> String {

@@ -13,7 +13,7 @@ use super::wanted::Wanted;
 use crate::export::{Aside, write_plain_file};
 use crate::optimizer::Clock;
 use crate::plain_file::{self, Links};
-use crate::run::checkpoint::{Checkpoint, Origin, orphans};
+use crate::run::checkpoint::{CRC32, Checkpoint, Origin, TEXT_SUM, orphans, with_sum};
 use crate::run::{Forked, RunFolder};
 use crate::visible::visible;
 
@@ -106,7 +106,7 @@ impl Checkpoint {
         self.bytes = file.len() as u64;
         let text = ron::ser::to_string_pretty(&self, ron::ser::PrettyConfig::new().new_line("\n"))
             .expect("a checkpoint holds nothing that RON cannot express");
-        let text = Checkpoint::sealed(&text, &file);
+        let text = sealed(&text, &file);
         let path = Checkpoint::tensors_path(run, self.step);
         let write = |path: PathBuf, content: &[u8]| {
             write_plain_file(&path, content).map_err(|source| CheckpointError::File { path, source })
@@ -254,4 +254,13 @@ fn foreign(about: &Path, with: &'static str, expected: &str, found: &str) -> Che
 
 pub(super) fn damaged(path: &Path, reason: String) -> CheckpointError {
     CheckpointError::Damaged { path: path.to_owned(), reason }
+}
+
+/// The text of a checkpoint with both sums, of one that has 0 in their places and of the tensors.
+fn sealed(text: &str, tensors: &[u8]) -> String {
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(tensors);
+    sum.update(text.as_bytes());
+    let text = with_sum(text, CRC32, 0, sum.finalize());
+    with_sum(&text, TEXT_SUM, 0, crc32fast::hash(text.as_bytes()))
 }

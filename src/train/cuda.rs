@@ -1,7 +1,9 @@
-//! What CUDA's runtime, which libtorch has brought, says of devices. Nothing is known where it is not loaded.
+//! What CUDA's runtime, which comes with libtorch, says of devices. Nothing is known where there is none.
 
 #[cfg(unix)]
 use std::ffi::{CStr, c_char, c_int};
+#[cfg(unix)]
+use std::mem::ManuallyDrop;
 #[cfg(unix)]
 use std::sync::OnceLock;
 
@@ -31,8 +33,7 @@ impl Runtime {
             // CUDA, and stay for the life of the process.
             unsafe {
                 // The runtime is among what it depends on.
-                let library = Library::new(BACKEND).ok()?;
-                let library = std::mem::ManuallyDrop::new(library);
+                let library = ManuallyDrop::new(Library::new(BACKEND).ok()?);
                 Some(Runtime {
                     set_device: *library.get(b"cudaSetDevice\0").ok()?,
                     memory_info: *library.get(b"cudaMemGetInfo\0").ok()?,

@@ -23,7 +23,7 @@ pub enum TrainError {
 /// What to do where memory is short.
 fn advice(fits: Option<u64>) -> String {
     let smaller = fits.map_or_else(
-        || "a smaller batch_size".to_owned(),
+        || "a smaller batch_size or a smaller model".to_owned(),
         |fits| format!("a batch_size of at most {fits}, which should fit (of GPT-2 with more accumulation)"),
     );
     format!("take {smaller}, or free memory that other programs hold on it")
@@ -31,9 +31,9 @@ fn advice(fits: Option<u64>) -> String {
 
 impl TrainError {
     /// Names the largest `batch_size` that should fit, where memory was short.
-    pub fn advise(&mut self, largest: Option<u64>) {
+    pub fn advise(&mut self, largest: impl FnOnce() -> Option<u64>) {
         if let TrainError::OutOfMemory { fits, .. } = self {
-            *fits = largest;
+            *fits = largest();
         }
     }
 }
@@ -50,5 +50,28 @@ impl From<TchError> for TrainError {
             return TrainError::OutOfMemory { what: first, fits: None };
         }
         TrainError::Torch(first)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_to_do_where_memory_is_short_names_what_should_fit() {
+        let short = "Internal torch error: [enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't \
+                     allocate memory: you tried to allocate 8 bytes.\nframe #0: main";
+        let mut error = TrainError::from(TchError::Torch(short.to_owned()));
+        let begin = "the device ran out of memory: can't allocate memory: you tried to allocate 8 bytes.; take ";
+        let end = ", or free memory that other programs hold on it";
+        assert_eq!(error.to_string(), format!("{begin}a smaller batch_size or a smaller model{end}"));
+        error.advise(|| Some(3));
+        let three = "a batch_size of at most 3, which should fit (of GPT-2 with more accumulation)";
+        assert_eq!(error.to_string(), format!("{begin}{three}{end}"));
+        let cuda = TrainError::from(TchError::Torch("CUDA out of memory. Tried to allocate 2 GiB".to_owned()));
+        assert!(matches!(cuda, TrainError::OutOfMemory { .. }), "{cuda}");
+        let mut other = TrainError::Refused("no".to_owned());
+        other.advise(|| panic!("nothing is asked"));
+        assert_eq!(other.to_string(), "no");
     }
 }

@@ -4,6 +4,7 @@ use tch::Tensor;
 
 use super::checkpoint::{CheckpointError, MOST_MEMORY, Named, OPTIMIZER, bytes_of_all};
 use super::wanted::Wanted;
+use crate::preset::Preset;
 use crate::run::checkpoint::{Checkpoint, Origin};
 use crate::run::{Forked, RunFolder};
 
@@ -39,7 +40,7 @@ impl Checkpoint {
         if !forked.keeps_optimizer {
             (checkpoint.beta1_power, checkpoint.beta2_power) = (1.0, 1.0);
         }
-        checkpoint.best = checkpoint.best.filter(|(best, _)| *best == step && origin.evaluates_like(&checkpoint));
+        checkpoint.best = checkpoint.best.filter(|(best, _)| *best == step && evaluate_the_same(&checkpoint, origin));
         Ok((checkpoint, tensors))
     }
 
@@ -57,4 +58,11 @@ impl Checkpoint {
             Some(loaded) => loaded,
         }
     }
+}
+
+/// Whether the losses of evaluations before a checkpoint can be compared with those of a run that goes on from it.
+fn evaluate_the_same(checkpoint: &Checkpoint, origin: &Origin) -> bool {
+    let evaluation = |config: &str| Preset::parse(config, RunFolder::CONFIG).ok()?.workload()?.evaluation();
+    let [before, now] = [&checkpoint.preset, &origin.preset].map(|config| evaluation(config));
+    checkpoint.data == origin.data && now.is_some() && before == now
 }

@@ -65,22 +65,22 @@ impl Wanted<'_> {
         let places = tensors_of_header(&header, length).map_err(|reason| damaged(path, reason))?;
         self.check(&places).map_err(|reason| damaged(path, reason))?;
         let mut tensors = Vec::new();
-        for place in places {
-            let Some((_, like)) = self.tensors.iter().find(|(name, _)| *name == place.name) else {
-                file.skip(place.bytes()).map_err(failed)?;
+        for (name, Place { data_offsets: [start, end], .. }) in places {
+            let Some((_, like)) = self.tensors.iter().find(|(wanted, _)| *wanted == name) else {
+                file.skip(end - start).map_err(failed)?;
                 continue;
             };
             let mut tensor = Tensor::f_empty(like.size(), (like.kind(), Device::Cpu)).map_err(TrainError::from)?;
             file.read_exact(bytes_mut(&mut tensor)).map_err(failed)?;
-            tensors.push((place.name, tensor));
+            tensors.push((name, tensor));
         }
         Ok(tensors)
     }
 
     /// Whether these are the tensors that are wanted, and no more than may be there.
-    fn check(&self, places: &[Place]) -> Result<(), String> {
+    fn check(&self, places: &[(String, Place)]) -> Result<(), String> {
         for (name, tensor) in self.tensors {
-            let place = places.iter().find(|place| place.name == *name);
+            let place = places.iter().find(|(found, _)| found == name).map(|(_, place)| place);
             let dtype = format!("{:?}", dtype(tensor));
             let shape: Vec<u64> = tensor.size().into_iter().map(|size| size as u64).collect();
             let fits = |place: &Place| place.dtype == dtype && place.shape == shape;
@@ -91,7 +91,7 @@ impl Wanted<'_> {
             }
         }
         let is_wanted = |name: &str| self.tensors.iter().any(|(other, _)| other == name);
-        let others = places.iter().filter(|place| !is_wanted(&place.name) && !(self.passes_over)(&place.name)).count();
+        let others = places.iter().filter(|(name, _)| !is_wanted(name) && !(self.passes_over)(name)).count();
         if others > 0 {
             let expected = self.tensors.len();
             return Err(format!("expected {expected} tensors, found {}", expected + others));

@@ -188,11 +188,12 @@ impl Work<'_> {
 
     /// Trains one run of a workload.
     pub(crate) fn run<S: TrainedSpec>(&mut self, spec: &S) -> anyhow::Result<Ended> {
-        let room = Room::look(spec.common().device, &handshake(self.devices), self.session.run().path());
         self.run_all(spec).map_err(|mut error| {
-            // A `batch_size` with which it was said to fit is none: it did not.
-            let fits = room.memory.and_then(|memory| spec.fitting(memory));
-            let fits = fits.filter(|fits| *fits < spec.samples_at_once());
+            let fits = || {
+                let room = Room::look(spec.common().device, &handshake(self.devices), self.session.run().path());
+                // A `batch_size` with which it was said to fit is none: it did not.
+                spec.fitting(room.memory?, room.is_gpu()).filter(|fits| *fits < spec.samples_at_once())
+            };
             if let Some(TrainerError::Train(short)) = error.downcast_mut() {
                 short.advise(fits);
             } else if let Some(short) = error.downcast_mut::<TrainError>() {

@@ -116,7 +116,7 @@ pub trait Workload {
     fn needs(&self, run: usize) -> Option<Needs>;
 
     /// The largest `batch_size` with which a run would need no more memory than this, in bytes, as far as that is known.
-    fn fitting(&self, run: usize, memory: u64) -> Option<u64>;
+    fn fitting(&self, run: usize, memory: u64, on_gpu: bool) -> Option<u64>;
 
     /// What a run of it says of itself at its start, added to what all runs say.
     fn describe(&self, started: Started) -> Started;

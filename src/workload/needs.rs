@@ -7,8 +7,12 @@ use crate::quantity::LearningRate;
 /// model is large.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Needs {
-    /// Bytes on the device, at the most.
-    pub memory: u64,
+    /// Bytes of the parameters, their gradients and what the rule remembers, and of libtorch.
+    kept: u64,
+    /// Bytes of all else that is on the device at once.
+    activations: u64,
+    /// Bytes of a checkpoint.
+    checkpoint: u64,
     /// Bytes of the checkpoints that are kept, and of one that is being written.
     pub disk: u64,
     /// Multiplications and additions of a step, two for each pair.
@@ -34,13 +38,21 @@ impl Needs {
         // The last two, the best one and the next one, and of the others those that are saved and kept.
         let common = |every: u64| every / greatest_divisor(every, course.checkpoint_every) * course.checkpoint_every;
         let kept = 4 + course.keep_every.map_or(0, |every| course.steps / common(every));
-        // Its file is made in memory, when there are no activations.
         let checkpoint = flat * (1 + remembered);
         Needs {
-            memory: (LIBRARY + flat * (2 + remembered)).saturating_add(activations.max(checkpoint)),
+            kept: LIBRARY + flat * (2 + remembered),
+            activations,
+            checkpoint,
             disk: checkpoint.saturating_mul(kept),
             step_operations,
         }
+    }
+
+    /// Bytes on the device, at the most.
+    pub fn memory(&self, on_gpu: bool) -> u64 {
+        // The file of a checkpoint is made in main memory, when there are no activations.
+        let passing = if on_gpu { self.activations } else { self.activations.max(self.checkpoint) };
+        self.kept.saturating_add(passing)
     }
 }
 

@@ -50,11 +50,11 @@ pub trait RunSpec: Clone {
     fn needs(&self, samples_at_once: u64) -> Needs;
 
     /// The most samples at once, up to as many as it has, with which it needs no more memory than this, in bytes.
-    fn fitting(&self, memory: u64) -> Option<u64> {
+    fn fitting(&self, memory: u64, on_gpu: bool) -> Option<u64> {
         let [mut fits, mut most] = [0, self.samples_at_once()];
         while fits < most {
             let half = most - (most - fits) / 2;
-            if self.needs(half).memory <= memory { fits = half } else { most = half - 1 }
+            if self.needs(half).memory(on_gpu) <= memory { fits = half } else { most = half - 1 }
         }
         (fits > 0).then_some(fits)
     }
@@ -221,8 +221,8 @@ where
         self.runs.get(run).map(|run| run.needs(run.samples_at_once()))
     }
 
-    fn fitting(&self, run: usize, memory: u64) -> Option<u64> {
-        self.runs.get(run)?.fitting(memory)
+    fn fitting(&self, run: usize, memory: u64, on_gpu: bool) -> Option<u64> {
+        self.runs.get(run)?.fitting(memory, on_gpu)
     }
 
     fn describe(&self, started: Started) -> Started {

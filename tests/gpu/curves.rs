@@ -111,7 +111,9 @@ fn plots_have_curves_of_their_own_for_as_long_as_someone_keeps_them() {
     let image = painted(PLAIN, SIZE, |pass| renderer.paint(pass, 1));
     assert_eq!([red(&image, [100, 20]), red(&image, [100, 80])], [1.0, 0.0]);
     drop(low);
-    draw(&mut renderer, 2, &high, placement());
+    renderer.forget();
     let image = painted(PLAIN, SIZE, |pass| renderer.paint(pass, 1));
     assert_eq!(red(&image, [100, 20]), 0.0);
+    let image = painted(PLAIN, SIZE, |pass| renderer.paint(pass, 2));
+    assert_eq!(red(&image, [100, 80]), 1.0);
 }

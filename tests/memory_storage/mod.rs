@@ -1,3 +1,5 @@
+//! The window's session, kept in memory.
+
 use std::collections::HashMap;
 
 /// Storage in memory, as eframe's storage on disk.

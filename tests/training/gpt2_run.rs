@@ -154,7 +154,6 @@ fn half_precision_scales_the_loss_and_skips_what_overflows() {
     assert_eq!(history(&run).started().unwrap().precision, "float16");
 }
 
-#[cfg(target_os = "linux")]
 #[test]
 fn text_of_more_tokens_than_the_model_knows_is_refused() {
     let stage = Stage::new();

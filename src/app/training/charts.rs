@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use egui::{Button, Color32, ComboBox, FontId, Id, RichText, ScrollArea, Slider, TextStyle, Ui, WidgetInfo, vec2};
+use egui::{
+    Button, Color32, ComboBox, FontId, Id, RichText, ScrollArea, Slider, TextStyle, Ui, Vec2, WidgetInfo, vec2,
+};
 use egui_plot::{HLine, LineStyle, Plot, VLine};
 
 use super::choices::{Choices, USUAL};
@@ -34,6 +36,8 @@ const MENU_HEIGHT: f32 = 420.0;
 /// Points between labels beside each other and above each other, at least.
 const BESIDE: f64 = 42.0;
 const ABOVE: f64 = 21.0;
+/// Points that a plot's axes take, about.
+const AXES: Vec2 = vec2(66.0, 24.0);
 /// Points that a plot leaves at its right for the last label.
 const MARGIN: f32 = 8.0;
 
@@ -181,6 +185,7 @@ impl Charts {
         );
         let x = self.x.unwrap_or_else(|| self.everything(groups, shown));
         let hover = self.hover.take();
+        self.cache.retain(&shown.iter().filter_map(MetricInfo::metric).collect::<Vec<_>>());
         ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
             for row in shown.chunks(columns) {
                 ui.horizontal(|ui| {
@@ -218,12 +223,11 @@ impl Charts {
         };
         // Over tokens only text has a place.
         let has_place = |track: &Arc<Track>| track.len() == 0 || track.reach(look.horizontal, scales[0]).is_some();
-        let tracks = groups.iter().enumerate();
-        let tracks = tracks.filter_map(|(index, group)| Some((index, group.drawn.tracks.get(&metric)?)));
-        let tracks: Vec<(usize, &Arc<Track>)> = tracks.filter(|(_, track)| has_place(track)).collect();
+        let tracks = groups.iter().filter_map(|group| Some((group, group.drawn.tracks.get(&metric)?)));
+        let (drawn, tracks): (Vec<_>, Vec<_>) = tracks.filter(|(_, track)| has_place(track)).unzip();
         let lines = self.cache.lines(metric, &tracks, look);
-        let curves = tracks.into_iter().zip(lines);
-        let mut curves: Vec<_> = curves.map(|((index, track), lines)| (&groups[index], track, lines)).collect();
+        let curves = drawn.into_iter().zip(tracks).zip(lines);
+        let mut curves: Vec<_> = curves.map(|((group, track), lines)| (group, track, lines)).collect();
         // What forks share with other runs is drawn below the curves of those.
         curves.sort_by_key(|(.., lines)| lines.fork.is_none());
         let log = if scales[1] == AxisScale::Log { " (log)" } else { "" };
@@ -231,8 +235,8 @@ impl Charts {
         ui.label(RichText::new(text).small().weak());
         let zoomed_y = self.y.get(&metric).copied();
         let y = zoomed_y.unwrap_or_else(|| y_in_view(x, curves.iter().map(|(_, _, lines)| &**lines)));
-        let (size, theme) = (ui.available_size(), ui.theme());
-        let canvas = Canvas { theme, x, y, size: size.into(), pixels_per_point: ui.pixels_per_point() };
+        let size = (ui.available_size() - AXES).into();
+        let canvas = Canvas { theme: ui.theme(), x, y, size, pixels_per_point: ui.pixels_per_point() };
         let drawn = curves.iter().map(|(group, _, lines)| (Arc::clone(lines), group.pen)).collect();
         let set = self.cache.set(metric, drawn, canvas);
         let plot = plot(ui, info, &look, y, [zoomed_y.is_some(), curves.is_empty()]);
@@ -351,8 +355,8 @@ fn export_menu(ui: &mut Ui, paper: &mut Paper) -> Option<Asked> {
 
 fn plot<'p>(ui: &Ui, info: &MetricInfo, look: &Look, y: [f64; 2], [zoomed_y, is_empty]: [bool; 2]) -> Plot<'p> {
     let size = ui.available_size();
-    let per_x = f64::from(size.x - 66.0) / (look.x[1] - look.x[0]);
-    let per_y = f64::from(size.y - 24.0) / (y[1] - y[0]);
+    let per_x = f64::from(size.x - AXES.x) / (look.x[1] - look.x[0]);
+    let per_y = f64::from(size.y - AXES.y) / (y[1] - y[0]);
     let mut marks = [
         match (look.horizontal, look.scales[0]) {
             (Horizontal::Clock, _) => marks::clock(look.x[0], look.x[1], per_x),

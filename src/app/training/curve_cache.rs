@@ -16,7 +16,7 @@ pub type PennedLines = (Arc<Lines>, Pen);
 
 #[derive(Default)]
 pub struct CurveCache {
-    lines: HashMap<(Metric, usize), CachedLines>,
+    lines: HashMap<Metric, Vec<CachedLines>>,
     sets: HashMap<Metric, CachedSet>,
 }
 
@@ -32,22 +32,32 @@ struct CachedSet {
     set: Arc<CurveSet>,
 }
 
+impl CachedLines {
+    fn is_of(&self, track: &Arc<Track>, look: Look) -> bool {
+        self.look == look && Arc::ptr_eq(&self.track, track)
+    }
+}
+
 impl CurveCache {
-    /// The lines of the tracks of a metric, each with the number of its run.
-    pub fn lines(&mut self, metric: Metric, tracks: &[(usize, &Arc<Track>)], look: Look) -> Vec<Arc<Lines>> {
-        let cached = tracks.iter().map(|(index, track)| {
-            let cached = self.lines.get(&(metric, *index))?;
-            (cached.look == look && Arc::ptr_eq(&cached.track, track)).then(|| Arc::clone(&cached.lines))
-        });
-        let cached: Vec<Option<Arc<Lines>>> = cached.collect();
-        let all = cached.into_par_iter().zip(tracks);
-        let all = all.map(|(cached, (_, track))| cached.unwrap_or_else(|| Arc::new(Lines::of(track, &look))));
-        let all: Vec<Arc<Lines>> = all.collect();
-        for ((index, track), lines) in tracks.iter().zip(&all) {
-            let cached = CachedLines { track: Arc::clone(track), look, lines: Arc::clone(lines) };
-            self.lines.insert((metric, *index), cached);
+    /// Forgets what was made of other metrics.
+    pub fn retain(&mut self, metrics: &[Metric]) {
+        self.lines.retain(|metric, _| metrics.contains(metric));
+        self.sets.retain(|metric, _| metrics.contains(metric));
+    }
+
+    /// The lines of the tracks of a metric. What was made of others is forgotten.
+    pub fn lines(&mut self, metric: Metric, tracks: &[&Arc<Track>], look: Look) -> Vec<Arc<Lines>> {
+        let cached = self.lines.entry(metric).or_default();
+        let is_same = |(cached, track): (&CachedLines, &&Arc<Track>)| cached.is_of(track, look);
+        if cached.len() != tracks.len() || !cached.iter().zip(tracks).all(is_same) {
+            let made = tracks.par_iter().map(|track| {
+                let known = cached.iter().find(|cached| cached.is_of(track, look));
+                let lines = known.map_or_else(|| Arc::new(Lines::of(track, &look)), |known| Arc::clone(&known.lines));
+                CachedLines { track: Arc::clone(track), look, lines }
+            });
+            *cached = made.collect();
         }
-        all
+        cached.iter().map(|cached| Arc::clone(&cached.lines)).collect()
     }
 
     /// All curves of a metric for the GPU.
@@ -63,5 +73,64 @@ impl CurveCache {
         let set = Arc::new(canvas.curves(curves.iter().map(|(lines, pen)| (&**lines, *pen))));
         self.sets.insert(metric, CachedSet { curves, canvas, set: Arc::clone(&set) });
         set
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use egui::Theme;
+
+    use super::*;
+    use crate::app::diagnostics::AxisScale;
+    use crate::app::training::track::{Horizontal, OfStep};
+
+    const LOOK: Look =
+        Look { horizontal: Horizontal::Step, scales: [AxisScale::Linear; 2], x: [0.0, 1.0], columns: 100 };
+    const CANVAS: Canvas =
+        Canvas { theme: Theme::Dark, x: [0.0, 1.0], y: [0.0, 1.0], size: [100.0; 2], pixels_per_point: 1.0 };
+
+    fn track() -> Arc<Track> {
+        Arc::new(Track::new(OfStep { samples: 1.0, tokens: 0.0 }, 0.0))
+    }
+
+    #[test]
+    fn lines_are_made_once_for_a_track_and_a_look() {
+        let mut cache = CurveCache::default();
+        let (a, b) = (track(), track());
+        let mut lines = |tracks: &[&Arc<Track>], look| cache.lines(Metric::LOSS, tracks, look);
+        let first = lines(&[&a, &b], LOOK);
+        let again = lines(&[&b, &a], LOOK);
+        assert!(Arc::ptr_eq(&first[0], &again[1]) && Arc::ptr_eq(&first[1], &again[0]));
+        let zoomed = lines(&[&a], Look { x: [0.0, 0.5], ..LOOK });
+        assert!(!Arc::ptr_eq(&first[0], &zoomed[0]));
+        // Tracks that are shown no more are let go.
+        assert_eq!([Arc::strong_count(&a), Arc::strong_count(&b)], [2, 1]);
+        cache.retain(&[Metric::GRAD_NORM]);
+        assert_eq!(Arc::strong_count(&a), 1);
+    }
+
+    #[test]
+    fn curves_are_made_anew_where_lines_pens_or_the_view_are_others() {
+        let mut cache = CurveCache::default();
+        let lines = cache.lines(Metric::LOSS, &[&track(), &track()], LOOK);
+        let pens = [0, 1].map(|number| Pen::new([255, 0, 0], number));
+        let mut set = |curves: &[(usize, usize)], canvas| {
+            let curves = curves.iter().map(|(line, pen)| (Arc::clone(&lines[*line]), pens[*pen]));
+            cache.set(Metric::LOSS, curves.collect(), canvas)
+        };
+        let first = set(&[(0, 0)], CANVAS);
+        assert!(Arc::ptr_eq(&first, &set(&[(0, 0)], CANVAS)));
+        let others = [
+            (&[(0, 1)][..], CANVAS),
+            (&[(1, 0)], CANVAS),
+            (&[(0, 0), (1, 1)], CANVAS),
+            (&[(0, 0)], Canvas { y: [0.0, 2.0], ..CANVAS }),
+            (&[(0, 0)], Canvas { theme: Theme::Light, ..CANVAS }),
+        ];
+        for (curves, canvas) in others {
+            set(&[(0, 0)], CANVAS);
+            let before = set(&[(0, 0)], CANVAS);
+            assert!(!Arc::ptr_eq(&before, &set(curves, canvas)), "{curves:?} {canvas:?}");
+        }
     }
 }

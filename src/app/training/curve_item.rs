@@ -1,10 +1,11 @@
-//! The curves of a plot, drawn by the GPU: a frame costs as much for a hundred runs as for one.
+//! The curves of a plot, drawn by the GPU from buffers that stay for as long as nothing changes.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use eframe::egui_wgpu::{Callback, CallbackResources, CallbackTrait, RenderState, ScreenDescriptor, wgpu};
-use egui::{Color32, PaintCallbackInfo, Shape, Ui};
+use egui::emath::GuiRounding as _;
+use egui::{Color32, PaintCallbackInfo, Pos2, Rect, Shape, Ui};
 use egui_plot::{PlotBounds, PlotGeometry, PlotItem, PlotItemBase, PlotPoint, PlotTransform};
 
 use crate::gpu::{CurveRenderer, CurveSet, Placement};
@@ -35,19 +36,14 @@ impl CurveItem {
 
 impl PlotItem for CurveItem {
     fn shapes(&self, ui: &Ui, transform: &PlotTransform, shapes: &mut Vec<Shape>) {
-        // What is scrolled out of the window has no pixels.
-        let visible = transform.frame().intersect(ui.ctx().content_rect());
+        // What is scrolled out of the window has no pixels, and a picture begins and ends with whole ones.
+        let scale = ui.pixels_per_point();
+        let visible = transform.frame().intersect(ui.ctx().content_rect()).round_to_pixels(scale);
         if !visible.is_positive() {
             return;
         }
-        let (scale, center) = (ui.pixels_per_point(), visible.center());
-        let [zero, one] = self.corners.map(|corner| transform.position_from_point(&corner));
-        let px = |x: f32, y: f32| [x * scale, y * scale];
-        let placement = Placement {
-            size_px: px(visible.width(), visible.height()),
-            px_per_place: px(one.x - zero.x, zero.y - one.y),
-            origin_px: px(zero.x - center.x, center.y - zero.y),
-        };
+        let corners = self.corners.map(|corner| transform.position_from_point(&corner));
+        let placement = placement(corners, visible, scale);
         let paint = Paint { id: self.id, set: Arc::clone(&self.set), placement };
         shapes.push(Callback::new_paint_callback(visible, paint).into());
     }
@@ -76,6 +72,16 @@ impl PlotItem for CurveItem {
     }
 }
 
+/// Where curves are in a picture of this part of the window, if places 0 and 1 are at these positions.
+fn placement([zero, one]: [Pos2; 2], visible: Rect, pixels_per_point: f32) -> Placement {
+    let (center, px) = (visible.center(), |x: f32, y: f32| [x * pixels_per_point, y * pixels_per_point]);
+    Placement {
+        size_px: px(visible.width(), visible.height()),
+        px_per_place: px(one.x - zero.x, zero.y - one.y),
+        origin_px: px(zero.x - center.x, center.y - zero.y),
+    }
+}
+
 /// One frame's picture of the curves.
 struct Paint {
     id: u64,
@@ -98,9 +104,40 @@ impl CallbackTrait for Paint {
         Vec::new()
     }
 
+    fn finish_prepare(
+        &self,
+        _device: &wgpu::Device,
+        _queue: &wgpu::Queue,
+        _encoder: &mut wgpu::CommandEncoder,
+        resources: &mut CallbackResources,
+    ) -> Vec<wgpu::CommandBuffer> {
+        if let Some(renderer) = resources.get_mut::<CurveRenderer>() {
+            renderer.forget();
+        }
+        Vec::new()
+    }
+
     fn paint(&self, _info: PaintCallbackInfo, pass: &mut wgpu::RenderPass<'static>, resources: &CallbackResources) {
         if let Some(renderer) = resources.get::<CurveRenderer>() {
             renderer.paint(pass, self.id);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use egui::{pos2, vec2};
+
+    use super::*;
+
+    #[test]
+    fn curves_stay_where_they_are_when_a_part_of_the_plot_is_scrolled_out() {
+        // A plot of 200 × 100 points, whose upper 40 are out of the window.
+        let corners = [pos2(50.0, 60.0), pos2(250.0, -40.0)];
+        let visible = Rect::from_min_size(pos2(50.0, 0.0), vec2(200.0, 60.0));
+        let Placement { size_px, px_per_place, origin_px } = placement(corners, visible, 2.0);
+        assert_eq!((size_px, px_per_place), ([400.0, 120.0], [400.0, 200.0]));
+        // Place (0, 0) is the lower left corner of what is visible, and y goes up.
+        assert_eq!(origin_px, [-200.0, -60.0]);
     }
 }

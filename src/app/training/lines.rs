@@ -43,10 +43,29 @@ pub fn y_in_view<'l>([from, to]: [f64; 2], lines: impl Iterator<Item = &'l Lines
     with_margin(&extents)
 }
 
-/// What is drawn of a curve at a place far outside of the view: how far does not matter, and pixels could not count it.
+/// Where curves are drawn when a place is far outside of the view: how far does not matter, and pixels could not count it.
 fn near(y: f64, [bottom, top]: [f64; 2]) -> f64 {
     let far = 100.0 * (top - bottom);
     y.clamp(bottom - far, top + far)
+}
+
+/// A line without what is far outside of the view; what is left of a segment stays in its place.
+fn near_line(line: &[[f64; 2]], view: [f64; 2]) -> Vec<[f64; 2]> {
+    let mut kept = Vec::with_capacity(line.len());
+    for (index, &[x, y]) in line.iter().enumerate() {
+        let end = near(y, view);
+        // Where the segments to the neighbours come near.
+        let neighbors =
+            [index.checked_sub(1), Some(index + 1)].into_iter().flatten().filter_map(|other| line.get(other));
+        let crossings = neighbors.filter(|[_, other]| (y - end) * (other - end) < 0.0);
+        let crossings = crossings.map(|[other_x, other]| [x + (other_x - x) * ((end - y) / (other - y)), end]);
+        let before = kept.len();
+        kept.extend(crossings);
+        if kept.len() == before {
+            kept.push([x, end]);
+        }
+    }
+    kept
 }
 
 /// The part of a line before a fork, which is the other run's and paler, and the part after it, with their strengths. They
@@ -84,7 +103,7 @@ impl Canvas {
                         dash_px: dash.map(|[dash, gap]| [dash, dash + gap].map(|size| size * self.pixels_per_point)),
                     };
                     let size_px = self.size.map(|size| f64::from(size * self.pixels_per_point));
-                    set.add(style, size_px, part.iter().map(|point| self.place(*point)));
+                    set.add(style, size_px, near_line(part, self.y).into_iter().map(|point| self.place(point)));
                 }
             }
         }
@@ -94,7 +113,7 @@ impl Canvas {
     /// From 0 to 1 through what is in view.
     fn place(&self, [x, y]: [f64; 2]) -> [f64; 2] {
         let share = |at: f64, [from, to]: [f64; 2]| (at - from) / (to - from);
-        [share(x, self.x), share(near(y, self.y), self.y)]
+        [share(x, self.x), share(y, self.y)]
     }
 
     /// The area of a curve's deviations, below all lines.
@@ -131,6 +150,32 @@ impl Canvas {
             if let Some(last) = ends[0].last() {
                 mark(*last, MarkerShape::Cross, 4.0, own);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::near_line;
+
+    #[test]
+    fn segments_that_come_from_far_outside_of_the_view_stay_in_their_place() {
+        // In view are 0 to 1, and near it −100 to 101.
+        let line = [[0.0, 0.5], [1.0, 1000.5], [2.0, 0.5], [3.0, -500.0], [4.0, -600.0]];
+        let kept = near_line(&line, [0.0, 1.0]);
+        let on =
+            |from: [f64; 2], to: [f64; 2], y: f64| [from[0] + (to[0] - from[0]) * (y - from[1]) / (to[1] - from[1]), y];
+        let expected = [
+            line[0],
+            on(line[0], line[1], 101.0),
+            on(line[1], line[2], 101.0),
+            line[2],
+            on(line[2], line[3], -100.0),
+            [4.0, -100.0],
+        ];
+        assert_eq!(kept.len(), expected.len(), "{kept:?}");
+        for (kept, expected) in kept.iter().zip(expected) {
+            assert!((0..2).all(|axis| (kept[axis] - expected[axis]).abs() < 1e-12), "{kept:?}, not {expected:?}");
         }
     }
 }

@@ -178,7 +178,7 @@ impl Workload for MnistScanPreset {
         None
     }
 
-    fn fitting(&self, _: usize, _: u64) -> Option<u64> {
+    fn fitting(&self, _: usize, _: u64, _: bool) -> Option<u64> {
         None
     }
 
