@@ -30,17 +30,27 @@ impl Lines {
 pub fn y_in_view<'l>([from, to]: [f64; 2], lines: impl Iterator<Item = &'l Lines>) -> [f64; 2] {
     let extents: Vec<_> = lines
         .filter_map(|lines| {
-            let points =
-                lines.line.iter().flatten().filter(|point| (from..=to).contains(&point[0])).map(|point| point[1]);
-            let line = points.map(|y| [y, y]).reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])?;
+            let line = seen(&lines.line, [from, to]).map(|y| [y, y]);
+            let line = line.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])?;
             let band =
                 lines.band.iter().filter(|point| (from..=to).contains(&point[0])).map(|point| [point[1], point[2]]);
-            let raw = lines.raw.iter().flatten().filter(|point| (from..=to).contains(&point[0]));
-            let around = band.chain(raw.map(|point| [point[1], point[1]]));
+            let around = band.chain(seen(&lines.raw, [from, to]).map(|y| [y, y]));
             Some((line, around.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])))
         })
         .collect();
     with_margin(&extents)
+}
+
+/// The heights of a curve's points in view, and those at which it enters and leaves the view.
+fn seen(pieces: &Pieces, [from, to]: [f64; 2]) -> impl Iterator<Item = f64> {
+    let inside = pieces.iter().flatten().filter(move |[x, _]| (from..=to).contains(x)).map(|[_, y]| *y);
+    let segments = pieces.iter().flat_map(|piece| piece.windows(2));
+    let crossings = segments.flat_map(move |ends| {
+        let [[x, y], [next_x, next]] = [ends[0], ends[1]];
+        let crossed = [from, to].into_iter().filter(move |edge| x < *edge && *edge < next_x);
+        crossed.map(move |edge| y + (next - y) * ((edge - x) / (next_x - x)))
+    });
+    inside.chain(crossings)
 }
 
 /// Where curves are drawn when a place is far outside of the view: how far does not matter, and pixels could not count it.
@@ -156,7 +166,17 @@ impl Canvas {
 
 #[cfg(test)]
 mod tests {
-    use super::near_line;
+    use super::{Lines, near_line, y_in_view};
+
+    #[test]
+    fn a_view_between_two_points_shows_what_lies_between_them() {
+        let of = |line: &[[f64; 2]]| Lines { raw: Vec::new(), line: vec![line.to_vec()], band: Vec::new(), fork: None };
+        let sparse = of(&[[0.0, 10.0], [100.0, 20.0], [200.0, 10.0]]);
+        let [low, high] = y_in_view([40.0, 60.0], std::iter::once(&sparse));
+        assert!((13.0..14.0).contains(&low) && (16.0..17.0).contains(&high), "{low} to {high}");
+        let [low, high] = y_in_view([90.0, 150.0], std::iter::once(&sparse));
+        assert!((14.0..15.0).contains(&low) && (20.0..21.0).contains(&high), "{low} to {high}");
+    }
 
     #[test]
     fn segments_that_come_from_far_outside_of_the_view_stay_in_their_place() {
