@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
-use valleyscope::optimizer::DecayTarget;
-use valleyscope::quantity::{Beta, Gamma, LearningRate, Noise, ParticleCount, WeightDecay};
+use valleyscope::optimizer::{RatedRule, RuleKind, RuleSpec};
+use valleyscope::quantity::{LearningRate, Noise, ParticleCount};
 use valleyscope::simulation::{
-    Command, Engine, LandscapeSpec, OptimizerSpec, Rule, Simulation, SimulationSpec, Speed, StartSpec,
+    Command, Engine, LandscapeSpec, OptimizerSpec, Simulation, SimulationSpec, Speed, StartSpec,
 };
 
 fn main() {
@@ -18,25 +18,11 @@ fn main() {
 
 const RULES: [&str; 4] = ["Adam", "Signum", "FOCUS", "SGD"];
 
-fn rule(name: &str) -> Rule {
-    let learning_rate = LearningRate::clamped(0.01);
-    let beta1 = Beta::clamped(0.9);
-    let weight_decay = WeightDecay::clamped(0.1);
-    match name {
-        "Adam" => Rule::Adam { learning_rate, beta1, beta2: Beta::clamped(0.999), weight_decay },
-        "Signum" => Rule::Signum { learning_rate, beta1, weight_decay },
-        "FOCUS" => Rule::Focus {
-            learning_rate,
-            beta1,
-            beta2: Beta::clamped(0.9),
-            gamma: Gamma::clamped(0.2),
-            weight_decay,
-            decay: DecayTarget::Parameters,
-        },
-        // Small enough that it does not diverge.
-        "SGD" => Rule::Sgd { learning_rate: LearningRate::clamped(1e-4), beta1, weight_decay },
-        other => unreachable!("no rule is called {other}"),
-    }
+fn rule(name: &str) -> RatedRule {
+    let kind = RuleKind::named(name).expect("a registered rule");
+    // SGD's is small enough that it does not diverge.
+    let learning_rate = if kind == RuleKind::Sgd { 1e-4 } else { 0.01 };
+    RuleSpec::on_plane(kind).rated(LearningRate::clamped(learning_rate))
 }
 
 fn spec(names: &[&str], particles: u64) -> SimulationSpec {

@@ -10,7 +10,7 @@ use divan::Bencher;
 use divan::counter::ItemsCount;
 use valleyscope::preset::{Preset, built_ins};
 use valleyscope::quantity::{Dimension, PointCount};
-use valleyscope::sweep::{Diagram, Instructions, Machine, Pool, Precision, Sweep, SweepSpec, Work, tile};
+use valleyscope::sweep::{Diagram, Instructions, Machine, Pool, Precision, Sweep, SweepSpec, Work, pixel_runs};
 
 fn main() {
     divan::main();
@@ -35,7 +35,7 @@ fn bench_pixel(bencher: Bencher<'_, '_>, spec: &SweepSpec, machine: Machine) {
     let running = AtomicBool::new(false);
     bencher
         .counter(ItemsCount::new(runs * spec.steps.get()))
-        .bench_local(|| tile(machine, spec, [48, 50], 0..spec.replicates.get(), &running));
+        .bench_local(|| pixel_runs(machine, spec, [48, 50], 0..spec.replicates.get(), &running));
 }
 
 #[divan::bench(args = ["Adam", "Signum", "FOCUS", "all"])]

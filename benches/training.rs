@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use tch::{Device, Kind, Tensor};
 use valleyscope::dataset::mnist::{self, Mnist};
+use valleyscope::optimizer::{RuleKind, RuleSpec};
 use valleyscope::quantity::{BatchSize, LearningRate, PointCount, Replicates, TrainingSteps};
 use valleyscope::random::Key;
 use valleyscope::sweep::LearningRates;
@@ -17,7 +18,6 @@ use valleyscope::workload::gpt2::train::Gpt2;
 use valleyscope::workload::mnist::train::{Images, Mlp, MnistRun, Scan};
 use valleyscope::workload::{
     Attention, DataChoice, DeviceChoice, FloatType, Gpt2Precision, Gpt2Shape, MnistScanSpec, MnistSpec, ScanOptimizer,
-    TrainingRule,
 };
 
 /// Steps that are timed at once.
@@ -63,7 +63,7 @@ fn best(rounds: usize, mut round: impl FnMut()) -> Duration {
 
 fn single_runs(data: &Mnist) {
     for batch in [8, 32, 128] {
-        for rule in TrainingRule::all() {
+        for rule in RuleKind::ALL.iter().map(|&kind| RuleSpec::in_training(kind)) {
             let spec = MnistSpec {
                 batch_size: BatchSize::clamped(batch),
                 device: DeviceChoice::Cpu,
@@ -86,7 +86,7 @@ fn parts_of_a_step(data: &Mnist) {
     let threads = tch::get_num_threads();
     tch::set_num_threads(1);
     let images = Images::new(&data.train.images, &data.train.labels, Kind::Float, Device::Cpu).expect("it fits");
-    let rule = TrainingRule::all()[0].configured(LearningRate::clamped(1e-3));
+    let rule = RuleSpec::in_training(RuleKind::Adam);
     for batch in [8, 32, 128] {
         for models in [1, 2, 4, 8, 20] {
             let mut mlp = Mlp::new(models, Kind::Float, Device::Cpu).expect("it fits");
@@ -146,7 +146,7 @@ fn time_of_products(mlp: &Mlp, batch: usize) -> Duration {
 /// Models a second of the scan.
 fn scans(data: &Mnist) {
     for batch in [8, 32, 128] {
-        for rule in [TrainingRule::all()[0], TrainingRule::all()[2]] {
+        for rule in [RuleKind::Adam, RuleKind::Focus].map(RuleSpec::in_training) {
             let spec = MnistScanSpec {
                 optimizers: vec![ScanOptimizer { name: None, color: None, rule }],
                 batch_sizes: vec![BatchSize::clamped(batch)],
@@ -215,7 +215,7 @@ fn gpt2(name: &str, shape: Gpt2Shape, [sequences, length]: [i64; 2], steps: u32)
         gpt2.initialize(Key::new(0)).expect("it fits");
         let text = Tensor::randint(i64::from(shape.vocabulary), [sequences, length + 1], (Kind::Int64, Device::Cpu));
         let [tokens, targets] = [0, 1].map(|first| text.narrow(1, first, length).contiguous());
-        let rule = TrainingRule::all()[0].configured(LearningRate::clamped(1e-4));
+        let rule = RuleSpec::in_training(RuleKind::Adam);
         let mut optimizer =
             FlatOptimizer::new(rule, &[1e-4], gpt2.layout(), Kind::Float, Device::Cpu).expect("it fits");
         let mut parts = [Duration::ZERO; 3];

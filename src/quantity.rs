@@ -14,6 +14,25 @@ pub struct OutOfRange {
     pub found: String,
 }
 
+/// The range of a quantity that is a number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Range {
+    pub name: &'static str,
+    pub min: f64,
+    pub max: f64,
+}
+
+impl Range {
+    /// The value, or the reason why it is none of the quantity's.
+    pub fn checked(self, value: f64) -> Result<f64, OutOfRange> {
+        let Range { name, min, max } = self;
+        if (min..=max).contains(&value) {
+            return Ok(value);
+        }
+        Err(OutOfRange { name, expected: format!("a number from {min} to {max}"), found: value.to_string() })
+    }
+}
+
 /// A quantity that is a number, of whatever range.
 pub trait RealQuantity {
     fn value(&self) -> f64;
@@ -41,18 +60,11 @@ macro_rules! quantity {
             pub const NAME: &'static str = $name;
             pub const MIN: f64 = $low;
             pub const MAX: f64 = $high;
+            pub const RANGE: Range = Range { name: $name, min: $low, max: $high };
 
             /// The quantity of this value, or the reason why there is none.
             pub fn new(value: f64) -> Result<Self, OutOfRange> {
-                if (Self::MIN..=Self::MAX).contains(&value) {
-                    Ok($type(value))
-                } else {
-                    Err(OutOfRange {
-                        name: Self::NAME,
-                        expected: format!("a number from {} to {}", Self::MIN, Self::MAX),
-                        found: value.to_string(),
-                    })
-                }
+                Self::RANGE.checked(value).map($type)
             }
 
             /// The nearest quantity; NaN becomes the smallest.

@@ -4,9 +4,9 @@ use valleyscope::app::landscape::{
     AutoScale, Bounds, Company, Follower, compressed_length, fitted, formulas, limited, panned, zoomed,
 };
 use valleyscope::landscape::Landscape;
-use valleyscope::optimizer::DecayTarget;
-use valleyscope::quantity::{Beta, Gamma, LearningRate, WeightDecay};
-use valleyscope::simulation::{Anatomy, AnatomyMemory, ParticleId, Rule};
+use valleyscope::optimizer::{BiasCorrection, Operand, RuleKind, RuleSpec, StepInputs, trace};
+use valleyscope::quantity::LearningRate;
+use valleyscope::simulation::{ParticleId, StepTrace};
 use valleyscope::view::ticks::{Ticks, beyond, fixed, grouped, nice_step, short, significant};
 use valleyscope::view::{Camera, SymLog, Viewport};
 
@@ -251,45 +251,35 @@ fn arrows_grow_with_the_logarithm_of_their_size() {
     assert_eq!((lengths[0], lengths[5]), (16.0, 84.0));
 }
 
-/// A step worked out by hand: θ = (0.5, −0.25), ∇L = (0.2, −0.4), noise (1.5, 0.5), so g = (0.3, −0.2).
-fn anatomy(rule: Rule, direction: [f64; 2], after: [f64; 2], memory: AnatomyMemory) -> Anatomy {
-    Anatomy {
+/// A step from θ = (0.5, −0.25) with ∇L = (0.2, −0.4) and noise (1.5, 0.5), so g = (0.3, −0.2), and η = 0.01.
+fn step(rule: RuleSpec, states: &[[f64; 2]], powers: f64) -> StepTrace {
+    let inputs = StepInputs {
+        rule: rule.rated(LearningRate::clamped(0.01)),
+        bias: BiasCorrection::new(1, &rule, |key| rule.get(key).map(|rate| rate * powers)),
+        theta: [0.5, -0.25],
+        gradient: [0.3, -0.2],
+        states: states.to_vec(),
+    };
+    let trace = trace(&inputs);
+    let Operand::Node(theta) = trace.theta else { panic!("θ is computed") };
+    StepTrace {
         id: ParticleId { optimizer: 0, particle: 0 },
-        step: 1,
-        rule,
-        before: [0.5, -0.25],
-        after,
+        after: trace.nodes[theta].values,
         gradient: [0.2, -0.4],
         noise: [1.5, 0.5],
-        noisy_gradient: [0.3, -0.2],
-        direction,
-        memory,
+        inputs,
+        trace,
     }
 }
 
-fn shown(anatomy: &Anatomy) -> Vec<(String, String, f64)> {
-    formulas(anatomy).into_iter().map(|line| (line.rule, line.filled[0].clone(), line.result[0])).collect()
+fn shown(step: &StepTrace) -> Vec<(String, String, f64)> {
+    formulas(step).into_iter().map(|line| (line.rule, line.filled[0].clone(), line.result[0])).collect()
 }
 
 #[test]
 fn adams_formulas_hold_the_numbers_of_the_step() {
-    let rule = Rule::Adam {
-        learning_rate: LearningRate::clamped(0.01),
-        beta1: Beta::clamped(0.9),
-        beta2: Beta::clamped(0.999),
-        weight_decay: WeightDecay::clamped(0.1),
-    };
-    let memory = AnatomyMemory::Adam {
-        m_before: [0.0, 0.0],
-        s_before: [0.0, 0.0],
-        m: [0.03, -0.02],
-        s: [9e-5, 4e-5],
-        m_weight: 0.1,
-        s_weight: 0.001,
-        m_hat: [0.3, -0.2],
-        s_hat: [0.09, 0.04],
-    };
-    let lines = shown(&anatomy(rule, [1.0, -1.0], [0.4895, -0.23975], memory));
+    let step = step(RuleSpec::on_plane(RuleKind::Adam), &[[0.0; 2]; 2], 1.0);
+    let lines = shown(&step);
     let texts: Vec<(&str, &str)> = lines.iter().map(|(rule, filled, _)| (rule.as_str(), filled.as_str())).collect();
     assert_eq!(
         texts,
@@ -299,65 +289,66 @@ fn adams_formulas_hold_the_numbers_of_the_step() {
             ("s ← β₂ s + (1 − β₂) g²", "0.999 · 0 + 0.001 · (0.3)²"),
             ("m̂ = m / (1 − β₁ᵗ)", "0.03 / 0.1"),
             ("ŝ = s / (1 − β₂ᵗ)", "9.000×10⁻⁵ / 0.001"),
-            ("d = m̂ / (√ŝ + ε),  ε = 10⁻⁸", "0.3 / (0.3 + ε)"),
+            ("d = m̂ / (√ŝ + ε),  ε = 10⁻⁸", "0.3 / (√0.09 + ε)"),
             ("θ ← θ − η (d + ω θ)", "0.5 − 0.01 · (1 + 0.1 · 0.5)"),
         ]
     );
-    assert_eq!(lines[6].2, 0.4895);
-    let second = &formulas(&anatomy(rule, [1.0, -1.0], [0.4895, -0.23975], memory))[2].filled[1];
+    // By hand: m̂ = 0.3 and √ŝ = 0.3, so d is 1 but for ε.
+    assert!((lines[6].2 - 0.4895).abs() < 1e-9);
+    let second = &formulas(&step)[2].filled[1];
     assert_eq!(second, "0.999 · 0 + 0.001 · (−0.2)²");
 }
 
-fn focus(decay: DecayTarget) -> Vec<(String, String, f64)> {
-    let rule = Rule::Focus {
-        learning_rate: LearningRate::clamped(0.01),
-        beta1: Beta::clamped(0.9),
-        beta2: Beta::clamped(0.99),
-        gamma: Gamma::clamped(-0.2),
-        weight_decay: WeightDecay::clamped(0.1),
-        decay,
-    };
-    let memory = AnatomyMemory::Focus {
-        m_before: [-0.1, 0.1],
-        average_before: [0.4, -0.25],
-        average_weight: 0.5,
-        m: [-0.06, 0.07],
-        average: [0.45, -0.25],
-        pull: [1.0, 0.0],
-    };
-    shown(&anatomy(rule, [-1.2, 1.0], [0.512, -0.26], memory))
+fn focus(decay: f64) -> Vec<(String, String, f64)> {
+    let values = [("beta2", 0.99), ("gamma", -0.2), ("decay", decay)];
+    let rule =
+        values.iter().fold(RuleSpec::on_plane(RuleKind::Focus), |rule, (key, value)| rule.with(key, *value).unwrap());
+    // β₂ᵗ = 0.98, so w = 0.01 / 0.02.
+    shown(&step(rule, &[[-0.1, 0.1], [0.4, -0.25]], 0.98 / 0.99))
 }
 
 #[test]
 fn focus_has_its_pull_and_both_forms_of_decay() {
-    let lines = focus(DecayTarget::Parameters);
+    let lines = focus(0.0);
     assert_eq!(lines[1].1, "0.9 · (−0.1) + 0.1 · 0.3");
     assert_eq!(lines[2].0, "θ̂ ← θ̂ + w (θ − θ̂),  w = (1 − β₂) / (1 − β₂ᵗ)");
-    assert_eq!(lines[2].1, "0.4 + 0.5 · 0.1");
+    assert_eq!(lines[2].1, "0.4 + 0.5 · (0.5 − 0.4)");
     assert_eq!(lines[3].0, "d = sign(m) + γ sign(θ − θ̂)");
-    assert_eq!(lines[3].1, "sign(−0.06) + (−0.2) · sign(0.05)");
+    assert_eq!(lines[3].1, "sign(−0.06) + (−0.2) · sign(0.5 − 0.45)");
     assert_eq!(lines[4].0, "θ ← θ − η (d + ω θ)");
     assert_eq!(lines[4].1, "0.5 − 0.01 · (−1.2 + 0.1 · 0.5)");
-    let lines = focus(DecayTarget::Average);
-    assert_eq!(lines[4].0, "θ ← θ − η d − η ω θ̂");
-    assert_eq!(lines[4].1, "0.5 − 0.01 · (−1.2) − 0.01 · 0.1 · 0.45");
+    let lines = focus(1.0);
+    assert_eq!(lines[4].0, "θ ← θ − η (d + ω θ̂)");
+    assert_eq!(lines[4].1, "0.5 − 0.01 · (−1.2 + 0.1 · 0.45)");
 }
 
 #[test]
 fn signum_and_sgd_have_their_own_lines() {
-    let (learning_rate, beta1, weight_decay) =
-        (LearningRate::clamped(0.01), Beta::clamped(0.9), WeightDecay::clamped(0.0));
-    let signum = Rule::Signum { learning_rate, beta1, weight_decay };
-    let memory = AnatomyMemory::Signum { m_before: [0.0, 0.0], m: [0.03, -0.02] };
-    let lines = shown(&anatomy(signum, [1.0, -1.0], [0.49, -0.24], memory));
+    let lines = shown(&step(RuleSpec::on_plane(RuleKind::Signum), &[[0.0; 2]], 1.0));
     assert_eq!(lines[2].0, "d = sign(m)");
     assert_eq!(lines[2].1, "sign(0.03)");
-    let sgd = Rule::Sgd { learning_rate, beta1, weight_decay };
-    let memory = AnatomyMemory::Sgd { m_before: [-0.1, 0.0], m: [0.21, -0.2] };
-    let lines = shown(&anatomy(sgd, [0.21, -0.2], [0.4979, -0.248], memory));
+    let lines = shown(&step(RuleSpec::on_plane(RuleKind::Sgd), &[[-0.1, 0.0]], 1.0));
     assert_eq!(lines[1].0, "m ← β₁ m + g");
     assert_eq!(lines[1].1, "0.9 · (−0.1) + 0.3");
     assert_eq!(lines[2].0, "θ ← θ − η (m + ω θ)");
+}
+
+/// Every number that a rule remembers is shown with a formula, and so is the step; none of them is empty.
+#[test]
+fn every_registered_rule_shows_its_whole_step() {
+    for &kind in RuleKind::ALL {
+        let info = kind.info();
+        let lines = formulas(&step(RuleSpec::on_plane(kind), &vec![[0.1, -0.2]; info.states.len()], 1.0));
+        for part in info.states {
+            let starts = format!("{} ← ", part.symbol);
+            assert!(lines.iter().any(|line| line.rule.starts_with(&starts)), "{}: {}", info.name, part.symbol);
+        }
+        assert!(lines.last().unwrap().rule.starts_with("θ ← θ − η ("), "{}", info.name);
+        for line in &lines {
+            assert!(!line.meaning.is_empty() && line.filled.iter().all(|filled| !filled.is_empty()), "{line:?}");
+            assert!(line.result.iter().all(|value| value.is_finite()), "{line:?}");
+        }
+    }
 }
 
 #[test]

@@ -7,8 +7,9 @@ use egui::accesskit::Role;
 use egui::{Modifiers, PointerButton, Pos2, Rect, vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
+use valleyscope::optimizer::{RuleKind, RuleSpec};
 use valleyscope::quantity::{LearningRate, Sharpness};
-use valleyscope::simulation::{Command, ParticleId, Rule, defaults};
+use valleyscope::simulation::{Command, ParticleId};
 use valleyscope::view::ticks::significant;
 use valleyscope::view::{Camera, Viewport};
 
@@ -243,9 +244,7 @@ fn following_keeps_the_particles_in_view() {
 fn with_a_runaway(optimizers: std::ops::Range<usize>) -> Harness<'static, Stage> {
     let mut spec = three_optimizers(30);
     spec.landscape.sharpness = Sharpness::clamped(1000.0);
-    let rate = LearningRate::clamped(1.0);
-    spec.optimizers[0].rule =
-        Rule::Sgd { learning_rate: rate, beta1: defaults::beta1(), weight_decay: defaults::weight_decay() };
+    spec.optimizers[0].rule = RuleSpec::on_plane(RuleKind::Sgd).rated(LearningRate::clamped(1.0));
     spec.optimizers = spec.optimizers[optimizers].to_vec();
     let mut harness = harness(Stage::new(spec, Shown::Landscape, None), [900.0, 600.0]);
     harness.state_mut().document.view.follow = true;
@@ -413,7 +412,7 @@ fn the_formula_panel_chooses_particles_and_shows_each_line() {
     harness.run_steps(3);
     harness.get_by_label_contains("Press → for");
     advance_to(&mut harness, 4);
-    until(&mut harness, "the step is there", |stage| stage.live.anatomy().is_some());
+    until(&mut harness, "the step is there", |stage| stage.live.step_trace().is_some());
     assert_eq!(harness.state().live.selected, Some(ParticleId { optimizer: 0, particle: 0 }));
     harness.get_by_label("m̂ = m / (1 − β₁ᵗ)");
     harness.get_by_label("θ ← θ − η (d + ω θ)");

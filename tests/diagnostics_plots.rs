@@ -8,8 +8,9 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
 use valleyscope::app::Action;
 use valleyscope::app::diagnostics::{AxisScale, Band, Curve, Metric, columns_for, csv_of};
-use valleyscope::quantity::{Beta, LearningRate, Noise, WeightDecay};
-use valleyscope::simulation::{Bucket, BucketSpread, OptimizerSpec, Rule};
+use valleyscope::optimizer::{RuleKind, RuleSpec};
+use valleyscope::quantity::{LearningRate, Noise};
+use valleyscope::simulation::{Bucket, BucketSpread, OptimizerSpec};
 use valleyscope::view::range::suiting;
 
 fn flat(mean: f64, std: f64) -> BucketSpread {
@@ -258,11 +259,8 @@ fn extreme_settings_leave_a_window_that_draws() {
     let mut spec = three_optimizers(20);
     spec.landscape.sharpness = valleyscope::quantity::Sharpness::clamped(1000.0);
     spec.noise = Noise::clamped(3.0);
-    let rule = Rule::Sgd {
-        learning_rate: LearningRate::clamped(1.0),
-        beta1: Beta::clamped(0.9),
-        weight_decay: WeightDecay::clamped(0.0),
-    };
+    let rule = RuleSpec::on_plane(RuleKind::Sgd).with("weight_decay", 0.0).unwrap();
+    let rule = rule.rated(LearningRate::clamped(1.0));
     spec.optimizers.push(OptimizerSpec { id: 9, name: None, color: None, enabled: true, rule });
     let mut harness = at_step(spec, 300);
     for label in ["Log steps", "Logarithmic axis of Loss", "Logarithmic axis of Depth u"] {

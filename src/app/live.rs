@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::shell::Room;
 use crate::preset::LandscapePreset;
 use crate::result::RawPlan;
-use crate::simulation::{Anatomy, Command, EnsembleView, ParticleId, Playback, Snapshot};
+use crate::simulation::{Command, EnsembleView, ParticleId, Playback, Snapshot, StepTrace};
 
 /// The running simulation as the panels see it: the newest snapshot and the choices of view that are
 /// no part of the document.
@@ -39,10 +39,10 @@ impl Live {
         }
     }
 
-    /// The selected particle's last step, once the engine has taken it apart.
-    pub fn anatomy(&self) -> Option<&Anatomy> {
-        let anatomy = self.snapshot.as_ref()?.anatomy.as_deref()?;
-        (Some(anatomy.id) == self.selected).then_some(anatomy)
+    /// The selected particle's last step, once the engine has recorded it.
+    pub fn step_trace(&self) -> Option<&StepTrace> {
+        let step = self.snapshot.as_ref()?.step_trace.as_deref()?;
+        (Some(step.id) == self.selected).then_some(step)
     }
 
     pub fn playback(&self) -> Playback {

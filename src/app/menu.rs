@@ -7,7 +7,7 @@ use egui::text::LayoutJob;
 use egui::{Align, Button, Context, Layout as UiLayout, PopupCloseBehavior, ScrollArea, TextFormat, TextStyle};
 use egui::{FontSelection, RichText, ThemePreference, Ui, WidgetText};
 
-use super::controls::{Adjustable, Knob, TRAIL};
+use super::controls::{Adjustable, ParameterSpec, TRAIL};
 use super::desk::Desk;
 use super::live::{Action, Requests};
 use super::number;
@@ -311,14 +311,14 @@ impl Adjustable for TrailSteps {
         f64::from(self.0)
     }
 
-    fn checked(value: f64) -> Result<Self, OutOfRange> {
-        let whole = Self::nearest(value);
+    fn checked(self, value: f64) -> Result<Self, OutOfRange> {
+        let whole = self.nearest(value);
         let expected = || format!("a whole number from 0 to {}", ViewSettings::MAX_TRAIL_STEPS);
         let refused = || OutOfRange { name: "trail_steps", expected: expected(), found: number::text(value) };
         (whole.number() == value).then_some(whole).ok_or_else(refused)
     }
 
-    fn nearest(value: f64) -> Self {
+    fn nearest(self, value: f64) -> Self {
         TrailSteps(value.round().clamp(0.0, f64::from(ViewSettings::MAX_TRAIL_STEPS)) as u32)
     }
 }
@@ -337,18 +337,18 @@ impl Adjustable for ScaleEnd {
         self.0
     }
 
-    fn checked(value: f64) -> Result<Self, OutOfRange> {
+    fn checked(self, value: f64) -> Result<Self, OutOfRange> {
         let expected = || format!("a number from {:e} to {:e}", Self::MIN, Self::MAX);
         let refused = || OutOfRange { name: "scale", expected: expected(), found: number::text(value) };
         (Self::MIN..=Self::MAX).contains(&value).then_some(ScaleEnd(value)).ok_or_else(refused)
     }
 
-    fn nearest(value: f64) -> Self {
+    fn nearest(self, value: f64) -> Self {
         ScaleEnd(value.clamp(Self::MIN, Self::MAX))
     }
 }
 
-const SCALE_LINEAR: Knob = Knob {
+const SCALE_LINEAR: ParameterSpec = ParameterSpec {
     label: "Linear below",
     help: "Losses smaller than this are coloured about linearly, larger ones logarithmically.",
     paper: "no such setting",
@@ -357,7 +357,7 @@ const SCALE_LINEAR: Knob = Knob {
     logarithmic: true,
 };
 
-const SCALE_MAX: Knob = Knob {
+const SCALE_MAX: ParameterSpec = ParameterSpec {
     label: "Largest loss",
     help: "The loss at the end of the colour bar.",
     paper: "no such setting",

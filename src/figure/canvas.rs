@@ -9,7 +9,7 @@ use super::map::MapImage;
 use super::scale::Scale;
 use super::svg::escaped;
 use super::{FigureError, font, png};
-use crate::simulation::Marker;
+use crate::optimizer::Marker;
 use crate::view::Dash;
 
 /// A rectangle.

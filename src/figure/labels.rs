@@ -1,6 +1,7 @@
 //! Names of quantities in figures.
 
-use crate::sweep::{Axis, Hyperparameter, Metric, Quantity, SweepSpec};
+use crate::optimizer::HyperparameterName;
+use crate::sweep::{Axis, Metric, Quantity, SweepSpec};
 
 /// What is written at an axis: the quantity with its symbol, and the optimizers where it is varied of some
 /// of those that have it.
@@ -13,20 +14,23 @@ pub fn axis_label(spec: &SweepSpec, axis: &Axis) -> String {
         Quantity::Steps => "steps".to_owned(),
         Quantity::Dimension => "dimension d".to_owned(),
         Quantity::Of(hyperparameter, ids) => {
-            let name = match hyperparameter {
-                Hyperparameter::LearningRate => "learning rate η",
-                Hyperparameter::Beta1 => "decay rate β₁",
-                Hyperparameter::Beta2 => "decay rate β₂",
-                Hyperparameter::Gamma => "attraction γ",
-                Hyperparameter::WeightDecay => "weight decay ω",
-            };
-            let having = || spec.optimizers.iter().filter(|optimizer| hyperparameter.is_of(optimizer.rule));
+            let name = hyperparameter_label(*hyperparameter);
+            let having = || spec.optimizers.iter().filter(|optimizer| hyperparameter.is_of(&optimizer.rule));
             if having().all(|optimizer| ids.contains(&optimizer.id)) {
-                return name.to_owned();
+                return name;
             }
             let labels = having().filter(|optimizer| ids.contains(&optimizer.id)).map(|optimizer| optimizer.label());
             format!("{name} of {}", labels.collect::<Vec<_>>().join(", "))
         }
+    }
+}
+
+/// Such as `decay rate β₁` or `weight decay ω`.
+fn hyperparameter_label(name: HyperparameterName) -> String {
+    match name.hyperparameter() {
+        None => "learning rate η".to_owned(),
+        Some(of) if of.is_decay_rate() => format!("decay rate {}", of.symbol),
+        Some(of) => of.label.to_lowercase(),
     }
 }
 

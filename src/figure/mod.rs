@@ -32,8 +32,9 @@ pub use svg::{Format, Svg};
 pub use trainings::{Over, TrainedRun};
 
 use self::plot::Plots;
+use crate::optimizer::HyperparameterName;
 use crate::result::SweepResult;
-use crate::sweep::{Axis, Diagram, Hyperparameter, Metric, Quantity};
+use crate::sweep::{Axis, Diagram, Metric, Quantity};
 
 /// How a figure is laid out.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -134,7 +135,7 @@ impl Figure {
     /// the three, as they do not agree then. Paler where less certain, if `certainty` is asked for.
     pub fn as_in_the_paper(result: &SweepResult, certainty: bool) -> Figure {
         let spec = result.diagram.spec();
-        let is_decay = |of: &Quantity| matches!(of, Quantity::Of(Hyperparameter::WeightDecay, _));
+        let is_decay = |of: &Quantity| matches!(of, Quantity::Of(HyperparameterName::WEIGHT_DECAY, _));
         if is_decay(&spec.rows.of) || is_decay(&spec.columns.of) {
             Figure::winners_by_metric(result, certainty)
         } else {

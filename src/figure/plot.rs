@@ -3,7 +3,7 @@
 use super::canvas::{Anchor, Area, Canvas, Stroke};
 use super::layout::{LABEL_GAP, LINE, MARGIN, MINOR_TICK, NARROWEST_PANEL, TICK, minor_values};
 use super::{Mark, Scale, font};
-use crate::simulation::Marker;
+use crate::optimizer::Marker;
 use crate::view::ticks::{Tick, Ticks};
 use crate::view::{Background, Dash, ink};
 

@@ -3,7 +3,7 @@
 use super::map::Swatch;
 use super::plot::{Measured, Plot, Plots, Series, Vertical};
 use super::{About, Content, Figure};
-use crate::result::scan::{NEGLIGIBLE, ScanResult, adam_and_signum};
+use crate::result::scan::{NEGLIGIBLE, ScanResult};
 
 const PERCENT: f64 = 100.0;
 
@@ -37,7 +37,7 @@ fn losses(result: &ScanResult, order: &[usize]) -> Plot {
 }
 
 fn improvement(result: &ScanResult, order: &[usize]) -> Option<Plot> {
-    let [adam, signum] = adam_and_signum(&result.axes)?;
+    let [adam, signum] = result.adam_and_signum()?;
     let improvements = result.scores.improvements(adam, signum);
     let points = order.iter().map(|size| {
         let improvement = improvements[*size]?;

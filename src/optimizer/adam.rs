@@ -1,7 +1,10 @@
-use super::{Clock, Move, Optimizer};
-use crate::lanes::Real;
+use super::{
+    Algebra, Arrow, Hyperparameter, Info, Marker, Moved, Observed, Part, Rates, RatioCorrection, Rule, Scalar, Seen,
+    Statistic, hyperparameters,
+};
 
-/// Adam with decoupled weight decay, AdamW (Kingma and Ba 2015; Loshchilov and Hutter 2019).
+/// Adam with decoupled weight decay, AdamW (Kingma and Ba, [arXiv:1412.6980](https://arxiv.org/abs/1412.6980);
+/// Loshchilov and Hutter, [arXiv:1711.05101](https://arxiv.org/abs/1711.05101)).
 ///
 /// ```text
 /// m ← β₁ m + (1 − β₁) g          m̂ = m / (1 − β₁ᵗ)
@@ -10,83 +13,85 @@ use crate::lanes::Real;
 /// ```
 ///
 /// The paper's toy model uses β₁ = 0.9, β₂ = 0.999, ε = 1e-8 and ω = 0.1.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Adam {
-    pub learning_rate: f64,
-    pub beta1: f64,
-    pub beta2: f64,
-    pub weight_decay: f64,
+pub struct Adam;
+
+hyperparameters! {
+    beta1: Hyperparameter::momentum(),
+    beta2: Hyperparameter::decay_rate("β₂", "Squares β₂")
+        .help(
+            "How much of the running average of the squared gradient is kept in each step. Its root divides the step.",
+            "0.999",
+        )
+        .slider(0.0, 0.9999)
+        .defaults(0.999, 0.999),
+    weight_decay: Hyperparameter::weight_decay(),
 }
 
-impl Adam {
-    /// Keeps the step finite where no gradient was ever seen.
-    pub const EPSILON: f64 = 1e-8;
-}
+const M: Part = Part::state("m", "m", "running average of the gradients");
+const S: Part = Part::state("s", "s", "running average of their squares");
+const D: Part = Part::quantity("d", "direction: signal over noise");
+const DIRECTION: Arrow = Arrow::direction("−m̂/√ŝ", "Adam's direction");
 
-/// The running averages of the gradient and of its square.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AdamMemory<R> {
-    pub m: R,
-    pub s: R,
-}
+/// Keeps the step finite where no gradient was ever seen.
+const EPSILON: f64 = 1e-8;
 
 #[derive(Clone, Copy, Debug)]
-pub struct AdamFactors<R> {
-    /// −η
-    minus_learning_rate: R,
-    weight_decay: R,
-    beta1: R,
-    one_minus_beta1: R,
-    beta2: R,
-    one_minus_beta2: R,
-    /// `(1 − β₁ᵗ) / √(1 − β₂ᵗ)`
-    unbias: R,
-    /// `(1 − β₁ᵗ) ε`
-    epsilon: R,
+pub struct Coefficients<A> {
+    beta1: A,
+    one_minus_beta1: A,
+    beta2: A,
+    one_minus_beta2: A,
+    ratio: RatioCorrection<A>,
 }
 
-impl Optimizer for Adam {
-    type Memory<R: Real> = AdamMemory<R>;
-    type Factors<R: Real> = AdamFactors<R>;
+impl Rule for Adam {
+    const INFO: Info = Info {
+        name: "Adam",
+        color: [244, 111, 67],
+        marker: Marker::Circle,
+        source: "arXiv:1412.6980, arXiv:1711.05101",
+        hyperparameters: TABLE,
+        states: &[&M, &S],
+        observed: Some(Observed {
+            metric: "signal",
+            title: "|m̂|/√ŝ",
+            statistic: Statistic::Quantiles,
+        }),
+    };
 
-    fn fresh<R: Real>(&self) -> AdamMemory<R> {
-        AdamMemory { m: R::splat(0.0), s: R::splat(0.0) }
-    }
+    type Hyper<N: Copy> = Hyper<N>;
+    type Coefficients<A: Algebra> = Coefficients<A>;
+    type State<A: Algebra> = [A; 2];
 
     #[inline(always)]
-    fn map_memory<A: Real, B: Real>(memory: AdamMemory<A>, f: impl Fn(A) -> B) -> AdamMemory<B> {
-        AdamMemory { m: f(memory.m), s: f(memory.s) }
-    }
-
-    fn tick(&self, clock: Clock) -> Clock {
-        clock.after(self.beta1, self.beta2)
-    }
-
-    #[inline(always)]
-    fn factors<R: Real>(&self, clock: &Clock) -> AdamFactors<R> {
-        AdamFactors {
-            minus_learning_rate: R::splat(-self.learning_rate),
-            weight_decay: R::splat(self.weight_decay),
-            beta1: R::splat(self.beta1),
-            one_minus_beta1: R::splat(1.0 - self.beta1),
-            beta2: R::splat(self.beta2),
-            one_minus_beta2: R::splat(1.0 - self.beta2),
-            unbias: R::splat((1.0 - clock.beta1_power) / (1.0 - clock.beta2_power).sqrt()),
-            epsilon: R::splat((1.0 - clock.beta1_power) * Self::EPSILON),
+    fn coefficients<N: Scalar, A: Algebra>(h: &Hyper<N>, power: &Hyper<N>, of: impl Fn(N) -> A) -> Coefficients<A> {
+        Coefficients {
+            beta1: of(h.beta1),
+            one_minus_beta1: of(N::splat(1.0) - h.beta1),
+            beta2: of(h.beta2),
+            one_minus_beta2: of(N::splat(1.0) - h.beta2),
+            ratio: RatioCorrection::new([power.beta1, power.beta2], N::constant("ε", EPSILON), &of),
         }
     }
 
     #[inline(always)]
-    fn with_learning_rate<R: Real>(factors: AdamFactors<R>, learning_rate: R) -> AdamFactors<R> {
-        AdamFactors { minus_learning_rate: -learning_rate, ..factors }
+    fn step<A: Algebra>(
+        c: &Coefficients<A>,
+        rates: Rates<A>,
+        Seen { theta, gradient }: Seen<A>,
+        [m, s]: [A; 2],
+    ) -> ([A; 2], Moved<A>) {
+        let m = c.beta1.mul_add(m, c.one_minus_beta1 * gradient).named(&M);
+        let s = c.beta2.mul_add(s, c.one_minus_beta2 * gradient * gradient).named(&S);
+        let direction = m.bias_corrected_ratio(s, &c.ratio).named(&D);
+        A::draw(&Arrow::MOMENTUM, || m);
+        A::draw(&DIRECTION, || direction);
+        ([m, s], Moved { theta: rates.decayed_step(theta, direction, theta), direction })
     }
 
-    #[inline(always)]
-    fn step<R: Real>(f: &AdamFactors<R>, theta: R, gradient: R, memory: AdamMemory<R>) -> (AdamMemory<R>, Move<R>) {
-        let m = f.beta1.mul_add(memory.m, f.one_minus_beta1 * gradient);
-        let s = f.beta2.mul_add(memory.s, f.one_minus_beta2 * gradient * gradient);
-        let direction = m.over_root(s, f.unbias, f.epsilon);
-        let theta = f.minus_learning_rate.mul_add(f.weight_decay.mul_add(theta, direction), theta);
-        (AdamMemory { m, s }, Move { theta, direction })
+    /// |m̂| / √ŝ: 1 where gradients agree, 0 where noise outweighs them.
+    fn observed(_h: &Hyper<f64>, power: &Hyper<f64>, _theta: f64, [m, s]: [f64; 2]) -> f64 {
+        let unbias = (1.0 - power.beta2).sqrt() / (1.0 - power.beta1);
+        if m == 0.0 { 0.0 } else { unbias * m.abs() / s.sqrt() }
     }
 }

@@ -1,113 +1,124 @@
-use serde::{Deserialize, Serialize};
+use super::{
+    Algebra, Arrow, Choice, Hyperparameter, Info, Marker, Moved, Observed, Part, Rates, Rule, Scalar, Seen, Statistic,
+    Weight, hyperparameters,
+};
 
-use super::{Clock, Move, Optimizer};
-use crate::lanes::Real;
-
-/// FOCUS: Signum with an attraction to the averaged parameters (the paper's Algorithm 1).
+/// FOCUS: Signum with an attraction to the averaged parameters (Liu, Liu and Gore,
+/// [arXiv:2501.12243](https://arxiv.org/abs/2501.12243), Algorithm 1).
 ///
 /// ```text
 /// m ← β₁ m + (1 − β₁) g
 /// θ̂ ← θ̂ + w (θ − θ̂),  w = (1 − β₂) / (1 − β₂ᵗ)      with θ before the step
 /// d = sign(m) + γ sign(θ − θ̂)
 /// θ ← θ − η (d + ω θ)          decay of the parameters (the paper's toy figures)
-/// θ ← θ − η d − η ω θ̂          decay of the average    (the paper's training code)
+/// θ ← θ − η (d + ω θ̂)          decay of the average    (the paper's training code)
 /// ```
 ///
 /// The recursion for θ̂ is the paper's bias-corrected average in a form that is exact: at t = 1, and
 /// for a parameter that has not moved, the pull is exactly 0. γ may be negative, a repulsion.
 ///
 /// The paper's toy model uses β₁ = β₂ = 0.9, γ = 0.2 and ω = 0.1; its training runs use β₂ = 0.99.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Focus {
-    pub learning_rate: f64,
-    pub beta1: f64,
-    pub beta2: f64,
-    /// Strength γ of the attraction.
-    pub gamma: f64,
-    pub weight_decay: f64,
-    pub decay: DecayTarget,
+pub struct Focus;
+
+hyperparameters! {
+    beta1: Hyperparameter::momentum(),
+    beta2: Hyperparameter::decay_rate("β₂", "Average β₂")
+        .help(
+            "How much of the running average of the parameters, which attracts them, is kept in each step.",
+            "0.9 in the toy model, 0.99 in training",
+        )
+        .defaults(0.9, 0.99),
+    gamma: Hyperparameter::attraction()
+        .help("The strength of the pull towards the averaged parameters. Negative values push away.", "0.2"),
+    weight_decay: Hyperparameter::weight_decay(),
+    /// What weight decay shrinks: θ or θ̂.
+    decay: Hyperparameter::choice("Decay of the", DECAY_TARGETS)
+        .help("What weight decay shrinks.", "the parameters in its toy figures, the average in its training code")
+        .defaults(0.0, DECAY_OF_AVERAGE),
 }
 
-/// What weight decay shrinks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum DecayTarget {
-    /// The parameters θ, as in the paper's toy figures.
-    #[default]
-    Parameters,
-    /// The averaged parameters θ̂, as in the paper's training code.
-    Average,
-}
+const DECAY_TARGETS: &[Choice] = &[
+    Choice {
+        key: "Parameters",
+        label: "parameters θ",
+        help: "Decay acts on the parameters, as in the paper's toy figures.",
+        words: "parameters decay",
+    },
+    Choice {
+        key: "Average",
+        label: "average of θ",
+        help: "Decay acts on the averaged parameters, as in the paper's training code.",
+        words: "average decays",
+    },
+];
+const DECAY_OF_AVERAGE: f64 = 1.0;
 
-/// The running averages of the gradient and of the parameters.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FocusMemory<R> {
-    pub m: R,
-    /// θ̂, already bias-corrected.
-    pub average: R,
-}
+const M: Part = Part::state("m", "m", "running average of the gradients");
+const AVERAGE: Part = Part::place("θ̂", "average", "running average of the parameters, before the step");
+const W: Part = Part::coefficient("w");
+const D: Part = Part::quantity("d", "direction, with the pull towards the average");
+const PULL: Arrow = Arrow::direction("pull", "pull towards the average θ̂");
 
 #[derive(Clone, Copy, Debug)]
-pub struct FocusFactors<R> {
-    /// −η
-    minus_learning_rate: R,
-    beta1: R,
-    one_minus_beta1: R,
-    /// w − 1 with `w = (1 − β₂) / (1 − β₂ᵗ)`, the weight of θ in the new average
-    minus_kept: R,
-    gamma: R,
-    /// ω where the parameters are decayed, else 0.
-    decay_theta: R,
-    /// ω where the average is decayed, else 0.
-    decay_average: R,
+pub struct Coefficients<A> {
+    beta1: A,
+    one_minus_beta1: A,
+    /// w
+    weight: Weight<A>,
+    gamma: A,
+    decays_average: bool,
 }
 
-impl Optimizer for Focus {
-    type Memory<R: Real> = FocusMemory<R>;
-    type Factors<R: Real> = FocusFactors<R>;
+impl Rule for Focus {
+    const INFO: Info = Info {
+        name: "FOCUS",
+        color: [128, 166, 226],
+        marker: Marker::Triangle,
+        source: "arXiv:2501.12243",
+        hyperparameters: TABLE,
+        states: &[&M, &AVERAGE],
+        observed: Some(Observed {
+            metric: "pull_opposes",
+            title: "Pull opposes momentum",
+            statistic: Statistic::Mean,
+        }),
+    };
 
-    fn fresh<R: Real>(&self) -> FocusMemory<R> {
-        FocusMemory { m: R::splat(0.0), average: R::splat(0.0) }
-    }
+    type Hyper<N: Copy> = Hyper<N>;
+    type Coefficients<A: Algebra> = Coefficients<A>;
+    type State<A: Algebra> = [A; 2];
 
     #[inline(always)]
-    fn map_memory<A: Real, B: Real>(memory: FocusMemory<A>, f: impl Fn(A) -> B) -> FocusMemory<B> {
-        FocusMemory { m: f(memory.m), average: f(memory.average) }
-    }
-
-    fn tick(&self, clock: Clock) -> Clock {
-        clock.after(self.beta1, self.beta2)
-    }
-
-    #[inline(always)]
-    fn factors<R: Real>(&self, clock: &Clock) -> FocusFactors<R> {
-        let (decay_theta, decay_average) = match self.decay {
-            DecayTarget::Parameters => (self.weight_decay, 0.0),
-            DecayTarget::Average => (0.0, self.weight_decay),
-        };
-        FocusFactors {
-            minus_learning_rate: R::splat(-self.learning_rate),
-            beta1: R::splat(self.beta1),
-            one_minus_beta1: R::splat(1.0 - self.beta1),
-            minus_kept: R::splat((1.0 - self.beta2) / (1.0 - clock.beta2_power) - 1.0),
-            gamma: R::splat(self.gamma),
-            decay_theta: R::splat(decay_theta),
-            decay_average: R::splat(decay_average),
+    fn coefficients<N: Scalar, A: Algebra>(h: &Hyper<N>, power: &Hyper<N>, of: impl Fn(N) -> A) -> Coefficients<A> {
+        let one = N::splat(1.0);
+        Coefficients {
+            beta1: of(h.beta1),
+            one_minus_beta1: of(one - h.beta1),
+            weight: Weight::new(((one - h.beta2) / (one - power.beta2)).named(&W), &of),
+            gamma: of(h.gamma),
+            decays_average: h.decay.value() == DECAY_OF_AVERAGE,
         }
     }
 
     #[inline(always)]
-    fn with_learning_rate<R: Real>(factors: FocusFactors<R>, learning_rate: R) -> FocusFactors<R> {
-        FocusFactors { minus_learning_rate: -learning_rate, ..factors }
+    fn step<A: Algebra>(
+        c: &Coefficients<A>,
+        rates: Rates<A>,
+        Seen { theta, gradient }: Seen<A>,
+        [m, average]: [A; 2],
+    ) -> ([A; 2], Moved<A>) {
+        let m = c.beta1.mul_add(m, c.one_minus_beta1 * gradient).named(&M);
+        let average = average.toward(theta, c.weight).named(&AVERAGE);
+        let pull = (theta - average).sign();
+        let direction = m.sign().add_product(c.gamma, pull).named(&D);
+        A::draw(&Arrow::MOMENTUM, || m);
+        A::draw(&PULL, || c.gamma * pull);
+        let decayed = if c.decays_average { average } else { theta };
+        ([m, average], Moved { theta: rates.decayed_step(theta, direction, decayed), direction })
     }
 
-    #[inline(always)]
-    fn step<R: Real>(f: &FocusFactors<R>, theta: R, gradient: R, memory: FocusMemory<R>) -> (FocusMemory<R>, Move<R>) {
-        let m = f.beta1.mul_add(memory.m, f.one_minus_beta1 * gradient);
-        // θ − (1 − w)(θ − θ̂): without rounding θ itself where w is 1 or θ̂ is θ.
-        let average = f.minus_kept.mul_add(theta - memory.average, theta);
-        let direction = f.gamma.mul_add((theta - average).sign(), m.sign());
-        let decayed = f.decay_theta.mul_add(theta, f.decay_average.mul_add(average, direction));
-        let theta = f.minus_learning_rate.mul_add(decayed, theta);
-        (FocusMemory { m, average }, Move { theta, direction })
+    /// 1 where γ sign(θ − θ̂) opposes sign(m), else 0.
+    fn observed(h: &Hyper<f64>, _power: &Hyper<f64>, theta: f64, [m, average]: [f64; 2]) -> f64 {
+        f64::from(h.gamma * (theta - average) * m < 0.0)
     }
 }

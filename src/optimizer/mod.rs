@@ -1,89 +1,230 @@
 //! The update rules, one file each.
 //!
-//! A rule works on one coordinate of the parameters and is written over [`Real`], so that the same
-//! lines serve one particle, many side by side, and a checking engine in another precision. In the
-//! formulas `t` counts from 1, `g` is the gradient as the optimizer sees it (noisy), `η` the
-//! learning rate and `ω` the weight decay.
+//! A rule's file holds all that anybody asks of it: its name and look, the table of its hyperparameters, what it remembers,
+//! and the step itself. A line of [`rules!`] registers it. Presets, controls, sweeps, trainings, checkpoints, formulas and
+//! arrows are made from that.
 //!
-//! A step has three parts. [`Optimizer::tick`] advances what all coordinates share: the weight that
-//! each running average has gathered so far. [`Optimizer::factors`] turns hyperparameters and clock
-//! into the numbers that the step needs. [`Optimizer::step`] is the rule itself, a pure function.
+//! The step is written once, over [`Algebra`]: so the same lines serve one particle, many side by side, the vector loops
+//! and tensor operations of a training, and the formulas that are shown, which record it with [`Traced`] numbers. In the
+//! formulas `t` counts from 1, `g` is the gradient as the optimizer sees it (noisy), `η` the learning rate and `ω` the
+//! weight decay.
 
-mod adam;
-mod focus;
-mod sgd;
-mod signum;
+mod algebra;
+mod bias;
+mod hyperparameter;
+mod identifier;
+mod marker;
+mod name;
+mod part;
+mod spec;
+mod trace;
 
-pub use adam::{Adam, AdamFactors, AdamMemory};
-pub use focus::{DecayTarget, Focus, FocusFactors, FocusMemory};
-pub use sgd::{Sgd, SgdFactors};
-pub use signum::{Signum, SignumFactors};
+pub use algebra::{Algebra, RatioCorrection, Scalar, Weight};
+pub use bias::BiasCorrection;
+pub use hyperparameter::{Choice, Hyperparameter, Kind, Numbers};
+pub use marker::{Marker, markers};
+pub use name::HyperparameterName;
+pub use part::{Arrow, ArrowRole, Part, Role};
+pub use spec::{RatedRule, RuleSpec};
+pub use trace::{Node, Operand, Operation, StepInputs, Symbol, Tape, Trace, Traced, trace};
 
-use crate::lanes::Real;
+use hyperparameter::hyperparameters;
 
-/// An update rule together with its hyperparameters.
-pub trait Optimizer {
-    /// What is remembered for each coordinate.
-    type Memory<R: Real>: Copy;
+/// Registers the rules: a file of this folder and the rule in it, a line each, in the order of menus.
+macro_rules! rules {
+    (($d:tt) $($module:ident::$rule:ident,)*) => {
+        $(
+            pub mod $module;
+            pub use $module::$rule;
+        )*
 
-    /// The numbers a step needs, the same for every coordinate.
-    type Factors<R: Real>: Copy;
+        /// Which rule.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum RuleKind {
+            $($rule),*
+        }
 
-    /// The memory before the first step.
-    fn fresh<R: Real>(&self) -> Self::Memory<R>;
+        impl RuleKind {
+            /// In the order of menus.
+            pub const ALL: &[RuleKind] = &[$(RuleKind::$rule),*];
+            /// As in presets, in the same order.
+            const KEYS: &[&str] = &[$(stringify!($rule)),*];
 
-    /// The memory with `f` applied to each number in it.
-    fn map_memory<A: Real, B: Real>(memory: Self::Memory<A>, f: impl Fn(A) -> B) -> Self::Memory<B>;
+            pub fn info(self) -> &'static Info {
+                match self {
+                    $(RuleKind::$rule => const { &<$rule as Rule>::INFO }),*
+                }
+            }
+        }
 
-    /// The clock of the step that follows the one `clock` belongs to.
-    fn tick(&self, clock: Clock) -> Clock;
+        /// The most hyperparameters that a rule has, without the learning rate.
+        const MOST_HYPERPARAMETERS: usize = 12;
 
-    /// The factors of the step that `clock` belongs to.
-    fn factors<R: Real>(&self, clock: &Clock) -> Self::Factors<R>;
+        $(const _: () = assert!(<$rule as Rule>::INFO.hyperparameters.len() <= MOST_HYPERPARAMETERS);)*
 
-    /// The same factors with another learning rate, which may differ from lane to lane.
-    fn with_learning_rate<R: Real>(factors: Self::Factors<R>, learning_rate: R) -> Self::Factors<R>;
-
-    /// One step of one coordinate: from `theta`, the gradient seen there and the memory, to the new
-    /// memory and the move.
-    fn step<R: Real>(
-        factors: &Self::Factors<R>,
-        theta: R,
-        gradient: R,
-        memory: Self::Memory<R>,
-    ) -> (Self::Memory<R>, Move<R>);
+        /// Calls `$body` with `$name` as the rule of a [`RuleKind`].
+        macro_rules! with_rule {
+            ($d kind:expr, $d name:ident => $d body:expr) => {
+                match $d kind {
+                    $(crate::optimizer::RuleKind::$rule => {
+                        type $d name = crate::optimizer::$rule;
+                        $d body
+                    })*
+                }
+            };
+        }
+        pub(crate) use with_rule;
+    };
 }
 
-/// What the running averages of an optimizer have in common over all coordinates.
-///
-/// An average that starts at 0 and is pulled by `1 − β` towards its input has gathered the weight
-/// `1 − Πβ` after some steps; dividing by it removes the bias. With a constant β the product is βᵗ.
-/// Kept as a product it stays right when β is changed on the way.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Clock {
-    /// Steps taken, `t`.
-    pub steps: u64,
-    /// Product of β₁ over the steps taken, β₁ᵗ.
-    pub beta1_power: f64,
-    /// Product of β₂ over the steps taken, β₂ᵗ.
-    pub beta2_power: f64,
+rules! { ($)
+    adam::Adam,
+    signum::Signum,
+    focus::Focus,
+    sgd::Sgd,
 }
 
-impl Clock {
-    /// Before the first step.
-    pub const START: Clock = Clock { steps: 0, beta1_power: 1.0, beta2_power: 1.0 };
+impl RuleKind {
+    /// As in presets.
+    pub fn key(self) -> &'static str {
+        Self::KEYS[self as usize]
+    }
 
-    /// The clock one step later, for averages with the decay rates `beta1` and `beta2`.
-    fn after(self, beta1: f64, beta2: f64) -> Clock {
-        Clock { steps: self.steps + 1, beta1_power: self.beta1_power * beta1, beta2_power: self.beta2_power * beta2 }
+    /// Does something with the rule.
+    pub fn visit<V: RuleVisitor>(self, visitor: V) -> V::Output {
+        with_rule!(self, R => visitor.visit::<R>())
+    }
+
+    /// The rule of this name, as it is shown or as in presets.
+    pub fn named(name: &str) -> Option<RuleKind> {
+        Self::ALL.iter().copied().find(|kind| kind.info().name == name || kind.key() == name)
     }
 }
 
-/// Where one step takes one coordinate.
+/// An update rule.
+pub trait Rule: Send + Sync + 'static {
+    const INFO: Info;
+
+    /// A number for each hyperparameter; made by [`hyperparameters!`].
+    type Hyper<N: Copy>: Numbers<N>;
+
+    /// The numbers that a step needs, the same for every parameter.
+    type Coefficients<A: Algebra>: Copy;
+
+    /// What is remembered for each parameter, 0 before the first step: an array in the order of [`Info::states`].
+    type State<A: Algebra>: Numbers<A> + AsRef<[A]>;
+
+    /// The coefficients of a step. `power` holds β₁ᵗ for β₁, and so on: the products of the decay rates over the steps up
+    /// to this one.
+    fn coefficients<N: Scalar, A: Algebra>(
+        hyper: &Self::Hyper<N>,
+        power: &Self::Hyper<N>,
+        of: impl Fn(N) -> A,
+    ) -> Self::Coefficients<A>;
+
+    /// One step: from the parameter, its gradient and the state to the new state and the move. A pure function.
+    fn step<A: Algebra>(
+        coefficients: &Self::Coefficients<A>,
+        rates: Rates<A>,
+        seen: Seen<A>,
+        state: Self::State<A>,
+    ) -> (Self::State<A>, Moved<A>);
+
+    /// What is observed of a parameter in a training ([`Info::observed`]), from θ before a step and the state after it.
+    fn observed(_hyper: &Self::Hyper<f64>, _power: &Self::Hyper<f64>, _theta: f64, _state: Self::State<f64>) -> f64 {
+        f64::NAN
+    }
+}
+
+/// Something to do with a rule that is known when the program runs.
+pub trait RuleVisitor {
+    type Output;
+
+    fn visit<R: Rule>(self) -> Self::Output;
+}
+
+/// What the rule `R` remembers before the first step.
+#[inline(always)]
+pub fn zero_state<R: Rule, A: Algebra>() -> R::State<A> {
+    Numbers::from_fn(|_| A::splat(0.0))
+}
+
+/// What is known of a rule besides its step.
+#[derive(Debug)]
+pub struct Info {
+    /// As it is shown.
+    pub name: &'static str,
+    /// Red, green, blue: the paper's colours for Adam, Signum and FOCUS.
+    pub color: [u8; 3],
+    pub marker: Marker,
+    /// Where it is published, or the implementation that it agrees with.
+    pub source: &'static str,
+    /// Without the learning rate, which all rules have.
+    pub hyperparameters: &'static [Hyperparameter],
+    pub states: &'static [&'static Part],
+    /// What a training shows of the rule at work, besides what it shows of all.
+    pub observed: Option<Observed>,
+}
+
+impl Info {
+    /// The names of its states in checkpoints.
+    pub fn state_keys(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.states.iter().map(|part| match part.role {
+            Role::State { key, .. } => key,
+            Role::Quantity | Role::Coefficient => part.symbol,
+        })
+    }
+}
+
+/// A number for each parameter, of which a training shows a statistic over the parameters.
+#[derive(Clone, Copy, Debug)]
+pub struct Observed {
+    /// The name of the metric in events.
+    pub metric: &'static str,
+    pub title: &'static str,
+    pub statistic: Statistic,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Statistic {
+    /// The mean, a fraction.
+    Mean,
+    /// The quantiles of 10, 50 and 90 %.
+    Quantiles,
+}
+
+/// What may differ from parameter to parameter.
+#[derive(Clone, Copy, Debug)]
+pub struct Rates<A> {
+    /// η
+    pub learning_rate: A,
+    /// ω; 0 for parameters that do not decay.
+    pub weight_decay: A,
+}
+
+impl<A: Algebra> Rates<A> {
+    /// `θ − η (d + ω x)` with the direction d, where x, mostly θ itself, is what decays (decoupled weight decay,
+    /// [arXiv:1711.05101](https://arxiv.org/abs/1711.05101)).
+    #[inline(always)]
+    pub fn decayed_step(self, theta: A, direction: A, decayed: A) -> A {
+        theta.add_product(-self.learning_rate, direction.add_product(self.weight_decay, decayed))
+    }
+}
+
+/// What the optimizer sees of a parameter.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<A> {
+    /// θ before the step.
+    pub theta: A,
+    /// g at θ, with its noise.
+    pub gradient: A,
+}
+
+/// Where one step takes one parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Move<R> {
+pub struct Moved<A> {
     /// The parameter after the step.
-    pub theta: R,
+    pub theta: A,
     /// The step without weight decay, in units of −η. Its size is the effective step size.
-    pub direction: R,
+    pub direction: A,
 }

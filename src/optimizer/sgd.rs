@@ -1,7 +1,10 @@
-use super::{Clock, Move, Optimizer};
-use crate::lanes::Real;
+use super::{
+    Algebra, Arrow, Hyperparameter, Info, Marker, Moved, Part, Rates, Rule, Scalar, Seen, hyperparameters,
+};
 
-/// Stochastic gradient descent with (heavy-ball) momentum and decoupled weight decay.
+/// Stochastic gradient descent with (heavy-ball) momentum and decoupled weight decay
+/// ([PyTorch's `SGD`](https://docs.pytorch.org/docs/stable/generated/torch.optim.SGD.html) without dampening, but for the
+/// decay).
 ///
 /// ```text
 /// m ← β₁ m + g
@@ -9,57 +12,49 @@ use crate::lanes::Real;
 /// ```
 ///
 /// The momentum is not an average: with β₁ = 0.9 a steady gradient moves ten times as far.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sgd {
-    pub learning_rate: f64,
-    pub beta1: f64,
-    pub weight_decay: f64,
+pub struct Sgd;
+
+hyperparameters! {
+    beta1: Hyperparameter::momentum(),
+    weight_decay: Hyperparameter::weight_decay(),
 }
+
+const M: Part = Part::state("m", "m", "momentum, a sum of the gradients");
 
 #[derive(Clone, Copy, Debug)]
-pub struct SgdFactors<R> {
-    /// −η
-    minus_learning_rate: R,
-    weight_decay: R,
-    beta1: R,
+pub struct Coefficients<A> {
+    beta1: A,
 }
 
-impl Optimizer for Sgd {
-    /// The momentum `m`.
-    type Memory<R: Real> = R;
-    type Factors<R: Real> = SgdFactors<R>;
+impl Rule for Sgd {
+    const INFO: Info = Info {
+        name: "SGD",
+        color: [136, 196, 120],
+        marker: Marker::Diamond,
+        source: "torch.optim.SGD",
+        hyperparameters: TABLE,
+        states: &[&M],
+        observed: None,
+    };
 
-    fn fresh<R: Real>(&self) -> R {
-        R::splat(0.0)
+    type Hyper<N: Copy> = Hyper<N>;
+    type Coefficients<A: Algebra> = Coefficients<A>;
+    type State<A: Algebra> = [A; 1];
+
+    #[inline(always)]
+    fn coefficients<N: Scalar, A: Algebra>(h: &Hyper<N>, _power: &Hyper<N>, of: impl Fn(N) -> A) -> Coefficients<A> {
+        Coefficients { beta1: of(h.beta1) }
     }
 
     #[inline(always)]
-    fn map_memory<A: Real, B: Real>(m: A, f: impl Fn(A) -> B) -> B {
-        f(m)
-    }
-
-    fn tick(&self, clock: Clock) -> Clock {
-        clock.after(self.beta1, 0.0)
-    }
-
-    #[inline(always)]
-    fn factors<R: Real>(&self, _clock: &Clock) -> SgdFactors<R> {
-        SgdFactors {
-            minus_learning_rate: R::splat(-self.learning_rate),
-            weight_decay: R::splat(self.weight_decay),
-            beta1: R::splat(self.beta1),
-        }
-    }
-
-    #[inline(always)]
-    fn with_learning_rate<R: Real>(factors: SgdFactors<R>, learning_rate: R) -> SgdFactors<R> {
-        SgdFactors { minus_learning_rate: -learning_rate, ..factors }
-    }
-
-    #[inline(always)]
-    fn step<R: Real>(f: &SgdFactors<R>, theta: R, gradient: R, m: R) -> (R, Move<R>) {
-        let m = f.beta1.mul_add(m, gradient);
-        let theta = f.minus_learning_rate.mul_add(f.weight_decay.mul_add(theta, m), theta);
-        (m, Move { theta, direction: m })
+    fn step<A: Algebra>(
+        c: &Coefficients<A>,
+        rates: Rates<A>,
+        Seen { theta, gradient }: Seen<A>,
+        [m]: [A; 1],
+    ) -> ([A; 1], Moved<A>) {
+        let m = c.beta1.mul_add(m, gradient).named(&M);
+        A::draw(&Arrow::MOMENTUM, || m);
+        ([m], Moved { theta: rates.decayed_step(theta, m, theta), direction: m })
     }
 }

@@ -1,7 +1,9 @@
-use super::{Clock, Move, Optimizer};
-use crate::lanes::Real;
+use super::{
+    Algebra, Arrow, Hyperparameter, Info, Marker, Moved, Part, Rates, Rule, Scalar, Seen, hyperparameters,
+};
 
-/// Signum: the sign of the momentum (Bernstein et al. 2018), with decoupled weight decay.
+/// Signum: the sign of the momentum (Bernstein et al., [arXiv:1802.04434](https://arxiv.org/abs/1802.04434)), with
+/// decoupled weight decay.
 ///
 /// ```text
 /// m ← β₁ m + (1 − β₁) g
@@ -9,60 +11,54 @@ use crate::lanes::Real;
 /// ```
 ///
 /// It is FOCUS with γ = 0 and β₂ = 0. The paper's toy model uses β₁ = 0.9 and ω = 0.1.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Signum {
-    pub learning_rate: f64,
-    pub beta1: f64,
-    pub weight_decay: f64,
+pub struct Signum;
+
+hyperparameters! {
+    beta1: Hyperparameter::momentum(),
+    weight_decay: Hyperparameter::weight_decay(),
 }
+
+const M: Part = Part::state("m", "m", "running average of the gradients");
+const D: Part = Part::quantity("d", "direction of the step");
+const DIRECTION: Arrow = Arrow::direction("−sign m", "Signum's direction");
 
 #[derive(Clone, Copy, Debug)]
-pub struct SignumFactors<R> {
-    /// −η
-    minus_learning_rate: R,
-    weight_decay: R,
-    beta1: R,
-    one_minus_beta1: R,
+pub struct Coefficients<A> {
+    beta1: A,
+    one_minus_beta1: A,
 }
 
-impl Optimizer for Signum {
-    /// The momentum `m`.
-    type Memory<R: Real> = R;
-    type Factors<R: Real> = SignumFactors<R>;
+impl Rule for Signum {
+    const INFO: Info = Info {
+        name: "Signum",
+        color: [251, 221, 133],
+        marker: Marker::Square,
+        source: "arXiv:1802.04434",
+        hyperparameters: TABLE,
+        states: &[&M],
+        observed: None,
+    };
 
-    fn fresh<R: Real>(&self) -> R {
-        R::splat(0.0)
+    type Hyper<N: Copy> = Hyper<N>;
+    type Coefficients<A: Algebra> = Coefficients<A>;
+    type State<A: Algebra> = [A; 1];
+
+    #[inline(always)]
+    fn coefficients<N: Scalar, A: Algebra>(h: &Hyper<N>, _power: &Hyper<N>, of: impl Fn(N) -> A) -> Coefficients<A> {
+        Coefficients { beta1: of(h.beta1), one_minus_beta1: of(N::splat(1.0) - h.beta1) }
     }
 
     #[inline(always)]
-    fn map_memory<A: Real, B: Real>(m: A, f: impl Fn(A) -> B) -> B {
-        f(m)
-    }
-
-    fn tick(&self, clock: Clock) -> Clock {
-        clock.after(self.beta1, 0.0)
-    }
-
-    #[inline(always)]
-    fn factors<R: Real>(&self, _clock: &Clock) -> SignumFactors<R> {
-        SignumFactors {
-            minus_learning_rate: R::splat(-self.learning_rate),
-            weight_decay: R::splat(self.weight_decay),
-            beta1: R::splat(self.beta1),
-            one_minus_beta1: R::splat(1.0 - self.beta1),
-        }
-    }
-
-    #[inline(always)]
-    fn with_learning_rate<R: Real>(factors: SignumFactors<R>, learning_rate: R) -> SignumFactors<R> {
-        SignumFactors { minus_learning_rate: -learning_rate, ..factors }
-    }
-
-    #[inline(always)]
-    fn step<R: Real>(f: &SignumFactors<R>, theta: R, gradient: R, m: R) -> (R, Move<R>) {
-        let m = f.beta1.mul_add(m, f.one_minus_beta1 * gradient);
-        let direction = m.sign();
-        let theta = f.minus_learning_rate.mul_add(f.weight_decay.mul_add(theta, direction), theta);
-        (m, Move { theta, direction })
+    fn step<A: Algebra>(
+        c: &Coefficients<A>,
+        rates: Rates<A>,
+        Seen { theta, gradient }: Seen<A>,
+        [m]: [A; 1],
+    ) -> ([A; 1], Moved<A>) {
+        let m = c.beta1.mul_add(m, c.one_minus_beta1 * gradient).named(&M);
+        let direction = m.sign().named(&D);
+        A::draw(&Arrow::MOMENTUM, || m);
+        A::draw(&DIRECTION, || direction);
+        ([m], Moved { theta: rates.decayed_step(theta, direction, theta), direction })
     }
 }

@@ -4,7 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::export::{Aside, Overwrite, read_npy, write_npy};
-use crate::sweep::{Average, Diagram, Hyperparameter, Metric, Quantity, Runs, SweepRule, SweepSpec};
+use crate::optimizer::{HyperparameterName, RuleKind};
+use crate::sweep::{Average, Diagram, Metric, Quantity, Runs, SweepSpec};
 
 /// The arrays that the authors' own analysis reads, one file a row of the diagram, float64. The optimizers
 /// are Adam, FOCUS and Signum in this order, whatever theirs is in the spec.
@@ -45,7 +46,7 @@ impl RawFormat {
         }
         match &spec.rows.of {
             Quantity::Sharpness => Ok(RawFormat::Sharpness),
-            Quantity::Of(Hyperparameter::WeightDecay, ids)
+            Quantity::Of(HyperparameterName::WEIGHT_DECAY, ids)
                 if spec.optimizers.iter().all(|optimizer| ids.contains(&optimizer.id)) =>
             {
                 Ok(RawFormat::WeightDecay)
@@ -149,12 +150,8 @@ fn is_near(one: f64, other: f64) -> bool {
 /// Where Adam, FOCUS and Signum are among the optimizers, which must be just these.
 fn places(spec: &SweepSpec) -> Result<[usize; 3], RawRefused> {
     const EXPECTED: &str = "exactly Adam, FOCUS and Signum";
-    let place = |is: fn(&SweepRule) -> bool| spec.optimizers.iter().position(|optimizer| is(&optimizer.rule));
-    let places = [
-        place(|rule| matches!(rule, SweepRule::Adam { .. })),
-        place(|rule| matches!(rule, SweepRule::Focus { .. })),
-        place(|rule| matches!(rule, SweepRule::Signum { .. })),
-    ];
+    let place = |kind| spec.optimizers.iter().position(|optimizer| optimizer.rule.kind() == kind);
+    let places = [RuleKind::Adam, RuleKind::Focus, RuleKind::Signum].map(place);
     match (places, spec.optimizers.len()) {
         ([Some(adam), Some(focus), Some(signum)], 3) => Ok([adam, focus, signum]),
         _ => {

@@ -42,8 +42,13 @@ pub struct Checkpoint {
     pub step: u64,
     /// Seconds of training until then.
     pub wall_s: f64,
-    /// Products of the optimizer's decay rates.
+    /// Products of the optimizer's decay rates over the steps taken, by the keys of the hyperparameters.
+    #[serde(default)]
+    pub powers: BTreeMap<String, f64>,
+    /// Those of `beta1` and `beta2`, in versions before 6.
+    #[serde(default, skip_serializing)]
     pub(crate) beta1_power: f64,
+    #[serde(default, skip_serializing)]
     pub(crate) beta2_power: f64,
     /// The smallest loss of an evaluation so far, and its step.
     pub best: Option<(u64, f64)>,
@@ -69,7 +74,7 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    pub(crate) const VERSION: u32 = 5;
+    pub(crate) const VERSION: u32 = 6;
     /// More bytes than the text has.
     pub(crate) const LONGEST_TEXT: u64 = 1 << 20;
     /// More bytes than the names, types and shapes of tensors take in their file.
@@ -88,7 +93,11 @@ impl Checkpoint {
                 "expected version {expected}, found {version}, of a newer Valleyscope: update this one"
             ));
         }
-        let checkpoint: Checkpoint = ron::from_str(text).map_err(|error| error.to_string())?;
+        let mut checkpoint: Checkpoint = ron::from_str(text).map_err(|error| error.to_string())?;
+        if version < 6 {
+            let powers = [("beta1", checkpoint.beta1_power), ("beta2", checkpoint.beta2_power)];
+            checkpoint.powers = powers.map(|(key, power)| (key.to_owned(), power)).into();
+        }
         let sum = checkpoint.text_sum;
         if sum != 0 && crc32fast::hash(with_sum(text, TEXT_SUM, sum, 0).as_bytes()) != sum {
             return Err("the check sum is wrong: bytes have changed".to_owned());

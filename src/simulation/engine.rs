@@ -308,7 +308,7 @@ impl Worker {
             steps_per_sec,
             particle_steps_per_sec: steps_per_sec * particles as f64,
             ensembles: self.views(),
-            anatomy: self.simulation.anatomy(),
+            step_trace: self.simulation.step_trace(),
         };
         // There is room: the last snapshot was taken. A handle that is gone ends the thread soon.
         let _ = self.outbox.try_send(snapshot);

@@ -4,11 +4,11 @@ use rand_distr::{Distribution, Normal};
 
 use super::diagnostics::{Observed, Sample, Sums};
 use super::kernel::{Block, Pair, Particles, Step, WIDTH, noise_factor};
-use super::snapshot::{Anatomy, AnatomyMemory, ParticleId};
-use super::spec::{Configured, OptimizerSpec, Rule, SimulationSpec, StartSpec};
+use super::snapshot::{ParticleId, StepTrace};
+use super::spec::{OptimizerSpec, SimulationSpec, StartSpec};
 use crate::landscape::Landscape;
 use crate::lanes::{Lanes, Real};
-use crate::optimizer::{Adam, Clock, Focus, Optimizer, Sgd, Signum};
+use crate::optimizer::{BiasCorrection, RatedRule, StepInputs, trace, with_rule};
 use crate::random::{Key, Stream, Streams};
 
 /// The key of the stream from which a particle's starting position is drawn, x before y.
@@ -25,13 +25,14 @@ pub fn noise_key(seed: u64, optimizer: u32, particle: u64) -> Key {
 #[derive(Clone, Debug)]
 pub struct Ensemble {
     optimizer: u32,
-    rule: Rule,
+    rule: RatedRule,
     particles: usize,
-    clock: Clock,
+    bias: BiasCorrection,
     /// The last block is filled up with particles that are not looked at.
     positions: Vec<Pair<Block>>,
     streams: Vec<Streams<WIDTH>>,
-    memory: Memory,
+    /// What the optimizer remembers, block after block.
+    states: Vec<Pair<Block>>,
     sample: Sample,
     mean_position: [f64; 2],
     /// The selected particle, and what it was before the last step.
@@ -39,24 +40,14 @@ pub struct Ensemble {
     before: Option<Before>,
 }
 
-/// What the optimizer remembers of each block.
-#[derive(Clone, Debug)]
-enum Memory {
-    Adam(Vec<Pair<<Adam as Optimizer>::Memory<Block>>>),
-    Signum(Vec<Pair<<Signum as Optimizer>::Memory<Block>>>),
-    Focus(Vec<Pair<<Focus as Optimizer>::Memory<Block>>>),
-    Sgd(Vec<Pair<<Sgd as Optimizer>::Memory<Block>>>),
-}
-
 /// The selected particle's block before a step.
 #[derive(Clone, Debug)]
 struct Before {
     position: Pair<Block>,
     noise: Pair<Block>,
-    /// Of this block alone.
-    memory: Memory,
+    states: Vec<Pair<Block>>,
     landscape: Landscape,
-    rule: Rule,
+    rule: RatedRule,
 }
 
 impl Ensemble {
@@ -78,15 +69,10 @@ impl Ensemble {
             optimizer: optimizer.id,
             rule: optimizer.rule,
             particles,
-            clock: Clock::START,
+            bias: BiasCorrection::START,
             positions: positions.collect(),
             streams: streams.collect(),
-            memory: match optimizer.rule.configured() {
-                Configured::Adam(adam) => Memory::Adam(vec![[adam.fresh(); 2]; blocks]),
-                Configured::Signum(signum) => Memory::Signum(vec![[signum.fresh(); 2]; blocks]),
-                Configured::Focus(focus) => Memory::Focus(vec![[focus.fresh(); 2]; blocks]),
-                Configured::Sgd(sgd) => Memory::Sgd(vec![[sgd.fresh(); 2]; blocks]),
-            },
+            states: vec![[Block::splat(0.0); 2]; blocks * optimizer.rule.rule.info().states.len()],
             sample: Sample::UNDEFINED,
             mean_position: [spec.start.x.get(), spec.start.y.get()],
             selected: None,
@@ -104,11 +90,11 @@ impl Ensemble {
     }
 
     /// The rule in force.
-    pub fn rule(&self) -> &Rule {
+    pub fn rule(&self) -> &RatedRule {
         &self.rule
     }
 
-    pub(super) fn set_rule(&mut self, rule: Rule) {
+    pub(super) fn set_rule(&mut self, rule: RatedRule) {
         self.rule = rule;
     }
 
@@ -159,14 +145,8 @@ impl Ensemble {
         self.before = self.selected.map(|particle| self.remember(particle / WIDTH, landscape, noise));
         let step = Step { landscape: *landscape, noise, pivots: (self.sample, self.mean_position) };
         let particles = Particles { count: self.particles, positions: &mut self.positions, streams: &mut self.streams };
-        let clock = &mut self.clock;
-        let sums = match (self.rule.configured(), &mut self.memory) {
-            (Configured::Adam(adam), Memory::Adam(memory)) => step.run(&adam, clock, particles, memory),
-            (Configured::Signum(signum), Memory::Signum(memory)) => step.run(&signum, clock, particles, memory),
-            (Configured::Focus(focus), Memory::Focus(memory)) => step.run(&focus, clock, particles, memory),
-            (Configured::Sgd(sgd), Memory::Sgd(memory)) => step.run(&sgd, clock, particles, memory),
-            _ => unreachable!("the kind of a rule does not change while it runs"),
-        };
+        let (bias, states) = (&mut self.bias, &mut self.states);
+        let sums = with_rule!(self.rule.rule.kind(), R => step.run::<R>(&self.rule, bias, particles, states));
         (self.sample, self.mean_position) = sums.finish(self.particles, || self.diverged());
     }
 
@@ -207,108 +187,36 @@ impl Ensemble {
         Before {
             position: self.positions[block],
             noise: normals.map(|normal| noise_factor(normal, noise)),
-            memory: self.memory.of_block(block),
+            states: self.states_of(block).to_vec(),
             landscape: *landscape,
             rule: self.rule,
         }
     }
 
-    /// The selected particle's last step, taken apart.
-    pub(super) fn anatomy(&self) -> Option<Box<Anatomy>> {
+    fn states_of(&self, block: usize) -> &[Pair<Block>] {
+        let count = self.rule.rule.info().states.len();
+        &self.states[block * count..(block + 1) * count]
+    }
+
+    /// The selected particle's last step, recorded.
+    pub(super) fn step_trace(&self) -> Option<Box<StepTrace>> {
         let (particle, before) = (self.selected?, self.before.as_ref()?);
         let lane = particle % WIDTH;
         let pick = |pair: Pair<Block>| pair.map(|block| block.0[lane]);
-        let gradient = before.landscape.gradient(before.landscape.uv_from_xy(before.position));
-        let noisy_gradient = [gradient[0] * before.noise[0], gradient[1] * before.noise[1]];
-        let again = Again { clock: &self.clock, position: before.position, noisy_gradient };
-        let (direction, memory) = match (before.rule.configured(), &before.memory) {
-            (Configured::Adam(adam), Memory::Adam(memory)) => {
-                let (after, direction) = again.step(&adam, memory[0]);
-                let (m, s) = (pick(after.map(|memory| memory.m)), pick(after.map(|memory| memory.s)));
-                let (m_weight, s_weight) = (1.0 - self.clock.beta1_power, 1.0 - self.clock.beta2_power);
-                let memory = AnatomyMemory::Adam {
-                    m_before: pick(memory[0].map(|memory| memory.m)),
-                    s_before: pick(memory[0].map(|memory| memory.s)),
-                    m,
-                    s,
-                    m_weight,
-                    s_weight,
-                    m_hat: m.map(|m| m / m_weight),
-                    s_hat: s.map(|s| s / s_weight),
-                };
-                (direction, memory)
-            }
-            (Configured::Signum(signum), Memory::Signum(memory)) => {
-                let (m, direction) = again.step(&signum, memory[0]);
-                (direction, AnatomyMemory::Signum { m_before: pick(memory[0]), m: pick(m) })
-            }
-            (Configured::Focus(focus), Memory::Focus(memory)) => {
-                let (after, direction) = again.step(&focus, memory[0]);
-                let m = pick(after.map(|memory| memory.m));
-                let average = pick(after.map(|memory| memory.average));
-                let theta = pick(before.position);
-                let pull = [0, 1].map(|axis| (theta[axis] - average[axis]).sign());
-                let memory = AnatomyMemory::Focus {
-                    m_before: pick(memory[0].map(|memory| memory.m)),
-                    average_before: pick(memory[0].map(|memory| memory.average)),
-                    average_weight: (1.0 - focus.beta2) / (1.0 - self.clock.beta2_power),
-                    m,
-                    average,
-                    pull,
-                };
-                (direction, memory)
-            }
-            (Configured::Sgd(sgd), Memory::Sgd(memory)) => {
-                let (m, direction) = again.step(&sgd, memory[0]);
-                (direction, AnatomyMemory::Sgd { m_before: pick(memory[0]), m: pick(m) })
-            }
-            _ => unreachable!("the kind of a rule does not change while it runs"),
-        };
-        Some(Box::new(Anatomy {
+        let theta = pick(before.position);
+        let gradient = before.landscape.gradient(before.landscape.uv_from_xy(theta));
+        let noise = pick(before.noise);
+        let noisy_gradient = [gradient[0] * noise[0], gradient[1] * noise[1]];
+        let states = before.states.iter().copied().map(pick).collect();
+        let inputs = StepInputs { rule: before.rule, bias: self.bias, theta, gradient: noisy_gradient, states };
+        Some(Box::new(StepTrace {
             id: ParticleId { optimizer: self.optimizer, particle },
-            step: self.clock.steps,
-            rule: before.rule,
-            before: pick(before.position),
             after: self.position(particle),
-            gradient: pick(gradient),
-            noise: pick(before.noise),
-            noisy_gradient: pick(noisy_gradient),
-            direction: pick(direction),
-            memory,
+            gradient,
+            noise,
+            trace: trace(&inputs),
+            inputs,
         }))
-    }
-}
-
-impl Memory {
-    fn of_block(&self, block: usize) -> Memory {
-        match self {
-            Memory::Adam(blocks) => Memory::Adam(vec![blocks[block]]),
-            Memory::Signum(blocks) => Memory::Signum(vec![blocks[block]]),
-            Memory::Focus(blocks) => Memory::Focus(vec![blocks[block]]),
-            Memory::Sgd(blocks) => Memory::Sgd(vec![blocks[block]]),
-        }
-    }
-}
-
-/// A step that was taken, to be taken again for a look at its parts.
-struct Again<'a> {
-    /// After the step.
-    clock: &'a Clock,
-    position: Pair<Block>,
-    noisy_gradient: Pair<Block>,
-}
-
-impl Again<'_> {
-    /// The memory after the step, and its direction.
-    fn step<O: Optimizer>(
-        &self,
-        optimizer: &O,
-        memory: Pair<O::Memory<Block>>,
-    ) -> (Pair<O::Memory<Block>>, Pair<Block>) {
-        let factors = optimizer.factors(self.clock);
-        let step = |axis: usize| O::step(&factors, self.position[axis], self.noisy_gradient[axis], memory[axis]);
-        let [(memory_x, move_x), (memory_y, move_y)] = [step(0), step(1)];
-        ([memory_x, memory_y], [move_x.direction, move_y.direction])
     }
 }
 

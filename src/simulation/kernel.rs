@@ -2,8 +2,8 @@
 
 use super::diagnostics::{Observed, Sample, Sums};
 use crate::landscape::Landscape;
-use crate::lanes::{Doubles, Lanes, Real};
-use crate::optimizer::{Clock, Optimizer};
+use crate::lanes::{Doubles, Lanes, Planar, Real};
+use crate::optimizer::{BiasCorrection, Numbers, RatedRule, Rates, Rule, Seen};
 use crate::random::Streams;
 
 /// Particles a block: as many doubles as the widest registers hold.
@@ -36,120 +36,135 @@ pub(super) fn noise_factor<R: Real>(normal: R, noise: f64) -> R {
 }
 
 impl Step {
-    /// Takes the step and sums up what came of it. `memory` is a block's for each of the coordinates.
-    pub fn run<O: Optimizer>(
+    /// Takes the step with the rule `R`, which is that of `rated`, and sums up what came of it. `states` has those of a
+    /// block one after another.
+    pub fn run<R: Rule>(
         &self,
-        optimizer: &O,
-        clock: &mut Clock,
+        rated: &RatedRule,
+        bias: &mut BiasCorrection,
         particles: Particles<'_>,
-        memory: &mut [Pair<O::Memory<Block>>],
+        states: &mut [Pair<Block>],
     ) -> Sums<Block> {
-        *clock = optimizer.tick(*clock);
+        *bias = bias.after::<R>(&rated.rule);
+        let update = Update { rated, bias };
         let full = particles.count / WIDTH;
         let (full_positions, rest_positions) = particles.positions.split_at_mut(full);
         let (full_streams, rest_streams) = particles.streams.split_at_mut(full);
-        let (full_memory, rest_memory) = memory.split_at_mut(full);
-        let mut sums = self.full_blocks(optimizer, clock, full_positions, full_streams, full_memory);
-        let rest = rest_positions.iter_mut().zip(rest_streams).zip(rest_memory);
-        for ((position, streams), memory) in rest {
-            let observed = self.block::<O, Block>(&optimizer.factors(clock), position, streams, memory);
+        let (full_states, rest_states) = states.split_at_mut(full * R::INFO.states.len());
+        let mut sums = self.full_blocks::<R>(update, full_positions, full_streams, full_states);
+        for (position, streams) in rest_positions.iter_mut().zip(rest_streams) {
+            let coefficients = bias.coefficients::<R, <Block as Planar>::Both>(&rated.rule);
+            let observed = self.block::<R, Block>(&coefficients, rated, position, streams, rest_states);
             sums.add_some(&observed, particles.count % WIDTH);
         }
         sums
     }
 
     /// The results have the same bits whichever instructions are used.
-    fn full_blocks<O: Optimizer>(
+    fn full_blocks<R: Rule>(
         &self,
-        optimizer: &O,
-        clock: &Clock,
+        update: Update<'_>,
         positions: &mut [Pair<Block>],
         streams: &mut [Streams<WIDTH>],
-        memory: &mut [Pair<O::Memory<Block>>],
+        states: &mut [Pair<Block>],
     ) -> Sums<Block> {
         #[cfg(target_arch = "x86_64")]
         {
             if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
                 // SAFETY: the instructions were just detected.
-                return unsafe { self.with_avx512(optimizer, clock, positions, streams, memory) };
+                return unsafe { self.with_avx512::<R>(update, positions, streams, states) };
             }
             if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
                 // SAFETY: the instructions were just detected.
-                return unsafe { self.with_avx2(optimizer, clock, positions, streams, memory) };
+                return unsafe { self.with_avx2::<R>(update, positions, streams, states) };
             }
         }
-        self.blocks::<O, Block>(optimizer, clock, positions, streams, memory)
+        self.blocks::<R, Block>(update, positions, streams, states)
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f,avx512dq")]
-    fn with_avx512<O: Optimizer>(
+    fn with_avx512<R: Rule>(
         &self,
-        optimizer: &O,
-        clock: &Clock,
+        update: Update<'_>,
         positions: &mut [Pair<Block>],
         streams: &mut [Streams<WIDTH>],
-        memory: &mut [Pair<O::Memory<Block>>],
+        states: &mut [Pair<Block>],
     ) -> Sums<Block> {
-        self.blocks::<O, crate::lanes::x86::F64x8>(optimizer, clock, positions, streams, memory)
+        self.blocks::<R, crate::lanes::x86::F64x8>(update, positions, streams, states)
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma")]
-    fn with_avx2<O: Optimizer>(
+    fn with_avx2<R: Rule>(
         &self,
-        optimizer: &O,
-        clock: &Clock,
+        update: Update<'_>,
         positions: &mut [Pair<Block>],
         streams: &mut [Streams<WIDTH>],
-        memory: &mut [Pair<O::Memory<Block>>],
+        states: &mut [Pair<Block>],
     ) -> Sums<Block> {
-        self.blocks::<O, crate::lanes::x86::F64x4x2>(optimizer, clock, positions, streams, memory)
+        self.blocks::<R, crate::lanes::x86::F64x4x2>(update, positions, streams, states)
     }
 
     #[inline(always)]
-    fn blocks<O: Optimizer, V: Doubles<WIDTH>>(
+    fn blocks<R: Rule, V: Doubles<WIDTH> + Planar>(
         &self,
-        optimizer: &O,
-        clock: &Clock,
+        update: Update<'_>,
         positions: &mut [Pair<Block>],
         streams: &mut [Streams<WIDTH>],
-        memory: &mut [Pair<O::Memory<Block>>],
+        mut states: &mut [Pair<Block>],
     ) -> Sums<Block> {
-        let factors = optimizer.factors::<V>(clock);
+        let coefficients = update.bias.coefficients::<R, V::Both>(&update.rated.rule);
         let mut sums = Sums::<V>::about(&self.pivots.0, self.pivots.1);
-        for ((position, streams), memory) in positions.iter_mut().zip(streams).zip(memory) {
-            sums.add(&self.block::<O, V>(&factors, position, streams, memory));
+        for (position, streams) in positions.iter_mut().zip(streams) {
+            let of_block;
+            (of_block, states) = states.split_at_mut(R::INFO.states.len());
+            sums.add(&self.block::<R, V>(&coefficients, update.rated, position, streams, of_block));
         }
         sums.map(V::to_lanes)
     }
 
     /// Steps one block and says what came of it.
     #[inline(always)]
-    fn block<O: Optimizer, V: Doubles<WIDTH>>(
+    fn block<R: Rule, V: Doubles<WIDTH> + Planar>(
         &self,
-        factors: &O::Factors<V>,
+        coefficients: &R::Coefficients<V::Both>,
+        rated: &RatedRule,
         position: &mut Pair<Block>,
         streams: &mut Streams<WIDTH>,
-        memory: &mut Pair<O::Memory<Block>>,
+        states: &mut [Pair<Block>],
     ) -> Observed<V> {
-        let [x, y] = position.map(V::from_lanes);
-        let [gradient_x, gradient_y] = self.landscape.gradient(self.landscape.uv_from_xy([x, y]));
+        let theta = position.map(V::from_lanes);
+        let [gradient_x, gradient_y] = self.landscape.gradient(self.landscape.uv_from_xy(theta));
         let [normal_x, normal_y] = streams.normal_pair::<V>();
-        let noisy_x = gradient_x * noise_factor(normal_x, self.noise);
-        let noisy_y = gradient_y * noise_factor(normal_y, self.noise);
-        let [memory_x, memory_y] = memory.map(|memory| O::map_memory(memory, V::from_lanes));
-        let (memory_x, move_x) = O::step(factors, x, noisy_x, memory_x);
-        let (memory_y, move_y) = O::step(factors, y, noisy_y, memory_y);
-        *memory = [memory_x, memory_y].map(|memory| O::map_memory(memory, V::to_lanes));
-        let moved = [move_x.theta, move_y.theta];
-        *position = moved.map(V::to_lanes);
-        let valley = self.landscape.uv_from_xy(moved);
+        let noisy = [gradient_x * noise_factor(normal_x, self.noise), gradient_y * noise_factor(normal_y, self.noise)];
+        let rates = Rates {
+            learning_rate: V::Both::splat(rated.learning_rate.get()),
+            weight_decay: V::Both::splat(rated.rule.weight_decay()),
+        };
+        let seen = Seen { theta: V::both(theta), gradient: V::both(noisy) };
+        let state = Numbers::from_fn(|index| V::both(states[index].map(V::from_lanes)));
+        let (state, moved) = R::step(coefficients, rates, seen, state);
+        for (place, state) in states.iter_mut().zip(state.as_ref()) {
+            *place = V::apart(*state).map(V::to_lanes);
+        }
+        let [x, y] = V::apart(moved.theta);
+        *position = [x, y].map(V::to_lanes);
+        let valley = self.landscape.uv_from_xy([x, y]);
+        let [direction_x, direction_y] = V::apart(moved.direction);
         Observed {
-            position: moved,
+            position: [x, y],
             valley,
             loss: self.landscape.loss(valley),
-            effective_step: V::splat(0.5) * (move_x.direction.abs() + move_y.direction.abs()),
+            effective_step: V::splat(0.5) * (direction_x.abs() + direction_y.abs()),
         }
     }
+}
+
+/// What a step is taken with.
+#[derive(Clone, Copy)]
+struct Update<'a> {
+    rated: &'a RatedRule,
+    /// Of this step.
+    bias: &'a BiasCorrection,
 }

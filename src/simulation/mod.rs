@@ -12,7 +12,6 @@ mod engine;
 mod ensemble;
 mod history;
 mod kernel;
-mod look;
 mod model;
 mod names;
 mod pace;
@@ -24,13 +23,10 @@ pub use diagnostics::{Sample, Spread};
 pub use engine::{Command, Engine};
 pub use ensemble::{Ensemble, noise_key, start_key};
 pub use history::{Bucket, BucketSpread, History, RECENT_STEPS};
-pub use look::{Marker, markers};
 pub use model::Simulation;
 pub use names::distinct_name;
 pub use pace::Speed;
-pub use snapshot::{Anatomy, AnatomyMemory, EnsembleView, ParticleId, Playback, PlotRequest, Snapshot};
+pub use snapshot::{EnsembleView, ParticleId, Playback, PlotRequest, Snapshot, StepTrace};
 pub use spec::defaults;
-pub use spec::{
-    Change, Configured, LandscapeSpec, OptimizerSpec, Record, Rule, Setting, SettingError, SimulationSpec, StartSpec,
-};
+pub use spec::{Change, LandscapeSpec, OptimizerSpec, Record, Setting, SettingError, SimulationSpec, StartSpec};
 pub use trail::trail_columns;

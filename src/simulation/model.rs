@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::diagnostics::Sample;
 use super::ensemble::Ensemble;
 use super::history::History;
-use super::snapshot::{Anatomy, ParticleId};
+use super::snapshot::{ParticleId, StepTrace};
 use super::spec::{Change, Record, Setting, SettingError, SimulationSpec};
 use crate::landscape::Landscape;
 use crate::quantity::Temperature;
@@ -159,7 +159,7 @@ impl Simulation {
         }
     }
 
-    /// Takes the steps of this particle apart from now on.
+    /// Records the steps of this particle from now on.
     pub fn select(&mut self, selected: Option<ParticleId>) {
         for ensemble in &mut self.ensembles {
             let here = selected.filter(|id| id.optimizer == ensemble.optimizer());
@@ -168,12 +168,12 @@ impl Simulation {
     }
 
     /// The selected particle's last step, if it was taken since the selection.
-    pub fn anatomy(&self) -> Option<Box<Anatomy>> {
-        self.ensembles.iter().find_map(Ensemble::anatomy)
+    pub fn step_trace(&self) -> Option<Box<StepTrace>> {
+        self.ensembles.iter().find_map(Ensemble::step_trace)
     }
 }
 
 /// Θ of an ensemble's free energy: the specification's, else the learning rate.
 fn temperature(spec: &SimulationSpec, ensemble: &Ensemble) -> f64 {
-    spec.temperature.map_or_else(|| ensemble.rule().learning_rate().get(), Temperature::get)
+    spec.temperature.map_or_else(|| ensemble.rule().learning_rate.get(), Temperature::get)
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::diagnostics::Sample;
 use super::history::Bucket;
-use super::spec::{Rule, SimulationSpec};
+use super::spec::SimulationSpec;
+use crate::optimizer::{RatedRule, StepInputs, Trace};
 
 /// The state of a running simulation at one step, and what is new since the snapshot before.
 #[derive(Clone, Debug)]
@@ -24,7 +25,7 @@ pub struct Snapshot {
     /// One for each enabled optimizer, in the order of the specification.
     pub ensembles: Vec<EnsembleView>,
     /// The selected particle's last step; none before the first step or without a selection.
-    pub anatomy: Option<Box<Anatomy>>,
+    pub step_trace: Option<Box<StepTrace>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +42,7 @@ pub struct EnsembleView {
     /// The optimizer's id.
     pub optimizer: u32,
     /// The rule in force.
-    pub rule: Rule,
+    pub rule: RatedRule,
     pub particles: usize,
     /// Positions (x, y) since the previous snapshot, `columns × particles`, oldest column first. The
     /// last column belongs to the snapshot's step, the one before to the step before, and so on. At
@@ -85,60 +86,24 @@ impl Default for PlotRequest {
     }
 }
 
-/// One step of one particle, taken apart. Pairs are the coordinates x and y.
+/// One step of one particle, recorded. Pairs are the coordinates x and y.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Anatomy {
+pub struct StepTrace {
     pub id: ParticleId,
-    /// The number `t` of the step, from 1.
-    pub step: u64,
-    pub rule: Rule,
-    /// θ before the step.
-    pub before: [f64; 2],
     /// θ after the step.
     pub after: [f64; 2],
-    /// The exact gradient at `before`.
+    /// The exact gradient at θ before the step.
     pub gradient: [f64; 2],
     /// The factors, drawn from Normal(1, σ), that made it noisy.
     pub noise: [f64; 2],
-    /// The gradient that the optimizer saw.
-    pub noisy_gradient: [f64; 2],
-    /// The step without weight decay in units of −η: Adam's m̂/(√ŝ + ε), FOCUS's sign(m) + γ sign(θ − θ̂), ….
-    pub direction: [f64; 2],
-    /// What the optimizer remembers after the step.
-    pub memory: AnatomyMemory,
+    /// What the step began with: θ, the gradient that the optimizer saw, its rule and what it remembered.
+    pub inputs: StepInputs,
+    pub trace: Trace,
 }
 
-/// The memory of the optimizer before and after a step, per coordinate, with the values that its formula
-/// derives from it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum AnatomyMemory {
-    Adam {
-        m_before: [f64; 2],
-        s_before: [f64; 2],
-        m: [f64; 2],
-        s: [f64; 2],
-        /// 1 − β₁ᵗ and 1 − β₂ᵗ, by which m and s are divided.
-        m_weight: f64,
-        s_weight: f64,
-        m_hat: [f64; 2],
-        s_hat: [f64; 2],
-    },
-    Signum {
-        m_before: [f64; 2],
-        m: [f64; 2],
-    },
-    /// `pull` is sign(θ − θ̂), before it is multiplied by γ.
-    Focus {
-        m_before: [f64; 2],
-        average_before: [f64; 2],
-        /// w = (1 − β₂)/(1 − β₂ᵗ)
-        average_weight: f64,
-        m: [f64; 2],
-        average: [f64; 2],
-        pull: [f64; 2],
-    },
-    Sgd {
-        m_before: [f64; 2],
-        m: [f64; 2],
-    },
+impl StepTrace {
+    /// The number `t` of the step, from 1.
+    pub fn step(&self) -> u64 {
+        self.inputs.bias.steps
+    }
 }

@@ -3,11 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::landscape::Landscape;
-use crate::optimizer::{Adam, DecayTarget, Focus, Sgd, Signum};
-use crate::quantity::{
-    Beta, Gamma, LearningRate, Noise, ParticleCount, Rotation, Sharpness, Slope, StartCoordinate, StartSpread,
-    Temperature, WeightDecay,
-};
+use crate::optimizer::RatedRule;
+use crate::quantity::{Noise, ParticleCount, Rotation, Sharpness, Slope, StartCoordinate, StartSpread, Temperature};
 
 /// A whole simulation, everything needed to repeat it from its first step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -102,7 +99,7 @@ pub struct OptimizerSpec {
     /// A disabled optimizer is kept, but not simulated.
     #[serde(default = "enabled_by_default")]
     pub enabled: bool,
-    pub rule: Rule,
+    pub rule: RatedRule,
 }
 
 fn enabled_by_default() -> bool {
@@ -118,59 +115,13 @@ impl OptimizerSpec {
     }
 
     pub fn rgb(&self) -> [u8; 3] {
-        self.color.unwrap_or(self.rule.rgb())
+        self.color.unwrap_or(self.rule.rule.rgb())
     }
-}
-
-/// An update rule and its hyperparameters.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub enum Rule {
-    Adam {
-        learning_rate: LearningRate,
-        #[serde(default = "defaults::beta1")]
-        beta1: Beta,
-        #[serde(default = "defaults::adam_beta2")]
-        beta2: Beta,
-        #[serde(default = "defaults::weight_decay")]
-        weight_decay: WeightDecay,
-    },
-    Signum {
-        learning_rate: LearningRate,
-        #[serde(default = "defaults::beta1")]
-        beta1: Beta,
-        #[serde(default = "defaults::weight_decay")]
-        weight_decay: WeightDecay,
-    },
-    /// Also by the name that people know.
-    #[serde(alias = "FOCUS")]
-    Focus {
-        learning_rate: LearningRate,
-        #[serde(default = "defaults::beta1")]
-        beta1: Beta,
-        #[serde(default = "defaults::focus_beta2")]
-        beta2: Beta,
-        #[serde(default = "defaults::gamma")]
-        gamma: Gamma,
-        #[serde(default = "defaults::weight_decay")]
-        weight_decay: WeightDecay,
-        #[serde(default)]
-        decay: DecayTarget,
-    },
-    /// Also by the name that people know.
-    #[serde(alias = "SGD")]
-    Sgd {
-        learning_rate: LearningRate,
-        #[serde(default = "defaults::beta1")]
-        beta1: Beta,
-        #[serde(default = "defaults::weight_decay")]
-        weight_decay: WeightDecay,
-    },
 }
 
 /// What holds where nothing is said, in a preset and in the window: the paper's toy model.
 pub mod defaults {
-    use crate::quantity::{Beta, Gamma, LearningRate, ParticleCount, WeightDecay};
+    use crate::quantity::{LearningRate, ParticleCount};
 
     pub fn particles() -> ParticleCount {
         ParticleCount::new(100).expect("within the range")
@@ -179,103 +130,6 @@ pub mod defaults {
     /// Of an optimizer that is added; a preset has to say.
     pub fn learning_rate() -> LearningRate {
         LearningRate::clamped(0.01)
-    }
-
-    pub fn beta1() -> Beta {
-        Beta::clamped(0.9)
-    }
-
-    pub fn adam_beta2() -> Beta {
-        Beta::clamped(0.999)
-    }
-
-    pub fn focus_beta2() -> Beta {
-        Beta::clamped(0.9)
-    }
-
-    pub fn gamma() -> Gamma {
-        Gamma::clamped(0.2)
-    }
-
-    pub fn weight_decay() -> WeightDecay {
-        WeightDecay::clamped(0.1)
-    }
-}
-
-/// The rule's hyperparameters in the form that the engine works with.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Configured {
-    Adam(Adam),
-    Signum(Signum),
-    Focus(Focus),
-    Sgd(Sgd),
-}
-
-impl Configured {
-    pub fn name(&self) -> &'static str {
-        match self {
-            Configured::Adam(_) => "Adam",
-            Configured::Signum(_) => "Signum",
-            Configured::Focus(_) => "FOCUS",
-            Configured::Sgd(_) => "SGD",
-        }
-    }
-
-    /// How many numbers it remembers for each parameter.
-    pub fn memories(&self) -> usize {
-        match self {
-            Configured::Adam(_) | Configured::Focus(_) => 2,
-            Configured::Signum(_) | Configured::Sgd(_) => 1,
-        }
-    }
-}
-
-impl Rule {
-    pub fn name(&self) -> &'static str {
-        self.configured().name()
-    }
-
-    /// The paper's colours for Adam, Signum and FOCUS.
-    pub fn rgb(&self) -> [u8; 3] {
-        self.configured().rgb()
-    }
-
-    pub fn learning_rate(&self) -> LearningRate {
-        match *self {
-            Rule::Adam { learning_rate, .. }
-            | Rule::Signum { learning_rate, .. }
-            | Rule::Focus { learning_rate, .. }
-            | Rule::Sgd { learning_rate, .. } => learning_rate,
-        }
-    }
-
-    pub fn configured(&self) -> Configured {
-        match *self {
-            Rule::Adam { learning_rate, beta1, beta2, weight_decay } => Configured::Adam(Adam {
-                learning_rate: learning_rate.get(),
-                beta1: beta1.get(),
-                beta2: beta2.get(),
-                weight_decay: weight_decay.get(),
-            }),
-            Rule::Signum { learning_rate, beta1, weight_decay } => Configured::Signum(Signum {
-                learning_rate: learning_rate.get(),
-                beta1: beta1.get(),
-                weight_decay: weight_decay.get(),
-            }),
-            Rule::Focus { learning_rate, beta1, beta2, gamma, weight_decay, decay } => Configured::Focus(Focus {
-                learning_rate: learning_rate.get(),
-                beta1: beta1.get(),
-                beta2: beta2.get(),
-                gamma: gamma.get(),
-                weight_decay: weight_decay.get(),
-                decay,
-            }),
-            Rule::Sgd { learning_rate, beta1, weight_decay } => Configured::Sgd(Sgd {
-                learning_rate: learning_rate.get(),
-                beta1: beta1.get(),
-                weight_decay: weight_decay.get(),
-            }),
-        }
     }
 }
 
@@ -287,7 +141,7 @@ pub enum Setting {
     Noise(Noise),
     Rule {
         optimizer: u32,
-        rule: Rule,
+        rule: RatedRule,
     },
     Temperature(Option<Temperature>),
     /// Where to pause.
@@ -335,7 +189,7 @@ impl SimulationSpec {
                     .iter_mut()
                     .find(|spec| spec.id == optimizer)
                     .ok_or(SettingError::UnknownOptimizer(optimizer))?;
-                if spec.rule.name() != rule.name() {
+                if spec.rule.rule.kind() != rule.rule.kind() {
                     return Err(SettingError::OtherRule { id: optimizer, has: spec.rule.name(), found: rule.name() });
                 }
                 spec.rule = rule;
@@ -350,11 +204,9 @@ impl SimulationSpec {
     /// Names and colours play no part: they can be changed at any time.
     pub fn settings_to(&self, target: &SimulationSpec) -> Option<Vec<Setting>> {
         let same_ensembles = self.optimizers.len() == target.optimizers.len()
-            && self
-                .optimizers
-                .iter()
-                .zip(&target.optimizers)
-                .all(|(from, to)| (from.id, from.enabled, from.rule.name()) == (to.id, to.enabled, to.rule.name()));
+            && self.optimizers.iter().zip(&target.optimizers).all(|(from, to)| {
+                (from.id, from.enabled, from.rule.rule.kind()) == (to.id, to.enabled, to.rule.rule.kind())
+            });
         let same_start = (self.seed, self.particles, self.start) == (target.seed, target.particles, target.start);
         if !same_ensembles || !same_start {
             return None;

@@ -2,13 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::rule::SweepRule;
 use super::spec::Point;
 use crate::elementary::geometric;
-use crate::quantity::{
-    Beta, Dimension, Gamma, LearningRate, Noise, OutOfRange, PointCount, Rotation, Sharpness, Slope, StepCount,
-    WeightDecay,
-};
+use crate::optimizer::HyperparameterName;
+use crate::quantity::{Dimension, LearningRate, Noise, OutOfRange, PointCount, Rotation, Sharpness, Slope, StepCount};
 
 /// What varies along a side of the diagram.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,44 +44,7 @@ pub enum Quantity {
     /// d
     Dimension,
     /// A hyperparameter, and the ids of the optimizers that it is varied of.
-    Of(Hyperparameter, Vec<u32>),
-}
-
-/// A number that an update rule depends on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Hyperparameter {
-    /// η. Where it is an axis, the optimizers that it is varied of have no other learning rate.
-    LearningRate,
-    /// β₁
-    Beta1,
-    /// β₂
-    Beta2,
-    /// γ
-    Gamma,
-    /// ω
-    WeightDecay,
-}
-
-impl Hyperparameter {
-    /// As in file formats.
-    pub fn name(self) -> &'static str {
-        match self {
-            Hyperparameter::LearningRate => "learning_rate",
-            Hyperparameter::Beta1 => "beta1",
-            Hyperparameter::Beta2 => "beta2",
-            Hyperparameter::Gamma => "gamma",
-            Hyperparameter::WeightDecay => "weight_decay",
-        }
-    }
-
-    /// Whether `rule` depends on it.
-    pub fn is_of(self, mut rule: SweepRule) -> bool {
-        match self {
-            Hyperparameter::LearningRate | Hyperparameter::Beta1 | Hyperparameter::WeightDecay => true,
-            Hyperparameter::Beta2 => rule.beta2_mut().is_some(),
-            Hyperparameter::Gamma => rule.gamma_mut().is_some(),
-        }
-    }
+    Of(HyperparameterName, Vec<u32>),
 }
 
 impl Quantity {
@@ -97,7 +57,7 @@ impl Quantity {
             Quantity::Noise => "noise",
             Quantity::Steps => "steps",
             Quantity::Dimension => "dimension",
-            Quantity::Of(hyperparameter, _) => hyperparameter.name(),
+            Quantity::Of(hyperparameter, _) => hyperparameter.key(),
         }
     }
 
@@ -127,21 +87,10 @@ impl Quantity {
             Quantity::Dimension => point.dimension = Dimension::new(value as u64)?,
             Quantity::Of(hyperparameter, ids) => {
                 for optimizer in point.optimizers.iter_mut().filter(|optimizer| ids.contains(&optimizer.id)) {
-                    let rule = &mut optimizer.rule;
-                    match hyperparameter {
-                        Hyperparameter::LearningRate => {
-                            optimizer.learning_rates = vec![LearningRate::new(value)?.get()];
-                        }
-                        Hyperparameter::Beta1 => *rule.beta1_mut() = Beta::new(value)?,
-                        Hyperparameter::WeightDecay => *rule.weight_decay_mut() = WeightDecay::new(value)?,
-                        Hyperparameter::Beta2 => {
-                            let value = Beta::new(value)?;
-                            rule.beta2_mut().into_iter().for_each(|beta2| *beta2 = value);
-                        }
-                        Hyperparameter::Gamma => {
-                            let value = Gamma::new(value)?;
-                            rule.gamma_mut().into_iter().for_each(|gamma| *gamma = value);
-                        }
+                    if *hyperparameter == HyperparameterName::LEARNING_RATE {
+                        optimizer.learning_rates = vec![LearningRate::new(value)?.get()];
+                    } else if hyperparameter.is_of(&optimizer.rule) {
+                        optimizer.rule.set(hyperparameter.key(), value)?;
                     }
                 }
             }
@@ -153,7 +102,7 @@ impl Quantity {
 impl Axis {
     /// Whether it varies the learning rate of an optimizer.
     pub(super) fn varies_rate_of(&self, optimizer: u32) -> bool {
-        matches!(&self.of, Quantity::Of(Hyperparameter::LearningRate, ids) if ids.contains(&optimizer))
+        matches!(&self.of, Quantity::Of(HyperparameterName::LEARNING_RATE, ids) if ids.contains(&optimizer))
     }
 
     /// The values of all rows or columns, in their order.

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::pixel_runs::Runs;
 use super::statistics::{Estimate, Gap, mean_and_deviation, median};
-use super::tile::Runs;
 
 /// What a run is judged by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use super::cell::Cell;
 use super::machine::Machine;
+use super::pixel_runs::{Runs, pixel_runs};
 use super::spec::SweepSpec;
 use super::tasks::{Part, Task, tasks};
-use super::tile::{Runs, tile};
 
 /// Threads for sweeps, apart from all others.
 #[derive(Clone)]
@@ -183,7 +183,9 @@ impl Shared {
     fn work(&self, sender: &Sender<Finished>, wake: &impl Fn()) {
         while let Some(task) = self.tasks.get(self.next.fetch_add(1, Ordering::Relaxed)) {
             let replicates = task.part.replicates(&self.spec);
-            let Some(runs) = tile(self.machine, &self.spec, task.pixel, replicates, &self.cancelled) else { return };
+            let Some(runs) = pixel_runs(self.machine, &self.spec, task.pixel, replicates, &self.cancelled) else {
+                return;
+            };
             self.steps.fetch_add(task.steps, Ordering::Relaxed);
             let Some(finished) = self.finish(task, runs) else { continue };
             if sender.send(finished).is_err() {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::landscape::{Landscape, Valley};
 use crate::lanes::{Planar, Real, Vector};
-use crate::optimizer::{Clock, Optimizer};
+use crate::optimizer::{BiasCorrection, Rates, Rule, RuleSpec, Seen};
 use crate::random::Normals;
 
 /// What a run is judged by.
@@ -27,23 +27,22 @@ impl<R> Metrics<R> {
 
 /// A vector of runs, each lane one.
 #[derive(Clone, Copy)]
-pub(super) struct Bundle<V: Planar, M> {
+pub(super) struct RunBatch<V: Planar> {
     learning_rate: V::Both,
     /// x and y
     theta: V::Both,
-    memory: M,
     valley: Valley<V>,
     metrics: Metrics<V>,
 }
 
-impl<V: Planar, M: Copy> Bundle<V, M> {
+impl<V: Planar> RunBatch<V> {
     /// Before the first step.
     #[inline(always)]
-    pub fn new(landscape: &Landscape, theta: [V; 2], memory: M, learning_rate: V) -> Self {
+    pub fn new(landscape: &Landscape, theta: [V; 2], learning_rate: V) -> Self {
         let valley = landscape.uv_from_xy(theta);
         let loss = landscape.loss(valley);
         let metrics = Metrics { final_loss: loss, smallest_loss: V::splat(f64::INFINITY), depth: V::splat(0.0) };
-        Bundle { learning_rate: V::both([learning_rate; 2]), theta: V::both(theta), memory, valley, metrics }
+        RunBatch { learning_rate: V::both([learning_rate; 2]), theta: V::both(theta), valley, metrics }
     }
 
     pub fn metrics(&self) -> Metrics<V> {
@@ -53,19 +52,19 @@ impl<V: Planar, M: Copy> Bundle<V, M> {
 
 /// Steps whose noise is drawn at once: it stays in the first cache. Drawing and stepping in two loops keeps
 /// the processor busy: in one, every step would wait for its draws.
-pub(super) const STRETCH: usize = 32;
+pub(super) const NOISE_BLOCK: usize = 32;
 
-/// Draws from Normal(0, 1) for x and y at each step of a stretch.
+/// Draws from Normal(0, 1) for x and y at each step of a block.
 #[derive(Clone, Copy)]
-pub(super) struct Noise<V>([[V; 2]; STRETCH]);
+pub(super) struct Noise<V>([[V; 2]; NOISE_BLOCK]);
 
 impl<V: Real> Noise<V> {
     #[inline(always)]
     pub fn new() -> Self {
-        Noise([[V::splat(0.0); 2]; STRETCH])
+        Noise([[V::splat(0.0); 2]; NOISE_BLOCK])
     }
 
-    /// Draws for `steps` steps, at most a stretch.
+    /// Draws for `steps` steps, at most a block of noise.
     #[inline(always)]
     pub fn draw<const N: usize>(&mut self, generator: &mut V::Generator, steps: usize)
     where
@@ -75,73 +74,82 @@ impl<V: Real> Noise<V> {
     }
 }
 
-/// Where the runs take place.
+/// The valley and the noise of the runs.
 #[derive(Clone, Copy)]
-pub(super) struct Ground {
+pub(super) struct ToyProblem {
     pub landscape: Landscape,
     /// σ
     pub noise: f64,
 }
 
-impl Ground {
-    /// Takes a step for each pair of draws; returns the clock after them.
+impl ToyProblem {
+    /// Takes a step for each pair of draws with the rule `R`, which is that of `rule`; returns the bias correction after
+    /// them.
     #[inline(always)]
-    pub fn advance<const N: usize, V: Vector<N> + Planar, O: Optimizer>(
+    pub fn advance<const N: usize, V: Vector<N> + Planar, R: Rule>(
         &self,
-        optimizer: &O,
-        mut clock: Clock,
-        bundle: &mut Bundle<V, O::Memory<V::Both>>,
+        rule: &RuleSpec,
+        mut bias: BiasCorrection,
+        batch: &mut RunBatch<V>,
+        state: &mut R::State<V::Both>,
         noise: &Noise<V>,
         steps: usize,
-    ) -> Clock {
-        let mut in_registers = *bundle;
-        for draws in &noise.0[..steps.min(STRETCH)] {
-            clock = optimizer.tick(clock);
-            let factors = O::with_learning_rate(optimizer.factors::<V::Both>(&clock), in_registers.learning_rate);
-            self.step::<N, V, O>(factors, &mut in_registers, *draws);
+    ) -> BiasCorrection {
+        let (mut batch_in_registers, mut state_in_registers) = (*batch, *state);
+        let rates = Rates {
+            learning_rate: batch_in_registers.learning_rate,
+            weight_decay: <V::Both as Real>::splat(rule.weight_decay()),
+        };
+        for draws in &noise.0[..steps.min(NOISE_BLOCK)] {
+            bias = bias.after::<R>(rule);
+            let coefficients = bias.coefficients::<R, V::Both>(rule);
+            let (batch, state) = (&mut batch_in_registers, &mut state_in_registers);
+            self.step::<N, V, R>(&coefficients, rates, batch, state, *draws);
         }
-        *bundle = in_registers;
-        clock
+        (*batch, *state) = (batch_in_registers, state_in_registers);
+        bias
     }
 
     #[inline(always)]
-    fn step<const N: usize, V: Vector<N> + Planar, O: Optimizer>(
+    fn step<const N: usize, V: Vector<N> + Planar, R: Rule>(
         &self,
-        factors: O::Factors<V::Both>,
-        bundle: &mut Bundle<V, O::Memory<V::Both>>,
+        coefficients: &R::Coefficients<V::Both>,
+        rates: Rates<V::Both>,
+        batch: &mut RunBatch<V>,
+        state: &mut R::State<V::Both>,
         draws: [V; 2],
     ) {
-        let gradient = V::both(self.landscape.gradient(bundle.valley));
+        let gradient = V::both(self.landscape.gradient(batch.valley));
         let noisy = gradient * V::both(draws).mul_add(V::Both::splat(self.noise), V::Both::splat(1.0));
-        let (memory, moved) = O::step(&factors, bundle.theta, noisy, bundle.memory);
-        bundle.theta = moved.theta;
-        bundle.memory = memory;
-        bundle.valley = self.landscape.uv_from_xy(V::apart(moved.theta));
-        let loss = self.landscape.loss(bundle.valley);
-        bundle.metrics = Metrics {
+        let (after, moved) = R::step(coefficients, rates, Seen { theta: batch.theta, gradient: noisy }, *state);
+        *state = after;
+        batch.theta = moved.theta;
+        batch.valley = self.landscape.uv_from_xy(V::apart(moved.theta));
+        let loss = self.landscape.loss(batch.valley);
+        batch.metrics = Metrics {
             final_loss: loss,
-            smallest_loss: loss.smaller(bundle.metrics.smallest_loss),
-            depth: bundle.valley.u.larger(bundle.metrics.depth),
+            smallest_loss: loss.smaller(batch.metrics.smallest_loss),
+            depth: batch.valley.u.larger(batch.metrics.depth),
         };
     }
 }
 
-/// The steps of a run in stretches, with a look at whether the sweep is cancelled before each.
+/// The steps of a run in blocks, with a look at whether the sweep is cancelled before each.
 ///
 /// A loop over it, and no closure that it calls: code in a closure would not be compiled for the vector
 /// instructions of the function around it.
-pub(super) struct Stretches<'a> {
+pub(super) struct StepBlocks<'a> {
     left: usize,
     longest: usize,
     cancelled: &'a AtomicBool,
 }
 
-impl<'a> Stretches<'a> {
+impl<'a> StepBlocks<'a> {
     pub fn new(steps: usize, longest: usize, cancelled: &'a AtomicBool) -> Self {
-        Stretches { left: steps, longest, cancelled }
+        StepBlocks { left: steps, longest, cancelled }
     }
 
-    /// The length of the next stretch; 0 after the last and when cancelled.
+    /// The length of the next block; 0 after the last and when cancelled.
     #[inline(always)]
     pub fn next(&mut self) -> usize {
         if self.cancelled.load(Ordering::Relaxed) {

@@ -3,9 +3,9 @@
 use super::cell::{Cell, Comparison};
 use super::engine::Finished;
 use super::kernel::Metrics;
+use super::pixel_runs::Runs;
 use super::spec::SweepSpec;
 use super::statistics::Gap;
-use super::tile::Runs;
 
 /// What records of a sweep are made of.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::axis::{Axis, Quantity, Spacing, spread};
 use super::cell::{Average, Metric};
-use super::rule::SweepRule;
+use crate::optimizer::RuleSpec;
 use crate::quantity::{Dimension, LearningRate, Noise, OutOfRange, PointCount, Replicates, StartSpread, StepCount};
 use crate::simulation::LandscapeSpec;
 use crate::spec_error::SpecError;
@@ -72,7 +72,8 @@ pub struct SweepOptimizer {
     /// Red, green, blue; without it, the rule's colour in the paper.
     #[serde(default)]
     pub color: Option<[u8; 3]>,
-    pub rule: SweepRule,
+    #[serde(deserialize_with = "RuleSpec::deserialize_on_plane")]
+    pub rule: RuleSpec,
     #[serde(default)]
     pub learning_rates: LearningRates,
 }
@@ -127,7 +128,7 @@ pub struct Point {
 #[derive(Clone, Debug, PartialEq)]
 pub struct PointOptimizer {
     pub id: u32,
-    pub rule: SweepRule,
+    pub rule: RuleSpec,
     pub learning_rates: Vec<f64>,
 }
 
@@ -326,14 +327,14 @@ impl SweepSpec {
             );
         }
         if let Quantity::Of(hyperparameter, ids) = &axis.of {
-            let name = hyperparameter.name();
+            let name = hyperparameter.key();
             if ids.is_empty() {
                 return broken(format!("{path}.of"), format!("varies {name} of no optimizer; name the ids of some"));
             }
             for id in ids {
                 match self.optimizers.iter().find(|optimizer| optimizer.id == *id) {
                     None => return broken(format!("{path}.of"), format!("names the id {id}, which no optimizer has")),
-                    Some(optimizer) if !hyperparameter.is_of(optimizer.rule) => {
+                    Some(optimizer) if !hyperparameter.is_of(&optimizer.rule) => {
                         let label = optimizer.label();
                         return broken(format!("{path}.of"), format!("varies {name} of {label}, which has none"));
                     }

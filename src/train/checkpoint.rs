@@ -1,6 +1,7 @@
 //! The tensors of checkpoints, written and read as safetensors.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,6 @@ use tch::{Device, Kind, Tensor};
 use super::error::TrainError;
 use super::wanted::Wanted;
 use crate::export::{Aside, write_plain_file};
-use crate::optimizer::Clock;
 use crate::plain_file::{self, Links};
 use crate::run::checkpoint::{CRC32, Checkpoint, Origin, TEXT_SUM, orphans, with_sum};
 use crate::run::{Forked, RunFolder};
@@ -32,8 +32,8 @@ pub enum CheckpointError {
 
 /// What the names of the optimizer's tensors begin with ([`Training::tensors`](super::Training::tensors)).
 pub(super) const OPTIMIZER: &str = "optimizer.";
-/// The most numbers that a rule remembers for each parameter.
-pub(super) const MOST_MEMORY: u64 = 2;
+/// More numbers than a rule remembers for each parameter.
+pub(super) const MOST_STATES: u64 = 8;
 
 /// The tensors of a training by name.
 pub type Named<'a> = Vec<(String, &'a Tensor)>;
@@ -65,15 +65,21 @@ impl View for &Bytes {
 }
 
 impl Checkpoint {
-    pub fn new(step: u64, wall_s: f64, clock: Clock, best: Option<(u64, f64)>, origin: Origin) -> Checkpoint {
-        let Clock { beta1_power, beta2_power, .. } = clock;
+    pub fn new(
+        step: u64,
+        wall_s: f64,
+        powers: BTreeMap<String, f64>,
+        best: Option<(u64, f64)>,
+        origin: Origin,
+    ) -> Checkpoint {
         let Origin { data, config, preset } = origin;
         Checkpoint {
             version: Checkpoint::VERSION,
             step,
             wall_s,
-            beta1_power,
-            beta2_power,
+            powers,
+            beta1_power: 1.0,
+            beta2_power: 1.0,
             best,
             data,
             config,
@@ -83,11 +89,6 @@ impl Checkpoint {
             text_sum: 0,
             crc32: 0,
         }
-    }
-
-    /// The optimizer's clock at that time.
-    pub fn clock(&self) -> Clock {
-        Clock { steps: self.step, beta1_power: self.beta1_power, beta2_power: self.beta2_power }
     }
 
     /// Writes the tensors, then this; returns the name of the tensors' file.
@@ -153,7 +154,7 @@ impl Checkpoint {
         forked: Option<&Forked>,
         expected: &Named<'_>,
     ) -> Result<Vec<(String, Tensor)>, CheckpointError> {
-        let most = bytes_of_all(expected) * (1 + MOST_MEMORY);
+        let most = bytes_of_all(expected) * (1 + MOST_STATES);
         let wanted = Wanted { tensors: expected, most, passes_over: &|_| true };
         let (_, tensors) = Checkpoint::read(run, step, &wanted, |about, found| {
             let is_of_fork = forked.is_some_and(|forked| forked.is_checkpoint(found));

@@ -2,7 +2,7 @@
 
 use tch::Tensor;
 
-use super::checkpoint::{CheckpointError, MOST_MEMORY, Named, OPTIMIZER, bytes_of_all};
+use super::checkpoint::{CheckpointError, MOST_STATES, Named, OPTIMIZER, bytes_of_all};
 use super::wanted::Wanted;
 use crate::preset::Preset;
 use crate::run::checkpoint::{Checkpoint, Origin};
@@ -27,7 +27,7 @@ impl Checkpoint {
         let is_fresh = |name: &str| !forked.keeps_optimizer && name.starts_with(OPTIMIZER);
         let (fresh, kept): (Named<'_>, Named<'_>) = expected.iter().cloned().partition(|(name, _)| is_fresh(name));
         let step = forked.from_step;
-        let most = bytes_of_all(&kept) * (1 + MOST_MEMORY);
+        let most = bytes_of_all(&kept) * (1 + MOST_STATES);
         let wanted = Wanted { tensors: &kept, most, passes_over: &is_fresh };
         let (mut checkpoint, mut tensors) = Checkpoint::read(run, step, &wanted, |about, found| {
             if forked.is_checkpoint(found) {
@@ -38,7 +38,7 @@ impl Checkpoint {
         })?;
         tensors.extend(fresh.into_iter().map(|(name, tensor)| (name, tensor.shallow_clone())));
         if !forked.keeps_optimizer {
-            (checkpoint.beta1_power, checkpoint.beta2_power) = (1.0, 1.0);
+            checkpoint.powers.clear();
         }
         checkpoint.best = checkpoint.best.filter(|(best, _)| *best == step && evaluate_the_same(&checkpoint, origin));
         Ok((checkpoint, tensors))

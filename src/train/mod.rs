@@ -24,6 +24,7 @@ mod saved;
 mod since;
 mod spikes;
 pub(crate) mod team;
+mod tensor_step;
 mod trainer;
 mod training;
 pub mod usage;

@@ -1,41 +1,44 @@
 //! The update rules on flat tensors.
 
+use std::collections::BTreeMap;
+
 use tch::{Device, Kind, Tensor};
 
 use super::error::TrainError;
 use super::layout::Layout;
 use super::loops::{Number, numbers, numbers_mut, vectorized, with_number};
 use super::team::share;
+use super::tensor_step::TensorStep;
 use crate::lanes::Real;
-use crate::optimizer::{Adam, AdamMemory, Clock, DecayTarget, Focus, FocusMemory, Optimizer, Sgd, Signum};
-use crate::simulation::Configured;
+use crate::optimizer::{BiasCorrection, Numbers, Rates, Rule, RuleSpec, Seen, with_rule};
 
 /// An optimizer of a stack of models, each with a learning rate of its own.
 ///
 /// On the processor it is the rule of [`crate::optimizer`], in one pass over the parameters; elsewhere the same
-/// formulas as some ten tensor operations, whatever the number of layers.
+/// rule as some ten tensor operations, whatever the number of layers.
 #[derive(Debug)]
 pub struct FlatOptimizer {
-    rule: Configured,
+    rule: RuleSpec,
     learning_rates: Vec<f64>,
-    clock: Clock,
-    /// What is remembered, each as long as the parameters: m and s of Adam, m and θ̂ of FOCUS, m of the others.
-    memory: Vec<Tensor>,
+    bias: BiasCorrection,
+    /// What is remembered, each as long as the parameters, in the order of the rule's states.
+    states: Vec<Tensor>,
+    numbers: (Kind, Device),
     /// For tensor operations.
-    coefficients: Option<Coefficients>,
+    rates: Option<TensorRates>,
 }
 
-/// Numbers for each parameter, either one for all or a flat tensor of them.
+/// What differs from parameter to parameter, as tensors.
 #[derive(Debug)]
-struct Coefficients {
-    learning_rate: Rates,
-    /// With one rate ω, with a rate for each parameter ηω, and 0 where nothing decays.
-    decay: Tensor,
+pub(super) struct TensorRates {
+    pub learning_rate: LearningRates,
+    /// ω, and 0 where nothing decays.
+    pub decay: Tensor,
 }
 
 /// η
 #[derive(Debug)]
-enum Rates {
+pub(super) enum LearningRates {
     /// Of a single model.
     One(f64),
     /// Of each parameter of a stack.
@@ -43,117 +46,104 @@ enum Rates {
 }
 
 impl FlatOptimizer {
-    /// An optimizer before its first step, for parameters of this layout. The rule's own learning rate plays no
-    /// part: `learning_rates` holds one for each model.
+    /// An optimizer before its first step, for parameters of this layout, with a learning rate for each model.
     pub fn new(
-        rule: Configured,
+        rule: RuleSpec,
         learning_rates: &[f64],
         layout: &Layout,
         kind: Kind,
         device: Device,
     ) -> Result<FlatOptimizer, TrainError> {
         assert_eq!(learning_rates.len(), layout.models(), "each model has a learning rate");
-        let zeros = || Tensor::f_zeros([layout.length() as i64], (kind, device));
-        let memory = (0..rule.memories()).map(|_| zeros()).collect::<Result<_, _>>()?;
-        let coefficients = (device != Device::Cpu)
-            .then(|| Coefficients::new(weight_decay(&rule), learning_rates, layout, kind, device))
-            .transpose()?;
-        Ok(FlatOptimizer { rule, learning_rates: learning_rates.to_vec(), clock: Clock::START, memory, coefficients })
+        let zeros = |_| Tensor::f_zeros([layout.length() as i64], (kind, device));
+        let states = rule.info().states.iter().map(zeros).collect::<Result<_, _>>()?;
+        let on_cpu = device == Device::Cpu;
+        let rates = (!on_cpu).then(|| TensorRates::new(&rule, learning_rates, layout, kind, device)).transpose()?;
+        let learning_rates = learning_rates.to_vec();
+        let numbers = (kind, device);
+        Ok(FlatOptimizer { rule, learning_rates, bias: BiasCorrection::START, states, numbers, rates })
     }
 
     /// Sets the learning rate of a single model.
     pub fn set_learning_rate(&mut self, rate: f64) {
         assert_eq!(self.learning_rates.len(), 1, "a stack has a learning rate for each model");
         self.learning_rates[0] = rate;
-        if let Some(coefficients) = &mut self.coefficients {
-            coefficients.learning_rate = Rates::One(rate);
+        if let Some(rates) = &mut self.rates {
+            rates.learning_rate = LearningRates::One(rate);
         }
     }
 
     /// The same through tensor operations on any device.
     pub fn with_tensor_operations(mut self, layout: &Layout) -> Result<FlatOptimizer, TrainError> {
-        let (kind, device) = (self.memory[0].kind(), self.memory[0].device());
-        let decay = weight_decay(&self.rule);
-        self.coefficients = Some(Coefficients::new(decay, &self.learning_rates, layout, kind, device)?);
+        let (kind, device) = self.numbers;
+        self.rates = Some(TensorRates::new(&self.rule, &self.learning_rates, layout, kind, device)?);
         Ok(self)
     }
 
     /// What is remembered, with names for a checkpoint.
-    pub fn memory(&self) -> Vec<(&'static str, &Tensor)> {
-        let names: &[&str] = match self.rule {
-            Configured::Adam(_) => &["m", "s"],
-            Configured::Focus(_) => &["m", "average"],
-            Configured::Signum(_) | Configured::Sgd(_) => &["m"],
-        };
-        names.iter().copied().zip(&self.memory).collect()
+    pub fn states(&self) -> Vec<(&'static str, &Tensor)> {
+        self.rule.info().state_keys().zip(&self.states).collect()
     }
 
-    pub fn rule(&self) -> &Configured {
+    pub fn rule(&self) -> &RuleSpec {
         &self.rule
     }
 
-    pub fn clock(&self) -> Clock {
-        self.clock
+    pub fn bias(&self) -> &BiasCorrection {
+        &self.bias
     }
 
-    /// Continues with this clock; the memory is set through [`FlatOptimizer::memory`].
-    pub fn set_clock(&mut self, clock: Clock) {
-        self.clock = clock;
+    /// The products of the rule's decay rates over the steps taken, by the keys of the hyperparameters.
+    pub fn powers(&self) -> BTreeMap<String, f64> {
+        self.bias.powers(&self.rule).map(|(key, power)| (key.to_owned(), power)).collect()
+    }
+
+    /// Continues after so many steps with these products of decay rates; the states are set through
+    /// [`FlatOptimizer::states`].
+    pub fn set_progress(&mut self, steps: u64, powers: &BTreeMap<String, f64>) {
+        self.bias = BiasCorrection::new(steps, &self.rule, |key| powers.get(key).copied());
     }
 
     /// One step: changes `parameters` by what the `gradients` say.
     pub fn step(&mut self, layout: &Layout, parameters: &mut Tensor, gradients: &Tensor) -> Result<(), TrainError> {
-        match self.rule {
-            Configured::Adam(rule) => self.step_rule(rule, layout, parameters, gradients),
-            Configured::Focus(rule) => self.step_rule(rule, layout, parameters, gradients),
-            Configured::Signum(rule) => self.step_rule(rule, layout, parameters, gradients),
-            Configured::Sgd(rule) => self.step_rule(rule, layout, parameters, gradients),
-        }
+        with_rule!(self.rule.kind(), R => self.step_with::<R>(layout, parameters, gradients))
     }
 
-    fn step_rule<O: Flat>(
+    fn step_with<R: Rule>(
         &mut self,
-        rule: O,
         layout: &Layout,
         parameters: &mut Tensor,
         gradients: &Tensor,
     ) -> Result<(), TrainError> {
-        self.clock = rule.tick(self.clock);
-        if let Some(coefficients) = &self.coefficients {
-            let direction = rule.direction(&self.clock, parameters, gradients, &mut self.memory)?;
-            let decayed = rule.decayed(parameters, &self.memory);
-            let step = match &coefficients.learning_rate {
-                Rates::One(rate) => direction.f_addcmul(&coefficients.decay, decayed)?.f_mul_scalar_(*rate)?,
-                Rates::Each(rates) => direction.f_mul(rates)?.f_addcmul_(&coefficients.decay, decayed)?,
-            };
-            return Ok(parameters.f_sub_(&step).map(drop)?);
+        self.bias = self.bias.after::<R>(&self.rule);
+        if let Some(rates) = &self.rates {
+            let step = TensorStep::record::<R>(&self.rule, &self.bias, rates);
+            return step.run(parameters, gradients, &mut self.states, rates);
         }
-        let clock = self.clock;
+        let (rule, bias) = (&self.rule, &self.bias);
         with_number!(parameters.kind(), T => {
-            let mut memory = self.memory.iter_mut().map(numbers_mut::<T>);
             let slices = Slices {
                 theta: numbers_mut::<T>(parameters),
                 gradients: numbers::<T>(gradients),
-                first: memory.next().unwrap_or_default(),
-                second: memory.next().unwrap_or_default(),
+                states: self.states.iter_mut().map(numbers_mut::<T>).collect(),
             };
             share(slices.pieces(layout, &self.learning_rates).into_iter(), |piece| {
-                let rule = if piece.decays { rule } else { rule.without_decay() };
-                let factors = O::with_learning_rate(rule.factors::<T>(&clock), T::splat(piece.learning_rate));
-                let Slices { theta, gradients, first, second } = piece.slices;
-                O::step_slices(&factors, theta, gradients, first, second);
+                let coefficients = bias.coefficients::<R, T>(rule);
+                let weight_decay = if piece.decays { rule.weight_decay() } else { 0.0 };
+                let rates = Rates { learning_rate: T::splat(piece.learning_rate), weight_decay: T::splat(weight_decay) };
+                let Slices { theta, gradients, mut states } = piece.slices;
+                step_slices::<R, T>(&coefficients, rates, theta, gradients, &mut states);
             });
         });
         Ok(())
     }
 }
 
-/// Parameters and what goes with each of them; `second` is empty where a rule remembers one number only.
+/// Parameters and what goes with each of them.
 struct Slices<'a, T> {
     theta: &'a mut [T],
     gradients: &'a [T],
-    first: &'a mut [T],
-    second: &'a mut [T],
+    states: Vec<&'a mut [T]>,
 }
 
 /// Some of the parameters, all of one kind.
@@ -170,15 +160,14 @@ impl<'a, T> Slices<'a, T> {
     /// Takes the next ones off.
     fn next(&mut self, count: usize) -> Slices<'a, T> {
         fn next<'a, T>(rest: &mut &'a mut [T], count: usize) -> &'a mut [T] {
-            let count = count.min(rest.len());
             let (taken, after) = std::mem::take(rest).split_at_mut(count);
             *rest = after;
             taken
         }
         let (gradients, after) = self.gradients.split_at(count);
         self.gradients = after;
-        let [theta, first, second] = [&mut self.theta, &mut self.first, &mut self.second].map(|rest| next(rest, count));
-        Slices { theta, gradients, first, second }
+        let states = self.states.iter_mut().map(|rest| next(rest, count)).collect();
+        Slices { theta: next(&mut self.theta, count), gradients, states }
     }
 
     /// All but the gaps of the layout, in pieces.
@@ -199,202 +188,52 @@ impl<'a, T> Slices<'a, T> {
     }
 }
 
-fn weight_decay(rule: &Configured) -> f64 {
-    match rule {
-        Configured::Adam(rule) => rule.weight_decay,
-        Configured::Focus(rule) => rule.weight_decay,
-        Configured::Signum(rule) => rule.weight_decay,
-        Configured::Sgd(rule) => rule.weight_decay,
+vectorized! {
+    /// A step of the rule `R` for each parameter of some slices of equal length.
+    fn step_slices<R: Rule, T: Number>(
+        coefficients: &R::Coefficients<T>, rates: Rates<T>, theta: &mut [T], gradients: &[T], states: &mut [&mut [T]],
+    ) {
+        const MOST_STATES: usize = 6;
+        let count = theta.len();
+        let gradients = &gradients[..count];
+        let mut columns: [&mut [T]; MOST_STATES] = Default::default();
+        for (column, state) in columns.iter_mut().zip(states) {
+            *column = &mut state[..count];
+        }
+        for index in 0..count {
+            let seen = Seen { theta: theta[index], gradient: gradients[index] };
+            let state: R::State<T> = Numbers::from_fn(|of| columns[of][index]);
+            let (state, moved) = R::step(coefficients, rates, seen, state);
+            theta[index] = moved.theta;
+            for (of, state) in state.as_ref().iter().enumerate() {
+                columns[of][index] = *state;
+            }
+        }
     }
 }
 
-impl Coefficients {
+impl TensorRates {
     fn new(
-        weight_decay: f64,
+        rule: &RuleSpec,
         learning_rates: &[f64],
         layout: &Layout,
         kind: Kind,
         device: Device,
-    ) -> Result<Coefficients, TrainError> {
+    ) -> Result<TensorRates, TrainError> {
         let zeros = || Tensor::f_zeros([layout.length() as i64], (kind, device));
         let decay = zeros()?;
+        for (index, _) in layout.segments().iter().enumerate().filter(|(_, segment)| segment.decays) {
+            let _ = layout.view(&decay, index).f_fill_(rule.weight_decay())?;
+        }
         if let [rate] = learning_rates {
-            for (index, _) in layout.segments().iter().enumerate().filter(|(_, segment)| segment.decays) {
-                let _ = layout.view(&decay, index).f_fill_(weight_decay)?;
-            }
-            return Ok(Coefficients { learning_rate: Rates::One(*rate), decay });
+            return Ok(TensorRates { learning_rate: LearningRates::One(*rate), decay });
         }
         let learning_rate = zeros()?;
         let rates = Tensor::f_from_slice(learning_rates)?.f_to_kind(kind)?.f_to_device(device)?;
         for (index, segment) in layout.segments().iter().enumerate() {
             let rates = rates.f_view(&[&[-1][..], &vec![1; segment.shape.len()]].concat()[..])?;
             layout.view(&learning_rate, index).f_copy_(&rates)?;
-            if segment.decays {
-                layout.view(&decay, index).f_copy_(&rates.f_mul_scalar(weight_decay)?)?;
-            }
         }
-        Ok(Coefficients { learning_rate: Rates::Each(learning_rate), decay })
-    }
-}
-
-/// −1, 0, 1, and NaN for NaN, for which libtorch's sign is 0.
-fn sign(tensor: &Tensor) -> Result<Tensor, tch::TchError> {
-    tensor.f_where_self(&tensor.f_isnan()?, &tensor.f_sign()?)
-}
-
-/// A rule on flat parameters.
-trait Flat: Optimizer + Copy + Sync {
-    /// For parameters that do not decay.
-    fn without_decay(self) -> Self;
-
-    /// One step on slices; `second` is empty where the rule remembers one number only.
-    fn step_slices<T: Number>(
-        factors: &Self::Factors<T>,
-        theta: &mut [T],
-        gradients: &[T],
-        first: &mut [T],
-        second: &mut [T],
-    );
-
-    /// As tensor operations: updates the memory and gives the direction of the step, before η and the decay.
-    fn direction(
-        &self,
-        clock: &Clock,
-        theta: &Tensor,
-        gradients: &Tensor,
-        memory: &mut [Tensor],
-    ) -> Result<Tensor, tch::TchError>;
-
-    /// What decays.
-    fn decayed<'a>(&self, theta: &'a Tensor, _memory: &'a [Tensor]) -> &'a Tensor {
-        theta
-    }
-}
-
-vectorized! {
-    fn adam<T: Number>(
-        factors: &<Adam as Optimizer>::Factors<T>, theta: &mut [T], gradients: &[T], m: &mut [T], s: &mut [T],
-    ) {
-        for (((theta, &gradient), m), s) in theta.iter_mut().zip(gradients).zip(m).zip(s) {
-            let (memory, moved) = Adam::step(factors, *theta, gradient, AdamMemory { m: *m, s: *s });
-            (*theta, *m, *s) = (moved.theta, memory.m, memory.s);
-        }
-    }
-}
-
-vectorized! {
-    fn focus<T: Number>(
-        factors: &<Focus as Optimizer>::Factors<T>, theta: &mut [T], gradients: &[T], m: &mut [T], average: &mut [T],
-    ) {
-        for (((theta, &gradient), m), average) in theta.iter_mut().zip(gradients).zip(m).zip(average) {
-            let (memory, moved) = Focus::step(factors, *theta, gradient, FocusMemory { m: *m, average: *average });
-            (*theta, *m, *average) = (moved.theta, memory.m, memory.average);
-        }
-    }
-}
-
-vectorized! {
-    fn signum<T: Number>(
-        factors: &<Signum as Optimizer>::Factors<T>, theta: &mut [T], gradients: &[T], m: &mut [T],
-    ) {
-        for ((theta, &gradient), m) in theta.iter_mut().zip(gradients).zip(m) {
-            let (memory, moved) = Signum::step(factors, *theta, gradient, *m);
-            (*theta, *m) = (moved.theta, memory);
-        }
-    }
-}
-
-vectorized! {
-    fn sgd<T: Number>(factors: &<Sgd as Optimizer>::Factors<T>, theta: &mut [T], gradients: &[T], m: &mut [T]) {
-        for ((theta, &gradient), m) in theta.iter_mut().zip(gradients).zip(m) {
-            let (memory, moved) = Sgd::step(factors, *theta, gradient, *m);
-            (*theta, *m) = (moved.theta, memory);
-        }
-    }
-}
-
-impl Flat for Adam {
-    fn without_decay(self) -> Self {
-        Adam { weight_decay: 0.0, ..self }
-    }
-
-    fn step_slices<T: Number>(f: &Self::Factors<T>, theta: &mut [T], g: &[T], m: &mut [T], s: &mut [T]) {
-        adam(f, theta, g, m, s);
-    }
-
-    fn direction(&self, clock: &Clock, _: &Tensor, g: &Tensor, memory: &mut [Tensor]) -> Result<Tensor, tch::TchError> {
-        let [m, s] = memory else { unreachable!("Adam remembers m and s") };
-        let _ = m.f_lerp_(g, 1.0 - self.beta1)?;
-        let _ = s.f_mul_scalar_(self.beta2)?.f_addcmul_(&g.f_mul_scalar(1.0 - self.beta2)?, g)?;
-        let unbias = (1.0 - clock.beta1_power) / (1.0 - clock.beta2_power).sqrt();
-        let mut size = s.f_sqrt()?;
-        let _ = size.f_mul_scalar_(unbias)?.f_add_scalar_((1.0 - clock.beta1_power) * Self::EPSILON)?;
-        m.f_div(&size)
-    }
-}
-
-impl Flat for Focus {
-    fn without_decay(self) -> Self {
-        Focus { weight_decay: 0.0, ..self }
-    }
-
-    fn step_slices<T: Number>(f: &Self::Factors<T>, theta: &mut [T], g: &[T], m: &mut [T], average: &mut [T]) {
-        focus(f, theta, g, m, average);
-    }
-
-    fn direction(
-        &self,
-        clock: &Clock,
-        theta: &Tensor,
-        g: &Tensor,
-        memory: &mut [Tensor],
-    ) -> Result<Tensor, tch::TchError> {
-        let [m, average] = memory else { unreachable!("FOCUS remembers m and the average") };
-        let _ = m.f_lerp_(g, 1.0 - self.beta1)?;
-        // As in the rule itself: exact where the average is the parameter.
-        let kept = 1.0 - (1.0 - self.beta2) / (1.0 - clock.beta2_power);
-        let mut difference = theta.f_sub(average)?.f_mul_scalar_(kept)?;
-        average.f_copy_(&theta.f_sub(&difference)?)?;
-        difference.f_copy_(&theta.f_sub(average)?)?;
-        sign(&difference)?.f_mul_scalar_(self.gamma)?.f_add_(&sign(m)?)
-    }
-
-    fn decayed<'a>(&self, theta: &'a Tensor, memory: &'a [Tensor]) -> &'a Tensor {
-        match self.decay {
-            DecayTarget::Parameters => theta,
-            DecayTarget::Average => &memory[1],
-        }
-    }
-}
-
-impl Flat for Signum {
-    fn without_decay(self) -> Self {
-        Signum { weight_decay: 0.0, ..self }
-    }
-
-    fn step_slices<T: Number>(f: &Self::Factors<T>, theta: &mut [T], g: &[T], m: &mut [T], _: &mut [T]) {
-        signum(f, theta, g, m);
-    }
-
-    fn direction(&self, _: &Clock, _: &Tensor, g: &Tensor, memory: &mut [Tensor]) -> Result<Tensor, tch::TchError> {
-        let m = &mut memory[0];
-        let _ = m.f_lerp_(g, 1.0 - self.beta1)?;
-        sign(m)
-    }
-}
-
-impl Flat for Sgd {
-    fn without_decay(self) -> Self {
-        Sgd { weight_decay: 0.0, ..self }
-    }
-
-    fn step_slices<T: Number>(f: &Self::Factors<T>, theta: &mut [T], g: &[T], m: &mut [T], _: &mut [T]) {
-        sgd(f, theta, g, m);
-    }
-
-    fn direction(&self, _: &Clock, _: &Tensor, g: &Tensor, memory: &mut [Tensor]) -> Result<Tensor, tch::TchError> {
-        let m = &mut memory[0];
-        let _ = m.f_mul_scalar_(self.beta1)?.f_add_(g)?;
-        Ok(m.shallow_clone())
+        Ok(TensorRates { learning_rate: LearningRates::Each(learning_rate), decay })
     }
 }

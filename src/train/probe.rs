@@ -5,15 +5,11 @@ use tch::Tensor;
 use super::error::TrainError;
 use super::layout::Layout;
 use super::optimizer::FlatOptimizer;
-use crate::optimizer::Clock;
+use crate::optimizer::{BiasCorrection, Numbers, Observed, Rule, RuleSpec, Statistic, with_rule};
 use crate::run::{Better, Metric, MetricInfo, Metrics, Scale, Source, Unit};
-use crate::simulation::Configured;
 
-/// Share of the parameters whose pull towards or away from the average, γ sign(θ − θ̂), opposes sign(m).
-pub const PULL_OPPOSES: Metric = Metric::of("pull_opposes");
-/// Quantiles of |m̂| / √ŝ over the parameters: 1 where gradients agree, 0 where noise outweighs them.
-pub const SIGNAL: [(f64, Metric); 3] =
-    [(0.1, Metric::of("signal_q10")), (0.5, Metric::of("signal_q50")), (0.9, Metric::of("signal_q90"))];
+/// The quantiles that are shown of what is observed of a rule, with what they add to the name of its metric.
+const QUANTILES: [(f64, &str); 3] = [(0.1, "q10"), (0.5, "q50"), (0.9, "q90")];
 
 /// Parameters that are looked at in a layer.
 const SAMPLED: usize = 4096;
@@ -63,21 +59,21 @@ impl Probe {
     }
 
     /// What it measures with a rule.
-    pub fn metrics(&self, rule: &Configured) -> Vec<MetricInfo> {
+    pub fn metrics(&self, rule: &RuleSpec) -> Vec<MetricInfo> {
         let info = |metric: Metric, title: String, unit, scale| {
             let (better, source) = (Better::Neither, Source::Training);
             MetricInfo { name: metric.name().to_owned(), title, unit, scale, better, source }
         };
         let mut metrics = Vec::new();
-        match rule {
-            Configured::Adam(_) => metrics.extend(SIGNAL.map(|(share, metric)| {
-                let title = format!("|m̂|/√ŝ, {:.0} % quantile", 100.0 * share);
-                info(metric, title, Unit::Plain, Scale::Linear)
-            })),
-            Configured::Focus(_) => {
-                metrics.push(info(PULL_OPPOSES, "Pull opposes momentum".to_owned(), Unit::Fraction, Scale::Linear));
-            }
-            Configured::Signum(_) | Configured::Sgd(_) => {}
+        if let Some(Observed { title, statistic, .. }) = rule.info().observed {
+            metrics.extend(observed_metrics(rule).into_iter().zip(QUANTILES).map(
+                |(metric, (share, _))| match statistic {
+                    Statistic::Mean => info(metric, title.to_owned(), Unit::Fraction, Scale::Linear),
+                    Statistic::Quantiles => {
+                        info(metric, format!("{title}, {:.0} % quantile", 100.0 * share), Unit::Plain, Scale::Linear)
+                    }
+                },
+            ));
         }
         let named = self.layers.iter().filter_map(|layer| Some((layer.metric?, &layer.name)));
         metrics.extend(named.map(|(metric, name)| {
@@ -99,9 +95,9 @@ impl Probe {
         let numbers =
             |sample: &Tensor| Ok::<_, TrainError>(Vec::<f64>::try_from(sample.f_to_kind(tch::Kind::Double)?)?);
         let (before, after) = (numbers(&before)?, numbers(&self.sample(parameters)?)?);
-        let memory = optimizer.memory().into_iter().map(|(_, flat)| numbers(&self.sample(flat)?));
-        let memory = memory.collect::<Result<Vec<_>, _>>()?;
-        let mut metrics = of_rule(optimizer.rule(), optimizer.clock(), &before, &memory);
+        let states = optimizer.states().into_iter().map(|(_, flat)| numbers(&self.sample(flat)?));
+        let states = states.collect::<Result<Vec<_>, _>>()?;
+        let mut metrics = observed(optimizer.rule(), optimizer.bias(), &before, &states);
         let mut at = 0;
         for Layer { metric, count, .. } in &self.layers {
             let (before, after) = (&before[at..at + count], &after[at..at + count]);
@@ -134,22 +130,40 @@ fn layer_name(segment: &str) -> &str {
     segment.rsplit_once('.').map_or(segment, |(layer, _)| layer)
 }
 
-/// What a rule did with parameters `theta` and its memory after the step.
-fn of_rule(rule: &Configured, clock: Clock, theta: &[f64], memory: &[Vec<f64>]) -> Metrics {
-    match (rule, memory) {
-        (Configured::Adam(_), [m, s]) => {
-            let unbias = (1.0 - clock.beta2_power).sqrt() / (1.0 - clock.beta1_power);
-            let ratio = |(m, s): (&f64, &f64)| if *m == 0.0 { 0.0 } else { unbias * m.abs() / s.sqrt() };
-            let mut ratios: Vec<f64> = m.iter().zip(s).map(ratio).collect();
-            ratios.sort_by(f64::total_cmp);
-            let last = ratios.len().saturating_sub(1) as f64;
-            SIGNAL.into_iter().map(|(share, metric)| (metric, ratios[(share * last).round() as usize])).collect()
+/// The metrics of what is observed of a rule: one, or one for each quantile.
+fn observed_metrics(rule: &RuleSpec) -> Vec<Metric> {
+    match rule.info().observed {
+        None => Vec::new(),
+        Some(Observed { metric, statistic: Statistic::Mean, .. }) => vec![Metric::of(metric)],
+        Some(Observed { metric, statistic: Statistic::Quantiles, .. }) => {
+            QUANTILES.iter().filter_map(|(_, name)| Metric::named(&format!("{metric}_{name}"))).collect()
         }
-        (Configured::Focus(focus), [m, average]) => {
-            let opposes = |((theta, average), m): ((&f64, &f64), &f64)| focus.gamma * (theta - average) * m < 0.0;
-            let count = theta.iter().zip(average).zip(m).filter(|at| opposes(*at)).count();
-            [(PULL_OPPOSES, count as f64 / theta.len() as f64)].into()
+    }
+}
+
+/// What is observed of a rule, from the parameters before a step and what it remembers after the step.
+fn observed(rule: &RuleSpec, bias: &BiasCorrection, theta: &[f64], states: &[Vec<f64>]) -> Metrics {
+    let Some(Observed { statistic, .. }) = rule.info().observed else { return Metrics::default() };
+    let mut values: Vec<f64> = with_rule!(rule.kind(), R => {
+        let (hyper, power) = (rule.hyper::<R>(), bias.power::<R>());
+        let value = |(index, theta): (usize, &f64)| {
+            R::observed(&hyper, &power, *theta, Numbers::from_fn(|of| states[of][index]))
+        };
+        theta.iter().enumerate().map(value).collect()
+    });
+    let metrics = observed_metrics(rule).into_iter();
+    match statistic {
+        Statistic::Mean => {
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            metrics.map(|metric| (metric, mean)).collect()
         }
-        _ => Metrics::default(),
+        Statistic::Quantiles => {
+            values.sort_by(f64::total_cmp);
+            let last = values.len().saturating_sub(1) as f64;
+            metrics
+                .zip(QUANTILES)
+                .map(|(metric, (share, _))| (metric, values[(share * last).round() as usize]))
+                .collect()
+        }
     }
 }

@@ -8,12 +8,12 @@ use super::spikes::LossSpikes;
 use super::training::{Check, SampleRequest, Training};
 use super::usage::Usage;
 use super::worker::Ended;
+use crate::optimizer::RuleSpec;
 use crate::run::checkpoint::orphans;
 use crate::run::{
     Checkpoint, Command, Event, Metric, MetricInfo, Metrics, Origin, RunFolder, RunSession, SessionError, Started,
     StopRequest,
 };
-use crate::simulation::Configured;
 use crate::visible::visible;
 use crate::workload::{Course, NotFinite};
 
@@ -58,7 +58,7 @@ impl Instruments {
     }
 
     /// What they measure of a training with this rule.
-    pub fn metrics(&self, rule: &Configured) -> impl Iterator<Item = MetricInfo> {
+    pub fn metrics(&self, rule: &RuleSpec) -> impl Iterator<Item = MetricInfo> {
         self.usage.metrics().into_iter().chain(self.probe.metrics(rule))
     }
 }
@@ -102,7 +102,7 @@ impl<'a, T: Training> Trainer<'a, T> {
             let forked = self.session.before().forked();
             match Checkpoint::load_any(self.session.run(), step, forked, &self.origin, &self.run.tensors()) {
                 Ok((checkpoint, tensors)) => {
-                    self.run.restore(step, checkpoint.clock(), &tensors)?;
+                    self.run.restore(step, &checkpoint.powers, &tensors)?;
                     self.best = checkpoint.best;
                     self.since = Since::restored(&checkpoint);
                     self.saved = Some(step);
@@ -324,7 +324,7 @@ impl<'a, T: Training> Trainer<'a, T> {
         let mut checkpoint = Checkpoint::new(
             step,
             self.session.wall_s(),
-            self.run.optimized().2.clock(),
+            self.run.optimized().2.powers(),
             self.best,
             self.origin.clone(),
         );

@@ -1,5 +1,6 @@
 //! What a workload provides so that the worker can train it.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -13,7 +14,6 @@ use super::layout::Layout;
 use super::optimizer::FlatOptimizer;
 use super::saved::SavedRun;
 use super::worker::{Ended, Work};
-use crate::optimizer::Clock;
 use crate::preset::Preset;
 use crate::quantity::{OutOfRange, SampleTemperature, SampleTokens, TopK};
 use crate::run::{Metric, Metrics, WholeLoss};
@@ -188,8 +188,13 @@ pub trait Training {
     fn tensors(&self) -> Named<'_>;
 
     /// Goes on after `step` steps from a checkpoint's tensors, which have the names and shapes of
-    /// [`Training::tensors`].
-    fn restore(&mut self, step: u64, clock: Clock, saved: &[(String, Tensor)]) -> Result<(), TrainError>;
+    /// [`Training::tensors`], and its products of decay rates ([`FlatOptimizer::powers`]).
+    fn restore(
+        &mut self,
+        step: u64,
+        powers: &BTreeMap<String, f64>,
+        saved: &[(String, Tensor)],
+    ) -> Result<(), TrainError>;
 
     /// Sets the parameters to those before the first step. Not called where the run goes on from a checkpoint.
     fn start(&mut self) -> Result<(), TrainError>;

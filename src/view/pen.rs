@@ -59,7 +59,7 @@ impl Pen {
 #[cfg(test)]
 mod tests {
     use super::{Background, Pen, SHADES, luminance};
-    use crate::workload::TrainingRule;
+    use crate::optimizer::RuleKind;
 
     const BACKGROUNDS: [Background; 2] = [Background::Light, Background::Dark];
 
@@ -77,16 +77,16 @@ mod tests {
 
     #[test]
     fn all_lines_of_a_rule_can_be_seen_and_have_its_hue() {
-        for rule in TrainingRule::all() {
+        for rule in RuleKind::ALL.iter().map(|kind| kind.info()) {
             for (number, background) in (0..Pen::COUNT).flat_map(|number| BACKGROUNDS.map(|on| (number, on))) {
-                let ink = Pen::new(rule.rgb(), number).ink(background);
+                let ink = Pen::new(rule.color, number).ink(background);
                 let seen = match background {
                     Background::Light => luminance(ink) <= 0.40,
                     Background::Dark => luminance(ink) >= 0.08,
                 };
-                let name = rule.name();
+                let name = rule.name;
                 assert!(seen, "pen {number} of {name} is {ink:?} on {background:?}");
-                let turned = apart(hue(ink), hue(rule.rgb()));
+                let turned = apart(hue(ink), hue(rule.color));
                 assert!(turned < 9.0, "pen {number} of {name} is {ink:?} on {background:?}, {turned} degrees away");
             }
         }
@@ -94,13 +94,13 @@ mod tests {
 
     #[test]
     fn shades_differ_in_lightness() {
-        for rule in TrainingRule::all() {
+        for rule in RuleKind::ALL.iter().map(|kind| kind.info()) {
             for background in BACKGROUNDS {
-                let shades = (0..SHADES).map(|number| Pen::new(rule.rgb(), number).ink(background));
+                let shades = (0..SHADES).map(|number| Pen::new(rule.color, number).ink(background));
                 let mut lightness: Vec<f32> = shades.map(|ink| luminance(ink).cbrt()).collect();
                 lightness.sort_by(f32::total_cmp);
                 let closest = lightness.windows(2).map(|pair| pair[1] - pair[0]).fold(1.0, f32::min);
-                assert!(closest > 0.03, "{} on {background:?}: {lightness:?}", rule.name());
+                assert!(closest > 0.03, "{} on {background:?}: {lightness:?}", rule.name);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The fields of a spec as a form that a window can show, without knowing what they are of.
 
-use super::{DataChoice, Dataset, DeviceChoice, NotFinite, ScanOptimizer, TrainingRule};
+use super::{DataChoice, Dataset, DeviceChoice, NotFinite, ScanOptimizer};
+use crate::optimizer::RuleSpec;
 use crate::quantity::{BatchSize, RealQuantity, WholeQuantity};
 
 /// Fields in sections.
@@ -44,7 +45,7 @@ pub enum Value<'a> {
     Data(&'a mut DataChoice, &'static Dataset),
     Device(&'a mut DeviceChoice),
     /// An update rule and its hyperparameters.
-    Rule(&'a mut TrainingRule),
+    Rule(&'a mut RuleSpec),
     BatchSizes(&'a mut Vec<BatchSize>),
     Optimizers(&'a mut Vec<ScanOptimizer>),
     /// Words that follow from the other fields.
@@ -97,7 +98,7 @@ impl<'a> Field<'a> {
         Field::new("Device", "What the worker has found on this machine", Value::Device(value)).at("device")
     }
 
-    pub fn rule(value: &'a mut TrainingRule) -> Field<'a> {
+    pub fn rule(value: &'a mut RuleSpec) -> Field<'a> {
         Field::new("Rule", "The update rule", Value::Rule(value))
     }
 

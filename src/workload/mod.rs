@@ -16,7 +16,6 @@ pub mod form;
 pub mod gpt2;
 pub mod mnist;
 mod needs;
-mod rule;
 mod runs;
 mod scan;
 
@@ -25,7 +24,6 @@ pub use dataset::{Dataset, Outlook, OutlookResult, without_folder};
 pub use gpt2::{Attention, Gpt2Precision, Gpt2Preset, Gpt2Shape, Gpt2Spec};
 pub use mnist::{MnistPreset, MnistScanPreset, MnistScanSpec, MnistSpec};
 pub use needs::Needs;
-pub use rule::TrainingRule;
 pub use runs::{Common, CommonMut, Course, RunSpec, RunsPreset};
 pub use scan::{LARGEST_STACK, MOST_SCANNED, ScanOptimizer};
 

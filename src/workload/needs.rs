@@ -1,7 +1,7 @@
 //! What a training needs, as far as its spec says it.
 
-use super::{Course, TrainingRule};
-use crate::quantity::LearningRate;
+use super::Course;
+use crate::optimizer::RuleSpec;
 
 /// What a training needs of its device and of the disk. The figures are estimates, less than a fifth off where a
 /// model is large.
@@ -28,12 +28,12 @@ impl Needs {
     pub(super) fn of_model(
         parameters: u64,
         bytes: u64,
-        rule: &TrainingRule,
+        rule: &RuleSpec,
         course: &Course,
         activations: u64,
         step_operations: f64,
     ) -> Needs {
-        let remembered = rule.configured(LearningRate::clamped(0.0)).memories() as u64;
+        let remembered = rule.info().states.len() as u64;
         let flat = parameters * bytes;
         // The last two, the best one and the next one, and of the others those that are saved and kept.
         let common = |every: u64| every / greatest_divisor(every, course.checkpoint_every) * course.checkpoint_every;

@@ -1,9 +1,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::form::Form;
-use super::{
-    DataChoice, Dataset, DeviceChoice, Needs, NotFinite, OutlookResult, ScanOptimizer, TrainingRule, Workload,
-};
+use super::{DataChoice, Dataset, DeviceChoice, Needs, NotFinite, OutlookResult, ScanOptimizer, Workload};
+use crate::optimizer::RuleSpec;
 use crate::preset::{FormatVersion, Preset};
 use crate::quantity::LearningRate;
 use crate::run::Started;
@@ -80,7 +79,7 @@ pub trait RunSpec: Clone {
 #[derive(Clone, Copy, Debug)]
 pub struct Common<'a> {
     pub name: Option<&'a str>,
-    pub rule: &'a TrainingRule,
+    pub rule: &'a RuleSpec,
     pub learning_rate: LearningRate,
     /// Samples of a step.
     pub batch_size: u64,

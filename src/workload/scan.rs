@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::TrainingRule;
+use crate::optimizer::RuleSpec;
 
 /// The most optimizers in a scan, and the most batch sizes.
 pub const MOST_SCANNED: usize = 64;
@@ -17,7 +17,8 @@ pub struct ScanOptimizer {
     /// Red, green, blue; without it, the rule's colour in the paper.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub color: Option<[u8; 3]>,
-    pub rule: TrainingRule,
+    #[serde(deserialize_with = "RuleSpec::deserialize_in_training")]
+    pub rule: RuleSpec,
 }
 
 impl ScanOptimizer {

@@ -2,8 +2,8 @@
 
 use egui::accesskit::Role;
 use egui_kittest::kittest::{NodeT as _, Queryable};
-use valleyscope::optimizer::DecayTarget;
-use valleyscope::simulation::{Rule, SimulationSpec};
+use valleyscope::optimizer::{RatedRule, RuleKind};
+use valleyscope::simulation::SimulationSpec;
 
 use crate::harness::App;
 
@@ -51,15 +51,13 @@ fn each_rules_parameters_reach_the_engine() {
     app.set_slider("FOCUS: Average β₂", 0.5);
     app.set_slider("FOCUS: Attraction γ", -0.5);
     app.button("FOCUS: decay of the average of θ");
-    let Rule::Adam { learning_rate, beta1, beta2, weight_decay } = spec(&app).optimizers[0].rule else {
-        panic!("the first optimizer is Adam")
-    };
-    assert_eq!([learning_rate.get(), beta1.get(), beta2.get(), weight_decay.get()], [0.1, 0.5, 0.9, 0.25]);
-    let Rule::Focus { learning_rate, beta2, gamma, decay, .. } = spec(&app).optimizers[1].rule else {
-        panic!("the second optimizer is FOCUS")
-    };
-    assert_eq!([learning_rate.get(), beta2.get(), gamma.get()], [0.002, 0.5, -0.5]);
-    assert_eq!(decay, DecayTarget::Average);
+    let RatedRule { rule, learning_rate } = spec(&app).optimizers[0].rule;
+    assert_eq!((rule.kind(), learning_rate.get()), (RuleKind::Adam, 0.1));
+    assert_eq!(["beta1", "beta2", "weight_decay"].map(|key| rule.get(key).unwrap()), [0.5, 0.9, 0.25]);
+    let RatedRule { rule, learning_rate } = spec(&app).optimizers[1].rule;
+    assert_eq!((rule.kind(), learning_rate.get()), (RuleKind::Focus, 0.002));
+    assert_eq!(["beta2", "gamma"].map(|key| rule.get(key).unwrap()), [0.5, -0.5]);
+    assert_eq!(rule.choice("decay").map(|choice| choice.key), Some("Average"));
     engine_follows(&mut app);
 }
 
@@ -173,8 +171,7 @@ fn reset_leads_back_to_the_default() {
     assert_eq!(spec(&app).landscape.sharpness.get(), 10.0);
     app.set_slider("FOCUS: Attraction γ", 0.9);
     app.button("Reset FOCUS: Attraction γ");
-    let Rule::Focus { gamma, .. } = spec(&app).optimizers[1].rule else { panic!("the second optimizer is FOCUS") };
-    assert_eq!(gamma.get(), 0.2);
+    assert_eq!(spec(&app).optimizers[1].rule.rule.get("gamma"), Some(0.2));
 }
 
 #[test]
@@ -300,7 +297,7 @@ fn an_optimizers_name_is_shown_everywhere() {
     app.type_into("0: name", "Adam of old");
     assert_eq!(spec(&app).optimizers[0].label(), "Adam of old");
     app.set_slider("Adam of old: Learning rate η", 0.5);
-    assert_eq!(spec(&app).optimizers[0].rule.learning_rate().get(), 0.5);
+    assert_eq!(spec(&app).optimizers[0].rule.learning_rate.get(), 0.5);
 }
 
 #[test]

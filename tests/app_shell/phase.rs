@@ -250,7 +250,7 @@ fn a_pixel_can_be_looked_at_as_a_landscape() {
     assert_eq!((spec.landscape.sharpness.get(), spec.noise.get()), (100.0, 3.0));
     for (index, optimizer) in spec.optimizers.iter().enumerate() {
         let best = diagram.learning_rate([4, 3], index, cell.score(index, Metric::FinalLoss).best_rate);
-        assert_eq!(optimizer.rule.learning_rate().get(), best);
+        assert_eq!(optimizer.rule.learning_rate.get(), best);
     }
     assert!(app.state().live().is_playing() || app.shows("Restart"), "the landscape is shown and plays");
 }

@@ -4,7 +4,8 @@ use eframe::App as _;
 use egui::accesskit::Role;
 use egui::{Event, Key, Modifiers, PointerButton, Pos2, vec2};
 use egui_kittest::kittest::Queryable;
-use valleyscope::sweep::{Hyperparameter, Quantity, SweepSpec};
+use valleyscope::optimizer::HyperparameterName;
+use valleyscope::sweep::{Quantity, SweepSpec};
 
 use crate::harness::{App, Begin, MemoryStorage};
 use crate::phase::{SMALL, computed};
@@ -129,8 +130,8 @@ fn a_new_rule_joins_the_axes_of_all_rules_and_no_others() {
     app.button("SGD");
     app.settle();
     let sweep = wanted(&app);
-    assert_eq!(sweep.rows.of, Quantity::Of(Hyperparameter::WeightDecay, vec![0, 1, 2]));
-    assert_eq!(sweep.columns.of, Quantity::Of(Hyperparameter::Beta1, vec![0]));
+    assert_eq!(sweep.rows.of, Quantity::Of(HyperparameterName::WEIGHT_DECAY, vec![0, 1, 2]));
+    assert_eq!(sweep.columns.of, Quantity::Of(HyperparameterName::new("beta1").unwrap(), vec![0]));
     let rows = app.harness.get_by_role_and_label(Role::ComboBox, "Rows: what varies");
     assert_eq!(rows.value().as_deref(), Some("weight decay ω"));
     assert!(app.shows("Signum and SGD keep their own."), "what is left out of an axis is said");

@@ -72,7 +72,7 @@ fn another_preset_is_followed_again_unless_it_says_otherwise() {
 fn a_lesson_goes_forward_and_back() {
     let mut app = App::with(LESSON);
     let noise = |app: &App| app.state().document().spec.noise.get();
-    let rate = |app: &App| app.state().document().spec.optimizers[0].rule.learning_rate().get();
+    let rate = |app: &App| app.state().document().spec.optimizers[0].rule.learning_rate.get();
     assert!(app.shows("1 / 3") && app.shows("It begins without noise."));
     assert_eq!((noise(&app), rate(&app)), (0.0, 0.01), "the first step's settings are in force");
     app.button("Next step of the lesson");

@@ -8,7 +8,7 @@ use egui::accesskit::Role;
 use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope::export::Overwrite;
 use valleyscope::result::RawFormat;
-use valleyscope::sweep::{Machine, Precision, SweepSpec, tile};
+use valleyscope::sweep::{Machine, Precision, SweepSpec, pixel_runs};
 
 use crate::harness::App;
 use crate::phase::{SMALL, computed};
@@ -45,7 +45,8 @@ fn expected(spec: &SweepSpec, rows: usize) -> BTreeMap<String, Vec<u8>> {
     let format = RawFormat::of(spec).expect("a sweep like the paper's");
     let runs = |pixel| {
         let replicates = 0..spec.replicates.get();
-        tile(Machine::new(Precision::Single), spec, pixel, replicates, &AtomicBool::new(false)).expect("not cancelled")
+        pixel_runs(Machine::new(Precision::Single), spec, pixel, replicates, &AtomicBool::new(false))
+            .expect("not cancelled")
     };
     for row in 0..rows {
         let pixels: Vec<_> = (0..spec.shape()[1]).map(|column| runs([row, column])).collect();

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use egui::accesskit::Role;
 use egui_kittest::kittest::Queryable;
 use valleyscope::figure::{Figure, Options};
+use valleyscope::optimizer::RuleKind;
 use valleyscope::result::scan::ScanResult;
 use valleyscope::run::Metric;
 use valleyscope::view::{Background, Pen};
-use valleyscope::workload::TrainingRule;
 
 use crate::harness::App;
 use crate::training::{begun_scan, choose, finished, listed, room, select, trained};
@@ -72,8 +72,8 @@ fn curves_have_the_colours_of_their_optimizers() {
     let folder = export(&mut app, &[("Figure as SVG…", "curves.svg")]);
     let svg = std::fs::read_to_string(folder.join("curves.svg")).expect("it was written");
     let line = |rule: &str, number: usize| {
-        let rule = TrainingRule::named(rule).expect("there is such a rule");
-        let [red, green, blue] = Pen::new(rule.rgb(), number).ink(Background::Light);
+        let rule = RuleKind::named(rule).expect("there is such a rule").info();
+        let [red, green, blue] = Pen::new(rule.color, number).ink(Background::Light);
         format!("stroke=\"#{red:02x}{green:02x}{blue:02x}\"")
     };
     for (rule, number, is_drawn) in

@@ -15,9 +15,9 @@ use valleyscope::app::animation::{AnimationExport, Subject};
 use valleyscope::app::diagnostics::DiagnosticsPanel;
 use valleyscope::app::landscape::{FormulaPanel, LandscapePanel};
 use valleyscope::app::{Action, Document, Live, Requests};
-use valleyscope::optimizer::DecayTarget;
-use valleyscope::quantity::{Beta, Gamma, LearningRate, Noise, ParticleCount, WeightDecay};
-use valleyscope::simulation::{Command, Engine, OptimizerSpec, Playback, Rule, SimulationSpec, StartSpec};
+use valleyscope::optimizer::{RuleKind, RuleSpec};
+use valleyscope::quantity::{LearningRate, Noise, ParticleCount};
+use valleyscope::simulation::{Command, Engine, OptimizerSpec, Playback, SimulationSpec, StartSpec};
 use valleyscope::view::ViewSettings;
 
 /// Which panels are on the screen.
@@ -120,19 +120,10 @@ pub fn render_state() -> RenderState {
 
 /// Adam, Signum and FOCUS on the paper's landscape.
 pub fn three_optimizers(particles: u64) -> SimulationSpec {
-    let rate = LearningRate::clamped(0.01);
-    let (beta, decay) = (Beta::clamped(0.9), WeightDecay::clamped(0.1));
-    let adam = Rule::Adam { learning_rate: rate, beta1: beta, beta2: Beta::clamped(0.999), weight_decay: decay };
-    let signum = Rule::Signum { learning_rate: rate, beta1: beta, weight_decay: decay };
-    let focus = Rule::Focus {
-        learning_rate: rate,
-        beta1: beta,
-        beta2: beta,
-        gamma: Gamma::clamped(0.2),
-        weight_decay: decay,
-        decay: DecayTarget::Parameters,
+    let optimizer = |id, kind| {
+        let rule = RuleSpec::on_plane(kind).rated(LearningRate::clamped(0.01));
+        OptimizerSpec { id, name: None, color: None, enabled: true, rule }
     };
-    let optimizer = |id, rule| OptimizerSpec { id, name: None, color: None, enabled: true, rule };
     SimulationSpec {
         landscape: Default::default(),
         noise: Noise::clamped(1.0),
@@ -141,7 +132,7 @@ pub fn three_optimizers(particles: u64) -> SimulationSpec {
         particles: ParticleCount::new(particles).expect("within the range"),
         start: StartSpec::default(),
         temperature: None,
-        optimizers: vec![optimizer(0, adam), optimizer(1, signum), optimizer(2, focus)],
+        optimizers: vec![optimizer(0, RuleKind::Adam), optimizer(1, RuleKind::Signum), optimizer(2, RuleKind::Focus)],
     }
 }
 

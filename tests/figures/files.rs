@@ -6,10 +6,11 @@ use std::io::{Cursor, Read};
 use npyz::npz::NpzArchive;
 use npyz::{DType, Deserialize};
 use valleyscope::export::Overwrite;
+use valleyscope::optimizer::HyperparameterName;
 use valleyscope::preset::Preset;
 use valleyscope::quantity::PointCount;
 use valleyscope::result::SweepResult;
-use valleyscope::sweep::{Hyperparameter, Metric, Precision, Quantity, Spacing};
+use valleyscope::sweep::{Metric, Precision, Quantity, Spacing};
 
 use crate::data::{
     COLUMNS, DIVERGED, RATES, REPLICATES, ROWS, TIE, UNKNOWN, arrays, final_loss, result, result_of, spec,
@@ -104,7 +105,7 @@ fn arrays_have_the_documented_names_shapes_types_and_values() {
 fn grids_of_learning_rates_that_differ_are_padded() {
     let mut spec = spec("fig2a");
     spec.optimizers[1].learning_rates.count = PointCount::clamped(2);
-    spec.rows.of = Quantity::Of(Hyperparameter::LearningRate, vec![2]);
+    spec.rows.of = Quantity::Of(HyperparameterName::LEARNING_RATE, vec![2]);
     (spec.rows.from, spec.rows.to, spec.rows.spacing) = (0.001, 0.1, Spacing::Log);
     let result = result_of(spec);
     let bytes = arrays(&result);

@@ -221,3 +221,11 @@ fn without_a_config_there_are_still_results() {
     assert_eq!((scan.spec.as_str(), scan.colors.len()), ("", 3));
     close(scan.scores.get(0, 3).expect("it is known").mean, score([0, 3]).0);
 }
+
+/// Whatever the optimizers are called, as long as the config says what they are.
+#[test]
+fn adam_and_signum_are_known_by_their_rules() {
+    let axes = ScanAxes { optimizers: ["first", "Adam", "Signum"].map(str::to_owned).to_vec(), ..axes() };
+    let scan = of(started(&axes, DATA), vec![pixel(&axes, [0, 0])]).expect("a scan");
+    assert_eq!(scan.adam_and_signum(), Some([0, 1]), "the config's are Adam, Signum and FOCUS");
+}

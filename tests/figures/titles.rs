@@ -1,9 +1,10 @@
 //! What a changed preset is called.
 
 use valleyscope::figure::as_changed;
+use valleyscope::optimizer::HyperparameterName;
 use valleyscope::preset::{Preset, SweepPreset, built_ins};
 use valleyscope::quantity::{Noise, PointCount, Replicates, Rotation};
-use valleyscope::sweep::{Axis, Hyperparameter, Quantity, SweepSpec};
+use valleyscope::sweep::{Axis, Quantity, SweepSpec};
 
 fn fig2a() -> SweepPreset {
     let found = built_ins().iter().find(|built_in| built_in.name == "fig2a").expect("a built-in preset");
@@ -38,7 +39,7 @@ fn a_title_says_what_is_different() {
 #[test]
 fn a_title_of_other_axes_says_which_they_are() {
     let over = |ids: &[u32]| {
-        let of = Quantity::Of(Hyperparameter::Beta1, ids.to_vec());
+        let of = Quantity::Of(HyperparameterName::new("beta1").unwrap(), ids.to_vec());
         changed(|sweep| sweep.rows = Axis { of, from: 0.5, to: 0.9, ..sweep.rows.clone() }).title
     };
     assert_eq!(over(&[0, 1, 2]), "Phase diagram: decay rate β₁ and noise σ");

@@ -6,10 +6,10 @@ use std::process::{Command, Output};
 
 use resvg::usvg::roxmltree::Document;
 use tempfile::TempDir;
+use valleyscope::optimizer::RuleKind;
 use valleyscope::preset::{Preset, built_ins};
 use valleyscope::run::{Event, Metric, Metrics, RunConfig, RunFolder, RunSession, Started};
 use valleyscope::view::{Background, Pen};
-use valleyscope::workload::TrainingRule;
 
 use crate::scan_pictures::{frames, height_of, near, paths, texts};
 
@@ -61,7 +61,7 @@ fn expect_error(output: &Output, words: &[&str]) {
 }
 
 fn ink(rule: &str, number: usize) -> String {
-    let color = TrainingRule::named(rule).expect("a rule").rgb();
+    let color = RuleKind::named(rule).expect("a rule").info().color;
     let [red, green, blue] = Pen::new(color, number).ink(Background::Light);
     format!("#{red:02x}{green:02x}{blue:02x}")
 }

@@ -3,7 +3,6 @@
 use std::fs;
 
 use tch::{Device, Kind, Tensor};
-use valleyscope::optimizer::Clock;
 use valleyscope::preset::built_ins;
 use valleyscope::run::RunFolder;
 use valleyscope::train::{Checkpoint, Origin};
@@ -64,12 +63,12 @@ pub fn checkpoints() {
     let folder = tempfile::tempdir().expect("a folder");
     let preset = &built_ins().iter().find(|built_in| built_in.name == "mnist").expect("it is built in").preset;
     let run = RunFolder::create(folder.path(), "fuzz", &preset.to_ron()).expect("a run");
-    let clock = Clock { steps: 7, beta1_power: 0.5, beta2_power: 0.9 };
+    let powers = [("beta1", 0.5), ("beta2", 0.9)].map(|(key, power)| (key.to_owned(), power)).into();
     let parameters = Tensor::from_slice(&[1.5_f32, -0.0, f32::NAN, 4.0, 5.0, 6.0]).reshape([2, 3]);
     let memory = Tensor::from_slice(&[0.25_f64, f64::INFINITY]);
     let named = || vec![("parameters".to_owned(), &parameters), ("optimizer.m".to_owned(), &memory)];
     let origin = Origin { data: "data".to_owned(), config: "config".to_owned(), preset: String::new() };
-    let new = Checkpoint::new(7, 1.5, clock, Some((3, 0.25)), origin.clone());
+    let new = Checkpoint::new(7, 1.5, powers, Some((3, 0.25)), origin.clone());
     new.save(&run, named()).expect("there is room");
     let path = run.path().join("checkpoint-00000007.safetensors");
     let about = path.with_extension("ron");
@@ -103,7 +102,7 @@ pub fn checkpoints() {
             all
         };
         let Checkpoint { step, wall_s, best, since, .. } = checkpoint;
-        let mut copy = Checkpoint::new(step, wall_s, checkpoint.clock(), best, origin.clone());
+        let mut copy = Checkpoint::new(step, wall_s, checkpoint.powers.clone(), best, origin.clone());
         copy.since = since;
         let saved = copy.save(&run, tensors.iter().map(|(name, tensor)| (name.clone(), tensor)).collect());
         saved.expect("there is room");

@@ -1,7 +1,7 @@
 //! Messages name what a user knows.
 
 /// Words of the program's source, of the RON reader and of serde.
-const FOREIGN: [&str; 38] = [
+const FOREIGN: [&str; 39] = [
     "struct ",
     "enum ",
     "variant",
@@ -32,8 +32,9 @@ const FOREIGN: [&str; 38] = [
     "Camera",
     "SweepOptimizer",
     "ScanOptimizer",
-    "TrainingRule",
-    "SweepRule",
+    "RuleSpec",
+    "RatedRule",
+    "RuleKind",
     "LearningRates",
     "LessonStep",
     "FormatVersion",

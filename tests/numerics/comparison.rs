@@ -1,11 +1,11 @@
 //! The simulation beside the oracle, step by step.
 
 use valleyscope::lanes::Lanes;
-use valleyscope::optimizer::DecayTarget;
 use valleyscope::random::Streams;
-use valleyscope::simulation::{Change, LandscapeSpec, Rule, Simulation, SimulationSpec, noise_key};
+use valleyscope::simulation::{Change, LandscapeSpec, Simulation, SimulationSpec, noise_key};
 
-use crate::oracle::{Law, Particle, Reading, Valley};
+use crate::laws::law;
+use crate::oracle::{Particle, Reading, Valley};
 
 /// A session to compare.
 pub struct Case {
@@ -67,7 +67,7 @@ pub fn first_disagreement(reading: Reading, case: &Case) -> Option<Disagreement>
         let sigma = simulation.spec().noise.get();
         simulation.advance();
         for (ensemble, companions) in simulation.ensembles().iter().zip(&mut companions) {
-            let law = law_of(ensemble.rule());
+            let law = law(&ensemble.rule().rule, ensemble.rule().learning_rate.get());
             for (index, companion) in companions.iter_mut().enumerate() {
                 let draws = next_draws(&mut companion.noise);
                 companion.particle.step(valley, law, sigma, draws, reading);
@@ -92,26 +92,4 @@ pub fn first_disagreement(reading: Reading, case: &Case) -> Option<Disagreement>
 pub fn valley_of(spec: &LandscapeSpec) -> Valley {
     let phi = spec.rotation_degrees.get() * std::f64::consts::PI / 180.0;
     Valley { a: spec.sharpness.get(), c: spec.slope.get(), phi }
-}
-
-pub fn law_of(rule: &Rule) -> Law {
-    match *rule {
-        Rule::Adam { learning_rate, beta1, beta2, weight_decay } => {
-            Law::Adam { eta: learning_rate.get(), beta1: beta1.get(), beta2: beta2.get(), omega: weight_decay.get() }
-        }
-        Rule::Signum { learning_rate, beta1, weight_decay } => {
-            Law::Signum { eta: learning_rate.get(), beta1: beta1.get(), omega: weight_decay.get() }
-        }
-        Rule::Focus { learning_rate, beta1, beta2, gamma, weight_decay, decay } => Law::Focus {
-            eta: learning_rate.get(),
-            beta1: beta1.get(),
-            beta2: beta2.get(),
-            gamma: gamma.get(),
-            omega: weight_decay.get(),
-            decays_average: decay == DecayTarget::Average,
-        },
-        Rule::Sgd { learning_rate, beta1, weight_decay } => {
-            Law::Sgd { eta: learning_rate.get(), beta1: beta1.get(), omega: weight_decay.get() }
-        }
-    }
 }

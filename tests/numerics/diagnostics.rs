@@ -1,10 +1,10 @@
 //! The diagnostics against their definitions, computed plainly from the positions.
 
-use valleyscope::optimizer::DecayTarget;
+use valleyscope::optimizer::RatedRule;
 use valleyscope::simulation::{Sample, Setting, Simulation, SimulationSpec, Spread};
 
 use crate::comparison::valley_of;
-use crate::specs::{adam, all_rules, focus, noise, sgd, signum, simulation, start, valley};
+use crate::specs::{DecayTarget, adam, all_rules, focus, noise, sgd, signum, simulation, start, valley};
 
 /// Mean, population deviation, smallest and largest, in two passes.
 fn naive_spread(values: &[f64]) -> Spread {
@@ -54,17 +54,10 @@ fn assert_spread(name: &str, found: &Spread, expected: &Spread, moved: f64) {
 }
 
 /// The weight decay of θ that is part of a step.
-fn decay_of_theta(rule: &valleyscope::simulation::Rule) -> f64 {
-    use valleyscope::simulation::Rule;
-    match *rule {
-        Rule::Adam { weight_decay, .. } | Rule::Signum { weight_decay, .. } | Rule::Sgd { weight_decay, .. } => {
-            weight_decay.get()
-        }
-        Rule::Focus { weight_decay, decay, .. } => {
-            assert!(decay == DecayTarget::Parameters || weight_decay.get() == 0.0, "only θ's decay is known here");
-            weight_decay.get()
-        }
-    }
+fn decay_of_theta(rule: &RatedRule) -> f64 {
+    let decays_average = rule.rule.choice("decay").is_some_and(|choice| choice.key == "Average");
+    assert!(!decays_average || rule.rule.weight_decay() == 0.0, "only θ's decay is known here");
+    rule.rule.weight_decay()
 }
 
 /// Checks the diagnostics of all ensembles at every step.
@@ -116,13 +109,8 @@ fn assert_diagnostics(spec: SimulationSpec, steps: u64) {
 
 /// The effective step is |Δθ without decay| / η, the mean over x and y. Seen from the positions it is as
 /// inexact as they are, over η.
-fn assert_effective_step(
-    sample: &Sample,
-    rule: &valleyscope::simulation::Rule,
-    before: &[[f64; 2]],
-    after: &[[f64; 2]],
-) {
-    let (eta, omega) = (rule.learning_rate().get(), decay_of_theta(rule));
+fn assert_effective_step(sample: &Sample, rule: &RatedRule, before: &[[f64; 2]], after: &[[f64; 2]]) {
+    let (eta, omega) = (rule.learning_rate.get(), decay_of_theta(rule));
     let steps: Vec<f64> = before
         .iter()
         .zip(after)
@@ -172,7 +160,7 @@ fn assert_entropy(found: f64, positions: &[[f64; 2]], before: Option<&[[f64; 2]]
 }
 
 /// As [`all_rules`], with decays that can be seen from the positions.
-fn rules(learning_rate: f64) -> [valleyscope::simulation::Rule; 6] {
+fn rules(learning_rate: f64) -> Vec<RatedRule> {
     let mut rules = all_rules(learning_rate);
     rules[3] = focus(learning_rate, [0.9, 0.99], 0.2, 0.0, DecayTarget::Average);
     rules

@@ -325,7 +325,7 @@ fn a_setting_that_does_not_fit_is_refused_and_harmless() {
     engine.send(Command::Advance(30));
     let snapshot = wait_until_done(&engine, 30);
     assert_same(&snapshot, &reference(&spec, 30));
-    assert!(snapshot.anatomy.is_none());
+    assert!(snapshot.step_trace.is_none());
     assert!(record(&engine).changes.is_empty());
 }
 

@@ -1,16 +1,21 @@
 //! A bundle of numbers gives each lane what a plain number gives, bit for bit, in every kind of vector; where singles
 //! are divided by roots, what every other kind gives.
 
+use std::marker::PhantomData;
+
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use valleyscope::landscape::{Landscape, Valley};
 use valleyscope::lanes::{Bits, Doubles, Lanes, Real, Singles};
-use valleyscope::optimizer::{Adam, AdamMemory, Clock, DecayTarget, Focus, FocusMemory, Optimizer, Sgd, Signum};
+use valleyscope::optimizer::{
+    BiasCorrection, Moved, Numbers, RatedRule, Rates, Rule, RuleKind, RuleSpec, RuleVisitor, Seen, zero_state,
+};
 use valleyscope::random::{Key, Streams};
 
 use crate::comparison::next_draws;
+use crate::specs::{all_rules, rated};
 
 const WIDTH: usize = 8;
 type Bundle = Lanes<f64, WIDTH>;
@@ -137,44 +142,55 @@ fn check_landscape<V: Doubles<WIDTH>>(landscape: &Landscape, x: [f64; WIDTH], y:
     Ok(())
 }
 
-/// A rule, and the state of eight coordinates that take a step.
-struct Crowd<'a, O: Optimizer> {
-    rule: &'a O,
-    clock: Clock,
+/// A rule, and eight coordinates that take a step.
+struct WideStep {
+    rule: RatedRule,
+    bias: BiasCorrection,
     theta: [f64; WIDTH],
     gradient: [f64; WIDTH],
-    memory: O::Memory<Bundle>,
-    /// The numbers that a lane remembers.
-    values: fn(O::Memory<Bundle>, usize) -> Vec<f64>,
-    /// A lane's memory.
-    lane: fn(O::Memory<Bundle>, usize) -> O::Memory<f64>,
+    /// What is remembered, as far as the rule does; squares are not negative.
+    states: [[f64; WIDTH]; 2],
 }
 
-impl<O: Optimizer> Crowd<'_, O> {
-    fn check<V: Doubles<WIDTH>>(&self) -> TestCaseResult {
-        let clock = self.rule.tick(self.clock);
-        let (after, moved) = O::step(
-            &self.rule.factors::<V>(&clock),
-            V::from_lanes(Lanes(self.theta)),
-            V::from_lanes(Lanes(self.gradient)),
-            O::map_memory(self.memory, V::from_lanes),
-        );
-        let after = O::map_memory(after, V::to_lanes);
+/// Takes the step in vectors `V`, and each coordinate's alone.
+struct InVectors<'a, V>(&'a WideStep, PhantomData<V>);
+
+impl<V: Doubles<WIDTH>> RuleVisitor for InVectors<'_, V> {
+    type Output = TestCaseResult;
+
+    fn visit<R: Rule>(self) -> TestCaseResult {
+        let WideStep { rule, bias, theta, gradient, states } = self.0;
+        fn step<R: Rule, A: Real>(
+            rule: &RatedRule,
+            bias: &BiasCorrection,
+            number: impl Fn([f64; WIDTH]) -> A,
+            [theta, gradient]: [[f64; WIDTH]; 2],
+            states: [[f64; WIDTH]; 2],
+        ) -> (R::State<A>, Moved<A>) {
+            let rates = Rates {
+                learning_rate: A::splat(rule.learning_rate.get()),
+                weight_decay: A::splat(rule.rule.weight_decay()),
+            };
+            let seen = Seen { theta: number(theta), gradient: number(gradient) };
+            let state = Numbers::from_fn(|index| number(states[index]));
+            R::step(&bias.coefficients::<R, A>(&rule.rule), rates, seen, state)
+        }
+        let bias = bias.after::<R>(&rule.rule);
+        let inputs = [*theta, *gradient];
+        let (after, moved) = step::<R, V>(rule, &bias, |all| V::from_lanes(Lanes(all)), inputs, *states);
         let (theta, direction) = (moved.theta.to_lanes(), moved.direction.to_lanes());
         for lane in 0..WIDTH {
-            let memory = (self.lane)(self.memory, lane);
-            let (after_one, one) = O::step(&self.rule.factors(&clock), self.theta[lane], self.gradient[lane], memory);
+            let (after_one, one) = step::<R, f64>(rule, &bias, |all| all[lane], inputs, *states);
             prop_assert!(same(theta.0[lane], one.theta) && same(direction.0[lane], one.direction));
-            let after_one = O::map_memory(after_one, Bundle::splat);
-            let (wide, one) = ((self.values)(after, lane), (self.values)(after_one, 0));
-            prop_assert!(wide.iter().zip(one).all(|(&wide, one)| same(wide, one)));
+            let pairs = after.as_ref().iter().zip(after_one.as_ref());
+            prop_assert!(pairs.into_iter().all(|(wide, one)| same(wide.to_lanes().0[lane], *one)));
         }
         Ok(())
     }
 }
 
-fn check_rule<V: Doubles<WIDTH>>(crowd: &Crowd<impl Optimizer>) -> TestCaseResult {
-    crowd.check::<V>()
+fn check_rule<V: Doubles<WIDTH>>(step: &WideStep) -> TestCaseResult {
+    step.rule.rule.kind().visit(InVectors::<V>(step, PhantomData))
 }
 
 proptest! {
@@ -198,47 +214,24 @@ proptest! {
 
     #[test]
     fn update_rules(
-        (learning_rate, beta1, beta2, weight_decay) in (0.0001..1.0, 0.0..0.9999, 0.0..0.9999, 0.0..1.0),
-        gamma in -1.0..1.0,
-        average_decays in any::<bool>(),
+        learning_rate in 0.0001..1.0,
+        values in prop::array::uniform12(0.0..1.0_f64),
         (theta, gradient, m, second) in (numbers(), numbers(), numbers(), numbers()),
-        (beta1_power, beta2_power) in (0.0..0.999, 0.0..0.999),
+        powers in (0.0..0.999_f64, 0.0..0.999_f64),
     ) {
-        let clock = Clock { steps: 7, beta1_power, beta2_power };
-        let (m, second) = (Lanes(m), Lanes(second));
-        let adam = Crowd {
-            rule: &Adam { learning_rate, beta1, beta2, weight_decay },
-            clock, theta, gradient,
-            memory: AdamMemory { m, s: second },
-            values: |memory, lane| vec![memory.m.0[lane], memory.s.0[lane]],
-            lane: |memory, lane| AdamMemory { m: memory.m.0[lane], s: memory.s.0[lane] },
-        };
-        with_every_vector!(check_rule(&adam));
-        let decay = if average_decays { DecayTarget::Average } else { DecayTarget::Parameters };
-        let focus = Crowd {
-            rule: &Focus { learning_rate, beta1, beta2, gamma, weight_decay, decay },
-            clock, theta, gradient,
-            memory: FocusMemory { m, average: second },
-            values: |memory, lane| vec![memory.m.0[lane], memory.average.0[lane]],
-            lane: |memory, lane| FocusMemory { m: memory.m.0[lane], average: memory.average.0[lane] },
-        };
-        with_every_vector!(check_rule(&focus));
-        let signum = Crowd {
-            rule: &Signum { learning_rate, beta1, weight_decay },
-            clock, theta, gradient,
-            memory: m,
-            values: |memory, lane| vec![memory.0[lane]],
-            lane: |memory, lane| memory.0[lane],
-        };
-        with_every_vector!(check_rule(&signum));
-        let sgd = Crowd {
-            rule: &Sgd { learning_rate, beta1, weight_decay },
-            clock, theta, gradient,
-            memory: m,
-            values: |memory, lane| vec![memory.0[lane]],
-            lane: |memory, lane| memory.0[lane],
-        };
-        with_every_vector!(check_rule(&sgd));
+        for &kind in RuleKind::ALL {
+            // Each hyperparameter somewhere in its slider's range, and one of its choices.
+            let mut rule = RuleSpec::on_plane(kind);
+            for (of, part) in kind.info().hyperparameters.iter().zip(values) {
+                let [low, high] = of.slider;
+                let choices = of.choices().len() as f64;
+                rule.set(of.key, if choices > 0.0 { (part * choices).floor() } else { low + part * (high - low) }).unwrap();
+            }
+            let bias = BiasCorrection::new(7, &rule, |key| Some(if key == "beta1" { powers.0 } else { powers.1 }));
+            let rule = rated(learning_rate, rule);
+            let step = WideStep { rule, bias, theta, gradient, states: [m, second] };
+            with_every_vector!(check_rule(&step));
+        }
     }
 }
 
@@ -287,58 +280,51 @@ fn random_streams_side_by_side_are_the_streams_alone() -> TestCaseResult {
     Ok(())
 }
 
-/// A rule's state is its clock and its memory, and both can be written down and read back: the
-/// steps that follow have the same bits.
+/// What a rule goes on with are its products of decay rates and what it remembers, and both can be written down and read
+/// back: the steps that follow have the same bits.
 #[test]
 fn state_survives_being_written_down() {
-    fn check<O: Optimizer>(
-        rule: &O,
-        write: impl Fn(O::Memory<f64>) -> Vec<String>,
-        read: impl Fn(Vec<f64>) -> O::Memory<f64>,
-    ) {
-        let mut random = StdRng::seed_from_u64(1);
-        let mut gradient = || random.random_range(-1.0..1.0);
-        let (mut clock, mut theta, mut memory) = (Clock::START, 0.3, rule.fresh());
-        let step = |clock: &mut Clock, theta: &mut f64, memory: &mut O::Memory<f64>, gradient: f64| {
-            *clock = rule.tick(*clock);
-            let (after, moved) = O::step(&rule.factors(clock), *theta, gradient, *memory);
-            (*memory, *theta) = (after, moved.theta);
-        };
-        for _ in 0..20 {
-            step(&mut clock, &mut theta, &mut memory, gradient());
-        }
-        let text = format!("{} {:?} {:?}", clock.steps, clock.beta1_power, clock.beta2_power);
-        let mut fields = text.split(' ');
-        let mut clock_read = Clock {
-            steps: fields.next().unwrap().parse().unwrap(),
-            beta1_power: fields.next().unwrap().parse().unwrap(),
-            beta2_power: fields.next().unwrap().parse().unwrap(),
-        };
-        let mut theta_read: f64 = format!("{theta:?}").parse().unwrap();
-        let mut memory_read = read(write(memory).iter().map(|number| number.parse().unwrap()).collect());
-        for _ in 0..20 {
-            let gradient = gradient();
-            step(&mut clock, &mut theta, &mut memory, gradient);
-            step(&mut clock_read, &mut theta_read, &mut memory_read, gradient);
-            assert_eq!(theta.to_bits(), theta_read.to_bits());
-            assert_eq!(write(memory), write(memory_read));
-            assert_eq!(clock, clock_read);
+    struct Check(RatedRule);
+
+    impl RuleVisitor for Check {
+        type Output = ();
+
+        fn visit<R: Rule>(self) {
+            let Check(rule) = self;
+            let mut random = StdRng::seed_from_u64(1);
+            let mut gradient = || random.random_range(-1.0..1.0);
+            let rates = Rates { learning_rate: rule.learning_rate.get(), weight_decay: rule.rule.weight_decay() };
+            let step = |bias: &mut BiasCorrection, theta: &mut f64, state: &mut R::State<f64>, gradient: f64| {
+                *bias = bias.after::<R>(&rule.rule);
+                let seen = Seen { theta: *theta, gradient };
+                let (after, moved) = R::step(&bias.coefficients::<R, f64>(&rule.rule), rates, seen, *state);
+                (*state, *theta) = (after, moved.theta);
+            };
+            let (mut bias, mut theta, mut state) = (BiasCorrection::START, 0.3, zero_state::<R, f64>());
+            for _ in 0..20 {
+                step(&mut bias, &mut theta, &mut state, gradient());
+            }
+            let write = |numbers: &[f64]| numbers.iter().map(|number| format!("{number:?}")).collect::<Vec<_>>();
+            let read = |text: &str| text.parse::<f64>().unwrap();
+            let powers: Vec<(&str, String)> =
+                bias.powers(&rule.rule).map(|(key, power)| (key, format!("{power:?}"))).collect();
+            let power = |key: &str| powers.iter().find(|(other, _)| *other == key).map(|(_, text)| read(text));
+            let mut bias_read = BiasCorrection::new(bias.steps, &rule.rule, power);
+            let (mut theta_read, written) = (read(&format!("{theta:?}")), write(state.as_ref()));
+            let mut state_read: R::State<f64> = Numbers::from_fn(|index| read(&written[index]));
+            for _ in 0..20 {
+                let gradient = gradient();
+                step(&mut bias, &mut theta, &mut state, gradient);
+                step(&mut bias_read, &mut theta_read, &mut state_read, gradient);
+                assert_eq!(theta.to_bits(), theta_read.to_bits());
+                assert_eq!(write(state.as_ref()), write(state_read.as_ref()));
+                assert_eq!(bias, bias_read);
+            }
         }
     }
-
-    let (learning_rate, beta1, weight_decay) = (0.05, 0.9, 0.1);
-    check(
-        &Adam { learning_rate, beta1, beta2: 0.999, weight_decay },
-        |memory| vec![format!("{:?}", memory.m), format!("{:?}", memory.s)],
-        |fields| AdamMemory { m: fields[0], s: fields[1] },
-    );
-    check(
-        &Focus { learning_rate, beta1, beta2: 0.99, gamma: 0.2, weight_decay, decay: DecayTarget::Average },
-        |memory| vec![format!("{:?}", memory.m), format!("{:?}", memory.average)],
-        |fields| FocusMemory { m: fields[0], average: fields[1] },
-    );
-    check(&Signum { learning_rate, beta1, weight_decay }, |m| vec![format!("{m:?}")], |fields| fields[0]);
-    check(&Sgd { learning_rate, beta1, weight_decay }, |m| vec![format!("{m:?}")], |fields| fields[0]);
+    for rule in all_rules(0.05) {
+        rule.rule.kind().visit(Check(rule));
+    }
 }
 
 /// `x / (factor × √square + term)` of rows of these four, in vectors of one kind.

@@ -1,12 +1,12 @@
 //! The numeric core against mathematics and against an independent oracle.
 
-mod anatomy;
 mod comparison;
 mod diagnostics;
 mod engine;
 mod history;
 mod landscape;
 mod lanes;
+mod laws;
 mod memory;
 mod mutations;
 mod noise;
@@ -16,4 +16,5 @@ mod paper;
 mod replay;
 mod specs;
 mod statistics;
+mod step_trace;
 mod trajectories;

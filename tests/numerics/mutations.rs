@@ -1,25 +1,25 @@
 //! Shows that the comparison with the oracle is worth something: it notices every wrong reading of the
 //! paper, in every rule that the reading makes a difference to, and only there.
 
-use valleyscope::simulation::Rule;
+use valleyscope::optimizer::{RatedRule, RuleKind};
 
 use crate::comparison::{Case, first_disagreement};
 use crate::oracle::Misreading;
 use crate::specs::{all_rules, simulation};
 
 /// One rule and few steps; σ is neither 0 nor 1, where variance and deviation are the same.
-fn reduced(rule: Rule) -> Case {
+fn reduced(rule: RatedRule) -> Case {
     Case { name: "reduced", spec: simulation(2.0, 2, &[rule]), changes: Vec::new(), steps: 300 }
 }
 
-fn matters_to(misreading: Misreading, rule: &Rule) -> bool {
+fn matters_to(misreading: Misreading, rule: &RatedRule) -> bool {
     match misreading {
         Misreading::NoiseBeforeRotatingBack
         | Misreading::OneDrawForBoth
         | Misreading::OtherRotation
         | Misreading::VarianceForDeviation => true,
-        Misreading::AverageAfterStep | Misreading::OtherDecayTarget => matches!(rule, Rule::Focus { .. }),
-        Misreading::NoBiasCorrection => matches!(rule, Rule::Adam { .. } | Rule::Focus { .. }),
+        Misreading::AverageAfterStep | Misreading::OtherDecayTarget => rule.rule.kind() == RuleKind::Focus,
+        Misreading::NoBiasCorrection => [RuleKind::Adam, RuleKind::Focus].contains(&rule.rule.kind()),
     }
 }
 

@@ -1,12 +1,12 @@
 //! What the paper says about its toy model, seen in the simulation.
 
-use valleyscope::optimizer::DecayTarget;
-use valleyscope::simulation::{Ensemble, Rule, Simulation};
+use valleyscope::optimizer::RatedRule;
+use valleyscope::simulation::{Ensemble, Simulation};
 
-use crate::specs::{adam, focus, signum, simulation};
+use crate::specs::{DecayTarget, adam, focus, signum, simulation};
 
 /// Runs the paper's valley and takes the mean of a quantity over the steps after `settled`.
-fn mean_after(rule: Rule, sigma: f64, settled: u64, steps: u64, quantity: fn(&Ensemble) -> f64) -> f64 {
+fn mean_after(rule: RatedRule, sigma: f64, settled: u64, steps: u64, quantity: fn(&Ensemble) -> f64) -> f64 {
     let mut simulation = Simulation::new(simulation(sigma, 100, &[rule]));
     let mut sum = 0.0;
     while simulation.step() < steps {
@@ -65,7 +65,7 @@ fn with_noise_signum_gets_deeper_than_adam() {
 /// better than Adam", each with its best learning rate.
 #[test]
 fn beyond_a_critical_noise_signum_is_better_than_adam() {
-    let best = |rule: fn(f64) -> Rule, sigma: f64| {
+    let best = |rule: fn(f64) -> RatedRule, sigma: f64| {
         let losses = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05]
             .map(|eta| mean_after(rule(eta), sigma, 999, 1000, |ensemble| ensemble.sample().loss.mean));
         losses.into_iter().fold(f64::INFINITY, f64::min)

@@ -2,10 +2,9 @@
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use valleyscope::optimizer::DecayTarget;
 use valleyscope::simulation::{Change, Record, Setting, SettingError, Simulation, SimulationSpec};
 
-use crate::specs::{adam, all_rules, focus, noise, sgd, signum, simulation, valley};
+use crate::specs::{DecayTarget, adam, all_rules, focus, noise, sgd, signum, simulation, valley};
 
 const STEPS: u64 = 400;
 

@@ -1,46 +1,49 @@
 //! Short ways to say what is simulated.
 
-use valleyscope::optimizer::DecayTarget;
+use valleyscope::optimizer::{RatedRule, RuleKind, RuleSpec};
 use valleyscope::quantity::{
-    Beta, Gamma, LearningRate, Noise, ParticleCount, Rotation, Sharpness, Slope, StartCoordinate, StartSpread,
-    WeightDecay,
+    LearningRate, Noise, ParticleCount, Rotation, Sharpness, Slope, StartCoordinate, StartSpread,
 };
-use valleyscope::simulation::{LandscapeSpec, OptimizerSpec, Rule, SimulationSpec, StartSpec};
+use valleyscope::simulation::{LandscapeSpec, OptimizerSpec, SimulationSpec, StartSpec};
 
-pub fn adam(learning_rate: f64, beta1: f64, beta2: f64, weight_decay: f64) -> Rule {
-    Rule::Adam {
-        learning_rate: LearningRate::new(learning_rate).unwrap(),
-        beta1: Beta::new(beta1).unwrap(),
-        beta2: Beta::new(beta2).unwrap(),
-        weight_decay: WeightDecay::new(weight_decay).unwrap(),
-    }
+/// What FOCUS's weight decay shrinks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum DecayTarget {
+    Parameters,
+    Average,
 }
 
-pub fn signum(learning_rate: f64, beta1: f64, weight_decay: f64) -> Rule {
-    Rule::Signum {
-        learning_rate: LearningRate::new(learning_rate).unwrap(),
-        beta1: Beta::new(beta1).unwrap(),
-        weight_decay: WeightDecay::new(weight_decay).unwrap(),
-    }
+/// A rule with some of its hyperparameters set.
+pub fn rule(kind: RuleKind, values: &[(&str, f64)]) -> RuleSpec {
+    values.iter().fold(RuleSpec::on_plane(kind), |rule, (key, value)| rule.with(key, *value).unwrap())
 }
 
-pub fn sgd(learning_rate: f64, beta1: f64, weight_decay: f64) -> Rule {
-    Rule::Sgd {
-        learning_rate: LearningRate::new(learning_rate).unwrap(),
-        beta1: Beta::new(beta1).unwrap(),
-        weight_decay: WeightDecay::new(weight_decay).unwrap(),
-    }
+pub fn rated(learning_rate: f64, rule: RuleSpec) -> RatedRule {
+    rule.rated(LearningRate::new(learning_rate).unwrap())
 }
 
-pub fn focus(learning_rate: f64, betas: [f64; 2], gamma: f64, weight_decay: f64, decay: DecayTarget) -> Rule {
-    Rule::Focus {
-        learning_rate: LearningRate::new(learning_rate).unwrap(),
-        beta1: Beta::new(betas[0]).unwrap(),
-        beta2: Beta::new(betas[1]).unwrap(),
-        gamma: Gamma::new(gamma).unwrap(),
-        weight_decay: WeightDecay::new(weight_decay).unwrap(),
-        decay,
-    }
+pub fn adam(learning_rate: f64, beta1: f64, beta2: f64, weight_decay: f64) -> RatedRule {
+    let values = [("beta1", beta1), ("beta2", beta2), ("weight_decay", weight_decay)];
+    rated(learning_rate, rule(RuleKind::Adam, &values))
+}
+
+pub fn signum(learning_rate: f64, beta1: f64, weight_decay: f64) -> RatedRule {
+    rated(learning_rate, rule(RuleKind::Signum, &[("beta1", beta1), ("weight_decay", weight_decay)]))
+}
+
+pub fn sgd(learning_rate: f64, beta1: f64, weight_decay: f64) -> RatedRule {
+    rated(learning_rate, rule(RuleKind::Sgd, &[("beta1", beta1), ("weight_decay", weight_decay)]))
+}
+
+pub fn focus(learning_rate: f64, betas: [f64; 2], gamma: f64, weight_decay: f64, decay: DecayTarget) -> RatedRule {
+    let values = [
+        ("beta1", betas[0]),
+        ("beta2", betas[1]),
+        ("gamma", gamma),
+        ("weight_decay", weight_decay),
+        ("decay", f64::from(decay as u8)),
+    ];
+    rated(learning_rate, rule(RuleKind::Focus, &values))
 }
 
 pub fn valley(sharpness: f64, slope: f64, rotation_degrees: f64) -> LandscapeSpec {
@@ -67,12 +70,12 @@ pub fn particles(count: u64) -> ParticleCount {
     ParticleCount::new(count).unwrap()
 }
 
-pub fn optimizer(id: u32, rule: Rule) -> OptimizerSpec {
+pub fn optimizer(id: u32, rule: RatedRule) -> OptimizerSpec {
     OptimizerSpec { id, name: None, color: None, enabled: true, rule }
 }
 
 /// The paper's landscape and start; the optimizers' ids count from 1.
-pub fn simulation(sigma: f64, count: u64, rules: &[Rule]) -> SimulationSpec {
+pub fn simulation(sigma: f64, count: u64, rules: &[RatedRule]) -> SimulationSpec {
     SimulationSpec {
         landscape: valley(10.0, 0.1, 30.0),
         noise: noise(sigma),
@@ -85,14 +88,20 @@ pub fn simulation(sigma: f64, count: u64, rules: &[Rule]) -> SimulationSpec {
     }
 }
 
-/// Every kind of rule, with the paper's values for its toy model but for the learning rate.
-pub fn all_rules(learning_rate: f64) -> [Rule; 6] {
-    [
+/// Every registered rule, with the paper's values for its toy model but for the learning rate; some in several ways.
+pub fn all_rules(learning_rate: f64) -> Vec<RatedRule> {
+    let mut rules = vec![
         adam(learning_rate, 0.9, 0.999, 0.1),
         signum(learning_rate, 0.9, 0.1),
         focus(learning_rate, [0.9, 0.9], 0.2, 0.1, DecayTarget::Parameters),
         focus(learning_rate, [0.9, 0.99], 0.2, 0.1, DecayTarget::Average),
         focus(learning_rate, [0.9, 0.9], -0.3, 0.1, DecayTarget::Parameters),
         sgd(0.1 * learning_rate, 0.9, 0.5),
-    ]
+    ];
+    for &kind in RuleKind::ALL {
+        if rules.iter().all(|rule| rule.rule.kind() != kind) {
+            rules.push(rated(learning_rate, RuleSpec::on_plane(kind)));
+        }
+    }
+    rules
 }

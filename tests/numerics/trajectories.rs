@@ -1,10 +1,11 @@
 //! Trajectories of the simulation: those of the oracle, and nobody else's business.
 
-use valleyscope::optimizer::DecayTarget;
 use valleyscope::simulation::{Change, Setting, Simulation, SimulationSpec};
 
 use crate::comparison::{Case, first_disagreement};
-use crate::specs::{adam, all_rules, focus, noise, optimizer, particles, sgd, signum, simulation, start, valley};
+use crate::specs::{
+    DecayTarget, adam, all_rules, focus, noise, optimizer, particles, sgd, signum, simulation, start, valley,
+};
 use crate::statistics::{Moments, correlation, kolmogorov_smirnov, normal_cdf};
 
 const LONG: u64 = 3000;
@@ -181,7 +182,7 @@ fn noise_of_next_steps(simulation: &mut Simulation) -> Vec<[f64; 2]> {
     simulation.advance();
     let ensemble = &simulation.ensembles()[0];
     let valley = crate::comparison::valley_of(&simulation.spec().landscape);
-    let learning_rate = ensemble.rule().learning_rate().get();
+    let learning_rate = ensemble.rule().learning_rate.get();
     let factors = before.into_iter().zip(ensemble.positions()).map(|(before, after)| {
         let gradient = valley.gradient(before);
         [0, 1].map(|axis| (before[axis] - after[axis]) / (learning_rate * gradient[axis]))

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use valleyscope::optimizer::DecayTarget;
+use valleyscope::optimizer::{RuleKind, RuleSpec};
 use valleyscope::preset::{LandscapePreset, Preset, built_ins};
-use valleyscope::quantity::{LearningRate, Rotation, Sharpness, Slope, WeightDecay};
-use valleyscope::simulation::{LandscapeSpec, Rule, Sample, Simulation, SimulationSpec};
+use valleyscope::quantity::{LearningRate, Rotation, Sharpness, Slope};
+use valleyscope::simulation::{LandscapeSpec, Sample, Simulation, SimulationSpec};
 
 fn built_in(name: &str) -> &'static LandscapePreset {
     let found = built_ins().iter().find(|built_in| built_in.name == name);
@@ -47,20 +47,18 @@ fn the_paper_s_presets_have_the_paper_s_values() {
     };
     assert_eq!((fig1c.landscape, fig1c.noise.get()), (paper, 1.0));
     let [adam, signum] = &fig1c.optimizers[..] else { panic!("two optimizers") };
-    assert!(matches!((&adam.rule, &signum.rule), (Rule::Adam { .. }, Rule::Signum { .. })));
-    assert_eq!(adam.rule.learning_rate(), signum.rule.learning_rate());
+    assert_eq!([adam.rule.rule.kind(), signum.rule.rule.kind()], [RuleKind::Adam, RuleKind::Signum]);
+    assert_eq!(adam.rule.learning_rate, signum.rule.learning_rate);
 
     let saturation = &built_in("saturation").simulation;
     assert_eq!((saturation.landscape, saturation.noise.get(), saturation.steps), (paper, 1.0, Some(3000)));
     let [adam, focus] = &saturation.optimizers[..] else { panic!("two optimizers") };
-    let paper_rate = LearningRate::clamped(0.005);
-    let paper_decay = WeightDecay::clamped(0.1);
-    assert!(matches!(adam.rule, Rule::Adam { learning_rate, weight_decay, .. }
-        if learning_rate == paper_rate && weight_decay == paper_decay));
-    assert!(
-        matches!(focus.rule, Rule::Focus { learning_rate, weight_decay, decay: DecayTarget::Parameters, gamma, .. }
-        if learning_rate == paper_rate && weight_decay == paper_decay && gamma.get() == 0.2)
-    );
+    let rated = |kind| RuleSpec::on_plane(kind).rated(LearningRate::clamped(0.005));
+    assert_eq!(adam.rule, rated(RuleKind::Adam));
+    assert_eq!(focus.rule, rated(RuleKind::Focus));
+    let focus = focus.rule.rule;
+    assert_eq!((focus.weight_decay(), focus.get("gamma"), focus.get("beta2")), (0.1, Some(0.2), Some(0.9)));
+    assert_eq!(focus.choice("decay").map(|choice| choice.key), Some("Parameters"));
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! What is written is read again, and how values are written.
 
 use proptest::prelude::*;
-use valleyscope::optimizer::DecayTarget;
+use valleyscope::optimizer::{Hyperparameter, RatedRule, RuleKind, RuleSpec};
 use valleyscope::preset::{LandscapePreset, LessonStep, Preset, built_ins};
 use valleyscope::quantity::*;
-use valleyscope::simulation::{Change, LandscapeSpec, OptimizerSpec, Rule, Setting, SimulationSpec, StartSpec};
+use valleyscope::simulation::{Change, LandscapeSpec, OptimizerSpec, Setting, SimulationSpec, StartSpec};
 use valleyscope::view::{Camera, Colormap, SymLog, ViewSettings};
 
 use crate::refusals::GOOD;
@@ -67,31 +67,21 @@ macro_rules! quantity {
     };
 }
 
-fn rule(kind: u8) -> BoxedStrategy<Rule> {
-    let rate = quantity!(LearningRate);
-    let (beta, decay) = (|| quantity!(Beta), quantity!(WeightDecay));
-    match kind % 4 {
-        0 => (rate, beta(), beta(), decay)
-            .prop_map(|(learning_rate, beta1, beta2, weight_decay)| Rule::Adam {
-                learning_rate,
-                beta1,
-                beta2,
-                weight_decay,
-            })
-            .boxed(),
-        1 => (rate, beta(), decay)
-            .prop_map(|(learning_rate, beta1, weight_decay)| Rule::Signum { learning_rate, beta1, weight_decay })
-            .boxed(),
-        2 => (rate, beta(), decay)
-            .prop_map(|(learning_rate, beta1, weight_decay)| Rule::Sgd { learning_rate, beta1, weight_decay })
-            .boxed(),
-        _ => (rate, beta(), beta(), quantity!(Gamma), decay, any::<bool>())
-            .prop_map(|(learning_rate, beta1, beta2, gamma, weight_decay, average)| {
-                let decay = if average { DecayTarget::Average } else { DecayTarget::Parameters };
-                Rule::Focus { learning_rate, beta1, beta2, gamma, weight_decay, decay }
-            })
-            .boxed(),
-    }
+/// Any rule with any values in range.
+fn rule(kind: u8) -> BoxedStrategy<RatedRule> {
+    let rule = RuleSpec::on_plane(RuleKind::ALL[usize::from(kind) % RuleKind::ALL.len()]);
+    let value = |of: &Hyperparameter| match of.range() {
+        Some(range) => float(range.min, range.max),
+        None => (0..of.choices().len()).prop_map(|choice| choice as f64).boxed(),
+    };
+    let values: Vec<_> = rule.info().hyperparameters.iter().map(value).collect();
+    (quantity!(LearningRate), values)
+        .prop_map(move |(rate, values)| {
+            let keys = rule.info().hyperparameters.iter().map(|of| of.key);
+            let set = |rule: RuleSpec, (key, value): (&str, f64)| rule.with(key, value).unwrap();
+            keys.zip(values).fold(rule, set).rated(rate)
+        })
+        .boxed()
 }
 
 fn landscape() -> impl Strategy<Value = LandscapeSpec> {

@@ -2,14 +2,12 @@
 
 use std::sync::atomic::AtomicBool;
 
-use valleyscope::optimizer::DecayTarget;
-use valleyscope::quantity::{
-    Beta, Dimension, Gamma, LearningRate, Noise, PointCount, Replicates, StartSpread, StepCount, WeightDecay,
-};
+use valleyscope::optimizer::{RuleKind, RuleSpec};
+use valleyscope::quantity::{Dimension, LearningRate, Noise, PointCount, Replicates, StartSpread, StepCount};
 use valleyscope::simulation::LandscapeSpec;
 use valleyscope::sweep::{
     Average, Axis, Instructions, LearningRates, Machine, Metric, Metrics, Precision, Quantity, Runs, Spacing,
-    SweepOptimizer, SweepRule, SweepSpec, tile,
+    SweepOptimizer, SweepSpec, pixel_runs,
 };
 
 /// The paper's Fig. 2a on a grid of this size: sharpness 0.1 to 1000 by noise 0 to 3.
@@ -44,7 +42,7 @@ pub fn odd(dimension: u64) -> SweepSpec {
     spec.optimizers = vec![
         SweepOptimizer { learning_rates: rates(7), ..optimizer(4, adam()) },
         SweepOptimizer { learning_rates: rates(3), ..optimizer(9, toy_focus()) },
-        SweepOptimizer { learning_rates: rates(5), ..optimizer(2, focus(DecayTarget::Average)) },
+        SweepOptimizer { learning_rates: rates(5), ..optimizer(2, average_focus()) },
         SweepOptimizer { learning_rates: rates(1), ..optimizer(7, signum()) },
         SweepOptimizer { learning_rates: rates(6), ..optimizer(0, sgd()) },
     ];
@@ -55,7 +53,7 @@ pub fn count(points: usize) -> PointCount {
     PointCount::new(points as u64).unwrap()
 }
 
-pub fn optimizer(id: u32, rule: SweepRule) -> SweepOptimizer {
+pub fn optimizer(id: u32, rule: RuleSpec) -> SweepOptimizer {
     SweepOptimizer { id, name: None, color: None, rule, learning_rates: LearningRates::default() }
 }
 
@@ -66,30 +64,25 @@ pub fn only(rate: f64) -> LearningRates {
 }
 
 /// The paper's hyperparameters.
-pub fn adam() -> SweepRule {
-    SweepRule::Adam { beta1: Beta::clamped(0.9), beta2: Beta::clamped(0.999), weight_decay: WeightDecay::clamped(0.1) }
+pub fn adam() -> RuleSpec {
+    RuleSpec::on_plane(RuleKind::Adam)
 }
 
-pub fn toy_focus() -> SweepRule {
-    focus(DecayTarget::Parameters)
+pub fn toy_focus() -> RuleSpec {
+    RuleSpec::on_plane(RuleKind::Focus)
 }
 
-pub fn focus(decay: DecayTarget) -> SweepRule {
-    SweepRule::Focus {
-        beta1: Beta::clamped(0.9),
-        beta2: Beta::clamped(0.9),
-        gamma: Gamma::clamped(0.2),
-        weight_decay: WeightDecay::clamped(0.1),
-        decay,
-    }
+/// FOCUS with decay of the average.
+pub fn average_focus() -> RuleSpec {
+    toy_focus().with("decay", 1.0).unwrap()
 }
 
-pub fn signum() -> SweepRule {
-    SweepRule::Signum { beta1: Beta::clamped(0.9), weight_decay: WeightDecay::clamped(0.1) }
+pub fn signum() -> RuleSpec {
+    RuleSpec::on_plane(RuleKind::Signum)
 }
 
-pub fn sgd() -> SweepRule {
-    SweepRule::Sgd { beta1: Beta::clamped(0.9), weight_decay: WeightDecay::clamped(0.1) }
+pub fn sgd() -> RuleSpec {
+    RuleSpec::on_plane(RuleKind::Sgd)
 }
 
 /// All runs of some replicates at a pixel.
@@ -99,7 +92,7 @@ pub fn runs_with(
     pixel: [usize; 2],
     replicates: std::ops::Range<usize>,
 ) -> Vec<Runs> {
-    tile(machine, spec, pixel, replicates, &AtomicBool::new(false)).expect("nobody cancels it")
+    pixel_runs(machine, spec, pixel, replicates, &AtomicBool::new(false)).expect("nobody cancels it")
 }
 
 /// The same in the widest registers here.

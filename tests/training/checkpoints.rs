@@ -1,5 +1,6 @@
+use std::collections::BTreeMap;
 use tch::{Device, Tensor};
-use valleyscope::optimizer::Clock;
+
 use valleyscope::run::RunFolder;
 use valleyscope::train::{Checkpoint, CheckpointError, Origin, Training};
 use valleyscope::workload::mnist::train::MnistRun;
@@ -20,12 +21,12 @@ fn origin() -> Origin {
     Origin { data: "data".to_owned(), config: "config".to_owned(), preset: String::new() }
 }
 
-fn clock(run: &MnistRun) -> Clock {
-    run.optimized().2.clock()
+fn powers(run: &MnistRun) -> BTreeMap<String, f64> {
+    run.optimized().2.powers()
 }
 
-fn save(folder: &RunFolder, step: u64, run: &MnistRun, clock: Clock) {
-    let checkpoint = Checkpoint::new(step, 1.5, clock, Some((3, 0.25)), origin());
+fn save(folder: &RunFolder, step: u64, run: &MnistRun, powers: BTreeMap<String, f64>) {
+    let checkpoint = Checkpoint::new(step, 1.5, powers, Some((3, 0.25)), origin());
     checkpoint.save(folder, run.tensors()).unwrap();
 }
 
@@ -47,12 +48,12 @@ fn what_is_saved_and_loaded_goes_on_bit_for_bit() {
         run.start().unwrap();
         advance(&mut run, 7);
         let (_place, folder) = folder();
-        save(&folder, 7, &run, clock(&run));
+        save(&folder, 7, &run, powers(&run));
         let mut restored = MnistRun::new(&spec, &data, Device::Cpu).unwrap();
         let (checkpoint, tensors) = load(&folder, 7, &restored).unwrap();
         assert_eq!((checkpoint.step, checkpoint.wall_s, checkpoint.best), (7, 1.5, Some((3, 0.25))));
-        assert_eq!(checkpoint.clock(), clock(&run));
-        restored.restore(7, checkpoint.clock(), &tensors).unwrap();
+        assert_eq!(checkpoint.powers, powers(&run));
+        restored.restore(7, &checkpoint.powers, &tensors).unwrap();
         assert_eq!(advance(&mut run, 8), advance(&mut restored, 8), "{rule}");
         assert_eq!(run.mlp.model(0).unwrap(), restored.mlp.model(0).unwrap());
         assert_eq!(run.evaluate(&mut || Ok(())).unwrap(), restored.evaluate(&mut || Ok(())).unwrap());
@@ -75,7 +76,7 @@ fn a_checkpoint_of_another_training_is_refused() {
     let adam = MnistRun::new(&spec("Adam"), &data, Device::Cpu).unwrap();
     let signum = MnistRun::new(&spec("Signum"), &data, Device::Cpu).unwrap();
     let (_place, folder) = folder();
-    save(&folder, 1, &signum, clock(&signum));
+    save(&folder, 1, &signum, powers(&signum));
     let error = complaint(&folder, 1, &adam);
     assert!(error.contains("optimizer.s") && error.contains("found nothing"), "{error}");
 }
@@ -84,7 +85,7 @@ fn a_checkpoint_of_another_training_is_refused() {
 fn damage_is_noticed_wherever_it_is() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
-    save(&folder, 5, &run, clock(&run));
+    save(&folder, 5, &run, powers(&run));
     let tensors = folder.path().join("checkpoint-00000005.safetensors");
     let about = tensors.with_extension("ron");
     for (path, expected) in [(&tensors, "check sum"), (&about, ".ron")] {
@@ -107,7 +108,7 @@ fn damage_is_noticed_wherever_it_is() {
 fn a_checkpoint_whose_sum_is_of_the_tensors_alone_is_read() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
-    save(&folder, 5, &run, clock(&run));
+    save(&folder, 5, &run, powers(&run));
     let tensors = folder.path().join("checkpoint-00000005.safetensors");
     let about = tensors.with_extension("ron");
     let sum = crc32fast::hash(&std::fs::read(&tensors).unwrap());
@@ -125,10 +126,10 @@ fn checkpoints_after_the_present_step_do_not_push_out_newer_ones() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
     for step in [70, 80] {
-        save(&folder, step, &run, clock(&run));
+        save(&folder, step, &run, powers(&run));
     }
     for step in [10, 20, 30] {
-        save(&folder, step, &run, clock(&run));
+        save(&folder, step, &run, powers(&run));
         Checkpoint::tidy(&folder, step, None, None).unwrap();
     }
     assert_eq!(Checkpoint::steps(&folder).unwrap(), [20, 30, 70, 80]);
@@ -139,7 +140,7 @@ fn the_last_two_the_best_and_some_are_kept() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
     for step in [10, 20, 30, 40, 50, 60] {
-        save(&folder, step, &run, clock(&run));
+        save(&folder, step, &run, powers(&run));
         Checkpoint::tidy(&folder, step, Some(20), Some(30)).unwrap();
     }
     assert_eq!(Checkpoint::steps(&folder).unwrap(), [20, 30, 50, 60]);
@@ -152,7 +153,7 @@ fn the_last_two_the_best_and_some_are_kept() {
 fn a_checkpoint_of_another_run_or_step_is_not_used() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
-    save(&folder, 20, &run, clock(&run));
+    save(&folder, 20, &run, powers(&run));
     for (other, expected) in [
         (Origin { data: "other".to_owned(), ..origin() }, "on other data"),
         (Origin { config: "other".to_owned(), ..origin() }, "with another config"),
@@ -190,7 +191,7 @@ fn put(folder: &RunFolder, step: u64, file: &[u8]) {
 fn crafted_tensors_are_refused_before_they_are_tensors() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
-    save(&folder, 5, &run, clock(&run));
+    save(&folder, 5, &run, powers(&run));
     let good = std::fs::read(folder.path().join("checkpoint-00000005.safetensors")).unwrap();
     put(&folder, 5, &good);
     load(&folder, 5, &run).unwrap();
@@ -238,7 +239,7 @@ fn links_are_neither_written_through_nor_read() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     for extension in ["safetensors", "ron"] {
         let (place, folder) = folder();
-        save(&folder, 5, &run, clock(&run));
+        save(&folder, 5, &run, powers(&run));
         let (victim, link) =
             (place.path().join("victim"), folder.path().join("checkpoint-00000005").with_extension(extension));
         std::fs::rename(&link, &victim).unwrap();
@@ -246,7 +247,7 @@ fn links_are_neither_written_through_nor_read() {
         let before = std::fs::read(&victim).unwrap();
         let error = complaint(&folder, 5, &run);
         assert!(error.contains("expected a plain file, found a symbolic link"), "{error}");
-        let again = Checkpoint::new(5, 9.5, clock(&run), None, origin()).save(&folder, run.tensors());
+        let again = Checkpoint::new(5, 9.5, powers(&run), None, origin()).save(&folder, run.tensors());
         let error = again.unwrap_err().to_string();
         assert!(error.contains("expected a plain file, found a symbolic link"), "{error}");
         assert_eq!(std::fs::read(&victim).unwrap(), before);

@@ -5,7 +5,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tch::Device;
-use valleyscope::optimizer::Clock;
 use valleyscope::preset::{Preset, built_ins};
 use valleyscope::run::{CheckpointChoice, Event, Fork, Metric, RunFolder, RunReader, Status};
 use valleyscope::train::{Checkpoint, Training};
@@ -137,7 +136,7 @@ fn another_rule_begins_afresh_on_the_same_parameters() {
         (name, copy)
     });
     let saved: Vec<_> = saved.collect();
-    expected.restore(50, Clock::START, &saved).unwrap();
+    expected.restore(50, &BTreeMap::new(), &saved).unwrap();
     let own = curve(&fork).split_off(50);
     assert_eq!(own.len(), 5);
     for (step, loss) in own {

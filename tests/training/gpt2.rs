@@ -1,12 +1,13 @@
 //! GPT-2: gradients, the two forms of its operations, half precision, micro-batches, clipping, text.
 
 use tch::{Device, Kind, Tensor};
+use valleyscope::optimizer::{RuleKind, RuleSpec};
 use valleyscope::random::Key;
 use valleyscope::train::{FlatOptimizer, TrainError};
 use valleyscope::workload::gpt2::train::Gpt2;
-use valleyscope::workload::{Attention, Gpt2Precision, Gpt2Shape, TrainingRule};
+use valleyscope::workload::{Attention, Gpt2Precision, Gpt2Shape};
 
-use crate::small::{rate, uniform};
+use crate::small::uniform;
 
 const ATTENTIONS: [Attention; 2] = [Attention::Fused, Attention::Explicit];
 
@@ -134,7 +135,7 @@ fn half_precision_stays_near_single() {
     for (precision, limit, scale) in [(Gpt2Precision::BFloat16, 3e-2, 1.0), (Gpt2Precision::Float16, 4e-3, 65536.0)] {
         for attention in ATTENTIONS {
             let (inputs, targets) = tokens(3, 7, 11, 4);
-            let rule = TrainingRule::all()[0].configured(rate(1e-2));
+            let rule = RuleSpec::in_training(RuleKind::Adam);
             let losses = [(Gpt2Precision::Float32, 1.0), (precision, scale)].map(|(precision, scale)| {
                 let mut gpt2 = model(shape(true), precision, attention);
                 let mut optimizer = FlatOptimizer::new(rule, &[1e-2], gpt2.layout(), Kind::Float, Device::Cpu).unwrap();
@@ -268,7 +269,7 @@ fn a_start_depends_on_its_key_only_and_has_the_papers_deviations() {
 #[test]
 fn text_follows_what_was_learned_and_depends_on_the_key_only() {
     let mut gpt2 = model(shape(false), Gpt2Precision::Float32, Attention::Fused);
-    let rule = TrainingRule::all()[0].configured(rate(1e-2));
+    let rule = RuleSpec::in_training(RuleKind::Adam);
     let mut optimizer = FlatOptimizer::new(rule, &[1e-2], gpt2.layout(), Kind::Float, Device::Cpu).unwrap();
     let count: Vec<i64> = (0..70).map(|at| at % 11).collect();
     let part = |start: usize| Tensor::from_slice(&count[start..start + 49]).view([7, 7]);

@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 use tch::{Device, Kind, Tensor};
-use valleyscope::optimizer::{Adam, DecayTarget, Focus};
-use valleyscope::simulation::Configured;
+use valleyscope::optimizer::{RuleKind, RuleSpec};
 use valleyscope::train::FlatOptimizer;
 use valleyscope::workload::gpt2::train::Gpt2;
 use valleyscope::workload::{Attention, Gpt2Precision, Gpt2Shape};
@@ -44,15 +43,11 @@ fn tokens(step: u64, micro: u64) -> [Tensor; 2] {
     [0, 1].map(|first| rows.narrow(1, first, CONTEXT as i64).contiguous())
 }
 
-fn rule(name: &str) -> (Configured, f64) {
-    let (beta1, weight_decay) = (0.9, 0.1);
+fn rule(name: &str) -> (RuleSpec, f64) {
+    let rule = RuleSpec::in_training(RuleKind::named(name).unwrap()).with("weight_decay", 0.1).unwrap();
     match name {
-        "Adam" => (Configured::Adam(Adam { learning_rate: 1e-3, beta1, beta2: 0.95, weight_decay }), 1e-3),
-        "FOCUS" => {
-            let decay = DecayTarget::Average;
-            let focus = Focus { learning_rate: 2e-4, beta1, beta2: 0.99, gamma: 0.2, weight_decay, decay };
-            (Configured::Focus(focus), 2e-4)
-        }
+        "Adam" => (rule.with("beta2", 0.95).unwrap(), 1e-3),
+        "FOCUS" => (rule, 2e-4),
         other => panic!("{other}"),
     }
 }

@@ -10,9 +10,14 @@ mod gpt2_files;
 mod gpt2_pytorch;
 mod gpt2_run;
 mod images;
+#[path = "../numerics/laws.rs"]
+mod laws;
 mod mlp;
 mod needs;
 mod optimizers;
+#[allow(dead_code, reason = "the plane is of the other tests")]
+#[path = "../numerics/oracle.rs"]
+mod oracle;
 mod order;
 mod probe;
 mod pytorch;

@@ -1,12 +1,12 @@
 //! What is measured of an optimizer's steps, by hand.
 
 use tch::{Device, Kind, Tensor};
+use valleyscope::optimizer::{RuleKind, RuleSpec};
 use valleyscope::run::Metric;
-use valleyscope::train::probe::{PULL_OPPOSES, Probe, SIGNAL};
+use valleyscope::train::probe::Probe;
 use valleyscope::train::{FlatOptimizer, Layout};
-use valleyscope::workload::TrainingRule;
 
-use crate::small::{rate, uniform};
+use crate::small::uniform;
 
 fn layout() -> Layout {
     let tensors = [("layers.0.weight", vec![7, 5]), ("layers.0.bias", vec![7]), ("head.weight", vec![130])];
@@ -29,7 +29,7 @@ fn values(tensor: &Tensor) -> Vec<f64> {
 }
 
 fn optimizer(name: &str) -> FlatOptimizer {
-    let rule = TrainingRule::named(name).unwrap().configured(rate(0.1));
+    let rule = RuleSpec::in_training(RuleKind::named(name).unwrap());
     FlatOptimizer::new(rule, &[0.1], &layout(), Kind::Double, Device::Cpu).unwrap()
 }
 
@@ -45,7 +45,7 @@ fn steps_of_focus() {
         optimizer.step(&layout, &mut theta, &flat(&layout, step)).unwrap();
         let metrics = probe.end(&theta, &optimizer).unwrap();
         let after = values(&theta);
-        let memory: Vec<Vec<f64>> = optimizer.memory().iter().map(|(_, tensor)| values(tensor)).collect();
+        let memory: Vec<Vec<f64>> = optimizer.states().iter().map(|(_, tensor)| values(tensor)).collect();
         let places = |segments: &[usize]| -> Vec<usize> {
             segments.iter().flat_map(|&segment| layout.range(segment, 0)).collect()
         };
@@ -59,7 +59,7 @@ fn steps_of_focus() {
         let opposed = all.iter().filter(|&&at| (before[at] - memory[1][at]).signum() * memory[0][at].signum() < 0.0);
         // The average is the parameter itself at first, which pulls nowhere.
         let opposed = if step == 2 { 0 } else { opposed.count() };
-        assert_eq!(metrics.get(PULL_OPPOSES), Some(opposed as f64 / all.len() as f64));
+        assert_eq!(metrics.get(Metric::of("pull_opposes")), Some(opposed as f64 / all.len() as f64));
     }
 }
 
@@ -73,7 +73,7 @@ fn steps_of_adam() {
         probe.begin(&theta).unwrap();
         optimizer.step(&layout, &mut theta, &(&gradient * factor)).unwrap();
         let metrics = probe.end(&theta, &optimizer).unwrap();
-        for (_, metric) in SIGNAL {
+        for metric in ["signal_q10", "signal_q50", "signal_q90"].map(Metric::of) {
             let found = metrics.get(metric).unwrap();
             assert!((found - expected).abs() < 1e-9, "{metric}: {found} {expected}");
         }

@@ -3,11 +3,11 @@
 use serde_json::Value;
 use tch::{Device, Kind};
 use valleyscope::dataset::mnist;
+use valleyscope::optimizer::{RuleKind, RuleSpec};
 use valleyscope::train::FlatOptimizer;
-use valleyscope::workload::TrainingRule;
 use valleyscope::workload::mnist::train::{Images, Mlp};
 
-use crate::small::{rate, uniform};
+use crate::small::uniform;
 
 /// The script's start.
 fn start(mlp: &Mlp, start: u64) -> Vec<f64> {
@@ -34,15 +34,17 @@ fn losses_follow_pytorch() {
     let golden: Value = serde_json::from_str(include_str!("data/pytorch.json")).unwrap();
     let batch = golden["batch"].as_u64().unwrap() as usize;
     let data = mnist::stand_in(mnist::STAND_IN_SEED);
-    for rule in TrainingRule::all() {
-        let golden = &golden[rule.name()];
+    let rules: Vec<RuleKind> = golden.as_object().unwrap().keys().filter_map(|name| RuleKind::named(name)).collect();
+    assert_eq!(rules.len(), 4);
+    for rule in rules {
+        let golden = &golden[rule.info().name];
         let (number, learning_rate) = (golden["start"].as_u64().unwrap(), golden["learning_rate"].as_f64().unwrap());
         for (precision, kind, limit) in [("float64", Kind::Double, 1e-9), ("float32", Kind::Float, 1e-4)] {
             let expected = golden[precision].as_array().unwrap();
             let images = Images::new(&data.train.images, &data.train.labels, kind, Device::Cpu).unwrap();
             let mut mlp = Mlp::new(1, kind, Device::Cpu).unwrap();
             mlp.set_model(0, &start(&mlp, number)).unwrap();
-            let rule = rule.configured(rate(learning_rate));
+            let rule = RuleSpec::in_training(rule);
             let mut optimizer = FlatOptimizer::new(rule, &[learning_rate], mlp.layout(), kind, Device::Cpu).unwrap();
             for (step, expected) in expected.iter().enumerate() {
                 let batch = images.range(step * batch..(step + 1) * batch, kind).unwrap();

@@ -1,21 +1,20 @@
 use std::sync::atomic::AtomicBool;
 
 use tch::Device;
+use valleyscope::optimizer::{RuleKind, RuleSpec};
 use valleyscope::quantity::{BatchSize, PointCount, Replicates, TrainingSteps};
 use valleyscope::run::Metric;
 use valleyscope::sweep::LearningRates;
 use valleyscope::train::Training;
 use valleyscope::workload::mnist::train::{MnistRun, Scan};
-use valleyscope::workload::{
-    DataChoice, DeviceChoice, FloatType, MnistScanSpec, MnistSpec, ScanOptimizer, TrainingRule,
-};
+use valleyscope::workload::{DataChoice, DeviceChoice, FloatType, MnistScanSpec, MnistSpec, ScanOptimizer};
 
 use crate::small::{mnist, rate, spec};
 
 fn scan_spec(precision: FloatType) -> MnistScanSpec {
-    let rules = TrainingRule::all();
+    let rules = RuleKind::ALL.iter().map(|&kind| RuleSpec::in_training(kind));
     MnistScanSpec {
-        optimizers: rules.map(|rule| ScanOptimizer { name: None, color: None, rule }).to_vec(),
+        optimizers: rules.map(|rule| ScanOptimizer { name: None, color: None, rule }).collect(),
         batch_sizes: [8, 64].map(|size| BatchSize::new(size).unwrap()).to_vec(),
         learning_rates: LearningRates { from: rate(1e-3), to: rate(1e-2), count: PointCount::new(2).unwrap() },
         replicates: Replicates::new(3).unwrap(),

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use valleyscope::dataset::mnist::{Digits, Mnist, Origin};
+use valleyscope::optimizer::{RuleKind, RuleSpec};
 use valleyscope::preset::Preset;
 use valleyscope::quantity::LearningRate;
-use valleyscope::workload::{DataChoice, DeviceChoice, MnistPreset, MnistSpec, TrainingRule};
+use valleyscope::workload::{DataChoice, DeviceChoice, MnistPreset, MnistSpec};
 
 /// Uniform on [0, 1), from a counter.
 pub fn uniform(counter: u64) -> f64 {
@@ -55,7 +56,7 @@ pub fn rate(rate: f64) -> LearningRate {
 
 /// A run on the processor, with the rule of this name.
 pub fn spec(rule: &str) -> MnistSpec {
-    let rule = TrainingRule::all().into_iter().find(|other| other.name() == rule).unwrap();
+    let rule = RuleSpec::in_training(RuleKind::named(rule).unwrap());
     MnistSpec { device: DeviceChoice::Cpu, ..MnistSpec::new(rule, rate(1e-3)) }
 }
 

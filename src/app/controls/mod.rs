@@ -1,15 +1,17 @@
 //! The panel of controls: landscape, noise and start, and a card for each optimizer.
 
 mod copy_color;
-mod knobs;
+mod highlight;
 mod optimizers;
-mod quantity;
+mod parameter;
+mod parameters;
+mod settings;
 mod simulation;
-mod spotlight;
 
-pub use knobs::TRAIL;
-pub use quantity::{Adjustable, Knob};
-pub use spotlight::Spotlight;
+pub use highlight::Highlight;
+pub use parameter::{Adjustable, ParameterSpec};
+pub use parameters::TRAIL;
+pub use settings::set_controls;
 
 use egui::{ScrollArea, Ui};
 

@@ -4,14 +4,13 @@ use egui::collapsing_header::CollapsingState;
 use egui::{Align, Button, Checkbox, Layout, RichText, TextEdit, Ui, vec2};
 
 use super::copy_color::copy_color;
-use super::knobs;
-use super::quantity::Knob;
-use super::spotlight::Spotlight;
+use super::highlight::Highlight;
+use super::parameter::HyperparameterValue;
+use super::parameters;
 use crate::app::live::{Action, Live, Requests};
 use crate::app::theme;
-use crate::optimizer::DecayTarget;
-use crate::quantity::{Beta, LearningRate, WeightDecay};
-use crate::simulation::{OptimizerSpec, Rule, SimulationSpec, defaults, distinct_name};
+use crate::optimizer::{Choice, Hyperparameter, Kind, RatedRule, RuleKind, RuleSpec};
+use crate::simulation::{OptimizerSpec, SimulationSpec, defaults, distinct_name};
 
 /// What was pressed on a card.
 enum Pressed {
@@ -70,7 +69,7 @@ impl Card<'_> {
             ui.set_width(ui.available_width());
             let id = ui.make_persistent_id("card");
             let mut state = CollapsingState::load_with_default_open(ui.ctx(), id, true);
-            if Spotlight::falls_on(ui.ctx(), self.name) {
+            if Highlight::falls_on(ui.ctx(), self.name) {
                 state.set_open(true);
             }
             let header = state.show_header(ui, |ui| self.header(ui, optimizer));
@@ -89,7 +88,7 @@ impl Card<'_> {
             .on_hover_text("Colour of the particles and curves")
             .accessible_name(format!("{}: colour", self.name));
         if swatch.changed() {
-            optimizer.color = (rgb != optimizer.rule.rgb()).then_some(rgb);
+            optimizer.color = (rgb != optimizer.rule.rule.rgb()).then_some(rgb);
         }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             ui.add_enabled(!self.last_enabled, Checkbox::without_text(&mut optimizer.enabled))
@@ -146,80 +145,41 @@ fn full() -> String {
     format!("At most {} optimizers run side by side.", SimulationSpec::MAX_OPTIMIZERS)
 }
 
-/// The parameters of a rule, in the order of its formula.
-fn rule(ui: &mut Ui, owner: &str, rule: &mut Rule) {
-    let beta = |ui: &mut Ui, knob: &Knob, value: &mut Beta, default| knob.show(ui, owner, value, default);
-    let rate = |ui: &mut Ui, value: &mut LearningRate| {
-        knobs::LEARNING_RATE.show(ui, owner, value, defaults::learning_rate());
-    };
-    let decay = |ui: &mut Ui, value: &mut WeightDecay| {
-        knobs::WEIGHT_DECAY.show(ui, owner, value, defaults::weight_decay());
-    };
-    match rule {
-        Rule::Adam { learning_rate, beta1, beta2, weight_decay } => {
-            rate(ui, learning_rate);
-            beta(ui, &knobs::BETA1, beta1, defaults::beta1());
-            beta(ui, &knobs::ADAM_BETA2, beta2, defaults::adam_beta2());
-            decay(ui, weight_decay);
-        }
-        Rule::Signum { learning_rate, beta1, weight_decay } | Rule::Sgd { learning_rate, beta1, weight_decay } => {
-            rate(ui, learning_rate);
-            beta(ui, &knobs::BETA1, beta1, defaults::beta1());
-            decay(ui, weight_decay);
-        }
-        Rule::Focus { learning_rate, beta1, beta2, gamma, weight_decay, decay: target } => {
-            rate(ui, learning_rate);
-            beta(ui, &knobs::BETA1, beta1, defaults::beta1());
-            beta(ui, &knobs::FOCUS_BETA2, beta2, defaults::focus_beta2());
-            knobs::GAMMA.show(ui, owner, gamma, defaults::gamma());
-            decay(ui, weight_decay);
-            decay_target(ui, owner, target);
-        }
+/// The learning rate and the hyperparameters of a rule, in the order of its table.
+fn rule(ui: &mut Ui, owner: &str, rule: &mut RatedRule) {
+    parameters::LEARNING_RATE.show(ui, owner, &mut rule.learning_rate, defaults::learning_rate());
+    for (of, value) in rule.rule.hyperparameters() {
+        let set = match of.kind {
+            Kind::Choice(choices) => choose(ui, owner, of, choices, value),
+            Kind::DecayRate | Kind::Number(_) => {
+                let mut shown = HyperparameterValue { of, value };
+                parameters::of_rule(of).show(ui, owner, &mut shown, HyperparameterValue { of, value: of.on_plane });
+                shown.value
+            }
+        };
+        rule.rule.set(of.key, set).expect("controls keep values in range");
     }
 }
 
-fn decay_target(ui: &mut Ui, owner: &str, target: &mut DecayTarget) {
-    let choices = [
-        (DecayTarget::Parameters, "parameters θ", "Decay acts on the parameters, as in the paper's toy figures."),
-        (
-            DecayTarget::Average,
-            "average of θ",
-            "Decay acts on the averaged parameters, as in the paper's training code.",
-        ),
-    ];
-    ui.horizontal_wrapped(|ui| {
-        ui.label("Decay of the");
-        for (choice, text, help) in choices {
-            let response = ui.selectable_value(target, choice, text).on_hover_text(help);
-            response.accessible_name(format!("{owner}: decay of the {text}"));
+/// The choice that is made, beginning with one.
+fn choose(ui: &mut Ui, owner: &str, of: &Hyperparameter, choices: &[Choice], mut value: f64) -> f64 {
+    let shown = ui.horizontal_wrapped(|ui| {
+        ui.label(of.label).on_hover_text(of.help);
+        for (index, choice) in choices.iter().enumerate() {
+            let response = ui.selectable_value(&mut value, index as f64, choice.label).on_hover_text(choice.help);
+            response.accessible_name(format!("{owner}: {} {}", of.label.to_lowercase(), choice.label));
         }
     });
-}
-
-/// The rules with the toy model's defaults, in the order of the menu.
-fn fresh_rules() -> [Rule; 4] {
-    let (learning_rate, beta1) = (defaults::learning_rate(), defaults::beta1());
-    let weight_decay = defaults::weight_decay();
-    [
-        Rule::Adam { learning_rate, beta1, beta2: defaults::adam_beta2(), weight_decay },
-        Rule::Signum { learning_rate, beta1, weight_decay },
-        Rule::Focus {
-            learning_rate,
-            beta1,
-            beta2: defaults::focus_beta2(),
-            gamma: defaults::gamma(),
-            weight_decay,
-            decay: DecayTarget::default(),
-        },
-        Rule::Sgd { learning_rate, beta1, weight_decay },
-    ]
+    Highlight::mark(ui, shown.response.rect, &format!("{owner}: {}", of.label));
+    value
 }
 
 fn add_menu(ui: &mut Ui, spec: &mut SimulationSpec, room: bool) {
     ui.add_enabled_ui(room, |ui| {
         let (response, _) = egui::containers::menu::MenuButton::new("+ Add optimizer").ui(ui, |ui| {
-            for rule in fresh_rules() {
-                if ui.button(rule.name()).clicked() {
+            for &kind in RuleKind::ALL {
+                if ui.button(kind.info().name).clicked() {
+                    let rule = RuleSpec::on_plane(kind).rated(defaults::learning_rate());
                     add(spec, OptimizerSpec { id: 0, name: None, color: None, enabled: true, rule });
                     ui.close();
                 }
@@ -246,7 +206,7 @@ fn add(spec: &mut SimulationSpec, mut optimizer: OptimizerSpec) {
     }
     let taken: Vec<[u8; 3]> = spec.optimizers.iter().map(OptimizerSpec::rgb).collect();
     if taken.contains(&optimizer.rgb()) {
-        optimizer.color = Some(copy_color(optimizer.rule.rgb(), &taken));
+        optimizer.color = Some(copy_color(optimizer.rule.rule.rgb(), &taken));
     }
     spec.optimizers.push(optimizer);
 }

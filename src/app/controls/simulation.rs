@@ -2,7 +2,7 @@
 
 use egui::Ui;
 
-use super::knobs;
+use super::parameters;
 use crate::app::document::Document;
 use crate::app::theme;
 use crate::quantity::{Noise, Temperature};
@@ -28,10 +28,10 @@ pub fn landscape_card(ui: &mut Ui, document: &mut Document) {
         let defaults = LandscapeSpec::default();
         let spec = &mut document.spec;
         let landscape = &mut spec.landscape;
-        knobs::SHARPNESS.show(ui, "", &mut landscape.sharpness, defaults.sharpness);
-        knobs::SLOPE.show(ui, "", &mut landscape.slope, defaults.slope);
-        knobs::ROTATION.show(ui, "", &mut landscape.rotation_degrees, defaults.rotation_degrees);
-        knobs::NOISE.show(ui, "", &mut spec.noise, Noise::clamped(1.0));
+        parameters::SHARPNESS.show(ui, "", &mut landscape.sharpness, defaults.sharpness);
+        parameters::SLOPE.show(ui, "", &mut landscape.slope, defaults.slope);
+        parameters::ROTATION.show(ui, "", &mut landscape.rotation_degrees, defaults.rotation_degrees);
+        parameters::NOISE.show(ui, "", &mut spec.noise, Noise::clamped(1.0));
     });
 }
 
@@ -39,11 +39,11 @@ pub fn landscape_card(ui: &mut Ui, document: &mut Document) {
 pub fn start_card(ui: &mut Ui, document: &mut Document) {
     card(ui, "Particles and start", |ui| {
         let spec = &mut document.spec;
-        knobs::PARTICLES.show(ui, "", &mut spec.particles, defaults::particles());
+        parameters::PARTICLES.show(ui, "", &mut spec.particles, defaults::particles());
         let defaults = StartSpec::default();
-        knobs::START_X.show(ui, "", &mut spec.start.x, defaults.x);
-        knobs::START_Y.show(ui, "", &mut spec.start.y, defaults.y);
-        knobs::START_SPREAD.show(ui, "", &mut spec.start.spread, defaults.spread);
+        parameters::START_X.show(ui, "", &mut spec.start.x, defaults.x);
+        parameters::START_Y.show(ui, "", &mut spec.start.y, defaults.y);
+        parameters::START_SPREAD.show(ui, "", &mut spec.start.spread, defaults.spread);
         temperature(ui, &mut spec.temperature);
     });
 }
@@ -57,6 +57,6 @@ fn temperature(ui: &mut Ui, temperature: &mut Option<Temperature>) {
         *temperature = (!follows).then(|| Temperature::clamped(FIRST_TEMPERATURE));
     }
     if let Some(temperature) = temperature {
-        knobs::TEMPERATURE.show(ui, "", temperature, Temperature::clamped(FIRST_TEMPERATURE));
+        parameters::TEMPERATURE.show(ui, "", temperature, Temperature::clamped(FIRST_TEMPERATURE));
     }
 }

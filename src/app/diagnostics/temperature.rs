@@ -18,7 +18,7 @@ pub fn temperature_control(ui: &mut Ui, document: &mut Document) {
         .accessible_name("Temperature is the learning rate");
     if response.changed() {
         let first = document.spec.optimizers.iter().find(|spec| spec.enabled);
-        let rate = first.map_or(0.01, |spec| spec.rule.learning_rate().get());
+        let rate = first.map_or(0.01, |spec| spec.rule.learning_rate.get());
         document.spec.temperature = (!own).then(|| Temperature::clamped(rate));
     }
     if let Some(temperature) = &mut document.spec.temperature {

@@ -1,7 +1,9 @@
 //! The selected particle's last step, as the formulas of its rule with its numbers in them.
+//!
+//! The formulas are those of the recorded step: what is shown is what was computed.
 
-use crate::optimizer::{Adam, DecayTarget};
-use crate::simulation::{Anatomy, AnatomyMemory, Configured};
+use crate::optimizer::{Node, Operand, Operation, RatioCorrection, Role, Symbol, Weight};
+use crate::simulation::StepTrace;
 use crate::view::ticks::significant;
 
 /// One line of a rule and what it came to for the two coordinates.
@@ -21,164 +23,307 @@ pub struct Formula {
 const DIGITS: usize = 4;
 
 /// The formulas of the step, in the order in which they are computed.
-pub fn formulas(anatomy: &Anatomy) -> Vec<Formula> {
-    let step = Step { anatomy };
-    let mut lines = vec![step.noisy_gradient()];
-    match (anatomy.rule.configured(), anatomy.memory) {
-        (Configured::Adam(rule), memory @ AnatomyMemory::Adam { .. }) => lines.extend(step.adam(&rule, memory)),
-        (Configured::Signum(rule), AnatomyMemory::Signum { m_before, m }) => {
-            lines.push(step.average(["m", "β₁", "g"], rule.beta1, m_before, m, "running average of the gradients"));
-            lines.push(step.line(
-                "d = sign(m)",
-                "direction of the step",
-                |i| format!("sign({})", text(m[i])),
-                anatomy.direction,
-            ));
-            lines.push(step.decayed_parameters("d", rule.learning_rate, rule.weight_decay));
+pub fn formulas(step: &StepTrace) -> Vec<Formula> {
+    let StepTrace { gradient, noise, trace, inputs, .. } = step;
+    let filled = [0, 1].map(|axis| {
+        let factor = Text::number(gradient[axis]).at_least(PRODUCT + 1);
+        format!("{} · {factor}", text(noise[axis]))
+    });
+    let rule = "g = ξ ∇L(θ),  ξ ~ Normal(1, σ)".to_owned();
+    let mut lines =
+        vec![Formula { rule, meaning: "the gradient as the optimizer sees it", filled, result: inputs.gradient }];
+    let mut printer = Printer {
+        nodes: &trace.nodes,
+        symbols: vec![None; trace.nodes.len()],
+        states: inputs.rule.rule.info().states.iter().map(|part| part.symbol).collect(),
+        definitions: Vec::new(),
+    };
+    for &(index, part) in &trace.parts {
+        if part.role == Role::Coefficient {
+            printer.symbols[index] = Some(part.symbol);
+            let Text { text, .. } = printer.expression(index, Mode::Symbols);
+            printer.definitions.push((index, format!("{} = {text}", part.symbol)));
+            continue;
         }
-        (Configured::Focus(rule), memory @ AnatomyMemory::Focus { .. }) => lines.extend(step.focus(&rule, memory)),
-        (Configured::Sgd(rule), AnatomyMemory::Sgd { m_before, m }) => {
-            lines.push(step.line(
-                "m ← β₁ m + g",
-                "momentum, a sum of the gradients",
-                |i| format!("{} · {} + {}", text(rule.beta1), factor(m_before[i]), factor(anatomy.noisy_gradient[i])),
-                m,
-            ));
-            lines.push(step.decayed_parameters("m", rule.learning_rate, rule.weight_decay));
-        }
-        // The engine takes a step apart with the rule that made it.
-        _ => {}
+        lines.extend(printer.bias_corrections(index));
+        let arrow = if matches!(part.role, Role::State { .. }) { "←" } else { "=" };
+        lines.push(printer.line(index, &format!("{} {arrow}", part.symbol), part.meaning));
+        printer.symbols[index] = Some(part.symbol);
+    }
+    if let Operand::Node(index) = trace.theta {
+        lines.push(printer.line(index, "θ ←", "the step, with weight decay"));
     }
     lines
 }
 
-struct Step<'a> {
-    anatomy: &'a Anatomy,
+/// What stands for the numbers in a formula.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Symbols,
+    /// Of x, which is 0, or of y, which is 1. What is the same for both and has no name is computed.
+    Numbers(usize),
 }
 
-impl Step<'_> {
-    fn line(&self, rule: &str, meaning: &'static str, filled: impl Fn(usize) -> String, result: [f64; 2]) -> Formula {
-        Formula { rule: rule.to_owned(), meaning, filled: [filled(0), filled(1)], result }
+/// How tightly the parts of an expression hold together.
+const SUM: u8 = 0;
+const PRODUCT: u8 = 1;
+const ATOM: u8 = 2;
+
+/// An expression with its outermost operation.
+struct Text {
+    text: String,
+    binding: u8,
+}
+
+impl Text {
+    fn atom(text: impl Into<String>) -> Text {
+        Text { text: text.into(), binding: ATOM }
     }
 
-    fn noisy_gradient(&self) -> Formula {
-        let Anatomy { noise, gradient, noisy_gradient, .. } = self.anatomy;
-        self.line(
-            "g = ξ ∇L(θ),  ξ ~ Normal(1, σ)",
-            "the gradient as the optimizer sees it",
-            |i| format!("{} · {}", text(noise[i]), factor(gradient[i])),
-            *noisy_gradient,
-        )
+    /// A negative number and a power of ten hold together like what they are made of.
+    fn number(value: f64) -> Text {
+        let text = text(value);
+        let binding = if text.starts_with('−') { SUM } else { ATOM };
+        Text { text, binding }
     }
 
-    /// `m ← β m + (1 − β) g`, or of the squares.
-    fn average(
-        &self,
-        [name, beta_name, input_name]: [&str; 3],
-        beta: f64,
-        before: [f64; 2],
-        after: [f64; 2],
-        meaning: &'static str,
-    ) -> Formula {
-        let square = if input_name == "g²" { "²" } else { "" };
-        self.line(
-            &format!("{name} ← {beta_name} {name} + (1 − {beta_name}) {input_name}"),
-            meaning,
-            |i| {
-                let input = factor(self.anatomy.noisy_gradient[i]);
-                let input = if square.is_empty() || input.starts_with('(') { input } else { format!("({input})") };
-                format!("{} · {} + {} · {input}{square}", text(beta), factor(before[i]), text(1.0 - beta))
-            },
-            after,
-        )
+    /// In brackets where it holds together less tightly.
+    fn at_least(&self, binding: u8) -> String {
+        if self.binding < binding { format!("({})", self.text) } else { self.text.clone() }
+    }
+}
+
+/// Writes the expressions of a recorded step.
+struct Printer<'a> {
+    nodes: &'a [Node],
+    /// Of the parts that are named so far.
+    symbols: Vec<Option<&'static str>>,
+    /// Of the rule's states.
+    states: Vec<&'static str>,
+    /// What coefficients with a symbol are.
+    definitions: Vec<(usize, String)>,
+}
+
+impl Printer<'_> {
+    fn line(&self, index: usize, left: &str, meaning: &'static str) -> Formula {
+        let mut rule = format!("{left} {}", self.expression(index, Mode::Symbols).text);
+        for definition in self.definitions_in(index) {
+            rule += &format!(",  {definition}");
+        }
+        let filled = [0, 1].map(|axis| self.expression(index, Mode::Numbers(axis)).text);
+        Formula { rule, meaning, filled, result: self.nodes[index].values }
     }
 
-    fn decayed_parameters(&self, direction: &str, learning_rate: f64, weight_decay: f64) -> Formula {
-        let Anatomy { before, after, direction: moved, .. } = self.anatomy;
-        self.line(
-            &format!("θ ← θ − η ({direction} + ω θ)"),
-            "the step, with decay of the parameters",
-            |i| {
-                format!(
-                    "{} − {} · ({} + {} · {})",
-                    text(before[i]),
-                    text(learning_rate),
-                    text(moved[i]),
-                    text(weight_decay),
-                    factor(before[i])
-                )
-            },
-            *after,
-        )
-    }
-
-    fn adam(&self, rule: &Adam, memory: AnatomyMemory) -> Vec<Formula> {
-        let AnatomyMemory::Adam { m_before, s_before, m, s, m_weight, s_weight, m_hat, s_hat } = memory else {
+    /// The lines of the averages without their bias, where a node is a ratio of two.
+    fn bias_corrections(&self, index: usize) -> Vec<Formula> {
+        let Operation::Ratio(m, s, RatioCorrection { m_weight, s_weight, .. }) = self.nodes[index].operation else {
             return Vec::new();
         };
-        vec![
-            self.average(["m", "β₁", "g"], rule.beta1, m_before, m, "running average of the gradients"),
-            self.average(["s", "β₂", "g²"], rule.beta2, s_before, s, "running average of their squares"),
-            self.line(
-                "m̂ = m / (1 − β₁ᵗ)",
-                "without the bias of a start at 0",
-                |i| format!("{} / {}", text(m[i]), text(m_weight)),
-                m_hat,
-            ),
-            self.line(
-                "ŝ = s / (1 − β₂ᵗ)",
-                "without the bias of a start at 0",
-                |i| format!("{} / {}", text(s[i]), text(s_weight)),
-                s_hat,
-            ),
-            self.line(
-                "d = m̂ / (√ŝ + ε),  ε = 10⁻⁸",
-                "direction: signal over noise",
-                |i| format!("{} / ({} + ε)", text(m_hat[i]), text(s_hat[i].sqrt())),
-                self.anatomy.direction,
-            ),
-            self.decayed_parameters("d", rule.learning_rate, rule.weight_decay),
-        ]
+        let line = |(average, weight): (Operand, Operand)| {
+            let quotient = |mode| {
+                let [average, weight] = [average, weight].map(|it| self.operand(it, mode));
+                format!("{} / {}", average.at_least(PRODUCT), weight.at_least(ATOM))
+            };
+            Formula {
+                rule: format!("{} = {}", hat(&self.operand(average, Mode::Symbols).text), quotient(Mode::Symbols)),
+                meaning: "without the bias of a start at 0",
+                filled: [0, 1].map(|axis| quotient(Mode::Numbers(axis))),
+                result: [0, 1].map(|axis| self.value(average, axis) / self.value(weight, axis)),
+            }
+        };
+        [(m, m_weight), (s, s_weight)].map(line).into()
     }
 
-    fn focus(&self, rule: &crate::optimizer::Focus, memory: AnatomyMemory) -> Vec<Formula> {
-        let AnatomyMemory::Focus { m_before, average_before, average_weight, m, average, .. } = memory else {
-            return Vec::new();
-        };
-        let Anatomy { before, after, direction, .. } = self.anatomy;
-        let mut lines = vec![
-            self.average(["m", "β₁", "g"], rule.beta1, m_before, m, "running average of the gradients"),
-            self.line(
-                "θ̂ ← θ̂ + w (θ − θ̂),  w = (1 − β₂) / (1 − β₂ᵗ)",
-                "running average of the parameters, before the step",
-                |i| {
-                    let average = average_before[i];
-                    format!("{} + {} · {}", text(average), text(average_weight), factor(before[i] - average))
-                },
-                average,
-            ),
-            self.line(
-                "d = sign(m) + γ sign(θ − θ̂)",
-                "direction, with the pull towards the average",
-                |i| format!("sign({}) + {} · sign({})", text(m[i]), factor(rule.gamma), text(before[i] - average[i])),
-                *direction,
-            ),
-        ];
-        lines.push(match rule.decay {
-            DecayTarget::Parameters => self.decayed_parameters("d", rule.learning_rate, rule.weight_decay),
-            DecayTarget::Average => self.line(
-                "θ ← θ − η d − η ω θ̂",
-                "the step, with decay of the average",
-                |i| {
-                    let (rate, decay) = (text(rule.learning_rate), text(rule.weight_decay));
-                    let (d, average) = (factor(direction[i]), factor(average[i]));
-                    format!("{} − {rate} · {d} − {rate} · {decay} · {average}", text(before[i]))
-                },
-                *after,
-            ),
-        });
-        lines
+    fn operand(&self, operand: Operand, mode: Mode) -> Text {
+        match operand {
+            Operand::Constant(_, Some(symbol)) => Text::atom(symbol),
+            Operand::Constant(value, None) => Text::number(value),
+            Operand::Node(index) => match (self.symbols[index], mode) {
+                (Some(symbol), Mode::Symbols) => Text::atom(symbol),
+                (Some(_), Mode::Numbers(axis)) => Text::number(self.nodes[index].values[axis]),
+                (None, _) => self.expression(index, mode),
+            },
+        }
     }
+
+    fn expression(&self, index: usize, mode: Mode) -> Text {
+        if let Mode::Numbers(axis) = mode
+            && self.is_scalar(Operand::Node(index))
+        {
+            return Text::number(self.nodes[index].values[axis]);
+        }
+        let of = |operand| self.operand(operand, mode);
+        match self.nodes[index].operation {
+            Operation::Symbol(symbol) => self.symbol(symbol, self.nodes[index].values, mode),
+            Operation::Negative(a) => Text { text: format!("−{}", of(a).at_least(PRODUCT)), binding: SUM },
+            Operation::Sum(a, b) => sum(&of(a), &of(b)),
+            Operation::Difference(a, b) => difference(&of(a), &of(b)),
+            Operation::Product(..) => self.product(index, mode),
+            Operation::Quotient(a, b) => {
+                Text { text: format!("{} / {}", of(a).at_least(PRODUCT), of(b).at_least(ATOM)), binding: PRODUCT }
+            }
+            Operation::ProductSum(a, b, c) => sum(&self.product_of(&[a, b], mode), &of(c)),
+            Operation::SumProduct(a, b, c) => match self.negated(b) {
+                Some(b) => difference(&of(a), &self.product_of(&[b, c], mode)),
+                None => sum(&of(a), &self.product_of(&[b, c], mode)),
+            },
+            Operation::Root(a) => Text::atom(format!("√{}", of(a).at_least(ATOM))),
+            Operation::Size(a) => Text::atom(format!("|{}|", of(a).text)),
+            Operation::Sign(a) => Text::atom(format!("sign({})", of(a).text)),
+            Operation::Toward(average, target, Weight { weight, .. }) => {
+                let way = difference(&of(target), &of(average));
+                sum(&of(average), &multiplied(&[of(weight), way], mode))
+            }
+            Operation::Ratio(m, s, RatioCorrection { m_weight, s_weight, epsilon, .. }) => {
+                let corrected = |average, weight| match mode {
+                    Mode::Symbols => Text::atom(hat(&of(average).text)),
+                    Mode::Numbers(axis) => Text::number(self.value(average, axis) / self.value(weight, axis)),
+                };
+                let root = Text::atom(format!("√{}", corrected(s, s_weight).at_least(ATOM)));
+                let size = sum(&root, &of(epsilon));
+                let text = format!("{} / {}", corrected(m, m_weight).at_least(PRODUCT), size.at_least(ATOM));
+                Text { text, binding: PRODUCT }
+            }
+        }
+    }
+
+    fn symbol(&self, symbol: Symbol, values: [f64; 2], mode: Mode) -> Text {
+        if let Mode::Numbers(axis) = mode {
+            return Text::number(values[axis]);
+        }
+        match symbol {
+            Symbol::Theta => Text::atom("θ"),
+            Symbol::Gradient => Text::atom("g"),
+            Symbol::LearningRate => Text::atom("η"),
+            Symbol::State(index) => Text::atom(self.states[index]),
+            Symbol::Hyperparameter(symbol) => Text::atom(symbol),
+            Symbol::Power(symbol) => Text::atom(format!("{symbol}ᵗ")),
+        }
+    }
+
+    /// A product of all that a node and the products in it multiply; equal neighbours become a square.
+    fn product(&self, index: usize, mode: Mode) -> Text {
+        let Operation::Product(a, b) = self.nodes[index].operation else { return self.expression(index, mode) };
+        self.product_of(&[a, b], mode)
+    }
+
+    fn product_of(&self, operands: &[Operand], mode: Mode) -> Text {
+        let mut factors = Vec::new();
+        for operand in operands {
+            self.factors(*operand, &mut factors);
+        }
+        let mut texts: Vec<Text> = Vec::new();
+        let mut last = None;
+        for factor in factors {
+            let text = self.operand(factor, mode);
+            match texts.last_mut() {
+                Some(before) if last == Some(factor) => {
+                    // Numbers in brackets, so that the sign of what is squared is seen.
+                    let brackets = matches!(mode, Mode::Numbers(_)) || text.binding < ATOM;
+                    let base = if brackets { format!("({})", text.text) } else { text.text };
+                    *before = Text::atom(base + "²");
+                    last = None;
+                }
+                _ => {
+                    texts.push(text);
+                    last = Some(factor);
+                }
+            }
+        }
+        multiplied(&texts, mode)
+    }
+
+    /// What is multiplied in an operand that has no name.
+    fn factors(&self, operand: Operand, factors: &mut Vec<Operand>) {
+        match operand {
+            Operand::Node(index) if self.symbols[index].is_none() => match self.nodes[index].operation {
+                Operation::Product(a, b) => [a, b].into_iter().for_each(|it| self.factors(it, factors)),
+                _ => factors.push(operand),
+            },
+            _ => factors.push(operand),
+        }
+    }
+
+    /// What an operand is the negative of.
+    fn negated(&self, operand: Operand) -> Option<Operand> {
+        let Operand::Node(index) = operand else { return None };
+        match self.nodes[index].operation {
+            Operation::Negative(of) if self.symbols[index].is_none() => Some(of),
+            _ => None,
+        }
+    }
+
+    fn value(&self, operand: Operand, axis: usize) -> f64 {
+        match operand {
+            Operand::Constant(value, _) => value,
+            Operand::Node(index) => self.nodes[index].values[axis],
+        }
+    }
+
+    /// Whether a number follows from hyperparameters alone.
+    fn is_scalar(&self, operand: Operand) -> bool {
+        let Operand::Node(index) = operand else { return true };
+        match self.nodes[index].operation {
+            Operation::Symbol(symbol) => {
+                matches!(symbol, Symbol::LearningRate | Symbol::Hyperparameter(_) | Symbol::Power(_))
+            }
+            operation => operation.operands().into_iter().all(|it| self.is_scalar(it)),
+        }
+    }
+
+    /// The definitions of coefficients and constants that a line needs.
+    fn definitions_in(&self, index: usize) -> Vec<String> {
+        let mut found = Vec::new();
+        self.find_definitions(Operand::Node(index), true, &mut found);
+        found
+    }
+
+    fn find_definitions(&self, operand: Operand, is_line: bool, found: &mut Vec<String>) {
+        match operand {
+            Operand::Constant(value, Some(symbol)) => found.push(format!("{symbol} = {}", power_of_ten(value))),
+            Operand::Constant(_, None) => {}
+            Operand::Node(index) => {
+                if let Some((_, definition)) = self.definitions.iter().find(|(of, _)| *of == index) {
+                    found.push(definition.clone());
+                } else if is_line || self.symbols[index].is_none() {
+                    let shown = match self.nodes[index].operation {
+                        Operation::Toward(average, target, Weight { weight, .. }) => vec![average, target, weight],
+                        Operation::Ratio(_, _, RatioCorrection { epsilon, .. }) => vec![epsilon],
+                        operation => operation.operands(),
+                    };
+                    shown.into_iter().for_each(|it| self.find_definitions(it, false, found));
+                }
+            }
+        }
+    }
+}
+
+fn sum(a: &Text, b: &Text) -> Text {
+    // What begins with a minus stands in brackets behind a plus.
+    let b = if b.text.starts_with('−') { format!("({})", b.text) } else { b.text.clone() };
+    Text { text: format!("{} + {b}", a.text), binding: SUM }
+}
+
+fn difference(a: &Text, b: &Text) -> Text {
+    Text { text: format!("{} − {}", a.text, b.at_least(PRODUCT)), binding: SUM }
+}
+
+fn multiplied(factors: &[Text], mode: Mode) -> Text {
+    let between = if mode == Mode::Symbols { " " } else { " · " };
+    let texts: Vec<String> = factors.iter().map(|factor| factor.at_least(ATOM)).collect();
+    Text { text: texts.join(between), binding: PRODUCT }
+}
+
+/// A symbol with a hat.
+fn hat(symbol: &str) -> String {
+    format!("{symbol}\u{302}")
+}
+
+/// `10⁻⁸` for 1e-8; other numbers as everywhere.
+fn power_of_ten(value: f64) -> String {
+    let text = text(value);
+    let digits = text.split_once("×").filter(|(digits, _)| digits.trim_end_matches(['0', '.']) == "1");
+    digits.map_or(text.clone(), |(_, power)| power.to_owned())
 }
 
 /// A number in a formula. Hyperparameters such as 0.9 are not padded with zeros.
@@ -190,12 +335,6 @@ pub fn text(value: f64) -> String {
         false => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
     };
     if trimmed(&exact).chars().count() <= rounded.chars().count() { trimmed(&exact) } else { rounded }
-}
-
-/// A number behind another sign: negative ones in brackets.
-fn factor(value: f64) -> String {
-    let text = text(value);
-    if text.starts_with('−') { format!("({text})") } else { text }
 }
 
 /// A result, always with the same number of digits, so that columns line up.

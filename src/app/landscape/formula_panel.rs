@@ -6,7 +6,8 @@ use super::formula::{Formula, formulas, result_text, text};
 use super::marker::{Marker, color_of, line_color};
 use super::standing;
 use crate::app::{Document, Live, Requests};
-use crate::simulation::{Anatomy, Configured, ParticleId, Playback};
+use crate::optimizer::RatedRule;
+use crate::simulation::{ParticleId, Playback, StepTrace};
 use crate::view::ticks::grouped;
 
 /// Shows each line of the selected particle's update rule with its live numbers, so that stepping
@@ -30,19 +31,19 @@ impl FormulaPanel {
             return;
         }
         let paused = live.snapshot.as_ref().is_some_and(|snapshot| snapshot.playback != Playback::Playing);
-        let Some(anatomy) = live.anatomy() else {
+        let Some(step) = live.step_trace() else {
             standing::show(ui, document, live);
             return;
         };
-        if self.particle != Some(anatomy.id) {
-            *self = FormulaPanel { particle: Some(anatomy.id), reached: Vec::new() };
+        if self.particle != Some(step.id) {
+            *self = FormulaPanel { particle: Some(step.id), reached: Vec::new() };
         }
-        heading(ui, anatomy);
-        if anatomy.after.iter().any(|value| !value.is_finite()) {
+        heading(ui, step);
+        if step.after.iter().any(|value| !value.is_finite()) {
             let text = "This particle has diverged: its position is not a finite number any more.";
             ui.label(RichText::new(text).color(ui.visuals().error_fg_color));
         }
-        let formulas = formulas(anatomy);
+        let formulas = formulas(step);
         self.reached.resize(formulas.len(), 0.0);
         for (formula, reached) in formulas.iter().zip(&mut self.reached) {
             formula_block(ui, formula, reached);
@@ -103,40 +104,21 @@ fn particle_chooser(ui: &mut Ui, document: &Document, live: &mut Live, requests:
     live.select(chosen, requests);
 }
 
-fn heading(ui: &mut Ui, anatomy: &Anatomy) {
+fn heading(ui: &mut Ui, step: &StepTrace) {
     ui.horizontal_wrapped(|ui| {
-        ui.strong(anatomy.rule.name());
-        ui.label(format!("step t = {}", grouped(anatomy.step)));
+        ui.strong(step.inputs.rule.name());
+        ui.label(format!("step t = {}", grouped(step.step())));
     });
-    ui.weak(hyperparameters(anatomy));
+    ui.weak(hyperparameters(&step.inputs.rule));
     ui.add_space(4.0);
 }
 
-/// The rule's hyperparameters in one line.
-fn hyperparameters(anatomy: &Anatomy) -> String {
-    let value = |name: &str, value: f64| format!("{name} {}", text(value));
-    let parts = match anatomy.rule.configured() {
-        Configured::Adam(rule) => vec![
-            value("η", rule.learning_rate),
-            value("β₁", rule.beta1),
-            value("β₂", rule.beta2),
-            value("ω", rule.weight_decay),
-        ],
-        Configured::Signum(rule) => {
-            vec![value("η", rule.learning_rate), value("β₁", rule.beta1), value("ω", rule.weight_decay)]
-        }
-        Configured::Focus(rule) => vec![
-            value("η", rule.learning_rate),
-            value("β₁", rule.beta1),
-            value("β₂", rule.beta2),
-            value("γ", rule.gamma),
-            value("ω", rule.weight_decay),
-        ],
-        Configured::Sgd(rule) => {
-            vec![value("η", rule.learning_rate), value("β₁", rule.beta1), value("ω", rule.weight_decay)]
-        }
-    };
-    parts.join("   ")
+/// The rule's learning rate and hyperparameters in one line.
+fn hyperparameters(rule: &RatedRule) -> String {
+    let numbers = rule.rule.hyperparameters().filter(|(of, _)| of.choices().is_empty());
+    let numbers = numbers.map(|(of, value)| (of.symbol, value));
+    let all = std::iter::once(("η", rule.learning_rate.get())).chain(numbers);
+    all.map(|(symbol, value)| format!("{symbol} {}", text(value))).collect::<Vec<_>>().join("   ")
 }
 
 /// From the name of a coordinate to its numbers, and from the numbers to their result.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use egui::{Align2, Color32, FontId, Galley, Painter, Pos2, Rect, Shape, Stroke, Vec2, pos2, vec2};
 
 use super::labels::{Wanted, place};
-use crate::simulation::{Anatomy, AnatomyMemory, Rule};
+use crate::optimizer::{ArrowRole, Role, StepInputs};
+use crate::simulation::StepTrace;
 use crate::view::Viewport;
 
 /// An arrow at the particle's position before the step.
@@ -22,38 +23,32 @@ pub struct Glyph {
 }
 
 /// The arrows of a step. All point where they push the particle: down the gradient, not up.
-pub fn glyphs(anatomy: &Anatomy) -> Vec<Glyph> {
-    let glyph = |label, meaning, color, vector| Glyph { label, meaning, color, vector, to_scale: false };
-    let against = |vector: [f64; 2]| vector.map(|value| -value);
+pub fn glyphs(step: &StepTrace) -> Vec<Glyph> {
+    let glyph = |label, meaning, color, vector: [f64; 2]| Glyph {
+        label,
+        meaning,
+        color,
+        vector: vector.map(|value| -value),
+        to_scale: false,
+    };
+    let StepInputs { theta, gradient: noisy_gradient, .. } = step.inputs;
     let mut glyphs = vec![
-        glyph("−∇L", "down the gradient", Color32::WHITE, against(anatomy.gradient)),
-        glyph("−g", "down the noisy gradient", Color32::from_rgb(120, 220, 255), against(anatomy.noisy_gradient)),
+        glyph("−∇L", "down the gradient", Color32::WHITE, step.gradient),
+        glyph("−g", "down the noisy gradient", Color32::from_rgb(120, 220, 255), noisy_gradient),
     ];
-    const MOMENTUM: Color32 = Color32::from_rgb(255, 150, 220);
-    const RATIO: Color32 = Color32::from_rgb(160, 255, 160);
-    match anatomy.memory {
-        AnatomyMemory::Adam { m, .. } => {
-            glyphs.push(glyph("−m", "momentum", MOMENTUM, against(m)));
-            glyphs.push(glyph("−m̂/√ŝ", "Adam's direction", RATIO, against(anatomy.direction)));
-        }
-        AnatomyMemory::Signum { m, .. } => {
-            glyphs.push(glyph("−m", "momentum", MOMENTUM, against(m)));
-            glyphs.push(glyph("−sign m", "Signum's direction", RATIO, against(anatomy.direction)));
-        }
-        AnatomyMemory::Focus { m, pull, .. } => {
-            let gamma = if let Rule::Focus { gamma, .. } = anatomy.rule { gamma.get() } else { 0.0 };
-            glyphs.push(glyph("−m", "momentum", MOMENTUM, against(m)));
-            let pull = pull.map(|sign| -gamma * sign);
-            glyphs.push(glyph("pull", "pull towards the average θ̂", RATIO, pull));
-        }
-        AnatomyMemory::Sgd { m, .. } => glyphs.push(glyph("−m", "momentum", MOMENTUM, against(m))),
-    }
-    let step = [anatomy.after[0] - anatomy.before[0], anatomy.after[1] - anatomy.before[1]];
+    glyphs.extend(step.trace.arrows.iter().map(|(arrow, value)| {
+        let color = match arrow.role {
+            ArrowRole::Momentum => Color32::from_rgb(255, 150, 220),
+            ArrowRole::Direction => Color32::from_rgb(160, 255, 160),
+        };
+        glyph(arrow.label, arrow.meaning, color, *value)
+    }));
+    let vector = [step.after[0] - theta[0], step.after[1] - theta[1]];
     glyphs.push(Glyph {
         label: "step",
         meaning: "the step taken",
         color: Color32::from_rgb(255, 220, 60),
-        vector: step,
+        vector,
         to_scale: true,
     });
     glyphs
@@ -85,12 +80,12 @@ pub fn draw(
     painter: &Painter,
     canvas: Rect,
     viewport: &Viewport,
-    anatomy: &Anatomy,
+    step: &StepTrace,
     font: &FontId,
     with_key: Key,
 ) -> Rect {
-    let glyphs = glyphs(anatomy);
-    let at = on_canvas(canvas, viewport, anatomy.before);
+    let glyphs = glyphs(step);
+    let at = on_canvas(canvas, viewport, step.inputs.theta);
     let mut step_to_scale = true;
     if canvas.expand(200.0).contains(at) {
         let mut labels = Vec::new();
@@ -114,8 +109,9 @@ pub fn draw(
             labels.push((wanted, galley, glyph.color));
         }
         let mut taken = vec![Rect::from_center_size(at, Vec2::splat(10.0))];
-        if let AnatomyMemory::Focus { average, .. } = anatomy.memory {
-            taken.push(average_mark(painter, on_canvas(canvas, viewport, average), font));
+        let states = step.inputs.rule.rule.info().states.iter().zip(&step.trace.states);
+        for (part, place) in states.filter(|(part, _)| matches!(part.role, Role::State { is_place: true, .. })) {
+            taken.push(place_mark(painter, on_canvas(canvas, viewport, *place), part.symbol, font));
         }
         draw_labels(painter, canvas, labels, &taken);
     }
@@ -164,14 +160,14 @@ fn draw_labels(painter: &Painter, canvas: Rect, labels: Vec<(Wanted, Arc<Galley>
     }
 }
 
-/// A hollow diamond where FOCUS's average is; says what it covers.
-fn average_mark(painter: &Painter, at: Pos2, font: &FontId) -> Rect {
+/// A hollow diamond where a place is that the rule remembers; says what it covers.
+fn place_mark(painter: &Painter, at: Pos2, symbol: &str, font: &FontId) -> Rect {
     let corners = [vec2(0.0, -5.0), vec2(5.0, 0.0), vec2(0.0, 5.0), vec2(-5.0, 0.0)].map(|offset| at + offset);
     painter.add(Shape::closed_line(corners.to_vec(), Stroke::new(3.0, Color32::from_black_alpha(170))));
     painter.add(Shape::closed_line(corners.to_vec(), Stroke::new(1.5, Color32::WHITE)));
     let anchor = at + vec2(0.0, 6.0);
-    painter.text(anchor + vec2(0.7, 0.7), Align2::CENTER_TOP, "θ̂", font.clone(), Color32::BLACK);
-    let name = painter.text(anchor, Align2::CENTER_TOP, "θ̂", font.clone(), Color32::WHITE);
+    painter.text(anchor + vec2(0.7, 0.7), Align2::CENTER_TOP, symbol, font.clone(), Color32::BLACK);
+    let name = painter.text(anchor, Align2::CENTER_TOP, symbol, font.clone(), Color32::WHITE);
     name.union(Rect::from_center_size(at, Vec2::splat(10.0)))
 }
 

@@ -3,14 +3,15 @@
 use egui::{Color32, Pos2, Shape, Stroke, Theme, vec2};
 use egui_plot::MarkerShape;
 
-pub use crate::simulation::Marker;
-use crate::simulation::{OptimizerSpec, markers};
+pub use crate::optimizer::Marker;
+use crate::optimizer::markers;
+use crate::simulation::OptimizerSpec;
 use crate::view::{Background, ink};
 
 impl Marker {
     /// The marker of the optimizer with this id.
     pub fn of(optimizers: &[OptimizerSpec], id: u32) -> Self {
-        let all = markers(optimizers.iter().map(|spec| spec.rule.configured().marker()));
+        let all = markers(optimizers.iter().map(|spec| spec.rule.rule.marker()));
         let index = optimizers.iter().position(|spec| spec.id == id);
         index.map_or(Marker::Circle, |index| all[index])
     }

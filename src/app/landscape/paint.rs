@@ -135,15 +135,11 @@ impl CallbackTrait for LandscapeCallback {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::quantity::{Beta, LearningRate, WeightDecay};
-    use crate::simulation::{Engine, LandscapeSpec, OptimizerSpec, Rule, SimulationSpec};
+    use crate::optimizer::{RuleKind, RuleSpec};
+    use crate::simulation::{Engine, LandscapeSpec, OptimizerSpec, SimulationSpec, defaults};
 
     fn snapshot() -> Snapshot {
-        let rule = Rule::Signum {
-            learning_rate: LearningRate::clamped(0.01),
-            beta1: Beta::clamped(0.9),
-            weight_decay: WeightDecay::clamped(0.1),
-        };
+        let rule = RuleSpec::on_plane(RuleKind::Signum).rated(defaults::learning_rate());
         let spec = SimulationSpec {
             landscape: LandscapeSpec::default(),
             noise: crate::quantity::Noise::clamped(1.0),

@@ -208,15 +208,15 @@ impl LandscapePanel {
         }
         draw_start(&painter, canvas, &viewport, document);
         legend::mark_means(ui, canvas, document, live, |xy| on_canvas(canvas, &viewport, xy));
-        let key_area = match live.anatomy().filter(|_| document.view.glyphs) {
-            Some(anatomy) => {
+        let key_area = match live.step_trace().filter(|_| document.view.glyphs) {
+            Some(step) => {
                 // In a picture there is nothing to click or to zoom.
                 let key = match layout.compact {
                     true => glyphs::Key::None,
                     false if response.sense.senses_click() => glyphs::Key::WithHints,
                     false => glyphs::Key::Plain,
                 };
-                glyphs::draw(&painter, canvas, &viewport, anatomy, font, key)
+                glyphs::draw(&painter, canvas, &viewport, step, font, key)
             }
             None => Rect::NOTHING,
         };

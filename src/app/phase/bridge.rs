@@ -1,10 +1,11 @@
 //! From a pixel to the landscape view, and from the landscape's settings to a place on the map.
 
 use crate::figure::axis_label;
+use crate::optimizer::{Hyperparameter, HyperparameterName, RatedRule};
 use crate::preset::{FormatVersion, LandscapePreset};
-use crate::quantity::{Beta, Gamma, LearningRate, Noise, ParticleCount, Rotation, Sharpness, Slope, WeightDecay};
-use crate::simulation::{OptimizerSpec, Rule, SimulationSpec, StartSpec};
-use crate::sweep::{Axis, Cell, Diagram, Hyperparameter, Metric, Quantity, SweepSpec};
+use crate::quantity::{LearningRate, Noise, ParticleCount, Rotation, Sharpness, Slope};
+use crate::simulation::{OptimizerSpec, SimulationSpec, StartSpec};
+use crate::sweep::{Axis, Cell, Diagram, Metric, Quantity, SweepSpec};
 use crate::view::ticks::significant;
 
 /// Particles of each optimizer when a pixel is looked at as a landscape.
@@ -47,7 +48,7 @@ fn simulation(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric)
             name: optimizer.name.clone(),
             color: optimizer.color,
             enabled: true,
-            rule: at_point.rule.with_learning_rate(LearningRate::clamped(rate)),
+            rule: at_point.rule.rated(LearningRate::clamped(rate)),
         }
     });
     Some(SimulationSpec {
@@ -110,53 +111,23 @@ pub fn set_value(simulation: &mut SimulationSpec, sweep: &SweepSpec, of: &Quanti
 }
 
 /// Whether a rule of the landscape view is of the kind of one of a sweep's optimizers.
-fn is_meant(rule: &Rule, sweep: &SweepSpec, ids: &[u32]) -> bool {
+fn is_meant(rule: &RatedRule, sweep: &SweepSpec, ids: &[u32]) -> bool {
     let mut named = sweep.optimizers.iter().filter(|optimizer| ids.contains(&optimizer.id));
-    named.any(|optimizer| optimizer.rule.name() == rule.name())
+    named.any(|optimizer| optimizer.rule.kind() == rule.rule.kind())
 }
 
-fn hyperparameter_of(rule: &Rule, hyperparameter: Hyperparameter) -> Option<f64> {
-    match (hyperparameter, *rule) {
-        (Hyperparameter::LearningRate, rule) => Some(rule.learning_rate().get()),
-        (
-            Hyperparameter::Beta1,
-            Rule::Adam { beta1, .. } | Rule::Signum { beta1, .. } | Rule::Focus { beta1, .. } | Rule::Sgd { beta1, .. },
-        ) => Some(beta1.get()),
-        (Hyperparameter::Beta2, Rule::Adam { beta2, .. } | Rule::Focus { beta2, .. }) => Some(beta2.get()),
-        (Hyperparameter::Gamma, Rule::Focus { gamma, .. }) => Some(gamma.get()),
-        (
-            Hyperparameter::WeightDecay,
-            Rule::Adam { weight_decay, .. }
-            | Rule::Signum { weight_decay, .. }
-            | Rule::Focus { weight_decay, .. }
-            | Rule::Sgd { weight_decay, .. },
-        ) => Some(weight_decay.get()),
-        (Hyperparameter::Beta2 | Hyperparameter::Gamma, _) => None,
-    }
+fn hyperparameter_of(rule: &RatedRule, name: HyperparameterName) -> Option<f64> {
+    if name == HyperparameterName::LEARNING_RATE { Some(rule.learning_rate.get()) } else { rule.rule.get(name.key()) }
 }
 
-fn set_hyperparameter(rule: &mut Rule, hyperparameter: Hyperparameter, value: f64) {
-    match (hyperparameter, rule) {
-        (
-            Hyperparameter::LearningRate,
-            Rule::Adam { learning_rate, .. }
-            | Rule::Signum { learning_rate, .. }
-            | Rule::Focus { learning_rate, .. }
-            | Rule::Sgd { learning_rate, .. },
-        ) => *learning_rate = LearningRate::clamped(value),
-        (
-            Hyperparameter::Beta1,
-            Rule::Adam { beta1, .. } | Rule::Signum { beta1, .. } | Rule::Focus { beta1, .. } | Rule::Sgd { beta1, .. },
-        ) => *beta1 = Beta::clamped(value),
-        (Hyperparameter::Beta2, Rule::Adam { beta2, .. } | Rule::Focus { beta2, .. }) => *beta2 = Beta::clamped(value),
-        (Hyperparameter::Gamma, Rule::Focus { gamma, .. }) => *gamma = Gamma::clamped(value),
-        (
-            Hyperparameter::WeightDecay,
-            Rule::Adam { weight_decay, .. }
-            | Rule::Signum { weight_decay, .. }
-            | Rule::Focus { weight_decay, .. }
-            | Rule::Sgd { weight_decay, .. },
-        ) => *weight_decay = WeightDecay::clamped(value),
-        (Hyperparameter::Beta2 | Hyperparameter::Gamma, _) => {}
+/// Gives a rule that has a hyperparameter the value in its range that is nearest.
+fn set_hyperparameter(rule: &mut RatedRule, name: HyperparameterName, value: f64) {
+    if name == HyperparameterName::LEARNING_RATE {
+        rule.learning_rate = LearningRate::clamped(value);
+    } else if let Some(range) = name.hyperparameter().and_then(Hyperparameter::range)
+        && name.is_of(&rule.rule)
+    {
+        let value = value.clamp(range.min, range.max);
+        rule.rule.set(name.key(), value).expect("rules have the same range of a hyperparameter");
     }
 }

@@ -7,16 +7,11 @@ use crate::app::number;
 use crate::app::theme::legible;
 use crate::app::typed::TypedField;
 use crate::figure::axis_label;
-use crate::optimizer::DecayTarget;
-use crate::quantity::{
-    Beta, Dimension, Gamma, LearningRate, Noise, PointCount, Replicates, Rotation, Sharpness, Slope, StepCount,
-    WeightDecay,
-};
+use crate::optimizer::{HyperparameterName, Kind, RuleKind, RuleSpec};
+use crate::quantity::{Dimension, LearningRate, Noise, PointCount, Replicates, Rotation, Sharpness, Slope, StepCount};
 use crate::simulation::distinct_name;
 use crate::spec_error::SpecError;
-use crate::sweep::{
-    Average, Axis, Hyperparameter, LearningRates, Quantity, Spacing, SweepOptimizer, SweepRule, SweepSpec,
-};
+use crate::sweep::{Average, Axis, LearningRates, Quantity, Spacing, SweepOptimizer, SweepSpec};
 
 /// Shows the controls of a sweep, and what is at fault beside what it is about.
 pub fn show(ui: &mut Ui, spec: &mut SweepSpec, fault: Option<&SpecError>) {
@@ -206,8 +201,8 @@ fn left_out(spec: &SweepSpec, axis: &Axis) -> Option<String> {
 }
 
 /// The optimizers that have a hyperparameter.
-fn having(spec: &SweepSpec, hyperparameter: Hyperparameter) -> impl Iterator<Item = &SweepOptimizer> {
-    spec.optimizers.iter().filter(move |optimizer| hyperparameter.is_of(optimizer.rule))
+fn having(spec: &SweepSpec, hyperparameter: HyperparameterName) -> impl Iterator<Item = &SweepOptimizer> {
+    spec.optimizers.iter().filter(move |optimizer| hyperparameter.is_of(&optimizer.rule))
 }
 
 /// Whether two axes would vary the same.
@@ -230,14 +225,11 @@ fn choices(spec: &SweepSpec) -> Vec<(Quantity, (f64, f64, Spacing))> {
         (Quantity::Steps, (10.0, 10_000.0, Spacing::Log)),
         (Quantity::Dimension, (2.0, 100.0, Spacing::Log)),
     ];
-    let hyperparameters = [
-        (Hyperparameter::WeightDecay, (0.0, 0.5, Spacing::Linear)),
-        (Hyperparameter::LearningRate, (1e-3, 1.0, Spacing::Log)),
-        (Hyperparameter::Gamma, (-1.0, 1.0, Spacing::Linear)),
-        (Hyperparameter::Beta1, (0.0, 0.99, Spacing::Linear)),
-        (Hyperparameter::Beta2, (0.5, 0.999, Spacing::Linear)),
-    ];
-    for (hyperparameter, range) in hyperparameters {
+    for hyperparameter in HyperparameterName::all() {
+        let range = match hyperparameter.hyperparameter() {
+            None => (1e-3, 1.0, Spacing::Log),
+            Some(of) => (of.slider[0], of.slider[1], Spacing::Linear),
+        };
         let ids: Vec<u32> = having(spec, hyperparameter).map(|optimizer| optimizer.id).collect();
         if ids.len() > 1 {
             choices.push((Quantity::Of(hyperparameter, ids.clone()), range));
@@ -268,40 +260,24 @@ fn optimizers(ui: &mut Ui, spec: &mut SweepSpec) {
         remove(spec, index);
     }
     ui.menu_button("Add an optimizer", |ui| {
-        for rule in fresh_rules() {
-            if spec.optimizers.len() < SweepSpec::MAX_OPTIMIZERS && ui.button(rule.name()).clicked() {
-                add(spec, rule);
+        for &kind in RuleKind::ALL {
+            if spec.optimizers.len() < SweepSpec::MAX_OPTIMIZERS && ui.button(kind.info().name).clicked() {
+                add(spec, RuleSpec::on_plane(kind));
                 ui.close();
             }
         }
     });
 }
 
-fn fresh_rules() -> [SweepRule; 4] {
-    let (beta, decay) = (Beta::clamped(0.9), WeightDecay::clamped(0.1));
-    [
-        SweepRule::Adam { beta1: beta, beta2: Beta::clamped(0.999), weight_decay: decay },
-        SweepRule::Focus {
-            beta1: beta,
-            beta2: beta,
-            gamma: Gamma::clamped(0.2),
-            weight_decay: decay,
-            decay: DecayTarget::Parameters,
-        },
-        SweepRule::Signum { beta1: beta, weight_decay: decay },
-        SweepRule::Sgd { beta1: beta, weight_decay: decay },
-    ]
-}
-
 /// Adds an optimizer, also to the axes that vary a hyperparameter of all that have it.
-fn add(spec: &mut SweepSpec, rule: SweepRule) {
+fn add(spec: &mut SweepSpec, rule: RuleSpec) {
     let is_free = |id: &u32| spec.optimizers.iter().all(|optimizer| optimizer.id != *id);
     let id = (0..).find(is_free).expect("a sweep has few optimizers");
     let of_all = [&spec.rows, &spec.columns].map(|axis| left_out(spec, axis).is_none());
     for (axis, of_all) in [&mut spec.rows, &mut spec.columns].into_iter().zip(of_all) {
         if let Quantity::Of(hyperparameter, ids) = &mut axis.of
             && of_all
-            && hyperparameter.is_of(rule)
+            && hyperparameter.is_of(&rule)
         {
             ids.push(id);
         }
@@ -328,30 +304,24 @@ fn remove(spec: &mut SweepSpec, index: usize) {
 }
 
 fn rule(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer) {
-    match &mut optimizer.rule {
-        SweepRule::Adam { beta1, beta2, weight_decay } => {
-            number!(ui, owner => "β₁", "Decay rate of the momentum.", *beta1, Beta, 0.005);
-            number!(ui, owner => "β₂", "Decay rate of the squared gradient's average.", *beta2, Beta, 0.005);
-            number!(ui, owner => "Weight decay ω", "Pull of the parameters to 0.", *weight_decay, WeightDecay, 0.005);
+    for (of, value) in optimizer.rule.hyperparameters() {
+        let mut set = value;
+        match of.kind {
+            Kind::Choice(choices) => line(ui, of.label, of.help, |ui| {
+                for (index, choice) in choices.iter().enumerate() {
+                    ui.selectable_value(&mut set, index as f64, choice.label).on_hover_text(choice.help);
+                }
+            }),
+            Kind::DecayRate | Kind::Number(_) => line(ui, of.label, of.help, |ui| {
+                let speed = 0.005 * (of.slider[1] - of.slider[0]);
+                let drag = DragValue::new(&mut set).speed(speed).max_decimals(6).update_while_editing(false);
+                let (low, high) = of.range().map_or((f64::MIN, f64::MAX), |range| (range.min, range.max));
+                let drag = drag.range(low..=high).custom_parser(finite);
+                ui.add(drag).on_hover_text(of.help).accessible_name(form::owned(owner, of.label));
+            }),
         }
-        SweepRule::Focus { beta1, beta2, gamma, weight_decay, decay } => {
-            number!(ui, owner => "β₁", "Decay rate of the momentum.", *beta1, Beta, 0.005);
-            number!(ui, owner => "β₂", "Decay rate of the parameters' average.", *beta2, Beta, 0.005);
-            number!(ui, owner => "Attraction γ", "Strength of the pull to the average.", *gamma, Gamma, 0.01);
-            number!(ui, owner => "Weight decay ω", "Pull of the decayed to 0.", *weight_decay, WeightDecay, 0.005);
-            line(
-                ui,
-                "Decay of",
-                "The paper's toy figures decay the parameters, its training code the average.",
-                |ui| {
-                    ui.selectable_value(decay, DecayTarget::Parameters, "parameters");
-                    ui.selectable_value(decay, DecayTarget::Average, "average");
-                },
-            );
-        }
-        SweepRule::Signum { beta1, weight_decay } | SweepRule::Sgd { beta1, weight_decay } => {
-            number!(ui, owner => "β₁", "Decay rate of the momentum.", *beta1, Beta, 0.005);
-            number!(ui, owner => "Weight decay ω", "Pull of the parameters to 0.", *weight_decay, WeightDecay, 0.005);
+        if set != value {
+            optimizer.rule.set(of.key, set).expect("controls keep values in range");
         }
     }
 }

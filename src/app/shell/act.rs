@@ -7,7 +7,7 @@ use std::time::Duration;
 use egui::{Context, ViewportCommand};
 
 use super::{Room, Valleyscope};
-use crate::app::controls::Spotlight;
+use crate::app::controls::{Highlight, set_controls};
 use crate::app::desk::{Desk, Draft};
 use crate::app::files::Content;
 use crate::app::live::{Action, Requests};
@@ -132,7 +132,7 @@ impl Valleyscope {
         if self.desk.document.spec != before || !set.is_empty() {
             self.begin_document();
         }
-        Spotlight::on(ctx, &set, &before, &self.desk.document.spec);
+        Highlight::on(ctx, set_controls(&set, &before, &self.desk.document.spec));
     }
 
     /// Begins the document's run, unless an animation has the engine for itself.

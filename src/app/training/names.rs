@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::summary::Summary;
 use crate::app::number;
-use crate::optimizer::DecayTarget;
+use crate::optimizer::{Hyperparameter, RuleSpec};
 use crate::view::ticks::grouped;
-use crate::workload::TrainingRule;
 
 /// What a curve is called.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -235,29 +234,15 @@ fn telling(alike: &[&Known]) -> BTreeSet<usize> {
 }
 
 /// The hyperparameters of a rule that are not its usual ones, in words.
-pub fn unusual(rule: &TrainingRule) -> Vec<String> {
-    let usual = TrainingRule::named(rule.name()).map_or_else(Vec::new, |usual| hyperparameters(&usual));
-    hyperparameters(rule).into_iter().filter(|word| !usual.contains(word)).collect()
-}
-
-fn hyperparameters(rule: &TrainingRule) -> Vec<String> {
-    let word = |symbol: &str, value: f64| format!("{symbol} {}", number::text(value));
-    match *rule {
-        TrainingRule::Adam { beta1, beta2, weight_decay } => {
-            vec![word("β₁", beta1.get()), word("β₂", beta2.get()), word("ω", weight_decay.get())]
-        }
-        TrainingRule::Focus { beta1, beta2, gamma, weight_decay, decay } => {
-            let target = match decay {
-                DecayTarget::Average => "average decays",
-                DecayTarget::Parameters => "parameters decay",
-            };
-            let [beta1, beta2] = [word("β₁", beta1.get()), word("β₂", beta2.get())];
-            vec![word("γ", gamma.get()), beta1, beta2, word("ω", weight_decay.get()), target.to_owned()]
-        }
-        TrainingRule::Signum { beta1, weight_decay } | TrainingRule::Sgd { beta1, weight_decay } => {
-            vec![word("β₁", beta1.get()), word("ω", weight_decay.get())]
-        }
-    }
+pub fn unusual(rule: &RuleSpec) -> Vec<String> {
+    let usual = RuleSpec::in_training(rule.kind());
+    let differing =
+        rule.hyperparameters().zip(usual.hyperparameters()).filter(|((_, value), (_, usual))| value != usual);
+    let word = |(of, value): (&Hyperparameter, f64)| match of.choices().get(value as usize) {
+        Some(choice) => choice.words.to_owned(),
+        None => format!("{} {}", of.symbol, number::text(value)),
+    };
+    differing.map(|(set, _)| word(set)).collect()
 }
 
 #[cfg(test)]

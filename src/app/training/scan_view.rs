@@ -8,7 +8,7 @@ use super::marks;
 use crate::app::diagnostics::labelled_grid;
 use crate::app::landscape::marker::line_color;
 use crate::app::paper::{Paper, stays_open};
-use crate::result::scan::{NEGLIGIBLE, NOT_FINITE, ScanResult, adam_and_signum};
+use crate::result::scan::{NEGLIGIBLE, NOT_FINITE, ScanResult};
 use crate::view::ticks::{beyond, short, significant};
 
 const PERCENT: f64 = 100.0;
@@ -158,7 +158,7 @@ fn losses(ui: &mut Ui, scan: &ScanResult, height: f32) {
 fn improvement(ui: &mut Ui, scan: &ScanResult, height: f32) {
     let mut words = Vec::new();
     let weak = ui.visuals().weak_text_color();
-    let pair = adam_and_signum(&scan.axes);
+    let pair = scan.adam_and_signum();
     let color = pair.map_or(weak, |[_, signum]| color(ui, scan, signum));
     let plot = plot(ui, "scan improvement", scan, height)
         .y_axis_min_width(46.0)

@@ -10,10 +10,10 @@ use crate::app::live::Requests;
 use crate::app::number;
 use crate::app::shelf::Shelf;
 use crate::app::typed::TypedField;
-use crate::optimizer::DecayTarget;
-use crate::quantity::{BatchSize, RealQuantity, WholeQuantity};
+use crate::optimizer::{Kind, RuleKind, RuleSpec};
+use crate::quantity::{BatchSize, OutOfRange, RealQuantity, WholeQuantity};
 use crate::workload::form::{Choice, Field, Section, Value};
-use crate::workload::{DeviceChoice, ScanOptimizer, TrainingRule};
+use crate::workload::{DeviceChoice, ScanOptimizer};
 
 const NAME_WIDTH: f32 = 108.0;
 const FIELD_WIDTH: f32 = 84.0;
@@ -152,12 +152,12 @@ fn choices(ui: &mut Ui, choice: &mut Choice<'_>) {
     }
 }
 
-fn rules(ui: &mut Ui, value: &mut TrainingRule) {
+fn rules(ui: &mut Ui, value: &mut RuleSpec) {
     let shown = ComboBox::from_id_salt("rule").selected_text(value.name()).show_ui(ui, |ui| {
-        for rule in TrainingRule::all() {
-            let chosen = rule.name() == value.name();
-            if ui.selectable_label(chosen, rule.name()).clicked() && !chosen {
-                *value = rule;
+        for &kind in RuleKind::ALL {
+            let chosen = kind == value.kind();
+            if ui.selectable_label(chosen, kind.info().name).clicked() && !chosen {
+                *value = RuleSpec::in_training(kind);
             }
         }
     });
@@ -206,29 +206,36 @@ fn devices(ui: &mut Ui, device: &mut DeviceChoice, worker: &WorkerState) {
     shown.response.accessible_name("Device");
 }
 
+/// A hyperparameter of a rule that is a number.
+struct HyperparameterField<'a> {
+    rule: &'a mut RuleSpec,
+    key: &'static str,
+    value: f64,
+}
+
+impl RealQuantity for HyperparameterField<'_> {
+    fn value(&self) -> f64 {
+        self.value
+    }
+
+    fn enter(&mut self, value: f64) -> Result<(), OutOfRange> {
+        self.rule.set(self.key, value)
+    }
+}
+
 /// The hyperparameters of a rule.
-fn hyperparameters(ui: &mut Ui, owner: &str, rule: &mut TrainingRule) {
-    const BETA1: &str = "Decay rate of the momentum.";
-    const DECAY: &str = "Pull of the linear layers' weights to 0.";
-    match rule {
-        TrainingRule::Adam { beta1, beta2, weight_decay } => {
-            real(ui, owner, "β₁", BETA1, beta1);
-            real(ui, owner, "β₂", "Decay rate of the squared gradient's average.", beta2);
-            real(ui, owner, "Weight decay ω", DECAY, weight_decay);
-        }
-        TrainingRule::Focus { beta1, beta2, gamma, weight_decay, decay } => {
-            real(ui, owner, "β₁", BETA1, beta1);
-            real(ui, owner, "β₂", "Decay rate of the parameters' average.", beta2);
-            real(ui, owner, "Attraction γ", "Strength of the pull to the average.", gamma);
-            real(ui, owner, "Weight decay ω", DECAY, weight_decay);
-            line(ui, "Decay of", "The paper's training code decays the average.", |ui| {
-                ui.selectable_value(decay, DecayTarget::Average, "average");
-                ui.selectable_value(decay, DecayTarget::Parameters, "parameters");
-            });
-        }
-        TrainingRule::Signum { beta1, weight_decay } | TrainingRule::Sgd { beta1, weight_decay } => {
-            real(ui, owner, "β₁", BETA1, beta1);
-            real(ui, owner, "Weight decay ω", DECAY, weight_decay);
+fn hyperparameters(ui: &mut Ui, owner: &str, rule: &mut RuleSpec) {
+    for (of, mut value) in rule.hyperparameters() {
+        match of.kind {
+            Kind::Choice(choices) => line(ui, of.label, of.help, |ui| {
+                for (index, choice) in choices.iter().enumerate() {
+                    ui.selectable_value(&mut value, index as f64, choice.label).on_hover_text(choice.help);
+                }
+                rule.set(of.key, value).expect("it is one of the choices");
+            }),
+            Kind::DecayRate | Kind::Number(_) => {
+                real(ui, owner, of.label, of.help, &mut HyperparameterField { rule, key: of.key, value });
+            }
         }
     }
 }
@@ -250,9 +257,9 @@ fn optimizers(ui: &mut Ui, optimizers: &mut Vec<ScanOptimizer>) {
         optimizers.remove(index);
     }
     ui.menu_button("Add an optimizer", |ui| {
-        for rule in TrainingRule::all() {
-            if ui.button(rule.name()).clicked() {
-                optimizers.push(ScanOptimizer { name: None, color: None, rule });
+        for &kind in RuleKind::ALL {
+            if ui.button(kind.info().name).clicked() {
+                optimizers.push(ScanOptimizer { name: None, color: None, rule: RuleSpec::in_training(kind) });
                 ui.close();
             }
         }

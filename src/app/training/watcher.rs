@@ -13,13 +13,14 @@ use super::summary::Summary;
 use super::words::{Detail, shown_log};
 use crate::app::wake::Wake;
 use crate::machine::{PyTorchBytes, SetUpState, WorkerFolder, has_nvidia_gpu};
+use crate::optimizer::RuleKind;
 use crate::preset::Preset;
 use crate::run::{
     Command, Concern, Forked, History, Metric, MetricInfo, Notes, Reply, Request, RunConfig, RunFolder, RunReader,
     Status, Timestamp,
 };
 use crate::visible::{visible, visible_lines};
-use crate::workload::{Common, TrainingRule};
+use crate::workload::Common;
 
 /// Between two looks at the folder.
 const BETWEEN: Duration = Duration::from_millis(500);
@@ -310,7 +311,7 @@ impl Watched {
         let workload = self.config.as_ref().and_then(Preset::workload);
         let is_scan =
             workload.is_some_and(|it| !it.scanned().is_empty()) || started.is_some_and(|it| it.scan.is_some());
-        let rule = spec.map(|spec| *spec.rule).or_else(|| TrainingRule::named(&optimizer));
+        let rule = spec.map(|spec| spec.rule.kind()).or_else(|| RuleKind::named(&optimizer));
         let concerns = Concern::of(&status, history, now).into_iter();
         Summary {
             concerns: concerns.map(|it| Concern { words: visible_lines(&it.words).into_owned(), ..it }).collect(),
@@ -321,7 +322,7 @@ impl Watched {
             unusual: spec.filter(|spec| spec.name.is_none()).map_or_else(Vec::new, |spec| unusual(spec.rule)),
             family: workload.map(|workload| workload.family()),
             settings: String::new(),
-            color: rule.filter(|_| !is_scan).map_or(NEUTRAL, |rule| rule.rgb()),
+            color: rule.filter(|_| !is_scan).map_or(NEUTRAL, |rule| rule.info().color),
             learning_rate: started.and_then(|it| it.learning_rate).or(spec.map(|spec| spec.learning_rate.get())),
             batch_size: started.and_then(|it| it.batch_size).or(spec.map(|spec| spec.batch_size)),
             seed: started.and_then(|it| it.seed).or(spec.map(|spec| spec.seed)),

@@ -2,8 +2,9 @@
 
 use std::io::{self, Seek, Write};
 
-use super::{Improvement, ScanResult, ScanScore, adam};
+use super::{Improvement, ScanResult, ScanScore};
 use crate::export::{Cell, CsvWriter, NpzWriter};
+use crate::optimizer::RuleKind;
 use crate::run::Pixel;
 
 impl ScanResult {
@@ -117,7 +118,7 @@ impl ScanResult {
 
     /// By how much each optimizer improves on Adam, with each batch size.
     fn improvements(&self) -> impl Iterator<Item = Option<Improvement>> {
-        let adam = adam(&self.axes);
+        let adam = self.index_of(RuleKind::Adam);
         self.places().map(move |[optimizer, size]| {
             let adam = adam.filter(|adam| *adam != optimizer)?;
             Some(Improvement::of(self.scores.get(adam, size)?, self.scores.get(optimizer, size)?))

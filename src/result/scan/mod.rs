@@ -13,12 +13,12 @@ mod scores;
 use std::io;
 use std::path::PathBuf;
 
-pub use scores::{Improvement, NEGLIGIBLE, NOT_FINITE, ScanScore, ScanScores, adam, adam_and_signum, counted};
+pub use scores::{Improvement, NEGLIGIBLE, NOT_FINITE, ScanScore, ScanScores, counted};
 
+use crate::optimizer::{Marker, RuleKind, markers};
 use crate::preset::Preset;
 use crate::run::{History, Pixel, RunFolder, RunReader, ScanAxes, Started};
-use crate::simulation::{Marker, markers};
-use crate::workload::{LARGEST_STACK, MOST_SCANNED, TrainingRule, Workload, without_folder};
+use crate::workload::{LARGEST_STACK, MOST_SCANNED, Workload, without_folder};
 
 /// A scan as far as it has come.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +30,8 @@ pub struct ScanResult {
     pub colors: Vec<[u8; 3]>,
     /// The mark of each optimizer.
     pub markers: Vec<Marker>,
+    /// The rule of each optimizer, where it is known.
+    rules: Vec<Option<RuleKind>>,
     pub scores: ScanScores,
     /// The preset that repeats the scan; empty where it cannot be read.
     pub spec: String,
@@ -90,11 +92,12 @@ impl ScanResult {
             }
         }
         let Started { title, seed, precision, version, .. } = started.clone();
-        let (colors, own): (Vec<_>, Vec<_>) = looks(&axes, config).into_iter().unzip();
+        let scanned = scanned(&axes, config);
         Ok(ScanResult {
             title,
-            colors,
-            markers: markers(own),
+            colors: scanned.iter().map(|optimizer| optimizer.color).collect(),
+            markers: markers(scanned.iter().map(|optimizer| optimizer.marker)),
+            rules: scanned.iter().map(|optimizer| optimizer.rule).collect(),
             scores: ScanScores::of(&axes, pixels.iter().flatten()),
             spec: config.to_owned(),
             data: without_folder(&started.data).to_owned(),
@@ -105,6 +108,17 @@ impl ScanResult {
             pixels,
             axes,
         })
+    }
+
+    /// The index of an optimizer with a rule: the one of the rule's name, or else the first.
+    pub fn index_of(&self, rule: RuleKind) -> Option<usize> {
+        let of_rule = || (0..self.rules.len()).filter(|&index| self.rules[index] == Some(rule));
+        of_rule().find(|&index| self.axes.optimizers[index] == rule.info().name).or_else(|| of_rule().next())
+    }
+
+    /// The indices of the two optimizers that the paper compares.
+    pub fn adam_and_signum(&self) -> Option<[usize; 2]> {
+        Some([self.index_of(RuleKind::Adam)?, self.index_of(RuleKind::Signum)?])
     }
 
     /// Pixels that are complete.
@@ -168,15 +182,24 @@ fn fitted(axes: &ScanAxes, pixel: &Pixel) -> Pixel {
     pixel
 }
 
-/// The colours of the optimizers and the marks of their rules, as the config has them. Where it cannot be read, they are
-/// those of the rules that the names begin with.
-fn looks(axes: &ScanAxes, config: &str) -> Vec<([u8; 3], Marker)> {
-    const UNKNOWN: ([u8; 3], Marker) = ([150; 3], Marker::Star);
+/// An optimizer of a scan.
+struct Scanned {
+    rule: Option<RuleKind>,
+    color: [u8; 3],
+    /// That of its rule.
+    marker: Marker,
+}
+
+/// The optimizers of a scan as the config has them. Where it cannot be read, an optimizer that is called like a rule has
+/// that.
+fn scanned(axes: &ScanAxes, config: &str) -> Vec<Scanned> {
     let preset = Preset::parse(config, RunFolder::CONFIG).ok();
     let given = preset.as_ref().and_then(Preset::workload).map_or(&[][..], Workload::scanned);
-    let look = |(index, name): (usize, &String)| match given.get(index) {
-        Some(optimizer) => (optimizer.rgb(), optimizer.rule.marker()),
-        None => TrainingRule::named(name).map_or(UNKNOWN, |rule| (rule.rgb(), rule.marker())),
+    let known = |(index, name): (usize, &String)| {
+        let given = given.get(index);
+        let rule = given.map(|optimizer| optimizer.rule.kind()).or_else(|| RuleKind::named(name));
+        let color = given.map(|optimizer| optimizer.rgb()).or(rule.map(|rule| rule.info().color));
+        Scanned { rule, color: color.unwrap_or([150; 3]), marker: rule.map_or(Marker::Star, |rule| rule.info().marker) }
     };
-    axes.optimizers.iter().enumerate().map(look).collect()
+    axes.optimizers.iter().enumerate().map(known).collect()
 }

@@ -102,18 +102,3 @@ impl ScanScores {
         pairs.map(|(adam, other)| Some(Improvement::of((*adam)?, (*other)?))).collect()
     }
 }
-
-/// The index of Adam in a scan: the optimizer of this name, or else the first whose name begins with it.
-pub fn adam(axes: &ScanAxes) -> Option<usize> {
-    find(axes, "Adam")
-}
-
-/// The indices of Adam and Signum in a scan: those of these names, or else the first that begin with them.
-pub fn adam_and_signum(axes: &ScanAxes) -> Option<[usize; 2]> {
-    Some([adam(axes)?, find(axes, "Signum")?])
-}
-
-fn find(axes: &ScanAxes, name: &str) -> Option<usize> {
-    let exact = axes.optimizers.iter().position(|other| other == name);
-    exact.or_else(|| axes.optimizers.iter().position(|other| other.starts_with(name)))
-}

@@ -13,9 +13,10 @@ pub use shape::{Attention, Gpt2Precision, Gpt2Shape};
 use super::form::{Field, Form, Section, Value};
 use super::{
     Common, CommonMut, Course, DataChoice, Dataset, DeviceChoice, Needs, NotFinite, Outlook, OutlookResult, RunSpec,
-    RunsPreset, TokenizerKind, TrainingRule,
+    RunsPreset, TokenizerKind,
 };
 use crate::dataset::text::{self, Origin, Sources, Wanted};
+use crate::optimizer::RuleSpec;
 use crate::quantity::{
     Accumulation, CheckpointInterval, ClipNorm, EvaluationBatches, EvaluationInterval, LearningRate, LoggingInterval,
     SampleInterval, SampleTemperature, SampleTokens, SequenceCount, TopK, TrainingSteps,
@@ -35,7 +36,8 @@ pub struct Gpt2Spec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     pub shape: Gpt2Shape,
-    pub optimizer: TrainingRule,
+    #[serde(deserialize_with = "RuleSpec::deserialize_in_training")]
+    pub optimizer: RuleSpec,
     /// At the end of the warm-up.
     pub learning_rate: LearningRate,
     pub schedule: Schedule,

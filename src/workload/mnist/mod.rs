@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize};
 use super::form::{Field, Form, Section};
 use super::{
     Common, CommonMut, Course, DataChoice, Dataset, DeviceChoice, FloatType, Needs, NotFinite, Outlook, OutlookResult,
-    RunSpec, RunsPreset, TrainingRule,
+    RunSpec, RunsPreset,
 };
 use crate::dataset::mnist::{self, Origin, Sources};
+use crate::optimizer::RuleSpec;
 use crate::quantity::{
     BatchSize, CheckpointInterval, EvaluationInterval, LearningRate, LoggingInterval, TrainingSteps,
 };
@@ -42,7 +43,8 @@ pub struct MnistSpec {
     /// What lists and legends say; without it, the optimizer's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    pub optimizer: TrainingRule,
+    #[serde(deserialize_with = "RuleSpec::deserialize_in_training")]
+    pub optimizer: RuleSpec,
     pub learning_rate: LearningRate,
     #[serde(default = "batch_size")]
     pub batch_size: BatchSize,
@@ -110,7 +112,7 @@ fn outlook(choice: &DataChoice) -> OutlookResult {
 
 impl MnistSpec {
     /// A run with this optimizer and the defaults of a preset.
-    pub fn new(optimizer: TrainingRule, learning_rate: LearningRate) -> MnistSpec {
+    pub fn new(optimizer: RuleSpec, learning_rate: LearningRate) -> MnistSpec {
         MnistSpec {
             name: None,
             optimizer,

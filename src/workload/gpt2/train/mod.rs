@@ -3,6 +3,7 @@
 mod loss_scale;
 mod model;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use tch::{Device, Kind, Tensor};
@@ -12,7 +13,6 @@ pub use self::model::{Gpt2, ImportError};
 use super::{Gpt2Precision, Gpt2Spec};
 use crate::dataset::text::{Corpus, Offsets, Origin, Sources, Split, TextError, obtain};
 use crate::export::Overwrite;
-use crate::optimizer::Clock;
 use crate::random::Key;
 use crate::run::{Metric, Metrics};
 use crate::train::{
@@ -69,7 +69,7 @@ impl Gpt2Run {
         let key = |purpose| Key::new(spec.seed).at(purpose);
         let model = Gpt2::new(spec.shape, spec.precision, spec.attention, device)?;
         let kind = model.parameters().kind();
-        let rule = spec.optimizer.configured(spec.learning_rate);
+        let rule = spec.optimizer;
         let optimizer = FlatOptimizer::new(rule, &[spec.learning_rate.get()], model.layout(), kind, device)?;
         let sequences = corpus.offsets(Split::Train, key(purpose::SEQUENCES));
         let zero = || Tensor::f_zeros([], (kind, device));
@@ -207,7 +207,7 @@ impl Training for Gpt2Run {
             (Metric::GRAD_NORM, self.gradient_norm.f_double_value(&[])?),
             (super::PARAM_NORM, norm(self.model.parameters())?),
         ]);
-        if let Some((_, momentum)) = self.optimizer.memory().first() {
+        if let Some((_, momentum)) = self.optimizer.states().first() {
             metrics.set(super::MOMENTUM_NORM, norm(momentum)?);
         }
         if self.spec.clip.is_some() {
@@ -263,12 +263,17 @@ impl Training for Gpt2Run {
             ("numbers".to_owned(), &self.numbers),
             ("clipped".to_owned(), &self.since.clipped),
         ];
-        let memory = self.optimizer.memory();
-        tensors.extend(memory.into_iter().map(|(name, tensor)| (format!("optimizer.{name}"), tensor)));
+        let states = self.optimizer.states();
+        tensors.extend(states.into_iter().map(|(name, tensor)| (format!("optimizer.{name}"), tensor)));
         tensors
     }
 
-    fn restore(&mut self, step: u64, clock: Clock, saved: &[(String, Tensor)]) -> Result<(), TrainError> {
+    fn restore(
+        &mut self,
+        step: u64,
+        powers: &BTreeMap<String, f64>,
+        saved: &[(String, Tensor)],
+    ) -> Result<(), TrainError> {
         restore_tensors(&self.tensors(), saved)?;
         let numbers = Vec::<f64>::try_from(&self.numbers)?;
         let scale = LossScale::from_numbers([numbers[0], numbers[1], numbers[2]], step);
@@ -283,7 +288,7 @@ impl Training for Gpt2Run {
         let is_of_this = is_scaled == (self.spec.precision == Gpt2Precision::Float16);
         self.scale = if is_of_this { scale } else { first_scale(self.spec.precision) };
         self.since.steps = steps as u64;
-        self.optimizer.set_clock(clock);
+        self.optimizer.set_progress(step, powers);
         self.step = step;
         Ok(())
     }

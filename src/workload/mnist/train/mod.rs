@@ -9,6 +9,7 @@ mod mlp;
 mod order;
 mod scan;
 
+use std::collections::BTreeMap;
 use tch::{Device, Kind, Tensor};
 
 pub use self::images::{Batch, Images};
@@ -17,7 +18,6 @@ pub use self::order::Order;
 pub use self::scan::Scan;
 use crate::dataset::download::DownloadError;
 use crate::dataset::mnist::{DataError, Mnist, Origin, Sources, obtain};
-use crate::optimizer::Clock;
 use crate::random::Key;
 use crate::run::{Metric, Metrics};
 use crate::train::{
@@ -80,7 +80,7 @@ impl MnistRun {
         let images = data.train.labels.len();
         check_batch(images, batch_size)?;
         let mlp = Mlp::new(1, kind, device)?;
-        let rule = spec.optimizer.configured(spec.learning_rate);
+        let rule = spec.optimizer;
         let optimizer = FlatOptimizer::new(rule, &[spec.learning_rate.get()], mlp.layout(), kind, device)?;
         let order = Order::new(key(spec.seed, purpose::ORDER, 0, 0), images as u32, batch_size as u32);
         let train = Images::new(&data.train.images, &data.train.labels, kind, device)?;
@@ -156,14 +156,19 @@ impl Training for MnistRun {
     fn tensors(&self) -> Named<'_> {
         let mut tensors =
             vec![("parameters".to_owned(), self.mlp.parameters()), ("statistics".to_owned(), self.mlp.statistics())];
-        let memory = self.optimizer.memory();
-        tensors.extend(memory.into_iter().map(|(name, tensor)| (format!("optimizer.{name}"), tensor)));
+        let states = self.optimizer.states();
+        tensors.extend(states.into_iter().map(|(name, tensor)| (format!("optimizer.{name}"), tensor)));
         tensors
     }
 
-    fn restore(&mut self, step: u64, clock: Clock, saved: &[(String, Tensor)]) -> Result<(), TrainError> {
+    fn restore(
+        &mut self,
+        step: u64,
+        powers: &BTreeMap<String, f64>,
+        saved: &[(String, Tensor)],
+    ) -> Result<(), TrainError> {
         restore_tensors(&self.tensors(), saved)?;
-        self.optimizer.set_clock(clock);
+        self.optimizer.set_progress(step, powers);
         self.step = step;
         Ok(())
     }

@@ -7,11 +7,12 @@ use tch::{Device, Kind};
 
 use super::{Evaluation, Images, Mlp, Order, check_batch, key, kind, obtain_mnist, purpose};
 use crate::dataset::mnist::Mnist;
+use crate::optimizer::RuleSpec;
 use crate::random::Key;
 use crate::train::{
     Ended, FlatOptimizer, ObtainResult, PointLosses, PointTraining, TrainError, Trained, TrainedScan, Work,
 };
-use crate::workload::{MnistScanPreset, MnistScanSpec, TrainingRule};
+use crate::workload::{MnistScanPreset, MnistScanSpec};
 
 /// The data of a scan on its device, and how it is divided.
 #[derive(Debug)]
@@ -62,7 +63,7 @@ impl<'a> Scan<'a> {
     /// Trains a point, or gives `None` when it was stopped before its end.
     pub fn point(
         &self,
-        rule: &TrainingRule,
+        rule: &RuleSpec,
         batch_size: usize,
         stop: &AtomicBool,
     ) -> Result<Option<PointLosses>, TrainError> {
@@ -92,7 +93,7 @@ impl<'a> Scan<'a> {
     /// Trains the members of a point in stacks of a size: last training loss and evaluation of each.
     fn stacks(
         &self,
-        rule: &TrainingRule,
+        rule: &RuleSpec,
         batch_size: usize,
         members: &[Member],
         stack: usize,
@@ -112,7 +113,7 @@ impl<'a> Scan<'a> {
     /// Trains some members of a point side by side: last training loss and evaluation of each.
     fn stack(
         &self,
-        rule: &TrainingRule,
+        rule: &RuleSpec,
         batch_size: usize,
         members: &[Member],
         stop: &AtomicBool,
@@ -130,8 +131,7 @@ impl<'a> Scan<'a> {
             .map(|member| Order::new(member_key(purpose::ORDER, member), images, batch_size as u32))
             .collect();
         let rates: Vec<f64> = members.iter().map(|member| self.learning_rates[member.learning_rate]).collect();
-        let rule = rule.configured(self.spec.learning_rates.from);
-        let mut optimizer = FlatOptimizer::new(rule, &rates, mlp.layout(), self.kind, self.device)?;
+        let mut optimizer = FlatOptimizer::new(*rule, &rates, mlp.layout(), self.kind, self.device)?;
         let mut losses = None;
         let mut indices = Vec::new();
         for step in 0..self.spec.steps.get() as u64 {

@@ -1,8 +1,9 @@
 //! What is said about each quantity, and how far its slider goes.
 
-use super::quantity::Knob;
+use super::parameter::ParameterSpec;
+use crate::optimizer::Hyperparameter;
 
-pub const SHARPNESS: Knob = Knob {
+pub const SHARPNESS: ParameterSpec = ParameterSpec {
     label: "Sharpness a",
     help: "How quickly the valley narrows: the curvature across it is a·u². Larger values make steeper walls.",
     paper: "10 in the examples, 0.1 to 1000 in the phase diagram",
@@ -11,7 +12,7 @@ pub const SHARPNESS: Knob = Knob {
     logarithmic: true,
 };
 
-pub const SLOPE: Knob = Knob {
+pub const SLOPE: ParameterSpec = ParameterSpec {
     label: "Slope c",
     help: "How steeply the floor of the valley falls along u. It is what drives every optimizer onward.",
     paper: "0.1",
@@ -20,7 +21,7 @@ pub const SLOPE: Knob = Knob {
     logarithmic: false,
 };
 
-pub const ROTATION: Knob = Knob {
+pub const ROTATION: ParameterSpec = ParameterSpec {
     label: "Rotation φ (°)",
     help: "The angle between the valley and the x axis, counter-clockwise. Optimizers that work on each \
            coordinate alone behave differently when the valley is not along an axis.",
@@ -30,7 +31,7 @@ pub const ROTATION: Knob = Knob {
     logarithmic: false,
 };
 
-pub const NOISE: Knob = Knob {
+pub const NOISE: ParameterSpec = ParameterSpec {
     label: "Noise σ",
     help: "Each gradient coordinate is multiplied by its own draw from Normal(1, σ).",
     paper: "0 to 3",
@@ -39,7 +40,7 @@ pub const NOISE: Knob = Knob {
     logarithmic: false,
 };
 
-pub const PARTICLES: Knob = Knob {
+pub const PARTICLES: ParameterSpec = ParameterSpec {
     label: "Particles",
     help: "How many independent copies each optimizer moves. A change begins the run again.",
     paper: "50 replicates",
@@ -51,13 +52,13 @@ pub const PARTICLES: Knob = Knob {
 const START_HELP: &str = "The middle of the particles' start. A change begins the run again; the start can also be \
                           placed on the landscape.";
 
-pub const START_X: Knob =
-    Knob { label: "Start x", help: START_HELP, paper: "0", low: -2.0, high: 2.0, logarithmic: false };
+pub const START_X: ParameterSpec =
+    ParameterSpec { label: "Start x", help: START_HELP, paper: "0", low: -2.0, high: 2.0, logarithmic: false };
 
-pub const START_Y: Knob =
-    Knob { label: "Start y", help: START_HELP, paper: "0", low: -2.0, high: 2.0, logarithmic: false };
+pub const START_Y: ParameterSpec =
+    ParameterSpec { label: "Start y", help: START_HELP, paper: "0", low: -2.0, high: 2.0, logarithmic: false };
 
-pub const START_SPREAD: Knob = Knob {
+pub const START_SPREAD: ParameterSpec = ParameterSpec {
     label: "Start spread",
     help: "The standard deviation of the particles' start in each coordinate. A change begins the run again.",
     paper: "0.0001",
@@ -66,7 +67,7 @@ pub const START_SPREAD: Knob = Knob {
     logarithmic: true,
 };
 
-pub const TEMPERATURE: Knob = Knob {
+pub const TEMPERATURE: ParameterSpec = ParameterSpec {
     label: "Temperature Θ",
     help: "Weighs the entropy in the free energy F = E − ΘS of the plots. It does not act on the particles.",
     paper: "the learning rate plays this part",
@@ -75,7 +76,7 @@ pub const TEMPERATURE: Knob = Knob {
     logarithmic: true,
 };
 
-pub const LEARNING_RATE: Knob = Knob {
+pub const LEARNING_RATE: ParameterSpec = ParameterSpec {
     label: "Learning rate η",
     help: "The size of a step.",
     paper: "20 values from 0.001 to 1",
@@ -84,53 +85,7 @@ pub const LEARNING_RATE: Knob = Knob {
     logarithmic: true,
 };
 
-pub const BETA1: Knob = Knob {
-    label: "Momentum β₁",
-    help: "How much of the running average of the gradient is kept in each step. 0 keeps nothing.",
-    paper: "0.9",
-    low: 0.0,
-    high: 0.999,
-    logarithmic: false,
-};
-
-pub const ADAM_BETA2: Knob = Knob {
-    label: "Squares β₂",
-    help: "How much of the running average of the squared gradient is kept in each step. \
-           Its root divides the step.",
-    paper: "0.999",
-    low: 0.0,
-    high: 0.9999,
-    logarithmic: false,
-};
-
-pub const FOCUS_BETA2: Knob = Knob {
-    label: "Average β₂",
-    help: "How much of the running average of the parameters, which attracts them, is kept in each step.",
-    paper: "0.9 in the toy model, 0.99 in training",
-    low: 0.0,
-    high: 0.999,
-    logarithmic: false,
-};
-
-pub const GAMMA: Knob = Knob {
-    label: "Attraction γ",
-    help: "The strength of the pull towards the averaged parameters. Negative values push away.",
-    paper: "0.2",
-    low: -1.0,
-    high: 1.0,
-    logarithmic: false,
-};
-
-pub const WEIGHT_DECAY: Knob = Knob {
-    label: "Weight decay ω",
-    help: "Shrinks the parameters by ηω of their size in each step.",
-    paper: "0.1",
-    low: 0.0,
-    high: 1.0,
-    logarithmic: false,
-};
-
-pub const TRAIL: Knob = Knob {
+pub const TRAIL: ParameterSpec = ParameterSpec {
     label: "Trail (steps)",
     help: "How many past steps are drawn behind each particle.",
     paper: "no such setting",
@@ -138,3 +93,9 @@ pub const TRAIL: Knob = Knob {
     high: 500.0,
     logarithmic: false,
 };
+
+/// The control of a rule's hyperparameter that is a number.
+pub const fn of_rule(hyperparameter: &Hyperparameter) -> ParameterSpec {
+    let &Hyperparameter { label, help, paper, slider: [low, high], .. } = hyperparameter;
+    ParameterSpec { label, help, paper, low, high, logarithmic: false }
+}

@@ -4,16 +4,17 @@ use egui::{
     Button, Label, Rangef, Rect, RectAlign, Response, RichText, Sense, Slider, SliderClamping, Tooltip, Ui, vec2,
 };
 
-use super::spotlight::Spotlight;
+use super::highlight::Highlight;
 use crate::app::number;
 use crate::app::typed::TypedField;
+use crate::optimizer::Hyperparameter;
 use crate::quantity::{
-    Beta, Gamma, LearningRate, Noise, OutOfRange, ParticleCount, Rotation, Sharpness, Slope, StartCoordinate,
-    StartSpread, Temperature, WeightDecay,
+    LearningRate, Noise, OutOfRange, ParticleCount, Rotation, Sharpness, Slope, StartCoordinate, StartSpread,
+    Temperature,
 };
 
 /// How a quantity is shown, and what is said about it.
-pub struct Knob {
+pub struct ParameterSpec {
     /// Name and symbol, as beside the slider.
     pub label: &'static str,
     /// What it does.
@@ -29,10 +30,10 @@ pub struct Knob {
 /// A quantity that a slider or a typed number can set.
 pub trait Adjustable: Copy + PartialEq {
     fn number(self) -> f64;
-    /// The quantity of this value, or why there is none.
-    fn checked(value: f64) -> Result<Self, OutOfRange>;
-    /// The nearest quantity.
-    fn nearest(value: f64) -> Self;
+    /// The same quantity of this value, or why there is none.
+    fn checked(self, value: f64) -> Result<Self, OutOfRange>;
+    /// The same quantity of the nearest value.
+    fn nearest(self, value: f64) -> Self;
 }
 
 macro_rules! adjustable {
@@ -41,36 +42,52 @@ macro_rules! adjustable {
             fn number(self) -> f64 {
                 self.get()
             }
-            fn checked(value: f64) -> Result<Self, OutOfRange> {
+            fn checked(self, value: f64) -> Result<Self, OutOfRange> {
                 Self::new(value)
             }
-            fn nearest(value: f64) -> Self {
+            fn nearest(self, value: f64) -> Self {
                 Self::clamped(value)
             }
         }
     )* };
 }
 
-adjustable!(
-    Beta,
-    Gamma,
-    LearningRate,
-    Noise,
-    Rotation,
-    Sharpness,
-    Slope,
-    StartCoordinate,
-    StartSpread,
-    Temperature,
-    WeightDecay
-);
+adjustable!(LearningRate, Noise, Rotation, Sharpness, Slope, StartCoordinate, StartSpread, Temperature);
+
+/// The value of a rule's hyperparameter that is a number.
+#[derive(Clone, Copy, Debug)]
+pub struct HyperparameterValue {
+    pub of: &'static Hyperparameter,
+    pub value: f64,
+}
+
+impl PartialEq for HyperparameterValue {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+
+impl Adjustable for HyperparameterValue {
+    fn number(self) -> f64 {
+        self.value
+    }
+
+    fn checked(self, value: f64) -> Result<Self, OutOfRange> {
+        Ok(HyperparameterValue { value: self.of.checked(value)?, ..self })
+    }
+
+    fn nearest(self, value: f64) -> Self {
+        let value = self.of.range().map_or(value, |range| value.clamp(range.min, range.max));
+        HyperparameterValue { value, ..self }
+    }
+}
 
 impl Adjustable for ParticleCount {
     fn number(self) -> f64 {
         self.get() as f64
     }
 
-    fn checked(value: f64) -> Result<Self, OutOfRange> {
+    fn checked(self, value: f64) -> Result<Self, OutOfRange> {
         if value.fract() == 0.0 && value >= 0.0 {
             return Self::new(value as u64);
         }
@@ -78,7 +95,7 @@ impl Adjustable for ParticleCount {
         Err(OutOfRange { name: Self::NAME, expected, found: number::text(value) })
     }
 
-    fn nearest(value: f64) -> Self {
+    fn nearest(self, value: f64) -> Self {
         let whole = value.round().max(f64::from(Self::MIN)).min(f64::from(Self::MAX));
         Self::new(whole as u64).unwrap_or_else(|_| unreachable!("{whole} was brought into the range"))
     }
@@ -89,7 +106,7 @@ const LABEL_WIDTH: f32 = 104.0;
 /// Below this width the name stands above the slider.
 const ONE_LINE_WIDTH: f32 = 268.0;
 
-impl Knob {
+impl ParameterSpec {
     /// Shows the control. `owner` names what the quantity belongs to, for screen readers; empty for the
     /// simulation as a whole.
     pub fn show<Q: Adjustable>(&self, ui: &mut Ui, owner: &str, value: &mut Q, default: Q) {
@@ -107,7 +124,7 @@ impl Knob {
                 });
             }
         });
-        Spotlight::shine(ui, shown.response.rect, &name);
+        Highlight::mark(ui, shown.response.rect, &name);
     }
 
     /// Why a number was refused, in the words of the label: "Rotation φ must be a number from −360 to 360°,
@@ -146,7 +163,7 @@ impl Knob {
         let field = TypedField { name: &format!("{name}, number"), width: FIELD_WIDTH };
         let shown = number::text(value.number());
         let typed =
-            field.show(ui, &shown, |text| Q::checked(number::read(text)?).map_err(|refused| self.refusal(&refused)));
+            field.show(ui, &shown, |text| value.checked(number::read(text)?).map_err(|refused| self.refusal(&refused)));
         help.explain(&typed.response);
         if let Some(entered) = typed.entered {
             *value = entered;
@@ -160,7 +177,7 @@ impl Knob {
         let digits = if self.logarithmic { 3 } else { 4 };
         Slider::from_get_set(self.low..=self.high, move |set| {
             if let Some(set) = set {
-                *value = Q::nearest(number::rounded(set, digits));
+                *value = value.nearest(number::rounded(set, digits));
             }
             value.number()
         })

@@ -3,16 +3,15 @@
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
-use super::crowd::{Crowd, Layout};
-use super::kernel::{Bundle, Ground, Metrics, Noise, STRETCH, Stretches};
+use super::kernel::{Metrics, NOISE_BLOCK, Noise, RunBatch, StepBlocks, ToyProblem};
 use super::machine::{Machine, VectorWork};
-use super::space::Space;
+use super::nd_batch::NdProblem;
+use super::shared_noise::{LaneAssignment, SharedNoiseBatch};
 use super::spec::{Point, SweepSpec};
 use super::statistics::with_one_nan;
 use crate::lanes::{Lanes, Planar, Real};
-use crate::optimizer::{Adam, Clock, Focus, Optimizer, Sgd, Signum};
+use crate::optimizer::{BiasCorrection, Rule, with_rule, zero_state};
 use crate::random::{Key, Normals};
-use crate::simulation::Configured;
 
 /// What came of the runs of one optimizer at one pixel: learning rates before replicates.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,7 +54,7 @@ impl PixelKey {
 
 /// The runs of some replicates at a pixel, for each optimizer in the order of the spec, or `None` when
 /// `cancelled` before the end.
-pub fn tile(
+pub fn pixel_runs(
     machine: Machine,
     spec: &SweepSpec,
     [row, column]: [usize; 2],
@@ -63,11 +62,11 @@ pub fn tile(
     cancelled: &AtomicBool,
 ) -> Option<Vec<Runs>> {
     let point = spec.point(row, column);
-    let work = Tile { spec, point: &point, key: PixelKey::new(spec, row, column), replicates, cancelled };
+    let work = PixelRuns { spec, point: &point, key: PixelKey::new(spec, row, column), replicates, cancelled };
     machine.run(work)
 }
 
-struct Tile<'a> {
+struct PixelRuns<'a> {
     spec: &'a SweepSpec,
     point: &'a Point,
     key: PixelKey,
@@ -75,7 +74,7 @@ struct Tile<'a> {
     cancelled: &'a AtomicBool,
 }
 
-impl VectorWork for Tile<'_> {
+impl VectorWork for PixelRuns<'_> {
     type Output = Option<Vec<Runs>>;
 
     #[inline(always)]
@@ -84,19 +83,14 @@ impl VectorWork for Tile<'_> {
         V: Normals<N, Number: Real + Into<f64>> + Planar,
     {
         if self.point.dimension.get() > 2 {
-            return Space::new(self.spec, self.point).runs::<N, V>(self.key, self.replicates, self.cancelled);
+            return NdProblem::new(self.spec, self.point).runs::<N, V>(self.key, self.replicates, self.cancelled);
         }
         if self.key.common {
             return self.common::<N, V>();
         }
         let mut all = Vec::with_capacity(self.point.optimizers.len());
         for (index, optimizer) in self.point.optimizers.iter().enumerate() {
-            all.push(match optimizer.rule.configured() {
-                Configured::Adam(adam) => self.independent::<N, V, Adam>(&adam, index)?,
-                Configured::Signum(signum) => self.independent::<N, V, Signum>(&signum, index)?,
-                Configured::Focus(focus) => self.independent::<N, V, Focus>(&focus, index)?,
-                Configured::Sgd(sgd) => self.independent::<N, V, Sgd>(&sgd, index)?,
-            });
+            all.push(with_rule!(optimizer.rule.kind(), R => self.independent::<N, V, R>(index)?));
         }
         Some(all)
     }
@@ -109,15 +103,15 @@ struct Lane {
     replicate: usize,
 }
 
-impl Tile<'_> {
-    fn ground(&self) -> Ground {
-        Ground { landscape: self.point.landscape.landscape(), noise: self.point.noise.get() }
+impl PixelRuns<'_> {
+    fn problem(&self) -> ToyProblem {
+        ToyProblem { landscape: self.point.landscape.landscape(), noise: self.point.noise.get() }
     }
 
     /// All runs of an optimizer, each with noise of its own. Lanes are filled with learning rates and
     /// replicates alike.
     #[inline(always)]
-    fn independent<const N: usize, V, O: Optimizer>(&self, optimizer: &O, index: usize) -> Option<Runs>
+    fn independent<const N: usize, V, R: Rule>(&self, index: usize) -> Option<Runs>
     where
         V: Normals<N, Number: Real + Into<f64>> + Planar,
     {
@@ -129,7 +123,7 @@ impl Tile<'_> {
             Lane { rate: run / self.replicates.len(), replicate: self.replicates.start + run % self.replicates.len() }
         };
         let mut metrics = Vec::with_capacity(count);
-        let ground = self.ground();
+        let problem = self.problem();
         let mut noise = Noise::<V>::new();
         while metrics.len() < count {
             let first = metrics.len();
@@ -140,21 +134,22 @@ impl Tile<'_> {
             }));
             let rates = Lanes::from_fn(|index| V::Number::splat(point.learning_rates[lane(index).rate]));
             let start = self.start(V::normal_pair(&mut generator));
-            let mut bundle = Bundle::new(&ground.landscape, start, optimizer.fresh(), V::from_lanes(rates));
-            let mut clock = Clock::START;
-            let mut stretches = Stretches::new(self.point.steps.get(), STRETCH, self.cancelled);
+            let mut batch = RunBatch::new(&problem.landscape, start, V::from_lanes(rates));
+            let mut state: R::State<V::Both> = zero_state::<R, V::Both>();
+            let mut bias = BiasCorrection::START;
+            let mut blocks = StepBlocks::new(self.point.steps.get(), NOISE_BLOCK, self.cancelled);
             loop {
-                let steps = stretches.next();
+                let steps = blocks.next();
                 if steps == 0 {
                     break;
                 }
                 noise.draw(&mut generator, steps);
-                clock = ground.advance::<N, V, O>(optimizer, clock, &mut bundle, &noise, steps);
+                bias = problem.advance::<N, V, R>(&point.rule, bias, &mut batch, &mut state, &noise, steps);
             }
-            if !stretches.are_through() {
+            if !blocks.are_through() {
                 return None;
             }
-            append::<N, V>(&mut metrics, bundle.metrics(), count);
+            append::<N, V>(&mut metrics, batch.metrics(), count);
         }
         Some(Runs { replicates: self.replicates.len(), metrics })
     }
@@ -165,37 +160,37 @@ impl Tile<'_> {
     where
         V: Normals<N, Number: Real + Into<f64>> + Planar,
     {
-        let ground = self.ground();
+        let problem = self.problem();
         let count = self.replicates.len();
         let empty = |rates: usize| Runs { replicates: count, metrics: vec![UNKNOWN; rates * count] };
         let mut all: Vec<Runs> =
             self.point.optimizers.iter().map(|optimizer| empty(optimizer.learning_rates.len())).collect();
         let mut noise = Noise::<V>::new();
         for first in self.replicates.clone().step_by(N) {
-            let layout = Layout::new::<N>(self.replicates.end - first);
+            let layout = LaneAssignment::new::<N>(self.replicates.end - first);
             let mut generator =
                 V::generator(&std::array::from_fn(|lane| self.key.of_run(0, 0, first + layout.replicate(lane))));
             let start = self.start(V::normal_pair(&mut generator));
-            let crowd = |optimizer| Crowd::new::<N>(optimizer, layout, &ground.landscape, start);
-            let mut crowds: Vec<Crowd<V>> = self.point.optimizers.iter().map(crowd).collect();
-            let mut stretches = Stretches::new(self.point.steps.get(), STRETCH, self.cancelled);
+            let batch = |optimizer| SharedNoiseBatch::new::<N>(optimizer, layout, &problem.landscape, start);
+            let mut batches: Vec<SharedNoiseBatch<'_, V>> = self.point.optimizers.iter().map(batch).collect();
+            let mut blocks = StepBlocks::new(self.point.steps.get(), NOISE_BLOCK, self.cancelled);
             loop {
-                let steps = stretches.next();
+                let steps = blocks.next();
                 if steps == 0 {
                     break;
                 }
                 noise.draw(&mut generator, steps);
-                for crowd in &mut crowds {
-                    crowd.advance::<N>(&ground, &noise, steps);
+                for batch in &mut batches {
+                    batch.advance::<N>(&problem, &noise, steps);
                 }
             }
-            if !stretches.are_through() {
+            if !blocks.are_through() {
                 return None;
             }
             let here = first - self.replicates.start;
-            for (crowd, runs) in crowds.iter().zip(&mut all) {
+            for (batch, runs) in batches.iter().zip(&mut all) {
                 let mut rows = runs.metrics.chunks_mut(count);
-                for metrics in crowd.metrics() {
+                for metrics in batch.metrics() {
                     let mut lanes = Vec::with_capacity(N);
                     append::<N, V>(&mut lanes, metrics, N);
                     for (lanes, row) in lanes.chunks_exact(layout.replicates).zip(&mut rows) {

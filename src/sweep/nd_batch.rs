@@ -3,31 +3,30 @@
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
-use super::kernel::{Metrics, Stretches};
+use super::kernel::{Metrics, StepBlocks};
+use super::pixel_runs::{PixelKey, Runs, append};
 use super::spec::{Point, PointOptimizer, SweepSpec};
-use super::tile::{PixelKey, Runs, append};
 use crate::landscape::{Place, ValleyInSpace};
 use crate::lanes::{Lanes, Real, Vector};
-use crate::optimizer::{Adam, Clock, Focus, Optimizer, Sgd, Signum};
+use crate::optimizer::{BiasCorrection, Rates, Rule, RuleSpec, Seen, with_rule, zero_state};
 use crate::random::{Key, Normals};
-use crate::simulation::Configured;
 
-/// Where the runs of a pixel take place when there are more than two dimensions.
-pub(super) struct Space<'a> {
+/// The valley, the noise and the steps of the runs of a pixel in more than two dimensions.
+pub(super) struct NdProblem<'a> {
     spec: &'a SweepSpec,
     point: &'a Point,
     valley: ValleyInSpace,
 }
 
 /// Steps between two looks at whether the sweep is cancelled.
-const STRETCH: usize = 16;
+const STEP_BLOCK: usize = 16;
 
-impl<'a> Space<'a> {
+impl<'a> NdProblem<'a> {
     pub fn new(spec: &'a SweepSpec, point: &'a Point) -> Self {
         let direction = direction(spec.seed, point.dimension.get());
         let landscape = &point.landscape;
         let valley = ValleyInSpace { sharpness: landscape.sharpness.get(), slope: landscape.slope.get(), direction };
-        Space { spec, point, valley }
+        NdProblem { spec, point, valley }
     }
 
     #[inline(always)]
@@ -43,23 +42,13 @@ impl<'a> Space<'a> {
         let job = Job { key, replicates, cancelled };
         let mut all = Vec::with_capacity(self.point.optimizers.len());
         for optimizer in &self.point.optimizers {
-            all.push(match optimizer.rule.configured() {
-                Configured::Adam(adam) => self.of_optimizer::<N, V, Adam>(&adam, optimizer, &job)?,
-                Configured::Signum(signum) => self.of_optimizer::<N, V, Signum>(&signum, optimizer, &job)?,
-                Configured::Focus(focus) => self.of_optimizer::<N, V, Focus>(&focus, optimizer, &job)?,
-                Configured::Sgd(sgd) => self.of_optimizer::<N, V, Sgd>(&sgd, optimizer, &job)?,
-            });
+            all.push(with_rule!(optimizer.rule.kind(), R => self.of_optimizer::<N, V, R>(optimizer, &job)?));
         }
         Some(all)
     }
 
     #[inline(always)]
-    fn of_optimizer<const N: usize, V, O: Optimizer>(
-        &self,
-        optimizer: &O,
-        point: &PointOptimizer,
-        job: &Job<'_>,
-    ) -> Option<Runs>
+    fn of_optimizer<const N: usize, V, R: Rule>(&self, point: &PointOptimizer, job: &Job<'_>) -> Option<Runs>
     where
         V: Normals<N, Number: Real + Into<f64>>,
     {
@@ -78,21 +67,21 @@ impl<'a> Space<'a> {
                 let (rate, replicate) = lane_of(lane);
                 job.key.of_run(point.id, rate, replicate)
             }));
-            let mut crew = Crew::<N, V, O>::new(self, optimizer, V::from_lanes(rates), &mut generator);
-            let mut stretches = Stretches::new(self.point.steps.get(), STRETCH, job.cancelled);
+            let mut batch = NdBatch::<N, V, R>::new(self, V::from_lanes(rates), &mut generator);
+            let mut blocks = StepBlocks::new(self.point.steps.get(), STEP_BLOCK, job.cancelled);
             loop {
-                let steps = stretches.next();
+                let steps = blocks.next();
                 if steps == 0 {
                     break;
                 }
                 for _ in 0..steps {
-                    crew.step(self, optimizer, &mut generator);
+                    batch.step(self, &point.rule, &mut generator);
                 }
             }
-            if !stretches.are_through() {
+            if !blocks.are_through() {
                 return None;
             }
-            append::<N, V>(&mut metrics, crew.metrics, count);
+            append::<N, V>(&mut metrics, batch.metrics, count);
         }
         Some(Runs { replicates, metrics })
     }
@@ -105,20 +94,21 @@ struct Job<'a> {
 }
 
 /// A vector of runs.
-struct Crew<const N: usize, V: Vector<N>, O: Optimizer> {
+struct NdBatch<const N: usize, V: Vector<N>, R: Rule> {
     learning_rate: V,
-    clock: Clock,
+    bias: BiasCorrection,
     theta: Vec<V>,
-    memory: Vec<O::Memory<V>>,
+    /// Of each coordinate.
+    states: Vec<R::State<V>>,
     place: Place<V>,
     metrics: Metrics<V>,
 }
 
-impl<const N: usize, V: Normals<N>, O: Optimizer> Crew<N, V, O> {
+impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
     #[inline(always)]
-    fn new(space: &Space<'_>, optimizer: &O, learning_rate: V, generator: &mut V::Generator) -> Self {
-        let spread = V::splat(space.spec.start_spread.get());
-        let dimension = space.valley.direction.len();
+    fn new(problem: &NdProblem<'_>, learning_rate: V, generator: &mut V::Generator) -> Self {
+        let spread = V::splat(problem.spec.start_spread.get());
+        let dimension = problem.valley.direction.len();
         let mut theta = Vec::with_capacity(dimension + 1);
         while theta.len() < dimension {
             theta.extend(V::normal_pair(generator).map(|normal| spread * normal));
@@ -126,15 +116,17 @@ impl<const N: usize, V: Normals<N>, O: Optimizer> Crew<N, V, O> {
         theta.truncate(dimension);
         let metrics =
             Metrics { final_loss: V::splat(f64::NAN), smallest_loss: V::splat(f64::INFINITY), depth: V::splat(0.0) };
-        let place = space.valley.place(&theta);
-        Crew { learning_rate, clock: Clock::START, theta, memory: vec![optimizer.fresh(); dimension], place, metrics }
+        let place = problem.valley.place(&theta);
+        let states = vec![zero_state::<R, V>(); dimension];
+        NdBatch { learning_rate, bias: BiasCorrection::START, theta, states, place, metrics }
     }
 
     #[inline(always)]
-    fn step(&mut self, space: &Space<'_>, optimizer: &O, generator: &mut V::Generator) {
-        self.clock = optimizer.tick(self.clock);
-        let factors = O::with_learning_rate(optimizer.factors::<V>(&self.clock), self.learning_rate);
-        let (valley, noise) = (&space.valley, V::splat(space.point.noise.get()));
+    fn step(&mut self, problem: &NdProblem<'_>, rule: &RuleSpec, generator: &mut V::Generator) {
+        self.bias = self.bias.after::<R>(rule);
+        let coefficients = self.bias.coefficients::<R, V>(rule);
+        let rates = Rates { learning_rate: self.learning_rate, weight_decay: <V as Real>::splat(rule.weight_decay()) };
+        let (valley, noise) = (&problem.valley, V::splat(problem.point.noise.get()));
         let slopes = valley.slopes(self.place);
         for (pair, thetas) in self.theta.chunks_mut(2).enumerate() {
             let draws = V::normal_pair(generator);
@@ -142,8 +134,9 @@ impl<const N: usize, V: Normals<N>, O: Optimizer> Crew<N, V, O> {
                 let coordinate = 2 * pair + within;
                 let gradient = valley.gradient(slopes, coordinate, *theta);
                 let noisy = gradient * draws[within].mul_add(noise, V::splat(1.0));
-                let (memory, moved) = O::step(&factors, *theta, noisy, self.memory[coordinate]);
-                self.memory[coordinate] = memory;
+                let seen = Seen { theta: *theta, gradient: noisy };
+                let (state, moved) = R::step(&coefficients, rates, seen, self.states[coordinate]);
+                self.states[coordinate] = state;
                 *theta = moved.theta;
             }
         }

@@ -1,7 +1,5 @@
 //! How optimizers are told apart wherever they are shown: each rule has a colour and a mark of its own.
 
-use super::spec::Configured;
-
 /// A shape that stands for an optimizer, for readers who cannot see its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marker {
@@ -19,28 +17,6 @@ pub enum Marker {
 
 /// The marks that no rule has as its own.
 const SPARE: [Marker; 6] = [Marker::Cross, Marker::Star, Marker::Plus, Marker::Down, Marker::Left, Marker::Right];
-
-impl Configured {
-    /// Red, green and blue of the rule: the paper's colours for Adam, Signum and FOCUS.
-    pub fn rgb(&self) -> [u8; 3] {
-        match self {
-            Configured::Adam(_) => [244, 111, 67],
-            Configured::Signum(_) => [251, 221, 133],
-            Configured::Focus(_) => [128, 166, 226],
-            Configured::Sgd(_) => [136, 196, 120],
-        }
-    }
-
-    /// The rule's mark.
-    pub fn marker(&self) -> Marker {
-        match self {
-            Configured::Adam(_) => Marker::Circle,
-            Configured::Signum(_) => Marker::Square,
-            Configured::Focus(_) => Marker::Triangle,
-            Configured::Sgd(_) => Marker::Diamond,
-        }
-    }
-}
 
 /// The marks of optimizers side by side, of which the rules have the marks `own`. The first of each rule has the rule's
 /// mark; the others take turns with those that no rule has.

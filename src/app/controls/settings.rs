@@ -1,0 +1,43 @@
+//! Which controls show what a setting sets.
+
+use super::parameters;
+use crate::simulation::{Setting, SimulationSpec};
+
+/// The names of the controls that show what `settings` set, as far as that differs between two simulations; of all
+/// that they set where nothing does.
+pub fn set_controls(settings: &[Setting], before: &SimulationSpec, after: &SimulationSpec) -> Vec<String> {
+    let set: Vec<(String, bool)> = settings.iter().flat_map(|setting| controls_of(setting, before, after)).collect();
+    let any_changed = set.iter().any(|(_, changed)| *changed);
+    set.into_iter().filter(|(_, changed)| *changed || !any_changed).map(|(name, _)| name).collect()
+}
+
+/// The names of the controls that a setting sets, and whether their value changes.
+fn controls_of(setting: &Setting, before: &SimulationSpec, after: &SimulationSpec) -> Vec<(String, bool)> {
+    let (old, new) = (&before.landscape, &after.landscape);
+    match setting {
+        Setting::Noise(_) => vec![(parameters::NOISE.label.to_owned(), before.noise != after.noise)],
+        Setting::Temperature(_) => {
+            vec![(parameters::TEMPERATURE.label.to_owned(), before.temperature != after.temperature)]
+        }
+        Setting::Landscape(_) => vec![
+            (parameters::SHARPNESS.label.to_owned(), old.sharpness != new.sharpness),
+            (parameters::SLOPE.label.to_owned(), old.slope != new.slope),
+            (parameters::ROTATION.label.to_owned(), old.rotation_degrees != new.rotation_degrees),
+        ],
+        Setting::Steps(_) => Vec::new(),
+        Setting::Rule { optimizer, .. } => {
+            let rule_in =
+                |spec: &SimulationSpec| spec.optimizers.iter().find(|other| other.id == *optimizer).map(|o| o.rule);
+            let index = after.optimizers.iter().position(|other| other.id == *optimizer);
+            let (Some(index), Some(old), Some(new)) = (index, rule_in(before), rule_in(after)) else {
+                return Vec::new();
+            };
+            let owner = &after.distinct_names()[index];
+            let rate = (parameters::LEARNING_RATE.label, old.learning_rate != new.learning_rate);
+            let others = old.rule.hyperparameters().zip(new.rule.hyperparameters());
+            let others = others.map(|((of, old), (_, new))| (of.label, old != new));
+            let named = |(label, changed)| (format!("{owner}: {label}"), changed);
+            std::iter::once(rate).chain(others).map(named).collect()
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The numbers that an update rule computes with.
+
+use std::ops::{Add, Div, Mul, Neg, Sub};
+
+use super::part::{Arrow, Part};
+use crate::lanes::Real;
+
+/// A number of a kind that update rules are written for: a plain float, a vector of runs, both coordinates of a place
+/// side by side, or a [`Traced`](super::Traced) number that records what is computed.
+///
+/// Operations act on each parameter alone.
+pub trait Algebra:
+    Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>
+{
+    /// The same value for every parameter.
+    fn splat(value: f64) -> Self;
+
+    fn sqrt(self) -> Self;
+
+    fn abs(self) -> Self;
+
+    /// −1, 0 or 1; `sign(±0) = 0` and `sign(NaN) = NaN`.
+    fn sign(self) -> Self;
+
+    /// `self × factor + term`, rounded once.
+    fn mul_add(self, factor: Self, term: Self) -> Self;
+
+    /// `self + a × b`, rounded once: [`Algebra::mul_add`] for formulas in which the sum comes first.
+    #[inline(always)]
+    fn add_product(self, a: Self, b: Self) -> Self {
+        a.mul_add(b, self)
+    }
+
+    /// `self + w (target − self)`: a running average after its next value.
+    ///
+    /// Computed as `target − (1 − w)(target − self)`, which is `target` itself where w is 1 or where it equals `self`.
+    #[inline(always)]
+    fn toward(self, target: Self, weight: Weight<Self>) -> Self {
+        weight.minus_kept.mul_add(target - self, target)
+    }
+
+    /// `m̂ / (√ŝ + ε)` of running averages `self` = m and `s` that start at 0, with their bias corrected (Adam,
+    /// [arXiv:1412.6980](https://arxiv.org/abs/1412.6980), Algorithm 1).
+    ///
+    /// Bundles of singles have it to 1e-6, as [`Real::over_root`] says.
+    fn bias_corrected_ratio(self, s: Self, correction: &RatioCorrection<Self>) -> Self;
+
+    /// The same number, known as a part of the step for whoever explains it.
+    #[inline(always)]
+    fn named(self, _part: &'static Part) -> Self {
+        self
+    }
+
+    /// Draws the negative of a value as an arrow at the particle, where somebody looks at the step.
+    #[inline(always)]
+    fn draw(_arrow: &'static Arrow, _value: impl FnOnce() -> Self) {}
+}
+
+impl<R: Real> Algebra for R {
+    #[inline(always)]
+    fn splat(value: f64) -> Self {
+        R::splat(value)
+    }
+
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        Real::sqrt(self)
+    }
+
+    #[inline(always)]
+    fn abs(self) -> Self {
+        Real::abs(self)
+    }
+
+    #[inline(always)]
+    fn sign(self) -> Self {
+        Real::sign(self)
+    }
+
+    #[inline(always)]
+    fn mul_add(self, factor: Self, term: Self) -> Self {
+        Real::mul_add(self, factor, term)
+    }
+
+    #[inline(always)]
+    fn bias_corrected_ratio(self, s: Self, correction: &RatioCorrection<Self>) -> Self {
+        self.over_root(s, correction.factor, correction.term)
+    }
+}
+
+/// A number that is the same for all parameters: a hyperparameter or what follows from hyperparameters.
+pub trait Scalar: Algebra {
+    fn value(self) -> f64;
+
+    /// A constant of the rule, with the symbol that it has in formulas.
+    fn constant(symbol: &'static str, value: f64) -> Self;
+}
+
+impl Scalar for f64 {
+    fn value(self) -> f64 {
+        self
+    }
+
+    fn constant(_symbol: &'static str, value: f64) -> f64 {
+        value
+    }
+}
+
+/// How far a running average goes towards its next value.
+#[derive(Clone, Copy, Debug)]
+pub struct Weight<A> {
+    /// w
+    pub weight: A,
+    /// w − 1
+    pub minus_kept: A,
+}
+
+impl<A> Weight<A> {
+    /// Of the weight w.
+    pub fn new<S: Scalar>(weight: S, of: impl Fn(S) -> A) -> Weight<A> {
+        Weight { weight: of(weight), minus_kept: of(weight - S::splat(1.0)) }
+    }
+}
+
+/// What corrects the bias in the ratio of two running averages.
+#[derive(Clone, Copy, Debug)]
+pub struct RatioCorrection<A> {
+    /// `(1 − β₁ᵗ) / √(1 − β₂ᵗ)`
+    pub factor: A,
+    /// `(1 − β₁ᵗ) ε`
+    pub term: A,
+    /// `1 − β₁ᵗ`, the weight that m has gathered.
+    pub m_weight: A,
+    /// `1 − β₂ᵗ`
+    pub s_weight: A,
+    pub epsilon: A,
+}
+
+impl<A> RatioCorrection<A> {
+    /// With β₁ᵗ, β₂ᵗ and ε.
+    pub fn new<S: Scalar>([beta1, beta2]: [S; 2], epsilon: S, of: impl Fn(S) -> A) -> RatioCorrection<A> {
+        let (m_weight, s_weight) = (S::splat(1.0) - beta1, S::splat(1.0) - beta2);
+        RatioCorrection {
+            factor: of(m_weight / s_weight.sqrt()),
+            term: of(m_weight * epsilon),
+            m_weight: of(m_weight),
+            s_weight: of(s_weight),
+            epsilon: of(epsilon),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What the running averages of an optimizer have in common over all parameters.
+
+use super::{Algebra, MOST_HYPERPARAMETERS, Numbers, Rule, RuleSpec};
+
+/// The steps taken, and for each decay rate the product over them.
+///
+/// An average that starts at 0 and is pulled by `1 − β` towards its input has gathered the weight
+/// `1 − Πβ` after some steps; dividing by it removes the bias. With a constant β the product is βᵗ.
+/// Kept as a product it stays right when β is changed on the way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BiasCorrection {
+    /// Steps taken, `t`.
+    pub steps: u64,
+    /// Of each hyperparameter of the rule in its order; 1 for those that are no decay rates.
+    pub(super) powers: [f64; MOST_HYPERPARAMETERS],
+}
+
+impl BiasCorrection {
+    /// Before the first step.
+    pub const START: BiasCorrection = BiasCorrection { steps: 0, powers: [1.0; MOST_HYPERPARAMETERS] };
+
+    /// After some steps of a rule, with the products of decay rates that `power` gives by their keys; 1 where it gives
+    /// none.
+    pub fn new(steps: u64, rule: &RuleSpec, power: impl Fn(&str) -> Option<f64>) -> BiasCorrection {
+        let mut powers = [1.0; MOST_HYPERPARAMETERS];
+        for (place, hyperparameter) in powers.iter_mut().zip(rule.info().hyperparameters) {
+            if hyperparameter.is_decay_rate() {
+                *place = power(hyperparameter.key).unwrap_or(1.0);
+            }
+        }
+        BiasCorrection { steps, powers }
+    }
+
+    /// The products of a rule's decay rates, by their keys.
+    pub fn powers(&self, rule: &RuleSpec) -> impl Iterator<Item = (&'static str, f64)> {
+        let all = rule.info().hyperparameters.iter().zip(self.powers);
+        all.filter(|(hyperparameter, _)| hyperparameter.is_decay_rate()).map(|(of, power)| (of.key, power))
+    }
+
+    /// One step of the rule `R` later.
+    #[inline(always)]
+    pub fn after<R: Rule>(mut self, rule: &RuleSpec) -> BiasCorrection {
+        self.steps += 1;
+        for (index, hyperparameter) in R::INFO.hyperparameters.iter().enumerate() {
+            if hyperparameter.is_decay_rate() {
+                self.powers[index] *= rule.values()[index];
+            }
+        }
+        self
+    }
+
+    /// The coefficients of the step of the rule `R` that this belongs to.
+    #[inline(always)]
+    pub fn coefficients<R: Rule, A: Algebra>(&self, rule: &RuleSpec) -> R::Coefficients<A> {
+        R::coefficients(&rule.hyper::<R>(), &self.power::<R>(), A::splat)
+    }
+
+    /// The products as the rule takes them.
+    #[inline(always)]
+    pub fn power<R: Rule>(&self) -> R::Hyper<f64> {
+        Numbers::from_fn(|index| self.powers[index])
+    }
+}

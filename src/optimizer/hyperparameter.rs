@@ -1,0 +1,192 @@
+//! The table of a rule's hyperparameters.
+
+use crate::quantity::{Beta, Gamma, Range, WeightDecay};
+
+/// A hyperparameter of a rule: what everybody who shows, reads, writes or varies it needs to know.
+#[derive(Clone, Copy, Debug)]
+pub struct Hyperparameter {
+    /// In presets, `--set`, tables and archives; the field of the rule's struct of hyperparameters.
+    pub key: &'static str,
+    /// In formulas.
+    pub symbol: &'static str,
+    /// Beside a control: name and symbol.
+    pub label: &'static str,
+    /// What it does.
+    pub help: &'static str,
+    /// Its value in the paper.
+    pub paper: &'static str,
+    pub kind: Kind,
+    /// The ends of a slider, and of an axis of a diagram to begin with.
+    pub slider: [f64; 2],
+    /// Where nothing is said: on the plane (the paper's toy model).
+    pub on_plane: f64,
+    /// Where nothing is said: in the training of networks.
+    pub in_training: f64,
+}
+
+/// What values a hyperparameter has.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// β of a running average. The product over all steps is kept, for the average's bias.
+    DecayRate,
+    Number(Range),
+    /// One of a few; the value is its index.
+    Choice(&'static [Choice]),
+}
+
+/// A value of a hyperparameter that is no number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// In presets.
+    pub key: &'static str,
+    /// In controls, behind the hyperparameter's label.
+    pub label: &'static str,
+    pub help: &'static str,
+    /// In the name of a run that has chosen it.
+    pub words: &'static str,
+}
+
+impl Hyperparameter {
+    /// A decay rate with its symbol and label.
+    pub const fn decay_rate(symbol: &'static str, label: &'static str) -> Hyperparameter {
+        Hyperparameter {
+            key: "",
+            symbol,
+            label,
+            help: "",
+            paper: "",
+            kind: Kind::DecayRate,
+            slider: [0.0, 0.999],
+            on_plane: 0.9,
+            in_training: 0.9,
+        }
+    }
+
+    /// A number of this range with its symbol and label.
+    pub const fn number(symbol: &'static str, label: &'static str, range: Range) -> Hyperparameter {
+        let slider = [range.min, range.max];
+        Hyperparameter { kind: Kind::Number(range), slider, ..Hyperparameter::decay_rate(symbol, label) }
+    }
+
+    /// One of `choices`, the first where nothing is said.
+    pub const fn choice(label: &'static str, choices: &'static [Choice]) -> Hyperparameter {
+        let kind = Kind::Choice(choices);
+        Hyperparameter { kind, on_plane: 0.0, in_training: 0.0, ..Hyperparameter::decay_rate("", label) }
+    }
+
+    /// What it does, and its value in the paper.
+    pub const fn help(self, help: &'static str, paper: &'static str) -> Hyperparameter {
+        Hyperparameter { help, paper, ..self }
+    }
+
+    /// The ends of its slider.
+    pub const fn slider(self, low: f64, high: f64) -> Hyperparameter {
+        Hyperparameter { slider: [low, high], ..self }
+    }
+
+    /// Its values where nothing is said.
+    pub const fn defaults(self, on_plane: f64, in_training: f64) -> Hyperparameter {
+        Hyperparameter { on_plane, in_training, ..self }
+    }
+
+    /// β₁, the decay rate of the momentum.
+    pub const fn momentum() -> Hyperparameter {
+        Hyperparameter::decay_rate("β₁", "Momentum β₁")
+            .help("How much of the running average of the gradient is kept in each step. 0 keeps nothing.", "0.9")
+    }
+
+    /// γ, a strength of attraction.
+    pub const fn attraction() -> Hyperparameter {
+        Hyperparameter::number("γ", "Attraction γ", Gamma::RANGE).slider(-1.0, 1.0).defaults(0.2, 0.2)
+    }
+
+    /// ω, the decoupled weight decay.
+    pub const fn weight_decay() -> Hyperparameter {
+        Hyperparameter::number("ω", "Weight decay ω", WeightDecay::RANGE)
+            .help("Shrinks the parameters by ηω of their size in each step.", "0.1")
+            .slider(0.0, 1.0)
+            .defaults(0.1, 0.01)
+    }
+
+    /// The range of its values, with the name of the quantity; none of a choice.
+    pub fn range(&self) -> Option<Range> {
+        match self.kind {
+            Kind::DecayRate => Some(Beta::RANGE),
+            Kind::Number(range) => Some(range),
+            Kind::Choice(_) => None,
+        }
+    }
+
+    pub fn choices(&self) -> &'static [Choice] {
+        match self.kind {
+            Kind::Choice(choices) => choices,
+            Kind::DecayRate | Kind::Number(_) => &[],
+        }
+    }
+}
+
+/// Numbers that can be made one by one: an array, or a struct of hyperparameters.
+pub trait Numbers<S>: Copy {
+    const COUNT: usize;
+
+    /// The numbers that a function gives for their indices.
+    fn from_fn(number: impl FnMut(usize) -> S) -> Self;
+}
+
+macro_rules! arrays {
+    ($($count:literal: $($index:literal)*;)*) => {$(
+        impl<S: Copy> Numbers<S> for [S; $count] {
+            const COUNT: usize = $count;
+
+            // Written out, as a closure in `std::array::from_fn` would not be compiled for the vector instructions
+            // of the function around it.
+            #[inline(always)]
+            #[allow(unused_mut, unused_variables, reason = "for an empty array")]
+            fn from_fn(mut number: impl FnMut(usize) -> S) -> Self {
+                [$(number($index)),*]
+            }
+        }
+    )*};
+}
+
+arrays! {
+    0: ;
+    1: 0;
+    2: 0 1;
+    3: 0 1 2;
+    4: 0 1 2 3;
+    5: 0 1 2 3 4;
+    6: 0 1 2 3 4 5;
+}
+
+/// Defines a rule's hyperparameters: the struct `Hyper` with a field for each, and the table `TABLE`.
+macro_rules! hyperparameters {
+    ($($(#[$attribute:meta])* $key:ident: $definition:expr,)*) => {
+        /// A number for each hyperparameter.
+        #[derive(Clone, Copy, Debug)]
+        pub struct Hyper<S> {
+            $($(#[$attribute])* pub $key: S,)*
+        }
+
+        const TABLE: &[$crate::optimizer::Hyperparameter] = &[
+            $($crate::optimizer::Hyperparameter { key: stringify!($key), ..$definition }),*
+        ];
+
+        impl<S: Copy> $crate::optimizer::Numbers<S> for Hyper<S> {
+            const COUNT: usize = TABLE.len();
+
+            #[inline(always)]
+            #[allow(unused_assignments, reason = "of the last index")]
+            fn from_fn(mut number: impl FnMut(usize) -> S) -> Self {
+                let mut index = 0;
+                $(
+                    let $key = number(index);
+                    index += 1;
+                )*
+                Hyper { $($key),* }
+            }
+        }
+    };
+}
+
+pub(super) use hyperparameters;

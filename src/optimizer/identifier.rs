@@ -1,0 +1,49 @@
+//! Names of variants and fields that are known from tables, and not from a type.
+
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use serde::Deserializer;
+use serde::de::{self, DeserializeSeed, Visitor};
+
+/// The name of a variant or of a field, and what it stands for.
+pub(super) struct Identifier<F> {
+    pub names: &'static [&'static str],
+    pub of: F,
+    pub is_field: bool,
+}
+
+impl<'de, T, F: Fn(&str) -> Option<T>> DeserializeSeed<'de> for Identifier<F> {
+    type Value = T;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<T, D::Error> {
+        deserializer.deserialize_identifier(self)
+    }
+}
+
+impl<T, F: Fn(&str) -> Option<T>> Visitor<'_> for Identifier<F> {
+    type Value = T;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "one of {}", self.names.join(", "))
+    }
+
+    fn visit_str<E: de::Error>(self, name: &str) -> Result<T, E> {
+        let unknown = if self.is_field { E::unknown_field } else { E::unknown_variant };
+        (self.of)(name).ok_or_else(|| unknown(name, self.names))
+    }
+}
+
+/// The names for as long as the program runs, as errors need them. Equal ones are kept once, and there are few.
+pub(super) fn lasting<N: AsRef<str>>(names: Vec<N>) -> &'static [&'static str] {
+    static KNOWN: Mutex<Vec<&'static [&'static str]>> = Mutex::new(Vec::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_same =
+        |known: &&'static [&'static str]| known.iter().eq(names.iter().map(AsRef::as_ref).collect::<Vec<_>>().iter());
+    if let Some(same) = known.iter().copied().find(is_same) {
+        return same;
+    }
+    let names: Vec<&'static str> = names.iter().map(|name| &*name.as_ref().to_owned().leak()).collect();
+    known.push(names.leak());
+    known[known.len() - 1]
+}

@@ -1,0 +1,74 @@
+//! What the parts of a step are called, for whoever explains it.
+
+/// A number in a step that has a name.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Part {
+    /// As in formulas.
+    pub symbol: &'static str,
+    /// What it is, in words.
+    pub meaning: &'static str,
+    pub role: Role,
+}
+
+/// What a part is for the formulas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// What is remembered from step to step: `m ← …`.
+    State {
+        /// In checkpoints.
+        key: &'static str,
+        /// Whether it is a place among the parameters, to be marked on the landscape.
+        is_place: bool,
+    },
+    /// What the step computes on its way: `d = …`.
+    Quantity,
+    /// The same for all parameters; stands behind the formula that uses it.
+    Coefficient,
+}
+
+impl Part {
+    /// A number that the rule remembers for each parameter, with its name in checkpoints.
+    pub const fn state(symbol: &'static str, key: &'static str, meaning: &'static str) -> Part {
+        Part { symbol, meaning, role: Role::State { key, is_place: false } }
+    }
+
+    /// A remembered place among the parameters.
+    pub const fn place(symbol: &'static str, key: &'static str, meaning: &'static str) -> Part {
+        Part { symbol, meaning, role: Role::State { key, is_place: true } }
+    }
+
+    pub const fn quantity(symbol: &'static str, meaning: &'static str) -> Part {
+        Part { symbol, meaning, role: Role::Quantity }
+    }
+
+    pub const fn coefficient(symbol: &'static str) -> Part {
+        Part { symbol, meaning: "", role: Role::Coefficient }
+    }
+}
+
+/// A vector that is drawn at a particle.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Arrow {
+    /// At the arrow.
+    pub label: &'static str,
+    /// In the key of the arrows.
+    pub meaning: &'static str,
+    pub role: ArrowRole,
+}
+
+/// What an arrow stands for; arrows of one role have one colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArrowRole {
+    Momentum,
+    /// What the rule makes of the momentum, or adds to it.
+    Direction,
+}
+
+impl Arrow {
+    /// The momentum m, along which the particle is moved.
+    pub const MOMENTUM: Arrow = Arrow { label: "−m", meaning: "momentum", role: ArrowRole::Momentum };
+
+    pub const fn direction(label: &'static str, meaning: &'static str) -> Arrow {
+        Arrow { label, meaning, role: ArrowRole::Direction }
+    }
+}

@@ -1,0 +1,310 @@
+//! A rule with its hyperparameters, as it stands in presets.
+
+use std::fmt;
+
+use serde::de::{self, DeserializeSeed, Deserializer, EnumAccess, MapAccess, VariantAccess, Visitor};
+use serde::ser::SerializeStructVariant;
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::identifier::{Identifier, lasting};
+use super::{Choice, Hyperparameter, Info, Kind, MOST_HYPERPARAMETERS, Marker, Numbers, Rule, RuleKind};
+use crate::quantity::{LearningRate, OutOfRange};
+
+/// An update rule and its hyperparameters, without the learning rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RuleSpec {
+    kind: RuleKind,
+    /// In the order of the rule's table; the rest stays 0.
+    values: [f64; MOST_HYPERPARAMETERS],
+}
+
+/// An update rule with its learning rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RatedRule {
+    pub rule: RuleSpec,
+    /// η
+    pub learning_rate: LearningRate,
+}
+
+impl RuleSpec {
+    /// The rule as the paper's toy model has it.
+    pub fn on_plane(kind: RuleKind) -> RuleSpec {
+        RuleSpec::with_defaults(kind, |hyperparameter| hyperparameter.on_plane)
+    }
+
+    /// The rule as the paper's trainings have it.
+    pub fn in_training(kind: RuleKind) -> RuleSpec {
+        RuleSpec::with_defaults(kind, |hyperparameter| hyperparameter.in_training)
+    }
+
+    fn with_defaults(kind: RuleKind, default: impl Fn(&Hyperparameter) -> f64) -> RuleSpec {
+        let mut values = [0.0; MOST_HYPERPARAMETERS];
+        for (value, hyperparameter) in values.iter_mut().zip(kind.info().hyperparameters) {
+            *value = default(hyperparameter);
+        }
+        RuleSpec { kind, values }
+    }
+
+    /// The same rule with a learning rate.
+    pub fn rated(self, learning_rate: LearningRate) -> RatedRule {
+        RatedRule { rule: self, learning_rate }
+    }
+
+    pub fn kind(&self) -> RuleKind {
+        self.kind
+    }
+
+    pub fn info(&self) -> &'static Info {
+        self.kind.info()
+    }
+
+    pub fn name(&self) -> &'static str {
+        self.info().name
+    }
+
+    /// Red, green and blue of the rule, the same wherever it is shown.
+    pub fn rgb(&self) -> [u8; 3] {
+        self.info().color
+    }
+
+    /// The rule's mark, the same wherever it is shown.
+    pub fn marker(&self) -> Marker {
+        self.info().marker
+    }
+
+    /// All hyperparameters with their values.
+    pub fn hyperparameters(&self) -> impl Iterator<Item = (&'static Hyperparameter, f64)> + use<> {
+        self.info().hyperparameters.iter().zip(self.values)
+    }
+
+    /// The value of a hyperparameter; of a choice its index. None where the rule has no such hyperparameter.
+    pub fn get(&self, key: &str) -> Option<f64> {
+        Some(self.values[self.index(key)?])
+    }
+
+    /// The chosen value of a hyperparameter that is a choice.
+    pub fn choice(&self, key: &str) -> Option<&'static Choice> {
+        let index = self.index(key)?;
+        self.info().hyperparameters[index].choices().get(self.values[index] as usize)
+    }
+
+    /// Sets a hyperparameter; of a choice, by its index.
+    ///
+    /// # Errors
+    ///
+    /// Where the value is out of range, or the rule has no such hyperparameter.
+    pub fn set(&mut self, key: &str, value: f64) -> Result<(), OutOfRange> {
+        let Some(index) = self.index(key) else {
+            let keys: Vec<&str> = self.info().hyperparameters.iter().map(|hyperparameter| hyperparameter.key).collect();
+            let expected = format!("one of {}", keys.join(", "));
+            return Err(OutOfRange { name: "a hyperparameter of the rule", expected, found: key.to_owned() });
+        };
+        self.values[index] = self.info().hyperparameters[index].checked(value)?;
+        Ok(())
+    }
+
+    /// The same with a hyperparameter set.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`RuleSpec::set`].
+    pub fn with(mut self, key: &str, value: f64) -> Result<RuleSpec, OutOfRange> {
+        self.set(key, value)?;
+        Ok(self)
+    }
+
+    /// ω; 0 where the rule has none.
+    pub fn weight_decay(&self) -> f64 {
+        self.get("weight_decay").unwrap_or(0.0)
+    }
+
+    fn index(&self, key: &str) -> Option<usize> {
+        self.info().hyperparameters.iter().position(|hyperparameter| hyperparameter.key == key)
+    }
+
+    #[inline(always)]
+    pub(super) fn values(&self) -> &[f64; MOST_HYPERPARAMETERS] {
+        &self.values
+    }
+
+    /// The values as the rule `R`, which must be this one, takes them.
+    #[inline(always)]
+    pub fn hyper<R: Rule>(&self) -> R::Hyper<f64> {
+        Numbers::from_fn(|index| self.values[index])
+    }
+
+    /// Reads a rule; what is not said is as on the plane.
+    pub fn deserialize_on_plane<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RuleSpec, D::Error> {
+        let reader = Reader { default: RuleSpec::on_plane, is_rated: false };
+        Ok(deserializer.deserialize_enum("Rule", RuleKind::KEYS, reader)?.0)
+    }
+
+    /// Reads a rule; what is not said is as in training.
+    pub fn deserialize_in_training<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RuleSpec, D::Error> {
+        let reader = Reader { default: RuleSpec::in_training, is_rated: false };
+        Ok(deserializer.deserialize_enum("Rule", RuleKind::KEYS, reader)?.0)
+    }
+}
+
+impl RatedRule {
+    pub fn name(&self) -> &'static str {
+        self.rule.name()
+    }
+}
+
+impl Hyperparameter {
+    /// Whether it is the decay rate of a running average.
+    #[inline(always)]
+    pub const fn is_decay_rate(&self) -> bool {
+        matches!(self.kind, Kind::DecayRate)
+    }
+
+    /// The value, or the reason why it is none of this hyperparameter's.
+    pub fn checked(&self, value: f64) -> Result<f64, OutOfRange> {
+        match self.range() {
+            Some(range) => range.checked(value),
+            None if self.choices().get(value as usize).is_some() && value.fract() == 0.0 && value >= 0.0 => Ok(value),
+            None => {
+                let expected = format!("the number of a choice, less than {}", self.choices().len());
+                Err(OutOfRange { name: self.key, expected, found: value.to_string() })
+            }
+        }
+    }
+}
+
+const LEARNING_RATE: &str = "learning_rate";
+
+impl Serialize for RuleSpec {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        write(self, None, serializer)
+    }
+}
+
+impl Serialize for RatedRule {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        write(&self.rule, Some(self.learning_rate), serializer)
+    }
+}
+
+/// Writes a rule as a variant of an enum with its hyperparameters as fields.
+fn write<S: Serializer>(rule: &RuleSpec, rate: Option<LearningRate>, serializer: S) -> Result<S::Ok, S::Error> {
+    let fields = rule.info().hyperparameters.len() + usize::from(rate.is_some());
+    let mut variant = serializer.serialize_struct_variant("Rule", rule.kind as u32, rule.kind.key(), fields)?;
+    if let Some(rate) = rate {
+        variant.serialize_field(LEARNING_RATE, &rate)?;
+    }
+    for (hyperparameter, value) in rule.hyperparameters() {
+        match hyperparameter.choices().get(value as usize) {
+            Some(choice) => variant.serialize_field(hyperparameter.key, &Word(choice.key))?,
+            None => variant.serialize_field(hyperparameter.key, &value)?,
+        }
+    }
+    variant.end()
+}
+
+/// A variant without fields.
+struct Word(&'static str);
+
+impl Serialize for Word {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_unit_variant("Choice", 0, self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for RatedRule {
+    /// What is not said is as on the plane; the learning rate must be said.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let reader = Reader { default: RuleSpec::on_plane, is_rated: true };
+        let (rule, learning_rate) = deserializer.deserialize_enum("Rule", RuleKind::KEYS, reader)?;
+        let learning_rate = learning_rate.ok_or_else(|| de::Error::missing_field(LEARNING_RATE))?;
+        Ok(RatedRule { rule, learning_rate })
+    }
+}
+
+/// Reads a rule, with its learning rate where it is rated.
+struct Reader {
+    default: fn(RuleKind) -> RuleSpec,
+    is_rated: bool,
+}
+
+impl<'de> Visitor<'de> for Reader {
+    type Value = (RuleSpec, Option<LearningRate>);
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an update rule")
+    }
+
+    fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<Self::Value, A::Error> {
+        let (kind, fields) =
+            data.variant_seed(Identifier { names: RuleKind::KEYS, of: RuleKind::named, is_field: false })?;
+        let rate = self.is_rated.then_some(LEARNING_RATE);
+        let names = lasting(rate.into_iter().chain(kind.info().hyperparameters.iter().map(|of| of.key)).collect());
+        fields.struct_variant(names, Fields { rule: (self.default)(kind), names })
+    }
+}
+
+/// The fields of a rule, over its defaults.
+struct Fields {
+    rule: RuleSpec,
+    names: &'static [&'static str],
+}
+
+impl<'de> Visitor<'de> for Fields {
+    type Value = (RuleSpec, Option<LearningRate>);
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "the hyperparameters of {}", self.rule.name())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let Fields { mut rule, names } = self;
+        let (mut rate, mut seen) = (None, [false; MOST_HYPERPARAMETERS]);
+        let of = |name: &str| names.iter().copied().find(|key| *key == name);
+        while let Some(key) = map.next_key_seed(Identifier { names, of, is_field: true })? {
+            let is_repeated = match rule.index(key) {
+                None => rate.replace(map.next_value()?).is_some(),
+                Some(index) => {
+                    rule.values[index] = map.next_value_seed(&rule.info().hyperparameters[index])?;
+                    std::mem::replace(&mut seen[index], true)
+                }
+            };
+            if is_repeated {
+                return Err(de::Error::duplicate_field(key));
+            }
+        }
+        Ok((rule, rate))
+    }
+}
+
+/// The value of a hyperparameter, checked where it stands; of a choice, its index.
+impl<'de> DeserializeSeed<'de> for &'static Hyperparameter {
+    type Value = f64;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<f64, D::Error> {
+        match self.kind {
+            Kind::Choice(choices) => deserializer.deserialize_enum(self.key, &[], Chosen(choices)),
+            Kind::DecayRate | Kind::Number(_) => {
+                self.checked(f64::deserialize(deserializer)?).map_err(de::Error::custom)
+            }
+        }
+    }
+}
+
+/// One of a few choices, as its index.
+struct Chosen(&'static [Choice]);
+
+impl<'de> Visitor<'de> for Chosen {
+    type Value = f64;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("one of a few names")
+    }
+
+    fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<f64, A::Error> {
+        let names = lasting(self.0.iter().map(|choice| choice.key).collect());
+        let of = |name: &str| names.iter().position(|key| *key == name);
+        let (index, unit) = data.variant_seed(Identifier { names, of, is_field: false })?;
+        unit.unit_variant()?;
+        Ok(index as f64)
+    }
+}

@@ -1,0 +1,323 @@
+//! A step, recorded as it is computed.
+
+use std::cell::RefCell;
+use std::ops::{Add, Div, Mul, Neg, Sub};
+
+use super::algebra::{Algebra, RatioCorrection, Scalar, Weight};
+use super::part::{Arrow, Part};
+use super::{BiasCorrection, Kind, Numbers, RatedRule, Rates, Rule, Seen, with_rule};
+use crate::lanes::Real;
+
+/// What is computed with, or one of the numbers before.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Operand {
+    /// Where the rule has a symbol for it, with that.
+    Constant(f64, Option<&'static str>),
+    /// The index of a node.
+    Node(usize),
+}
+
+/// How a number comes about.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Operation {
+    /// It is given.
+    Symbol(Symbol),
+    Negative(Operand),
+    Sum(Operand, Operand),
+    Difference(Operand, Operand),
+    Product(Operand, Operand),
+    Quotient(Operand, Operand),
+    /// `a b + c`
+    ProductSum(Operand, Operand, Operand),
+    /// `a + b c`
+    SumProduct(Operand, Operand, Operand),
+    Root(Operand),
+    Size(Operand),
+    Sign(Operand),
+    /// [`Algebra::toward`] from the first operand towards the second.
+    Toward(Operand, Operand, Weight<Operand>),
+    /// [`Algebra::bias_corrected_ratio`] of two averages.
+    Ratio(Operand, Operand, RatioCorrection<Operand>),
+}
+
+impl Operation {
+    /// What it is computed of.
+    pub fn operands(self) -> Vec<Operand> {
+        match self {
+            Operation::Symbol(_) => Vec::new(),
+            Operation::Negative(a) | Operation::Root(a) | Operation::Size(a) | Operation::Sign(a) => vec![a],
+            Operation::Sum(a, b)
+            | Operation::Difference(a, b)
+            | Operation::Product(a, b)
+            | Operation::Quotient(a, b) => vec![a, b],
+            Operation::ProductSum(a, b, c) | Operation::SumProduct(a, b, c) => vec![a, b, c],
+            Operation::Toward(average, target, Weight { weight, minus_kept }) => {
+                vec![average, target, weight, minus_kept]
+            }
+            Operation::Ratio(m, s, RatioCorrection { factor, term, m_weight, s_weight, epsilon }) => {
+                vec![m, s, factor, term, m_weight, s_weight, epsilon]
+            }
+        }
+    }
+}
+
+/// A number that is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Symbol {
+    Theta,
+    Gradient,
+    LearningRate,
+    /// What is remembered, by its place among the rule's states.
+    State(usize),
+    /// The symbol of a hyperparameter.
+    Hyperparameter(&'static str),
+    /// βᵗ of the hyperparameter with this symbol.
+    Power(&'static str),
+}
+
+impl PartialEq for Weight<Operand> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.weight, self.minus_kept) == (other.weight, other.minus_kept)
+    }
+}
+
+impl PartialEq for RatioCorrection<Operand> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.factor, self.term) == (other.factor, other.term)
+    }
+}
+
+/// A number that was computed, for the coordinates x and y.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Node {
+    pub operation: Operation,
+    pub values: [f64; 2],
+}
+
+/// Where traced numbers are recorded, in the order in which they are computed.
+#[derive(Debug, Default)]
+pub struct Tape {
+    nodes: RefCell<Vec<Node>>,
+    /// Named nodes, in the order of naming.
+    parts: RefCell<Vec<(usize, &'static Part)>>,
+    arrows: RefCell<Vec<(&'static Arrow, [f64; 2])>>,
+}
+
+impl Tape {
+    /// A given number.
+    pub fn symbol(&self, symbol: Symbol, values: [f64; 2]) -> Traced<'_> {
+        self.push(Operation::Symbol(symbol), values)
+    }
+
+    /// All that was computed.
+    pub fn nodes(self) -> Vec<Node> {
+        self.nodes.into_inner()
+    }
+
+    fn push(&self, operation: Operation, values: [f64; 2]) -> Traced<'_> {
+        let mut nodes = self.nodes.borrow_mut();
+        nodes.push(Node { operation, values });
+        Traced::Node { tape: self, index: nodes.len() - 1, values }
+    }
+}
+
+/// A number for both coordinates that records how it is computed. It has the values that a plain float would have.
+#[derive(Clone, Copy, Debug)]
+pub enum Traced<'t> {
+    Constant(f64, Option<&'static str>),
+    Node { tape: &'t Tape, index: usize, values: [f64; 2] },
+}
+
+impl<'t> Traced<'t> {
+    pub fn operand(self) -> Operand {
+        match self {
+            Traced::Constant(value, symbol) => Operand::Constant(value, symbol),
+            Traced::Node { index, .. } => Operand::Node(index),
+        }
+    }
+
+    pub fn values(self) -> [f64; 2] {
+        match self {
+            Traced::Constant(value, _) => [value; 2],
+            Traced::Node { values, .. } => values,
+        }
+    }
+
+    fn tape(self) -> Option<&'t Tape> {
+        match self {
+            Traced::Constant(..) => None,
+            Traced::Node { tape, .. } => Some(tape),
+        }
+    }
+
+    /// What is computed of some numbers; a constant where all of them are.
+    fn of<const N: usize>(
+        numbers: [Traced<'t>; N],
+        operation: impl FnOnce([Operand; N]) -> Operation,
+        value: impl Fn([f64; N]) -> f64,
+    ) -> Traced<'t> {
+        let values = [0, 1].map(|axis| value(numbers.map(|number| number.values()[axis])));
+        match numbers.into_iter().find_map(Traced::tape) {
+            Some(tape) => tape.push(operation(numbers.map(Traced::operand)), values),
+            None => Traced::Constant(values[0], None),
+        }
+    }
+}
+
+macro_rules! operators {
+    ($($trait:ident $method:ident $operation:ident;)*) => {$(
+        impl $trait for Traced<'_> {
+            type Output = Self;
+
+            fn $method(self, other: Self) -> Self {
+                Traced::of([self, other], |[a, b]| Operation::$operation(a, b), |[a, b]| a.$method(b))
+            }
+        }
+    )*};
+}
+
+operators! {
+    Add add Sum;
+    Sub sub Difference;
+    Mul mul Product;
+    Div div Quotient;
+}
+
+impl Neg for Traced<'_> {
+    type Output = Self;
+
+    fn neg(self) -> Self {
+        Traced::of([self], |[a]| Operation::Negative(a), |[a]| -a)
+    }
+}
+
+impl Algebra for Traced<'_> {
+    fn splat(value: f64) -> Self {
+        Traced::Constant(value, None)
+    }
+
+    fn sqrt(self) -> Self {
+        Traced::of([self], |[a]| Operation::Root(a), |[a]| a.sqrt())
+    }
+
+    fn abs(self) -> Self {
+        Traced::of([self], |[a]| Operation::Size(a), |[a]| a.abs())
+    }
+
+    fn sign(self) -> Self {
+        Traced::of([self], |[a]| Operation::Sign(a), |[a]| Real::sign(a))
+    }
+
+    fn mul_add(self, factor: Self, term: Self) -> Self {
+        Traced::of([self, factor, term], |[a, b, c]| Operation::ProductSum(a, b, c), |[a, b, c]| a.mul_add(b, c))
+    }
+
+    fn add_product(self, a: Self, b: Self) -> Self {
+        Traced::of([self, a, b], |[a, b, c]| Operation::SumProduct(a, b, c), |[a, b, c]| a.add_product(b, c))
+    }
+
+    fn toward(self, target: Self, weight: Weight<Self>) -> Self {
+        let Weight { weight, minus_kept } = weight;
+        Traced::of(
+            [self, target, weight, minus_kept],
+            |[average, target, weight, minus_kept]| Operation::Toward(average, target, Weight { weight, minus_kept }),
+            |[average, target, weight, minus_kept]| average.toward(target, Weight { weight, minus_kept }),
+        )
+    }
+
+    fn bias_corrected_ratio(self, s: Self, correction: &RatioCorrection<Self>) -> Self {
+        let RatioCorrection { factor, term, m_weight, s_weight, epsilon } = *correction;
+        fn correction_of<A>([factor, term, m_weight, s_weight, epsilon]: [A; 5]) -> RatioCorrection<A> {
+            RatioCorrection { factor, term, m_weight, s_weight, epsilon }
+        }
+        Traced::of(
+            [self, s, factor, term, m_weight, s_weight, epsilon],
+            |[m, s, rest @ ..]| Operation::Ratio(m, s, correction_of(rest)),
+            |[m, s, rest @ ..]| m.bias_corrected_ratio(s, &correction_of(rest)),
+        )
+    }
+
+    fn named(self, part: &'static Part) -> Self {
+        if let Traced::Node { tape, index, .. } = self {
+            tape.parts.borrow_mut().push((index, part));
+        }
+        self
+    }
+
+    fn draw(arrow: &'static Arrow, value: impl FnOnce() -> Self) {
+        let value = value();
+        if let Some(tape) = value.tape() {
+            tape.arrows.borrow_mut().push((arrow, value.values()));
+        }
+    }
+}
+
+impl Scalar for Traced<'_> {
+    fn value(self) -> f64 {
+        self.values()[0]
+    }
+
+    fn constant(symbol: &'static str, value: f64) -> Self {
+        Traced::Constant(value, Some(symbol))
+    }
+}
+
+/// What a step begins with, for the coordinates x and y.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepInputs {
+    pub rule: RatedRule,
+    /// Of this step.
+    pub bias: BiasCorrection,
+    pub theta: [f64; 2],
+    pub gradient: [f64; 2],
+    /// In the order of the rule's states.
+    pub states: Vec<[f64; 2]>,
+}
+
+/// A step, recorded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trace {
+    pub nodes: Vec<Node>,
+    /// The named ones among the nodes, in the order in which they are computed.
+    pub parts: Vec<(usize, &'static Part)>,
+    /// What is drawn, before it is turned around.
+    pub arrows: Vec<(&'static Arrow, [f64; 2])>,
+    /// θ after the step.
+    pub theta: Operand,
+    pub direction: [f64; 2],
+    /// The state after the step.
+    pub states: Vec<[f64; 2]>,
+}
+
+/// Takes a step with traced numbers.
+pub fn trace(inputs: &StepInputs) -> Trace {
+    with_rule!(inputs.rule.rule.kind(), R => trace_rule::<R>(inputs))
+}
+
+fn trace_rule<R: Rule>(inputs: &StepInputs) -> Trace {
+    let StepInputs { rule: RatedRule { rule, learning_rate }, bias, theta, gradient, states } = inputs;
+    let tape = Tape::default();
+    let table = R::INFO.hyperparameters;
+    let hyper = <R::Hyper<Traced<'_>> as Numbers<_>>::from_fn(|index| match table[index].kind {
+        Kind::Choice(_) => Traced::splat(rule.values()[index]),
+        Kind::DecayRate | Kind::Number(_) => {
+            tape.symbol(Symbol::Hyperparameter(table[index].symbol), [rule.values()[index]; 2])
+        }
+    });
+    let power = <R::Hyper<Traced<'_>> as Numbers<_>>::from_fn(|index| {
+        tape.symbol(Symbol::Power(table[index].symbol), [bias.powers[index]; 2])
+    });
+    let coefficients = R::coefficients(&hyper, &power, |coefficient| coefficient);
+    let rates = Rates {
+        learning_rate: tape.symbol(Symbol::LearningRate, [learning_rate.get(); 2]),
+        weight_decay: tape.symbol(Symbol::Hyperparameter("ω"), [rule.weight_decay(); 2]),
+    };
+    let seen = Seen { theta: tape.symbol(Symbol::Theta, *theta), gradient: tape.symbol(Symbol::Gradient, *gradient) };
+    let state = Numbers::from_fn(|index| tape.symbol(Symbol::State(index), states[index]));
+    let (state, moved) = R::step(&coefficients, rates, seen, state);
+    let states = state.as_ref().iter().map(|state| state.values()).collect();
+    let (theta, direction) = (moved.theta.operand(), moved.direction.values());
+    let Tape { nodes, parts, arrows } = tape;
+    let (nodes, parts, arrows) = (nodes.into_inner(), parts.into_inner(), arrows.into_inner());
+    Trace { nodes, parts, arrows, theta, direction, states }
+}

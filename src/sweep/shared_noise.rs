@@ -1,0 +1,95 @@
+//! Runs of one optimizer that share their noise.
+
+use super::kernel::{Metrics, Noise, RunBatch, ToyProblem};
+use super::spec::PointOptimizer;
+use crate::landscape::Landscape;
+use crate::lanes::{Lanes, Planar, Real, Vector};
+use crate::optimizer::{BiasCorrection, Numbers, Rule, RuleSpec, with_rule};
+
+/// How runs of the same noise share a vector: some replicates with the first learning rate, then the same with the
+/// next one.
+#[derive(Clone, Copy)]
+pub(super) struct LaneAssignment {
+    pub replicates: usize,
+    rates: usize,
+}
+
+impl LaneAssignment {
+    /// For as many of these replicates as a vector of `N` numbers takes.
+    pub fn new<const N: usize>(replicates: usize) -> Self {
+        let replicates = replicates.min(N);
+        LaneAssignment { replicates, rates: N / replicates }
+    }
+
+    /// From 0.
+    pub fn replicate(self, lane: usize) -> usize {
+        lane % self.replicates
+    }
+
+    /// From 0. Lanes that are left over repeat runs with the last one.
+    fn rate(self, lane: usize) -> usize {
+        (lane / self.replicates).min(self.rates - 1)
+    }
+}
+
+/// The runs of one optimizer on the plane, in batches of some learning rates.
+pub(super) struct SharedNoiseBatch<'a, V: Planar> {
+    rule: &'a RuleSpec,
+    bias: BiasCorrection,
+    batches: Vec<RunBatch<V>>,
+    /// What the rule remembers, batch after batch.
+    states: Vec<V::Both>,
+}
+
+impl<'a, V: Planar> SharedNoiseBatch<'a, V> {
+    /// All runs at `start`.
+    #[inline(always)]
+    pub fn new<const N: usize>(
+        point: &'a PointOptimizer,
+        lanes: LaneAssignment,
+        landscape: &Landscape,
+        start: [V; 2],
+    ) -> Self
+    where
+        V: Vector<N, Number: Real>,
+    {
+        let batches: Vec<RunBatch<V>> = point
+            .learning_rates
+            .chunks(lanes.rates)
+            .map(|rates| {
+                let rate = |lane| V::Number::splat(rates[lanes.rate(lane).min(rates.len() - 1)]);
+                RunBatch::new(landscape, start, V::from_lanes(Lanes::from_fn(rate)))
+            })
+            .collect();
+        let states = vec![V::Both::splat(0.0); batches.len() * point.rule.info().states.len()];
+        SharedNoiseBatch { rule: &point.rule, bias: BiasCorrection::START, batches, states }
+    }
+
+    /// Takes so many steps with these draws.
+    #[inline(always)]
+    pub fn advance<const N: usize>(&mut self, problem: &ToyProblem, noise: &Noise<V>, steps: usize)
+    where
+        V: Vector<N>,
+    {
+        with_rule!(self.rule.kind(), R => self.advance_with::<N, R>(problem, noise, steps));
+    }
+
+    #[inline(always)]
+    fn advance_with<const N: usize, R: Rule>(&mut self, problem: &ToyProblem, noise: &Noise<V>, steps: usize)
+    where
+        V: Vector<N>,
+    {
+        let (count, start) = (R::INFO.states.len(), self.bias);
+        for (index, batch) in self.batches.iter_mut().enumerate() {
+            let states = &mut self.states[index * count..(index + 1) * count];
+            let mut state = Numbers::from_fn(|of| states[of]);
+            self.bias = problem.advance::<N, V, R>(self.rule, start, batch, &mut state, noise, steps);
+            states.copy_from_slice(state.as_ref());
+        }
+    }
+
+    /// What has come of each batch so far.
+    pub fn metrics(&self) -> Vec<Metrics<V>> {
+        self.batches.iter().map(RunBatch::metrics).collect()
+    }
+}

@@ -1,0 +1,313 @@
+//! A step of an update rule as tensor operations.
+//!
+//! The rule is run once with [`Traced`] numbers, which record what it computes; each recorded operation then becomes one or
+//! some operations on flat tensors. What is not needed any more lends its memory to what is computed next.
+
+use tch::{TchError, Tensor};
+
+use super::error::TrainError;
+use super::optimizer::{LearningRates, TensorRates};
+use crate::optimizer::{
+    BiasCorrection, Node, Numbers, Operand, Operation, Rates, RatioCorrection, Rule, RuleSpec, Seen, Symbol, Tape,
+    Traced, Weight,
+};
+
+/// The weight decay, the only hyperparameter that differs from parameter to parameter.
+const DECAY: &str = "ω";
+
+/// What is to be computed in a step.
+pub(super) struct TensorStep {
+    nodes: Vec<Node>,
+    theta: Operand,
+    /// What is remembered afterwards.
+    states: Vec<Operand>,
+}
+
+impl TensorStep {
+    /// Records a step of the rule `R`, which is that of `rule`.
+    pub fn record<R: Rule>(rule: &RuleSpec, bias: &BiasCorrection, rates: &TensorRates) -> TensorStep {
+        const UNKNOWN: [f64; 2] = [f64::NAN; 2];
+        let tape = Tape::default();
+        let given = |symbol| tape.symbol(symbol, UNKNOWN);
+        let coefficients = bias.coefficients::<R, Traced<'_>>(rule);
+        let learning_rate = match rates.learning_rate {
+            LearningRates::One(rate) => Traced::Constant(rate, None),
+            LearningRates::Each(_) => given(Symbol::LearningRate),
+        };
+        let rates = Rates { learning_rate, weight_decay: given(Symbol::Hyperparameter(DECAY)) };
+        let seen = Seen { theta: given(Symbol::Theta), gradient: given(Symbol::Gradient) };
+        let state = Numbers::from_fn(|index| given(Symbol::State(index)));
+        let (state, moved) = R::step(&coefficients, rates, seen, state);
+        let states = state.as_ref().iter().map(|state| state.operand()).collect();
+        let theta = moved.theta.operand();
+        TensorStep { nodes: tape.nodes(), theta, states }
+    }
+
+    /// Changes the parameters and what is remembered.
+    pub fn run(
+        &self,
+        parameters: &mut Tensor,
+        gradients: &Tensor,
+        states: &mut [Tensor],
+        rates: &TensorRates,
+    ) -> Result<(), TrainError> {
+        let mut values = Values { nodes: &self.nodes, values: Vec::with_capacity(self.nodes.len()), uses: self.uses() };
+        for (index, node) in self.nodes.iter().enumerate() {
+            let value = match node.operation {
+                Operation::Symbol(Symbol::Theta) => Some(Value::free(parameters.shallow_clone())),
+                Operation::Symbol(Symbol::State(index)) => Some(Value::free(states[index].shallow_clone())),
+                Operation::Symbol(Symbol::Gradient) => Some(Value::lent(gradients)),
+                Operation::Symbol(Symbol::LearningRate) => Some(rates.learning_rate.value()),
+                Operation::Symbol(Symbol::Hyperparameter(_) | Symbol::Power(_)) => Some(Value::lent(&rates.decay)),
+                _ if self.is_fused(index, &values.uses) => None,
+                operation => Some(values.compute(operation)?),
+            };
+            values.values.push(value);
+        }
+        for (state, operand) in states.iter_mut().zip(&self.states) {
+            *state = values.take(*operand).into_tensor(gradients)?;
+        }
+        let theta = values.take(self.theta).into_tensor(gradients)?;
+        if theta.data_ptr() != parameters.data_ptr() {
+            parameters.f_copy_(&theta)?;
+        }
+        Ok(())
+    }
+
+    /// How often each number is needed.
+    fn uses(&self) -> Vec<usize> {
+        let mut uses = vec![0; self.nodes.len()];
+        let of_nodes = self.nodes.iter().flat_map(|node| node.operation.operands());
+        for operand in of_nodes.chain([self.theta]).chain(self.states.iter().copied()) {
+            if let Operand::Node(index) = operand {
+                uses[index] += 1;
+            }
+        }
+        uses
+    }
+
+    /// Whether a number is a product that is needed only as the term of the sum that comes next, which adds it in one
+    /// operation.
+    fn is_fused(&self, index: usize, uses: &[usize]) -> bool {
+        let is_product = matches!(self.nodes[index].operation, Operation::Product(..));
+        let next = self.nodes.get(index + 1).map(|next| next.operation);
+        let is_term = matches!(next, Some(Operation::ProductSum(Operand::Constant(..), Operand::Node(_), term))
+            if term == Operand::Node(index));
+        is_product && is_term && uses[index] == 1
+    }
+}
+
+impl LearningRates {
+    fn value(&self) -> Value {
+        match self {
+            LearningRates::One(rate) => Value::Number(*rate),
+            LearningRates::Each(rates) => Value::lent(rates),
+        }
+    }
+}
+
+/// The numbers that are computed so far.
+struct Values<'a> {
+    nodes: &'a [Node],
+    /// None of products that the next operation adds.
+    values: Vec<Option<Value>>,
+    /// How often each is still needed.
+    uses: Vec<usize>,
+}
+
+impl Values<'_> {
+    /// An operand, which is needed once less from now on.
+    fn take(&mut self, operand: Operand) -> Value {
+        match operand {
+            Operand::Constant(number, _) => Value::Number(number),
+            Operand::Node(index) => {
+                self.uses[index] -= 1;
+                match &self.values[index] {
+                    Some(Value::Tensor { tensor, is_free }) => {
+                        Value::Tensor { tensor: tensor.shallow_clone(), is_free: *is_free && self.uses[index] == 0 }
+                    }
+                    Some(Value::Number(number)) => Value::Number(*number),
+                    None => unreachable!("the operation that comes next takes what is fused with it apart"),
+                }
+            }
+        }
+    }
+
+    fn compute(&mut self, operation: Operation) -> Result<Value, TchError> {
+        match operation {
+            Operation::Symbol(_) => unreachable!("symbols are given"),
+            Operation::Negative(a) => self.take(a).times(Value::Number(-1.0)),
+            Operation::Sum(a, b) => self.take(a).plus(self.take(b)),
+            Operation::Difference(a, b) => self.take(a).minus(self.take(b)),
+            Operation::Product(a, b) => self.take(a).times(self.take(b)),
+            Operation::Quotient(a, b) => self.take(a).over(self.take(b)),
+            Operation::ProductSum(a, b, c) => self.product_sum(a, b, c),
+            Operation::SumProduct(a, b, c) => self.product_sum(b, c, a),
+            Operation::Root(a) => self.take(a).map(f64::sqrt, Tensor::f_sqrt),
+            Operation::Size(a) => self.take(a).map(f64::abs, Tensor::f_abs),
+            Operation::Sign(a) => self.take(a).map(crate::lanes::Real::sign, sign),
+            Operation::Toward(average, target, Weight { weight, minus_kept }) => {
+                let [average, target, _, minus_kept] = [average, target, weight, minus_kept].map(|it| self.take(it));
+                target.share().minus(average)?.times(minus_kept)?.plus(target)
+            }
+            Operation::Ratio(m, s, RatioCorrection { factor, term, m_weight, s_weight, epsilon }) => {
+                let [m, s, factor, term, ..] =
+                    [m, s, factor, term, m_weight, s_weight, epsilon].map(|it| self.take(it));
+                let size = s.map(f64::sqrt, Tensor::f_sqrt)?.times(factor)?.plus(term)?;
+                m.over(size)
+            }
+        }
+    }
+
+    /// `a b + c`
+    fn product_sum(&mut self, a: Operand, b: Operand, c: Operand) -> Result<Value, TchError> {
+        if let Operand::Node(index) = c
+            && self.values[index].is_none()
+            && let Operation::Product(factor, input) = self.nodes[index].operation
+        {
+            let [kept, average, factor, input] = [a, b, factor, input].map(|it| self.take(it));
+            return kept.times_plus_product(average, factor, input);
+        }
+        let [a, b, c] = [a, b, c].map(|it| self.take(it));
+        c.plus_product(a, b)
+    }
+}
+
+/// Numbers for all parameters.
+enum Value {
+    /// The same for all.
+    Number(f64),
+    Tensor {
+        tensor: Tensor,
+        /// Whether it may be overwritten, as nobody else needs it.
+        is_free: bool,
+    },
+}
+
+impl Value {
+    fn free(tensor: Tensor) -> Value {
+        Value::Tensor { tensor, is_free: true }
+    }
+
+    fn lent(tensor: &Tensor) -> Value {
+        Value::Tensor { tensor: tensor.shallow_clone(), is_free: false }
+    }
+
+    /// The same, which may not be overwritten.
+    fn share(&self) -> Value {
+        match self {
+            Value::Number(number) => Value::Number(*number),
+            Value::Tensor { tensor, .. } => Value::lent(tensor),
+        }
+    }
+
+    /// A tensor that nobody else overwrites, like another where this is a number.
+    fn into_tensor(self, like: &Tensor) -> Result<Tensor, TchError> {
+        match self {
+            Value::Number(number) => like.f_full_like(number),
+            Value::Tensor { tensor, is_free: true } => Ok(tensor),
+            Value::Tensor { tensor, is_free: false } => tensor.f_detach_copy(),
+        }
+    }
+
+    fn map(
+        self,
+        of_number: impl Fn(f64) -> f64,
+        of_tensor: impl Fn(&Tensor) -> Result<Tensor, TchError>,
+    ) -> Result<Value, TchError> {
+        match self {
+            Value::Number(number) => Ok(Value::Number(of_number(number))),
+            Value::Tensor { tensor, .. } => of_tensor(&tensor).map(Value::free),
+        }
+    }
+
+    fn plus(self, other: Value) -> Result<Value, TchError> {
+        match (self, other) {
+            (Value::Number(a), Value::Number(b)) => Ok(Value::Number(a + b)),
+            (Value::Tensor { mut tensor, is_free }, Value::Number(number))
+            | (Value::Number(number), Value::Tensor { mut tensor, is_free }) => match is_free {
+                true => tensor.f_add_scalar_(number).map(Value::free),
+                false => tensor.f_add_scalar(number).map(Value::free),
+            },
+            (Value::Tensor { tensor: mut a, is_free: true }, Value::Tensor { tensor: b, .. })
+            | (Value::Tensor { tensor: b, .. }, Value::Tensor { tensor: mut a, is_free: true }) => {
+                a.f_add_(&b).map(Value::free)
+            }
+            (Value::Tensor { tensor: a, .. }, Value::Tensor { tensor: b, .. }) => a.f_add(&b).map(Value::free),
+        }
+    }
+
+    fn minus(self, other: Value) -> Result<Value, TchError> {
+        match (self, other) {
+            (Value::Tensor { tensor: mut a, is_free: true }, Value::Tensor { tensor: b, .. }) => {
+                a.f_sub_(&b).map(Value::free)
+            }
+            (Value::Tensor { tensor: a, .. }, Value::Tensor { tensor: b, .. }) => a.f_sub(&b).map(Value::free),
+            (a, b) => a.plus(b.times(Value::Number(-1.0))?),
+        }
+    }
+
+    fn times(self, other: Value) -> Result<Value, TchError> {
+        match (self, other) {
+            (Value::Number(a), Value::Number(b)) => Ok(Value::Number(a * b)),
+            (Value::Tensor { mut tensor, is_free }, Value::Number(number))
+            | (Value::Number(number), Value::Tensor { mut tensor, is_free }) => match is_free {
+                true => tensor.f_mul_scalar_(number).map(Value::free),
+                false => tensor.f_mul_scalar(number).map(Value::free),
+            },
+            (Value::Tensor { tensor: mut a, is_free: true }, Value::Tensor { tensor: b, .. })
+            | (Value::Tensor { tensor: b, .. }, Value::Tensor { tensor: mut a, is_free: true }) => {
+                a.f_mul_(&b).map(Value::free)
+            }
+            (Value::Tensor { tensor: a, .. }, Value::Tensor { tensor: b, .. }) => a.f_mul(&b).map(Value::free),
+        }
+    }
+
+    fn over(self, other: Value) -> Result<Value, TchError> {
+        match (self, other) {
+            (Value::Number(a), Value::Number(b)) => Ok(Value::Number(a / b)),
+            (Value::Tensor { tensor, .. }, Value::Number(number)) => tensor.f_div_scalar(number).map(Value::free),
+            (Value::Number(number), Value::Tensor { tensor, .. }) => {
+                Value::free(tensor.f_reciprocal()?).times(Value::Number(number))
+            }
+            (Value::Tensor { tensor: a, .. }, Value::Tensor { tensor: b, .. }) => a.f_div(&b).map(Value::free),
+        }
+    }
+
+    /// `self + a b`
+    fn plus_product(self, a: Value, b: Value) -> Result<Value, TchError> {
+        match (self, a, b) {
+            (
+                Value::Tensor { tensor: mut sum, is_free },
+                Value::Tensor { tensor: a, .. },
+                Value::Tensor { tensor: b, .. },
+            ) => match is_free {
+                true => sum.f_addcmul_(&a, &b).map(Value::free),
+                false => sum.f_addcmul(&a, &b).map(Value::free),
+            },
+            (sum, a, b) => a.times(b)?.plus(sum),
+        }
+    }
+
+    /// `self × average + factor × input`, where `self` is a number: in one operation if the weights are those of a running
+    /// average.
+    fn times_plus_product(self, average: Value, factor: Value, input: Value) -> Result<Value, TchError> {
+        match (self, average, factor, input) {
+            (
+                Value::Number(kept),
+                Value::Tensor { tensor: mut average, is_free },
+                Value::Number(factor),
+                Value::Tensor { tensor: input, .. },
+            ) if (kept + factor - 1.0).abs() < 1e-12 => match is_free {
+                true => average.f_lerp_(&input, factor).map(Value::free),
+                false => average.f_lerp(&input, factor).map(Value::free),
+            },
+            (kept, average, factor, input) => kept.times(average)?.plus_product(factor, input),
+        }
+    }
+}
+
+/// −1, 0, 1, and NaN for NaN, for which libtorch's sign is 0.
+fn sign(tensor: &Tensor) -> Result<Tensor, TchError> {
+    tensor.f_where_self(&tensor.f_isnan()?, &tensor.f_sign()?)
+}

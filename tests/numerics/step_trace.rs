@@ -1,0 +1,145 @@
+//! A recorded step: its parts are those of the step that was taken.
+
+use valleyscope::optimizer::{Operand, Operation, RatioCorrection};
+use valleyscope::random::Streams;
+use valleyscope::simulation::{ParticleId, Setting, Simulation, StepTrace, noise_key};
+
+use crate::comparison::{next_draws, valley_of};
+use crate::laws::law;
+use crate::oracle::{Coordinate, Law, Particle, sign};
+use crate::specs::{adam, all_rules, noise, simulation, valley};
+
+#[track_caller]
+fn assert_close(name: &str, found: [f64; 2], expected: [f64; 2]) {
+    for (found, expected) in found.into_iter().zip(expected) {
+        // Far above the rounding of some hundred steps, far below what a wrong formula gives.
+        let allowed = 1e-8 * expected.abs().max(1e-3);
+        assert!((found - expected).abs() <= allowed, "{name}: {found} where {expected} is right");
+    }
+}
+
+/// The value of a part of the step.
+fn part(step: &StepTrace, symbol: &str) -> [f64; 2] {
+    let found = step.trace.parts.iter().find(|(_, part)| part.symbol == symbol);
+    let (index, _) = found.unwrap_or_else(|| panic!("no {symbol} in a step of {}", step.inputs.rule.name()));
+    step.trace.nodes[*index].values
+}
+
+/// Compares what is remembered with the oracle's particle before and after the same step.
+#[track_caller]
+fn assert_states(step: &StepTrace, law: Law, was: &Particle, is: &Particle) {
+    let of = |particle: &Particle, part: fn(&Coordinate) -> f64| [part(&particle.0[0]), part(&particle.0[1])];
+    let names: Vec<&str> = step.inputs.rule.rule.info().state_keys().collect();
+    assert!(!names.is_empty());
+    for (index, name) in names.into_iter().enumerate() {
+        let remembered: fn(&Coordinate) -> f64 = match name {
+            "m" => |coordinate| coordinate.m,
+            "s" => |coordinate| coordinate.s,
+            // Nothing is remembered at first.
+            "average" => |coordinate| if coordinate.past.is_empty() { 0.0 } else { coordinate.average(None) },
+            other => panic!("the oracle remembers no {other}"),
+        };
+        assert_close(&format!("{name} before"), step.inputs.states[index], of(was, remembered));
+        assert_close(name, step.trace.states[index], of(is, remembered));
+        let symbol = step.inputs.rule.rule.info().states[index].symbol;
+        assert_eq!(part(step, symbol), step.trace.states[index], "{symbol} is shown as it is remembered");
+    }
+    match law {
+        Law::Adam { .. } => {
+            let (ratio, _) = step.trace.parts.iter().find(|(_, part)| part.symbol == "d").unwrap();
+            let Operation::Ratio(_, _, RatioCorrection { m_weight, s_weight, .. }) = step.trace.nodes[*ratio].operation
+            else {
+                panic!("Adam's direction is a ratio of averages")
+            };
+            let value = |operand| match operand {
+                Operand::Constant(value, _) => [value; 2],
+                Operand::Node(index) => step.trace.nodes[index].values,
+            };
+            assert_close("1 − β₁ᵗ", value(m_weight), of(is, |coordinate| -coordinate.log_beta1_product.exp_m1()));
+            assert_close("1 − β₂ᵗ", value(s_weight), of(is, |coordinate| -coordinate.log_beta2_product.exp_m1()));
+        }
+        Law::Focus { gamma, .. } => {
+            let newest_share = |coordinate: &Coordinate| {
+                let all: f64 = coordinate.past.iter().map(|(weight, _)| weight).sum();
+                coordinate.past.last().map_or(f64::NAN, |(weight, _)| weight / all)
+            };
+            assert_close("w", part(step, "w"), of(is, newest_share));
+            let (_, pull) = step.trace.arrows.iter().find(|(arrow, _)| arrow.label == "pull").unwrap();
+            let average = step.trace.states[1];
+            assert_eq!(*pull, [0, 1].map(|axis| gamma * sign(step.inputs.theta[axis] - average[axis])));
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn the_parts_of_a_step_are_those_of_the_oracle() {
+    for (index, rule) in all_rules(0.01).into_iter().enumerate() {
+        // The last particle, in a block that is not full.
+        let id = ParticleId { optimizer: index as u32 + 1, particle: 10 };
+        let mut simulation = Simulation::new(simulation(1.0, 11, &all_rules(0.01)));
+        let seed = simulation.spec().seed;
+        let mut noise_stream = Streams::<1>::new([noise_key(seed, id.optimizer, id.particle as u64)]);
+        let mut particle = Particle::starting_at(simulation.ensembles()[index].position(id.particle));
+        simulation.select(Some(id));
+        assert!(simulation.step_trace().is_none(), "no step was taken yet");
+        for number in 1..=300 {
+            if number == 100 {
+                simulation.apply(&Setting::Landscape(valley(20.0, 0.2, -50.0))).unwrap();
+                simulation.apply(&Setting::Noise(noise(0.5))).unwrap();
+            }
+            let (valley, sigma) = (valley_of(&simulation.spec().landscape), simulation.spec().noise.get());
+            let before = simulation.ensembles()[index].position(id.particle);
+            let draws = next_draws(&mut noise_stream);
+            simulation.advance();
+            let was = particle.clone();
+            let law = law(&rule.rule, rule.learning_rate.get());
+            let direction = particle.step(valley, law, sigma, draws, None);
+
+            let step = simulation.step_trace().expect("a step was taken");
+            assert_eq!((step.id, step.step(), step.inputs.rule), (id, number, rule));
+            assert_eq!(step.inputs.theta, before);
+            assert_eq!(step.after, simulation.ensembles()[index].position(id.particle));
+            assert_close("gradient", step.gradient, valley.gradient(before));
+            assert_close("noise", step.noise, draws.map(|draw| 1.0 + sigma * draw));
+            assert_close("noisy gradient", step.inputs.gradient, valley.noisy_gradient(before, sigma, draws, None));
+            assert_close("direction", step.trace.direction, direction);
+            assert_states(&step, law, &was, &particle);
+        }
+    }
+}
+
+/// Between a change and the next step, the last step is still shown as it was taken.
+#[test]
+fn a_change_does_not_rewrite_the_last_step() {
+    let mut simulation = Simulation::new(simulation(1.0, 3, &all_rules(0.01)));
+    simulation.select(Some(ParticleId { optimizer: 1, particle: 2 }));
+    for _ in 0..20 {
+        simulation.advance();
+    }
+    let shown = simulation.step_trace().unwrap();
+    simulation.apply(&Setting::Noise(noise(0.0))).unwrap();
+    simulation.apply(&Setting::Landscape(valley(500.0, 0.1, 0.0))).unwrap();
+    simulation.apply(&Setting::Rule { optimizer: 1, rule: adam(0.5, 0.1, 0.2, 0.3) }).unwrap();
+    assert_eq!(simulation.step_trace().unwrap(), shown);
+    simulation.advance();
+    assert_eq!(simulation.step_trace().unwrap().inputs.theta, shown.after);
+    simulation.select(None);
+    assert!(simulation.step_trace().is_none());
+}
+
+/// Looking changes nothing.
+#[test]
+fn a_selection_does_not_disturb() {
+    let mut looked_at = Simulation::new(simulation(1.0, 9, &all_rules(0.01)));
+    let mut left_alone = looked_at.clone();
+    for step in 0..100 {
+        let optimizer = step % 7;
+        looked_at.select(Some(ParticleId { optimizer, particle: step as usize % 12 }));
+        looked_at.advance();
+        left_alone.advance();
+        for (a, b) in looked_at.ensembles().iter().zip(left_alone.ensembles()) {
+            assert!(a.positions().eq(b.positions()));
+        }
+    }
+}
