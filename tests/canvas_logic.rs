@@ -290,7 +290,7 @@ fn adams_formulas_hold_the_numbers_of_the_step() {
             ("m̂ = m / (1 − β₁ᵗ)", "0.03 / 0.1"),
             ("ŝ = s / (1 − β₂ᵗ)", "9.000×10⁻⁵ / 0.001"),
             ("d = m̂ / (√ŝ + ε),  ε = 10⁻⁸", "0.3 / (√0.09 + ε)"),
-            ("θ ← θ − η (d + ω θ)", "0.5 − 0.01 · (1 + 0.1 · 0.5)"),
+            ("θ ← θ − η (d + ω θ)", "0.5 − 0.01 · (1.000 + 0.1 · 0.5)"),
         ]
     );
     // By hand: m̂ = 0.3 and √ŝ = 0.3, so d is 1 but for ε.
@@ -338,7 +338,7 @@ fn signum_and_sgd_have_their_own_lines() {
 fn every_registered_rule_shows_its_whole_step() {
     for &kind in RuleKind::ALL {
         let info = kind.info();
-        let lines = formulas(&step(RuleSpec::on_plane(kind), &vec![[0.1, -0.2]; info.states.len()], 1.0));
+        let lines = formulas(&step(RuleSpec::on_plane(kind), &vec![[0.1, 0.2]; info.states.len()], 1.0));
         for part in info.states {
             let starts = format!("{} ← ", part.symbol);
             assert!(lines.iter().any(|line| line.rule.starts_with(&starts)), "{}: {}", info.name, part.symbol);

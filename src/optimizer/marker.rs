@@ -1,5 +1,7 @@
 //! How optimizers are told apart wherever they are shown: each rule has a colour and a mark of its own.
 
+use super::RuleKind;
+
 /// A shape that stands for an optimizer, for readers who cannot see its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marker {
@@ -15,22 +17,39 @@ pub enum Marker {
     Right,
 }
 
-/// The marks that no rule has as its own.
-const SPARE: [Marker; 6] = [Marker::Cross, Marker::Star, Marker::Plus, Marker::Down, Marker::Left, Marker::Right];
+impl Marker {
+    const ALL: [Marker; 10] = [
+        Marker::Circle,
+        Marker::Square,
+        Marker::Triangle,
+        Marker::Diamond,
+        Marker::Cross,
+        Marker::Star,
+        Marker::Plus,
+        Marker::Down,
+        Marker::Left,
+        Marker::Right,
+    ];
+}
 
 /// The marks of optimizers side by side, of which the rules have the marks `own`. The first of each rule has the rule's
-/// mark; the others take turns with those that no rule has.
+/// mark; the others take turns with those of no rule, and then with those of no rule beside them.
 pub fn markers(own: impl IntoIterator<Item = Marker>) -> Vec<Marker> {
+    let own: Vec<Marker> = own.into_iter().collect();
+    let is_of_a_rule = |marker: &Marker| RuleKind::ALL.iter().any(|kind| kind.info().marker == *marker);
+    let (of_rules, spare): (Vec<Marker>, Vec<Marker>) = Marker::ALL.into_iter().partition(is_of_a_rule);
+    let absent = of_rules.into_iter().filter(|marker| !own.contains(marker));
+    let others: Vec<Marker> = spare.into_iter().chain(absent).collect();
+    let mut others = others.into_iter().cycle();
     let mut seen = Vec::new();
-    let mut spare = SPARE.into_iter().cycle();
-    let mut marker = |own| {
-        if seen.contains(&own) {
-            return spare.next().expect("they take turns for ever");
+    let marker = |marker: Marker| {
+        if seen.contains(&marker) {
+            return others.next().unwrap_or(marker);
         }
-        seen.push(own);
-        own
+        seen.push(marker);
+        marker
     };
-    own.into_iter().map(&mut marker).collect()
+    own.iter().copied().map(marker).collect()
 }
 
 #[cfg(test)]

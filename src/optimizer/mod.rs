@@ -49,6 +49,8 @@ macro_rules! rules {
             pub const ALL: &[RuleKind] = &[$(RuleKind::$rule),*];
             /// As in presets, in the same order.
             const KEYS: &[&str] = &[$(stringify!($rule)),*];
+            /// As they are shown, in the same order.
+            const NAMES: &[&str] = &[$(<$rule as Rule>::INFO.name),*];
 
             pub fn info(self) -> &'static Info {
                 match self {

@@ -136,13 +136,13 @@ impl RuleSpec {
     /// Reads a rule; what is not said is as on the plane.
     pub fn deserialize_on_plane<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RuleSpec, D::Error> {
         let reader = Reader { default: RuleSpec::on_plane, is_rated: false };
-        Ok(deserializer.deserialize_enum("Rule", RuleKind::KEYS, reader)?.0)
+        Ok(deserializer.deserialize_enum("Rule", RuleKind::NAMES, reader)?.0)
     }
 
     /// Reads a rule; what is not said is as in training.
     pub fn deserialize_in_training<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RuleSpec, D::Error> {
         let reader = Reader { default: RuleSpec::in_training, is_rated: false };
-        Ok(deserializer.deserialize_enum("Rule", RuleKind::KEYS, reader)?.0)
+        Ok(deserializer.deserialize_enum("Rule", RuleKind::NAMES, reader)?.0)
     }
 }
 
@@ -215,7 +215,7 @@ impl<'de> Deserialize<'de> for RatedRule {
     /// What is not said is as on the plane; the learning rate must be said.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let reader = Reader { default: RuleSpec::on_plane, is_rated: true };
-        let (rule, learning_rate) = deserializer.deserialize_enum("Rule", RuleKind::KEYS, reader)?;
+        let (rule, learning_rate) = deserializer.deserialize_enum("Rule", RuleKind::NAMES, reader)?;
         let learning_rate = learning_rate.ok_or_else(|| de::Error::missing_field(LEARNING_RATE))?;
         Ok(RatedRule { rule, learning_rate })
     }
@@ -236,7 +236,7 @@ impl<'de> Visitor<'de> for Reader {
 
     fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<Self::Value, A::Error> {
         let (kind, fields) =
-            data.variant_seed(Identifier { names: RuleKind::KEYS, of: RuleKind::named, is_field: false })?;
+            data.variant_seed(Identifier { names: RuleKind::NAMES, of: RuleKind::named, is_field: false })?;
         let rate = self.is_rated.then_some(LEARNING_RATE);
         let names = lasting(rate.into_iter().chain(kind.info().hyperparameters.iter().map(|of| of.key)).collect());
         fields.struct_variant(names, Fields { rule: (self.default)(kind), names })

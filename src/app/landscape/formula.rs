@@ -316,7 +316,13 @@ fn multiplied(factors: &[Text], mode: Mode) -> Text {
 
 /// A symbol with a hat.
 fn hat(symbol: &str) -> String {
-    format!("{symbol}\u{302}")
+    // Letters that have one of their own are drawn better with that.
+    match symbol {
+        "s" => "ŝ".to_owned(),
+        "g" => "ĝ".to_owned(),
+        "h" => "ĥ".to_owned(),
+        other => format!("{other}\u{302}"),
+    }
 }
 
 /// `10⁻⁸` for 1e-8; other numbers as everywhere.
