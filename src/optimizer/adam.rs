@@ -1,6 +1,6 @@
 use super::{
-    Algebra, Arrow, Hyperparameter, Info, Marker, Moved, Observed, Part, Rates, RatioCorrection, Rule, Scalar, Seen,
-    Statistic, hyperparameters,
+    Algebra, StepArrow, Hyperparameter, RuleInfo, Marker, Moved, Observation, StepPart, Rates, RatioCorrection, Rule, Scalar, RuleInput,
+    ObservedStatistic, hyperparameters,
 };
 
 /// Adam with decoupled weight decay, AdamW (Kingma and Ba, [arXiv:1412.6980](https://arxiv.org/abs/1412.6980);
@@ -27,10 +27,10 @@ hyperparameters! {
     weight_decay: Hyperparameter::weight_decay(),
 }
 
-const M: Part = Part::state("m", "m", "running average of the gradients");
-const S: Part = Part::state("s", "s", "running average of their squares");
-const D: Part = Part::quantity("d", "direction: signal over noise");
-const DIRECTION: Arrow = Arrow::direction("−m̂/√ŝ", "Adam's direction");
+const M: StepPart = StepPart::state("m", "m", "running average of the gradients");
+const S: StepPart = StepPart::state("s", "s", "running average of their squares");
+const D: StepPart = StepPart::quantity("d", "direction: signal over noise");
+const DIRECTION: StepArrow = StepArrow::direction("−m̂/√ŝ", "Adam's direction");
 
 /// Keeps the step finite where no gradient was ever seen.
 const EPSILON: f64 = 1e-8;
@@ -45,17 +45,17 @@ pub struct Coefficients<A> {
 }
 
 impl Rule for Adam {
-    const INFO: Info = Info {
+    const INFO: RuleInfo = RuleInfo {
         name: "Adam",
         color: [244, 111, 67],
         marker: Marker::Circle,
         source: "arXiv:1412.6980, arXiv:1711.05101",
         hyperparameters: TABLE,
         states: &[&M, &S],
-        observed: Some(Observed {
+        observed: Some(Observation {
             metric: "signal",
             title: "|m̂|/√ŝ",
-            statistic: Statistic::Quantiles,
+            statistic: ObservedStatistic::Quantiles,
         }),
     };
 
@@ -78,13 +78,13 @@ impl Rule for Adam {
     fn step<A: Algebra>(
         c: &Coefficients<A>,
         rates: Rates<A>,
-        Seen { theta, gradient }: Seen<A>,
+        RuleInput { theta, gradient }: RuleInput<A>,
         [m, s]: [A; 2],
     ) -> ([A; 2], Moved<A>) {
         let m = c.beta1.mul_add(m, c.one_minus_beta1 * gradient).named(&M);
         let s = c.beta2.mul_add(s, c.one_minus_beta2 * gradient * gradient).named(&S);
         let direction = m.bias_corrected_ratio(s, &c.ratio).named(&D);
-        A::draw(&Arrow::MOMENTUM, || m);
+        A::draw(&StepArrow::MOMENTUM, || m);
         A::draw(&DIRECTION, || direction);
         ([m, s], Moved { theta: rates.decayed_step(theta, direction, theta), direction })
     }

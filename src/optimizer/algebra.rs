@@ -2,7 +2,7 @@
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-use super::part::{Arrow, Part};
+use super::part::{StepArrow, StepPart};
 use crate::lanes::Real;
 
 /// A number of a kind that update rules are written for: a plain float, a vector of runs, both coordinates of a place
@@ -35,7 +35,7 @@ pub trait Algebra:
     ///
     /// Computed as `target − (1 − w)(target − self)`, which is `target` itself where w is 1 or where it equals `self`.
     #[inline(always)]
-    fn toward(self, target: Self, weight: Weight<Self>) -> Self {
+    fn toward(self, target: Self, weight: AverageWeight<Self>) -> Self {
         weight.minus_kept.mul_add(target - self, target)
     }
 
@@ -47,13 +47,13 @@ pub trait Algebra:
 
     /// The same number, known as a part of the step for whoever explains it.
     #[inline(always)]
-    fn named(self, _part: &'static Part) -> Self {
+    fn named(self, _part: &'static StepPart) -> Self {
         self
     }
 
     /// Draws the negative of a value as an arrow at the particle, where somebody looks at the step.
     #[inline(always)]
-    fn draw(_arrow: &'static Arrow, _value: impl FnOnce() -> Self) {}
+    fn draw(_arrow: &'static StepArrow, _value: impl FnOnce() -> Self) {}
 }
 
 impl<R: Real> Algebra for R {
@@ -108,17 +108,17 @@ impl Scalar for f64 {
 
 /// How far a running average goes towards its next value.
 #[derive(Clone, Copy, Debug)]
-pub struct Weight<A> {
+pub struct AverageWeight<A> {
     /// w
     pub weight: A,
     /// w − 1
     pub minus_kept: A,
 }
 
-impl<A> Weight<A> {
+impl<A> AverageWeight<A> {
     /// Of the weight w.
-    pub fn new<S: Scalar>(weight: S, of: impl Fn(S) -> A) -> Weight<A> {
-        Weight { weight: of(weight), minus_kept: of(weight - S::splat(1.0)) }
+    pub fn new<S: Scalar>(weight: S, of: impl Fn(S) -> A) -> AverageWeight<A> {
+        AverageWeight { weight: of(weight), minus_kept: of(weight - S::splat(1.0)) }
     }
 }
 

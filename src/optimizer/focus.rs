@@ -1,6 +1,6 @@
 use super::{
-    Algebra, Arrow, Choice, Hyperparameter, Info, Marker, Moved, Observed, Part, Rates, Rule, Scalar, Seen, Statistic,
-    Weight, hyperparameters,
+    Algebra, StepArrow, HyperparameterChoice, Hyperparameter, RuleInfo, Marker, Moved, Observation, StepPart, Rates, Rule, Scalar, RuleInput, ObservedStatistic,
+    AverageWeight, hyperparameters,
 };
 
 /// FOCUS: Signum with an attraction to the averaged parameters (Liu, Liu and Gore,
@@ -37,14 +37,14 @@ hyperparameters! {
         .defaults(0.0, DECAY_OF_AVERAGE),
 }
 
-const DECAY_TARGETS: &[Choice] = &[
-    Choice {
+const DECAY_TARGETS: &[HyperparameterChoice] = &[
+    HyperparameterChoice {
         key: "Parameters",
         label: "parameters θ",
         help: "Decay acts on the parameters, as in the paper's toy figures.",
         words: "parameters decay",
     },
-    Choice {
+    HyperparameterChoice {
         key: "Average",
         label: "average of θ",
         help: "Decay acts on the averaged parameters, as in the paper's training code.",
@@ -53,34 +53,34 @@ const DECAY_TARGETS: &[Choice] = &[
 ];
 const DECAY_OF_AVERAGE: f64 = 1.0;
 
-const M: Part = Part::state("m", "m", "running average of the gradients");
-const AVERAGE: Part = Part::place("θ̂", "average", "running average of the parameters, before the step");
-const W: Part = Part::coefficient("w");
-const D: Part = Part::quantity("d", "direction, with the pull towards the average");
-const PULL: Arrow = Arrow::direction("pull", "pull towards the average θ̂");
+const M: StepPart = StepPart::state("m", "m", "running average of the gradients");
+const AVERAGE: StepPart = StepPart::place("θ̂", "average", "running average of the parameters, before the step");
+const W: StepPart = StepPart::coefficient("w");
+const D: StepPart = StepPart::quantity("d", "direction, with the pull towards the average");
+const PULL: StepArrow = StepArrow::direction("pull", "pull towards the average θ̂");
 
 #[derive(Clone, Copy, Debug)]
 pub struct Coefficients<A> {
     beta1: A,
     one_minus_beta1: A,
     /// w
-    weight: Weight<A>,
+    weight: AverageWeight<A>,
     gamma: A,
     decays_average: bool,
 }
 
 impl Rule for Focus {
-    const INFO: Info = Info {
+    const INFO: RuleInfo = RuleInfo {
         name: "FOCUS",
         color: [128, 166, 226],
         marker: Marker::Triangle,
         source: "arXiv:2501.12243",
         hyperparameters: TABLE,
         states: &[&M, &AVERAGE],
-        observed: Some(Observed {
+        observed: Some(Observation {
             metric: "pull_opposes",
             title: "Pull opposes momentum",
-            statistic: Statistic::Mean,
+            statistic: ObservedStatistic::Mean,
         }),
     };
 
@@ -94,7 +94,7 @@ impl Rule for Focus {
         Coefficients {
             beta1: of(h.beta1),
             one_minus_beta1: of(one - h.beta1),
-            weight: Weight::new(((one - h.beta2) / (one - power.beta2)).named(&W), &of),
+            weight: AverageWeight::new(((one - h.beta2) / (one - power.beta2)).named(&W), &of),
             gamma: of(h.gamma),
             decays_average: h.decay.value() == DECAY_OF_AVERAGE,
         }
@@ -104,14 +104,14 @@ impl Rule for Focus {
     fn step<A: Algebra>(
         c: &Coefficients<A>,
         rates: Rates<A>,
-        Seen { theta, gradient }: Seen<A>,
+        RuleInput { theta, gradient }: RuleInput<A>,
         [m, average]: [A; 2],
     ) -> ([A; 2], Moved<A>) {
         let m = c.beta1.mul_add(m, c.one_minus_beta1 * gradient).named(&M);
         let average = average.toward(theta, c.weight).named(&AVERAGE);
         let pull = (theta - average).sign();
         let direction = m.sign().add_product(c.gamma, pull).named(&D);
-        A::draw(&Arrow::MOMENTUM, || m);
+        A::draw(&StepArrow::MOMENTUM, || m);
         A::draw(&PULL, || c.gamma * pull);
         let decayed = if c.decays_average { average } else { theta };
         ([m, average], Moved { theta: rates.decayed_step(theta, direction, decayed), direction })

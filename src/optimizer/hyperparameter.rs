@@ -15,7 +15,7 @@ pub struct Hyperparameter {
     pub help: &'static str,
     /// Its value in the paper.
     pub paper: &'static str,
-    pub kind: Kind,
+    pub kind: HyperparameterKind,
     /// The ends of a slider, and of an axis of a diagram to begin with.
     pub slider: [f64; 2],
     /// Where nothing is said: on the plane (the paper's toy model).
@@ -26,17 +26,17 @@ pub struct Hyperparameter {
 
 /// What values a hyperparameter has.
 #[derive(Clone, Copy, Debug)]
-pub enum Kind {
+pub enum HyperparameterKind {
     /// β of a running average. The product over all steps is kept, for the average's bias.
     DecayRate,
     Number(Range),
     /// One of a few; the value is its index.
-    Choice(&'static [Choice]),
+    HyperparameterChoice(&'static [HyperparameterChoice]),
 }
 
 /// A value of a hyperparameter that is no number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Choice {
+pub struct HyperparameterChoice {
     /// In presets.
     pub key: &'static str,
     /// In controls, behind the hyperparameter's label.
@@ -55,7 +55,7 @@ impl Hyperparameter {
             label,
             help: "",
             paper: "",
-            kind: Kind::DecayRate,
+            kind: HyperparameterKind::DecayRate,
             slider: [0.0, 0.999],
             on_plane: 0.9,
             in_training: 0.9,
@@ -65,12 +65,12 @@ impl Hyperparameter {
     /// A number of this range with its symbol and label.
     pub const fn number(symbol: &'static str, label: &'static str, range: Range) -> Hyperparameter {
         let slider = [range.min, range.max];
-        Hyperparameter { kind: Kind::Number(range), slider, ..Hyperparameter::decay_rate(symbol, label) }
+        Hyperparameter { kind: HyperparameterKind::Number(range), slider, ..Hyperparameter::decay_rate(symbol, label) }
     }
 
     /// One of `choices`, the first where nothing is said.
-    pub const fn choice(label: &'static str, choices: &'static [Choice]) -> Hyperparameter {
-        let kind = Kind::Choice(choices);
+    pub const fn choice(label: &'static str, choices: &'static [HyperparameterChoice]) -> Hyperparameter {
+        let kind = HyperparameterKind::HyperparameterChoice(choices);
         Hyperparameter { kind, on_plane: 0.0, in_training: 0.0, ..Hyperparameter::decay_rate("", label) }
     }
 
@@ -102,7 +102,7 @@ impl Hyperparameter {
 
     /// ω, the decoupled weight decay.
     pub const fn weight_decay() -> Hyperparameter {
-        Hyperparameter::number("ω", "Weight decay ω", WeightDecay::RANGE)
+        Hyperparameter::number("ω", "AverageWeight decay ω", WeightDecay::RANGE)
             .help("Shrinks the parameters by ηω of their size in each step.", "0.1")
             .slider(0.0, 1.0)
             .defaults(0.1, 0.01)
@@ -111,16 +111,16 @@ impl Hyperparameter {
     /// The range of its values, with the name of the quantity; none of a choice.
     pub fn range(&self) -> Option<Range> {
         match self.kind {
-            Kind::DecayRate => Some(Beta::RANGE),
-            Kind::Number(range) => Some(range),
-            Kind::Choice(_) => None,
+            HyperparameterKind::DecayRate => Some(Beta::RANGE),
+            HyperparameterKind::Number(range) => Some(range),
+            HyperparameterKind::HyperparameterChoice(_) => None,
         }
     }
 
-    pub fn choices(&self) -> &'static [Choice] {
+    pub fn choices(&self) -> &'static [HyperparameterChoice] {
         match self.kind {
-            Kind::Choice(choices) => choices,
-            Kind::DecayRate | Kind::Number(_) => &[],
+            HyperparameterKind::HyperparameterChoice(choices) => choices,
+            HyperparameterKind::DecayRate | HyperparameterKind::Number(_) => &[],
         }
     }
 }

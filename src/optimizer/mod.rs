@@ -19,12 +19,12 @@ mod part;
 mod spec;
 mod trace;
 
-pub use algebra::{Algebra, RatioCorrection, Scalar, Weight};
+pub use algebra::{Algebra, AverageWeight, RatioCorrection, Scalar};
 pub use bias::BiasCorrection;
-pub use hyperparameter::{Choice, Hyperparameter, Kind, Numbers};
+pub use hyperparameter::{Hyperparameter, HyperparameterChoice, HyperparameterKind, Numbers};
 pub use marker::{Marker, markers};
 pub use name::HyperparameterName;
-pub use part::{Arrow, ArrowRole, Part, Role};
+pub use part::{ArrowRole, PartRole, StepArrow, StepPart};
 pub use spec::{RatedRule, RuleSpec};
 pub use trace::{Node, Operand, Operation, StepInputs, Symbol, Tape, Trace, Traced, trace};
 
@@ -52,7 +52,7 @@ macro_rules! rules {
             /// As they are shown, in the same order.
             const NAMES: &[&str] = &[$(<$rule as Rule>::INFO.name),*];
 
-            pub fn info(self) -> &'static Info {
+            pub fn info(self) -> &'static RuleInfo {
                 match self {
                     $(RuleKind::$rule => const { &<$rule as Rule>::INFO }),*
                 }
@@ -105,7 +105,7 @@ impl RuleKind {
 
 /// An update rule.
 pub trait Rule: Send + Sync + 'static {
-    const INFO: Info;
+    const INFO: RuleInfo;
 
     /// A number for each hyperparameter; made by [`hyperparameters!`].
     type Hyper<N: Copy>: Numbers<N>;
@@ -113,7 +113,7 @@ pub trait Rule: Send + Sync + 'static {
     /// The numbers that a step needs, the same for every parameter.
     type Coefficients<A: Algebra>: Copy;
 
-    /// What is remembered for each parameter, 0 before the first step: an array in the order of [`Info::states`].
+    /// What is remembered for each parameter, 0 before the first step: an array in the order of [`RuleInfo::states`].
     type State<A: Algebra>: Numbers<A> + AsRef<[A]>;
 
     /// The coefficients of a step. `power` holds β₁ᵗ for β₁, and so on: the products of the decay rates over the steps up
@@ -128,11 +128,11 @@ pub trait Rule: Send + Sync + 'static {
     fn step<A: Algebra>(
         coefficients: &Self::Coefficients<A>,
         rates: Rates<A>,
-        seen: Seen<A>,
+        seen: RuleInput<A>,
         state: Self::State<A>,
     ) -> (Self::State<A>, Moved<A>);
 
-    /// What is observed of a parameter in a training ([`Info::observed`]), from θ before a step and the state after it.
+    /// What is observed of a parameter in a training ([`RuleInfo::observed`]), from θ before a step and the state after it.
     fn observed(_hyper: &Self::Hyper<f64>, _power: &Self::Hyper<f64>, _theta: f64, _state: Self::State<f64>) -> f64 {
         f64::NAN
     }
@@ -153,7 +153,7 @@ pub fn zero_state<R: Rule, A: Algebra>() -> R::State<A> {
 
 /// What is known of a rule besides its step.
 #[derive(Debug)]
-pub struct Info {
+pub struct RuleInfo {
     /// As it is shown.
     pub name: &'static str,
     /// Red, green, blue: the paper's colours for Adam, Signum and FOCUS.
@@ -163,32 +163,32 @@ pub struct Info {
     pub source: &'static str,
     /// Without the learning rate, which all rules have.
     pub hyperparameters: &'static [Hyperparameter],
-    pub states: &'static [&'static Part],
+    pub states: &'static [&'static StepPart],
     /// What a training shows of the rule at work, besides what it shows of all.
-    pub observed: Option<Observed>,
+    pub observed: Option<Observation>,
 }
 
-impl Info {
+impl RuleInfo {
     /// The names of its states in checkpoints.
     pub fn state_keys(&self) -> impl Iterator<Item = &'static str> + use<> {
         self.states.iter().map(|part| match part.role {
-            Role::State { key, .. } => key,
-            Role::Quantity | Role::Coefficient => part.symbol,
+            PartRole::State { key, .. } => key,
+            PartRole::Quantity | PartRole::Coefficient => part.symbol,
         })
     }
 }
 
 /// A number for each parameter, of which a training shows a statistic over the parameters.
 #[derive(Clone, Copy, Debug)]
-pub struct Observed {
+pub struct Observation {
     /// The name of the metric in events.
     pub metric: &'static str,
     pub title: &'static str,
-    pub statistic: Statistic,
+    pub statistic: ObservedStatistic,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Statistic {
+pub enum ObservedStatistic {
     /// The mean, a fraction.
     Mean,
     /// The quantiles of 10, 50 and 90 %.
@@ -215,7 +215,7 @@ impl<A: Algebra> Rates<A> {
 
 /// What the optimizer sees of a parameter.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen<A> {
+pub struct RuleInput<A> {
     /// θ before the step.
     pub theta: A,
     /// g at θ, with its noise.

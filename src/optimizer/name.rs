@@ -6,7 +6,7 @@ use serde::de::{Deserializer, EnumAccess, VariantAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::identifier::{Identifier, lasting};
-use super::{Hyperparameter, Kind, RuleKind, RuleSpec};
+use super::{Hyperparameter, HyperparameterKind, RuleKind, RuleSpec};
 
 /// The name of the learning rate, or of a hyperparameter that some rule has and that is a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl HyperparameterName {
     pub fn all() -> impl Iterator<Item = HyperparameterName> {
         let mut keys = vec![Self::LEARNING_RATE.0];
         for hyperparameter in RuleKind::ALL.iter().flat_map(|kind| kind.info().hyperparameters) {
-            let is_number = !matches!(hyperparameter.kind, Kind::Choice(_));
+            let is_number = !matches!(hyperparameter.kind, HyperparameterKind::HyperparameterChoice(_));
             if is_number && !keys.contains(&hyperparameter.key) {
                 keys.push(hyperparameter.key);
             }
@@ -73,13 +73,13 @@ impl Serialize for HyperparameterName {
 
 impl<'de> Deserialize<'de> for HyperparameterName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_enum("Hyperparameter", Self::type_names(), Reader)
+        deserializer.deserialize_enum("Hyperparameter", Self::type_names(), NameReader)
     }
 }
 
-struct Reader;
+struct NameReader;
 
-impl<'de> Visitor<'de> for Reader {
+impl<'de> Visitor<'de> for NameReader {
     type Value = HyperparameterName;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,17 +2,17 @@
 
 /// A number in a step that has a name.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct StepPart {
     /// As in formulas.
     pub symbol: &'static str,
     /// What it is, in words.
     pub meaning: &'static str,
-    pub role: Role,
+    pub role: PartRole,
 }
 
 /// What a part is for the formulas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum PartRole {
     /// What is remembered from step to step: `m ← …`.
     State {
         /// In checkpoints.
@@ -26,29 +26,29 @@ pub enum Role {
     Coefficient,
 }
 
-impl Part {
+impl StepPart {
     /// A number that the rule remembers for each parameter, with its name in checkpoints.
-    pub const fn state(symbol: &'static str, key: &'static str, meaning: &'static str) -> Part {
-        Part { symbol, meaning, role: Role::State { key, is_place: false } }
+    pub const fn state(symbol: &'static str, key: &'static str, meaning: &'static str) -> StepPart {
+        StepPart { symbol, meaning, role: PartRole::State { key, is_place: false } }
     }
 
     /// A remembered place among the parameters.
-    pub const fn place(symbol: &'static str, key: &'static str, meaning: &'static str) -> Part {
-        Part { symbol, meaning, role: Role::State { key, is_place: true } }
+    pub const fn place(symbol: &'static str, key: &'static str, meaning: &'static str) -> StepPart {
+        StepPart { symbol, meaning, role: PartRole::State { key, is_place: true } }
     }
 
-    pub const fn quantity(symbol: &'static str, meaning: &'static str) -> Part {
-        Part { symbol, meaning, role: Role::Quantity }
+    pub const fn quantity(symbol: &'static str, meaning: &'static str) -> StepPart {
+        StepPart { symbol, meaning, role: PartRole::Quantity }
     }
 
-    pub const fn coefficient(symbol: &'static str) -> Part {
-        Part { symbol, meaning: "", role: Role::Coefficient }
+    pub const fn coefficient(symbol: &'static str) -> StepPart {
+        StepPart { symbol, meaning: "", role: PartRole::Coefficient }
     }
 }
 
 /// A vector that is drawn at a particle.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Arrow {
+pub struct StepArrow {
     /// At the arrow.
     pub label: &'static str,
     /// In the key of the arrows.
@@ -64,11 +64,11 @@ pub enum ArrowRole {
     Direction,
 }
 
-impl Arrow {
+impl StepArrow {
     /// The momentum m, along which the particle is moved.
-    pub const MOMENTUM: Arrow = Arrow { label: "−m", meaning: "momentum", role: ArrowRole::Momentum };
+    pub const MOMENTUM: StepArrow = StepArrow { label: "−m", meaning: "momentum", role: ArrowRole::Momentum };
 
-    pub const fn direction(label: &'static str, meaning: &'static str) -> Arrow {
-        Arrow { label, meaning, role: ArrowRole::Direction }
+    pub const fn direction(label: &'static str, meaning: &'static str) -> StepArrow {
+        StepArrow { label, meaning, role: ArrowRole::Direction }
     }
 }

@@ -1,5 +1,5 @@
 use super::{
-    Algebra, Arrow, Hyperparameter, Info, Marker, Moved, Part, Rates, Rule, Scalar, Seen, hyperparameters,
+    Algebra, StepArrow, Hyperparameter, RuleInfo, Marker, Moved, StepPart, Rates, Rule, Scalar, RuleInput, hyperparameters,
 };
 
 /// Stochastic gradient descent with (heavy-ball) momentum and decoupled weight decay
@@ -19,7 +19,7 @@ hyperparameters! {
     weight_decay: Hyperparameter::weight_decay(),
 }
 
-const M: Part = Part::state("m", "m", "momentum, a sum of the gradients");
+const M: StepPart = StepPart::state("m", "m", "momentum, a sum of the gradients");
 
 #[derive(Clone, Copy, Debug)]
 pub struct Coefficients<A> {
@@ -27,7 +27,7 @@ pub struct Coefficients<A> {
 }
 
 impl Rule for Sgd {
-    const INFO: Info = Info {
+    const INFO: RuleInfo = RuleInfo {
         name: "SGD",
         color: [136, 196, 120],
         marker: Marker::Diamond,
@@ -50,11 +50,11 @@ impl Rule for Sgd {
     fn step<A: Algebra>(
         c: &Coefficients<A>,
         rates: Rates<A>,
-        Seen { theta, gradient }: Seen<A>,
+        RuleInput { theta, gradient }: RuleInput<A>,
         [m]: [A; 1],
     ) -> ([A; 1], Moved<A>) {
         let m = c.beta1.mul_add(m, gradient).named(&M);
-        A::draw(&Arrow::MOMENTUM, || m);
+        A::draw(&StepArrow::MOMENTUM, || m);
         ([m], Moved { theta: rates.decayed_step(theta, m, theta), direction: m })
     }
 }

@@ -1,5 +1,5 @@
 use super::{
-    Algebra, Arrow, Hyperparameter, Info, Marker, Moved, Part, Rates, Rule, Scalar, Seen, hyperparameters,
+    Algebra, StepArrow, Hyperparameter, RuleInfo, Marker, Moved, StepPart, Rates, Rule, Scalar, RuleInput, hyperparameters,
 };
 
 /// Signum: the sign of the momentum (Bernstein et al., [arXiv:1802.04434](https://arxiv.org/abs/1802.04434)), with
@@ -18,9 +18,9 @@ hyperparameters! {
     weight_decay: Hyperparameter::weight_decay(),
 }
 
-const M: Part = Part::state("m", "m", "running average of the gradients");
-const D: Part = Part::quantity("d", "direction of the step");
-const DIRECTION: Arrow = Arrow::direction("−sign m", "Signum's direction");
+const M: StepPart = StepPart::state("m", "m", "running average of the gradients");
+const D: StepPart = StepPart::quantity("d", "direction of the step");
+const DIRECTION: StepArrow = StepArrow::direction("−sign m", "Signum's direction");
 
 #[derive(Clone, Copy, Debug)]
 pub struct Coefficients<A> {
@@ -29,7 +29,7 @@ pub struct Coefficients<A> {
 }
 
 impl Rule for Signum {
-    const INFO: Info = Info {
+    const INFO: RuleInfo = RuleInfo {
         name: "Signum",
         color: [251, 221, 133],
         marker: Marker::Square,
@@ -52,12 +52,12 @@ impl Rule for Signum {
     fn step<A: Algebra>(
         c: &Coefficients<A>,
         rates: Rates<A>,
-        Seen { theta, gradient }: Seen<A>,
+        RuleInput { theta, gradient }: RuleInput<A>,
         [m]: [A; 1],
     ) -> ([A; 1], Moved<A>) {
         let m = c.beta1.mul_add(m, c.one_minus_beta1 * gradient).named(&M);
         let direction = m.sign().named(&D);
-        A::draw(&Arrow::MOMENTUM, || m);
+        A::draw(&StepArrow::MOMENTUM, || m);
         A::draw(&DIRECTION, || direction);
         ([m], Moved { theta: rates.decayed_step(theta, direction, theta), direction })
     }

@@ -7,7 +7,10 @@ use serde::ser::SerializeStructVariant;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::identifier::{Identifier, lasting};
-use super::{Choice, Hyperparameter, Info, Kind, MOST_HYPERPARAMETERS, Marker, Numbers, Rule, RuleKind};
+use super::{
+    Hyperparameter, HyperparameterChoice, HyperparameterKind, MOST_HYPERPARAMETERS, Marker, Numbers, Rule, RuleInfo,
+    RuleKind,
+};
 use crate::quantity::{LearningRate, OutOfRange};
 
 /// An update rule and its hyperparameters, without the learning rate.
@@ -54,7 +57,7 @@ impl RuleSpec {
         self.kind
     }
 
-    pub fn info(&self) -> &'static Info {
+    pub fn info(&self) -> &'static RuleInfo {
         self.kind.info()
     }
 
@@ -83,7 +86,7 @@ impl RuleSpec {
     }
 
     /// The chosen value of a hyperparameter that is a choice.
-    pub fn choice(&self, key: &str) -> Option<&'static Choice> {
+    pub fn choice(&self, key: &str) -> Option<&'static HyperparameterChoice> {
         let index = self.index(key)?;
         self.info().hyperparameters[index].choices().get(self.values[index] as usize)
     }
@@ -135,13 +138,13 @@ impl RuleSpec {
 
     /// Reads a rule; what is not said is as on the plane.
     pub fn deserialize_on_plane<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RuleSpec, D::Error> {
-        let reader = Reader { default: RuleSpec::on_plane, is_rated: false };
+        let reader = RuleReader { default: RuleSpec::on_plane, is_rated: false };
         Ok(deserializer.deserialize_enum("Rule", RuleKind::NAMES, reader)?.0)
     }
 
     /// Reads a rule; what is not said is as in training.
     pub fn deserialize_in_training<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RuleSpec, D::Error> {
-        let reader = Reader { default: RuleSpec::in_training, is_rated: false };
+        let reader = RuleReader { default: RuleSpec::in_training, is_rated: false };
         Ok(deserializer.deserialize_enum("Rule", RuleKind::NAMES, reader)?.0)
     }
 }
@@ -156,7 +159,7 @@ impl Hyperparameter {
     /// Whether it is the decay rate of a running average.
     #[inline(always)]
     pub const fn is_decay_rate(&self) -> bool {
-        matches!(self.kind, Kind::DecayRate)
+        matches!(self.kind, HyperparameterKind::DecayRate)
     }
 
     /// The value, or the reason why it is none of this hyperparameter's.
@@ -195,7 +198,7 @@ fn write<S: Serializer>(rule: &RuleSpec, rate: Option<LearningRate>, serializer:
     }
     for (hyperparameter, value) in rule.hyperparameters() {
         match hyperparameter.choices().get(value as usize) {
-            Some(choice) => variant.serialize_field(hyperparameter.key, &Word(choice.key))?,
+            Some(choice) => variant.serialize_field(hyperparameter.key, &ChoiceName(choice.key))?,
             None => variant.serialize_field(hyperparameter.key, &value)?,
         }
     }
@@ -203,18 +206,18 @@ fn write<S: Serializer>(rule: &RuleSpec, rate: Option<LearningRate>, serializer:
 }
 
 /// A variant without fields.
-struct Word(&'static str);
+struct ChoiceName(&'static str);
 
-impl Serialize for Word {
+impl Serialize for ChoiceName {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_unit_variant("Choice", 0, self.0)
+        serializer.serialize_unit_variant("HyperparameterChoice", 0, self.0)
     }
 }
 
 impl<'de> Deserialize<'de> for RatedRule {
     /// What is not said is as on the plane; the learning rate must be said.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let reader = Reader { default: RuleSpec::on_plane, is_rated: true };
+        let reader = RuleReader { default: RuleSpec::on_plane, is_rated: true };
         let (rule, learning_rate) = deserializer.deserialize_enum("Rule", RuleKind::NAMES, reader)?;
         let learning_rate = learning_rate.ok_or_else(|| de::Error::missing_field(LEARNING_RATE))?;
         Ok(RatedRule { rule, learning_rate })
@@ -222,12 +225,12 @@ impl<'de> Deserialize<'de> for RatedRule {
 }
 
 /// Reads a rule, with its learning rate where it is rated.
-struct Reader {
+struct RuleReader {
     default: fn(RuleKind) -> RuleSpec,
     is_rated: bool,
 }
 
-impl<'de> Visitor<'de> for Reader {
+impl<'de> Visitor<'de> for RuleReader {
     type Value = (RuleSpec, Option<LearningRate>);
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -239,17 +242,17 @@ impl<'de> Visitor<'de> for Reader {
             data.variant_seed(Identifier { names: RuleKind::NAMES, of: RuleKind::named, is_field: false })?;
         let rate = self.is_rated.then_some(LEARNING_RATE);
         let names = lasting(rate.into_iter().chain(kind.info().hyperparameters.iter().map(|of| of.key)).collect());
-        fields.struct_variant(names, Fields { rule: (self.default)(kind), names })
+        fields.struct_variant(names, HyperparameterReader { rule: (self.default)(kind), names })
     }
 }
 
 /// The fields of a rule, over its defaults.
-struct Fields {
+struct HyperparameterReader {
     rule: RuleSpec,
     names: &'static [&'static str],
 }
 
-impl<'de> Visitor<'de> for Fields {
+impl<'de> Visitor<'de> for HyperparameterReader {
     type Value = (RuleSpec, Option<LearningRate>);
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -257,7 +260,7 @@ impl<'de> Visitor<'de> for Fields {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let Fields { mut rule, names } = self;
+        let HyperparameterReader { mut rule, names } = self;
         let (mut rate, mut seen) = (None, [false; MOST_HYPERPARAMETERS]);
         let of = |name: &str| names.iter().copied().find(|key| *key == name);
         while let Some(key) = map.next_key_seed(Identifier { names, of, is_field: true })? {
@@ -282,8 +285,10 @@ impl<'de> DeserializeSeed<'de> for &'static Hyperparameter {
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<f64, D::Error> {
         match self.kind {
-            Kind::Choice(choices) => deserializer.deserialize_enum(self.key, &[], Chosen(choices)),
-            Kind::DecayRate | Kind::Number(_) => {
+            HyperparameterKind::HyperparameterChoice(choices) => {
+                deserializer.deserialize_enum(self.key, &[], ChoiceReader(choices))
+            }
+            HyperparameterKind::DecayRate | HyperparameterKind::Number(_) => {
                 self.checked(f64::deserialize(deserializer)?).map_err(de::Error::custom)
             }
         }
@@ -291,9 +296,9 @@ impl<'de> DeserializeSeed<'de> for &'static Hyperparameter {
 }
 
 /// One of a few choices, as its index.
-struct Chosen(&'static [Choice]);
+struct ChoiceReader(&'static [HyperparameterChoice]);
 
-impl<'de> Visitor<'de> for Chosen {
+impl<'de> Visitor<'de> for ChoiceReader {
     type Value = f64;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-use super::algebra::{Algebra, RatioCorrection, Scalar, Weight};
-use super::part::{Arrow, Part};
-use super::{BiasCorrection, Kind, Numbers, RatedRule, Rates, Rule, Seen, with_rule};
+use super::algebra::{Algebra, AverageWeight, RatioCorrection, Scalar};
+use super::part::{StepArrow, StepPart};
+use super::{BiasCorrection, HyperparameterKind, Numbers, RatedRule, Rates, Rule, RuleInput, with_rule};
 use crate::lanes::Real;
 
 /// What is computed with, or one of the numbers before.
@@ -35,7 +35,7 @@ pub enum Operation {
     Size(Operand),
     Sign(Operand),
     /// [`Algebra::toward`] from the first operand towards the second.
-    Toward(Operand, Operand, Weight<Operand>),
+    Toward(Operand, Operand, AverageWeight<Operand>),
     /// [`Algebra::bias_corrected_ratio`] of two averages.
     Ratio(Operand, Operand, RatioCorrection<Operand>),
 }
@@ -51,7 +51,7 @@ impl Operation {
             | Operation::Product(a, b)
             | Operation::Quotient(a, b) => vec![a, b],
             Operation::ProductSum(a, b, c) | Operation::SumProduct(a, b, c) => vec![a, b, c],
-            Operation::Toward(average, target, Weight { weight, minus_kept }) => {
+            Operation::Toward(average, target, AverageWeight { weight, minus_kept }) => {
                 vec![average, target, weight, minus_kept]
             }
             Operation::Ratio(m, s, RatioCorrection { factor, term, m_weight, s_weight, epsilon }) => {
@@ -75,7 +75,7 @@ pub enum Symbol {
     Power(&'static str),
 }
 
-impl PartialEq for Weight<Operand> {
+impl PartialEq for AverageWeight<Operand> {
     fn eq(&self, other: &Self) -> bool {
         (self.weight, self.minus_kept) == (other.weight, other.minus_kept)
     }
@@ -99,8 +99,8 @@ pub struct Node {
 pub struct Tape {
     nodes: RefCell<Vec<Node>>,
     /// Named nodes, in the order of naming.
-    parts: RefCell<Vec<(usize, &'static Part)>>,
-    arrows: RefCell<Vec<(&'static Arrow, [f64; 2])>>,
+    parts: RefCell<Vec<(usize, &'static StepPart)>>,
+    arrows: RefCell<Vec<(&'static StepArrow, [f64; 2])>>,
 }
 
 impl Tape {
@@ -216,12 +216,14 @@ impl Algebra for Traced<'_> {
         Traced::of([self, a, b], |[a, b, c]| Operation::SumProduct(a, b, c), |[a, b, c]| a.add_product(b, c))
     }
 
-    fn toward(self, target: Self, weight: Weight<Self>) -> Self {
-        let Weight { weight, minus_kept } = weight;
+    fn toward(self, target: Self, weight: AverageWeight<Self>) -> Self {
+        let AverageWeight { weight, minus_kept } = weight;
         Traced::of(
             [self, target, weight, minus_kept],
-            |[average, target, weight, minus_kept]| Operation::Toward(average, target, Weight { weight, minus_kept }),
-            |[average, target, weight, minus_kept]| average.toward(target, Weight { weight, minus_kept }),
+            |[average, target, weight, minus_kept]| {
+                Operation::Toward(average, target, AverageWeight { weight, minus_kept })
+            },
+            |[average, target, weight, minus_kept]| average.toward(target, AverageWeight { weight, minus_kept }),
         )
     }
 
@@ -237,14 +239,14 @@ impl Algebra for Traced<'_> {
         )
     }
 
-    fn named(self, part: &'static Part) -> Self {
+    fn named(self, part: &'static StepPart) -> Self {
         if let Traced::Node { tape, index, .. } = self {
             tape.parts.borrow_mut().push((index, part));
         }
         self
     }
 
-    fn draw(arrow: &'static Arrow, value: impl FnOnce() -> Self) {
+    fn draw(arrow: &'static StepArrow, value: impl FnOnce() -> Self) {
         let value = value();
         if let Some(tape) = value.tape() {
             tape.arrows.borrow_mut().push((arrow, value.values()));
@@ -279,9 +281,9 @@ pub struct StepInputs {
 pub struct Trace {
     pub nodes: Vec<Node>,
     /// The named ones among the nodes, in the order in which they are computed.
-    pub parts: Vec<(usize, &'static Part)>,
+    pub parts: Vec<(usize, &'static StepPart)>,
     /// What is drawn, before it is turned around.
-    pub arrows: Vec<(&'static Arrow, [f64; 2])>,
+    pub arrows: Vec<(&'static StepArrow, [f64; 2])>,
     /// θ after the step.
     pub theta: Operand,
     pub direction: [f64; 2],
@@ -299,8 +301,8 @@ fn trace_rule<R: Rule>(inputs: &StepInputs) -> Trace {
     let tape = Tape::default();
     let table = R::INFO.hyperparameters;
     let hyper = <R::Hyper<Traced<'_>> as Numbers<_>>::from_fn(|index| match table[index].kind {
-        Kind::Choice(_) => Traced::splat(rule.values()[index]),
-        Kind::DecayRate | Kind::Number(_) => {
+        HyperparameterKind::HyperparameterChoice(_) => Traced::splat(rule.values()[index]),
+        HyperparameterKind::DecayRate | HyperparameterKind::Number(_) => {
             tape.symbol(Symbol::Hyperparameter(table[index].symbol), [rule.values()[index]; 2])
         }
     });
@@ -312,7 +314,8 @@ fn trace_rule<R: Rule>(inputs: &StepInputs) -> Trace {
         learning_rate: tape.symbol(Symbol::LearningRate, [learning_rate.get(); 2]),
         weight_decay: tape.symbol(Symbol::Hyperparameter("ω"), [rule.weight_decay(); 2]),
     };
-    let seen = Seen { theta: tape.symbol(Symbol::Theta, *theta), gradient: tape.symbol(Symbol::Gradient, *gradient) };
+    let seen =
+        RuleInput { theta: tape.symbol(Symbol::Theta, *theta), gradient: tape.symbol(Symbol::Gradient, *gradient) };
     let state = Numbers::from_fn(|index| tape.symbol(Symbol::State(index), states[index]));
     let (state, moved) = R::step(&coefficients, rates, seen, state);
     let states = state.as_ref().iter().map(|state| state.values()).collect();

@@ -3,7 +3,7 @@
 use super::diagnostics::{Observed, Sample, Sums};
 use crate::landscape::Landscape;
 use crate::lanes::{Doubles, Lanes, Planar, Real};
-use crate::optimizer::{BiasCorrection, Numbers, RatedRule, Rates, Rule, Seen};
+use crate::optimizer::{BiasCorrection, Numbers, RatedRule, Rates, Rule, RuleInput};
 use crate::random::Streams;
 
 /// Particles a block: as many doubles as the widest registers hold.
@@ -142,7 +142,7 @@ impl Step {
             learning_rate: V::Both::splat(rated.learning_rate.get()),
             weight_decay: V::Both::splat(rated.rule.weight_decay()),
         };
-        let seen = Seen { theta: V::both(theta), gradient: V::both(noisy) };
+        let seen = RuleInput { theta: V::both(theta), gradient: V::both(noisy) };
         let state = Numbers::from_fn(|index| V::both(states[index].map(V::from_lanes)));
         let (state, moved) = R::step(coefficients, rates, seen, state);
         for (place, state) in states.iter_mut().zip(state.as_ref()) {

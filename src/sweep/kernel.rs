@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::landscape::{Landscape, Valley};
 use crate::lanes::{Planar, Real, Vector};
-use crate::optimizer::{BiasCorrection, Rates, Rule, RuleSpec, Seen};
+use crate::optimizer::{BiasCorrection, Rates, Rule, RuleInput, RuleSpec};
 use crate::random::Normals;
 
 /// What a run is judged by.
@@ -121,7 +121,7 @@ impl ToyProblem {
     ) {
         let gradient = V::both(self.landscape.gradient(batch.valley));
         let noisy = gradient * V::both(draws).mul_add(V::Both::splat(self.noise), V::Both::splat(1.0));
-        let (after, moved) = R::step(coefficients, rates, Seen { theta: batch.theta, gradient: noisy }, *state);
+        let (after, moved) = R::step(coefficients, rates, RuleInput { theta: batch.theta, gradient: noisy }, *state);
         *state = after;
         batch.theta = moved.theta;
         batch.valley = self.landscape.uv_from_xy(V::apart(moved.theta));

@@ -8,7 +8,7 @@ use super::pixel_runs::{PixelKey, Runs, append};
 use super::spec::{Point, PointOptimizer, SweepSpec};
 use crate::landscape::{Place, ValleyInSpace};
 use crate::lanes::{Lanes, Real, Vector};
-use crate::optimizer::{BiasCorrection, Rates, Rule, RuleSpec, Seen, with_rule, zero_state};
+use crate::optimizer::{BiasCorrection, Rates, Rule, RuleInput, RuleSpec, with_rule, zero_state};
 use crate::random::{Key, Normals};
 
 /// The valley, the noise and the steps of the runs of a pixel in more than two dimensions.
@@ -134,7 +134,7 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
                 let coordinate = 2 * pair + within;
                 let gradient = valley.gradient(slopes, coordinate, *theta);
                 let noisy = gradient * draws[within].mul_add(noise, V::splat(1.0));
-                let seen = Seen { theta: *theta, gradient: noisy };
+                let seen = RuleInput { theta: *theta, gradient: noisy };
                 let (state, moved) = R::step(&coefficients, rates, seen, self.states[coordinate]);
                 self.states[coordinate] = state;
                 *theta = moved.theta;

@@ -10,7 +10,7 @@ use super::loops::{Number, numbers, numbers_mut, vectorized, with_number};
 use super::team::share;
 use super::tensor_step::TensorStep;
 use crate::lanes::Real;
-use crate::optimizer::{BiasCorrection, Numbers, Rates, Rule, RuleSpec, Seen, with_rule};
+use crate::optimizer::{BiasCorrection, Numbers, Rates, Rule, RuleInput, RuleSpec, with_rule};
 
 /// An optimizer of a stack of models, each with a learning rate of its own.
 ///
@@ -31,14 +31,14 @@ pub struct FlatOptimizer {
 /// What differs from parameter to parameter, as tensors.
 #[derive(Debug)]
 pub(super) struct TensorRates {
-    pub learning_rate: LearningRates,
+    pub learning_rate: TensorLearningRates,
     /// ω, and 0 where nothing decays.
     pub decay: Tensor,
 }
 
 /// η
 #[derive(Debug)]
-pub(super) enum LearningRates {
+pub(super) enum TensorLearningRates {
     /// Of a single model.
     One(f64),
     /// Of each parameter of a stack.
@@ -69,7 +69,7 @@ impl FlatOptimizer {
         assert_eq!(self.learning_rates.len(), 1, "a stack has a learning rate for each model");
         self.learning_rates[0] = rate;
         if let Some(rates) = &mut self.rates {
-            rates.learning_rate = LearningRates::One(rate);
+            rates.learning_rate = TensorLearningRates::One(rate);
         }
     }
 
@@ -201,7 +201,7 @@ vectorized! {
             *column = &mut state[..count];
         }
         for index in 0..count {
-            let seen = Seen { theta: theta[index], gradient: gradients[index] };
+            let seen = RuleInput { theta: theta[index], gradient: gradients[index] };
             let state: R::State<T> = Numbers::from_fn(|of| columns[of][index]);
             let (state, moved) = R::step(coefficients, rates, seen, state);
             theta[index] = moved.theta;
@@ -226,7 +226,7 @@ impl TensorRates {
             let _ = layout.view(&decay, index).f_fill_(rule.weight_decay())?;
         }
         if let [rate] = learning_rates {
-            return Ok(TensorRates { learning_rate: LearningRates::One(*rate), decay });
+            return Ok(TensorRates { learning_rate: TensorLearningRates::One(*rate), decay });
         }
         let learning_rate = zeros()?;
         let rates = Tensor::f_from_slice(learning_rates)?.f_to_kind(kind)?.f_to_device(device)?;
@@ -234,6 +234,6 @@ impl TensorRates {
             let rates = rates.f_view(&[&[-1][..], &vec![1; segment.shape.len()]].concat()[..])?;
             layout.view(&learning_rate, index).f_copy_(&rates)?;
         }
-        Ok(TensorRates { learning_rate: LearningRates::Each(learning_rate), decay })
+        Ok(TensorRates { learning_rate: TensorLearningRates::Each(learning_rate), decay })
     }
 }

@@ -5,7 +5,7 @@ use tch::Tensor;
 use super::error::TrainError;
 use super::layout::Layout;
 use super::optimizer::FlatOptimizer;
-use crate::optimizer::{BiasCorrection, Numbers, Observed, Rule, RuleSpec, Statistic, with_rule};
+use crate::optimizer::{BiasCorrection, Numbers, Observation, ObservedStatistic, Rule, RuleSpec, with_rule};
 use crate::run::{Better, Metric, MetricInfo, Metrics, Scale, Source, Unit};
 
 /// The quantiles that are shown of what is observed of a rule, with what they add to the name of its metric.
@@ -65,11 +65,11 @@ impl Probe {
             MetricInfo { name: metric.name().to_owned(), title, unit, scale, better, source }
         };
         let mut metrics = Vec::new();
-        if let Some(Observed { title, statistic, .. }) = rule.info().observed {
+        if let Some(Observation { title, statistic, .. }) = rule.info().observed {
             metrics.extend(observed_metrics(rule).into_iter().zip(QUANTILES).map(
                 |(metric, (share, _))| match statistic {
-                    Statistic::Mean => info(metric, title.to_owned(), Unit::Fraction, Scale::Linear),
-                    Statistic::Quantiles => {
+                    ObservedStatistic::Mean => info(metric, title.to_owned(), Unit::Fraction, Scale::Linear),
+                    ObservedStatistic::Quantiles => {
                         info(metric, format!("{title}, {:.0} % quantile", 100.0 * share), Unit::Plain, Scale::Linear)
                     }
                 },
@@ -134,8 +134,8 @@ fn layer_name(segment: &str) -> &str {
 fn observed_metrics(rule: &RuleSpec) -> Vec<Metric> {
     match rule.info().observed {
         None => Vec::new(),
-        Some(Observed { metric, statistic: Statistic::Mean, .. }) => vec![Metric::of(metric)],
-        Some(Observed { metric, statistic: Statistic::Quantiles, .. }) => {
+        Some(Observation { metric, statistic: ObservedStatistic::Mean, .. }) => vec![Metric::of(metric)],
+        Some(Observation { metric, statistic: ObservedStatistic::Quantiles, .. }) => {
             QUANTILES.iter().filter_map(|(_, name)| Metric::named(&format!("{metric}_{name}"))).collect()
         }
     }
@@ -143,7 +143,7 @@ fn observed_metrics(rule: &RuleSpec) -> Vec<Metric> {
 
 /// What is observed of a rule, from the parameters before a step and what it remembers after the step.
 fn observed(rule: &RuleSpec, bias: &BiasCorrection, theta: &[f64], states: &[Vec<f64>]) -> Metrics {
-    let Some(Observed { statistic, .. }) = rule.info().observed else { return Metrics::default() };
+    let Some(Observation { statistic, .. }) = rule.info().observed else { return Metrics::default() };
     let mut values: Vec<f64> = with_rule!(rule.kind(), R => {
         let (hyper, power) = (rule.hyper::<R>(), bias.power::<R>());
         let value = |(index, theta): (usize, &f64)| {
@@ -153,11 +153,11 @@ fn observed(rule: &RuleSpec, bias: &BiasCorrection, theta: &[f64], states: &[Vec
     });
     let metrics = observed_metrics(rule).into_iter();
     match statistic {
-        Statistic::Mean => {
+        ObservedStatistic::Mean => {
             let mean = values.iter().sum::<f64>() / values.len() as f64;
             metrics.map(|metric| (metric, mean)).collect()
         }
-        Statistic::Quantiles => {
+        ObservedStatistic::Quantiles => {
             values.sort_by(f64::total_cmp);
             let last = values.len().saturating_sub(1) as f64;
             metrics

@@ -6,10 +6,10 @@
 use tch::{TchError, Tensor};
 
 use super::error::TrainError;
-use super::optimizer::{LearningRates, TensorRates};
+use super::optimizer::{TensorLearningRates, TensorRates};
 use crate::optimizer::{
-    BiasCorrection, Node, Numbers, Operand, Operation, Rates, RatioCorrection, Rule, RuleSpec, Seen, Symbol, Tape,
-    Traced, Weight,
+    AverageWeight, BiasCorrection, Node, Numbers, Operand, Operation, Rates, RatioCorrection, Rule, RuleInput,
+    RuleSpec, Symbol, Tape, Traced,
 };
 
 /// The weight decay, the only hyperparameter that differs from parameter to parameter.
@@ -31,11 +31,11 @@ impl TensorStep {
         let given = |symbol| tape.symbol(symbol, UNKNOWN);
         let coefficients = bias.coefficients::<R, Traced<'_>>(rule);
         let learning_rate = match rates.learning_rate {
-            LearningRates::One(rate) => Traced::Constant(rate, None),
-            LearningRates::Each(_) => given(Symbol::LearningRate),
+            TensorLearningRates::One(rate) => Traced::Constant(rate, None),
+            TensorLearningRates::Each(_) => given(Symbol::LearningRate),
         };
         let rates = Rates { learning_rate, weight_decay: given(Symbol::Hyperparameter(DECAY)) };
-        let seen = Seen { theta: given(Symbol::Theta), gradient: given(Symbol::Gradient) };
+        let seen = RuleInput { theta: given(Symbol::Theta), gradient: given(Symbol::Gradient) };
         let state = Numbers::from_fn(|index| given(Symbol::State(index)));
         let (state, moved) = R::step(&coefficients, rates, seen, state);
         let states = state.as_ref().iter().map(|state| state.operand()).collect();
@@ -51,14 +51,17 @@ impl TensorStep {
         states: &mut [Tensor],
         rates: &TensorRates,
     ) -> Result<(), TrainError> {
-        let mut values = Values { nodes: &self.nodes, values: Vec::with_capacity(self.nodes.len()), uses: self.uses() };
+        let mut values =
+            StepValues { nodes: &self.nodes, values: Vec::with_capacity(self.nodes.len()), uses: self.uses() };
         for (index, node) in self.nodes.iter().enumerate() {
             let value = match node.operation {
-                Operation::Symbol(Symbol::Theta) => Some(Value::free(parameters.shallow_clone())),
-                Operation::Symbol(Symbol::State(index)) => Some(Value::free(states[index].shallow_clone())),
-                Operation::Symbol(Symbol::Gradient) => Some(Value::lent(gradients)),
+                Operation::Symbol(Symbol::Theta) => Some(TensorValue::free(parameters.shallow_clone())),
+                Operation::Symbol(Symbol::State(index)) => Some(TensorValue::free(states[index].shallow_clone())),
+                Operation::Symbol(Symbol::Gradient) => Some(TensorValue::lent(gradients)),
                 Operation::Symbol(Symbol::LearningRate) => Some(rates.learning_rate.value()),
-                Operation::Symbol(Symbol::Hyperparameter(_) | Symbol::Power(_)) => Some(Value::lent(&rates.decay)),
+                Operation::Symbol(Symbol::Hyperparameter(_) | Symbol::Power(_)) => {
+                    Some(TensorValue::lent(&rates.decay))
+                }
                 _ if self.is_fused(index, &values.uses) => None,
                 operation => Some(values.compute(operation)?),
             };
@@ -97,46 +100,47 @@ impl TensorStep {
     }
 }
 
-impl LearningRates {
-    fn value(&self) -> Value {
+impl TensorLearningRates {
+    fn value(&self) -> TensorValue {
         match self {
-            LearningRates::One(rate) => Value::Number(*rate),
-            LearningRates::Each(rates) => Value::lent(rates),
+            TensorLearningRates::One(rate) => TensorValue::Number(*rate),
+            TensorLearningRates::Each(rates) => TensorValue::lent(rates),
         }
     }
 }
 
 /// The numbers that are computed so far.
-struct Values<'a> {
+struct StepValues<'a> {
     nodes: &'a [Node],
     /// None of products that the next operation adds.
-    values: Vec<Option<Value>>,
+    values: Vec<Option<TensorValue>>,
     /// How often each is still needed.
     uses: Vec<usize>,
 }
 
-impl Values<'_> {
+impl StepValues<'_> {
     /// An operand, which is needed once less from now on.
-    fn take(&mut self, operand: Operand) -> Value {
+    fn take(&mut self, operand: Operand) -> TensorValue {
         match operand {
-            Operand::Constant(number, _) => Value::Number(number),
+            Operand::Constant(number, _) => TensorValue::Number(number),
             Operand::Node(index) => {
                 self.uses[index] -= 1;
                 match &self.values[index] {
-                    Some(Value::Tensor { tensor, is_free }) => {
-                        Value::Tensor { tensor: tensor.shallow_clone(), is_free: *is_free && self.uses[index] == 0 }
-                    }
-                    Some(Value::Number(number)) => Value::Number(*number),
+                    Some(TensorValue::Tensor { tensor, is_free }) => TensorValue::Tensor {
+                        tensor: tensor.shallow_clone(),
+                        is_free: *is_free && self.uses[index] == 0,
+                    },
+                    Some(TensorValue::Number(number)) => TensorValue::Number(*number),
                     None => unreachable!("the operation that comes next takes what is fused with it apart"),
                 }
             }
         }
     }
 
-    fn compute(&mut self, operation: Operation) -> Result<Value, TchError> {
+    fn compute(&mut self, operation: Operation) -> Result<TensorValue, TchError> {
         match operation {
             Operation::Symbol(_) => unreachable!("symbols are given"),
-            Operation::Negative(a) => self.take(a).times(Value::Number(-1.0)),
+            Operation::Negative(a) => self.take(a).times(TensorValue::Number(-1.0)),
             Operation::Sum(a, b) => self.take(a).plus(self.take(b)),
             Operation::Difference(a, b) => self.take(a).minus(self.take(b)),
             Operation::Product(a, b) => self.take(a).times(self.take(b)),
@@ -146,7 +150,7 @@ impl Values<'_> {
             Operation::Root(a) => self.take(a).map(f64::sqrt, Tensor::f_sqrt),
             Operation::Size(a) => self.take(a).map(f64::abs, Tensor::f_abs),
             Operation::Sign(a) => self.take(a).map(crate::lanes::Real::sign, sign),
-            Operation::Toward(average, target, Weight { weight, minus_kept }) => {
+            Operation::Toward(average, target, AverageWeight { weight, minus_kept }) => {
                 let [average, target, _, minus_kept] = [average, target, weight, minus_kept].map(|it| self.take(it));
                 target.share().minus(average)?.times(minus_kept)?.plus(target)
             }
@@ -160,7 +164,7 @@ impl Values<'_> {
     }
 
     /// `a b + c`
-    fn product_sum(&mut self, a: Operand, b: Operand, c: Operand) -> Result<Value, TchError> {
+    fn product_sum(&mut self, a: Operand, b: Operand, c: Operand) -> Result<TensorValue, TchError> {
         if let Operand::Node(index) = c
             && self.values[index].is_none()
             && let Operation::Product(factor, input) = self.nodes[index].operation
@@ -174,7 +178,7 @@ impl Values<'_> {
 }
 
 /// Numbers for all parameters.
-enum Value {
+enum TensorValue {
     /// The same for all.
     Number(f64),
     Tensor {
@@ -184,29 +188,29 @@ enum Value {
     },
 }
 
-impl Value {
-    fn free(tensor: Tensor) -> Value {
-        Value::Tensor { tensor, is_free: true }
+impl TensorValue {
+    fn free(tensor: Tensor) -> TensorValue {
+        TensorValue::Tensor { tensor, is_free: true }
     }
 
-    fn lent(tensor: &Tensor) -> Value {
-        Value::Tensor { tensor: tensor.shallow_clone(), is_free: false }
+    fn lent(tensor: &Tensor) -> TensorValue {
+        TensorValue::Tensor { tensor: tensor.shallow_clone(), is_free: false }
     }
 
     /// The same, which may not be overwritten.
-    fn share(&self) -> Value {
+    fn share(&self) -> TensorValue {
         match self {
-            Value::Number(number) => Value::Number(*number),
-            Value::Tensor { tensor, .. } => Value::lent(tensor),
+            TensorValue::Number(number) => TensorValue::Number(*number),
+            TensorValue::Tensor { tensor, .. } => TensorValue::lent(tensor),
         }
     }
 
     /// A tensor that nobody else overwrites, like another where this is a number.
     fn into_tensor(self, like: &Tensor) -> Result<Tensor, TchError> {
         match self {
-            Value::Number(number) => like.f_full_like(number),
-            Value::Tensor { tensor, is_free: true } => Ok(tensor),
-            Value::Tensor { tensor, is_free: false } => tensor.f_detach_copy(),
+            TensorValue::Number(number) => like.f_full_like(number),
+            TensorValue::Tensor { tensor, is_free: true } => Ok(tensor),
+            TensorValue::Tensor { tensor, is_free: false } => tensor.f_detach_copy(),
         }
     }
 
@@ -214,76 +218,86 @@ impl Value {
         self,
         of_number: impl Fn(f64) -> f64,
         of_tensor: impl Fn(&Tensor) -> Result<Tensor, TchError>,
-    ) -> Result<Value, TchError> {
+    ) -> Result<TensorValue, TchError> {
         match self {
-            Value::Number(number) => Ok(Value::Number(of_number(number))),
-            Value::Tensor { tensor, .. } => of_tensor(&tensor).map(Value::free),
+            TensorValue::Number(number) => Ok(TensorValue::Number(of_number(number))),
+            TensorValue::Tensor { tensor, .. } => of_tensor(&tensor).map(TensorValue::free),
         }
     }
 
-    fn plus(self, other: Value) -> Result<Value, TchError> {
+    fn plus(self, other: TensorValue) -> Result<TensorValue, TchError> {
         match (self, other) {
-            (Value::Number(a), Value::Number(b)) => Ok(Value::Number(a + b)),
-            (Value::Tensor { mut tensor, is_free }, Value::Number(number))
-            | (Value::Number(number), Value::Tensor { mut tensor, is_free }) => match is_free {
-                true => tensor.f_add_scalar_(number).map(Value::free),
-                false => tensor.f_add_scalar(number).map(Value::free),
+            (TensorValue::Number(a), TensorValue::Number(b)) => Ok(TensorValue::Number(a + b)),
+            (TensorValue::Tensor { mut tensor, is_free }, TensorValue::Number(number))
+            | (TensorValue::Number(number), TensorValue::Tensor { mut tensor, is_free }) => match is_free {
+                true => tensor.f_add_scalar_(number).map(TensorValue::free),
+                false => tensor.f_add_scalar(number).map(TensorValue::free),
             },
-            (Value::Tensor { tensor: mut a, is_free: true }, Value::Tensor { tensor: b, .. })
-            | (Value::Tensor { tensor: b, .. }, Value::Tensor { tensor: mut a, is_free: true }) => {
-                a.f_add_(&b).map(Value::free)
+            (TensorValue::Tensor { tensor: mut a, is_free: true }, TensorValue::Tensor { tensor: b, .. })
+            | (TensorValue::Tensor { tensor: b, .. }, TensorValue::Tensor { tensor: mut a, is_free: true }) => {
+                a.f_add_(&b).map(TensorValue::free)
             }
-            (Value::Tensor { tensor: a, .. }, Value::Tensor { tensor: b, .. }) => a.f_add(&b).map(Value::free),
+            (TensorValue::Tensor { tensor: a, .. }, TensorValue::Tensor { tensor: b, .. }) => {
+                a.f_add(&b).map(TensorValue::free)
+            }
         }
     }
 
-    fn minus(self, other: Value) -> Result<Value, TchError> {
+    fn minus(self, other: TensorValue) -> Result<TensorValue, TchError> {
         match (self, other) {
-            (Value::Tensor { tensor: mut a, is_free: true }, Value::Tensor { tensor: b, .. }) => {
-                a.f_sub_(&b).map(Value::free)
+            (TensorValue::Tensor { tensor: mut a, is_free: true }, TensorValue::Tensor { tensor: b, .. }) => {
+                a.f_sub_(&b).map(TensorValue::free)
             }
-            (Value::Tensor { tensor: a, .. }, Value::Tensor { tensor: b, .. }) => a.f_sub(&b).map(Value::free),
-            (a, b) => a.plus(b.times(Value::Number(-1.0))?),
+            (TensorValue::Tensor { tensor: a, .. }, TensorValue::Tensor { tensor: b, .. }) => {
+                a.f_sub(&b).map(TensorValue::free)
+            }
+            (a, b) => a.plus(b.times(TensorValue::Number(-1.0))?),
         }
     }
 
-    fn times(self, other: Value) -> Result<Value, TchError> {
+    fn times(self, other: TensorValue) -> Result<TensorValue, TchError> {
         match (self, other) {
-            (Value::Number(a), Value::Number(b)) => Ok(Value::Number(a * b)),
-            (Value::Tensor { mut tensor, is_free }, Value::Number(number))
-            | (Value::Number(number), Value::Tensor { mut tensor, is_free }) => match is_free {
-                true => tensor.f_mul_scalar_(number).map(Value::free),
-                false => tensor.f_mul_scalar(number).map(Value::free),
+            (TensorValue::Number(a), TensorValue::Number(b)) => Ok(TensorValue::Number(a * b)),
+            (TensorValue::Tensor { mut tensor, is_free }, TensorValue::Number(number))
+            | (TensorValue::Number(number), TensorValue::Tensor { mut tensor, is_free }) => match is_free {
+                true => tensor.f_mul_scalar_(number).map(TensorValue::free),
+                false => tensor.f_mul_scalar(number).map(TensorValue::free),
             },
-            (Value::Tensor { tensor: mut a, is_free: true }, Value::Tensor { tensor: b, .. })
-            | (Value::Tensor { tensor: b, .. }, Value::Tensor { tensor: mut a, is_free: true }) => {
-                a.f_mul_(&b).map(Value::free)
+            (TensorValue::Tensor { tensor: mut a, is_free: true }, TensorValue::Tensor { tensor: b, .. })
+            | (TensorValue::Tensor { tensor: b, .. }, TensorValue::Tensor { tensor: mut a, is_free: true }) => {
+                a.f_mul_(&b).map(TensorValue::free)
             }
-            (Value::Tensor { tensor: a, .. }, Value::Tensor { tensor: b, .. }) => a.f_mul(&b).map(Value::free),
+            (TensorValue::Tensor { tensor: a, .. }, TensorValue::Tensor { tensor: b, .. }) => {
+                a.f_mul(&b).map(TensorValue::free)
+            }
         }
     }
 
-    fn over(self, other: Value) -> Result<Value, TchError> {
+    fn over(self, other: TensorValue) -> Result<TensorValue, TchError> {
         match (self, other) {
-            (Value::Number(a), Value::Number(b)) => Ok(Value::Number(a / b)),
-            (Value::Tensor { tensor, .. }, Value::Number(number)) => tensor.f_div_scalar(number).map(Value::free),
-            (Value::Number(number), Value::Tensor { tensor, .. }) => {
-                Value::free(tensor.f_reciprocal()?).times(Value::Number(number))
+            (TensorValue::Number(a), TensorValue::Number(b)) => Ok(TensorValue::Number(a / b)),
+            (TensorValue::Tensor { tensor, .. }, TensorValue::Number(number)) => {
+                tensor.f_div_scalar(number).map(TensorValue::free)
             }
-            (Value::Tensor { tensor: a, .. }, Value::Tensor { tensor: b, .. }) => a.f_div(&b).map(Value::free),
+            (TensorValue::Number(number), TensorValue::Tensor { tensor, .. }) => {
+                TensorValue::free(tensor.f_reciprocal()?).times(TensorValue::Number(number))
+            }
+            (TensorValue::Tensor { tensor: a, .. }, TensorValue::Tensor { tensor: b, .. }) => {
+                a.f_div(&b).map(TensorValue::free)
+            }
         }
     }
 
     /// `self + a b`
-    fn plus_product(self, a: Value, b: Value) -> Result<Value, TchError> {
+    fn plus_product(self, a: TensorValue, b: TensorValue) -> Result<TensorValue, TchError> {
         match (self, a, b) {
             (
-                Value::Tensor { tensor: mut sum, is_free },
-                Value::Tensor { tensor: a, .. },
-                Value::Tensor { tensor: b, .. },
+                TensorValue::Tensor { tensor: mut sum, is_free },
+                TensorValue::Tensor { tensor: a, .. },
+                TensorValue::Tensor { tensor: b, .. },
             ) => match is_free {
-                true => sum.f_addcmul_(&a, &b).map(Value::free),
-                false => sum.f_addcmul(&a, &b).map(Value::free),
+                true => sum.f_addcmul_(&a, &b).map(TensorValue::free),
+                false => sum.f_addcmul(&a, &b).map(TensorValue::free),
             },
             (sum, a, b) => a.times(b)?.plus(sum),
         }
@@ -291,16 +305,21 @@ impl Value {
 
     /// `self × average + factor × input`, where `self` is a number: in one operation if the weights are those of a running
     /// average.
-    fn times_plus_product(self, average: Value, factor: Value, input: Value) -> Result<Value, TchError> {
+    fn times_plus_product(
+        self,
+        average: TensorValue,
+        factor: TensorValue,
+        input: TensorValue,
+    ) -> Result<TensorValue, TchError> {
         match (self, average, factor, input) {
             (
-                Value::Number(kept),
-                Value::Tensor { tensor: mut average, is_free },
-                Value::Number(factor),
-                Value::Tensor { tensor: input, .. },
+                TensorValue::Number(kept),
+                TensorValue::Tensor { tensor: mut average, is_free },
+                TensorValue::Number(factor),
+                TensorValue::Tensor { tensor: input, .. },
             ) if (kept + factor - 1.0).abs() < 1e-12 => match is_free {
-                true => average.f_lerp_(&input, factor).map(Value::free),
-                false => average.f_lerp(&input, factor).map(Value::free),
+                true => average.f_lerp_(&input, factor).map(TensorValue::free),
+                false => average.f_lerp(&input, factor).map(TensorValue::free),
             },
             (kept, average, factor, input) => kept.times(average)?.plus_product(factor, input),
         }

@@ -10,7 +10,7 @@ use rand::{RngExt, SeedableRng};
 use valleyscope::landscape::{Landscape, Valley};
 use valleyscope::lanes::{Bits, Doubles, Lanes, Real, Singles};
 use valleyscope::optimizer::{
-    BiasCorrection, Moved, Numbers, RatedRule, Rates, Rule, RuleKind, RuleSpec, RuleVisitor, Seen, zero_state,
+    BiasCorrection, Moved, Numbers, RatedRule, Rates, Rule, RuleInput, RuleKind, RuleSpec, RuleVisitor, zero_state,
 };
 use valleyscope::random::{Key, Streams};
 
@@ -171,7 +171,7 @@ impl<V: Doubles<WIDTH>> RuleVisitor for InVectors<'_, V> {
                 learning_rate: A::splat(rule.learning_rate.get()),
                 weight_decay: A::splat(rule.rule.weight_decay()),
             };
-            let seen = Seen { theta: number(theta), gradient: number(gradient) };
+            let seen = RuleInput { theta: number(theta), gradient: number(gradient) };
             let state = Numbers::from_fn(|index| number(states[index]));
             R::step(&bias.coefficients::<R, A>(&rule.rule), rates, seen, state)
         }
@@ -296,7 +296,7 @@ fn state_survives_being_written_down() {
             let rates = Rates { learning_rate: rule.learning_rate.get(), weight_decay: rule.rule.weight_decay() };
             let step = |bias: &mut BiasCorrection, theta: &mut f64, state: &mut R::State<f64>, gradient: f64| {
                 *bias = bias.after::<R>(&rule.rule);
-                let seen = Seen { theta: *theta, gradient };
+                let seen = RuleInput { theta: *theta, gradient };
                 let (after, moved) = R::step(&bias.coefficients::<R, f64>(&rule.rule), rates, seen, *state);
                 (*state, *theta) = (after, moved.theta);
             };

@@ -3,8 +3,8 @@
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use valleyscope::optimizer::{
-    Adam, BiasCorrection, Focus, Moved, Numbers, RatedRule, Rates, Rule, RuleKind, RuleSpec, RuleVisitor, Seen, Sgd,
-    Signum, zero_state,
+    Adam, BiasCorrection, Focus, Moved, Numbers, RatedRule, Rates, Rule, RuleInput, RuleKind, RuleSpec, RuleVisitor,
+    Sgd, Signum, zero_state,
 };
 
 use crate::laws::known_law;
@@ -44,7 +44,7 @@ fn step<R: Rule>(
     state: R::State<f64>,
 ) -> (R::State<f64>, Moved<f64>) {
     let rates = Rates { learning_rate: rule.learning_rate.get(), weight_decay: rule.rule.weight_decay() };
-    R::step(&bias.coefficients::<R, f64>(&rule.rule), rates, Seen { theta, gradient }, state)
+    R::step(&bias.coefficients::<R, f64>(&rule.rule), rates, RuleInput { theta, gradient }, state)
 }
 
 #[track_caller]

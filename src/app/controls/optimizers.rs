@@ -9,7 +9,7 @@ use super::parameter::HyperparameterValue;
 use super::parameters;
 use crate::app::live::{Action, Live, Requests};
 use crate::app::theme;
-use crate::optimizer::{Choice, Hyperparameter, Kind, RatedRule, RuleKind, RuleSpec};
+use crate::optimizer::{Hyperparameter, HyperparameterChoice, HyperparameterKind, RatedRule, RuleKind, RuleSpec};
 use crate::simulation::{OptimizerSpec, SimulationSpec, defaults, distinct_name};
 
 /// What was pressed on a card.
@@ -150,8 +150,8 @@ fn rule(ui: &mut Ui, owner: &str, rule: &mut RatedRule) {
     parameters::LEARNING_RATE.show(ui, owner, &mut rule.learning_rate, defaults::learning_rate());
     for (of, value) in rule.rule.hyperparameters() {
         let set = match of.kind {
-            Kind::Choice(choices) => choose(ui, owner, of, choices, value),
-            Kind::DecayRate | Kind::Number(_) => {
+            HyperparameterKind::HyperparameterChoice(choices) => choose(ui, owner, of, choices, value),
+            HyperparameterKind::DecayRate | HyperparameterKind::Number(_) => {
                 let mut shown = HyperparameterValue { of, value };
                 parameters::of_rule(of).show(ui, owner, &mut shown, HyperparameterValue { of, value: of.on_plane });
                 shown.value
@@ -162,7 +162,7 @@ fn rule(ui: &mut Ui, owner: &str, rule: &mut RatedRule) {
 }
 
 /// The choice that is made, beginning with one.
-fn choose(ui: &mut Ui, owner: &str, of: &Hyperparameter, choices: &[Choice], mut value: f64) -> f64 {
+fn choose(ui: &mut Ui, owner: &str, of: &Hyperparameter, choices: &[HyperparameterChoice], mut value: f64) -> f64 {
     let shown = ui.horizontal_wrapped(|ui| {
         ui.label(of.label).on_hover_text(of.help);
         for (index, choice) in choices.iter().enumerate() {

@@ -2,7 +2,7 @@
 //!
 //! The formulas are those of the recorded step: what is shown is what was computed.
 
-use crate::optimizer::{Node, Operand, Operation, RatioCorrection, Role, Symbol, Weight};
+use crate::optimizer::{AverageWeight, Node, Operand, Operation, PartRole, RatioCorrection, Symbol};
 use crate::simulation::StepTrace;
 use crate::view::ticks::significant;
 
@@ -26,7 +26,7 @@ const DIGITS: usize = 4;
 pub fn formulas(step: &StepTrace) -> Vec<Formula> {
     let StepTrace { gradient, noise, trace, inputs, .. } = step;
     let filled = [0, 1].map(|axis| {
-        let factor = Text::number(gradient[axis]).at_least(PRODUCT + 1);
+        let factor = Expression::number(gradient[axis]).at_least(PRODUCT + 1);
         format!("{} · {factor}", text(noise[axis]))
     });
     let rule = "g = ξ ∇L(θ),  ξ ~ Normal(1, σ)".to_owned();
@@ -39,14 +39,14 @@ pub fn formulas(step: &StepTrace) -> Vec<Formula> {
         definitions: Vec::new(),
     };
     for &(index, part) in &trace.parts {
-        if part.role == Role::Coefficient {
+        if part.role == PartRole::Coefficient {
             printer.symbols[index] = Some(part.symbol);
-            let Text { text, .. } = printer.expression(index, Mode::Symbols);
+            let Expression { text, .. } = printer.expression(index, Mode::Symbols);
             printer.definitions.push((index, format!("{} = {text}", part.symbol)));
             continue;
         }
         lines.extend(printer.bias_corrections(index));
-        let arrow = if matches!(part.role, Role::State { .. }) { "←" } else { "=" };
+        let arrow = if matches!(part.role, PartRole::State { .. }) { "←" } else { "=" };
         lines.push(printer.line(index, &format!("{} {arrow}", part.symbol), part.meaning));
         printer.symbols[index] = Some(part.symbol);
     }
@@ -70,21 +70,21 @@ const PRODUCT: u8 = 1;
 const ATOM: u8 = 2;
 
 /// An expression with its outermost operation.
-struct Text {
+struct Expression {
     text: String,
     binding: u8,
 }
 
-impl Text {
-    fn atom(text: impl Into<String>) -> Text {
-        Text { text: text.into(), binding: ATOM }
+impl Expression {
+    fn atom(text: impl Into<String>) -> Expression {
+        Expression { text: text.into(), binding: ATOM }
     }
 
     /// A negative number and a power of ten hold together like what they are made of.
-    fn number(value: f64) -> Text {
+    fn number(value: f64) -> Expression {
         let text = text(value);
         let binding = if text.starts_with('−') { SUM } else { ATOM };
-        Text { text, binding }
+        Expression { text, binding }
     }
 
     /// In brackets where it holds together less tightly.
@@ -134,85 +134,85 @@ impl Printer<'_> {
         [(m, m_weight), (s, s_weight)].map(line).into()
     }
 
-    fn operand(&self, operand: Operand, mode: Mode) -> Text {
+    fn operand(&self, operand: Operand, mode: Mode) -> Expression {
         match operand {
-            Operand::Constant(_, Some(symbol)) => Text::atom(symbol),
-            Operand::Constant(value, None) => Text::number(value),
+            Operand::Constant(_, Some(symbol)) => Expression::atom(symbol),
+            Operand::Constant(value, None) => Expression::number(value),
             Operand::Node(index) => match (self.symbols[index], mode) {
-                (Some(symbol), Mode::Symbols) => Text::atom(symbol),
-                (Some(_), Mode::Numbers(axis)) => Text::number(self.nodes[index].values[axis]),
+                (Some(symbol), Mode::Symbols) => Expression::atom(symbol),
+                (Some(_), Mode::Numbers(axis)) => Expression::number(self.nodes[index].values[axis]),
                 (None, _) => self.expression(index, mode),
             },
         }
     }
 
-    fn expression(&self, index: usize, mode: Mode) -> Text {
+    fn expression(&self, index: usize, mode: Mode) -> Expression {
         if let Mode::Numbers(axis) = mode
             && self.is_scalar(Operand::Node(index))
         {
-            return Text::number(self.nodes[index].values[axis]);
+            return Expression::number(self.nodes[index].values[axis]);
         }
         let of = |operand| self.operand(operand, mode);
         match self.nodes[index].operation {
             Operation::Symbol(symbol) => self.symbol(symbol, self.nodes[index].values, mode),
-            Operation::Negative(a) => Text { text: format!("−{}", of(a).at_least(PRODUCT)), binding: SUM },
+            Operation::Negative(a) => Expression { text: format!("−{}", of(a).at_least(PRODUCT)), binding: SUM },
             Operation::Sum(a, b) => sum(&of(a), &of(b)),
             Operation::Difference(a, b) => difference(&of(a), &of(b)),
             Operation::Product(..) => self.product(index, mode),
             Operation::Quotient(a, b) => {
-                Text { text: format!("{} / {}", of(a).at_least(PRODUCT), of(b).at_least(ATOM)), binding: PRODUCT }
+                Expression { text: format!("{} / {}", of(a).at_least(PRODUCT), of(b).at_least(ATOM)), binding: PRODUCT }
             }
             Operation::ProductSum(a, b, c) => sum(&self.product_of(&[a, b], mode), &of(c)),
             Operation::SumProduct(a, b, c) => match self.negated(b) {
                 Some(b) => difference(&of(a), &self.product_of(&[b, c], mode)),
                 None => sum(&of(a), &self.product_of(&[b, c], mode)),
             },
-            Operation::Root(a) => Text::atom(format!("√{}", of(a).at_least(ATOM))),
-            Operation::Size(a) => Text::atom(format!("|{}|", of(a).text)),
-            Operation::Sign(a) => Text::atom(format!("sign({})", of(a).text)),
-            Operation::Toward(average, target, Weight { weight, .. }) => {
+            Operation::Root(a) => Expression::atom(format!("√{}", of(a).at_least(ATOM))),
+            Operation::Size(a) => Expression::atom(format!("|{}|", of(a).text)),
+            Operation::Sign(a) => Expression::atom(format!("sign({})", of(a).text)),
+            Operation::Toward(average, target, AverageWeight { weight, .. }) => {
                 let way = difference(&of(target), &of(average));
                 sum(&of(average), &multiplied(&[of(weight), way], mode))
             }
             Operation::Ratio(m, s, RatioCorrection { m_weight, s_weight, epsilon, .. }) => {
                 let corrected = |average, weight| match mode {
-                    Mode::Symbols => Text::atom(hat(&of(average).text)),
-                    Mode::Numbers(axis) => Text::number(self.value(average, axis) / self.value(weight, axis)),
+                    Mode::Symbols => Expression::atom(hat(&of(average).text)),
+                    Mode::Numbers(axis) => Expression::number(self.value(average, axis) / self.value(weight, axis)),
                 };
-                let root = Text::atom(format!("√{}", corrected(s, s_weight).at_least(ATOM)));
+                let root = Expression::atom(format!("√{}", corrected(s, s_weight).at_least(ATOM)));
                 let size = sum(&root, &of(epsilon));
                 let text = format!("{} / {}", corrected(m, m_weight).at_least(PRODUCT), size.at_least(ATOM));
-                Text { text, binding: PRODUCT }
+                Expression { text, binding: PRODUCT }
             }
         }
     }
 
-    fn symbol(&self, symbol: Symbol, values: [f64; 2], mode: Mode) -> Text {
+    fn symbol(&self, symbol: Symbol, values: [f64; 2], mode: Mode) -> Expression {
         if let Mode::Numbers(axis) = mode {
-            return Text::number(values[axis]);
+            return Expression::number(values[axis]);
         }
         match symbol {
-            Symbol::Theta => Text::atom("θ"),
-            Symbol::Gradient => Text::atom("g"),
-            Symbol::LearningRate => Text::atom("η"),
-            Symbol::State(index) => Text::atom(self.states[index]),
-            Symbol::Hyperparameter(symbol) => Text::atom(symbol),
-            Symbol::Power(symbol) => Text::atom(format!("{symbol}ᵗ")),
+            Symbol::Theta => Expression::atom("θ"),
+            Symbol::Gradient => Expression::atom("g"),
+            Symbol::LearningRate => Expression::atom("η"),
+            Symbol::State(index) => Expression::atom(self.states[index]),
+            Symbol::Hyperparameter(symbol) => Expression::atom(symbol),
+            Symbol::Power(symbol) => Expression::atom(format!("{symbol}ᵗ")),
         }
     }
 
     /// A product of all that a node and the products in it multiply; equal neighbours become a square.
-    fn product(&self, index: usize, mode: Mode) -> Text {
+    fn product(&self, index: usize, mode: Mode) -> Expression {
         let Operation::Product(a, b) = self.nodes[index].operation else { return self.expression(index, mode) };
         self.product_of(&[a, b], mode)
     }
 
-    fn product_of(&self, operands: &[Operand], mode: Mode) -> Text {
+    fn product_of(&self, operands: &[Operand], mode: Mode) -> Expression {
         let mut factors = Vec::new();
         for operand in operands {
             self.factors(*operand, &mut factors);
         }
-        let mut texts: Vec<Text> = Vec::new();
+        let mut texts: Vec<Expression> = Vec::new();
         let mut last = None;
         for factor in factors {
             let text = self.operand(factor, mode);
@@ -221,7 +221,7 @@ impl Printer<'_> {
                     // Numbers in brackets, so that the sign of what is squared is seen.
                     let brackets = matches!(mode, Mode::Numbers(_)) || text.binding < ATOM;
                     let base = if brackets { format!("({})", text.text) } else { text.text };
-                    *before = Text::atom(base + "²");
+                    *before = Expression::atom(base + "²");
                     last = None;
                 }
                 _ => {
@@ -287,7 +287,9 @@ impl Printer<'_> {
                     found.push(definition.clone());
                 } else if is_line || self.symbols[index].is_none() {
                     let shown = match self.nodes[index].operation {
-                        Operation::Toward(average, target, Weight { weight, .. }) => vec![average, target, weight],
+                        Operation::Toward(average, target, AverageWeight { weight, .. }) => {
+                            vec![average, target, weight]
+                        }
                         Operation::Ratio(_, _, RatioCorrection { epsilon, .. }) => vec![epsilon],
                         operation => operation.operands(),
                     };
@@ -298,20 +300,20 @@ impl Printer<'_> {
     }
 }
 
-fn sum(a: &Text, b: &Text) -> Text {
+fn sum(a: &Expression, b: &Expression) -> Expression {
     // What begins with a minus stands in brackets behind a plus.
     let b = if b.text.starts_with('−') { format!("({})", b.text) } else { b.text.clone() };
-    Text { text: format!("{} + {b}", a.text), binding: SUM }
+    Expression { text: format!("{} + {b}", a.text), binding: SUM }
 }
 
-fn difference(a: &Text, b: &Text) -> Text {
-    Text { text: format!("{} − {}", a.text, b.at_least(PRODUCT)), binding: SUM }
+fn difference(a: &Expression, b: &Expression) -> Expression {
+    Expression { text: format!("{} − {}", a.text, b.at_least(PRODUCT)), binding: SUM }
 }
 
-fn multiplied(factors: &[Text], mode: Mode) -> Text {
+fn multiplied(factors: &[Expression], mode: Mode) -> Expression {
     let between = if mode == Mode::Symbols { " " } else { " · " };
     let texts: Vec<String> = factors.iter().map(|factor| factor.at_least(ATOM)).collect();
-    Text { text: texts.join(between), binding: PRODUCT }
+    Expression { text: texts.join(between), binding: PRODUCT }
 }
 
 /// A symbol with a hat.

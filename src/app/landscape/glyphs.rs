@@ -5,7 +5,7 @@ use std::sync::Arc;
 use egui::{Align2, Color32, FontId, Galley, Painter, Pos2, Rect, Shape, Stroke, Vec2, pos2, vec2};
 
 use super::labels::{Wanted, place};
-use crate::optimizer::{ArrowRole, Role, StepInputs};
+use crate::optimizer::{ArrowRole, PartRole, StepInputs};
 use crate::simulation::StepTrace;
 use crate::view::Viewport;
 
@@ -110,7 +110,7 @@ pub fn draw(
         }
         let mut taken = vec![Rect::from_center_size(at, Vec2::splat(10.0))];
         let states = step.inputs.rule.rule.info().states.iter().zip(&step.trace.states);
-        for (part, place) in states.filter(|(part, _)| matches!(part.role, Role::State { is_place: true, .. })) {
+        for (part, place) in states.filter(|(part, _)| matches!(part.role, PartRole::State { is_place: true, .. })) {
             taken.push(place_mark(painter, on_canvas(canvas, viewport, *place), part.symbol, font));
         }
         draw_labels(painter, canvas, labels, &taken);

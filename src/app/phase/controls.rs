@@ -7,7 +7,7 @@ use crate::app::number;
 use crate::app::theme::legible;
 use crate::app::typed::TypedField;
 use crate::figure::axis_label;
-use crate::optimizer::{HyperparameterName, Kind, RuleKind, RuleSpec};
+use crate::optimizer::{HyperparameterKind, HyperparameterName, RuleKind, RuleSpec};
 use crate::quantity::{Dimension, LearningRate, Noise, PointCount, Replicates, Rotation, Sharpness, Slope, StepCount};
 use crate::simulation::distinct_name;
 use crate::spec_error::SpecError;
@@ -307,12 +307,12 @@ fn rule(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer) {
     for (of, value) in optimizer.rule.hyperparameters() {
         let mut set = value;
         match of.kind {
-            Kind::Choice(choices) => line(ui, of.label, of.help, |ui| {
+            HyperparameterKind::Choice(choices) => line(ui, of.label, of.help, |ui| {
                 for (index, choice) in choices.iter().enumerate() {
                     ui.selectable_value(&mut set, index as f64, choice.label).on_hover_text(choice.help);
                 }
             }),
-            Kind::DecayRate | Kind::Number(_) => line(ui, of.label, of.help, |ui| {
+            HyperparameterKind::DecayRate | HyperparameterKind::Number(_) => line(ui, of.label, of.help, |ui| {
                 let speed = 0.005 * (of.slider[1] - of.slider[0]);
                 let drag = DragValue::new(&mut set).speed(speed).max_decimals(6).update_while_editing(false);
                 let (low, high) = of.range().map_or((f64::MIN, f64::MAX), |range| (range.min, range.max));

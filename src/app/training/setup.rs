@@ -10,7 +10,7 @@ use crate::app::live::Requests;
 use crate::app::number;
 use crate::app::shelf::Shelf;
 use crate::app::typed::TypedField;
-use crate::optimizer::{Kind, RuleKind, RuleSpec};
+use crate::optimizer::{HyperparameterKind, RuleKind, RuleSpec};
 use crate::quantity::{BatchSize, OutOfRange, RealQuantity, WholeQuantity};
 use crate::workload::form::{Choice, Field, Section, Value};
 use crate::workload::{DeviceChoice, ScanOptimizer};
@@ -227,13 +227,13 @@ impl RealQuantity for HyperparameterField<'_> {
 fn hyperparameters(ui: &mut Ui, owner: &str, rule: &mut RuleSpec) {
     for (of, mut value) in rule.hyperparameters() {
         match of.kind {
-            Kind::Choice(choices) => line(ui, of.label, of.help, |ui| {
+            HyperparameterKind::Choice(choices) => line(ui, of.label, of.help, |ui| {
                 for (index, choice) in choices.iter().enumerate() {
                     ui.selectable_value(&mut value, index as f64, choice.label).on_hover_text(choice.help);
                 }
                 rule.set(of.key, value).expect("it is one of the choices");
             }),
-            Kind::DecayRate | Kind::Number(_) => {
+            HyperparameterKind::DecayRate | HyperparameterKind::Number(_) => {
                 real(ui, owner, of.label, of.help, &mut HyperparameterField { rule, key: of.key, value });
             }
         }
