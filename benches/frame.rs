@@ -13,11 +13,11 @@ use std::sync::Arc;
 use divan::Bencher;
 use eframe::App as _;
 use eframe::egui_wgpu::{self, ScreenDescriptor, wgpu};
-use valleyscope::app::{Options, Pace, Places, Valleyscope};
+use valleyscope::app::{AppOptions, PlaybackPace, TrainingPaths, Valleyscope};
 use valleyscope::export::Overwrite;
-use valleyscope::preset::{Library, Loaded, Preset, Source, built_ins};
+use valleyscope::preset::{Library, Loaded, Preset, PresetSource, built_ins};
 use valleyscope::quantity::StepCount;
-use valleyscope::run::{Event, Metric, Metrics, RunFolder, RunSession, Started};
+use valleyscope::run::{Event, MetricId, MetricValues, RunFolder, RunSession, Started};
 
 #[path = "../tests/memory_storage/mod.rs"]
 mod memory_storage;
@@ -63,32 +63,32 @@ impl egui::DroppedFile for Dropped {
 }
 
 impl Window {
-    fn open(play: bool, pace: Pace) -> Window {
+    fn open(play: bool, pace: PlaybackPace) -> Window {
         Window::open_with(play, pace, |_| None)
     }
 
     /// With the run that `write` makes in the window's folder, if it makes one, in the room of real workloads.
-    fn open_with(play: bool, pace: Pace, write: impl FnOnce(&Path) -> Option<RunFolder>) -> Window {
+    fn open_with(play: bool, pace: PlaybackPace, write: impl FnOnce(&Path) -> Option<RunFolder>) -> Window {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let run = write(folder.path());
-        let options = Options { preset: Some(preset()), run, play, pace: Some(pace), ..Options::default() };
+        let options = AppOptions { preset: Some(preset()), run, play, pace: Some(pace), ..AppOptions::default() };
         Window::in_folder(folder, options, None)
     }
 
     /// Another window with a session, and with the folder of this one.
     fn reopened(self, session: MemoryStorage) -> Window {
-        Window::in_folder(self.folder, Options::default(), Some(session))
+        Window::in_folder(self.folder, AppOptions::default(), Some(session))
     }
 
-    fn in_folder(folder: tempfile::TempDir, options: Options, session: Option<MemoryStorage>) -> Window {
+    fn in_folder(folder: tempfile::TempDir, options: AppOptions, session: Option<MemoryStorage>) -> Window {
         let context = egui::Context::default();
         let setup = egui_kittest::wgpu::default_wgpu_setup();
         let graphics = egui_kittest::wgpu::create_render_state(setup, egui_wgpu::RendererOptions::default());
         let mut creation = eframe::CreationContext::_new_kittest(context.clone());
         creation.wgpu_render_state = Some(graphics.clone());
         creation.storage = session.as_ref().map(|session| session as &dyn eframe::Storage);
-        let options = Options {
-            training: Places { runs: Some(folder.path().to_owned()), ..Places::default() },
+        let options = AppOptions {
+            training: TrainingPaths { runs: Some(folder.path().to_owned()), ..TrainingPaths::default() },
             library: Library::in_folder(folder.path()),
             native_dialogs: false,
             ..options
@@ -204,7 +204,7 @@ impl Window {
 /// From one picture to the next while the rotation of Fig. 2a is dragged with every frame.
 #[divan::bench(sample_count = 30, sample_size = 1)]
 fn pictures_of_a_drag(bencher: Bencher) {
-    let mut window = Window::open(false, Pace::default());
+    let mut window = Window::open(false, PlaybackPace::default());
     window.show_diagram(STEPS);
     window.until(|app| app.phase().present().diagram.has_first_picture());
     let place = window.place_of("Rotation φ (°)");
@@ -231,7 +231,7 @@ const STEPS: u64 = 1000;
 /// The complete diagram, and nothing computes.
 #[divan::bench(sample_count = 200, sample_size = 1)]
 fn diagram(bencher: Bencher) {
-    let mut window = Window::open(false, Pace::default());
+    let mut window = Window::open(false, PlaybackPace::default());
     window.show_diagram(1);
     window.until(|app| !app.phase().is_running());
     measure(bencher, window);
@@ -240,7 +240,7 @@ fn diagram(bencher: Bencher) {
 /// The diagram while it is computed.
 #[divan::bench(sample_count = 200, sample_size = 1)]
 fn diagram_computing(bencher: Bencher) {
-    let mut window = Window::open(false, Pace::default());
+    let mut window = Window::open(false, PlaybackPace::default());
     window.show_diagram(STEPS);
     measure(bencher, window);
 }
@@ -248,7 +248,7 @@ fn diagram_computing(bencher: Bencher) {
 /// The landscape at 60 steps a second, while the diagram is computed.
 #[divan::bench(sample_count = 200, sample_size = 1)]
 fn playing_beside_a_sweep(bencher: Bencher) {
-    let mut window = Window::open(true, Pace::default());
+    let mut window = Window::open(true, PlaybackPace::default());
     window.show_diagram(STEPS);
     window.press(egui::Key::Num1);
     measure(bencher, window);
@@ -260,7 +260,7 @@ const POINTS: u64 = 1_000_000;
 /// A training of a million logged steps, smoothed, with all of it in view.
 #[divan::bench(sample_count = 200, sample_size = 1)]
 fn training(bencher: Bencher) {
-    let mut window = Window::open_with(false, Pace::default(), |folder| Some(long_run(folder)));
+    let mut window = Window::open_with(false, PlaybackPace::default(), |folder| Some(long_run(folder)));
     let drawn = |app: &Valleyscope| app.training().drawn().iter().any(|drawn| !drawn.tracks.is_empty());
     window.until(|app| drawn(app));
     measure(bencher, window);
@@ -293,7 +293,7 @@ fn zooming_into_a_hundred_trainings(bencher: Bencher) {
 }
 
 fn with_a_hundred_trainings() -> Window {
-    let mut window = Window::open_with(false, Pace::default(), |folder| Some(run_of(folder, 100_000)));
+    let mut window = Window::open_with(false, PlaybackPace::default(), |folder| Some(run_of(folder, 100_000)));
     let first = window.folder.path().join("").display().to_string();
     let drawn = |app: &Valleyscope, count| {
         app.training().drawn().iter().filter(|drawn| !drawn.tracks.is_empty()).count() == count
@@ -342,10 +342,10 @@ fn run_of(folder: &Path, points: u64) -> RunFolder {
         let loss = 2.0 / (step as f64).sqrt() + 0.01 * (step % 97) as f64;
         record(
             step,
-            Event::Train(Metrics::from([
-                (Metric::LOSS, loss),
-                (Metric::LEARNING_RATE, 0.001),
-                (Metric::GRAD_NORM, 1.0 + loss),
+            Event::Train(MetricValues::from([
+                (MetricId::LOSS, loss),
+                (MetricId::LEARNING_RATE, 0.001),
+                (MetricId::GRAD_NORM, 1.0 + loss),
             ])),
         );
     }
@@ -354,7 +354,7 @@ fn run_of(folder: &Path, points: u64) -> RunFolder {
 }
 
 /// A frame in a row of frames; the first of them, which make fonts and layout, are not counted.
-fn frames(bencher: Bencher, play: bool, pace: Pace) {
+fn frames(bencher: Bencher, play: bool, pace: PlaybackPace) {
     measure(bencher, Window::open(play, pace));
 }
 
@@ -382,23 +382,23 @@ fn measure_each(bencher: Bencher, mut window: Window, act: impl FnMut(&mut Windo
 
 #[divan::bench(sample_count = 200, sample_size = 1)]
 fn paused(bencher: Bencher) {
-    frames(bencher, false, Pace::default());
+    frames(bencher, false, PlaybackPace::default());
 }
 
 /// 60 steps a second, the speed at a first start.
 #[divan::bench(sample_count = 200, sample_size = 1)]
 fn playing(bencher: Bencher) {
-    frames(bencher, true, Pace::default());
+    frames(bencher, true, PlaybackPace::default());
 }
 
 /// As fast as it goes: between two frames all of the trails are replaced.
 #[divan::bench(sample_count = 200, sample_size = 1)]
 fn playing_at_full_speed(bencher: Bencher) {
-    frames(bencher, true, Pace { unlimited: true, ..Pace::default() });
+    frames(bencher, true, PlaybackPace { unlimited: true, ..PlaybackPace::default() });
 }
 
 fn preset() -> Loaded {
     let text = include_str!("frame.ron");
     let preset = Preset::parse(text, "benches/frame.ron").expect("the benchmark's preset is valid");
-    Loaded { preset, text: text.to_owned(), source: Source::BuiltIn("frame") }
+    Loaded { preset, text: text.to_owned(), source: PresetSource::BuiltIn("frame") }
 }

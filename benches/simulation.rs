@@ -9,7 +9,7 @@ use divan::{Bencher, black_box};
 use valleyscope::optimizer::{RatedRule, RuleKind, RuleSpec};
 use valleyscope::quantity::{LearningRate, Noise, ParticleCount};
 use valleyscope::simulation::{
-    Command, Engine, LandscapeSpec, OptimizerSpec, Simulation, SimulationSpec, Speed, StartSpec,
+    Engine, EngineCommand, LandscapeSpec, OptimizerSpec, Simulation, SimulationSpec, Speed, StartSpec,
 };
 
 fn main() {
@@ -72,9 +72,9 @@ fn live_engine(bencher: Bencher) {
     const STEPS: u64 = 10_000;
     bencher.counter(ItemsCount::new(4_000 * STEPS)).bench_local(|| {
         let engine = Engine::spawn(spec(&RULES, 1_000), || {});
-        engine.send(Command::TrailLength(200));
-        engine.send(Command::Speed(Speed::Unlimited));
-        engine.send(Command::Advance(STEPS));
+        engine.send(EngineCommand::TrailLength(200));
+        engine.send(EngineCommand::Speed(Speed::Unlimited));
+        engine.send(EngineCommand::Advance(STEPS));
         let frame = Duration::from_micros(16_667);
         let mut next_frame = Instant::now();
         loop {

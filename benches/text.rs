@@ -5,7 +5,7 @@
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use rayon::ThreadPoolBuilder;
-use valleyscope::dataset::text::{Preparation, TextFile, Tokenizer, stand_in};
+use valleyscope::dataset::text::{Preparation, TextFile, Tokenizer, synthetic_text};
 use valleyscope::quantity::ValidationFraction;
 use valleyscope::workload::TokenizerKind;
 
@@ -18,7 +18,7 @@ fn text() -> String {
         let folder = std::path::PathBuf::from(folder);
         folder.join("tinyshakespeare/input.txt")
     });
-    path.and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_else(stand_in)
+    path.and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_else(synthetic_text)
 }
 
 /// GPT-2's tokens, on one thread.

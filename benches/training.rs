@@ -39,7 +39,7 @@ fn main() {
     }
     println!("{} threads", tch::get_num_threads());
     if is_asked("mnist") {
-        let data = mnist::stand_in(mnist::STAND_IN_SEED);
+        let data = mnist::synthetic_digits(mnist::SYNTHETIC_SEED);
         single_runs(&data);
         parts_of_a_step(&data);
         scans(&data);
@@ -158,7 +158,7 @@ fn scans(data: &Mnist) {
                 replicates: Replicates::clamped(1),
                 steps: TrainingSteps::clamped(SCAN_STEPS),
                 seed: 0,
-                data: DataChoice::StandIn,
+                data: DataChoice::Synthetic,
                 device: DeviceChoice::Cpu,
                 precision: FloatType::Float32,
             };

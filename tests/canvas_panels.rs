@@ -9,7 +9,7 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
 use valleyscope::optimizer::{RuleKind, RuleSpec};
 use valleyscope::quantity::{LearningRate, Sharpness};
-use valleyscope::simulation::{Command, ParticleId};
+use valleyscope::simulation::{EngineCommand, ParticleId};
 use valleyscope::view::ticks::significant;
 use valleyscope::view::{Camera, Viewport};
 
@@ -351,12 +351,12 @@ fn a_picture_says_nothing_about_what_to_do_in_the_window() {
     let mut harness = landscape();
     let particle = ParticleId { optimizer: 0, particle: 4 };
     harness.state_mut().live.selected = Some(particle);
-    harness.state().engine.send(Command::Select(Some(particle)));
+    harness.state().engine.send(EngineCommand::Select(Some(particle)));
     advance_to(&mut harness, 101);
     // So far away that the step is too short to be seen.
     let far = Camera { center: [0.0, 0.0], width: 1e4 };
     let document = harness.state().document.clone();
-    harness.state_mut().landscape.look_again(&document, far);
+    harness.state_mut().landscape.restore_view(&document, far);
     harness.run_steps(3);
     assert!(says(&harness.output().shapes, "zoom in to see"), "the window has room for the hint");
     let context = egui::Context::default();
@@ -379,7 +379,7 @@ fn formulas_are_not_cut_off_and_do_not_cover_each_other() {
         for optimizer in 0..3 {
             let particle = ParticleId { optimizer, particle: 4 };
             harness.state_mut().live.selected = Some(particle);
-            harness.state().engine.send(Command::Select(Some(particle)));
+            harness.state().engine.send(EngineCommand::Select(Some(particle)));
             let first = harness.state().live.snapshot.as_ref().map_or(0, |snapshot| snapshot.step);
             for step in first + 1..first + 12 {
                 advance_to(&mut harness, step);

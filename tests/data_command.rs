@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
-use valleyscope::dataset::mnist::{Digits, Mnist, Origin, PIXELS, read_folder, write_folder};
+use valleyscope::dataset::mnist::{Digits, Mnist, MnistSource, PIXELS, read_folder, write_folder};
 
 /// Runs `valleyscope data mnist` in a folder that is also its home, with no network.
 fn run(home: &Path, args: &[&str]) -> Output {
@@ -29,7 +29,7 @@ fn expect(output: &Output, code: i32, parts: &[&str]) {
 fn with_small_set() -> TempDir {
     let home = tempfile::tempdir().unwrap();
     let digits = Digits { images: vec![9; 3 * PIXELS], labels: vec![1, 2, 3] };
-    let mnist = Mnist { train: digits.clone(), test: digits, origin: Origin::StandIn };
+    let mnist = Mnist { train: digits.clone(), test: digits, source: MnistSource::Synthetic };
     write_folder(&mnist, &home.path().join("some")).unwrap();
     home
 }
@@ -61,11 +61,11 @@ fn a_damaged_or_missing_file_is_bad_input_and_nothing_is_written() {
 }
 
 #[test]
-fn the_stand_in_is_written_only_where_one_says_and_is_labelled() {
+fn synthetic_digits_are_written_only_where_one_says_and_are_labelled() {
     let home = tempfile::tempdir().unwrap();
     expect(&run(home.path(), &["--stand-in"]), 2, &["--dir"]);
     expect(&run(home.path(), &["--stand-in", "--dir", "drawn"]), 0, &["not MNIST", "60000 images"]);
-    assert_eq!(read_folder(&home.path().join("drawn")).unwrap().origin, Origin::StandIn);
+    assert_eq!(read_folder(&home.path().join("drawn")).unwrap().source, MnistSource::Synthetic);
     expect(&run(home.path(), &["--check", "--dir", "drawn"]), 1, &["not MNIST", "not the official file"]);
     expect(&run(home.path(), &["--stand-in", "--dir", "drawn"]), 2, &["is there already"]);
 }

@@ -7,7 +7,7 @@ use egui::{Vec2, vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
 use valleyscope::app::Action;
-use valleyscope::app::diagnostics::{AxisScale, Band, Curve, Metric, columns_for, csv_of};
+use valleyscope::app::diagnostics::{AxisScale, Band, DiagnosticCurve, DiagnosticMetric, columns_for, csv_of};
 use valleyscope::optimizer::{RuleKind, RuleSpec};
 use valleyscope::quantity::{LearningRate, Noise};
 use valleyscope::simulation::{Bucket, BucketSpread, OptimizerSpec};
@@ -67,7 +67,7 @@ fn logarithmic_axes_are_marked_at_decades() {
 #[test]
 fn a_diverged_curve_breaks_off_and_says_so() {
     let buckets = [bucket(0, 1.0, 0), bucket(2, f64::NAN, 3), bucket(4, f64::NAN, 5), bucket(6, 2.0, 5)];
-    let curve = Curve::new(&buckets, Metric::Loss, Band::Deviation, LINEAR);
+    let curve = DiagnosticCurve::new(&buckets, DiagnosticMetric::Loss, Band::Deviation, LINEAR);
     assert_eq!(curve.runs.len(), 2, "a gap where the mean is not finite");
     assert_eq!(curve.diverged, Some((2, 5)));
     assert_eq!(curve.runs[0][0].x, 0.5, "a point stands in the middle of its bucket");
@@ -77,26 +77,32 @@ fn a_diverged_curve_breaks_off_and_says_so() {
 #[test]
 fn what_has_no_place_on_a_logarithmic_axis_is_a_gap() {
     let buckets = [bucket(0, -1.0, 0), bucket(2, 0.0, 0), bucket(4, 3.0, 0)];
-    let curve = Curve::new(&buckets, Metric::Loss, Band::Hidden, [AxisScale::Linear, AxisScale::Log]);
+    let curve =
+        DiagnosticCurve::new(&buckets, DiagnosticMetric::Loss, Band::Hidden, [AxisScale::Linear, AxisScale::Log]);
     assert_eq!(curve.points().count(), 1);
-    let start = Curve::new(&[bucket(0, 1.0, 0)], Metric::Loss, Band::Hidden, [AxisScale::Log, AxisScale::Linear]);
+    let start = DiagnosticCurve::new(
+        &[bucket(0, 1.0, 0)],
+        DiagnosticMetric::Loss,
+        Band::Hidden,
+        [AxisScale::Log, AxisScale::Linear],
+    );
     assert_eq!(start.points().count(), 1, "half a step after the start has a logarithm");
 }
 
 #[test]
 fn the_free_energy_is_that_of_the_history() {
-    let value = Metric::FreeEnergy.value(&bucket(0, 1.0, 0));
+    let value = DiagnosticMetric::FreeEnergy.value(&bucket(0, 1.0, 0));
     assert_eq!(value.mean, 1.75, "as the history has it, with the temperature of each step");
     assert!(value.std.is_nan(), "an ensemble's entropy has no spread over particles");
     let undefined = Bucket { entropy: f64::NAN, free_energy: f64::NAN, ..bucket(0, 1.0, 0) };
-    let curve = Curve::new(&[undefined], Metric::FreeEnergy, Band::Deviation, LINEAR);
+    let curve = DiagnosticCurve::new(&[undefined], DiagnosticMetric::FreeEnergy, Band::Deviation, LINEAR);
     assert!(!curve.defined && curve.runs.is_empty());
 }
 
 #[test]
 fn the_table_reads_back_exactly() {
     let buckets = [bucket(0, 0.1 + 0.2, 0), bucket(2, f64::NAN, 4)];
-    let text = csv_of(&[("Adam, \"tuned\"", &buckets)], &[Metric::Loss, Metric::FreeEnergy]);
+    let text = csv_of(&[("Adam, \"tuned\"", &buckets)], &[DiagnosticMetric::Loss, DiagnosticMetric::FreeEnergy]);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0], "first_step,last_step,optimizer,metric,mean,mean_low,mean_high,std,min,max,diverged");
     assert_eq!(lines.len(), 1 + 2 * 2);
@@ -151,7 +157,9 @@ fn at_step(spec: valleyscope::simulation::SimulationSpec, step: u64) -> Harness<
 #[test]
 fn each_plot_is_named_and_says_its_last_values() {
     let harness = at_step(three_optimizers(20), 50);
-    for metric in [Metric::Loss, Metric::Depth, Metric::AbsV, Metric::EffectiveStep] {
+    for metric in
+        [DiagnosticMetric::Loss, DiagnosticMetric::Depth, DiagnosticMetric::AbsV, DiagnosticMetric::EffectiveStep]
+    {
         let label = format!("Plot of {}", metric.title());
         let value = harness.get_by_label(&label).value().expect("a summary");
         assert!(value.contains("Adam") && value.contains("FOCUS"), "{value}");

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use valleyscope::cli::doctor::{Adapter, Facts, Folder, Memory, Processor, Worker, WorkerState};
+use valleyscope::cli::doctor::{Adapter, Facts, FolderFacts, Processor, SystemMemory, WorkerCheck, WorkerFacts};
 use valleyscope::machine::{self, Display, Look, PackageManager, SetUpState, SetUpStatus, for_window};
 use valleyscope::run::{Device, Handshake, PROTOCOL, data_folder};
 
 /// A worker that trains on a graphics card.
-fn worker() -> Worker {
+fn worker() -> WorkerFacts {
     let device = |name: &str, kind: &str, memory| Device { name: name.into(), kind: kind.into(), memory };
     let handshake = Handshake {
         version: "0.1.0".into(),
@@ -20,7 +20,7 @@ fn worker() -> Worker {
     };
     let program = PathBuf::from("/home/ada/.local/share/valleyscope/worker/bin/valleyscope-train");
     let libraries = Some(PathBuf::from("/opt/torch/lib"));
-    Worker { state: WorkerState::Works { program, libraries, handshake }, set_up: None }
+    WorkerFacts { state: WorkerCheck::Works { program, libraries, handshake }, set_up: None }
 }
 
 fn set_up(state: SetUpState, message: &str) -> Option<SetUpStatus> {
@@ -31,7 +31,7 @@ fn set_up(state: SetUpState, message: &str) -> Option<SetUpStatus> {
 fn desktop() -> Facts {
     Facts {
         processor: Processor { model: "Some CPU".into(), threads: 8, features: vec![("AVX2", true), ("FMA", false)] },
-        memory: Some(Memory { total: 16 << 30, available: 4 << 30 }),
+        memory: Some(SystemMemory { total: 16 << 30, available: 4 << 30 }),
         has_window: true,
         adapters: vec![Adapter {
             name: "Some GPU".into(),
@@ -45,7 +45,7 @@ fn desktop() -> Facts {
         display_answers: true,
         missing: Vec::new(),
         worker: worker(),
-        folders: vec![Folder {
+        folders: vec![FolderFacts {
             holds: "presets",
             path: PathBuf::from("/home/ada/.config/valleyscope/presets"),
             exists: true,
@@ -152,25 +152,25 @@ fn a_worker_is_shown_with_its_libraries_and_devices() {
 
 #[test]
 fn a_worker_that_cannot_train_is_a_problem_but_not_for_the_window() {
-    let with = |state, set_up| Facts { worker: Worker { state, set_up }, ..desktop() };
+    let with = |state, set_up| Facts { worker: WorkerFacts { state, set_up }, ..desktop() };
     let problem = |facts: &Facts| {
         let [problem] = &facts.problems()[..] else { panic!("{:?}", facts.problems()) };
         assert!(!problem.blocks_window);
         (problem.what.clone(), problem.remedy.clone())
     };
-    let (what, remedy) = problem(&with(WorkerState::Missing, None));
+    let (what, remedy) = problem(&with(WorkerCheck::Missing, None));
     assert!(what.contains("valleyscope-train is not installed"), "{what}");
     assert_eq!(remedy, "cargo xtask setup");
 
     let failed = set_up(SetUpState::Failed, "There is no room left on the disk");
-    let (what, _) = problem(&with(WorkerState::Missing, failed));
+    let (what, _) = problem(&with(WorkerCheck::Missing, failed));
     assert!(what.contains("no room left on the disk"), "{what}");
 
-    let (what, remedy) = problem(&with(WorkerState::Broken("libc10.so is missing".into()), None));
+    let (what, remedy) = problem(&with(WorkerCheck::Broken("libc10.so is missing".into()), None));
     assert_eq!((what.as_str(), remedy.as_str()), ("libc10.so is missing", "cargo xtask setup"));
 
     let mut old_driver = worker();
-    let WorkerState::Works { handshake, .. } = &mut old_driver.state else { unreachable!() };
+    let WorkerCheck::Works { handshake, .. } = &mut old_driver.state else { unreachable!() };
     handshake.problem = Some("the driver is too old".into());
     let (what, _) = problem(&Facts { worker: old_driver, ..desktop() });
     assert!(what.contains("the driver is too old"), "{what}");
@@ -179,7 +179,7 @@ fn a_worker_that_cannot_train_is_a_problem_but_not_for_the_window() {
 #[test]
 fn a_worker_that_is_being_set_up_is_no_problem() {
     let working = set_up(SetUpState::Working, "Building the training worker");
-    let facts = Facts { worker: Worker { state: WorkerState::Missing, set_up: working }, ..desktop() };
+    let facts = Facts { worker: WorkerFacts { state: WorkerCheck::Missing, set_up: working }, ..desktop() };
     assert_eq!(facts.problems(), []);
     let text = facts.to_string();
     assert!(text.contains("being set up, step 2 of 3: Building the training worker, 40 %"), "{text}");
@@ -194,15 +194,15 @@ fn the_set_up_and_the_program_mean_the_same_folder() {
 #[test]
 fn a_folder_that_cannot_be_written_is_a_problem_but_not_for_the_window() {
     let base = tempfile::tempdir().unwrap();
-    let there = Folder::look("presets", base.path().to_owned(), "XDG_CONFIG_HOME");
+    let there = FolderFacts::look("presets", base.path().to_owned(), "XDG_CONFIG_HOME");
     assert!(there.exists && there.refusal.is_none(), "{there:?}");
-    let to_be_made = Folder::look("presets", base.path().join("a/b"), "XDG_CONFIG_HOME");
+    let to_be_made = FolderFacts::look("presets", base.path().join("a/b"), "XDG_CONFIG_HOME");
     assert!(!to_be_made.exists && to_be_made.refusal.is_none(), "{to_be_made:?}");
     assert!(!base.path().join("a").exists(), "looking made a folder");
 
     // A file where the folder should be refuses everybody, root too.
     std::fs::write(base.path().join("file"), "").unwrap();
-    let refused = Folder::look("presets", base.path().join("file/presets"), "XDG_CONFIG_HOME");
+    let refused = FolderFacts::look("presets", base.path().join("file/presets"), "XDG_CONFIG_HOME");
     let facts = Facts { folders: vec![refused], ..desktop() };
     let [problem] = &facts.problems()[..] else { panic!("{:?}", facts.problems()) };
     assert!(!problem.blocks_window);

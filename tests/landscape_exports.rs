@@ -8,11 +8,11 @@ use canvas_stage::{Shown, Stage, advance_to, harness, render_state, three_optimi
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
 use image::RgbaImage;
-use valleyscope::app::animation::{Encoder, Format, Output, Settings, Subject};
+use valleyscope::app::animation::{AnimationFile, AnimationFormat, Encoder, Settings, Subject};
 use valleyscope::app::{Action, PictureSize};
 use valleyscope::export::Overwrite;
 use valleyscope::quantity::Noise;
-use valleyscope::simulation::{Command, Setting, Speed};
+use valleyscope::simulation::{EngineCommand, Setting, Speed};
 use valleyscope::view::Colormap;
 
 /// What a session has come to: step, positions and settings.
@@ -37,7 +37,7 @@ fn export(harness: &mut Harness<'_, Stage>, settings: Settings) {
     until(harness, "the export is over", |stage| !stage.animation.is_open());
 }
 
-fn settings(target: PathBuf, format: Format) -> Settings {
+fn settings(target: PathBuf, format: AnimationFormat) -> Settings {
     let size = PictureSize::Times(1);
     Settings { from_step: 0, to_step: 20, every: 5, frames_per_sec: 10, size, format, target, replay: false }
 }
@@ -80,8 +80,8 @@ fn lines_over_a_heatmap(colors: &[[u8; 3]]) -> RgbaImage {
 /// What a GIF makes of a frame.
 fn through_a_gif(frame: &RgbaImage, kept_colors: &[[u8; 3]]) -> RgbaImage {
     let folder = tempfile::tempdir().expect("a folder");
-    let encoder = Encoder::start(Output {
-        format: Format::Gif,
+    let encoder = Encoder::start(AnimationFile {
+        format: AnimationFormat::Gif,
         target: folder.path().join("a.gif"),
         frames_per_sec: 10,
         overwrite: Overwrite::No,
@@ -141,9 +141,9 @@ fn an_exported_gif_has_the_colours_that_the_user_chose() {
     }
     advance_to(&mut harness, 20);
     let frames = folder.path().join("frames");
-    export(&mut harness, settings(frames.clone(), Format::PngFolder));
+    export(&mut harness, settings(frames.clone(), AnimationFormat::PngFolder));
     let gif = folder.path().join("a.gif");
-    export(&mut harness, settings(gif.clone(), Format::Gif));
+    export(&mut harness, settings(gif.clone(), AnimationFormat::Gif));
     for (index, frame) in frames_of(&gif).into_iter().enumerate() {
         let exact = image::open(frames.join(format!("frame_{:05}.png", index + 1))).expect("a picture").to_rgba8();
         let decoded = frame.into_buffer();
@@ -187,7 +187,7 @@ fn without_a_graphics_card_the_export_says_so() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut harness = harness(Stage::new(three_optimizers(5), Shown::Landscape, None), [520.0, 380.0]);
     advance_to(&mut harness, 5);
-    start(&mut harness, settings(folder.path().join("a.gif"), Format::Gif));
+    start(&mut harness, settings(folder.path().join("a.gif"), AnimationFormat::Gif));
     harness.run_steps(2);
     let Some(Action::Report { text, .. }) = harness.state().actions.first() else { panic!("the failure is reported") };
     assert!(text.contains("no graphics adapter"), "{text}");
@@ -208,8 +208,8 @@ fn exports_can_be_read_by_whom_the_umask_says() {
     let mut harness = drawn();
     advance_to(&mut harness, 5);
     let (gif, frames) = (folder.path().join("a.gif"), folder.path().join("frames"));
-    export(&mut harness, settings(gif.clone(), Format::Gif));
-    export(&mut harness, settings(frames.clone(), Format::PngFolder));
+    export(&mut harness, settings(gif.clone(), AnimationFormat::Gif));
+    export(&mut harness, settings(frames.clone(), AnimationFormat::PngFolder));
     assert_eq!(mode(&gif), mode(&plain_file));
     assert_eq!(mode(&frames), mode(&plain_folder));
     assert_eq!(mode(&frames.join("frame_00001.png")), mode(&plain_file));
@@ -226,7 +226,7 @@ fn an_animation_is_saved_frame_by_frame_and_the_session_comes_back() {
     advance_to(&mut harness, 60);
     let before = state(&harness);
     let target = folder.path().join("frames");
-    export(&mut harness, settings(target.clone(), Format::PngFolder));
+    export(&mut harness, settings(target.clone(), AnimationFormat::PngFolder));
     let mut names: Vec<_> =
         std::fs::read_dir(&target).expect("the folder").map(|e| e.expect("an entry").file_name()).collect();
     names.sort();
@@ -240,7 +240,7 @@ fn an_animation_is_saved_frame_by_frame_and_the_session_comes_back() {
     assert_eq!(harness.state().live.frame_secs, None);
 
     let gif = folder.path().join("animation.gif");
-    export(&mut harness, settings(gif.clone(), Format::Gif));
+    export(&mut harness, settings(gif.clone(), AnimationFormat::Gif));
     let frames = frames_of(&gif);
     assert_eq!(frames.len(), 5);
     assert_eq!(frames[0].delay().numer_denom_ms(), (100, 1));
@@ -253,7 +253,7 @@ fn a_cancelled_or_failed_export_leaves_nothing_behind() {
     let mut harness = drawn();
     advance_to(&mut harness, 10);
     let before = state(&harness);
-    let long = Settings { to_step: 100_000, ..settings(folder.path().join("long.gif"), Format::Gif) };
+    let long = Settings { to_step: 100_000, ..settings(folder.path().join("long.gif"), AnimationFormat::Gif) };
     start(&mut harness, long);
     harness.run_steps(10);
     harness.get_by_label("Cancel the export").click();
@@ -267,7 +267,7 @@ fn a_cancelled_or_failed_export_leaves_nothing_behind() {
     assert!(harness.state().actions.is_empty(), "who cancels knows");
 
     let nowhere = folder.path().join("missing").join("a.gif");
-    export(&mut harness, settings(nowhere, Format::Gif));
+    export(&mut harness, settings(nowhere, AnimationFormat::Gif));
     assert_eq!(state(&harness), before);
     let Some(Action::Report { text, .. }) = harness.state().actions.first() else { panic!("the failure is reported") };
     assert!(text.contains("cannot write to") && text.contains("missing"), "{text}");
@@ -277,11 +277,11 @@ fn a_cancelled_or_failed_export_leaves_nothing_behind() {
 fn a_run_at_full_speed_comes_back_to_where_it_was_paused() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut harness = drawn();
-    harness.state().engine.send(Command::Speed(Speed::Unlimited));
-    harness.state().engine.send(Command::Play);
+    harness.state().engine.send(EngineCommand::Speed(Speed::Unlimited));
+    harness.state().engine.send(EngineCommand::Play);
     let step = |stage: &Stage| stage.live.snapshot.as_ref().map_or(0, |snapshot| snapshot.step);
     until(&mut harness, "it runs", |stage| step(stage) > 0);
-    start(&mut harness, settings(folder.path().join("a.gif"), Format::Gif));
+    start(&mut harness, settings(folder.path().join("a.gif"), AnimationFormat::Gif));
     // The export goes on only in the frame after the one that sees the pause.
     while harness.state().live.is_playing() {
         harness.step();
@@ -296,9 +296,9 @@ fn the_export_refuses_what_would_overwrite_or_make_no_sense() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("mine.txt"), "precious").expect("a file");
     let into = |format| settings(folder.path().to_owned(), format);
-    assert!(into(Format::PngFolder).problem().expect("it is not empty").contains("exists already"));
-    assert!(into(Format::Gif).problem().is_some(), "a folder is no GIF");
-    let good = settings(folder.path().join("new.gif"), Format::Gif);
+    assert!(into(AnimationFormat::PngFolder).problem().expect("it is not empty").contains("exists already"));
+    assert!(into(AnimationFormat::Gif).problem().is_some(), "a folder is no GIF");
+    let good = settings(folder.path().join("new.gif"), AnimationFormat::Gif);
     assert_eq!(good.problem(), None);
     assert_eq!(good.frames(), 5);
     let backwards = Settings { from_step: 30, ..good.clone() };
@@ -311,12 +311,12 @@ fn the_session_can_be_animated_with_its_changes() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut harness = drawn();
     advance_to(&mut harness, 10);
-    harness.state().engine.send(Command::Set(Setting::Noise(Noise::clamped(0.0))));
+    harness.state().engine.send(EngineCommand::Set(Setting::Noise(Noise::clamped(0.0))));
     harness.state_mut().document.spec.noise = Noise::clamped(0.0);
     harness.run_steps(2);
     advance_to(&mut harness, 20);
     let before = state(&harness);
-    let replay = Settings { replay: true, ..settings(folder.path().join("a.gif"), Format::Gif) };
+    let replay = Settings { replay: true, ..settings(folder.path().join("a.gif"), AnimationFormat::Gif) };
     export(&mut harness, replay);
     assert_eq!(state(&harness), before);
     assert!(harness.state().commands.iter().filter(|command| command.starts_with("Replay")).count() == 2);

@@ -14,9 +14,9 @@ use tempfile::TempDir;
 #[cfg(unix)]
 use valleyscope::preset::Preset;
 use valleyscope::result::scan::ScanResult;
-use valleyscope::run::{Command as Asked, Event, Metric, Metrics, Notes, RunFolder, RunSession, Started};
+use valleyscope::run::{Event, MetricId, MetricValues, Notes, RunCommand, RunFolder, RunSession, Started};
 #[cfg(unix)]
-use valleyscope::run::{Handshake, PROTOCOL, Record, Timestamp};
+use valleyscope::run::{EventRecord, Handshake, PROTOCOL, Timestamp};
 
 /// A user's folder for data with runs in it.
 struct Place {
@@ -49,14 +49,14 @@ impl Place {
         session.record(0, Event::Started(started)).unwrap();
         session.begin_training();
         for step in 1..=50 {
-            let train = Metrics::from([
-                (Metric::LOSS, 2.0 / step as f64),
-                (Metric::LEARNING_RATE, 0.001),
-                (Metric::GRAD_NORM, 1.0),
+            let train = MetricValues::from([
+                (MetricId::LOSS, 2.0 / step as f64),
+                (MetricId::LEARNING_RATE, 0.001),
+                (MetricId::GRAD_NORM, 1.0),
             ]);
             session.record(step, Event::Train(train)).unwrap();
         }
-        let eval = Metrics::from([(Metric::TEST_LOSS, 0.25), (Metric::TEST_ACCURACY, 0.9512)]);
+        let eval = MetricValues::from([(MetricId::TEST_LOSS, 0.25), (MetricId::TEST_ACCURACY, 0.9512)]);
         session.record(50, Event::Eval(eval)).unwrap();
         (run, session)
     }
@@ -276,7 +276,7 @@ fn worker(place: &Place, protocol: u32) -> PathBuf {
     let answer = Handshake { protocol, ..Handshake::default() }.to_line();
     // Its clock is behind.
     let time = Timestamp::now() - Duration::from_secs(3600);
-    let line = |event: Event| Record { step: 0, time, wall_s: 0.0, event }.to_line();
+    let line = |event: Event| EventRecord { step: 0, time, wall_s: 0.0, event }.to_line();
     let events = [
         Event::Started(Started { title: "Nothing".into(), device: "cpu".into(), ..Started::default() }),
         Event::Warning { message: "these digits are not MNIST".into() },
@@ -408,7 +408,7 @@ fn stopping_waits_for_the_end() {
         asked = session.commands().unwrap();
         !asked.is_empty()
     });
-    assert_eq!(asked[0].1, Asked::Stop);
+    assert_eq!(asked[0].1, RunCommand::Stop);
     session.answer(&asked[0].0, true, "saving a checkpoint").unwrap();
     session.record(50, Event::Stopped).unwrap();
     drop(session);

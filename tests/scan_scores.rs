@@ -1,7 +1,7 @@
 //! What a scan comes to, against values computed by hand.
 
 use valleyscope::result::scan::{Improvement, ScanScore, ScanScores};
-use valleyscope::run::{Pixel, ScanAxes};
+use valleyscope::run::{GridPoint, ScanAxes};
 
 fn close(found: f64, expected: f64) {
     assert!((found - expected).abs() <= 1e-12 * expected.abs().max(1.0), "expected {expected}, found {found}");
@@ -44,7 +44,7 @@ fn the_improvement_and_its_error() {
 }
 
 #[test]
-fn scores_are_found_by_their_pixels_and_unknown_ones_are_missing() {
+fn scores_are_found_by_their_grid_points_and_unknown_ones_are_missing() {
     let axes = ScanAxes {
         optimizers: vec!["FOCUS".to_owned(), "Adam, β₂ 0.99".to_owned(), "Adam".to_owned(), "Signum".to_owned()],
         batch_sizes: vec![2, 8],
@@ -52,9 +52,10 @@ fn scores_are_found_by_their_pixels_and_unknown_ones_are_missing() {
         replicates: 2,
         steps: 10,
     };
-    let pixel = |pixel, loss: f64| Pixel { pixel, test_loss: vec![vec![loss, loss]], ..Pixel::default() };
-    let pixels = [pixel([2, 1], 0.5), pixel([3, 1], 0.4), pixel([2, 0], 0.5), pixel([7, 0], 0.0), pixel([0, 9], 0.0)];
-    let scores = ScanScores::of(&axes, &pixels);
+    let point =
+        |point, loss: f64| GridPoint { index: point, test_loss: vec![vec![loss, loss]], ..GridPoint::default() };
+    let points = [point([2, 1], 0.5), point([3, 1], 0.4), point([2, 0], 0.5), point([7, 0], 0.0), point([0, 9], 0.0)];
+    let scores = ScanScores::of(&axes, &points);
     assert_eq!(scores.get(0, 0), None);
     assert_eq!(scores.get(9, 0), None);
     close(scores.get(3, 1).unwrap().mean, 0.4);

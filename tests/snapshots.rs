@@ -9,7 +9,7 @@ use canvas_stage::{Shown, Stage, advance_to, install_font, render_state, three_o
 use egui::Theme;
 use egui_kittest::wgpu::WgpuTestRenderer;
 use egui_kittest::{Harness, SnapshotOptions};
-use valleyscope::simulation::{Command, ParticleId};
+use valleyscope::simulation::{EngineCommand, ParticleId};
 
 fn harness(shown: Shown, theme: Theme, size: [f32; 2]) -> Harness<'static, Stage> {
     let graphics = render_state();
@@ -30,7 +30,7 @@ fn compare(harness: &mut Harness<'_, Stage>, name: &str) {
 #[test]
 fn landscape_with_three_ensembles() {
     let mut harness = harness(Shown::Landscape, Theme::Dark, [560.0, 420.0]);
-    harness.state().engine.send(Command::TrailLength(60));
+    harness.state().engine.send(EngineCommand::TrailLength(60));
     advance_to(&mut harness, 150);
     compare(&mut harness, "landscape");
 }
@@ -42,7 +42,7 @@ fn formulas_of_a_focus_particle() {
     advance_to(&mut harness, 39);
     let particle = ParticleId { optimizer: 2, particle: 4 };
     harness.state_mut().live.selected = Some(particle);
-    harness.state().engine.send(Command::Select(Some(particle)));
+    harness.state().engine.send(EngineCommand::Select(Some(particle)));
     advance_to(&mut harness, 40);
     compare(&mut harness, "formulas");
 }

@@ -12,8 +12,8 @@ use std::sync::mpsc::{Receiver, channel};
 
 use egui::{Context, DragValue, Id, Modal, Ui};
 
-pub use encoder::{EncodeError, Encoder, Format, Output};
-use recording::{Place, Recording};
+pub use encoder::{AnimationFile, AnimationFormat, EncodeError, Encoder};
+use recording::{EnginePosition, Recording};
 
 use super::landscape::LandscapePanel;
 use super::picture_export::choose_size;
@@ -33,7 +33,7 @@ pub struct Settings {
     pub every: u64,
     pub frames_per_sec: u32,
     pub size: PictureSize,
-    pub format: Format,
+    pub format: AnimationFormat,
     /// The GIF, or the folder to make.
     pub target: PathBuf,
     /// Repeat the session with its changes of settings; else start over with the present ones.
@@ -53,7 +53,7 @@ impl Settings {
             every: to_step.div_ceil(200).max(1),
             frames_per_sec: 20,
             size: PictureSize::Times(1),
-            format: Format::Gif,
+            format: AnimationFormat::Gif,
             target: folder.join("valleyscope.gif"),
             replay: false,
         }
@@ -81,15 +81,15 @@ impl Settings {
             _ => {}
         }
         let taken = match self.format {
-            Format::Gif => self.target.is_dir(),
-            Format::PngFolder => self.target.exists() && !is_empty_folder(&self.target),
+            AnimationFormat::Gif => self.target.is_dir(),
+            AnimationFormat::PngFolder => self.target.exists() && !is_empty_folder(&self.target),
         };
         taken.then(|| format!("{} exists already. Choose another name.", self.target.display()))
     }
 
     /// Whether a file would be replaced.
     fn replaces(&self) -> bool {
-        self.format == Format::Gif && self.target.is_file()
+        self.format == AnimationFormat::Gif && self.target.is_file()
     }
 }
 
@@ -175,7 +175,7 @@ impl AnimationExport {
                 recording.advance(&mut subject, requests);
                 let cancelled = recording.progress(ctx);
                 if cancelled {
-                    recording.cancel(subject.live.snapshot.as_ref().map(Place::of), requests);
+                    recording.cancel(subject.live.snapshot.as_ref().map(EnginePosition::of), requests);
                 }
                 if recording.is_over() {
                     subject.live.frame_secs = None;
@@ -272,10 +272,10 @@ fn settings_grid(ui: &mut Ui, settings: &mut Settings, subject: &Subject<'_>, ca
         ui.label("Save as");
         ui.horizontal(|ui| {
             let before = settings.format;
-            ui.radio_value(&mut settings.format, Format::Gif, "GIF");
-            ui.radio_value(&mut settings.format, Format::PngFolder, "folder of PNG pictures");
+            ui.radio_value(&mut settings.format, AnimationFormat::Gif, "GIF");
+            ui.radio_value(&mut settings.format, AnimationFormat::PngFolder, "folder of PNG pictures");
             if settings.format != before {
-                settings.target.set_extension(if settings.format == Format::Gif { "gif" } else { "" });
+                settings.target.set_extension(if settings.format == AnimationFormat::Gif { "gif" } else { "" });
             }
         });
         ui.end_row();
@@ -307,7 +307,7 @@ fn pick_target(ctx: &Context, settings: &Settings) -> Receiver<Option<PathBuf>> 
     if let Some(name) = settings.target.file_name() {
         dialog = dialog.set_file_name(name.to_string_lossy());
     }
-    if settings.format == Format::Gif {
+    if settings.format == AnimationFormat::Gif {
         dialog = dialog.add_filter("GIF", &["gif"]);
     }
     let ctx = ctx.clone();

@@ -4,14 +4,14 @@ use std::sync::mpsc::{Receiver, channel};
 
 use super::document::Document;
 use super::live::Live;
-use super::transport::Pace;
-use crate::simulation::{Command, Engine, Playback, Record, SimulationSpec, Snapshot};
+use super::transport::PlaybackPace;
+use crate::simulation::{Engine, EngineCommand, Playback, Record, SimulationSpec, Snapshot};
 
 /// The engine, and what it was told last.
 pub struct EngineLink {
     engine: Engine,
     spec: SimulationSpec,
-    pace: Pace,
+    pace: PlaybackPace,
     trail_steps: u32,
     /// A replayed session shows in the document; the number of the run before it.
     replayed_after: Option<u64>,
@@ -19,17 +19,17 @@ pub struct EngineLink {
 
 impl EngineLink {
     /// Starts a paused simulation. `wake` is called from its thread when there is news.
-    pub fn start(document: &Document, pace: Pace, wake: impl Fn() + Send + 'static) -> EngineLink {
+    pub fn start(document: &Document, pace: PlaybackPace, wake: impl Fn() + Send + 'static) -> EngineLink {
         let spec = document.spec.clone();
         let engine = Engine::spawn(spec.clone(), wake);
-        engine.send(Command::Speed(pace.speed()));
-        engine.send(Command::TrailLength(document.view.trail_steps as usize));
+        engine.send(EngineCommand::Speed(pace.speed()));
+        engine.send(EngineCommand::TrailLength(document.view.trail_steps as usize));
         EngineLink { engine, spec, pace, trail_steps: document.view.trail_steps, replayed_after: None }
     }
 
     /// Tells the engine what has changed since it was told last: settings act in its next step, anything
     /// else begins the run again. Answers what it was that made it begin again.
-    pub fn follow(&mut self, document: &Document, pace: Pace) -> Option<&'static str> {
+    pub fn follow(&mut self, document: &Document, pace: PlaybackPace) -> Option<&'static str> {
         let mut begun_by = None;
         if self.spec != document.spec {
             match self.spec.settings_to(&document.spec) {
@@ -37,24 +37,24 @@ impl EngineLink {
                     // A hand on the controls ends a replay.
                     self.replayed_after = self.replayed_after.filter(|_| settings.is_empty());
                     for setting in settings {
-                        self.engine.send(Command::Set(setting));
+                        self.engine.send(EngineCommand::Set(setting));
                     }
                 }
                 None => {
                     begun_by = Some(what_begins_again(&self.spec, &document.spec));
                     self.replayed_after = None;
-                    self.engine.send(Command::Load(Box::new(document.spec.clone())));
+                    self.engine.send(EngineCommand::Load(Box::new(document.spec.clone())));
                 }
             }
             self.spec = document.spec.clone();
         }
         if self.pace != pace {
             self.pace = pace;
-            self.engine.send(Command::Speed(pace.speed()));
+            self.engine.send(EngineCommand::Speed(pace.speed()));
         }
         if self.trail_steps != document.view.trail_steps {
             self.trail_steps = document.view.trail_steps;
-            self.engine.send(Command::TrailLength(self.trail_steps as usize));
+            self.engine.send(EngineCommand::TrailLength(self.trail_steps as usize));
         }
         begun_by
     }
@@ -64,40 +64,40 @@ impl EngineLink {
         self.replayed_after = Some(live.snapshot.as_ref().map_or(0, |snapshot| snapshot.run));
         self.spec = record.spec.clone();
         document.spec = record.spec.clone();
-        self.engine.send(Command::Replay(Box::new(record)));
+        self.engine.send(EngineCommand::Replay(Box::new(record)));
     }
 
     /// Begins `document` at step 0, also where nothing in it has changed.
     pub fn load(&mut self, document: &Document) {
         self.replayed_after = None;
         self.spec = document.spec.clone();
-        self.engine.send(Command::Load(Box::new(self.spec.clone())));
+        self.engine.send(EngineCommand::Load(Box::new(self.spec.clone())));
     }
 
-    pub fn send(&self, command: Command) {
+    pub fn send(&self, command: EngineCommand) {
         self.engine.send(command);
     }
 
     pub fn toggle_play(&mut self, playback: Playback) {
         match playback {
-            Playback::Playing => self.send(Command::Pause),
-            Playback::Paused => self.send(Command::Play),
+            Playback::Playing => self.send(EngineCommand::Pause),
+            Playback::Paused => self.send(EngineCommand::Play),
             Playback::Finished => {
                 self.restart();
-                self.send(Command::Play);
+                self.send(EngineCommand::Play);
             }
         }
     }
 
     pub fn restart(&mut self) {
         self.replayed_after = None;
-        self.send(Command::Restart);
+        self.send(EngineCommand::Restart);
     }
 
     /// Asks for the session so far; the answer comes in the receiver.
     pub fn record(&self) -> Receiver<Record> {
         let (sender, receiver) = channel();
-        self.send(Command::Record(sender));
+        self.send(EngineCommand::Record(sender));
         receiver
     }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use egui::{Context, Id, Key, Modal, RichText, TextEdit};
 
-pub use content::Content;
+pub use content::FileContent;
 use content::{Refused, write};
 
 use super::question::Question;
@@ -34,7 +34,7 @@ pub enum FileEvent {
     OpenedRun(RunFolder),
     Saved {
         path: PathBuf,
-        content: Content,
+        content: FileContent,
     },
     /// A folder was chosen for raw arrays.
     RawFolder {
@@ -56,7 +56,7 @@ pub enum FileEvent {
 enum Purpose {
     Open,
     Save {
-        content: Content,
+        content: FileContent,
         suggested_name: String,
     },
     /// A folder for raw arrays.
@@ -92,7 +92,7 @@ enum Answer {
     RawFolder { folder: PathBuf, plan: RawPlan },
     DataFolder(PathBuf),
     Read { path: PathBuf, is_there: bool, found: Result<Found, String> },
-    Written { path: PathBuf, content: Content, result: Result<(), Refused> },
+    Written { path: PathBuf, content: FileContent, result: Result<(), Refused> },
 }
 
 /// What a file held.
@@ -135,7 +135,7 @@ pub struct Files {
     answer_to: Sender<Answer>,
     entry: Option<PathEntry>,
     /// A file that exists already, and what would replace it.
-    replace: Option<(PathBuf, Content)>,
+    replace: Option<(PathBuf, FileContent)>,
 }
 
 /// No one closes a dialog this fast: it was never shown.
@@ -153,7 +153,7 @@ impl Files {
     }
 
     /// Asks where to save.
-    pub fn ask_save(&mut self, content: Content, suggested_name: String) {
+    pub fn ask_save(&mut self, content: FileContent, suggested_name: String) {
         self.ask(Purpose::Save { content, suggested_name });
     }
 
@@ -177,7 +177,7 @@ impl Files {
     }
 
     /// Writes a file; one that exists is replaced only after a question, unless `overwrite` says so.
-    pub fn save(&self, path: PathBuf, content: Content, overwrite: Overwrite) {
+    pub fn save(&self, path: PathBuf, content: FileContent, overwrite: Overwrite) {
         self.in_background(move || {
             let result = write(&path, &content, overwrite);
             Answer::Written { path: path.canonicalize().unwrap_or(path), content, result }
@@ -263,11 +263,14 @@ impl Files {
     fn folder_for(&self, purpose: &Purpose) -> Option<PathBuf> {
         let is_picture = match purpose {
             Purpose::Open
-            | Purpose::Save { content: Content::Preset(_) | Content::Sweep(_) | Content::Training(_), .. } => {
+            | Purpose::Save {
+                content: FileContent::Preset(_) | FileContent::Sweep(_) | FileContent::Training(_),
+                ..
+            } => {
                 return self.folder.clone().filter(|folder| folder.is_dir());
             }
             Purpose::Data(Some(begin)) if begin.is_dir() => return Some(begin.clone()),
-            Purpose::Save { content: Content::Picture(_), .. } => true,
+            Purpose::Save { content: FileContent::Picture(_), .. } => true,
             Purpose::Save { .. } | Purpose::Raw(_) | Purpose::Data(_) => false,
         };
         let user = directories::UserDirs::new();

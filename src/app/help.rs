@@ -2,7 +2,7 @@
 
 use egui::{Context, Grid, RichText, ScrollArea, Window, vec2};
 
-use super::keyboard::SHEET;
+use super::keyboard::SHORTCUTS;
 
 /// Which of the help windows are open.
 #[derive(Default)]
@@ -21,7 +21,7 @@ impl Help {
         centred("Keys", vec2(500.0, 640.0)).open(&mut self.keys).show(ctx, |ui| {
             ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
                 Grid::new("keys").num_columns(2).spacing(vec2(24.0, 6.0)).show(ui, |ui| {
-                    for (keys, what) in SHEET {
+                    for (keys, what) in SHORTCUTS {
                         ui.label(RichText::new(keys).strong());
                         ui.label(what);
                         ui.end_row();

@@ -7,18 +7,18 @@ pub const MOST_UNDOS: usize = 200;
 
 /// The states that can be gone back to. Changes that follow each other closely, as while a slider is
 /// dragged, count as one.
-pub struct History<State> {
+pub struct UndoHistory<State> {
     undoer: Undoer<State>,
 }
 
-impl<State: Clone + PartialEq> Default for History<State> {
+impl<State: Clone + PartialEq> Default for UndoHistory<State> {
     fn default() -> Self {
         let settings = Settings { max_undos: MOST_UNDOS, stable_time: 0.5, auto_save_interval: 20.0 };
-        History { undoer: Undoer::with_settings(settings) }
+        UndoHistory { undoer: Undoer::with_settings(settings) }
     }
 }
 
-impl<State: Clone + PartialEq> History<State> {
+impl<State: Clone + PartialEq> UndoHistory<State> {
     /// Takes note of the state at a time.
     pub fn feed(&mut self, time_secs: f64, state: &State) {
         self.undoer.feed_state(time_secs, state);

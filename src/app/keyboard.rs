@@ -3,7 +3,7 @@
 use egui::{Context, Event, Key, KeyboardShortcut, Modifiers};
 
 use super::live::{Action, Requests};
-use super::shell::Room;
+use super::shell::Tab;
 
 const UNDO: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Z);
 const REDO: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), Key::Z);
@@ -17,7 +17,7 @@ const TRAINING: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key
 const QUIT: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Q);
 
 /// The help sheet: keys, and what they do.
-pub const SHEET: [(&str, &str); 20] = [
+pub const SHORTCUTS: [(&str, &str); 20] = [
     ("Space", "Play or pause"),
     ("→", "Single step"),
     ("R", "Restart at step 0"),
@@ -43,7 +43,7 @@ pub const SHEET: [(&str, &str); 20] = [
 /// Where keys go in this frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Situation {
-    pub room: Room,
+    pub tab: Tab,
     pub presenting: bool,
     /// The index of the lesson's step that is shown, and how many there are.
     pub lesson: Option<(usize, usize)>,
@@ -72,9 +72,9 @@ pub fn handle(ctx: &Context, situation: Situation, follow: &mut bool, requests: 
     ask(shortcut(&SAVE), Action::Save);
     ask(shortcut(&OPEN), Action::OpenPreset);
     ask(shortcut(&QUIT), Action::Quit);
-    ask(shortcut(&LANDSCAPE), Action::GoTo(Room::Landscape));
-    ask(shortcut(&PHASE), Action::GoTo(Room::Phase));
-    ask(shortcut(&TRAINING), Action::GoTo(Room::Training));
+    ask(shortcut(&LANDSCAPE), Action::GoTo(Tab::Landscape));
+    ask(shortcut(&PHASE), Action::GoTo(Tab::Phase));
+    ask(shortcut(&TRAINING), Action::GoTo(Tab::Training));
     ask(once(Key::F11), Action::TogglePresentation);
     ask(pressed(Modifiers::NONE, Key::F1), Action::ShowKeys);
     if typing {
@@ -89,7 +89,7 @@ pub fn handle(ctx: &Context, situation: Situation, follow: &mut bool, requests: 
         ask(escape, Action::TogglePresentation);
     }
     // What follows is about the landscape.
-    if situation.room != Room::Landscape {
+    if situation.tab != Tab::Landscape {
         return;
     }
     ask(once(Key::R), Action::Restart);

@@ -8,7 +8,7 @@ use eframe::{NativeOptions, egui_wgpu};
 
 use super::graphics::{self, Tried};
 use super::icons;
-use super::shell::{Aftermath, Options, Valleyscope};
+use super::shell::{AppOptions, ExitState, Valleyscope};
 use super::store::Store;
 use crate::preset::Loaded;
 use crate::result::SweepResult;
@@ -38,23 +38,23 @@ pub fn run(mut opened: Opened) -> anyhow::Result<()> {
     let mut tried = Tried::default();
     let mut returns = 0;
     loop {
-        let aftermath = Aftermath::default();
+        let exit_state = ExitState::default();
         let kept = (opened.clone(), report.clone());
         let Opened { preset, result, run } = std::mem::take(&mut opened);
-        let options = Options {
+        let options = AppOptions {
             preset,
             result,
             run,
             report: report.take(),
             play: returns == 0,
-            aftermath: aftermath.clone(),
-            ..Options::default()
+            exit_state: exit_state.clone(),
+            ..AppOptions::default()
         };
         let tried_before = tried.count();
         let ended = catch_unwind(AssertUnwindSafe(|| open(options, store.as_ref(), &tried)));
-        let remains = aftermath.take();
+        let exit_report = exit_state.take();
         match ended {
-            Ok(Ok(())) => match remains.device_lost {
+            Ok(Ok(())) => match exit_report.device_lost {
                 None => return Ok(()),
                 Some(reason) if returns < MOST_RETURNS => {
                     returns += 1;
@@ -71,9 +71,9 @@ pub fn run(mut opened: Opened) -> anyhow::Result<()> {
             Ok(Err(error)) => return Err(explained(error)),
             Err(panic) => {
                 let comes_back = begin.elapsed() > SHORTEST_LIFE;
-                let is_suspect = !comes_back && remains.device_lost.is_none();
-                let reason = remains.device_lost.unwrap_or_else(|| panic_message(&*panic));
-                let kept = keep(store.as_ref(), remains.session, is_suspect.then_some(&reason));
+                let is_suspect = !comes_back && exit_report.device_lost.is_none();
+                let reason = exit_report.device_lost.unwrap_or_else(|| panic_message(&*panic));
+                let kept = keep(store.as_ref(), exit_report.session, is_suspect.then_some(&reason));
                 if comes_back && come_back(&reason).is_ok() {
                     return Ok(());
                 }
@@ -83,7 +83,7 @@ pub fn run(mut opened: Opened) -> anyhow::Result<()> {
     }
 }
 
-fn open(options: Options, store: Option<&Store>, tried: &Tried) -> eframe::Result {
+fn open(options: AppOptions, store: Option<&Store>, tried: &Tried) -> eframe::Result {
     let viewport = egui::ViewportBuilder::default()
         .with_title("Valleyscope")
         .with_app_id(APP_ID)

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use super::shell::Room;
+use super::shell::Tab;
 use crate::preset::LandscapePreset;
 use crate::result::RawPlan;
-use crate::simulation::{Command, EnsembleView, ParticleId, Playback, Snapshot, StepTrace};
+use crate::simulation::{EngineCommand, EnsembleView, ParticleId, Playback, Snapshot, StepTrace};
 
 /// The running simulation as the panels see it: the newest snapshot and the choices of view that are
 /// no part of the document.
@@ -35,7 +35,7 @@ impl Live {
     pub fn select(&mut self, particle: Option<ParticleId>, requests: &mut Requests) {
         if self.selected != particle {
             self.selected = particle;
-            requests.commands.push(Command::Select(particle));
+            requests.commands.push(EngineCommand::Select(particle));
         }
     }
 
@@ -57,7 +57,7 @@ impl Live {
 /// What a panel asks the app to do; collected over a frame and done at its end.
 #[derive(Default)]
 pub struct Requests {
-    pub commands: Vec<Command>,
+    pub commands: Vec<EngineCommand>,
     pub actions: Vec<Action>,
 }
 
@@ -93,7 +93,7 @@ pub enum Action {
     /// Puts a simulation under the controls of the landscape, shows it and plays.
     ShowLandscape(Box<LandscapePreset>),
     /// Shows another part of the window.
-    GoTo(Room),
+    GoTo(Tab),
     OpenPictureExport,
     OpenAnimationExport,
     TogglePlay,

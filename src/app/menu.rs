@@ -8,12 +8,12 @@ use egui::{Align, Button, Context, Layout as UiLayout, PopupCloseBehavior, Scrol
 use egui::{FontSelection, RichText, ThemePreference, Ui, WidgetText};
 
 use super::controls::{Adjustable, ParameterSpec, TRAIL};
-use super::desk::Desk;
+use super::document_editor::DocumentEditor;
 use super::live::{Action, Requests};
 use super::number;
 use super::phase::PhasePanel;
-use super::shelf::{OwnPreset, Shelf};
-use super::shell::{Layout, Room};
+use super::preset_catalog::{OwnPreset, PresetCatalog};
+use super::shell::{Tab, WindowLayout};
 use super::training::TrainingPanel;
 use crate::preset::{Preset, built_ins};
 use crate::quantity::OutOfRange;
@@ -23,10 +23,10 @@ use crate::view::{Colormap, SymLog, ViewSettings};
 const DESCRIPTION_WIDTH: f32 = 400.0;
 
 /// The parts of the window, and the keys that show them.
-const ROOMS: [(Room, &str, &str); 3] = [
-    (Room::Landscape, "Landscape", "Ctrl 1"),
-    (Room::Phase, "Phase diagram", "Ctrl 2"),
-    (Room::Training, "Real workloads", "Ctrl 3"),
+const TABS: [(Tab, &str, &str); 3] = [
+    (Tab::Landscape, "Landscape", "Ctrl 1"),
+    (Tab::Phase, "Phase diagram", "Ctrl 2"),
+    (Tab::Training, "Real workloads", "Ctrl 3"),
 ];
 
 /// What the bar tells of rooms other than the landscape.
@@ -38,48 +38,48 @@ pub struct Others<'a> {
 /// Shows the bar.
 pub fn bar(
     ui: &mut Ui,
-    desk: &mut Desk,
+    editor: &mut DocumentEditor,
     others: &Others<'_>,
-    shelf: &mut Shelf,
-    layout: &mut Layout,
+    catalog: &mut PresetCatalog,
+    layout: &mut WindowLayout,
     requests: &mut Requests,
 ) {
     let Others { phase, training } = *others;
     MenuBar::new().ui(ui, |ui| {
-        ui.menu_button("File", |ui| file(ui, shelf, layout.room, requests));
-        let undoable = match layout.room {
-            Room::Landscape => [desk.can_undo(), desk.can_redo()],
-            Room::Phase => [phase.can_undo(), phase.can_redo()],
-            Room::Training => [training.can_undo(), training.can_redo()],
+        ui.menu_button("File", |ui| file(ui, catalog, layout.tab, requests));
+        let undoable = match layout.tab {
+            Tab::Landscape => [editor.can_undo(), editor.can_redo()],
+            Tab::Phase => [phase.can_undo(), phase.can_redo()],
+            Tab::Training => [training.can_undo(), training.can_redo()],
         };
         ui.menu_button("Edit", |ui| edit(ui, undoable, requests));
-        let (response, _) = MenuButton::new("Presets").ui(ui, |ui| presets(ui, layout.room, shelf, requests));
+        let (response, _) = MenuButton::new("Presets").ui(ui, |ui| presets(ui, layout.tab, catalog, requests));
         if response.clicked() {
-            shelf.refresh(ui.ctx());
+            catalog.refresh(ui.ctx());
         }
         let stay_open = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
-        MenuButton::new("View").config(stay_open).ui(ui, |ui| view(ui, &mut desk.document.view, layout, requests));
+        MenuButton::new("View").config(stay_open).ui(ui, |ui| view(ui, &mut editor.document.view, layout, requests));
         ui.menu_button("Help", |ui| {
             item(ui, "Keys", "?", Action::ShowKeys, requests);
             item(ui, "About Valleyscope", "", Action::ShowAbout, requests);
         });
         ui.separator();
-        for (room, name, keys) in ROOMS {
-            let tab = ui.selectable_label(layout.room == room, name).on_hover_text(keys);
-            if tab.clicked() {
-                layout.room = room;
+        for (tab, name, keys) in TABS {
+            let label = ui.selectable_label(layout.tab == tab, name).on_hover_text(keys);
+            if label.clicked() {
+                layout.tab = tab;
             }
         }
-        let (title, description, is_dirty) = match layout.room {
-            Room::Landscape => {
-                let preset = &desk.origin().preset;
-                (preset.title.as_str(), preset.description.as_str(), desk.is_dirty())
+        let (title, description, is_dirty) = match layout.tab {
+            Tab::Landscape => {
+                let preset = &editor.saved_state().preset;
+                (preset.title.as_str(), preset.description.as_str(), editor.is_dirty())
             }
-            Room::Phase => {
+            Tab::Phase => {
                 let preset = phase.preset();
                 (preset.title.as_str(), preset.description.as_str(), phase.is_dirty())
             }
-            Room::Training => {
+            Tab::Training => {
                 let preset = training.preset();
                 (preset.title(), preset.description(), training.is_dirty())
             }
@@ -112,11 +112,11 @@ fn choose(ui: &Ui, action: Action, requests: &mut Requests) {
     ui.close();
 }
 
-fn file(ui: &mut Ui, shelf: &Shelf, room: Room, requests: &mut Requests) {
+fn file(ui: &mut Ui, catalog: &PresetCatalog, tab: Tab, requests: &mut Requests) {
     item(ui, "Open…", "Ctrl O", Action::OpenPreset, requests);
-    ui.add_enabled_ui(!shelf.recent().is_empty(), |ui| {
+    ui.add_enabled_ui(!catalog.recent().is_empty(), |ui| {
         ui.menu_button("Recent files", |ui| {
-            for path in shelf.recent() {
+            for path in catalog.recent() {
                 if ui.button(short(path)).on_hover_text(path.display().to_string()).clicked() {
                     choose(ui, Action::OpenFile(path.clone()), requests);
                 }
@@ -128,7 +128,7 @@ fn file(ui: &mut Ui, shelf: &Shelf, room: Room, requests: &mut Requests) {
     item(ui, "Save as…", "Ctrl Shift S", Action::SaveAs, requests);
     item(ui, "Save session for replay…", "", Action::SaveSession, requests);
     ui.separator();
-    if room == Room::Landscape {
+    if tab == Tab::Landscape {
         item(ui, "Export picture…", "", Action::OpenPictureExport, requests);
         item(ui, "Export animation…", "", Action::OpenAnimationExport, requests);
         ui.separator();
@@ -147,12 +147,12 @@ fn edit(ui: &mut Ui, [can_undo, can_redo]: [bool; 2], requests: &mut Requests) {
     ui.add_enabled_ui(can_redo, |ui| item(ui, "Redo", "Ctrl Shift Z", Action::Redo, requests));
 }
 
-fn presets(ui: &mut Ui, room: Room, shelf: &Shelf, requests: &mut Requests) {
+fn presets(ui: &mut Ui, tab: Tab, catalog: &PresetCatalog, requests: &mut Requests) {
     let height = ui.ctx().content_rect().height() - 120.0;
     // A menu that has not been shown yet has room for few lines only.
     ui.set_max_height(height + 60.0);
     // Above what is scrolled, so that they are seen however many built-in ones there are.
-    match shelf.own() {
+    match catalog.own() {
         Ok(own) if own.is_empty() => {}
         Ok(own) => {
             ui.menu_button(your_own(own), |ui| {
@@ -166,7 +166,7 @@ fn presets(ui: &mut Ui, room: Room, shelf: &Shelf, requests: &mut Requests) {
             ui.separator();
         }
     }
-    ScrollArea::vertical().max_height(height).show(ui, |ui| built_in_presets(ui, room, requests));
+    ScrollArea::vertical().max_height(height).show(ui, |ui| built_in_presets(ui, tab, requests));
 }
 
 /// How many presets of their own the user has, and how many files are none.
@@ -188,14 +188,14 @@ fn own_presets(ui: &mut Ui, own: &[OwnPreset], requests: &mut Requests) {
     }
 }
 
-fn built_in_presets(ui: &mut Ui, room: Room, requests: &mut Requests) {
+fn built_in_presets(ui: &mut Ui, tab: Tab, requests: &mut Requests) {
     // Those of the room that is shown come first.
     let mut kinds = [
-        (Room::Landscape, &["Landscape"][..], "Landscapes"),
-        (Room::Phase, &["Sweep"], "Phase diagrams"),
-        (Room::Training, Preset::WORKLOADS, "Real workloads"),
+        (Tab::Landscape, &["Landscape"][..], "Landscapes"),
+        (Tab::Phase, &["Sweep"], "Phase diagrams"),
+        (Tab::Training, Preset::WORKLOADS, "Real workloads"),
     ];
-    kinds.sort_by_key(|(of, ..)| *of != room);
+    kinds.sort_by_key(|(of, ..)| *of != tab);
     for (index, (_, kinds, heading)) in kinds.into_iter().enumerate() {
         if index > 0 {
             ui.separator();
@@ -226,11 +226,11 @@ fn preset_button(ui: &mut Ui, title: &str, about: &str) -> egui::Response {
     ui.add(Button::new(WidgetText::from(job)).wrap()).accessible_name(title)
 }
 
-fn view(ui: &mut Ui, view: &mut ViewSettings, layout: &mut Layout, requests: &mut Requests) {
+fn view(ui: &mut Ui, view: &mut ViewSettings, layout: &mut WindowLayout, requests: &mut Requests) {
     ui.set_width(300.0);
     ui.horizontal(theme);
     // What is about the landscape does nothing to a diagram.
-    let is_landscape = layout.room == Room::Landscape;
+    let is_landscape = layout.tab == Tab::Landscape;
     ui.add_enabled_ui(is_landscape, |ui| of_landscape(ui, view));
     ui.separator();
     ui.checkbox(&mut layout.controls, "Controls");

@@ -20,24 +20,24 @@ pub enum PictureSize {
 
 impl PictureSize {
     /// For a part of the window of `points`, with so many pixels to a point. No side has more than `most` pixels.
-    pub fn extent(self, points: Vec2, pixels_per_point: f32, most: u32) -> Extent {
+    pub fn extent(self, points: Vec2, pixels_per_point: f32, most: u32) -> PictureExtent {
         let points = points.max(Vec2::splat(1.0));
         let wanted = match self {
             PictureSize::Times(times) => times as f32 * pixels_per_point,
             PictureSize::Width(width) => width as f32 / points.x,
         };
-        Extent { points, pixels_per_point: wanted.min(most as f32 / points.max_elem()) }
+        PictureExtent { points, pixels_per_point: wanted.min(most as f32 / points.max_elem()) }
     }
 }
 
 /// The size of a picture: in points, as it is laid out, and in pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Extent {
+pub struct PictureExtent {
     pub points: Vec2,
     pub pixels_per_point: f32,
 }
 
-impl Extent {
+impl PictureExtent {
     /// Width and height.
     pub fn pixels(&self) -> [u32; 2] {
         let pixels = |points: f32| (points * self.pixels_per_point).round().max(1.0) as u32;
@@ -71,7 +71,7 @@ impl Offscreen {
     /// # Errors
     ///
     /// Says why the device did not draw it.
-    pub fn draw(&mut self, extent: Extent, contents: impl FnMut(&mut Ui)) -> Result<ColorImage, String> {
+    pub fn draw(&mut self, extent: PictureExtent, contents: impl FnMut(&mut Ui)) -> Result<ColorImage, String> {
         let (size_in_pixels, pixels_per_point) = (extent.pixels(), extent.pixels_per_point);
         let order = channel_order(self.window.target_format)?;
         let mut input = RawInput {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use egui::{Context, DragValue, Id, Modal, Ui};
 
-use super::files::Content;
+use super::files::FileContent;
 use super::landscape::LandscapePanel;
 use super::{Document, Live, PictureSize, theme};
 
@@ -37,7 +37,7 @@ impl PictureExport {
         panel: &mut LandscapePanel,
         document: &mut Document,
         live: &mut Live,
-    ) -> Option<Result<Content, String>> {
+    ) -> Option<Result<FileContent, String>> {
         if !self.open {
             return None;
         }
@@ -60,7 +60,7 @@ impl PictureExport {
         save.then(|| {
             let extent = panel.extent(ctx, self.size);
             let picture = panel.offscreen(ctx)?.draw(extent, |ui| panel.picture(ui, document, live))?;
-            Ok(Content::Picture(Arc::new(picture)))
+            Ok(FileContent::Picture(Arc::new(picture)))
         })
     }
 }

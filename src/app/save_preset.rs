@@ -2,18 +2,18 @@
 
 use egui::{Button, Context, Id, Modal, RichText, TextEdit};
 
-use super::desk::{Draft, Origin};
-use super::files::Content;
-use super::origins::WithOrigin;
+use super::document_editor::{PresetDraft, SavedState};
+use super::files::FileContent;
+use super::saved_states::Revision;
 use super::theme;
 use crate::preset::{Library, Preset, SweepPreset};
 use crate::simulation::SettingError;
 
 /// What is saved.
 enum Subject {
-    Landscape(Box<Draft>),
-    Sweep(Box<WithOrigin<SweepPreset>>),
-    Training(Box<WithOrigin<Preset>>),
+    Landscape(Box<PresetDraft>),
+    Sweep(Box<Revision<SweepPreset>>),
+    Training(Box<Revision<Preset>>),
 }
 
 impl Subject {
@@ -34,11 +34,11 @@ impl Subject {
         }
     }
 
-    fn content(&self) -> Content {
+    fn content(&self) -> FileContent {
         match self {
-            Subject::Landscape(draft) => Content::Preset(draft.clone()),
-            Subject::Sweep(draft) => Content::Sweep(draft.clone()),
-            Subject::Training(draft) => Content::Training(draft.clone()),
+            Subject::Landscape(draft) => FileContent::Preset(draft.clone()),
+            Subject::Sweep(draft) => FileContent::Sweep(draft.clone()),
+            Subject::Training(draft) => FileContent::Training(draft.clone()),
         }
     }
 }
@@ -63,15 +63,15 @@ pub enum Destination {
 }
 
 /// What was decided in a frame.
-pub enum Decision {
+pub enum SaveDecision {
     None,
     Cancelled,
-    Save(Content, Destination),
+    Save(FileContent, Destination),
 }
 
 impl SavePreset {
     /// A lesson that does not fit the simulation any more is left out: the preset could not be opened with it.
-    pub fn new(mut draft: Draft) -> SavePreset {
+    pub fn new(mut draft: PresetDraft) -> SavePreset {
         let misfit = draft.preset.lesson_misfit();
         if misfit.is_some() {
             draft.preset.lesson.clear();
@@ -80,22 +80,22 @@ impl SavePreset {
     }
 
     /// For a sweep's preset.
-    pub fn of_sweep(draft: WithOrigin<SweepPreset>) -> SavePreset {
+    pub fn of_sweep(draft: Revision<SweepPreset>) -> SavePreset {
         SavePreset { subject: Subject::Sweep(Box::new(draft)), misfit: None, drops_changes: false, focused: false }
     }
 
     /// For a preset of trainings.
-    pub fn of_training(draft: WithOrigin<Preset>) -> SavePreset {
+    pub fn of_training(draft: Revision<Preset>) -> SavePreset {
         SavePreset { subject: Subject::Training(Box::new(draft)), misfit: None, drops_changes: false, focused: false }
     }
 
     /// Takes note of what the preset had that this one replaces.
-    pub fn instead_of(self, origin: &Origin) -> SavePreset {
-        SavePreset { drops_changes: !origin.preset.changes.is_empty(), ..self }
+    pub fn instead_of(self, saved_state: &SavedState) -> SavePreset {
+        SavePreset { drops_changes: !saved_state.preset.changes.is_empty(), ..self }
     }
 
-    pub fn show(&mut self, ctx: &Context) -> Decision {
-        let mut decision = Decision::None;
+    pub fn show(&mut self, ctx: &Context) -> SaveDecision {
+        let mut decision = SaveDecision::None;
         let modal = Modal::new(Id::unique("save preset")).frame(theme::dialog(&ctx.global_style())).show(ctx, |ui| {
             ui.set_width(440.0_f32.min(ctx.content_rect().width() - 60.0));
             let changes = self.subject.changes();
@@ -142,7 +142,7 @@ impl SavePreset {
             }
             ui.horizontal(|ui| {
                 ui.add_enabled_ui(has_title, |ui| {
-                    let save = |destination| Decision::Save(self.subject.content(), destination);
+                    let save = |destination| SaveDecision::Save(self.subject.content(), destination);
                     if ui.add_enabled(fault.is_none(), Button::new("Save to my presets")).clicked() {
                         decision = save(Destination::Library(format!("{name}.ron")));
                     }
@@ -151,11 +151,11 @@ impl SavePreset {
                     }
                 });
                 if ui.button("Cancel").clicked() {
-                    decision = Decision::Cancelled;
+                    decision = SaveDecision::Cancelled;
                 }
             });
         });
-        if modal.should_close() && matches!(decision, Decision::None) { Decision::Cancelled } else { decision }
+        if modal.should_close() && matches!(decision, SaveDecision::None) { SaveDecision::Cancelled } else { decision }
     }
 }
 

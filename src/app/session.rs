@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use egui::ThemePreference;
 use serde::{Deserialize, Serialize};
 
-use super::desk::Desk;
 use super::diagnostics::PlotChoices;
 use super::document::Document;
-use super::shell::Layout;
+use super::document_editor::DocumentEditor;
+use super::shell::WindowLayout;
 use super::training::TrainingMemory;
-use super::transport::Pace;
+use super::transport::PlaybackPace;
 use crate::preset::{LandscapePreset, Preset};
 use crate::view::Camera;
 
@@ -32,19 +32,20 @@ pub struct Session {
     current: String,
     file: Option<PathBuf>,
     lesson_step: usize,
-    around: Surroundings,
+    #[serde(rename = "around")]
+    window: WindowState,
 }
 
 /// What is kept beside the desk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Surroundings {
-    pub pace: Pace,
-    pub layout: Layout,
+pub struct WindowState {
+    pub pace: PlaybackPace,
+    pub layout: WindowLayout,
     pub recent: Vec<PathBuf>,
     pub theme: ThemePreference,
     pub zoom: f32,
-    #[serde(default)]
-    pub looks: Looks,
+    #[serde(default, rename = "looks")]
+    pub view: ViewState,
     #[serde(default)]
     pub sweep: Option<SweepMemory>,
     #[serde(default)]
@@ -65,7 +66,7 @@ pub struct SweepMemory {
 /// What was looked at, and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Looks {
+pub struct ViewState {
     pub playing: bool,
     pub camera: Option<Camera>,
     /// The selected particle: its optimizer's id, and its number from 0.
@@ -75,23 +76,29 @@ pub struct Looks {
     pub plots: PlotChoices,
 }
 
-impl Default for Looks {
+impl Default for ViewState {
     fn default() -> Self {
-        Looks { playing: true, camera: None, selected: None, hidden: BTreeSet::new(), plots: PlotChoices::default() }
+        ViewState {
+            playing: true,
+            camera: None,
+            selected: None,
+            hidden: BTreeSet::new(),
+            plots: PlotChoices::default(),
+        }
     }
 }
 
 impl Session {
-    pub fn new(desk: &Desk, around: Surroundings) -> Session {
+    pub fn new(editor: &DocumentEditor, window: WindowState) -> Session {
         let text = |preset: LandscapePreset| Preset::Landscape(preset).to_ron();
         Session {
             version: VERSION,
-            origin: text(desk.origin().preset.clone()),
+            origin: text(editor.saved_state().preset.clone()),
             // Without the lesson, which is the origin's and need not fit any more.
-            current: text(LandscapePreset { lesson: Vec::new(), ..desk.draft().preset }),
-            file: desk.origin().file.clone(),
-            lesson_step: desk.lesson_step(),
-            around,
+            current: text(LandscapePreset { lesson: Vec::new(), ..editor.draft().preset }),
+            file: editor.saved_state().file.clone(),
+            lesson_step: editor.lesson_step(),
+            window,
         }
     }
 
@@ -100,7 +107,7 @@ impl Session {
     }
 
     /// What a stored text holds, or why it can't be used.
-    pub fn restore(text: &str) -> Result<(Surroundings, Desk), String> {
+    pub fn restore(text: &str) -> Result<(WindowState, DocumentEditor), String> {
         #[derive(Deserialize)]
         struct Versioned {
             version: u32,
@@ -116,8 +123,8 @@ impl Session {
         let origin = preset(&session.origin, "the preset of the last session")?;
         let current = preset(&session.current, "the last session")?;
         let document = Document { spec: current.simulation, view: current.view.unwrap_or_default() };
-        let desk = Desk::restored(origin, session.file, document, session.lesson_step);
-        Ok((session.around.sane(), desk))
+        let editor = DocumentEditor::restored(origin, session.file, document, session.lesson_step);
+        Ok((session.window.sane(), editor))
     }
 }
 
@@ -132,11 +139,11 @@ pub fn stored_preset<P>(
     of_kind(preset).ok_or_else(|| format!("{what} is no {kind}"))
 }
 
-impl Surroundings {
+impl WindowState {
     /// With values that a window can be shown with.
-    fn sane(mut self) -> Surroundings {
+    fn sane(mut self) -> WindowState {
         if !self.pace.steps_per_sec.is_finite() {
-            self.pace = Pace::default();
+            self.pace = PlaybackPace::default();
         }
         self.layout.sizes = self.layout.sizes.sane();
         self.zoom = if self.zoom.is_finite() { self.zoom.clamp(0.5, 3.0) } else { 1.0 };

@@ -13,13 +13,13 @@ use crate::view::ticks::grouped;
 
 /// How fast the simulation plays; kept with the session.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Pace {
+pub struct PlaybackPace {
     pub steps_per_sec: f64,
     /// As fast as it goes, whatever `steps_per_sec` says.
     pub unlimited: bool,
 }
 
-impl Pace {
+impl PlaybackPace {
     const SLOWEST: f64 = 1.0;
     const FASTEST: f64 = 10_000.0;
 
@@ -32,9 +32,9 @@ impl Pace {
     }
 }
 
-impl Default for Pace {
+impl Default for PlaybackPace {
     fn default() -> Self {
-        Pace { steps_per_sec: 60.0, unlimited: false }
+        PlaybackPace { steps_per_sec: 60.0, unlimited: false }
     }
 }
 
@@ -45,7 +45,7 @@ fn next_stop(step: u64) -> u64 {
 }
 
 /// Shows the bar.
-pub fn bar(ui: &mut Ui, document: &mut Document, live: &Live, pace: &mut Pace, requests: &mut Requests) {
+pub fn bar(ui: &mut Ui, document: &mut Document, live: &Live, pace: &mut PlaybackPace, requests: &mut Requests) {
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing = vec2(8.0, 6.0);
         buttons(ui, live, requests);
@@ -113,11 +113,11 @@ fn reserved(ui: &mut Ui, text: RichText, widest: &str) -> Response {
     ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), contents).inner
 }
 
-fn speed(ui: &mut Ui, pace: &mut Pace) {
+fn speed(ui: &mut Ui, pace: &mut PlaybackPace) {
     ui.label("Speed");
     ui.add_enabled_ui(!pace.unlimited, |ui| {
         ui.spacing_mut().slider_width = 70.0;
-        let slider = Slider::new(&mut pace.steps_per_sec, Pace::SLOWEST..=Pace::FASTEST)
+        let slider = Slider::new(&mut pace.steps_per_sec, PlaybackPace::SLOWEST..=PlaybackPace::FASTEST)
             .logarithmic(true)
             .clamping(SliderClamping::Edits)
             .show_value(false);
@@ -126,12 +126,12 @@ fn speed(ui: &mut Ui, pace: &mut Pace) {
     let field = TypedField { name: "Speed, steps a second", width: 48.0 };
     let typed = field.show(ui, &number::text(pace.steps_per_sec), |text| {
         let value = number::read(text)?;
-        let range = Pace::SLOWEST..=Pace::FASTEST;
+        let range = PlaybackPace::SLOWEST..=PlaybackPace::FASTEST;
         let refused = || format!("Speed must be a number from {} to {}, found {value}", range.start(), range.end());
         range.contains(&value).then_some(value).ok_or_else(refused)
     });
     if let Some(steps_per_sec) = typed.entered {
-        *pace = Pace { steps_per_sec, unlimited: false };
+        *pace = PlaybackPace { steps_per_sec, unlimited: false };
     }
     let max = Button::selectable(pace.unlimited, "Max");
     if ui.add(max).on_hover_text("As fast as it goes").accessible_name("As fast as it goes").clicked() {

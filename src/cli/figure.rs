@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 
-use super::runs::find::Place;
+use super::runs::find::RunsPlace;
 use super::sweep::{Taker, Workshop, load};
 use super::{Failure, say};
-use crate::export::{Aside, Overwrite};
+use crate::export::{AtomicFile, Overwrite};
 use crate::figure::{Figure, FigureError, Format, Options, as_changed};
 use crate::preset::{Library, Preset, SweepPreset};
 use crate::result::SweepResult;
@@ -23,7 +23,7 @@ use crate::sweep::{Diagram, Finished, Metric, Precision};
 use crate::visible::visible;
 
 #[derive(clap::Args)]
-pub struct Args {
+pub struct FigureArgs {
     /// A preset of the kind Sweep: a name or a file; `pairs` for any two optimizers of fig2a and fig2b; a
     /// folder of results, or its phase.npz, to draw without computing; the run of a scan: its name or folder; or a
     /// preset of trainings, such as fig3a, to draw from runs that are there
@@ -53,7 +53,7 @@ pub struct Args {
 const PAIRS: &str = "pairs";
 const OF_PAIRS: [&str; 2] = ["fig2a", "fig2b"];
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &FigureArgs) -> Result<(), Failure> {
     let format = Format::of(&args.out).ok_or_else(|| {
         let out = args.out.display();
         Failure::BadInput(anyhow!("--out must be a file that ends in .png, .svg or .pdf, found {out}"))
@@ -74,7 +74,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     // What cannot be drawn or written had better be said before hours of work.
     draw(&planned.outline()).map_err(of_options).map_err(Failure::bad_input)?;
     let cannot_write = || format!("cannot write {}", args.out.display());
-    let mut file = Aside::for_target(&args.out).with_context(cannot_write)?;
+    let mut file = AtomicFile::for_target(&args.out).with_context(cannot_write)?;
     let source = planned.source()?;
     let (content, [width, height]) = draw(&source).map_err(anyhow::Error::from)?;
     file.write_all(&content).and_then(|()| file.commit(Overwrite::Yes)).with_context(cannot_write)?;
@@ -123,7 +123,7 @@ enum Plan {
 }
 
 impl Plan {
-    fn of(args: &Args) -> Result<Plan, Failure> {
+    fn of(args: &FigureArgs) -> Result<Plan, Failure> {
         if let Some(preset) = preset_of_trainings(args)? {
             if args.quick {
                 return Err(Failure::BadInput(anyhow!(
@@ -197,7 +197,7 @@ impl Plan {
 }
 
 /// The preset of trainings that is meant, if one is.
-fn preset_of_trainings(args: &Args) -> Result<Option<Preset>, Failure> {
+fn preset_of_trainings(args: &FigureArgs) -> Result<Option<Preset>, Failure> {
     if args.name == PAIRS && args.runs.is_none() {
         return Ok(None);
     }
@@ -229,7 +229,7 @@ fn run_of(name: &OsStr) -> Result<Option<RunFolder>, Failure> {
     if path.components().count() > 1 || path.exists() {
         return Ok(None);
     }
-    match Place::of(None) {
+    match RunsPlace::of(None) {
         Ok(place) if place.has_beginning_with(name) => place.find(name).map(Some),
         _ => Ok(None),
     }

@@ -35,49 +35,49 @@ struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
-    app: app::Args,
+    app: app::AppArgs,
 }
 
 #[derive(Subcommand)]
 enum Command {
     /// Open the app, as without a command
-    App(app::Args),
+    App(app::AppArgs),
     /// List, print or check presets
     #[command(subcommand)]
-    Presets(presets::Command),
+    Presets(presets::PresetsCommand),
     /// Run a preset without a window and record what happens
     ///
     /// The changes of a recorded session are made again at their steps; a lesson's steps play no part. CSV
     /// holds a row for each recorded step and optimizer; NPZ holds the same as arrays, optimizers before
     /// steps, and the positions of the first 100 particles. Equal runs give equal bytes.
-    Simulate(simulate::Args),
+    Simulate(simulate::SimulateArgs),
     /// Compute a phase diagram into a folder
     ///
     /// The folder gets spec.ron, which repeats the sweep, phase.npz and phase.csv with its results, and the
     /// pictures phase.png and phase.svg. Until it is complete the finished pixels are in checkpoint.bin there,
     /// so that a sweep that was stopped goes on with --resume. Equal sweeps give equal bytes, on any number of
     /// threads.
-    Sweep(sweep::Args),
+    Sweep(sweep::SweepArgs),
     /// Draw a figure of a phase diagram, of a scan over batch sizes, or of trainings
     ///
     /// What is not in results already is computed first, but a scan. To keep what a long computation finds, do it
     /// with `valleyscope sweep`, and draw from its folder. A scan is a run, begun by `valleyscope train`, and can be
     /// drawn while it goes on. Of a preset of trainings, such as fig3a, the runs that are found are drawn, finished or
     /// not: how their validation loss falls over the steps, or over the time of training for walltime.
-    Figure(figure::Args),
+    Figure(figure::FigureArgs),
     /// Train a real model, and watch it until it ends
     ///
     /// The run is a folder, and the training goes on without this command: Ctrl-C stops it with a checkpoint, and
     /// --resume goes on from there, also after a crash. `valleyscope runs` shows all runs.
-    Train(train::Args),
+    Train(train::TrainArgs),
     /// List, show, watch, stop, check, export and evaluate trainings
     ///
     /// A run is a folder, and everything about it is read from there, while it is written or after it has been
     /// copied.
-    Runs(runs::Args),
+    Runs(runs::RunsArgs),
     /// Get the data that trainings learn from
     #[command(subcommand)]
-    Data(data::Command),
+    Data(data::DataCommand),
     /// Say what this machine has, what is missing, and how to mend it
     Doctor,
 }

@@ -12,7 +12,7 @@ use crate::preset::{Library, Preset, PresetError, built_ins};
 use crate::visible::visible;
 
 #[derive(Subcommand)]
-pub enum Command {
+pub enum PresetsCommand {
     /// List the built-in presets and your own
     List,
     /// Print a preset, with its comments
@@ -28,14 +28,14 @@ pub enum Command {
     },
 }
 
-pub fn run(command: &Command) -> Result<(), Failure> {
+pub fn run(command: &PresetsCommand) -> Result<(), Failure> {
     match command {
-        Command::List => list(),
-        Command::Show { preset } => {
+        PresetsCommand::List => list(),
+        PresetsCommand::Show { preset } => {
             let loaded = Library::open().load(preset).map_err(Failure::bad_input)?;
             print_content(&loaded.text)
         }
-        Command::Check { files } => check(files),
+        PresetsCommand::Check { files } => check(files),
     }
 }
 

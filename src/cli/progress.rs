@@ -12,17 +12,17 @@ const BETWEEN_LINES: Duration = Duration::from_secs(5);
 
 /// What work is counted in.
 #[derive(Clone, Copy)]
-pub struct Unit {
+pub struct ProgressUnit {
     name: &'static str,
     /// How many make one.
     size: f64,
 }
 
-impl Unit {
-    pub const STEPS: Unit = Unit { name: "steps", size: 1.0 };
-    pub const MILLION_STEPS: Unit = Unit { name: "million steps", size: 1e6 };
+impl ProgressUnit {
+    pub const STEPS: ProgressUnit = ProgressUnit { name: "steps", size: 1.0 };
+    pub const MILLION_STEPS: ProgressUnit = ProgressUnit { name: "million steps", size: 1e6 };
     /// Of steps that are bytes.
-    pub const MEGABYTES: Unit = Unit { name: "MB", size: 1e6 };
+    pub const MEGABYTES: ProgressUnit = ProgressUnit { name: "MB", size: 1e6 };
 
     fn of(self, count: f64) -> f64 {
         count / self.size
@@ -30,8 +30,8 @@ impl Unit {
 }
 
 /// How far a command has come.
-pub struct Progress {
-    unit: Unit,
+pub struct ProgressLine {
+    unit: ProgressUnit,
     total: u64,
     /// What is said behind the rest.
     note: String,
@@ -40,11 +40,11 @@ pub struct Progress {
     last_line: Instant,
 }
 
-impl Progress {
+impl ProgressLine {
     /// Work of `total` steps, shown in the unit.
     ///
     /// No bar is drawn where results go to the same terminal.
-    pub fn new(total: u64, unit: Unit, results_on_stdout: bool) -> Self {
+    pub fn new(total: u64, unit: ProgressUnit, results_on_stdout: bool) -> Self {
         let shares_terminal = results_on_stdout && std::io::stdout().is_terminal();
         let bar = (std::io::stderr().is_terminal() && !shares_terminal).then(|| {
             let template =
@@ -63,7 +63,7 @@ impl Progress {
             ProgressBar::new(total).with_style(style)
         });
         let now = Instant::now();
-        Progress { unit, total, note: String::new(), bar, started: now, last_line: now }
+        ProgressLine { unit, total, note: String::new(), bar, started: now, last_line: now }
     }
 
     /// `done` steps are done.

@@ -9,15 +9,15 @@ use anyhow::{Context, anyhow};
 
 use super::interrupt::Interrupt;
 use super::output::on_stdout;
-use super::progress::{Progress, Unit};
+use super::progress::{ProgressLine, ProgressUnit};
 use super::{Failure, say};
-use crate::export::{Aside, Overwrite, TrajectoryArrays, TrajectoryTable};
+use crate::export::{AtomicFile, Overwrite, TrajectoryArrays, TrajectoryTable};
 use crate::preset::{Library, Preset};
 use crate::quantity::ParticleCount;
 use crate::simulation::{Record, Setting, Simulation, SimulationSpec};
 
 #[derive(clap::Args)]
-pub struct Args {
+pub struct SimulateArgs {
     /// Name of a built-in preset or of one of your own, or a file
     #[arg(value_name = "PRESET")]
     preset: OsString,
@@ -65,14 +65,14 @@ const MAX_ARRAY_BYTES: u64 = 2 << 30;
 /// The most rows of a table, about 30 GB.
 const MAX_TABLE_ROWS: u64 = 100_000_000;
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &SimulateArgs) -> Result<(), Failure> {
     let format = Format::of(args.out.as_deref())?;
     let record = record(args)?;
     let steps = planned_steps(args.steps, &record)?;
     check_size(format, &record.spec, steps, args.every)?;
     let interrupt = Interrupt::listen()?;
     let mut recorder = Recorder::new(format, args.out.as_deref(), &record.spec, recorded(steps, args.every))?;
-    let mut progress = Progress::new(steps, Unit::STEPS, args.out.is_none());
+    let mut progress = ProgressLine::new(steps, ProgressUnit::STEPS, args.out.is_none());
     let mut simulation = Simulation::replay(record);
     recorder.record(&simulation)?;
     while simulation.step() < steps {
@@ -95,7 +95,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// The preset's session with what the command line changes of it.
-fn record(args: &Args) -> Result<Record, Failure> {
+fn record(args: &SimulateArgs) -> Result<Record, Failure> {
     let loaded = Library::open().load(&args.preset).map_err(Failure::bad_input)?;
     let Preset::Landscape(preset) = loaded.preset else {
         let name = args.preset.display().to_string();
@@ -183,8 +183,8 @@ impl Format {
 /// Where the recorded steps go.
 enum Recorder<'p> {
     Stdout(TrajectoryTable<BufWriter<StdoutLock<'static>>>),
-    Table(TrajectoryTable<Aside>, &'p Path),
-    Arrays(Box<TrajectoryArrays>, Aside, &'p Path),
+    Table(TrajectoryTable<AtomicFile>, &'p Path),
+    Arrays(Box<TrajectoryArrays>, AtomicFile, &'p Path),
 }
 
 impl<'p> Recorder<'p> {
@@ -197,12 +197,12 @@ impl<'p> Recorder<'p> {
             let stdout = BufWriter::new(io::stdout().lock());
             return Ok(Recorder::Stdout(TrajectoryTable::new(stdout, &shown).with_context(to_stdout)?));
         };
-        let aside = Aside::for_target(out).with_context(|| to_file(out))?;
+        let file = AtomicFile::for_target(out).with_context(|| to_file(out))?;
         Ok(match format {
-            Format::Csv => Recorder::Table(TrajectoryTable::new(aside, spec).with_context(|| to_file(out))?, out),
+            Format::Csv => Recorder::Table(TrajectoryTable::new(file, spec).with_context(|| to_file(out))?, out),
             Format::Npz => {
                 let steps = usize::try_from(steps).context("the recorded steps do not fit into memory")?;
-                Recorder::Arrays(Box::new(TrajectoryArrays::new(spec, steps)), aside, out)
+                Recorder::Arrays(Box::new(TrajectoryArrays::new(spec, steps)), file, out)
             }
         })
     }
@@ -222,8 +222,8 @@ impl<'p> Recorder<'p> {
         match self {
             Recorder::Stdout(table) => table.into_inner().flush().with_context(to_stdout),
             Recorder::Table(table, out) => table.into_inner().commit(Overwrite::Yes).with_context(|| to_file(out)),
-            Recorder::Arrays(arrays, mut aside, out) => {
-                arrays.write(&mut aside).and_then(|()| aside.commit(Overwrite::Yes)).with_context(|| to_file(out))
+            Recorder::Arrays(arrays, mut file, out) => {
+                arrays.write(&mut file).and_then(|()| file.commit(Overwrite::Yes)).with_context(|| to_file(out))
             }
         }
     }

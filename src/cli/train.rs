@@ -8,18 +8,18 @@ use anyhow::{Context, anyhow};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 
 use super::interrupt::Interrupt;
-use super::runs::find::{CheckpointName, Place};
+use super::runs::find::{CheckpointName, RunsPlace};
 use super::runs::watch::{Watch, outcome};
 use super::{Failure, say};
 use crate::preset::{Library, Preset};
 use crate::run::{
-    CheckpointChoice, Fork, ForkError, Handshake, LaunchError, RoomReport, RunConfig, RunFolder, RunReader, Status,
+    CapacityReport, CheckpointChoice, Fork, ForkError, Handshake, LaunchError, RunConfig, RunFolder, RunReader, Status,
     Timestamp, WorkerProgram, runs_folder,
 };
 use crate::workload::DeviceChoice;
 
 #[derive(clap::Args)]
-pub struct Args {
+pub struct TrainArgs {
     /// Name of a built-in preset or of one of your own, or a file [with --fork: the other run's own settings]
     #[arg(value_name = "PRESET", required_unless_present_any = ["resume", "fork"])]
     preset: Option<OsString>,
@@ -85,8 +85,8 @@ fn assignment(text: &str) -> Result<(String, String), String> {
     }
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
-    let resumed = args.resume.as_ref().map(|run| Place::of(args.runs.as_deref())?.find(run)).transpose()?;
+pub fn run(args: &TrainArgs) -> Result<(), Failure> {
+    let resumed = args.resume.as_ref().map(|run| RunsPlace::of(args.runs.as_deref())?.find(run)).transpose()?;
     if let Some(run) = &resumed {
         let status = RunReader::brief(run.clone()).status(Timestamp::now());
         let folder = run.path().display();
@@ -128,7 +128,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let beside = fork.as_ref().and_then(|fork| fork.run.path().parent().map(Path::to_owned));
     let parent = args.runs.clone().or(beside).or_else(runs_folder);
     let parent = parent.ok_or_else(|| anyhow!("this system knows no folder for data; name one with --runs DIR"))?;
-    trainings.iter().try_for_each(|training| check_room(training, &has, &parent))?;
+    trainings.iter().try_for_each(|training| check_capacity(training, &has, &parent))?;
     let interrupt = Interrupt::listen()?;
     let (stem, count) = (stem(args, fork.as_ref()), trainings.len());
     if let (Some(fork), [training]) = (&fork, &trainings[..]) {
@@ -152,8 +152,8 @@ pub fn find_worker(named: Option<&Path>) -> Result<WorkerProgram, Failure> {
 }
 
 /// The run that is to be forked.
-fn find(args: &Args, point: &CheckpointName) -> Result<Fork, Failure> {
-    let run = Place::of(args.runs.as_deref())?.find(&point.run)?;
+fn find(args: &TrainArgs, point: &CheckpointName) -> Result<Fork, Failure> {
+    let run = RunsPlace::of(args.runs.as_deref())?.find(&point.run)?;
     let step = match point.choice {
         CheckpointChoice::Newest => None,
         CheckpointChoice::Step(step) => Some(step),
@@ -194,7 +194,7 @@ fn check_config(run: &RunFolder) -> anyhow::Result<()> {
 }
 
 /// A training on a device that is not there is refused before a folder is made for it.
-fn check_device(training: &Preset, has: &Handshake, args: &Args) -> Result<(), Failure> {
+fn check_device(training: &Preset, has: &Handshake, args: &TrainArgs) -> Result<(), Failure> {
     let Some(DeviceChoice::Cuda(number)) = training.device() else { return Ok(()) };
     let Some(complaint) = has.lacks_cuda(number) else { return Ok(()) };
     let advice = match args.device {
@@ -205,8 +205,8 @@ fn check_device(training: &Preset, has: &Handshake, args: &Args) -> Result<(), F
 }
 
 /// A training that needs more memory or disk than there is, is refused before a folder is made for it.
-fn check_room(training: &Preset, has: &Handshake, runs: &Path) -> Result<(), Failure> {
-    let Some(RoomReport { needs, lacks, warning }) = RoomReport::of(training, has, runs) else { return Ok(()) };
+fn check_capacity(training: &Preset, has: &Handshake, runs: &Path) -> Result<(), Failure> {
+    let Some(CapacityReport { needs, lacks, warning }) = CapacityReport::of(training, has, runs) else { return Ok(()) };
     if let Some(complaint) = lacks {
         return Err(Failure::BadInput(anyhow!(complaint)));
     }
@@ -218,14 +218,14 @@ fn check_room(training: &Preset, has: &Handshake, runs: &Path) -> Result<(), Fai
 }
 
 /// What the run's folder is called, before the time.
-fn stem(args: &Args, fork: Option<&Fork>) -> String {
+fn stem(args: &TrainArgs, fork: Option<&Fork>) -> String {
     let named = args.preset.as_deref().map(Path::new).and_then(Path::file_stem);
     let named = named.map(|stem| stem.to_string_lossy().into_owned());
     named.or_else(|| fork.map(|fork| fork.run.stem())).unwrap_or_else(|| "run".to_owned())
 }
 
 /// What is trained before the command line sets anything, and what that is called.
-fn settings(args: &Args, fork: Option<&Fork>) -> Result<(Preset, String), Failure> {
+fn settings(args: &TrainArgs, fork: Option<&Fork>) -> Result<(Preset, String), Failure> {
     match (&args.preset, fork) {
         (Some(name), _) => {
             let loaded = Library::open().load(name).map_err(Failure::bad_input)?;
@@ -237,7 +237,7 @@ fn settings(args: &Args, fork: Option<&Fork>) -> Result<(Preset, String), Failur
 }
 
 /// The trainings that are asked for, with everything that the command line sets.
-fn trainings(args: &Args, fork: Option<&Fork>) -> Result<Vec<Preset>, Failure> {
+fn trainings(args: &TrainArgs, fork: Option<&Fork>) -> Result<Vec<Preset>, Failure> {
     let (mut preset, called) = settings(args, fork)?;
     if preset.workload().is_none() {
         let (name, kind) = (args.preset.as_deref().unwrap_or_default().display().to_string(), preset.kind());

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 /// One value of a table.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Cell<'t> {
+pub enum CsvCell<'t> {
     Text(&'t str),
     Whole(u64),
     /// Written with the fewest digits that give the same bits back; `NaN`, `inf` and `-inf` where it is
@@ -21,12 +21,12 @@ pub struct CsvWriter<W: Write> {
 impl<W: Write> CsvWriter<W> {
     /// A table with these column names, which are written at once.
     pub fn new(mut writer: W, header: &[&str]) -> io::Result<Self> {
-        write_row(&mut writer, header.iter().map(|name| Cell::Text(name)))?;
+        write_row(&mut writer, header.iter().map(|name| CsvCell::Text(name)))?;
         Ok(CsvWriter { writer, columns: header.len() })
     }
 
     /// Writes a row with one cell for each column.
-    pub fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
+    pub fn row(&mut self, cells: &[CsvCell<'_>]) -> io::Result<()> {
         assert_eq!(cells.len(), self.columns, "a row has as many cells as the header has names");
         write_row(&mut self.writer, cells.iter().copied())
     }
@@ -37,15 +37,15 @@ impl<W: Write> CsvWriter<W> {
     }
 }
 
-fn write_row<'t>(writer: &mut impl Write, cells: impl Iterator<Item = Cell<'t>>) -> io::Result<()> {
+fn write_row<'t>(writer: &mut impl Write, cells: impl Iterator<Item = CsvCell<'t>>) -> io::Result<()> {
     for (column, cell) in cells.enumerate() {
         if column > 0 {
             writer.write_all(b",")?;
         }
         match cell {
-            Cell::Text(text) => write_text(writer, text)?,
-            Cell::Whole(number) => write!(writer, "{number}")?,
-            Cell::Number(number) => write_number(writer, number)?,
+            CsvCell::Text(text) => write_text(writer, text)?,
+            CsvCell::Whole(number) => write!(writer, "{number}")?,
+            CsvCell::Number(number) => write_number(writer, number)?,
         }
     }
     writer.write_all(b"\n")

@@ -2,7 +2,7 @@
 //!
 //! Nothing that is written depends on the time or on the machine: equal results are equal bytes.
 
-mod aside;
+mod atomic_file;
 mod csv;
 mod npy;
 mod npz;
@@ -10,8 +10,8 @@ mod trajectory;
 mod unzip;
 mod zip;
 
-pub use aside::{Aside, Overwrite, write_file, write_plain_file};
-pub use csv::{Cell, CsvWriter};
+pub use atomic_file::{AtomicFile, Overwrite, write_file, write_plain_file};
+pub use csv::{CsvCell, CsvWriter};
 pub use npy::{Element, NpzWriter, read_npy, write_npy};
 pub use npz::{ArchiveError, NpzReader};
 pub use trajectory::{TrajectoryArrays, TrajectoryTable};

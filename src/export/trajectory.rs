@@ -5,7 +5,7 @@
 
 use std::io::{self, Seek, Write};
 
-use super::csv::{Cell, CsvWriter};
+use super::csv::{CsvCell, CsvWriter};
 use super::npy::NpzWriter;
 use crate::simulation::{Ensemble, Sample, Simulation, SimulationSpec, Spread};
 
@@ -74,9 +74,9 @@ impl<W: Write> TrajectoryTable<W> {
         for (ensemble, name) in simulation.ensembles().iter().zip(&self.optimizers) {
             let sample = ensemble.sample();
             cells.clear();
-            cells.extend([Cell::Whole(simulation.step()), Cell::Text(name)]);
-            cells.extend(curves(sample).map(Cell::Number));
-            cells.extend([Cell::Number(sample.entropy), Cell::Whole(u64::from(sample.diverged))]);
+            cells.extend([CsvCell::Whole(simulation.step()), CsvCell::Text(name)]);
+            cells.extend(curves(sample).map(CsvCell::Number));
+            cells.extend([CsvCell::Number(sample.entropy), CsvCell::Whole(u64::from(sample.diverged))]);
             self.csv.row(&cells)?;
         }
         Ok(())

@@ -80,7 +80,7 @@ impl Figure {
 
 /// The colour of a curve on paper.
 fn line(pen: Pen) -> [u8; 3] {
-    pen.ink(Background::Light)
+    pen.color_on(Background::Light)
 }
 
 fn stroke(pen: Pen) -> Stroke {

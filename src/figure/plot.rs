@@ -5,7 +5,7 @@ use super::layout::{LABEL_GAP, LINE, MARGIN, MINOR_TICK, NARROWEST_PANEL, TICK, 
 use super::{Mark, Scale, font};
 use crate::optimizer::Marker;
 use crate::view::ticks::{Tick, Ticks};
-use crate::view::{Background, Dash, ink};
+use crate::view::{Background, Dash, contrasting};
 
 // Lengths in font sizes.
 /// Width of a series' sign in a legend.
@@ -82,7 +82,7 @@ pub(super) fn draw_key(canvas: &mut Canvas, [x, y]: [f64; 2], marker: Marker, co
 }
 
 fn line(color: [u8; 3]) -> [u8; 3] {
-    ink(color, Background::Light)
+    contrasting(color, Background::Light)
 }
 
 /// How the plots are arranged.

@@ -58,11 +58,11 @@ fn legend(result: &ScanResult) -> Vec<Swatch> {
     let mut legend: Vec<Swatch> =
         names.map(|(name, color)| Swatch { color: Some(*color), text: name.clone() }).collect();
     let mut note = |text: String| legend.push(Swatch { color: None, text });
-    let (known, all) = (result.known() as u64, result.axes.pixels());
+    let (known, all) = (result.known() as u64, result.axes.grid_points());
     if known < all {
         note(format!("so far {known} of {all} points"));
     }
-    if result.is_stand_in {
+    if result.is_synthetic {
         note(result.data.clone());
     }
     legend

@@ -2,7 +2,7 @@
 
 use super::map::Swatch;
 use super::{AxisKind, CurveAxis, CurveLines, CurvePlot, Curves, Figure};
-use crate::run::{Better, Curve, History, MetricInfo, Scale};
+use crate::run::{Better, MetricCurve, MetricInfo, MetricScale, RunHistory};
 use crate::view::Pen;
 use crate::view::range::{across, union, with_margin};
 
@@ -13,7 +13,7 @@ pub struct TrainedRun {
     pub pen: Pen,
     /// The text of its config.
     pub config: String,
-    pub history: History,
+    pub history: RunHistory,
 }
 
 /// What the horizontal axis shows.
@@ -26,7 +26,7 @@ pub enum Over {
 
 impl Figure {
     /// The metric that a training is judged by: the first of its evaluations of which a lower value is better.
-    pub fn judged_by(history: &History) -> Option<MetricInfo> {
+    pub fn judged_by(history: &RunHistory) -> Option<MetricInfo> {
         history.evaluated().into_iter().find(|info| info.better == Better::Lower)
     }
 
@@ -36,7 +36,7 @@ impl Figure {
         let points: Vec<Vec<[f64; 2]>> = runs.iter().map(|run| curve(run).unwrap_or_default()).collect();
         let last = points.iter().flatten().map(|[x, _]| *x).fold(0.0, f64::max);
         let (label, unit) = over.axis(last);
-        let kind = AxisKind::of(metric, metric.scale == Scale::Log);
+        let kind = AxisKind::of(metric, metric.scale == MetricScale::Log);
         let lines = points.iter().map(|points| pieces(points, unit, kind)).enumerate();
         let lines: Vec<(usize, Vec<Vec<[f64; 2]>>)> = lines.filter(|(_, line)| !line.is_empty()).collect();
         let extent =
@@ -59,7 +59,7 @@ impl Figure {
 
 impl Over {
     /// The points of a curve; those without a place on the axis are left out.
-    fn points(self, curve: &Curve<'_>) -> Vec<[f64; 2]> {
+    fn points(self, curve: &MetricCurve<'_>) -> Vec<[f64; 2]> {
         let x = |index: usize| match self {
             Over::Steps => curve.step[index] as f64,
             Over::Time => curve.wall_s[index],
@@ -110,7 +110,7 @@ fn pieces(points: &[[f64; 2]], unit: f64, kind: AxisKind) -> Vec<Vec<[f64; 2]>> 
 fn notes(runs: &[TrainedRun]) -> Vec<Swatch> {
     let started = runs.iter().filter_map(|run| run.history.started());
     let mut notes: Vec<Swatch> = Vec::new();
-    for started in started.filter(|started| started.learns_from_stand_in()) {
+    for started in started.filter(|started| started.learns_from_synthetic_data()) {
         let note = Swatch { color: None, text: started.data.clone() };
         if !notes.contains(&note) {
             notes.push(note);

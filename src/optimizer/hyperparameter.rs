@@ -31,7 +31,7 @@ pub enum HyperparameterKind {
     DecayRate,
     Number(Range),
     /// One of a few; the value is its index.
-    HyperparameterChoice(&'static [HyperparameterChoice]),
+    Choice(&'static [HyperparameterChoice]),
 }
 
 /// A value of a hyperparameter that is no number.
@@ -70,7 +70,7 @@ impl Hyperparameter {
 
     /// One of `choices`, the first where nothing is said.
     pub const fn choice(label: &'static str, choices: &'static [HyperparameterChoice]) -> Hyperparameter {
-        let kind = HyperparameterKind::HyperparameterChoice(choices);
+        let kind = HyperparameterKind::Choice(choices);
         Hyperparameter { kind, on_plane: 0.0, in_training: 0.0, ..Hyperparameter::decay_rate("", label) }
     }
 
@@ -113,13 +113,13 @@ impl Hyperparameter {
         match self.kind {
             HyperparameterKind::DecayRate => Some(Beta::RANGE),
             HyperparameterKind::Number(range) => Some(range),
-            HyperparameterKind::HyperparameterChoice(_) => None,
+            HyperparameterKind::Choice(_) => None,
         }
     }
 
     pub fn choices(&self) -> &'static [HyperparameterChoice] {
         match self.kind {
-            HyperparameterKind::HyperparameterChoice(choices) => choices,
+            HyperparameterKind::Choice(choices) => choices,
             HyperparameterKind::DecayRate | HyperparameterKind::Number(_) => &[],
         }
     }

@@ -25,7 +25,7 @@ impl HyperparameterName {
     pub fn all() -> impl Iterator<Item = HyperparameterName> {
         let mut keys = vec![Self::LEARNING_RATE.0];
         for hyperparameter in RuleKind::ALL.iter().flat_map(|kind| kind.info().hyperparameters) {
-            let is_number = !matches!(hyperparameter.kind, HyperparameterKind::HyperparameterChoice(_));
+            let is_number = !matches!(hyperparameter.kind, HyperparameterKind::Choice(_));
             if is_number && !keys.contains(&hyperparameter.key) {
                 keys.push(hyperparameter.key);
             }

@@ -285,9 +285,7 @@ impl<'de> DeserializeSeed<'de> for &'static Hyperparameter {
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<f64, D::Error> {
         match self.kind {
-            HyperparameterKind::HyperparameterChoice(choices) => {
-                deserializer.deserialize_enum(self.key, &[], ChoiceReader(choices))
-            }
+            HyperparameterKind::Choice(choices) => deserializer.deserialize_enum(self.key, &[], ChoiceReader(choices)),
             HyperparameterKind::DecayRate | HyperparameterKind::Number(_) => {
                 self.checked(f64::deserialize(deserializer)?).map_err(de::Error::custom)
             }

@@ -301,7 +301,7 @@ fn trace_rule<R: Rule>(inputs: &StepInputs) -> Trace {
     let tape = Tape::default();
     let table = R::INFO.hyperparameters;
     let hyper = <R::Hyper<Traced<'_>> as Numbers<_>>::from_fn(|index| match table[index].kind {
-        HyperparameterKind::HyperparameterChoice(_) => Traced::splat(rule.values()[index]),
+        HyperparameterKind::Choice(_) => Traced::splat(rule.values()[index]),
         HyperparameterKind::DecayRate | HyperparameterKind::Number(_) => {
             tape.symbol(Symbol::Hyperparameter(table[index].symbol), [rule.values()[index]; 2])
         }

@@ -20,11 +20,11 @@ pub struct Loaded {
     pub preset: Preset,
     /// With the comments.
     pub text: String,
-    pub source: Source,
+    pub source: PresetSource,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum PresetSource {
     BuiltIn(&'static str),
     User { name: String, path: PathBuf },
     File(PathBuf),
@@ -94,11 +94,11 @@ impl Library {
         let name = name_or_file.to_string_lossy();
         if let Some(found) = built_ins().iter().find(|built_in| built_in.name == name) {
             let (preset, text) = (found.preset.clone(), found.text.to_owned());
-            return Ok(Loaded { preset, text, source: Source::BuiltIn(found.name) });
+            return Ok(Loaded { preset, text, source: PresetSource::BuiltIn(found.name) });
         }
         if let Some(path) = self.path_of(&name).filter(|path| path.exists()) {
             let text = read::text_of_plain_file(&path)?;
-            return loaded(text, &path, Source::User { name: name.into_owned(), path: path.clone() });
+            return loaded(text, &path, PresetSource::User { name: name.into_owned(), path: path.clone() });
         }
         if path.is_dir() {
             return Err(PresetError::Folder { path: path.to_owned() });
@@ -109,7 +109,7 @@ impl Library {
     /// The preset in a file that somebody has named. It may be no plain file, such as `/dev/stdin`, which is waited for; a FIFO in a
     /// folder is refused.
     pub fn load_file(path: &Path) -> Result<Loaded, PresetError> {
-        loaded(read::text_of_file(path)?, path, Source::File(path.to_owned()))
+        loaded(read::text_of_file(path)?, path, PresetSource::File(path.to_owned()))
     }
 
     /// Whether one of the user's own presets can have this name. It must work as a file's name on every
@@ -138,7 +138,7 @@ impl Library {
     }
 }
 
-fn loaded(text: String, path: &Path, source: Source) -> Result<Loaded, PresetError> {
+fn loaded(text: String, path: &Path, source: PresetSource) -> Result<Loaded, PresetError> {
     let preset = Preset::parse(&text, &path.display().to_string())?;
     Ok(Loaded { preset, text, source })
 }

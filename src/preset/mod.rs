@@ -38,7 +38,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 pub use builtin::{BuiltIn, built_ins};
 pub use error::PresetError;
 pub use fault::Fault;
-pub use library::{Library, Loaded, Source, UserPreset};
+pub use library::{Library, Loaded, PresetSource, UserPreset};
 
 use crate::export::{Overwrite, write_file};
 use crate::simulation::{Change, Record, Setting, SettingError, SimulationSpec};

@@ -143,7 +143,7 @@ struct Open<'t> {
 
 /// A token.
 #[derive(Debug)]
-pub struct Step {
+pub struct OutlineStep {
     pub span: Range<usize>,
     pub token: Token,
     /// Whether a value begins with it.
@@ -158,12 +158,12 @@ impl<'t> Walk<'t> {
     }
 
     /// Goes on by a token. It ends where brackets are nested deeper than [`DEEPEST`].
-    pub fn next(&mut self) -> Option<Step> {
+    pub fn next(&mut self) -> Option<OutlineStep> {
         if self.depth() > DEEPEST {
             return None;
         }
         let (span, token) = self.lexer.next()?;
-        let mut step = Step { begins: false, is_of_value: true, span, token };
+        let mut step = OutlineStep { begins: false, is_of_value: true, span, token };
         match token {
             Token::Word if self.lexer.peek().is_some_and(|(_, next)| *next == Token::Colon) => {
                 step.is_of_value = false;

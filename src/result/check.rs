@@ -6,12 +6,12 @@ use super::{RawFormat, SweepResult, write_table};
 use crate::plain_file::{self, Links};
 use crate::preset::Preset;
 use crate::run::{Findings, MendRefused, replace};
-use crate::sweep::{Checkpoint, CheckpointError, CheckpointReport, Diagram};
+use crate::sweep::{CheckpointReport, Diagram, SweepCheckpoint, SweepCheckpointError};
 use crate::visible::visible;
 
 /// Whether a path is the folder of a sweep, begun or complete.
 pub fn is_sweep(path: &Path) -> bool {
-    [SweepResult::ARRAYS, SweepResult::SPEC, Checkpoint::FILE]
+    [SweepResult::ARRAYS, SweepResult::SPEC, SweepCheckpoint::FILE]
         .iter()
         .any(|name| path.join(name).symlink_metadata().is_ok())
 }
@@ -26,16 +26,16 @@ pub fn is_sweep(path: &Path) -> bool {
 /// Where it is to be mended, and a sweep is at work there.
 pub fn check_sweep(folder: &Path, mend: bool) -> Result<Findings, MendRefused> {
     let mut findings = Findings::new(mend);
-    let path = folder.join(Checkpoint::FILE);
+    let path = folder.join(SweepCheckpoint::FILE);
     // What it holds, and the lock that keeps a sweep from going on meanwhile.
-    let report = match path.symlink_metadata().is_ok().then(|| Checkpoint::examine(&path)).transpose() {
-        Err(CheckpointError::Busy(_)) if mend => return Err(MendRefused::Busy(folder.display().to_string())),
-        Err(CheckpointError::Busy(_)) => {
-            findings.note(Checkpoint::FILE, "a sweep is at work, and goes on with it".to_owned());
+    let report = match path.symlink_metadata().is_ok().then(|| SweepCheckpoint::examine(&path)).transpose() {
+        Err(SweepCheckpointError::Busy(_)) if mend => return Err(MendRefused::Busy(folder.display().to_string())),
+        Err(SweepCheckpointError::Busy(_)) => {
+            findings.note(SweepCheckpoint::FILE, "a sweep is at work, and goes on with it".to_owned());
             return Ok(findings);
         }
         Err(error) => {
-            findings.damaged(Checkpoint::FILE, error.to_string());
+            findings.damaged(SweepCheckpoint::FILE, error.to_string());
             None
         }
         Ok(report) => report,
@@ -51,7 +51,7 @@ pub fn check_sweep(folder: &Path, mend: bool) -> Result<Findings, MendRefused> {
 fn checkpoint(report: &CheckpointReport, findings: &mut Findings) {
     let CheckpointReport { spec, program, known, damaged, cut, .. } = report;
     let Some(spec) = spec else {
-        return findings.note(Checkpoint::FILE, "holds nothing: the sweep was stopped as it began".to_owned());
+        return findings.note(SweepCheckpoint::FILE, "holds nothing: the sweep was stopped as it began".to_owned());
     };
     let all = spec.shape().iter().product::<usize>();
     let this = env!("CARGO_PKG_VERSION");
@@ -64,15 +64,15 @@ fn checkpoint(report: &CheckpointReport, findings: &mut Findings) {
     let words = format!("{known} of {all} pixels; {goes_on}");
     if *damaged > 0 {
         findings.damaged(
-            Checkpoint::FILE,
+            SweepCheckpoint::FILE,
             format!("records that have changed, and are computed again: {damaged}; {words}"),
         );
     } else {
-        findings.whole(Checkpoint::FILE, words);
+        findings.whole(SweepCheckpoint::FILE, words);
     }
     if *cut > 0 {
         let words = format!("ends with {cut} bytes of a record that was cut off, which is computed again");
-        findings.note(Checkpoint::FILE, words);
+        findings.note(SweepCheckpoint::FILE, words);
     }
 }
 
@@ -122,7 +122,7 @@ fn results(folder: &Path, report: Option<&CheckpointReport>, findings: &mut Find
         findings.damaged(ARRAYS, format!("holds {} of {all} pixels", diagram.complete()));
     }
     if report.and_then(|report| report.spec.as_ref()).is_some_and(|spec| spec != &**diagram.spec()) {
-        findings.damaged(Checkpoint::FILE, format!("is of another sweep than {ARRAYS}"));
+        findings.damaged(SweepCheckpoint::FILE, format!("is of another sweep than {ARRAYS}"));
     }
     let preset = result.preset();
     match Preset::read(&spec) {

@@ -21,7 +21,7 @@ pub use raw::{RawFormat, RawRefused};
 pub use raw_export::{RawExport, RawFailure, RawPlan, RawProgress};
 pub use table::write_table;
 
-use crate::export::{Aside, Overwrite, write_file};
+use crate::export::{AtomicFile, Overwrite, write_file};
 use crate::preset::{FormatVersion, Preset, SweepPreset};
 use crate::sweep::{Diagram, Precision};
 
@@ -61,10 +61,10 @@ impl SweepResult {
     /// Writes `spec.ron`, `phase.csv` and `phase.npz` into a folder that exists, each as a whole or not at all.
     pub fn write(&self, folder: &Path, overwrite: Overwrite) -> io::Result<()> {
         write_file(&folder.join(Self::SPEC), overwrite, self.preset().to_ron().as_bytes())?;
-        let mut table = Aside::for_target(&folder.join(Self::TABLE))?;
+        let mut table = AtomicFile::for_target(&folder.join(Self::TABLE))?;
         write_table(&mut table, &self.diagram)?;
         table.commit(overwrite)?;
-        let mut arrays = Aside::for_target(&folder.join(Self::ARRAYS))?;
+        let mut arrays = AtomicFile::for_target(&folder.join(Self::ARRAYS))?;
         self.write_arrays(&mut arrays)?;
         arrays.flush()?;
         arrays.commit(overwrite)

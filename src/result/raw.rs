@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::export::{Aside, Overwrite, read_npy, write_npy};
+use crate::export::{AtomicFile, Overwrite, read_npy, write_npy};
 use crate::optimizer::{HyperparameterName, RuleKind};
 use crate::sweep::{Average, Diagram, Metric, Quantity, Runs, SweepSpec};
 
@@ -83,7 +83,7 @@ impl RawFormat {
         let runs = places.iter().flat_map(|&place| pixels.iter().flat_map(move |pixel| &pixel[place].metrics));
         let values = runs.flat_map(|run| [run.final_loss, run.smallest_loss, run.depth].into_iter().take(each));
         let path = folder.join(self.file_name(row));
-        let mut file = Aside::for_target(&path)?;
+        let mut file = AtomicFile::for_target(&path)?;
         write_npy(&mut file, &shape, values)?;
         file.commit(overwrite)?;
         Ok(path)

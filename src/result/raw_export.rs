@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::raw::{RawFormat, RawRefused};
-use crate::export::{Aside, Overwrite};
+use crate::export::{AtomicFile, Overwrite};
 use crate::sweep::{Machine, Pool, Precision, Runs, Sweep, SweepSpec, Work};
 
 /// Which raw arrays are asked for.
@@ -172,7 +172,7 @@ impl Job {
         {
             return Err(RawFailure::Exists(name));
         }
-        Aside::for_target(&self.folder.join(self.plan.file_name(0))).map(drop).map_err(RawFailure::Folder)
+        AtomicFile::for_target(&self.folder.join(self.plan.file_name(0))).map(drop).map_err(RawFailure::Folder)
     }
 
     /// The runs of a row, column by column.

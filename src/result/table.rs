@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::export::{Cell as Entry, CsvWriter};
+use crate::export::{CsvCell as Entry, CsvWriter};
 use crate::sweep::{Diagram, SweepSpec};
 
 /// Writes a row for each pixel: the values of the axes as `row` and `col`; `winner`, empty where there is

@@ -9,20 +9,20 @@ use std::path::Path;
 
 use jiff::Timestamp;
 
-use super::checkpoint::{Checkpoint, Origin, orphans};
+use super::checkpoint::{Checkpoint, CheckpointOrigin, orphans};
 use super::command::Inbox;
 use super::config::RunConfig;
-use super::event::{Event, Record, Started};
+use super::event::{Event, EventRecord, Started};
 use super::events_file::{EventsFile, KeepCopy, bytes_after_lines};
 use super::findings::{Findings, set_aside};
 use super::folder::RunFolder;
-use super::history::History;
-use super::lock::{Life, Lock, Refusal};
+use super::history::RunHistory;
+use super::lock::{Lock, LockRefusal, LockState};
 use super::losses;
 use super::notes::Notes;
 use super::reader::RunReader;
 use super::status::Status;
-use crate::export::{Aside, Overwrite, write_file};
+use crate::export::{AtomicFile, Overwrite, write_file};
 use crate::plain_file;
 use crate::preset::Preset;
 use crate::workload::Workload;
@@ -54,9 +54,9 @@ impl RunFolder {
     /// Where it is to be mended, and is being trained or may be.
     pub fn check(&self, mend: bool) -> Result<Findings, MendRefused> {
         let mut reader = RunReader::new(self.clone());
-        let life = Life::of(self);
-        let alive = matches!(life, Life::Alive(_));
-        let status = reader.poll_to_end().map(|()| Status::of(self, life, reader.history(), Timestamp::now()));
+        let lock_state = LockState::of(self);
+        let alive = matches!(lock_state, LockState::Held(_));
+        let status = reader.poll_to_end().map(|()| Status::of(self, lock_state, reader.history(), Timestamp::now()));
         let open = status.as_ref().map_or(alive, |status| status.is_open() && !status.is_lost());
         let _lock = if mend { Some(lock(self, open, status.as_ref().ok())?) } else { None };
         // What a worker has written before it was locked.
@@ -84,8 +84,8 @@ fn lock(run: &RunFolder, open: bool, status: Option<&Status>) -> Result<Lock, Me
         _ => {}
     }
     Lock::take(run).map_err(|refusal| match refusal {
-        Refusal::Held(_) => MendRefused::Busy(name),
-        Refusal::File(source) => MendRefused::Lock { run: name, source },
+        LockRefusal::Held(_) => MendRefused::Busy(name),
+        LockRefusal::File(source) => MendRefused::Lock { run: name, source },
     })
 }
 
@@ -95,7 +95,7 @@ struct Check<'r> {
     alive: bool,
     /// Whether one is, or may be, here or elsewhere.
     open: bool,
-    history: &'r History,
+    history: &'r RunHistory,
     /// Steps of the checkpoints that are whole, in order.
     whole: Vec<u64>,
     findings: Findings,
@@ -188,7 +188,7 @@ impl Check<'_> {
                 self.findings.note(NAME, format!("{what}; {reason}"));
             }
             Ok(bytes) => self.findings.mend(NAME, format!("ends with {bytes} bytes that are no whole line"), || {
-                let mut file = EventsFile::open(self.run).map_err(Refusal::into_error)?;
+                let mut file = EventsFile::open(self.run).map_err(LockRefusal::into_error)?;
                 let kept = file.end_with_whole_line(KeepCopy::Always)?;
                 let kept = kept.map(|kept| format!("; as it was, it is kept in {}", name(&kept)));
                 Ok(format!("they were removed{}", kept.unwrap_or_default()))
@@ -263,7 +263,8 @@ impl Check<'_> {
         if !found.data.is_empty() && !fingerprint.is_empty() && found.data != *fingerprint {
             return foreign("data", fingerprint, &found.data);
         }
-        let origin = Origin { config: config_sha256.clone(), preset: config.clone(), ..Origin::default() };
+        let origin =
+            CheckpointOrigin { config: config_sha256.clone(), preset: config.clone(), ..CheckpointOrigin::default() };
         if !config_sha256.is_empty() && !origin.has_config_of(found) {
             return foreign("config", config_sha256, &found.config);
         }
@@ -316,7 +317,7 @@ impl Check<'_> {
 impl Findings {
     /// Files that programs which were killed have not put into their places.
     pub fn left_behind(&mut self, folder: &Path) {
-        match Aside::left_behind(folder) {
+        match AtomicFile::left_behind(folder) {
             Ok(left) => {
                 for path in left {
                     let what = "was never finished, as the program that wrote it was killed".to_owned();
@@ -329,15 +330,15 @@ impl Findings {
 }
 
 /// Appends a warning of each loss to the events, at the step that the run has come to.
-fn tell(run: &RunFolder, history: &History, step: u64, losses: &[String]) -> io::Result<String> {
-    let mut file = EventsFile::open(run).map_err(Refusal::into_error)?;
+fn tell(run: &RunFolder, history: &RunHistory, step: u64, losses: &[String]) -> io::Result<String> {
+    let mut file = EventsFile::open(run).map_err(LockRefusal::into_error)?;
     file.end_with_whole_line(KeepCopy::Always)?;
     file.number_from(history.lines() + 1);
     // A later time would say that a worker was at work then.
     let time = history.last().map_or_else(Timestamp::now, |last| last.time);
     for message in losses {
         let event = Event::Warning { message: message.clone() };
-        file.push(&Record { step, time, wall_s: history.wall_s(), event }.to_line());
+        file.push(&EventRecord { step, time, wall_s: history.wall_s(), event }.to_line());
     }
     file.sync()?;
     Ok("it cannot be had back, and a warning at the end of the events tells of it".to_owned())

@@ -13,7 +13,7 @@ use crate::plain_file::{self, Links};
 
 /// What a training is of: a run goes on from its own checkpoints only.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Origin {
+pub struct CheckpointOrigin {
     /// The data's fingerprint.
     pub data: String,
     /// SHA-256 of the config that the run was begun with.
@@ -22,7 +22,7 @@ pub struct Origin {
     pub preset: String,
 }
 
-impl Origin {
+impl CheckpointOrigin {
     /// Whether a checkpoint that says so of its config is of this one: by the hash, or else, as comments may have been
     /// edited since, by what it computes. Checkpoints of versions before do not say it.
     pub(crate) fn has_config_of(&self, checkpoint: &Checkpoint) -> bool {
@@ -52,12 +52,12 @@ pub struct Checkpoint {
     pub(crate) beta2_power: f64,
     /// The smallest loss of an evaluation so far, and its step.
     pub best: Option<(u64, f64)>,
-    /// [`Origin::data`].
+    /// [`CheckpointOrigin::data`].
     pub(crate) data: String,
-    /// [`Origin::config`]; empty in checkpoints of versions before 3.
+    /// [`CheckpointOrigin::config`]; empty in checkpoints of versions before 3.
     #[serde(default)]
     pub(crate) config: String,
-    /// [`Origin::preset`]; empty in checkpoints of versions before 4.
+    /// [`CheckpointOrigin::preset`]; empty in checkpoints of versions before 4.
     #[serde(default)]
     pub(crate) preset: String,
     /// Of the steps since the last point of the training curve, where there are any: how many, the sum of their
@@ -256,7 +256,7 @@ fn sum_and_header(file: &mut File, text: &str) -> io::Result<(u32, Vec<u8>)> {
 
 /// What a file of tensors says of one.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Place {
+pub(crate) struct TensorPlace {
     /// `F32` or `F64`
     pub dtype: String,
     pub shape: Vec<u64>,
@@ -266,7 +266,7 @@ pub(crate) struct Place {
 
 /// The names and places of the tensors in the header of a safetensors file of so many bytes, in their order, which must
 /// fill it without a gap.
-pub(crate) fn tensors_of_header(beginning: &[u8], length: u64) -> Result<Vec<(String, Place)>, String> {
+pub(crate) fn tensors_of_header(beginning: &[u8], length: u64) -> Result<Vec<(String, TensorPlace)>, String> {
     let wrong = |what: &str| Err(format!("its tensors are in no order: {what}"));
     let Some((bytes, rest)) = beginning.split_first_chunk::<8>() else { return wrong("there is no header") };
     let size = u64::from_le_bytes(*bytes);
@@ -279,10 +279,10 @@ pub(crate) fn tensors_of_header(beginning: &[u8], length: u64) -> Result<Vec<(St
     };
     let mut tensors = Vec::new();
     for (name, place) in places.into_iter().filter(|(name, _)| name != "__metadata__") {
-        let Ok(place) = serde_json::from_value::<Place>(place) else {
+        let Ok(place) = serde_json::from_value::<TensorPlace>(place) else {
             return wrong(&format!("`{name}` has no type, shape and place"));
         };
-        let Place { dtype, shape, data_offsets: [start, end] } = &place;
+        let TensorPlace { dtype, shape, data_offsets: [start, end] } = &place;
         let size = match &**dtype {
             "F32" => 4,
             "F64" => 8,
@@ -296,7 +296,7 @@ pub(crate) fn tensors_of_header(beginning: &[u8], length: u64) -> Result<Vec<(St
     }
     tensors.sort_unstable_by_key(|(_, place)| place.data_offsets);
     let mut reached = 0;
-    for (_, Place { data_offsets: [start, end], .. }) in &tensors {
+    for (_, TensorPlace { data_offsets: [start, end], .. }) in &tensors {
         if *start != reached {
             return wrong(&format!("nothing or two tensors are at byte {reached}"));
         }

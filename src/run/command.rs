@@ -17,7 +17,7 @@ use crate::plain_file::{self, Links};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub enum Command {
+pub enum RunCommand {
     /// Save a checkpoint and end the session; the run can be resumed.
     Stop,
     /// Save a checkpoint now.
@@ -40,7 +40,7 @@ pub enum Command {
 struct Line {
     #[serde(deserialize_with = "word_or_number")]
     id: String,
-    command: Command,
+    command: RunCommand,
 }
 
 /// Bytes of an id, which every answer repeats.
@@ -63,7 +63,7 @@ fn word_or_number<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<S
 /// Appends a command for the run's worker, and returns the command's id, by which the answer is known.
 ///
 /// Use [`Request`](super::Request) to see what becomes of it.
-pub fn send(run: &RunFolder, command: Command) -> io::Result<String> {
+pub fn send(run: &RunFolder, command: RunCommand) -> io::Result<String> {
     let id = format!("{:016x}", rand::random::<u64>());
     let line = Line { id, command };
     let mut text = serde_json::to_string(&line).expect("commands hold nothing that JSON cannot express");
@@ -89,10 +89,10 @@ fn ends_with_newline(file: &mut File) -> io::Result<bool> {
 
 /// A line of `commands.jsonl`.
 #[derive(Debug, PartialEq)]
-pub struct Asked {
+pub struct ReceivedCommand {
     pub id: String,
     /// Or what is wrong with the line.
-    pub command: Result<Command, String>,
+    pub command: Result<RunCommand, String>,
 }
 
 /// The lines of `commands.jsonl`, each of them once.
@@ -109,7 +109,7 @@ const MOST: u64 = 1 << 20;
 
 impl Inbox {
     /// All lines that have been completed since the last look.
-    pub fn look_to_end(&mut self, run: &RunFolder) -> io::Result<Vec<Asked>> {
+    pub fn look_to_end(&mut self, run: &RunFolder) -> io::Result<Vec<ReceivedCommand>> {
         let mut asked = Vec::new();
         loop {
             let before = self.read;
@@ -121,7 +121,7 @@ impl Inbox {
     }
 
     /// The lines that have been completed since the last look, or the first of them where there are many.
-    pub fn look(&mut self, run: &RunFolder) -> io::Result<Vec<Asked>> {
+    pub fn look(&mut self, run: &RunFolder) -> io::Result<Vec<ReceivedCommand>> {
         let mut file = match plain_file::open(&run.commands(), Links::Refused) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -143,7 +143,7 @@ impl Inbox {
             whole = new.len();
             if !self.in_long_line {
                 self.in_long_line = true;
-                asked.push(Asked::too_long(self.lines + 1));
+                asked.push(ReceivedCommand::too_long(self.lines + 1));
             }
         }
         self.read += whole as u64;
@@ -156,28 +156,28 @@ impl Inbox {
             }
             self.lines += 1;
             if !line.trim_ascii().is_empty() {
-                asked.push(Asked::read(line, self.lines));
+                asked.push(ReceivedCommand::read(line, self.lines));
             }
         }
         Ok(asked)
     }
 }
 
-impl Asked {
-    fn too_long(number: u64) -> Asked {
+impl ReceivedCommand {
+    fn too_long(number: u64) -> ReceivedCommand {
         let name = RunFolder::COMMANDS;
         let wrong = format!("line {number} of {name}: expected at most {MOST} bytes, found more");
-        Asked { id: format!("line {number}"), command: Err(wrong) }
+        ReceivedCommand { id: format!("line {number}"), command: Err(wrong) }
     }
 
     /// The line of this number, from 1, with or without its end.
-    pub fn read(line: &[u8], number: u64) -> Asked {
+    pub fn read(line: &[u8], number: u64) -> ReceivedCommand {
         match object::<Line>(line) {
-            Some(Line { id, command }) => Asked { id, command: Ok(command) },
+            Some(Line { id, command }) => ReceivedCommand { id, command: Ok(command) },
             None => {
                 let id = id_in(line);
                 let wrong = format!("line {number} of {}: {}", RunFolder::COMMANDS, refusal(line, id.is_some()));
-                Asked { id: id.unwrap_or_else(|| format!("line {number}")), command: Err(wrong) }
+                ReceivedCommand { id: id.unwrap_or_else(|| format!("line {number}")), command: Err(wrong) }
             }
         }
     }

@@ -4,7 +4,7 @@ use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::time::{Duration, Instant};
 
-use super::command::{Asked, Command, Inbox};
+use super::command::{Inbox, ReceivedCommand, RunCommand};
 use super::folder::RunFolder;
 
 /// Between two looks for commands.
@@ -15,7 +15,7 @@ const LOOK: Duration = Duration::from_millis(100);
 pub struct CommandQueue {
     inbox: Inbox,
     looked: Option<Instant>,
-    waiting: VecDeque<Asked>,
+    waiting: VecDeque<ReceivedCommand>,
     /// Commands that were handed out and not answered yet.
     unanswered: usize,
     /// Ids of commands that were read, and of those that earlier sessions have answered.
@@ -41,10 +41,10 @@ impl CommandQueue {
             return Ok(());
         }
         self.looked = Some(Instant::now());
-        for Asked { id, command } in self.inbox.look(run)? {
+        for ReceivedCommand { id, command } in self.inbox.look(run)? {
             let is_new = self.known.insert(id.clone());
             let known = || Err("a command with this id was sent before; take another id".to_owned());
-            self.waiting.push_back(Asked { id, command: if is_new { command } else { known() } });
+            self.waiting.push_back(ReceivedCommand { id, command: if is_new { command } else { known() } });
         }
         Ok(())
     }
@@ -59,10 +59,10 @@ impl CommandQueue {
     }
 
     /// The commands that come before the next line that is refused.
-    pub fn next_commands(&mut self) -> Vec<(String, Command)> {
+    pub fn next_commands(&mut self) -> Vec<(String, RunCommand)> {
         let next = || self.waiting.pop_front_if(|asked| asked.command.is_ok());
         let commands = std::iter::from_fn(next).filter_map(|asked| Some((asked.id, asked.command.ok()?)));
-        let commands: Vec<(String, Command)> = commands.collect();
+        let commands: Vec<(String, RunCommand)> = commands.collect();
         self.unanswered += commands.len();
         commands
     }

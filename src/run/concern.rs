@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::history::History;
+use super::history::RunHistory;
 use super::metric::{Better, MetricInfo};
 use super::status::{Status, span};
 
@@ -54,7 +54,7 @@ const WARNINGS: usize = 5;
 
 impl Concern {
     /// What is not well with a run of this status and history at the time `now`, the gravest first.
-    pub fn of(status: &Status, history: &History, now: Timestamp) -> Vec<Concern> {
+    pub fn of(status: &Status, history: &RunHistory, now: Timestamp) -> Vec<Concern> {
         let ended = match status {
             Status::Failed(_) | Status::Crashed { .. } => Some(status.to_string()),
             _ => None,
@@ -84,13 +84,13 @@ impl Concern {
     }
 }
 
-fn diverged(history: &History, info: &MetricInfo) -> Option<String> {
+fn diverged(history: &RunHistory, info: &MetricInfo) -> Option<String> {
     let (step, value) = history.latest_at(info.metric()?)?;
     let is_bad = info.better == Better::Lower && !value.is_finite();
     is_bad.then(|| format!("{} at step {step}", info.words(value)))
 }
 
-fn stalled(status: &Status, history: &History, now: Timestamp) -> Option<String> {
+fn stalled(status: &Status, history: &RunHistory, now: Timestamp) -> Option<String> {
     let is_alive = match status {
         Status::Running(_) => true,
         Status::Silent { seconds, .. } => *seconds < BEATS,

@@ -6,9 +6,9 @@ use std::fmt;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::event::{Pixel, ScanAxes, Started};
+use super::event::{GridPoint, ScanAxes, Started};
 use super::folder::RunFolder;
-use super::history::History;
+use super::history::RunHistory;
 use super::reader::RunReader;
 use crate::preset::{Preset, PresetError};
 use crate::visible::visible;
@@ -109,7 +109,7 @@ impl RunConfig {
 
     /// The config that a run with this history was begun with: that in its events or, where a version before has left it
     /// out there, its `config.ron`.
-    pub fn begun(run: &RunFolder, history: &History) -> Result<RunConfig, ConfigError> {
+    pub fn begun(run: &RunFolder, history: &RunHistory) -> Result<RunConfig, ConfigError> {
         match history.started().map(|started| &started.config).filter(|config| !config.is_empty()) {
             None => RunConfig::read(run),
             Some(text) => RunConfig::parse_begun(text),
@@ -152,7 +152,7 @@ impl RunConfig {
     /// # Errors
     ///
     /// [`ConfigError::Changed`] with the fields that differ.
-    pub fn check(&self, history: &History) -> Result<(), ConfigError> {
+    pub fn check(&self, history: &RunHistory) -> Result<(), ConfigError> {
         let now = self.started();
         let differences = match history.started() {
             None => Vec::new(),
@@ -164,7 +164,7 @@ impl RunConfig {
             let kept = history.started().is_some_and(|before| !before.config.is_empty());
             return Err(ConfigError::Changed { differences, kept });
         }
-        let differences = pixels_that_differ(history, now.scan.as_ref());
+        let differences = points_that_differ(history, now.scan.as_ref());
         if differences.is_empty() { Ok(()) } else { Err(ConfigError::Changed { differences, kept: false }) }
     }
 
@@ -176,7 +176,7 @@ impl RunConfig {
     }
 
     /// What checkpoints are known by: the hash of the config that the run was begun with, to which this one is equal.
-    pub fn identity(&self, history: &History) -> String {
+    pub fn identity(&self, history: &RunHistory) -> String {
         let begun = history.started().map(|started| started.config_sha256.clone());
         begun.filter(|sum| !sum.is_empty()).unwrap_or_else(|| sha256(&self.text))
     }
@@ -220,11 +220,11 @@ fn facts_that_differ(before: &Started, now: &Started) -> Vec<Difference> {
     differences
 }
 
-/// The finished pixels of a scan say what they are of, also where the first event is lost.
-fn pixels_that_differ(history: &History, axes: Option<&ScanAxes>) -> Vec<Difference> {
+/// The finished grid points of a scan say what they are of, also where the first event is lost.
+fn points_that_differ(history: &RunHistory, axes: Option<&ScanAxes>) -> Vec<Difference> {
     let Some(axes) = axes else { return Vec::new() };
     let mut differences = BTreeSet::new();
-    for Pixel { pixel: [row, column], optimizer, batch_size, test_loss, .. } in history.pixels() {
+    for GridPoint { index: [row, column], optimizer, batch_size, test_loss, .. } in history.grid_points() {
         let shape = |rates: usize, replicates: usize| format!("{rates} × {replicates}");
         let trainings = shape(test_loss.len(), test_loss.first().map_or(0, Vec::len));
         for (field, before, now) in [

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::fork::Forked;
-use super::metric::{Metric, MetricInfo, Metrics, PointFields};
+use super::metric::{MetricId, MetricInfo, MetricValues, PointFields};
 use super::number;
 use super::seal::{self, Seal};
 use super::tail::LONGEST_LINE;
@@ -20,8 +20,8 @@ use super::tail::LONGEST_LINE;
 /// In the file, two more fields follow: `line`, the line's place in the file, counted from 1, and `crc`, the CRC-32 (that
 /// of zip) of all bytes of the line before `,"crc":`. Lines without them, as versions before wrote them, are read too.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Record {
-    /// Optimizer steps taken so far. In a scan: finished pixels.
+pub struct EventRecord {
+    /// Optimizer steps taken so far. In a scan: finished grid points.
     pub step: u64,
     pub time: Timestamp,
     /// Seconds of training over all sessions of the run, without the time between them.
@@ -41,13 +41,13 @@ pub enum Event {
     /// Another session begins, from a checkpoint. What was said before of later steps is void.
     Resumed { from_step: u64 },
     /// A step was taken, or some: a point of the training curves, with a loss.
-    Train(Metrics),
+    Train(MetricValues),
     /// The model was evaluated: whichever metrics were measured.
-    Eval(Metrics),
+    Eval(MetricValues),
     /// Text that the model has written.
     Sample { text: String },
-    /// A pixel of a scan is complete.
-    Pixel(Pixel),
+    /// A grid point of a scan is complete.
+    GridPoint(GridPoint),
     /// A checkpoint is safe on the disk, in the run's folder under this name.
     Checkpoint { file: String },
     /// The answer to a command.
@@ -77,7 +77,7 @@ pub struct Started {
     pub title: String,
     /// Kind of the preset, such as `Mnist`.
     pub kind: String,
-    /// With how many steps the run ends. In a scan: its pixels.
+    /// With how many steps the run ends. In a scan: its grid points.
     pub steps: u64,
     /// Such as `FOCUS, γ 0.2`.
     pub optimizer: String,
@@ -94,8 +94,8 @@ pub struct Started {
     /// A hash of the data: a run goes on with the same only.
     pub fingerprint: String,
     /// Whether the program made the data itself, in place of real ones.
-    #[serde(skip_serializing_if = "is_false")]
-    pub stand_in: bool,
+    #[serde(rename = "stand_in", skip_serializing_if = "is_false")]
+    pub synthetic: bool,
     /// Such as `cuda:0, NVIDIA H200`.
     pub device: String,
     /// Such as `float32`.
@@ -122,9 +122,9 @@ fn is_false(value: &bool) -> bool {
 
 impl Started {
     /// Whether the run learns from data that the program made itself, in place of real ones.
-    pub fn learns_from_stand_in(&self) -> bool {
+    pub fn learns_from_synthetic_data(&self) -> bool {
         // Versions before said it in the words only.
-        self.stand_in || self.data == "digits drawn by Valleyscope, not MNIST"
+        self.synthetic || self.data == "digits drawn by Valleyscope, not MNIST"
     }
 }
 
@@ -160,23 +160,24 @@ impl ScanAxes {
     }
 
     /// Pairs of an optimizer and a batch size.
-    pub fn pixels(&self) -> u64 {
+    pub fn grid_points(&self) -> u64 {
         (self.optimizers.len() * self.batch_sizes.len()) as u64
     }
 }
 
 /// The results of one optimizer with one batch size, for each learning rate (outer) and replicate (inner).
 ///
-/// It holds all there is to know of the pixel, so that a scan that was stopped needs no other checkpoint: it
-/// goes on with the pixels that have no such event, and its `from_step` is the number of those that have one.
+/// It holds all there is to know of the grid point, so that a scan that was stopped needs no other checkpoint: it
+/// goes on with the grid points that have no such event, and its `from_step` is the number of those that have one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Pixel {
+pub struct GridPoint {
     /// Indices into [`ScanAxes::optimizers`] and [`ScanAxes::batch_sizes`].
-    pub pixel: [usize; 2],
+    #[serde(rename = "pixel")]
+    pub index: [usize; 2],
     /// Name of the optimizer.
     pub optimizer: String,
     pub batch_size: u64,
-    /// Pixels that are complete, with this one.
+    /// Grid points that are complete, with this one.
     pub done: u64,
     pub total: u64,
     /// Seconds that it took.
@@ -217,7 +218,7 @@ impl Event {
             Event::Train(_) => "train",
             Event::Eval(_) => "eval",
             Event::Sample { .. } => "sample",
-            Event::Pixel(_) => "pixel",
+            Event::GridPoint(_) => "pixel",
             Event::Checkpoint { .. } => "checkpoint",
             Event::Command { .. } => "command",
             Event::Warning { .. } => "warning",
@@ -238,8 +239,8 @@ impl Event {
             Event::Resumed { from_step } => format!("resumed from step {from_step}"),
             Event::Train(metrics) | Event::Eval(metrics) => metrics.sentence(),
             Event::Sample { text } => format!("sample: {text}"),
-            Event::Pixel(pixel) => {
-                let Pixel { optimizer, batch_size, done, total, seconds, .. } = pixel;
+            Event::GridPoint(point) => {
+                let GridPoint { optimizer, batch_size, done, total, seconds, .. } = point;
                 format!("{optimizer} with batches of {batch_size} took {seconds:.1} s, {done} of {total} done")
             }
             Event::Checkpoint { file } => format!("checkpoint {file}"),
@@ -282,7 +283,7 @@ impl Event {
         }
         Ok(match name {
             "forked" => Event::Forked(of(line)?),
-            "pixel" => Event::Pixel(of(line)?),
+            "pixel" => Event::GridPoint(of(line)?),
             "started" => {
                 let started: Started = of(line)?;
                 started.scan.as_ref().map_or(Ok(()), ScanAxes::check)?;
@@ -304,7 +305,7 @@ impl Event {
     }
 }
 
-impl Record {
+impl EventRecord {
     /// The line without its end, its number and its check sum.
     pub fn to_line(&self) -> String {
         #[derive(Serialize)]
@@ -317,23 +318,23 @@ impl Record {
             #[serde(flatten)]
             rest: &'r Event,
         }
-        let Record { step, time, wall_s, event } = self;
+        let EventRecord { step, time, wall_s, event } = self;
         let line = Line { event: event.name(), step: *step, time: *time, wall_s: *wall_s, rest: event };
         serde_json::to_string(&line).expect("events hold nothing that JSON cannot express")
     }
 
     /// A point of the training curves, or an evaluation.
-    fn parse_metrics(line: &[u8], event: fn(Metrics) -> Event) -> Result<Record, BadLine> {
+    fn parse_metrics(line: &[u8], event: fn(MetricValues) -> Event) -> Result<EventRecord, BadLine> {
         let PointFields { step, time, wall_s, metrics } = serde_json::from_slice(line)?;
-        Ok(Record { step, time, wall_s, event: event(metrics) })
+        Ok(EventRecord { step, time, wall_s, event: event(metrics) })
     }
 
-    fn parse_train(line: &[u8]) -> Result<Record, BadLine> {
-        let record = Record::parse_metrics(line, Event::Train)?;
+    fn parse_train(line: &[u8]) -> Result<EventRecord, BadLine> {
+        let record = EventRecord::parse_metrics(line, Event::Train)?;
         let Event::Train(metrics) = &record.event else { return Ok(record) };
-        match metrics.get(Metric::LOSS) {
+        match metrics.get(MetricId::LOSS) {
             Some(_) => Ok(record),
-            None => Err(BadLine::Json(serde::de::Error::missing_field(Metric::LOSS.name()))),
+            None => Err(BadLine::Json(serde::de::Error::missing_field(MetricId::LOSS.name()))),
         }
     }
 
@@ -344,15 +345,15 @@ impl Record {
     }
 
     /// The record in a line, without its end. Fields that are not known are passed over.
-    pub fn parse(line: &[u8]) -> Result<Record, BadLine> {
+    pub fn parse(line: &[u8]) -> Result<EventRecord, BadLine> {
         if seal::check(line) == Seal::Broken {
             return Err(BadLine::Changed);
         }
-        Record::parse_whole(line)
+        EventRecord::parse_whole(line)
     }
 
     /// The same for a line whose check sum was looked at.
-    pub(super) fn parse_whole(line: &[u8]) -> Result<Record, BadLine> {
+    pub(super) fn parse_whole(line: &[u8]) -> Result<EventRecord, BadLine> {
         #[derive(Deserialize)]
         struct Head<'l> {
             #[serde(borrow)]
@@ -362,15 +363,15 @@ impl Record {
             #[serde(with = "number")]
             wall_s: f64,
         }
-        if Record::is_train(line) {
-            return Record::parse_train(line);
+        if EventRecord::is_train(line) {
+            return EventRecord::parse_train(line);
         }
         let Head { event, step, time, wall_s } = serde_json::from_slice(line)?;
         match &*event {
-            "train" => return Record::parse_train(line),
-            "eval" => return Record::parse_metrics(line, Event::Eval),
+            "train" => return EventRecord::parse_train(line),
+            "eval" => return EventRecord::parse_metrics(line, Event::Eval),
             _ => {}
         }
-        Ok(Record { step, time, wall_s, event: Event::parse(&event, line)? })
+        Ok(EventRecord { step, time, wall_s, event: Event::parse(&event, line)? })
     }
 }

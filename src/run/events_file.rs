@@ -8,7 +8,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::folder::RunFolder;
-use super::lock::Refusal;
+use super::lock::LockRefusal;
 use super::seal::seal;
 use crate::plain_file::{self, Links};
 
@@ -45,14 +45,14 @@ pub struct EventsFile {
 impl EventsFile {
     /// Opens the file, or makes it, and locks it where a locked file can still be read: whoever removes the file `lock`
     /// does not let a second worker in.
-    pub fn open(run: &RunFolder) -> Result<EventsFile, Refusal> {
+    pub fn open(run: &RunFolder) -> Result<EventsFile, LockRefusal> {
         let path = run.events();
-        let file = plain_file::open_to_append(&path).map_err(Refusal::File)?;
+        let file = plain_file::open_to_append(&path).map_err(LockRefusal::File)?;
         if cfg!(unix) {
             file.try_lock().map_err(|error| match error {
                 // By a worker whose lock was removed, which does not say who it is.
-                TryLockError::WouldBlock => Refusal::Held(None),
-                TryLockError::Error(source) => Refusal::File(source),
+                TryLockError::WouldBlock => LockRefusal::Held(None),
+                TryLockError::Error(source) => LockRefusal::File(source),
             })?;
         }
         let reserve = run.reserve();

@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 use super::checkpoint::Checkpoint;
 use super::choice::{ChoiceError, first_usable};
 use super::config::{ConfigError, RunConfig};
-use super::event::{Event, Record};
+use super::event::{Event, EventRecord};
 use super::folder::{FolderError, RunFolder};
-use super::history::History;
+use super::history::RunHistory;
 use super::reader::RunReader;
 use super::seal::seal;
 use crate::export::{Overwrite, write_file};
@@ -121,7 +121,8 @@ impl Fork {
                 keeps_optimizer: self.check(training, &checkpoint)?,
             };
             let event = Event::Forked(forked.clone());
-            let record = Record { step: checkpoint.step, time: Timestamp::now(), wall_s: checkpoint.wall_s, event };
+            let record =
+                EventRecord { step: checkpoint.step, time: Timestamp::now(), wall_s: checkpoint.wall_s, event };
             write(&folder.config(), &training.to_ron())?;
             write(&folder.events(), &(seal(&record.to_line(), 1) + "\n"))
         })?;
@@ -221,13 +222,13 @@ impl Forked {
 
     /// Whether a run with this history may be the other run: another may have its name by now. One that has not begun, as a
     /// fork before its first step, says nothing.
-    fn is_of(&self, history: &History) -> bool {
+    fn is_of(&self, history: &RunHistory) -> bool {
         let sum = history.started().map(|started| &started.config_sha256).filter(|sum| !sum.is_empty());
         sum.is_none_or(|sum| *sum == self.config_sha256)
     }
 
     /// What the other run's events say, if it is found; through so many more forks that it may be one of.
-    pub(super) fn history(&self, fork: &RunFolder, forks: u32) -> Option<History> {
+    pub(super) fn history(&self, fork: &RunFolder, forks: u32) -> Option<RunHistory> {
         self.places(fork).find_map(|run| {
             let mut reader = RunReader::of_fork(run, forks);
             reader.poll().ok()?;

@@ -1,21 +1,21 @@
-//! What has happened in a run so far, as plain values: curves, samples, pixels, answers, and how it ended.
+//! What has happened in a run so far, as plain values: curves, samples, grid points, answers, and how it ended.
 
 use std::collections::VecDeque;
 
 use jiff::Timestamp;
 
 use super::damage::{Damage, LineCount};
-use super::event::{BadLine, Event, Pixel, Record, Started};
+use super::event::{BadLine, Event, EventRecord, GridPoint, Started};
 use super::folder::RunFolder;
 use super::fork::Forked;
-use super::metric::{Metric, MetricInfo, Metrics, Source};
-use super::pace::Pace;
-use super::points::{Curve, Points};
+use super::metric::{MetricId, MetricInfo, MetricSource, MetricValues};
+use super::pace::EventRate;
+use super::points::{MetricCurve, MetricPoints};
 use super::scan_costs::ScanCosts;
 
 /// Text that the model has written.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sample {
+pub struct TextSample {
     pub step: u64,
     pub time: Timestamp,
     pub text: String,
@@ -23,7 +23,7 @@ pub struct Sample {
 
 /// What the worker said to a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct CommandAnswer {
     pub id: String,
     pub ok: bool,
     pub message: String,
@@ -45,7 +45,7 @@ const RECENT: usize = 50;
 /// Resuming makes void what was said of later steps, and it is forgotten: of a run that was killed and resumed
 /// the curves have no gap, no repeat and no jump.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct History {
+pub struct RunHistory {
     forked: Option<Forked>,
     /// Whether the points before the fork were looked for, and what is missing of them, in words.
     is_shared: bool,
@@ -53,25 +53,25 @@ pub struct History {
     started: Option<Started>,
     began: Option<Timestamp>,
     steps: Option<u64>,
-    last: Option<Record>,
+    last: Option<EventRecord>,
     /// With its line and its time.
     ending: Option<(Ending, u64, Timestamp)>,
     sessions: u64,
     /// Step and seconds of training at which the last session began.
     session_start: (u64, f64),
-    training: Points,
-    evaluations: Points,
-    samples: Vec<Sample>,
+    training: MetricPoints,
+    evaluations: MetricPoints,
+    samples: Vec<TextSample>,
     /// With the steps at which they were complete.
-    pixels: Vec<(u64, Pixel)>,
+    points: Vec<(u64, GridPoint)>,
     checkpoints: Vec<(u64, String)>,
     warnings: Vec<(u64, String)>,
     /// Those of them that are not about how a session begins.
     incidents: Vec<(u64, String)>,
-    pace: Pace,
-    answers: Vec<Answer>,
+    pace: EventRate,
+    answers: Vec<CommandAnswer>,
     /// The newest that are no points of curves, with their lines.
-    recent: VecDeque<(u64, Record)>,
+    recent: VecDeque<(u64, EventRecord)>,
     records: u64,
     lines: LineCount,
     /// Events that only another version of the program knows.
@@ -79,9 +79,9 @@ pub struct History {
     generation: u64,
 }
 
-impl History {
+impl RunHistory {
     /// Takes in the next event.
-    pub fn apply(&mut self, record: Record) {
+    pub fn apply(&mut self, record: EventRecord) {
         self.records += 1;
         if !self.lines.damage().is_none() {
             // Where the line that says it is lost.
@@ -110,15 +110,15 @@ impl History {
             Event::Train(metrics) => self.training.push(&record, metrics),
             Event::Eval(metrics) => self.evaluations.push(&record, metrics),
             Event::Sample { text } => {
-                self.samples.push(Sample { step: record.step, time: record.time, text: text.clone() });
+                self.samples.push(TextSample { step: record.step, time: record.time, text: text.clone() });
             }
-            Event::Pixel(pixel) => {
-                self.pixels.push((record.step, pixel.clone()));
+            Event::GridPoint(point) => {
+                self.points.push((record.step, point.clone()));
             }
             Event::Checkpoint { file } => self.checkpoints.push((record.step, file.clone())),
             Event::Command { id, ok, message, steps } => {
                 self.steps = steps.or(self.steps);
-                self.answers.push(Answer { id: id.clone(), ok: *ok, message: message.clone() });
+                self.answers.push(CommandAnswer { id: id.clone(), ok: *ok, message: message.clone() });
             }
             Event::Warning { message } => {
                 self.warnings.push((record.step, message.clone()));
@@ -139,30 +139,30 @@ impl History {
         self.last = Some(record);
     }
 
-    fn begin_session(&mut self, record: &Record) {
+    fn begin_session(&mut self, record: &EventRecord) {
         self.sessions += 1;
         self.session_start = (record.step, record.wall_s);
         self.ending = None;
-        self.pace = Pace::default();
+        self.pace = EventRate::default();
     }
 
-    fn end(&mut self, ending: Ending, record: &Record) {
+    fn end(&mut self, ending: Ending, record: &EventRecord) {
         self.ending = Some((ending, self.lines(), record.time));
     }
 
     fn forget_after(&mut self, step: u64) {
         let mut forgotten = self.training.forget_after(step) | self.evaluations.forget_after(step);
-        let known = self.samples.len() + self.pixels.len();
+        let known = self.samples.len() + self.points.len();
         self.samples.retain(|sample| sample.step <= step);
-        self.pixels.retain(|(at, _)| *at <= step);
+        self.points.retain(|(at, _)| *at <= step);
         self.incidents.retain(|(at, _)| *at <= step);
-        forgotten |= self.samples.len() + self.pixels.len() < known;
+        forgotten |= self.samples.len() + self.points.len() < known;
         self.generation += u64::from(forgotten);
     }
 }
 
 /// What there is to know.
-impl History {
+impl RunHistory {
     /// Where the run comes from, if it is a fork.
     pub fn forked(&self) -> Option<&Forked> {
         self.forked.as_ref()
@@ -205,17 +205,17 @@ impl History {
         (rate.is_finite() && rate > 0.0).then_some(rate)
     }
 
-    /// Seconds of training until all steps are taken, at the rate so far; of a scan, until all pixels are finished,
+    /// Seconds of training until all steps are taken, at the rate so far; of a scan, until all grid points are finished,
     /// which take the longer the larger their batches are ([`ScanCosts`]).
     pub fn seconds_left(&self) -> Option<f64> {
         if let Some(axes) = self.started.as_ref().and_then(|started| started.scan.as_ref()) {
-            return ScanCosts::of(self.pixels()).seconds_left(axes, self.pixels());
+            return ScanCosts::of(self.grid_points()).seconds_left(axes, self.grid_points());
         }
         Some(self.steps?.saturating_sub(self.step()) as f64 / self.steps_per_s()?)
     }
 
     /// The last event.
-    pub fn last(&self) -> Option<&Record> {
+    pub fn last(&self) -> Option<&EventRecord> {
         self.last.as_ref()
     }
 
@@ -235,8 +235,8 @@ impl History {
     }
 
     /// The points of a metric; none where it was never measured.
-    pub fn curve(&self, metric: Metric) -> Curve<'_> {
-        const NONE: Curve<'static> = Curve { step: &[], wall_s: &[], time_s: &[], value: &[] };
+    pub fn curve(&self, metric: MetricId) -> MetricCurve<'_> {
+        const NONE: MetricCurve<'static> = MetricCurve { step: &[], wall_s: &[], time_s: &[], value: &[] };
         self.training.curve(metric).or_else(|| self.evaluations.curve(metric)).unwrap_or(NONE)
     }
 
@@ -244,41 +244,41 @@ impl History {
     /// whatever else was measured.
     pub fn metrics(&self) -> Vec<MetricInfo> {
         let described = self.started.as_ref().map_or(&[][..], |started| &started.metrics);
-        let mut infos: Vec<MetricInfo> = described.iter().take(Metrics::MOST).cloned().collect();
-        let measured = self.training.metrics().map(|metric| (metric, Source::Training));
-        let measured = measured.chain(self.evaluations.metrics().map(|metric| (metric, Source::Evaluation)));
+        let mut infos: Vec<MetricInfo> = described.iter().take(MetricValues::MOST).cloned().collect();
+        let measured = self.training.metrics().map(|metric| (metric, MetricSource::Training));
+        let measured = measured.chain(self.evaluations.metrics().map(|metric| (metric, MetricSource::Evaluation)));
         for (metric, source) in measured {
             if !infos.iter().any(|info| info.name == metric.name()) {
                 infos.push(MetricInfo { source, ..metric.info() });
             }
         }
-        infos.sort_by_key(|info| info.source == Source::Evaluation);
+        infos.sort_by_key(|info| info.source == MetricSource::Evaluation);
         infos
     }
 
     /// The metrics of evaluations.
     pub fn evaluated(&self) -> Vec<MetricInfo> {
-        self.metrics().into_iter().filter(|info| info.source == Source::Evaluation).collect()
+        self.metrics().into_iter().filter(|info| info.source == MetricSource::Evaluation).collect()
     }
 
     /// The newest value of a metric.
-    pub fn latest(&self, metric: Metric) -> Option<f64> {
+    pub fn latest(&self, metric: MetricId) -> Option<f64> {
         self.latest_at(metric).map(|(_, value)| value)
     }
 
     /// The newest value of a metric, after the step that it is of.
-    pub fn latest_at(&self, metric: Metric) -> Option<(u64, f64)> {
+    pub fn latest_at(&self, metric: MetricId) -> Option<(u64, f64)> {
         let curve = self.curve(metric);
         Some((*curve.step.last()?, *curve.value.last()?))
     }
 
-    pub fn samples(&self) -> &[Sample] {
+    pub fn samples(&self) -> &[TextSample] {
         &self.samples
     }
 
-    /// The finished pixels of a scan, in the order in which they were completed.
-    pub fn pixels(&self) -> impl ExactSizeIterator<Item = &Pixel> {
-        self.pixels.iter().map(|(_, pixel)| pixel)
+    /// The finished grid points of a scan, in the order in which they were completed.
+    pub fn grid_points(&self) -> impl ExactSizeIterator<Item = &GridPoint> {
+        self.points.iter().map(|(_, point)| point)
     }
 
     /// Names of the checkpoints, with their steps; old ones may have been deleted since.
@@ -307,17 +307,17 @@ impl History {
     }
 
     /// Answers to commands, oldest first.
-    pub fn answers(&self) -> &[Answer] {
+    pub fn answers(&self) -> &[CommandAnswer] {
         &self.answers
     }
 
     /// The newest events that are no points of curves, oldest first.
-    pub fn recent(&self) -> impl DoubleEndedIterator<Item = &Record> + ExactSizeIterator {
+    pub fn recent(&self) -> impl DoubleEndedIterator<Item = &EventRecord> + ExactSizeIterator {
         self.recent.iter().map(|(_, record)| record)
     }
 
     /// Those of them that come after a line.
-    pub fn recent_after(&self, line: u64) -> impl Iterator<Item = &Record> {
+    pub fn recent_after(&self, line: u64) -> impl Iterator<Item = &EventRecord> {
         self.recent.iter().filter(move |(at, _)| *at > line).map(|(_, record)| record)
     }
 
@@ -330,7 +330,7 @@ impl History {
     /// whether it is a fork, which does not begin at step 0.
     pub fn is_begun(&self) -> bool {
         let points = !self.training.is_empty() || !self.evaluations.is_empty();
-        let results = !self.samples.is_empty() || !self.pixels.is_empty() || !self.checkpoints.is_empty();
+        let results = !self.samples.is_empty() || !self.points.is_empty() || !self.checkpoints.is_empty();
         self.sessions > 0 || self.forked.is_some() || points || results || !self.damage().is_none()
     }
 
@@ -362,7 +362,7 @@ impl History {
 
     /// Takes over the points and samples of the run that this one was forked from, up to the fork. Done before it has
     /// points of its own.
-    pub(super) fn share(&mut self, other: Option<History>) {
+    pub(super) fn share(&mut self, other: Option<RunHistory>) {
         self.is_shared = true;
         let Some(forked) = &self.forked else { return };
         let Some(mut other) = other else {
@@ -376,7 +376,7 @@ impl History {
 
     /// Forgets all points of training.
     pub(super) fn forget_training(&mut self) {
-        self.training = Points::default();
+        self.training = MetricPoints::default();
     }
 
     /// Counts the next line, and says whether its bytes are those that were written.
@@ -402,6 +402,6 @@ impl History {
 
     /// Begins anew, as another history.
     pub(super) fn reset(&mut self) {
-        *self = History { generation: self.generation + 1, ..History::default() };
+        *self = RunHistory { generation: self.generation + 1, ..RunHistory::default() };
     }
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::PROTOCOL;
 use super::folder::{RunFolder, data_folder};
-use super::lock::{self, Holder, Life};
+use super::lock::{self, LockOwner, LockState};
 use super::status::last_words;
 use crate::machine::WorkerFolder;
 use crate::plain_file;
@@ -280,7 +280,7 @@ pub struct Launched {
     run: RunFolder,
     pid: u32,
     /// Who held the run before, or was the last to hold it.
-    before: Option<Holder>,
+    before: Option<LockOwner>,
     exit: Arc<OnceLock<ExitStatus>>,
 }
 
@@ -305,10 +305,10 @@ impl Launched {
         loop {
             // In this order, as it may do both in between.
             let ended = self.exit();
-            match Life::of(&self.run) {
+            match LockState::of(&self.run) {
                 // Another may hold the run, and this one will soon be refused.
-                Life::Alive(Some(holder)) if self.before.as_ref() == Some(&holder) => {}
-                Life::Alive(_) => return Ok(()),
+                LockState::Held(Some(owner)) if self.before.as_ref() == Some(&owner) => {}
+                LockState::Held(_) => return Ok(()),
                 _ => {}
             }
             match ended {

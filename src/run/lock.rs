@@ -22,7 +22,7 @@ const MOST: u64 = 1 << 16;
 
 /// The worker that holds a run, or was the last to hold it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Holder {
+pub struct LockOwner {
     pub host: String,
     pub pid: u32,
     /// When it took the lock.
@@ -36,7 +36,7 @@ pub struct Holder {
     pub end: Option<u64>,
 }
 
-impl Holder {
+impl LockOwner {
     /// So many lines of events were written, as far as it says.
     pub(super) fn written(&self) -> u64 {
         self.end.max(self.lines).unwrap_or(0)
@@ -45,16 +45,16 @@ impl Holder {
 
 /// What is known of a run's lock from here.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Life {
+pub enum LockState {
     /// No worker has ever taken the lock.
-    Unborn,
+    NeverTaken,
     /// The lock is held on this machine. It does not say by whom where the system keeps a locked file from being
     /// read.
-    Alive(Option<Holder>),
+    Held(Option<LockOwner>),
     /// Its last holder, on this machine, is gone.
-    Gone(Holder),
+    Free(LockOwner),
     /// It is or was held on another machine.
-    Elsewhere(Holder),
+    Remote(LockOwner),
     /// The lock cannot be read.
     Unknown,
 }
@@ -68,33 +68,33 @@ pub struct Lock {
 }
 
 #[derive(Debug)]
-pub enum Refusal {
-    Held(Option<Holder>),
+pub enum LockRefusal {
+    Held(Option<LockOwner>),
     File(io::Error),
 }
 
-impl Refusal {
+impl LockRefusal {
     pub fn into_error(self) -> io::Error {
         match self {
-            Refusal::Held(_) => io::Error::new(io::ErrorKind::ResourceBusy, "another process writes it"),
-            Refusal::File(error) => error,
+            LockRefusal::Held(_) => io::Error::new(io::ErrorKind::ResourceBusy, "another process writes it"),
+            LockRefusal::File(error) => error,
         }
     }
 }
 
 impl Lock {
     /// Takes the lock.
-    pub fn take(run: &RunFolder) -> Result<Lock, Refusal> {
-        let file = plain_file::open_to_write(&run.lock()).map_err(Refusal::File)?;
+    pub fn take(run: &RunFolder) -> Result<Lock, LockRefusal> {
+        let file = plain_file::open_to_write(&run.lock()).map_err(LockRefusal::File)?;
         lock(&file).map_err(|error| match error {
-            TryLockError::WouldBlock => Refusal::Held(read(run).ok().flatten()),
-            TryLockError::Error(source) => Refusal::File(source),
+            TryLockError::WouldBlock => LockRefusal::Held(read(run).ok().flatten()),
+            TryLockError::Error(source) => LockRefusal::File(source),
         })?;
         Ok(Lock { file, lines: 0 })
     }
 
     /// What the last holder has left in it; nothing where it cannot be read.
-    pub fn last_holder(&mut self) -> Option<Holder> {
+    pub fn last_owner(&mut self) -> Option<LockOwner> {
         let mut text = Vec::new();
         self.file.rewind().ok()?;
         (&mut self.file).take(MOST).read_to_end(&mut text).ok()?;
@@ -105,20 +105,20 @@ impl Lock {
     pub fn sign(&mut self, lines: u64) -> io::Result<()> {
         self.lines = lines;
         let (host, pid, started) = (host(), std::process::id(), Timestamp::now());
-        self.write(&Holder { host, pid, started, lines: Some(lines), end: None })
+        self.write(&LockOwner { host, pid, started, lines: Some(lines), end: None })
     }
 
     /// Writes down how many lines of events there are when it is let go.
     pub fn sign_off(&mut self, lines: u64) -> io::Result<()> {
-        match self.last_holder() {
-            Some(holder) => self.write(&Holder { end: Some(lines), ..holder }),
+        match self.last_owner() {
+            Some(owner) => self.write(&LockOwner { end: Some(lines), ..owner }),
             None => Ok(()),
         }
     }
 
     /// Writes over what is there before the rest is cut, so that a full disk does not leave it empty.
-    fn write(&mut self, holder: &Holder) -> io::Result<()> {
-        let text = serde_json::to_string(holder).expect("it holds nothing that JSON cannot express") + "\n";
+    fn write(&mut self, owner: &LockOwner) -> io::Result<()> {
+        let text = serde_json::to_string(owner).expect("it holds nothing that JSON cannot express") + "\n";
         self.file.rewind()?;
         self.file.write_all(text.as_bytes())?;
         self.file.set_len(text.len() as u64)
@@ -129,13 +129,13 @@ impl Lock {
     /// # Errors
     ///
     /// Where one has.
-    pub fn keep(&mut self, run: &RunFolder) -> Result<(), Refusal> {
-        if plain_file::is_at(&self.file, &run.lock()).map_err(Refusal::File)? {
+    pub fn keep(&mut self, run: &RunFolder) -> Result<(), LockRefusal> {
+        if plain_file::is_at(&self.file, &run.lock()).map_err(LockRefusal::File)? {
             return Ok(());
         }
         let lines = self.lines;
         *self = Lock::take(run)?;
-        self.sign(lines).map_err(Refusal::File)
+        self.sign(lines).map_err(LockRefusal::File)
     }
 }
 
@@ -162,7 +162,7 @@ fn lock(file: &File) -> Result<(), TryLockError> {
 
 /// Who is said to hold the lock, or to have held it last. None where nobody ever did, or who did was stopped
 /// before it could say who it is.
-pub fn read(run: &RunFolder) -> io::Result<Option<Holder>> {
+pub fn read(run: &RunFolder) -> io::Result<Option<LockOwner>> {
     match plain_file::read(&run.lock(), Links::Refused, MOST) {
         Ok(text) => Ok(serde_json::from_slice(&text).ok()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -170,22 +170,22 @@ pub fn read(run: &RunFolder) -> io::Result<Option<Holder>> {
     }
 }
 
-impl Life {
+impl LockState {
     /// Looks at the lock of a run.
-    pub fn of(run: &RunFolder) -> Life {
+    pub fn of(run: &RunFolder) -> LockState {
         let file = match plain_file::open(&run.lock(), Links::Refused) {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Life::Unborn,
-            Err(_) => return Life::Unknown,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return LockState::NeverTaken,
+            Err(_) => return LockState::Unknown,
         };
         let held = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
         drop(file);
-        let holder = read(run).ok().flatten();
+        let owner = read(run).ok().flatten();
         if held {
-            return Life::Alive(holder);
+            return LockState::Held(owner);
         }
-        let Some(holder) = holder else { return Life::Unborn };
-        if holder.host == host() { Life::Gone(holder) } else { Life::Elsewhere(holder) }
+        let Some(owner) = owner else { return LockState::NeverTaken };
+        if owner.host == host() { LockState::Free(owner) } else { LockState::Remote(owner) }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::damage::Damage;
 use super::folder::RunFolder;
-use super::history::History;
+use super::history::RunHistory;
 
 /// Lines cannot be read, or are missing.
 pub fn of_lines(damage: &Damage) -> String {
@@ -31,7 +31,7 @@ pub fn of_rest(kept: &str) -> String {
     format!("{} ended with what is no line, which was removed; as it was it is kept in {kept}", RunFolder::EVENTS)
 }
 
-impl History {
+impl RunHistory {
     /// Whether nothing is left of the events of a run that has such checkpoints.
     pub fn is_gone(&self, checkpoints: &[u64]) -> bool {
         self.lines() == 0 && !checkpoints.is_empty()

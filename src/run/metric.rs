@@ -12,33 +12,33 @@ use super::number::Number;
 
 /// The name of a metric, as in the events of a run and as a column of tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Metric(&'static str);
+pub struct MetricId(&'static str);
 
-impl Metric {
+impl MetricId {
     /// Training loss: mean over the batch, or over the steps since the last point.
-    pub const LOSS: Metric = Metric("loss");
-    pub const LEARNING_RATE: Metric = Metric("lr");
+    pub const LOSS: MetricId = MetricId("loss");
+    pub const LEARNING_RATE: MetricId = MetricId("lr");
     /// Euclidean norm of the gradient before clipping.
-    pub const GRAD_NORM: Metric = Metric("grad_norm");
-    pub const SAMPLES_PER_S: Metric = Metric("samples_per_s");
-    pub const TOKENS_PER_S: Metric = Metric("tokens_per_s");
+    pub const GRAD_NORM: MetricId = MetricId("grad_norm");
+    pub const SAMPLES_PER_S: MetricId = MetricId("samples_per_s");
+    pub const TOKENS_PER_S: MetricId = MetricId("tokens_per_s");
     /// Training loss as evaluated.
-    pub const TRAIN_LOSS: Metric = Metric("train_loss");
-    pub const VAL_LOSS: Metric = Metric("val_loss");
-    pub const TEST_LOSS: Metric = Metric("test_loss");
+    pub const TRAIN_LOSS: MetricId = MetricId("train_loss");
+    pub const VAL_LOSS: MetricId = MetricId("val_loss");
+    pub const TEST_LOSS: MetricId = MetricId("test_loss");
     /// As a fraction.
-    pub const TEST_ACCURACY: Metric = Metric("test_accuracy");
+    pub const TEST_ACCURACY: MetricId = MetricId("test_accuracy");
 
-    const KNOWN: [Metric; 9] = [
-        Metric::LOSS,
-        Metric::LEARNING_RATE,
-        Metric::GRAD_NORM,
-        Metric::SAMPLES_PER_S,
-        Metric::TOKENS_PER_S,
-        Metric::TRAIN_LOSS,
-        Metric::VAL_LOSS,
-        Metric::TEST_LOSS,
-        Metric::TEST_ACCURACY,
+    const KNOWN: [MetricId; 9] = [
+        MetricId::LOSS,
+        MetricId::LEARNING_RATE,
+        MetricId::GRAD_NORM,
+        MetricId::SAMPLES_PER_S,
+        MetricId::TOKENS_PER_S,
+        MetricId::TRAIN_LOSS,
+        MetricId::VAL_LOSS,
+        MetricId::TEST_LOSS,
+        MetricId::TEST_ACCURACY,
     ];
     /// The most bytes of a name.
     pub const LONGEST_NAME: usize = 64;
@@ -46,13 +46,13 @@ impl Metric {
     const MOST_NAMES: usize = 10_000;
 
     /// A metric that the program itself logs.
-    pub const fn of(name: &'static str) -> Metric {
-        Metric(name)
+    pub const fn of(name: &'static str) -> MetricId {
+        MetricId(name)
     }
 
-    /// The metric of this name, which a file holds. None where it is no name, of 1 to [`Metric::LONGEST_NAME`] visible ASCII characters, and
+    /// The metric of this name, which a file holds. None where it is no name, of 1 to [`MetricId::LONGEST_NAME`] visible ASCII characters, and
     /// where there are too many others.
-    pub fn named(name: &str) -> Option<Metric> {
+    pub fn named(name: &str) -> Option<MetricId> {
         static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
         if let Some(known) = Self::KNOWN.iter().find(|known| known.0 == name) {
             return Some(*known);
@@ -62,14 +62,14 @@ impl Metric {
         }
         let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = names.get(name) {
-            return Some(Metric(known));
+            return Some(MetricId(known));
         }
         if names.len() >= Self::MOST_NAMES {
             return None;
         }
         let name: &'static str = Box::leak(name.into());
         names.insert(name);
-        Some(Metric(name))
+        Some(MetricId(name))
     }
 
     pub fn name(self) -> &'static str {
@@ -86,31 +86,31 @@ impl Metric {
             better,
             source,
         };
-        use {Better::*, Scale::*, Source::*};
+        use {Better::*, MetricScale::*, MetricSource::*};
         match self {
-            Metric::LOSS => usual("Train loss", Log, Lower, Training),
-            Metric::LEARNING_RATE => {
+            MetricId::LOSS => usual("Train loss", Log, Lower, Training),
+            MetricId::LEARNING_RATE => {
                 MetricInfo { unit: Unit::Exact, ..usual("Learning rate", Linear, Neither, Training) }
             }
-            Metric::GRAD_NORM => usual("Gradient norm", Linear, Neither, Training),
-            Metric::SAMPLES_PER_S => {
+            MetricId::GRAD_NORM => usual("Gradient norm", Linear, Neither, Training),
+            MetricId::SAMPLES_PER_S => {
                 MetricInfo { unit: Unit::Rate, ..usual("Samples a second", Linear, Higher, Training) }
             }
-            Metric::TOKENS_PER_S => {
+            MetricId::TOKENS_PER_S => {
                 MetricInfo { unit: Unit::Rate, ..usual("Tokens a second", Linear, Higher, Training) }
             }
-            Metric::TRAIN_LOSS => usual("Train loss, evaluated", Log, Lower, Evaluation),
-            Metric::VAL_LOSS => usual("Validation loss", Log, Lower, Evaluation),
-            Metric::TEST_LOSS => usual("Test loss", Log, Lower, Evaluation),
-            Metric::TEST_ACCURACY => {
+            MetricId::TRAIN_LOSS => usual("Train loss, evaluated", Log, Lower, Evaluation),
+            MetricId::VAL_LOSS => usual("Validation loss", Log, Lower, Evaluation),
+            MetricId::TEST_LOSS => usual("Test loss", Log, Lower, Evaluation),
+            MetricId::TEST_ACCURACY => {
                 MetricInfo { unit: Unit::Fraction, ..usual("Test accuracy", Linear, Higher, Evaluation) }
             }
-            Metric(name) => usual(&name.replace('_', " "), Linear, Neither, Training),
+            MetricId(name) => usual(&name.replace('_', " "), Linear, Neither, Training),
         }
     }
 }
 
-impl fmt::Display for Metric {
+impl fmt::Display for MetricId {
     fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
         text.write_str(self.0)
     }
@@ -126,11 +126,11 @@ pub struct MetricInfo {
     #[serde(default, deserialize_with = "known_or_default")]
     pub unit: Unit,
     #[serde(default, deserialize_with = "known_or_default")]
-    pub scale: Scale,
+    pub scale: MetricScale,
     #[serde(default, deserialize_with = "known_or_default")]
     pub better: Better,
     #[serde(default, deserialize_with = "known_or_default")]
-    pub source: Source,
+    pub source: MetricSource,
 }
 
 /// Versions after this one may know other words.
@@ -159,7 +159,7 @@ pub enum Unit {
 /// The axis on which a metric is drawn at first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Scale {
+pub enum MetricScale {
     #[default]
     Linear,
     Log,
@@ -178,7 +178,7 @@ pub enum Better {
 /// The events that a metric comes with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Source {
+pub enum MetricSource {
     #[default]
     Training,
     Evaluation,
@@ -186,8 +186,8 @@ pub enum Source {
 
 impl MetricInfo {
     /// The metric that it describes.
-    pub fn metric(&self) -> Option<Metric> {
-        Metric::named(&self.name)
+    pub fn metric(&self) -> Option<MetricId> {
+        MetricId::named(&self.name)
     }
 
     /// A value in words, such as `test loss 0.1234` or `test accuracy 97.12 %`.
@@ -210,25 +210,25 @@ impl MetricInfo {
 
 /// Values of metrics, in the order in which they were written: a point of the training curves, or an evaluation.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Metrics(Vec<(Metric, f64)>);
+pub struct MetricValues(Vec<(MetricId, f64)>);
 
-impl Metrics {
+impl MetricValues {
     /// The most metrics of an event; what else a file holds is passed over.
     pub const MOST: usize = 256;
 
-    pub fn get(&self, metric: Metric) -> Option<f64> {
+    pub fn get(&self, metric: MetricId) -> Option<f64> {
         self.iter().find(|(other, _)| *other == metric).map(|(_, value)| value)
     }
 
     /// Sets the value of a metric, as the last where it has none yet.
-    pub fn set(&mut self, metric: Metric, value: f64) {
+    pub fn set(&mut self, metric: MetricId, value: f64) {
         match self.0.iter_mut().find(|(other, _)| *other == metric) {
             Some((_, old)) => *old = value,
             None => self.0.push((metric, value)),
         }
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (Metric, f64)> + Clone {
+    pub fn iter(&self) -> impl Iterator<Item = (MetricId, f64)> + Clone {
         self.0.iter().copied()
     }
 
@@ -238,21 +238,21 @@ impl Metrics {
     }
 }
 
-impl<const N: usize> From<[(Metric, f64); N]> for Metrics {
-    fn from(values: [(Metric, f64); N]) -> Metrics {
+impl<const N: usize> From<[(MetricId, f64); N]> for MetricValues {
+    fn from(values: [(MetricId, f64); N]) -> MetricValues {
         values.into_iter().collect()
     }
 }
 
-impl FromIterator<(Metric, f64)> for Metrics {
-    fn from_iter<I: IntoIterator<Item = (Metric, f64)>>(values: I) -> Metrics {
-        let mut metrics = Metrics::default();
+impl FromIterator<(MetricId, f64)> for MetricValues {
+    fn from_iter<I: IntoIterator<Item = (MetricId, f64)>>(values: I) -> MetricValues {
+        let mut metrics = MetricValues::default();
         values.into_iter().for_each(|(metric, value)| metrics.set(metric, value));
         metrics
     }
 }
 
-impl Serialize for Metrics {
+impl Serialize for MetricValues {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
         for (metric, value) in self.iter() {
@@ -267,7 +267,7 @@ pub(super) struct PointFields<T> {
     pub step: u64,
     pub time: T,
     pub wall_s: f64,
-    pub metrics: Metrics,
+    pub metrics: MetricValues,
 }
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for PointFields<T> {
@@ -282,7 +282,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for PointFields<T> {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let (mut step, mut time, mut wall_s, mut metrics) = (None, None, None, Metrics::default());
+                let (mut step, mut time, mut wall_s, mut metrics) = (None, None, None, MetricValues::default());
                 while let Some(field) = map.next_key()? {
                     match field {
                         Field::Step => step = Some(map.next_value()?),
@@ -296,8 +296,8 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for PointFields<T> {
                         }
                         Field::Other(name) => {
                             let MaybeNumber(value) = map.next_value()?;
-                            let is_room = metrics.0.len() < Metrics::MOST;
-                            let metric = value.filter(|_| is_room).and_then(|_| Metric::named(&name));
+                            let is_room = metrics.0.len() < MetricValues::MOST;
+                            let metric = value.filter(|_| is_room).and_then(|_| MetricId::named(&name));
                             if let (Some(metric), Some(value)) = (metric, value) {
                                 metrics.set(metric, value);
                             }
@@ -323,7 +323,7 @@ enum Field {
     Time,
     WallS,
     Passed,
-    Known(Metric),
+    Known(MetricId),
     /// Not interned before there is room for its value.
     Other(String),
 }
@@ -345,7 +345,7 @@ impl<'de> Deserialize<'de> for Field {
                     "time" => Field::Time,
                     "wall_s" => Field::WallS,
                     "event" | "line" | "crc" => Field::Passed,
-                    name => match Metric::KNOWN.iter().find(|known| known.0 == name) {
+                    name => match MetricId::KNOWN.iter().find(|known| known.0 == name) {
                         Some(known) => Field::Known(*known),
                         None => Field::Other(name.to_owned()),
                     },

@@ -7,10 +7,10 @@
 //! | file | written by | holds |
 //! | --- | --- | --- |
 //! | `config.ron` | whoever creates the run | the preset, fully resolved |
-//! | `events.jsonl` | the worker ([`RunSession`]) | what has happened, a [`Record`] a line, appended only; locked too |
+//! | `events.jsonl` | the worker ([`RunSession`]) | what has happened, a [`EventRecord`] a line, appended only; locked too |
 //! | `events-damaged-*.jsonl` | the worker, or who mends the run | the events as they were, before an end that is no line was removed |
-//! | `commands.jsonl` | anyone ([`Request`]) | what the worker is asked to do, a [`Command`] a line |
-//! | `lock` | the worker | who it is ([`Holder`]); locked as long as it lives |
+//! | `commands.jsonl` | anyone ([`CommandRequest`]) | what the worker is asked to do, a [`RunCommand`] a line |
+//! | `lock` | the worker | who it is ([`LockOwner`]); locked as long as it lives |
 //! | `heartbeat` | the worker | the time, renewed every 10 s |
 //! | `log.txt` | the worker | what it and its libraries say; its last words, if it dies |
 //! | `notes.ron` | the user ([`Notes`]) | another title, and a note |
@@ -18,7 +18,7 @@
 //!
 //! ```text
 //! worker:   RunFolder -> RunSession  -> record(step, event) …  commands() / answer(…) …
-//! watcher:  RunFolder -> RunReader   -> poll() -> History (curves, samples, pixels)
+//! watcher:  RunFolder -> RunReader   -> poll() -> History (curves, samples, grid points)
 //!                           -> status(now) -> Status
 //! starter:  WorkerProgram::find -> handshake -> RunFolder::create -> start
 //!                                            or Fork::create, from another run's checkpoint
@@ -26,6 +26,7 @@
 //!
 //! This room knows nothing of how training works and nothing of windows.
 
+mod capacity;
 mod check;
 pub(crate) mod checkpoint;
 mod choice;
@@ -51,7 +52,6 @@ mod points;
 mod process;
 mod reader;
 mod request;
-mod room;
 mod saved_model;
 mod scan_costs;
 mod seal;
@@ -63,27 +63,27 @@ mod tail;
 
 pub use jiff::Timestamp;
 
+pub use capacity::{Capacity, CapacityReport, SystemMemory};
 pub use check::MendRefused;
 pub(crate) use check::replace;
-pub use checkpoint::{Checkpoint, Origin};
+pub use checkpoint::{Checkpoint, CheckpointOrigin};
 pub use choice::{CheckpointChoice, ChoiceError};
-pub use command::{Asked, Command, send};
+pub use command::{ReceivedCommand, RunCommand, send};
 pub use concern::{Concern, ConcernKind};
 pub use config::{ConfigError, Difference, RunConfig};
 pub use damage::{Damage, LineNumbers};
-pub use event::{BadLine, Event, Pixel, Record, ScanAxes, Started};
+pub use event::{BadLine, Event, EventRecord, GridPoint, ScanAxes, Started};
 pub use findings::{Condition, Finding, Findings};
 pub use folder::{FolderError, RunFolder, data_folder, runs_folder};
 pub use fork::{Fork, ForkError, Forked};
-pub use history::{Answer, Ending, History, Sample};
+pub use history::{CommandAnswer, Ending, RunHistory, TextSample};
 pub use launch::{Device, Handshake, LaunchError, Launched, SETUP, WorkerProgram};
-pub use lock::{Holder, Life};
-pub use metric::{Better, Metric, MetricInfo, Metrics, Scale, Source, Unit};
+pub use lock::{LockOwner, LockState};
+pub use metric::{Better, MetricId, MetricInfo, MetricScale, MetricSource, MetricValues, Unit};
 pub use notes::{Notes, RemoveError, check_removable, remove};
-pub use points::Curve;
+pub use points::MetricCurve;
 pub use reader::RunReader;
-pub use request::{Reply, Request};
-pub use room::{Memory, Room, RoomReport};
+pub use request::{CommandRequest, Reply};
 pub use saved_model::{SavedModel, WholeLoss};
 pub use session::{RunSession, SessionError};
 pub use signals::StopRequest;

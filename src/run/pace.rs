@@ -4,13 +4,13 @@ use jiff::Timestamp;
 
 /// The longest time between two events of a session.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Pace {
+pub(super) struct EventRate {
     /// Line and time of the last event.
     last: Option<(u64, Timestamp)>,
     longest_s: Option<f64>,
 }
 
-impl Pace {
+impl EventRate {
     /// Takes in the event of a line. A reader may pass over lines of training in between, which are then taken to lie
     /// evenly in time.
     pub fn take(&mut self, line: u64, time: Timestamp) {

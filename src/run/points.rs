@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::event::Record;
-use super::metric::{Metric, Metrics};
+use super::event::EventRecord;
+use super::metric::{MetricId, MetricValues};
 
 /// Points in the order of their steps: columns of equal length.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Curve<'h> {
+pub struct MetricCurve<'h> {
     pub step: &'h [u64],
     /// Seconds of training.
     pub wall_s: &'h [f64],
@@ -16,7 +16,7 @@ pub struct Curve<'h> {
     pub value: &'h [f64],
 }
 
-impl Curve<'_> {
+impl MetricCurve<'_> {
     pub fn len(&self) -> usize {
         self.value.len()
     }
@@ -35,14 +35,14 @@ struct Moments {
 }
 
 impl Moments {
-    fn push(&mut self, record: &Record) {
+    fn push(&mut self, record: &EventRecord) {
         self.step.push(record.step);
         self.wall_s.push(record.wall_s);
         self.time_s.push(record.time.as_duration().as_secs_f64());
     }
 
-    fn curve<'h>(&'h self, value: &'h [f64]) -> Curve<'h> {
-        Curve { step: &self.step, wall_s: &self.wall_s, time_s: &self.time_s, value }
+    fn curve<'h>(&'h self, value: &'h [f64]) -> MetricCurve<'h> {
+        MetricCurve { step: &self.step, wall_s: &self.wall_s, time_s: &self.time_s, value }
     }
 
     fn kept(&self, last_step: u64) -> Vec<bool> {
@@ -72,15 +72,15 @@ struct Series {
 ///
 /// The metrics that each of these events holds share the columns that say when; each of the others has its own.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Points {
+pub(super) struct MetricPoints {
     moments: Moments,
     /// In the order of the first event.
-    shared: Vec<(Metric, Vec<f64>)>,
-    others: BTreeMap<Metric, Series>,
+    shared: Vec<(MetricId, Vec<f64>)>,
+    others: BTreeMap<MetricId, Series>,
 }
 
-impl Points {
-    pub fn push(&mut self, record: &Record, metrics: &Metrics) {
+impl MetricPoints {
+    pub fn push(&mut self, record: &EventRecord, metrics: &MetricValues) {
         if self.is_empty() {
             self.shared = metrics.iter().map(|(metric, _)| (metric, Vec::new())).collect();
         }
@@ -105,7 +105,7 @@ impl Points {
     }
 
     /// Gives columns of their own to the shared metrics that an event does not hold, or not in their order.
-    fn part_from(&mut self, metrics: &Metrics) {
+    fn part_from(&mut self, metrics: &MetricValues) {
         let mut there = metrics.iter().map(|(metric, _)| metric);
         let moments = &self.moments;
         let others = &mut self.others;
@@ -137,14 +137,14 @@ impl Points {
         self.moments.step.is_empty()
     }
 
-    pub fn curve(&self, metric: Metric) -> Option<Curve<'_>> {
+    pub fn curve(&self, metric: MetricId) -> Option<MetricCurve<'_>> {
         let shared = self.shared.iter().find(|(other, _)| *other == metric);
         let shared = shared.map(|(_, values)| self.moments.curve(values));
         shared.or_else(|| self.others.get(&metric).map(|series| series.moments.curve(&series.value)))
     }
 
     /// The metrics that were measured, those of every event first.
-    pub fn metrics(&self) -> impl Iterator<Item = Metric> {
+    pub fn metrics(&self) -> impl Iterator<Item = MetricId> {
         self.shared.iter().map(|(metric, _)| *metric).chain(self.others.keys().copied())
     }
 }

@@ -1,7 +1,7 @@
 //! A signal to the worker of a run, and to no other process.
 
 use super::folder::RunFolder;
-use super::lock::{Holder, host};
+use super::lock::{LockOwner, host};
 
 /// Asks the worker of a run on this machine to end, by a signal. The lock is a file that anybody may write to, so the
 /// process that it names gets none unless it can be shown to hold the lock.
@@ -9,12 +9,12 @@ use super::lock::{Holder, host};
 /// # Errors
 ///
 /// Why no signal was sent, as the end of a sentence.
-pub fn ask_to_end(run: &RunFolder, holder: Option<&Holder>) -> Result<(), String> {
-    let Some(holder) = holder else { return Err("its lock does not say which process holds it".to_owned()) };
-    if holder.host != host() {
-        return Err(format!("its lock names a process on another machine, {}", holder.host));
+pub fn ask_to_end(run: &RunFolder, owner: Option<&LockOwner>) -> Result<(), String> {
+    let Some(owner) = owner else { return Err("its lock does not say which process holds it".to_owned()) };
+    if owner.host != host() {
+        return Err(format!("its lock names a process on another machine, {}", owner.host));
     }
-    end(run, holder.pid)
+    end(run, owner.pid)
 }
 
 #[cfg(target_os = "linux")]

@@ -4,10 +4,10 @@ use std::io;
 
 use jiff::Timestamp;
 
-use super::event::{BadLine, Record};
+use super::event::{BadLine, EventRecord};
 use super::folder::RunFolder;
-use super::history::History;
-use super::lock::Life;
+use super::history::RunHistory;
+use super::lock::LockState;
 use super::seal::{self, Seal};
 use super::status::Status;
 use super::tail::{Piece, Tail};
@@ -20,7 +20,7 @@ use super::tail::{Piece, Tail};
 pub struct RunReader {
     run: RunFolder,
     tail: Tail,
-    history: History,
+    history: RunHistory,
     curves: Curves,
     /// Through so many forks it looks for the points before a fork.
     forks: u32,
@@ -44,7 +44,7 @@ impl RunReader {
 
     /// The same for a run that was forked, through so many forks.
     pub(super) fn of_fork(run: RunFolder, forks: u32) -> RunReader {
-        let (tail, history) = (Tail::new(run.events()), History::default());
+        let (tail, history) = (Tail::new(run.events()), RunHistory::default());
         RunReader { tail, run, history, curves: Curves::Whole, forks }
     }
 
@@ -57,11 +57,11 @@ impl RunReader {
         &self.run
     }
 
-    pub fn history(&self) -> &History {
+    pub fn history(&self) -> &RunHistory {
         &self.history
     }
 
-    pub(super) fn into_history(self) -> History {
+    pub(super) fn into_history(self) -> RunHistory {
         self.history
     }
 
@@ -91,24 +91,24 @@ impl RunReader {
     /// Takes in what is new, and misses the lines that were cut off since the last worker let go of the lock, if that
     /// was on this machine: elsewhere the lock may have been copied later than the events.
     pub fn poll_to_end(&mut self) -> io::Result<()> {
-        let life = Life::of(&self.run);
+        let lock_state = LockState::of(&self.run);
         self.poll()?;
-        if let Life::Gone(holder) = life {
-            self.history.expect_lines(holder.written());
+        if let LockState::Free(owner) = lock_state {
+            self.history.expect_lines(owner.written());
         }
         Ok(())
     }
 
     /// Takes in what is new, and says how it stands with the run at the time `now`.
     pub fn status(&mut self, now: Timestamp) -> io::Result<Status> {
-        let life = Life::of(&self.run);
+        let lock_state = LockState::of(&self.run);
         self.poll()?;
-        Ok(Status::of(&self.run, life, &self.history, now))
+        Ok(Status::of(&self.run, lock_state, &self.history, now))
     }
 }
 
 /// Takes over the points before a fork.
-fn share(history: &mut History, run: &RunFolder, forks: u32) {
+fn share(history: &mut RunHistory, run: &RunFolder, forks: u32) {
     let other = forks.checked_sub(1).and_then(|forks| history.forked()?.history(run, forks));
     history.share(other);
 }
@@ -117,22 +117,22 @@ fn lines_of(lines: &[u8]) -> impl Iterator<Item = &[u8]> {
     lines.split_inclusive(|&byte| byte == b'\n').map(|line| line.trim_ascii_end()).filter(|line| !line.is_empty())
 }
 
-fn take(history: &mut History, line: &[u8]) {
+fn take(history: &mut RunHistory, line: &[u8]) {
     if history.admit(line) {
         parse(history, line);
     }
 }
 
 /// Takes in a line that was counted.
-fn parse(history: &mut History, line: &[u8]) {
-    match Record::parse_whole(line) {
+fn parse(history: &mut RunHistory, line: &[u8]) {
+    match EventRecord::parse_whole(line) {
         Ok(record) => history.apply(record),
         Err(why) => history.pass_over(&why),
     }
 }
 
 /// Counts a line that is too long for an event.
-fn pass_over_long(history: &mut History) {
+fn pass_over_long(history: &mut RunHistory) {
     if history.admit(b"") {
         history.pass_over(&BadLine::TooLong);
     }
@@ -140,14 +140,14 @@ fn pass_over_long(history: &mut History) {
 
 /// Takes in all lines, but of neighbouring points of training only the last: the others are counted by their check
 /// sums, or where they have none, looked at.
-fn take_brief(history: &mut History, lines: &[u8]) {
+fn take_brief(history: &mut RunHistory, lines: &[u8]) {
     let mut lines = lines_of(lines).peekable();
     let mut waiting = None;
     while let Some(line) = lines.next() {
-        let is_train = Record::is_train(line);
+        let is_train = EventRecord::is_train(line);
         match history.admit(line) {
             true if !is_train || seal::check(line) != Seal::None => waiting = Some(line),
-            true => match Record::parse_whole(line) {
+            true => match EventRecord::parse_whole(line) {
                 Ok(_) => waiting = Some(line),
                 Err(why) => history.pass_over(&why),
             },
@@ -155,7 +155,7 @@ fn take_brief(history: &mut History, lines: &[u8]) {
         }
         // After a loss, the first line that can be read says when the run began.
         let is_first = history.began().is_none() && !history.damage().is_none();
-        if is_train && !is_first && lines.peek().is_some_and(|next| Record::is_train(next)) {
+        if is_train && !is_first && lines.peek().is_some_and(|next| EventRecord::is_train(next)) {
             continue;
         }
         let Some(line) = waiting.take() else { continue };

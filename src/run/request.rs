@@ -3,9 +3,9 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use super::command::{Command, send};
+use super::command::{RunCommand, send};
 use super::folder::RunFolder;
-use super::history::History;
+use super::history::RunHistory;
 use super::process::ask_to_end;
 use super::status::Status;
 
@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A command that was sent and may be answered.
 #[derive(Debug)]
-pub struct Request {
+pub struct CommandRequest {
     run: RunFolder,
     id: String,
     stop: bool,
@@ -40,24 +40,24 @@ pub enum Reply {
     Gone,
 }
 
-impl Request {
-    pub fn send(run: &RunFolder, command: Command) -> io::Result<Request> {
-        let stop = command == Command::Stop;
-        Ok(Request { run: run.clone(), id: send(run, command)?, stop, sent: Instant::now(), signalled: false })
+impl CommandRequest {
+    pub fn send(run: &RunFolder, command: RunCommand) -> io::Result<CommandRequest> {
+        let stop = command == RunCommand::Stop;
+        Ok(CommandRequest { run: run.clone(), id: send(run, command)?, stop, sent: Instant::now(), signalled: false })
     }
 
     /// What has become of it by now, by what the run's reader knows. To be called every now and then.
     ///
-    /// A worker on this machine that does not answer [`Command::Stop`] within 30 seconds is sent a signal, once, where the
+    /// A worker on this machine that does not answer [`RunCommand::Stop`] within 30 seconds is sent a signal, once, where the
     /// process that the lock names is known to be it.
-    pub fn poll(&mut self, history: &History, status: &Status, now: Instant) -> Reply {
+    pub fn poll(&mut self, history: &RunHistory, status: &Status, now: Instant) -> Reply {
         if let Some(answer) = history.answers().iter().rev().find(|answer| answer.id == self.id) {
             return Reply::Answered { ok: answer.ok, message: answer.message.clone() };
         }
         match status {
-            Status::Running(holder) if self.stop && !self.signalled && now - self.sent >= PATIENCE => {
+            Status::Running(owner) if self.stop && !self.signalled && now - self.sent >= PATIENCE => {
                 self.signalled = true;
-                ask_to_end(&self.run, holder.as_ref()).map_or_else(Reply::NotSignalled, |()| Reply::Signalled)
+                ask_to_end(&self.run, owner.as_ref()).map_or_else(Reply::NotSignalled, |()| Reply::Signalled)
             }
             _ if status.is_open() => Reply::Waiting,
             _ => Reply::Gone,

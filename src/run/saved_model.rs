@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::folder::RunFolder;
 use super::launch::{LaunchError, WorkerProgram};
-use super::metric::Metric;
+use super::metric::MetricId;
 use super::number;
 
 /// A checkpoint of a run, whose model a worker is asked about.
@@ -40,7 +40,7 @@ pub struct WholeLoss {
 impl WholeLoss {
     /// Such as `validation loss 1.9061`.
     pub fn words(&self) -> String {
-        Metric::named(&self.metric).unwrap_or(Metric::LOSS).info().words(self.loss)
+        MetricId::named(&self.metric).unwrap_or(MetricId::LOSS).info().words(self.loss)
     }
 }
 

@@ -1,36 +1,36 @@
-//! How long the pixels of a scan take, by their batch size.
+//! How long the grid points of a scan take, by their batch size.
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::event::{Pixel, ScanAxes};
+use super::event::{GridPoint, ScanAxes};
 
-/// What the finished pixels of a scan have cost.
+/// What the finished grid points of a scan have cost.
 ///
-/// All pixels take equally many steps, and a step takes about `α + β b` seconds with batches of `b`: what each step
-/// costs anyhow, and what each sample adds. A batch size of which pixels are finished costs their mean. For the others
+/// All grid points take equally many steps, and a step takes about `α + β b` seconds with batches of `b`: what each step
+/// costs anyhow, and what each sample adds. A batch size of which grid points are finished costs their mean. For the others
 /// `α` and `β` are fitted to these means by least squares, neither of them negative.
 #[derive(Debug)]
 pub struct ScanCosts {
-    /// Mean seconds of a pixel, by batch size.
+    /// Mean seconds of a grid point, by batch size.
     known: BTreeMap<u64, f64>,
 }
 
 impl ScanCosts {
-    pub fn of<'p>(pixels: impl Iterator<Item = &'p Pixel>) -> ScanCosts {
+    pub fn of<'p>(points: impl Iterator<Item = &'p GridPoint>) -> ScanCosts {
         let mut sums: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
-        // Other programs may not say how long a pixel took.
-        for pixel in pixels.filter(|pixel| pixel.seconds.is_finite() && pixel.seconds > 0.0) {
-            let (sum, count) = sums.entry(pixel.batch_size).or_default();
-            *sum += pixel.seconds;
+        // Other programs may not say how long a grid point took.
+        for point in points.filter(|point| point.seconds.is_finite() && point.seconds > 0.0) {
+            let (sum, count) = sums.entry(point.batch_size).or_default();
+            *sum += point.seconds;
             *count += 1.0;
         }
         ScanCosts { known: sums.into_iter().map(|(size, (sum, count))| (size, sum / count)).collect() }
     }
 
-    /// Seconds until all pixels are finished. None while that cannot be told: where larger batches are to come, two
+    /// Seconds until all grid points are finished. None while that cannot be told: where larger batches are to come, two
     /// batch sizes must be known.
-    pub fn seconds_left<'p>(&self, axes: &ScanAxes, finished: impl Iterator<Item = &'p Pixel>) -> Option<f64> {
-        let finished: HashSet<[usize; 2]> = finished.map(|pixel| pixel.pixel).collect();
+    pub fn seconds_left<'p>(&self, axes: &ScanAxes, finished: impl Iterator<Item = &'p GridPoint>) -> Option<f64> {
+        let finished: HashSet<[usize; 2]> = finished.map(|point| point.index).collect();
         let mut left = 0.0;
         for (column, &size) in axes.batch_sizes.iter().enumerate() {
             let open = (0..axes.optimizers.len()).filter(|&row| !finished.contains(&[row, column])).count();
@@ -41,7 +41,7 @@ impl ScanCosts {
         Some(left)
     }
 
-    /// Seconds of a pixel with this batch size.
+    /// Seconds of a grid point with this batch size.
     fn seconds(&self, batch_size: u64) -> Option<f64> {
         if let Some(&known) = self.known.get(&batch_size) {
             return Some(known);

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use super::checkpoint::orphans;
-use super::command::Command;
+use super::command::RunCommand;
 use super::command_queue::CommandQueue;
-use super::event::{Event, Record};
+use super::event::{Event, EventRecord};
 use super::events_file::{EventsFile, KeepCopy, is_full};
 use super::folder::RunFolder;
-use super::history::History;
-use super::lock::{self, Holder, Lock, Refusal};
+use super::history::RunHistory;
+use super::lock::{self, Lock, LockOwner, LockRefusal};
 use super::losses;
 use super::reader::RunReader;
 
@@ -26,13 +26,13 @@ const FLUSH: Duration = Duration::from_secs(1);
 /// Why a worker cannot begin, or go on, to write a run.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    #[error("{} is already being trained{}; stop that first, or wait until it ends", run.display(), by(holder.as_ref()))]
-    Held { run: PathBuf, holder: Option<Holder> },
+    #[error("{} is already being trained{}; stop that first, or wait until it ends", run.display(), by(owner.as_ref()))]
+    Held { run: PathBuf, owner: Option<LockOwner> },
     #[error(
         "the lock of {} was removed, and another worker trains the run since{}; this one ends, so that they do not mix",
-        run.display(), by(holder.as_ref())
+        run.display(), by(owner.as_ref())
     )]
-    Taken { run: PathBuf, holder: Option<Holder> },
+    Taken { run: PathBuf, owner: Option<LockOwner> },
     #[error("there is no run in {}: it has no {}", .0.display(), RunFolder::CONFIG)]
     NoRun(PathBuf),
     #[error(
@@ -49,8 +49,8 @@ pub enum SessionError {
     File { path: PathBuf, source: io::Error },
 }
 
-fn by(holder: Option<&Holder>) -> String {
-    holder.map_or_else(String::new, |Holder { host, pid, started, .. }| {
+fn by(owner: Option<&LockOwner>) -> String {
+    owner.map_or_else(String::new, |LockOwner { host, pid, started, .. }| {
         format!(" by process {pid} on {host}, since {}", started.strftime("%Y-%m-%d %H:%M:%S UTC"))
     })
 }
@@ -78,7 +78,7 @@ pub struct RunSession {
     step: u64,
     new: bool,
     /// What earlier sessions have left, with only the newest point of their curves.
-    before: History,
+    before: RunHistory,
     queue: CommandQueue,
     echo: Option<Box<dyn Write + Send>>,
     /// Ends the thread when it is dropped.
@@ -99,8 +99,8 @@ impl RunSession {
         }
         let refused = |path: PathBuf| {
             |refusal| match refusal {
-                Refusal::Held(holder) => SessionError::Held { run: run.path().to_owned(), holder },
-                Refusal::File(source) => failure(run, path, source),
+                LockRefusal::Held(owner) => SessionError::Held { run: run.path().to_owned(), owner },
+                LockRefusal::File(source) => failure(run, path, source),
             }
         };
         let mut lock = Lock::take(run).map_err(refused(run.lock()))?;
@@ -112,8 +112,8 @@ impl RunSession {
         let mut reader = RunReader::brief(run.clone());
         reader.poll().map_err(|source| failure(run, run.events(), source))?;
         let mut before = reader.into_history();
-        if let Some(holder) = lock.last_holder() {
-            before.expect_lines(holder.written());
+        if let Some(owner) = lock.last_owner() {
+            before.expect_lines(owner.written());
         }
         events.number_from(before.lines() + 1);
         lock.sign(before.lines()).map_err(|source| failure(run, run.lock(), source))?;
@@ -161,7 +161,7 @@ impl RunSession {
     }
 
     /// What earlier sessions have left, as far as it can be read, with only the newest point of their curves.
-    pub fn before(&self) -> &History {
+    pub fn before(&self) -> &RunHistory {
         &self.before
     }
 
@@ -218,7 +218,7 @@ impl RunSession {
     /// Where it cannot be written. On a full disk ([`SessionError::Full`]) there is just enough room left to say
     /// so with [`Event::Failed`].
     pub fn record(&mut self, step: u64, event: Event) -> Result<(), SessionError> {
-        let record = Record { step, time: Timestamp::now(), wall_s: self.wall_s(), event };
+        let record = EventRecord { step, time: Timestamp::now(), wall_s: self.wall_s(), event };
         self.step = step;
         if !matches!(record.event, Event::Train(_)) {
             self.keep_place()?;
@@ -265,15 +265,15 @@ impl RunSession {
         let place = self.events().check_place();
         place.map_err(|source| failure(&self.run, self.run.events(), source))?;
         self.lock.keep(&self.run).map_err(|refusal| match refusal {
-            Refusal::Held(holder) => SessionError::Taken { run: self.run.path().to_owned(), holder },
-            Refusal::File(source) => failure(&self.run, self.run.lock(), source),
+            LockRefusal::Held(owner) => SessionError::Taken { run: self.run.path().to_owned(), owner },
+            LockRefusal::File(source) => failure(&self.run, self.run.lock(), source),
         })
     }
 
     /// New commands with their ids, to be answered one by one. Cheap enough to be called after every step.
     ///
     /// What is no command is refused here, when all that was sent before it has been answered.
-    pub fn commands(&mut self) -> Result<Vec<(String, Command)>, SessionError> {
+    pub fn commands(&mut self) -> Result<Vec<(String, RunCommand)>, SessionError> {
         let looked = self.queue.look(&self.run);
         looked.map_err(|source| failure(&self.run, self.run.commands(), source))?;
         while let Some((id, wrong)) = self.queue.next_refused() {
@@ -287,7 +287,7 @@ impl RunSession {
         self.reply(id, ok, message.to_owned(), None)
     }
 
-    /// Answers a [`Command::SetSteps`] that is obeyed.
+    /// Answers a [`RunCommand::SetSteps`] that is obeyed.
     pub fn answer_steps(&mut self, id: &str, steps: u64) -> Result<(), SessionError> {
         self.reply(id, true, format!("the run ends with step {steps}"), Some(steps))
     }

@@ -6,8 +6,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::event::Event;
 use super::folder::RunFolder;
-use super::history::{Ending, History};
-use super::lock::{Holder, Life, last_beat};
+use super::history::{Ending, RunHistory};
+use super::lock::{LockOwner, LockState, last_beat};
 use super::tail::last_lines;
 
 /// How it stands with a run, as far as it can be known from here.
@@ -16,7 +16,7 @@ pub enum Status {
     /// It was made, and its worker is not at work yet.
     Starting,
     /// Its worker lives on this machine.
-    Running(Option<Holder>),
+    Running(Option<LockOwner>),
     /// It was stopped, and can be resumed.
     Stopped,
     Finished,
@@ -46,23 +46,23 @@ impl Status {
     /// at: else a worker that ends in between would seem to have said no goodbye. [`RunReader::status`] does so.
     ///
     /// [`RunReader::status`]: super::RunReader::status
-    pub fn of(run: &RunFolder, life: Life, history: &History, now: Timestamp) -> Status {
-        if let Life::Alive(holder) = life {
-            return Status::Running(holder);
+    pub fn of(run: &RunFolder, lock_state: LockState, history: &RunHistory, now: Timestamp) -> Status {
+        if let LockState::Held(owner) = lock_state {
+            return Status::Running(owner);
         }
         match history.ending() {
             // A worker that has taken the run since then was to go on with it, and has not come to say so.
-            Some(Ending::Stopped | Ending::Failed(_)) if is_of_another(&life, history) => {}
+            Some(Ending::Stopped | Ending::Failed(_)) if is_of_another(&lock_state, history) => {}
             Some(Ending::Stopped) => return Status::Stopped,
             Some(Ending::Finished) => return Status::Finished,
             Some(Ending::Failed(message)) => return Status::Failed(message.clone()),
             None => {}
         }
-        match life {
-            Life::Gone(_) => Status::Crashed { last_words: last_words(run) },
-            Life::Elsewhere(holder) => silent(run, history, Some(holder.host), now),
-            Life::Unborn if is_unused(history) => not_begun(run, now),
-            Life::Unborn | Life::Unknown | Life::Alive(_) => silent(run, history, None, now),
+        match lock_state {
+            LockState::Free(_) => Status::Crashed { last_words: last_words(run) },
+            LockState::Remote(owner) => silent(run, history, Some(owner.host), now),
+            LockState::NeverTaken if is_unused(history) => not_begun(run, now),
+            LockState::NeverTaken | LockState::Unknown | LockState::Held(_) => silent(run, history, None, now),
         }
     }
 
@@ -95,7 +95,7 @@ impl fmt::Display for Status {
     fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
         text.write_str(&self.word())?;
         match self {
-            Status::Running(Some(holder)) => write!(text, ", process {} on {}", holder.pid, holder.host),
+            Status::Running(Some(owner)) => write!(text, ", process {} on {}", owner.pid, owner.host),
             Status::Failed(message) => write!(text, ": {message}"),
             Status::Crashed { last_words } if last_words.is_empty() => {
                 write!(text, "; its worker is gone without a goodbye")
@@ -110,18 +110,18 @@ impl fmt::Display for Status {
 }
 
 /// Whether the worker that is gone took the run after the last goodbye, which then was that of an earlier one.
-fn is_of_another(life: &Life, history: &History) -> bool {
-    let (Life::Gone(holder), Some((line, time))) = (life, history.ended()) else { return false };
+fn is_of_another(lock_state: &LockState, history: &RunHistory) -> bool {
+    let (LockState::Free(owner), Some((line, time))) = (lock_state, history.ended()) else { return false };
     // Versions before do not say it by lines.
-    holder.lines.map_or(holder.started > time, |before| line <= before)
+    owner.lines.map_or(owner.started > time, |before| line <= before)
 }
 
 /// Whether no worker has said anything: of a fork, what it comes from is said before.
-fn is_unused(history: &History) -> bool {
+fn is_unused(history: &RunHistory) -> bool {
     history.last().is_none_or(|last| matches!(last.event, Event::Forked(_)))
 }
 
-fn silent(run: &RunFolder, history: &History, host: Option<String>, now: Timestamp) -> Status {
+fn silent(run: &RunFolder, history: &RunHistory, host: Option<String>, now: Timestamp) -> Status {
     let event = history.last().map(|last| now.duration_since(last.time));
     let since = [last_beat(run, now), event].into_iter().flatten().min();
     Status::Silent { host, seconds: since.map_or(0, |since| since.as_secs().max(0) as u64) }

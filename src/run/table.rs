@@ -4,10 +4,10 @@ use std::io::{self, Write};
 
 use jiff::Timestamp;
 
-use super::history::History;
-use super::metric::{Metric, MetricInfo};
-use super::points::Curve;
-use crate::export::{Cell, CsvWriter};
+use super::history::RunHistory;
+use super::metric::{MetricId, MetricInfo};
+use super::points::MetricCurve;
+use crate::export::{CsvCell, CsvWriter};
 
 /// Writes the points of a run as CSV and returns the number of rows.
 ///
@@ -15,8 +15,8 @@ use crate::export::{Cell, CsvWriter};
 /// (RFC 3339), `wall_s` (seconds of training) and the metrics that were measured, by their names in the events. A
 /// metric that does not belong to the row is left empty. A scan has no such points; its results are those of
 /// [`ScanResult`](crate::result::scan::ScanResult).
-pub fn write_csv(history: &History, writer: impl Write) -> io::Result<u64> {
-    let mut curves: Vec<(Metric, Ahead<'_>)> = history
+pub fn write_csv(history: &RunHistory, writer: impl Write) -> io::Result<u64> {
+    let mut curves: Vec<(MetricId, Ahead<'_>)> = history
         .metrics()
         .iter()
         .filter_map(MetricInfo::metric)
@@ -30,10 +30,10 @@ pub fn write_csv(history: &History, writer: impl Write) -> io::Result<u64> {
     // Points of the same moment come from the same event.
     while let Some(moment) = curves.iter().filter_map(|(_, ahead)| ahead.moment()).min_by(Moment::order) {
         let time = rfc_3339(moment.time_s);
-        let mut row = vec![Cell::Whole(moment.step), Cell::Text(&time), Cell::Number(moment.wall_s)];
+        let mut row = vec![CsvCell::Whole(moment.step), CsvCell::Text(&time), CsvCell::Number(moment.wall_s)];
         for (_, ahead) in &mut curves {
             let here = ahead.moment().is_some_and(|other| other.order(&moment).is_eq());
-            row.push(if here { Cell::Number(ahead.take()) } else { Cell::Text("") });
+            row.push(if here { CsvCell::Number(ahead.take()) } else { CsvCell::Text("") });
         }
         table.row(&row)?;
         rows += 1;
@@ -44,7 +44,7 @@ pub fn write_csv(history: &History, writer: impl Write) -> io::Result<u64> {
 
 /// A curve and how far it has been written.
 struct Ahead<'h> {
-    curve: Curve<'h>,
+    curve: MetricCurve<'h>,
     next: usize,
 }
 
@@ -63,7 +63,7 @@ impl Moment {
 
 impl Ahead<'_> {
     fn moment(&self) -> Option<Moment> {
-        let Curve { step, wall_s, time_s, .. } = self.curve;
+        let MetricCurve { step, wall_s, time_s, .. } = self.curve;
         let next = self.next;
         Some(Moment { step: *step.get(next)?, time_s: time_s[next], wall_s: wall_s[next] })
     }

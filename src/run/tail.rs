@@ -11,7 +11,7 @@ use crate::plain_file::{self, Links};
 const PIECE: usize = 1 << 20;
 /// So much before the place that was reached is compared, to notice that the file is another.
 const MARK: usize = 256;
-/// The most bytes of a line, without its end. The longest that a worker writes are the pixels of scans, of some 60
+/// The most bytes of a line, without its end. The longest that a worker writes are the grid points of scans, of some 60
 /// bytes for each model.
 pub const LONGEST_LINE: usize = 16 << 20;
 

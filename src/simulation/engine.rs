@@ -18,7 +18,7 @@ const SLICE: Duration = Duration::from_millis(2);
 const SNAPSHOT_INTERVAL: Duration = Duration::from_millis(8);
 /// What the engine can be told.
 #[derive(Clone, Debug)]
-pub enum Command {
+pub enum EngineCommand {
     /// Begin this simulation at step 0. Whether it plays does not change.
     Load(Box<SimulationSpec>),
     /// Begin a recorded session at step 0 and repeat its changes at their steps.
@@ -45,7 +45,7 @@ pub enum Command {
 }
 
 enum Message {
-    Command(Command),
+    Command(EngineCommand),
     /// The last snapshot was taken, and the next one is wanted.
     SnapshotTaken,
 }
@@ -72,7 +72,7 @@ impl Engine {
     }
 
     /// Hands over a command; never waits.
-    pub fn send(&self, command: Command) {
+    pub fn send(&self, command: EngineCommand) {
         self.post(Message::Command(command));
     }
 
@@ -204,41 +204,41 @@ impl Worker {
             Message::SnapshotTaken => self.under_way = false,
             Message::Command(command) => {
                 self.dirty = true;
-                self.obey(command);
+                self.handle_command(command);
             }
         }
     }
 
-    fn obey(&mut self, command: Command) {
+    fn handle_command(&mut self, command: EngineCommand) {
         match command {
-            Command::Load(spec) => self.begin(Simulation::new(*spec)),
-            Command::Replay(record) => self.begin(Simulation::replay(*record)),
-            Command::Restart => self.begin(Simulation::new(self.simulation.spec().clone())),
-            Command::Set(setting) => {
+            EngineCommand::Load(spec) => self.begin(Simulation::new(*spec)),
+            EngineCommand::Replay(record) => self.begin(Simulation::replay(*record)),
+            EngineCommand::Restart => self.begin(Simulation::new(self.simulation.spec().clone())),
+            EngineCommand::Set(setting) => {
                 if let Err(error) = self.simulation.apply(&setting) {
                     log::warn!("a setting was not applied: {error}");
                 }
             }
-            Command::Play => self.pace.play(),
-            Command::Pause => self.pace.pause(),
-            Command::Advance(steps) => self.pace.advance(steps),
-            Command::Speed(speed) => self.pace.set_speed(speed),
-            Command::Select(selected) => {
+            EngineCommand::Play => self.pace.play(),
+            EngineCommand::Pause => self.pace.pause(),
+            EngineCommand::Advance(steps) => self.pace.advance(steps),
+            EngineCommand::Speed(speed) => self.pace.set_speed(speed),
+            EngineCommand::Select(selected) => {
                 self.selected = selected;
                 self.simulation.select(selected);
             }
-            Command::TrailLength(length) => {
+            EngineCommand::TrailLength(length) => {
                 self.trail_length = length;
                 for drawing in &mut self.drawings {
                     drawing.trail.set_capacity(trail_capacity(length, &self.simulation));
                 }
             }
-            Command::Plot(request) => self.plot = request,
-            Command::Record(answer) => {
+            EngineCommand::Plot(request) => self.plot = request,
+            EngineCommand::Record(answer) => {
                 // Whoever asked may have gone meanwhile.
                 let _ = answer.send(self.simulation.record().clone());
             }
-            Command::History(answer) => {
+            EngineCommand::History(answer) => {
                 let ensembles = self.simulation.ensembles().iter().zip(self.simulation.histories());
                 let histories = ensembles.map(|(ensemble, history)| (ensemble.optimizer(), history.finest()));
                 let _ = answer.send(histories.collect());

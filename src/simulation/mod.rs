@@ -1,7 +1,7 @@
 //! Ensembles of particles that optimizers move on a landscape.
 //!
 //! [`Simulation`] is the thing itself: it advances when told to and knows no clock and no thread.
-//! [`Engine`] runs one on a thread of its own, paced or as fast as it goes, takes [`Command`]s and
+//! [`Engine`] runs one on a thread of its own, paced or as fast as it goes, takes [`EngineCommand`]s and
 //! answers with [`Snapshot`]s. A command line uses the first, a window the second.
 //!
 //! A particle's trajectory depends on the seed, its optimizer's id, its own number, and the settings
@@ -20,7 +20,7 @@ mod spec;
 mod trail;
 
 pub use diagnostics::{Sample, Spread};
-pub use engine::{Command, Engine};
+pub use engine::{Engine, EngineCommand};
 pub use ensemble::{Ensemble, noise_key, start_key};
 pub use history::{Bucket, BucketSpread, History, RECENT_STEPS};
 pub use model::Simulation;

@@ -19,13 +19,13 @@ use std::path::{Path, PathBuf};
 
 use super::engine::Finished;
 use super::machine::Precision;
-use super::record::Layout;
+use super::record::RecordLayout;
 use super::spec::SweepSpec;
 use crate::plain_file;
 
 /// Why a sweep cannot go on from a checkpoint.
 #[derive(Debug, thiserror::Error)]
-pub enum CheckpointError {
+pub enum SweepCheckpointError {
     #[error("cannot use {}: {source}", path.display())]
     File { path: PathBuf, source: io::Error },
     #[error("another process is at work on {}; wait until it has ended, or choose another folder", .0.display())]
@@ -34,7 +34,7 @@ pub enum CheckpointError {
     Foreign(PathBuf),
     #[error(
         "{} has the format version {found}, and this program reads version {}; go on with the version of Valleyscope \
-         that began it, or remove it", path.display(), Checkpoint::VERSION
+         that began it, or remove it", path.display(), SweepCheckpoint::VERSION
     )]
     Version { path: PathBuf, found: u32 },
     #[error("the beginning of {} is damaged; remove it to begin the sweep again", .0.display())]
@@ -48,10 +48,10 @@ pub enum CheckpointError {
 
 /// The finished pixels of a sweep in a file, which is locked as long as this lives.
 #[derive(Debug)]
-pub struct Checkpoint {
+pub struct SweepCheckpoint {
     file: File,
     path: PathBuf,
-    layout: Layout,
+    layout: RecordLayout,
     /// Where the record of each pixel begins, row by row.
     places: Vec<Option<u64>>,
     /// Where the next record goes.
@@ -62,7 +62,7 @@ pub struct Checkpoint {
 
 const MAGIC: [u8; 8] = *b"\x89vssweep";
 
-impl Checkpoint {
+impl SweepCheckpoint {
     /// The usual name, beside the results.
     pub const FILE: &str = "checkpoint.bin";
     pub const VERSION: u32 = 2;
@@ -74,12 +74,12 @@ impl Checkpoint {
         spec: &SweepSpec,
         precision: Precision,
         keep_runs: bool,
-    ) -> Result<Checkpoint, CheckpointError> {
-        let failed = |source| CheckpointError::File { path: path.to_owned(), source };
+    ) -> Result<SweepCheckpoint, SweepCheckpointError> {
+        let failed = |source| SweepCheckpointError::File { path: path.to_owned(), source };
         let mut file = plain_file::open_to_write(path).map_err(failed)?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(CheckpointError::Busy(path.to_owned())),
+            Err(TryLockError::WouldBlock) => return Err(SweepCheckpointError::Busy(path.to_owned())),
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
         let expected = header(&Identity::of(spec, precision, keep_runs).text());
@@ -95,10 +95,10 @@ impl Checkpoint {
             begin(&mut file, &expected).map_err(failed)?;
         }
         let [rows, columns] = spec.shape();
-        let mut checkpoint = Checkpoint {
+        let mut checkpoint = SweepCheckpoint {
             file,
             path: path.to_owned(),
-            layout: Layout::of(spec, keep_runs),
+            layout: RecordLayout::of(spec, keep_runs),
             places: vec![None; rows * columns],
             end: expected.len() as u64,
             waiting: Vec::new(),
@@ -138,7 +138,7 @@ impl Checkpoint {
         }
     }
 
-    /// Adds a pixel, which is safe after the next [`Checkpoint::save`].
+    /// Adds a pixel, which is safe after the next [`SweepCheckpoint::save`].
     pub fn add(&mut self, finished: &Finished) {
         let index = self.layout.index(finished.pixel);
         self.places[index] = Some(self.end + self.waiting.len() as u64);
@@ -207,7 +207,7 @@ fn begin(file: &mut File, header: &[u8]) -> io::Result<()> {
 
 pub(super) fn header(text: &str) -> Vec<u8> {
     let mut header = MAGIC.to_vec();
-    header.extend(Checkpoint::VERSION.to_le_bytes());
+    header.extend(SweepCheckpoint::VERSION.to_le_bytes());
     header.extend((text.len() as u32).to_le_bytes());
     header.extend(text.as_bytes());
     header.extend(crc32fast::hash(&header).to_le_bytes());
@@ -225,12 +225,12 @@ pub(super) enum Flaw {
 }
 
 impl Flaw {
-    pub(super) fn at(self, path: &Path) -> CheckpointError {
+    pub(super) fn at(self, path: &Path) -> SweepCheckpointError {
         let path = path.to_owned();
         match self {
-            Flaw::Foreign => CheckpointError::Foreign(path),
-            Flaw::Version(found) => CheckpointError::Version { path, found },
-            Flaw::Damaged => CheckpointError::Damaged(path),
+            Flaw::Foreign => SweepCheckpointError::Foreign(path),
+            Flaw::Version(found) => SweepCheckpointError::Version { path, found },
+            Flaw::Damaged => SweepCheckpointError::Damaged(path),
         }
     }
 }
@@ -240,7 +240,7 @@ pub(super) fn header_text(beginning: &[u8]) -> Result<&str, Flaw> {
     let after_magic = beginning.strip_prefix(&MAGIC).and_then(|rest| rest.split_first_chunk::<4>());
     let (version, rest) = after_magic.ok_or(Flaw::Foreign)?;
     let version = u32::from_le_bytes(*version);
-    if version != Checkpoint::VERSION {
+    if version != SweepCheckpoint::VERSION {
         return Err(Flaw::Version(version));
     }
     let text = rest.split_first_chunk::<4>().and_then(|(length, rest)| {
@@ -252,12 +252,12 @@ pub(super) fn header_text(beginning: &[u8]) -> Result<&str, Flaw> {
 }
 
 /// Why a file whose header is not the expected one is refused.
-fn refusal(path: &Path, file: &File, asked: &Identity) -> Result<CheckpointError, io::Error> {
+fn refusal(path: &Path, file: &File, asked: &Identity) -> Result<SweepCheckpointError, io::Error> {
     let mut found = Vec::new();
     file.take(LONGEST_HEADER).read_to_end(&mut found)?;
     Ok(match header_text(&found).map(|text| asked.difference(text)) {
         Ok(Some([field, found, expected])) => {
-            CheckpointError::Different { path: path.to_owned(), field, found, expected }
+            SweepCheckpointError::Different { path: path.to_owned(), field, found, expected }
         }
         Ok(None) => Flaw::Damaged.at(path),
         Err(flaw) => flaw.at(path),

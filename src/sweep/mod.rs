@@ -27,7 +27,7 @@ mod tasks;
 
 pub use axis::{Axis, Quantity, Spacing};
 pub use cell::{Average, Cell, Comparison, Metric, Score};
-pub use checkpoint::{Checkpoint, CheckpointError};
+pub use checkpoint::{SweepCheckpoint, SweepCheckpointError};
 pub use diagram::Diagram;
 pub use engine::{Finished, Pool, Progress, Sweep, Work};
 pub use kernel::Metrics;

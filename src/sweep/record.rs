@@ -9,7 +9,7 @@ use super::statistics::Gap;
 
 /// What records of a sweep are made of.
 #[derive(Debug)]
-pub(super) struct Layout {
+pub(super) struct RecordLayout {
     shape: [usize; 2],
     /// Learning rates of each optimizer.
     rates: Vec<usize>,
@@ -24,10 +24,10 @@ const COUNT: usize = size_of::<u32>();
 /// Bytes of the checksum that ends a record.
 const CHECK: usize = COUNT;
 
-impl Layout {
-    pub fn of(spec: &SweepSpec, keep_runs: bool) -> Layout {
+impl RecordLayout {
+    pub fn of(spec: &SweepSpec, keep_runs: bool) -> RecordLayout {
         let (shape, rates, replicates) = (spec.shape(), spec.rate_counts(), spec.replicates.get());
-        Layout { shape, rates, replicates, keep_runs }
+        RecordLayout { shape, rates, replicates, keep_runs }
     }
 
     /// A pixel's place, row by row.

@@ -4,8 +4,8 @@ use std::fs::{File, TryLockError};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use super::checkpoint::{Checkpoint, CheckpointError, LONGEST_HEADER, NOT_OF_SPEC, header, header_text};
-use super::record::Layout;
+use super::checkpoint::{LONGEST_HEADER, NOT_OF_SPEC, SweepCheckpoint, SweepCheckpointError, header, header_text};
+use super::record::RecordLayout;
 use super::spec::SweepSpec;
 use crate::plain_file::{self, Links};
 
@@ -26,14 +26,14 @@ pub struct CheckpointReport {
     _file: File,
 }
 
-impl Checkpoint {
+impl SweepCheckpoint {
     /// Reads all records of a checkpoint and compares them with their check sums. The file is not changed.
-    pub fn examine(path: &Path) -> Result<CheckpointReport, CheckpointError> {
-        let failed = |source| CheckpointError::File { path: path.to_owned(), source };
+    pub fn examine(path: &Path) -> Result<CheckpointReport, SweepCheckpointError> {
+        let failed = |source| SweepCheckpointError::File { path: path.to_owned(), source };
         let mut file = plain_file::open(path, Links::Refused).map_err(failed)?;
         match file.try_lock_shared() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(CheckpointError::Busy(path.to_owned())),
+            Err(TryLockError::WouldBlock) => return Err(SweepCheckpointError::Busy(path.to_owned())),
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
         let length = file.metadata().map_err(failed)?.len();
@@ -50,8 +50,9 @@ impl Checkpoint {
         let mut beginning = Vec::new();
         (&mut file).take(LONGEST_HEADER).read_to_end(&mut beginning).map_err(failed)?;
         let text = header_text(&beginning).map_err(|flaw| flaw.at(path))?;
-        let (spec, program, keep_runs) = sweep_in(text).ok_or_else(|| CheckpointError::Damaged(path.to_owned()))?;
-        let layout = Layout::of(&spec, keep_runs);
+        let (spec, program, keep_runs) =
+            sweep_in(text).ok_or_else(|| SweepCheckpointError::Damaged(path.to_owned()))?;
+        let layout = RecordLayout::of(&spec, keep_runs);
         let records = length - header(text).len() as u64;
         file.seek(SeekFrom::Start(header(text).len() as u64)).map_err(failed)?;
         let (known, damaged) = count(&file, &layout, records).map_err(failed)?;
@@ -61,7 +62,7 @@ impl Checkpoint {
 }
 
 /// The pixels with a whole record, and the records without.
-fn count(file: &File, layout: &Layout, bytes: u64) -> io::Result<(usize, u64)> {
+fn count(file: &File, layout: &RecordLayout, bytes: u64) -> io::Result<(usize, u64)> {
     let mut reader = BufReader::with_capacity(1 << 20, file);
     let mut record = vec![0; layout.length()];
     let mut known = std::collections::HashSet::new();

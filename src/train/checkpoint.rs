@@ -10,10 +10,10 @@ use safetensors::tensor::{Dtype, View};
 use tch::{Device, Kind, Tensor};
 
 use super::error::TrainError;
-use super::wanted::Wanted;
-use crate::export::{Aside, write_plain_file};
+use super::wanted::ExpectedTensors;
+use crate::export::{AtomicFile, write_plain_file};
 use crate::plain_file::{self, Links};
-use crate::run::checkpoint::{CRC32, Checkpoint, Origin, TEXT_SUM, orphans, with_sum};
+use crate::run::checkpoint::{CRC32, Checkpoint, CheckpointOrigin, TEXT_SUM, orphans, with_sum};
 use crate::run::{Forked, RunFolder};
 use crate::visible::visible;
 
@@ -36,7 +36,7 @@ pub(super) const OPTIMIZER: &str = "optimizer.";
 pub(super) const MOST_STATES: u64 = 8;
 
 /// The tensors of a training by name.
-pub type Named<'a> = Vec<(String, &'a Tensor)>;
+pub type NamedTensors<'a> = Vec<(String, &'a Tensor)>;
 
 /// A tensor's numbers as bytes.
 struct Bytes {
@@ -70,9 +70,9 @@ impl Checkpoint {
         wall_s: f64,
         powers: BTreeMap<String, f64>,
         best: Option<(u64, f64)>,
-        origin: Origin,
+        origin: CheckpointOrigin,
     ) -> Checkpoint {
-        let Origin { data, config, preset } = origin;
+        let CheckpointOrigin { data, config, preset } = origin;
         Checkpoint {
             version: Checkpoint::VERSION,
             step,
@@ -92,7 +92,7 @@ impl Checkpoint {
     }
 
     /// Writes the tensors, then this; returns the name of the tensors' file.
-    pub fn save(mut self, run: &RunFolder, tensors: Named<'_>) -> Result<String, CheckpointError> {
+    pub fn save(mut self, run: &RunFolder, tensors: NamedTensors<'_>) -> Result<String, CheckpointError> {
         let bytes = tensors
             .into_iter()
             .map(|(name, tensor)| {
@@ -133,11 +133,11 @@ impl Checkpoint {
     pub fn load(
         run: &RunFolder,
         step: u64,
-        origin: &Origin,
-        expected: &Named<'_>,
+        origin: &CheckpointOrigin,
+        expected: &NamedTensors<'_>,
     ) -> Result<(Checkpoint, Vec<(String, Tensor)>), CheckpointError> {
         let check = |about: &Path, checkpoint: &Checkpoint| checkpoint.check_origin(about, origin);
-        let wanted = Wanted { tensors: expected, most: bytes_of_all(expected), passes_over: &|_| false };
+        let wanted = ExpectedTensors { tensors: expected, most: bytes_of_all(expected), passes_over: &|_| false };
         Checkpoint::read(run, step, &wanted, check)
     }
 
@@ -150,12 +150,12 @@ impl Checkpoint {
     pub fn load_model(
         run: &RunFolder,
         step: u64,
-        origin: &Origin,
+        origin: &CheckpointOrigin,
         forked: Option<&Forked>,
-        expected: &Named<'_>,
+        expected: &NamedTensors<'_>,
     ) -> Result<Vec<(String, Tensor)>, CheckpointError> {
         let most = bytes_of_all(expected) * (1 + MOST_STATES);
-        let wanted = Wanted { tensors: expected, most, passes_over: &|_| true };
+        let wanted = ExpectedTensors { tensors: expected, most, passes_over: &|_| true };
         let (_, tensors) = Checkpoint::read(run, step, &wanted, |about, found| {
             let is_of_fork = forked.is_some_and(|forked| forked.is_checkpoint(found));
             if is_of_fork { Ok(()) } else { found.check_config(about, origin) }
@@ -167,7 +167,7 @@ impl Checkpoint {
     pub(super) fn read(
         run: &RunFolder,
         step: u64,
-        wanted: &Wanted<'_>,
+        wanted: &ExpectedTensors<'_>,
         check: impl FnOnce(&Path, &Checkpoint) -> Result<(), CheckpointError>,
     ) -> Result<(Checkpoint, Vec<(String, Tensor)>), CheckpointError> {
         let path = Checkpoint::tensors_path(run, step);
@@ -184,14 +184,14 @@ impl Checkpoint {
         Ok((checkpoint, tensors))
     }
 
-    fn check_origin(&self, about: &Path, origin: &Origin) -> Result<(), CheckpointError> {
+    fn check_origin(&self, about: &Path, origin: &CheckpointOrigin) -> Result<(), CheckpointError> {
         if self.data != origin.data {
             return Err(foreign(about, "on other data", &origin.data, &self.data));
         }
         self.check_config(about, origin)
     }
 
-    fn check_config(&self, about: &Path, origin: &Origin) -> Result<(), CheckpointError> {
+    fn check_config(&self, about: &Path, origin: &CheckpointOrigin) -> Result<(), CheckpointError> {
         if origin.has_config_of(self) {
             return Ok(());
         }
@@ -225,7 +225,7 @@ impl Checkpoint {
     /// checkpoint, and files that have no name of their own yet.
     pub fn sweep(run: &RunFolder) {
         // They only take room, and what cannot be removed stays.
-        let _ = Aside::clear(run.path());
+        let _ = AtomicFile::clear(run.path());
         for path in orphans(run).unwrap_or_default() {
             let _ = fs::remove_file(&path);
         }
@@ -240,7 +240,7 @@ fn shape(tensor: &Tensor) -> Vec<usize> {
     tensor.size().into_iter().map(|size| size as usize).collect()
 }
 
-pub(super) fn bytes_of_all(tensors: &Named<'_>) -> u64 {
+pub(super) fn bytes_of_all(tensors: &NamedTensors<'_>) -> u64 {
     tensors.iter().map(|(_, tensor)| bytes_of(tensor) as u64).sum()
 }
 

@@ -2,10 +2,10 @@
 
 use tch::Tensor;
 
-use super::checkpoint::{CheckpointError, MOST_STATES, Named, OPTIMIZER, bytes_of_all};
-use super::wanted::Wanted;
+use super::checkpoint::{CheckpointError, MOST_STATES, NamedTensors, OPTIMIZER, bytes_of_all};
+use super::wanted::ExpectedTensors;
 use crate::preset::Preset;
-use crate::run::checkpoint::{Checkpoint, Origin};
+use crate::run::checkpoint::{Checkpoint, CheckpointOrigin};
 use crate::run::{Forked, RunFolder};
 
 impl Checkpoint {
@@ -21,14 +21,15 @@ impl Checkpoint {
     pub fn load_forked(
         run: &RunFolder,
         forked: &Forked,
-        origin: &Origin,
-        expected: &Named<'_>,
+        origin: &CheckpointOrigin,
+        expected: &NamedTensors<'_>,
     ) -> Result<(Checkpoint, Vec<(String, Tensor)>), CheckpointError> {
         let is_fresh = |name: &str| !forked.keeps_optimizer && name.starts_with(OPTIMIZER);
-        let (fresh, kept): (Named<'_>, Named<'_>) = expected.iter().cloned().partition(|(name, _)| is_fresh(name));
+        let (fresh, kept): (NamedTensors<'_>, NamedTensors<'_>) =
+            expected.iter().cloned().partition(|(name, _)| is_fresh(name));
         let step = forked.from_step;
         let most = bytes_of_all(&kept) * (1 + MOST_STATES);
-        let wanted = Wanted { tensors: &kept, most, passes_over: &is_fresh };
+        let wanted = ExpectedTensors { tensors: &kept, most, passes_over: &is_fresh };
         let (mut checkpoint, mut tensors) = Checkpoint::read(run, step, &wanted, |about, found| {
             if forked.is_checkpoint(found) {
                 return Ok(());
@@ -49,8 +50,8 @@ impl Checkpoint {
         run: &RunFolder,
         step: u64,
         forked: Option<&Forked>,
-        origin: &Origin,
-        expected: &Named<'_>,
+        origin: &CheckpointOrigin,
+        expected: &NamedTensors<'_>,
     ) -> Result<(Checkpoint, Vec<(String, Tensor)>), CheckpointError> {
         let forked = forked.filter(|forked| forked.from_step == step);
         match forked.map(|forked| Checkpoint::load_forked(run, forked, origin, expected)) {
@@ -61,7 +62,7 @@ impl Checkpoint {
 }
 
 /// Whether the losses of evaluations before a checkpoint can be compared with those of a run that goes on from it.
-fn evaluate_the_same(checkpoint: &Checkpoint, origin: &Origin) -> bool {
+fn evaluate_the_same(checkpoint: &Checkpoint, origin: &CheckpointOrigin) -> bool {
     let evaluation = |config: &str| Preset::parse(config, RunFolder::CONFIG).ok()?.workload()?.evaluation();
     let [before, now] = [&checkpoint.preset, &origin.preset].map(|config| evaluation(config));
     checkpoint.data == origin.data && now.is_some() && before == now

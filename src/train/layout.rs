@@ -3,7 +3,7 @@
 /// A segment is one parameter tensor of all models: first the whole of it for the first model, then for the
 /// second, and so on. So a layer's parameters lie together, and products over the stack need no copies.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct ParameterLayout {
     segments: Vec<Segment>,
     models: usize,
     length: usize,
@@ -28,13 +28,13 @@ impl Segment {
     }
 }
 
-impl Layout {
+impl ParameterLayout {
     /// Each segment starts where vectors and GPUs like it: at a multiple of 256 bytes in single precision. The
     /// gaps stay zero.
     const ALIGNMENT: usize = 64;
 
     /// A layout of tensors given by name, shape and whether they decay, for this many models.
-    pub fn new(tensors: impl IntoIterator<Item = (String, Vec<i64>, bool)>, models: usize) -> Layout {
+    pub fn new(tensors: impl IntoIterator<Item = (String, Vec<i64>, bool)>, models: usize) -> ParameterLayout {
         let mut length = 0;
         let segments = tensors.into_iter().map(|(name, shape, decays)| {
             let segment = Segment { name, shape, decays, offset: length };
@@ -42,7 +42,7 @@ impl Layout {
             segment
         });
         let segments = segments.collect();
-        Layout { segments, models, length }
+        ParameterLayout { segments, models, length }
     }
 
     pub fn segments(&self) -> &[Segment] {

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! What is trained is the workloads' matter ([`crate::workload`]); here is what they have in common. All parameters of a
-//! model, or of a stack of models of one shape that are trained side by side, are one flat tensor ([`Layout`]), and the
+//! model, or of a stack of models of one shape that are trained side by side, are one flat tensor ([`ParameterLayout`]), and the
 //! layers' parameters are views of it; so are the gradients. What is no product of matrices has two forms, loops over
 //! slices for the processor and tensor operations for a GPU, which the tests compare.
 
@@ -32,11 +32,11 @@ mod waiting;
 mod wanted;
 mod worker;
 
-pub use crate::run::{Checkpoint, Origin};
-pub use checkpoint::{CheckpointError, Named};
+pub use crate::run::{Checkpoint, CheckpointOrigin};
+pub use checkpoint::{CheckpointError, NamedTensors};
 pub use device::Devices;
 pub use error::TrainError;
-pub use layout::{Layout, Segment};
+pub use layout::{ParameterLayout, Segment};
 pub use loops::Number;
 pub use optimizer::FlatOptimizer;
 pub use saved::SavedRun;

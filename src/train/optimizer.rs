@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tch::{Device, Kind, Tensor};
 
 use super::error::TrainError;
-use super::layout::Layout;
+use super::layout::ParameterLayout;
 use super::loops::{Number, numbers, numbers_mut, vectorized, with_number};
 use super::team::share;
 use super::tensor_step::TensorStep;
@@ -50,7 +50,7 @@ impl FlatOptimizer {
     pub fn new(
         rule: RuleSpec,
         learning_rates: &[f64],
-        layout: &Layout,
+        layout: &ParameterLayout,
         kind: Kind,
         device: Device,
     ) -> Result<FlatOptimizer, TrainError> {
@@ -74,7 +74,7 @@ impl FlatOptimizer {
     }
 
     /// The same through tensor operations on any device.
-    pub fn with_tensor_operations(mut self, layout: &Layout) -> Result<FlatOptimizer, TrainError> {
+    pub fn with_tensor_operations(mut self, layout: &ParameterLayout) -> Result<FlatOptimizer, TrainError> {
         let (kind, device) = self.numbers;
         self.rates = Some(TensorRates::new(&self.rule, &self.learning_rates, layout, kind, device)?);
         Ok(self)
@@ -105,13 +105,18 @@ impl FlatOptimizer {
     }
 
     /// One step: changes `parameters` by what the `gradients` say.
-    pub fn step(&mut self, layout: &Layout, parameters: &mut Tensor, gradients: &Tensor) -> Result<(), TrainError> {
+    pub fn step(
+        &mut self,
+        layout: &ParameterLayout,
+        parameters: &mut Tensor,
+        gradients: &Tensor,
+    ) -> Result<(), TrainError> {
         with_rule!(self.rule.kind(), R => self.step_with::<R>(layout, parameters, gradients))
     }
 
     fn step_with<R: Rule>(
         &mut self,
-        layout: &Layout,
+        layout: &ParameterLayout,
         parameters: &mut Tensor,
         gradients: &Tensor,
     ) -> Result<(), TrainError> {
@@ -171,7 +176,7 @@ impl<'a, T> Slices<'a, T> {
     }
 
     /// All but the gaps of the layout, in pieces.
-    fn pieces(mut self, layout: &Layout, learning_rates: &[f64]) -> Vec<Piece<'a, T>> {
+    fn pieces(mut self, layout: &ParameterLayout, learning_rates: &[f64]) -> Vec<Piece<'a, T>> {
         let (mut pieces, mut at) = (Vec::new(), 0);
         for (index, segment) in layout.segments().iter().enumerate() {
             for (model, &learning_rate) in learning_rates.iter().enumerate() {
@@ -216,7 +221,7 @@ impl TensorRates {
     fn new(
         rule: &RuleSpec,
         learning_rates: &[f64],
-        layout: &Layout,
+        layout: &ParameterLayout,
         kind: Kind,
         device: Device,
     ) -> Result<TensorRates, TrainError> {

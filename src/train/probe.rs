@@ -3,10 +3,10 @@
 use tch::Tensor;
 
 use super::error::TrainError;
-use super::layout::Layout;
+use super::layout::ParameterLayout;
 use super::optimizer::FlatOptimizer;
 use crate::optimizer::{BiasCorrection, Numbers, Observation, ObservedStatistic, Rule, RuleSpec, with_rule};
-use crate::run::{Better, Metric, MetricInfo, Metrics, Scale, Source, Unit};
+use crate::run::{Better, MetricId, MetricInfo, MetricScale, MetricSource, MetricValues, Unit};
 
 /// The quantiles that are shown of what is observed of a rule, with what they add to the name of its metric.
 const QUANTILES: [(f64, &str); 3] = [(0.1, "q10"), (0.5, "q50"), (0.9, "q90")];
@@ -27,7 +27,7 @@ pub struct Probe {
 
 struct Layer {
     /// Of the size of an update relative to the parameters, ‖Δθ‖ / ‖θ‖.
-    metric: Option<Metric>,
+    metric: Option<MetricId>,
     name: String,
     /// Places of its sample.
     count: usize,
@@ -35,7 +35,7 @@ struct Layer {
 
 impl Probe {
     /// For the only model of a layout, with flat tensors like `parameters`.
-    pub fn new(layout: &Layout, parameters: &Tensor) -> Result<Probe, TrainError> {
+    pub fn new(layout: &ParameterLayout, parameters: &Tensor) -> Result<Probe, TrainError> {
         let mut ranges: Vec<(&str, Vec<std::ops::Range<usize>>)> = Vec::new();
         for (index, segment) in layout.segments().iter().enumerate() {
             let name = layer_name(&segment.name);
@@ -50,7 +50,7 @@ impl Probe {
             let sampled = ranges.into_iter().flatten().step_by(size.div_ceil(SAMPLED).max(1));
             let known = places.len();
             places.extend(sampled.map(|place| place as i64));
-            let metric = Metric::named(&format!("update_ratio.{name}"));
+            let metric = MetricId::named(&format!("update_ratio.{name}"));
             Layer { metric, name: name.to_owned(), count: places.len() - known }
         });
         let layers = layers.collect();
@@ -60,25 +60,28 @@ impl Probe {
 
     /// What it measures with a rule.
     pub fn metrics(&self, rule: &RuleSpec) -> Vec<MetricInfo> {
-        let info = |metric: Metric, title: String, unit, scale| {
-            let (better, source) = (Better::Neither, Source::Training);
+        let info = |metric: MetricId, title: String, unit, scale| {
+            let (better, source) = (Better::Neither, MetricSource::Training);
             MetricInfo { name: metric.name().to_owned(), title, unit, scale, better, source }
         };
         let mut metrics = Vec::new();
         if let Some(Observation { title, statistic, .. }) = rule.info().observed {
             metrics.extend(observed_metrics(rule).into_iter().zip(QUANTILES).map(
                 |(metric, (share, _))| match statistic {
-                    ObservedStatistic::Mean => info(metric, title.to_owned(), Unit::Fraction, Scale::Linear),
-                    ObservedStatistic::Quantiles => {
-                        info(metric, format!("{title}, {:.0} % quantile", 100.0 * share), Unit::Plain, Scale::Linear)
-                    }
+                    ObservedStatistic::Mean => info(metric, title.to_owned(), Unit::Fraction, MetricScale::Linear),
+                    ObservedStatistic::Quantiles => info(
+                        metric,
+                        format!("{title}, {:.0} % quantile", 100.0 * share),
+                        Unit::Plain,
+                        MetricScale::Linear,
+                    ),
                 },
             ));
         }
         let named = self.layers.iter().filter_map(|layer| Some((layer.metric?, &layer.name)));
         metrics.extend(named.map(|(metric, name)| {
             // Such numbers are small.
-            info(metric, format!("Update ratio, {name}"), Unit::Exact, Scale::Log)
+            info(metric, format!("Update ratio, {name}"), Unit::Exact, MetricScale::Log)
         }));
         metrics
     }
@@ -90,8 +93,8 @@ impl Probe {
     }
 
     /// What the step since [`Probe::begin`] did; nothing where there was none. Waits for the device.
-    pub fn end(&mut self, parameters: &Tensor, optimizer: &FlatOptimizer) -> Result<Metrics, TrainError> {
-        let Some(before) = self.before.take() else { return Ok(Metrics::default()) };
+    pub fn end(&mut self, parameters: &Tensor, optimizer: &FlatOptimizer) -> Result<MetricValues, TrainError> {
+        let Some(before) = self.before.take() else { return Ok(MetricValues::default()) };
         let numbers =
             |sample: &Tensor| Ok::<_, TrainError>(Vec::<f64>::try_from(sample.f_to_kind(tch::Kind::Double)?)?);
         let (before, after) = (numbers(&before)?, numbers(&self.sample(parameters)?)?);
@@ -131,19 +134,19 @@ fn layer_name(segment: &str) -> &str {
 }
 
 /// The metrics of what is observed of a rule: one, or one for each quantile.
-fn observed_metrics(rule: &RuleSpec) -> Vec<Metric> {
+fn observed_metrics(rule: &RuleSpec) -> Vec<MetricId> {
     match rule.info().observed {
         None => Vec::new(),
-        Some(Observation { metric, statistic: ObservedStatistic::Mean, .. }) => vec![Metric::of(metric)],
+        Some(Observation { metric, statistic: ObservedStatistic::Mean, .. }) => vec![MetricId::of(metric)],
         Some(Observation { metric, statistic: ObservedStatistic::Quantiles, .. }) => {
-            QUANTILES.iter().filter_map(|(_, name)| Metric::named(&format!("{metric}_{name}"))).collect()
+            QUANTILES.iter().filter_map(|(_, name)| MetricId::named(&format!("{metric}_{name}"))).collect()
         }
     }
 }
 
 /// What is observed of a rule, from the parameters before a step and what it remembers after the step.
-fn observed(rule: &RuleSpec, bias: &BiasCorrection, theta: &[f64], states: &[Vec<f64>]) -> Metrics {
-    let Some(Observation { statistic, .. }) = rule.info().observed else { return Metrics::default() };
+fn observed(rule: &RuleSpec, bias: &BiasCorrection, theta: &[f64], states: &[Vec<f64>]) -> MetricValues {
+    let Some(Observation { statistic, .. }) = rule.info().observed else { return MetricValues::default() };
     let mut values: Vec<f64> = with_rule!(rule.kind(), R => {
         let (hyper, power) = (rule.hyper::<R>(), bias.power::<R>());
         let value = |(index, theta): (usize, &f64)| {

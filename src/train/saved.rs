@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use serde::Serialize;
 
-use super::checkpoint::{Named, OPTIMIZER};
+use super::checkpoint::{NamedTensors, OPTIMIZER};
 use super::device::Devices;
 use super::error::TrainError;
 use super::training::{MeanLoss, Obtained, TrainedSpec, Training, restore_tensors, trained};
 use super::waiting::Waiting;
 use crate::preset::Preset;
-use crate::run::{Checkpoint, Forked, Origin, RunConfig, RunFolder, RunReader, WholeLoss};
+use crate::run::{Checkpoint, CheckpointOrigin, Forked, RunConfig, RunFolder, RunReader, WholeLoss};
 use crate::visible::visible_lines;
 
 /// A run and one of its checkpoints.
@@ -22,7 +22,7 @@ pub struct SavedRun {
     run: RunFolder,
     step: u64,
     preset: Preset,
-    origin: Origin,
+    origin: CheckpointOrigin,
     forked: Option<Forked>,
 }
 
@@ -40,7 +40,7 @@ impl SavedRun {
         let config = RunConfig::read(&run)?;
         config.check(history)?;
         let data = history.started().map(|started| started.fingerprint.clone()).unwrap_or_default();
-        let origin = Origin { data, config: config.identity(history), preset: config.preset.to_ron() };
+        let origin = CheckpointOrigin { data, config: config.identity(history), preset: config.preset.to_ron() };
         let settings = settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         let preset = config.preset.with_all(settings)?;
         let forked = history.forked().cloned();
@@ -52,7 +52,7 @@ impl SavedRun {
     /// # Errors
     ///
     /// Where the checkpoint cannot be read, is damaged, of another run, or lacks one of these tensors.
-    pub fn restore(&self, tensors: &Named<'_>) -> Result<(), TrainError> {
+    pub fn restore(&self, tensors: &NamedTensors<'_>) -> Result<(), TrainError> {
         let saved = Checkpoint::load_model(&self.run, self.step, &self.origin, self.forked.as_ref(), tensors);
         let saved = saved.map_err(|error| TrainError::Refused(error.to_string()))?;
         restore_tensors(tensors, &saved)
@@ -62,7 +62,7 @@ impl SavedRun {
     pub fn evaluate<S: TrainedSpec>(&self, spec: &S, devices: &Devices) -> anyhow::Result<WholeLoss> {
         let device = devices.open(spec.common().device)?;
         let obtained = spec.obtain(&mut say, &|| false).map_err(anyhow::Error::from_boxed)?;
-        let Obtained { data, origin, fingerprint, warnings, .. } = obtained.context("nobody has asked to stop")?;
+        let Obtained { data, source, fingerprint, warnings, .. } = obtained.context("nobody has asked to stop")?;
         warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
         let mut training = spec.begin(data, device)?;
         let mut tensors = training.tensors();
@@ -74,7 +74,7 @@ impl SavedRun {
             loss,
             count,
             unit: unit.to_owned(),
-            data: origin,
+            data: source,
             is_of_run: self.origin.data.is_empty() || self.origin.data == fingerprint,
             device: devices.describe(device),
         })

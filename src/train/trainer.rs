@@ -11,8 +11,8 @@ use super::worker::Ended;
 use crate::optimizer::RuleSpec;
 use crate::run::checkpoint::orphans;
 use crate::run::{
-    Checkpoint, Command, Event, Metric, MetricInfo, Metrics, Origin, RunFolder, RunSession, SessionError, Started,
-    StopRequest,
+    Checkpoint, CheckpointOrigin, Event, MetricId, MetricInfo, MetricValues, RunCommand, RunFolder, RunSession,
+    SessionError, Started, StopRequest,
 };
 use crate::visible::visible;
 use crate::workload::{Course, NotFinite};
@@ -35,7 +35,7 @@ pub struct Trainer<'a, T> {
     session: &'a mut RunSession,
     stop: &'a StopRequest,
     /// Of which its checkpoints are.
-    origin: Origin,
+    origin: CheckpointOrigin,
     best: Option<(u64, f64)>,
     since: Since,
     warned: bool,
@@ -66,7 +66,7 @@ impl Instruments {
 /// Commands that were heard within a step, to be obeyed after it.
 #[derive(Default)]
 struct Heard {
-    commands: Vec<(String, Command)>,
+    commands: Vec<(String, RunCommand)>,
     /// Why no more of them can be heard.
     failure: Option<SessionError>,
 }
@@ -77,7 +77,7 @@ impl<'a, T: Training> Trainer<'a, T> {
         run: &'a mut T,
         session: &'a mut RunSession,
         stop: &'a StopRequest,
-        origin: Origin,
+        origin: CheckpointOrigin,
         instruments: Instruments,
     ) -> Self {
         let (since, heard, spikes) = (Since::default(), Heard::default(), LossSpikes::default());
@@ -259,7 +259,7 @@ impl<'a, T: Training> Trainer<'a, T> {
         // When the device has done all of it.
         let now = self.session.wall_s();
         let (rate, of_step) = self.run.rate();
-        let mut point = Metrics::from([(Metric::LOSS, loss)]);
+        let mut point = MetricValues::from([(MetricId::LOSS, loss)]);
         diagnostics.iter().for_each(|(metric, value)| point.set(metric, value));
         point.set(rate, since.steps as f64 * of_step / (now - since.wall_s));
         if self.is_probed(step) {
@@ -345,10 +345,10 @@ impl<'a, T: Training> Trainer<'a, T> {
     fn handle_commands(&mut self) -> Result<bool, TrainerError> {
         let mut stop = false;
         let mut commands = self.heard.take(self.session)?;
-        let is_to_stop = commands.iter().any(|(_, command)| *command == Command::Stop);
+        let is_to_stop = commands.iter().any(|(_, command)| *command == RunCommand::Stop);
         while !commands.is_empty() {
             for (id, command) in commands {
-                stop |= self.obey(&id, command, is_to_stop)?;
+                stop |= self.handle_command(&id, command, is_to_stop)?;
             }
             // What was heard while a text was written.
             commands = self.heard.take(self.session)?;
@@ -357,29 +357,29 @@ impl<'a, T: Training> Trainer<'a, T> {
     }
 
     /// Does one thing that it was asked to; says whether that is to stop. A run that is to stop writes no text first.
-    fn obey(&mut self, id: &str, command: Command, is_to_stop: bool) -> Result<bool, TrainerError> {
+    fn handle_command(&mut self, id: &str, command: RunCommand, is_to_stop: bool) -> Result<bool, TrainerError> {
         match command {
-            Command::Stop => {
+            RunCommand::Stop => {
                 self.save()?;
                 self.session.answer(id, true, &format!("stopped after step {}", self.run.step()))?;
                 return Ok(true);
             }
-            Command::Save => {
+            RunCommand::Save => {
                 self.save()?;
                 self.session.answer(id, true, &format!("saved step {}", self.run.step()))?;
             }
-            Command::SetSteps { n } if n > self.run.step() => {
+            RunCommand::SetSteps { n } if n > self.run.step() => {
                 self.course.steps = n;
                 self.session.answer_steps(id, n)?;
             }
-            Command::SetSteps { n } => {
+            RunCommand::SetSteps { n } => {
                 let message = format!("expected more than the {} steps that were taken, found {n}", self.run.step());
                 self.session.answer(id, false, &message)?;
             }
-            Command::Sample { .. } if is_to_stop => {
+            RunCommand::Sample { .. } if is_to_stop => {
                 self.session.answer(id, false, "the run is to stop")?;
             }
-            Command::Sample { prompt, tokens, temperature, top_k } => {
+            RunCommand::Sample { prompt, tokens, temperature, top_k } => {
                 let sampled = SampleRequest::new(prompt, tokens, temperature, top_k);
                 let text = sampled.and_then(|request| self.interruptibly(|run, check| run.sample(&request, check)));
                 match text {
@@ -404,11 +404,11 @@ impl Heard {
     }
 
     fn is_to_stop(&self) -> bool {
-        self.failure.is_some() || self.commands.iter().any(|(_, command)| *command == Command::Stop)
+        self.failure.is_some() || self.commands.iter().any(|(_, command)| *command == RunCommand::Stop)
     }
 
     /// All commands that were not obeyed yet.
-    fn take(&mut self, session: &mut RunSession) -> Result<Vec<(String, Command)>, SessionError> {
+    fn take(&mut self, session: &mut RunSession) -> Result<Vec<(String, RunCommand)>, SessionError> {
         self.listen(session);
         self.failure.take().map_or_else(|| Ok(std::mem::take(&mut self.commands)), Err)
     }

@@ -7,16 +7,16 @@ use std::sync::atomic::AtomicBool;
 
 use tch::{Device, Tensor};
 
-use super::checkpoint::Named;
+use super::checkpoint::NamedTensors;
 use super::device::Devices;
 use super::error::TrainError;
-use super::layout::Layout;
+use super::layout::ParameterLayout;
 use super::optimizer::FlatOptimizer;
 use super::saved::SavedRun;
 use super::worker::{Ended, Work};
 use crate::preset::Preset;
 use crate::quantity::{OutOfRange, SampleTemperature, SampleTokens, TopK};
-use crate::run::{Metric, Metrics, WholeLoss};
+use crate::run::{MetricId, MetricValues, WholeLoss};
 use crate::workload::{RunSpec, RunsPreset, Workload, for_each_workload};
 
 /// A preset that the worker can train.
@@ -83,11 +83,11 @@ for_each_workload!(define_trained);
 pub struct Obtained<D> {
     pub data: D,
     /// In words, such as `MNIST, in FOLDER`.
-    pub origin: String,
+    pub source: String,
     /// A hash of them: a run goes on with the same only.
     pub fingerprint: String,
     /// Whether the program made them itself, in place of real ones.
-    pub is_stand_in: bool,
+    pub is_synthetic: bool,
     /// What the user had better know about them.
     pub warnings: Vec<String>,
 }
@@ -146,7 +146,7 @@ impl SampleRequest {
 /// A mean over all data that are kept from training.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeanLoss {
-    pub metric: Metric,
+    pub metric: MetricId,
     pub loss: f64,
     /// How many it is over, and of what.
     pub count: u64,
@@ -166,13 +166,13 @@ pub trait Training {
     fn advance(&mut self, check: &mut Check<'_>) -> Result<Tensor, TrainError>;
 
     /// What the training curve shows of the last step besides the loss and the rate. Waits for the device.
-    fn point(&mut self) -> Result<Metrics, TrainError>;
+    fn point(&mut self) -> Result<MetricValues, TrainError>;
 
     /// How the rate of training is called, and how much a step adds to it.
-    fn rate(&self) -> (Metric, f64);
+    fn rate(&self) -> (MetricId, f64);
 
     /// How good the model is; the first metric is the loss by which the best checkpoint is chosen.
-    fn evaluate(&mut self, check: &mut Check<'_>) -> Result<Metrics, TrainError>;
+    fn evaluate(&mut self, check: &mut Check<'_>) -> Result<MetricValues, TrainError>;
 
     /// The loss over all data that are kept from training, none of them twice. `progress` hears from time to time how much
     /// is done, and of how much.
@@ -182,10 +182,10 @@ pub trait Training {
     fn parameters(&self) -> u64;
 
     /// The model's parameters as a flat tensor, their layout, and what changes them.
-    fn optimized(&self) -> (&Tensor, &Layout, &FlatOptimizer);
+    fn optimized(&self) -> (&Tensor, &ParameterLayout, &FlatOptimizer);
 
     /// All that a checkpoint holds. The names of what the optimizer remembers begin with `optimizer.`.
-    fn tensors(&self) -> Named<'_>;
+    fn tensors(&self) -> NamedTensors<'_>;
 
     /// Goes on after `step` steps from a checkpoint's tensors, which have the names and shapes of
     /// [`Training::tensors`], and its products of decay rates ([`FlatOptimizer::powers`]).
@@ -223,7 +223,7 @@ pub const NO_TEXT: &str = "the model writes no text";
 /// # Errors
 ///
 /// Where one is missing or of another shape: the checkpoint is of another training.
-pub fn restore_tensors(tensors: &Named<'_>, saved: &[(String, Tensor)]) -> Result<(), TrainError> {
+pub fn restore_tensors(tensors: &NamedTensors<'_>, saved: &[(String, Tensor)]) -> Result<(), TrainError> {
     for (name, tensor) in tensors {
         let Some((_, found)) = saved.iter().find(|(other, found)| other == name && found.size() == tensor.size())
         else {

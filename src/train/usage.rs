@@ -3,14 +3,14 @@
 use tch::Device;
 
 use super::cuda;
-use crate::run::{Better, Metric, MetricInfo, Metrics, Scale, Source, Unit};
+use crate::run::{Better, MetricId, MetricInfo, MetricScale, MetricSource, MetricValues, Unit};
 
 /// Operations a second of forward and backward pass, in 10¹².
-pub const TFLOPS: Metric = Metric::of("tflops");
+pub const TFLOPS: MetricId = MetricId::of("tflops");
 /// The same as a share of what the device can do at most (model FLOPs utilization).
-pub const MFU: Metric = Metric::of("mfu");
+pub const MFU: MetricId = MetricId::of("mfu");
 /// Memory in use, in MiB: of the process where it trains on the processor, of the whole device on a GPU.
-pub const MEMORY: Metric = Metric::of("memory_mib");
+pub const MEMORY: MetricId = MetricId::of("memory_mib");
 
 /// Dense peak rates of products of matrices by the makers' data sheets, in 10¹² operations a second: in half precision
 /// and in single precision. The first name whose words
@@ -65,13 +65,13 @@ impl Usage {
 
     /// What it measures.
     pub fn metrics(&self) -> Vec<MetricInfo> {
-        let info = |metric: Metric, title: &str, unit| MetricInfo {
+        let info = |metric: MetricId, title: &str, unit| MetricInfo {
             name: metric.name().to_owned(),
             title: title.to_owned(),
             unit,
-            scale: Scale::Linear,
+            scale: MetricScale::Linear,
             better: Better::Neither,
-            source: Source::Training,
+            source: MetricSource::Training,
         };
         let mfu = self.peak.map(|_| info(MFU, "MFU", Unit::Fraction));
         let others = [info(TFLOPS, "Tflop/s", Unit::Plain), info(MEMORY, "Memory (MiB)", Unit::Plain)];
@@ -79,9 +79,9 @@ impl Usage {
     }
 
     /// Of so many steps in so many seconds.
-    pub fn measure(&self, steps: u64, seconds: f64) -> Metrics {
+    pub fn measure(&self, steps: u64, seconds: f64) -> MetricValues {
         let rate = steps as f64 * self.step_operations / seconds;
-        let mut metrics = Metrics::from([(TFLOPS, rate / 1e12)]);
+        let mut metrics = MetricValues::from([(TFLOPS, rate / 1e12)]);
         if let Some(peak) = self.peak {
             metrics.set(MFU, rate / peak);
         }

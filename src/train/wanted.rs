@@ -6,22 +6,22 @@ use std::path::Path;
 
 use tch::{Device, Tensor};
 
-use super::checkpoint::{CheckpointError, Named, bytes_of, damaged, dtype};
+use super::checkpoint::{CheckpointError, NamedTensors, bytes_of, damaged, dtype};
 use super::error::TrainError;
 use crate::plain_file::{self, Links};
-use crate::run::checkpoint::{Checkpoint, Place, tensors_of_header};
+use crate::run::checkpoint::{Checkpoint, TensorPlace, tensors_of_header};
 
 /// What is wanted of a file of tensors.
-pub(super) struct Wanted<'a> {
+pub(super) struct ExpectedTensors<'a> {
     /// Tensors of these names, types and shapes.
-    pub tensors: &'a Named<'a>,
+    pub tensors: &'a NamedTensors<'a>,
     /// The file's length is at most so many bytes and a header's.
     pub most: u64,
     /// Whether there may be a tensor of another name.
     pub passes_over: &'a dyn Fn(&str) -> bool,
 }
 
-impl Wanted<'_> {
+impl ExpectedTensors<'_> {
     /// The tensors in the file of a checkpoint, which has this text beside it.
     ///
     /// None of the training's own is touched: what is wrong may show at the end only.
@@ -65,7 +65,7 @@ impl Wanted<'_> {
         let places = tensors_of_header(&header, length).map_err(|reason| damaged(path, reason))?;
         self.check(&places).map_err(|reason| damaged(path, reason))?;
         let mut tensors = Vec::new();
-        for (name, Place { data_offsets: [start, end], .. }) in places {
+        for (name, TensorPlace { data_offsets: [start, end], .. }) in places {
             let Some((_, like)) = self.tensors.iter().find(|(wanted, _)| *wanted == name) else {
                 file.skip(end - start).map_err(failed)?;
                 continue;
@@ -78,12 +78,12 @@ impl Wanted<'_> {
     }
 
     /// Whether these are the tensors that are wanted, and no more than may be there.
-    fn check(&self, places: &[(String, Place)]) -> Result<(), String> {
+    fn check(&self, places: &[(String, TensorPlace)]) -> Result<(), String> {
         for (name, tensor) in self.tensors {
             let place = places.iter().find(|(found, _)| found == name).map(|(_, place)| place);
             let dtype = format!("{:?}", dtype(tensor));
             let shape: Vec<u64> = tensor.size().into_iter().map(|size| size as u64).collect();
-            let fits = |place: &Place| place.dtype == dtype && place.shape == shape;
+            let fits = |place: &TensorPlace| place.dtype == dtype && place.shape == shape;
             if !place.is_some_and(fits) {
                 let found =
                     place.map_or_else(|| "nothing".to_owned(), |place| format!("{} {:?}", place.dtype, place.shape));

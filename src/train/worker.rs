@@ -23,8 +23,8 @@ use super::training::{
 use super::usage::Usage;
 use super::waiting::Waiting;
 use crate::run::{
-    self, Event, Handshake, History, Origin, PROTOCOL, Pixel, Room, RunConfig, RunFolder, RunSession, SessionError,
-    Started, StopRequest,
+    self, Capacity, CheckpointOrigin, Event, GridPoint, Handshake, PROTOCOL, RunConfig, RunFolder, RunHistory,
+    RunSession, SessionError, Started, StopRequest,
 };
 use crate::visible::visible_lines;
 
@@ -190,9 +190,10 @@ impl Work<'_> {
     pub(crate) fn run<S: TrainedSpec>(&mut self, spec: &S) -> anyhow::Result<Ended> {
         self.run_all(spec).map_err(|mut error| {
             let fits = || {
-                let room = Room::look(spec.common().device, &handshake(self.devices), self.session.run().path());
+                let capacity =
+                    Capacity::look(spec.common().device, &handshake(self.devices), self.session.run().path());
                 // A `batch_size` with which it was said to fit is none: it did not.
-                spec.fitting(room.memory?, room.is_gpu()).filter(|fits| *fits < spec.samples_at_once())
+                spec.fitting(capacity.memory?, capacity.is_gpu()).filter(|fits| *fits < spec.samples_at_once())
             };
             if let Some(TrainerError::Train(short)) = error.downcast_mut() {
                 short.advise(fits);
@@ -216,7 +217,7 @@ impl Work<'_> {
             Usage::new(device, &started.device, common.precision, spec.needs(spec.samples_at_once()).step_operations);
         let (stop, steps) = (self.stop.clone(), self.session.before().steps());
         let (config, preset) = (self.config.identity(self.session.before()), self.config.preset.to_ron());
-        let origin = Origin { data: fingerprint, config, preset };
+        let origin = CheckpointOrigin { data: fingerprint, config, preset };
         let instruments = Instruments::new(&training, usage)?;
         started.metrics.extend(instruments.metrics(training.optimized().2.rule()));
         let course = common.course;
@@ -263,12 +264,12 @@ impl Work<'_> {
                 let Some(losses) = self.point(&scan, [row, column], &flag)? else { return Ok(Ended::Stopped) };
                 done += 1;
                 let PointLosses { train_loss, test_loss, test_accuracy } = losses;
-                let event = Event::Pixel(Pixel {
-                    pixel: [row, column],
+                let event = Event::GridPoint(GridPoint {
+                    index: [row, column],
                     optimizer: optimizer.clone(),
                     batch_size,
                     done,
-                    total: axes.pixels(),
+                    total: axes.grid_points(),
                     seconds: begun.elapsed().as_secs_f64(),
                     train_loss,
                     test_loss,
@@ -288,16 +289,16 @@ impl Work<'_> {
         flag: &AtomicBool,
     ) -> anyhow::Result<Option<PointLosses>> {
         std::thread::scope(|scope| {
-            let pixel = scope.spawn(|| scan.train_point(optimizer, batch_size, flag));
-            while !pixel.is_finished() {
+            let point = scope.spawn(|| scan.train_point(optimizer, batch_size, flag));
+            while !point.is_finished() {
                 std::thread::sleep(Duration::from_millis(20));
-                // What cannot be heard or answered ends the run, and not only after the pixel.
+                // What cannot be heard or answered ends the run, and not only after the grid point.
                 let asked = self.asked_to_stop().inspect_err(|_| flag.store(true, Ordering::Relaxed))?;
                 if asked || self.stop.is_raised() {
                     flag.store(true, Ordering::Relaxed);
                 }
             }
-            match pixel.join() {
+            match point.join() {
                 Ok(outcome) => Ok(outcome?),
                 Err(panic) => std::panic::resume_unwind(panic),
             }
@@ -309,13 +310,13 @@ impl Work<'_> {
         let mut stop = false;
         for (id, command) in self.session.commands()? {
             let (ok, message) = match command {
-                run::Command::Stop => {
+                run::RunCommand::Stop => {
                     stop = true;
                     (true, "stopping; finished pixels are kept")
                 }
-                run::Command::Save => (true, "finished pixels are saved already"),
-                run::Command::SetSteps { .. } => (false, "a scan's steps cannot be changed while it runs"),
-                run::Command::Sample { .. } => (false, NO_TEXT),
+                run::RunCommand::Save => (true, "finished pixels are saved already"),
+                run::RunCommand::SetSteps { .. } => (false, "a scan's steps cannot be changed while it runs"),
+                run::RunCommand::Sample { .. } => (false, NO_TEXT),
             };
             self.session.answer(&id, ok, message)?;
         }
@@ -334,7 +335,7 @@ impl Work<'_> {
         let obtained = obtain(&mut |line| progress.add(line), &cancelled).map_err(anyhow::Error::from_boxed)?;
         drop(progress);
         let Some(obtained) = obtained else { return Ok(None) };
-        let Obtained { origin: found, fingerprint, .. } = &obtained;
+        let Obtained { source: found, fingerprint, .. } = &obtained;
         let before = self.session.before().started().map(|started| started.fingerprint.as_str());
         if let Some(before) = before.filter(|before| !before.is_empty() && before != fingerprint) {
             bail!(
@@ -364,9 +365,9 @@ impl Work<'_> {
     /// What a run is, as far as runs of all kinds say it.
     fn started<D>(&self, obtained: &Obtained<D>, device: Device) -> Started {
         Started {
-            data: obtained.origin.clone(),
+            data: obtained.source.clone(),
             fingerprint: obtained.fingerprint.clone(),
-            stand_in: obtained.is_stand_in,
+            synthetic: obtained.is_synthetic,
             device: self.devices.describe(device),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             ..self.config.started()
@@ -380,7 +381,7 @@ fn stopped_before_it_began(session: &mut RunSession) -> bool {
     // What cannot be read or written now is an error when the training begins.
     for (id, command) in session.commands().unwrap_or_default() {
         let (ok, message) = match command {
-            run::Command::Stop => {
+            run::RunCommand::Stop => {
                 stop = true;
                 (true, "stopped before the training began")
             }
@@ -391,11 +392,11 @@ fn stopped_before_it_began(session: &mut RunSession) -> bool {
     stop
 }
 
-/// The pixels of a scan up to the first that cannot be read: a reader forgets those after the step from which a run
+/// The grid points of a scan up to the first that cannot be read: a reader forgets those after the step from which a run
 /// is resumed.
-fn complete(before: &History) -> HashSet<[usize; 2]> {
-    let mut known: Vec<(u64, [usize; 2])> = before.pixels().map(|pixel| (pixel.done, pixel.pixel)).collect();
+fn complete(before: &RunHistory) -> HashSet<[usize; 2]> {
+    let mut known: Vec<(u64, [usize; 2])> = before.grid_points().map(|point| (point.done, point.index)).collect();
     known.sort_unstable();
     let whole = known.into_iter().zip(1..).take_while(|((done, _), place)| done == place);
-    whole.map(|((_, pixel), _)| pixel).collect()
+    whole.map(|((_, point), _)| point).collect()
 }

@@ -3,15 +3,15 @@
 use serde::{Deserialize, Serialize};
 
 mod camera;
+mod contrast;
 pub mod crossing;
-mod ink;
 mod pen;
 pub mod range;
 mod scale;
 pub mod ticks;
 
 pub use camera::{Camera, Viewport};
-pub use ink::{Background, ink};
+pub use contrast::{Background, contrasting};
 pub use pen::{Dash, Pen};
 pub use scale::{Colormap, SymLog};
 

@@ -1,6 +1,6 @@
 //! The lines of several runs of one optimizer.
 
-use super::ink::{Background, darkened, ink, lightened, luminance};
+use super::contrast::{Background, contrasting, darkened, lightened, luminance};
 
 /// Whether a line is drawn whole or in pieces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,8 +42,8 @@ impl Pen {
     }
 
     /// The colour of its line on a background, as red, green and blue.
-    pub fn ink(self, background: Background) -> [u8; 3] {
-        let own = ink(self.color, background);
+    pub fn color_on(self, background: Background) -> [u8; 3] {
+        let own = contrasting(self.color, background);
         match (self.shade, background) {
             (0, _) => own,
             (shade, Background::Light) => darkened(self.color, DEEP[shade - 1]),
@@ -79,15 +79,15 @@ mod tests {
     fn all_lines_of_a_rule_can_be_seen_and_have_its_hue() {
         for rule in RuleKind::ALL.iter().map(|kind| kind.info()) {
             for (number, background) in (0..Pen::COUNT).flat_map(|number| BACKGROUNDS.map(|on| (number, on))) {
-                let ink = Pen::new(rule.color, number).ink(background);
+                let color = Pen::new(rule.color, number).color_on(background);
                 let seen = match background {
-                    Background::Light => luminance(ink) <= 0.40,
-                    Background::Dark => luminance(ink) >= 0.08,
+                    Background::Light => luminance(color) <= 0.40,
+                    Background::Dark => luminance(color) >= 0.08,
                 };
                 let name = rule.name;
-                assert!(seen, "pen {number} of {name} is {ink:?} on {background:?}");
-                let turned = apart(hue(ink), hue(rule.color));
-                assert!(turned < 9.0, "pen {number} of {name} is {ink:?} on {background:?}, {turned} degrees away");
+                assert!(seen, "pen {number} of {name} is {color:?} on {background:?}");
+                let turned = apart(hue(color), hue(rule.color));
+                assert!(turned < 9.0, "pen {number} of {name} is {color:?} on {background:?}, {turned} degrees away");
             }
         }
     }
@@ -96,8 +96,8 @@ mod tests {
     fn shades_differ_in_lightness() {
         for rule in RuleKind::ALL.iter().map(|kind| kind.info()) {
             for background in BACKGROUNDS {
-                let shades = (0..SHADES).map(|number| Pen::new(rule.color, number).ink(background));
-                let mut lightness: Vec<f32> = shades.map(|ink| luminance(ink).cbrt()).collect();
+                let shades = (0..SHADES).map(|number| Pen::new(rule.color, number).color_on(background));
+                let mut lightness: Vec<f32> = shades.map(|color| luminance(color).cbrt()).collect();
                 lightness.sort_by(f32::total_cmp);
                 let closest = lightness.windows(2).map(|pair| pair[1] - pair[0]).fold(1.0, f32::min);
                 assert!(closest > 0.03, "{} on {background:?}: {lightness:?}", rule.name);

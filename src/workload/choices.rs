@@ -42,7 +42,8 @@ pub enum DataChoice {
     /// A folder that holds the files.
     Folder(String),
     /// Digits or text that the program makes. They are not MNIST, and no real corpus.
-    StandIn,
+    #[serde(rename = "StandIn")]
+    Synthetic,
 }
 
 /// What the tokens of a language model stand for.

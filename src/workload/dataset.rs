@@ -10,7 +10,7 @@ pub struct Dataset {
     /// What a folder of it holds.
     pub folder: &'static str,
     /// What the program makes where there is nothing else.
-    pub stand_in: &'static str,
+    pub synthetic: &'static str,
 }
 
 /// What a training would learn from if it began now, as far as that is told without reading it all.
@@ -19,7 +19,7 @@ pub struct Outlook {
     /// In words, such as `tokens in FOLDER`.
     pub data: String,
     /// Whether the program would make it up, though nobody has asked for that.
-    pub is_makeshift: bool,
+    pub is_fallback: bool,
     /// What else the user had better know.
     pub warnings: Vec<String>,
 }

@@ -266,7 +266,7 @@ impl DataChoice {
                 Err(SpecError::new("data", "names no folder; give the path of one".to_owned()))
             }
             DataChoice::Folder(folder) => SpecError::check_length("data", folder, 1..=4096),
-            DataChoice::Automatic | DataChoice::StandIn => Ok(()),
+            DataChoice::Automatic | DataChoice::Synthetic => Ok(()),
         }
     }
 }

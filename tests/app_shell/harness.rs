@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use egui::accesskit::Role;
 use egui_kittest::kittest::Queryable;
 use egui_kittest::{Harness, Node};
-use valleyscope::app::{InstallCommand, Options, Places, Valleyscope};
+use valleyscope::app::{AppOptions, InstallCommand, TrainingPaths, Valleyscope};
 use valleyscope::machine::WorkerFolder;
-use valleyscope::preset::{Library, Loaded, Preset, Source};
+use valleyscope::preset::{Library, Loaded, Preset, PresetSource};
 
 pub use crate::memory_storage::MemoryStorage;
 
@@ -96,21 +96,21 @@ impl App {
         let preset = begin.preset.map(|text| Loaded {
             preset: Preset::parse(text, "test").expect("the test's preset is valid"),
             text: text.to_owned(),
-            source: Source::BuiltIn("test"),
+            source: PresetSource::BuiltIn("test"),
         });
         let worker = WorkerFolder::at(&folder.path().join("worker"));
-        let options = Options {
+        let options = AppOptions {
             preset,
             library,
             native_dialogs: false,
             play: begin.play,
-            training: Places {
+            training: TrainingPaths {
                 runs: Some(begin.runs.map_or_else(|| folder.path().join("runs"), Path::to_owned)),
                 worker: Some(worker.program()),
                 worker_folder: Some(worker),
                 install: begin.install,
             },
-            ..Options::default()
+            ..AppOptions::default()
         };
         // The storage is only read while the app is made.
         let stored = begin.storage.map(|storage| MemoryStorage(storage.0.clone()));

@@ -143,7 +143,7 @@ fn drag(app: &mut App, from: f32, to: f32) {
 fn panels_have_their_width_again_when_the_window_has_room() {
     for (key, wide) in [(Key::Num1, 300.0), (Key::Num2, 350.0), (Key::Num3, 380.0)] {
         let mut app = App::begin(Begin { preset: Some(SMALL), ..Begin::default() });
-        let in_room = |app: &mut App| {
+        let in_tab = |app: &mut App| {
             app.harness.key_press_modifiers(Modifiers::COMMAND, key);
             app.settle();
         };
@@ -151,7 +151,7 @@ fn panels_have_their_width_again_when_the_window_has_room() {
             app.harness.set_size(vec2(width, 900.0));
             app.settle();
         };
-        in_room(&mut app);
+        in_tab(&mut app);
         let usual = left_edge(&app);
         resize(&mut app, 700.0);
         assert!(left_edge(&app) < usual - 50.0, "a narrow window has narrow panels");
@@ -164,7 +164,7 @@ fn panels_have_their_width_again_when_the_window_has_room() {
         let mut storage = MemoryStorage::default();
         app.harness.state_mut().save(&mut storage);
         let mut again = App::begin(Begin { preset: None, storage: Some(&storage), ..Begin::default() });
-        in_room(&mut again);
+        in_tab(&mut again);
         assert!((left_edge(&again) - wide).abs() < 2.0, "{} and {wide} after a restart", left_edge(&again));
     }
 }
@@ -182,7 +182,7 @@ fn level_edges(app: &App) -> Vec<f32> {
 fn panels_have_their_height_again_when_the_window_has_room() {
     let mut landscape = App::plain();
     landscape.button("Show");
-    let (mut training, ()) = training::room(|runs| {
+    let (mut training, ()) = training::open_tab(|runs| {
         training::finished(runs, "Run", 0, |_| 1.0);
     });
     training::listed(&mut training, 1);

@@ -5,7 +5,7 @@ mod files;
 mod harness;
 mod keyboard;
 mod layout;
-mod looks;
+mod legibility;
 #[path = "../memory_storage/mod.rs"]
 mod memory_storage;
 mod phase;
@@ -25,7 +25,7 @@ mod training_faults;
 mod training_fork;
 mod training_presets;
 #[cfg(target_os = "linux")]
-mod training_room;
+mod training_tab;
 mod training_watch;
 mod undo;
 mod worker;

@@ -10,14 +10,16 @@ use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope::app::WorkerState;
 use valleyscope::machine::WorkerFolder;
 use valleyscope::preset::{Preset, built_ins};
-use valleyscope::run::{Device, Event, Handshake, PROTOCOL, Record, RunFolder, RunReader, Started, Status, Timestamp};
+use valleyscope::run::{
+    Device, Event, EventRecord, Handshake, PROTOCOL, RunFolder, RunReader, Started, Status, Timestamp,
+};
 use valleyscope::workload::{DeviceChoice, MnistSpec};
 
 use crate::harness::{App, Begin};
 use crate::put_program::put_program;
 
 fn line(event: Event) -> String {
-    Record { step: 0, time: Timestamp::now(), wall_s: 0.0, event }.to_line()
+    EventRecord { step: 0, time: Timestamp::now(), wall_s: 0.0, event }.to_line()
 }
 
 /// A worker that holds the run until its last event is put beside it.

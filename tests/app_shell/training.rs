@@ -7,7 +7,7 @@ use egui::{Key, Modifiers, vec2};
 use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope::app::WorkerState;
 use valleyscope::preset::{Preset, built_ins};
-use valleyscope::run::{Event, Metric, Metrics, Notes, Pixel, RunFolder, RunSession, ScanAxes, Started};
+use valleyscope::run::{Event, GridPoint, MetricId, MetricValues, Notes, RunFolder, RunSession, ScanAxes, Started};
 use valleyscope::workload::RunSpec;
 
 use crate::harness::{App, Begin};
@@ -35,15 +35,15 @@ pub fn begun(runs: &Path, title: &str, seed: u64, loss: impl Fn(u64) -> f64) -> 
     session.record(0, started(title, 40)).expect("it can be written");
     session.begin_training();
     for step in 1..=20 {
-        let train = Metrics::from([
-            (Metric::LOSS, loss(step)),
-            (Metric::LEARNING_RATE, 0.001),
-            (Metric::GRAD_NORM, 1.0),
-            (Metric::SAMPLES_PER_S, 5e3),
+        let train = MetricValues::from([
+            (MetricId::LOSS, loss(step)),
+            (MetricId::LEARNING_RATE, 0.001),
+            (MetricId::GRAD_NORM, 1.0),
+            (MetricId::SAMPLES_PER_S, 5e3),
         ]);
         session.record(step, Event::Train(train)).expect("it can be written");
     }
-    let eval = Metrics::from([(Metric::TEST_LOSS, 0.25), (Metric::TEST_ACCURACY, 0.9375)]);
+    let eval = MetricValues::from([(MetricId::TEST_LOSS, 0.25), (MetricId::TEST_ACCURACY, 0.9375)]);
     session.record(20, Event::Eval(eval)).expect("it can be written");
     session
 }
@@ -75,10 +75,10 @@ pub fn trained(runs: &Path, settings: &[(&str, &str)]) -> RunFolder {
     let mut session = RunSession::begin(&run).expect("a session can begin");
     session.record(0, Event::Started(started)).expect("it can be written");
     for step in 1..=20 {
-        let train = Metrics::from([
-            (Metric::LOSS, 1.0 / step as f64),
-            (Metric::LEARNING_RATE, spec.learning_rate.get()),
-            (Metric::GRAD_NORM, 1.0),
+        let train = MetricValues::from([
+            (MetricId::LOSS, 1.0 / step as f64),
+            (MetricId::LEARNING_RATE, spec.learning_rate.get()),
+            (MetricId::GRAD_NORM, 1.0),
         ]);
         session.record(step, Event::Train(train)).expect("it can be written");
     }
@@ -87,7 +87,7 @@ pub fn trained(runs: &Path, settings: &[(&str, &str)]) -> RunFolder {
 }
 
 /// The app in the room of real workloads, with the runs that `write` makes in its folder.
-pub fn room<T>(write: impl FnOnce(&Path) -> T) -> (App, T) {
+pub fn open_tab<T>(write: impl FnOnce(&Path) -> T) -> (App, T) {
     let mut written = None;
     let mut app = App::prepared(Begin::default(), |folder| written = Some(write(&folder.join("runs"))));
     app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Num3);
@@ -120,7 +120,7 @@ pub fn compare(app: &mut App, title: &str) {
 pub fn select(app: &mut App, title: &str) {
     choose(app, title);
     app.until("its curve", |app| {
-        app.state().training().drawn().iter().any(|drawn| drawn.tracks.contains_key(&Metric::LOSS))
+        app.state().training().drawn().iter().any(|drawn| drawn.tracks.contains_key(&MetricId::LOSS))
     });
     app.settle();
 }
@@ -132,7 +132,7 @@ fn plotted(app: &App, name: &str) -> String {
 
 #[test]
 fn without_runs_and_without_a_worker_it_says_what_is_missing_and_how_to_get_it() {
-    let (mut app, ()) = room(|_| ());
+    let (mut app, ()) = open_tab(|_| ());
     app.until("the search for the worker", |app| matches!(app.state().training().worker(), WorkerState::Missing(_)));
     app.settle();
     assert!(app.shows("The training worker is not installed"));
@@ -146,7 +146,7 @@ fn without_runs_and_without_a_worker_it_says_what_is_missing_and_how_to_get_it()
 
 #[test]
 fn runs_are_listed_with_their_status_and_last_values() {
-    let (mut app, open) = room(|runs| {
+    let (mut app, open) = open_tab(|runs| {
         finished(runs, "First", 1, |step| 1.0 / step as f64);
         begun(runs, "Second", 2, |_| 0.5)
     });
@@ -165,7 +165,7 @@ fn runs_are_listed_with_their_status_and_last_values() {
 
 #[test]
 fn runs_are_named_by_their_settings_unless_they_have_a_title_of_their_own() {
-    let (mut app, named) = room(|runs| {
+    let (mut app, named) = open_tab(|runs| {
         trained(runs, &[("optimizer", "Adam"), ("learning_rate", "0.003"), ("batch_size", "8")]);
         trained(runs, &[("optimizer.gamma", "0.4"), ("optimizer.decay", "Parameters"), ("seed", "7")]);
         let named = trained(runs, &[("optimizer", "Signum")]);
@@ -200,7 +200,7 @@ fn runs_are_named_by_their_settings_unless_they_have_a_title_of_their_own() {
 #[test]
 fn a_curve_is_named_by_its_optimizer_whatever_title_its_run_was_begun_with() {
     let long = "optimizer=Adam, steps=60 (MNIST classifier, one run)";
-    let (mut app, ()) = room(|runs| {
+    let (mut app, ()) = open_tab(|runs| {
         trained(runs, &[("optimizer", "Adam"), ("title", &format!("\"{long}\""))]);
     });
     listed(&mut app, 1);
@@ -217,12 +217,13 @@ fn a_curve_is_named_by_its_optimizer_whatever_title_its_run_was_begun_with() {
 
 #[test]
 fn a_selected_run_shows_its_curves_and_follows_them() {
-    let (mut app, mut session) = room(|runs| begun(runs, "Live", 0, |step| 2.0 / step as f64));
+    let (mut app, mut session) = open_tab(|runs| begun(runs, "Live", 0, |step| 2.0 / step as f64));
     listed(&mut app, 1);
     select(&mut app, "Live");
     app.until("the last point", |app| plotted(app, "Plot of Train loss").ends_with("0.1000"));
     assert_eq!(plotted(&app, "Plot of Test accuracy"), "FOCUS, γ 0.2 0.9375");
-    let train = Metrics::from([(Metric::LOSS, 0.0625), (Metric::LEARNING_RATE, 0.001), (Metric::GRAD_NORM, 1.0)]);
+    let train =
+        MetricValues::from([(MetricId::LOSS, 0.0625), (MetricId::LEARNING_RATE, 0.001), (MetricId::GRAD_NORM, 1.0)]);
     session.record(21, Event::Train(train)).expect("it can be written");
     app.until("the new point", |app| plotted(app, "Plot of Train loss").ends_with("0.06250"));
     session.record(21, Event::Stopped).expect("it can be written");
@@ -233,7 +234,7 @@ fn a_selected_run_shows_its_curves_and_follows_them() {
 
 #[test]
 fn several_runs_are_compared_and_replicates_grouped() {
-    let (mut app, ()) = room(|runs| {
+    let (mut app, ()) = open_tab(|runs| {
         finished(runs, "A", 1, |_| 1.0);
         finished(runs, "B", 2, |_| 3.0);
     });
@@ -252,7 +253,7 @@ fn several_runs_are_compared_and_replicates_grouped() {
 
 #[test]
 fn the_list_is_searched() {
-    let (mut app, ()) = room(|runs| {
+    let (mut app, ()) = open_tab(|runs| {
         finished(runs, "Large batches", 1, |_| 1.0);
         finished(runs, "Small batches", 2, |_| 3.0);
     });
@@ -266,7 +267,7 @@ fn the_list_is_searched() {
 
 #[test]
 fn stop_writes_a_command_that_the_worker_answers() {
-    let (mut app, mut session) = room(|runs| begun(runs, "Live", 0, |_| 1.0));
+    let (mut app, mut session) = open_tab(|runs| begun(runs, "Live", 0, |_| 1.0));
     listed(&mut app, 1);
     select(&mut app, "Live");
     app.button("Stop the run");
@@ -280,7 +281,7 @@ fn stop_writes_a_command_that_the_worker_answers() {
 
 #[test]
 fn a_run_is_renamed_and_the_note_is_kept_in_its_folder() {
-    let (mut app, run) = room(|runs| finished(runs, "Old title", 0, |_| 1.0));
+    let (mut app, run) = open_tab(|runs| finished(runs, "Old title", 0, |_| 1.0));
     listed(&mut app, 1);
     select(&mut app, "Old title");
     app.button("Rename the run");
@@ -297,7 +298,7 @@ fn a_run_is_renamed_and_the_note_is_kept_in_its_folder() {
 fn many_long_names_have_room_in_windows_of_any_width() {
     let titles =
         [1, 2, 3, 4, 5, 6, 7].map(|run| format!("Focus with a learning rate of 0.00{run}, as it was at first"));
-    let (mut app, ()) = room(|runs| {
+    let (mut app, ()) = open_tab(|runs| {
         for (seed, title) in (0..).zip(&titles) {
             let run = finished(runs, "One run of MNIST", seed, |_| 1.0);
             Notes { title: title.clone(), note: String::new() }.write(&run).expect("it can be written");
@@ -318,7 +319,7 @@ fn many_long_names_have_room_in_windows_of_any_width() {
 
 #[test]
 fn deleting_asks_first_and_a_running_one_cannot_be_deleted() {
-    let (mut app, (run, session)) = room(|runs| {
+    let (mut app, (run, session)) = open_tab(|runs| {
         let run = finished(runs, "Done", 0, |_| 1.0);
         (run, begun(runs, "Live", 1, |_| 1.0))
     });
@@ -355,22 +356,22 @@ pub fn begun_scan(runs: &Path) -> RunFolder {
         started.scan = Some(axes);
     }
     session.record(0, event).expect("it can be written");
-    for (done, (pixel, loss)) in [([0, 0], 0.1), ([0, 1], 0.5), ([1, 1], 0.4)].into_iter().enumerate() {
-        let pixel = Pixel {
-            pixel,
+    for (done, (point, loss)) in [([0, 0], 0.1), ([0, 1], 0.5), ([1, 1], 0.4)].into_iter().enumerate() {
+        let point = GridPoint {
+            index: point,
             done: done as u64 + 1,
             total: 4,
             test_loss: vec![vec![loss, loss], vec![f64::NAN, 0.1]],
-            ..Pixel::default()
+            ..GridPoint::default()
         };
-        session.record(done as u64 + 1, Event::Pixel(pixel)).expect("it can be written");
+        session.record(done as u64 + 1, Event::GridPoint(point)).expect("it can be written");
     }
     run
 }
 
 #[test]
 fn a_scan_shows_its_scores_and_the_improvement() {
-    let (mut app, _) = room(begun_scan);
+    let (mut app, _) = open_tab(begun_scan);
     listed(&mut app, 1);
     choose(&mut app, "Scan");
     let losses = "Plot of best test loss by batch size";
@@ -383,7 +384,7 @@ fn a_scan_shows_its_scores_and_the_improvement() {
 
 #[test]
 fn a_dropped_run_is_shown_wherever_it_is() {
-    let (mut app, ()) = room(|_| ());
+    let (mut app, ()) = open_tab(|_| ());
     app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Num1);
     app.settle();
     let run = finished(&app.folder.path().join("elsewhere"), "Dropped", 0, |_| 1.0);

@@ -7,11 +7,11 @@ use egui_kittest::kittest::Queryable;
 use valleyscope::figure::{Figure, Options};
 use valleyscope::optimizer::RuleKind;
 use valleyscope::result::scan::ScanResult;
-use valleyscope::run::Metric;
+use valleyscope::run::MetricId;
 use valleyscope::view::{Background, Pen};
 
 use crate::harness::App;
-use crate::training::{begun_scan, choose, finished, listed, room, select, trained};
+use crate::training::{begun_scan, choose, finished, listed, open_tab, select, trained};
 
 /// Exports by these entries of the menu to files of these names in a new folder, which is returned.
 fn export(app: &mut App, files: &[(&str, &str)]) -> PathBuf {
@@ -32,7 +32,7 @@ fn export(app: &mut App, files: &[(&str, &str)]) -> PathBuf {
 
 #[test]
 fn a_scan_is_exported_as_figure_scores_and_arrays() {
-    let (mut app, run) = room(begun_scan);
+    let (mut app, run) = open_tab(begun_scan);
     listed(&mut app, 1);
     choose(&mut app, "Scan");
     app.until("the scan's picture", |app| app.shows("3 of 4 pixels"));
@@ -59,21 +59,22 @@ fn a_scan_is_exported_as_figure_scores_and_arrays() {
 #[test]
 fn curves_have_the_colours_of_their_optimizers() {
     let runs = [("Adam", "0"), ("Signum", "0"), ("Focus", "0"), ("Focus", "1")];
-    let (mut app, _) = room(|folder| runs.map(|(rule, seed)| trained(folder, &[("optimizer", rule), ("seed", seed)])));
+    let (mut app, _) =
+        open_tab(|folder| runs.map(|(rule, seed)| trained(folder, &[("optimizer", rule), ("seed", seed)])));
     listed(&mut app, 4);
     for run in app.state().training().runs().to_vec() {
         app.click(Role::CheckBox, &format!("Compare {}", run.in_full()));
     }
     app.until("all curves", |app| {
         let drawn = app.state().training().drawn();
-        drawn.len() == 4 && drawn.iter().all(|drawn| drawn.tracks.contains_key(&Metric::LOSS))
+        drawn.len() == 4 && drawn.iter().all(|drawn| drawn.tracks.contains_key(&MetricId::LOSS))
     });
     app.settle();
     let folder = export(&mut app, &[("Figure as SVG…", "curves.svg")]);
     let svg = std::fs::read_to_string(folder.join("curves.svg")).expect("it was written");
     let line = |rule: &str, number: usize| {
         let rule = RuleKind::named(rule).expect("there is such a rule").info();
-        let [red, green, blue] = Pen::new(rule.color, number).ink(Background::Light);
+        let [red, green, blue] = Pen::new(rule.color, number).color_on(Background::Light);
         format!("stroke=\"#{red:02x}{green:02x}{blue:02x}\"")
     };
     for (rule, number, is_drawn) in
@@ -88,7 +89,7 @@ fn curves_have_the_colours_of_their_optimizers() {
 
 #[test]
 fn curves_are_exported_as_figures_and_points() {
-    let (mut app, ()) = room(|runs| {
+    let (mut app, ()) = open_tab(|runs| {
         finished(runs, "Alone", 1, |step| 1.0 / step as f64);
     });
     listed(&mut app, 1);

@@ -5,18 +5,18 @@ use std::time::Duration;
 use egui::accesskit::Role;
 use egui::{Key, Modifiers};
 use egui_kittest::kittest::{NodeT, Queryable};
-use valleyscope::run::{Event, Record, RunFolder, Timestamp};
+use valleyscope::run::{Event, EventRecord, RunFolder, Timestamp};
 
 use crate::harness::{App, Begin};
-use crate::training::{begun, finished, listed, room, select};
+use crate::training::{begun, finished, listed, open_tab, select};
 
 /// Makes a run look as if its worker were on another machine and had been heard last so many seconds ago.
 fn lose(run: &RunFolder, seconds: u64) {
     let heard = Timestamp::now() - Duration::from_secs(seconds);
     let events = std::fs::read_to_string(run.events()).expect("it can be read");
     let old = |line: &str| {
-        let record = Record::parse(line.as_bytes()).expect("a record");
-        Record { time: heard, ..record }.to_line() + "\n"
+        let record = EventRecord::parse(line.as_bytes()).expect("a record");
+        EventRecord { time: heard, ..record }.to_line() + "\n"
     };
     std::fs::write(run.events(), events.lines().map(old).collect::<String>()).expect("it can be written");
     std::fs::write(run.heartbeat(), format!("{heard}\n")).expect("it can be written");
@@ -26,7 +26,7 @@ fn lose(run: &RunFolder, seconds: u64) {
 
 #[test]
 fn a_run_that_was_not_heard_from_for_long_can_be_deleted_and_resumed_after_a_question() {
-    let (mut app, ()) = room(|runs| {
+    let (mut app, ()) = open_tab(|runs| {
         for (title, seconds) in [("Lost", 1200), ("Silent", 300)] {
             let run = begun(runs, title, 0, |_| 1.0).run().clone();
             lose(&run, seconds);
@@ -56,7 +56,7 @@ fn a_run_that_was_not_heard_from_for_long_can_be_deleted_and_resumed_after_a_que
 #[test]
 fn a_run_with_another_config_is_not_resumed_and_damage_is_shown() {
     // The first event and the config say another number of steps.
-    let (mut app, ()) = room(|runs| {
+    let (mut app, ()) = open_tab(|runs| {
         let run = begun(runs, "Cut", 0, |_| 1.0).run().clone();
         let events = std::fs::read_to_string(run.events()).expect("it can be read");
         let changed = events.replacen("\"loss\":1.0", "\"loss\":2.0", 1);
@@ -84,7 +84,7 @@ fn a_folder_of_runs_that_is_mended_has_no_trouble_any_more() {
 
 #[test]
 fn a_loss_that_is_no_number_does_not_make_a_run_differ_from_itself() {
-    let (mut app, _) = room(|runs| finished(runs, "Broken", 0, |_| f64::NAN));
+    let (mut app, _) = open_tab(|runs| finished(runs, "Broken", 0, |_| f64::NAN));
     listed(&mut app, 1);
     let [run] = app.state().training().runs() else { panic!("one run is listed") };
     assert!(run.loss.is_some_and(f64::is_nan));
@@ -96,7 +96,7 @@ fn a_loss_that_is_no_number_does_not_make_a_run_differ_from_itself() {
 
 #[test]
 fn the_reason_of_a_failure_the_log_and_the_config_can_be_read() {
-    let (mut app, _) = room(|runs| {
+    let (mut app, _) = open_tab(|runs| {
         let mut session = begun(runs, "Broken", 0, |_| f64::NAN);
         std::fs::write(session.run().log(), "loading libraries\ngoing down\n").expect("a log can be written");
         let message = "the GPU is out of memory".to_owned();

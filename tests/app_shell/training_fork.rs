@@ -5,7 +5,7 @@ use std::path::Path;
 use egui::accesskit::Role;
 use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope::preset::Preset;
-use valleyscope::run::{Event, Metric, RunFolder, RunReader};
+use valleyscope::run::{Event, MetricId, RunFolder, RunReader};
 
 use crate::harness::{App, Begin};
 use crate::queue::{at_work, end, ready};
@@ -76,12 +76,12 @@ fn a_fork_is_begun_from_a_run_and_undone_before() {
     let config = Preset::read(&new.config()).expect("it was written");
     assert_eq!(config, Preset::read(&run.config()).expect("it was written"));
     // Its curve is that of the other run, up to the fork.
-    assert_eq!(reader.history().curve(Metric::LOSS).step, (1..=10).collect::<Vec<_>>());
+    assert_eq!(reader.history().curve(MetricId::LOSS).step, (1..=10).collect::<Vec<_>>());
     app.until("where it comes from", |app| app.shows(&format!("forked from {} at step 10", run.name())));
     app.until("its curve", |app| {
         let mut drawn = app.state().training().drawn().iter();
         drawn.any(|drawn| {
-            drawn.runs == [new.clone()] && drawn.tracks.get(&Metric::LOSS).is_some_and(|it| it.len() == 10)
+            drawn.runs == [new.clone()] && drawn.tracks.get(&MetricId::LOSS).is_some_and(|it| it.len() == 10)
         })
     });
     app.settle();

@@ -10,11 +10,11 @@ use valleyscope::preset::{Preset, built_ins};
 use valleyscope::workload::DataChoice;
 
 use crate::harness::{App, Begin, MemoryStorage};
-use crate::training::{config, finished, listed, room, select};
+use crate::training::{config, finished, listed, open_tab, select};
 
 #[test]
 fn settings_and_the_selection_come_back_at_the_next_start() {
-    let (mut app, run) = room(|runs| finished(runs, "Kept", 0, |_| 1.0));
+    let (mut app, run) = open_tab(|runs| finished(runs, "Kept", 0, |_| 1.0));
     listed(&mut app, 1);
     select(&mut app, "Kept");
     app.type_into("Batch size", "64");
@@ -52,7 +52,7 @@ fn a_preset_of_a_training_opens_under_the_controls_and_a_bad_value_is_refused() 
 
 #[test]
 fn the_folder_of_the_dataset_is_chosen_and_can_be_undone() {
-    let (mut app, ()) = room(|_| ());
+    let (mut app, ()) = open_tab(|_| ());
     let data = |app: &App| {
         let Preset::Mnist(preset) = app.state().training().preset() else { panic!("a run is under the controls") };
         preset.runs[0].data.clone()
@@ -72,7 +72,7 @@ fn the_folder_of_the_dataset_is_chosen_and_can_be_undone() {
 
 #[test]
 fn the_choice_of_the_dataset_is_kept_when_the_experiment_changes() {
-    let (mut app, ()) = room(|_| ());
+    let (mut app, ()) = open_tab(|_| ());
     let data = |app: &App| app.state().training().preset().trainings()[0].data().cloned();
     let folder = app.folder.path().join("images");
     let chosen = Some(DataChoice::Folder(folder.display().to_string()));
@@ -98,10 +98,10 @@ fn the_choice_of_the_dataset_is_kept_when_the_experiment_changes() {
     assert!(!app.state().training().is_dirty());
     // One that names its data keeps them.
     several.runs.truncate(1);
-    several.runs[0].data = DataChoice::StandIn;
+    several.runs[0].data = DataChoice::Synthetic;
     let path = app.write("digits.ron", &Preset::Mnist(several).to_ron());
     app.open(&path);
-    app.until("its data", |app| data(app) == Some(DataChoice::StandIn));
+    app.until("its data", |app| data(app) == Some(DataChoice::Synthetic));
     // Digits that nobody has chosen by hand are not trained on in the place of what was chosen.
     let path = app.write("automatic.ron", &config(0));
     app.open(&path);
@@ -110,7 +110,7 @@ fn the_choice_of_the_dataset_is_kept_when_the_experiment_changes() {
 
 #[test]
 fn each_dataset_has_a_folder_of_its_own_that_comes_back_at_the_next_start() {
-    let (mut app, ()) = room(|_| ());
+    let (mut app, ()) = open_tab(|_| ());
     let data = |app: &App| app.state().training().preset().trainings()[0].data().cloned();
     let take = |app: &mut App, workload: &str| {
         app.click(Role::ComboBox, "Workload");

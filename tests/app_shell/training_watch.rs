@@ -4,10 +4,10 @@ use std::path::Path;
 
 use egui::accesskit::Role;
 use egui_kittest::kittest::{NodeT, Queryable};
-use valleyscope::run::{Command, Event, Metric, Metrics, RunFolder, RunSession, Started};
+use valleyscope::run::{Event, MetricId, MetricValues, RunCommand, RunFolder, RunSession, Started};
 
 use crate::harness::App;
-use crate::training::{begun, compare, config, finished, listed, room, select};
+use crate::training::{begun, compare, config, finished, listed, open_tab, select};
 
 /// The words of the marks in the list.
 fn marks(app: &App) -> Vec<String> {
@@ -19,7 +19,7 @@ fn marks(app: &App) -> Vec<String> {
 
 #[test]
 fn runs_that_are_not_well_are_marked_in_the_list_with_the_reason() {
-    let (mut app, _sessions) = room(|runs| {
+    let (mut app, _sessions) = open_tab(|runs| {
         finished(runs, "Well", 0, |_| 1.0);
         let diverged = begun(runs, "Diverged", 1, |step| if step < 20 { 1.0 } else { f64::NAN });
         let mut full = begun(runs, "Full", 2, |_| 1.0);
@@ -50,7 +50,7 @@ fn writing(runs: &Path, texts: &[(u64, &str)]) -> RunSession {
     let mut session = RunSession::begin(&run).expect("a session can begin");
     let started = Started { title: "Writer".to_owned(), steps: 40, tokens_per_step: Some(768), ..Started::default() };
     session.record(0, Event::Started(started)).expect("it can be written");
-    let train = Event::Train(Metrics::from([(Metric::LOSS, 4.0)]));
+    let train = Event::Train(MetricValues::from([(MetricId::LOSS, 4.0)]));
     session.record(1, train).expect("it can be written");
     texts.iter().for_each(|(step, text)| write(&mut session, *step, text));
     session
@@ -62,7 +62,7 @@ fn write(session: &mut RunSession, step: u64, text: &str) {
 
 #[test]
 fn texts_of_a_run_are_shown_newest_first_as_they_come_and_asked_for() {
-    let (mut app, mut session) = room(|runs| writing(runs, &[(10, "To be\nor not"), (20, "a bell:\u{7}")]));
+    let (mut app, mut session) = open_tab(|runs| writing(runs, &[(10, "To be\nor not"), (20, "a bell:\u{7}")]));
     listed(&mut app, 1);
     select(&mut app, "Writer");
     app.until("the log", |app| app.shows("Texts"));
@@ -77,12 +77,12 @@ fn texts_of_a_run_are_shown_newest_first_as_they_come_and_asked_for() {
     app.button("Write a text now");
     app.until("the command", |_| session.run().commands().exists());
     let [(_, command)] = &session.commands().expect("they can be read")[..] else { panic!("one is expected") };
-    assert!(matches!(command, Command::Sample { prompt, .. } if prompt == "Once"), "{command:?}");
+    assert!(matches!(command, RunCommand::Sample { prompt, .. } if prompt == "Once"), "{command:?}");
 }
 
 #[test]
 fn a_run_without_texts_says_how_to_get_some_and_one_of_images_has_no_place_for_them() {
-    let (mut app, session) = room(|runs| {
+    let (mut app, session) = open_tab(|runs| {
         finished(runs, "Images", 1, |_| 1.0);
         writing(runs, &[])
     });
@@ -113,7 +113,7 @@ fn compared(app: &mut App) {
 #[test]
 fn runs_are_compared_by_when_they_reach_a_loss() {
     // The loss 1 is reached by one run at step 5, and by the other at step 20.
-    let (mut app, ()) = room(|runs| {
+    let (mut app, ()) = open_tab(|runs| {
         finished(runs, "Quick", 1, |step| 5.0 / step as f64);
         finished(runs, "Slow", 2, |step| 20.0 / step as f64);
     });
@@ -137,12 +137,12 @@ fn without_evaluations_the_training_loss_is_compared_with_the_slowest_or_the_cho
         let started = Started { title: title.to_owned(), steps: 40, ..Started::default() };
         session.record(0, Event::Started(started)).expect("it can be written");
         for step in 1..=20 {
-            let train = Event::Train(Metrics::from([(Metric::LOSS, reach / step as f64)]));
+            let train = Event::Train(MetricValues::from([(MetricId::LOSS, reach / step as f64)]));
             session.record(step, train).expect("it can be written");
         }
         session.record(20, Event::Finished).expect("it can be written");
     };
-    let (mut app, ()) = room(|runs| {
+    let (mut app, ()) = open_tab(|runs| {
         curve(runs, "Quick", 1, 5.0);
         curve(runs, "Slow", 2, 20.0);
     });

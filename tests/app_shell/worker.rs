@@ -12,7 +12,7 @@ use crate::harness::{App, Begin};
 #[cfg(unix)]
 use crate::put_program::put_program;
 
-fn room(install: Option<InstallCommand>, prepare: impl FnOnce(&WorkerFolder)) -> App {
+fn open_tab(install: Option<InstallCommand>, prepare: impl FnOnce(&WorkerFolder)) -> App {
     let begin = Begin { install, ..Begin::default() };
     let mut app = App::prepared(begin, |folder| prepare(&WorkerFolder::at(&folder.join("worker"))));
     app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Num3);
@@ -55,7 +55,7 @@ fn put_worker(folder: &WorkerFolder) {
 
 #[test]
 fn without_a_source_folder_only_the_command_is_shown_and_why() {
-    let mut app = room(None, |_| ());
+    let mut app = open_tab(None, |_| ());
     missing(&mut app);
     assert!(app.shows("This program finds no source folder of its own"));
     assert!(app.shows("cargo xtask setup"));
@@ -65,7 +65,7 @@ fn without_a_source_folder_only_the_command_is_shown_and_why() {
 #[test]
 #[cfg(unix)]
 fn install_tells_the_size_first_and_then_shows_the_set_up_until_the_worker_is_ready() {
-    let mut app = room(Some(script("echo begun > worker-was-asked-for")), |_| ());
+    let mut app = open_tab(Some(script("echo begun > worker-was-asked-for")), |_| ());
     missing(&mut app);
     app.button("Install the training worker");
     app.settle();
@@ -101,7 +101,7 @@ fn install_tells_the_size_first_and_then_shows_the_set_up_until_the_worker_is_re
 #[test]
 #[cfg(unix)]
 fn a_set_up_that_cannot_begin_says_why() {
-    let mut app = room(Some(script("echo 'error: no such command: xtask' >&2; exit 101")), |_| ());
+    let mut app = open_tab(Some(script("echo 'error: no such command: xtask' >&2; exit 101")), |_| ());
     missing(&mut app);
     app.button("Install the training worker");
     app.settle();
@@ -116,7 +116,7 @@ fn a_set_up_that_cannot_begin_says_why() {
 #[test]
 fn a_set_up_at_work_is_shown_and_can_be_cancelled() {
     let mut set_up = None;
-    let mut app = room(None, |folder| {
+    let mut app = open_tab(None, |folder| {
         let begun = SetUp::begin(folder).expect("a set-up can begin");
         begun.report(SetUpState::Working, "Building the training worker", (2, 3), None);
         set_up = Some(begun);
@@ -137,7 +137,7 @@ fn a_set_up_at_work_is_shown_and_can_be_cancelled() {
 #[test]
 fn a_set_up_that_failed_shows_its_reason_and_the_end_of_its_log() {
     let install = InstallCommand { program: "sh".into(), arguments: Vec::new(), folder: Path::new("/").to_owned() };
-    let mut app = room(Some(install), |folder| {
+    let mut app = open_tab(Some(install), |folder| {
         let set_up = SetUp::begin(folder).expect("a set-up can begin");
         std::fs::write(folder.log(), "xtask: Looking for PyTorch\nERROR: surprise\n").expect("a log can be written");
         set_up.report(SetUpState::Failed, "There is no room left on the disk: make some.", (1, 3), None);
@@ -156,7 +156,7 @@ fn a_set_up_that_failed_shows_its_reason_and_the_end_of_its_log() {
 
 #[test]
 fn a_set_up_that_was_killed_is_told_as_interrupted() {
-    let mut app = room(None, |folder| {
+    let mut app = open_tab(None, |folder| {
         let set_up = SetUp::begin(folder).expect("a set-up can begin");
         set_up.report(SetUpState::Working, "Building the training worker", (2, 3), Some(50));
     });

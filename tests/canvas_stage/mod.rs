@@ -17,7 +17,7 @@ use valleyscope::app::landscape::{FormulaPanel, LandscapePanel};
 use valleyscope::app::{Action, Document, Live, Requests};
 use valleyscope::optimizer::{RuleKind, RuleSpec};
 use valleyscope::quantity::{LearningRate, Noise, ParticleCount};
-use valleyscope::simulation::{Command, Engine, OptimizerSpec, Playback, SimulationSpec, StartSpec};
+use valleyscope::simulation::{Engine, EngineCommand, OptimizerSpec, Playback, SimulationSpec, StartSpec};
 use valleyscope::view::ViewSettings;
 
 /// Which panels are on the screen.
@@ -84,10 +84,10 @@ impl Stage {
         let ctx = ui.ctx().clone();
         let subject = Subject { panel: &mut self.landscape, document, live };
         self.animation.ui(&ctx, subject, requests);
-        self.obey();
+        self.handle_requests();
     }
 
-    fn obey(&mut self) {
+    fn handle_requests(&mut self) {
         let Requests { commands, actions } = std::mem::take(&mut self.requests);
         for command in commands {
             self.commands.push(format!("{command:?}"));
@@ -95,8 +95,8 @@ impl Stage {
         }
         self.actions.extend(actions);
         match self.running.settings_to(&self.document.spec) {
-            Some(settings) => settings.into_iter().for_each(|setting| self.engine.send(Command::Set(setting))),
-            None => self.engine.send(Command::Load(Box::new(self.document.spec.clone()))),
+            Some(settings) => settings.into_iter().for_each(|setting| self.engine.send(EngineCommand::Set(setting))),
+            None => self.engine.send(EngineCommand::Load(Box::new(self.document.spec.clone()))),
         }
         self.running = self.document.spec.clone();
     }
@@ -169,7 +169,7 @@ pub fn until(harness: &mut Harness<'_, Stage>, what: &str, is_so: impl Fn(&Stage
 pub fn advance_to(harness: &mut Harness<'_, Stage>, step: u64) {
     until(harness, "there is a snapshot", |stage| stage.live.snapshot.is_some());
     let now = harness.state().live.snapshot.as_ref().map_or(0, |snapshot| snapshot.step);
-    harness.state().engine.send(Command::Advance(step - now));
+    harness.state().engine.send(EngineCommand::Advance(step - now));
     until(harness, "the step is reached", |stage| {
         let snapshot = stage.live.snapshot.as_ref().expect("there was one");
         snapshot.step == step && snapshot.playback != Playback::Playing

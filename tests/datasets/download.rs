@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
-use valleyscope::dataset::download::{Download, DownloadError, Progress, Wanted};
+use valleyscope::dataset::download::{Download, DownloadError, DownloadFile, DownloadProgress};
 
 use crate::server::{Server, Way};
 
@@ -31,7 +31,7 @@ const LENGTH: usize = 300_000;
 fn get(folder: &Path, servers: &[&Server], patience: Duration) -> Result<(), DownloadError> {
     let mirrors: Vec<String> = servers.iter().map(|server| server.address()).collect();
     let sha256 = sum(&content(LENGTH));
-    let files = [Wanted { name: NAME, bytes: LENGTH as u64, sha256: &sha256 }];
+    let files = [DownloadFile { name: NAME, bytes: LENGTH as u64, sha256: &sha256 }];
     Download { files: &files, mirrors: &mirrors, patience }.into_folder(folder, &mut |_| (), &|| false)
 }
 
@@ -58,8 +58,10 @@ fn files_arrive_once_with_progress() {
     let [first, second] = [content(200_000), content(70_000)];
     let server = Server::start(&[("a", first.clone()), ("b", second.clone())], Way::Good);
     let sums = [sum(&first), sum(&second)];
-    let files =
-        [Wanted { name: "a", bytes: 200_000, sha256: &sums[0] }, Wanted { name: "b", bytes: 70_000, sha256: &sums[1] }];
+    let files = [
+        DownloadFile { name: "a", bytes: 200_000, sha256: &sums[0] },
+        DownloadFile { name: "b", bytes: 70_000, sha256: &sums[1] },
+    ];
     let mirrors = [format!("{}/", server.address())];
     let download = Download { files: &files, mirrors: &mirrors, patience: PATIENT };
     let place = folder.path().join("new/place");
@@ -67,7 +69,7 @@ fn files_arrive_once_with_progress() {
         let mut seen = Vec::new();
         download.into_folder(&place, &mut |at| seen.push(at), &|| false).unwrap();
         assert!(seen.is_sorted_by_key(|at| at.done), "{seen:?}");
-        assert_eq!(seen.last(), Some(&Progress { done: 270_000, total: 270_000 }));
+        assert_eq!(seen.last(), Some(&DownloadProgress { done: 270_000, total: 270_000 }));
         assert_eq!(server.requests().len(), 2, "what is there is not asked for again");
     }
     assert!(fs::read(place.join("a")).unwrap() == first && fs::read(place.join("b")).unwrap() == second);
@@ -186,7 +188,7 @@ fn when_all_fail_it_is_said_what_each_did() {
         assert!(said.contains(part), "expected {part:?} in {said}");
     }
     let sha256 = sum(&content(LENGTH));
-    let files = [Wanted { name: NAME, bytes: LENGTH as u64, sha256: &sha256 }];
+    let files = [DownloadFile { name: NAME, bytes: LENGTH as u64, sha256: &sha256 }];
     let download = Download { files: &files, mirrors: std::slice::from_ref(&closed), patience: IMPATIENT };
     let said = download.into_folder(folder.path(), &mut |_| (), &|| false).unwrap_err().to_string();
     assert!(said.contains(&closed) && said.to_lowercase().contains("refused"), "{said}");
@@ -197,7 +199,7 @@ fn a_cancelled_download_keeps_what_it_has() {
     let folder = tempfile::tempdir().unwrap();
     let server = start(Way::Stalls(100_000));
     let sha256 = sum(&content(LENGTH));
-    let files = [Wanted { name: NAME, bytes: LENGTH as u64, sha256: &sha256 }];
+    let files = [DownloadFile { name: NAME, bytes: LENGTH as u64, sha256: &sha256 }];
     let mirrors = [server.address()];
     let seen = Mutex::new(0);
     let outcome = Download { files: &files, mirrors: &mirrors, patience: PATIENT }.into_folder(
@@ -247,7 +249,7 @@ fn a_full_disk_is_named_and_what_has_arrived_is_kept() {
 fn into_a_full_disk() {
     let [mirror, folder] = ["MIRROR", "FOLDER"].map(|name| std::env::var(name).unwrap());
     let sha256 = sum(&content(LENGTH));
-    let files = [Wanted { name: NAME, bytes: LENGTH as u64, sha256: &sha256 }];
+    let files = [DownloadFile { name: NAME, bytes: LENGTH as u64, sha256: &sha256 }];
     let download = Download { files: &files, mirrors: &[mirror], patience: PATIENT };
     let error = download.into_folder(folder.as_ref(), &mut |_| (), &|| false).unwrap_err();
     println!("said: {error}");

@@ -5,7 +5,7 @@ use std::path::Path;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use tempfile::TempDir;
-use valleyscope::dataset::mnist::{self, Found, Mnist, copy_folder, read_folder, write_folder};
+use valleyscope::dataset::mnist::{self, Mnist, MnistFound, copy_folder, read_folder, write_folder};
 
 use crate::small;
 
@@ -58,7 +58,7 @@ fn what_is_written_is_read_back_under_any_name() {
     }
     let read = read_folder(path).unwrap();
     assert!(same_digits(&read, &small()));
-    assert_eq!(read.origin.to_string(), format!("files in {}", path.display()));
+    assert_eq!(read.source.to_string(), format!("files in {}", path.display()));
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn equal_digits_have_equal_fingerprints_and_others_have_not() {
         mnist.fingerprint()
     };
     let same = of(|_| ());
-    assert_eq!(same, of(|mnist| mnist.origin = valleyscope::dataset::mnist::Origin::StandIn));
+    assert_eq!(same, of(|mnist| mnist.source = valleyscope::dataset::mnist::MnistSource::Synthetic));
     assert_eq!(same.len(), 64);
     for other in [
         of(|mnist| mnist.train.images[0] ^= 1),
@@ -161,7 +161,7 @@ fn a_short_file_that_would_fill_memory_is_refused_by_its_head() {
     }
     fs::write(&path, encoder.finish().unwrap()).unwrap();
     expect_refusal(folder.path(), NAMES[0], &["bytes of images in a compressed file of this length", "784000000"]);
-    assert!(matches!(mnist::check(folder.path()).unwrap()[0].found, Found::Damaged { .. }));
+    assert!(matches!(mnist::check(folder.path()).unwrap()[0].found, MnistFound::Damaged { .. }));
     // The same head without the images.
     fs::write(&path, gzipped(&[0, 0, 8, 3, 0, 0, 0xff, 0xff, 0, 0, 0, 28, 0, 0, 0, 28])).unwrap();
     expect_refusal(folder.path(), NAMES[0], &["51379440 bytes of images", "only 0 of them"]);
@@ -196,15 +196,15 @@ fn files_are_copied_as_they_are_and_nothing_is_replaced() {
         assert!(said.contains("cannot use") && said.contains("exists"), "{said}");
     }
     let checks = mnist::check(&target).unwrap();
-    assert!(checks.iter().all(|check| matches!(&check.found, Found::Other { sha256, .. } if sha256.len() == 64)));
+    assert!(checks.iter().all(|check| matches!(&check.found, MnistFound::Other { sha256, .. } if sha256.len() == 64)));
     let sum = |folder: &Path, index: usize| match &mnist::check(folder).unwrap()[index].found {
-        Found::Other { sha256, .. } => sha256.clone(),
+        MnistFound::Other { sha256, .. } => sha256.clone(),
         other => panic!("expected another file, found {other:?}"),
     };
     assert_eq!(sum(written().path(), 0), sum(&target, 0), "sums are of what is unpacked");
     fs::write(target.join("train-images-idx3-ubyte.gz"), &gzipped(&plain)[..100]).unwrap();
     let checks = mnist::check(&target).unwrap();
-    assert!(matches!(&checks[0].found, Found::Damaged { error, .. } if error.to_string().contains("too early")));
+    assert!(matches!(&checks[0].found, MnistFound::Damaged { error, .. } if error.to_string().contains("too early")));
     let empty = mnist::check(into.path()).unwrap();
-    assert!(empty.iter().all(|check| matches!(check.found, Found::Missing)));
+    assert!(empty.iter().all(|check| matches!(check.found, MnistFound::Missing)));
 }

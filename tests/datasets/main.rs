@@ -8,7 +8,7 @@ mod obtain;
 mod real;
 mod server;
 
-use valleyscope::dataset::mnist::{Digits, Mnist, Origin, PIXELS};
+use valleyscope::dataset::mnist::{Digits, Mnist, MnistSource, PIXELS};
 
 /// A set of few images.
 fn small() -> Mnist {
@@ -16,5 +16,5 @@ fn small() -> Mnist {
         images: (0..count * PIXELS).map(|place| ((place * 7 + shift) % 251) as u8).collect(),
         labels: (0..count).map(|index| ((index + shift) % 10) as u8).collect(),
     };
-    Mnist { train: digits(12, 0), test: digits(5, 3), origin: Origin::Folder("small".into()) }
+    Mnist { train: digits(12, 0), test: digits(5, 3), source: MnistSource::Folder("small".into()) }
 }

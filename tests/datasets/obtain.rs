@@ -2,14 +2,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use valleyscope::dataset::download::DownloadError;
-use valleyscope::dataset::mnist::{DataError, Mnist, Origin, Sources, look, obtain, write_folder};
+use valleyscope::dataset::mnist::{DataError, Mnist, MnistSource, MnistSources, look, obtain, write_folder};
 use valleyscope::workload::DataChoice;
 
 use crate::server::{Server, Way};
 use crate::small;
 
-fn sources(cache: &Path, folder: Option<&Path>, mirrors: &[&Server]) -> Sources {
-    Sources {
+fn sources(cache: &Path, folder: Option<&Path>, mirrors: &[&Server]) -> MnistSources {
+    MnistSources {
         cache: Some(cache.to_owned()),
         folder: folder.map(Path::to_owned),
         mirrors: mirrors.iter().map(|server| server.address()).collect(),
@@ -17,7 +17,7 @@ fn sources(cache: &Path, folder: Option<&Path>, mirrors: &[&Server]) -> Sources 
     }
 }
 
-fn automatic(sources: &Sources) -> Result<(Mnist, Vec<String>), DataError> {
+fn automatic(sources: &MnistSources) -> Result<(Mnist, Vec<String>), DataError> {
     obtain(&DataChoice::Automatic, sources, &mut |_| (), &|| false)
 }
 
@@ -34,11 +34,11 @@ fn the_cache_comes_first_and_then_the_folder() {
     assert_eq!(place(&named(folder.path())).unwrap().as_deref(), Some(folder.path()));
     assert!(matches!(place(&named(cache.path())), Err(DataError::Missing { .. })));
     let (mnist, warnings) = automatic(&sources).unwrap();
-    assert_eq!(mnist.origin, Origin::Folder(folder.path().to_owned()));
+    assert_eq!(mnist.source, MnistSource::Folder(folder.path().to_owned()));
     assert!(warnings.len() == 1 && warnings[0].contains("12 images to learn from and 5 to test with"), "{warnings:?}");
     write_folder(&small(), cache.path()).unwrap();
     let (mnist, _) = automatic(&sources).unwrap();
-    assert_eq!(mnist.origin, Origin::Folder(cache.path().to_owned()));
+    assert_eq!(mnist.source, MnistSource::Folder(cache.path().to_owned()));
     assert!(server.requests().is_empty(), "nothing is asked for that is there");
 }
 
@@ -48,7 +48,7 @@ fn a_folder_that_is_wrong_is_an_error_and_one_for_other_data_is_not() {
     let server = Server::start(&[], Way::Status("404 Not Found"));
     let sources = sources(cache.path(), Some(folder.path()), &[&server]);
     let (mnist, warnings) = automatic(&sources).unwrap();
-    assert_eq!(mnist.origin, Origin::StandIn);
+    assert_eq!(mnist.source, MnistSource::Synthetic);
     assert!(warnings[0].contains("VALLEYSCOPE_DATA") && warnings[0].contains("train-images"), "{warnings:?}");
     write_folder(&small(), folder.path()).unwrap();
     std::fs::write(folder.path().join("t10k-labels-idx1-ubyte"), "no labels").unwrap();
@@ -62,7 +62,7 @@ fn with_no_network_digits_are_drawn_and_it_is_said_why() {
     write_folder(&small(), cache.path()).unwrap();
     std::fs::write(cache.path().join("t10k-labels-idx1-ubyte"), "no labels").unwrap();
     let (mnist, warnings) = automatic(&sources(cache.path(), None, &[&server])).unwrap();
-    assert_eq!(mnist.origin, Origin::StandIn);
+    assert_eq!(mnist.source, MnistSource::Synthetic);
     let [damaged, drawn] = &warnings[..] else { panic!("expected two warnings, found {warnings:?}") };
     assert!(damaged.contains("the cache cannot be used") && damaged.contains("t10k-labels"), "{damaged}");
     for part in ["drawn by Valleyscope", "503", &server.address()] {
@@ -71,18 +71,18 @@ fn with_no_network_digits_are_drawn_and_it_is_said_why() {
 }
 
 #[test]
-fn who_asks_for_a_folder_or_for_the_stand_in_gets_that_or_nothing() {
+fn who_asks_for_a_folder_or_for_synthetic_digits_gets_that_or_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let nowhere = Sources { cache: None, folder: None, mirrors: Vec::new(), patience: Duration::from_secs(1) };
+    let nowhere = MnistSources { cache: None, folder: None, mirrors: Vec::new(), patience: Duration::from_secs(1) };
     let of = |choice| obtain(&choice, &nowhere, &mut |_| (), &|| false);
     let choice = DataChoice::Folder(folder.path().to_str().unwrap().to_owned());
     assert!(matches!(of(choice.clone()), Err(DataError::Missing { .. })));
     write_folder(&small(), folder.path()).unwrap();
     assert_eq!(of(choice).unwrap().0.train, small().train);
-    let (mnist, warnings) = of(DataChoice::StandIn).unwrap();
-    assert!(mnist.origin == Origin::StandIn && warnings.is_empty(), "{warnings:?}");
+    let (mnist, warnings) = of(DataChoice::Synthetic).unwrap();
+    assert!(mnist.source == MnistSource::Synthetic && warnings.is_empty(), "{warnings:?}");
     let (mnist, warnings) = of(DataChoice::Automatic).unwrap();
-    assert!(mnist.origin == Origin::StandIn && warnings[0].contains("no home folder"), "{warnings:?}");
+    assert!(mnist.source == MnistSource::Synthetic && warnings[0].contains("no home folder"), "{warnings:?}");
 }
 
 #[test]

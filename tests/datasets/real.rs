@@ -1,4 +1,4 @@
-use valleyscope::dataset::mnist::{Found, Origin, REBUILT, check, read_folder, write_folder};
+use valleyscope::dataset::mnist::{MnistFound, MnistSource, REBUILT, check, read_folder, write_folder};
 
 use crate::data_folder::data_folder;
 
@@ -6,8 +6,8 @@ use crate::data_folder::data_folder;
 fn the_real_digits_are_those_that_everybody_knows() {
     let Some(folder) = data_folder("the_real_digits_are_those_that_everybody_knows") else { return };
     let mnist = read_folder(&folder).unwrap();
-    let named = [Origin::Official(folder.clone()), Origin::Rebuilt(folder.clone())];
-    assert!(named.contains(&mnist.origin), "{}", mnist.origin);
+    let named = [MnistSource::Official(folder.clone()), MnistSource::Rebuilt(folder.clone())];
+    assert!(named.contains(&mnist.source), "{}", mnist.source);
     assert_eq!([mnist.train.labels.len(), mnist.test.labels.len()], [60_000, 10_000]);
     assert_eq!(mnist.train.labels[..10], [5, 0, 4, 1, 9, 2, 1, 3, 1, 4]);
     assert_eq!(mnist.test.labels[..10], [7, 2, 1, 0, 4, 1, 4, 9, 5, 9]);
@@ -24,15 +24,15 @@ fn the_real_digits_are_those_that_everybody_knows() {
     // Only the files with the official sums are called MNIST. The others are as in runs of former versions, which
     // called this copy MNIST: with the same fingerprint they go on.
     let found = check(&folder).unwrap();
-    let official: Vec<bool> = found.iter().map(|check| matches!(check.found, Found::Official(_))).collect();
-    match &mnist.origin {
-        Origin::Official(_) => {
+    let official: Vec<bool> = found.iter().map(|check| matches!(check.found, MnistFound::Official(_))).collect();
+    match &mnist.source {
+        MnistSource::Official(_) => {
             assert_eq!(official, [true; 4]);
-            assert!(mnist.origin.to_string().starts_with("MNIST, in "));
+            assert!(mnist.source.to_string().starts_with("MNIST, in "));
         }
         _ => {
             assert_eq!(official, [false, true, true, true]);
-            assert!(mnist.origin.to_string().starts_with(REBUILT));
+            assert!(mnist.source.to_string().starts_with(REBUILT));
             assert_eq!(mnist.fingerprint(), "d0b27c6f136420851ecef3eb53e316175e7cb5dabf4965ed0f0052b5f2a8dc1c");
         }
     }
@@ -41,9 +41,11 @@ fn the_real_digits_are_those_that_everybody_knows() {
     let plain = tempfile::tempdir().unwrap();
     write_folder(&mnist, plain.path()).unwrap();
     assert!(matches!(
-        (read_folder(plain.path()).unwrap().origin, &mnist.origin),
-        (Origin::Official(_), Origin::Official(_)) | (Origin::Rebuilt(_), Origin::Rebuilt(_))
+        (read_folder(plain.path()).unwrap().source, &mnist.source),
+        (MnistSource::Official(_), MnistSource::Official(_)) | (MnistSource::Rebuilt(_), MnistSource::Rebuilt(_))
     ));
     let found = check(plain.path()).unwrap();
-    assert!(found.iter().zip(official).all(|(check, official)| matches!(check.found, Found::Official(_)) == official));
+    assert!(
+        found.iter().zip(official).all(|(check, official)| matches!(check.found, MnistFound::Official(_)) == official)
+    );
 }

@@ -3,10 +3,10 @@
 use std::io::Cursor;
 
 use valleyscope::result::scan::{ScanError, ScanResult};
-use valleyscope::run::{Pixel, RunFolder, ScanAxes, Started};
+use valleyscope::run::{GridPoint, RunFolder, ScanAxes, Started};
 
 use crate::files::{array, texts};
-use crate::scan_run::{DATA, accuracy, axes, config, pixel, places, scan, started, test_loss, train_loss, write};
+use crate::scan_run::{DATA, accuracy, axes, config, places, point, scan, started, test_loss, train_loss, write};
 
 const SHAPE: [u64; 4] = [3, 4, 3, 2];
 
@@ -14,9 +14,9 @@ pub fn opened(run: &RunFolder) -> ScanResult {
     ScanResult::open(run).expect("a scan")
 }
 
-fn of(started: Started, pixels: Vec<Pixel>) -> Result<ScanResult, ScanError> {
+fn of(started: Started, points: Vec<GridPoint>) -> Result<ScanResult, ScanError> {
     let folder = tempfile::tempdir().expect("a folder");
-    ScanResult::open(&write(folder.path(), started, pixels))
+    ScanResult::open(&write(folder.path(), started, points))
 }
 
 fn part() -> ScanResult {
@@ -163,8 +163,8 @@ fn the_table_has_a_row_for_each_optimizer_and_batch_size() {
 #[test]
 fn one_replicate_has_no_deviation() {
     let axes = ScanAxes { replicates: 1, ..axes() };
-    let pixels = places(&axes, true).into_iter().map(|place| pixel(&axes, place)).collect();
-    let scan = of(started(&axes, DATA), pixels).expect("a scan");
+    let points = places(&axes, true).into_iter().map(|place| point(&axes, place)).collect();
+    let scan = of(started(&axes, DATA), points).expect("a scan");
     let rows = table(&scan);
     let focus = &rows[9];
     close(focus[2].parse().expect("a number"), test_loss([2, 0], 1, 0));
@@ -174,13 +174,13 @@ fn one_replicate_has_no_deviation() {
 }
 
 #[test]
-fn a_pixel_that_was_written_again_counts_once_and_what_does_not_fit_the_axes_is_left_out() {
+fn a_grid_point_written_twice_counts_once_and_what_does_not_fit_the_axes_is_left_out() {
     let axes = axes();
-    let mut again = pixel(&axes, [1, 1]);
+    let mut again = point(&axes, [1, 1]);
     again.test_loss = vec![vec![0.25, 0.25, 0.0], vec![0.5], vec![0.75, 0.75], vec![0.0, 0.0]];
-    let mut foreign = pixel(&axes, [0, 0]);
-    foreign.pixel = [3, 0];
-    let scan = of(started(&axes, DATA), vec![pixel(&axes, [1, 1]), again, foreign]).expect("a scan");
+    let mut foreign = point(&axes, [0, 0]);
+    foreign.index = [3, 0];
+    let scan = of(started(&axes, DATA), vec![point(&axes, [1, 1]), again, foreign]).expect("a scan");
     assert_eq!(scan.known(), 1);
     let values = array::<f64>(&arrays(&scan), "test_loss").2;
     let place = 24 + 6;
@@ -196,8 +196,8 @@ fn equal_scans_are_equal_bytes() {
 }
 
 #[test]
-fn what_is_no_scan_or_has_no_pixel_is_refused_with_the_reason() {
-    let refusal = |started, pixels| of(started, pixels).expect_err("refused").to_string();
+fn what_is_no_scan_or_has_no_grid_point_is_refused_with_the_reason() {
+    let refusal = |started, points| of(started, points).expect_err("refused").to_string();
     let axes = axes();
     assert!(refusal(started(&axes, DATA), vec![]).contains("no pixel of the scan is complete yet"));
     let other = Started { scan: None, kind: "Mnist".to_owned(), ..started(&axes, DATA) };
@@ -206,7 +206,7 @@ fn what_is_no_scan_or_has_no_pixel_is_refused_with_the_reason() {
     let many = ScanAxes { replicates: u64::MAX, ..axes.clone() };
     assert!(refusal(started(&many, DATA), vec![]).contains("at most 10000 trainings of a pixel"));
     let zero = ScanAxes { batch_sizes: vec![2, 0, 32, 128], ..axes.clone() };
-    assert!(refusal(started(&zero, DATA), vec![pixel(&axes, [0, 0])]).contains("found 0"));
+    assert!(refusal(started(&zero, DATA), vec![point(&axes, [0, 0])]).contains("found 0"));
     let folder = tempfile::tempdir().expect("a folder");
     let run = RunFolder::create(folder.path(), "scan", &config()).expect("a run can be made");
     assert!(ScanResult::open(&run).expect_err("refused").to_string().contains("not begun"));
@@ -226,6 +226,6 @@ fn without_a_config_there_are_still_results() {
 #[test]
 fn adam_and_signum_are_known_by_their_rules() {
     let axes = ScanAxes { optimizers: ["first", "Adam", "Signum"].map(str::to_owned).to_vec(), ..axes() };
-    let scan = of(started(&axes, DATA), vec![pixel(&axes, [0, 0])]).expect("a scan");
+    let scan = of(started(&axes, DATA), vec![point(&axes, [0, 0])]).expect("a scan");
     assert_eq!(scan.adam_and_signum(), Some([0, 1]), "the config's are Adam, Signum and FOCUS");
 }

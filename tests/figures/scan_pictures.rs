@@ -7,13 +7,13 @@ use valleyscope::result::scan::ScanResult;
 use valleyscope::run::ScanAxes;
 
 use crate::scan_files::{improvement, opened, score};
-use crate::scan_run::{DATA, axes, config, pixel, places, scan, started, write};
+use crate::scan_run::{DATA, axes, config, places, point, scan, started, write};
 
 const ADAM: &str = "#f46f43";
 
 fn of(axes: &ScanAxes, data: &str, places: &[[usize; 2]]) -> ScanResult {
     let folder = tempfile::tempdir().expect("a folder");
-    opened(&write(folder.path(), started(axes, data), places.iter().map(|place| pixel(axes, *place))))
+    opened(&write(folder.path(), started(axes, data), places.iter().map(|place| point(axes, *place))))
 }
 
 fn whole() -> ScanResult {
@@ -256,7 +256,7 @@ fn nothing_reaches_beyond_the_page_and_labels_do_not_touch() {
     let mut axes = axes();
     axes.batch_sizes = (1..=12).map(|power| 1 << power).collect();
     let places = places(&axes, true);
-    let run = write(folder.path(), started(&axes, DATA), places.iter().map(|place| pixel(&axes, *place)));
+    let run = write(folder.path(), started(&axes, DATA), places.iter().map(|place| point(&axes, *place)));
     for (width_mm, font_size) in [(50.0, 8.0), (85.0, 8.0), (85.0, 14.0), (180.0, 8.0), (300.0, 10.0)] {
         let options = Options { width_mm, font_size, title: true };
         let svg = Figure::scan(&opened(&run)).render(&options).expect("rendered").to_string();

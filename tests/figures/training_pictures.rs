@@ -8,7 +8,7 @@ use resvg::usvg::roxmltree::Document;
 use tempfile::TempDir;
 use valleyscope::optimizer::RuleKind;
 use valleyscope::preset::{Preset, built_ins};
-use valleyscope::run::{Event, Metric, Metrics, RunConfig, RunFolder, RunSession, Started};
+use valleyscope::run::{Event, MetricId, MetricValues, RunConfig, RunFolder, RunSession, Started};
 use valleyscope::view::{Background, Pen};
 
 use crate::scan_pictures::{frames, height_of, near, paths, texts};
@@ -29,8 +29,9 @@ fn write(folder: &Path, training: &Preset, data: &str, losses: &[(u64, f64)]) ->
     let started = Started { data: data.to_owned(), fingerprint: data.to_owned(), ..started };
     session.record(0, Event::Started(started)).expect("it can be written");
     for (step, loss) in losses {
-        let evaluation = [(Metric::TRAIN_LOSS, 0.5 * loss), (Metric::VAL_LOSS, *loss), (Metric::TEST_LOSS, *loss)];
-        session.record(*step, Event::Eval(Metrics::from(evaluation))).expect("it can be written");
+        let evaluation =
+            [(MetricId::TRAIN_LOSS, 0.5 * loss), (MetricId::VAL_LOSS, *loss), (MetricId::TEST_LOSS, *loss)];
+        session.record(*step, Event::Eval(MetricValues::from(evaluation))).expect("it can be written");
     }
     run
 }
@@ -62,7 +63,7 @@ fn expect_error(output: &Output, words: &[&str]) {
 
 fn ink(rule: &str, number: usize) -> String {
     let color = RuleKind::named(rule).expect("a rule").info().color;
-    let [red, green, blue] = Pen::new(color, number).ink(Background::Light);
+    let [red, green, blue] = Pen::new(color, number).color_on(Background::Light);
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
@@ -192,9 +193,9 @@ fn digits_or_text_that_the_program_made_are_named() {
     let run = RunFolder::create(place.path(), "run", &training.to_ron()).expect("a run can be made");
     let started = RunConfig::read(&run).expect("a config").started();
     let mut session = RunSession::begin(&run).expect("a session can begin");
-    let started = Started { data: "text made up".to_owned(), stand_in: true, ..started };
+    let started = Started { data: "text made up".to_owned(), synthetic: true, ..started };
     session.record(0, Event::Started(started)).expect("it can be written");
-    session.record(0, Event::Eval([(Metric::VAL_LOSS, 4.0)].into())).expect("it can be written");
+    session.record(0, Event::Eval([(MetricId::VAL_LOSS, 4.0)].into())).expect("it can be written");
     assert!(drawn(&place, "fig3-cpu").1.contains(">text made up<"));
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Output;
 
 use valleyscope::preset::built_ins;
-use valleyscope::run::{Event, Metric, Metrics, RunConfig, RunFolder, RunSession, Started};
+use valleyscope::run::{Event, MetricId, MetricValues, RunConfig, RunFolder, RunSession, Started};
 
 use crate::place::{Place, said};
 
@@ -20,10 +20,10 @@ fn trained(place: &Place) -> (RunFolder, RunSession) {
     let config = started.config_sha256.clone();
     session.record(0, Event::Started(Started { fingerprint: "digits".into(), ..started })).unwrap();
     for step in 1..=40 {
-        let train = Metrics::from([
-            (Metric::LOSS, 2.0 / step as f64),
-            (Metric::LEARNING_RATE, 0.001),
-            (Metric::GRAD_NORM, 1.0),
+        let train = MetricValues::from([
+            (MetricId::LOSS, 2.0 / step as f64),
+            (MetricId::LEARNING_RATE, 0.001),
+            (MetricId::GRAD_NORM, 1.0),
         ]);
         session.record(step, Event::Train(train)).unwrap();
         if step % 20 == 0 {

@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
-use valleyscope::run::{Event, Metric, Metrics, RunFolder, RunSession, Started};
+use valleyscope::run::{Event, MetricId, MetricValues, RunFolder, RunSession, Started};
 
 /// A user's folder, with all that the program keeps for a user.
 pub struct Place {
@@ -29,10 +29,10 @@ impl Place {
         let mut session = RunSession::begin(&run).unwrap();
         session.record(0, Event::Started(started)).unwrap();
         for step in 1..=5 {
-            let train = Metrics::from([
-                (Metric::LOSS, 2.0 / step as f64),
-                (Metric::LEARNING_RATE, 0.001),
-                (Metric::GRAD_NORM, 1.0),
+            let train = MetricValues::from([
+                (MetricId::LOSS, 2.0 / step as f64),
+                (MetricId::LEARNING_RATE, 0.001),
+                (MetricId::GRAD_NORM, 1.0),
             ]);
             session.record(step, Event::Train(train)).unwrap();
         }

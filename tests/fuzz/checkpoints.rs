@@ -5,7 +5,7 @@ use std::fs;
 use tch::{Device, Kind, Tensor};
 use valleyscope::preset::built_ins;
 use valleyscope::run::RunFolder;
-use valleyscope::train::{Checkpoint, Origin};
+use valleyscope::train::{Checkpoint, CheckpointOrigin};
 
 use crate::driver::{Target, fuzz};
 
@@ -67,7 +67,7 @@ pub fn checkpoints() {
     let parameters = Tensor::from_slice(&[1.5_f32, -0.0, f32::NAN, 4.0, 5.0, 6.0]).reshape([2, 3]);
     let memory = Tensor::from_slice(&[0.25_f64, f64::INFINITY]);
     let named = || vec![("parameters".to_owned(), &parameters), ("optimizer.m".to_owned(), &memory)];
-    let origin = Origin { data: "data".to_owned(), config: "config".to_owned(), preset: String::new() };
+    let origin = CheckpointOrigin { data: "data".to_owned(), config: "config".to_owned(), preset: String::new() };
     let new = Checkpoint::new(7, 1.5, powers, Some((3, 0.25)), origin.clone());
     new.save(&run, named()).expect("there is room");
     let path = run.path().join("checkpoint-00000007.safetensors");

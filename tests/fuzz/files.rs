@@ -5,7 +5,7 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use valleyscope::dataset::mnist::{self, Digits, Mnist, Origin, PIXELS, read_folder, write_folder};
+use valleyscope::dataset::mnist::{self, Digits, Mnist, MnistSource, PIXELS, read_folder, write_folder};
 
 use crate::driver::{Target, fuzz};
 
@@ -25,7 +25,8 @@ fn gzipped(content: &[u8]) -> Vec<u8> {
 /// The first byte of an input says in the place of which file it is.
 pub fn idx() {
     let good = tempfile::tempdir().expect("a folder");
-    write_folder(&Mnist { train: digits(3), test: digits(2), origin: Origin::StandIn }, good.path()).expect("written");
+    write_folder(&Mnist { train: digits(3), test: digits(2), source: MnistSource::Synthetic }, good.path())
+        .expect("written");
     let names =
         ["train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"];
     let mut seeds = Vec::new();

@@ -2,7 +2,8 @@
 
 use valleyscope::result::scan::ScanResult;
 use valleyscope::run::{
-    Asked, Command, Event, History, Metric, MetricInfo, Metrics, Record, RunFolder, RunReader, RunSession, Started,
+    Event, EventRecord, MetricId, MetricInfo, MetricValues, ReceivedCommand, RunCommand, RunFolder, RunHistory,
+    RunReader, RunSession, Started,
 };
 
 use crate::driver::{Target, fuzz};
@@ -62,8 +63,8 @@ fn runs() -> Vec<Vec<u8>> {
     let place = tempfile::tempdir().expect("a folder");
     let run = RunFolder::create(place.path(), "run", "Mnist()").expect("a run");
     let mut session = RunSession::begin(&run).expect("a session");
-    let train = |step: u64| Event::Train(Metrics::from([(Metric::LOSS, 1.0 / step as f64)]));
-    let eval = Event::Eval(Metrics::from([(Metric::TEST_LOSS, 0.5)]));
+    let train = |step: u64| Event::Train(MetricValues::from([(MetricId::LOSS, 1.0 / step as f64)]));
+    let eval = Event::Eval(MetricValues::from([(MetricId::TEST_LOSS, 0.5)]));
     session.record(0, Event::Started(Started { title: "x".into(), steps: 9, ..Started::default() })).expect("recorded");
     for (step, event) in [(1, train(1)), (2, train(2)), (2, eval), (3, train(3)), (4, train(4)), (5, train(5))] {
         session.record(step, event).expect("recorded");
@@ -74,7 +75,7 @@ fn runs() -> Vec<Vec<u8>> {
     }
     drop(session);
     let sealed = std::fs::read_to_string(run.events()).expect("the events");
-    let bare = |line: &str| Record::parse(line.as_bytes()).expect("an event").to_line() + "\n";
+    let bare = |line: &str| EventRecord::parse(line.as_bytes()).expect("an event").to_line() + "\n";
     let bare: String = sealed.lines().map(bare).collect();
     [bare.clone(), format!("{bare}{sealed}"), sealed].map(String::into_bytes).into()
 }
@@ -91,8 +92,8 @@ fn whole_file(run: &RunFolder, input: &[u8]) {
     twice.poll().expect("the file can be read");
     let [whole, brief] = [RunReader::new(run.clone()), RunReader::brief(run.clone())].map(read);
     let (whole, brief) = (whole.history(), brief.history());
-    let rest = |history: &History| {
-        let recent: Vec<String> = history.recent().map(Record::to_line).collect();
+    let rest = |history: &RunHistory| {
+        let recent: Vec<String> = history.recent().map(EventRecord::to_line).collect();
         let evaluated = whole.evaluated().into_iter().filter_map(|info| info.metric());
         let evaluated: Vec<String> = evaluated.map(|metric| format!("{:?}", history.latest_at(metric))).collect();
         let counts = (history.lines(), history.step(), history.steps(), history.sessions(), history.unreadable());
@@ -108,13 +109,17 @@ fn whole_file(run: &RunFolder, input: &[u8]) {
     assert_eq!(rest(brief), rest(whole));
     assert_eq!(rest(twice.history()), rest(whole));
     // Of what was made void, and of what was before it, the brief one knows no newest point.
-    let newest = brief.latest_at(Metric::LOSS);
-    assert!(newest.is_none() || format!("{newest:?}") == format!("{:?}", whole.latest_at(Metric::LOSS)), "{newest:?}");
+    let newest = brief.latest_at(MetricId::LOSS);
+    assert!(
+        newest.is_none() || format!("{newest:?}") == format!("{:?}", whole.latest_at(MetricId::LOSS)),
+        "{newest:?}"
+    );
 }
 
 pub fn events() {
     let line = large_axes();
-    let refusal = Record::parse(line.split(|byte| *byte == b'\n').next().expect("a line")).unwrap_err().to_string();
+    let refusal =
+        EventRecord::parse(line.split(|byte| *byte == b'\n').next().expect("a line")).unwrap_err().to_string();
     assert!(refusal.contains("at most 256 optimizers, found 3000"), "{refusal}");
     let seeds = [runs(), vec![large_axes()]].concat();
     let place = tempfile::tempdir().expect("a folder");
@@ -122,11 +127,11 @@ pub fn events() {
     let target = Target { name: "events", seeds, words: WORDS, memory: 64 << 20, cases: 2000 };
     fuzz(&target, |input| {
         whole_file(&run, input);
-        let mut history = History::default();
+        let mut history = RunHistory::default();
         for line in input.split(|byte| *byte == b'\n') {
-            let Ok(record) = Record::parse(line) else { continue };
+            let Ok(record) = EventRecord::parse(line) else { continue };
             let written = record.to_line();
-            let again = Record::parse(written.as_bytes()).expect("what is written can be read");
+            let again = EventRecord::parse(written.as_bytes()).expect("what is written can be read");
             assert_eq!(again.to_line(), written);
             assert!(!record.event.sentence().contains("struct "));
             history.apply(record);
@@ -140,7 +145,7 @@ pub fn events() {
         if let Ok(scan) = ScanResult::of(&history, "") {
             // Axes alone, without results, are long arrays of what is unknown.
             let axes = &scan.axes;
-            if axes.pixels() * axes.learning_rates.len() as u64 * axes.replicates < 100_000 {
+            if axes.grid_points() * axes.learning_rates.len() as u64 * axes.replicates < 100_000 {
                 let mut arrays = std::io::Cursor::new(Vec::new());
                 scan.write_arrays(&mut arrays).expect("memory takes all");
             }
@@ -153,12 +158,12 @@ pub fn commands() {
     let target = Target { name: "commands", seeds: Vec::new(), words: WORDS, memory: 16 << 20, cases: 2000 };
     fuzz(&target, |input| {
         for (number, line) in (1..).zip(input.split(|byte| *byte == b'\n')) {
-            let Asked { id, command } = Asked::read(line, number);
+            let ReceivedCommand { id, command } = ReceivedCommand::read(line, number);
             assert!(id.len() <= 100, "{id}");
             match command {
                 Ok(command) => {
                     let written = command_line(&id, &command);
-                    assert_eq!(Asked::read(&written, 1), Asked { id, command: Ok(command) });
+                    assert_eq!(ReceivedCommand::read(&written, 1), ReceivedCommand { id, command: Ok(command) });
                 }
                 Err(reason) => assert!(reason.len() < 2000 && reason.contains("expected"), "{reason}"),
             }
@@ -166,6 +171,6 @@ pub fn commands() {
     });
 }
 
-fn command_line(id: &str, command: &Command) -> Vec<u8> {
+fn command_line(id: &str, command: &RunCommand) -> Vec<u8> {
     serde_json::to_vec(&serde_json::json!({ "id": id, "command": command })).expect("JSON has room for all of it")
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use valleyscope::preset::{Preset, built_ins};
 use valleyscope::quantity::{PointCount, Replicates, StepCount};
 use valleyscope::result::SweepResult;
-use valleyscope::sweep::{Checkpoint, Diagram, Finished, Machine, Pool, Precision, Sweep, SweepSpec, Work};
+use valleyscope::sweep::{Diagram, Finished, Machine, Pool, Precision, Sweep, SweepCheckpoint, SweepSpec, Work};
 
 use crate::driver::{Target, fuzz};
 
@@ -99,7 +99,7 @@ pub fn checkpoints() {
     let (spec, pixels) = small();
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("checkpoint.bin");
-    let open = || Checkpoint::open(&path, &spec, Precision::Single, true);
+    let open = || SweepCheckpoint::open(&path, &spec, Precision::Single, true);
     let mut checkpoint = open().expect("a new one");
     let head = fs::metadata(&path).expect("it is there").len();
     pixels.iter().for_each(|pixel| checkpoint.add(pixel));
@@ -117,7 +117,7 @@ pub fn checkpoints() {
         }
         fs::write(&path, &input).expect("there is room");
         let Ok(mut checkpoint) = open() else { return };
-        let cells = |checkpoint: &mut Checkpoint| -> Vec<String> {
+        let cells = |checkpoint: &mut SweepCheckpoint| -> Vec<String> {
             let all = spec.pixels().map(|pixel| checkpoint.read(pixel).expect("it has just been read"));
             all.map(|finished| format!("{finished:?}")).collect()
         };

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use valleyscope::landscape::Valley;
 use valleyscope::simulation::{
-    Command, Engine, ParticleId, Playback, PlotRequest, Record, Sample, Setting, Simulation, SimulationSpec, Snapshot,
-    Speed,
+    Engine, EngineCommand, ParticleId, Playback, PlotRequest, Record, Sample, Setting, Simulation, SimulationSpec,
+    Snapshot, Speed,
 };
 
 use crate::specs::{adam, all_rules, noise, signum, simulation, valley};
@@ -37,7 +37,7 @@ fn wait_until_done(engine: &Engine, step: u64) -> Snapshot {
 
 fn record(engine: &Engine) -> Record {
     let (sender, receiver) = channel();
-    engine.send(Command::Record(sender));
+    engine.send(EngineCommand::Record(sender));
     receiver.recv_timeout(PATIENCE).expect("there is an answer within a minute")
 }
 
@@ -89,14 +89,14 @@ fn steps_one_by_one_or_in_batches_are_the_same() {
     let expected = reference(&spec, 500);
     let one_by_one = spawn(&spec);
     for step in 1..=20 {
-        one_by_one.send(Command::Advance(1));
+        one_by_one.send(EngineCommand::Advance(1));
         assert_same(&wait_until_done(&one_by_one, step), &reference(&spec, step));
     }
-    one_by_one.send(Command::Advance(480));
+    one_by_one.send(EngineCommand::Advance(480));
     assert_same(&wait_until_done(&one_by_one, 500), &expected);
     let batches = spawn(&spec);
     for batch in [100, 1, 0, 249, 150] {
-        batches.send(Command::Advance(batch));
+        batches.send(EngineCommand::Advance(batch));
     }
     assert_same(&wait_until_done(&batches, 500), &expected);
 }
@@ -105,36 +105,36 @@ fn steps_one_by_one_or_in_batches_are_the_same() {
 fn playing_at_any_speed_with_pauses_is_the_same() {
     let spec = SimulationSpec { steps: Some(8_000), ..simulation(1.0, 9, &all_rules(0.01)) };
     let engine = spawn(&spec);
-    engine.send(Command::TrailLength(50));
-    engine.send(Command::Speed(Speed::StepsPerSecond(200.0)));
-    engine.send(Command::Play);
+    engine.send(EngineCommand::TrailLength(50));
+    engine.send(EngineCommand::Speed(Speed::StepsPerSecond(200.0)));
+    engine.send(EngineCommand::Play);
     let playing = wait_until(&engine, |snapshot| snapshot.step > 10);
     assert_eq!(playing.playback, Playback::Playing);
-    engine.send(Command::Pause);
+    engine.send(EngineCommand::Pause);
     let paused = wait_until(&engine, |snapshot| snapshot.playback == Playback::Paused);
     assert_same(&paused, &reference(&spec, paused.step));
-    engine.send(Command::Advance(3));
+    engine.send(EngineCommand::Advance(3));
     let paused = wait_until_done(&engine, paused.step + 3);
     assert_same(&paused, &reference(&spec, paused.step));
     // Questions and settings of the view in between do not matter.
-    engine.send(Command::Select(Some(ParticleId { optimizer: 3, particle: 8 })));
-    engine.send(Command::Speed(Speed::Unlimited));
-    engine.send(Command::Play);
+    engine.send(EngineCommand::Select(Some(ParticleId { optimizer: 3, particle: 8 })));
+    engine.send(EngineCommand::Speed(Speed::Unlimited));
+    engine.send(EngineCommand::Play);
     wait_until(&engine, |snapshot| snapshot.step > paused.step);
-    engine.send(Command::Plot(PlotRequest { buckets: 20, log_steps: true, ..PlotRequest::default() }));
-    engine.send(Command::TrailLength(3));
-    engine.send(Command::Pause);
-    engine.send(Command::Play);
+    engine.send(EngineCommand::Plot(PlotRequest { buckets: 20, log_steps: true, ..PlotRequest::default() }));
+    engine.send(EngineCommand::TrailLength(3));
+    engine.send(EngineCommand::Pause);
+    engine.send(EngineCommand::Play);
     let finished = wait_until_done(&engine, 8_000);
     assert_eq!(finished.playback, Playback::Finished);
     assert_same(&finished, &reference(&spec, 8_000));
     // A single step goes on all the same.
-    engine.send(Command::Advance(1));
+    engine.send(EngineCommand::Advance(1));
     assert_same(&wait_until_done(&engine, 8_001), &reference(&spec, 8_001));
     // Playing stays there, until it is allowed more steps.
-    engine.send(Command::Play);
-    engine.send(Command::Set(Setting::Steps(Some(8_010))));
-    engine.send(Command::Play);
+    engine.send(EngineCommand::Play);
+    engine.send(EngineCommand::Set(Setting::Steps(Some(8_010))));
+    engine.send(EngineCommand::Play);
     assert_same(&wait_until_done(&engine, 8_010), &reference(&spec, 8_010));
 }
 
@@ -142,10 +142,10 @@ fn playing_at_any_speed_with_pauses_is_the_same() {
 fn a_changed_landscape_shows_in_the_diagnostics_before_the_next_step() {
     let spec = simulation(1.0, 9, &all_rules(0.01));
     let engine = spawn(&spec);
-    engine.send(Command::Advance(50));
+    engine.send(EngineCommand::Advance(50));
     let before = wait_until_done(&engine, 50);
     let steep = valley(1000.0, 0.2, 60.0);
-    engine.send(Command::Set(Setting::Landscape(steep)));
+    engine.send(EngineCommand::Set(Setting::Landscape(steep)));
     let after = wait_until(&engine, |snapshot| snapshot.spec.landscape == steep);
     assert_eq!(after.step, 50);
     let landscape = steep.landscape();
@@ -164,12 +164,12 @@ fn a_changed_landscape_shows_in_the_diagnostics_before_the_next_step() {
         assert_ne!(view.sample.loss.mean, old.sample.loss.mean);
         assert_eq!(view.sample.effective_step, old.sample.effective_step, "the step that was taken stays");
     }
-    engine.send(Command::Set(Setting::Landscape(spec.landscape)));
+    engine.send(EngineCommand::Set(Setting::Landscape(spec.landscape)));
     let back = wait_until(&engine, |snapshot| snapshot.spec.landscape == spec.landscape);
     assert_same(&back, &reference(&spec, 50));
     // Having been looked at changes no step.
-    engine.send(Command::Set(Setting::Landscape(steep)));
-    engine.send(Command::Advance(10));
+    engine.send(EngineCommand::Set(Setting::Landscape(steep)));
+    engine.send(EngineCommand::Advance(10));
     let mut changed = reference(&spec, 50);
     changed.apply(&Setting::Landscape(steep)).expect("any landscape fits");
     for _ in 0..10 {
@@ -184,8 +184,8 @@ fn a_session_played_live_is_repeated_by_its_record() {
     let spec = SimulationSpec { steps: Some(10_000), ..simulation(1.0, 9, &all_rules(0.01)) };
     let engine = spawn(&spec);
     // Twenty seconds to the end: it still plays when the last setting is made.
-    engine.send(Command::Speed(Speed::StepsPerSecond(500.0)));
-    engine.send(Command::Play);
+    engine.send(EngineCommand::Speed(Speed::StepsPerSecond(500.0)));
+    engine.send(EngineCommand::Play);
     let settings = [
         Setting::Noise(noise(0.5)),
         Setting::Landscape(valley(30.0, 0.2, 60.0)),
@@ -194,10 +194,10 @@ fn a_session_played_live_is_repeated_by_its_record() {
     ];
     for set in settings {
         let step = wait_until(&engine, |_| true).step;
-        engine.send(Command::Set(set));
+        engine.send(EngineCommand::Set(set));
         wait_until(&engine, |snapshot| snapshot.step > step || snapshot.playback == Playback::Finished);
     }
-    engine.send(Command::Speed(Speed::Unlimited));
+    engine.send(EngineCommand::Speed(Speed::Unlimited));
     let finished = wait_until_done(&engine, 10_000);
     let record = record(&engine);
     assert_eq!(record.changes.len(), 4);
@@ -206,8 +206,8 @@ fn a_session_played_live_is_repeated_by_its_record() {
         replay.advance();
     }
     assert_same(&finished, &replay);
-    engine.send(Command::Replay(Box::new(record.clone())));
-    engine.send(Command::Play);
+    engine.send(EngineCommand::Replay(Box::new(record.clone())));
+    engine.send(EngineCommand::Play);
     let again = wait_until(&engine, |snapshot| snapshot.run > finished.run && snapshot.playback == Playback::Finished);
     assert_same(&again, &replay);
     assert_eq!(self::record(&engine), record);
@@ -217,11 +217,11 @@ fn a_session_played_live_is_repeated_by_its_record() {
 fn trails_have_every_step_once() {
     let spec = simulation(1.0, 9, &all_rules(0.01)[..2]);
     let engine = spawn(&spec);
-    engine.send(Command::TrailLength(10_000));
-    engine.send(Command::Speed(Speed::Unlimited));
-    engine.send(Command::Advance(300));
-    engine.send(Command::TrailLength(5_000));
-    engine.send(Command::Advance(700));
+    engine.send(EngineCommand::TrailLength(10_000));
+    engine.send(EngineCommand::Speed(Speed::Unlimited));
+    engine.send(EngineCommand::Advance(300));
+    engine.send(EngineCommand::TrailLength(5_000));
+    engine.send(EngineCommand::Advance(700));
     let mut columns: Vec<Vec<[f32; 2]>> = vec![Vec::new(); 2];
     let mut shown = None;
     wait_until(&engine, |snapshot| {
@@ -252,8 +252,8 @@ fn trails_have_every_step_once() {
 fn a_short_trail_has_the_newest_positions() {
     let spec = simulation(1.0, 3, &all_rules(0.01)[..1]);
     let engine = spawn(&spec);
-    engine.send(Command::TrailLength(4));
-    engine.send(Command::Advance(1000));
+    engine.send(EngineCommand::TrailLength(4));
+    engine.send(EngineCommand::Advance(1000));
     let snapshot = wait_until_done(&engine, 1000);
     assert!(snapshot.ensembles[0].columns.len() <= 5 * 3);
     assert_same(&snapshot, &reference(&spec, 1000));
@@ -264,9 +264,9 @@ fn a_short_trail_has_the_newest_positions() {
 fn every_snapshot_has_a_column() {
     let spec = simulation(1.0, 3, &all_rules(0.01));
     let engine = spawn(&spec);
-    engine.send(Command::Advance(10));
+    engine.send(EngineCommand::Advance(10));
     wait_until_done(&engine, 10);
-    engine.send(Command::Plot(PlotRequest { buckets: 3, ..PlotRequest::default() }));
+    engine.send(EngineCommand::Plot(PlotRequest { buckets: 3, ..PlotRequest::default() }));
     let snapshot = wait_until(&engine, |snapshot| snapshot.ensembles[0].plot.len() <= 3);
     assert_same(&snapshot, &reference(&spec, 10));
 }
@@ -276,8 +276,8 @@ fn snapshots_show_history_path_and_bounds() {
     let spec = simulation(1.0, 9, &all_rules(0.01));
     let engine = spawn(&spec);
     let request = PlotRequest { first_step: 10, last_step: Some(700), buckets: 30, log_steps: true };
-    engine.send(Command::Plot(request));
-    engine.send(Command::Advance(1000));
+    engine.send(EngineCommand::Plot(request));
+    engine.send(EngineCommand::Advance(1000));
     let snapshot = wait_until_done(&engine, 1000);
     let reference = reference(&spec, 1000);
     let start = Simulation::new(spec);
@@ -298,18 +298,18 @@ fn snapshots_show_history_path_and_bounds() {
 fn fresh_starts_are_counted() {
     let spec = simulation(1.0, 3, &all_rules(0.01));
     let engine = spawn(&spec);
-    engine.send(Command::Set(Setting::Noise(noise(2.0))));
-    engine.send(Command::Advance(50));
+    engine.send(EngineCommand::Set(Setting::Noise(noise(2.0))));
+    engine.send(EngineCommand::Advance(50));
     let first = wait_until_done(&engine, 50);
     // A restart keeps the settings in force.
-    engine.send(Command::Restart);
-    engine.send(Command::Advance(20));
+    engine.send(EngineCommand::Restart);
+    engine.send(EngineCommand::Advance(20));
     let second = wait_until(&engine, |snapshot| snapshot.run > first.run && snapshot.step == 20);
     let noisy = SimulationSpec { noise: noise(2.0), ..spec.clone() };
     assert_same(&second, &reference(&noisy, 20));
     assert_eq!(record(&engine), Record { spec: noisy, changes: Vec::new() });
     let other = simulation(0.5, 4, &all_rules(0.02)[..1]);
-    engine.send(Command::Load(Box::new(other.clone())));
+    engine.send(EngineCommand::Load(Box::new(other.clone())));
     let third = wait_until(&engine, |snapshot| snapshot.run > second.run);
     assert_same(&third, &reference(&other, 0));
 }
@@ -318,11 +318,11 @@ fn fresh_starts_are_counted() {
 fn a_setting_that_does_not_fit_is_refused_and_harmless() {
     let spec = simulation(1.0, 3, &all_rules(0.01));
     let engine = spawn(&spec);
-    engine.send(Command::Set(Setting::Rule { optimizer: 99, rule: signum(0.1, 0.9, 0.1) }));
-    engine.send(Command::Set(Setting::Rule { optimizer: 1, rule: signum(0.1, 0.9, 0.1) }));
-    engine.send(Command::Select(Some(ParticleId { optimizer: 99, particle: 1_000_000 })));
-    engine.send(Command::Select(Some(ParticleId { optimizer: 1, particle: 1_000_000 })));
-    engine.send(Command::Advance(30));
+    engine.send(EngineCommand::Set(Setting::Rule { optimizer: 99, rule: signum(0.1, 0.9, 0.1) }));
+    engine.send(EngineCommand::Set(Setting::Rule { optimizer: 1, rule: signum(0.1, 0.9, 0.1) }));
+    engine.send(EngineCommand::Select(Some(ParticleId { optimizer: 99, particle: 1_000_000 })));
+    engine.send(EngineCommand::Select(Some(ParticleId { optimizer: 1, particle: 1_000_000 })));
+    engine.send(EngineCommand::Advance(30));
     let snapshot = wait_until_done(&engine, 30);
     assert_same(&snapshot, &reference(&spec, 30));
     assert!(snapshot.step_trace.is_none());
@@ -338,8 +338,8 @@ fn snapshots_wake_the_window_and_the_thread_ends_with_its_handle() {
     });
     woken.recv_timeout(PATIENCE).expect("woken for the first snapshot");
     assert!(engine.try_snapshot().is_some(), "woken means that there is a snapshot");
-    engine.send(Command::Speed(Speed::Unlimited));
-    engine.send(Command::Play);
+    engine.send(EngineCommand::Speed(Speed::Unlimited));
+    engine.send(EngineCommand::Play);
     woken.recv_timeout(PATIENCE).expect("woken while it plays");
     drop(engine);
     // The closure goes with the thread, and the channel with the closure.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use valleyscope::export::Overwrite;
-use valleyscope::preset::{Library, Preset, PresetError, Source, built_ins};
+use valleyscope::preset::{Library, Preset, PresetError, PresetSource, built_ins};
 
 use crate::refusals::GOOD;
 
@@ -35,8 +35,8 @@ fn a_preset_is_saved_listed_and_loaded() {
     assert_eq!(listed[0].preset.as_ref().unwrap(), &preset);
     let loaded = library.load(OsStr::new("my valley")).unwrap();
     assert_eq!(loaded.preset, preset);
-    assert_eq!(loaded.source, Source::User { name: "my valley".to_owned(), path: path.clone() });
-    assert_eq!(library.load(path.as_os_str()).unwrap().source, Source::File(path));
+    assert_eq!(loaded.source, PresetSource::User { name: "my valley".to_owned(), path: path.clone() });
+    assert_eq!(library.load(path.as_os_str()).unwrap().source, PresetSource::File(path));
 }
 
 #[test]
@@ -97,11 +97,11 @@ fn names_that_cannot_be_files_everywhere_are_refused() {
 fn a_name_is_a_file_then_built_in_then_the_user_s() {
     let (folder, library, preset) = fixture();
     let built_in = library.load(OsStr::new("fig1c")).unwrap();
-    assert_eq!(built_in.source, Source::BuiltIn("fig1c"));
+    assert_eq!(built_in.source, PresetSource::BuiltIn("fig1c"));
     assert!(built_in.text.starts_with("//"));
     let path = folder.path().join("fig1c");
     preset.write(&path, Overwrite::No).unwrap();
-    assert_eq!(library.load(path.as_os_str()).unwrap().source, Source::File(path));
+    assert_eq!(library.load(path.as_os_str()).unwrap().source, PresetSource::File(path));
     // Whatever ends in .ron or has a separator is a file, and its absence is said as such.
     for missing in ["none.ron", "fig1c.ron", "none/fig1c"] {
         let error = library.load(OsStr::new(missing)).unwrap_err();

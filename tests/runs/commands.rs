@@ -6,7 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use valleyscope::run::{
-    Command, Event, History, Reply, Request, RunFolder, RunReader, RunSession, Started, Status, Timestamp, send,
+    CommandRequest, Event, Reply, RunCommand, RunFolder, RunHistory, RunReader, RunSession, Started, Status, Timestamp,
+    send,
 };
 
 use crate::worker::{self, new_run, wait_until};
@@ -22,7 +23,7 @@ fn begin(run: &RunFolder) -> RunSession {
 }
 
 /// Waits until there are commands; sessions look for them only now and then.
-fn next(session: &mut RunSession) -> Vec<(String, Command)> {
+fn next(session: &mut RunSession) -> Vec<(String, RunCommand)> {
     let mut found = Vec::new();
     wait_until("commands", || {
         found = session.commands().unwrap();
@@ -32,8 +33,8 @@ fn next(session: &mut RunSession) -> Vec<(String, Command)> {
 }
 
 /// All commands that come until a last one, which is not among them.
-fn all(run: &RunFolder, session: &mut RunSession) -> Vec<Command> {
-    let last = send(run, Command::SetSteps { n: u64::MAX }).unwrap();
+fn all(run: &RunFolder, session: &mut RunSession) -> Vec<RunCommand> {
+    let last = send(run, RunCommand::SetSteps { n: u64::MAX }).unwrap();
     let mut found = Vec::new();
     loop {
         for (id, command) in next(session) {
@@ -50,7 +51,7 @@ fn append(run: &RunFolder, text: &str) {
     file.write_all(text.as_bytes()).unwrap();
 }
 
-fn history(run: &RunFolder) -> History {
+fn history(run: &RunFolder) -> RunHistory {
     let mut reader = RunReader::new(run.clone());
     reader.poll().unwrap();
     reader.history().clone()
@@ -77,22 +78,22 @@ fn each_command_is_heard_once() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     let mut session = begin(&run);
-    let sample = Command::Sample { prompt: "\"θ\"\n".into(), tokens: 5, temperature: 0.8, top_k: Some(40) };
-    let sent = [Command::Save, sample, Command::SetSteps { n: 7 }, Command::Stop];
+    let sample = RunCommand::Sample { prompt: "\"θ\"\n".into(), tokens: 5, temperature: 0.8, top_k: Some(40) };
+    let sent = [RunCommand::Save, sample, RunCommand::SetSteps { n: 7 }, RunCommand::Stop];
     for command in &sent {
         send(&run, command.clone()).unwrap();
     }
     assert_eq!(all(&run, &mut session), sent);
-    send(&run, Command::Save).unwrap();
-    assert_eq!(all(&run, &mut session), [Command::Save]);
+    send(&run, RunCommand::Save).unwrap();
+    assert_eq!(all(&run, &mut session), [RunCommand::Save]);
 }
 
 #[test]
 fn the_format_is_that_of_the_reference() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
-    let id = send(&run, Command::Stop).unwrap();
-    send(&run, Command::SetSteps { n: 7 }).unwrap();
+    let id = send(&run, RunCommand::Stop).unwrap();
+    send(&run, RunCommand::SetSteps { n: 7 }).unwrap();
     let text = fs::read_to_string(run.commands()).unwrap();
     assert!(text.starts_with(&format!("{{\"id\":\"{id}\",\"command\":\"Stop\"}}\n")), "{text}");
     assert!(text.ends_with(",\"command\":{\"SetSteps\":{\"n\":7}}}\n"), "{text}");
@@ -109,11 +110,11 @@ fn a_line_that_is_half_written_waits() {
         assert_eq!(session.commands().unwrap(), []);
     }
     append(&run, ": \"Save\"}\n");
-    assert_eq!(next(&mut session), [("7".to_owned(), Command::Save)]);
+    assert_eq!(next(&mut session), [("7".to_owned(), RunCommand::Save)]);
     session.answer("7", true, "saved").unwrap();
     append(&run, "{\"id\": \"cut");
-    send(&run, Command::Stop).unwrap();
-    assert_eq!(all(&run, &mut session), [Command::Stop], "a line that nobody completes does not swallow the next");
+    send(&run, RunCommand::Stop).unwrap();
+    assert_eq!(all(&run, &mut session), [RunCommand::Stop], "a line that nobody completes does not swallow the next");
 }
 
 #[test]
@@ -165,7 +166,7 @@ fn answers_come_in_the_order_of_the_commands() {
     while !stopped {
         for (id, command) in next(&mut session) {
             session.answer(&id, true, "done").unwrap();
-            stopped = command == Command::Stop;
+            stopped = command == RunCommand::Stop;
         }
     }
     let answers: Vec<(String, bool)> =
@@ -182,7 +183,7 @@ fn a_line_without_end_is_refused_once_and_does_not_hide_others() {
     append(&run, &"x".repeat(5 << 20));
     assert_eq!(all(&run, &mut session), []);
     append(&run, "\n{\"id\": \"a\", \"command\": \"Save\"}\n");
-    assert_eq!(all(&run, &mut session), [Command::Save]);
+    assert_eq!(all(&run, &mut session), [RunCommand::Save]);
     let answers: Vec<_> = history(&run).answers().iter().map(|answer| (answer.id.clone(), answer.ok)).collect();
     assert_eq!(answers[0], ("line 1".to_owned(), false));
 }
@@ -191,9 +192,9 @@ fn a_line_without_end_is_refused_once_and_does_not_hide_others() {
 fn what_was_sent_before_the_first_session_is_heard() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
-    send(&run, Command::Stop).unwrap();
+    send(&run, RunCommand::Stop).unwrap();
     let mut session = begin(&run);
-    assert_eq!(all(&run, &mut session), [Command::Stop]);
+    assert_eq!(all(&run, &mut session), [RunCommand::Stop]);
 }
 
 #[test]
@@ -201,11 +202,11 @@ fn a_resumed_run_does_not_obey_old_commands() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     let mut session = begin(&run);
-    let answered = send(&run, Command::Save).unwrap();
+    let answered = send(&run, RunCommand::Save).unwrap();
     let (id, _) = next(&mut session).remove(0);
     session.answer(&id, true, "saved").unwrap();
     drop(session);
-    let unanswered = send(&run, Command::Stop).unwrap();
+    let unanswered = send(&run, RunCommand::Stop).unwrap();
     let mut session = begin(&run);
     assert_eq!(all(&run, &mut session), []);
     drop(session);
@@ -214,8 +215,8 @@ fn a_resumed_run_does_not_obey_old_commands() {
     assert_eq!(of(&answered), [true]);
     assert_eq!(of(&unanswered), [false]);
     let mut session = begin(&run);
-    let again = send(&run, Command::Stop).unwrap();
-    assert_eq!(next(&mut session), [(again, Command::Stop)]);
+    let again = send(&run, RunCommand::Stop).unwrap();
+    assert_eq!(next(&mut session), [(again, RunCommand::Stop)]);
 }
 
 #[test]
@@ -227,13 +228,13 @@ fn many_may_send_at_once() {
         for sender in 0..4 {
             let run = &run;
             scope.spawn(move || {
-                (0..50).for_each(|n| drop(send(run, Command::SetSteps { n: 100 * sender + n }).unwrap()))
+                (0..50).for_each(|n| drop(send(run, RunCommand::SetSteps { n: 100 * sender + n }).unwrap()))
             });
         }
     });
     let mut heard = all(&run, &mut session);
-    heard.sort_by_key(|command| if let Command::SetSteps { n } = command { *n } else { panic!("{command:?}") });
-    let sent = (0..4).flat_map(|sender| (0..50).map(move |n| Command::SetSteps { n: 100 * sender + n }));
+    heard.sort_by_key(|command| if let RunCommand::SetSteps { n } = command { *n } else { panic!("{command:?}") });
+    let sent = (0..4).flat_map(|sender| (0..50).map(move |n| RunCommand::SetSteps { n: 100 * sender + n }));
     assert_eq!(heard, sent.collect::<Vec<_>>());
 }
 
@@ -244,9 +245,9 @@ fn a_request_is_answered_by_a_living_worker() {
     let mut worker = worker::start(&run, u64::MAX, "slow");
     let mut reader = RunReader::brief(run.clone());
     wait_until("the worker", || reader.status(Timestamp::now()).unwrap() != Status::Starting);
-    let mut more = Request::send(&run, Command::SetSteps { n: 1 << 40 }).unwrap();
-    let mut stop = Request::send(&run, Command::Stop).unwrap();
-    let mut poll = |request: &mut Request| {
+    let mut more = CommandRequest::send(&run, RunCommand::SetSteps { n: 1 << 40 }).unwrap();
+    let mut stop = CommandRequest::send(&run, RunCommand::Stop).unwrap();
+    let mut poll = |request: &mut CommandRequest| {
         let status = reader.status(Timestamp::now()).unwrap();
         request.poll(reader.history(), &status, Instant::now())
     };
@@ -255,7 +256,7 @@ fn a_request_is_answered_by_a_living_worker() {
     assert!(worker.wait().unwrap().success());
     assert_eq!(reader.status(Timestamp::now()).unwrap(), Status::Stopped);
     assert_eq!(reader.history().steps(), Some(1 << 40));
-    let mut late = Request::send(&run, Command::Stop).unwrap();
+    let mut late = CommandRequest::send(&run, RunCommand::Stop).unwrap();
     assert_eq!(late.poll(reader.history(), &Status::Stopped, Instant::now()), Reply::Gone);
 }
 
@@ -271,8 +272,8 @@ fn a_worker_that_does_not_answer_gets_a_signal() {
         reader.status(Timestamp::now()).unwrap() != Status::Starting && reader.history().step() > 0
     });
     let before = Instant::now();
-    let mut stop = Request::send(&run, Command::Stop).unwrap();
-    let mut save = Request::send(&run, Command::Save).unwrap();
+    let mut stop = CommandRequest::send(&run, RunCommand::Stop).unwrap();
+    let mut save = CommandRequest::send(&run, RunCommand::Save).unwrap();
     let after = Instant::now();
     let status = reader.status(Timestamp::now()).unwrap();
     assert_eq!(stop.poll(reader.history(), &status, before + Duration::from_secs(29)), Reply::Waiting);
@@ -301,9 +302,9 @@ fn a_process_that_is_not_the_worker_gets_no_signal() {
     let named = |pid: u32| lock.replacen(&format!("\"pid\":{}", worker.id()), &format!("\"pid\":{pid}"), 1);
     for (pid, expected) in [(other.id(), "is another"), (std::process::id(), "is another"), (0, "no process")] {
         std::fs::write(run.lock(), named(pid)).unwrap();
-        let mut stop = Request::send(&run, Command::Stop).unwrap();
+        let mut stop = CommandRequest::send(&run, RunCommand::Stop).unwrap();
         let status = reader.status(Timestamp::now()).unwrap();
-        assert!(matches!(&status, Status::Running(Some(holder)) if holder.pid == pid), "{status}");
+        assert!(matches!(&status, Status::Running(Some(owner)) if owner.pid == pid), "{status}");
         let late = Instant::now() + Duration::from_secs(31);
         let reply = stop.poll(reader.history(), &status, late);
         assert!(matches!(&reply, Reply::NotSignalled(reason) if reason.contains(expected)), "{reply:?}");

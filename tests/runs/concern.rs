@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use valleyscope::run::{
-    Concern, ConcernKind, Event, History, Metric, Metrics, Record, RunReader, RunSession, Started, Status, Timestamp,
+    Concern, ConcernKind, Event, EventRecord, MetricId, MetricValues, RunHistory, RunReader, RunSession, Started,
+    Status, Timestamp,
 };
 
 use crate::worker::new_run;
@@ -13,17 +14,17 @@ fn begin() -> Timestamp {
 }
 
 /// The history of events, each with its step and the second in which it happened.
-fn history(events: Vec<(u64, u64, Event)>) -> History {
-    let mut history = History::default();
+fn history(events: Vec<(u64, u64, Event)>) -> RunHistory {
+    let mut history = RunHistory::default();
     for (step, second, event) in events {
         let time = begin() + Duration::from_secs(second);
-        history.apply(Record { step, time, wall_s: second as f64, event });
+        history.apply(EventRecord { step, time, wall_s: second as f64, event });
     }
     history
 }
 
 fn train(loss: f64) -> Event {
-    Event::Train(Metrics::from([(Metric::LOSS, loss)]))
+    Event::Train(MetricValues::from([(MetricId::LOSS, loss)]))
 }
 
 fn warning(message: &str) -> Event {
@@ -35,7 +36,7 @@ fn started() -> (u64, u64, Event) {
 }
 
 /// What is not well with a run in the second after its beginning.
-fn concerns(status: &Status, history: &History, second: u64) -> Vec<(ConcernKind, String)> {
+fn concerns(status: &Status, history: &RunHistory, second: u64) -> Vec<(ConcernKind, String)> {
     let found = Concern::of(status, history, begin() + Duration::from_secs(second));
     found.into_iter().map(|concern| (concern.kind, concern.words)).collect()
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use valleyscope::preset::{Preset, built_ins};
-use valleyscope::run::{ConfigError, Event, Pixel, Record, RunConfig, RunFolder, RunReader, Started};
+use valleyscope::run::{ConfigError, Event, EventRecord, GridPoint, RunConfig, RunFolder, RunReader, Started};
 
 /// A run of a built-in preset, with fields set.
 fn run_of(name: &str, set: &[(&str, &str)]) -> (tempfile::TempDir, RunFolder) {
@@ -16,7 +16,7 @@ fn run_of(name: &str, set: &[(&str, &str)]) -> (tempfile::TempDir, RunFolder) {
 
 fn write(run: &RunFolder, events: Vec<Event>) {
     let time = "2026-03-01T12:00:00Z".parse().unwrap();
-    let line = |event| Record { step: 0, time, wall_s: 0.0, event }.to_line() + "\n";
+    let line = |event| EventRecord { step: 0, time, wall_s: 0.0, event }.to_line() + "\n";
     fs::write(run.events(), events.into_iter().map(line).collect::<String>()).unwrap();
 }
 
@@ -162,20 +162,20 @@ fn values_from_files_are_shown_safely_and_shortly() {
 }
 
 #[test]
-fn finished_pixels_say_what_they_are_of() {
+fn finished_grid_points_say_what_they_are_of() {
     let grid = vec![vec![0.5; 3]; 20];
-    let pixel = Pixel {
-        pixel: [1, 2],
+    let point = GridPoint {
+        index: [1, 2],
         optimizer: "Signum".into(),
         batch_size: 8,
         train_loss: grid.clone(),
         test_loss: grid.clone(),
         test_accuracy: grid,
-        ..Pixel::default()
+        ..GridPoint::default()
     };
     let (_place, run) = run_of("fig2cd", &[]);
     // The first event is lost.
-    write(&run, vec![Event::Pixel(pixel)]);
+    write(&run, vec![Event::GridPoint(point)]);
     check(&run).unwrap();
     change(&run, "batch_sizes", "[8, 4, 2]");
     assert_eq!(differences(&run), ["batch_sizes[2]: 8 -> 2"]);

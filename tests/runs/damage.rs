@@ -3,13 +3,14 @@
 use std::fs;
 
 use valleyscope::run::{
-    BadLine, Command, Event, History, Metric, Metrics, Record, RunFolder, RunReader, RunSession, Started, send,
+    BadLine, Event, EventRecord, MetricId, MetricValues, RunCommand, RunFolder, RunHistory, RunReader, RunSession,
+    Started, send,
 };
 
 use crate::worker::new_run;
 
 fn train(step: u64) -> Event {
-    Event::Train(Metrics::from([(Metric::LOSS, 1.0 / step as f64)]))
+    Event::Train(MetricValues::from([(MetricId::LOSS, 1.0 / step as f64)]))
 }
 
 /// A run of twelve lines: it began, took ten steps and was stopped.
@@ -31,7 +32,7 @@ fn lines(run: &RunFolder) -> Vec<String> {
 
 /// What a reader knows, and a brief one of the same damage.
 #[track_caller]
-fn history(run: &RunFolder) -> History {
+fn history(run: &RunFolder) -> RunHistory {
     let mut reader = RunReader::new(run.clone());
     reader.poll().unwrap();
     let mut brief = RunReader::brief(run.clone());
@@ -74,7 +75,7 @@ fn every_changed_byte_is_noticed() {
             let history = history(&run);
             let what = format!("byte {at} with {flip:#x}: {}", String::from_utf8_lossy(&bytes));
             assert!(!history.damage().is_none(), "{what}");
-            assert!(history.curve(Metric::LOSS).len() >= 8, "{what}");
+            assert!(history.curve(MetricId::LOSS).len() >= 8, "{what}");
         }
     }
 }
@@ -107,7 +108,7 @@ fn lines_that_come_twice_count_once() {
     let whole = lines(&run).concat();
     fs::write(run.events(), format!("{whole}{whole}")).unwrap();
     let history = history(&run);
-    assert_eq!(history.curve(Metric::LOSS).step, (1..=10).collect::<Vec<_>>());
+    assert_eq!(history.curve(MetricId::LOSS).step, (1..=10).collect::<Vec<_>>());
     assert_eq!(history.damage().to_string(), "lines 13 to 24 cannot be read");
 }
 
@@ -116,7 +117,7 @@ fn lines_of_other_versions_are_read_between_those_with_numbers() {
     let (_place, run) = stopped();
     // A worker of the version before goes on, and then one of this version.
     let old = [(10, Event::Resumed { from_step: 10 }), (11, train(11)), (12, train(12))].map(|(step, event)| {
-        Record { step, time: "2026-03-01T12:00:00Z".parse().unwrap(), wall_s: 2.0, event }.to_line() + "\n"
+        EventRecord { step, time: "2026-03-01T12:00:00Z".parse().unwrap(), wall_s: 2.0, event }.to_line() + "\n"
     });
     fs::write(run.events(), lines(&run).concat() + &old.concat()).unwrap();
     let mut session = RunSession::begin(&run).unwrap();
@@ -131,7 +132,7 @@ fn lines_of_other_versions_are_read_between_those_with_numbers() {
 #[test]
 fn a_damaged_line_without_a_check_sum_is_noticed_between_good_ones() {
     let (_place, run) = stopped();
-    let bare = |line: &String| Record::parse(line.trim_end().as_bytes()).unwrap().to_line() + "\n";
+    let bare = |line: &String| EventRecord::parse(line.trim_end().as_bytes()).unwrap().to_line() + "\n";
     let mut bare: Vec<String> = lines(&run).iter().map(bare).collect();
     bare[5] = bare[5].replace("\"loss\":0.2", "\"loss\":0.2.");
     fs::write(run.events(), bare.concat()).unwrap();
@@ -142,7 +143,7 @@ fn a_damaged_line_without_a_check_sum_is_noticed_between_good_ones() {
 fn a_line_that_was_changed_is_no_record() {
     let (_place, run) = stopped();
     let line = lines(&run)[4].trim_end().replace("\"step\":4", "\"step\":5");
-    assert!(matches!(Record::parse(line.as_bytes()), Err(BadLine::Changed)));
+    assert!(matches!(EventRecord::parse(line.as_bytes()), Err(BadLine::Changed)));
 }
 
 #[test]
@@ -166,7 +167,7 @@ fn a_damaged_first_line_is_told_and_nothing_is_thrown_away() {
         drop(session);
         assert!(fs::read(run.events()).unwrap().starts_with(&bytes));
         let now = history(&run);
-        assert_eq!((now.sessions(), now.steps(), now.curve(Metric::LOSS).len()), (1, Some(99), 10));
+        assert_eq!((now.sessions(), now.steps(), now.curve(MetricId::LOSS).len()), (1, Some(99), 10));
         let warnings: Vec<&str> = now.warnings().iter().map(|(_, text)| text.as_str()).collect();
         assert!(warnings.len() == 1 && warnings[0].contains(expected), "{warnings:?}");
         // It is told once.
@@ -207,7 +208,7 @@ fn what_ends_as_no_line_does_is_kept_beside() {
 #[test]
 fn a_run_with_checkpoints_is_not_new_though_its_events_are_gone() {
     let (_place, run) = stopped();
-    send(&run, Command::Stop).unwrap();
+    send(&run, RunCommand::Stop).unwrap();
     fs::write(run.path().join("checkpoint-00000010.ron"), "()").unwrap();
     for empty in [false, true] {
         if empty {

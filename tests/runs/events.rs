@@ -1,10 +1,12 @@
 //! Events as lines: the format, and the same value back.
 
 use proptest::prelude::*;
-use valleyscope::run::{BadLine, Event, Forked, Metric, Metrics, Pixel, Record, ScanAxes, Started, Timestamp};
+use valleyscope::run::{
+    BadLine, Event, EventRecord, Forked, GridPoint, MetricId, MetricValues, ScanAxes, Started, Timestamp,
+};
 
-fn record(step: u64, event: Event) -> Record {
-    Record { step, time: Timestamp::from_millisecond(1_772_366_400_250).unwrap(), wall_s: 1.5, event }
+fn record(step: u64, event: Event) -> EventRecord {
+    EventRecord { step, time: Timestamp::from_millisecond(1_772_366_400_250).unwrap(), wall_s: 1.5, event }
 }
 
 #[track_caller]
@@ -13,21 +15,21 @@ fn expect_line(event: Event, rest: &str) {
     let record = record(40, event);
     let expected = format!(r#"{{"event":"{name}","step":40,"time":"2026-03-01T12:00:00.25Z","wall_s":1.5{rest}}}"#);
     assert_eq!(record.to_line(), expected);
-    assert_eq!(Record::parse(expected.as_bytes()).unwrap(), record);
+    assert_eq!(EventRecord::parse(expected.as_bytes()).unwrap(), record);
 }
 
 #[test]
 fn each_event_has_its_line() {
-    let train = Metrics::from([
-        (Metric::LOSS, 2.25),
-        (Metric::LEARNING_RATE, 0.001),
-        (Metric::GRAD_NORM, f64::INFINITY),
-        (Metric::SAMPLES_PER_S, 1e9),
+    let train = MetricValues::from([
+        (MetricId::LOSS, 2.25),
+        (MetricId::LEARNING_RATE, 0.001),
+        (MetricId::GRAD_NORM, f64::INFINITY),
+        (MetricId::SAMPLES_PER_S, 1e9),
     ]);
     expect_line(Event::Train(train), r#","loss":2.25,"lr":0.001,"grad_norm":"inf","samples_per_s":1000000000.0"#);
-    let eval = Metrics::from([(Metric::TEST_LOSS, 0.5), (Metric::TEST_ACCURACY, 0.75)]);
+    let eval = MetricValues::from([(MetricId::TEST_LOSS, 0.5), (MetricId::TEST_ACCURACY, 0.75)]);
     expect_line(Event::Eval(eval), r#","test_loss":0.5,"test_accuracy":0.75"#);
-    let eval = Metrics::from([(Metric::TRAIN_LOSS, f64::NEG_INFINITY), (Metric::VAL_LOSS, 3.0)]);
+    let eval = MetricValues::from([(MetricId::TRAIN_LOSS, f64::NEG_INFINITY), (MetricId::VAL_LOSS, 3.0)]);
     expect_line(Event::Eval(eval), r#","train_loss":"-inf","val_loss":3.0"#);
     let forked = Forked {
         from_run: "mnist".into(),
@@ -52,7 +54,7 @@ fn each_event_has_its_line() {
 }
 
 #[test]
-fn a_scan_says_its_axes_and_pixels() {
+fn a_scan_says_its_axes_and_grid_points() {
     let axes = ScanAxes {
         optimizers: vec!["Adam".into(), "Signum".into()],
         batch_sizes: vec![2, 4, 8],
@@ -60,11 +62,11 @@ fn a_scan_says_its_axes_and_pixels() {
         replicates: 3,
         steps: 400,
     };
-    assert_eq!(axes.pixels(), 6);
+    assert_eq!(axes.grid_points(), 6);
     let started = record(0, Event::Started(Started { scan: Some(axes), steps: 6, ..Started::default() }));
-    assert_eq!(Record::parse(started.to_line().as_bytes()).unwrap(), started);
-    let pixel = Pixel {
-        pixel: [1, 2],
+    assert_eq!(EventRecord::parse(started.to_line().as_bytes()).unwrap(), started);
+    let point = GridPoint {
+        index: [1, 2],
         optimizer: "Signum".into(),
         batch_size: 8,
         done: 3,
@@ -74,19 +76,19 @@ fn a_scan_says_its_axes_and_pixels() {
         test_loss: vec![vec![1.1, 1.2], vec![1.3, 1.4]],
         test_accuracy: vec![vec![0.9, 0.8], vec![0.7, 0.6]],
     };
-    let line = record(3, Event::Pixel(pixel)).to_line();
+    let line = record(3, Event::GridPoint(point)).to_line();
     assert!(line.contains(r#""pixel":[1,2],"optimizer":"Signum","batch_size":8,"done":3,"total":6"#), "{line}");
     assert!(line.contains(r#""train_loss":[[0.1,0.2],["inf",0.4]]"#), "{line}");
-    assert_eq!(Record::parse(line.as_bytes()).unwrap().to_line(), line);
+    assert_eq!(EventRecord::parse(line.as_bytes()).unwrap().to_line(), line);
 }
 
 #[test]
 fn nan_is_kept() {
-    let nan = Event::Train(Metrics::from([(Metric::LOSS, f64::NAN)]));
+    let nan = Event::Train(MetricValues::from([(MetricId::LOSS, f64::NAN)]));
     let line = record(1, nan).to_line();
     assert!(line.contains(r#""loss":"NaN""#), "{line}");
-    match Record::parse(line.as_bytes()).unwrap().event {
-        Event::Train(train) => assert!(train.get(Metric::LOSS).unwrap().is_nan()),
+    match EventRecord::parse(line.as_bytes()).unwrap().event {
+        Event::Train(train) => assert!(train.get(MetricId::LOSS).unwrap().is_nan()),
         other => panic!("{other:?}"),
     }
 }
@@ -95,19 +97,19 @@ fn nan_is_kept() {
 fn what_later_versions_add_is_a_metric_or_passed_over() {
     let line = r#"{"z":[1],"note":true,"event":"train","loss":1,"lr":0.5,"grad_norm":-2,"loss_scale":65536,"step":3,"wall_s":2,
         "time":"2026-03-01T12:00:00+00:00"}"#;
-    let record = Record::parse(line.as_bytes()).unwrap();
+    let record = EventRecord::parse(line.as_bytes()).unwrap();
     assert_eq!((record.step, record.wall_s), (3, 2.0));
     assert_eq!(
         record.event,
-        Event::Train(Metrics::from([
-            (Metric::LOSS, 1.0),
-            (Metric::LEARNING_RATE, 0.5),
-            (Metric::GRAD_NORM, -2.0),
-            (Metric::named("loss_scale").unwrap(), 65536.0),
+        Event::Train(MetricValues::from([
+            (MetricId::LOSS, 1.0),
+            (MetricId::LEARNING_RATE, 0.5),
+            (MetricId::GRAD_NORM, -2.0),
+            (MetricId::named("loss_scale").unwrap(), 65536.0),
         ]))
     );
     let unknown = br#"{"event":"celebrated","step":3,"time":"2026-03-01T12:00:00Z","wall_s":2}"#;
-    assert!(matches!(Record::parse(unknown), Err(BadLine::Unknown(name)) if name == "celebrated"));
+    assert!(matches!(EventRecord::parse(unknown), Err(BadLine::Unknown(name)) if name == "celebrated"));
 }
 
 #[test]
@@ -123,7 +125,7 @@ fn lines_that_are_no_events_are_refused() {
         br#"{"event":"stopped","step":1,"time":"yesterday","wall_s":1}"#,
         br#"{"event":"stopped","step":1,"time":"2026-03-01T12:00:00Z","wall_s":1} {}"#,
     ] {
-        assert!(Record::parse(line).is_err(), "{}", String::from_utf8_lossy(line));
+        assert!(EventRecord::parse(line).is_err(), "{}", String::from_utf8_lossy(line));
     }
 }
 
@@ -132,9 +134,9 @@ proptest! {
     #[test]
     fn numbers_come_back_with_the_same_bits(bits in any::<[u64; 3]>(), wall_s in 0.0..1e12, step in any::<u64>()) {
         let [loss, lr, grad_norm] = bits.map(f64::from_bits);
-        let train = Metrics::from([(Metric::LOSS, loss), (Metric::LEARNING_RATE, lr), (Metric::GRAD_NORM, grad_norm), (Metric::SAMPLES_PER_S, loss), (Metric::TOKENS_PER_S, lr)]);
-        let line = Record { wall_s, ..record(step, Event::Train(train.clone())) }.to_line();
-        let back = Record::parse(line.as_bytes()).unwrap();
+        let train = MetricValues::from([(MetricId::LOSS, loss), (MetricId::LEARNING_RATE, lr), (MetricId::GRAD_NORM, grad_norm), (MetricId::SAMPLES_PER_S, loss), (MetricId::TOKENS_PER_S, lr)]);
+        let line = EventRecord { wall_s, ..record(step, Event::Train(train.clone())) }.to_line();
+        let back = EventRecord::parse(line.as_bytes()).unwrap();
         prop_assert_eq!((back.step, back.wall_s.to_bits()), (step, wall_s.to_bits()));
         let Event::Train(there) = back.event else { panic!("{line}") };
         let same = |a: f64, b: f64| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
@@ -149,11 +151,11 @@ proptest! {
         let sample = record(1, Event::Sample { text });
         let line = sample.to_line();
         prop_assert!(!line.contains('\n'));
-        prop_assert_eq!(Record::parse(line.as_bytes()).unwrap(), sample);
+        prop_assert_eq!(EventRecord::parse(line.as_bytes()).unwrap(), sample);
     }
 
     #[test]
     fn no_bytes_are_a_panic(bytes in any::<Vec<u8>>()) {
-        let _ = Record::parse(&bytes);
+        let _ = EventRecord::parse(&bytes);
     }
 }

@@ -3,11 +3,11 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use valleyscope::run::{Command, History, Metric, Record, RunFolder, RunReader, Status, Timestamp, send};
+use valleyscope::run::{EventRecord, MetricId, RunCommand, RunFolder, RunHistory, RunReader, Status, Timestamp, send};
 
 use crate::worker::{self, EVERY, lines, loss, new_run, wait_until};
 
-fn read(run: &RunFolder) -> (History, Status) {
+fn read(run: &RunFolder) -> (RunHistory, Status) {
     let mut reader = RunReader::new(run.clone());
     let status = reader.status(Timestamp::now()).unwrap();
     (reader.history().clone(), status)
@@ -15,12 +15,12 @@ fn read(run: &RunFolder) -> (History, Status) {
 
 /// Each step once, with its own value, on a clock that never goes back.
 #[track_caller]
-fn expect_whole_curve(history: &History, steps: u64) {
-    let curve = history.curve(Metric::LOSS);
+fn expect_whole_curve(history: &RunHistory, steps: u64) {
+    let curve = history.curve(MetricId::LOSS);
     assert_eq!(curve.step, (1..=steps).collect::<Vec<_>>());
     assert!(curve.value.iter().zip(1..).all(|(value, step)| value.to_bits() == loss(step).to_bits()));
     assert!(curve.wall_s.is_sorted());
-    let evaluated = history.curve(Metric::TEST_LOSS);
+    let evaluated = history.curve(MetricId::TEST_LOSS);
     assert_eq!(evaluated.step, (1..=steps / EVERY).map(|n| n * EVERY).collect::<Vec<_>>());
     assert_eq!(history.unreadable(), 0);
 }
@@ -43,7 +43,7 @@ fn a_worker_that_is_killed_is_resumed_without_gap_repeat_or_jump() {
         alive += begun.elapsed();
         let (history, status) = read(&run);
         assert!(matches!(status, Status::Crashed { .. }), "{status}");
-        let reached = history.curve(Metric::LOSS).len() as u64;
+        let reached = history.curve(MetricId::LOSS).len() as u64;
         let saved = history.checkpoints().last().map_or(0, |checkpoint| checkpoint.0);
         assert!(reached >= saved, "the curve reaches {reached}, and a checkpoint {saved}");
         // Time between sessions does not count as training.
@@ -88,7 +88,7 @@ fn a_second_worker_is_refused_and_the_first_goes_on() {
     assert_eq!(second.status.code(), Some(1));
     let said = String::from_utf8(second.stderr).unwrap();
     assert!(said.contains("already being trained") && said.contains(&format!("process {}", first.id())), "{said}");
-    send(&run, Command::Stop).unwrap();
+    send(&run, RunCommand::Stop).unwrap();
     assert!(first.wait_with_output().unwrap().status.success());
     let (history, status) = read(&run);
     assert_eq!(status, Status::Stopped);
@@ -108,8 +108,8 @@ fn a_second_worker_is_refused_though_the_lock_was_removed() {
     let said = String::from_utf8(second.stderr).unwrap();
     assert!(said.contains("already being trained"), "{said}");
     // The first takes its lock again before it saves the next time.
-    wait_until("the lock", || matches!(read(&run).1, Status::Running(Some(holder)) if holder.pid == first.id()));
-    send(&run, Command::Stop).unwrap();
+    wait_until("the lock", || matches!(read(&run).1, Status::Running(Some(owner)) if owner.pid == first.id()));
+    send(&run, RunCommand::Stop).unwrap();
     assert!(first.wait_with_output().unwrap().status.success());
     let (history, status) = read(&run);
     assert_eq!((status, history.sessions()), (Status::Stopped, 1));
@@ -134,7 +134,7 @@ fn a_worker_whose_files_were_replaced_ends_before_it_saves() {
         assert!(said.contains("deleted or replaced"), "{said}");
         if let Some(second) = second {
             wait_until("the second", || lines(run.events()) > 300);
-            send(&run, Command::Stop).unwrap();
+            send(&run, RunCommand::Stop).unwrap();
             assert!(second.wait_with_output().unwrap().status.success());
             let (history, status) = read(&run);
             assert_eq!(status, Status::Stopped);
@@ -206,7 +206,7 @@ fn a_full_disk_is_said_in_the_run_and_costs_nothing() {
     assert!(said.contains("the disk is full") && said.contains("resume"), "{said}");
     let full = fs::read_to_string(saved.join("full")).unwrap();
     assert!(full.ends_with('\n'), "a line was cut");
-    let last = Record::parse(full.lines().last().unwrap().as_bytes()).unwrap();
+    let last = EventRecord::parse(full.lines().last().unwrap().as_bytes()).unwrap();
     assert!(last.event.sentence().starts_with("failed: the disk is full"), "{}", last.event.sentence());
     fs::copy(saved.join("whole"), run.events()).unwrap();
     let mut reader = RunReader::new(run);

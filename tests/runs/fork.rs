@@ -2,16 +2,19 @@
 
 use std::fs;
 
-use valleyscope::run::{Event, Forked, History, Metric, Metrics, Record, RunFolder, RunReader, Status, Timestamp};
+use valleyscope::run::{
+    Event, EventRecord, Forked, MetricId, MetricValues, RunFolder, RunHistory, RunReader, Status, Timestamp,
+};
 
 use crate::worker::new_run;
 
 fn line(step: u64, event: Event) -> String {
-    Record { step, time: Timestamp::from_second(1_800_000_000).unwrap(), wall_s: step as f64, event }.to_line() + "\n"
+    EventRecord { step, time: Timestamp::from_second(1_800_000_000).unwrap(), wall_s: step as f64, event }.to_line()
+        + "\n"
 }
 
 fn train(steps: std::ops::RangeInclusive<u64>, loss: f64) -> String {
-    let point = |step| line(step, Event::Train(Metrics::from([(Metric::LOSS, loss)])));
+    let point = |step| line(step, Event::Train(MetricValues::from([(MetricId::LOSS, loss)])));
     steps.map(point).collect()
 }
 
@@ -20,14 +23,14 @@ fn forked(from: &RunFolder, step: u64) -> String {
     line(step, Event::Forked(Forked { from_run, from_step: step, folder, ..Forked::default() }))
 }
 
-fn read(mut reader: RunReader) -> History {
+fn read(mut reader: RunReader) -> RunHistory {
     reader.poll().unwrap();
     reader.history().clone()
 }
 
 fn losses(run: &RunFolder) -> Vec<(u64, f64)> {
     let history = read(RunReader::new(run.clone()));
-    let curve = history.curve(Metric::LOSS);
+    let curve = history.curve(MetricId::LOSS);
     curve.step.iter().copied().zip(curve.value.iter().copied()).collect()
 }
 
@@ -51,14 +54,14 @@ fn the_curve_before_a_fork_is_the_other_runs_whatever_becomes_of_that_later() {
     fs::remove_dir_all(first.path()).unwrap();
     fs::write(third.events(), forked(&second, 7) + &train(8..=9, 3.0)).unwrap();
     assert!(reader.poll().unwrap());
-    assert_eq!(reader.history().curve(Metric::LOSS).len(), 9);
+    assert_eq!(reader.history().curve(MetricId::LOSS).len(), 9);
     assert_eq!(reader.history().missing(), None);
     assert_eq!(losses(&third), expected(&[(6..=7, 2.0), (8..=9, 3.0)]));
     let history = read(RunReader::new(third.clone()));
     assert!(history.missing().is_some_and(|missing| missing.contains(&first.name()) && missing.contains("step 5")));
     // A brief reader, as the worker's, has the run's own points only.
     let brief = read(RunReader::brief(third));
-    assert_eq!((brief.curve(Metric::LOSS).step, brief.step()), (&[9][..], 9));
+    assert_eq!((brief.curve(MetricId::LOSS).step, brief.step()), (&[9][..], 9));
 }
 
 #[test]

@@ -91,9 +91,9 @@ fn a_worker_is_at_work_whatever_its_clock_says() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     drop(valleyscope::run::RunSession::begin(&run).unwrap());
-    let holder = r#"{"host":"here","pid":1,"started":"2026-03-01T12:00:00Z"}"#;
+    let owner = r#"{"host":"here","pid":1,"started":"2026-03-01T12:00:00Z"}"#;
     let script =
-        format!("exec 9> \"$2/lock\"\nflock 9\necho '{holder}' >&9\nwhile [ -e \"$2/go-on\" ]; do sleep 0.05; done");
+        format!("exec 9> \"$2/lock\"\nflock 9\necho '{owner}' >&9\nwhile [ -e \"$2/go-on\" ]; do sleep 0.05; done");
     let going_on = run.path().join("go-on");
     fs::write(&going_on, "").unwrap();
     let launched = program(&place, &script).start(&run, true).unwrap();

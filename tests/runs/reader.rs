@@ -5,15 +5,15 @@ use std::io::Write;
 
 use proptest::prelude::*;
 use valleyscope::run::{
-    Event, History, LONGEST_LINE, Metric, Metrics, Pixel, Record, RunFolder, RunReader, ScanAxes, Started, Timestamp,
-    last_lines,
+    Event, EventRecord, GridPoint, LONGEST_LINE, MetricId, MetricValues, RunFolder, RunHistory, RunReader, ScanAxes,
+    Started, Timestamp, last_lines,
 };
 
 use crate::worker::new_run;
 
 /// Gives each event the next moment.
-fn records(events: impl IntoIterator<Item = (u64, Event)>) -> Vec<Record> {
-    let record = |(index, (step, event)): (usize, (u64, Event))| Record {
+fn records(events: impl IntoIterator<Item = (u64, Event)>) -> Vec<EventRecord> {
+    let record = |(index, (step, event)): (usize, (u64, Event))| EventRecord {
         step,
         time: Timestamp::from_second(1_800_000_000 + index as i64).unwrap(),
         wall_s: index as f64 * 0.25,
@@ -22,35 +22,40 @@ fn records(events: impl IntoIterator<Item = (u64, Event)>) -> Vec<Record> {
     events.into_iter().enumerate().map(record).collect()
 }
 
-fn text(records: &[Record]) -> String {
+fn text(records: &[EventRecord]) -> String {
     records.iter().map(|record| record.to_line() + "\n").collect()
 }
 
-fn read(run: &RunFolder) -> History {
+fn read(run: &RunFolder) -> RunHistory {
     let mut reader = RunReader::new(run.clone());
     reader.poll().unwrap();
     reader.history().clone()
 }
 
 fn train(step: u64) -> (u64, Event) {
-    let train = Metrics::from([
-        (Metric::LOSS, 1.0 / step as f64),
-        (Metric::LEARNING_RATE, 0.5),
-        (Metric::GRAD_NORM, step as f64),
-        (Metric::SAMPLES_PER_S, 9.0),
+    let train = MetricValues::from([
+        (MetricId::LOSS, 1.0 / step as f64),
+        (MetricId::LEARNING_RATE, 0.5),
+        (MetricId::GRAD_NORM, step as f64),
+        (MetricId::SAMPLES_PER_S, 9.0),
     ]);
     (step, Event::Train(train))
 }
 
 fn eval(step: u64) -> (u64, Event) {
-    (step, Event::Eval(Metrics::from([(Metric::TEST_LOSS, step as f64), (Metric::TEST_ACCURACY, 0.5)])))
+    (step, Event::Eval(MetricValues::from([(MetricId::TEST_LOSS, step as f64), (MetricId::TEST_ACCURACY, 0.5)])))
 }
 
-fn pixel(step: u64, pixel: [usize; 2], value: f64) -> (u64, Event) {
+fn point(step: u64, point: [usize; 2], value: f64) -> (u64, Event) {
     let grid = vec![vec![value]];
-    let pixel =
-        Pixel { pixel, train_loss: grid.clone(), test_loss: grid.clone(), test_accuracy: grid, ..Pixel::default() };
-    (step, Event::Pixel(pixel))
+    let point = GridPoint {
+        index: point,
+        train_loss: grid.clone(),
+        test_loss: grid.clone(),
+        test_accuracy: grid,
+        ..GridPoint::default()
+    };
+    (step, Event::GridPoint(point))
 }
 
 fn started(steps: u64) -> (u64, Event) {
@@ -70,38 +75,39 @@ fn resuming_leaves_no_gap_no_repeat_and_no_jump() {
     events.push(eval(6));
     fs::write(run.events(), text(&records(events))).unwrap();
     let history = read(&run);
-    assert_eq!(history.curve(Metric::LOSS).step, [1, 2, 3, 4, 5, 6]);
-    assert_eq!(history.curve(Metric::GRAD_NORM).value, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
-    assert_eq!(history.curve(Metric::SAMPLES_PER_S).step, [1, 2, 3, 4, 5, 6]);
-    assert_eq!(history.curve(Metric::TEST_LOSS).step, [3, 6]);
-    assert!(history.curve(Metric::VAL_LOSS).is_empty());
+    assert_eq!(history.curve(MetricId::LOSS).step, [1, 2, 3, 4, 5, 6]);
+    assert_eq!(history.curve(MetricId::GRAD_NORM).value, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    assert_eq!(history.curve(MetricId::SAMPLES_PER_S).step, [1, 2, 3, 4, 5, 6]);
+    assert_eq!(history.curve(MetricId::TEST_LOSS).step, [3, 6]);
+    assert!(history.curve(MetricId::VAL_LOSS).is_empty());
     assert_eq!(history.samples().iter().map(|sample| &*sample.text).collect::<Vec<_>>(), ["kept"]);
     assert_eq!((history.step(), history.steps(), history.sessions()), (6, Some(9), 2));
     assert_eq!(history.generation(), 1);
 }
 
 #[test]
-fn a_resumed_scan_keeps_its_pixels() {
+fn a_resumed_scan_keeps_its_grid_points() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     let events = [
         started(4),
-        pixel(1, [0, 0], 1.0),
-        pixel(2, [0, 1], 2.0),
-        pixel(3, [1, 0], 3.0),
+        point(1, [0, 0], 1.0),
+        point(2, [0, 1], 2.0),
+        point(3, [1, 0], 3.0),
         (2, Event::Resumed { from_step: 2 }),
-        pixel(3, [1, 0], 30.0),
-        pixel(4, [1, 1], 40.0),
+        point(3, [1, 0], 30.0),
+        point(4, [1, 1], 40.0),
     ];
     fs::write(run.events(), text(&records(events.clone()))).unwrap();
-    let losses =
-        |history: &History| history.pixels().map(|pixel| (pixel.pixel, pixel.test_loss[0][0])).collect::<Vec<_>>();
+    let losses = |history: &RunHistory| {
+        history.grid_points().map(|point| (point.index, point.test_loss[0][0])).collect::<Vec<_>>()
+    };
     assert_eq!(losses(&read(&run)), [([0, 0], 1.0), ([0, 1], 2.0), ([1, 0], 30.0), ([1, 1], 40.0)]);
     fs::write(run.events(), text(&records(events[..5].to_vec()))).unwrap();
     assert_eq!(losses(&read(&run)), [([0, 0], 1.0), ([0, 1], 2.0)]);
 }
 
-/// The time left of a scan with two optimizers and these batch sizes of which these pixels, with their seconds, are
+/// The time left of a scan with two optimizers and these batch sizes of which these grid points, with their seconds, are
 /// finished.
 fn scan_left(batch_sizes: &[u64], finished: &[([usize; 2], f64)]) -> Option<f64> {
     let axes = ScanAxes {
@@ -109,11 +115,11 @@ fn scan_left(batch_sizes: &[u64], finished: &[([usize; 2], f64)]) -> Option<f64>
         batch_sizes: batch_sizes.to_vec(),
         ..ScanAxes::default()
     };
-    let mut history = History::default();
+    let mut history = RunHistory::default();
     let mut events = vec![(0, Event::Started(Started { scan: Some(axes), ..Started::default() }))];
-    for (index, &(pixel, seconds)) in finished.iter().enumerate() {
-        let pixel = Pixel { pixel, seconds, batch_size: batch_sizes[pixel[1]], ..Pixel::default() };
-        events.push((index as u64 + 1, Event::Pixel(pixel)));
+    for (index, &(point, seconds)) in finished.iter().enumerate() {
+        let point = GridPoint { index: point, seconds, batch_size: batch_sizes[point[1]], ..GridPoint::default() };
+        events.push((index as u64 + 1, Event::GridPoint(point)));
     }
     records(events).into_iter().for_each(|record| history.apply(record));
     history.seconds_left()
@@ -139,7 +145,7 @@ fn the_time_left_of_a_scan_counts_large_batches_for_what_they_cost() {
         scan_left(&[4, 8, 2], &[([0, 0], 1.0), ([1, 0], 1.0), ([0, 1], 12.0), ([1, 1], 12.0)]),
         2.0 * 2.0 * 100.0 / 80.0,
     );
-    // One size tells nothing of another, but of its own pixels.
+    // One size tells nothing of another, but of its own grid points.
     assert_eq!(scan_left(&sizes, &[([0, 0], 11.0)]), None);
     assert_eq!(scan_left(&sizes, &[]), None);
     near(scan_left(&[128], &[([0, 0], 7.0)]), 7.0);
@@ -158,7 +164,7 @@ fn damaged_lines_are_counted_and_cost_nothing_else() {
     fs::write(run.events(), bytes.concat()).unwrap();
     let history = read(&run);
     assert_eq!(history.unreadable(), 2);
-    assert_eq!(history.curve(Metric::LOSS).step, [1, 2], "the last line has no end yet");
+    assert_eq!(history.curve(MetricId::LOSS).step, [1, 2], "the last line has no end yet");
 }
 
 /// An event of just so many bytes, without the line's end.
@@ -178,7 +184,7 @@ fn a_line_may_have_only_so_many_bytes() {
     fs::write(run.events(), &content).unwrap();
     let whole = read(&run);
     assert_eq!((whole.samples().len(), whole.unreadable()), (1, 1));
-    assert_eq!(whole.curve(Metric::LOSS).step, [1, 2]);
+    assert_eq!(whole.curve(MetricId::LOSS).step, [1, 2]);
     // The same as it grows, with pieces that end around the ends of lines and within them.
     fs::write(run.events(), "").unwrap();
     let mut reader = RunReader::new(run.clone());
@@ -211,7 +217,7 @@ fn a_line_without_end_is_one_bad_line() {
     file.write_all(format!("\n{last}").as_bytes()).unwrap();
     reader.poll().unwrap();
     assert_eq!(reader.history().unreadable(), 1);
-    assert_eq!(reader.history().curve(Metric::LOSS).step, [1, 2]);
+    assert_eq!(reader.history().curve(MetricId::LOSS).step, [1, 2]);
 }
 
 #[cfg(unix)]
@@ -262,7 +268,7 @@ fn a_file_that_is_replaced_is_read_anew() {
         fs::rename(&aside, run.events()).unwrap();
         let generation = reader.history().generation();
         reader.poll().unwrap();
-        assert_eq!(reader.history().curve(Metric::LOSS), read(&run).curve(Metric::LOSS));
+        assert_eq!(reader.history().curve(MetricId::LOSS), read(&run).curve(MetricId::LOSS));
         assert!(reader.history().generation() > generation || content == &old);
     }
     // A mirror replaces the file by a longer one with the same beginning.
@@ -271,7 +277,7 @@ fn a_file_that_is_replaced_is_read_anew() {
     fs::write(&aside, old + &longer).unwrap();
     fs::rename(&aside, run.events()).unwrap();
     reader.poll().unwrap();
-    assert_eq!(reader.history().curve(Metric::LOSS).len(), 60);
+    assert_eq!(reader.history().curve(MetricId::LOSS).len(), 60);
     assert_eq!(reader.history().generation(), generation);
 }
 
@@ -289,7 +295,7 @@ fn any_events() -> impl Strategy<Value = Vec<(u64, Event)>> {
                 }
                 1 if step > 0 => events.push(eval(step)),
                 2 => events.push((step, Event::Sample { text: value.to_string() })),
-                3 => events.push(pixel(step, [value as usize % 2, value as usize % 3], value as f64)),
+                3 => events.push(point(step, [value as usize % 2, value as usize % 3], value as f64)),
                 4 => events.push((step, Event::Warning { message: value.to_string() })),
                 _ => {
                     step += 1 + value % 3;
@@ -302,8 +308,8 @@ fn any_events() -> impl Strategy<Value = Vec<(u64, Event)>> {
 }
 
 /// The rule of resuming, as it is written in the reference.
-fn still_true(records: &[Record]) -> Vec<&Record> {
-    let mut kept: Vec<&Record> = Vec::new();
+fn still_true(records: &[EventRecord]) -> Vec<&EventRecord> {
+    let mut kept: Vec<&EventRecord> = Vec::new();
     for record in records {
         if let Event::Resumed { from_step } = record.event {
             kept.retain(|earlier| earlier.step <= from_step);
@@ -319,23 +325,23 @@ proptest! {
     #[test]
     fn histories_follow_the_rule_of_resuming(events in any_events()) {
         let records = records(events);
-        let mut history = History::default();
+        let mut history = RunHistory::default();
         records.iter().cloned().for_each(|record| history.apply(record));
         let kept = still_true(&records);
         let of = |name: &str| kept.iter().filter(|record| record.event.name() == name).collect::<Vec<_>>();
-        let curve = history.curve(Metric::LOSS);
+        let curve = history.curve(MetricId::LOSS);
         let trained = of("train");
         prop_assert_eq!(curve.step, trained.iter().map(|record| record.step).collect::<Vec<_>>());
         prop_assert_eq!(curve.wall_s, trained.iter().map(|record| record.wall_s).collect::<Vec<_>>());
         prop_assert!(curve.step.is_sorted());
         prop_assert!(curve.value.iter().zip(curve.step).all(|(&loss, &step)| loss == 1.0 / step as f64));
         let evaluated = of("eval").iter().map(|record| record.step).collect::<Vec<_>>();
-        prop_assert_eq!(history.curve(Metric::TEST_LOSS).step, &*evaluated);
+        prop_assert_eq!(history.curve(MetricId::TEST_LOSS).step, &*evaluated);
         prop_assert_eq!(history.samples().len(), of("sample").len());
-        let pixels = of("pixel");
-        prop_assert_eq!(history.pixels().len(), pixels.len());
-        for (pixel, record) in history.pixels().zip(pixels) {
-            prop_assert_eq!(&Event::Pixel(pixel.clone()), &record.event);
+        let points = of("pixel");
+        prop_assert_eq!(history.grid_points().len(), points.len());
+        for (point, record) in history.grid_points().zip(points) {
+            prop_assert_eq!(&Event::GridPoint(point.clone()), &record.event);
         }
     }
 
@@ -361,10 +367,10 @@ proptest! {
         prop_assert_eq!(reader.history().unreadable(), 0);
         let (brief, full) = (brief.history(), reader.history());
         prop_assert_eq!((brief.step(), brief.wall_s(), brief.ending()), (full.step(), full.wall_s(), full.ending()));
-        prop_assert_eq!(brief.curve(Metric::TEST_LOSS), full.curve(Metric::TEST_LOSS));
-        prop_assert!(brief.pixels().eq(full.pixels()));
-        if brief.latest(Metric::LOSS).is_some() {
-            prop_assert_eq!(brief.latest(Metric::LOSS), full.latest(Metric::LOSS));
+        prop_assert_eq!(brief.curve(MetricId::TEST_LOSS), full.curve(MetricId::TEST_LOSS));
+        prop_assert!(brief.grid_points().eq(full.grid_points()));
+        if brief.latest(MetricId::LOSS).is_some() {
+            prop_assert_eq!(brief.latest(MetricId::LOSS), full.latest(MetricId::LOSS));
         }
     }
 
@@ -387,7 +393,7 @@ proptest! {
         file.write_all(text(&records(more)).as_bytes()).unwrap();
         reader.poll().unwrap();
         let fresh = read(&run);
-        prop_assert_eq!(reader.history().curve(Metric::LOSS), fresh.curve(Metric::LOSS));
+        prop_assert_eq!(reader.history().curve(MetricId::LOSS), fresh.curve(MetricId::LOSS));
         prop_assert_eq!(reader.history().records(), fresh.records());
         prop_assert_eq!(reader.history().last(), fresh.last());
     }

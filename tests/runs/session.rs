@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use valleyscope::run::{
-    Event, Life, Metric, Metrics, RunFolder, RunReader, RunSession, SessionError, Started, Timestamp,
+    Event, LockState, MetricId, MetricValues, RunFolder, RunReader, RunSession, SessionError, Started, Timestamp,
 };
 
 use crate::worker::{new_run, wait_until};
 
 fn train(loss: f64) -> Event {
-    Event::Train(Metrics::from([(Metric::LOSS, loss)]))
+    Event::Train(MetricValues::from([(MetricId::LOSS, loss)]))
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn lookers_on_do_not_keep_a_worker_out() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !enough.load(Ordering::Relaxed) {
-                Life::of(&run);
+                LockState::of(&run);
             }
         });
         for _ in 0..50 {

@@ -6,7 +6,8 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use valleyscope::run::{
-    Command, Life, Notes, RunConfig, RunFolder, RunReader, RunSession, Timestamp, WorkerProgram, check_removable, send,
+    LockState, Notes, RunCommand, RunConfig, RunFolder, RunReader, RunSession, Timestamp, WorkerProgram,
+    check_removable, send,
 };
 
 use crate::worker::new_run;
@@ -64,7 +65,7 @@ fn a_session_writes_plain_files_only() {
 
 #[test]
 fn commands_are_sent_and_heard_in_plain_files_only() {
-    for outcome in with_special(RunFolder::commands, |run| send(run, Command::Save)) {
+    for outcome in with_special(RunFolder::commands, |run| send(run, RunCommand::Save)) {
         outcome.unwrap_err();
     }
     let hear = |run: &RunFolder| match RunSession::begin(run) {
@@ -99,15 +100,15 @@ fn watchers_do_not_wait_for_what_is_no_file() {
     let files: [fn(&RunFolder) -> PathBuf; 3] = [RunFolder::lock, RunFolder::heartbeat, RunFolder::config];
     for file in files {
         let look = |run: &RunFolder| {
-            let life = Life::of(run);
+            let lock_state = LockState::of(run);
             let status = RunReader::new(run.clone()).status(Timestamp::now()).unwrap();
             let _ = (check_removable(run), RunConfig::read(run), run.made());
-            (life, status.word())
+            (lock_state, status.word())
         };
         assert_eq!(with_special(file, look).len(), WAYS.len());
     }
-    for outcome in with_special(RunFolder::lock, Life::of) {
-        assert_eq!(outcome, Life::Unknown);
+    for outcome in with_special(RunFolder::lock, LockState::of) {
+        assert_eq!(outcome, LockState::Unknown);
     }
     for outcome in with_special(RunFolder::config, |run| RunConfig::read(run).map_err(|error| error.to_string())) {
         let said = outcome.unwrap_err();

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use valleyscope::run::{
-    Command, Event, Record, RunFolder, RunReader, RunSession, Started, Status, Timestamp, last_words, send, span,
+    Event, EventRecord, RunCommand, RunFolder, RunReader, RunSession, Started, Status, Timestamp, last_words, send,
+    span,
 };
 
 use crate::worker::{self, new_run, wait_until};
@@ -50,7 +51,7 @@ fn the_lock_decides_and_then_the_goodbye() {
     ] {
         let mut session = RunSession::begin(&run).unwrap();
         match status(&run) {
-            Status::Running(Some(holder)) => assert_eq!(holder.pid, std::process::id()),
+            Status::Running(Some(owner)) => assert_eq!(owner.pid, std::process::id()),
             other => panic!("{other}"),
         }
         if session.is_new() {
@@ -71,7 +72,7 @@ fn who_is_killed_has_crashed_with_last_words() {
     let run = new_run(place.path());
     let mut worker = worker::start(&run, u64::MAX, "slow");
     wait_until("the worker", || worker::lines(run.events()) > 0);
-    assert!(matches!(status(&run), Status::Running(Some(holder)) if holder.pid == worker.id()));
+    assert!(matches!(status(&run), Status::Running(Some(owner)) if owner.pid == worker.id()));
     fs::write(run.log(), "one\nCUDA error: an illegal memory access\n").unwrap();
     worker.kill().unwrap();
     worker.wait().unwrap();
@@ -93,7 +94,7 @@ fn who_is_killed_while_it_resumes_has_crashed_whatever_the_last_goodbye_was() {
         session.record(1, goodbye).unwrap();
         drop(session);
         // An old command is answered before the session says that it goes on.
-        send(&run, Command::Save).unwrap();
+        send(&run, RunCommand::Save).unwrap();
         let session = RunSession::begin(&run).unwrap();
         assert!(matches!(status(&run), Status::Running(_)));
         drop(session);
@@ -118,7 +119,7 @@ fn who_crashed_is_known_though_clocks_were_set_back() {
     drop(session);
     // By a worker whose clock was an hour ahead.
     let time = Timestamp::now() + Duration::from_secs(3600);
-    let goodbye = Record { step: 0, time, wall_s: 0.0, event: Event::Stopped }.to_line() + "\n";
+    let goodbye = EventRecord { step: 0, time, wall_s: 0.0, event: Event::Stopped }.to_line() + "\n";
     fs::write(run.events(), fs::read_to_string(run.events()).unwrap() + &goodbye).unwrap();
     assert_eq!(status(&run), Status::Stopped);
     drop(RunSession::begin(&run).unwrap());
@@ -136,9 +137,9 @@ fn a_copy_is_trained_by_nobody_here_and_by_the_same_worker_elsewhere() {
     assert!(matches!(status(&copy), Status::Crashed { .. }), "nobody holds the copied lock: {}", status(&copy));
     // As a mirror on another machine has it.
     let lock = fs::read_to_string(copy.lock()).unwrap();
-    let mut holder: serde_json::Value = serde_json::from_str(&lock).unwrap();
-    holder["host"] = "far-away".into();
-    fs::write(copy.lock(), holder.to_string()).unwrap();
+    let mut owner: serde_json::Value = serde_json::from_str(&lock).unwrap();
+    owner["host"] = "far-away".into();
+    fs::write(copy.lock(), owner.to_string()).unwrap();
     let heard = |status: Status| match status {
         Status::Silent { host: Some(host), seconds } if host == "far-away" => seconds,
         other => panic!("{other}"),

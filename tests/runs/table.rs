@@ -1,17 +1,17 @@
 //! The points of a run as CSV.
 
-use valleyscope::run::{Event, History, Metric, Metrics, Record, Started, Timestamp, write_csv};
+use valleyscope::run::{Event, EventRecord, MetricId, MetricValues, RunHistory, Started, Timestamp, write_csv};
 
-fn history(events: Vec<(u64, Event)>) -> History {
-    let mut history = History::default();
+fn history(events: Vec<(u64, Event)>) -> RunHistory {
+    let mut history = RunHistory::default();
     for (index, (step, event)) in events.into_iter().enumerate() {
         let time = Timestamp::from_millisecond(1_772_366_400_000 + 250 * index as i64).unwrap();
-        history.apply(Record { step, time, wall_s: 0.5 * index as f64, event });
+        history.apply(EventRecord { step, time, wall_s: 0.5 * index as f64, event });
     }
     history
 }
 
-fn csv(history: &History) -> (u64, String) {
+fn csv(history: &RunHistory) -> (u64, String) {
     let mut bytes = Vec::new();
     let rows = write_csv(history, &mut bytes).unwrap();
     (rows, String::from_utf8(bytes).unwrap())
@@ -20,14 +20,14 @@ fn csv(history: &History) -> (u64, String) {
 #[test]
 fn curves_share_a_table() {
     let train = |loss| {
-        Event::Train(Metrics::from([
-            (Metric::LOSS, loss),
-            (Metric::LEARNING_RATE, 0.1),
-            (Metric::GRAD_NORM, 2.0),
-            (Metric::TOKENS_PER_S, 5.0),
+        Event::Train(MetricValues::from([
+            (MetricId::LOSS, loss),
+            (MetricId::LEARNING_RATE, 0.1),
+            (MetricId::GRAD_NORM, 2.0),
+            (MetricId::TOKENS_PER_S, 5.0),
         ]))
     };
-    let eval = Event::Eval(Metrics::from([(Metric::TEST_LOSS, 0.75), (Metric::TEST_ACCURACY, 0.5)]));
+    let eval = Event::Eval(MetricValues::from([(MetricId::TEST_LOSS, 0.75), (MetricId::TEST_ACCURACY, 0.5)]));
     let history = history(vec![
         (0, Event::Started(Started::default())),
         (1, train(f64::NAN)),
@@ -47,8 +47,8 @@ step,time,wall_s,loss,lr,grad_norm,tokens_per_s,test_loss,test_accuracy
 
 #[test]
 fn any_metric_has_a_column_whether_each_event_holds_it_or_not() {
-    let [loss, scale, ratio] = ["loss", "loss_scale", "update_ratio"].map(|name| Metric::named(name).unwrap());
-    let train = |values: Vec<(Metric, f64)>| Event::Train(values.into_iter().collect());
+    let [loss, scale, ratio] = ["loss", "loss_scale", "update_ratio"].map(|name| MetricId::named(name).unwrap());
+    let train = |values: Vec<(MetricId, f64)>| Event::Train(values.into_iter().collect());
     let history = history(vec![
         (1, train(vec![(loss, 3.0), (scale, 8.0)])),
         (2, train(vec![(loss, 2.0), (ratio, 0.5), (scale, 4.0)])),
@@ -65,7 +65,7 @@ step,time,wall_s,loss,loss_scale,update_ratio
 }
 
 /// `golden/before-metrics` was made by a version whose events had no room for other metrics than its own, with
-/// `valleyscope train mnist --set data=StandIn --set steps=12 --set eval_every=6 --set log_every=2`.
+/// `valleyscope train mnist --set data=Synthetic --set steps=12 --set eval_every=6 --set log_every=2`.
 #[test]
 fn a_run_that_does_not_describe_its_metrics_opens_as_before() {
     let place = tempfile::tempdir().unwrap();
@@ -78,7 +78,7 @@ fn a_run_that_does_not_describe_its_metrics_opens_as_before() {
     let mut reader = valleyscope::run::RunReader::new(run);
     reader.poll().unwrap();
     let history = reader.history();
-    assert!(history.damage().is_none() && history.started().unwrap().learns_from_stand_in());
+    assert!(history.damage().is_none() && history.started().unwrap().learns_from_synthetic_data());
     let titles: Vec<String> = history.metrics().into_iter().map(|info| info.title).collect();
     let expected = ["Train loss", "Learning rate", "Gradient norm", "Samples a second", "Test loss", "Test accuracy"];
     assert_eq!(titles, expected);
@@ -88,5 +88,5 @@ fn a_run_that_does_not_describe_its_metrics_opens_as_before() {
         table.starts_with("step,time,wall_s,loss,lr,grad_norm,samples_per_s,test_loss,test_accuracy\n2,"),
         "{table}"
     );
-    assert_eq!(history.latest(Metric::TEST_ACCURACY), Some(0.5633));
+    assert_eq!(history.latest(MetricId::TEST_ACCURACY), Some(0.5633));
 }

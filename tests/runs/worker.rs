@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use valleyscope::run::{
-    Command as Asked, Event, Handshake, Metric, Metrics, PROTOCOL, RunFolder, RunSession, SessionError, Started,
+    Event, Handshake, MetricId, MetricValues, PROTOCOL, RunCommand, RunFolder, RunSession, SessionError, Started,
     StopRequest,
 };
 
@@ -84,26 +84,26 @@ fn train(session: &mut RunSession, mut steps: u64, manner: &str, stop: &StopRequ
             thread::sleep(Duration::from_micros(300));
         }
         step += 1;
-        let train = Metrics::from([
-            (Metric::LOSS, loss(step)),
-            (Metric::LEARNING_RATE, 0.1),
-            (Metric::GRAD_NORM, 2.0),
-            (Metric::SAMPLES_PER_S, 3.0),
+        let train = MetricValues::from([
+            (MetricId::LOSS, loss(step)),
+            (MetricId::LEARNING_RATE, 0.1),
+            (MetricId::GRAD_NORM, 2.0),
+            (MetricId::SAMPLES_PER_S, 3.0),
         ]);
         session.record(step, Event::Train(train))?;
         if step.is_multiple_of(EVERY) {
-            session.record(step, Event::Eval(Metrics::from([(Metric::TEST_LOSS, loss(step))])))?;
+            session.record(step, Event::Eval(MetricValues::from([(MetricId::TEST_LOSS, loss(step))])))?;
             save(session, step)?;
         }
         let mut asked = stop.is_raised();
         if !manner.contains("deaf") {
             for (id, command) in session.commands()? {
                 match command {
-                    Asked::Stop => {
+                    RunCommand::Stop => {
                         asked = true;
                         session.answer(&id, true, "stopping")?;
                     }
-                    Asked::SetSteps { n } => {
+                    RunCommand::SetSteps { n } => {
                         steps = n;
                         session.answer_steps(&id, n)?;
                     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use valleyscope::preset::built_ins;
-use valleyscope::run::{Event, Pixel, RunFolder, RunSession, ScanAxes, Started};
+use valleyscope::run::{Event, GridPoint, RunFolder, RunSession, ScanAxes, Started};
 
 pub const DATA: &str = "MNIST, in /some/cache";
 
@@ -28,8 +28,8 @@ pub fn test_loss([optimizer, size]: [usize; 2], rate: usize, replicate: usize) -
     best + 0.2 * (rate as f64 - 1.0).abs() + 0.04 * (replicate + 1) as f64
 }
 
-pub fn train_loss(pixel: [usize; 2], rate: usize, replicate: usize) -> f64 {
-    test_loss(pixel, rate, replicate) / 2.0
+pub fn train_loss(point: [usize; 2], rate: usize, replicate: usize) -> f64 {
+    test_loss(point, rate, replicate) / 2.0
 }
 
 pub fn accuracy([optimizer, size]: [usize; 2], rate: usize, replicate: usize) -> f64 {
@@ -40,7 +40,7 @@ pub fn started(axes: &ScanAxes, data: &str) -> Started {
     Started {
         title: "Batches & <optimizers>".to_owned(),
         kind: "MnistScan".to_owned(),
-        steps: axes.pixels(),
+        steps: axes.grid_points(),
         seed: Some(u64::MAX),
         precision: "float32".to_owned(),
         version: "1.2.3".to_owned(),
@@ -50,21 +50,21 @@ pub fn started(axes: &ScanAxes, data: &str) -> Started {
     }
 }
 
-pub fn pixel(axes: &ScanAxes, pixel: [usize; 2]) -> Pixel {
+pub fn point(axes: &ScanAxes, point: [usize; 2]) -> GridPoint {
     let grid = |of: fn([usize; 2], usize, usize) -> f64| {
         let replicates = axes.replicates as usize;
-        let row = |rate: usize| (0..replicates).map(|replicate| of(pixel, rate, replicate)).collect();
+        let row = |rate: usize| (0..replicates).map(|replicate| of(point, rate, replicate)).collect();
         (0..axes.learning_rates.len()).map(row).collect()
     };
-    Pixel {
-        pixel,
-        optimizer: axes.optimizers[pixel[0]].clone(),
-        batch_size: axes.batch_sizes[pixel[1]],
-        total: axes.pixels(),
+    GridPoint {
+        index: point,
+        optimizer: axes.optimizers[point[0]].clone(),
+        batch_size: axes.batch_sizes[point[1]],
+        total: axes.grid_points(),
         train_loss: grid(train_loss),
         test_loss: grid(test_loss),
         test_accuracy: grid(accuracy),
-        ..Pixel::default()
+        ..GridPoint::default()
     }
 }
 
@@ -74,13 +74,13 @@ pub fn config() -> String {
     scan.preset.to_ron()
 }
 
-/// A run with these pixels.
-pub fn write(folder: &Path, started: Started, pixels: impl IntoIterator<Item = Pixel>) -> RunFolder {
+/// A run with these grid points.
+pub fn write(folder: &Path, started: Started, points: impl IntoIterator<Item = GridPoint>) -> RunFolder {
     let run = RunFolder::create(folder, "scan", &config()).expect("a run can be made");
     let mut session = RunSession::begin(&run).expect("a session can begin");
     session.record(0, Event::Started(started)).expect("it can be written");
-    for (done, pixel) in pixels.into_iter().enumerate() {
-        session.record(done as u64 + 1, Event::Pixel(pixel)).expect("it can be written");
+    for (done, point) in points.into_iter().enumerate() {
+        session.record(done as u64 + 1, Event::GridPoint(point)).expect("it can be written");
     }
     run
 }
@@ -95,6 +95,6 @@ pub fn places(axes: &ScanAxes, whole: bool) -> Vec<[usize; 2]> {
 /// The scan of [`axes`], whole or in part.
 pub fn scan(folder: &Path, whole: bool) -> RunFolder {
     let axes = axes();
-    let pixels: Vec<Pixel> = places(&axes, whole).into_iter().map(|place| pixel(&axes, place)).collect();
-    write(folder, started(&axes, DATA), pixels)
+    let points: Vec<GridPoint> = places(&axes, whole).into_iter().map(|place| point(&axes, place)).collect();
+    write(folder, started(&axes, DATA), points)
 }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use valleyscope::preset::{Preset, built_ins};
 use valleyscope::quantity::{PointCount, Replicates, StepCount};
-use valleyscope::sweep::{Checkpoint, CheckpointError, Finished, Machine, Pool, Precision, Sweep, SweepSpec, Work};
+use valleyscope::sweep::{
+    Finished, Machine, Pool, Precision, Sweep, SweepCheckpoint, SweepCheckpointError, SweepSpec, Work,
+};
 
 fn spec() -> SweepSpec {
     let preset = &built_ins().iter().find(|built_in| built_in.name == "fig2a").unwrap().preset;
@@ -25,8 +27,8 @@ fn pixels(spec: &SweepSpec) -> Vec<Finished> {
     sweep.finished().iter().collect()
 }
 
-fn open(path: &Path, spec: &SweepSpec) -> Result<Checkpoint, CheckpointError> {
-    Checkpoint::open(path, spec, Precision::Single, true)
+fn open(path: &Path, spec: &SweepSpec) -> Result<SweepCheckpoint, SweepCheckpointError> {
+    SweepCheckpoint::open(path, spec, Precision::Single, true)
 }
 
 fn write(path: &Path, spec: &SweepSpec, pixels: &[Finished]) -> Vec<u8> {
@@ -43,7 +45,7 @@ fn text(finished: &Finished) -> String {
 
 /// Each known pixel must be as it was written.
 #[track_caller]
-fn expect_true(checkpoint: &mut Checkpoint, pixels: &[Finished]) {
+fn expect_true(checkpoint: &mut SweepCheckpoint, pixels: &[Finished]) {
     for pixel in pixels {
         if let Some(found) = checkpoint.read(pixel.pixel).unwrap() {
             assert_eq!(text(&found), text(pixel));
@@ -108,7 +110,11 @@ fn a_flipped_bit_costs_a_record_or_is_refused() {
                 assert_eq!(checkpoint.known(), pixels.len() - 1);
                 expect_true(&mut checkpoint, &pixels);
             }
-            Err(CheckpointError::Foreign(_) | CheckpointError::Version { .. } | CheckpointError::Damaged(_)) => {
+            Err(
+                SweepCheckpointError::Foreign(_)
+                | SweepCheckpointError::Version { .. }
+                | SweepCheckpointError::Damaged(_),
+            ) => {
                 assert!(place < empty, "a flipped bit at {place} spoiled all");
                 assert_eq!(fs::read(&path).unwrap(), flipped, "what is refused stays as it is");
             }
@@ -124,20 +130,20 @@ fn other_sweeps_and_foreign_files_are_refused() {
     let (spec, pixels) = (spec(), pixels(&spec()));
     let bytes = write(&path, &spec, &pixels);
     let other = SweepSpec { seed: 77, ..spec.clone() };
-    let Err(CheckpointError::Different { field, found, expected, .. }) = open(&path, &other) else {
+    let Err(SweepCheckpointError::Different { field, found, expected, .. }) = open(&path, &other) else {
         panic!("a checkpoint of another seed was taken")
     };
     assert_eq!([field.as_str(), &found, &expected], ["seed", "0", "77"]);
     assert!(matches!(
-        Checkpoint::open(&path, &spec, Precision::Double, true),
-        Err(CheckpointError::Different { field, .. }) if field == "precision"
+        SweepCheckpoint::open(&path, &spec, Precision::Double, true),
+        Err(SweepCheckpointError::Different { field, .. }) if field == "precision"
     ));
     let mut newer = bytes.clone();
     newer[8] = 9;
     fs::write(&path, newer).unwrap();
-    assert!(matches!(open(&path, &spec), Err(CheckpointError::Version { found: 9, .. })));
+    assert!(matches!(open(&path, &spec), Err(SweepCheckpointError::Version { found: 9, .. })));
     fs::write(&path, vec![0; 100_000]).unwrap();
-    assert!(matches!(open(&path, &spec), Err(CheckpointError::Foreign(_))));
+    assert!(matches!(open(&path, &spec), Err(SweepCheckpointError::Foreign(_))));
 }
 
 #[test]
@@ -145,7 +151,7 @@ fn a_checkpoint_is_of_one_process_at_a_time() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("checkpoint.bin");
     let first = open(&path, &spec()).unwrap();
-    assert!(matches!(open(&path, &spec()), Err(CheckpointError::Busy(_))));
+    assert!(matches!(open(&path, &spec()), Err(SweepCheckpointError::Busy(_))));
     drop(first);
     open(&path, &spec()).unwrap().remove().unwrap();
     assert!(OpenOptions::new().read(true).open(&path).is_err());

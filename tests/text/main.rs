@@ -16,12 +16,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use valleyscope::dataset::text::{Meta, Preparation, Progress, Stage, TextError, TextFile, find, stand_in};
+use valleyscope::dataset::text::{
+    Meta, Preparation, PreparationProgress, Stage, TextError, TextFile, find, synthetic_text,
+};
 use valleyscope::quantity::ValidationFraction;
 use valleyscope::workload::TokenizerKind;
 
 /// A text of some million characters.
-static TEXT: LazyLock<String> = LazyLock::new(stand_in);
+static TEXT: LazyLock<String> = LazyLock::new(synthetic_text);
 
 /// Puts text into a file of a folder.
 fn put(folder: &Path, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
@@ -41,7 +43,7 @@ fn make(paths: &[PathBuf], kind: TokenizerKind, folder: &Path) -> Result<Meta, T
 fn make_some(paths: &[PathBuf], kind: TokenizerKind, folder: &Path) -> Result<Meta, TextError> {
     let files = find(paths)?;
     let is_tokenizing = Cell::new(false);
-    let mut progress = |at: Progress| is_tokenizing.set(at.stage == Stage::Tokenizing);
+    let mut progress = |at: PreparationProgress| is_tokenizing.set(at.stage == Stage::Tokenizing);
     preparation(&files, kind).make(folder, &mut progress, &|| is_tokenizing.get())
 }
 

@@ -2,19 +2,21 @@ use std::fs;
 use std::path::Path;
 use std::thread;
 
-use valleyscope::dataset::text::{Corpus, Origin, Outlook, Sources, Split, TextError, Wanted, look, obtain};
+use valleyscope::dataset::text::{
+    Corpus, Split, TextError, TextNeeds, TextOutlook, TextSource, TextSources, look, obtain,
+};
 use valleyscope::workload::{DataChoice, TokenizerKind};
 
 use crate::{TEXT, make, put, says};
 
-const CHAR: Wanted = Wanted { tokenizer: TokenizerKind::Char, context: 64 };
-const GPT2: Wanted = Wanted { tokenizer: TokenizerKind::Gpt2, context: 64 };
+const CHAR: TextNeeds = TextNeeds { tokenizer: TokenizerKind::Char, context: 64 };
+const GPT2: TextNeeds = TextNeeds { tokenizer: TokenizerKind::Gpt2, context: 64 };
 
-fn sources(cache: Option<&Path>, folder: Option<&Path>) -> Sources {
-    Sources { cache: cache.map(Path::to_owned), folder: folder.map(Path::to_owned) }
+fn sources(cache: Option<&Path>, folder: Option<&Path>) -> TextSources {
+    TextSources { cache: cache.map(Path::to_owned), folder: folder.map(Path::to_owned) }
 }
 
-fn get(choice: &DataChoice, wanted: Wanted, sources: &Sources) -> Result<(Corpus, Vec<String>), TextError> {
+fn get(choice: &DataChoice, wanted: TextNeeds, sources: &TextSources) -> Result<(Corpus, Vec<String>), TextError> {
     obtain(choice, wanted, sources, &mut |_| (), &|| false)
 }
 
@@ -35,10 +37,13 @@ fn tokens_in_a_folder_are_used_as_they_are() {
     let nowhere = sources(None, None);
     let (corpus, warnings) = get(&folder(&out), CHAR, &nowhere).unwrap();
     assert_eq!((corpus.count(Split::Train), corpus.count(Split::Validation)), (36_000, 4_000));
-    assert_eq!((corpus.origin, warnings), (Origin::Tokens(out.clone()), vec![]));
+    assert_eq!((corpus.source, warnings), (TextSource::Tokens(out.clone()), vec![]));
     let error = get(&folder(&out), GPT2, &nowhere).unwrap_err();
     says(&error, &["expected tokens of `gpt2`, found those of `char`", "--tokenizer gpt2"]);
-    says(&get(&folder(&out), Wanted { context: 4_000, ..CHAR }, &nowhere).unwrap_err(), &["4001 tokens", "found 4000"]);
+    says(
+        &get(&folder(&out), TextNeeds { context: 4_000, ..CHAR }, &nowhere).unwrap_err(),
+        &["4001 tokens", "found 4000"],
+    );
     fs::remove_file(out.join("meta.json")).unwrap();
     let (_, warnings) = get(&folder(&out), GPT2, &nowhere).unwrap();
     says(&TextError::NotThere(warnings[0].clone().into()), &["no meta.json", "GPT-2"]);
@@ -50,7 +55,7 @@ fn text_is_tokenized_into_the_cache_once() {
     let text = put(place.path(), "text.txt", &TEXT[..40_000]);
     let sources = sources(Some(cache.path()), None);
     let (corpus, warnings) = get(&folder(place.path()), GPT2, &sources).unwrap();
-    assert_eq!((&corpus.origin, warnings), (&Origin::Text(place.path().to_owned()), vec![]));
+    assert_eq!((&corpus.source, warnings), (&TextSource::Text(place.path().to_owned()), vec![]));
     let made = fs::read_dir(cache.path()).unwrap().next().unwrap().unwrap().path();
     let time = || fs::metadata(made.join("train.bin")).unwrap().modified().unwrap();
     let first = time();
@@ -96,14 +101,14 @@ fn with_nothing_named_the_folder_with_data_is_looked_through() {
     let text = put(data.path(), "tinyshakespeare/input.txt", &TEXT[..40_000]);
     for wanted in [CHAR, GPT2] {
         let (corpus, warnings) = get(&DataChoice::Automatic, wanted, &sources).unwrap();
-        assert_eq!((corpus.origin, warnings), (Origin::Text(data.path().join("tinyshakespeare")), vec![]));
+        assert_eq!((corpus.source, warnings), (TextSource::Text(data.path().join("tinyshakespeare")), vec![]));
     }
     let web = data.path().join("openwebtext");
     make(&[text], TokenizerKind::Gpt2, &web).unwrap();
     let (corpus, warnings) = get(&DataChoice::Automatic, GPT2, &sources).unwrap();
-    assert_eq!((corpus.origin, warnings), (Origin::Tokens(web), vec![]));
+    assert_eq!((corpus.source, warnings), (TextSource::Tokens(web), vec![]));
     let (corpus, warnings) = get(&DataChoice::Automatic, CHAR, &sources).unwrap();
-    assert_eq!(corpus.origin, Origin::Text(data.path().join("tinyshakespeare")));
+    assert_eq!(corpus.source, TextSource::Text(data.path().join("tinyshakespeare")));
     assert!(warnings.len() == 1 && warnings[0].contains("openwebtext"), "{warnings:?}");
     put(data.path(), "openwebtext/val.bin", "odd");
     assert!(get(&DataChoice::Automatic, GPT2, &sources).is_err(), "what is wrong is said, not passed over");
@@ -115,11 +120,11 @@ fn with_no_text_the_program_makes_some_and_says_so() {
     for folder in [None, Some(empty.path())] {
         for wanted in [CHAR, GPT2] {
             let (corpus, warnings) = get(&DataChoice::Automatic, wanted, &sources(None, folder)).unwrap();
-            assert_eq!(corpus.origin, Origin::StandIn);
-            assert!(corpus.origin.to_string().contains("not a real corpus"));
+            assert_eq!(corpus.source, TextSource::Synthetic);
+            assert!(corpus.source.to_string().contains("not a real corpus"));
             let [warning] = &warnings[..] else { panic!("expected one warning, found {warnings:?}") };
             assert!(warning.contains("generated by Valleyscope") && warning.contains("VALLEYSCOPE_DATA"), "{warning}");
-            let (asked, warnings) = get(&DataChoice::StandIn, wanted, &sources(None, None)).unwrap();
+            let (asked, warnings) = get(&DataChoice::Synthetic, wanted, &sources(None, None)).unwrap();
             assert_eq!(asked.fingerprint().unwrap(), corpus.fingerprint().unwrap());
             assert!(warnings.is_empty(), "{warnings:?}");
             let sequences = asked.sequences(Split::Train, &[0]).unwrap();
@@ -144,16 +149,16 @@ fn what_would_be_got_is_told_without_making_tokens() {
     let sources = sources(Some(cache.path()), Some(place.path()));
     let seen = |choice: &DataChoice, wanted| look(choice, wanted, &sources);
     let outlook = seen(&DataChoice::Automatic, CHAR).unwrap();
-    assert_eq!((outlook.origin, outlook.vocabulary, outlook.warnings.len()), (Origin::StandIn, None, 1));
+    assert_eq!((outlook.source, outlook.vocabulary, outlook.warnings.len()), (TextSource::Synthetic, None, 1));
     let text = put(place.path(), "tinyshakespeare/input.txt", &TEXT[..40_000]);
     let input = text.parent().unwrap().to_owned();
-    let outlook = Outlook { origin: Origin::Text(input), vocabulary: Some(50_257), warnings: vec![] };
+    let outlook = TextOutlook { source: TextSource::Text(input), vocabulary: Some(50_257), warnings: vec![] };
     assert_eq!(seen(&DataChoice::Automatic, GPT2).unwrap(), outlook);
     assert_eq!(count(cache.path()), 0, "nothing is made");
     let made = place.path().join("made");
     let meta = make(&[text], TokenizerKind::Char, &made).unwrap();
     let outlook = seen(&folder(&made), CHAR).unwrap();
-    assert_eq!((outlook.origin, outlook.vocabulary), (Origin::Tokens(made), Some(meta.vocabulary_size)));
+    assert_eq!((outlook.source, outlook.vocabulary), (TextSource::Tokens(made), Some(meta.vocabulary_size)));
 }
 
 #[test]

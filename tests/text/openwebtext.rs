@@ -8,7 +8,7 @@ use std::process::Command;
 
 use lzma_rust2::{XzOptions, XzWriter};
 use valleyscope::dataset::text::openwebtext::WebText;
-use valleyscope::dataset::text::{END_OF_TEXT, Meta, Progress, Stage, TextError, Tokenizer};
+use valleyscope::dataset::text::{END_OF_TEXT, Meta, PreparationProgress, Stage, TextError, Tokenizer};
 use valleyscope::quantity::ValidationFraction;
 
 use crate::command::expect;
@@ -50,7 +50,7 @@ fn packs(count: usize) -> Vec<(String, Vec<u8>)> {
 fn make(folder: &Path, fraction: f64, out: &Path, cancelled: bool) -> Result<Meta, TextError> {
     let text = WebText { folder, fraction: ValidationFraction::clamped(fraction), replace: false };
     let is_tokenizing = Cell::new(false);
-    let mut progress = |at: Progress| is_tokenizing.set(at.stage == Stage::Tokenizing);
+    let mut progress = |at: PreparationProgress| is_tokenizing.set(at.stage == Stage::Tokenizing);
     text.make(out, &mut progress, &|| cancelled && is_tokenizing.get())
 }
 

@@ -80,8 +80,8 @@ fn characters_are_numbered_in_their_order() {
 }
 
 #[test]
-fn the_stand_in_is_always_the_same_and_long_enough() {
+fn the_synthetic_text_is_always_the_same_and_long_enough() {
     assert!(TEXT.is_ascii() && TEXT.len() > 1_000_000, "{}", TEXT.len());
-    assert_eq!(*TEXT, valleyscope::dataset::text::stand_in());
+    assert_eq!(*TEXT, valleyscope::dataset::text::synthetic_text());
     assert!(gpt2(&TEXT[..100_000]).len() < 40_000, "it is made of words");
 }

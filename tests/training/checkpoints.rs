@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use tch::{Device, Tensor};
 
 use valleyscope::run::RunFolder;
-use valleyscope::train::{Checkpoint, CheckpointError, Origin, Training};
+use valleyscope::train::{Checkpoint, CheckpointError, CheckpointOrigin, Training};
 use valleyscope::workload::mnist::train::MnistRun;
 
 use crate::small::{config, mnist, spec};
@@ -17,8 +17,8 @@ fn folder() -> (tempfile::TempDir, RunFolder) {
     (place, run)
 }
 
-fn origin() -> Origin {
-    Origin { data: "data".to_owned(), config: "config".to_owned(), preset: String::new() }
+fn origin() -> CheckpointOrigin {
+    CheckpointOrigin { data: "data".to_owned(), config: "config".to_owned(), preset: String::new() }
 }
 
 fn powers(run: &MnistRun) -> BTreeMap<String, f64> {
@@ -155,8 +155,8 @@ fn a_checkpoint_of_another_run_or_step_is_not_used() {
     let (_place, folder) = folder();
     save(&folder, 20, &run, powers(&run));
     for (other, expected) in [
-        (Origin { data: "other".to_owned(), ..origin() }, "on other data"),
-        (Origin { config: "other".to_owned(), ..origin() }, "with another config"),
+        (CheckpointOrigin { data: "other".to_owned(), ..origin() }, "on other data"),
+        (CheckpointOrigin { config: "other".to_owned(), ..origin() }, "with another config"),
     ] {
         let refused = Checkpoint::load(&folder, 20, &other, &run.tensors());
         let error = refused.map(|(checkpoint, _)| checkpoint).unwrap_err().to_string();

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use tch::Device;
 use tempfile::TempDir;
 use valleyscope::quantity::{CheckpointInterval, LoggingInterval, TrainingSteps};
-use valleyscope::run::{self, History, Metric, RunFolder, RunReader, Status, Timestamp, WorkerProgram};
-use valleyscope::train::{Checkpoint, Origin, Training};
+use valleyscope::run::{self, MetricId, RunFolder, RunHistory, RunReader, Status, Timestamp, WorkerProgram};
+use valleyscope::train::{Checkpoint, CheckpointOrigin, Training};
 use valleyscope::workload::mnist::train::MnistRun;
 use valleyscope::workload::{MnistSpec, NotFinite};
 
@@ -96,7 +96,7 @@ pub fn kill(mut child: Child) {
     child.wait().unwrap();
 }
 
-pub fn history(run: &RunFolder) -> History {
+pub fn history(run: &RunFolder) -> RunHistory {
     let mut reader = RunReader::new(run.clone());
     reader.poll().unwrap();
     reader.history().clone()
@@ -112,7 +112,7 @@ pub fn wait_for(run: &RunFolder, child: &mut Child, step: u64) {
 }
 
 /// Waits until the run's events say so.
-pub fn wait_until(run: &RunFolder, child: &mut Child, say: impl Fn(&History) -> bool) {
+pub fn wait_until(run: &RunFolder, child: &mut Child, say: impl Fn(&RunHistory) -> bool) {
     let begun = Instant::now();
     let mut reader = RunReader::new(run.clone());
     while !say(reader.history()) {
@@ -134,7 +134,7 @@ pub fn kill_at(run: &RunFolder, step: u64) {
 /// Steps and losses of the training curve, as bits.
 pub fn curve(run: &RunFolder) -> Vec<(u64, u64)> {
     let history = history(run);
-    let curve = history.curve(Metric::LOSS);
+    let curve = history.curve(MetricId::LOSS);
     curve.step.iter().copied().zip(curve.value.iter().map(|loss| loss.to_bits())).collect()
 }
 
@@ -171,7 +171,7 @@ fn a_killed_run_resumes_without_gap_repeat_or_jump() {
     assert_eq!(curve(&killed), expected);
     assert_eq!(tensors(&killed, 300), tensors(&whole, 300));
     // The clock does not run backwards.
-    let wall = history(&killed).curve(Metric::LOSS).wall_s.to_vec();
+    let wall = history(&killed).curve(MetricId::LOSS).wall_s.to_vec();
     assert!(wall.is_sorted(), "{wall:?}");
 }
 
@@ -183,8 +183,8 @@ fn a_run_stops_when_asked_and_goes_on_as_if_it_had_not() {
     let run = stage.run(quick(100_000));
     let mut child = worker(&run, false).spawn().unwrap();
     wait_for(&run, &mut child, 5);
-    let id = run::send(&run, run::Command::SetSteps { n: 2 }).unwrap();
-    run::send(&run, run::Command::Stop).unwrap();
+    let id = run::send(&run, run::RunCommand::SetSteps { n: 2 }).unwrap();
+    run::send(&run, run::RunCommand::Stop).unwrap();
     assert!(child.wait().unwrap().success());
     assert_eq!(status(&run), Status::Stopped);
     let answers = history(&run).answers().to_vec();
@@ -194,9 +194,9 @@ fn a_run_stops_when_asked_and_goes_on_as_if_it_had_not() {
 
     let mut child = worker(&run, true).spawn().unwrap();
     wait_for(&run, &mut child, stopped_at + 1);
-    run::send(&run, run::Command::SetSteps { n: stopped_at + 100_000 }).unwrap();
+    run::send(&run, run::RunCommand::SetSteps { n: stopped_at + 100_000 }).unwrap();
     wait_for(&run, &mut child, stopped_at + 40);
-    run::send(&run, run::Command::Stop).unwrap();
+    run::send(&run, run::RunCommand::Stop).unwrap();
     assert!(child.wait().unwrap().success());
     assert_eq!(history(&run).steps(), Some(stopped_at + 100_000));
     let (run, whole) = (curve(&run), curve(&whole));
@@ -308,7 +308,7 @@ fn what_was_evaluated_last_and_is_lost_is_evaluated_again() {
     let stage = Stage::new();
     let run = stage.run(quick(60));
     assert!(to_the_end(&run, false).status.success());
-    let evaluated = |run: &RunFolder| history(run).latest_at(Metric::TEST_LOSS);
+    let evaluated = |run: &RunFolder| history(run).latest_at(MetricId::TEST_LOSS);
     let known = evaluated(&run);
     assert!(matches!(known, Some((60, _))));
     let events = std::fs::read_to_string(run.events()).unwrap();
@@ -343,9 +343,9 @@ fn checkpoints_are_known_by_what_the_config_computes() {
 }
 
 /// What a checkpoint's text says of where it is from.
-fn origin_in(text: &str) -> Origin {
+fn origin_in(text: &str) -> CheckpointOrigin {
     let field = |name: &str| text.split(&format!("{name}: \"")).nth(1).unwrap().split('"').next().unwrap().to_owned();
-    Origin { data: field("data"), config: field("config"), preset: String::new() }
+    CheckpointOrigin { data: field("data"), config: field("config"), preset: String::new() }
 }
 
 #[test]
@@ -382,7 +382,7 @@ fn a_diverging_run_goes_on_or_stops_as_it_is_told() {
     };
     let on = stage.run(wild(NotFinite::GoOn));
     assert!(to_the_end(&on, false).status.success());
-    let losses: Vec<f64> = history(&on).curve(Metric::LOSS).value.to_vec();
+    let losses: Vec<f64> = history(&on).curve(MetricId::LOSS).value.to_vec();
     assert_eq!(losses.len(), 60);
     assert!(losses.iter().any(|loss| !loss.is_finite()), "{losses:?}");
     assert!(history(&on).warnings().iter().any(|(_, text)| text.contains("diverged")));
@@ -467,7 +467,7 @@ fn what_a_killed_worker_left_half_saved_is_removed_and_files_that_are_gone_are_n
     assert!(left.iter().all(|path| !path.exists()));
 }
 
-/// A scan of eight pixels, so small that each takes an instant.
+/// A scan of eight grid points, so small that each takes an instant.
 pub fn scan(stage: &Stage) -> RunFolder {
     let folder = ron::to_string(stage.data().to_str().unwrap()).unwrap();
     let text = format!(
@@ -480,39 +480,39 @@ pub fn scan(stage: &Stage) -> RunFolder {
     RunFolder::create(&stage.place.path().join("runs"), "scan", &text).unwrap()
 }
 
-/// Pixels in order, with their losses as bits.
-pub fn pixels(run: &RunFolder) -> Vec<([usize; 2], u64, Vec<u64>)> {
+/// Grid points in order, with their losses as bits.
+pub fn points(run: &RunFolder) -> Vec<([usize; 2], u64, Vec<u64>)> {
     let bits = |losses: &[Vec<f64>]| losses.concat().iter().map(|loss| loss.to_bits()).collect();
     let history = history(run);
-    let mut pixels: Vec<_> = history.pixels().map(|it| (it.pixel, it.done, bits(&it.test_loss))).collect();
-    pixels.sort_unstable();
-    pixels
+    let mut points: Vec<_> = history.grid_points().map(|it| (it.index, it.done, bits(&it.test_loss))).collect();
+    points.sort_unstable();
+    points
 }
 
 #[test]
-fn a_scan_goes_on_pixel_by_pixel() {
+fn a_scan_goes_on_point_by_point() {
     let stage = Stage::new();
     let [whole, cut] = [scan(&stage), scan(&stage)];
     assert!(to_the_end(&whole, false).status.success());
-    let expected = pixels(&whole);
+    let expected = points(&whole);
     assert_eq!(expected.len(), 8);
     kill_at(&cut, 1);
-    assert!(!pixels(&cut).is_empty());
+    assert!(!points(&cut).is_empty());
     let mut child = worker(&cut, true).spawn().unwrap();
-    run::send(&cut, run::Command::Stop).unwrap();
+    run::send(&cut, run::RunCommand::Stop).unwrap();
     assert!(child.wait().unwrap().success());
     let ended = to_the_end(&cut, true);
     assert!(ended.status.success(), "{ended:?}");
     assert_eq!(status(&cut), Status::Finished);
-    assert_eq!(pixels(&cut), expected);
+    assert_eq!(points(&cut), expected);
 
-    // A line that cannot be read any more: that pixel and those after it are trained again.
+    // A line that cannot be read any more: that grid point and those after it are trained again.
     let events = std::fs::read_to_string(cut.events()).unwrap();
     let damaged = events.replacen(r#""event":"pixel","step":2"#, r#""event":"pi"#, 1);
     assert_ne!(damaged, events);
     std::fs::write(cut.events(), damaged).unwrap();
     assert!(to_the_end(&cut, true).status.success());
-    assert_eq!(pixels(&cut), expected);
+    assert_eq!(points(&cut), expected);
 }
 
 #[test]

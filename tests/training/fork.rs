@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tch::Device;
 use valleyscope::preset::{Preset, built_ins};
-use valleyscope::run::{CheckpointChoice, Event, Fork, Metric, RunFolder, RunReader, Status};
+use valleyscope::run::{CheckpointChoice, Event, Fork, MetricId, RunFolder, RunReader, Status};
 use valleyscope::train::{Checkpoint, Training};
 use valleyscope::workload::MnistSpec;
 use valleyscope::workload::gpt2::{LOSS_SCALE, SKIPPED};
@@ -44,7 +44,7 @@ fn content(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     entries.map(|path| (path.clone(), fs::read(path).unwrap())).collect()
 }
 
-fn evaluations(run: &RunFolder, metric: Metric) -> Vec<(u64, u64)> {
+fn evaluations(run: &RunFolder, metric: MetricId) -> Vec<(u64, u64)> {
     let history = history(run);
     let curve = history.curve(metric);
     curve.step.iter().copied().zip(curve.value.iter().map(|value| value.to_bits())).collect()
@@ -63,7 +63,7 @@ fn a_fork_that_changes_nothing_goes_on_as_the_other_run_did_bit_for_bit() {
     assert_eq!((status(&fork), curve(&fork).len()), (Status::Starting, 50));
     assert!(to_the_end(&fork, true).status.success());
     assert_eq!(curve(&fork), curve(&run));
-    for metric in [Metric::GRAD_NORM, Metric::TEST_LOSS, Metric::TEST_ACCURACY] {
+    for metric in [MetricId::GRAD_NORM, MetricId::TEST_LOSS, MetricId::TEST_ACCURACY] {
         assert_eq!(evaluations(&fork, metric), evaluations(&run, metric), "{metric}");
     }
     assert_eq!(tensors(&fork, 60), tensors(&run, 60));
@@ -88,7 +88,7 @@ fn a_fork_of_gpt2_goes_on_bit_for_bit_with_what_it_counts() {
         let fork = forked(&run, 50, &[]);
         assert!(to_the_end(&fork, true).status.success());
         assert_eq!(curve(&fork), curve(&run));
-        assert_eq!(evaluations(&fork, Metric::VAL_LOSS), evaluations(&run, Metric::VAL_LOSS));
+        assert_eq!(evaluations(&fork, MetricId::VAL_LOSS), evaluations(&run, MetricId::VAL_LOSS));
         assert_eq!(history(&fork).samples().len(), 3);
         assert_eq!(tensors(&fork, 60), tensors(&run, 60));
     }

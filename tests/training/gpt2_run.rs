@@ -2,9 +2,9 @@
 
 use std::process::Command;
 
-use valleyscope::dataset::text::stand_in;
+use valleyscope::dataset::text::synthetic_text;
 use valleyscope::preset::{Preset, built_ins};
-use valleyscope::run::{self, Metric, RunFolder, Status};
+use valleyscope::run::{self, MetricId, RunFolder, Status};
 use valleyscope::workload::gpt2::{CLIP_RATE, LOSS_SCALE, MOMENTUM_NORM, PARAM_NORM, SKIPPED};
 
 use crate::faults::{Stage, curve, history, kill, kill_at, status, tensors, to_the_end, wait_for, wait_until, worker};
@@ -51,7 +51,7 @@ fn go_on_after_kills(settings: &[(&str, &str)]) {
     kill(child);
     assert!(to_the_end(&killed, true).status.success());
     assert_eq!(curve(&killed), curve(&whole));
-    for metric in [Metric::GRAD_NORM, MOMENTUM_NORM, CLIP_RATE, LOSS_SCALE, SKIPPED, Metric::VAL_LOSS] {
+    for metric in [MetricId::GRAD_NORM, MOMENTUM_NORM, CLIP_RATE, LOSS_SCALE, SKIPPED, MetricId::VAL_LOSS] {
         let bits = |run: &RunFolder| -> Vec<u64> {
             history(run).curve(metric).value.iter().map(|value| value.to_bits()).collect()
         };
@@ -64,10 +64,10 @@ fn go_on_after_kills(settings: &[(&str, &str)]) {
     assert_eq!(texts(&killed), texts(&whole));
     assert_eq!(texts(&whole).iter().map(|(step, _)| *step).collect::<Vec<_>>(), [20, 40, 60]);
     // It has learned something, and says what it logs.
-    let losses = history(&whole).curve(Metric::VAL_LOSS).value.to_vec();
+    let losses = history(&whole).curve(MetricId::VAL_LOSS).value.to_vec();
     assert!(losses.len() == 3 && losses[2] < losses[0] && losses[0] < 128_f64.ln(), "{losses:?}");
     let started = history(&whole).started().unwrap().clone();
-    assert!(started.learns_from_stand_in() && started.tokens_per_step == Some(256));
+    assert!(started.learns_from_synthetic_data() && started.tokens_per_step == Some(256));
     assert!(started.metrics.iter().any(|info| info.metric() == Some(PARAM_NORM)));
     assert!(history(&whole).latest(PARAM_NORM).is_some_and(|norm| norm > 0.0));
 }
@@ -78,7 +78,7 @@ fn the_learning_rate_follows_the_schedule() {
     let run = tiny(&stage, &[("log_every", "1"), ("steps", "25")]);
     assert!(to_the_end(&run, false).status.success());
     let history = history(&run);
-    let rates = history.curve(Metric::LEARNING_RATE).value;
+    let rates = history.curve(MetricId::LEARNING_RATE).value;
     for (update, &rate) in rates.iter().enumerate() {
         // By hand: peak 1e-3, at the end 1e-4, a warm-up of 5 of 25 updates.
         let expected = match update {
@@ -96,11 +96,11 @@ fn text_is_written_when_it_is_asked_for() {
     let mut child = worker(&run, false).spawn().unwrap();
     wait_for(&run, &mut child, 3);
     let sample =
-        |prompt: &str| run::Command::Sample { prompt: prompt.into(), tokens: 5, temperature: 0.0, top_k: None };
+        |prompt: &str| run::RunCommand::Sample { prompt: prompt.into(), tokens: 5, temperature: 0.0, top_k: None };
     let good = run::send(&run, sample("the ")).unwrap();
     let bad = run::send(&run, sample("€")).unwrap();
     wait_until(&run, &mut child, |history| history.answers().len() == 2);
-    run::send(&run, run::Command::Stop).unwrap();
+    run::send(&run, run::RunCommand::Stop).unwrap();
     assert!(child.wait().unwrap().success());
     let history = history(&run);
     let [text] = history.samples() else { panic!("{:?}", history.samples()) };
@@ -124,7 +124,7 @@ fn long_work_is_left_when_a_run_is_to_stop() {
         let run = tiny(&stage, &[&[("shape", shape), ("log_every", "1")], &settings[..]].concat());
         let mut child = worker(&run, false).spawn().unwrap();
         wait_until(&run, &mut child, |history| history.started().is_some() && history.step() == steps);
-        let stop = run::send(&run, run::Command::Stop).unwrap();
+        let stop = run::send(&run, run::RunCommand::Stop).unwrap();
         wait_until(&run, &mut child, |history| history.answers().iter().any(|answer| answer.id == stop));
         assert!(child.wait().unwrap().success(), "{what}");
         let history = history(&run);
@@ -136,7 +136,7 @@ fn long_work_is_left_when_a_run_is_to_stop() {
         if cfg!(unix) {
             Command::new("kill").arg(child.id().to_string()).status().unwrap();
         } else {
-            run::send(&run, run::Command::Stop).unwrap();
+            run::send(&run, run::RunCommand::Stop).unwrap();
         }
         assert!(child.wait().unwrap().success(), "{what}");
         assert_eq!(status(&run), Status::Stopped, "{what}");
@@ -150,7 +150,7 @@ fn half_precision_scales_the_loss_and_skips_what_overflows() {
     assert!(to_the_end(&run, false).status.success());
     let [scale, skipped] = [LOSS_SCALE, SKIPPED].map(|metric| history(&run).latest(metric).unwrap());
     assert_eq!(scale, 65536.0 / 2_f64.powf(skipped));
-    assert!(history(&run).latest(Metric::VAL_LOSS).is_some_and(|loss| loss < 128_f64.ln()));
+    assert!(history(&run).latest(MetricId::VAL_LOSS).is_some_and(|loss| loss < 128_f64.ln()));
     assert_eq!(history(&run).started().unwrap().precision, "float16");
 }
 
@@ -168,7 +168,7 @@ fn text_of_more_tokens_than_the_model_knows_is_refused() {
 fn progress_with_the_data_does_not_stay_in_the_log() {
     let stage = Stage::new();
     let text = stage.place.path().join("text.txt");
-    std::fs::write(&text, stand_in()).unwrap();
+    std::fs::write(&text, synthetic_text()).unwrap();
     let data = format!("Folder({:?})", text.to_str().unwrap());
     let run = tiny(&stage, &[("data", &data), ("steps", "3"), ("tokenizer", "Char")]);
     std::fs::write(run.log(), "said before\n").unwrap();

@@ -1,5 +1,6 @@
 //! The training: models and optimizers on tensors, runs that survive anything, the scan.
 
+mod batch_sampler;
 mod checkpoints;
 #[path = "../data_folder/mod.rs"]
 mod data_folder;
@@ -18,7 +19,6 @@ mod optimizers;
 #[allow(dead_code, reason = "the plane is of the other tests")]
 #[path = "../numerics/oracle.rs"]
 mod oracle;
-mod order;
 mod probe;
 mod pytorch;
 mod real;

@@ -65,7 +65,7 @@ fn by_autograd(mlp: &Mlp, batch: &Batch) -> (f64, Vec<f64>, Vec<f64>) {
     (loss.double_value(&[]), gradients, running.iter().flat_map(values).collect())
 }
 
-fn of_model(layout: &valleyscope::train::Layout, flat: &Tensor, model: usize) -> Vec<f64> {
+fn of_model(layout: &valleyscope::train::ParameterLayout, flat: &Tensor, model: usize) -> Vec<f64> {
     (0..layout.segments().len()).flat_map(|index| values(&layout.view(flat, index).get(model as i64))).collect()
 }
 
@@ -129,7 +129,7 @@ fn evaluation_takes_the_running_averages() {
     for model in 0..2 {
         let found = mlp.evaluate(model, &images).unwrap();
         let all = images.range(0..200, Kind::Double).unwrap();
-        let part = |flat: &Tensor, layout: &valleyscope::train::Layout, index: usize| {
+        let part = |flat: &Tensor, layout: &valleyscope::train::ParameterLayout, index: usize| {
             layout.view(flat, index).get(model as i64)
         };
         let mut x = all.images.get(0);

@@ -3,7 +3,7 @@
 use tch::nn::{self, OptimizerConfig};
 use tch::{Device, Kind, Tensor};
 use valleyscope::optimizer::{RuleKind, RuleSpec};
-use valleyscope::train::{FlatOptimizer, Layout};
+use valleyscope::train::{FlatOptimizer, ParameterLayout};
 
 use crate::laws::law;
 use crate::oracle::Coordinate;
@@ -12,9 +12,9 @@ use crate::small::uniform;
 const MODELS: usize = 3;
 const RATES: [f64; MODELS] = [1e-3, 0.02, 0.3];
 
-fn layout() -> Layout {
+fn layout() -> ParameterLayout {
     let tensors = [("weight", vec![7, 5], true), ("bias", vec![7], false), ("last", vec![130], true)];
-    Layout::new(tensors.map(|(name, shape, decays)| (name.to_owned(), shape, decays)), MODELS)
+    ParameterLayout::new(tensors.map(|(name, shape, decays)| (name.to_owned(), shape, decays)), MODELS)
 }
 
 /// Every registered rule with decay that matters, FOCUS with both targets of it.
@@ -32,7 +32,7 @@ fn rules() -> Vec<RuleSpec> {
 }
 
 /// Where a number of the flat tensor belongs: its model and whether it decays. None in the gaps.
-fn owners(layout: &Layout) -> Vec<Option<(usize, bool)>> {
+fn owners(layout: &ParameterLayout) -> Vec<Option<(usize, bool)>> {
     let mut owners = vec![None; layout.length()];
     for (index, segment) in layout.segments().iter().enumerate() {
         for model in 0..MODELS {
@@ -48,7 +48,7 @@ fn gradient(step: u64, at: usize) -> f64 {
     if at % 11 == 3 { 0.0 } else { (2.0 * u - 1.0) * 10_f64.powf(6.0 * v - 4.0) }
 }
 
-fn start(layout: &Layout) -> Vec<f64> {
+fn start(layout: &ParameterLayout) -> Vec<f64> {
     let owners = owners(layout);
     (0..layout.length()).map(|at| owners[at].map_or(0.0, |_| 2.0 * uniform(at as u64) - 1.0)).collect()
 }
@@ -93,7 +93,7 @@ fn every_rule_follows_its_formulas_step_by_step() {
 fn adam_is_libtorchs_adamw() {
     let (beta1, beta2) = (0.9, 0.999);
     let rule = RuleSpec::in_training(RuleKind::Adam).with("weight_decay", 0.1).unwrap();
-    let layout = Layout::new([("weight".to_owned(), vec![200], true)], 1);
+    let layout = ParameterLayout::new([("weight".to_owned(), vec![200], true)], 1);
     let mut flat = FlatOptimizer::new(rule, &[0.01], &layout, Kind::Double, Device::Cpu).unwrap();
     let mut theta = Tensor::from_slice(&(0..layout.length()).map(|at| uniform(at as u64)).collect::<Vec<_>>());
     let mut store = nn::VarStore::new(Device::Cpu);
@@ -130,7 +130,7 @@ fn single_precision_follows_double() {
 
 #[test]
 fn what_is_no_number_stays_none() {
-    let layout = Layout::new([("weight".to_owned(), vec![3], true)], 1);
+    let layout = ParameterLayout::new([("weight".to_owned(), vec![3], true)], 1);
     for rule in rules() {
         for tensors in [false, true] {
             let mut optimizer = FlatOptimizer::new(rule, &[0.1], &layout, Kind::Float, Device::Cpu).unwrap();

@@ -2,19 +2,19 @@
 
 use tch::{Device, Kind, Tensor};
 use valleyscope::optimizer::{RuleKind, RuleSpec};
-use valleyscope::run::Metric;
+use valleyscope::run::MetricId;
 use valleyscope::train::probe::Probe;
-use valleyscope::train::{FlatOptimizer, Layout};
+use valleyscope::train::{FlatOptimizer, ParameterLayout};
 
 use crate::small::uniform;
 
-fn layout() -> Layout {
+fn layout() -> ParameterLayout {
     let tensors = [("layers.0.weight", vec![7, 5]), ("layers.0.bias", vec![7]), ("head.weight", vec![130])];
-    Layout::new(tensors.map(|(name, shape)| (name.to_owned(), shape, true)), 1)
+    ParameterLayout::new(tensors.map(|(name, shape)| (name.to_owned(), shape, true)), 1)
 }
 
 /// Numbers from −1 to 1 in all segments, and zeros in the gaps.
-fn flat(layout: &Layout, stream: u64) -> Tensor {
+fn flat(layout: &ParameterLayout, stream: u64) -> Tensor {
     let mut values = vec![0.0; layout.length()];
     for index in 0..layout.segments().len() {
         for place in layout.range(index, 0) {
@@ -52,14 +52,14 @@ fn steps_of_focus() {
         for (name, places) in [("layers.0", places(&[0, 1])), ("head", places(&[2]))] {
             let norm = |of: &dyn Fn(usize) -> f64| places.iter().map(|&at| of(at).powi(2)).sum::<f64>().sqrt();
             let expected = norm(&|at| after[at] - before[at]) / norm(&|at| before[at]);
-            let found = metrics.get(Metric::named(&format!("update_ratio.{name}")).unwrap()).unwrap();
+            let found = metrics.get(MetricId::named(&format!("update_ratio.{name}")).unwrap()).unwrap();
             assert!((found / expected - 1.0).abs() < 1e-12, "{name}: {found} {expected}");
         }
         let all = places(&[0, 1, 2]);
         let opposed = all.iter().filter(|&&at| (before[at] - memory[1][at]).signum() * memory[0][at].signum() < 0.0);
         // The average is the parameter itself at first, which pulls nowhere.
         let opposed = if step == 2 { 0 } else { opposed.count() };
-        assert_eq!(metrics.get(Metric::of("pull_opposes")), Some(opposed as f64 / all.len() as f64));
+        assert_eq!(metrics.get(MetricId::of("pull_opposes")), Some(opposed as f64 / all.len() as f64));
     }
 }
 
@@ -73,7 +73,7 @@ fn steps_of_adam() {
         probe.begin(&theta).unwrap();
         optimizer.step(&layout, &mut theta, &(&gradient * factor)).unwrap();
         let metrics = probe.end(&theta, &optimizer).unwrap();
-        for metric in ["signal_q10", "signal_q50", "signal_q90"].map(Metric::of) {
+        for metric in ["signal_q10", "signal_q50", "signal_q90"].map(MetricId::of) {
             let found = metrics.get(metric).unwrap();
             assert!((found - expected).abs() < 1e-9, "{metric}: {found} {expected}");
         }

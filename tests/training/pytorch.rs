@@ -33,7 +33,7 @@ fn losses_follow_pytorch() {
     tch::set_num_threads(1);
     let golden: Value = serde_json::from_str(include_str!("data/pytorch.json")).unwrap();
     let batch = golden["batch"].as_u64().unwrap() as usize;
-    let data = mnist::stand_in(mnist::STAND_IN_SEED);
+    let data = mnist::synthetic_digits(mnist::SYNTHETIC_SEED);
     let rules: Vec<RuleKind> = golden.as_object().unwrap().keys().filter_map(|name| RuleKind::named(name)).collect();
     assert_eq!(rules.len(), 4);
     for rule in rules {

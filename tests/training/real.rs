@@ -1,6 +1,6 @@
 use tch::Device;
 use valleyscope::dataset::mnist::read_folder;
-use valleyscope::run::Metric;
+use valleyscope::run::MetricId;
 use valleyscope::train::Training;
 use valleyscope::workload::MnistSpec;
 use valleyscope::workload::mnist::train::MnistRun;
@@ -21,7 +21,7 @@ fn every_optimizer_learns_mnist() {
         for _ in 0..400 {
             let _loss = run.advance(&mut || Ok(())).unwrap();
         }
-        let accuracy = run.evaluate(&mut || Ok(())).unwrap().get(Metric::TEST_ACCURACY).unwrap();
+        let accuracy = run.evaluate(&mut || Ok(())).unwrap().get(MetricId::TEST_ACCURACY).unwrap();
         assert!(accuracy > 0.95, "{rule}: {accuracy}");
     }
 }

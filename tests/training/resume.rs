@@ -5,12 +5,12 @@ use std::path::Path;
 
 use valleyscope::preset::Preset;
 use valleyscope::quantity::TrainingSteps;
-use valleyscope::run::{Event, Metric, RunFolder, RunReader, Status};
+use valleyscope::run::{Event, MetricId, RunFolder, RunReader, Status};
 use valleyscope::train::Checkpoint;
 use valleyscope::workload::MnistSpec;
 
 use crate::faults::{
-    Stage, curve, history, kill, kill_at, pixels, quick, scan, status, tensors, to_the_end, wait_for, worker,
+    Stage, curve, history, kill, kill_at, points, quick, scan, status, tensors, to_the_end, wait_for, worker,
 };
 use crate::small::{rate, spec};
 
@@ -74,7 +74,7 @@ fn a_scan_with_other_axes_is_refused() {
     let stage = Stage::new();
     let run = scan(&stage);
     kill_at(&run, 1);
-    let (config, before) = (fs::read_to_string(run.config()).unwrap(), pixels(&run));
+    let (config, before) = (fs::read_to_string(run.config()).unwrap(), points(&run));
     let lost = fs::read_to_string(run.events()).unwrap().replacen("started", "begun", 1);
     for events in [None, Some(lost)] {
         if let Some(events) = events {
@@ -89,12 +89,12 @@ fn a_scan_with_other_axes_is_refused() {
             let output = to_the_end(&run, true);
             let said = String::from_utf8_lossy(&output.stderr);
             assert!(!output.status.success() && said.contains(expected), "{said}");
-            assert_eq!(pixels(&run), before);
+            assert_eq!(points(&run), before);
         }
         fs::write(run.config(), &config).unwrap();
     }
     assert!(to_the_end(&run, true).status.success());
-    assert_eq!(pixels(&run).len(), 8);
+    assert_eq!(points(&run).len(), 8);
     assert!(history(&run).started().unwrap().scan.is_some(), "it is said again");
 }
 
@@ -165,7 +165,7 @@ fn a_training_of_a_version_before_opens_and_goes_on() {
     let run = golden(&stage, "mnist");
     let before = history(&run);
     assert!(before.damage().is_none() && before.unreadable() == 0);
-    assert_eq!(before.curve(Metric::LOSS).step, (1..=22).collect::<Vec<_>>());
+    assert_eq!(before.curve(MetricId::LOSS).step, (1..=22).collect::<Vec<_>>());
     assert_eq!((before.steps(), before.sessions(), before.answers().len()), (Some(60), 1, 1));
     let signum = |steps| MnistSpec {
         optimizer: spec("Signum").optimizer,
@@ -209,15 +209,15 @@ fn a_training_of_a_version_before_opens_and_goes_on() {
 fn a_scan_of_a_version_before_opens_and_goes_on() {
     let stage = Stage::new();
     let run = golden(&stage, "scan");
-    let before = pixels(&run);
+    let before = points(&run);
     assert_eq!(before.len(), 2);
     let output = to_the_end(&run, true);
     assert!(output.status.success(), "{output:?}");
     let mut reader = RunReader::brief(run.clone());
     reader.poll().unwrap();
     assert!(reader.history().recent().any(|record| matches!(record.event, Event::Resumed { from_step: 2 })));
-    let after = pixels(&run);
+    let after = points(&run);
     assert_eq!(after.len(), 8);
-    assert!(before.iter().all(|pixel| after.contains(pixel)), "finished pixels are kept");
+    assert!(before.iter().all(|point| after.contains(point)), "finished pixels are kept");
     assert!(history(&run).damage().is_none());
 }

@@ -6,10 +6,10 @@ use std::process::{Command, Output};
 
 use safetensors::SafeTensors;
 use tch::Device;
-use valleyscope::dataset::text::{Corpus, Split, stand_in};
+use valleyscope::dataset::text::{Corpus, Split, synthetic_text};
 use valleyscope::export::Overwrite;
 use valleyscope::preset::Preset;
-use valleyscope::run::{CheckpointChoice, Metric, RunFolder};
+use valleyscope::run::{CheckpointChoice, MetricId, RunFolder};
 use valleyscope::workload::gpt2::train::Gpt2;
 use valleyscope::workload::{Attention, Gpt2Precision, Gpt2Shape};
 
@@ -60,7 +60,7 @@ fn a_run_that_begins_with_an_exported_model_has_its_numbers() {
     let run = trained(&stage, &[("keep_every", "20")]);
     let name = run.name();
     let best = CheckpointChoice::Best.find(&run).unwrap();
-    let smallest = history(&run).curve(Metric::VAL_LOSS).value.iter().copied().fold(f64::INFINITY, f64::min);
+    let smallest = history(&run).curve(MetricId::VAL_LOSS).value.iter().copied().fold(f64::INFINITY, f64::min);
     assert_eq!(best.best, Some((best.step, smallest)));
     for (point, step) in [(name.clone(), 60), (format!("{name}@20"), 20), (format!("{name}@best"), best.step)] {
         let folder = stage.place.path().join(format!("model {step} {}", point.len()));
@@ -75,7 +75,7 @@ fn a_run_that_begins_with_an_exported_model_has_its_numbers() {
         assert_eq!(parameters(&again, 1), parameters(&run, step), "step {step}");
         let loss = |run: &RunFolder, at: u64| {
             let history = history(run);
-            let curve = history.curve(Metric::VAL_LOSS);
+            let curve = history.curve(MetricId::VAL_LOSS);
             let place = curve.step.iter().position(|step| *step == at).unwrap();
             curve.value[place].to_bits()
         };
@@ -138,7 +138,7 @@ fn what_cannot_be_exported_is_refused_and_leaves_nothing() {
 fn the_whole_validation_part_is_evaluated_window_by_window() {
     let stage = Stage::new();
     let text = stage.place.path().join("text.txt");
-    fs::write(&text, stand_in().chars().take(6000).collect::<String>()).unwrap();
+    fs::write(&text, synthetic_text().chars().take(6000).collect::<String>()).unwrap();
     let tokens = stage.place.path().join("tokens");
     let mut command = Command::new(env!("CARGO_BIN_EXE_valleyscope"));
     command.args(["data", "text", "--tokenizer", "char", "--out"]).arg(&tokens).arg(&text);
@@ -192,7 +192,7 @@ fn the_loss_of_mnist_is_that_of_its_evaluations() {
     let run = stage.run(quick(10));
     assert!(to_the_end(&run, false).status.success());
     let output = runs(&stage, &["evaluate", "last"], true);
-    let loss = history(&run).latest(Metric::TEST_LOSS).unwrap();
+    let loss = history(&run).latest(MetricId::TEST_LOSS).unwrap();
     let expected = format!("test loss {loss:.4} over 200 images\n");
     assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{}", String::from_utf8_lossy(&output.stderr));
     // The checkpoint that a fork begins with is the other run's.

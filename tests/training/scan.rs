@@ -3,7 +3,7 @@ use std::sync::atomic::AtomicBool;
 use tch::Device;
 use valleyscope::optimizer::{RuleKind, RuleSpec};
 use valleyscope::quantity::{BatchSize, PointCount, Replicates, TrainingSteps};
-use valleyscope::run::Metric;
+use valleyscope::run::MetricId;
 use valleyscope::sweep::LearningRates;
 use valleyscope::train::Training;
 use valleyscope::workload::mnist::train::{MnistRun, Scan};
@@ -20,21 +20,21 @@ fn scan_spec(precision: FloatType) -> MnistScanSpec {
         replicates: Replicates::new(3).unwrap(),
         steps: TrainingSteps::new(12).unwrap(),
         seed: 4,
-        data: DataChoice::StandIn,
+        data: DataChoice::Synthetic,
         device: DeviceChoice::Cpu,
         precision,
     }
 }
 
 #[test]
-fn the_first_training_of_a_pixel_is_that_of_a_single_run() {
+fn the_first_training_of_a_grid_point_is_that_of_a_single_run() {
     let (spec_of_scan, data) = (scan_spec(FloatType::Float64), mnist());
     let scan = Scan::new(&spec_of_scan, &data, Device::Cpu).unwrap();
     for optimizer in &spec_of_scan.optimizers {
         for batch_size in &spec_of_scan.batch_sizes {
-            let pixel = scan.point(&optimizer.rule, batch_size.get(), &AtomicBool::new(false)).unwrap().unwrap();
+            let point = scan.point(&optimizer.rule, batch_size.get(), &AtomicBool::new(false)).unwrap().unwrap();
             let shape =
-                [&pixel.train_loss, &pixel.test_loss, &pixel.test_accuracy].map(|grid| (grid.len(), grid[0].len()));
+                [&point.train_loss, &point.test_loss, &point.test_accuracy].map(|grid| (grid.len(), grid[0].len()));
             assert_eq!(shape, [(2, 3); 3]);
             let single = MnistSpec {
                 optimizer: optimizer.rule,
@@ -50,11 +50,11 @@ fn the_first_training_of_a_pixel_is_that_of_a_single_run() {
                 loss = run.advance(&mut || Ok(())).unwrap().double_value(&[0]);
             }
             let evaluation = run.evaluate(&mut || Ok(())).unwrap();
-            assert!((pixel.train_loss[0][0] - loss).abs() < 1e-9, "{} {loss}", pixel.train_loss[0][0]);
-            assert!((pixel.test_loss[0][0] - evaluation.get(Metric::TEST_LOSS).unwrap()).abs() < 1e-9);
-            assert!((pixel.test_accuracy[0][0] - evaluation.get(Metric::TEST_ACCURACY).unwrap()).abs() < 1e-12);
+            assert!((point.train_loss[0][0] - loss).abs() < 1e-9, "{} {loss}", point.train_loss[0][0]);
+            assert!((point.test_loss[0][0] - evaluation.get(MetricId::TEST_LOSS).unwrap()).abs() < 1e-9);
+            assert!((point.test_accuracy[0][0] - evaluation.get(MetricId::TEST_ACCURACY).unwrap()).abs() < 1e-12);
             // Replicates and learning rates are trainings of their own.
-            let mut losses = pixel.test_loss.concat();
+            let mut losses = point.test_loss.concat();
             losses.sort_by(f64::total_cmp);
             losses.dedup();
             assert_eq!(losses.len(), 6);
@@ -63,11 +63,11 @@ fn the_first_training_of_a_pixel_is_that_of_a_single_run() {
 }
 
 #[test]
-fn a_pixel_is_the_same_every_time_and_can_be_stopped() {
+fn a_grid_point_is_the_same_every_time_and_can_be_stopped() {
     let (spec, data) = (scan_spec(FloatType::Float32), mnist());
     let scan = Scan::new(&spec, &data, Device::Cpu).unwrap();
-    let pixel = || scan.point(&spec.optimizers[2].rule, 8, &AtomicBool::new(false)).unwrap().unwrap();
-    assert_eq!(pixel(), pixel());
+    let point = || scan.point(&spec.optimizers[2].rule, 8, &AtomicBool::new(false)).unwrap().unwrap();
+    assert_eq!(point(), point());
     assert_eq!(scan.point(&spec.optimizers[2].rule, 8, &AtomicBool::new(true)).unwrap(), None);
 }
 

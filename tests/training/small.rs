@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use valleyscope::dataset::mnist::{Digits, Mnist, Origin};
+use valleyscope::dataset::mnist::{Digits, Mnist, MnistSource};
 use valleyscope::optimizer::{RuleKind, RuleSpec};
 use valleyscope::preset::Preset;
 use valleyscope::quantity::LearningRate;
@@ -34,7 +34,7 @@ pub fn digits(count: usize, seed: u64) -> Digits {
 }
 
 pub fn mnist() -> Mnist {
-    Mnist { train: digits(1000, 1), test: digits(200, 2), origin: Origin::StandIn }
+    Mnist { train: digits(1000, 1), test: digits(200, 2), source: MnistSource::Synthetic }
 }
 
 /// The same as files in a folder.

@@ -2,7 +2,7 @@ use std::process::Command;
 
 use crate::cargo::{build_valleyscope, status};
 use crate::machine::{self, Display};
-use crate::worker::{self, Company};
+use crate::worker::{self, Audience};
 use crate::{Stop, say, setup};
 
 const NO_DISPLAY: &str = "\
@@ -28,7 +28,7 @@ pub fn run(arguments: &[String], with_worker: bool) -> Result<(), Stop> {
     setup::ready();
     let with_worker = with_worker && !names_worker();
     if with_worker && arguments.first().is_some_and(|first| first == "train") {
-        worker::set_up(Company::here())?;
+        worker::set_up(Audience::here())?;
     }
     let in_background = with_worker && opens_window && without_worker(worker::may_go_on_in_background(false));
     let program = build_valleyscope()?;

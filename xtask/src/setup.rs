@@ -4,18 +4,18 @@ use std::process::{Command, Stdio};
 
 use crate::cargo::{build_valleyscope, status, step};
 use crate::machine::{self, Display, Need, PackageManager};
-use crate::worker::{self, Company};
+use crate::worker::{self, Audience};
 use crate::{Stop, USAGE, say};
 
 /// `cargo xtask setup`: all that is needed to work, without starting anything.
 pub fn command(arguments: &[String]) -> Result<(), Stop> {
     let words: Vec<_> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
-        [] => set_up_app().and_then(|()| worker::set_up(Company::here())),
+        [] => set_up_app().and_then(|()| worker::set_up(Audience::here())),
         ["--no-worker"] => set_up_app(),
-        ["--only-worker"] => worker::set_up(Company::here()),
+        ["--only-worker"] => worker::set_up(Audience::here()),
         // How the process in the background is started.
-        ["--only-worker", "--detached"] => worker::set_up(Company::Nobody),
+        ["--only-worker", "--detached"] => worker::set_up(Audience::Nobody),
         ["--background"] => set_up_app().and_then(|()| set_up_worker_in_background()),
         ["--only-worker", "--background"] => set_up_worker_in_background(),
         ["--cancel"] => worker::cancel(),

@@ -11,11 +11,11 @@ use image::{Delay, ExtendedColorType, Frame, ImageEncoder as _, RgbaImage};
 use tempfile::TempDir;
 
 use super::palette::reduce;
-use crate::export::{Aside, Overwrite};
+use crate::export::{AtomicFile, Overwrite};
 
 /// What an animation is saved as.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
+pub enum AnimationFormat {
     /// One file that moves, with 256 colours a frame.
     #[default]
     Gif,
@@ -40,8 +40,8 @@ pub enum EncodeError {
 
 /// What is written, and where to.
 #[derive(Clone, Debug)]
-pub struct Output {
-    pub format: Format,
+pub struct AnimationFile {
+    pub format: AnimationFormat,
     /// The GIF, or the folder to make.
     pub target: PathBuf,
     pub frames_per_sec: u32,
@@ -68,13 +68,13 @@ const WAITING: usize = 3;
 
 impl Encoder {
     /// Starts the thread.
-    pub fn start(output: Output) -> Encoder {
+    pub fn start(output: AnimationFile) -> Encoder {
         let (messages, inbox) = sync_channel(WAITING);
         let (answer, outcome) = channel();
         std::thread::spawn(move || {
             let written = match output.format {
-                Format::Gif => write_gif(&output, &inbox),
-                Format::PngFolder => write_folder(&output.target, &inbox),
+                AnimationFormat::Gif => write_gif(&output, &inbox),
+                AnimationFormat::PngFolder => write_folder(&output.target, &inbox),
             };
             // Nobody listens any more when the export was cancelled.
             if let Some(result) = written.transpose() {
@@ -130,7 +130,7 @@ fn parent_of(target: &Path) -> &Path {
 /// Frames have few enough colours when they get to the encoder, which then leaves them as they are.
 const ANY_SPEED: i32 = 10;
 
-fn write_gif(output: &Output, inbox: &Receiver<Message>) -> Result<Option<()>, EncodeError> {
+fn write_gif(output: &AnimationFile, inbox: &Receiver<Message>) -> Result<Option<()>, EncodeError> {
     let target = &output.target;
     let failed = |source: io::Error| match source.kind() {
         io::ErrorKind::AlreadyExists => EncodeError::Exists(target.clone()),
@@ -140,7 +140,7 @@ fn write_gif(output: &Output, inbox: &Receiver<Message>) -> Result<Option<()>, E
         image::ImageError::IoError(source) => failed(source),
         source => EncodeError::Encode { path: target.clone(), source },
     };
-    let mut file = Aside::for_target(target).map_err(failed)?;
+    let mut file = AtomicFile::for_target(target).map_err(failed)?;
     let finished = {
         let mut encoder = GifEncoder::new_with_speed(&mut file, ANY_SPEED);
         encoder.set_repeat(Repeat::Infinite).map_err(unencoded)?;

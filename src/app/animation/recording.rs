@@ -6,18 +6,18 @@ use std::sync::mpsc::{Receiver, channel};
 use egui::{Align2, Color32, ColorImage, Context, Id, Modal, vec2};
 use image::RgbaImage;
 
-use super::encoder::{EncodeError, Encoder, Output};
+use super::encoder::{AnimationFile, EncodeError, Encoder};
 use super::{Settings, Subject};
-use crate::app::{Action, Extent, Offscreen, Requests};
+use crate::app::{Action, Offscreen, PictureExtent, Requests};
 use crate::export::Overwrite;
-use crate::simulation::{Command, OptimizerSpec, Playback, Record, Snapshot};
+use crate::simulation::{EngineCommand, OptimizerSpec, Playback, Record, Snapshot};
 use crate::view::ticks::grouped;
 
 /// An export under way.
 pub struct Recording {
     settings: Settings,
     offscreen: Offscreen,
-    extent: Extent,
+    extent: PictureExtent,
     encoder: Option<Encoder>,
     phase: Phase,
     /// The session to go back to, and where it was.
@@ -59,15 +59,15 @@ enum Phase {
 
 /// Where the engine is.
 #[derive(Clone, Copy)]
-pub struct Place {
+pub struct EnginePosition {
     run: u64,
     step: u64,
     playback: Playback,
 }
 
-impl Place {
-    pub fn of(snapshot: &Snapshot) -> Place {
-        Place { run: snapshot.run, step: snapshot.step, playback: snapshot.playback }
+impl EnginePosition {
+    pub fn of(snapshot: &Snapshot) -> EnginePosition {
+        EnginePosition { run: snapshot.run, step: snapshot.step, playback: snapshot.playback }
     }
 
     /// Whether the engine rests at `step`, or ended before it.
@@ -93,9 +93,9 @@ impl Recording {
         let offscreen = subject.panel.offscreen(ctx)?;
         let extent = subject.panel.extent(ctx, settings.size);
         let (answer, session_answer) = channel();
-        requests.commands.extend([Command::Pause, Command::Record(answer)]);
+        requests.commands.extend([EngineCommand::Pause, EngineCommand::Record(answer)]);
         subject.live.frame_secs = Some(1.0 / settings.frames_per_sec.max(1) as f32);
-        let encoder = Encoder::start(Output {
+        let encoder = Encoder::start(AnimationFile {
             format: settings.format,
             target: settings.target.clone(),
             frames_per_sec: settings.frames_per_sec,
@@ -118,7 +118,7 @@ impl Recording {
 
     /// Does what can be done without waiting for the engine or the encoder. To be called after the panel was drawn.
     pub fn advance(&mut self, subject: &mut Subject<'_>, requests: &mut Requests) {
-        let Some(here) = subject.live.snapshot.as_ref().map(Place::of) else { return };
+        let Some(here) = subject.live.snapshot.as_ref().map(EnginePosition::of) else { return };
         if let Some(outcome) = self.encoder.as_ref().and_then(Encoder::outcome) {
             self.end(outcome, here, requests);
             return;
@@ -139,7 +139,7 @@ impl Recording {
             Phase::Finish { told: false } => Phase::Finish { told: self.encoder.as_ref().is_none_or(Encoder::finish) },
             Phase::Return { old_run } if here.run != old_run => {
                 if self.return_to > here.step {
-                    requests.commands.push(Command::Advance(self.return_to - here.step));
+                    requests.commands.push(EngineCommand::Advance(self.return_to - here.step));
                 }
                 Phase::ReturnTo { step: self.return_to }
             }
@@ -155,16 +155,16 @@ impl Recording {
     }
 
     /// Ends with this outcome, and goes back to where the run was.
-    fn end(&mut self, outcome: Result<PathBuf, EncodeError>, here: Place, requests: &mut Requests) {
+    fn end(&mut self, outcome: Result<PathBuf, EncodeError>, here: EnginePosition, requests: &mut Requests) {
         self.outcome = Some(outcome);
         self.encoder = None;
         self.go_back(here, requests);
     }
 
-    fn begin(&mut self, session: Record, here: Place, requests: &mut Requests) -> Phase {
+    fn begin(&mut self, session: Record, here: EnginePosition, requests: &mut Requests) -> Phase {
         let command = match self.settings.replay {
-            true => Command::Replay(Box::new(session.clone())),
-            false => Command::Restart,
+            true => EngineCommand::Replay(Box::new(session.clone())),
+            false => EngineCommand::Restart,
         };
         requests.commands.push(command);
         self.session = Some(session);
@@ -172,15 +172,15 @@ impl Recording {
         Phase::Begin { old_run: here.run }
     }
 
-    fn reach(&self, step: u64, here: Place, requests: &mut Requests) -> Phase {
+    fn reach(&self, step: u64, here: EnginePosition, requests: &mut Requests) -> Phase {
         if step > here.step {
-            requests.commands.push(Command::Advance(step - here.step));
+            requests.commands.push(EngineCommand::Advance(step - here.step));
         }
         Phase::Reach { step }
     }
 
     /// Gives a frame to the encoder and goes on to the next step.
-    fn hand_over(&mut self, frame: RgbaImage, here: Place, requests: &mut Requests) -> Phase {
+    fn hand_over(&mut self, frame: RgbaImage, here: EnginePosition, requests: &mut Requests) -> Phase {
         let Some(encoder) = &self.encoder else { return Phase::Over };
         if let Some(frame) = encoder.offer(frame) {
             return Phase::HandOver { frame };
@@ -196,10 +196,10 @@ impl Recording {
     }
 
     /// Brings the engine back to where it was.
-    fn go_back(&mut self, here: Place, requests: &mut Requests) {
+    fn go_back(&mut self, here: EnginePosition, requests: &mut Requests) {
         self.phase = match self.session.take() {
             Some(session) => {
-                requests.commands.push(Command::Replay(Box::new(session)));
+                requests.commands.push(EngineCommand::Replay(Box::new(session)));
                 Phase::Return { old_run: here.run }
             }
             None => Phase::Over,
@@ -207,7 +207,7 @@ impl Recording {
     }
 
     /// Stops, leaving no files behind.
-    pub fn cancel(&mut self, here: Option<Place>, requests: &mut Requests) {
+    pub fn cancel(&mut self, here: Option<EnginePosition>, requests: &mut Requests) {
         self.encoder = None;
         if let Some(here) = here
             && !matches!(self.phase, Phase::Return { .. } | Phase::ReturnTo { .. } | Phase::Over)

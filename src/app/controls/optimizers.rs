@@ -150,7 +150,7 @@ fn rule(ui: &mut Ui, owner: &str, rule: &mut RatedRule) {
     parameters::LEARNING_RATE.show(ui, owner, &mut rule.learning_rate, defaults::learning_rate());
     for (of, value) in rule.rule.hyperparameters() {
         let set = match of.kind {
-            HyperparameterKind::HyperparameterChoice(choices) => choose(ui, owner, of, choices, value),
+            HyperparameterKind::Choice(choices) => choose(ui, owner, of, choices, value),
             HyperparameterKind::DecayRate | HyperparameterKind::Number(_) => {
                 let mut shown = HyperparameterValue { of, value };
                 parameters::of_rule(of).show(ui, owner, &mut shown, HyperparameterValue { of, value: of.on_plane });

@@ -4,25 +4,25 @@ use egui::{Align2, Color32, FontId, Rect, Shape, Stroke, TextStyle, Ui, WidgetIn
 use egui_plot::{FilledArea, Line, MarkerShape, Plot, PlotPoint, PlotPoints, Points, VLine};
 
 use super::axis::AxisScale;
-use super::curves::{Curve, Point, middle};
-use super::metric::Metric;
-use super::sheet::sheet;
+use super::curves::{CurvePoint, DiagnosticCurve, middle};
+use super::metric::DiagnosticMetric;
+use super::plot_frame::plot_frame;
 use crate::simulation::Bucket;
 use crate::view::range::{union, with_margin};
 use crate::view::ticks::{grouped, significant};
 
 /// What one ensemble contributes to a plot.
-pub struct Series<'a> {
+pub struct ChartSeries<'a> {
     pub name: String,
     pub color: Color32,
     pub buckets: &'a [Bucket],
-    pub curve: &'a Curve,
+    pub curve: &'a DiagnosticCurve,
 }
 
 /// A plot to draw: what, on which axes, and from where to where, in places on the axes.
 pub struct Chart<'a> {
-    pub metric: Metric,
-    pub series: Vec<Series<'a>>,
+    pub metric: DiagnosticMetric,
+    pub series: Vec<ChartSeries<'a>>,
     pub scales: [AxisScale; 2],
     pub x: [f64; 2],
     /// `None` suits what is in view.
@@ -47,11 +47,11 @@ impl Chart<'_> {
     /// in divergence don't count where others go on, nor does a minority that runs away: on their way out they
     /// would flatten the others.
     fn y_in_view(&self) -> [f64; 2] {
-        let goes_on = |series: &&Series<'_>| series.curve.diverged.is_none() && series.curve.defined;
+        let goes_on = |series: &&ChartSeries<'_>| series.curve.diverged.is_none() && series.curve.defined;
         let any_goes_on = self.series.iter().any(|series| goes_on(&series));
         let counting = self.series.iter().filter(|series| !any_goes_on || goes_on(series));
         let [from, to] = self.x;
-        let visible = |point: &&Point| (from..=to).contains(&point.x);
+        let visible = |point: &&CurvePoint| (from..=to).contains(&point.x);
         let extents: Vec<_> = counting
             .filter_map(|series| {
                 let points = || series.curve.points().filter(visible);
@@ -71,7 +71,7 @@ impl Chart<'_> {
             self.scales[0].marks(self.x[0], self.x[1], f64::from(size.x - 66.0) / (self.x[1] - self.x[0])),
             self.scales[1].marks(y[0], y[1], 1.3 * f64::from(size.y - 24.0) / (y[1] - y[0])),
         ];
-        let plot = sheet(Plot::new(("diagnostics", self.metric.key())), ui, size, self.y.is_some(), &marks);
+        let plot = plot_frame(Plot::new(("diagnostics", self.metric.key())), ui, size, self.y.is_some(), &marks);
         let cursor = ui.visuals().weak_text_color();
         let shown = plot.show(ui, |plot| {
             plot.set_plot_bounds_x(self.x[0]..=self.x[1]);
@@ -102,7 +102,7 @@ impl Chart<'_> {
         let near = |y: f64| y.clamp(bottom - far, top + far);
         for series in &self.series {
             for run in &series.curve.runs {
-                let area = |ends: &dyn Fn(&Point) -> Option<[f64; 2]>, alpha: f32| {
+                let area = |ends: &dyn Fn(&CurvePoint) -> Option<[f64; 2]>, alpha: f32| {
                     let ends: Vec<_> = run.iter().filter_map(|point| Some((point.x, ends(point)?))).collect();
                     let x: Vec<f64> = ends.iter().map(|(x, _)| *x).collect();
                     let low: Vec<f64> = ends.iter().map(|(_, [low, _])| near(*low)).collect();
@@ -170,8 +170,8 @@ impl Chart<'_> {
         let painter = ui.painter().with_clip_rect(frame);
         let mut taken: Vec<Rect> = Vec::new();
         for series in &self.series {
-            let in_view = |point: &&Point| (self.x[0]..=self.x[1]).contains(&point.x);
-            let outside = |point: &&Point| !(bottom..=top).contains(&point.y);
+            let in_view = |point: &&CurvePoint| (self.x[0]..=self.x[1]).contains(&point.x);
+            let outside = |point: &&CurvePoint| !(bottom..=top).contains(&point.y);
             let Some(point) = series.curve.points().filter(in_view).find(outside) else { continue };
             let (edge, up) = if point.y > top { (frame.top() + 2.0, 1.0) } else { (frame.bottom() - 2.0, -1.0) };
             let name = painter.layout_no_wrap(series.name.clone(), font.clone(), series.color);
@@ -197,7 +197,7 @@ impl Chart<'_> {
         }
         let text = match self.metric {
             _ if self.series.is_empty() => "No optimizer is shown",
-            Metric::FreeEnergy => "—\n3 particles or more, not all on a line",
+            DiagnosticMetric::FreeEnergy => "—\n3 particles or more, not all on a line",
             _ => "—",
         };
         let painter = ui.painter().with_clip_rect(frame);
@@ -243,7 +243,7 @@ impl Chart<'_> {
     }
 
     fn summary(&self) -> String {
-        let last = |series: &Series<'_>| {
+        let last = |series: &ChartSeries<'_>| {
             let value = series.buckets.last().map(|bucket| self.metric.value(bucket).mean);
             let text = match value {
                 Some(value) if value.is_finite() => significant(value, 4),
@@ -263,7 +263,7 @@ pub fn nearest_bucket(buckets: &[Bucket], step: f64) -> Option<&Bucket> {
 }
 
 /// The point of a curve nearest to a place on the axis of steps.
-fn nearest(series: &Series<'_>, at: f64) -> Option<[f64; 2]> {
+fn nearest(series: &ChartSeries<'_>, at: f64) -> Option<[f64; 2]> {
     let nearest = series.curve.points().min_by(|a, b| (a.x - at).abs().total_cmp(&(b.x - at).abs()));
     nearest.map(|point| [point.x, point.y])
 }

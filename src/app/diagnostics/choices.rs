@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::metric::{Band, Metric};
+use super::metric::{Band, DiagnosticMetric};
 
 /// The switches of the plots.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PlotChoices {
-    pub shown: BTreeSet<Metric>,
+    pub shown: BTreeSet<DiagnosticMetric>,
     /// Metrics on a logarithmic axis.
-    pub log: BTreeSet<Metric>,
+    pub log: BTreeSet<DiagnosticMetric>,
     pub log_steps: bool,
     pub band: Band,
 }
@@ -20,8 +20,14 @@ pub struct PlotChoices {
 impl Default for PlotChoices {
     fn default() -> Self {
         PlotChoices {
-            shown: [Metric::Loss, Metric::Depth, Metric::AbsV, Metric::EffectiveStep].into(),
-            log: [Metric::AbsV].into(),
+            shown: [
+                DiagnosticMetric::Loss,
+                DiagnosticMetric::Depth,
+                DiagnosticMetric::AbsV,
+                DiagnosticMetric::EffectiveStep,
+            ]
+            .into(),
+            log: [DiagnosticMetric::AbsV].into(),
             log_steps: false,
             band: Band::default(),
         }

@@ -1,7 +1,7 @@
 //! The plots' curves as a table.
 
-use super::metric::Metric;
-use crate::export::{Cell, CsvWriter};
+use super::metric::DiagnosticMetric;
+use crate::export::{CsvCell, CsvWriter};
 use crate::simulation::Bucket;
 
 /// The ensembles to write: name and buckets of each.
@@ -24,7 +24,7 @@ const HEADER: [&str; 11] = [
 /// A table in long form, a row for each bucket of each optimizer and metric. A bucket covers the steps
 /// from `first_step` to `last_step`; numbers are written so that they read back exactly, with `NaN`,
 /// `inf` and `-inf` for what is not finite.
-pub fn csv_of(ensembles: &[Ensemble<'_>], metrics: &[Metric]) -> String {
+pub fn csv_of(ensembles: &[Ensemble<'_>], metrics: &[DiagnosticMetric]) -> String {
     const IN_MEMORY: &str = "writing to memory cannot fail";
     let mut csv = CsvWriter::new(Vec::new(), &HEADER).expect(IN_MEMORY);
     for metric in metrics {
@@ -32,17 +32,17 @@ pub fn csv_of(ensembles: &[Ensemble<'_>], metrics: &[Metric]) -> String {
             for bucket in *buckets {
                 let value = metric.value(bucket);
                 csv.row(&[
-                    Cell::Whole(bucket.first_step),
-                    Cell::Whole(bucket.first_step + bucket.steps.saturating_sub(1)),
-                    Cell::Text(name),
-                    Cell::Text(metric.key()),
-                    Cell::Number(value.mean),
-                    Cell::Number(value.mean_low),
-                    Cell::Number(value.mean_high),
-                    Cell::Number(value.std),
-                    Cell::Number(value.min),
-                    Cell::Number(value.max),
-                    Cell::Whole(u64::from(bucket.diverged)),
+                    CsvCell::Whole(bucket.first_step),
+                    CsvCell::Whole(bucket.first_step + bucket.steps.saturating_sub(1)),
+                    CsvCell::Text(name),
+                    CsvCell::Text(metric.key()),
+                    CsvCell::Number(value.mean),
+                    CsvCell::Number(value.mean_low),
+                    CsvCell::Number(value.mean_high),
+                    CsvCell::Number(value.std),
+                    CsvCell::Number(value.min),
+                    CsvCell::Number(value.max),
+                    CsvCell::Whole(u64::from(bucket.diverged)),
                 ])
                 .expect(IN_MEMORY);
             }

@@ -1,12 +1,12 @@
 //! Buckets of the history as curves to draw.
 
 use super::axis::AxisScale;
-use super::metric::{Band, Metric};
+use super::metric::{Band, DiagnosticMetric};
 use crate::simulation::Bucket;
 
 /// One point of a curve, placed on the axes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Point {
+pub struct CurvePoint {
     pub x: f64,
     pub y: f64,
     /// Lowest and highest mean over the bucket's steps.
@@ -18,19 +18,24 @@ pub struct Point {
 /// A curve as unbroken runs of points. A gap is where the metric is not finite, or has no place on the
 /// axis.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Curve {
-    pub runs: Vec<Vec<Point>>,
+pub struct DiagnosticCurve {
+    pub runs: Vec<Vec<CurvePoint>>,
     /// The first step at which a particle was not finite any more, and the most that ever were.
     pub diverged: Option<(u64, u32)>,
     /// Whether the metric has any finite value at all.
     pub defined: bool,
 }
 
-impl Curve {
+impl DiagnosticCurve {
     /// The curve of a metric through `buckets`.
-    pub fn new(buckets: &[Bucket], metric: Metric, band: Band, [x_scale, y_scale]: [AxisScale; 2]) -> Curve {
-        let mut curve = Curve::default();
-        let mut run: Vec<Point> = Vec::new();
+    pub fn new(
+        buckets: &[Bucket],
+        metric: DiagnosticMetric,
+        band: Band,
+        [x_scale, y_scale]: [AxisScale; 2],
+    ) -> DiagnosticCurve {
+        let mut curve = DiagnosticCurve::default();
+        let mut run: Vec<CurvePoint> = Vec::new();
         let floor = lowest_positive(buckets, metric);
         for bucket in buckets {
             if bucket.diverged > 0 {
@@ -53,7 +58,7 @@ impl Curve {
             };
             let envelope = [place(value.mean_low).min(y), place(value.mean_high).max(y)];
             let band = band.of(&value).map(|ends| ends.map(place));
-            run.push(Point { x, y, envelope, band });
+            run.push(CurvePoint { x, y, envelope, band });
         }
         if !run.is_empty() {
             curve.runs.push(run);
@@ -61,7 +66,7 @@ impl Curve {
         curve
     }
 
-    pub fn points(&self) -> impl Iterator<Item = &Point> {
+    pub fn points(&self) -> impl Iterator<Item = &CurvePoint> {
         self.runs.iter().flatten()
     }
 }
@@ -71,7 +76,7 @@ pub fn middle(bucket: &Bucket) -> f64 {
     bucket.first_step as f64 + 0.5 * bucket.steps.saturating_sub(1) as f64
 }
 
-fn lowest_positive(buckets: &[Bucket], metric: Metric) -> f64 {
+fn lowest_positive(buckets: &[Bucket], metric: DiagnosticMetric) -> f64 {
     let means = buckets.iter().map(|bucket| metric.value(bucket).mean_low).filter(|mean| *mean > 0.0);
     means.fold(f64::INFINITY, f64::min)
 }

@@ -3,19 +3,19 @@
 use egui::Ui;
 
 use crate::app::Requests;
-use crate::simulation::{Command, PlotRequest};
+use crate::simulation::{EngineCommand, PlotRequest};
 
 /// Seconds that the axis of steps must keep still before more detail is asked for.
 const SETTLED_SECS: f64 = 0.12;
 
 /// The request for detail that the engine has been sent, and the one that waits for the axis to settle.
 #[derive(Default)]
-pub struct Detail {
+pub struct DetailRequest {
     sent: Option<(u64, PlotRequest)>,
     waiting: Option<(PlotRequest, f64)>,
 }
 
-impl Detail {
+impl DetailRequest {
     /// Sends what is wanted of this run, once it stays the same for a moment.
     pub fn request(&mut self, ui: &Ui, run: u64, wanted: PlotRequest, requests: &mut Requests) {
         let now = ui.input(|input| input.time);
@@ -33,7 +33,7 @@ impl Detail {
                 return ui.ctx().request_repaint();
             }
         }
-        requests.commands.push(Command::Plot(wanted));
-        *self = Detail { sent: Some((run, wanted)), waiting: None };
+        requests.commands.push(EngineCommand::Plot(wanted));
+        *self = DetailRequest { sent: Some((run, wanted)), waiting: None };
     }
 }

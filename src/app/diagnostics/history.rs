@@ -2,28 +2,28 @@
 
 use egui::{Color32, Theme};
 
-use super::metric::Metric;
+use super::metric::DiagnosticMetric;
 use crate::app::Document;
 use crate::app::landscape::marker::{color_of, line_color};
 use crate::simulation::{Bucket, EnsembleView, Snapshot};
 
 /// What the plots are drawn from: the newest snapshot's, or an older one's while frozen.
 #[derive(Default)]
-pub struct History {
+pub struct DiagnosticsHistory {
     /// Tells snapshots apart: run, step, and for each curve where it begins and ends and in how many
     /// buckets.
     pub fingerprint: Vec<u64>,
     pub step: u64,
-    pub ensembles: Vec<Ensemble>,
+    pub ensembles: Vec<EnsembleHistory>,
 }
 
-pub struct Ensemble {
+pub struct EnsembleHistory {
     pub optimizer: u32,
     pub particles: usize,
     pub buckets: Vec<Bucket>,
 }
 
-impl History {
+impl DiagnosticsHistory {
     /// Takes over what a snapshot shows, if it shows anything else.
     pub fn update(&mut self, snapshot: &Snapshot) {
         let mut fingerprint = vec![snapshot.run, snapshot.step];
@@ -37,7 +37,7 @@ impl History {
         }
         self.fingerprint = fingerprint;
         self.step = snapshot.step;
-        let ensemble = |view: &EnsembleView| Ensemble {
+        let ensemble = |view: &EnsembleView| EnsembleHistory {
             optimizer: view.optimizer,
             particles: view.particles,
             buckets: view.plot.clone(),
@@ -46,15 +46,15 @@ impl History {
     }
 
     /// The means of the ensembles that stay finite, or of all where none does: by these an axis is chosen.
-    pub fn sensible_means(&self, metric: Metric) -> Vec<f64> {
-        let stays = |ensemble: &&Ensemble| ensemble.buckets.last().is_none_or(|bucket| bucket.diverged == 0);
+    pub fn sensible_means(&self, metric: DiagnosticMetric) -> Vec<f64> {
+        let stays = |ensemble: &&EnsembleHistory| ensemble.buckets.last().is_none_or(|bucket| bucket.diverged == 0);
         let any_stays = self.ensembles.iter().any(|ensemble| stays(&ensemble));
         let counting = self.ensembles.iter().filter(|ensemble| !any_stays || stays(ensemble));
         counting.flat_map(|ensemble| &ensemble.buckets).map(|bucket| metric.value(bucket).mean).collect()
     }
 }
 
-impl Ensemble {
+impl EnsembleHistory {
     pub fn name(&self, document: &Document) -> String {
         document.spec.name_of(self.optimizer).unwrap_or_else(|| "(removed)".to_owned())
     }

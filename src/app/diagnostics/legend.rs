@@ -2,7 +2,7 @@
 
 use egui::{Rect, RichText, Sense, Stroke, TextStyle, TextWrapMode, Ui, WidgetInfo, WidgetText, pos2, vec2};
 
-use super::history::{Ensemble, History};
+use super::history::{DiagnosticsHistory, EnsembleHistory};
 use crate::app::landscape::marker::Marker;
 use crate::app::{Document, Live};
 use crate::view::ticks::grouped;
@@ -12,7 +12,7 @@ const SAMPLE: f32 = 20.0;
 const GAP: f32 = 5.0;
 
 /// Shows an entry for each shown ensemble; they wrap, but no entry is broken.
-pub fn legend(ui: &mut Ui, history: &History, document: &Document, live: &Live) {
+pub fn legend(ui: &mut Ui, history: &DiagnosticsHistory, document: &Document, live: &Live) {
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing = vec2(12.0, 2.0);
         ui.spacing_mut().interact_size.y = 0.0;
@@ -26,7 +26,7 @@ pub fn legend(ui: &mut Ui, history: &History, document: &Document, live: &Live) 
     });
 }
 
-fn entry(ui: &mut Ui, ensemble: &Ensemble, document: &Document) {
+fn entry(ui: &mut Ui, ensemble: &EnsembleHistory, document: &Document) {
     let name = ensemble.name(document);
     let most = (ui.max_rect().width() - SAMPLE - GAP).max(20.0);
     let text = WidgetText::from(RichText::new(&name).small());
@@ -45,7 +45,7 @@ fn entry(ui: &mut Ui, ensemble: &Ensemble, document: &Document) {
 }
 
 /// How many particles diverged, and from when on.
-fn divergence(ensemble: &Ensemble) -> Option<String> {
+fn divergence(ensemble: &EnsembleHistory) -> Option<String> {
     let first = ensemble.buckets.iter().find(|bucket| bucket.diverged > 0)?;
     let most = ensemble.buckets.iter().map(|bucket| bucket.diverged).max()?;
     let from = match first.steps {

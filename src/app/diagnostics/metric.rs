@@ -6,7 +6,7 @@ use crate::simulation::{Bucket, BucketSpread};
 
 /// A quantity with a plot of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Metric {
+pub enum DiagnosticMetric {
     Loss,
     Depth,
     AbsV,
@@ -16,7 +16,7 @@ pub enum Metric {
 
 /// A metric over one bucket of steps. NaN where it is not defined.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Value {
+pub struct DiagnosticValue {
     /// The ensemble's mean: lowest, mean and highest over the bucket's steps.
     pub mean_low: f64,
     pub mean: f64,
@@ -38,52 +38,58 @@ pub enum Band {
     Hidden,
 }
 
-impl Metric {
-    pub const ALL: [Metric; 5] = [Metric::Loss, Metric::Depth, Metric::AbsV, Metric::EffectiveStep, Metric::FreeEnergy];
+impl DiagnosticMetric {
+    pub const ALL: [DiagnosticMetric; 5] = [
+        DiagnosticMetric::Loss,
+        DiagnosticMetric::Depth,
+        DiagnosticMetric::AbsV,
+        DiagnosticMetric::EffectiveStep,
+        DiagnosticMetric::FreeEnergy,
+    ];
 
     /// The plot's title.
     pub fn title(self) -> &'static str {
         match self {
-            Metric::Loss => "loss L",
-            Metric::Depth => "depth u",
-            Metric::AbsV => "spread |v|",
-            Metric::EffectiveStep => "effective step size",
-            Metric::FreeEnergy => "free energy F = E − ΘS",
+            DiagnosticMetric::Loss => "loss L",
+            DiagnosticMetric::Depth => "depth u",
+            DiagnosticMetric::AbsV => "spread |v|",
+            DiagnosticMetric::EffectiveStep => "effective step size",
+            DiagnosticMetric::FreeEnergy => "free energy F = E − ΘS",
         }
     }
 
     /// A short name for switches.
     pub fn name(self) -> &'static str {
         match self {
-            Metric::Loss => "Loss",
-            Metric::Depth => "Depth u",
-            Metric::AbsV => "Spread |v|",
-            Metric::EffectiveStep => "Effective step",
-            Metric::FreeEnergy => "Free energy",
+            DiagnosticMetric::Loss => "Loss",
+            DiagnosticMetric::Depth => "Depth u",
+            DiagnosticMetric::AbsV => "Spread |v|",
+            DiagnosticMetric::EffectiveStep => "Effective step",
+            DiagnosticMetric::FreeEnergy => "Free energy",
         }
     }
 
     /// The name in files.
     pub fn key(self) -> &'static str {
         match self {
-            Metric::Loss => "loss",
-            Metric::Depth => "u",
-            Metric::AbsV => "abs_v",
-            Metric::EffectiveStep => "effective_step",
-            Metric::FreeEnergy => "free_energy",
+            DiagnosticMetric::Loss => "loss",
+            DiagnosticMetric::Depth => "u",
+            DiagnosticMetric::AbsV => "abs_v",
+            DiagnosticMetric::EffectiveStep => "effective_step",
+            DiagnosticMetric::FreeEnergy => "free_energy",
         }
     }
 
     pub fn explanation(self) -> &'static str {
         match self {
-            Metric::Loss => "The exact loss, without noise, averaged over the particles.",
-            Metric::Depth => "How far along the valley the particles are.",
-            Metric::AbsV => "How far from the valley's floor the particles are.",
-            Metric::EffectiveStep => {
+            DiagnosticMetric::Loss => "The exact loss, without noise, averaged over the particles.",
+            DiagnosticMetric::Depth => "How far along the valley the particles are.",
+            DiagnosticMetric::AbsV => "How far from the valley's floor the particles are.",
+            DiagnosticMetric::EffectiveStep => {
                 "The size of a step without weight decay, in learning rates, averaged over the coordinates. \
                  1 for Signum; for Adam it is |m̂|/√ŝ, which noise starves."
             }
-            Metric::FreeEnergy => {
+            DiagnosticMetric::FreeEnergy => {
                 "E is the mean loss, S = ½ ln det(2πe Σ) the entropy of the particles' positions, and Θ the \
                  temperature: each optimizer's learning rate η unless it is set. Each step counts with the Θ in force at \
                  it. Shown for 3 particles or more."
@@ -93,12 +99,12 @@ impl Metric {
 
     /// Whether values are never negative, so that a logarithmic axis is a plain logarithm.
     pub fn is_positive(self) -> bool {
-        matches!(self, Metric::AbsV | Metric::EffectiveStep)
+        matches!(self, DiagnosticMetric::AbsV | DiagnosticMetric::EffectiveStep)
     }
 
     /// The metric over a bucket.
-    pub fn value(self, bucket: &Bucket) -> Value {
-        let of = |spread: &BucketSpread| Value {
+    pub fn value(self, bucket: &Bucket) -> DiagnosticValue {
+        let of = |spread: &BucketSpread| DiagnosticValue {
             mean_low: spread.mean_low,
             mean: spread.mean,
             mean_high: spread.mean_high,
@@ -107,13 +113,13 @@ impl Metric {
             max: spread.max,
         };
         match self {
-            Metric::Loss => of(&bucket.loss),
-            Metric::Depth => of(&bucket.u),
-            Metric::AbsV => of(&bucket.abs_v),
-            Metric::EffectiveStep => of(&bucket.effective_step),
-            Metric::FreeEnergy => {
+            DiagnosticMetric::Loss => of(&bucket.loss),
+            DiagnosticMetric::Depth => of(&bucket.u),
+            DiagnosticMetric::AbsV => of(&bucket.abs_v),
+            DiagnosticMetric::EffectiveStep => of(&bucket.effective_step),
+            DiagnosticMetric::FreeEnergy => {
                 let mean = bucket.free_energy;
-                Value { mean_low: mean, mean, mean_high: mean, std: f64::NAN, min: f64::NAN, max: f64::NAN }
+                DiagnosticValue { mean_low: mean, mean, mean_high: mean, std: f64::NAN, min: f64::NAN, max: f64::NAN }
             }
         }
     }
@@ -131,7 +137,7 @@ impl Band {
     }
 
     /// The band's ends, if it has any here.
-    pub fn of(self, value: &Value) -> Option<[f64; 2]> {
+    pub fn of(self, value: &DiagnosticValue) -> Option<[f64; 2]> {
         let ends = match self {
             Band::Deviation => [value.mean - value.std, value.mean + value.std],
             Band::Extremes => [value.min, value.max],

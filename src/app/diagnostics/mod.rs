@@ -10,14 +10,14 @@ mod history;
 mod legend;
 mod metric;
 mod panel;
-mod sheet;
+mod plot_frame;
 mod table;
 mod temperature;
 
 pub use axis::{AxisScale, labelled_grid};
 pub use choices::PlotChoices;
 pub use csv::csv_of;
-pub use curves::{Curve, Point};
-pub use metric::{Band, Metric, Value};
+pub use curves::{CurvePoint, DiagnosticCurve};
+pub use metric::{Band, DiagnosticMetric, DiagnosticValue};
 pub use panel::{DiagnosticsPanel, columns_for};
-pub use sheet::{Mark, sheet};
+pub use plot_frame::{AxisMark, plot_frame};

@@ -6,14 +6,14 @@ use egui::containers::menu::{MenuButton, MenuConfig};
 use egui::{PopupCloseBehavior, Rect, Sense, TextStyle, Ui, Vec2, vec2};
 
 use super::axis::AxisScale;
-use super::chart::{Chart, Series, Touched};
+use super::chart::{Chart, ChartSeries, Touched};
 use super::choices::PlotChoices;
-use super::curves::Curve;
-use super::detail::Detail;
-use super::history::History;
+use super::curves::DiagnosticCurve;
+use super::detail::DetailRequest;
+use super::history::DiagnosticsHistory;
 use super::legend::legend;
-use super::metric::{Band, Metric};
-use super::table::{Contents, Table};
+use super::metric::{Band, DiagnosticMetric};
+use super::table::{Table, TableContents};
 use super::temperature::temperature_control;
 use crate::app::{Action, Document, Live, Requests};
 use crate::simulation::PlotRequest;
@@ -29,19 +29,19 @@ const MENU_WIDTH: f32 = 240.0;
 
 /// Live plots of the metrics, one curve an optimizer.
 pub struct DiagnosticsPanel {
-    shown: BTreeSet<Metric>,
+    shown: BTreeSet<DiagnosticMetric>,
     log_steps: bool,
     /// Metrics on a logarithmic axis.
-    log: BTreeSet<Metric>,
+    log: BTreeSet<DiagnosticMetric>,
     band: Band,
     frozen: bool,
     /// Ranges that the user chose, in places on the axes.
     x: Option<[f64; 2]>,
-    y: BTreeMap<Metric, [f64; 2]>,
+    y: BTreeMap<DiagnosticMetric, [f64; 2]>,
     hover: Option<f64>,
-    history: History,
+    history: DiagnosticsHistory,
     curves: Curves,
-    detail: Detail,
+    detail: DetailRequest,
     /// An export that is being written.
     table: Option<Table>,
     /// Where the plots were last drawn, legend included.
@@ -60,9 +60,9 @@ impl Default for DiagnosticsPanel {
             x: None,
             y: BTreeMap::new(),
             hover: None,
-            history: History::default(),
+            history: DiagnosticsHistory::default(),
             curves: Curves::default(),
-            detail: Detail::default(),
+            detail: DetailRequest::default(),
             table: None,
             last_area: None,
         }
@@ -74,14 +74,14 @@ impl Default for DiagnosticsPanel {
 struct Curves {
     key: Option<CurvesKey>,
     /// For each shown metric its axis, and the curve of each ensemble.
-    metrics: Vec<(AxisScale, Vec<Curve>)>,
+    metrics: Vec<(AxisScale, Vec<DiagnosticCurve>)>,
 }
 
 #[derive(Clone, PartialEq)]
 struct CurvesKey {
     fingerprint: Vec<u64>,
-    shown: BTreeSet<Metric>,
-    log: BTreeSet<Metric>,
+    shown: BTreeSet<DiagnosticMetric>,
+    log: BTreeSet<DiagnosticMetric>,
     log_steps: bool,
     band: Band,
 }
@@ -133,7 +133,7 @@ impl DiagnosticsPanel {
 
     fn tools(&mut self, ui: &mut Ui, document: &Document, live: &Live, requests: &mut Requests) {
         ui.horizontal_wrapped(|ui| {
-            for metric in Metric::ALL {
+            for metric in DiagnosticMetric::ALL {
                 let mut shown = self.shown.contains(&metric);
                 if ui.toggle_value(&mut shown, metric.name()).on_hover_text(metric.explanation()).changed() {
                     let _ = self.shown.remove(&metric) || self.shown.insert(metric);
@@ -188,7 +188,7 @@ impl DiagnosticsPanel {
         // What is frozen stays as it is on the screen; the engine's history has gone on, or is another run's.
         let last = if self.frozen { self.history.step as f64 } else { f64::INFINITY };
         let shown = || self.history.ensembles.iter().filter(|ensemble| !live.hidden.contains(&ensemble.optimizer));
-        let contents = Contents {
+        let contents = TableContents {
             optimizers: shown().map(|ensemble| (ensemble.optimizer, ensemble.name(document))).collect(),
             metrics: self.shown.iter().copied().collect(),
             steps: [from.ceil() as u64, to.min(last).floor() as u64],
@@ -214,7 +214,7 @@ impl DiagnosticsPanel {
             return;
         }
         let x_scale = self.x_scale();
-        let curves_of = |&metric: &Metric| {
+        let curves_of = |&metric: &DiagnosticMetric| {
             let y_scale = match (self.log.contains(&metric), metric.is_positive()) {
                 (false, _) => AxisScale::Linear,
                 (true, true) => AxisScale::Log,
@@ -223,14 +223,14 @@ impl DiagnosticsPanel {
             let curves = history
                 .ensembles
                 .iter()
-                .map(|ensemble| Curve::new(&ensemble.buckets, metric, self.band, [x_scale, y_scale]));
+                .map(|ensemble| DiagnosticCurve::new(&ensemble.buckets, metric, self.band, [x_scale, y_scale]));
             (y_scale, curves.collect())
         };
         self.curves = Curves { metrics: self.shown.iter().map(curves_of).collect(), key: Some(key) };
     }
 
     fn grid(&mut self, ui: &mut Ui, document: &mut Document, live: &Live) {
-        let metrics: Vec<Metric> = self.shown.iter().copied().collect();
+        let metrics: Vec<DiagnosticMetric> = self.shown.iter().copied().collect();
         if metrics.is_empty() {
             ui.weak("Choose above what to plot.");
             return;
@@ -275,7 +275,7 @@ impl DiagnosticsPanel {
         &mut self,
         ui: &mut Ui,
         index: usize,
-        metric: Metric,
+        metric: DiagnosticMetric,
         x: [f64; 2],
         document: &mut Document,
         live: &Live,
@@ -285,7 +285,7 @@ impl DiagnosticsPanel {
             ui.set_max_height(18.0);
             ui.label(egui::RichText::new(metric.title()).strong().text_style(TextStyle::Small))
                 .on_hover_text(metric.explanation());
-            if metric == Metric::FreeEnergy {
+            if metric == DiagnosticMetric::FreeEnergy {
                 temperature_control(ui, document);
             }
             ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
@@ -306,7 +306,7 @@ impl DiagnosticsPanel {
         let shown = self.history.ensembles.iter().zip(curves);
         let series = shown
             .filter(|(ensemble, _)| !live.hidden.contains(&ensemble.optimizer))
-            .map(|(ensemble, curve)| Series {
+            .map(|(ensemble, curve)| ChartSeries {
                 name: ensemble.name(document),
                 color: ensemble.color(document, theme),
                 buckets: &ensemble.buckets,
@@ -324,7 +324,7 @@ impl DiagnosticsPanel {
         chart.show(ui)
     }
 
-    fn apply(&mut self, metric: Metric, touched: &Touched) {
+    fn apply(&mut self, metric: DiagnosticMetric, touched: &Touched) {
         if touched.reset {
             self.x = None;
             self.y.remove(&metric);

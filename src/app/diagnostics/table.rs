@@ -5,15 +5,15 @@ use std::sync::mpsc::{Receiver, channel};
 use egui::Context;
 
 use super::csv::csv_of;
-use super::metric::Metric;
+use super::metric::DiagnosticMetric;
 use crate::app::{Action, Requests};
-use crate::simulation::{Bucket, Command};
+use crate::simulation::{Bucket, EngineCommand};
 
 /// What goes into the table.
-pub struct Contents {
+pub struct TableContents {
     /// The shown optimizers, by id and name.
     pub optimizers: Vec<(u32, String)>,
-    pub metrics: Vec<Metric>,
+    pub metrics: Vec<DiagnosticMetric>,
     /// First and last step, both included.
     pub steps: [u64; 2],
 }
@@ -28,7 +28,7 @@ impl Table {
     /// Begins a table of `frozen`, optimizers' ids with their buckets, or else of all that the engine keeps.
     pub fn begin(
         ctx: &Context,
-        contents: Contents,
+        contents: TableContents,
         frozen: Option<Vec<(u32, Vec<Bucket>)>>,
         requests: &mut Requests,
     ) -> Table {
@@ -36,7 +36,7 @@ impl Table {
         match frozen {
             // The receiver is there until the thread has it.
             Some(frozen) => answer.send(frozen).unwrap_or_default(),
-            None => requests.commands.push(Command::History(answer)),
+            None => requests.commands.push(EngineCommand::History(answer)),
         }
         let (text_to, text) = channel();
         let ctx = ctx.clone();
@@ -58,7 +58,7 @@ impl Table {
     }
 }
 
-impl Contents {
+impl TableContents {
     fn table(&self, histories: &[(u32, Vec<Bucket>)]) -> String {
         let [from, to] = self.steps;
         let asked_for = |bucket: &Bucket| bucket.first_step <= to && bucket.first_step + bucket.steps > from;

@@ -5,30 +5,30 @@ use std::sync::Arc;
 
 use egui::ColorImage;
 
-use crate::app::desk::Draft;
-use crate::app::origins::WithOrigin;
+use crate::app::document_editor::PresetDraft;
+use crate::app::saved_states::Revision;
 use crate::export::{Overwrite, write_file};
 use crate::preset::{Preset, PresetError, SweepPreset};
 
 /// What is to be saved.
 #[derive(Clone, Debug)]
-pub enum Content {
-    Preset(Box<Draft>),
-    Sweep(Box<WithOrigin<SweepPreset>>),
-    Training(Box<WithOrigin<Preset>>),
+pub enum FileContent {
+    Preset(Box<PresetDraft>),
+    Sweep(Box<Revision<SweepPreset>>),
+    Training(Box<Revision<Preset>>),
     Text(String),
     Bytes(Arc<Vec<u8>>),
     Picture(Arc<ColorImage>),
 }
 
-impl Content {
+impl FileContent {
     pub fn extension(&self, suggested_name: &str) -> String {
         let of_name = Path::new(suggested_name).extension().and_then(|extension| extension.to_str());
         let fallback = match self {
-            Content::Preset(_) | Content::Sweep(_) | Content::Training(_) => "ron",
-            Content::Text(_) => "txt",
-            Content::Bytes(_) => "bin",
-            Content::Picture(_) => "png",
+            FileContent::Preset(_) | FileContent::Sweep(_) | FileContent::Training(_) => "ron",
+            FileContent::Text(_) => "txt",
+            FileContent::Bytes(_) => "bin",
+            FileContent::Picture(_) => "png",
         };
         of_name.unwrap_or(fallback).to_owned()
     }
@@ -36,10 +36,10 @@ impl Content {
     /// The preset that it is, if it is one.
     pub fn preset(&self) -> Option<Preset> {
         match self {
-            Content::Preset(draft) => Some(Preset::Landscape(draft.preset.clone())),
-            Content::Sweep(draft) => Some(Preset::Sweep(draft.preset.clone())),
-            Content::Training(draft) => Some(draft.preset.clone()),
-            Content::Text(_) | Content::Bytes(_) | Content::Picture(_) => None,
+            FileContent::Preset(draft) => Some(Preset::Landscape(draft.preset.clone())),
+            FileContent::Sweep(draft) => Some(Preset::Sweep(draft.preset.clone())),
+            FileContent::Training(draft) => Some(draft.preset.clone()),
+            FileContent::Text(_) | FileContent::Bytes(_) | FileContent::Picture(_) => None,
         }
     }
 }
@@ -51,7 +51,7 @@ pub enum Refused {
 }
 
 /// Writes a file; one that exists is replaced only where `overwrite` says so.
-pub fn write(path: &Path, content: &Content, overwrite: Overwrite) -> Result<(), Refused> {
+pub fn write(path: &Path, content: &FileContent, overwrite: Overwrite) -> Result<(), Refused> {
     let failed = |error: std::io::Error| Refused::Failed(format!("cannot write {}: {error}", path.display()));
     let refused = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => Refused::Exists,
@@ -67,10 +67,10 @@ pub fn write(path: &Path, content: &Content, overwrite: Overwrite) -> Result<(),
         });
     }
     match content {
-        Content::Preset(_) | Content::Sweep(_) | Content::Training(_) => Ok(()),
-        Content::Text(text) => write_file(path, overwrite, text.as_bytes()).map_err(refused),
-        Content::Bytes(bytes) => write_file(path, overwrite, bytes).map_err(refused),
-        Content::Picture(picture) => {
+        FileContent::Preset(_) | FileContent::Sweep(_) | FileContent::Training(_) => Ok(()),
+        FileContent::Text(text) => write_file(path, overwrite, text.as_bytes()).map_err(refused),
+        FileContent::Bytes(bytes) => write_file(path, overwrite, bytes).map_err(refused),
+        FileContent::Picture(picture) => {
             let png = png(picture).map_err(Refused::Failed)?;
             write_file(path, overwrite, &png).map_err(refused)
         }

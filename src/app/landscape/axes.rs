@@ -32,31 +32,31 @@ pub fn draw(
     font: &FontId,
     visuals: &Visuals,
 ) {
-    let (ink, faint) = (visuals.text_color(), visuals.weak_text_color());
+    let (text_color, faint) = (visuals.text_color(), visuals.weak_text_color());
     let stroke = Stroke::new(1.0, faint);
     painter.rect_stroke(canvas, 0.0, stroke, egui::StrokeKind::Outside);
     let below = canvas.bottom() + TICK + 2.0;
     for tick in &x.ticks {
         let at = on_canvas(canvas, viewport, [tick.value, viewport.camera.center[1]]).x;
         painter.vline(at, canvas.bottom()..=canvas.bottom() + TICK, stroke);
-        painter.text(pos2(at, below), Align2::CENTER_TOP, &tick.label, font.clone(), ink);
+        painter.text(pos2(at, below), Align2::CENTER_TOP, &tick.label, font.clone(), text_color);
     }
     for tick in &y.ticks {
         let at = on_canvas(canvas, viewport, [viewport.camera.center[0], tick.value]).y;
         painter.hline(canvas.left() - TICK..=canvas.left(), at, stroke);
-        painter.text(pos2(canvas.left() - TICK - 3.0, at), Align2::RIGHT_CENTER, &tick.label, font.clone(), ink);
+        painter.text(pos2(canvas.left() - TICK - 3.0, at), Align2::RIGHT_CENTER, &tick.label, font.clone(), text_color);
     }
     let with_note = |name: &str, ticks: &Ticks| match &ticks.note {
         Some(note) => format!("{name}   ({note})"),
         None => name.to_owned(),
     };
     let name_x = pos2(canvas.center().x, below + font.size + 2.0);
-    painter.text(name_x, Align2::CENTER_TOP, with_note("x", x), font.clone(), ink);
+    painter.text(name_x, Align2::CENTER_TOP, with_note("x", x), font.clone(), text_color);
     // Above the axis, so that nothing has to be read sideways.
-    painter.text(canvas.left_top() - vec2(3.0, 3.0), Align2::RIGHT_BOTTOM, "y", font.clone(), ink);
+    painter.text(canvas.left_top() - vec2(3.0, 3.0), Align2::RIGHT_BOTTOM, "y", font.clone(), text_color);
     if let Some(note) = &y.note {
         let text = format!("({note})");
-        painter.text(canvas.left_top() + vec2(4.0, -3.0), Align2::LEFT_BOTTOM, text, font.clone(), ink);
+        painter.text(canvas.left_top() + vec2(4.0, -3.0), Align2::LEFT_BOTTOM, text, font.clone(), text_color);
     }
 }
 
@@ -71,13 +71,13 @@ pub fn draw_uv(
     taken: Rect,
 ) {
     let origin = on_canvas(canvas, viewport, [0.0, 0.0]);
-    let ink = Color32::from_white_alpha(210);
+    let text_color = Color32::from_white_alpha(210);
     let halo = Color32::from_black_alpha(110);
     for (name, valley) in [("u", Valley { u: 1.0, v: 0.0 }), ("v", Valley { u: 0.0, v: 1.0 })] {
         let [x, y] = landscape.xy_from_uv(valley);
         let unit = vec2(x as f32, -y as f32).normalized();
         let Some([from, to]) = clipped(origin, unit, canvas) else { continue };
-        for stroke in [Stroke::new(2.5, halo), Stroke::new(1.0, ink)] {
+        for stroke in [Stroke::new(2.5, halo), Stroke::new(1.0, text_color)] {
             painter.extend(Shape::dashed_line(&[from, to], stroke, 7.0, 5.0));
         }
         // The arrow and the name stand at the end to which the axis points, or as near as there is room.
@@ -86,7 +86,7 @@ pub fn draw_uv(
         let back = (0..).map(|step| 4.0 + 12.0 * step as f32).take_while(|back| *back < 0.8 * length);
         let Some(tip) = back.map(|back| to - unit * back).find(|tip| !keep_out.contains(*tip)) else { continue };
         let head = [tip - unit * 10.0 + unit.rot90() * 4.0, tip - unit * 10.0 - unit.rot90() * 4.0];
-        painter.add(Shape::convex_polygon(vec![tip, head[0], head[1]], ink, Stroke::new(1.0, halo)));
+        painter.add(Shape::convex_polygon(vec![tip, head[0], head[1]], text_color, Stroke::new(1.0, halo)));
         let beside = canvas.shrink(10.0).clamp(tip - unit * 18.0 + unit.rot90() * 12.0);
         painter.text(beside + vec2(1.0, 1.0), Align2::CENTER_CENTER, name, font.clone(), Color32::BLACK);
         painter.text(beside, Align2::CENTER_CENTER, name, font.clone(), Color32::WHITE);

@@ -18,7 +18,7 @@ pub fn ticks(scale: &SymLog, height: f32) -> Ticks {
 
 /// Draws the bar into `strip`, with labels to its right; a click opens the settings.
 pub fn show(ui: &mut Ui, strip: Rect, scale: SymLog, view: &mut ViewSettings, font: &FontId, ticks: &Ticks) {
-    let ink = ui.visuals().text_color();
+    let text_color = ui.visuals().text_color();
     let painter = ui.painter();
     painter.add(gradient(strip, view.colormap));
     painter.rect_stroke(strip, 0.0, Stroke::new(1.0, ui.visuals().weak_text_color()), egui::StrokeKind::Outside);
@@ -28,11 +28,11 @@ pub fn show(ui: &mut Ui, strip: Rect, scale: SymLog, view: &mut ViewSettings, fo
             continue;
         }
         let y = strip.bottom() - position * strip.height();
-        painter.hline(strip.right()..=strip.right() + 3.0, y, Stroke::new(1.0, ink));
-        painter.text(pos2(strip.right() + 6.0, y), Align2::LEFT_CENTER, &tick.label, font.clone(), ink);
+        painter.hline(strip.right()..=strip.right() + 3.0, y, Stroke::new(1.0, text_color));
+        painter.text(pos2(strip.right() + 6.0, y), Align2::LEFT_CENTER, &tick.label, font.clone(), text_color);
     }
     // It ends with the strip: beyond it there may be the label of the topmost tick.
-    painter.text(strip.right_top() + vec2(0.0, -3.0), Align2::RIGHT_BOTTOM, "loss L", font.clone(), ink);
+    painter.text(strip.right_top() + vec2(0.0, -3.0), Align2::RIGHT_BOTTOM, "loss L", font.clone(), text_color);
 
     let id = ui.scope_id().with("color bar");
     let response = ui.interact(strip.expand2(vec2(2.0, 0.0)), id, Sense::click());

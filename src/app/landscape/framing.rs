@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use egui::Ui;
 
 use super::interaction::start_xy;
-use super::motion::{Bounds, Company, Follower, RUN_AWAY, fitted, limited};
+use super::motion::{Bounds, Follower, FramedEnsembles, RUN_AWAY, fitted, limited};
 use crate::app::{Document, Live};
 use crate::simulation::EnsembleView;
 use crate::view::Camera;
@@ -57,7 +57,7 @@ impl Framing {
         self.camera = None;
     }
 
-    pub fn look_again(&mut self, document: &Document, camera: Camera) {
+    pub fn restore_view(&mut self, document: &Document, camera: Camera) {
         self.first_camera = document.view.camera;
         self.look_at(limited(camera));
     }
@@ -109,10 +109,10 @@ impl Framing {
         }
         self.gathered = gathered;
         let boxes: Vec<Option<Bounds>> = live.visible().map(|view| bounds_of(view, start)).collect();
-        let company = Company::gather(start, &boxes);
-        let outside = live.visible().zip(&company.inside).filter(|(_, inside)| !**inside);
+        let framed = FramedEnsembles::select(start, &boxes);
+        let outside = live.visible().zip(&framed.inside).filter(|(_, inside)| !**inside);
         self.left_out = outside.map(|(view, _)| view.optimizer).collect();
-        self.bounds = if boxes.is_empty() { Some(Bounds::of_point(start)) } else { company.bounds };
+        self.bounds = if boxes.is_empty() { Some(Bounds::of_point(start)) } else { framed.bounds };
     }
 
     fn follow(&mut self, ui: &Ui, document: &Document, live: &Live, bounds: Option<Bounds>, aspect: f64) {

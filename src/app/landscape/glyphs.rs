@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use egui::{Align2, Color32, FontId, Galley, Painter, Pos2, Rect, Shape, Stroke, Vec2, pos2, vec2};
 
-use super::labels::{Wanted, place};
+use super::labels::{LabelRequest, place};
 use crate::optimizer::{ArrowRole, PartRole, StepInputs};
 use crate::simulation::StepTrace;
 use crate::view::Viewport;
@@ -105,7 +105,7 @@ pub fn draw(
             let width = if glyph.to_scale { 3.0 } else { 2.0 };
             arrow(painter, at, unit * length.min(2000.0), glyph.color, width);
             let galley = painter.layout_no_wrap(glyph.label.to_owned(), font.clone(), glyph.color);
-            let wanted = Wanted { tip: at + unit * length, unit, size: galley.size() + vec2(6.0, 0.0) };
+            let wanted = LabelRequest { tip: at + unit * length, unit, size: galley.size() + vec2(6.0, 0.0) };
             labels.push((wanted, galley, glyph.color));
         }
         let mut taken = vec![Rect::from_center_size(at, Vec2::splat(10.0))];
@@ -145,9 +145,9 @@ fn arrow(painter: &Painter, from: Pos2, vector: Vec2, color: Color32, width: f32
 }
 
 /// Writes the labels beyond the arrows' tips, each joined to its tip where it had to move away.
-fn draw_labels(painter: &Painter, canvas: Rect, labels: Vec<(Wanted, Arc<Galley>, Color32)>, taken: &[Rect]) {
+fn draw_labels(painter: &Painter, canvas: Rect, labels: Vec<(LabelRequest, Arc<Galley>, Color32)>, taken: &[Rect]) {
     const FAR: f32 = 16.0;
-    let wanted: Vec<Wanted> = labels.iter().map(|(wanted, ..)| *wanted).collect();
+    let wanted: Vec<LabelRequest> = labels.iter().map(|(wanted, ..)| *wanted).collect();
     let places = place(&wanted, canvas.shrink(2.0), taken);
     for ((wanted, galley, color), rect) in labels.into_iter().zip(places) {
         let Some(rect) = rect else { continue };

@@ -4,7 +4,7 @@ use egui::{Rect, Vec2, emath::Rot2, pos2};
 
 /// What a label stands beside: the tip of an arrow, the arrow's direction, and the label's size.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Wanted {
+pub struct LabelRequest {
     pub tip: egui::Pos2,
     pub unit: Vec2,
     pub size: Vec2,
@@ -23,7 +23,7 @@ const TIP: f32 = 6.0;
 
 /// Where the labels go so that none covers another, another's tip, or anything in `taken`, each as near beyond its tip
 /// as it can be and within `inside`. `None` for a tip outside of it, and where nothing is free.
-pub fn place(wanted: &[Wanted], inside: Rect, taken: &[Rect]) -> Vec<Option<Rect>> {
+pub fn place(wanted: &[LabelRequest], inside: Rect, taken: &[Rect]) -> Vec<Option<Rect>> {
     let mut taken = taken.to_vec();
     let mut places = Vec::with_capacity(wanted.len());
     for (index, label) in wanted.iter().enumerate() {
@@ -37,7 +37,7 @@ pub fn place(wanted: &[Wanted], inside: Rect, taken: &[Rect]) -> Vec<Option<Rect
     places
 }
 
-fn free(label: &Wanted, inside: Rect, taken: &[Rect]) -> Option<Rect> {
+fn free(label: &LabelRequest, inside: Rect, taken: &[Rect]) -> Option<Rect> {
     let candidates = (0..RINGS).flat_map(|ring| TURNS.map(|turn| (ring as f32 * RING, turn)));
     candidates
         .map(|(distance, turn)| {
@@ -54,12 +54,12 @@ fn free(label: &Wanted, inside: Rect, taken: &[Rect]) -> Option<Rect> {
 mod tests {
     use egui::{Rect, pos2, vec2};
 
-    use super::{Wanted, place};
+    use super::{LabelRequest, place};
 
     #[test]
     fn labels_of_arrows_that_agree_do_not_cover_each_other() {
         let inside = Rect::from_min_size(pos2(0.0, 0.0), vec2(400.0, 300.0));
-        let wanted = |tip, unit| Wanted { tip, unit, size: vec2(58.0, 16.0) };
+        let wanted = |tip, unit| LabelRequest { tip, unit, size: vec2(58.0, 16.0) };
         for tip in [pos2(200.0, 150.0), pos2(3.0, 3.0), pos2(398.0, 290.0)] {
             let labels = [wanted(tip, vec2(0.0, 1.0)); 5];
             let mark = Rect::from_center_size(tip, vec2(10.0, 10.0));
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn a_label_does_not_stand_at_the_tip_of_another_arrow() {
         let inside = Rect::from_min_size(pos2(0.0, 0.0), vec2(400.0, 300.0));
-        let wanted = |tip| Wanted { tip, unit: vec2(1.0, 0.0), size: vec2(40.0, 16.0) };
+        let wanted = |tip| LabelRequest { tip, unit: vec2(1.0, 0.0), size: vec2(40.0, 16.0) };
         // The second tip is where the first label would stand.
         let labels = [wanted(pos2(200.0, 150.0)), wanted(pos2(225.0, 150.0))];
         let places: Vec<Rect> = place(&labels, inside, &[]).into_iter().map(|p| p.expect("room")).collect();
@@ -88,10 +88,10 @@ mod tests {
     #[test]
     fn a_lone_label_stands_straight_beyond_its_tip() {
         let inside = Rect::from_min_size(pos2(0.0, 0.0), vec2(400.0, 300.0));
-        let label = Wanted { tip: pos2(200.0, 150.0), unit: vec2(1.0, 0.0), size: vec2(40.0, 16.0) };
+        let label = LabelRequest { tip: pos2(200.0, 150.0), unit: vec2(1.0, 0.0), size: vec2(40.0, 16.0) };
         let expected = Rect::from_min_size(pos2(206.0, 142.0), vec2(40.0, 16.0));
         assert_eq!(place(&[label], inside, &[]), [Some(expected)]);
-        let outside = Wanted { tip: pos2(-5.0, 150.0), ..label };
+        let outside = LabelRequest { tip: pos2(-5.0, 150.0), ..label };
         assert_eq!(place(&[outside], inside, &[]), [None]);
     }
 }

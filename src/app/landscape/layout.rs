@@ -9,7 +9,7 @@ use super::color_bar;
 const LEAST_CANVAS: f32 = 110.0;
 
 /// Where the canvas and what is around it lie.
-pub struct Layout {
+pub struct CanvasLayout {
     pub canvas: Rect,
     /// The colour bar; where there is no room for it there is none for the axes either.
     pub bar: Option<Rect>,
@@ -19,8 +19,8 @@ pub struct Layout {
     pub compact: bool,
 }
 
-impl Layout {
-    pub fn new(ui: &Ui, area: Rect) -> Layout {
+impl CanvasLayout {
+    pub fn new(ui: &Ui, area: Rect) -> CanvasLayout {
         let font = TextStyle::Small.resolve(ui.style());
         let width = |text: &str| ui.painter().layout_no_wrap(text.to_owned(), font.clone(), Color32::WHITE).size().x;
         // Labels of fixed widths, so that the canvas does not jump while the view moves.
@@ -30,7 +30,7 @@ impl Layout {
         let pixels_per_point = ui.ctx().pixels_per_point();
         if area.width() < left + right + LEAST_CANVAS || area.height() < LEAST_CANVAS {
             let canvas = area.round_to_pixels(pixels_per_point);
-            return Layout { canvas, bar: None, font, body, compact: true };
+            return CanvasLayout { canvas, bar: None, font, body, compact: true };
         }
         let below = 2.0 * font.size + 14.0;
         let above = font.size + 8.0;
@@ -43,6 +43,6 @@ impl Layout {
         let bar =
             Some(Rect::from_min_max(pos2(bar_left, canvas.top()), pos2(bar_left + color_bar::STRIP, canvas.bottom())));
         let compact = canvas.width() < 420.0 || canvas.height() < 240.0;
-        Layout { canvas, bar, font, body, compact }
+        CanvasLayout { canvas, bar, font, body, compact }
     }
 }

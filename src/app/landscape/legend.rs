@@ -2,7 +2,7 @@
 
 use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Sense, Stroke, Ui, Vec2, WidgetInfo, pos2, vec2};
 
-use super::layout::Layout;
+use super::layout::CanvasLayout;
 use super::marker::{Marker, color_of};
 use crate::app::{Document, Live};
 use crate::view::ticks::significant;
@@ -77,8 +77,8 @@ pub struct Legend {
 }
 
 impl Legend {
-    pub fn lay_out(ui: &Ui, layout: &Layout, document: &Document, live: &Live) -> Legend {
-        let Layout { canvas, compact, .. } = *layout;
+    pub fn lay_out(ui: &Ui, layout: &CanvasLayout, document: &Document, live: &Live) -> Legend {
+        let CanvasLayout { canvas, compact, .. } = *layout;
         let font = layout.font.clone();
         let rows = rows(document, live);
         let width_of = |text: &str| ui.painter().layout_no_wrap(text.to_owned(), font.clone(), TEXT).size().x;

@@ -6,7 +6,7 @@ use egui_plot::MarkerShape;
 pub use crate::optimizer::Marker;
 use crate::optimizer::markers;
 use crate::simulation::OptimizerSpec;
-use crate::view::{Background, ink};
+use crate::view::{Background, contrasting};
 
 impl Marker {
     /// The marker of the optimizer with this id.
@@ -94,7 +94,7 @@ pub fn color_of(spec: &OptimizerSpec) -> Color32 {
 
 /// The colour for lines on the theme's background.
 pub fn line_color(color: Color32, theme: Theme) -> Color32 {
-    let [red, green, blue] = ink([color.r(), color.g(), color.b()], background(theme));
+    let [red, green, blue] = contrasting([color.r(), color.g(), color.b()], background(theme));
     Color32::from_rgb(red, green, blue)
 }
 

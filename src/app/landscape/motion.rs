@@ -57,34 +57,34 @@ const OUTDISTANCES: f64 = 30.0;
 
 /// The ensembles that a view is made to hold.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Company {
+pub struct FramedEnsembles {
     /// The box around the start and these ensembles; `None` where all have run away.
     pub bounds: Option<Bounds>,
     /// For each ensemble whether it is one of them.
     pub inside: Vec<bool>,
 }
 
-impl Company {
+impl FramedEnsembles {
     /// Leaves out the ensembles that run away while others do not, so that one optimizer on its way to
     /// infinity does not take the view along. Each is given by its own box; those without one have run away.
-    pub fn gather(start: [f64; 2], ensembles: &[Option<Bounds>]) -> Company {
+    pub fn select(start: [f64; 2], ensembles: &[Option<Bounds>]) -> FramedEnsembles {
         let mut by_reach: Vec<(usize, f64, Bounds)> = ensembles
             .iter()
             .enumerate()
             .filter_map(|(index, bounds)| bounds.map(|bounds| (index, bounds.reach_from(start), bounds)))
             .collect();
         by_reach.sort_by(|a, b| a.1.total_cmp(&b.1));
-        let mut company = Company { bounds: None, inside: vec![false; ensembles.len()] };
+        let mut framed = FramedEnsembles { bounds: None, inside: vec![false; ensembles.len()] };
         let mut farthest = 0.0;
         for (index, reach, bounds) in by_reach {
-            if company.bounds.is_some() && reach > NEAR.max(OUTDISTANCES * farthest) {
+            if framed.bounds.is_some() && reach > NEAR.max(OUTDISTANCES * farthest) {
                 break;
             }
             farthest = reach;
-            company.inside[index] = true;
-            company.bounds = Some(company.bounds.unwrap_or(Bounds::of_point(start)).union(bounds));
+            framed.inside[index] = true;
+            framed.bounds = Some(framed.bounds.unwrap_or(Bounds::of_point(start)).union(bounds));
         }
-        company
+        framed
     }
 }
 

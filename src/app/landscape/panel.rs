@@ -9,13 +9,13 @@ use super::auto_scale::AutoScale;
 use super::framing::Framing;
 use super::glyphs::{self, on_canvas};
 use super::interaction::{CameraMove, Interaction, Tool, start_xy};
-use super::layout::Layout;
+use super::layout::CanvasLayout;
 use super::legend::{self, Legend};
 use super::paint::{self, LandscapeCallback, SharedUploads};
 use super::readout::{self, Readout};
 use super::summary::summary;
 use super::{axes, color_bar};
-use crate::app::{Action, Document, Extent, Live, Offscreen, PictureSize, Requests};
+use crate::app::{Action, Document, Live, Offscreen, PictureExtent, PictureSize, Requests};
 use crate::gpu::{EnsembleStyle, Scene};
 use crate::landscape::Landscape;
 use crate::simulation::{Snapshot, trail_columns};
@@ -64,8 +64,8 @@ impl LandscapePanel {
     }
 
     /// Looks at `document` through this camera, as in an earlier session.
-    pub fn look_again(&mut self, document: &Document, camera: Camera) {
-        self.framing.look_again(document, camera);
+    pub fn restore_view(&mut self, document: &Document, camera: Camera) {
+        self.framing.restore_view(document, camera);
     }
 
     /// Takes what is new in a snapshot. To be called once for each, also while the window is hidden.
@@ -84,7 +84,7 @@ impl LandscapePanel {
         self.tools(ui, document, requests);
         let area = ui.available_rect_before_wrap();
         self.last_size = area.size();
-        let layout = Layout::new(ui, area);
+        let layout = CanvasLayout::new(ui, area);
         ui.allocate_rect(area, Sense::hover());
         let response = ui.interact(layout.canvas, ui.scope_id().with("landscape"), Sense::click_and_drag());
         if layout.canvas.width() < 16.0 || layout.canvas.height() < 16.0 {
@@ -95,7 +95,7 @@ impl LandscapePanel {
     }
 
     /// How large a picture of the landscape becomes.
-    pub fn extent(&self, window: &Context, size: PictureSize) -> Extent {
+    pub fn extent(&self, window: &Context, size: PictureSize) -> PictureExtent {
         let longest = self.render_state.as_ref().map(|state| state.device.limits().max_texture_dimension_2d);
         size.extent(self.last_size, window.pixels_per_point(), longest.unwrap_or(LONGEST_SIDE))
     }
@@ -114,7 +114,7 @@ impl LandscapePanel {
     pub fn picture(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live) {
         let area = ui.max_rect();
         ui.painter().rect_filled(area, 0.0, ui.visuals().extreme_bg_color);
-        let layout = Layout::new(ui, area);
+        let layout = CanvasLayout::new(ui, area);
         let response = ui.interact(layout.canvas, ui.scope_id().with("landscape"), Sense::hover());
         self.draw(ui, &response, &layout, document, live);
     }
@@ -187,7 +187,14 @@ impl LandscapePanel {
         Viewport { camera: self.camera(), size_px: canvas.size().into() }
     }
 
-    fn draw(&mut self, ui: &mut Ui, response: &Response, layout: &Layout, document: &mut Document, live: &mut Live) {
+    fn draw(
+        &mut self,
+        ui: &mut Ui,
+        response: &Response,
+        layout: &CanvasLayout,
+        document: &mut Document,
+        live: &mut Live,
+    ) {
         let canvas = layout.canvas;
         let viewport = self.viewport(canvas);
         let landscape = document.spec.landscape.landscape();

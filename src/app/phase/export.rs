@@ -4,16 +4,16 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use egui::{ColorImage, Context};
 
-use super::picture::Look;
-use super::titled::Titled;
+use super::picture::MapLook;
+use super::titled::TitledDiagram;
+use crate::app::figure_layout::FigureLayout;
 use crate::app::live::{Action, Requests};
-use crate::app::paper::Paper;
 use crate::figure::{Figure, Map};
 use crate::result::write_table;
 
 /// What a diagram can be exported as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ExportKind {
     Png,
     Svg,
     Pdf,
@@ -23,40 +23,40 @@ pub enum Kind {
     Clipboard,
 }
 
-impl Kind {
-    pub const ALL: [(Kind, &'static str); 7] = [
-        (Kind::Png, "Figure as PNG…"),
-        (Kind::Svg, "Figure as SVG…"),
-        (Kind::Pdf, "Figure as PDF…"),
-        (Kind::Csv, "Scores as CSV…"),
-        (Kind::Npz, "Whole result as NPZ…"),
-        (Kind::Spec, "Preset (RON)…"),
-        (Kind::Clipboard, "Copy image"),
+impl ExportKind {
+    pub const ALL: [(ExportKind, &'static str); 7] = [
+        (ExportKind::Png, "Figure as PNG…"),
+        (ExportKind::Svg, "Figure as SVG…"),
+        (ExportKind::Pdf, "Figure as PDF…"),
+        (ExportKind::Csv, "Scores as CSV…"),
+        (ExportKind::Npz, "Whole result as NPZ…"),
+        (ExportKind::Spec, "Preset (RON)…"),
+        (ExportKind::Clipboard, "Copy image"),
     ];
 
     fn extension(self) -> &'static str {
         match self {
-            Kind::Png | Kind::Clipboard => "png",
-            Kind::Svg => "svg",
-            Kind::Pdf => "pdf",
-            Kind::Csv => "csv",
-            Kind::Npz => "npz",
-            Kind::Spec => "ron",
+            ExportKind::Png | ExportKind::Clipboard => "png",
+            ExportKind::Svg => "svg",
+            ExportKind::Pdf => "pdf",
+            ExportKind::Csv => "csv",
+            ExportKind::Npz => "npz",
+            ExportKind::Spec => "ron",
         }
     }
 }
 
 /// How a figure is made.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct FigureLayout {
-    pub paper: Paper,
+pub struct MapFigure {
+    pub figure_layout: FigureLayout,
     /// The difference between any two optimizers, as in the paper's pairs figure, instead of the map shown.
     pub pairs: bool,
 }
 
 /// What is being made.
 #[derive(Default)]
-pub struct Exports {
+pub struct DiagramExports {
     coming: Vec<Receiver<Made>>,
 }
 
@@ -67,14 +67,14 @@ enum Made {
     Nothing(String),
 }
 
-impl Exports {
+impl DiagramExports {
     /// Makes a file's content; when it is ready, the user is asked where it goes.
-    pub fn begin(&mut self, ctx: &Context, titled: Titled, look: Look, kind: Kind, layout: FigureLayout) {
+    pub fn begin(&mut self, ctx: &Context, titled: TitledDiagram, look: MapLook, kind: ExportKind, layout: MapFigure) {
         let (sender, receiver) = channel();
         let ctx = ctx.clone();
         std::thread::spawn(move || {
             let made = match content(&titled, look, kind, layout) {
-                Ok(bytes) if kind == Kind::Clipboard => picture(&bytes).map_or_else(Made::Nothing, Made::Picture),
+                Ok(bytes) if kind == ExportKind::Clipboard => picture(&bytes).map_or_else(Made::Nothing, Made::Picture),
                 Ok(bytes) => Made::File(bytes, format!("phase.{}", kind.extension())),
                 Err(reason) => Made::Nothing(reason),
             };
@@ -109,7 +109,7 @@ fn picture(png: &[u8]) -> Result<ColorImage, String> {
     Ok(ColorImage::from_rgba_unmultiplied([rgba.width() as usize, rgba.height() as usize], &rgba))
 }
 
-fn content(titled: &Titled, look: Look, kind: Kind, layout: FigureLayout) -> Result<Vec<u8>, String> {
+fn content(titled: &TitledDiagram, look: MapLook, kind: ExportKind, layout: MapFigure) -> Result<Vec<u8>, String> {
     let result = titled.result();
     let figure = || {
         let result = titled.result_by(look.metric);
@@ -118,22 +118,24 @@ fn content(titled: &Titled, look: Look, kind: Kind, layout: FigureLayout) -> Res
             Map::Winner { certainty } => Figure::winners(&result, look.metric, certainty),
             map => Figure::map(&result, look.metric, map),
         };
-        figure.render(&layout.paper.options).map_err(|error| error.to_string())
+        figure.render(&layout.figure_layout.options).map_err(|error| error.to_string())
     };
     match kind {
-        Kind::Png | Kind::Clipboard => figure()?.to_png(layout.paper.dpi).map_err(|error| error.to_string()),
-        Kind::Svg => Ok(figure()?.to_string().into_bytes()),
-        Kind::Pdf => figure()?.to_pdf().map_err(|error| error.to_string()),
-        Kind::Csv => {
+        ExportKind::Png | ExportKind::Clipboard => {
+            figure()?.to_png(layout.figure_layout.dpi).map_err(|error| error.to_string())
+        }
+        ExportKind::Svg => Ok(figure()?.to_string().into_bytes()),
+        ExportKind::Pdf => figure()?.to_pdf().map_err(|error| error.to_string()),
+        ExportKind::Csv => {
             let mut bytes = Vec::new();
             write_table(&mut bytes, &result.diagram).map_err(|error| error.to_string())?;
             Ok(bytes)
         }
-        Kind::Npz => {
+        ExportKind::Npz => {
             let mut bytes = std::io::Cursor::new(Vec::new());
             result.write_arrays(&mut bytes).map_err(|error| error.to_string())?;
             Ok(bytes.into_inner())
         }
-        Kind::Spec => Ok(result.preset().to_ron().into_bytes()),
+        ExportKind::Spec => Ok(result.preset().to_ron().into_bytes()),
     }
 }

@@ -4,10 +4,10 @@ use egui::text::{LayoutJob, TextWrapping};
 use egui::{Button, Frame, Label, Margin, Rect, RichText, TextFormat, TextStyle, Ui, UiBuilder, Vec2, pos2, vec2};
 
 use super::bridge;
-use super::looks::{in_short, title_against};
+use super::map_options::{in_short, title_against};
 use super::map_view::{self, MapView, Pointed};
 use super::panel::{Hovered, PhasePanel};
-use super::picture::Look;
+use super::picture::MapLook;
 use crate::app::document::Document;
 use crate::app::live::{Action, Requests};
 use crate::figure::difference;
@@ -22,13 +22,13 @@ impl PhasePanel {
     pub(super) fn maps(&mut self, ui: &mut Ui, document: &mut Document, requests: &mut Requests) {
         self.hovered = None;
         let area = ui.available_rect_before_wrap();
-        let Some(beside) = self.beside.and_then(|number| self.board.kept(number)) else {
+        let Some(beside) = self.beside.and_then(|number| self.diagrams.kept(number)) else {
             let bar = self.picture.has_bar();
             self.present_map(ui, bar, document, requests);
             return;
         };
         // Both have the same size and the same room around them, so that they can be compared at a glance.
-        let present = &self.board.present;
+        let present = &self.diagrams.present;
         let titles = [title_against(present, beside), title_against(beside, present)];
         let number = beside.number;
         let bar = self.picture.has_bar() || self.picture_beside.has_bar();
@@ -47,8 +47,8 @@ impl PhasePanel {
     }
 
     fn map_beside(&mut self, ui: &mut Ui, bar: bool, number: u64, document: &Document) {
-        let Some(beside) = self.board.kept(number) else { return };
-        let look = Look { map: self.look.map.within(&beside.diagram), ..self.look };
+        let Some(beside) = self.diagrams.kept(number) else { return };
+        let look = MapLook { map: self.look.map.within(&beside.diagram), ..self.look };
         self.picture_beside.update(ui.ctx(), &beside.diagram, number, look);
         let marker = bridge::marker(&document.spec, beside.spec());
         let picture = &self.picture_beside;
@@ -58,8 +58,8 @@ impl PhasePanel {
     }
 
     fn present_map(&mut self, ui: &mut Ui, bar: bool, document: &mut Document, requests: &mut Requests) {
-        let diagram = &self.board.present.diagram;
-        self.picture.update(ui.ctx(), diagram, self.board.version(), self.look);
+        let diagram = &self.diagrams.present.diagram;
+        self.picture.update(ui.ctx(), diagram, self.diagrams.version(), self.look);
         let spec = diagram.spec();
         let stale = self.stale_note();
         let view = MapView { name: "Diagram", diagram, picture: &self.picture, bar, is_stale: stale.is_some() };
@@ -84,7 +84,7 @@ impl PhasePanel {
         if let Some(note) = stale {
             show_note(ui, frame, note);
         }
-        if !self.board.is_running() && self.board.present.diagram.known_near([0, 0]).is_none() {
+        if !self.diagrams.is_running() && self.diagrams.present.diagram.known_near([0, 0]).is_none() {
             let place = Rect::from_center_size(frame.center(), Vec2::new(200.0, 34.0));
             ui.add_enabled_ui(self.preset.sweep.check().is_ok(), |ui| {
                 if ui.put(place, Button::new("Compute this diagram")).clicked() {
@@ -109,8 +109,8 @@ impl PhasePanel {
 
     /// Asks for the chosen pixel's landscape.
     pub(super) fn show_landscape(&self, requests: &mut Requests) {
-        let diagram = &self.board.present.diagram;
-        let title = self.board.present.title();
+        let diagram = &self.diagrams.present.diagram;
+        let title = self.diagrams.present.title();
         let Some(pixel) = self.chosen.and_then(|pixel| diagram.known_near(pixel)) else { return };
         let Some(cell) = diagram.cell(pixel) else { return };
         requests.actions.push(match bridge::landscape(diagram, &title, pixel, cell, self.look.metric) {

@@ -2,11 +2,11 @@
 //! go from a pixel to its landscape and back.
 
 mod axes;
-mod board;
 mod bridge;
 mod controls;
+mod diagram_store;
 mod export;
-mod looks;
+mod map_options;
 mod map_view;
 mod maps;
 mod panel;

@@ -6,18 +6,18 @@ use std::sync::Arc;
 use egui::{CentralPanel, Context, InputState, Key, Rect, ScrollArea, Ui};
 
 use super::axes::Side;
-use super::board::Board;
 use super::controls;
-use super::export::{Exports, FigureLayout};
-use super::picture::{Look, MapPicture};
+use super::diagram_store::DiagramStore;
+use super::export::{DiagramExports, MapFigure};
+use super::picture::{MapLook, MapPicture};
 use super::raw::RawExports;
-use super::titled::Titled;
+use super::titled::TitledDiagram;
 use crate::app::document::Document;
-use crate::app::history::History;
+use crate::app::history::UndoHistory;
 use crate::app::live::Requests;
-use crate::app::origins::{Origins, WithOrigin};
+use crate::app::saved_states::{Revision, SavedStates};
 use crate::app::session::{SweepMemory, stored_preset};
-use crate::app::shell::Layout;
+use crate::app::shell::WindowLayout;
 use crate::app::side_panel::{Edge, SidePanel};
 use crate::export::Overwrite;
 use crate::figure::Map;
@@ -27,14 +27,14 @@ use crate::sweep::{Axis, Metric, SweepSpec};
 
 /// The state of the phase diagrams' part of the window.
 pub struct PhasePanel {
-    pub(super) board: Board,
+    pub(super) diagrams: DiagramStore,
     /// What is under the controls.
     pub(super) preset: SweepPreset,
-    origins: Origins<Origin>,
-    history: History<WithOrigin<SweepPreset>>,
+    saved_states: SavedStates<SavedState>,
+    history: UndoHistory<Revision<SweepPreset>>,
     /// Whether a change under the controls begins a new diagram at once.
     pub(super) follow_changes: bool,
-    pub(super) look: Look,
+    pub(super) look: MapLook,
     pub(super) picture: MapPicture,
     /// The number of the kept diagram that is shown beside the present one.
     pub(super) beside: Option<u64>,
@@ -43,25 +43,25 @@ pub struct PhasePanel {
     pub(super) chosen: Option<[usize; 2]>,
     /// The sweep whose diagram is looked at, and which the choices above are about.
     looked_at: Arc<SweepSpec>,
-    pub(super) exports: Exports,
+    pub(super) exports: DiagramExports,
     pub(super) raw: RawExports,
-    pub(super) layout: FigureLayout,
+    pub(super) layout: MapFigure,
     /// Where the maps were drawn last.
     area: Option<Rect>,
 }
 
 /// Where what is under the controls came from.
 #[derive(Debug)]
-struct Origin {
+struct SavedState {
     /// The preset as it was opened or saved last.
     clean: Arc<SweepPreset>,
     /// The file that Save writes to, and whether this run of the program has written it.
     file: Option<(PathBuf, bool)>,
 }
 
-impl Origin {
-    fn new(clean: Arc<SweepPreset>, file: Option<PathBuf>) -> Origin {
-        Origin { clean, file: file.map(|file| (file, false)) }
+impl SavedState {
+    fn new(clean: Arc<SweepPreset>, file: Option<PathBuf>) -> SavedState {
+        SavedState { clean, file: file.map(|file| (file, false)) }
     }
 }
 
@@ -76,23 +76,23 @@ pub struct Hovered {
 impl PhasePanel {
     pub fn new(context: Context, preset: SweepPreset) -> Self {
         let clean = Arc::new(preset.clone());
-        let board = Board::new(context, Arc::clone(&clean));
+        let diagrams = DiagramStore::new(context, Arc::clone(&clean));
         PhasePanel {
-            looked_at: Arc::clone(board.present.spec()),
-            board,
-            origins: Origins::new(Origin::new(clean, None)),
-            history: History::default(),
+            looked_at: Arc::clone(diagrams.present.spec()),
+            diagrams,
+            saved_states: SavedStates::new(SavedState::new(clean, None)),
+            history: UndoHistory::default(),
             follow_changes: true,
-            look: Look { map: Map::Winner { certainty: true }, metric: preset.sweep.metric },
+            look: MapLook { map: Map::Winner { certainty: true }, metric: preset.sweep.metric },
             preset,
             picture: MapPicture::default(),
             beside: None,
             picture_beside: MapPicture::default(),
             hovered: None,
             chosen: None,
-            exports: Exports::default(),
+            exports: DiagramExports::default(),
             raw: RawExports::default(),
-            layout: FigureLayout::default(),
+            layout: MapFigure::default(),
             area: None,
         }
     }
@@ -102,30 +102,30 @@ impl PhasePanel {
         self.put(preset, file);
         // A preset has been checked when it was read.
         let clean = self.clean();
-        match self.board.run(&self.preset.sweep, &clean, false) {
-            Ok(()) => self.board.belongs_to(&clean),
+        match self.diagrams.run(&self.preset.sweep, &clean, false) {
+            Ok(()) => self.diagrams.belongs_to(&clean),
             Err(error) => log::warn!("a preset that does not hold: {error}"),
         }
         // What was shown before has nothing to do with it.
-        self.board.show_newest();
+        self.diagrams.show_newest();
     }
 
     fn put(&mut self, preset: SweepPreset, file: Option<PathBuf>) {
         self.history.mark(&self.point());
-        self.look = Look { map: Map::Winner { certainty: true }, metric: preset.sweep.metric };
+        self.look = MapLook { map: Map::Winner { certainty: true }, metric: preset.sweep.metric };
         self.chosen = None;
-        self.origins.open(Origin::new(Arc::new(preset.clone()), file));
+        self.saved_states.open(SavedState::new(Arc::new(preset.clone()), file));
         self.preset = preset;
         self.history.mark(&self.point());
     }
 
     /// The preset as it was opened or saved last.
     fn clean(&self) -> Arc<SweepPreset> {
-        Arc::clone(&self.origins.present().clean)
+        Arc::clone(&self.saved_states.present().clean)
     }
 
-    fn point(&self) -> WithOrigin<SweepPreset> {
-        WithOrigin { preset: self.preset.clone(), origin: self.origins.number() }
+    fn point(&self) -> Revision<SweepPreset> {
+        Revision { preset: self.preset.clone(), saved_state: self.saved_states.number() }
     }
 
     /// Shows a result that was computed before.
@@ -133,17 +133,17 @@ impl PhasePanel {
         if let Preset::Sweep(preset) = result.preset() {
             self.put(preset, None);
         }
-        self.board.open(result, self.clean());
+        self.diagrams.open(result, self.clean());
     }
 
     /// Shows a kept diagram in the place of the present one.
     pub(super) fn bring_back(&mut self, number: u64) {
-        self.board.bring_back(number);
-        let present = &self.board.present;
-        self.preset = SweepPreset { sweep: (**present.spec()).clone(), ..(*present.origin).clone() };
-        if present.origin != self.origins.present().clean {
+        self.diagrams.bring_back(number);
+        let present = &self.diagrams.present;
+        self.preset = SweepPreset { sweep: (**present.spec()).clone(), ..(*present.preset).clone() };
+        if present.preset != self.saved_states.present().clean {
             // The file is that of another preset.
-            self.origins.open(Origin::new(Arc::clone(&present.origin), None));
+            self.saved_states.open(SavedState::new(Arc::clone(&present.preset), None));
         }
         self.look.map = Map::Winner { certainty: true };
         self.look_at_present();
@@ -159,21 +159,21 @@ impl PhasePanel {
         let clean = memory.clean.map(|text| stored(&text, "the preset of the last session's sweep")).transpose()?;
         self.put(preset, None);
         let clean = clean.map_or_else(|| self.clean(), Arc::new);
-        self.board.forget(self.preset.sweep.clone(), Arc::clone(&clean));
-        self.origins = Origins::new(Origin::new(clean, memory.file));
-        self.history = History::default();
+        self.diagrams.forget(self.preset.sweep.clone(), Arc::clone(&clean));
+        self.saved_states = SavedStates::new(SavedState::new(clean, memory.file));
+        self.history = UndoHistory::default();
         Ok(())
     }
 
     /// What the next session finds again: what is under the controls, or where that can't be run, what is
     /// shown.
     pub fn memory(&self) -> SweepMemory {
-        let WithOrigin { mut preset, .. } = self.draft();
+        let Revision { mut preset, .. } = self.draft();
         if preset.sweep.check().is_err() {
-            preset.sweep = (**self.board.present.spec()).clone();
+            preset.sweep = (**self.diagrams.present.spec()).clone();
         }
         let text = |preset: SweepPreset| Preset::Sweep(preset).to_ron();
-        let Origin { clean, file } = self.origins.present();
+        let SavedState { clean, file } = self.saved_states.present();
         let file = file.as_ref().map(|(file, _)| file.clone());
         SweepMemory { preset: text(preset), clean: Some(text((**clean).clone())), file }
     }
@@ -184,7 +184,7 @@ impl PhasePanel {
     }
 
     /// The preset as it would be saved: optimizers compared by what is looked at.
-    pub fn draft(&self) -> WithOrigin<SweepPreset> {
+    pub fn draft(&self) -> Revision<SweepPreset> {
         let mut draft = self.point();
         draft.preset.sweep.metric = self.look.metric;
         draft
@@ -192,27 +192,27 @@ impl PhasePanel {
 
     /// The preset's file, and whether it may be replaced without a question.
     pub fn file(&self) -> Option<(&Path, Overwrite)> {
-        let (file, written_here) = self.origins.present().file.as_ref()?;
+        let (file, written_here) = self.saved_states.present().file.as_ref()?;
         Some((file, if *written_here { Overwrite::Yes } else { Overwrite::No }))
     }
 
     /// Takes note that a draft was written to a file. Another preset may have been opened meanwhile.
-    pub fn saved(&mut self, draft: WithOrigin<SweepPreset>, path: &Path) {
-        let WithOrigin { preset, origin } = draft;
-        if origin == self.origins.number() {
+    pub fn saved(&mut self, draft: Revision<SweepPreset>, path: &Path) {
+        let Revision { preset, saved_state } = draft;
+        if saved_state == self.saved_states.number() {
             self.preset.title.clone_from(&preset.title);
             self.preset.description.clone_from(&preset.description);
         }
-        let Some(origin) = self.origins.get_mut(origin) else { return };
+        let Some(saved_state) = self.saved_states.get_mut(saved_state) else { return };
         let clean = Arc::new(preset);
-        self.board.call_by(&clean);
-        *origin = Origin { clean, file: Some((path.to_owned(), true)) };
+        self.diagrams.call_by(&clean);
+        *saved_state = SavedState { clean, file: Some((path.to_owned(), true)) };
     }
 
     /// There are changes that were not saved.
     pub fn is_dirty(&self) -> bool {
         // What is looked at does not need to be computed again, and alone is no change worth a warning.
-        let clean = &self.origins.present().clean.sweep;
+        let clean = &self.saved_states.present().clean.sweep;
         SweepSpec { metric: clean.metric, ..self.preset.sweep.clone() } != *clean
     }
 
@@ -234,22 +234,23 @@ impl PhasePanel {
         self.go_back_to(later);
     }
 
-    fn go_back_to(&mut self, point: Option<WithOrigin<SweepPreset>>) {
-        let before = self.origins.number();
-        let Some(WithOrigin { preset, origin }) = point.filter(|point| self.origins.go_to(point.origin)) else {
+    fn go_back_to(&mut self, point: Option<Revision<SweepPreset>>) {
+        let before = self.saved_states.number();
+        let Some(Revision { preset, saved_state }) = point.filter(|point| self.saved_states.go_to(point.saved_state))
+        else {
             return;
         };
         self.preset = preset;
-        if origin != before {
+        if saved_state != before {
             // The metric is saved with the preset.
             self.look.metric = self.preset.sweep.metric;
-            self.board.call_by(&self.clean());
+            self.diagrams.call_by(&self.clean());
         }
     }
 
     /// The diagram that is shown.
-    pub fn present(&self) -> &Titled {
-        &self.board.present
+    pub fn present(&self) -> &TitledDiagram {
+        &self.diagrams.present
     }
 
     /// The sweep of the picture that is seen.
@@ -259,7 +260,7 @@ impl PhasePanel {
 
     /// Whether a sweep is running.
     pub fn is_running(&self) -> bool {
-        self.board.is_running()
+        self.diagrams.is_running()
     }
 
     /// Where the maps were drawn last.
@@ -269,14 +270,14 @@ impl PhasePanel {
 
     /// What goes on also while the panel is not shown.
     pub fn tick(&mut self, ctx: &Context, requests: &mut Requests) {
-        self.board.poll();
+        self.diagrams.poll();
         self.look_at_present();
         self.exports.poll(ctx, requests);
         self.poll_raw(requests);
     }
 
     /// Shows the panel.
-    pub fn ui(&mut self, ui: &mut Ui, window: &mut Layout, document: &mut Document, requests: &mut Requests) {
+    pub fn ui(&mut self, ui: &mut Ui, window: &mut WindowLayout, document: &mut Document, requests: &mut Requests) {
         let width = ui.available_width();
         if !window.presenting {
             let most = (0.3 * width).clamp(230.0, 440.0);
@@ -296,7 +297,7 @@ impl PhasePanel {
         let right =
             SidePanel { name: "sweep readout", edge: Edge::Right, usual: 360.0, range: 220.0..=most, frame: None };
         right.show(ui, &mut window.sizes.sweep_readout, |ui| {
-            self.looks(ui, requests);
+            self.map_options(ui, requests);
             ui.separator();
             ScrollArea::vertical().auto_shrink(false).show(ui, |ui| self.readout(ui, requests));
         });
@@ -316,8 +317,8 @@ impl PhasePanel {
         // An arrow key that is held changes a number again and again.
         let is_held = |input: &InputState| input.key_down(Key::ArrowUp) || input.key_down(Key::ArrowDown);
         let dragging = ui.input(|input| input.pointer.any_down() || is_held(input));
-        if **self.board.newest().spec() == self.preset.sweep {
-            self.board.settle(dragging);
+        if **self.diagrams.newest().spec() == self.preset.sweep {
+            self.diagrams.sync(dragging);
         } else if self.follow_changes {
             self.run(dragging);
         }
@@ -325,19 +326,19 @@ impl PhasePanel {
 
     /// Computes what is under the controls; what is at fault there is shown beside it.
     pub(super) fn run(&mut self, passing: bool) {
-        if self.board.run(&self.preset.sweep, &self.clean(), passing).is_ok() {
+        if self.diagrams.run(&self.preset.sweep, &self.clean(), passing).is_ok() {
             self.look_at_present();
         }
     }
 
     /// Brings what is looked at in line with the present diagram, which may have become another.
     fn look_at_present(&mut self) {
-        let diagram = &self.board.present.diagram;
+        let diagram = &self.diagrams.present.diagram;
         if Arc::ptr_eq(diagram.spec(), &self.looked_at) {
             return;
         }
         let before = std::mem::replace(&mut self.looked_at, Arc::clone(diagram.spec()));
-        self.look = Look { map: self.look.map.within(diagram), ..self.look };
+        self.look = MapLook { map: self.look.map.within(diagram), ..self.look };
         self.hovered = None;
         self.chosen = self.chosen.and_then(|[row, column]| {
             let (rows, columns) = (before.rows.values(), before.columns.values());

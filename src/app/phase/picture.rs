@@ -11,7 +11,7 @@ use crate::sweep::{Diagram, Metric, SweepSpec};
 
 /// What is shown of a diagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct MapLook {
     pub map: Map,
     pub metric: Metric,
 }
@@ -32,7 +32,7 @@ pub struct MapPicture {
     spec: Option<Arc<SweepSpec>>,
     pub explained: Option<Explained>,
     /// What the texture, or the one on its way, shows.
-    wanted: Option<(Look, u64)>,
+    wanted: Option<(MapLook, u64)>,
     coming: Option<Receiver<(MapImage, Explained, Arc<SweepSpec>)>>,
     asked: Option<Instant>,
 }
@@ -58,7 +58,7 @@ impl MapPicture {
     }
 
     /// Takes a picture that is ready, and asks for another where it is out of date.
-    pub fn update(&mut self, ctx: &Context, diagram: &Diagram, version: u64, look: Look) {
+    pub fn update(&mut self, ctx: &Context, diagram: &Diagram, version: u64, look: MapLook) {
         if let Some(coming) = &self.coming {
             match coming.try_recv() {
                 Ok((image, explained, spec)) => {

@@ -70,18 +70,18 @@ fn rows(Running { plan, folder, export }: &Running) -> String {
 impl PhasePanel {
     /// Computes the runs of a diagram once more and writes them into a folder.
     pub fn export_raw(&mut self, plan: RawPlan, folder: PathBuf, overwrite: Overwrite) {
-        let export = self.board.export_raw(plan.clone(), folder.clone(), overwrite);
+        let export = self.diagrams.export_raw(plan.clone(), folder.clone(), overwrite);
         self.raw.running = Some(Running { plan, folder, export });
     }
 
     /// What goes on also while the panel is not shown.
     pub(super) fn poll_raw(&mut self, requests: &mut Requests) {
-        self.raw.poll(self.board.is_running(), requests);
+        self.raw.poll(self.diagrams.is_running(), requests);
     }
 
     /// The menu's entry.
     pub(super) fn raw_entry(&self, ui: &mut Ui, requests: &mut Requests) {
-        let present = &self.board.present;
+        let present = &self.diagrams.present;
         let plan = RawPlan::of(present.diagram.spec(), present.precision).map_err(|refused| refused.to_string());
         let plan = match self.raw.running {
             Some(_) => Err("Raw arrays are being exported already".to_owned()),
@@ -109,7 +109,7 @@ impl PhasePanel {
         let Some(Running { plan, export, .. }) = &self.raw.running else { return };
         let RawProgress { rows, pixels, all_pixels } = export.progress();
         ui.horizontal(|ui| {
-            let waiting = if self.board.is_running() { ", waiting for the diagram" } else { "" };
+            let waiting = if self.diagrams.is_running() { ", waiting for the diagram" } else { "" };
             let text = format!("Raw arrays: {rows} of {} rows{waiting}", plan.rows());
             if ui.button("Cancel").accessible_name("Cancel the raw arrays").clicked() {
                 export.cancel();

@@ -41,11 +41,11 @@ impl PhasePanel {
                 Some(_) => {
                     let text = "A setting below can't be used. The diagram stays as it is.";
                     ui.add(Label::new(RichText::new(text).small().color(ui.visuals().error_fg_color)).wrap());
-                    if self.board.is_running() {
+                    if self.diagrams.is_running() {
                         self.progress(ui);
                     }
                 }
-                None if is_other && (waits || !self.board.is_running()) => {
+                None if is_other && (waits || !self.diagrams.is_running()) => {
                     progress_lines(ui, 0.0, ["Changed".to_owned(), self.to_compute()]);
                 }
                 None => self.progress(ui),
@@ -54,7 +54,7 @@ impl PhasePanel {
     }
 
     fn standing(&self, fault: Option<&SpecError>) -> Standing {
-        let diagram = &self.board.newest().diagram;
+        let diagram = &self.diagrams.newest().diagram;
         let is_other = **diagram.spec() != self.preset.sweep;
         Standing {
             is_other,
@@ -67,9 +67,9 @@ impl PhasePanel {
 
     fn run_buttons(&mut self, ui: &mut Ui, fault: Option<&SpecError>) {
         let Standing { is_other, waits, is_complete, is_begun } = self.standing(fault);
-        if self.board.is_running() && !waits {
+        if self.diagrams.is_running() && !waits {
             if ui.button("Pause").on_hover_text("Stop for now; what is computed stays").clicked() {
-                self.board.stop();
+                self.diagrams.stop();
             }
         } else {
             let label = if is_begun && !is_other { "Continue" } else { "Run" };
@@ -78,10 +78,10 @@ impl PhasePanel {
                 self.run(false);
             }
         }
-        let cancel = ui.add_enabled(is_begun || self.board.is_running(), Button::new("Cancel"));
+        let cancel = ui.add_enabled(is_begun || self.diagrams.is_running(), Button::new("Cancel"));
         let help = "Stop, and begin anew. What took long to compute stays among the diagrams of before.";
         if cancel.on_hover_text(help).clicked() {
-            self.board.discard();
+            self.diagrams.discard();
         }
         let hint = "A smaller version, done in seconds: at most 24 × 25 pixels and 10 replicates. Undo brings the \
                     whole back.";
@@ -99,10 +99,10 @@ impl PhasePanel {
 
     /// How far the newest diagram has come.
     fn progress(&self, ui: &mut Ui) {
-        let diagram = &self.board.newest().diagram;
+        let diagram = &self.diagrams.newest().diagram;
         let (complete, all) = (diagram.complete(), diagram.cell_count());
-        let (state, detail) = match self.board.progress() {
-            Some(progress) if self.board.is_running() => ("", pace(&progress)),
+        let (state, detail) = match self.diagrams.progress() {
+            Some(progress) if self.diagrams.is_running() => ("", pace(&progress)),
             Some(progress) if diagram.is_complete() => (", complete", took(&progress)),
             _ if diagram.is_complete() => (", complete", String::new()),
             Some(_) => (", stopped", String::new()),

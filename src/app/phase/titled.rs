@@ -10,11 +10,11 @@ use crate::sweep::{Diagram, Metric, Precision, Progress, SweepSpec};
 
 /// A diagram, and the preset that it comes from.
 #[derive(Clone)]
-pub struct Titled {
+pub struct TitledDiagram {
     /// Tells the diagrams of a board apart.
     pub number: u64,
     /// As it was opened or saved; the diagram's own sweep may have been changed since.
-    pub origin: Arc<SweepPreset>,
+    pub preset: Arc<SweepPreset>,
     pub diagram: Diagram,
     pub precision: Precision,
     /// How far the last sweep of it came before it was stopped or ended.
@@ -25,13 +25,13 @@ pub struct Titled {
     pub is_passing: bool,
 }
 
-impl Titled {
+impl TitledDiagram {
     /// A diagram of which nothing is known.
-    pub fn empty(number: u64, origin: Arc<SweepPreset>, sweep: SweepSpec) -> Titled {
+    pub fn empty(number: u64, preset: Arc<SweepPreset>, sweep: SweepSpec) -> TitledDiagram {
         let diagram = Diagram::new(Arc::new(sweep));
-        Titled {
+        TitledDiagram {
             number,
-            origin,
+            preset,
             diagram,
             precision: Precision::Single,
             progress: None,
@@ -41,10 +41,10 @@ impl Titled {
     }
 
     /// A diagram that was computed elsewhere.
-    pub fn of_result(number: u64, origin: Arc<SweepPreset>, result: SweepResult) -> Titled {
+    pub fn of_result(number: u64, preset: Arc<SweepPreset>, result: SweepResult) -> TitledDiagram {
         let SweepResult { diagram, precision, .. } = result;
         let sweep = (**diagram.spec()).clone();
-        Titled { diagram, precision, ..Titled::empty(number, origin, sweep) }
+        TitledDiagram { diagram, precision, ..TitledDiagram::empty(number, preset, sweep) }
     }
 
     pub fn spec(&self) -> &Arc<SweepSpec> {
@@ -53,12 +53,12 @@ impl Titled {
 
     /// A title that says what was changed.
     pub fn title(&self) -> String {
-        self.named(self.origin.sweep.metric).title
+        self.named(self.preset.sweep.metric).title
     }
 
     /// The diagram with a title and a description that say what was changed.
     pub fn result(&self) -> SweepResult {
-        self.result_by(self.origin.sweep.metric)
+        self.result_by(self.preset.sweep.metric)
     }
 
     /// The same for a picture that compares by this metric.
@@ -68,6 +68,6 @@ impl Titled {
     }
 
     fn named(&self, metric: Metric) -> SweepPreset {
-        as_changed((*self.origin).clone(), SweepSpec { metric, ..(**self.spec()).clone() })
+        as_changed((*self.preset).clone(), SweepSpec { metric, ..(**self.spec()).clone() })
     }
 }

@@ -2,9 +2,9 @@
 
 use egui::{CentralPanel, Context, Panel, ScrollArea, Ui};
 
-use super::{Room, Valleyscope};
+use super::{Tab, Valleyscope};
 use crate::app::live::Requests;
-use crate::app::save_preset::{Decision, Destination};
+use crate::app::save_preset::{Destination, SaveDecision};
 use crate::app::side_panel::{Edge, PanelSizes, SidePanel};
 use crate::app::{lesson, menu, transport};
 use crate::export::Overwrite;
@@ -21,29 +21,29 @@ impl Valleyscope {
         if !presenting {
             Panel::top("menu").show(ui, |ui| {
                 let others = menu::Others { phase: &self.panels.phase, training: &self.panels.training };
-                menu::bar(ui, &mut self.desk, &others, &mut self.shelf, &mut self.layout, requests);
+                menu::bar(ui, &mut self.editor, &others, &mut self.catalog, &mut self.layout, requests);
             });
         }
-        if self.layout.room == Room::Phase {
-            self.panels.phase.ui(ui, &mut self.layout, &mut self.desk.document, requests);
+        if self.layout.tab == Tab::Phase {
+            self.panels.phase.ui(ui, &mut self.layout, &mut self.editor.document, requests);
             return;
         }
-        if self.layout.room == Room::Training {
-            self.panels.training.ui(ui, &mut self.layout, &self.shelf, requests);
+        if self.layout.tab == Tab::Training {
+            self.panels.training.ui(ui, &mut self.layout, &self.catalog, requests);
             return;
         }
         self.landscape_room(ui, requests);
     }
 
     fn landscape_room(&mut self, ui: &mut Ui, requests: &mut Requests) {
-        if let Some((step, lesson)) = self.desk.lesson() {
+        if let Some((step, lesson)) = self.editor.lesson() {
             let frame = egui::Frame::side_top_panel(ui.style()).inner_margin(egui::Margin::symmetric(12, 6));
             Panel::top("lesson")
                 .frame(frame)
                 .show(ui, |ui| lesson::strip(ui, step, lesson.len(), &lesson[step].text, requests));
         }
         if !self.layout.presenting {
-            let (document, live) = (&mut self.desk.document, &mut self.live);
+            let (document, live) = (&mut self.editor.document, &mut self.live);
             Panel::bottom("transport").show(ui, |ui| {
                 ui.add_space(2.0);
                 transport::bar(ui, document, live, &mut self.pace, requests);
@@ -53,14 +53,14 @@ impl Valleyscope {
         }
         CentralPanel::default().frame(egui::Frame::NONE.fill(ui.visuals().extreme_bg_color)).show(ui, |ui| {
             self.panels.landscape_area = Some(ui.available_rect_before_wrap());
-            self.panels.landscape.ui(ui, &mut self.desk.document, &mut self.live, requests);
+            self.panels.landscape.ui(ui, &mut self.editor.document, &mut self.live, requests);
         });
     }
 
     /// The controls at the left and the plots at the right. However small the window, the landscape keeps the largest
     /// part of it.
     fn beside_landscape(&mut self, ui: &mut Ui, requests: &mut Requests) {
-        let (document, live) = (&mut self.desk.document, &mut self.live);
+        let (document, live) = (&mut self.editor.document, &mut self.live);
         let width = ui.available_width();
         let most = (0.28 * width).clamp(220.0, 520.0);
         let (name, edge, range) = ("controls", Edge::Left, 220.0..=most);
@@ -107,10 +107,10 @@ impl Valleyscope {
         self.show_drop_target(ctx);
         self.dialogs.pictures.tick(ctx);
         self.show_picture_export(ctx);
-        let free = match self.layout.room {
-            Room::Landscape => self.panels.landscape_area,
-            Room::Phase => self.panels.phase.area(),
-            Room::Training => self.panels.training.area(),
+        let free = match self.layout.tab {
+            Tab::Landscape => self.panels.landscape_area,
+            Tab::Phase => self.panels.phase.area(),
+            Tab::Training => self.panels.training.area(),
         };
         self.dialogs.messages.show(ctx, free);
     }
@@ -118,10 +118,10 @@ impl Valleyscope {
     pub(super) fn show_save_preset(&mut self, ctx: &Context) {
         let Some(dialog) = &mut self.dialogs.save_preset else { return };
         match dialog.show(ctx) {
-            Decision::None => return,
-            Decision::Cancelled => {}
-            Decision::Save(content, Destination::File(name)) => self.dialogs.files.ask_save(content, name),
-            Decision::Save(content, Destination::Library(name)) => match self.shelf.folder() {
+            SaveDecision::None => return,
+            SaveDecision::Cancelled => {}
+            SaveDecision::Save(content, Destination::File(name)) => self.dialogs.files.ask_save(content, name),
+            SaveDecision::Save(content, Destination::Library(name)) => match self.catalog.folder() {
                 Some(folder) => self.dialogs.files.save(folder.join(name), content, Overwrite::No),
                 None => self.dialogs.files.ask_save(content, name),
             },
@@ -130,7 +130,7 @@ impl Valleyscope {
     }
 
     fn show_picture_export(&mut self, ctx: &Context) {
-        let (panel, document) = (&mut self.panels.landscape, &mut self.desk.document);
+        let (panel, document) = (&mut self.panels.landscape, &mut self.editor.document);
         match self.dialogs.picture_export.ui(ctx, panel, document, &mut self.live) {
             None => {}
             Some(Ok(picture)) => self.dialogs.files.ask_save(picture, "landscape.png".to_owned()),

@@ -1,8 +1,8 @@
 //! The app as a whole: it brings the panels, the document and the running simulation together.
 
-mod act;
+mod actions;
 mod draw;
-mod intake;
+mod events;
 mod options;
 
 use std::sync::mpsc::Receiver;
@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use egui::{Context, Rect, Ui};
 
-pub use options::{Aftermath, Layout, Options, Room};
+pub use options::{AppOptions, ExitState, Tab, WindowLayout};
 
 use super::animation::{AnimationExport, Subject};
 use super::controls::ControlsPanel;
-use super::desk::Desk;
 use super::diagnostics::DiagnosticsPanel;
 use super::document::Document;
+use super::document_editor::DocumentEditor;
 use super::engine::EngineLink;
 use super::files::Files;
 use super::graphics::GraphicsFaults;
@@ -28,17 +28,17 @@ use super::messages::Messages;
 use super::phase::PhasePanel;
 use super::picture::Pictures;
 use super::picture_export::PictureExport;
+use super::preset_catalog::PresetCatalog;
 use super::save_preset::SavePreset;
-use super::session::{self, Looks, Session, Surroundings};
-use super::shelf::Shelf;
+use super::session::{self, Session, ViewState, WindowState};
 use super::theme;
 use super::training::{self, TrainingPanel};
-use super::transport::Pace;
+use super::transport::PlaybackPace;
 use super::wake::Wake;
-use crate::preset::{Loaded, Preset, Source, SweepPreset, built_ins};
+use crate::preset::{Loaded, Preset, PresetSource, SweepPreset, built_ins};
 use crate::result::SweepResult;
 use crate::run::RunFolder;
-use crate::simulation::{Command, ParticleId, Record};
+use crate::simulation::{EngineCommand, ParticleId, Record};
 use crate::view::ViewSettings;
 
 /// The panels that have a state of their own.
@@ -100,21 +100,21 @@ impl Dialogs {
 
 /// The app.
 pub struct Valleyscope {
-    desk: Desk,
+    editor: DocumentEditor,
     engine: EngineLink,
     live: Live,
-    pace: Pace,
-    layout: Layout,
+    pace: PlaybackPace,
+    layout: WindowLayout,
     panels: Panels,
     dialogs: Dialogs,
-    shelf: Shelf,
+    catalog: PresetCatalog,
     /// For the engine, of which nothing is seen in other rooms.
     landscape_wake: Wake,
     context: Context,
     faults: Option<GraphicsFaults>,
     /// Nothing can be drawn any more; the window is about to close.
     device_lost: bool,
-    aftermath: Aftermath,
+    exit_state: ExitState,
     /// The window's title as it was set last.
     title: String,
 }
@@ -123,61 +123,61 @@ pub struct Valleyscope {
 const UNSEEN: Duration = Duration::from_millis(500);
 
 impl Valleyscope {
-    pub fn new(cc: &eframe::CreationContext<'_>, options: Options) -> Valleyscope {
+    pub fn new(cc: &eframe::CreationContext<'_>, options: AppOptions) -> Valleyscope {
         let ctx = cc.egui_ctx.clone();
         theme::install(&ctx);
         let mut messages = Messages::default();
         if let Some((title, text)) = options.report {
             messages.report(title, text);
         }
-        let mut shelf = Shelf::new(options.library);
-        let (around, desk) = match restore(cc.storage, &mut messages) {
-            Some((around, desk)) => (Some(around), desk),
-            None => (None, first_desk()),
+        let mut catalog = PresetCatalog::new(options.library);
+        let (window, editor) = match restore(cc.storage, &mut messages) {
+            Some((window, editor)) => (Some(window), editor),
+            None => (None, first_editor()),
         };
-        if let Some(around) = &around {
-            shelf.recall(around.recent.clone());
-            ctx.set_theme(around.theme);
-            ctx.set_zoom_factor(around.zoom);
+        if let Some(window) = &window {
+            catalog.recall(window.recent.clone());
+            ctx.set_theme(window.theme);
+            ctx.set_zoom_factor(window.zoom);
         }
-        shelf.refresh(&ctx);
-        let pace = options.pace.or(around.as_ref().map(|around| around.pace)).unwrap_or_default();
+        catalog.refresh(&ctx);
+        let pace = options.pace.or(window.as_ref().map(|window| window.pace)).unwrap_or_default();
         let landscape_wake = Wake::new(ctx.clone(), Duration::ZERO, UNSEEN);
         let wake = landscape_wake.clone();
-        let engine = EngineLink::start(&desk.document, pace, move || wake.soon());
+        let engine = EngineLink::start(&editor.document, pace, move || wake.soon());
         // A preset that is asked for plays and is looked at anew, whatever the last session did.
         let is_asked = options.preset.is_some();
-        if options.play && (is_asked || around.as_ref().is_none_or(|around| around.looks.playing)) {
-            engine.send(Command::Play);
+        if options.play && (is_asked || window.as_ref().is_none_or(|window| window.view.playing)) {
+            engine.send(EngineCommand::Play);
         }
-        let files = Files::new(ctx.clone(), options.native_dialogs, shelf.folder().map(Into::into));
+        let files = Files::new(ctx.clone(), options.native_dialogs, catalog.folder().map(Into::into));
         let mut app = Valleyscope {
-            desk,
+            editor,
             engine,
             live: Live::default(),
             pace,
-            layout: around.as_ref().map(|around| around.layout).unwrap_or_default(),
+            layout: window.as_ref().map(|window| window.layout).unwrap_or_default(),
             panels: Panels::new(cc, TrainingPanel::new(ctx.clone(), options.training)),
             dialogs: Dialogs::new(messages, files),
-            shelf,
+            catalog,
             faults: cc.wgpu_render_state.as_ref().map(|render_state| GraphicsFaults::watch(render_state, &ctx)),
             landscape_wake,
             context: ctx,
             device_lost: false,
-            aftermath: options.aftermath,
+            exit_state: options.exit_state,
             title: String::new(),
         };
-        if let Some(around) = around {
-            app.recall(around, !is_asked);
+        if let Some(window) = window {
+            app.recall(window, !is_asked);
         }
         app.show(options.preset, options.result, options.run);
         app
     }
 
-    /// Brings back what the rooms of the last session showed; `looks_again` also at the landscape.
-    fn recall(&mut self, around: Surroundings, looks_again: bool) {
-        let Surroundings { looks, sweep, training, .. } = around;
-        self.panels.diagnostics.choose(looks.plots.clone());
+    /// Brings back what the rooms of the last session showed; `restores_view` also at the landscape.
+    fn recall(&mut self, window: WindowState, restores_view: bool) {
+        let WindowState { view, sweep, training, .. } = window;
+        self.panels.diagnostics.choose(view.plots.clone());
         if let Some(sweep) = sweep
             && let Err(reason) = self.panels.phase.recall(sweep)
         {
@@ -188,8 +188,8 @@ impl Valleyscope {
         {
             self.dialogs.messages.report("The last training's preset was not restored", reason);
         }
-        if looks_again {
-            self.look_again(looks);
+        if restores_view {
+            self.restore_view(view);
         }
     }
 
@@ -197,8 +197,8 @@ impl Valleyscope {
     fn show(&mut self, preset: Option<Loaded>, result: Option<SweepResult>, run: Option<RunFolder>) {
         if let Some(Loaded { preset, source, .. }) = preset {
             let file = match source {
-                Source::BuiltIn(_) => None,
-                Source::User { path, .. } | Source::File(path) => Some(path),
+                PresetSource::BuiltIn(_) => None,
+                PresetSource::User { path, .. } | PresetSource::File(path) => Some(path),
             };
             self.open_preset(preset, file);
         }
@@ -212,7 +212,7 @@ impl Valleyscope {
 
     /// What is under the controls.
     pub fn document(&self) -> &Document {
-        &self.desk.document
+        &self.editor.document
     }
 
     /// The phase diagrams.
@@ -231,23 +231,23 @@ impl Valleyscope {
     }
 
     /// Looks at the document as in the last session.
-    fn look_again(&mut self, looks: Looks) {
-        if let Some(camera) = looks.camera {
-            self.panels.landscape.look_again(&self.desk.document, camera);
+    fn restore_view(&mut self, view: ViewState) {
+        if let Some(camera) = view.camera {
+            self.panels.landscape.restore_view(&self.editor.document, camera);
         }
-        self.live.hidden = looks.hidden;
-        self.live.selected = looks.selected.map(|(optimizer, particle)| ParticleId { optimizer, particle });
-        self.engine.send(Command::Select(self.live.selected));
+        self.live.hidden = view.hidden;
+        self.live.selected = view.selected.map(|(optimizer, particle)| ParticleId { optimizer, particle });
+        self.engine.send(EngineCommand::Select(self.live.selected));
     }
 
     fn session(&self) -> Session {
-        let around = Surroundings {
+        let window = WindowState {
             pace: self.pace,
             layout: self.layout,
-            recent: self.shelf.recent().to_vec(),
+            recent: self.catalog.recent().to_vec(),
             theme: self.context.options(|options| options.theme_preference),
             zoom: self.context.zoom_factor(),
-            looks: Looks {
+            view: ViewState {
                 playing: self.live.is_playing(),
                 camera: Some(self.panels.landscape.camera()),
                 selected: self.live.selected.map(|selected| (selected.optimizer, selected.particle)),
@@ -257,12 +257,12 @@ impl Valleyscope {
             sweep: Some(self.panels.phase.memory()),
             training: Some(self.panels.training.memory()),
         };
-        Session::new(&self.desk, around)
+        Session::new(&self.editor, window)
     }
 }
 
 /// The stored session; one that can't be used is reported.
-fn restore(storage: Option<&dyn eframe::Storage>, messages: &mut Messages) -> Option<(Surroundings, Desk)> {
+fn restore(storage: Option<&dyn eframe::Storage>, messages: &mut Messages) -> Option<(WindowState, DocumentEditor)> {
     let text = storage?.get_string(session::KEY)?;
     match Session::restore(&text) {
         Ok(restored) => Some(restored),
@@ -277,9 +277,9 @@ fn restore(storage: Option<&dyn eframe::Storage>, messages: &mut Messages) -> Op
 }
 
 /// What a first start shows.
-fn first_desk() -> Desk {
+fn first_editor() -> DocumentEditor {
     let Preset::Landscape(preset) = &built_ins()[0].preset else { unreachable!("the first preset is a lesson") };
-    Desk::new(preset.clone(), None, &ViewSettings::default())
+    DocumentEditor::new(preset.clone(), None, &ViewSettings::default())
 }
 
 /// The sweep under the controls at a first start.
@@ -295,12 +295,12 @@ impl eframe::App for Valleyscope {
     fn logic(&mut self, ctx: &Context, _frame: &mut eframe::Frame) {
         let mut requests = Requests::default();
         self.panels.phase.tick(ctx, &mut requests);
-        self.panels.training.tick(self.layout.room == Room::Training, &mut requests);
+        self.panels.training.tick(self.layout.tab == Tab::Training, &mut requests);
         self.carry_out(ctx, requests);
         self.take_snapshots();
         self.take_graphics_faults(ctx);
         self.take_answers();
-        self.shelf.poll();
+        self.catalog.poll();
     }
 
     fn ui(&mut self, ui: &mut Ui, _frame: &mut eframe::Frame) {
@@ -309,20 +309,20 @@ impl eframe::App for Valleyscope {
         }
         let mut requests = Requests::default();
         let situation = Situation {
-            room: self.layout.room,
+            tab: self.layout.tab,
             presenting: self.layout.presenting,
-            lesson: self.desk.lesson().map(|(step, lesson)| (step, lesson.len())),
+            lesson: self.editor.lesson().map(|(step, lesson)| (step, lesson.len())),
         };
         // Before the presentation, which Escape leaves too.
         self.dialogs.messages.dismiss_by_key(ui.ctx());
-        keyboard::handle(ui.ctx(), situation, &mut self.desk.document.view.follow, &mut requests);
+        keyboard::handle(ui.ctx(), situation, &mut self.editor.document.view.follow, &mut requests);
         self.panels(ui, &mut requests);
         self.dialogs(ui.ctx());
         let subject =
-            Subject { panel: &mut self.panels.landscape, document: &mut self.desk.document, live: &mut self.live };
+            Subject { panel: &mut self.panels.landscape, document: &mut self.editor.document, live: &mut self.live };
         self.dialogs.animation.ui(ui.ctx(), subject, &mut requests);
         self.carry_out(ui.ctx(), requests);
-        self.settle(ui.ctx());
+        self.sync(ui.ctx());
     }
 
     fn save(&mut self, storage: &mut dyn eframe::Storage) {
@@ -338,6 +338,6 @@ impl eframe::App for Valleyscope {
 impl Drop for Valleyscope {
     fn drop(&mut self) {
         let session = self.session().to_text();
-        self.aftermath.leave(|remains| remains.session = Some(session));
+        self.exit_state.leave(|exit_report| exit_report.session = Some(session));
     }
 }

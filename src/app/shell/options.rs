@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use crate::app::side_panel::PanelSizes;
-use crate::app::training::Places;
-use crate::app::transport::Pace;
+use crate::app::training::TrainingPaths;
+use crate::app::transport::PlaybackPace;
 use crate::preset::{Library, Loaded};
 use crate::result::SweepResult;
 use crate::run::RunFolder;
 
 /// How the app begins.
-pub struct Options {
+pub struct AppOptions {
     /// Opened instead of the last session's document.
     pub preset: Option<Loaded>,
     /// A result of a sweep to show.
@@ -20,62 +20,62 @@ pub struct Options {
     /// A run to show.
     pub run: Option<RunFolder>,
     /// Where runs and the worker that trains are.
-    pub training: Places,
+    pub training: TrainingPaths,
     pub library: Library,
     /// Ask the system for its file dialogs; without it paths are typed.
     pub native_dialogs: bool,
     /// Play at once.
     pub play: bool,
     /// How fast; without it, as in the last session.
-    pub pace: Option<Pace>,
+    pub pace: Option<PlaybackPace>,
     /// Something that the user must know from before the window was there: title and text.
     pub report: Option<(String, String)>,
     /// Where the session is left when the app ends in whatever way.
-    pub aftermath: Aftermath,
+    pub exit_state: ExitState,
 }
 
-impl Default for Options {
+impl Default for AppOptions {
     fn default() -> Self {
-        Options {
+        AppOptions {
             preset: None,
             result: None,
             run: None,
-            training: Places::of_user(),
+            training: TrainingPaths::of_user(),
             library: Library::open(),
             native_dialogs: true,
             play: true,
             pace: None,
             report: None,
-            aftermath: Aftermath::default(),
+            exit_state: ExitState::default(),
         }
     }
 }
 
 /// What is left of an app that has ended.
 #[derive(Clone, Default)]
-pub struct Aftermath(Arc<Mutex<Remains>>);
+pub struct ExitState(Arc<Mutex<ExitReport>>);
 
 #[derive(Default)]
-pub struct Remains {
+pub struct ExitReport {
     /// The session, as its stored text.
     pub session: Option<String>,
     /// Why the graphics device was lost, if it was.
     pub device_lost: Option<String>,
 }
 
-impl Aftermath {
-    pub fn take(&self) -> Remains {
+impl ExitState {
+    pub fn take(&self) -> ExitReport {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub(super) fn leave(&self, change: impl FnOnce(&mut Remains)) {
+    pub(super) fn leave(&self, change: impl FnOnce(&mut ExitReport)) {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
 
 /// A part of the window, of which one is shown at a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Room {
+pub enum Tab {
     #[default]
     Landscape,
     Phase,
@@ -84,9 +84,9 @@ pub enum Room {
 
 /// Which panels are shown, and how large.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Layout {
-    #[serde(default)]
-    pub room: Room,
+pub struct WindowLayout {
+    #[serde(default, rename = "room")]
+    pub tab: Tab,
     pub controls: bool,
     pub plots: bool,
     #[serde(default, alias = "widths")]
@@ -98,10 +98,10 @@ pub struct Layout {
     pub presenting: bool,
 }
 
-impl Default for Layout {
+impl Default for WindowLayout {
     fn default() -> Self {
-        Layout {
-            room: Room::Landscape,
+        WindowLayout {
+            tab: Tab::Landscape,
             controls: true,
             plots: true,
             sizes: PanelSizes::default(),

@@ -12,19 +12,19 @@ use super::choices::{Choices, USUAL};
 use super::curve_cache::CurveCache;
 use super::curve_item::CurveItem;
 use super::legend::{last_value, legend, tooltip};
-use super::lines::{Canvas, y_in_view};
+use super::lines::{CurveCanvas, y_in_view};
 use super::marks;
 use super::names::Name;
-use super::plotter::{Drawn, union};
+use super::plot_export::PlotExport;
+use super::plotter::{RunCurves, union};
 use super::reaching::Reaching;
-use super::sheet::Sheet;
-use super::track::{Horizontal, Look, Track};
-use crate::app::diagnostics::{AxisScale, Mark, sheet};
+use super::track::{Horizontal, Track, TrackLook};
+use crate::app::diagnostics::{AxisMark, AxisScale, plot_frame};
+use crate::app::figure_layout::{FigureLayout, stays_open};
 use crate::app::number as text;
-use crate::app::paper::{Paper, stays_open};
 use crate::app::typed::TypedField;
 use crate::figure::Format;
-use crate::run::{Metric, MetricInfo, Unit};
+use crate::run::{MetricId, MetricInfo, Unit};
 use crate::view::Pen;
 use crate::view::range::{self, across};
 
@@ -42,10 +42,10 @@ const AXES: Vec2 = vec2(66.0, 24.0);
 const MARGIN: f32 = 8.0;
 
 /// A group of runs as it is drawn.
-pub struct Named<'a> {
+pub struct NamedCurves<'a> {
     pub name: Name,
     pub pen: Pen,
-    pub drawn: &'a Drawn,
+    pub drawn: &'a RunCurves,
 }
 
 /// The state of the plots.
@@ -54,7 +54,7 @@ pub struct Charts {
     pub choices: Choices,
     /// What is zoomed to, in places. `None` shows everything.
     x: Option<[f64; 2]>,
-    y: BTreeMap<Metric, [f64; 2]>,
+    y: BTreeMap<MetricId, [f64; 2]>,
     hover: Option<f64>,
     reaching: Reaching,
     cache: CurveCache,
@@ -62,7 +62,7 @@ pub struct Charts {
 
 /// What was asked for in the toolbar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum ChartAction {
     Table,
     Figure(Format),
 }
@@ -74,8 +74,13 @@ impl Charts {
         self.y.clear();
     }
 
-    pub fn ui(&mut self, ui: &mut Ui, groups: &[Named<'_>], paper: &mut Paper) -> Option<Asked> {
-        let asked = self.toolbar(ui, groups, paper);
+    pub fn ui(
+        &mut self,
+        ui: &mut Ui,
+        groups: &[NamedCurves<'_>],
+        figure_layout: &mut FigureLayout,
+    ) -> Option<ChartAction> {
+        let asked = self.toolbar(ui, groups, figure_layout);
         legend(ui, groups);
         self.reaching.ui(ui, groups, &offered(groups));
         let shown = self.shown(groups);
@@ -83,33 +88,38 @@ impl Charts {
         asked
     }
 
-    fn shown(&self, groups: &[Named<'_>]) -> Vec<MetricInfo> {
+    fn shown(&self, groups: &[NamedCurves<'_>]) -> Vec<MetricInfo> {
         offered(groups).into_iter().filter(|info| self.choices.shows(info)).collect()
     }
 
     /// What the plots show, to be drawn on paper.
-    pub fn sheets(&self, groups: &[Named<'_>]) -> Vec<Sheet> {
+    pub fn plots(&self, groups: &[NamedCurves<'_>]) -> Vec<PlotExport> {
         /// More than a printer shows in a column of a journal.
         const COLUMNS: usize = 1500;
         let shown = self.shown(groups);
         let x = self.x.unwrap_or_else(|| self.everything(groups, &shown));
-        let sheet = |info: MetricInfo| {
+        let plot = |info: MetricInfo| {
             let scales = [self.choices.x_scale(), self.choices.scale(&info)];
             let metric = info.metric();
             let tracks = groups.iter().enumerate();
             let tracks =
                 tracks.filter_map(|(index, group)| Some((index, Arc::clone(group.drawn.tracks.get(&metric?)?))));
-            Sheet {
-                look: Look { horizontal: self.choices.horizontal, scales, x, columns: COLUMNS },
+            PlotExport {
+                look: TrackLook { horizontal: self.choices.horizontal, scales, x, columns: COLUMNS },
                 y: metric.and_then(|metric| self.y.get(&metric).copied()),
                 tracks: tracks.collect(),
                 info,
             }
         };
-        shown.into_iter().map(sheet).filter(|sheet| !sheet.tracks.is_empty()).collect()
+        shown.into_iter().map(plot).filter(|plot| !plot.tracks.is_empty()).collect()
     }
 
-    fn toolbar(&mut self, ui: &mut Ui, groups: &[Named<'_>], paper: &mut Paper) -> Option<Asked> {
+    fn toolbar(
+        &mut self,
+        ui: &mut Ui,
+        groups: &[NamedCurves<'_>],
+        figure_layout: &mut FigureLayout,
+    ) -> Option<ChartAction> {
         let mut asked = None;
         ui.horizontal_wrapped(|ui| {
             stays_open("Plots").ui(ui, |ui| {
@@ -163,12 +173,12 @@ impl Charts {
             if ui.add_enabled(zoomed, Button::new("Reset zoom")).clicked() {
                 self.look_anew();
             }
-            asked = export_menu(ui, paper);
+            asked = export_menu(ui, figure_layout);
         });
         asked
     }
 
-    fn grid(&mut self, ui: &mut Ui, groups: &[Named<'_>], shown: &[MetricInfo]) {
+    fn grid(&mut self, ui: &mut Ui, groups: &[NamedCurves<'_>], shown: &[MetricInfo]) {
         if shown.is_empty() {
             ui.weak("No plot is chosen. “Plots” shows them.");
             return;
@@ -205,17 +215,17 @@ impl Charts {
     }
 
     /// The range of places that holds all curves.
-    fn everything(&self, groups: &[Named<'_>], shown: &[MetricInfo]) -> [f64; 2] {
+    fn everything(&self, groups: &[NamedCurves<'_>], shown: &[MetricInfo]) -> [f64; 2] {
         let tracks =
             groups.iter().flat_map(|group| shown.iter().filter_map(|info| group.drawn.tracks.get(&info.metric()?)));
         let reaches = tracks.filter_map(|track| track.reach(self.choices.horizontal, self.choices.x_scale()));
         across(reaches.reduce(range::union))
     }
 
-    fn chart(&mut self, ui: &mut Ui, groups: &[Named<'_>], info: &MetricInfo, x: [f64; 2], hover: Option<f64>) {
+    fn chart(&mut self, ui: &mut Ui, groups: &[NamedCurves<'_>], info: &MetricInfo, x: [f64; 2], hover: Option<f64>) {
         let Some(metric) = info.metric() else { return };
         let scales = [self.choices.x_scale(), self.choices.scale(info)];
-        let look = Look {
+        let look = TrackLook {
             horizontal: self.choices.horizontal,
             scales,
             x,
@@ -236,7 +246,7 @@ impl Charts {
         let zoomed_y = self.y.get(&metric).copied();
         let y = zoomed_y.unwrap_or_else(|| y_in_view(x, curves.iter().map(|(_, _, lines)| &**lines)));
         let size = (ui.available_size() - AXES).into();
-        let canvas = Canvas { theme: ui.theme(), x, y, size, pixels_per_point: ui.pixels_per_point() };
+        let canvas = CurveCanvas { theme: ui.theme(), x, y, size, pixels_per_point: ui.pixels_per_point() };
         let drawn = curves.iter().map(|(group, _, lines)| (Arc::clone(lines), group.pen)).collect();
         let set = self.cache.set(metric, drawn, canvas);
         let plot = plot(ui, info, &look, y, [zoomed_y.is_some(), curves.is_empty()]);
@@ -288,7 +298,7 @@ impl Charts {
     }
 
     /// Zooms and pans as the user did.
-    fn react(&mut self, ui: &Ui, shown: &egui_plot::PlotResponse<()>, metric: Metric, x: [f64; 2], y: [f64; 2]) {
+    fn react(&mut self, ui: &Ui, shown: &egui_plot::PlotResponse<()>, metric: MetricId, x: [f64; 2], y: [f64; 2]) {
         if shown.response.double_clicked() {
             self.look_anew();
             return;
@@ -329,19 +339,19 @@ fn smoothing(typed: &str) -> Result<f64, String> {
 }
 
 /// The menu that saves what is shown.
-fn export_menu(ui: &mut Ui, paper: &mut Paper) -> Option<Asked> {
-    const FILES: [(Asked, &str); 4] = [
-        (Asked::Figure(Format::Png), "Figure as PNG…"),
-        (Asked::Figure(Format::Svg), "Figure as SVG…"),
-        (Asked::Figure(Format::Pdf), "Figure as PDF…"),
-        (Asked::Table, "All points as CSV…"),
+fn export_menu(ui: &mut Ui, figure_layout: &mut FigureLayout) -> Option<ChartAction> {
+    const FILES: [(ChartAction, &str); 4] = [
+        (ChartAction::Figure(Format::Png), "Figure as PNG…"),
+        (ChartAction::Figure(Format::Svg), "Figure as SVG…"),
+        (ChartAction::Figure(Format::Pdf), "Figure as PDF…"),
+        (ChartAction::Table, "All points as CSV…"),
     ];
     let mut asked = None;
     stays_open("Export").ui(ui, |ui| {
-        paper.ui(ui);
+        figure_layout.ui(ui);
         ui.separator();
         for (what, text) in FILES {
-            if what == Asked::Table {
+            if what == ChartAction::Table {
                 ui.separator();
             }
             if ui.button(text).clicked() {
@@ -353,7 +363,7 @@ fn export_menu(ui: &mut Ui, paper: &mut Paper) -> Option<Asked> {
     asked
 }
 
-fn plot<'p>(ui: &Ui, info: &MetricInfo, look: &Look, y: [f64; 2], [zoomed_y, is_empty]: [bool; 2]) -> Plot<'p> {
+fn plot<'p>(ui: &Ui, info: &MetricInfo, look: &TrackLook, y: [f64; 2], [zoomed_y, is_empty]: [bool; 2]) -> Plot<'p> {
     let size = ui.available_size();
     let per_x = f64::from(size.x - AXES.x) / (look.x[1] - look.x[0]);
     let per_y = f64::from(size.y - AXES.y) / (y[1] - y[0]);
@@ -379,11 +389,11 @@ fn plot<'p>(ui: &Ui, info: &MetricInfo, look: &Look, y: [f64; 2], [zoomed_y, is_
     }
     let font = TextStyle::Small.resolve(ui.style());
     let width = size.x - overhang(ui, font, &marks[0], look.x[1], per_x);
-    sheet(Plot::new(("training", &info.name)), ui, vec2(width, size.y), zoomed_y, &marks)
+    plot_frame(Plot::new(("training", &info.name)), ui, vec2(width, size.y), zoomed_y, &marks)
 }
 
 /// How far the last label of the horizontal axis stands out beyond what is left for it.
-fn overhang(ui: &Ui, font: FontId, marks: &[Mark], end: f64, per_x: f64) -> f32 {
+fn overhang(ui: &Ui, font: FontId, marks: &[AxisMark], end: f64, per_x: f64) -> f32 {
     let Some((mark, label)) = marks.last() else { return 0.0 };
     let width = ui.painter().layout_no_wrap(label.clone(), font, Color32::WHITE).size().x;
     let beyond = 0.5 * width - ((end - mark.value) * per_x) as f32;
@@ -391,7 +401,7 @@ fn overhang(ui: &Ui, font: FontId, marks: &[Mark], end: f64, per_x: f64) -> f32 
 }
 
 /// What the runs log; before one is shown, what runs usually log.
-fn offered(groups: &[Named<'_>]) -> Vec<MetricInfo> {
+fn offered(groups: &[NamedCurves<'_>]) -> Vec<MetricInfo> {
     let offered = union(groups.iter().map(|group| &group.drawn.metrics[..]));
-    if offered.is_empty() { USUAL.map(Metric::info).to_vec() } else { offered }
+    if offered.is_empty() { USUAL.map(MetricId::info).to_vec() } else { offered }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::track::Horizontal;
 use crate::app::diagnostics::AxisScale;
-use crate::run::{Better, Metric, MetricInfo, Scale, Unit};
+use crate::run::{Better, MetricId, MetricInfo, MetricScale, Unit};
 
 /// What is plotted, and how; kept with the session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,11 +47,11 @@ impl Choices {
     /// Results are shown at first, and the gradient's norm, which tells of trouble.
     pub fn shows(&self, info: &MetricInfo) -> bool {
         let is_result = info.better != Better::Neither && info.unit != Unit::Rate;
-        (is_result || info.metric() == Some(Metric::GRAD_NORM)) != self.toggled.contains(&info.name)
+        (is_result || info.metric() == Some(MetricId::GRAD_NORM)) != self.toggled.contains(&info.name)
     }
 
     pub fn scale(&self, info: &MetricInfo) -> AxisScale {
-        let is_log = (info.scale == Scale::Log) != self.rescaled.contains(&info.name);
+        let is_log = (info.scale == MetricScale::Log) != self.rescaled.contains(&info.name);
         if is_log { AxisScale::Log } else { AxisScale::Linear }
     }
 
@@ -61,4 +61,4 @@ impl Choices {
 }
 
 /// The metrics that are offered before any run is shown.
-pub const USUAL: [Metric; 3] = [Metric::LOSS, Metric::LEARNING_RATE, Metric::GRAD_NORM];
+pub const USUAL: [MetricId; 3] = [MetricId::LOSS, MetricId::LEARNING_RATE, MetricId::GRAD_NORM];

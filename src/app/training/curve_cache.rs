@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::lines::{Canvas, Lines};
-use super::track::{Look, Track};
+use super::lines::{CurveCanvas, Lines};
+use super::track::{Track, TrackLook};
 use crate::gpu::CurveSet;
-use crate::run::Metric;
+use crate::run::MetricId;
 use crate::view::Pen;
 
 /// The lines of a curve, and what they are drawn with.
@@ -16,37 +16,37 @@ pub type PennedLines = (Arc<Lines>, Pen);
 
 #[derive(Default)]
 pub struct CurveCache {
-    lines: HashMap<Metric, Vec<CachedLines>>,
-    sets: HashMap<Metric, CachedSet>,
+    lines: HashMap<MetricId, Vec<CachedLines>>,
+    sets: HashMap<MetricId, CachedSet>,
 }
 
 struct CachedLines {
     track: Arc<Track>,
-    look: Look,
+    look: TrackLook,
     lines: Arc<Lines>,
 }
 
 struct CachedSet {
     curves: Vec<PennedLines>,
-    canvas: Canvas,
+    canvas: CurveCanvas,
     set: Arc<CurveSet>,
 }
 
 impl CachedLines {
-    fn is_of(&self, track: &Arc<Track>, look: Look) -> bool {
+    fn is_of(&self, track: &Arc<Track>, look: TrackLook) -> bool {
         self.look == look && Arc::ptr_eq(&self.track, track)
     }
 }
 
 impl CurveCache {
     /// Forgets what was made of other metrics.
-    pub fn retain(&mut self, metrics: &[Metric]) {
+    pub fn retain(&mut self, metrics: &[MetricId]) {
         self.lines.retain(|metric, _| metrics.contains(metric));
         self.sets.retain(|metric, _| metrics.contains(metric));
     }
 
     /// The lines of the tracks of a metric. What was made of others is forgotten.
-    pub fn lines(&mut self, metric: Metric, tracks: &[&Arc<Track>], look: Look) -> Vec<Arc<Lines>> {
+    pub fn lines(&mut self, metric: MetricId, tracks: &[&Arc<Track>], look: TrackLook) -> Vec<Arc<Lines>> {
         let cached = self.lines.entry(metric).or_default();
         let is_same = |(cached, track): (&CachedLines, &&Arc<Track>)| cached.is_of(track, look);
         if cached.len() != tracks.len() || !cached.iter().zip(tracks).all(is_same) {
@@ -61,7 +61,7 @@ impl CurveCache {
     }
 
     /// All curves of a metric for the GPU.
-    pub fn set(&mut self, metric: Metric, curves: Vec<PennedLines>, canvas: Canvas) -> Arc<CurveSet> {
+    pub fn set(&mut self, metric: MetricId, curves: Vec<PennedLines>, canvas: CurveCanvas) -> Arc<CurveSet> {
         let is_same = |cached: &CachedSet| {
             let same = |(old, new): (&PennedLines, &PennedLines)| Arc::ptr_eq(&old.0, &new.0) && old.1 == new.1;
             let old = &cached.curves;
@@ -84,10 +84,10 @@ mod tests {
     use crate::app::diagnostics::AxisScale;
     use crate::app::training::track::{Horizontal, OfStep};
 
-    const LOOK: Look =
-        Look { horizontal: Horizontal::Step, scales: [AxisScale::Linear; 2], x: [0.0, 1.0], columns: 100 };
-    const CANVAS: Canvas =
-        Canvas { theme: Theme::Dark, x: [0.0, 1.0], y: [0.0, 1.0], size: [100.0; 2], pixels_per_point: 1.0 };
+    const LOOK: TrackLook =
+        TrackLook { horizontal: Horizontal::Step, scales: [AxisScale::Linear; 2], x: [0.0, 1.0], columns: 100 };
+    const CANVAS: CurveCanvas =
+        CurveCanvas { theme: Theme::Dark, x: [0.0, 1.0], y: [0.0, 1.0], size: [100.0; 2], pixels_per_point: 1.0 };
 
     fn track() -> Arc<Track> {
         Arc::new(Track::new(OfStep { samples: 1.0, tokens: 0.0 }, 0.0))
@@ -97,26 +97,26 @@ mod tests {
     fn lines_are_made_once_for_a_track_and_a_look() {
         let mut cache = CurveCache::default();
         let (a, b) = (track(), track());
-        let mut lines = |tracks: &[&Arc<Track>], look| cache.lines(Metric::LOSS, tracks, look);
+        let mut lines = |tracks: &[&Arc<Track>], look| cache.lines(MetricId::LOSS, tracks, look);
         let first = lines(&[&a, &b], LOOK);
         let again = lines(&[&b, &a], LOOK);
         assert!(Arc::ptr_eq(&first[0], &again[1]) && Arc::ptr_eq(&first[1], &again[0]));
-        let zoomed = lines(&[&a], Look { x: [0.0, 0.5], ..LOOK });
+        let zoomed = lines(&[&a], TrackLook { x: [0.0, 0.5], ..LOOK });
         assert!(!Arc::ptr_eq(&first[0], &zoomed[0]));
         // Tracks that are shown no more are let go.
         assert_eq!([Arc::strong_count(&a), Arc::strong_count(&b)], [2, 1]);
-        cache.retain(&[Metric::GRAD_NORM]);
+        cache.retain(&[MetricId::GRAD_NORM]);
         assert_eq!(Arc::strong_count(&a), 1);
     }
 
     #[test]
     fn curves_are_made_anew_where_lines_pens_or_the_view_are_others() {
         let mut cache = CurveCache::default();
-        let lines = cache.lines(Metric::LOSS, &[&track(), &track()], LOOK);
+        let lines = cache.lines(MetricId::LOSS, &[&track(), &track()], LOOK);
         let pens = [0, 1].map(|number| Pen::new([255, 0, 0], number));
         let mut set = |curves: &[(usize, usize)], canvas| {
             let curves = curves.iter().map(|(line, pen)| (Arc::clone(&lines[*line]), pens[*pen]));
-            cache.set(Metric::LOSS, curves.collect(), canvas)
+            cache.set(MetricId::LOSS, curves.collect(), canvas)
         };
         let first = set(&[(0, 0)], CANVAS);
         assert!(Arc::ptr_eq(&first, &set(&[(0, 0)], CANVAS)));
@@ -124,8 +124,8 @@ mod tests {
             (&[(0, 1)][..], CANVAS),
             (&[(1, 0)], CANVAS),
             (&[(0, 0), (1, 1)], CANVAS),
-            (&[(0, 0)], Canvas { y: [0.0, 2.0], ..CANVAS }),
-            (&[(0, 0)], Canvas { theme: Theme::Light, ..CANVAS }),
+            (&[(0, 0)], CurveCanvas { y: [0.0, 2.0], ..CANVAS }),
+            (&[(0, 0)], CurveCanvas { theme: Theme::Light, ..CANVAS }),
         ];
         for (curves, canvas) in others {
             set(&[(0, 0)], CANVAS);

@@ -17,7 +17,7 @@ pub fn show(ui: &mut Ui, name: &str, help: &str, data: &mut DataChoice, dataset:
         let text = match data {
             DataChoice::Automatic => "Automatic",
             DataChoice::Folder(_) => "A folder",
-            DataChoice::StandIn => dataset.stand_in,
+            DataChoice::Synthetic => dataset.synthetic,
         };
         let shown = ComboBox::from_id_salt("dataset").selected_text(text).truncate().show_ui(ui, |ui| {
             ui.selectable_value(data, DataChoice::Automatic, "Automatic");
@@ -26,7 +26,7 @@ pub fn show(ui: &mut Ui, name: &str, help: &str, data: &mut DataChoice, dataset:
             {
                 *data = DataChoice::Folder(String::new());
             }
-            ui.selectable_value(data, DataChoice::StandIn, dataset.stand_in);
+            ui.selectable_value(data, DataChoice::Synthetic, dataset.synthetic);
         });
         shown.response.accessible_name("Dataset");
         let choose =
@@ -34,7 +34,7 @@ pub fn show(ui: &mut Ui, name: &str, help: &str, data: &mut DataChoice, dataset:
         if choose.accessible_name("Choose the folder of the dataset").clicked() {
             let begin = match data {
                 DataChoice::Folder(folder) => Some(PathBuf::from(folder.as_str())),
-                DataChoice::Automatic | DataChoice::StandIn => None,
+                DataChoice::Automatic | DataChoice::Synthetic => None,
             };
             requests.actions.push(Action::ChooseDataFolder(begin));
         }

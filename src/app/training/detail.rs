@@ -8,12 +8,12 @@ use super::legend::line;
 use super::list::small_button;
 use super::samples;
 use super::summary::Summary;
-use super::words::Detail;
+use super::words::RunDetail;
 use crate::run::{ConcernKind, RunFolder, Status};
 use crate::view::Pen;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Tab {
+pub enum DetailTab {
     #[default]
     Log,
     Events,
@@ -21,27 +21,31 @@ pub enum Tab {
     Config,
 }
 
-impl Tab {
-    const ALL: [(Tab, &'static str); 4] =
-        [(Tab::Log, "Log"), (Tab::Events, "Events"), (Tab::Samples, "Texts"), (Tab::Config, "Configuration")];
+impl DetailTab {
+    const ALL: [(DetailTab, &'static str); 4] = [
+        (DetailTab::Log, "Log"),
+        (DetailTab::Events, "Events"),
+        (DetailTab::Samples, "Texts"),
+        (DetailTab::Config, "Configuration"),
+    ];
 
     /// Whether there is anything behind it in a run.
     fn is_of(self, run: &Summary) -> bool {
-        self != Tab::Samples || run.writes_text
+        self != DetailTab::Samples || run.writes_text
     }
 }
 
 /// What was chosen to be shown of runs.
 #[derive(Debug, Default)]
 pub struct Shown {
-    tab: Tab,
+    tab: DetailTab,
     /// Of the next text that a run is asked for.
     pub prompt: String,
 }
 
 /// What was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deed {
+pub enum RunAction {
     Stop,
     Resume,
     /// Write a text after the prompt.
@@ -55,8 +59,8 @@ pub enum Deed {
 }
 
 /// Shows the run.
-pub fn show(ui: &mut Ui, shown: &mut Shown, run: &Summary, pen: Pen, detail: Option<&Detail>) -> Option<Deed> {
-    let deed = head(ui, run, pen, detail.is_some_and(|detail| !detail.checkpoints.is_empty()));
+pub fn show(ui: &mut Ui, shown: &mut Shown, run: &Summary, pen: Pen, detail: Option<&RunDetail>) -> Option<RunAction> {
+    let action = head(ui, run, pen, detail.is_some_and(|detail| !detail.checkpoints.is_empty()));
     reason(ui, run);
     if let Some(fork) = detail.map(|detail| &detail.fork).filter(|fork| !fork.is_empty()) {
         ui.add(Label::new(RichText::new(fork).small().weak()).truncate()).on_hover_text(fork);
@@ -64,45 +68,46 @@ pub fn show(ui: &mut Ui, shown: &mut Shown, run: &Summary, pen: Pen, detail: Opt
     let Some(detail) = detail else {
         ui.weak("Reading…");
         keep_height(ui);
-        return deed;
+        return action;
     };
     // The choice holds for the next run that has it.
-    let tab = if shown.tab.is_of(run) { shown.tab } else { Tab::default() };
+    let tab = if shown.tab.is_of(run) { shown.tab } else { DetailTab::default() };
     let text = match tab {
-        Tab::Log => Cow::Borrowed(detail.log.as_str()),
-        Tab::Events => Cow::Borrowed(detail.events.as_str()),
-        Tab::Samples => Cow::Owned(samples::joined(&detail.samples)),
-        Tab::Config => Cow::Borrowed(detail.config.as_str()),
+        DetailTab::Log => Cow::Borrowed(detail.log.as_str()),
+        DetailTab::Events => Cow::Borrowed(detail.events.as_str()),
+        DetailTab::Samples => Cow::Owned(samples::joined(&detail.samples)),
+        DetailTab::Config => Cow::Borrowed(detail.config.as_str()),
     };
     tabs(ui, (tab, &mut shown.tab), run, detail, &text);
-    if tab == Tab::Samples {
+    if tab == DetailTab::Samples {
         let is_asked = samples::show(ui, &detail.samples, run.is_open(), &mut shown.prompt);
-        return deed.or(is_asked.then_some(Deed::WriteText));
+        return action.or(is_asked.then_some(RunAction::WriteText));
     }
     if text.is_empty() {
         let nothing = match tab {
-            Tab::Log => "The worker has said nothing.",
-            Tab::Events | Tab::Samples | Tab::Config => "Nothing so far.",
+            DetailTab::Log => "The worker has said nothing.",
+            DetailTab::Events | DetailTab::Samples | DetailTab::Config => "Nothing so far.",
         };
         ui.weak(nothing);
         keep_height(ui);
-        return deed;
+        return action;
     }
     // New lines come at the end; the config is read from the beginning.
-    let area = ScrollArea::both().auto_shrink(false).stick_to_bottom(tab != Tab::Config).id_salt(("text", tab as u8));
+    let area =
+        ScrollArea::both().auto_shrink(false).stick_to_bottom(tab != DetailTab::Config).id_salt(("text", tab as u8));
     area.show(ui, |ui| {
-        let name = Tab::ALL.iter().find(|(choice, _)| *choice == tab).map_or("", |(_, name)| name);
+        let name = DetailTab::ALL.iter().find(|(choice, _)| *choice == tab).map_or("", |(_, name)| name);
         let mut shown = &*text;
         let field = TextEdit::multiline(&mut shown).font(TextStyle::Small).desired_width(f32::INFINITY);
         ui.add(field.frame(egui::Frame::NONE)).accessible_name(format!("{name} of the run"));
     });
-    deed
+    action
 }
 
 /// The choice of what is shown, what is done with it, and what is wrong with the run's events.
-fn tabs(ui: &mut Ui, (tab, chosen): (Tab, &mut Tab), run: &Summary, detail: &Detail, text: &str) {
+fn tabs(ui: &mut Ui, (tab, chosen): (DetailTab, &mut DetailTab), run: &Summary, detail: &RunDetail, text: &str) {
     ui.horizontal_wrapped(|ui| {
-        for (choice, name) in Tab::ALL.into_iter().filter(|(choice, _)| choice.is_of(run)) {
+        for (choice, name) in DetailTab::ALL.into_iter().filter(|(choice, _)| choice.is_of(run)) {
             if ui.selectable_label(choice == tab, name).clicked() {
                 *chosen = choice;
             }
@@ -127,8 +132,8 @@ fn keep_height(ui: &mut Ui) {
     ui.allocate_space(ui.available_size());
 }
 
-fn head(ui: &mut Ui, run: &Summary, pen: Pen, can_fork: bool) -> Option<Deed> {
-    let mut deed = None;
+fn head(ui: &mut Ui, run: &Summary, pen: Pen, can_fork: bool) -> Option<RunAction> {
+    let mut action = None;
     ui.horizontal_wrapped(|ui| {
         let can_stop = run.is_open();
         let can_delete = !can_stop || run.status.is_lost();
@@ -145,21 +150,21 @@ fn head(ui: &mut Ui, run: &Summary, pen: Pen, can_fork: bool) -> Option<Deed> {
         });
         let mut button = |show: bool, enabled, text, name: &str, help, of| {
             if show && small_button(ui, enabled, text, name, help) {
-                deed = Some(of);
+                action = Some(of);
             }
         };
-        button(can_stop, true, "Stop", "Stop the run", "Save a checkpoint and end; it can be resumed", Deed::Stop);
-        button(can_resume, true, "Resume", "Resume the run", "Go on from the last checkpoint", Deed::Resume);
+        button(can_stop, true, "Stop", "Stop the run", "Save a checkpoint and end; it can be resumed", RunAction::Stop);
+        button(can_resume, true, "Resume", "Resume the run", "Go on from the last checkpoint", RunAction::Resume);
         let fork = "Begin another run with a checkpoint of this one";
-        button(!run.is_scan, can_fork, "Fork…", "Fork the run", fork, Deed::Fork);
-        button(true, true, "Rename, note…", "Rename the run", "Give it a title and a note", Deed::Describe);
-        button(true, can_delete, "Delete…", "Delete the run", "Move it to the trash; stop it first", Deed::Delete);
-        button(true, true, "Copy path", "Copy the path of the run", "The path of its folder", Deed::CopyPath);
+        button(!run.is_scan, can_fork, "Fork…", "Fork the run", fork, RunAction::Fork);
+        button(true, true, "Rename, note…", "Rename the run", "Give it a title and a note", RunAction::Describe);
+        button(true, can_delete, "Delete…", "Delete the run", "Move it to the trash; stop it first", RunAction::Delete);
+        button(true, true, "Copy path", "Copy the path of the run", "The path of its folder", RunAction::CopyPath);
     });
     if !run.notes.note.is_empty() {
         ui.add(Label::new(RichText::new(&run.notes.note).small()).selectable(true).wrap());
     }
-    deed
+    action
 }
 
 /// Why the run is not well, if it is not.

@@ -37,7 +37,7 @@ pub enum Dialog {
 }
 
 /// What was decided.
-pub enum Decision {
+pub enum DialogDecision {
     Write(RunFolder, Notes),
     Trash(RunFolder),
     Resume(RunFolder),
@@ -52,7 +52,7 @@ pub enum Decision {
 }
 
 impl Dialog {
-    pub fn show(&mut self, ctx: &Context) -> Option<Decision> {
+    pub fn show(&mut self, ctx: &Context) -> Option<DialogDecision> {
         let mut decision = None;
         let modal = Modal::new(Id::unique("about a run")).frame(theme::dialog(&ctx.global_style())).show(ctx, |ui| {
             ui.set_width(440.0_f32.min(ctx.content_rect().width() - 60.0));
@@ -72,10 +72,10 @@ impl Dialog {
                     let entered = title.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
                     ui.horizontal(|ui| {
                         if ui.button("Keep").clicked() || entered {
-                            decision = Some(Decision::Write(run.clone(), notes.clone()));
+                            decision = Some(DialogDecision::Write(run.clone(), notes.clone()));
                         }
                         if ui.button("Cancel").clicked() {
-                            decision = Some(Decision::Cancelled);
+                            decision = Some(DialogDecision::Cancelled);
                         }
                     });
                 }
@@ -90,10 +90,10 @@ impl Dialog {
                     ui.add_space(6.0);
                     ui.horizontal(|ui| {
                         if ui.button("Move to trash").clicked() {
-                            decision = Some(Decision::Trash(run.clone()));
+                            decision = Some(DialogDecision::Trash(run.clone()));
                         }
                         if ui.button("Keep the run").clicked() {
-                            decision = Some(Decision::Cancelled);
+                            decision = Some(DialogDecision::Cancelled);
                         }
                     });
                 }
@@ -106,10 +106,10 @@ impl Dialog {
                     ui.horizontal(|ui| {
                         if ui.button("Take the settings").clicked() {
                             let (run, training) = (run.clone(), training.clone());
-                            decision = Some(Decision::Fork { run, step: steps[*chosen], training });
+                            decision = Some(DialogDecision::Fork { run, step: steps[*chosen], training });
                         }
                         if ui.button("Cancel").clicked() {
-                            decision = Some(Decision::Cancelled);
+                            decision = Some(DialogDecision::Cancelled);
                         }
                     });
                 }
@@ -121,10 +121,10 @@ impl Dialog {
                     ui.add_space(6.0);
                     ui.horizontal(|ui| {
                         if ui.button("Resume it here").clicked() {
-                            decision = Some(Decision::Resume(run.clone()));
+                            decision = Some(DialogDecision::Resume(run.clone()));
                         }
                         if ui.button("Leave it").clicked() {
-                            decision = Some(Decision::Cancelled);
+                            decision = Some(DialogDecision::Cancelled);
                         }
                     });
                 }
@@ -137,16 +137,16 @@ impl Dialog {
                     ui.add_space(6.0);
                     ui.horizontal(|ui| {
                         if ui.button("Delete for good").clicked() {
-                            decision = Some(Decision::Remove(run.clone()));
+                            decision = Some(DialogDecision::Remove(run.clone()));
                         }
                         if ui.button("Keep the run").clicked() {
-                            decision = Some(Decision::Cancelled);
+                            decision = Some(DialogDecision::Cancelled);
                         }
                     });
                 }
             }
         });
-        if modal.should_close() && decision.is_none() { Some(Decision::Cancelled) } else { decision }
+        if modal.should_close() && decision.is_none() { Some(DialogDecision::Cancelled) } else { decision }
     }
 }
 

@@ -6,10 +6,10 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use egui::Context;
 
-use super::sheet::Picture;
+use super::plot_export::CurvesExport;
+use crate::app::figure_layout::FigureLayout;
 use crate::app::live::{Action, Requests};
-use crate::app::paper::Paper;
-use crate::export::{Cell, CsvWriter};
+use crate::export::{CsvCell, CsvWriter};
 use crate::figure::{Figure, Format};
 use crate::result::scan::ScanResult;
 use crate::run::{MetricInfo, RunFolder, RunReader, write_csv};
@@ -41,9 +41,11 @@ impl ScanFile {
         }
     }
 
-    fn content(self, scan: &ScanResult, paper: Paper) -> Result<Vec<u8>, String> {
+    fn content(self, scan: &ScanResult, figure_layout: FigureLayout) -> Result<Vec<u8>, String> {
         match self {
-            ScanFile::Figure(format) => paper.file(&Figure::scan(scan), format).map_err(|error| error.to_string()),
+            ScanFile::Figure(format) => {
+                figure_layout.file(&Figure::scan(scan), format).map_err(|error| error.to_string())
+            }
             ScanFile::Table => {
                 let mut bytes = Vec::new();
                 scan.write_table(&mut bytes).map_err(|error| error.to_string())?;
@@ -60,36 +62,36 @@ impl ScanFile {
 
 /// Files on their way.
 #[derive(Default)]
-pub struct Exports {
+pub struct TrainingExports {
     coming: Vec<Receiver<Made>>,
 }
 
 /// A file's content and the name suggested for it, or why there is none.
 type Made = Result<(Vec<u8>, &'static str), String>;
 
-impl Exports {
+impl TrainingExports {
     /// Makes a table of all points of these runs; when it is ready, the user is asked where it goes.
     pub fn begin(&mut self, ctx: &Context, runs: Vec<RunFolder>) {
         self.make(ctx, move || Ok((table(&runs).map_err(|error| error.to_string())?, "runs.csv")));
     }
 
     /// Makes a file of a scan; when it is ready, the user is asked where it goes.
-    pub fn begin_scan(&mut self, ctx: &Context, scan: Arc<ScanResult>, file: ScanFile, paper: Paper) {
-        self.make(ctx, move || Ok((file.content(&scan, paper)?, file.name())));
+    pub fn begin_scan(&mut self, ctx: &Context, scan: Arc<ScanResult>, file: ScanFile, figure_layout: FigureLayout) {
+        self.make(ctx, move || Ok((file.content(&scan, figure_layout)?, file.name())));
     }
 
     /// Makes a figure of curves; when it is ready, the user is asked where it goes.
-    pub fn begin_picture(&mut self, ctx: &Context, picture: Picture, format: Format, paper: Paper) {
+    pub fn begin_picture(&mut self, ctx: &Context, picture: CurvesExport, format: Format, figure_layout: FigureLayout) {
         let name = match format {
             Format::Png => "training.png",
             Format::Svg => "training.svg",
             Format::Pdf => "training.pdf",
         };
         self.make(ctx, move || {
-            if picture.sheets.is_empty() {
+            if picture.plots.is_empty() {
                 return Err("No plot that is shown has a curve. “Plots” above them chooses what is shown.".to_owned());
             }
-            Ok((paper.file(&picture.figure(), format).map_err(|error| error.to_string())?, name))
+            Ok((figure_layout.file(&picture.figure(), format).map_err(|error| error.to_string())?, name))
         });
     }
 
@@ -135,12 +137,12 @@ fn table(runs: &[RunFolder]) -> std::io::Result<Vec<u8>> {
             let curve = reader.history().curve(metric);
             for index in 0..curve.len() {
                 table.row(&[
-                    Cell::Text(&name),
-                    Cell::Text(metric.name()),
-                    Cell::Whole(curve.step[index]),
-                    Cell::Number(curve.wall_s[index]),
-                    Cell::Number(curve.time_s[index]),
-                    Cell::Number(curve.value[index]),
+                    CsvCell::Text(&name),
+                    CsvCell::Text(metric.name()),
+                    CsvCell::Whole(curve.step[index]),
+                    CsvCell::Number(curve.wall_s[index]),
+                    CsvCell::Number(curve.time_s[index]),
+                    CsvCell::Number(curve.value[index]),
                 ])?;
             }
         }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use egui::{Color32, Label, RichText, Sense, Shape, Stroke, TextStyle, Ui, Vec2, vec2};
 
-use super::charts::Named;
+use super::charts::NamedCurves;
 use super::names::Name;
 use super::pens::{color, dash};
-use super::track::{Horizontal, Look, Nearest, Track};
+use super::track::{Horizontal, Nearest, Track, TrackLook};
 use crate::app::diagnostics::AxisScale;
 use crate::run::{MetricInfo, Unit, span};
 use crate::view::Pen;
@@ -25,7 +25,7 @@ const GAP: f32 = 6.0;
 const BETWEEN: f32 = 14.0;
 
 /// Names and colours of all curves, each entry in one piece.
-pub fn legend(ui: &mut Ui, groups: &[Named<'_>]) {
+pub fn legend(ui: &mut Ui, groups: &[NamedCurves<'_>]) {
     let room = ui.available_width();
     let font = TextStyle::Small.resolve(ui.style());
     let width =
@@ -129,7 +129,7 @@ fn number(info: &MetricInfo, value: f64) -> String {
 }
 
 /// The last value, in words.
-pub fn last_value(group: &Named<'_>, track: &Track, look: &Look) -> String {
+pub fn last_value(group: &NamedCurves<'_>, track: &Track, look: &TrackLook) -> String {
     let last = track.nearest(look.horizontal, AxisScale::Linear, f64::MAX);
     format!("{} {}", group.name.whole(), last.map_or_else(|| "—".to_owned(), |last| significant(last.value, 4)))
 }
@@ -141,9 +141,9 @@ const MOST_VALUES: usize = 12;
 pub fn tooltip(
     response: &egui::Response,
     info: &MetricInfo,
-    look: &Look,
+    look: &TrackLook,
     at: [f64; 2],
-    curves: &[(&Named<'_>, &Arc<Track>)],
+    curves: &[(&NamedCurves<'_>, &Arc<Track>)],
 ) {
     let found = curves
         .iter()

@@ -4,7 +4,7 @@ use egui::Theme;
 use egui_plot::{FilledArea, MarkerShape, PlotUi, Points};
 
 use super::pens::{color, dash};
-use super::track::{Look, Pieces, Track};
+use super::track::{Pieces, Track, TrackLook};
 use crate::gpu::{CurveSet, CurveStyle};
 use crate::view::Pen;
 use crate::view::range::with_margin;
@@ -20,7 +20,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    pub fn of(track: &Track, look: &Look) -> Lines {
+    pub fn of(track: &Track, look: &TrackLook) -> Lines {
         let raw = if track.is_smoothed() { track.raw(look) } else { Pieces::new() };
         Lines { raw, line: track.line(look), band: track.band(look), fork: track.fork(look) }
     }
@@ -88,7 +88,7 @@ fn at_fork(line: &[[f64; 2]], fork: Option<f64>) -> [(&[[f64; 2]], f32); 2] {
 
 /// What curves are drawn into.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Canvas {
+pub struct CurveCanvas {
     pub theme: Theme,
     /// The ranges of places in view.
     pub x: [f64; 2],
@@ -98,7 +98,7 @@ pub struct Canvas {
     pub pixels_per_point: f32,
 }
 
-impl Canvas {
+impl CurveCanvas {
     /// The lines of all curves for the GPU: for each the raw one and over it the one that is read.
     pub fn curves<'l>(&self, curves: impl Iterator<Item = (&'l Lines, Pen)>) -> CurveSet {
         let mut set = CurveSet::default();

@@ -217,7 +217,7 @@ fn facts(run: &Summary) -> String {
     let [_, second] = run.heading();
     let parts = [
         Some(evaluated(run)).filter(|words| !words.is_empty()).or_else(loss),
-        run.stand_in.clone(),
+        run.synthetic.clone(),
         Some(second).filter(|second| !second.is_empty()),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")

@@ -2,14 +2,14 @@
 
 use egui_plot::GridMark;
 
-use crate::app::diagnostics::{AxisScale, Mark};
+use crate::app::diagnostics::{AxisMark, AxisScale};
 use crate::view::ticks::{Tick, Ticks, short};
 
 /// Points between marks, at least.
 const SPACING: f64 = 74.0;
 
 /// Marks at round times of the day from `low` to `high`, in seconds since 1970.
-pub fn clock(low: f64, high: f64, points_per_second: f64) -> Vec<Mark> {
+pub fn clock(low: f64, high: f64, points_per_second: f64) -> Vec<AxisMark> {
     let least = SPACING / points_per_second;
     let ticks = Ticks::clock(low, high, least).ticks;
     let step_size = ticks.get(1).map_or(least, |second| second.value - ticks[0].value);
@@ -31,11 +31,11 @@ const ENOUGH: usize = 4;
 
 /// Marks from `low` to `high`, which are decimal logarithms: at 1, 2 and 5 times powers of ten, at more round values
 /// where that makes few marks, and at fewer where there is no room. None are closer than so many points.
-pub fn log(low: f64, high: f64, points_per_unit: f64, closest: f64) -> Vec<Mark> {
+pub fn log(low: f64, high: f64, points_per_unit: f64, closest: f64) -> Vec<AxisMark> {
     let apart = closest / points_per_unit;
     let fitting = DIGITS.iter().filter(|(_, gap)| *gap >= apart);
     let made = fitting.map(|(digits, gap)| (*gap, at_digits(low, high, digits, *gap)));
-    let made: Vec<(f64, Vec<Mark>)> = made.collect();
+    let made: Vec<(f64, Vec<AxisMark>)> = made.collect();
     let enough = made.iter().find(|(gap, marks)| *gap <= USUAL && marks.len() >= ENOUGH);
     match enough.or(made.iter().max_by_key(|(_, marks)| marks.len())) {
         Some((_, marks)) if marks.len() >= 2 => marks.clone(),
@@ -44,7 +44,7 @@ pub fn log(low: f64, high: f64, points_per_unit: f64, closest: f64) -> Vec<Mark>
     }
 }
 
-fn at_digits(low: f64, high: f64, digits: &[f64], step_size: f64) -> Vec<Mark> {
+fn at_digits(low: f64, high: f64, digits: &[f64], step_size: f64) -> Vec<AxisMark> {
     let decades = low.floor() as i32..=high.floor() as i32;
     let values = decades.flat_map(|decade| digits.iter().map(move |digit| (decade, *digit)));
     let marks = values.map(|(decade, digit)| {

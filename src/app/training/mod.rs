@@ -1,7 +1,7 @@
 //! The real workloads' part of the window: start trainings, watch them, and compare their curves.
 //!
 //! The window's thread never reads a file here. One thread knows which runs there are ([`watcher`]), one reads whole
-//! runs and makes their curves ([`plotter`]), and short-lived ones start, install and delete ([`office`]).
+//! runs and makes their curves ([`plotter`]), and short-lived ones start, install and delete ([`jobs`]).
 
 mod charts;
 mod choices;
@@ -10,18 +10,19 @@ mod curve_item;
 mod data_field;
 mod detail;
 mod dialogs;
-mod draft;
+mod editor;
 mod export;
 mod install;
+mod jobs;
 mod legend;
 mod lines;
 mod list;
 mod marks;
 mod names;
-mod office;
 mod outlook;
 mod panel;
 mod pens;
+mod plot_export;
 mod plotter;
 mod preset_menu;
 mod pyramid;
@@ -30,7 +31,6 @@ mod reaching;
 mod samples;
 mod scan_view;
 mod setup;
-mod sheet;
 mod summary;
 mod track;
 mod watcher;
@@ -38,7 +38,7 @@ mod words;
 mod worker;
 
 pub use curve_item::install as install_curves;
-pub use draft::TrainingMemory;
+pub use editor::TrainingMemory;
 pub use install::InstallCommand;
-pub use office::{Places, WorkerState};
+pub use jobs::{TrainingPaths, WorkerState};
 pub use panel::TrainingPanel;

@@ -1,8 +1,8 @@
 //! What the training under the controls would learn from, and what it needs of the machine and the disk.
 
-use super::draft::Fault;
+use super::editor::TrainingFault;
 use crate::preset::Preset;
-use crate::run::RoomReport;
+use crate::run::CapacityReport;
 use crate::workload::{DataChoice, Outlook};
 
 /// Seconds between two looks at the same data.
@@ -10,17 +10,17 @@ const BETWEEN: f64 = 5.0;
 
 /// What was found.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct OutlookAnswer {
     /// Or why the data cannot be used.
     pub data: Result<Outlook, String>,
     /// Where the worker is known, and what the training needs.
-    pub room: Option<RoomReport>,
+    pub capacity: Option<CapacityReport>,
 }
 
-impl Found {
+impl OutlookAnswer {
     /// Why the training could not begin, if it could not.
     pub fn refusal(&self) -> Option<&String> {
-        self.data.as_ref().err().or_else(|| self.room.as_ref()?.lacks.as_ref())
+        self.data.as_ref().err().or_else(|| self.capacity.as_ref()?.lacks.as_ref())
     }
 }
 
@@ -29,7 +29,7 @@ impl Found {
 pub struct OutlookWatch {
     asked: Option<(Preset, f64)>,
     is_waiting: bool,
-    answer: Option<(Preset, Found)>,
+    answer: Option<(Preset, OutlookAnswer)>,
 }
 
 impl OutlookWatch {
@@ -45,13 +45,13 @@ impl OutlookWatch {
         Some(training.clone())
     }
 
-    pub fn hear(&mut self, training: Preset, found: Found) {
+    pub fn set(&mut self, training: Preset, found: OutlookAnswer) {
         self.is_waiting = false;
         self.answer = Some((training, found));
     }
 
     /// What is known of a training. What was found for the same choice of data holds until there is news.
-    pub fn of(&self, training: Option<&Preset>) -> Option<&Found> {
+    pub fn of(&self, training: Option<&Preset>) -> Option<&OutlookAnswer> {
         let (of, found) = self.answer.as_ref()?;
         let choice =
             |preset: &Preset| -> (&'static str, Option<DataChoice>) { (preset.kind(), preset.data().cloned()) };
@@ -64,10 +64,10 @@ impl OutlookWatch {
     }
 
     /// Why it could not begin, if it could not.
-    pub fn fault(&self, training: Option<&Preset>) -> Option<Fault> {
+    pub fn fault(&self, training: Option<&Preset>) -> Option<TrainingFault> {
         let found = self.of(training)?;
         // What it needs follows from several fields.
         let path = if found.data.is_err() { "data" } else { "" };
-        Some(Fault { path: path.to_owned(), message: found.refusal()?.clone() })
+        Some(TrainingFault { path: path.to_owned(), message: found.refusal()?.clone() })
     }
 }

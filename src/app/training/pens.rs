@@ -50,7 +50,7 @@ impl Pens {
 
 /// The colour of a line on a theme's background.
 pub fn color(pen: Pen, theme: Theme) -> Color32 {
-    let [red, green, blue] = pen.ink(background(theme));
+    let [red, green, blue] = pen.color_on(background(theme));
     Color32::from_rgb(red, green, blue)
 }
 

@@ -8,14 +8,14 @@ use std::time::Duration;
 use super::track::{OfStep, Track};
 use crate::app::wake::Wake;
 use crate::result::scan::{self, ScanResult};
-use crate::run::{Metric, MetricInfo, RunFolder, RunReader, Source};
+use crate::run::{MetricId, MetricInfo, MetricSource, RunFolder, RunReader};
 
 /// Between two looks at the files.
 const BETWEEN: Duration = Duration::from_millis(300);
 
 /// What is to be drawn.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Wish {
+pub struct CurveRequest {
     /// Runs that are shown as one curve each, or as the mean of several.
     pub groups: Vec<Vec<RunFolder>>,
     /// From 0, none, to below 1.
@@ -24,64 +24,66 @@ pub struct Wish {
 
 /// A group of runs with its curves.
 #[derive(Clone, Debug)]
-pub struct Drawn {
+pub struct RunCurves {
     pub runs: Vec<RunFolder>,
     /// What the runs log.
     pub metrics: Vec<MetricInfo>,
-    pub tracks: BTreeMap<Metric, Arc<Track>>,
+    pub tracks: BTreeMap<MetricId, Arc<Track>>,
     pub scan: Option<Arc<ScanResult>>,
 }
 
 /// The thread, as seen from the window.
 pub struct Plotter {
-    wishes: Sender<Wish>,
-    drawn: Receiver<(Wish, Vec<Drawn>)>,
+    requests: Sender<CurveRequest>,
+    drawn: Receiver<(CurveRequest, Vec<RunCurves>)>,
 }
 
 impl Plotter {
     pub fn start(wake: Wake) -> Plotter {
-        let (wishes, inbox) = channel();
+        let (requests, inbox) = channel();
         let (outbox, drawn) = sync_channel(1);
-        std::thread::spawn(move || Work { inbox, outbox, wake, members: Vec::new(), wish: Wish::default() }.run());
-        Plotter { wishes, drawn }
+        std::thread::spawn(move || {
+            Work { inbox, outbox, wake, members: Vec::new(), request: CurveRequest::default() }.run()
+        });
+        Plotter { requests, drawn }
     }
 
-    pub fn ask(&self, wish: Wish) {
+    pub fn ask(&self, request: CurveRequest) {
         // The thread lives as long as this.
-        let _ = self.wishes.send(wish);
+        let _ = self.requests.send(request);
     }
 
     /// The newest curves, where there are new ones, with what was wished for.
-    pub fn take(&self) -> Option<(Wish, Vec<Drawn>)> {
+    pub fn take(&self) -> Option<(CurveRequest, Vec<RunCurves>)> {
         self.drawn.try_iter().last()
     }
 }
 
 struct Work {
-    inbox: Receiver<Wish>,
-    outbox: SyncSender<(Wish, Vec<Drawn>)>,
+    inbox: Receiver<CurveRequest>,
+    outbox: SyncSender<(CurveRequest, Vec<RunCurves>)>,
     wake: Wake,
     members: Vec<Member>,
-    wish: Wish,
+    request: CurveRequest,
 }
 
 impl Work {
     fn run(mut self) {
         loop {
             let asked = match self.inbox.recv_timeout(BETWEEN) {
-                Ok(wish) => {
-                    self.wish = self.inbox.try_iter().last().unwrap_or(wish);
+                Ok(request) => {
+                    self.request = self.inbox.try_iter().last().unwrap_or(request);
                     self.attend();
                     true
                 }
                 Err(RecvTimeoutError::Timeout) => false,
                 Err(RecvTimeoutError::Disconnected) => return,
             };
-            let smoothing = self.wish.smoothing;
-            let news = self.members.iter_mut().fold(false, |news, member| member.look(smoothing) | news);
-            if news || asked {
-                let drawn = self.wish.groups.iter().map(|group| self.drawn(group)).collect();
-                if self.outbox.send((self.wish.clone(), drawn)).is_err() {
+            let smoothing = self.request.smoothing;
+            let is_new = self.members.iter_mut().fold(false, |is_new, member| member.look(smoothing) | is_new);
+            if is_new || asked {
+                let drawn = self.request.groups.iter().map(|group| self.drawn(group)).collect();
+                if self.outbox.send((self.request.clone(), drawn)).is_err() {
                     return;
                 }
                 if asked {
@@ -95,7 +97,7 @@ impl Work {
 
     /// Opens the runs that are asked for, and forgets the others.
     fn attend(&mut self) {
-        let wanted: Vec<&RunFolder> = self.wish.groups.iter().flatten().collect();
+        let wanted: Vec<&RunFolder> = self.request.groups.iter().flatten().collect();
         self.members.retain(|member| wanted.contains(&member.reader.run()));
         for run in wanted {
             if !self.members.iter().any(|member| member.reader.run() == run) {
@@ -104,7 +106,7 @@ impl Work {
         }
     }
 
-    fn drawn(&self, group: &[RunFolder]) -> Drawn {
+    fn drawn(&self, group: &[RunFolder]) -> RunCurves {
         let members = group.iter().filter_map(|run| self.members.iter().find(|member| member.reader.run() == run));
         let members: Vec<&Member> = members.collect();
         let mut tracks = BTreeMap::new();
@@ -118,7 +120,7 @@ impl Work {
             };
             tracks.insert(metric, track);
         }
-        Drawn { runs: group.to_vec(), metrics, tracks, scan: members.iter().find_map(|member| member.scan.clone()) }
+        RunCurves { runs: group.to_vec(), metrics, tracks, scan: members.iter().find_map(|member| member.scan.clone()) }
     }
 }
 
@@ -130,7 +132,7 @@ pub fn union<'m>(of: impl Iterator<Item = &'m [MetricInfo]>) -> Vec<MetricInfo> 
             union.push(info.clone());
         }
     }
-    union.sort_by_key(|info| info.source == Source::Evaluation);
+    union.sort_by_key(|info| info.source == MetricSource::Evaluation);
     union
 }
 
@@ -138,7 +140,7 @@ pub fn union<'m>(of: impl Iterator<Item = &'m [MetricInfo]>) -> Vec<MetricInfo> 
 struct Member {
     reader: RunReader,
     metrics: Vec<MetricInfo>,
-    tracks: BTreeMap<Metric, Arc<Track>>,
+    tracks: BTreeMap<MetricId, Arc<Track>>,
     scan: Option<Arc<ScanResult>>,
     generation: u64,
     smoothing: f64,
@@ -159,14 +161,14 @@ impl Member {
     /// Takes in what is new, and says whether anything was.
     fn look(&mut self, smoothing: f64) -> bool {
         // What was read before an error counts; the list of runs says what is wrong.
-        let news = self.reader.poll().unwrap_or(false);
+        let is_new = self.reader.poll().unwrap_or(false);
         let history = self.reader.history();
         let anew = self.generation != history.generation() || self.smoothing != smoothing;
         if anew {
             self.tracks.clear();
             (self.generation, self.smoothing) = (history.generation(), smoothing);
         }
-        if !news && !anew {
+        if !is_new && !anew {
             return false;
         }
         let started = history.started();
@@ -180,7 +182,7 @@ impl Member {
             let Some(metric) = info.metric() else { continue };
             let curve = history.curve(metric);
             // Evaluations are few, and means over many samples already.
-            let smoothing = if info.source == Source::Evaluation { 0.0 } else { smoothing };
+            let smoothing = if info.source == MetricSource::Evaluation { 0.0 } else { smoothing };
             if !curve.is_empty() {
                 let new = || Arc::new(Track::new(of_step, smoothing).forked_at(fork));
                 let track = self.tracks.entry(metric).or_insert_with(new);

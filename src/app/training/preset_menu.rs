@@ -2,34 +2,34 @@
 
 use egui::{ComboBox, RichText, Ui};
 
-use super::draft::{Draft, first_of};
+use super::editor::{TrainingEditor, first_of};
 use super::setup::line;
 use crate::app::live::{Action, Requests};
-use crate::app::shelf::Shelf;
+use crate::app::preset_catalog::PresetCatalog;
 use crate::preset::{Preset, built_ins};
 
 /// Shows the choices.
-pub fn show(ui: &mut Ui, draft: &mut Draft, shelf: &Shelf, requests: &mut Requests) {
+pub fn show(ui: &mut Ui, editor: &mut TrainingEditor, catalog: &PresetCatalog, requests: &mut Requests) {
     line(ui, "Workload", "What is trained", |ui| {
-        let combo = ComboBox::from_id_salt("workload").selected_text(name_of(draft.preset.kind())).truncate();
+        let combo = ComboBox::from_id_salt("workload").selected_text(name_of(editor.preset.kind())).truncate();
         let shown = combo.width(ui.available_width() - 8.0).show_ui(ui, |ui| {
             for &kind in Preset::WORKLOADS {
-                let is_present = kind == draft.preset.kind();
+                let is_present = kind == editor.preset.kind();
                 if ui.selectable_label(is_present, name_of(kind)).clicked() && !is_present {
-                    draft.take(kind);
+                    editor.take(kind);
                 }
             }
         });
         shown.response.accessible_name("Workload");
     });
     line(ui, "Preset", "Settings to begin with", |ui| {
-        let changed = if draft.is_changed() { " · changed" } else { "" };
-        let text = format!("{}{changed}", draft.preset.title());
+        let changed = if editor.is_changed() { " · changed" } else { "" };
+        let text = format!("{}{changed}", editor.preset.title());
         let combo = ComboBox::from_id_salt("training preset").selected_text(text).truncate().height(menu_height(ui));
-        let shown = combo.width(ui.available_width() - 8.0).show_ui(ui, |ui| presets(ui, draft, shelf, requests));
-        shown.response.on_hover_text(draft.preset.description()).accessible_name("Training preset");
+        let shown = combo.width(ui.available_width() - 8.0).show_ui(ui, |ui| presets(ui, editor, catalog, requests));
+        shown.response.on_hover_text(editor.preset.description()).accessible_name("Training preset");
     });
-    runs(ui, draft);
+    runs(ui, editor);
 }
 
 /// What a workload is called.
@@ -52,11 +52,11 @@ fn menu_height(ui: &Ui) -> f32 {
 }
 
 /// The presets, those of the present workload first.
-fn presets(ui: &mut Ui, draft: &Draft, shelf: &Shelf, requests: &mut Requests) {
-    let present = draft.preset.kind();
+fn presets(ui: &mut Ui, editor: &TrainingEditor, catalog: &PresetCatalog, requests: &mut Requests) {
+    let present = editor.preset.kind();
     let mut kinds = Preset::WORKLOADS.to_vec();
     kinds.sort_by_key(|kind| *kind != present);
-    let own = shelf.own().as_deref().unwrap_or_default();
+    let own = catalog.own().as_deref().unwrap_or_default();
     for kind in kinds {
         ui.horizontal(|ui| {
             ui.set_min_height(row(ui)[0]);
@@ -64,7 +64,7 @@ fn presets(ui: &mut Ui, draft: &Draft, shelf: &Shelf, requests: &mut Requests) {
         });
         for built_in in built_ins().iter().filter(|built_in| built_in.preset.kind() == kind) {
             let name = format!("{} ({})", built_in.preset.title(), built_in.name);
-            let entry = ui.selectable_label(built_in.preset == draft.origin().clean, name);
+            let entry = ui.selectable_label(built_in.preset == editor.saved_state().clean, name);
             if entry.on_hover_text(built_in.preset.description()).clicked() {
                 requests.actions.push(Action::OpenBuiltIn(built_in.name));
             }
@@ -78,13 +78,13 @@ fn presets(ui: &mut Ui, draft: &Draft, shelf: &Shelf, requests: &mut Requests) {
 }
 
 /// Which of a preset's runs is under the controls.
-fn runs(ui: &mut Ui, draft: &mut Draft) {
-    let labels = draft.preset.workload().map_or_else(Vec::new, |workload| workload.labels());
+fn runs(ui: &mut Ui, editor: &mut TrainingEditor) {
+    let labels = editor.preset.workload().map_or_else(Vec::new, |workload| workload.labels());
     if labels.len() < 2 {
         return;
     }
     let name = |index: usize| format!("{} of {}: {}", index + 1, labels.len(), labels[index]);
-    let mut chosen = draft.chosen();
+    let mut chosen = editor.chosen();
     line(ui, "Run", "The preset has several runs; the controls below are those of this one", |ui| {
         let combo = ComboBox::from_id_salt("run of the preset").selected_text(name(chosen)).truncate();
         let shown = combo.width(ui.available_width() - 8.0).show_ui(ui, |ui| {
@@ -94,5 +94,5 @@ fn runs(ui: &mut Ui, draft: &mut Draft) {
         });
         shown.response.accessible_name("Run of the preset");
     });
-    draft.choose(chosen);
+    editor.choose(chosen);
 }

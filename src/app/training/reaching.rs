@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use egui::{Grid, Label, RichText, ScrollArea, Ui};
 
-use super::charts::Named;
+use super::charts::NamedCurves;
 use super::legend::line;
 use super::list::small_button;
 use super::track::Track;
 use crate::app::number;
 use crate::app::typed::TypedField;
-use crate::run::{Better, Metric, MetricInfo, RunFolder, Source};
+use crate::run::{Better, MetricId, MetricInfo, MetricSource, RunFolder};
 use crate::view::crossing::{Crossing, common_level, first_crossing, speedup};
 use crate::view::ticks::{grouped, significant};
 
@@ -30,7 +30,7 @@ pub struct Reaching {
 
 /// What was found in these tracks.
 struct Found {
-    metric: Metric,
+    metric: MetricId,
     typed: Option<f64>,
     tracks: Vec<Option<Arc<Track>>>,
     /// The loss; `None` where there is none that all runs reach.
@@ -39,7 +39,7 @@ struct Found {
 }
 
 impl Found {
-    fn of(metric: Metric, typed: Option<f64>, tracks: Vec<Option<Arc<Track>>>) -> Found {
+    fn of(metric: MetricId, typed: Option<f64>, tracks: Vec<Option<Arc<Track>>>) -> Found {
         let level = typed.or_else(|| {
             let curves: Option<Vec<_>> = tracks.iter().map(|track| Some(track.as_ref()?.points())).collect();
             common_level(curves?)
@@ -48,7 +48,7 @@ impl Found {
         Found { metric, typed, tracks, level, crossings }
     }
 
-    fn holds(&self, metric: Metric, typed: Option<f64>, tracks: &[Option<Arc<Track>>]) -> bool {
+    fn holds(&self, metric: MetricId, typed: Option<f64>, tracks: &[Option<Arc<Track>>]) -> bool {
         let is_same = |(a, b): (&Option<Arc<Track>>, &Option<Arc<Track>>)| match (a, b) {
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),
             (a, b) => a.is_none() && b.is_none(),
@@ -67,12 +67,12 @@ impl Found {
 
 impl Reaching {
     /// The loss that is to be reached, where it is one of this metric.
-    pub fn level(&self, metric: Metric) -> Option<f64> {
+    pub fn level(&self, metric: MetricId) -> Option<f64> {
         self.found.as_ref().filter(|found| self.is_open && found.metric == metric)?.level
     }
 
     /// Shows the table of these groups, of which these metrics are known.
-    pub fn ui(&mut self, ui: &mut Ui, groups: &[Named<'_>], infos: &[MetricInfo]) {
+    pub fn ui(&mut self, ui: &mut Ui, groups: &[NamedCurves<'_>], infos: &[MetricInfo]) {
         if !self.is_open || groups.is_empty() {
             return;
         }
@@ -123,18 +123,23 @@ impl Reaching {
 
 /// The loss by which the groups are compared: that of an evaluation on other data than those of training, where all are
 /// evaluated, and else that of training.
-fn compared<'i>(groups: &[Named<'_>], infos: &'i [MetricInfo]) -> Option<(&'i MetricInfo, Metric)> {
+fn compared<'i>(groups: &[NamedCurves<'_>], infos: &'i [MetricInfo]) -> Option<(&'i MetricInfo, MetricId)> {
     let losses = infos.iter().filter(|info| info.better == Better::Lower);
     let losses = losses.filter_map(|info| Some((info, info.metric()?)));
-    let is_evaluated = |(info, metric): &(&MetricInfo, Metric)| {
+    let is_evaluated = |(info, metric): &(&MetricInfo, MetricId)| {
         let is_known = groups.iter().all(|group| group.drawn.tracks.contains_key(metric));
-        info.source == Source::Evaluation && *metric != Metric::TRAIN_LOSS && is_known
+        info.source == MetricSource::Evaluation && *metric != MetricId::TRAIN_LOSS && is_known
     };
-    losses.clone().find(is_evaluated).or_else(|| losses.clone().find(|(_, metric)| *metric == Metric::LOSS))
+    losses.clone().find(is_evaluated).or_else(|| losses.clone().find(|(_, metric)| *metric == MetricId::LOSS))
 }
 
 /// One group, with whether it is the baseline and where that reaches the loss; says whether it is to be the baseline.
-fn row(ui: &mut Ui, group: &Named<'_>, crossing: Option<Crossing>, baseline: Option<(bool, Option<Crossing>)>) -> bool {
+fn row(
+    ui: &mut Ui,
+    group: &NamedCurves<'_>,
+    crossing: Option<Crossing>,
+    baseline: Option<(bool, Option<Crossing>)>,
+) -> bool {
     let (is_baseline, of_baseline) = baseline.unwrap_or_default();
     let name = group.name.whole();
     let is_chosen = ui

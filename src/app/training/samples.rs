@@ -3,30 +3,30 @@
 use egui::{Label, RichText, ScrollArea, TextEdit, Ui};
 
 use super::list::small_button;
-use crate::run::{Command, Sample};
+use crate::run::{RunCommand, TextSample};
 use crate::view::ticks::grouped;
 
 /// What is said where there are no texts.
 const NOTHING: &str = "No text so far. `sample` in the preset has the model write one at an interval.";
 
 /// Asks for a text that goes on with a prompt, drawn as nanoGPT's `sample.py` does it unless it is told otherwise.
-pub fn command(prompt: &str) -> Command {
+pub fn command(prompt: &str) -> RunCommand {
     // Something must come before the first token.
     let prompt = if prompt.is_empty() { "\n" } else { prompt };
-    Command::Sample { prompt: prompt.to_owned(), tokens: 200, temperature: 0.8, top_k: Some(200) }
+    RunCommand::Sample { prompt: prompt.to_owned(), tokens: 200, temperature: 0.8, top_k: Some(200) }
 }
 
 /// All texts in one, each below its step.
-pub fn joined(samples: &[Sample]) -> String {
+pub fn joined(samples: &[TextSample]) -> String {
     samples.iter().map(|sample| format!("{}\n{}\n\n", heading(sample), sample.text)).collect()
 }
 
-fn heading(sample: &Sample) -> String {
+fn heading(sample: &TextSample) -> String {
     format!("step {}, {}", grouped(sample.step), sample.time.strftime("%Y-%m-%d %H:%M:%S UTC"))
 }
 
 /// Shows the texts in their order; says whether another one is asked for.
-pub fn show(ui: &mut Ui, samples: &[Sample], is_alive: bool, prompt: &mut String) -> bool {
+pub fn show(ui: &mut Ui, samples: &[TextSample], is_alive: bool, prompt: &mut String) -> bool {
     let mut is_asked = false;
     if is_alive {
         ui.horizontal(|ui| {

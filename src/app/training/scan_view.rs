@@ -6,8 +6,8 @@ use egui_plot::{GridMark, HLine, Legend, Line, LineStyle, Plot, PlotPoints, Poin
 use super::export::ScanFile;
 use super::marks;
 use crate::app::diagnostics::labelled_grid;
+use crate::app::figure_layout::{FigureLayout, stays_open};
 use crate::app::landscape::marker::line_color;
-use crate::app::paper::{Paper, stays_open};
 use crate::result::scan::{NEGLIGIBLE, NOT_FINITE, ScanResult};
 use crate::view::ticks::{beyond, short, significant};
 
@@ -19,9 +19,9 @@ const RADIUS: f32 = 3.5;
 const AROUND: f64 = PERCENT * NEGLIGIBLE;
 
 /// Shows the picture.
-pub fn show(ui: &mut Ui, scan: &ScanResult, name: &str, paper: &mut Paper) -> Option<ScanFile> {
+pub fn show(ui: &mut Ui, scan: &ScanResult, name: &str, figure_layout: &mut FigureLayout) -> Option<ScanFile> {
     let known = scan.known();
-    let all = scan.axes.pixels();
+    let all = scan.axes.grid_points();
     let rates = &scan.axes.learning_rates;
     let about = format!(
         "{name}: {known} of {all} pixels, each the best of {} learning rates with {} replicates of {} steps",
@@ -29,7 +29,7 @@ pub fn show(ui: &mut Ui, scan: &ScanResult, name: &str, paper: &mut Paper) -> Op
         scan.axes.replicates,
         scan.axes.steps
     );
-    let asked = export_menu(ui, known > 0, paper);
+    let asked = export_menu(ui, known > 0, figure_layout);
     ui.add(egui::Label::new(RichText::new(about).small().weak()).wrap());
     let height = ui.available_height();
     ui.label(RichText::new("Best test loss by batch size, with the deviation over replicates").small().weak());
@@ -41,11 +41,11 @@ pub fn show(ui: &mut Ui, scan: &ScanResult, name: &str, paper: &mut Paper) -> Op
 }
 
 /// What of the scan is to be exported.
-fn export_menu(ui: &mut Ui, is_possible: bool, paper: &mut Paper) -> Option<ScanFile> {
+fn export_menu(ui: &mut Ui, is_possible: bool, figure_layout: &mut FigureLayout) -> Option<ScanFile> {
     let mut asked = None;
     ui.add_enabled_ui(is_possible, |ui| {
         let (menu, _) = stays_open("Export").ui(ui, |ui| {
-            paper.ui(ui);
+            figure_layout.ui(ui);
             ui.separator();
             for (file, label) in ScanFile::ALL {
                 if file == ScanFile::Table {

@@ -2,13 +2,13 @@
 
 use egui::{Button, CollapsingHeader, ComboBox, Label, RichText, Stroke, Ui};
 
-use super::draft::{Draft, Fault};
-use super::office::WorkerState;
+use super::editor::{TrainingEditor, TrainingFault};
+use super::jobs::WorkerState;
 use super::{data_field, preset_menu};
 use crate::app::form;
 use crate::app::live::Requests;
 use crate::app::number;
-use crate::app::shelf::Shelf;
+use crate::app::preset_catalog::PresetCatalog;
 use crate::app::typed::TypedField;
 use crate::optimizer::{HyperparameterKind, RuleKind, RuleSpec};
 use crate::quantity::{BatchSize, OutOfRange, RealQuantity, WholeQuantity};
@@ -56,20 +56,26 @@ fn heading(ui: &mut Ui, text: &str) {
 pub struct Known<'a> {
     pub worker: &'a WorkerState,
     /// What keeps the training from being started.
-    pub fault: Option<&'a Fault>,
+    pub fault: Option<&'a TrainingFault>,
 }
 
 /// Shows the controls.
-pub fn show(ui: &mut Ui, draft: &mut Draft, known: Known<'_>, shelf: &Shelf, requests: &mut Requests) {
-    preset_menu::show(ui, draft, shelf, requests);
-    let before = draft.data();
-    for section in draft.form() {
+pub fn show(
+    ui: &mut Ui,
+    editor: &mut TrainingEditor,
+    known: Known<'_>,
+    catalog: &PresetCatalog,
+    requests: &mut Requests,
+) {
+    preset_menu::show(ui, editor, catalog, requests);
+    let before = editor.data();
+    for section in editor.form() {
         show_section(ui, section, known, requests);
     }
     // The runs of a preset learn from the same data.
-    let data = draft.data();
+    let data = editor.data();
     if data != before {
-        draft.set_data(&data);
+        editor.set_data(&data);
     }
     ui.add_space(6.0);
 }

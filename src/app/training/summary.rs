@@ -36,7 +36,7 @@ pub struct Summary {
     /// Whether its model is one of text.
     pub writes_text: bool,
     /// What it trains on, where the program made that itself in place of real data.
-    pub stand_in: Option<String>,
+    pub synthetic: Option<String>,
     /// Where a fork comes from.
     pub forked: Option<Forked>,
     /// Equal for runs that differ in the seed only.
@@ -60,10 +60,10 @@ impl Summary {
         let Summary { run, title, notes, status, concerns, optimizer, unusual, family, settings, color, .. } = self;
         let Summary { learning_rate, batch_size, seed, .. } = self;
         let Summary { step, steps, steps_per_s, seconds_left, loss, evaluated, .. } = self;
-        let Summary { began, is_scan, writes_text, stand_in, forked, config, trouble, .. } = self;
+        let Summary { began, is_scan, writes_text, synthetic, forked, config, trouble, .. } = self;
         let numbers = [learning_rate, steps_per_s, seconds_left, loss].map(|number| number.map(f64::to_bits));
         let evaluated: Vec<_> = evaluated.iter().map(|(info, value)| (info, value.to_bits())).collect();
-        let words = (run, title, notes, status, concerns, optimizer, unusual, forked, config, trouble, stand_in);
+        let words = (run, title, notes, status, concerns, optimizer, unusual, forked, config, trouble, synthetic);
         (
             (words, family, settings),
             (color, batch_size, seed, step, steps, began, is_scan, writes_text),

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::pyramid::Pyramid;
 use crate::app::diagnostics::AxisScale;
-use crate::run::Curve;
+use crate::run::MetricCurve;
 
 /// What the horizontal axis shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -81,7 +81,7 @@ pub struct Track {
 
 /// What part of a track is drawn, and how: places are values on the axes' scales.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Look {
+pub struct TrackLook {
     pub horizontal: Horizontal,
     pub scales: [AxisScale; 2],
     /// In places.
@@ -108,7 +108,7 @@ impl Track {
     }
 
     /// Takes in the points of a curve that it does not have yet.
-    pub fn extend(&mut self, curve: &Curve<'_>) {
+    pub fn extend(&mut self, curve: &MetricCurve<'_>) {
         for index in self.len()..curve.len() {
             self.push([curve.step[index] as f64, curve.wall_s[index], curve.time_s[index]], curve.value[index]);
         }
@@ -189,7 +189,7 @@ impl Track {
     }
 
     /// The place of the last point that is another run's, if there is one.
-    pub fn fork(&self, look: &Look) -> Option<f64> {
+    pub fn fork(&self, look: &TrackLook) -> Option<f64> {
         let (column, factor) = self.column(look.horizontal);
         let fork = self.fork? as f64;
         let last = self.step.partition_point(|&step| step <= fork).checked_sub(1)?;
@@ -206,17 +206,17 @@ impl Track {
     }
 
     /// The raw curve.
-    pub fn raw(&self, look: &Look) -> Pieces {
+    pub fn raw(&self, look: &TrackLook) -> Pieces {
         self.pieces(&self.raw, look)
     }
 
     /// The curve that is read: smoothed on the full data.
-    pub fn line(&self, look: &Look) -> Pieces {
+    pub fn line(&self, look: &TrackLook) -> Pieces {
         self.pieces(&self.smooth, look)
     }
 
     /// Where, how low and how high the band is.
-    pub fn band(&self, look: &Look) -> Vec<[f64; 3]> {
+    pub fn band(&self, look: &TrackLook) -> Vec<[f64; 3]> {
         let Some([low, high]) = &self.band else { return Vec::new() };
         let (mut points, scale) = (Vec::new(), look.scales[1]);
         self.each_column(look, |x, range| {
@@ -233,7 +233,7 @@ impl Track {
         points
     }
 
-    fn pieces(&self, pyramid: &Pyramid, look: &Look) -> Pieces {
+    fn pieces(&self, pyramid: &Pyramid, look: &TrackLook) -> Pieces {
         let mut pieces = vec![Vec::new()];
         let scale = look.scales[1];
         self.each_column(look, |x, range| {
@@ -259,7 +259,7 @@ impl Track {
 
     /// Goes through the points that share a column of pixels, with the place where they are drawn. One point
     /// beyond each end comes too, so that lines leave the picture.
-    fn each_column(&self, look: &Look, mut take: impl FnMut(f64, Range<usize>)) {
+    fn each_column(&self, look: &TrackLook, mut take: impl FnMut(f64, Range<usize>)) {
         let (column, factor) = self.column(look.horizontal);
         let scale = look.scales[0];
         let place = |index: usize| scale.place(column[index] * factor);
@@ -320,7 +320,7 @@ pub struct Nearest {
 
 #[cfg(test)]
 mod tests {
-    use super::{Horizontal, Look, OfStep, Track};
+    use super::{Horizontal, OfStep, Track, TrackLook};
     use crate::app::diagnostics::AxisScale;
 
     fn track(values: &[f64], smoothing: f64) -> Track {
@@ -331,8 +331,8 @@ mod tests {
         track
     }
 
-    fn look(x: [f64; 2], columns: usize) -> Look {
-        Look { horizontal: Horizontal::Step, scales: [AxisScale::Linear; 2], x, columns }
+    fn look(x: [f64; 2], columns: usize) -> TrackLook {
+        TrackLook { horizontal: Horizontal::Step, scales: [AxisScale::Linear; 2], x, columns }
     }
 
     #[test]
@@ -389,7 +389,8 @@ mod tests {
     #[test]
     fn axes_show_samples_and_a_logarithm_leaves_out_what_has_no_place() {
         let track = track(&[4.0, -1.0, 1.0], 0.0);
-        let look = Look { horizontal: Horizontal::Samples, scales: [AxisScale::Log; 2], x: [0.0, 2.0], columns: 100 };
+        let look =
+            TrackLook { horizontal: Horizontal::Samples, scales: [AxisScale::Log; 2], x: [0.0, 2.0], columns: 100 };
         let pieces = track.raw(&look);
         assert_eq!(pieces.len(), 2);
         assert_eq!(pieces[0], [[1.0, 4.0_f64.log10()]]);
@@ -398,7 +399,7 @@ mod tests {
 
     #[test]
     fn steps_count_as_tokens_where_samples_are_text() {
-        let look = Look { horizontal: Horizontal::Tokens, ..look([0.0, 2000.0], 100) };
+        let look = TrackLook { horizontal: Horizontal::Tokens, ..look([0.0, 2000.0], 100) };
         assert_eq!(track(&[3.0, 2.0], 0.0).raw(&look), [vec![[640.0, 3.0], [1280.0, 2.0]]]);
         let mut images = Track::new(OfStep { samples: 10.0, tokens: 0.0 }, 0.0);
         images.push([1.0, 0.5, 1e9], 3.0);

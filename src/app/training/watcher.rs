@@ -6,18 +6,18 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::install::Installation;
+use super::jobs::Update;
 use super::names::{unusual, word_settings};
-use super::office::News;
 use super::pens::NEUTRAL;
 use super::summary::Summary;
-use super::words::{Detail, shown_log};
+use super::words::{RunDetail, shown_log};
 use crate::app::wake::Wake;
 use crate::machine::{PyTorchBytes, SetUpState, WorkerFolder, has_nvidia_gpu};
 use crate::optimizer::RuleKind;
 use crate::preset::Preset;
 use crate::run::{
-    Command, Concern, Forked, History, Metric, MetricInfo, Notes, Reply, Request, RunConfig, RunFolder, RunReader,
-    Status, Timestamp,
+    CommandRequest, Concern, Forked, MetricId, MetricInfo, Notes, Reply, RunCommand, RunConfig, RunFolder, RunHistory,
+    RunReader, Status, Timestamp,
 };
 use crate::visible::{visible, visible_lines};
 use crate::workload::Common;
@@ -28,14 +28,14 @@ const BETWEEN: Duration = Duration::from_millis(500);
 const SET_UP_TAIL: u64 = 16 * 1024;
 
 /// What the window tells the thread.
-pub enum Order {
+pub enum WatcherCommand {
     /// A run that need not be in the folder of runs.
     Include(RunFolder),
     /// The same, by a path where there may be none any more.
     Find(PathBuf),
     /// The run that is read in detail.
     Focus(Option<RunFolder>),
-    Send(RunFolder, Command),
+    Send(RunFolder, RunCommand),
     Write(RunFolder, Notes),
     /// Look at once.
     Look,
@@ -46,10 +46,10 @@ pub enum Order {
 pub fn start(
     folder: Option<PathBuf>,
     worker: Option<WorkerFolder>,
-    outbox: SyncSender<News>,
+    outbox: SyncSender<Update>,
     wake: Wake,
-) -> Sender<Order> {
-    let (orders, inbox) = channel();
+) -> Sender<WatcherCommand> {
+    let (commands, inbox) = channel();
     let watcher = Watcher {
         folder,
         worker,
@@ -60,7 +60,7 @@ pub fn start(
         known: BTreeMap::new(),
         focus: None,
         requests: Vec::new(),
-        told: None,
+        sent: None,
         detail: None,
     };
     std::thread::spawn(move || {
@@ -68,7 +68,7 @@ pub fn start(
         let bytes = PyTorchBytes::for_machine(has_nvidia_gpu());
         watcher.run(bytes, &inbox);
     });
-    orders
+    commands
 }
 
 struct Watcher {
@@ -76,27 +76,27 @@ struct Watcher {
     worker: Option<WorkerFolder>,
     /// What was told last of its set-up.
     installation: Option<Installation>,
-    outbox: SyncSender<News>,
+    outbox: SyncSender<Update>,
     wake: Wake,
     included: Vec<RunFolder>,
     known: BTreeMap<PathBuf, Watched>,
     focus: Option<RunFolder>,
-    requests: Vec<(RunFolder, Request)>,
+    requests: Vec<(RunFolder, CommandRequest)>,
     /// What was sent last: the runs, and why their folder cannot be read.
-    told: Option<(Vec<Summary>, Option<String>)>,
-    detail: Option<(RunFolder, Detail)>,
+    sent: Option<(Vec<Summary>, Option<String>)>,
+    detail: Option<(RunFolder, RunDetail)>,
 }
 
 /// Nobody listens any more.
 struct Closed;
 
 impl Watcher {
-    fn run(mut self, bytes: PyTorchBytes, inbox: &Receiver<Order>) {
+    fn run(mut self, bytes: PyTorchBytes, inbox: &Receiver<WatcherCommand>) {
         let mut next = Instant::now();
         loop {
             match inbox.recv_timeout(next.saturating_duration_since(Instant::now())) {
-                Ok(order) => {
-                    if self.obey(order).is_err() {
+                Ok(command) => {
+                    if self.handle_command(command).is_err() {
                         return;
                     }
                     // Orders that came together are followed by one look.
@@ -113,9 +113,9 @@ impl Watcher {
         }
     }
 
-    fn tell(&self, news: News) -> Result<(), Closed> {
-        let is_seen_here_only = matches!(news, News::Runs(..) | News::Detail(..) | News::SetUp(_));
-        self.outbox.send(news).map_err(|_| Closed)?;
+    fn send(&self, update: Update) -> Result<(), Closed> {
+        let is_seen_here_only = matches!(update, Update::Runs(..) | Update::Detail(..) | Update::SetUp(_));
+        self.outbox.send(update).map_err(|_| Closed)?;
         if is_seen_here_only {
             self.wake.soon();
         } else {
@@ -124,44 +124,44 @@ impl Watcher {
         Ok(())
     }
 
-    fn obey(&mut self, order: Order) -> Result<(), Closed> {
-        match order {
-            Order::Include(run) => {
+    fn handle_command(&mut self, command: WatcherCommand) -> Result<(), Closed> {
+        match command {
+            WatcherCommand::Include(run) => {
                 if !self.included.contains(&run) {
                     self.included.push(run);
                 }
             }
-            Order::Find(path) => {
+            WatcherCommand::Find(path) => {
                 if let Ok(run) = RunFolder::open(&path) {
-                    return self.obey(Order::Include(run));
+                    return self.handle_command(WatcherCommand::Include(run));
                 }
             }
-            Order::Focus(run) => {
+            WatcherCommand::Focus(run) => {
                 self.focus = run;
                 self.detail = None;
             }
-            Order::Send(run, command) => {
-                let what = if command == Command::Stop { "to stop with a checkpoint" } else { "for a text" };
-                match Request::send(&run, command) {
+            WatcherCommand::Send(run, command) => {
+                let what = if command == RunCommand::Stop { "to stop with a checkpoint" } else { "for a text" };
+                match CommandRequest::send(&run, command) {
                     Ok(request) => {
-                        self.tell(News::Said(format!("{} is asked {what}.", run.name())))?;
+                        self.send(Update::Said(format!("{} is asked {what}.", run.name())))?;
                         self.requests.push((run, request));
                     }
                     Err(error) => self.failed(format!("cannot write {}: {error}", run.commands().display()))?,
                 }
             }
-            Order::Write(run, notes) => {
+            WatcherCommand::Write(run, notes) => {
                 if let Err(error) = notes.write(&run) {
                     self.failed(format!("cannot write {}: {error}", run.notes().display()))?;
                 }
             }
-            Order::Look => {}
+            WatcherCommand::Look => {}
         }
         Ok(())
     }
 
     fn failed(&self, reason: String) -> Result<(), Closed> {
-        self.tell(News::Failed(reason))
+        self.send(Update::Failed(reason))
     }
 
     /// How it stands with the worker's set-up, which is another process.
@@ -173,7 +173,7 @@ impl Watcher {
         let now = Installation { status, log, log_file: worker.log(), bytes };
         if self.installation.as_ref() != Some(&now) {
             self.installation = Some(now.clone());
-            self.tell(News::SetUp(Box::new(now)))?;
+            self.send(Update::SetUp(Box::new(now)))?;
         }
         Ok(())
     }
@@ -198,15 +198,15 @@ impl Watcher {
         word_settings(&mut summaries);
         self.follow_requests(&summaries)?;
         let now = (summaries, trouble);
-        if self.told.as_ref() != Some(&now) {
-            self.told = Some(now.clone());
-            self.tell(News::Runs(now.0, now.1))?;
+        if self.sent.as_ref() != Some(&now) {
+            self.sent = Some(now.clone());
+            self.send(Update::Runs(now.0, now.1))?;
         }
         self.look_closely()
     }
 
     fn follow_requests(&mut self, summaries: &[Summary]) -> Result<(), Closed> {
-        let mut news = Vec::new();
+        let mut updates = Vec::new();
         let known = &self.known;
         self.requests.retain_mut(|(run, request)| {
             let Some(watched) = known.get(run.path()) else { return false };
@@ -214,39 +214,42 @@ impl Watcher {
             match request.poll(watched.reader.history(), &summary.status, Instant::now()) {
                 Reply::Waiting => true,
                 Reply::Signalled => {
-                    news.push(News::Said(format!("{} does not answer; its process was asked to end.", summary.title)));
+                    updates.push(Update::Said(format!(
+                        "{} does not answer; its process was asked to end.",
+                        summary.title
+                    )));
                     true
                 }
                 Reply::NotSignalled(reason) => {
                     let title = &summary.title;
-                    news.push(News::Failed(format!(
+                    updates.push(Update::Failed(format!(
                         "{title} does not answer, and its process is left alone: {reason}."
                     )));
                     true
                 }
                 Reply::Answered { ok: true, message } => {
-                    news.push(News::Said(format!("{}: {message}.", summary.title)));
+                    updates.push(Update::Said(format!("{}: {message}.", summary.title)));
                     false
                 }
                 Reply::Answered { ok: false, message } => {
-                    news.push(News::Failed(format!("{} refuses: {message}.", summary.title)));
+                    updates.push(Update::Failed(format!("{} refuses: {message}.", summary.title)));
                     false
                 }
                 Reply::Gone => false,
             }
         });
-        news.into_iter().try_for_each(|news| self.tell(news))
+        updates.into_iter().try_for_each(|update| self.send(update))
     }
 
     fn look_closely(&mut self) -> Result<(), Closed> {
         let Some(run) = self.focus.clone() else { return Ok(()) };
         let Some(watched) = self.known.get(run.path()) else { return Ok(()) };
-        let detail = Detail::of(&run, watched.reader.history());
+        let detail = RunDetail::of(&run, watched.reader.history());
         let now = Some((run, detail));
         if self.detail != now {
             self.detail.clone_from(&now);
             if let Some((run, detail)) = now {
-                self.tell(News::Detail(run, Box::new(detail)))?;
+                self.send(Update::Detail(run, Box::new(detail)))?;
             }
         }
         Ok(())
@@ -277,7 +280,7 @@ impl Watched {
 
     /// What replicates have in common: their settings, their data, which may lie in several places, and where they were
     /// forked.
-    fn replicates(&self, history: &History) -> Option<String> {
+    fn replicates(&self, history: &RunHistory) -> Option<String> {
         let data = history.started().map_or("", |started| &started.fingerprint);
         let fork = history.forked().map(|Forked { from_run, from_step, .. }| format!("{from_run}@{from_step}"));
         self.key.as_ref().map(|key| format!("{key}{data}{}", fork.unwrap_or_default()))
@@ -330,13 +333,13 @@ impl Watched {
             steps: history.steps(),
             steps_per_s: history.steps_per_s(),
             seconds_left: history.seconds_left().filter(|_| open),
-            loss: history.latest(Metric::LOSS),
+            loss: history.latest(MetricId::LOSS),
             evaluated: evaluated(history),
             began: history.began().or_else(|| run.made()),
             is_scan,
             writes_text: started.is_some_and(|started| started.tokens_per_step.is_some()),
-            stand_in: started
-                .filter(|started| started.learns_from_stand_in())
+            synthetic: started
+                .filter(|started| started.learns_from_synthetic_data())
                 .map(|started| visible(&started.data).into_owned()),
             config: self.replicates(history),
             forked: history.forked().cloned(),
@@ -347,7 +350,7 @@ impl Watched {
     }
 }
 
-fn evaluated(history: &History) -> Vec<(MetricInfo, f64)> {
+fn evaluated(history: &RunHistory) -> Vec<(MetricInfo, f64)> {
     let infos = history.evaluated().into_iter();
     infos.filter_map(|info| Some((history.latest(info.metric()?)?, info))).map(|(value, info)| (info, value)).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::run::{Forked, History, Record, RunFolder, Sample, last_lines};
+use crate::run::{EventRecord, Forked, RunFolder, RunHistory, TextSample, last_lines};
 use crate::visible::{visible, visible_lines};
 
 /// So much of the end of a log is shown.
@@ -12,14 +12,14 @@ const SAMPLES: usize = 50;
 
 /// All that is said about one run in words.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Detail {
+pub struct RunDetail {
     pub log: String,
     pub config: String,
     /// What happened, a line each, without the points of curves.
     pub events: String,
     pub warnings: usize,
     /// The newest texts that it has written, the newest first.
-    pub samples: Vec<Sample>,
+    pub samples: Vec<TextSample>,
     /// Steps of the checkpoints in its folder, in order.
     pub checkpoints: Vec<u64>,
     /// Where a fork comes from, in words, and whether that run is found; empty where it is none.
@@ -28,16 +28,16 @@ pub struct Detail {
     pub damage: String,
 }
 
-impl Detail {
+impl RunDetail {
     /// Reads the files of a run with this history.
-    pub fn of(run: &RunFolder, history: &History) -> Detail {
-        let event = |record: &Record| {
+    pub fn of(run: &RunFolder, history: &RunHistory) -> RunDetail {
+        let event = |record: &EventRecord| {
             let time = record.time.strftime("%Y-%m-%d %H:%M:%S");
             format!("{time}  step {}: {}\n", record.step, record.event.sentence())
         };
         // In a folder that cannot be read there is none that could be used.
         let checkpoints = run.checkpoints().unwrap_or_default();
-        Detail {
+        RunDetail {
             // A run whose worker has said nothing has no log.
             log: shown_log(&run.log(), LOG_TAIL),
             config: run.config_text().unwrap_or_else(|error| format!("cannot be read: {error}")),
@@ -52,7 +52,7 @@ impl Detail {
 }
 
 /// What is lost of the events of a run with such checkpoints.
-fn damage(history: &History, checkpoints: &[u64]) -> String {
+fn damage(history: &RunHistory, checkpoints: &[u64]) -> String {
     if history.is_gone(checkpoints) {
         return "nothing is left of them, and there are checkpoints".to_owned();
     }
@@ -60,8 +60,8 @@ fn damage(history: &History, checkpoints: &[u64]) -> String {
 }
 
 /// A text in which nothing hides.
-fn shown_sample(sample: &Sample) -> Sample {
-    Sample { text: visible_lines(&sample.text).into_owned(), ..sample.clone() }
+fn shown_sample(sample: &TextSample) -> TextSample {
+    TextSample { text: visible_lines(&sample.text).into_owned(), ..sample.clone() }
 }
 
 fn fork(run: &RunFolder, forked: &Forked) -> String {

@@ -5,7 +5,7 @@ use egui::{
 };
 
 use super::install::Installation;
-use super::office::{Places, WorkerState};
+use super::jobs::{TrainingPaths, WorkerState};
 use crate::app::live::{Action, Requests};
 use crate::app::question::Question;
 use crate::app::theme;
@@ -14,7 +14,7 @@ use crate::run::SETUP;
 
 /// What is wanted of the worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum WorkerAction {
     LookAgain,
     Cancel,
 }
@@ -37,9 +37,9 @@ impl WorkerCard {
         &mut self,
         ui: &mut Ui,
         worker: &WorkerState,
-        places: &Places,
+        places: &TrainingPaths,
         requests: &mut Requests,
-    ) -> Option<Wanted> {
+    ) -> Option<WorkerAction> {
         if let Some(installation) = self.installation.as_ref().filter(|installation| installation.is_at_work()) {
             return at_work(ui, installation, requests);
         }
@@ -122,7 +122,7 @@ impl WorkerCard {
     }
 
     /// Asks before a large download; true when the set-up is to begin.
-    pub fn agrees(&mut self, ctx: &Context, places: &Places) -> bool {
+    pub fn agrees(&mut self, ctx: &Context, places: &TrainingPaths) -> bool {
         let (true, Some(installation), Some(folder)) = (self.asking, &self.installation, &places.worker_folder) else {
             return false;
         };
@@ -149,7 +149,7 @@ impl WorkerCard {
 }
 
 /// Why and where the command is typed.
-fn by_hand(places: &Places) -> String {
+fn by_hand(places: &TrainingPaths) -> String {
     match &places.install {
         _ if !places.can_be_set_up() => {
             "Another worker is named in place of the one that this command installs in Valleyscope's source folder:"
@@ -162,7 +162,7 @@ fn by_hand(places: &Places) -> String {
     }
 }
 
-fn command(ui: &mut Ui, requests: &mut Requests) -> Option<Wanted> {
+fn command(ui: &mut Ui, requests: &mut Requests) -> Option<WorkerAction> {
     let mut again = false;
     ui.horizontal_wrapped(|ui| {
         ui.add(Label::new(RichText::new(SETUP).monospace().strong()).selectable(true));
@@ -172,10 +172,10 @@ fn command(ui: &mut Ui, requests: &mut Requests) -> Option<Wanted> {
         }
         again = ui.add(Button::new("Look again")).accessible_name("Look for the worker again").clicked();
     });
-    again.then_some(Wanted::LookAgain)
+    again.then_some(WorkerAction::LookAgain)
 }
 
-fn at_work(ui: &mut Ui, installation: &Installation, requests: &mut Requests) -> Option<Wanted> {
+fn at_work(ui: &mut Ui, installation: &Installation, requests: &mut Requests) -> Option<WorkerAction> {
     let status = installation.status.as_ref()?;
     let style = ui.style().clone();
     let mut cancelled = false;
@@ -196,7 +196,7 @@ fn at_work(ui: &mut Ui, installation: &Installation, requests: &mut Requests) ->
         });
         log(ui, installation, requests);
     });
-    cancelled.then_some(Wanted::Cancel)
+    cancelled.then_some(WorkerAction::Cancel)
 }
 
 /// The end of what the set-up has said.

@@ -7,37 +7,37 @@ use anyhow::anyhow;
 
 use crate::cli::interrupt::Interrupt;
 use crate::cli::output::print;
-use crate::cli::progress::{Progress, Unit};
+use crate::cli::progress::{ProgressLine, ProgressUnit};
 use crate::cli::{Failure, say};
 use crate::dataset::download::{self, DownloadError};
-use crate::dataset::mnist::{self, Check, DataError, Found, Mnist, STAND_IN_SEED};
+use crate::dataset::mnist::{self, DataError, Mnist, MnistCheck, MnistFound, SYNTHETIC_SEED};
 
 #[derive(clap::Args)]
-pub struct Args {
+pub struct MnistArgs {
     /// The folder for the files [default: valleyscope/mnist in your folder for caches]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
     /// Take the files from this folder instead of the internet
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["stand_in", "check"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["synthetic", "check"])]
     from: Option<PathBuf>,
     /// Write digits that the program draws. They are not MNIST
-    #[arg(long, requires = "dir", conflicts_with = "check")]
-    stand_in: bool,
+    #[arg(long = "stand-in", requires = "dir", conflicts_with = "check")]
+    synthetic: bool,
     /// Only say what is there, and compare it with the official sums
     #[arg(long)]
     check: bool,
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &MnistArgs) -> Result<(), Failure> {
     let folder = match &args.dir {
         Some(folder) => folder.clone(),
         None => mnist::cache_folder().map_err(failure)?,
     };
     if args.check {
         check(&folder)
-    } else if args.stand_in {
+    } else if args.synthetic {
         refuse_full(&folder)?;
-        let drawn = mnist::stand_in(STAND_IN_SEED);
+        let drawn = mnist::synthetic_digits(SYNTHETIC_SEED);
         mnist::write_folder(&drawn, &folder).map_err(failure)?;
         say_where(&drawn, &folder);
         Ok(())
@@ -61,9 +61,9 @@ fn failure(error: DataError) -> Failure {
 
 fn fetch(folder: &Path) -> Result<(), Failure> {
     let interrupt = Interrupt::listen()?;
-    let mut shown: Option<Progress> = None;
-    let mut show = |download::Progress { done, total }| {
-        shown.get_or_insert_with(|| Progress::new(total, Unit::MEGABYTES, false)).update(done);
+    let mut shown: Option<ProgressLine> = None;
+    let mut show = |download::DownloadProgress { done, total }| {
+        shown.get_or_insert_with(|| ProgressLine::new(total, ProgressUnit::MEGABYTES, false)).update(done);
     };
     let cancelled = || interrupt.is_raised();
     let outcome = mnist::download(folder, &mnist::mirrors(), download::PATIENCE, &mut show, &cancelled);
@@ -91,7 +91,7 @@ fn refuse_full(folder: &Path) -> Result<(), Failure> {
 }
 
 fn say_where(mnist: &Mnist, folder: &Path) {
-    say(format_args!("now in {}: {}, {}", folder.display(), mnist.origin, counts(mnist)));
+    say(format_args!("now in {}: {}, {}", folder.display(), mnist.source, counts(mnist)));
 }
 
 fn check(folder: &Path) -> Result<(), Failure> {
@@ -99,23 +99,23 @@ fn check(folder: &Path) -> Result<(), Failure> {
     let mut text = String::new();
     for check in &checks {
         let said = match &check.found {
-            Found::Missing => "missing".to_owned(),
-            Found::Official(path) => format!("{}: the official file", path.display()),
-            Found::Other { path, sha256 } => {
+            MnistFound::Missing => "missing".to_owned(),
+            MnistFound::Official(path) => format!("{}: the official file", path.display()),
+            MnistFound::Other { path, sha256 } => {
                 format!("{}: not the official file, its SHA-256 uncompressed is {sha256}", path.display())
             }
-            Found::Damaged { error, .. } => error.to_string(),
+            MnistFound::Damaged { error, .. } => error.to_string(),
         };
         writeln!(text, "{:<24} {said}", check.name).expect("a text can be written to");
     }
     let readable = mnist::read_folder(folder);
     if let Ok(mnist) = &readable {
-        writeln!(text, "{}, {}", mnist.origin, counts(mnist)).expect("a text can be written to");
+        writeln!(text, "{}, {}", mnist.source, counts(mnist)).expect("a text can be written to");
         writeln!(text, "fingerprint {}", mnist.fingerprint()).expect("a text can be written to");
     }
     print(&text)?;
     readable.map_err(|error| Failure::Failed(error.into()))?;
-    match checks.iter().find(|check| matches!(check.found, Found::Other { .. })) {
+    match checks.iter().find(|check| matches!(check.found, MnistFound::Other { .. })) {
         Some(check) => Err(Failure::Failed(anyhow!(
             "{} is readable, but not the official file; to have that, run `valleyscope data mnist` with the same --dir",
             check.name
@@ -124,10 +124,10 @@ fn check(folder: &Path) -> Result<(), Failure> {
     }
 }
 
-fn path(check: &Check) -> Option<&PathBuf> {
+fn path(check: &MnistCheck) -> Option<&PathBuf> {
     match &check.found {
-        Found::Missing => None,
-        Found::Official(path) | Found::Other { path, .. } | Found::Damaged { path, .. } => Some(path),
+        MnistFound::Missing => None,
+        MnistFound::Official(path) | MnistFound::Other { path, .. } | MnistFound::Damaged { path, .. } => Some(path),
     }
 }
 

@@ -10,31 +10,31 @@ use clap::Subcommand;
 use super::Failure;
 
 #[derive(Subcommand)]
-pub enum Command {
+pub enum DataCommand {
     /// Get MNIST, or see what is there of it
     ///
     /// The four files go into the cache, where trainings look for them. What is there already is not loaded
     /// again, and a download that was stopped goes on where it was.
-    Mnist(mnist::Args),
+    Mnist(mnist::MnistArgs),
     /// Make tokens of text, for language models
     ///
     /// The folder gets train.bin and val.bin, tokens of two bytes each as nanoGPT reads them, and meta.json, which says
     /// what they mean. The last characters of the text are for validation. With GPT-2's tokens there is one between
     /// files that stands for the end of a text. Work that was stopped goes on with the same command; the same text
     /// gives the same bytes.
-    Text(text::Args),
+    Text(text::TextArgs),
     /// Make GPT-2's tokens of OpenWebText
     ///
     /// Its archive of 12.9 GB is downloaded into the folder first, and can be deleted afterwards. The folder gets the same
     /// files as by `data text`, together 18 GB. One in 2,000 documents is for validation. Downloading and tokenizing go on
     /// with the same command where they were stopped.
-    Openwebtext(openwebtext::Args),
+    Openwebtext(openwebtext::OpenWebTextArgs),
 }
 
-pub fn run(command: &Command) -> Result<(), Failure> {
+pub fn run(command: &DataCommand) -> Result<(), Failure> {
     match command {
-        Command::Mnist(args) => mnist::run(args),
-        Command::Text(args) => text::run(args),
-        Command::Openwebtext(args) => openwebtext::run(args),
+        DataCommand::Mnist(args) => mnist::run(args),
+        DataCommand::Text(args) => text::run(args),
+        DataCommand::Openwebtext(args) => openwebtext::run(args),
     }
 }

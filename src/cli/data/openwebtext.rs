@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use super::tokens;
 use crate::cli::interrupt::Interrupt;
-use crate::cli::progress::{Progress, Unit};
+use crate::cli::progress::{ProgressLine, ProgressUnit};
 use crate::cli::{Failure, say};
 use crate::dataset::download::{self, Download, DownloadError, PATIENCE};
 use crate::dataset::text::openwebtext::{ARCHIVE, VALIDATION_FRACTION, WebText, mirrors};
 use crate::quantity::ValidationFraction;
 
 #[derive(clap::Args)]
-pub struct Args {
+pub struct OpenWebTextArgs {
     /// The folder for the tokens
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
@@ -26,7 +26,7 @@ pub struct Args {
     force: bool,
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &OpenWebTextArgs) -> Result<(), Failure> {
     let fraction = ValidationFraction::new(args.val_fraction).map_err(Failure::bad_input)?;
     let interrupt = Interrupt::listen()?;
     if args.from.is_none() {
@@ -38,9 +38,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 fn fetch(folder: &Path, interrupt: &Interrupt) -> Result<(), Failure> {
-    let mut shown: Option<Progress> = None;
-    let mut show = |download::Progress { done, total }| {
-        shown.get_or_insert_with(|| Progress::new(total, Unit::MEGABYTES, false)).update(done);
+    let mut shown: Option<ProgressLine> = None;
+    let mut show = |download::DownloadProgress { done, total }| {
+        shown.get_or_insert_with(|| ProgressLine::new(total, ProgressUnit::MEGABYTES, false)).update(done);
     };
     let download = Download { files: &[ARCHIVE], mirrors: &mirrors(), patience: PATIENCE };
     let outcome = download.into_folder(folder, &mut show, &|| interrupt.is_raised());

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use crate::cli::interrupt::Interrupt;
-use crate::cli::progress::{Progress, Unit};
+use crate::cli::progress::{ProgressLine, ProgressUnit};
 use crate::cli::{Failure, say};
 use crate::dataset::text::{self, Meta, Stage, TextError};
 
@@ -12,10 +12,10 @@ use crate::dataset::text::{self, Meta, Stage, TextError};
 pub fn make(
     out: &Path,
     interrupt: &Interrupt,
-    work: impl FnOnce(&mut dyn FnMut(text::Progress), &dyn Fn() -> bool) -> Result<Meta, TextError>,
+    work: impl FnOnce(&mut dyn FnMut(text::PreparationProgress), &dyn Fn() -> bool) -> Result<Meta, TextError>,
 ) -> Result<(), Failure> {
     let mut shown: Option<Shown> = None;
-    let mut show = |at: text::Progress| {
+    let mut show = |at: text::PreparationProgress| {
         if shown.as_ref().is_none_or(|shown| shown.stage != at.stage) {
             finish(shown.as_ref());
             shown = Some(Shown::begin(&at));
@@ -56,7 +56,7 @@ pub fn failure(error: TextError) -> Failure {
 /// The progress of a stage, from where it began or went on.
 struct Shown {
     stage: Stage,
-    progress: Progress,
+    progress: ProgressLine,
     began: Instant,
     bytes_before: u64,
     tokens_before: u64,
@@ -64,13 +64,13 @@ struct Shown {
 }
 
 impl Shown {
-    fn begin(at: &text::Progress) -> Shown {
-        let progress = Progress::new(at.total.saturating_sub(at.done), Unit::MEGABYTES, false);
+    fn begin(at: &text::PreparationProgress) -> Shown {
+        let progress = ProgressLine::new(at.total.saturating_sub(at.done), ProgressUnit::MEGABYTES, false);
         let (stage, bytes_before, tokens_before) = (at.stage, at.done, at.tokens);
         Shown { stage, progress, began: Instant::now(), bytes_before, tokens_before, tokens: at.tokens }
     }
 
-    fn update(&mut self, at: &text::Progress) {
+    fn update(&mut self, at: &text::PreparationProgress) {
         self.tokens = at.tokens;
         if let Some(rate) = self.rate() {
             self.progress.note(format!(", {rate}"));

@@ -4,18 +4,18 @@ use std::path::{Path, PathBuf};
 use directories::ProjectDirs;
 
 use super::processor::Processor;
-use super::worker::Worker;
+use super::worker::WorkerFacts;
 use crate::dataset::mnist;
 use crate::machine::{self, Display, Look, Need, PackageManager, Packages};
 use crate::preset::Library;
-use crate::run::Memory;
+use crate::run::SystemMemory;
 use crate::run::runs_folder;
 
 /// What was found on a machine.
 #[derive(Clone, Debug)]
 pub struct Facts {
     pub processor: Processor,
-    pub memory: Option<Memory>,
+    pub memory: Option<SystemMemory>,
     /// Whether this program was built with the window.
     pub has_window: bool,
     pub adapters: Vec<Adapter>,
@@ -26,8 +26,8 @@ pub struct Facts {
     pub display_answers: bool,
     /// What the window needs and this machine lacks.
     pub missing: Vec<&'static Need>,
-    pub worker: Worker,
-    pub folders: Vec<Folder>,
+    pub worker: WorkerFacts,
+    pub folders: Vec<FolderFacts>,
     /// Where MNIST is looked for besides the cache, and why it is not found there.
     pub data: Option<(PathBuf, Option<String>)>,
     pub package_manager: Option<PackageManager>,
@@ -48,7 +48,7 @@ pub struct Adapter {
 
 /// A folder that the program writes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Folder {
+pub struct FolderFacts {
     /// What lies in it.
     pub holds: &'static str,
     pub path: PathBuf,
@@ -81,14 +81,14 @@ impl Facts {
         }
         Facts {
             processor: Processor::here(),
-            memory: Memory::here(),
+            memory: SystemMemory::here(),
             has_window,
             adapters: adapters(display),
             display,
             display_name,
             display_answers,
             missing,
-            worker: Worker::here(),
+            worker: WorkerFacts::here(),
             folders: folders(),
             data: data(),
             package_manager: PackageManager::here(),
@@ -146,7 +146,7 @@ fn data() -> Option<(PathBuf, Option<String>)> {
     Some((folder, lacks))
 }
 
-fn folders() -> Vec<Folder> {
+fn folders() -> Vec<FolderFacts> {
     // Without a home folder there is no place to name; the program then saves only where it is told to.
     let presets = Library::open().folder().map(Path::to_owned);
     let data = ProjectDirs::from("", "", "valleyscope").map(|project| project.data_dir().to_owned());
@@ -154,27 +154,27 @@ fn folders() -> Vec<Folder> {
         if cfg!(target_os = "linux") { ["XDG_CONFIG_HOME", "XDG_DATA_HOME"] } else { ["HOME", "HOME"] };
     let cache_variable = if cfg!(target_os = "linux") { "XDG_CACHE_HOME" } else { "HOME" };
     let folders = [
-        presets.map(|path| Folder::look("presets", path, config_variable)),
-        data.map(|path| Folder::look("session", path, data_variable)),
-        runs_folder().map(|path| Folder::look("runs", path, data_variable)),
+        presets.map(|path| FolderFacts::look("presets", path, config_variable)),
+        data.map(|path| FolderFacts::look("session", path, data_variable)),
+        runs_folder().map(|path| FolderFacts::look("runs", path, data_variable)),
         // Nothing is written where the files are already.
         mnist::cache_folder()
             .ok()
             .filter(|path| mnist::look_in(path).is_err())
-            .map(|path| Folder::look("MNIST", path, cache_variable)),
+            .map(|path| FolderFacts::look("MNIST", path, cache_variable)),
     ];
     folders.into_iter().flatten().collect()
 }
 
-impl Folder {
+impl FolderFacts {
     /// Looks whether a folder, or where it is not yet there the nearest one above it, takes a file.
-    pub fn look(holds: &'static str, path: PathBuf, variable: &'static str) -> Folder {
+    pub fn look(holds: &'static str, path: PathBuf, variable: &'static str) -> FolderFacts {
         let exists = path.is_dir();
         let refusal = match path.ancestors().find(|above| above.exists()) {
             Some(above) => tempfile::tempfile_in(above).err().map(|error| error.to_string()),
             None => Some("no folder above it exists".to_owned()),
         };
-        Folder { holds, path, exists, refusal, variable }
+        FolderFacts { holds, path, exists, refusal, variable }
     }
 }
 

@@ -8,10 +8,10 @@ use std::fmt;
 
 use anyhow::anyhow;
 
-pub use crate::run::Memory;
-pub use facts::{Adapter, Facts, Folder};
+pub use crate::run::SystemMemory;
+pub use facts::{Adapter, Facts, FolderFacts};
 pub use processor::Processor;
-pub use worker::{Worker, WorkerState};
+pub use worker::{WorkerCheck, WorkerFacts};
 
 use super::Failure;
 use super::output::print;
@@ -49,7 +49,7 @@ impl Facts {
             problems.extend(self.dialog_problem());
         }
         problems.extend(self.worker.problem());
-        problems.extend(self.folders.iter().filter_map(Folder::problem));
+        problems.extend(self.folders.iter().filter_map(FolderFacts::problem));
         problems
     }
 
@@ -108,7 +108,7 @@ impl Facts {
     }
 }
 
-impl Folder {
+impl FolderFacts {
     fn problem(&self) -> Option<Problem> {
         let reason = self.refusal.as_ref()?;
         Some(Problem {
@@ -158,7 +158,7 @@ impl Facts {
             line(f, "", &format!("{name}: {}", if *present { "yes" } else { "no" }))?;
         }
         match self.memory {
-            Some(Memory { total, available }) => {
+            Some(SystemMemory { total, available }) => {
                 let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
                 line(f, "memory", &format!("{:.1} GiB, {:.1} GiB of it free", gib(total), gib(available)))
             }

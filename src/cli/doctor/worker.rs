@@ -7,14 +7,14 @@ use crate::run::{Handshake, LaunchError, SETUP, WorkerProgram};
 
 /// The worker that trains, as far as it is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Worker {
-    pub state: WorkerState,
+pub struct WorkerFacts {
+    pub state: WorkerCheck,
     /// How its set-up stands, if there was one.
     pub set_up: Option<SetUpStatus>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum WorkerState {
+pub enum WorkerCheck {
     Works {
         program: PathBuf,
         /// The folder where it looks first for libtorch, if there is one.
@@ -26,23 +26,23 @@ pub enum WorkerState {
     Broken(String),
 }
 
-impl Worker {
+impl WorkerFacts {
     /// The one that `valleyscope train` starts. This takes seconds, as it loads its libraries.
-    pub fn here() -> Worker {
+    pub fn here() -> WorkerFacts {
         let set_up = WorkerFolder::of_user().and_then(|folder| folder.status());
-        Worker { state: WorkerState::here(), set_up }
+        WorkerFacts { state: WorkerCheck::here(), set_up }
     }
 
     pub(super) fn problem(&self) -> Option<Problem> {
         let what = match &self.state {
-            WorkerState::Works { handshake, .. } => {
+            WorkerCheck::Works { handshake, .. } => {
                 let what = format!("no training on a graphics card: {}", handshake.problem.as_ref()?);
                 let remedy = "until that is mended, the processor trains".to_owned();
                 return Some(Problem { what, remedy, blocks_window: false });
             }
             _ if self.is_being_set_up() => return None,
-            WorkerState::Missing => format!("no worker that trains: {} is not installed", WorkerProgram::NAME),
-            WorkerState::Broken(why) => why.clone(),
+            WorkerCheck::Missing => format!("no worker that trains: {} is not installed", WorkerProgram::NAME),
+            WorkerCheck::Broken(why) => why.clone(),
         };
         let failed = self.set_up.as_ref().filter(|set_up| set_up.state == SetUpState::Failed);
         let reason = failed.map(|set_up| format!("; its last set-up failed: {}", set_up.message)).unwrap_or_default();
@@ -55,7 +55,7 @@ impl Worker {
 
     pub(super) fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.state {
-            WorkerState::Works { program, libraries, handshake } => {
+            WorkerCheck::Works { program, libraries, handshake } => {
                 line(f, LABEL, &format!("{}, version {}", program.display(), handshake.version))?;
                 let place = libraries.as_ref().map(|folder| format!(" in {}", folder.display())).unwrap_or_default();
                 line(f, "", &format!("libtorch {}{place}", handshake.libtorch))?;
@@ -64,8 +64,8 @@ impl Worker {
                     line(f, "", &format!("{}: {}{}", device.name, device.kind, memory.unwrap_or_default()))?;
                 }
             }
-            WorkerState::Missing => line(f, LABEL, "none")?,
-            WorkerState::Broken(_) => line(f, LABEL, "cannot be used")?,
+            WorkerCheck::Missing => line(f, LABEL, "none")?,
+            WorkerCheck::Broken(_) => line(f, LABEL, "cannot be used")?,
         }
         match &self.set_up {
             Some(set_up) if set_up.state == SetUpState::Working => {
@@ -80,20 +80,20 @@ impl Worker {
 
 const LABEL: &str = "worker";
 
-impl WorkerState {
-    fn here() -> WorkerState {
+impl WorkerCheck {
+    fn here() -> WorkerCheck {
         let worker = match WorkerProgram::find(None) {
             Ok(worker) => worker,
-            Err(LaunchError::Missing) => return WorkerState::Missing,
-            Err(error) => return WorkerState::Broken(error.to_string()),
+            Err(LaunchError::Missing) => return WorkerCheck::Missing,
+            Err(error) => return WorkerCheck::Broken(error.to_string()),
         };
         match worker.handshake() {
             Ok(handshake) => {
                 let beside = worker.path().parent().map(|folder| folder.join("../lib"));
                 let libraries = beside.and_then(|folder| folder.canonicalize().ok());
-                WorkerState::Works { program: worker.path().to_owned(), libraries, handshake }
+                WorkerCheck::Works { program: worker.path().to_owned(), libraries, handshake }
             }
-            Err(error) => WorkerState::Broken(error.to_string()),
+            Err(error) => WorkerCheck::Broken(error.to_string()),
         }
     }
 }

@@ -6,11 +6,11 @@ use std::path::Path;
 use anyhow::anyhow;
 use jiff::Timestamp;
 
-use crate::cli::runs::find::{Place, began};
+use crate::cli::runs::find::{RunsPlace, began};
 use crate::cli::{Failure, say};
 use crate::figure::{Figure, Over, TrainedRun};
 use crate::preset::Preset;
-use crate::run::{History, MetricInfo, RunConfig, RunFolder, RunReader};
+use crate::run::{MetricInfo, RunConfig, RunFolder, RunHistory, RunReader};
 use crate::view::Pen;
 use crate::view::ticks::grouped;
 use crate::workload::Common;
@@ -20,7 +20,7 @@ const BY_THE_CLOCK: [&str; 2] = ["walltime", "walltime-bf16"];
 
 /// Draws what is found of a preset's trainings in a folder, and says what is not.
 pub fn figure(name: &OsStr, preset: &Preset, folder: Option<&Path>) -> Result<Figure, Failure> {
-    let place = Place::of(folder)?;
+    let place = RunsPlace::of(folder)?;
     let all = trainings(preset);
     let command = command(name, preset, folder);
     let candidates = candidates(&place)?;
@@ -70,13 +70,13 @@ fn furthest<'c>(candidates: &'c [Candidate], training: &Training) -> Option<&'c 
 }
 
 /// The metric that a run is judged by, once it was measured.
-fn evaluated(history: &History) -> Option<MetricInfo> {
+fn evaluated(history: &RunHistory) -> Option<MetricInfo> {
     let info = Figure::judged_by(history)?;
     (!history.curve(info.metric()?).is_empty()).then_some(info)
 }
 
 /// How far a run is, in words.
-fn far(history: &History) -> String {
+fn far(history: &RunHistory) -> String {
     let step = grouped(history.step());
     match history.steps() {
         Some(steps) => format!("step {step} of {}", grouped(steps)),
@@ -157,7 +157,7 @@ struct Candidate {
 }
 
 /// All runs in a folder that can be read.
-fn candidates(place: &Place) -> Result<Vec<Candidate>, Failure> {
+fn candidates(place: &RunsPlace) -> Result<Vec<Candidate>, Failure> {
     let mut candidates = Vec::new();
     for run in place.list()? {
         match candidate(&run) {
@@ -178,7 +178,7 @@ fn candidate(run: &RunFolder) -> anyhow::Result<Candidate> {
 }
 
 /// All that a run's events say.
-fn history(run: &RunFolder) -> Result<History, Failure> {
+fn history(run: &RunFolder) -> Result<RunHistory, Failure> {
     let mut reader = RunReader::new(run.clone());
     reader.poll().map_err(|error| anyhow!(error).context(format!("cannot read {}", run.events().display())))?;
     Ok(reader.history().clone())

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 
-use super::find::Place;
+use super::find::RunsPlace;
 use super::{cell, print};
 use crate::cli::{Failure, say};
 use crate::figure::check_pictures;
@@ -17,7 +17,7 @@ use crate::run::{Condition, Findings, MendRefused, RunFolder};
 /// The most characters of the name of a file, and of what is said of it.
 const LONGEST: [usize; 2] = [60, 2000];
 
-pub fn run(place: &Place, names: &[OsString], mend: bool) -> Result<(), Failure> {
+pub fn run(place: &RunsPlace, names: &[OsString], mend: bool) -> Result<(), Failure> {
     let mut folders = Vec::new();
     for name in names {
         match several(Path::new(name))? {
@@ -73,7 +73,7 @@ enum Folder {
 }
 
 impl Folder {
-    fn find(place: &Place, name: &OsStr) -> Result<Folder, Failure> {
+    fn find(place: &RunsPlace, name: &OsStr) -> Result<Folder, Failure> {
         let path = Path::new(name);
         if path.is_dir() && is_sweep(path) && !RunFolder::is_at(path) {
             return Ok(Folder::Sweep(path.to_owned()));

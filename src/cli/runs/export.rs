@@ -5,14 +5,14 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
 
-use super::find::{CheckpointName, Place};
+use super::find::{CheckpointName, RunsPlace};
 use crate::cli::{Failure, say};
-use crate::export::{Aside, Overwrite};
+use crate::export::{AtomicFile, Overwrite};
 use crate::result::scan::{self, ScanResult};
-use crate::run::{CheckpointChoice, History, RunReader, write_csv};
+use crate::run::{CheckpointChoice, RunHistory, RunReader, write_csv};
 
 /// Writes the points of a run, or the numbers of a scan.
-pub fn run(place: &Place, name: &CheckpointName, out: &Path) -> Result<(), Failure> {
+pub fn run(place: &RunsPlace, name: &CheckpointName, out: &Path) -> Result<(), Failure> {
     if name.choice != CheckpointChoice::Newest {
         return Err(Failure::BadInput(anyhow!(
             "--out writes all points of a run, whatever the checkpoint; leave @ and what follows out, or take --model DIR"
@@ -27,7 +27,7 @@ pub fn run(place: &Place, name: &CheckpointName, out: &Path) -> Result<(), Failu
         .with_context(|| format!("cannot write {} of {name}", out.display()))
         .map_err(Failure::BadInput)?;
     let to_file = || format!("cannot write {}", out.display());
-    let mut file = Aside::for_target(out).with_context(to_file)?;
+    let mut file = AtomicFile::for_target(out).with_context(to_file)?;
     let written = content.write(&mut file).with_context(to_file)?;
     file.commit(Overwrite::Yes).with_context(to_file)?;
     if let Some(missing) = reader.history().missing() {
@@ -62,13 +62,13 @@ impl Format {
 
 /// What is written.
 enum Content<'h> {
-    Points(&'h History),
+    Points(&'h RunHistory),
     Table(ScanResult),
     Arrays(ScanResult),
 }
 
 impl Content<'_> {
-    fn of<'h>(history: &'h History, config: &str, format: Format) -> anyhow::Result<Content<'h>> {
+    fn of<'h>(history: &'h RunHistory, config: &str, format: Format) -> anyhow::Result<Content<'h>> {
         let is_scan = history.started().is_some_and(|started| started.scan.is_some());
         let scan = || ScanResult::of(history, config)?.complete_in_part();
         Ok(match format {
@@ -80,13 +80,13 @@ impl Content<'_> {
     }
 
     /// Says how much it was.
-    fn write(&self, file: &mut Aside) -> io::Result<String> {
+    fn write(&self, file: &mut AtomicFile) -> io::Result<String> {
         Ok(match self {
             Content::Points(history) => format!("{} rows", write_csv(history, file)?),
             Content::Table(scan) => format!("{} rows", scan.write_table(file)?),
             Content::Arrays(scan) => {
                 scan.write_arrays(file)?;
-                format!("{} of {} pixels", scan.known(), scan.axes.pixels())
+                format!("{} of {} pixels", scan.known(), scan.axes.grid_points())
             }
         })
     }

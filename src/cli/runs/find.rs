@@ -7,7 +7,9 @@ use anyhow::anyhow;
 use jiff::Timestamp;
 
 use crate::cli::Failure;
-use crate::run::{Checkpoint, CheckpointChoice, ChoiceError, FolderError, History, RunFolder, RunReader, runs_folder};
+use crate::run::{
+    Checkpoint, CheckpointChoice, ChoiceError, FolderError, RunFolder, RunHistory, RunReader, runs_folder,
+};
 
 /// The word for the run that began last.
 const LAST: &str = "last";
@@ -56,22 +58,22 @@ fn step(found: Result<Checkpoint, ChoiceError>) -> Result<u64, Failure> {
 }
 
 /// The folder that runs are in.
-pub struct Place {
+pub struct RunsPlace {
     pub folder: PathBuf,
 }
 
-impl Place {
+impl RunsPlace {
     /// The named folder, or else the usual one.
-    pub fn of(named: Option<&Path>) -> Result<Place, Failure> {
+    pub fn of(named: Option<&Path>) -> Result<RunsPlace, Failure> {
         if let Some(folder) = named {
             if !folder.is_dir() {
                 return Err(Failure::BadInput(anyhow!("--runs must be a folder, and {} is none", folder.display())));
             }
-            return Ok(Place { folder: folder.to_owned() });
+            return Ok(RunsPlace { folder: folder.to_owned() });
         }
         let folder = runs_folder();
         let folder = folder.ok_or_else(|| anyhow!("this system knows no folder for data; name one with --runs DIR"))?;
-        Ok(Place { folder })
+        Ok(RunsPlace { folder })
     }
 
     pub fn list(&self) -> Result<Vec<RunFolder>, Failure> {
@@ -142,7 +144,7 @@ impl Place {
 }
 
 /// When a run's training began, or where it has not, when its folder was made.
-pub fn began(run: &RunFolder, history: &History) -> Timestamp {
+pub fn began(run: &RunFolder, history: &RunHistory) -> Timestamp {
     history.began().or_else(|| run.made()).unwrap_or(Timestamp::MIN)
 }
 

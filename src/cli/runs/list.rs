@@ -4,10 +4,10 @@ use std::io;
 
 use jiff::Timestamp;
 
-use super::find::{Place, began};
+use super::find::{RunsPlace, began};
 use super::{cell, left, newest, print, progress, rate};
 use crate::cli::{Failure, say};
-use crate::run::{Concern, History, Metric, Notes, RunFolder, RunReader, Started};
+use crate::run::{Concern, MetricId, Notes, RunFolder, RunHistory, RunReader, Started};
 
 const HEADER: [&str; 9] = ["RUN", "STATUS", "STEP", "RATE", "LEFT", "LOSS", "EVALUATED", "OPTIMIZER", "TITLE"];
 
@@ -25,7 +25,7 @@ const GAP: usize = 2;
 
 type Row = [String; HEADER.len()];
 
-pub fn run(place: &Place) -> Result<(), Failure> {
+pub fn run(place: &RunsPlace) -> Result<(), Failure> {
     // One that cannot be read does not hide the others.
     let listed = |run: &RunFolder| row(run).unwrap_or_else(|error| unreadable(run, &error));
     let mut rows: Vec<(Timestamp, Row)> = place.list()?.iter().map(listed).collect();
@@ -44,7 +44,7 @@ fn unreadable(run: &RunFolder, error: &io::Error) -> (Timestamp, Row) {
     say(format_args!("warning: cannot read {}: {error}", run.events().display()));
     let mut row = Row::default();
     (row[0], row[1]) = (run.name(), "unreadable".to_owned());
-    (began(run, &History::default()), in_a_line(row))
+    (began(run, &RunHistory::default()), in_a_line(row))
 }
 
 /// The row with cells of one line each, and no wider than their columns may be.
@@ -68,26 +68,26 @@ fn row(run: &RunFolder) -> io::Result<(Timestamp, Row)> {
         progress(history) + &fork(history),
         rate(history).filter(|_| open).unwrap_or_default(),
         left(history).filter(|_| open).unwrap_or_default(),
-        newest(history, &[("", Metric::LOSS.info())]).concat(),
+        newest(history, &[("", MetricId::LOSS.info())]).concat(),
         evaluation(history),
         history.started().map(optimizer).unwrap_or_default(),
-        title.lines().next().unwrap_or_default().to_owned() + &stand_in(history),
+        title.lines().next().unwrap_or_default().to_owned() + &synthetic(history),
     ];
     Ok((began(run, history), in_a_line(row)))
 }
 
 /// Numbers on data that the program made are not those of real ones.
-fn stand_in(history: &History) -> String {
-    let started = history.started().filter(|started| started.learns_from_stand_in());
+fn synthetic(history: &RunHistory) -> String {
+    let started = history.started().filter(|started| started.learns_from_synthetic_data());
     started.map_or_else(String::new, |started| format!(" ({})", started.data))
 }
 
 /// Where a fork begins. Of which run it is does not fit into a line.
-fn fork(history: &History) -> String {
+fn fork(history: &RunHistory) -> String {
     history.forked().map_or_else(String::new, |forked| format!(", forked at {}", forked.from_step))
 }
 
-fn evaluation(history: &History) -> String {
+fn evaluation(history: &RunHistory) -> String {
     newest(history, &history.evaluated().into_iter().map(|info| ("", info)).collect::<Vec<_>>()).join(", ")
 }
 

@@ -15,13 +15,13 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 
-use self::find::{CheckpointName, Place};
+use self::find::{CheckpointName, RunsPlace};
 use super::Failure;
 use super::output::{cell, print};
-use crate::run::{History, MetricInfo, span};
+use crate::run::{MetricInfo, RunHistory, span};
 
 #[derive(clap::Args)]
-pub struct Args {
+pub struct RunsArgs {
     #[command(subcommand)]
     command: Command,
     /// Folder that the runs are in [default: runs in the user's folder for data]
@@ -105,8 +105,8 @@ struct Run {
     run: OsString,
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
-    let place = Place::of(args.runs.as_deref())?;
+pub fn run(args: &RunsArgs) -> Result<(), Failure> {
+    let place = RunsPlace::of(args.runs.as_deref())?;
     match &args.command {
         Command::List => list::run(&place),
         Command::Show(run) => show::run(&place.find(&run.run)?),
@@ -125,19 +125,19 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// What steps of the run are called: those of a scan are pixels.
-fn unit(history: &History) -> &'static str {
+fn unit(history: &RunHistory) -> &'static str {
     let scan = history.started().is_some_and(|started| started.scan.is_some());
     if scan { "pixels" } else { "steps" }
 }
 
-fn progress(history: &History) -> String {
+fn progress(history: &RunHistory) -> String {
     match history.steps() {
         Some(steps) => format!("{}/{steps}", history.step()),
         None => history.step().to_string(),
     }
 }
 
-fn rate(history: &History) -> Option<String> {
+fn rate(history: &RunHistory) -> Option<String> {
     Some(match history.steps_per_s()? {
         rate if rate >= 10.0 => format!("{rate:.0}/s"),
         rate if rate >= 0.1 => format!("{rate:.2}/s"),
@@ -145,13 +145,13 @@ fn rate(history: &History) -> Option<String> {
     })
 }
 
-fn left(history: &History) -> Option<String> {
+fn left(history: &RunHistory) -> Option<String> {
     history.seconds_left().map(|seconds| span(seconds.round() as u64))
 }
 
 /// The newest values of some metrics as people read them, each after its name, where one is given, and with its step
 /// where that is before the run's. Of neighbours with the same step only the last has it.
-fn newest(history: &History, metrics: &[(&str, MetricInfo)]) -> Vec<String> {
+fn newest(history: &RunHistory, metrics: &[(&str, MetricInfo)]) -> Vec<String> {
     let found = metrics.iter().filter_map(|(name, info)| {
         let (step, value) = history.latest_at(info.metric()?)?;
         Some((step, if name.is_empty() { info.value(value) } else { format!("{name} {}", info.value(value)) }))

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 
-use super::find::{CheckpointName, Place};
+use super::find::{CheckpointName, RunsPlace};
 use crate::cli::output::print;
 use crate::cli::train::{data, device, find_worker};
 use crate::cli::{Failure, say};
@@ -24,7 +24,7 @@ pub struct Evaluation {
 }
 
 /// Writes the model of a checkpoint into a new or empty folder.
-pub fn export(place: &Place, name: &CheckpointName, folder: &Path, worker: Option<&Path>) -> Result<(), Failure> {
+pub fn export(place: &RunsPlace, name: &CheckpointName, folder: &Path, worker: Option<&Path>) -> Result<(), Failure> {
     check_empty(folder)?;
     let (model, worker) = open(place, name, worker)?;
     model.export(&worker, folder).map_err(anyhow::Error::from)?;
@@ -33,7 +33,12 @@ pub fn export(place: &Place, name: &CheckpointName, folder: &Path, worker: Optio
 }
 
 /// Prints the loss of a checkpoint over all data that are kept from training.
-pub fn evaluate(place: &Place, name: &CheckpointName, how: &Evaluation, worker: Option<&Path>) -> Result<(), Failure> {
+pub fn evaluate(
+    place: &RunsPlace,
+    name: &CheckpointName,
+    how: &Evaluation,
+    worker: Option<&Path>,
+) -> Result<(), Failure> {
     let folder = how.data.as_deref().map(data).transpose()?;
     let settings = [("device", how.device.clone()), ("data", folder)];
     let settings = settings.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
@@ -48,7 +53,11 @@ pub fn evaluate(place: &Place, name: &CheckpointName, how: &Evaluation, worker: 
 }
 
 /// The checkpoint that is named, and a worker that can be asked about it.
-fn open(place: &Place, name: &CheckpointName, worker: Option<&Path>) -> Result<(SavedModel, WorkerProgram), Failure> {
+fn open(
+    place: &RunsPlace,
+    name: &CheckpointName,
+    worker: Option<&Path>,
+) -> Result<(SavedModel, WorkerProgram), Failure> {
     let run = place.find(&name.run)?;
     let step = name.step(&run)?;
     let worker = find_worker(worker)?;

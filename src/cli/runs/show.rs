@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::{cell, left, newest, print, progress, rate, unit};
 use crate::cli::Failure;
-use crate::run::{Checkpoint, Concern, History, Notes, RunFolder, RunReader, Started, span};
+use crate::run::{Checkpoint, Concern, Notes, RunFolder, RunHistory, RunReader, Started, span};
 
 /// So many of the last events are shown.
 const EVENTS: usize = 12;
@@ -55,7 +55,7 @@ pub fn run(run: &RunFolder) -> Result<(), Failure> {
 }
 
 /// Where a fork comes from.
-fn fork(run: &RunFolder, history: &History) -> String {
+fn fork(run: &RunFolder, history: &RunHistory) -> String {
     let Some(forked) = history.forked() else { return String::new() };
     match forked.other_run(run) {
         Some(other) => format!("{}\nthat run is in {}", forked.sentence(), other.path().display()),
@@ -64,7 +64,7 @@ fn fork(run: &RunFolder, history: &History) -> String {
 }
 
 /// The newest checkpoint that is in the folder.
-fn last_checkpoint(run: &RunFolder, history: &History) -> String {
+fn last_checkpoint(run: &RunFolder, history: &RunHistory) -> String {
     match run.newest_checkpoint() {
         Ok(Some(step)) => format!("{}, of step {step}", Checkpoint::file_name(step)),
         Ok(None) if history.checkpoints().is_empty() => String::new(),
@@ -73,7 +73,7 @@ fn last_checkpoint(run: &RunFolder, history: &History) -> String {
     }
 }
 
-fn how_far(history: &History) -> String {
+fn how_far(history: &RunHistory) -> String {
     let mut text = format!("{} {}", progress(history), unit(history));
     if let Some(rate) = rate(history) {
         let _ = write!(text, ", {rate}");
@@ -84,7 +84,7 @@ fn how_far(history: &History) -> String {
     text
 }
 
-fn last_events(history: &History) -> String {
+fn last_events(history: &RunHistory) -> String {
     let recent = history.recent();
     let skipped = recent.len().saturating_sub(EVENTS);
     let lines = recent.skip(skipped).map(|record| {

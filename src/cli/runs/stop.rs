@@ -6,7 +6,7 @@ use anyhow::{Context, anyhow};
 use jiff::Timestamp;
 
 use crate::cli::{Failure, say};
-use crate::run::{Command, Reply, Request, RunFolder, RunReader, Status};
+use crate::run::{CommandRequest, Reply, RunCommand, RunFolder, RunReader, Status};
 
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 /// A worker that has not ended for so long is left to itself.
@@ -24,7 +24,7 @@ pub fn run(run: RunFolder) -> Result<(), Failure> {
         say(format_args!("{name} is not running: {status}"));
         return Ok(());
     }
-    let request = Request::send(&run, Command::Stop);
+    let request = CommandRequest::send(&run, RunCommand::Stop);
     let mut request = request.with_context(|| format!("cannot write {}", run.commands().display()))?;
     let asked = Instant::now();
     let mut answered = false;

@@ -10,7 +10,9 @@ use jiff::Timestamp;
 use super::{left, newest, progress, rate, unit};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::{Failure, say};
-use crate::run::{Command, Concern, Event, History, Metric, Record, Reply, Request, RunFolder, RunReader, Status};
+use crate::run::{
+    CommandRequest, Concern, Event, EventRecord, MetricId, Reply, RunCommand, RunFolder, RunHistory, RunReader, Status,
+};
 use crate::visible::visible;
 
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
@@ -50,7 +52,7 @@ pub struct Watch {
     /// The last line of events that was looked at.
     told: Option<u64>,
     /// The command to stop, once it was sent.
-    request: Option<Request>,
+    request: Option<CommandRequest>,
 }
 
 impl Watch {
@@ -74,7 +76,7 @@ impl Watch {
     /// Asks the worker to save a checkpoint and end.
     pub fn stop(&mut self) -> Result<(), Failure> {
         let run = self.reader.run();
-        let request = Request::send(run, Command::Stop);
+        let request = CommandRequest::send(run, RunCommand::Stop);
         self.request = Some(request.with_context(|| format!("cannot write {}", run.commands().display()))?);
         Ok(())
     }
@@ -106,7 +108,7 @@ impl Watch {
     fn tell(&mut self) {
         let history = self.reader.history();
         let first = self.told.is_none();
-        let new: Vec<&Record> = match self.told {
+        let new: Vec<&EventRecord> = match self.told {
             None => history.recent().rev().take(1).collect(),
             Some(told) => history.recent_after(told).collect(),
         };
@@ -151,7 +153,7 @@ impl Watch {
     }
 }
 
-fn line(history: &History, status: &Status) -> String {
+fn line(history: &RunHistory, status: &Status) -> String {
     let concerns = Concern::summary(&Concern::of(status, history, Timestamp::now()));
     let mut parts = vec![status.word()];
     parts.extend(Some(concerns).filter(|words| !words.is_empty()));
@@ -162,7 +164,7 @@ fn line(history: &History, status: &Status) -> String {
     }
     let evaluated = history.evaluated();
     let named = evaluated.iter().map(|info| (info.title.to_lowercase(), info.clone()));
-    let metrics: Vec<_> = std::iter::once(("loss".to_owned(), Metric::LOSS.info())).chain(named).collect();
+    let metrics: Vec<_> = std::iter::once(("loss".to_owned(), MetricId::LOSS.info())).chain(named).collect();
     let metrics: Vec<_> = metrics.iter().map(|(name, info)| (name.as_str(), info.clone())).collect();
     parts.extend(newest(history, &metrics));
     parts.join(", ")

@@ -7,7 +7,7 @@ use crate::quantity::{PointCount, Replicates, StepCount};
 use crate::sweep::{Precision, Quantity, SweepSpec};
 
 #[derive(clap::Args)]
-pub struct Asked {
+pub struct SweepRequest {
     /// Rows and columns of the diagram, over the same ranges [default: the preset's]
     #[arg(long, value_name = "ROWSxCOLS", allow_hyphen_values = true, value_parser = Grid::parse)]
     grid: Option<Grid>,
@@ -25,7 +25,7 @@ pub struct Asked {
     seed: Option<u64>,
 }
 
-impl Asked {
+impl SweepRequest {
     /// The sweep with what was asked for, checked.
     pub fn of(&self, mut spec: SweepSpec) -> Result<SweepSpec, Failure> {
         if let Some(Grid { rows, columns }) = self.grid {

@@ -9,7 +9,7 @@ use anyhow::{Context, anyhow};
 
 use crate::cli::Failure;
 use crate::cli::interrupt::Interrupt;
-use crate::cli::progress::{Progress, Unit};
+use crate::cli::progress::{ProgressLine, ProgressUnit};
 use crate::preset::{Library, Preset, SweepPreset};
 use crate::sweep::{self, Finished, Machine, Pool, Sweep, SweepSpec, Work};
 
@@ -63,7 +63,7 @@ impl Workshop {
     ) -> Result<sweep::Progress, Failure> {
         const TICK: Duration = Duration::from_millis(50);
         let sweep = Sweep::start(&self.pool, spec, self.machine, Work::RowByRow, keep_runs, known, || {});
-        let mut progress = Progress::new(sweep.progress().all_steps, Unit::MILLION_STEPS, false);
+        let mut progress = ProgressLine::new(sweep.progress().all_steps, ProgressUnit::MILLION_STEPS, false);
         let outcome = loop {
             match sweep.finished().recv_timeout(TICK) {
                 Ok(finished) => {

@@ -7,29 +7,29 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 
 use crate::cli::Failure;
-use crate::export::{Aside, Overwrite, write_file};
+use crate::export::{AtomicFile, Overwrite, write_file};
 use crate::figure::{Figure, Format, Options, PICTURE_DPI, PICTURES};
 use crate::result::{RawFormat, SweepResult};
-use crate::sweep::{Checkpoint, CheckpointError, Precision, Runs, SweepSpec};
+use crate::sweep::{Precision, Runs, SweepCheckpoint, SweepCheckpointError, SweepSpec};
 
 /// A folder, with what can be in it.
-pub struct Folder<'a> {
+pub struct ResultFolder<'a> {
     pub path: &'a Path,
     pub raw: Option<RawFormat>,
 }
 
 /// What is to be done with a folder.
-pub enum State {
+pub enum FolderState {
     /// To begin, with nothing in the way, or to go on where there was a checkpoint.
-    Open { checkpoint: Checkpoint, overwrite: Overwrite },
+    Open { checkpoint: SweepCheckpoint, overwrite: Overwrite },
     /// The results are there.
     Complete,
 }
 
-impl Folder<'_> {
+impl ResultFolder<'_> {
     /// Makes the folder, unless it is there, and locks it. Results, and a checkpoint unless `resume` asks for
     /// it, are refused.
-    pub fn open(&self, spec: &SweepSpec, precision: Precision, resume: bool) -> Result<State, Failure> {
+    pub fn open(&self, spec: &SweepSpec, precision: Precision, resume: bool) -> Result<FolderState, Failure> {
         let folder = self.path.display();
         if self.path.exists() && !self.path.is_dir() {
             return Err(Failure::BadInput(anyhow!("--out must be a folder, and {folder} is a file")));
@@ -48,11 +48,11 @@ impl Folder<'_> {
         let has_checkpoint = path.symlink_metadata().is_ok_and(|file| file.len() > 0);
         if let Some(result) = result.clone().filter(|_| !has_checkpoint) {
             let is_complete = resume && self.holds_all_of(spec, precision)?;
-            return if is_complete { Ok(State::Complete) } else { in_the_way(result) };
+            return if is_complete { Ok(FolderState::Complete) } else { in_the_way(result) };
         }
-        let checkpoint = Checkpoint::open(&path, spec, precision, self.raw.is_some()).map_err(refused)?;
+        let checkpoint = SweepCheckpoint::open(&path, spec, precision, self.raw.is_some()).map_err(refused)?;
         // What a sweep that was killed has left; the checkpoint is locked, so no other is at work here.
-        Aside::clear(self.path).with_context(|| format!("cannot look into {folder}"))?;
+        AtomicFile::clear(self.path).with_context(|| format!("cannot look into {folder}"))?;
         // Beside a complete checkpoint they are of the same sweep, stopped while it wrote them.
         let overwrite = if checkpoint.is_complete() { Overwrite::Yes } else { Overwrite::No };
         if let Some(result) = result.filter(|_| overwrite == Overwrite::No) {
@@ -67,18 +67,18 @@ impl Folder<'_> {
                 path.display()
             )));
         }
-        Ok(State::Open { checkpoint, overwrite })
+        Ok(FolderState::Open { checkpoint, overwrite })
     }
 
     fn checkpoint(&self) -> PathBuf {
-        self.path.join(Checkpoint::FILE)
+        self.path.join(SweepCheckpoint::FILE)
     }
 
     /// Writes all results. The checkpoint has the runs, where they are kept.
     pub fn finish(
         &self,
         result: &SweepResult,
-        checkpoint: &mut Checkpoint,
+        checkpoint: &mut SweepCheckpoint,
         overwrite: Overwrite,
     ) -> anyhow::Result<()> {
         let spec = result.diagram.spec();
@@ -133,14 +133,14 @@ impl Folder<'_> {
     }
 }
 
-fn runs(checkpoint: &mut Checkpoint, pixel: [usize; 2]) -> io::Result<Vec<Runs>> {
+fn runs(checkpoint: &mut SweepCheckpoint, pixel: [usize; 2]) -> io::Result<Vec<Runs>> {
     let known = checkpoint.read(pixel)?.and_then(|finished| finished.runs);
     known.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the checkpoint lacks the runs of a pixel"))
 }
 
-fn refused(error: CheckpointError) -> Failure {
+fn refused(error: SweepCheckpointError) -> Failure {
     match error {
-        CheckpointError::File { .. } | CheckpointError::Busy(_) => Failure::Failed(error.into()),
+        SweepCheckpointError::File { .. } | SweepCheckpointError::Busy(_) => Failure::Failed(error.into()),
         _ => Failure::BadInput(error.into()),
     }
 }

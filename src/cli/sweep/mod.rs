@@ -13,16 +13,16 @@ use anyhow::{Context, anyhow};
 
 pub use computing::{Taker, Workshop, load};
 
-use self::asked::Asked;
-use self::folder::{Folder, State};
+use self::asked::SweepRequest;
+use self::folder::{FolderState, ResultFolder};
 use super::{Failure, in_one_line, say};
 use crate::figure::as_changed;
 use crate::preset::SweepPreset;
 use crate::result::{RawFormat, SweepResult};
-use crate::sweep::{Checkpoint, Diagram, Finished, Precision};
+use crate::sweep::{Diagram, Finished, Precision, SweepCheckpoint};
 
 #[derive(clap::Args)]
-pub struct Args {
+pub struct SweepArgs {
     /// Name of a built-in preset or of one of your own, or a file
     #[arg(value_name = "PRESET")]
     preset: OsString,
@@ -30,7 +30,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     #[command(flatten)]
-    asked: Asked,
+    asked: SweepRequest,
     /// Threads to work with [default: as many as the processor runs at the same time]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = asked::threads)]
     threads: Option<usize>,
@@ -45,17 +45,17 @@ pub struct Args {
     resume: bool,
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &SweepArgs) -> Result<(), Failure> {
     let preset = load(&args.preset)?;
     let spec = args.asked.of(preset.sweep.clone())?;
     // Title and description say what was asked for besides.
     let SweepPreset { title, description, .. } = as_changed(preset, spec.clone());
     let spec = Arc::new(spec);
     let raw = args.raw.then(|| RawFormat::of(&spec)).transpose().map_err(Failure::bad_input)?;
-    let folder = Folder { path: &args.out, raw };
+    let folder = ResultFolder { path: &args.out, raw };
     let (checkpoint, overwrite) = match folder.open(&spec, args.precision, args.resume)? {
-        State::Open { checkpoint, overwrite } => (checkpoint, overwrite),
-        State::Complete => {
+        FolderState::Open { checkpoint, overwrite } => (checkpoint, overwrite),
+        FolderState::Complete => {
             say(format_args!("this sweep is complete; its results are in {}", args.out.display()));
             return Ok(());
         }
@@ -87,7 +87,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// The failure, with what is left of the work.
-fn and_resume(failure: Failure, folder: &Path, diagram: &Diagram, checkpoint: &Checkpoint) -> Failure {
+fn and_resume(failure: Failure, folder: &Path, diagram: &Diagram, checkpoint: &SweepCheckpoint) -> Failure {
     match failure {
         Failure::Failed(error) => {
             let left = if checkpoint.is_in_place() { how_to_go_on(folder, diagram) } else { what_is_lost(folder) };
@@ -118,13 +118,13 @@ fn how_to_go_on(folder: &Path, diagram: &Diagram) -> String {
 /// Keeps the pixels, in memory and on disk.
 struct Keeper {
     diagram: Diagram,
-    checkpoint: Checkpoint,
+    checkpoint: SweepCheckpoint,
     saved: Instant,
 }
 
 impl Keeper {
     /// With what the checkpoint knows.
-    fn new(mut diagram: Diagram, mut checkpoint: Checkpoint) -> anyhow::Result<Keeper> {
+    fn new(mut diagram: Diagram, mut checkpoint: SweepCheckpoint) -> anyhow::Result<Keeper> {
         let [rows, columns] = diagram.spec().shape();
         for pixel in (0..rows).flat_map(|row| (0..columns).map(move |column| [row, column])) {
             let known =

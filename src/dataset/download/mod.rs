@@ -14,8 +14,8 @@ use std::time::Duration;
 
 pub use part::sum;
 
-use part::{Part, has_sum};
-use request::{Answer, Request};
+use part::{PartialFile, has_sum};
+use request::{HttpRequest, ServerResponse};
 
 use crate::dataset::lock;
 
@@ -24,7 +24,7 @@ pub const PATIENCE: Duration = Duration::from_secs(15);
 
 /// A file to get.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
+pub struct DownloadFile<'a> {
     /// Its name, in the folder and after the mirror's address.
     pub name: &'a str,
     pub bytes: u64,
@@ -35,7 +35,7 @@ pub struct Wanted<'a> {
 /// What to get from where.
 #[derive(Clone, Copy, Debug)]
 pub struct Download<'a> {
-    pub files: &'a [Wanted<'a>],
+    pub files: &'a [DownloadFile<'a>],
     /// Addresses that the files' names are appended to, tried in turn.
     pub mirrors: &'a [String],
     /// How long a mirror may say nothing.
@@ -44,7 +44,7 @@ pub struct Download<'a> {
 
 /// How much has arrived, in bytes of all files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct DownloadProgress {
     pub done: u64,
     pub total: u64,
 }
@@ -104,13 +104,13 @@ impl Download<'_> {
     pub fn into_folder(
         &self,
         folder: &Path,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(DownloadProgress),
         cancelled: &dyn Fn() -> bool,
     ) -> Result<(), DownloadError> {
         let failed = |source| DownloadError::File { path: folder.to_owned(), source };
         fs::create_dir_all(folder).map_err(failed)?;
         let total = self.files.iter().map(|file| file.bytes).sum();
-        let mut report = |done| progress(Progress { done, total });
+        let mut report = |done| progress(DownloadProgress { done, total });
         let _lock = self.lock(folder, &mut report, cancelled)?;
         let mut before = 0;
         for file in self.files {
@@ -136,7 +136,7 @@ impl Download<'_> {
 
     fn bring(
         &self,
-        file: &Wanted<'_>,
+        file: &DownloadFile<'_>,
         folder: &Path,
         report: &mut dyn FnMut(u64),
         cancelled: &dyn Fn() -> bool,
@@ -145,7 +145,7 @@ impl Download<'_> {
         if has_sum(&target, file) {
             return Ok(());
         }
-        let mut part = Part::open(&target, file)?;
+        let mut part = PartialFile::open(&target, file)?;
         let mut answers = Vec::new();
         for mirror in self.mirrors {
             match self.bring_from(mirror, file, &mut part, report, cancelled) {
@@ -163,8 +163,8 @@ impl Download<'_> {
     fn bring_from(
         &self,
         mirror: &str,
-        file: &Wanted<'_>,
-        part: &mut Part<'_>,
+        file: &DownloadFile<'_>,
+        part: &mut PartialFile<'_>,
         report: &mut dyn FnMut(u64),
         cancelled: &dyn Fn() -> bool,
     ) -> Result<(), Trouble> {
@@ -196,21 +196,21 @@ impl Download<'_> {
     fn receive(
         &self,
         url: &str,
-        part: &mut Part<'_>,
+        part: &mut PartialFile<'_>,
         report: &mut dyn FnMut(u64),
         cancelled: &dyn Fn() -> bool,
     ) -> Result<(), Trouble> {
         if part.missing() == 0 {
             return Ok(());
         }
-        let request = Request::send(url.to_owned(), part.length(), self.patience);
+        let request = HttpRequest::send(url.to_owned(), part.length(), self.patience);
         loop {
             if cancelled() {
                 return Err(Trouble::Final(DownloadError::Cancelled));
             }
             let Some(answer) = request.wait(TICK).map_err(Trouble::Cut)? else { continue };
             match answer {
-                Answer::Begins { from, total } => {
+                ServerResponse::Begins { from, total } => {
                     let whole = part.length() + part.missing();
                     if let Some(total) = total.filter(|&total| total != whole) {
                         return Err(Trouble::Refused(format!("has a file of {total} bytes, expected {whole}")));
@@ -222,17 +222,17 @@ impl Download<'_> {
                         return Err(Trouble::Refused("sent another part of the file than was asked for".to_owned()));
                     }
                 }
-                Answer::NoSuchPart if part.length() > 0 => {
+                ServerResponse::NoSuchPart if part.length() > 0 => {
                     part.clear().map_err(Trouble::Final)?;
                     return self.receive(url, part, report, cancelled);
                 }
-                Answer::NoSuchPart => return Err(Trouble::Refused("answered 416".to_owned())),
-                Answer::Status(status) => return Err(Trouble::Refused(format!("answered {status}"))),
-                Answer::Bytes(bytes) => part.append(&bytes).map_err(Trouble::Final)?,
-                Answer::End if part.missing() > 0 => {
+                ServerResponse::NoSuchPart => return Err(Trouble::Refused("answered 416".to_owned())),
+                ServerResponse::Status(status) => return Err(Trouble::Refused(format!("answered {status}"))),
+                ServerResponse::Bytes(bytes) => part.append(&bytes).map_err(Trouble::Final)?,
+                ServerResponse::End if part.missing() > 0 => {
                     return Err(Trouble::Cut(format!("ended {} bytes too early", part.missing())));
                 }
-                Answer::End => return Ok(()),
+                ServerResponse::End => return Ok(()),
             }
             report(part.length());
             if part.missing() == 0 {
@@ -243,7 +243,7 @@ impl Download<'_> {
 }
 
 /// Bytes of a file that are in the folder already.
-fn arrived(file: &Wanted<'_>, folder: &Path) -> u64 {
+fn arrived(file: &DownloadFile<'_>, folder: &Path) -> u64 {
     let target = folder.join(file.name);
     let length = |path: &Path| path.metadata().ok().map(|found| found.len().min(file.bytes));
     length(&target).or_else(|| length(&part::path(&target))).unwrap_or(0)

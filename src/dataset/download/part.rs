@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::{DownloadError, Wanted};
+use super::{DownloadError, DownloadFile};
 
 /// What has arrived of a file.
-pub struct Part<'a> {
+pub struct PartialFile<'a> {
     file: File,
     path: PathBuf,
-    wanted: &'a Wanted<'a>,
+    wanted: &'a DownloadFile<'a>,
     length: u64,
 }
 
@@ -26,7 +26,7 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 }
 
 /// Whether a file is there and is what is wanted.
-pub fn has_sum(path: &Path, wanted: &Wanted<'_>) -> bool {
+pub fn has_sum(path: &Path, wanted: &DownloadFile<'_>) -> bool {
     let right_length = path.metadata().is_ok_and(|found| found.len() == wanted.bytes);
     right_length && File::open(path).and_then(|mut file| sum(&mut file)).is_ok_and(|sum| sum == wanted.sha256)
 }
@@ -43,9 +43,9 @@ pub fn sum(file: &mut File) -> io::Result<String> {
     }
 }
 
-impl<'a> Part<'a> {
+impl<'a> PartialFile<'a> {
     /// Goes on with what is there of a file.
-    pub fn open(target: &Path, wanted: &'a Wanted<'a>) -> Result<Part<'a>, DownloadError> {
+    pub fn open(target: &Path, wanted: &'a DownloadFile<'a>) -> Result<PartialFile<'a>, DownloadError> {
         let path = path(target);
         let open = || {
             let mut file = File::options().read(true).write(true).create(true).truncate(false).open(&path)?;
@@ -54,7 +54,7 @@ impl<'a> Part<'a> {
         };
         match open() {
             Ok((file, length)) => {
-                let mut part = Part { file, path, wanted, length };
+                let mut part = PartialFile { file, path, wanted, length };
                 if length > wanted.bytes {
                     part.clear()?;
                 }
@@ -95,7 +95,7 @@ impl<'a> Part<'a> {
     /// Gives the whole file its name.
     pub fn commit(self, target: &Path) -> Result<(), DownloadError> {
         self.file.sync_all().map_err(|source| self.failed(source))?;
-        let Part { file, path, .. } = self;
+        let PartialFile { file, path, .. } = self;
         drop(file);
         let failed = |source| DownloadError::File { path: target.to_owned(), source };
         if target.symlink_metadata().is_ok() {

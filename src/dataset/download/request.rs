@@ -9,7 +9,7 @@ use ureq::Agent;
 use ureq::http::{HeaderMap, StatusCode, header};
 
 /// What a server says, in this order.
-pub enum Answer {
+pub enum ServerResponse {
     /// Content follows from this byte on, of a file of so many bytes if that is known.
     Begins {
         from: u64,
@@ -23,8 +23,8 @@ pub enum Answer {
     End,
 }
 
-pub struct Request {
-    answers: Receiver<Result<Answer, String>>,
+pub struct HttpRequest {
+    answers: Receiver<Result<ServerResponse, String>>,
     heard: std::cell::Cell<Instant>,
     patience: Duration,
 }
@@ -33,9 +33,9 @@ pub struct Request {
 const CHUNK: usize = 1 << 16;
 const WAITING: usize = 8;
 
-impl Request {
+impl HttpRequest {
     /// Asks for what is at `url` from byte `from` on.
-    pub fn send(url: String, from: u64, patience: Duration) -> Request {
+    pub fn send(url: String, from: u64, patience: Duration) -> HttpRequest {
         let (sender, answers) = sync_channel(WAITING);
         thread::spawn(move || {
             // Whoever does not listen any more does not want to know of an error either.
@@ -43,11 +43,11 @@ impl Request {
                 let _ = sender.send(Err(reason));
             }
         });
-        Request { answers, heard: Instant::now().into(), patience }
+        HttpRequest { answers, heard: Instant::now().into(), patience }
     }
 
     /// The next answer if there is one soon; an error if the connection broke, or nothing came for too long.
-    pub fn wait(&self, time: Duration) -> Result<Option<Answer>, String> {
+    pub fn wait(&self, time: Duration) -> Result<Option<ServerResponse>, String> {
         match self.answers.recv_timeout(time) {
             Ok(answer) => {
                 self.heard.set(Instant::now());
@@ -60,7 +60,12 @@ impl Request {
     }
 }
 
-fn get(url: &str, from: u64, patience: Duration, answers: &SyncSender<Result<Answer, String>>) -> Result<(), String> {
+fn get(
+    url: &str,
+    from: u64,
+    patience: Duration,
+    answers: &SyncSender<Result<ServerResponse, String>>,
+) -> Result<(), String> {
     // Whoever waits gives up after that time; these end the thread soon after.
     let limit = Some(patience);
     let agent: Agent = Agent::config_builder()
@@ -80,14 +85,16 @@ fn get(url: &str, from: u64, patience: Duration, answers: &SyncSender<Result<Ans
     }
     let mut response = request.call().map_err(|error| error.to_string())?;
     let answer = match response.status() {
-        StatusCode::OK => Answer::Begins { from: 0, total: number(response.headers().get(header::CONTENT_LENGTH)) },
+        StatusCode::OK => {
+            ServerResponse::Begins { from: 0, total: number(response.headers().get(header::CONTENT_LENGTH)) }
+        }
         StatusCode::PARTIAL_CONTENT => {
             begins(response.headers()).ok_or("did not say which part of the file it sent")?
         }
-        StatusCode::RANGE_NOT_SATISFIABLE => Answer::NoSuchPart,
-        status => Answer::Status(status),
+        StatusCode::RANGE_NOT_SATISFIABLE => ServerResponse::NoSuchPart,
+        status => ServerResponse::Status(status),
     };
-    let has_content = matches!(answer, Answer::Begins { .. });
+    let has_content = matches!(answer, ServerResponse::Begins { .. });
     if answers.send(Ok(answer)).is_err() || !has_content {
         return Ok(());
     }
@@ -95,7 +102,7 @@ fn get(url: &str, from: u64, patience: Duration, answers: &SyncSender<Result<Ans
     let mut buffer = vec![0; CHUNK];
     loop {
         let count = reader.read(&mut buffer).map_err(|error| error.to_string())?;
-        let answer = if count == 0 { Answer::End } else { Answer::Bytes(buffer[..count].to_vec()) };
+        let answer = if count == 0 { ServerResponse::End } else { ServerResponse::Bytes(buffer[..count].to_vec()) };
         if answers.send(Ok(answer)).is_err() || count == 0 {
             return Ok(());
         }
@@ -103,11 +110,11 @@ fn get(url: &str, from: u64, patience: Duration, answers: &SyncSender<Result<Ans
 }
 
 /// What `Content-Range: bytes FROM-TO/TOTAL` says.
-fn begins(headers: &HeaderMap) -> Option<Answer> {
+fn begins(headers: &HeaderMap) -> Option<ServerResponse> {
     let range = headers.get(header::CONTENT_RANGE)?.to_str().ok()?.strip_prefix("bytes ")?;
     let (part, total) = range.split_once('/')?;
     let (from, _) = part.split_once('-')?;
-    Some(Answer::Begins { from: from.trim().parse().ok()?, total: total.trim().parse().ok() })
+    Some(ServerResponse::Begins { from: from.trim().parse().ok()?, total: total.trim().parse().ok() })
 }
 
 fn number(value: Option<&header::HeaderValue>) -> Option<u64> {

@@ -4,9 +4,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::idx::{self, Content};
+use super::idx::{self, IdxContent};
 use super::{DataError, Digits, Mnist};
-use crate::export::{Aside, Overwrite, write_file};
+use crate::export::{AtomicFile, Overwrite, write_file};
 use crate::plain_file::{self, Links};
 
 /// Names without .gz: images and labels to learn from, images and labels to test with.
@@ -36,10 +36,10 @@ pub fn write_folder(mnist: &Mnist, folder: &Path) -> Result<(), DataError> {
     fs::create_dir_all(folder).map_err(failed(folder))?;
     for (digits, names) in [&mnist.train, &mnist.test].into_iter().zip(NAMES) {
         for (name, content, data) in
-            [(names[0], Content::Images, &digits.images), (names[1], Content::Labels, &digits.labels)]
+            [(names[0], IdxContent::Images, &digits.images), (names[1], IdxContent::Labels, &digits.labels)]
         {
             let path = folder.join(name);
-            let mut file = Aside::for_target(&path).map_err(failed(&path))?;
+            let mut file = AtomicFile::for_target(&path).map_err(failed(&path))?;
             idx::write(&mut file, content, data).and_then(|()| file.commit(Overwrite::No)).map_err(failed(&path))?;
         }
     }
@@ -93,7 +93,7 @@ fn find_file(folder: &Path, name: &str) -> Option<PathBuf> {
 
 fn read_digits(images_path: &Path, labels_path: &Path) -> Result<Digits, DataError> {
     let (images, labels) =
-        rayon::join(|| idx::read(images_path, Content::Images), || idx::read(labels_path, Content::Labels));
+        rayon::join(|| idx::read(images_path, IdxContent::Images), || idx::read(labels_path, IdxContent::Labels));
     let (images, labels) = (images?, labels?);
     let count = images.len() / super::PIXELS;
     if labels.len() != count {

@@ -14,7 +14,7 @@ use crate::plain_file::{self, Links};
 
 /// What a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content {
+pub enum IdxContent {
     Images,
     Labels,
 }
@@ -28,11 +28,11 @@ pub const LONGEST: u64 = 16 + MOST_IMAGES as u64 * PIXELS as u64;
 const MOST_TIMES_SMALLER: u64 = 100;
 const UNPACKED_AT_LEAST: u64 = 64 << 20;
 
-impl Content {
+impl IdxContent {
     fn sizes(self) -> usize {
         match self {
-            Content::Images => 3,
-            Content::Labels => 1,
+            IdxContent::Images => 3,
+            IdxContent::Labels => 1,
         }
     }
 
@@ -42,15 +42,15 @@ impl Content {
 
     fn name(self) -> &'static str {
         match self {
-            Content::Images => "images",
-            Content::Labels => "labels",
+            IdxContent::Images => "images",
+            IdxContent::Labels => "labels",
         }
     }
 
     fn bytes_each(self) -> usize {
         match self {
-            Content::Images => PIXELS,
-            Content::Labels => 1,
+            IdxContent::Images => PIXELS,
+            IdxContent::Labels => 1,
         }
     }
 }
@@ -61,9 +61,9 @@ pub fn is_compressed(content: &[u8]) -> bool {
 }
 
 /// The images or labels in a file, which may be compressed whatever its name is.
-pub fn read(path: &Path, content: Content) -> Result<Vec<u8>, DataError> {
+pub fn read(path: &Path, content: IdxContent) -> Result<Vec<u8>, DataError> {
     let data = unpacked(path, |from, most| Reading { from, path, content, most }.all())?;
-    if content == Content::Labels
+    if content == IdxContent::Labels
         && let Some(place) = data.iter().position(|&label| label > 9)
     {
         return Err(damaged(path, "labels from 0 to 9", &format!("{} as label {}", data[place], place + 1)));
@@ -130,7 +130,7 @@ fn unreadable(path: &Path, error: io::Error) -> DataError {
 }
 
 /// Writes images or labels, uncompressed.
-pub fn write(out: &mut impl Write, content: Content, data: &[u8]) -> io::Result<()> {
+pub fn write(out: &mut impl Write, content: IdxContent, data: &[u8]) -> io::Result<()> {
     let count = u32::try_from(data.len() / content.bytes_each()).expect("no set is so large");
     out.write_all(&content.magic().to_be_bytes())?;
     for size in [count, SIDE as u32, SIDE as u32].into_iter().take(content.sizes()) {
@@ -146,7 +146,7 @@ fn damaged(path: &Path, expected: &str, found: &str) -> DataError {
 struct Reading<'a> {
     from: &'a mut dyn Read,
     path: &'a Path,
-    content: Content,
+    content: IdxContent,
     most: Most,
 }
 
@@ -162,7 +162,7 @@ impl Reading<'_> {
         if !(1..=MOST_IMAGES).contains(&count) {
             return Err(damaged(self.path, &format!("1 to {MOST_IMAGES} {name}"), &count.to_string()));
         }
-        if content == Content::Images {
+        if content == IdxContent::Images {
             let sides = [self.number()?, self.number()?];
             if sides != [SIDE as u32; 2] {
                 let found = format!("{} × {}", sides[0], sides[1]);

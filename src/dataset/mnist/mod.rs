@@ -5,7 +5,7 @@ mod files;
 mod idx;
 mod obtain;
 mod official;
-mod stand_in;
+mod synthetic;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -15,9 +15,9 @@ use sha2::{Digest, Sha256};
 use self::official::Likeness;
 pub use error::DataError;
 pub use files::{copy_folder, look_in, read_folder, write_folder};
-pub use obtain::{Sources, look, obtain};
-pub use official::{Check, Found, cache_folder, check, download, mirrors};
-pub use stand_in::{STAND_IN_SEED, stand_in};
+pub use obtain::{MnistSources, look, obtain};
+pub use official::{MnistCheck, MnistFound, cache_folder, check, download, mirrors};
+pub use synthetic::{SYNTHETIC_SEED, synthetic_digits};
 
 /// Pixels along each side of an image.
 pub const SIDE: usize = 28;
@@ -31,7 +31,7 @@ pub const WHOLE: [usize; 2] = [60_000, 10_000];
 pub struct Mnist {
     pub train: Digits,
     pub test: Digits,
-    pub origin: Origin,
+    pub source: MnistSource,
 }
 
 /// Images of single digits, and which digits they are.
@@ -45,7 +45,7 @@ pub struct Digits {
 
 /// Where digits came from, as people read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum MnistSource {
     /// MNIST, by the sums of its files, in a folder.
     Official(PathBuf),
     /// A copy of MNIST whose training images are not the official ones, in files in a folder; see [`REBUILT`].
@@ -53,16 +53,16 @@ pub enum Origin {
     /// Files of other digits in a folder.
     Folder(PathBuf),
     /// Drawn by the program, or read from files that it drew.
-    StandIn,
+    Synthetic,
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for MnistSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Origin::Official(folder) => write!(f, "MNIST, in {}", folder.display()),
-            Origin::Rebuilt(folder) => write!(f, "{REBUILT}, in {}", folder.display()),
-            Origin::Folder(folder) => write!(f, "files in {}", folder.display()),
-            Origin::StandIn => f.write_str("digits drawn by Valleyscope, not MNIST"),
+            MnistSource::Official(folder) => write!(f, "MNIST, in {}", folder.display()),
+            MnistSource::Rebuilt(folder) => write!(f, "{REBUILT}, in {}", folder.display()),
+            MnistSource::Folder(folder) => write!(f, "files in {}", folder.display()),
+            MnistSource::Synthetic => f.write_str("digits drawn by Valleyscope, not MNIST"),
         }
     }
 }
@@ -74,13 +74,13 @@ pub const REBUILT: &str = "a rebuilt copy of MNIST (training pixels of value 1 a
 impl Mnist {
     /// Digits that were read from a folder.
     fn read_from(folder: &Path, train: Digits, test: Digits) -> Mnist {
-        let mut mnist = Mnist { train, test, origin: Origin::Folder(folder.to_owned()) };
-        if stand_in::drew(&mnist.test) {
-            mnist.origin = Origin::StandIn;
+        let mut mnist = Mnist { train, test, source: MnistSource::Folder(folder.to_owned()) };
+        if synthetic::drew(&mnist.test) {
+            mnist.source = MnistSource::Synthetic;
         } else if mnist.counts() == WHOLE {
             match official::likeness(&mnist) {
-                Likeness::Equal => mnist.origin = Origin::Official(folder.to_owned()),
-                Likeness::Rebuilt => mnist.origin = Origin::Rebuilt(folder.to_owned()),
+                Likeness::Equal => mnist.source = MnistSource::Official(folder.to_owned()),
+                Likeness::Rebuilt => mnist.source = MnistSource::Rebuilt(folder.to_owned()),
                 Likeness::None => {}
             }
         }

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{
-    DataError, Mnist, Origin, STAND_IN_SEED, WHOLE, cache_folder, download, look_in, mirrors, read_folder, stand_in,
+    DataError, Mnist, MnistSource, SYNTHETIC_SEED, WHOLE, cache_folder, download, look_in, mirrors, read_folder,
+    synthetic_digits,
 };
-use crate::dataset::download::{DownloadError, PATIENCE, Progress};
+use crate::dataset::download::{DownloadError, DownloadProgress, PATIENCE};
 use crate::dataset::sparse_lines::SparseLines;
 use crate::dataset::{FOLDER_VARIABLE, named_folder};
 use crate::workload::DataChoice;
@@ -15,7 +16,7 @@ const DRAWN: &str = "digits drawn by Valleyscope";
 
 /// Where [`DataChoice::Automatic`] looks.
 #[derive(Clone, Debug)]
-pub struct Sources {
+pub struct MnistSources {
     pub cache: Option<PathBuf>,
     /// A folder to use where the cache is empty.
     pub folder: Option<PathBuf>,
@@ -24,10 +25,10 @@ pub struct Sources {
     pub patience: Duration,
 }
 
-impl Sources {
+impl MnistSources {
     /// The user's cache, the folder that `VALLEYSCOPE_DATA` names, and the official mirrors.
-    pub fn of_this_machine() -> Sources {
-        Sources { cache: cache_folder().ok(), folder: named_folder(), mirrors: mirrors(), patience: PATIENCE }
+    pub fn of_this_machine() -> MnistSources {
+        MnistSources { cache: cache_folder().ok(), folder: named_folder(), mirrors: mirrors(), patience: PATIENCE }
     }
 }
 
@@ -36,7 +37,7 @@ impl Sources {
 /// `say` is told in a line from time to time what long work is being done.
 pub fn obtain(
     choice: &DataChoice,
-    sources: &Sources,
+    sources: &MnistSources,
     say: &mut dyn FnMut(&str),
     cancelled: &dyn Fn() -> bool,
 ) -> Result<(Mnist, Vec<String>), DataError> {
@@ -44,21 +45,21 @@ pub fn obtain(
     let mnist = match choice {
         DataChoice::Automatic => automatic(sources, say, cancelled, &mut warnings)?,
         DataChoice::Folder(folder) => read_folder(folder.as_ref())?,
-        DataChoice::StandIn => stand_in(STAND_IN_SEED),
+        DataChoice::Synthetic => synthetic_digits(SYNTHETIC_SEED),
     };
-    let origin = &mnist.origin;
+    let source = &mnist.source;
     if mnist.counts() != WHOLE {
         let [[train, test], [all_train, all_test]] = [mnist.counts(), WHOLE];
         warnings.push(format!(
-            "{origin}: {train} images to learn from and {test} to test with; MNIST has {all_train} and {all_test}"
+            "{source}: {train} images to learn from and {test} to test with; MNIST has {all_train} and {all_test}"
         ));
-    } else if matches!(origin, Origin::Folder(_)) {
-        warnings.push(format!("{origin}: other digits than MNIST's, though as many"));
-    } else if matches!(origin, Origin::Rebuilt(_)) {
-        warnings.push(format!("{origin}: get the official files with `valleyscope data mnist` to compare with others"));
+    } else if matches!(source, MnistSource::Folder(_)) {
+        warnings.push(format!("{source}: other digits than MNIST's, though as many"));
+    } else if matches!(source, MnistSource::Rebuilt(_)) {
+        warnings.push(format!("{source}: get the official files with `valleyscope data mnist` to compare with others"));
     }
     let told = warnings.iter().any(|warning| warning.contains(DRAWN));
-    if mnist.origin == Origin::StandIn && *choice != DataChoice::StandIn && !told {
+    if mnist.source == MnistSource::Synthetic && *choice != DataChoice::Synthetic && !told {
         warnings.push(format!("the files hold {DRAWN}, not MNIST"));
     }
     Ok((mnist, warnings))
@@ -70,7 +71,7 @@ pub fn obtain(
 /// # Errors
 ///
 /// Where a folder is named that has not all of the files.
-pub fn look(choice: &DataChoice, sources: &Sources) -> Result<Option<PathBuf>, DataError> {
+pub fn look(choice: &DataChoice, sources: &MnistSources) -> Result<Option<PathBuf>, DataError> {
     match choice {
         DataChoice::Automatic => {
             let mut places = [&sources.cache, &sources.folder].into_iter().flatten();
@@ -80,12 +81,12 @@ pub fn look(choice: &DataChoice, sources: &Sources) -> Result<Option<PathBuf>, D
             let folder = PathBuf::from(folder);
             look_in(&folder).map(|()| Some(folder))
         }
-        DataChoice::StandIn => Ok(None),
+        DataChoice::Synthetic => Ok(None),
     }
 }
 
 fn automatic(
-    sources: &Sources,
+    sources: &MnistSources,
     say: &mut dyn FnMut(&str),
     cancelled: &dyn Fn() -> bool,
     warnings: &mut Vec<String>,
@@ -111,7 +112,7 @@ fn automatic(
                 cache,
                 &sources.mirrors,
                 sources.patience,
-                &mut |Progress { done, total }| lines.at("downloading MNIST", done, total),
+                &mut |DownloadProgress { done, total }| lines.at("downloading MNIST", done, total),
                 cancelled,
             );
             match outcome.and_then(|()| read_folder(cache)) {
@@ -123,5 +124,5 @@ fn automatic(
         None => DataError::NoCache,
     };
     warnings.push(format!("MNIST cannot be had, and {DRAWN} take its place: {error}"));
-    Ok(stand_in(STAND_IN_SEED))
+    Ok(synthetic_digits(SYNTHETIC_SEED))
 }

@@ -7,27 +7,27 @@ use directories::ProjectDirs;
 use sha2::{Digest, Sha256};
 
 use super::files::{NAMES, look};
-use super::idx::{self, Content};
+use super::idx::{self, IdxContent};
 use super::{DataError, Mnist};
-use crate::dataset::download::{Download, Progress, Wanted};
+use crate::dataset::download::{Download, DownloadFile, DownloadProgress};
 
-const FILES: [Wanted<'static>; 4] = [
-    Wanted {
+const FILES: [DownloadFile<'static>; 4] = [
+    DownloadFile {
         name: "train-images-idx3-ubyte.gz",
         bytes: 9_912_422,
         sha256: "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
     },
-    Wanted {
+    DownloadFile {
         name: "train-labels-idx1-ubyte.gz",
         bytes: 28_881,
         sha256: "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
     },
-    Wanted {
+    DownloadFile {
         name: "t10k-images-idx3-ubyte.gz",
         bytes: 1_648_877,
         sha256: "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
     },
-    Wanted {
+    DownloadFile {
         name: "t10k-labels-idx1-ubyte.gz",
         bytes: 4_542,
         sha256: "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
@@ -68,13 +68,13 @@ pub(super) fn likeness(mnist: &Mnist) -> Likeness {
     let [[train_images, train_labels], [test_images, test_labels]] = SUMS;
     let Mnist { train, test, .. } = mnist;
     // The short files first: they tell most other digits apart.
-    let official = sum(Content::Labels, &test.labels) == test_labels
-        && sum(Content::Labels, &train.labels) == train_labels
-        && sum(Content::Images, &test.images) == test_images;
+    let official = sum(IdxContent::Labels, &test.labels) == test_labels
+        && sum(IdxContent::Labels, &train.labels) == train_labels
+        && sum(IdxContent::Images, &test.images) == test_images;
     if !official {
         return Likeness::None;
     }
-    match sum(Content::Images, &train.images) {
+    match sum(IdxContent::Images, &train.images) {
         sum if sum == train_images => Likeness::Equal,
         sum if sum == REBUILT_TRAINING_IMAGES => Likeness::Rebuilt,
         _ => Likeness::None,
@@ -104,7 +104,7 @@ pub fn download(
     into: &Path,
     mirrors: &[String],
     patience: Duration,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(DownloadProgress),
     cancelled: &dyn Fn() -> bool,
 ) -> Result<(), DataError> {
     Ok(Download { files: &FILES, mirrors, patience }.into_folder(into, progress, cancelled)?)
@@ -112,14 +112,14 @@ pub fn download(
 
 /// What is known of one of the four files.
 #[derive(Debug)]
-pub struct Check {
+pub struct MnistCheck {
     /// The official name, without .gz.
     pub name: &'static str,
-    pub found: Found,
+    pub found: MnistFound,
 }
 
 #[derive(Debug)]
-pub enum Found {
+pub enum MnistFound {
     Missing,
     /// The official file, byte for byte once it is unpacked.
     Official(PathBuf),
@@ -140,20 +140,20 @@ pub enum Found {
 /// # Errors
 ///
 /// Where a file cannot be read.
-pub fn check(folder: &Path) -> Result<Vec<Check>, DataError> {
+pub fn check(folder: &Path) -> Result<Vec<MnistCheck>, DataError> {
     let names = NAMES.concat().into_iter().zip(SUMS.concat());
     names.zip(look(folder).concat()).map(|((name, official), path)| check_file(name, official, path)).collect()
 }
 
-fn check_file(name: &'static str, official: &str, path: Option<PathBuf>) -> Result<Check, DataError> {
+fn check_file(name: &'static str, official: &str, path: Option<PathBuf>) -> Result<MnistCheck, DataError> {
     let found = match path {
-        None => Found::Missing,
+        None => MnistFound::Missing,
         Some(path) => match idx::sum(&path) {
-            Ok(sha256) if sha256 == official => Found::Official(path),
-            Ok(sha256) => Found::Other { path, sha256 },
-            Err(error @ DataError::Damaged { .. }) => Found::Damaged { path, error },
+            Ok(sha256) if sha256 == official => MnistFound::Official(path),
+            Ok(sha256) => MnistFound::Other { path, sha256 },
+            Err(error @ DataError::Damaged { .. }) => MnistFound::Damaged { path, error },
             Err(error) => return Err(error),
         },
     };
-    Ok(Check { name, found })
+    Ok(MnistCheck { name, found })
 }

@@ -4,13 +4,13 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-use super::job::Job;
-use super::output::State;
+use super::job::PreparationJob;
+use super::output::ResumeState;
 use super::{Split, TextError, gpt2};
 use crate::plain_file::{self, Links};
 
 /// A text whose tokens do not depend on the text before or after it.
-pub struct Block {
+pub struct TextBlock {
     pub split: Split,
     pub text: String,
     /// Whether a document begins with it that another is before.
@@ -23,7 +23,7 @@ pub const LONGEST: usize = 1 << 18;
 
 /// Reads the blocks of a job from some place on.
 pub struct Blocks<'a> {
-    job: &'a Job<'a>,
+    job: &'a PreparationJob<'a>,
     /// The range that the next block is from, and where it begins.
     pub range: usize,
     pub at: u64,
@@ -33,12 +33,12 @@ pub struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    pub fn from_state(job: &'a Job<'a>, state: &State) -> Blocks<'a> {
+    pub fn from_state(job: &'a PreparationJob<'a>, state: &ResumeState) -> Blocks<'a> {
         Blocks { job, range: state.part, at: state.at, file: None, buffer: Vec::new() }
     }
 
     /// The next block; `None` after the last.
-    pub fn next_block(&mut self) -> Result<Option<Block>, TextError> {
+    pub fn next_block(&mut self) -> Result<Option<TextBlock>, TextError> {
         let Some(range) = self.job.ranges.get(self.range) else { return Ok(None) };
         let path = &self.job.files[range.file].path;
         let left = range.end - self.at;
@@ -54,7 +54,7 @@ impl<'a> Blocks<'a> {
             self.at = self.job.ranges.get(self.range).map_or(0, |next| next.start);
             self.file = None;
         }
-        Ok(Some(Block { split: range.split, text, begins_document }))
+        Ok(Some(TextBlock { split: range.split, text, begins_document }))
     }
 
     /// Fills the buffer from the file.

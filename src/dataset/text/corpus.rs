@@ -7,13 +7,13 @@ use sha2::{Digest, Sha256};
 use super::error::MAKE_ANEW;
 use super::output::STATE_FILE;
 use super::tokens::{self, Tokens};
-use super::{Meta, Offsets, Origin, Split, TextError, Tokenizer};
+use super::{Meta, Offsets, Split, TextError, TextSource, Tokenizer};
 use crate::random::Key;
 
 /// Tokens to learn from and to validate with.
 #[derive(Debug)]
 pub struct Corpus {
-    pub origin: Origin,
+    pub source: TextSource,
     pub tokenizer: Tokenizer,
     /// Tokens of a sequence.
     context: usize,
@@ -45,7 +45,7 @@ impl Corpus {
         let tokens = [open(Split::Train)?, open(Split::Validation)?];
         check_counts(folder, meta.as_ref(), tokens.each_ref().map(Tokens::count), context)?;
         let sums = meta.map(|meta| [meta.train.sha256, meta.val.sha256]);
-        Ok(Corpus { origin: Origin::Tokens(folder.to_owned()), tokenizer, context, tokens, sums })
+        Ok(Corpus { source: TextSource::Tokens(folder.to_owned()), tokenizer, context, tokens, sums })
     }
 
     /// The tokenizer of a folder with `train.bin`, `val.bin` and `meta.json`, without reading the tokens.
@@ -62,7 +62,7 @@ impl Corpus {
 
     /// A corpus in memory.
     pub(super) fn in_memory(
-        origin: Origin,
+        source: TextSource,
         tokenizer: Tokenizer,
         tokens: [Vec<u16>; 2],
         context: usize,
@@ -71,7 +71,7 @@ impl Corpus {
         let tokens = [(Split::Train, train), (Split::Validation, val)]
             .map(|(split, tokens)| Tokens::in_memory(split.file_name(), tokens));
         check_counts(Path::new(""), None, tokens.each_ref().map(Tokens::count), context)?;
-        Ok(Corpus { origin, tokenizer, context, tokens, sums: None })
+        Ok(Corpus { source, tokenizer, context, tokens, sums: None })
     }
 
     /// How many tokens there are.

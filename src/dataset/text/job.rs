@@ -1,9 +1,9 @@
 //! Text that is to be tokenized.
 
-use super::output::Plan;
+use super::output::TokenPlan;
 use super::sources::{Occurring, Scanned, byte_of_character, scan};
 use super::tokenizer::Alphabet;
-use super::{Source, Split, TextError, TextFile, Tokenizer};
+use super::{SourceFile, Split, TextError, TextFile, Tokenizer};
 use crate::quantity::ValidationFraction;
 use crate::workload::TokenizerKind;
 
@@ -15,10 +15,10 @@ pub const VALIDATION_FRACTION: f64 = 0.1;
 const SHORTEST_PART: u64 = 65;
 
 /// A text that has been read once, and how it is cut into parts.
-pub struct Job<'a> {
+pub struct PreparationJob<'a> {
     pub files: &'a [TextFile],
     pub ranges: Vec<Range>,
-    pub plan: Plan,
+    pub plan: TokenPlan,
 }
 
 /// Bytes of a file that belong to one split.
@@ -32,14 +32,14 @@ pub struct Range {
     pub follows: bool,
 }
 
-impl Job<'_> {
+impl PreparationJob<'_> {
     /// Reads the files. The first characters of all, taken together, are to learn from, and the last for validation.
     pub fn new<'a>(
         files: &'a [TextFile],
         kind: TokenizerKind,
         fraction: ValidationFraction,
         seen: &mut dyn FnMut(u64) -> Result<(), TextError>,
-    ) -> Result<Job<'a>, TextError> {
+    ) -> Result<PreparationJob<'a>, TextError> {
         let mut occurring = (kind == TokenizerKind::Char).then(Occurring::none);
         let scanned = files.iter().map(|file| scan(&file.path, occurring.as_mut(), seen));
         let scanned = scanned.collect::<Result<Vec<_>, _>>()?;
@@ -54,14 +54,14 @@ impl Job<'_> {
                 Tokenizer::Characters(Alphabet::new(characters).ok_or_else(unusable)?)
             }
         };
-        let source = |(file, scanned): (&TextFile, &Scanned)| Source {
+        let source = |(file, scanned): (&TextFile, &Scanned)| SourceFile {
             name: file.name.clone(),
             bytes: scanned.bytes,
             sha256: scanned.sha256.clone(),
         };
         let sources = files.iter().zip(&scanned).map(source).collect();
         let parts = ranges.iter().map(|range| range.start..range.end).collect();
-        Ok(Job { files, ranges, plan: Plan { tokenizer, fraction, sources, parts } })
+        Ok(PreparationJob { files, ranges, plan: TokenPlan { tokenizer, fraction, sources, parts } })
     }
 }
 

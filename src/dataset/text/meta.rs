@@ -20,16 +20,16 @@ pub struct Meta {
     /// At character level the characters in the order of their tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vocabulary: Option<String>,
-    pub train: Part,
-    pub val: Part,
+    pub train: TokenFile,
+    pub val: TokenFile,
     /// How much of the text is for validation.
     pub val_fraction: f64,
-    pub sources: Vec<Source>,
+    pub sources: Vec<SourceFile>,
 }
 
 /// One of the two files of tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
+pub struct TokenFile {
     pub tokens: u64,
     /// Of the file, in hexadecimal.
     pub sha256: String,
@@ -37,7 +37,7 @@ pub struct Part {
 
 /// A file that tokens were made from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Source {
+pub struct SourceFile {
     pub name: String,
     pub bytes: u64,
     /// In hexadecimal.
@@ -79,7 +79,7 @@ impl Meta {
         write_plain_file(&path, text.as_bytes()).map_err(|source| TextError::File { path, source })
     }
 
-    pub fn part(&self, split: Split) -> &Part {
+    pub fn part(&self, split: Split) -> &TokenFile {
         match split {
             Split::Train => &self.train,
             Split::Validation => &self.val,

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use directories::ProjectDirs;
 
 use super::job::VALIDATION_FRACTION;
-use super::prepare::{Preparation, Progress, Stage};
+use super::prepare::{Preparation, PreparationProgress, Stage};
 use super::tokenizer::Alphabet;
-use super::{Corpus, GENERATED, Meta, Origin, Split, TextError, TextFile, Tokenizer, find, stand_in};
+use super::{Corpus, GENERATED, Meta, Split, TextError, TextFile, TextSource, Tokenizer, find, synthetic_text};
 use crate::dataset::sparse_lines::SparseLines;
 use crate::dataset::{FOLDER_VARIABLE, named_folder};
 use crate::quantity::ValidationFraction;
@@ -15,7 +15,7 @@ use crate::workload::{DataChoice, TokenizerKind};
 
 /// What a training needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct TextNeeds {
     pub tokenizer: TokenizerKind,
     /// Tokens of a sequence.
     pub context: usize,
@@ -23,7 +23,7 @@ pub struct Wanted {
 
 /// Where is looked for text, and where tokens are kept.
 #[derive(Clone, Debug)]
-pub struct Sources {
+pub struct TextSources {
     /// For the tokens of text.
     pub cache: Option<PathBuf>,
     /// A folder to look in where no folder is named.
@@ -33,10 +33,10 @@ pub struct Sources {
 /// Subfolders of the folder that the variable names, the better ones first.
 const PLACES: [&str; 2] = ["openwebtext", "tinyshakespeare"];
 
-impl Sources {
+impl TextSources {
     /// The user's cache, and the folder that `VALLEYSCOPE_DATA` names.
-    pub fn of_this_machine() -> Sources {
-        Sources { cache: cache_folder().ok(), folder: named_folder() }
+    pub fn of_this_machine() -> TextSources {
+        TextSources { cache: cache_folder().ok(), folder: named_folder() }
     }
 }
 
@@ -59,8 +59,8 @@ pub fn cache_folder() -> Result<PathBuf, TextError> {
 /// one text file does too. `say` is told in a line from time to time what long work is being done.
 pub fn obtain(
     choice: &DataChoice,
-    wanted: Wanted,
-    sources: &Sources,
+    wanted: TextNeeds,
+    sources: &TextSources,
     say: &mut dyn FnMut(&str),
     cancelled: &dyn Fn() -> bool,
 ) -> Result<(Corpus, Vec<String>), TextError> {
@@ -74,7 +74,7 @@ pub fn obtain(
                 &files,
                 wanted,
                 sources,
-                &mut |Progress { stage, done, total, .. }| lines.at(doing(stage), done, total),
+                &mut |PreparationProgress { stage, done, total, .. }| lines.at(doing(stage), done, total),
                 cancelled,
             )?
         }
@@ -85,8 +85,8 @@ pub fn obtain(
 
 /// What [`obtain`] would give, as far as that is told without reading text or tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outlook {
-    pub origin: Origin,
+pub struct TextOutlook {
+    pub source: TextSource,
     /// How many different tokens there are, unless that depends on the text.
     pub vocabulary: Option<usize>,
     pub warnings: Vec<String>,
@@ -97,15 +97,15 @@ pub struct Outlook {
 /// # Errors
 ///
 /// Where the names and lengths of files and `meta.json` show that [`obtain`] would fail.
-pub fn look(choice: &DataChoice, wanted: Wanted, sources: &Sources) -> Result<Outlook, TextError> {
+pub fn look(choice: &DataChoice, wanted: TextNeeds, sources: &TextSources) -> Result<TextOutlook, TextError> {
     let (found, warnings) = search(choice, wanted, sources)?;
     let of_text = (wanted.tokenizer == TokenizerKind::Gpt2).then(|| Tokenizer::Gpt2.vocabulary_size());
-    let (origin, vocabulary) = match found {
-        Found::Tokens(folder, tokenizer) => (Origin::Tokens(folder), Some(tokenizer.vocabulary_size())),
-        Found::Text(path, _) => (Origin::Text(path), of_text),
-        Found::Nothing => (Origin::StandIn, of_text),
+    let (source, vocabulary) = match found {
+        Found::Tokens(folder, tokenizer) => (TextSource::Tokens(folder), Some(tokenizer.vocabulary_size())),
+        Found::Text(path, _) => (TextSource::Text(path), of_text),
+        Found::Nothing => (TextSource::Synthetic, of_text),
     };
-    Ok(Outlook { origin, vocabulary, warnings })
+    Ok(TextOutlook { source, vocabulary, warnings })
 }
 
 /// What a corpus is made of.
@@ -118,17 +118,17 @@ enum Found {
     Nothing,
 }
 
-fn search(choice: &DataChoice, wanted: Wanted, sources: &Sources) -> Result<(Found, Vec<String>), TextError> {
+fn search(choice: &DataChoice, wanted: TextNeeds, sources: &TextSources) -> Result<(Found, Vec<String>), TextError> {
     let mut warnings = Vec::new();
     let found = match choice {
         DataChoice::Automatic => automatic(wanted, sources.folder.as_deref(), &mut warnings)?,
         DataChoice::Folder(folder) => at(folder.as_ref(), wanted, &mut warnings)?,
-        DataChoice::StandIn => Found::Nothing,
+        DataChoice::Synthetic => Found::Nothing,
     };
     Ok((found, warnings))
 }
 
-fn automatic(wanted: Wanted, folder: Option<&Path>, warnings: &mut Vec<String>) -> Result<Found, TextError> {
+fn automatic(wanted: TextNeeds, folder: Option<&Path>, warnings: &mut Vec<String>) -> Result<Found, TextError> {
     let reason = match folder {
         None => format!("{FOLDER_VARIABLE} names no folder, nor does the preset"),
         Some(folder) => {
@@ -150,7 +150,7 @@ fn automatic(wanted: Wanted, folder: Option<&Path>, warnings: &mut Vec<String>) 
 }
 
 /// The tokens in a folder, or the text at a path.
-fn at(path: &Path, wanted: Wanted, warnings: &mut Vec<String>) -> Result<Found, TextError> {
+fn at(path: &Path, wanted: TextNeeds, warnings: &mut Vec<String>) -> Result<Found, TextError> {
     if !holds_tokens(path) {
         return text(path, text_at(path)?, wanted);
     }
@@ -182,7 +182,7 @@ fn text_at(path: &Path) -> Result<Vec<TextFile>, TextError> {
 
 /// Refuses files that are too short for a sequence to learn from and one to validate with: no token is shorter than a
 /// byte.
-fn text(path: &Path, files: Vec<TextFile>, wanted: Wanted) -> Result<Found, TextError> {
+fn text(path: &Path, files: Vec<TextFile>, wanted: TextNeeds) -> Result<Found, TextError> {
     let lengths = files.iter().map(|file| {
         let data = file.path.metadata();
         data.map(|data| data.len()).map_err(|source| TextError::File { path: file.path.clone(), source })
@@ -203,9 +203,9 @@ fn text(path: &Path, files: Vec<TextFile>, wanted: Wanted) -> Result<Found, Text
 fn tokenized(
     path: PathBuf,
     files: &[TextFile],
-    wanted: Wanted,
-    sources: &Sources,
-    seen: &mut dyn FnMut(Progress),
+    wanted: TextNeeds,
+    sources: &TextSources,
+    seen: &mut dyn FnMut(PreparationProgress),
     cancelled: &dyn Fn() -> bool,
 ) -> Result<Corpus, TextError> {
     let cache = sources.cache.as_ref().ok_or(TextError::NoCache)?;
@@ -215,7 +215,7 @@ fn tokenized(
     let folder = cache.join(format!("{}-{}", wanted.tokenizer.name(), &job.plan.sum()[..16]));
     preparation.make_of(&job, &folder, seen, cancelled)?;
     let mut corpus = Corpus::open(&folder, wanted.context)?;
-    corpus.origin = Origin::Text(path);
+    corpus.source = TextSource::Text(path);
     Ok(corpus)
 }
 
@@ -224,8 +224,8 @@ fn holds_tokens(folder: &Path) -> bool {
 }
 
 /// The stand-in as a corpus.
-fn generated(wanted: Wanted) -> Result<Corpus, TextError> {
-    let text = stand_in();
+fn generated(wanted: TextNeeds) -> Result<Corpus, TextError> {
+    let text = synthetic_text();
     let tokenizer = match wanted.tokenizer {
         TokenizerKind::Gpt2 => Tokenizer::Gpt2,
         TokenizerKind::Char => Tokenizer::Characters(Alphabet::of(&text)),
@@ -234,7 +234,7 @@ fn generated(wanted: Wanted) -> Result<Corpus, TextError> {
     let border = (text.len() as f64 * (1.0 - VALIDATION_FRACTION)) as usize;
     let (train, val) = text.split_at(border);
     Corpus::in_memory(
-        Origin::StandIn,
+        TextSource::Synthetic,
         tokenizer.clone(),
         [tokenizer.encode(train)?, tokenizer.encode(val)?],
         wanted.context,

@@ -14,16 +14,16 @@ use rand::Rng;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
-use super::output::{Begun, Output, Plan};
+use super::output::{Begun, TokenFiles, TokenPlan};
 use super::prepare::BLOCKS_A_THREAD;
-use super::{END_OF_TEXT, Meta, Progress, Source, Split, Stage, TextError, Tokenizer, gpt2};
-use crate::dataset::download::Wanted;
+use super::{END_OF_TEXT, Meta, PreparationProgress, SourceFile, Split, Stage, TextError, Tokenizer, gpt2};
+use crate::dataset::download::DownloadFile;
 use crate::plain_file::{self, Links};
 use crate::quantity::ValidationFraction;
 use crate::random::{Key, Stream};
 
 /// The archive of all packs. Whatever its name says, only the packs in it are compressed.
-pub const ARCHIVE: Wanted<'static> = Wanted {
+pub const ARCHIVE: DownloadFile<'static> = DownloadFile {
     name: "openwebtext.tar.xz",
     bytes: 12_880_189_440,
     sha256: "9fe39d154c5bc67da8c359415372b79510eb1e2edb0d035fe4f7fc3a732b9336",
@@ -69,15 +69,15 @@ impl WebText<'_> {
     pub fn make(
         &self,
         out: &Path,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(PreparationProgress),
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Meta, TextError> {
         let files = find(self.folder)?;
         let packs = packs(self.folder, &files)?;
         let sources = sums(&files, progress, cancelled)?;
         let parts = packs.iter().map(|pack| pack.start..pack.start + pack.length).collect();
-        let plan = Plan { tokenizer: Tokenizer::Gpt2, fraction: self.fraction, sources, parts };
-        let mut output = match Output::begin(out, &plan, self.replace, cancelled)? {
+        let plan = TokenPlan { tokenizer: Tokenizer::Gpt2, fraction: self.fraction, sources, parts };
+        let mut output = match TokenFiles::begin(out, &plan, self.replace, cancelled)? {
             Begun::Complete(meta) => return Ok(meta),
             Begun::Work(output) => output,
         };
@@ -164,9 +164,9 @@ fn look_in(path: &Path, packs: &mut Vec<Pack>) -> io::Result<()> {
 /// The sums of the files.
 fn sums(
     files: &[PathBuf],
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(PreparationProgress),
     cancelled: &dyn Fn() -> bool,
-) -> Result<Vec<Source>, TextError> {
+) -> Result<Vec<SourceFile>, TextError> {
     let total = files.iter().map(|path| path.metadata().map_or(0, |found| found.len())).sum();
     let mut done = 0;
     let mut sum = |path: &PathBuf| {
@@ -179,11 +179,11 @@ fn sums(
             let count = file.read(&mut buffer).map_err(failed)?;
             if count == 0 {
                 let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                return Ok(Source { name, bytes, sha256: format!("{:x}", hash.finalize()) });
+                return Ok(SourceFile { name, bytes, sha256: format!("{:x}", hash.finalize()) });
             }
             hash.update(&buffer[..count]);
             (bytes, done) = (bytes + count as u64, done + count as u64);
-            progress(Progress { stage: Stage::Reading, done, total, tokens: 0 });
+            progress(PreparationProgress { stage: Stage::Reading, done, total, tokens: 0 });
             if cancelled() {
                 return Err(TextError::Cancelled);
             }

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::meta::Part;
-use super::prepare::{Progress, Stage};
-use super::{Meta, Source, Split, TextError, Tokenizer};
+use super::meta::TokenFile;
+use super::prepare::{PreparationProgress, Stage};
+use super::{Meta, SourceFile, Split, TextError, Tokenizer};
 use crate::dataset::{download, lock};
-use crate::export::{Aside, write_plain_file};
+use crate::export::{AtomicFile, write_plain_file};
 use crate::plain_file::{self, Links};
 use crate::quantity::ValidationFraction;
 
@@ -25,16 +25,16 @@ const LOCK: &str = ".tokens.lock";
 const SAVE_EVERY: Duration = Duration::from_secs(2);
 
 /// What tokens are made of.
-pub struct Plan {
+pub struct TokenPlan {
     pub tokenizer: Tokenizer,
     /// How much is for validation.
     pub fraction: ValidationFraction,
-    pub sources: Vec<Source>,
+    pub sources: Vec<SourceFile>,
     /// The parts of the work in their order, each as bytes of a source.
     pub parts: Vec<Range<u64>>,
 }
 
-impl Plan {
+impl TokenPlan {
     /// A hash of all that the tokens depend on: SHA-256 in hexadecimal.
     pub fn sum(&self) -> String {
         let kind = self.tokenizer.kind().name();
@@ -43,18 +43,18 @@ impl Plan {
     }
 
     /// Where the work begins.
-    fn beginning(&self) -> State {
-        State { job: self.sum(), part: 0, at: self.parts.first().map_or(0, |part| part.start), tokens: [0; 2] }
+    fn beginning(&self) -> ResumeState {
+        ResumeState { job: self.sum(), part: 0, at: self.parts.first().map_or(0, |part| part.start), tokens: [0; 2] }
     }
 
     /// Whether a state can be one of this work.
-    fn fits(&self, state: &State) -> bool {
+    fn fits(&self, state: &ResumeState) -> bool {
         let is_in_part = || self.parts.get(state.part).is_some_and(|part| part.contains(&state.at));
         state.job == self.sum() && (state.part == self.parts.len() || is_in_part())
     }
 
     /// What is said of the tokens.
-    fn meta(&self, [train, val]: [Part; 2]) -> Meta {
+    fn meta(&self, [train, val]: [TokenFile; 2]) -> Meta {
         Meta {
             tokenizer: self.tokenizer.kind().name().to_owned(),
             vocabulary_size: self.tokenizer.vocabulary_size(),
@@ -72,7 +72,7 @@ impl Plan {
 
 /// How far the tokens are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct State {
+pub struct ResumeState {
     /// The sum of the plan.
     job: String,
     /// The part that comes next, and its first byte that has no tokens yet.
@@ -82,9 +82,9 @@ pub struct State {
     tokens: [u64; 2],
 }
 
-impl State {
+impl ResumeState {
     /// Reads it from a folder; `None` where nothing is unfinished there.
-    fn read(folder: &Path) -> Result<Option<State>, TextError> {
+    fn read(folder: &Path) -> Result<Option<ResumeState>, TextError> {
         let path = folder.join(STATE_FILE);
         let text = match plain_file::read_text(&path, Links::Refused, 1 << 16) {
             Ok(text) => text,
@@ -110,26 +110,26 @@ impl State {
 pub enum Begun<'a> {
     /// The tokens are there.
     Complete(Meta),
-    Work(Output<'a>),
+    Work(TokenFiles<'a>),
 }
 
 /// The files of tokens of a plan, as far as they have come.
-pub struct Output<'a> {
+pub struct TokenFiles<'a> {
     folder: &'a Path,
-    plan: &'a Plan,
-    state: State,
+    plan: &'a TokenPlan,
+    state: ResumeState,
     /// In the order of [`Split::ALL`].
     files: [File; 2],
     saved: Instant,
     _lock: File,
 }
 
-impl Output<'_> {
+impl TokenFiles<'_> {
     /// Begins the work in a folder, which is made where there is none, or goes on with it. Waits until no other process
     /// works there. Other tokens that are there are refused, unless they may be replaced.
     pub fn begin<'a>(
         folder: &'a Path,
-        plan: &'a Plan,
+        plan: &'a TokenPlan,
         replace: bool,
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Begun<'a>, TextError> {
@@ -140,8 +140,8 @@ impl Output<'_> {
         })?;
         let lock = lock::wait(&folder.join(LOCK), &mut || (), cancelled).map_err(failed)?;
         let lock = lock.ok_or(TextError::Cancelled)?;
-        Aside::clear(folder).map_err(failed)?;
-        let state = match State::read(folder) {
+        AtomicFile::clear(folder).map_err(failed)?;
+        let state = match ResumeState::read(folder) {
             Ok(Some(state)) if plan.fits(&state) => state,
             Ok(Some(_)) if !replace => return Err(TextError::OtherJob(folder.to_owned())),
             Err(error) if !replace => return Err(error),
@@ -151,11 +151,16 @@ impl Output<'_> {
             },
             _ => plan.beginning(),
         };
-        Output::open(folder, plan, state, lock).map(Begun::Work)
+        TokenFiles::open(folder, plan, state, lock).map(Begun::Work)
     }
 
     /// Opens the files and cuts them to what the state says.
-    fn open<'a>(folder: &'a Path, plan: &'a Plan, mut state: State, lock: File) -> Result<Output<'a>, TextError> {
+    fn open<'a>(
+        folder: &'a Path,
+        plan: &'a TokenPlan,
+        mut state: ResumeState,
+        lock: File,
+    ) -> Result<TokenFiles<'a>, TextError> {
         let open = |split: Split| {
             let path = part_path(folder, split);
             let is_renamed = state.part == plan.parts.len() && !path.exists();
@@ -171,7 +176,7 @@ impl Output<'_> {
         if [train_bytes, val_bytes].iter().zip(state.tokens).any(|(&bytes, tokens)| bytes / 2 < tokens) {
             state = plan.beginning();
         }
-        let mut output = Output { folder, plan, state, files: [train, val], saved: Instant::now(), _lock: lock };
+        let mut output = TokenFiles { folder, plan, state, files: [train, val], saved: Instant::now(), _lock: lock };
         for split in Split::ALL {
             let length = 2 * output.state.tokens[split.index()];
             let file = &mut output.files[split.index()];
@@ -183,7 +188,7 @@ impl Output<'_> {
     }
 
     /// What comes next.
-    pub fn state(&self) -> &State {
+    pub fn state(&self) -> &ResumeState {
         &self.state
     }
 
@@ -210,11 +215,11 @@ impl Output<'_> {
         Ok(())
     }
 
-    pub fn progress(&self) -> Progress {
+    pub fn progress(&self) -> PreparationProgress {
         let length = |parts: &[Range<u64>]| parts.iter().map(|part| part.end - part.start).sum::<u64>();
         let parts = &self.plan.parts;
         let done = parts.get(self.state.part).map_or(0, |part| self.state.at - part.start);
-        Progress {
+        PreparationProgress {
             stage: Stage::Tokenizing,
             done: length(&parts[..self.state.part]) + done,
             total: length(parts),
@@ -237,7 +242,7 @@ impl Output<'_> {
             let file = &mut self.files[split.index()];
             let sum = file.rewind().and_then(|()| download::sum(file));
             let sha256 = sum.map_err(|source| failed(self.folder, split, source))?;
-            Ok(Part { tokens: self.state.tokens[split.index()], sha256 })
+            Ok(TokenFile { tokens: self.state.tokens[split.index()], sha256 })
         };
         let meta = self.plan.meta([part(Split::Train)?, part(Split::Validation)?]);
         drop(self.files);
@@ -253,7 +258,7 @@ impl Output<'_> {
 }
 
 /// What is known of the tokens where they are there and whole. Where others are, an error, unless they may be replaced.
-fn present(folder: &Path, plan: &Plan, replace: bool) -> Result<Option<Meta>, TextError> {
+fn present(folder: &Path, plan: &TokenPlan, replace: bool) -> Result<Option<Meta>, TextError> {
     let names = [Split::Train.file_name(), Split::Validation.file_name(), Meta::FILE];
     let mut paths = names.iter().map(|name| folder.join(name));
     let Some(path) = paths.find(|path| path.symlink_metadata().is_ok()) else { return Ok(None) };

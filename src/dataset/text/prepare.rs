@@ -4,9 +4,9 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
-use super::blocks::{Block, Blocks, LONGEST};
-use super::job::Job;
-use super::output::{Begun, Output};
+use super::blocks::{Blocks, LONGEST, TextBlock};
+use super::job::PreparationJob;
+use super::output::{Begun, TokenFiles};
 use super::{END_OF_TEXT, Meta, TextError, TextFile, Tokenizer};
 use crate::quantity::ValidationFraction;
 use crate::workload::TokenizerKind;
@@ -24,7 +24,7 @@ pub struct Preparation<'a> {
 
 /// How far the work is, in bytes of what is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct PreparationProgress {
     pub stage: Stage,
     pub done: u64,
     pub total: u64,
@@ -49,7 +49,7 @@ impl Preparation<'_> {
     pub fn make(
         &self,
         folder: &Path,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(PreparationProgress),
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Meta, TextError> {
         let job = self.read(progress, cancelled)?;
@@ -59,29 +59,29 @@ impl Preparation<'_> {
     /// Reads the text once.
     pub(super) fn read(
         &self,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(PreparationProgress),
         cancelled: &dyn Fn() -> bool,
-    ) -> Result<Job<'_>, TextError> {
+    ) -> Result<PreparationJob<'_>, TextError> {
         let length = |file: &TextFile| file.path.metadata().map_or(0, |found| found.len());
         let total = self.files.iter().map(length).sum();
         let mut done = 0;
         let mut seen = |bytes| {
             done += bytes;
-            progress(Progress { stage: Stage::Reading, done, total, tokens: 0 });
+            progress(PreparationProgress { stage: Stage::Reading, done, total, tokens: 0 });
             if cancelled() { Err(TextError::Cancelled) } else { Ok(()) }
         };
-        Job::new(self.files, self.tokenizer, self.fraction, &mut seen)
+        PreparationJob::new(self.files, self.tokenizer, self.fraction, &mut seen)
     }
 
     /// Makes the tokens where the text has been read.
     pub(super) fn make_of(
         &self,
-        job: &Job<'_>,
+        job: &PreparationJob<'_>,
         folder: &Path,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(PreparationProgress),
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Meta, TextError> {
-        let mut output = match Output::begin(folder, &job.plan, self.replace, cancelled)? {
+        let mut output = match TokenFiles::begin(folder, &job.plan, self.replace, cancelled)? {
             Begun::Complete(meta) => return Ok(meta),
             Begun::Work(output) => output,
         };
@@ -102,7 +102,7 @@ impl Preparation<'_> {
 }
 
 /// Blocks for all threads; none at the end.
-fn next_batch(blocks: &mut Blocks<'_>) -> Result<Vec<Block>, TextError> {
+fn next_batch(blocks: &mut Blocks<'_>) -> Result<Vec<TextBlock>, TextError> {
     let room = BLOCKS_A_THREAD * rayon::current_num_threads() * LONGEST;
     let mut batch = Vec::new();
     let mut bytes = 0;
@@ -115,7 +115,7 @@ fn next_batch(blocks: &mut Blocks<'_>) -> Result<Vec<Block>, TextError> {
 }
 
 /// A block's tokens as they are in files.
-fn tokens(tokenizer: &Tokenizer, block: &Block) -> Result<Vec<u8>, TextError> {
+fn tokens(tokenizer: &Tokenizer, block: &TextBlock) -> Result<Vec<u8>, TextError> {
     let end = (block.begins_document && *tokenizer == Tokenizer::Gpt2).then_some(END_OF_TEXT);
     let tokens = tokenizer.encode(&block.text)?;
     Ok(end.into_iter().chain(tokens).flat_map(u16::to_le_bytes).collect())

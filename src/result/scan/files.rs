@@ -3,9 +3,9 @@
 use std::io::{self, Seek, Write};
 
 use super::{Improvement, ScanResult, ScanScore};
-use crate::export::{Cell, CsvWriter, NpzWriter};
+use crate::export::{CsvCell, CsvWriter, NpzWriter};
 use crate::optimizer::RuleKind;
-use crate::run::Pixel;
+use crate::run::GridPoint;
 
 impl ScanResult {
     /// Writes all that is known of the scan as an NPZ archive, float64 unless said. With O optimizers in the spec's
@@ -38,9 +38,9 @@ impl ScanResult {
         npz.text("spec", &self.spec)?;
         npz.text("program", &self.program())?;
         npz.text("data", &self.data)?;
-        self.write_trainings(&mut npz, "train_loss", |pixel| &pixel.train_loss)?;
-        self.write_trainings(&mut npz, "test_loss", |pixel| &pixel.test_loss)?;
-        self.write_trainings(&mut npz, "test_accuracy", |pixel| &pixel.test_accuracy)?;
+        self.write_trainings(&mut npz, "train_loss", |point| &point.train_loss)?;
+        self.write_trainings(&mut npz, "test_loss", |point| &point.test_loss)?;
+        self.write_trainings(&mut npz, "test_accuracy", |point| &point.test_accuracy)?;
         self.write_scores(&mut npz)?;
         npz.finish()?.flush()
     }
@@ -49,12 +49,12 @@ impl ScanResult {
         &self,
         npz: &mut NpzWriter<W>,
         name: &str,
-        grid: fn(&Pixel) -> &Vec<Vec<f64>>,
+        grid: fn(&GridPoint) -> &Vec<Vec<f64>>,
     ) -> io::Result<()> {
         let (rates, replicates) = (self.axes.learning_rates.len(), self.axes.replicates as usize);
         let shape = [self.axes.optimizers.len(), self.axes.batch_sizes.len(), rates, replicates];
         let values = self.places().flat_map(|[optimizer, size]| {
-            let grid = self.pixel(optimizer, size).map(grid);
+            let grid = self.point(optimizer, size).map(grid);
             let value = move |rate: usize, replicate: usize| grid?.get(rate)?.get(replicate).copied();
             let trainings = (0..rates).flat_map(move |rate| (0..replicates).map(move |replicate| (rate, replicate)));
             trainings.map(move |(rate, replicate)| value(rate, replicate).unwrap_or(f64::NAN))
@@ -93,14 +93,14 @@ impl ScanResult {
         let mut rows = 0;
         for ([optimizer, size], improvement) in self.places().zip(self.improvements()) {
             let score = self.scores.get(optimizer, size);
-            let number = |of: Option<f64>| Cell::Number(of.unwrap_or(f64::NAN));
+            let number = |of: Option<f64>| CsvCell::Number(of.unwrap_or(f64::NAN));
             table.row(&[
-                Cell::Text(&self.axes.optimizers[optimizer]),
-                Cell::Whole(self.axes.batch_sizes[size]),
+                CsvCell::Text(&self.axes.optimizers[optimizer]),
+                CsvCell::Whole(self.axes.batch_sizes[size]),
                 number(score.map(|score| score.mean)),
                 number(score.map(|score| score.deviation)),
                 number(score.map(|score| self.axes.learning_rates[score.learning_rate])),
-                score.map_or(Cell::Text(""), |score| Cell::Whole(score.replicates as u64)),
+                score.map_or(CsvCell::Text(""), |score| CsvCell::Whole(score.replicates as u64)),
                 number(improvement.map(|it| it.value)),
                 number(improvement.map(|it| it.error)),
             ])?;

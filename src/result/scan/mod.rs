@@ -17,7 +17,7 @@ pub use scores::{Improvement, NEGLIGIBLE, NOT_FINITE, ScanScore, ScanScores, cou
 
 use crate::optimizer::{Marker, RuleKind, markers};
 use crate::preset::Preset;
-use crate::run::{History, Pixel, RunFolder, RunReader, ScanAxes, Started};
+use crate::run::{GridPoint, RunFolder, RunHistory, RunReader, ScanAxes, Started};
 use crate::workload::{LARGEST_STACK, MOST_SCANNED, Workload, without_folder};
 
 /// A scan as far as it has come.
@@ -38,12 +38,12 @@ pub struct ScanResult {
     /// What the models learned from, in words.
     pub data: String,
     /// Whether the program made them itself, in place of real ones.
-    pub is_stand_in: bool,
+    pub is_synthetic: bool,
     seed: Option<u64>,
     precision: String,
     version: String,
     /// By optimizer (outer) and batch size, with no more than the axes have room for.
-    pixels: Vec<Option<Pixel>>,
+    points: Vec<Option<GridPoint>>,
 }
 
 /// Why a run has no result of a scan.
@@ -65,30 +65,30 @@ impl ScanResult {
     pub const ARRAYS: &'static str = "scan.npz";
     pub const TABLE: &'static str = "scan.csv";
 
-    /// The result of the scan in a folder, of which at least one pixel is complete.
+    /// The result of the scan in a folder, of which at least one grid point is complete.
     pub fn open(run: &RunFolder) -> Result<ScanResult, ScanError> {
         let mut reader = RunReader::new(run.clone());
         reader.poll().map_err(|source| ScanError::Read { path: run.events(), source })?;
         ScanResult::of(reader.history(), &config(run))?.complete_in_part()
     }
 
-    /// The result, if at least one pixel is complete.
+    /// The result, if at least one grid point is complete.
     pub fn complete_in_part(self) -> Result<ScanResult, ScanError> {
         if self.known() == 0 { Err(ScanError::Empty) } else { Ok(self) }
     }
 
-    /// What the events of a run say, also before the first pixel is complete. `config` is the text of the run's
+    /// What the events of a run say, also before the first grid point is complete. `config` is the text of the run's
     /// `config.ron`, as far as it can be read.
-    pub fn of(history: &History, config: &str) -> Result<ScanResult, ScanError> {
+    pub fn of(history: &RunHistory, config: &str) -> Result<ScanResult, ScanError> {
         let started = history.started().ok_or(ScanError::NotBegun)?;
         let Some(axes) = started.scan.clone() else {
             return Err(ScanError::Other { found: started.kind.clone() });
         };
         check(&axes)?;
-        let mut pixels = vec![None; axes.optimizers.len() * axes.batch_sizes.len()];
-        for pixel in history.pixels() {
-            if let Some(index) = index(&axes, pixel.pixel) {
-                pixels[index] = Some(fitted(&axes, pixel));
+        let mut points = vec![None; axes.optimizers.len() * axes.batch_sizes.len()];
+        for point in history.grid_points() {
+            if let Some(index) = index(&axes, point.index) {
+                points[index] = Some(fitted(&axes, point));
             }
         }
         let Started { title, seed, precision, version, .. } = started.clone();
@@ -98,14 +98,14 @@ impl ScanResult {
             colors: scanned.iter().map(|optimizer| optimizer.color).collect(),
             markers: markers(scanned.iter().map(|optimizer| optimizer.marker)),
             rules: scanned.iter().map(|optimizer| optimizer.rule).collect(),
-            scores: ScanScores::of(&axes, pixels.iter().flatten()),
+            scores: ScanScores::of(&axes, points.iter().flatten()),
             spec: config.to_owned(),
             data: without_folder(&started.data).to_owned(),
-            is_stand_in: started.learns_from_stand_in(),
+            is_synthetic: started.learns_from_synthetic_data(),
             seed,
             precision,
             version,
-            pixels,
+            points,
             axes,
         })
     }
@@ -121,9 +121,9 @@ impl ScanResult {
         Some([self.index_of(RuleKind::Adam)?, self.index_of(RuleKind::Signum)?])
     }
 
-    /// Pixels that are complete.
+    /// Grid points that are complete.
     pub fn known(&self) -> usize {
-        self.pixels.iter().flatten().count()
+        self.points.iter().flatten().count()
     }
 
     /// Program version, precision and seed, as `scan.npz` has them.
@@ -134,8 +134,8 @@ impl ScanResult {
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
     }
 
-    fn pixel(&self, optimizer: usize, batch_size: usize) -> Option<&Pixel> {
-        self.pixels[index(&self.axes, [optimizer, batch_size])?].as_ref()
+    fn point(&self, optimizer: usize, batch_size: usize) -> Option<&GridPoint> {
+        self.points[index(&self.axes, [optimizer, batch_size])?].as_ref()
     }
 }
 
@@ -170,16 +170,16 @@ fn check(axes: &ScanAxes) -> Result<(), ScanError> {
     Ok(())
 }
 
-/// The pixel without values that have no place in the axes.
-fn fitted(axes: &ScanAxes, pixel: &Pixel) -> Pixel {
-    let mut pixel = pixel.clone();
-    for grid in [&mut pixel.train_loss, &mut pixel.test_loss, &mut pixel.test_accuracy] {
+/// The grid point without values that have no place in the axes.
+fn fitted(axes: &ScanAxes, point: &GridPoint) -> GridPoint {
+    let mut point = point.clone();
+    for grid in [&mut point.train_loss, &mut point.test_loss, &mut point.test_accuracy] {
         grid.truncate(axes.learning_rates.len());
         for replicates in grid {
             replicates.truncate(axes.replicates as usize);
         }
     }
-    pixel
+    point
 }
 
 /// An optimizer of a scan.

@@ -1,6 +1,6 @@
 //! Scores of a scan, and how they compare.
 
-use crate::run::{Pixel, ScanAxes};
+use crate::run::{GridPoint, ScanAxes};
 
 /// What a loss that is NaN or infinite counts as.
 pub const NOT_FINITE: f64 = 100.0;
@@ -74,13 +74,13 @@ pub struct ScanScores {
 }
 
 impl ScanScores {
-    /// Pixels outside of the axes are passed over.
-    pub fn of<'p>(axes: &ScanAxes, pixels: impl IntoIterator<Item = &'p Pixel>) -> ScanScores {
+    /// Grid points outside of the axes are passed over.
+    pub fn of<'p>(axes: &ScanAxes, points: impl IntoIterator<Item = &'p GridPoint>) -> ScanScores {
         let mut scores = vec![vec![None; axes.batch_sizes.len()]; axes.optimizers.len()];
-        for pixel in pixels {
-            let [optimizer, batch_size] = pixel.pixel;
+        for point in points {
+            let [optimizer, batch_size] = point.index;
             if let Some(place) = scores.get_mut(optimizer).and_then(|row| row.get_mut(batch_size)) {
-                *place = ScanScore::of(&pixel.test_loss);
+                *place = ScanScore::of(&point.test_loss);
             }
         }
         ScanScores { scores }

@@ -15,13 +15,13 @@ use super::{
     Common, CommonMut, Course, DataChoice, Dataset, DeviceChoice, Needs, NotFinite, Outlook, OutlookResult, RunSpec,
     RunsPreset, TokenizerKind,
 };
-use crate::dataset::text::{self, Origin, Sources, Wanted};
+use crate::dataset::text::{self, TextNeeds, TextSource, TextSources};
 use crate::optimizer::RuleSpec;
 use crate::quantity::{
     Accumulation, CheckpointInterval, ClipNorm, EvaluationBatches, EvaluationInterval, LearningRate, LoggingInterval,
     SampleInterval, SampleTemperature, SampleTokens, SequenceCount, TopK, TrainingSteps,
 };
-use crate::run::{Better, Metric, MetricInfo, Scale, Source, Started, Unit};
+use crate::run::{Better, MetricId, MetricInfo, MetricScale, MetricSource, Started, Unit};
 use crate::spec_error::SpecError;
 use crate::view::ticks::grouped;
 
@@ -133,7 +133,7 @@ static TEXT: Dataset = Dataset {
     name: "text",
     automatic: "Automatic: text in the folder that VALLEYSCOPE_DATA names, else text that the program makes up",
     folder: "train.bin and val.bin of tokens, or files of text",
-    stand_in: "Made-up text (no real corpus)",
+    synthetic: "Made-up text (no real corpus)",
 };
 const SEED: &str = "Names the initial weights and the sequences. Runs that differ only in it are replicates.";
 const PRECISIONS: &[(Gpt2Precision, &str)] = &[
@@ -147,8 +147,8 @@ const TOKENIZERS: &[(TokenizerKind, &str)] = &[(TokenizerKind::Gpt2, "GPT-2's"),
 
 impl Gpt2Spec {
     /// The tokens that its data must have.
-    fn wanted(&self) -> Wanted {
-        Wanted { tokenizer: self.tokenizer, context: self.shape.context as usize }
+    fn wanted(&self) -> TextNeeds {
+        TextNeeds { tokenizer: self.tokenizer, context: self.shape.context as usize }
     }
 
     /// Refuses data of more different tokens than the model knows.
@@ -245,18 +245,18 @@ impl RunSpec for Gpt2Spec {
     }
 
     fn outlook(&self) -> OutlookResult {
-        let text::Outlook { origin, vocabulary, warnings } =
-            text::look(&self.data, self.wanted(), &Sources::of_this_machine())?;
+        let text::TextOutlook { source, vocabulary, warnings } =
+            text::look(&self.data, self.wanted(), &TextSources::of_this_machine())?;
         vocabulary.map_or(Ok(()), |needed| self.check_vocabulary(needed))?;
-        let is_makeshift = origin == Origin::StandIn && self.data == DataChoice::Automatic;
-        let data = if is_makeshift {
+        let is_fallback = source == TextSource::Synthetic && self.data == DataChoice::Automatic;
+        let data = if is_fallback {
             "made-up text, as no real text was found. Choose a folder that holds some; `valleyscope data text` makes \
              tokens of it."
                 .to_owned()
         } else {
-            origin.to_string()
+            source.to_string()
         };
-        Ok(Outlook { data, is_makeshift, warnings })
+        Ok(Outlook { data, is_fallback, warnings })
     }
 
     fn model(&self) -> String {
@@ -335,19 +335,19 @@ impl RunSpec for Gpt2Spec {
 }
 
 /// Euclidean norm of all parameters.
-pub const PARAM_NORM: Metric = Metric::of("param_norm");
+pub const PARAM_NORM: MetricId = MetricId::of("param_norm");
 /// Euclidean norm of the optimizer's momentum.
-pub const MOMENTUM_NORM: Metric = Metric::of("momentum_norm");
+pub const MOMENTUM_NORM: MetricId = MetricId::of("momentum_norm");
 /// The share of steps whose gradient was cut.
-pub const CLIP_RATE: Metric = Metric::of("clip_rate");
+pub const CLIP_RATE: MetricId = MetricId::of("clip_rate");
 /// The factor of the loss in float16.
-pub const LOSS_SCALE: Metric = Metric::of("loss_scale");
+pub const LOSS_SCALE: MetricId = MetricId::of("loss_scale");
 /// Steps so far that were left out, as their gradients were not finite in float16.
-pub const SKIPPED: Metric = Metric::of("skipped");
+pub const SKIPPED: MetricId = MetricId::of("skipped");
 
 /// What a run logs.
 fn metrics() -> Vec<MetricInfo> {
-    let own = |metric: Metric, title: &str, unit, scale, better, source| MetricInfo {
+    let own = |metric: MetricId, title: &str, unit, scale, better, source| MetricInfo {
         name: metric.name().to_owned(),
         title: title.to_owned(),
         unit,
@@ -356,19 +356,19 @@ fn metrics() -> Vec<MetricInfo> {
         source,
     };
     use Better::Neither;
-    use Scale::{Linear, Log};
-    use Source::Training;
+    use MetricScale::{Linear, Log};
+    use MetricSource::Training;
     vec![
-        Metric::LOSS.info(),
-        Metric::LEARNING_RATE.info(),
-        MetricInfo { scale: Log, ..Metric::GRAD_NORM.info() },
+        MetricId::LOSS.info(),
+        MetricId::LEARNING_RATE.info(),
+        MetricInfo { scale: Log, ..MetricId::GRAD_NORM.info() },
         own(PARAM_NORM, "Parameter norm", Unit::Plain, Linear, Neither, Training),
         own(MOMENTUM_NORM, "Momentum norm", Unit::Plain, Log, Neither, Training),
         own(CLIP_RATE, "Steps clipped", Unit::Fraction, Linear, Neither, Training),
         own(LOSS_SCALE, "Loss scale", Unit::Exact, Log, Neither, Training),
         own(SKIPPED, "Steps skipped", Unit::Exact, Linear, Neither, Training),
-        Metric::TOKENS_PER_S.info(),
-        Metric::VAL_LOSS.info(),
-        Metric::TRAIN_LOSS.info(),
+        MetricId::TOKENS_PER_S.info(),
+        MetricId::VAL_LOSS.info(),
+        MetricId::TRAIN_LOSS.info(),
     ]
 }

@@ -11,12 +11,12 @@ use super::{
     Common, CommonMut, Course, DataChoice, Dataset, DeviceChoice, FloatType, Needs, NotFinite, Outlook, OutlookResult,
     RunSpec, RunsPreset,
 };
-use crate::dataset::mnist::{self, Origin, Sources};
+use crate::dataset::mnist::{self, MnistSource, MnistSources};
 use crate::optimizer::RuleSpec;
 use crate::quantity::{
     BatchSize, CheckpointInterval, EvaluationInterval, LearningRate, LoggingInterval, TrainingSteps,
 };
-use crate::run::{Metric, Started};
+use crate::run::{MetricId, Started};
 
 pub use scan::{MnistScanPreset, MnistScanSpec};
 
@@ -27,7 +27,7 @@ static MNIST: Dataset = Dataset {
     name: "mnist",
     automatic: "Automatic: the cache, else a download, and with no network digits that the program draws",
     folder: "the four IDX files of MNIST, packed or not",
-    stand_in: "Drawn digits (not MNIST)",
+    synthetic: "Drawn digits (not MNIST)",
 };
 const FAMILY: &str = "MNIST";
 const SEED: &str = "Names the initial weights and the order of the images. Runs that differ only in it are replicates.";
@@ -98,16 +98,16 @@ fn checkpoint_every() -> CheckpointInterval {
 }
 
 fn outlook(choice: &DataChoice) -> OutlookResult {
-    let data = match mnist::look(choice, &Sources::of_this_machine())? {
+    let data = match mnist::look(choice, &MnistSources::of_this_machine())? {
         Some(folder) => format!("files in {}", folder.display()),
-        None if *choice == DataChoice::StandIn => Origin::StandIn.to_string(),
+        None if *choice == DataChoice::Synthetic => MnistSource::Synthetic.to_string(),
         None => {
             "MNIST, which is downloaded first; without a network, digits that the program draws. `valleyscope data \
                  mnist` downloads it without training."
                 .to_owned()
         }
     };
-    Ok(Outlook { data, is_makeshift: false, warnings: Vec::new() })
+    Ok(Outlook { data, is_fallback: false, warnings: Vec::new() })
 }
 
 impl MnistSpec {
@@ -188,14 +188,14 @@ impl RunSpec for MnistSpec {
 
     fn describe(&self, started: Started) -> Started {
         let metrics = [
-            Metric::LOSS,
-            Metric::LEARNING_RATE,
-            Metric::GRAD_NORM,
-            Metric::SAMPLES_PER_S,
-            Metric::TEST_LOSS,
-            Metric::TEST_ACCURACY,
+            MetricId::LOSS,
+            MetricId::LEARNING_RATE,
+            MetricId::GRAD_NORM,
+            MetricId::SAMPLES_PER_S,
+            MetricId::TEST_LOSS,
+            MetricId::TEST_ACCURACY,
         ];
-        Started { metrics: metrics.map(Metric::info).to_vec(), ..started }
+        Started { metrics: metrics.map(MetricId::info).to_vec(), ..started }
     }
 
     fn form(&mut self) -> Form<'_> {

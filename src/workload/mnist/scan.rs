@@ -93,7 +93,7 @@ impl MnistScanSpec {
     }
 
     /// Pixels of the scan: optimizers times batch sizes.
-    pub fn pixels(&self) -> usize {
+    pub fn grid_points(&self) -> usize {
         self.optimizers.len() * self.batch_sizes.len()
     }
 }
@@ -192,7 +192,7 @@ impl Workload for MnistScanPreset {
             steps: scan.steps.get() as u64,
         };
         Started {
-            steps: axes.pixels(),
+            steps: axes.grid_points(),
             optimizer: axes.optimizers.join(", "),
             seed: Some(scan.seed),
             precision: scan.precision.name().to_owned(),
@@ -207,7 +207,7 @@ impl Workload for MnistScanPreset {
 
     fn form(&mut self, _: usize) -> Form<'_> {
         let trainings =
-            format!("{} trainings in {} pixels", self.scan.pixels() * self.scan.stack(), self.scan.pixels());
+            format!("{} trainings in {} pixels", self.scan.grid_points() * self.scan.stack(), self.scan.grid_points());
         let scan = &mut self.scan;
         let note = Field::new("", "", Value::Note(trainings));
         vec![

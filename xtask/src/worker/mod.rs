@@ -22,7 +22,7 @@ use pytorch::Choice;
 
 /// Who is there to be asked and to be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Company {
+pub enum Audience {
     /// Somebody who may not want a large download.
     Person,
     /// Nobody can answer, but somebody may read what is said.
@@ -35,20 +35,20 @@ pub enum Company {
 const STEPS: u32 = 3;
 const DECLINED: &str = "The training worker was not wanted.";
 
-impl Company {
+impl Audience {
     /// Whoever has started this command.
-    pub fn here() -> Company {
+    pub fn here() -> Audience {
         let in_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
         let terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
-        if terminal && !in_ci { Company::Person } else { Company::Reader }
+        if terminal && !in_ci { Audience::Person } else { Audience::Reader }
     }
 }
 
 /// Sets up the worker, from whatever is there to a worker that answers.
-pub fn set_up(company: Company) -> Result<(), Stop> {
+pub fn set_up(audience: Audience) -> Result<(), Stop> {
     let session = begin(&folder()?)?;
-    let mut job = Job { session: &session, detached: company == Company::Nobody, step: (1, STEPS) };
-    let outcome = work(&mut job, company);
+    let mut job = Job { session: &session, detached: audience == Audience::Nobody, step: (1, STEPS) };
+    let outcome = work(&mut job, audience);
     let step = job.step;
     let (state, message) = match &outcome {
         Ok(words) => (SetUpState::Done, words.clone()),
@@ -68,10 +68,10 @@ pub fn set_up(company: Company) -> Result<(), Stop> {
     }
 }
 
-fn work(job: &mut Job<'_>, company: Company) -> Result<String, Ended> {
+fn work(job: &mut Job<'_>, audience: Audience) -> Result<String, Ended> {
     job.begin("Looking for PyTorch")?;
     setup::provide(machine::for_building().into_iter().chain(machine::for_building_worker()).collect())?;
-    let pytorch = provide_pytorch(job, company)?;
+    let pytorch = provide_pytorch(job, audience)?;
     job.step.0 = 2;
     let program = build::build(&pytorch, job)?;
     job.step.0 = 3;
@@ -81,7 +81,7 @@ fn work(job: &mut Job<'_>, company: Company) -> Result<String, Ended> {
 }
 
 /// The PyTorch to build with, which is installed where none fits and nobody minds.
-fn provide_pytorch(job: &mut Job<'_>, company: Company) -> Result<PyTorch, Ended> {
+fn provide_pytorch(job: &mut Job<'_>, audience: Audience) -> Result<PyTorch, Ended> {
     match choose(job.session.folder()) {
         Choice::Use(pytorch) => {
             say(format_args!("using PyTorch {} in {}", pytorch.version, pytorch.root.display()));
@@ -90,7 +90,7 @@ fn provide_pytorch(job: &mut Job<'_>, company: Company) -> Result<PyTorch, Ended
         Choice::Install(variant) => {
             let announcement = variant.announcement(job.session.folder());
             say(&announcement);
-            if company == Company::Person && !agrees() {
+            if audience == Audience::Person && !agrees() {
                 return Err(Ended::Declined);
             }
             download::install(variant, job.session, job)
@@ -129,7 +129,7 @@ pub fn may_go_on_in_background(asked_for: bool) -> Result<bool, Stop> {
         return Ok(false);
     }
     say(variant.announcement(&folder));
-    if Company::here() != Company::Person || agrees() {
+    if Audience::here() != Audience::Person || agrees() {
         return Ok(true);
     }
     let session = begin(&folder)?;
@@ -207,7 +207,7 @@ pub fn pytorch_for_tests() -> Result<PyTorch, Stop> {
     }
     let session = begin(&folder)?;
     let mut job = Job { session: &session, detached: false, step: (1, 1) };
-    let outcome = provide_pytorch(&mut job, Company::here());
+    let outcome = provide_pytorch(&mut job, Audience::here());
     let (state, message) = match &outcome {
         Ok(_) => (SetUpState::Interrupted, "PyTorch is here, and the training worker is not built yet.".to_owned()),
         Err(Ended::Failed(stop)) => (SetUpState::Failed, stop.message.clone()),

@@ -1,6 +1,6 @@
 //! The panel as a whole.
 
-mod intake;
+mod updates;
 mod view;
 
 use std::path::{Path, PathBuf};
@@ -11,21 +11,21 @@ use egui::{Context, Rect};
 use super::charts::Charts;
 use super::detail::Shown;
 use super::dialogs::Dialog;
-use super::draft::{Draft, Origin, TrainingMemory};
-use super::export::Exports;
+use super::editor::{SavedState, TrainingEditor, TrainingMemory};
+use super::export::TrainingExports;
+use super::jobs::{TrainingJobs, TrainingPaths, WorkerState};
 use super::list::List;
-use super::office::{Office, Places, WorkerState};
 use super::outlook::OutlookWatch;
 use super::pens::Pens;
-use super::plotter::{Drawn, Plotter, Wish};
+use super::plotter::{CurveRequest, Plotter, RunCurves};
 use super::queue::Queue;
 use super::summary::Summary;
-use super::watcher::Order;
-use super::words::Detail;
+use super::watcher::WatcherCommand;
+use super::words::RunDetail;
 use super::worker::WorkerCard;
-use crate::app::history::History;
-use crate::app::origins::WithOrigin;
-use crate::app::paper::Paper;
+use crate::app::figure_layout::FigureLayout;
+use crate::app::history::UndoHistory;
+use crate::app::saved_states::Revision;
 use crate::app::session::stored_preset;
 use crate::app::wake::Wake;
 use crate::export::Overwrite;
@@ -36,7 +36,7 @@ use crate::workload::DataChoice;
 
 /// The threads of the room; they begin when it is first looked at.
 struct Threads {
-    office: Office,
+    jobs: TrainingJobs,
     plotter: Plotter,
 }
 
@@ -47,17 +47,17 @@ const UNSEEN: Duration = Duration::from_secs(5);
 /// The state of the real workloads' part of the window.
 pub struct TrainingPanel {
     wake: Wake,
-    places: Places,
+    places: TrainingPaths,
     threads: Option<Threads>,
     /// Whether an earlier window has left a queue, so that the threads begin at once.
     has_queue: bool,
     worker: WorkerState,
     worker_card: WorkerCard,
-    draft: Draft,
+    editor: TrainingEditor,
     /// The preset that was shown when the controls were drawn last, as a number of the draft's.
     scrolled: usize,
     outlook: OutlookWatch,
-    history: History<WithOrigin<Preset>>,
+    history: UndoHistory<Revision<Preset>>,
     runs: Vec<Summary>,
     /// Why the folder of runs cannot be read, if it cannot.
     trouble: Option<String>,
@@ -69,21 +69,21 @@ pub struct TrainingPanel {
     recalled: Vec<PathBuf>,
     /// The run that is read in detail.
     focus: Option<RunFolder>,
-    detail: Option<(RunFolder, Detail)>,
+    detail: Option<(RunFolder, RunDetail)>,
     shown: Shown,
-    drawn: Vec<Drawn>,
-    wish: Wish,
+    drawn: Vec<RunCurves>,
+    curve_request: CurveRequest,
     charts: Charts,
-    exports: Exports,
+    exports: TrainingExports,
     /// How figures of scans are exported.
-    paper: Paper,
+    figure_layout: FigureLayout,
     dialog: Option<Dialog>,
     /// Where the plots were drawn last.
     area: Option<Rect>,
 }
 
 impl TrainingPanel {
-    pub fn new(context: Context, places: Places) -> TrainingPanel {
+    pub fn new(context: Context, places: TrainingPaths) -> TrainingPanel {
         TrainingPanel {
             has_queue: places.runs.as_deref().is_some_and(Queue::is_in),
             wake: Wake::new(context, SEEN, UNSEEN),
@@ -91,10 +91,10 @@ impl TrainingPanel {
             threads: None,
             worker: WorkerState::Asked,
             worker_card: WorkerCard::default(),
-            draft: Draft::first(Preset::WORKLOADS[0]),
+            editor: TrainingEditor::first(Preset::WORKLOADS[0]),
             scrolled: 0,
             outlook: OutlookWatch::default(),
-            history: History::default(),
+            history: UndoHistory::default(),
             runs: Vec::new(),
             trouble: None,
             list: List::default(),
@@ -105,10 +105,10 @@ impl TrainingPanel {
             detail: None,
             shown: Shown::default(),
             drawn: Vec::new(),
-            wish: Wish::default(),
+            curve_request: CurveRequest::default(),
             charts: Charts::default(),
-            exports: Exports::default(),
-            paper: Paper::default(),
+            exports: TrainingExports::default(),
+            figure_layout: FigureLayout::default(),
             dialog: None,
             area: None,
         }
@@ -116,14 +116,14 @@ impl TrainingPanel {
 
     /// Puts a preset under the controls. Undo brings the one before back.
     pub fn open(&mut self, preset: Preset, file: Option<PathBuf>) {
-        self.history.mark(&self.draft.point());
-        self.draft.open(preset, file);
-        self.history.mark(&self.draft.point());
+        self.history.mark(&self.editor.point());
+        self.editor.open(preset, file);
+        self.history.mark(&self.editor.point());
     }
 
     /// Shows a run, wherever its folder is.
     pub fn open_run(&mut self, run: RunFolder) {
-        self.threads().office.order(Order::Include(run.clone()));
+        self.threads().jobs.send(WatcherCommand::Include(run.clone()));
         self.select_only(run);
     }
 
@@ -137,21 +137,22 @@ impl TrainingPanel {
         let preset = stored(&preset, "the training of the last session")?;
         let clean = clean.map(|text| stored(&text, "the preset of the last session's training")).transpose()?;
         let clean = clean.unwrap_or_else(|| preset.clone());
-        self.draft = Draft::recalled(preset, Origin { kept_data, fork, ..Origin::opened(clean, file) }, data);
-        self.history = History::default();
+        self.editor =
+            TrainingEditor::recalled(preset, SavedState { kept_data, fork, ..SavedState::opened(clean, file) }, data);
+        self.history = UndoHistory::default();
         Ok(())
     }
 
     /// What the next session finds again.
     pub fn memory(&self) -> TrainingMemory {
-        let Origin { clean, kept_data, file, fork, .. } = self.draft.origin();
-        let preset = if self.draft.fault().is_none() { &self.draft.preset } else { clean };
+        let SavedState { clean, kept_data, file, fork, .. } = self.editor.saved_state();
+        let preset = if self.editor.fault().is_none() { &self.editor.preset } else { clean };
         let selected = self.selected.iter().map(|run| run.path().to_owned());
         TrainingMemory {
             preset: preset.to_ron(),
             clean: Some(clean.to_ron()),
             kept_data: kept_data.clone(),
-            data: self.draft.chosen_data(),
+            data: self.editor.chosen_data(),
             file: file.as_ref().map(|(file, _)| file.clone()),
             fork: fork.clone(),
             selected: selected.chain(self.recalled.clone()).collect(),
@@ -161,46 +162,46 @@ impl TrainingPanel {
     }
 
     pub fn preset(&self) -> &Preset {
-        &self.draft.preset
+        &self.editor.preset
     }
 
     /// The preset as it would be saved.
-    pub fn draft(&self) -> WithOrigin<Preset> {
-        self.draft.point()
+    pub fn draft(&self) -> Revision<Preset> {
+        self.editor.point()
     }
 
     /// The preset's file, and whether it may be replaced without a question.
     pub fn file(&self) -> Option<(&Path, Overwrite)> {
-        let (file, written_here) = self.draft.origin().file.as_ref()?;
+        let (file, written_here) = self.editor.saved_state().file.as_ref()?;
         Some((file, if *written_here { Overwrite::Yes } else { Overwrite::No }))
     }
 
     /// Takes note that a preset was written to a file.
-    pub fn saved(&mut self, saved: WithOrigin<Preset>, path: &Path) {
-        self.draft.saved(saved, path);
+    pub fn saved(&mut self, saved: Revision<Preset>, path: &Path) {
+        self.editor.saved(saved, path);
     }
 
     pub fn is_dirty(&self) -> bool {
-        self.draft.is_changed()
+        self.editor.is_changed()
     }
 
     pub fn can_undo(&self) -> bool {
-        self.history.can_undo(&self.draft.point())
+        self.history.can_undo(&self.editor.point())
     }
 
     pub fn can_redo(&self) -> bool {
-        self.history.can_redo(&self.draft.point())
+        self.history.can_redo(&self.editor.point())
     }
 
     pub fn undo(&mut self) {
-        if let Some(earlier) = self.history.undo(&self.draft.point()) {
-            self.draft.go_to(earlier);
+        if let Some(earlier) = self.history.undo(&self.editor.point()) {
+            self.editor.go_to(earlier);
         }
     }
 
     pub fn redo(&mut self) {
-        if let Some(later) = self.history.redo(&self.draft.point()) {
-            self.draft.go_to(later);
+        if let Some(later) = self.history.redo(&self.editor.point()) {
+            self.editor.go_to(later);
         }
     }
 
@@ -215,7 +216,7 @@ impl TrainingPanel {
     }
 
     /// The curves of the runs that are shown.
-    pub fn drawn(&self) -> &[Drawn] {
+    pub fn drawn(&self) -> &[RunCurves] {
         &self.drawn
     }
 
@@ -231,9 +232,9 @@ impl TrainingPanel {
 
     /// Takes the data of what is under the controls from a folder.
     pub fn use_data_in(&mut self, folder: &Path) {
-        self.history.mark(&self.draft.point());
-        self.draft.set_data(&DataChoice::Folder(folder.display().to_string()));
-        self.history.mark(&self.draft.point());
+        self.history.mark(&self.editor.point());
+        self.editor.set_data(&DataChoice::Folder(folder.display().to_string()));
+        self.history.mark(&self.editor.point());
     }
 
     /// Where the plots were drawn last.
@@ -243,12 +244,12 @@ impl TrainingPanel {
 
     fn threads(&mut self) -> &Threads {
         self.threads.get_or_insert_with(|| {
-            let office = Office::open(self.places.clone(), self.wake.clone());
-            office.shake_hands();
+            let jobs = TrainingJobs::open(self.places.clone(), self.wake.clone());
+            jobs.find_worker();
             for path in &self.recalled {
-                office.order(Order::Find(path.clone()));
+                jobs.send(WatcherCommand::Find(path.clone()));
             }
-            Threads { office, plotter: Plotter::start(self.wake.clone()) }
+            Threads { jobs, plotter: Plotter::start(self.wake.clone()) }
         })
     }
 }

@@ -6,26 +6,26 @@ use egui::{Button, CentralPanel, Context, Frame, Label, Margin, RichText, Scroll
 
 use super::TrainingPanel;
 use crate::app::live::{Action, Requests};
-use crate::app::shelf::Shelf;
-use crate::app::shell::Layout;
+use crate::app::preset_catalog::PresetCatalog;
+use crate::app::shell::WindowLayout;
 use crate::app::side_panel::{Edge, SidePanel};
-use crate::app::training::charts::{Asked, Named};
-use crate::app::training::detail::{self, Deed};
-use crate::app::training::dialogs::{Decision, Dialog};
-use crate::app::training::draft::{Fault, ForkPoint};
+use crate::app::training::charts::{ChartAction, NamedCurves};
+use crate::app::training::detail::{self, RunAction};
+use crate::app::training::dialogs::{Dialog, DialogDecision};
+use crate::app::training::editor::{ForkPoint, TrainingFault};
+use crate::app::training::jobs::WorkerState;
 use crate::app::training::list::{Chosen, small_button};
 use crate::app::training::names::{Known, distinct, traits};
-use crate::app::training::office::WorkerState;
-use crate::app::training::outlook::Found;
+use crate::app::training::outlook::OutlookAnswer;
 use crate::app::training::pens::NEUTRAL;
-use crate::app::training::plotter::Drawn;
-use crate::app::training::sheet::Picture;
+use crate::app::training::plot_export::CurvesExport;
+use crate::app::training::plotter::RunCurves;
 use crate::app::training::summary::Summary;
-use crate::app::training::watcher::Order;
-use crate::app::training::worker::Wanted;
+use crate::app::training::watcher::WatcherCommand;
+use crate::app::training::worker::WorkerAction;
 use crate::app::training::{list, samples, scan_view, setup};
 use crate::preset::Preset;
-use crate::run::{Command, Handshake, RoomReport, RunFolder};
+use crate::run::{CapacityReport, Handshake, RunCommand, RunFolder};
 use crate::view::Pen;
 use crate::view::ticks::grouped;
 use crate::workload::{DeviceChoice, Outlook};
@@ -34,7 +34,7 @@ const NOT_READY: &str = "The training worker is not ready";
 
 impl TrainingPanel {
     /// Shows the panel.
-    pub fn ui(&mut self, ui: &mut Ui, window: &mut Layout, shelf: &Shelf, requests: &mut Requests) {
+    pub fn ui(&mut self, ui: &mut Ui, window: &mut WindowLayout, catalog: &PresetCatalog, requests: &mut Requests) {
         self.threads();
         let width = ui.available_width();
         if !window.presenting {
@@ -46,9 +46,9 @@ impl TrainingPanel {
                 range: 240.0..=most,
                 frame: None,
             };
-            let Layout { sizes, controls, .. } = window;
+            let WindowLayout { sizes, controls, .. } = window;
             left.show_collapsible(ui, &mut sizes.training_controls, controls, |ui| {
-                self.left(ui, &mut sizes.list_of_runs, shelf, requests);
+                self.left(ui, &mut sizes.list_of_runs, catalog, requests);
             });
             if let Some(run) = self.focus().cloned() {
                 let most = (0.6 * ui.available_height()).max(110.0);
@@ -61,15 +61,15 @@ impl TrainingPanel {
             self.area = Some(ui.available_rect_before_wrap());
             self.plots(ui);
         });
-        self.settle_wish();
+        self.sync_curves();
         self.show_dialog(ui.ctx());
-        self.history.feed(ui.ctx().time(), &self.draft.point());
+        self.history.feed(ui.ctx().time(), &self.editor.point());
         if self.history.is_in_flux() {
             ui.ctx().request_repaint_after(std::time::Duration::from_millis(600));
         }
     }
 
-    fn left(&mut self, ui: &mut Ui, list_height: &mut Option<f32>, shelf: &Shelf, requests: &mut Requests) {
+    fn left(&mut self, ui: &mut Ui, list_height: &mut Option<f32>, catalog: &PresetCatalog, requests: &mut Requests) {
         let height = ui.available_height();
         let most = (height - 130.0).max(120.0);
         let frame = Some(Frame::NONE.inner_margin(Margin { top: 4, ..Margin::ZERO }));
@@ -90,41 +90,41 @@ impl TrainingPanel {
         self.start_bar(ui, fault.as_ref());
         ui.separator();
         let mut area = ScrollArea::vertical().auto_shrink(false).id_salt("training controls");
-        if std::mem::replace(&mut self.scrolled, self.draft.origin_number()) != self.draft.origin_number() {
+        if std::mem::replace(&mut self.scrolled, self.editor.saved_state_number()) != self.editor.saved_state_number() {
             // Another preset is read from its beginning.
             area = area.vertical_scroll_offset(0.0);
         }
         area.show(ui, |ui| {
             match self.worker_card.ui(ui, &self.worker, &self.places, requests) {
-                Some(Wanted::LookAgain) => self.look_for_worker(),
-                Some(Wanted::Cancel) => self.threads().office.cancel_install(),
+                Some(WorkerAction::LookAgain) => self.look_for_worker(),
+                Some(WorkerAction::Cancel) => self.threads().jobs.cancel_install(),
                 None => {}
             }
             let known = setup::Known { worker: &self.worker, fault: fault.as_ref() };
-            setup::show(ui, &mut self.draft, known, shelf, requests);
+            setup::show(ui, &mut self.editor, known, catalog, requests);
         });
     }
 
     /// The run under the controls, as a preset of its own.
     fn training(&self) -> Option<Preset> {
-        self.draft.preset.trainings().into_iter().nth(self.draft.chosen())
+        self.editor.preset.trainings().into_iter().nth(self.editor.chosen())
     }
 
     /// What keeps the run under the controls from being started.
-    fn fault(&self) -> Option<Fault> {
+    fn fault(&self) -> Option<TrainingFault> {
         let training = self.training();
         let device = || missing_device(training.as_ref()?, &self.worker);
-        let device = || Some(Fault { path: "device".to_owned(), message: device()? });
-        self.draft.fault().or_else(device).or_else(|| self.outlook.fault(training.as_ref()))
+        let device = || Some(TrainingFault { path: "device".to_owned(), message: device()? });
+        self.editor.fault().or_else(device).or_else(|| self.outlook.fault(training.as_ref()))
     }
 
-    fn start_bar(&mut self, ui: &mut Ui, fault: Option<&Fault>) {
+    fn start_bar(&mut self, ui: &mut Ui, fault: Option<&TrainingFault>) {
         ui.add_space(4.0);
-        let trainings = self.draft.preset.trainings();
+        let trainings = self.editor.preset.trainings();
         let one = self.training();
         if let Some(question) = self.outlook.question(one.as_ref(), ui.input(|input| input.time)) {
             let worker = self.handshake().cloned();
-            self.threads().office.look_ahead(question, worker);
+            self.threads().jobs.look_ahead(question, worker);
         }
         let has_worker = matches!(self.worker, WorkerState::Ready(_));
         ui.horizontal_wrapped(|ui| {
@@ -135,8 +135,8 @@ impl TrainingPanel {
             if start.accessible_name("Start the training").clicked()
                 && let Some(one) = one.clone()
             {
-                let (stem, fork) = (self.draft.origin().stem.clone(), self.draft.origin().fork.clone());
-                self.threads().office.train(one, stem, fork);
+                let (stem, fork) = (self.editor.saved_state().stem.clone(), self.editor.saved_state().fork.clone());
+                self.threads().jobs.train(one, stem, fork);
             }
             if trainings.len() > 1 {
                 self.start_all(ui, trainings, fault.is_none());
@@ -150,7 +150,7 @@ impl TrainingPanel {
         self.fork_line(ui);
         if let Some(fault) = fault {
             // What it is stands below its field, where that is shown.
-            let text = match self.draft.field_name(fault).filter(|name| !name.is_empty()) {
+            let text = match self.editor.field_name(fault).filter(|name| !name.is_empty()) {
                 Some(name) => format!("“{name}” can't be used as it is; see below."),
                 None => fault.message.clone(),
             };
@@ -181,13 +181,13 @@ impl TrainingPanel {
         if all.accessible_name("Start all trainings of the preset").clicked()
             && let (Some(threads), Some(worker)) = (&self.threads, self.handshake())
         {
-            threads.office.train_all(trainings, self.draft.origin().stem.clone(), worker.clone());
+            threads.jobs.train_all(trainings, self.editor.saved_state().stem.clone(), worker.clone());
         }
     }
 
     /// The checkpoint that the run is to begin with, if it is a fork.
     fn fork_line(&mut self, ui: &mut Ui) {
-        let Some(ForkPoint { run, step }) = &self.draft.origin().fork else { return };
+        let Some(ForkPoint { run, step }) = &self.editor.saved_state().fork else { return };
         let name = run.file_name().unwrap_or(run.as_os_str()).to_string_lossy();
         let text = format!("Forks {name} at step {}", grouped(*step));
         let label = |ui: &mut Ui| {
@@ -197,26 +197,26 @@ impl TrainingPanel {
         let cross = |ui: &mut Ui| small_button(ui, true, "×", "Do not fork", "Begin a run at step 0 instead");
         let ((), is_undone) = Sides::new().shrink_left().show(ui, label, cross);
         if is_undone {
-            self.draft.forget_fork();
+            self.editor.forget_fork();
         }
     }
 
     fn words(&mut self, ui: &mut Ui, run: &Summary, requests: &mut Requests) {
         ui.add_space(4.0);
         let detail = self.detail.as_ref().filter(|(of, _)| *of == run.run).map(|(_, detail)| detail);
-        let Some(deed) = detail::show(ui, &mut self.shown, run, self.pens.of(run), detail) else { return };
+        let Some(action) = detail::show(ui, &mut self.shown, run, self.pens.of(run), detail) else { return };
         let folder = run.run.clone();
-        match deed {
-            Deed::Stop => self.threads().office.order(Order::Send(folder, Command::Stop)),
-            Deed::WriteText => {
+        match action {
+            RunAction::Stop => self.threads().jobs.send(WatcherCommand::Send(folder, RunCommand::Stop)),
+            RunAction::WriteText => {
                 let command = samples::command(&self.shown.prompt);
-                self.threads().office.order(Order::Send(folder, command));
+                self.threads().jobs.send(WatcherCommand::Send(folder, command));
             }
-            Deed::Resume => match lost(run) {
+            RunAction::Resume => match lost(run) {
                 Some(lost) => self.dialog = Some(Dialog::Resume { run: folder, title: run.in_full(), lost }),
-                None => self.threads().office.resume(folder),
+                None => self.threads().jobs.resume(folder),
             },
-            Deed::Fork => {
+            RunAction::Fork => {
                 let found = detail.and_then(|detail| {
                     let training = Preset::parse(&detail.config, RunFolder::CONFIG).ok()?;
                     Some((Box::new(training), detail.checkpoints.clone()))
@@ -228,14 +228,14 @@ impl TrainingPanel {
                 let chosen = steps.len() - 1;
                 self.dialog = Some(Dialog::Fork { run: folder, title: run.in_full(), training, steps, chosen });
             }
-            Deed::Describe => {
+            RunAction::Describe => {
                 let (notes, title) = (run.notes.clone(), run.title.clone());
                 self.dialog = Some(Dialog::Describe { run: folder, notes, title, focused: false });
             }
-            Deed::Delete => {
+            RunAction::Delete => {
                 self.dialog = Some(Dialog::Delete { run: folder, title: run.in_full(), lost: lost(run) });
             }
-            Deed::CopyPath => {
+            RunAction::CopyPath => {
                 let path = folder.path().display().to_string();
                 ui.ctx().copy_text(path.clone());
                 requests.actions.push(Action::Notify(format!("Copied {path}")));
@@ -247,31 +247,31 @@ impl TrainingPanel {
         if self.worker_card.agrees(ctx, &self.places) {
             self.worker_card.begins = true;
             self.worker_card.refused = None;
-            self.threads().office.install();
+            self.threads().jobs.install();
         }
         let Some(decision) = self.dialog.as_mut().and_then(|dialog| dialog.show(ctx)) else { return };
         self.dialog = None;
-        let office = &self.threads().office;
+        let jobs = &self.threads().jobs;
         match decision {
-            Decision::Write(run, notes) => {
-                office.order(Order::Write(run, notes));
-                office.order(Order::Look);
+            DialogDecision::Write(run, notes) => {
+                jobs.send(WatcherCommand::Write(run, notes));
+                jobs.send(WatcherCommand::Look);
             }
-            Decision::Trash(run) => office.trash(run),
-            Decision::Resume(run) => office.resume(run),
-            Decision::Remove(run) => office.remove(run),
-            Decision::Fork { run, step, training } => {
+            DialogDecision::Trash(run) => jobs.trash(run),
+            DialogDecision::Resume(run) => jobs.resume(run),
+            DialogDecision::Remove(run) => jobs.remove(run),
+            DialogDecision::Fork { run, step, training } => {
                 let point = ForkPoint { run: run.path().to_owned(), step };
-                self.history.mark(&self.draft.point());
-                self.draft.fork(*training, run.stem(), point);
-                self.history.mark(&self.draft.point());
+                self.history.mark(&self.editor.point());
+                self.editor.fork(*training, run.stem(), point);
+                self.history.mark(&self.editor.point());
             }
-            Decision::Cancelled => {}
+            DialogDecision::Cancelled => {}
         }
     }
 
     /// What is known of a curve for its name.
-    fn known(&self, drawn: &Drawn) -> Known {
+    fn known(&self, drawn: &RunCurves) -> Known {
         let first = &drawn.runs[0];
         let summary = self.summary(first);
         Known {
@@ -283,8 +283,8 @@ impl TrainingPanel {
     }
 
     /// The title that all curves have, where no name says it.
-    fn left_out(&self, groups: &[Named<'_>]) -> Option<String> {
-        let title = |group: &Named<'_>| Some(self.summary(&group.drawn.runs[0])?.title.clone());
+    fn left_out(&self, groups: &[NamedCurves<'_>]) -> Option<String> {
+        let title = |group: &NamedCurves<'_>| Some(self.summary(&group.drawn.runs[0])?.title.clone());
         let first = title(groups.first()?)?;
         let is_left_out =
             groups.iter().all(|group| group.name.title.is_empty() && title(group).as_ref() == Some(&first));
@@ -311,27 +311,27 @@ impl TrainingPanel {
         }
         let known: Vec<Known> = self.drawn.iter().map(|drawn| self.known(drawn)).collect();
         let named = self.drawn.iter().zip(distinct(&known));
-        let groups: Vec<Named<'_>> =
-            named.map(|(drawn, name)| Named { name, pen: self.pen(&drawn.runs[0]), drawn }).collect();
+        let groups: Vec<NamedCurves<'_>> =
+            named.map(|(drawn, name)| NamedCurves { name, pen: self.pen(&drawn.runs[0]), drawn }).collect();
         // The scan that was chosen last hides the curves, of which it has none.
         let scan = groups.iter().rev().find(|group| group.drawn.scan.is_some());
         let focus = self.selected.last();
         let scan = scan.filter(|group| group.drawn.runs.last() == focus);
         if let Some(scan) = scan.and_then(|group| group.drawn.scan.as_ref()) {
             let name = focus.and_then(|run| self.summary(run)).map_or_else(|| scan.title.clone(), Summary::in_full);
-            if let Some(file) = scan_view::show(ui, scan, &name, &mut self.paper) {
-                self.exports.begin_scan(ui.ctx(), Arc::clone(scan), file, self.paper);
+            if let Some(file) = scan_view::show(ui, scan, &name, &mut self.figure_layout) {
+                self.exports.begin_scan(ui.ctx(), Arc::clone(scan), file, self.figure_layout);
             }
             return;
         }
-        match self.charts.ui(ui, &groups, &mut self.paper) {
-            Some(Asked::Table) => self.exports.begin(ui.ctx(), self.selected.clone()),
-            Some(Asked::Figure(format)) => {
+        match self.charts.ui(ui, &groups, &mut self.figure_layout) {
+            Some(ChartAction::Table) => self.exports.begin(ui.ctx(), self.selected.clone()),
+            Some(ChartAction::Figure(format)) => {
                 let names = groups.iter().map(|group| (group.name.whole(), group.pen)).collect();
                 let title = self.left_out(&groups);
                 let picture =
-                    Picture { title, names, runs: self.selected.clone(), sheets: self.charts.sheets(&groups) };
-                self.exports.begin_picture(ui.ctx(), picture, format, self.paper);
+                    CurvesExport { title, names, runs: self.selected.clone(), plots: self.charts.plots(&groups) };
+                self.exports.begin_picture(ui.ctx(), picture, format, self.figure_layout);
             }
             None => {}
         }
@@ -339,17 +339,17 @@ impl TrainingPanel {
 }
 
 /// What the training would learn from and needs.
-fn show_found(ui: &mut Ui, Found { data, room }: &Found) {
+fn show_found(ui: &mut Ui, OutlookAnswer { data, capacity }: &OutlookAnswer) {
     let visuals = ui.visuals();
     let [usual, warning] = [visuals.weak_text_color(), visuals.warn_fg_color];
     let show = |ui: &mut Ui, text: String, color| ui.add(Label::new(RichText::new(text).small().color(color)).wrap());
-    if let Ok(Outlook { data, is_makeshift, warnings }) = data {
-        let line = show(ui, format!("Data: {data}"), if *is_makeshift { warning } else { usual });
+    if let Ok(Outlook { data, is_fallback, warnings }) = data {
+        let line = show(ui, format!("Data: {data}"), if *is_fallback { warning } else { usual });
         if !warnings.is_empty() {
             line.on_hover_text(warnings.join("\n"));
         }
     }
-    if let Some(RoomReport { needs, lacks: None, warning: found }) = room {
+    if let Some(CapacityReport { needs, lacks: None, warning: found }) = capacity {
         show(ui, format!("The training {needs}."), usual);
         if let Some(text) = found {
             show(ui, format!("Warning: {text}."), warning);

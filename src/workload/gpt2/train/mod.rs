@@ -11,13 +11,13 @@ use tch::{Device, Kind, Tensor};
 use self::loss_scale::LossScale;
 pub use self::model::{Gpt2, ImportError};
 use super::{Gpt2Precision, Gpt2Spec};
-use crate::dataset::text::{Corpus, Offsets, Origin, Sources, Split, TextError, obtain};
+use crate::dataset::text::{Corpus, Offsets, Split, TextError, TextSource, TextSources, obtain};
 use crate::export::Overwrite;
 use crate::random::Key;
-use crate::run::{Metric, Metrics};
+use crate::run::{MetricId, MetricValues};
 use crate::train::{
-    Check, FlatOptimizer, Layout, MeanLoss, Named, ObtainResult, Obtained, SampleRequest, SavedRun, TrainError,
-    TrainedSpec, Training, restore_tensors,
+    Check, FlatOptimizer, MeanLoss, NamedTensors, ObtainResult, Obtained, ParameterLayout, SampleRequest, SavedRun,
+    TrainError, TrainedSpec, Training, restore_tensors,
 };
 use crate::workload::RunSpec;
 
@@ -150,14 +150,14 @@ impl TrainedSpec for Gpt2Spec {
     type Training = Gpt2Run;
 
     fn obtain(&self, say: &mut dyn FnMut(&str), cancelled: &dyn Fn() -> bool) -> ObtainResult<Corpus> {
-        let sources = Sources::of_this_machine();
+        let sources = TextSources::of_this_machine();
         let (data, warnings) = match obtain(self.common().data, self.wanted(), &sources, say, cancelled) {
             Err(TextError::Cancelled) => return Ok(None),
             outcome => outcome?,
         };
-        let (origin, fingerprint) = (data.origin.to_string(), data.fingerprint()?);
-        let is_stand_in = data.origin == Origin::StandIn;
-        Ok(Some(Obtained { data, origin, fingerprint, is_stand_in, warnings }))
+        let (source, fingerprint) = (data.source.to_string(), data.fingerprint()?);
+        let is_synthetic = data.source == TextSource::Synthetic;
+        Ok(Some(Obtained { data, source, fingerprint, is_synthetic, warnings }))
     }
 
     fn begin(&self, data: Corpus, device: Device) -> Result<Gpt2Run, TrainError> {
@@ -200,11 +200,11 @@ impl Training for Gpt2Run {
         Ok(loss)
     }
 
-    fn point(&mut self) -> Result<Metrics, TrainError> {
+    fn point(&mut self) -> Result<MetricValues, TrainError> {
         let norm = |tensor: &Tensor| Ok::<f64, TrainError>(tensor.f_norm()?.f_double_value(&[])?);
-        let mut metrics = Metrics::from([
-            (Metric::LEARNING_RATE, self.learning_rate(self.step.saturating_sub(1))),
-            (Metric::GRAD_NORM, self.gradient_norm.f_double_value(&[])?),
+        let mut metrics = MetricValues::from([
+            (MetricId::LEARNING_RATE, self.learning_rate(self.step.saturating_sub(1))),
+            (MetricId::GRAD_NORM, self.gradient_norm.f_double_value(&[])?),
             (super::PARAM_NORM, norm(self.model.parameters())?),
         ]);
         if let Some((_, momentum)) = self.optimizer.states().first() {
@@ -223,14 +223,14 @@ impl Training for Gpt2Run {
         Ok(metrics)
     }
 
-    fn rate(&self) -> (Metric, f64) {
-        (Metric::TOKENS_PER_S, self.spec.tokens_per_step() as f64)
+    fn rate(&self) -> (MetricId, f64) {
+        (MetricId::TOKENS_PER_S, self.spec.tokens_per_step() as f64)
     }
 
-    fn evaluate(&mut self, check: &mut Check<'_>) -> Result<Metrics, TrainError> {
+    fn evaluate(&mut self, check: &mut Check<'_>) -> Result<MetricValues, TrainError> {
         let validation = self.evaluate_on(Split::Validation, check)?;
         let train = self.evaluate_on(Split::Train, check)?;
-        Ok([(Metric::VAL_LOSS, validation), (Metric::TRAIN_LOSS, train)].into())
+        Ok([(MetricId::VAL_LOSS, validation), (MetricId::TRAIN_LOSS, train)].into())
     }
 
     fn evaluate_all(&mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<MeanLoss, TrainError> {
@@ -246,18 +246,18 @@ impl Training for Gpt2Run {
         }
         let loss = sum.f_double_value(&[])? / windows.len() as f64;
         let count = windows.len() as u64 * u64::from(self.spec.shape.context);
-        Ok(MeanLoss { metric: Metric::VAL_LOSS, loss, count, unit: "tokens" })
+        Ok(MeanLoss { metric: MetricId::VAL_LOSS, loss, count, unit: "tokens" })
     }
 
     fn parameters(&self) -> u64 {
         self.spec.shape.parameters()
     }
 
-    fn optimized(&self) -> (&Tensor, &Layout, &FlatOptimizer) {
+    fn optimized(&self) -> (&Tensor, &ParameterLayout, &FlatOptimizer) {
         (self.model.parameters(), self.model.layout(), &self.optimizer)
     }
 
-    fn tensors(&self) -> Named<'_> {
+    fn tensors(&self) -> NamedTensors<'_> {
         let mut tensors = vec![
             (PARAMETERS.to_owned(), self.model.parameters()),
             ("numbers".to_owned(), &self.numbers),

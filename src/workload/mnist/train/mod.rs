@@ -4,25 +4,25 @@
 //! leading axis over the models. A single run is a stack of one. Forward and backward pass are written out, not recorded:
 //! the model is small, and on the processor most of a step's time would go into the recording.
 
+mod batch_sampler;
 mod images;
 mod mlp;
-mod order;
 mod scan;
 
 use std::collections::BTreeMap;
 use tch::{Device, Kind, Tensor};
 
+pub use self::batch_sampler::BatchSampler;
 pub use self::images::{Batch, Images};
 pub use self::mlp::{Evaluation, Mlp};
-pub use self::order::Order;
 pub use self::scan::Scan;
 use crate::dataset::download::DownloadError;
-use crate::dataset::mnist::{DataError, Mnist, Origin, Sources, obtain};
+use crate::dataset::mnist::{DataError, Mnist, MnistSource, MnistSources, obtain};
 use crate::random::Key;
-use crate::run::{Metric, Metrics};
+use crate::run::{MetricId, MetricValues};
 use crate::train::{
-    Check, FlatOptimizer, Layout, MeanLoss, Named, ObtainResult, Obtained, TrainError, TrainedSpec, Training,
-    restore_tensors,
+    Check, FlatOptimizer, MeanLoss, NamedTensors, ObtainResult, Obtained, ParameterLayout, TrainError, TrainedSpec,
+    Training, restore_tensors,
 };
 use crate::workload::{DataChoice, FloatType, MnistSpec};
 
@@ -64,7 +64,7 @@ pub(super) fn check_batch(images: usize, batch_size: usize) -> Result<(), TrainE
 pub struct MnistRun {
     pub mlp: Mlp,
     optimizer: FlatOptimizer,
-    order: Order,
+    order: BatchSampler,
     train: Images,
     test: Images,
     step: u64,
@@ -82,7 +82,7 @@ impl MnistRun {
         let mlp = Mlp::new(1, kind, device)?;
         let rule = spec.optimizer;
         let optimizer = FlatOptimizer::new(rule, &[spec.learning_rate.get()], mlp.layout(), kind, device)?;
-        let order = Order::new(key(spec.seed, purpose::ORDER, 0, 0), images as u32, batch_size as u32);
+        let order = BatchSampler::new(key(spec.seed, purpose::ORDER, 0, 0), images as u32, batch_size as u32);
         let train = Images::new(&data.train.images, &data.train.labels, kind, device)?;
         let test = Images::new(&data.test.images, &data.test.labels, kind, device)?;
         let (learning_rate, batch_size, seed) = (spec.learning_rate.get(), batch_size as u64, spec.seed);
@@ -104,13 +104,13 @@ impl TrainedSpec for MnistSpec {
 }
 
 fn obtain_mnist(choice: &DataChoice, say: &mut dyn FnMut(&str), cancelled: &dyn Fn() -> bool) -> ObtainResult<Mnist> {
-    let (data, warnings) = match obtain(choice, &Sources::of_this_machine(), say, cancelled) {
+    let (data, warnings) = match obtain(choice, &MnistSources::of_this_machine(), say, cancelled) {
         Err(DataError::Download(DownloadError::Cancelled)) => return Ok(None),
         outcome => outcome?,
     };
-    let (origin, fingerprint) = (data.origin.to_string(), data.fingerprint());
-    let is_stand_in = data.origin == Origin::StandIn;
-    Ok(Some(Obtained { data, origin, fingerprint, is_stand_in, warnings }))
+    let (source, fingerprint) = (data.source.to_string(), data.fingerprint());
+    let is_synthetic = data.source == MnistSource::Synthetic;
+    Ok(Some(Obtained { data, source, fingerprint, is_synthetic, warnings }))
 }
 
 impl Training for MnistRun {
@@ -126,34 +126,34 @@ impl Training for MnistRun {
         Ok(loss)
     }
 
-    fn point(&mut self) -> Result<Metrics, TrainError> {
+    fn point(&mut self) -> Result<MetricValues, TrainError> {
         let norm = self.mlp.gradients().f_norm()?.f_double_value(&[])?;
-        Ok([(Metric::LEARNING_RATE, self.learning_rate), (Metric::GRAD_NORM, norm)].into())
+        Ok([(MetricId::LEARNING_RATE, self.learning_rate), (MetricId::GRAD_NORM, norm)].into())
     }
 
-    fn rate(&self) -> (Metric, f64) {
-        (Metric::SAMPLES_PER_S, self.batch_size as f64)
+    fn rate(&self) -> (MetricId, f64) {
+        (MetricId::SAMPLES_PER_S, self.batch_size as f64)
     }
 
-    fn evaluate(&mut self, _: &mut Check<'_>) -> Result<Metrics, TrainError> {
+    fn evaluate(&mut self, _: &mut Check<'_>) -> Result<MetricValues, TrainError> {
         let Evaluation { loss, accuracy } = self.mlp.evaluate(0, &self.test)?;
-        Ok([(Metric::TEST_LOSS, loss), (Metric::TEST_ACCURACY, accuracy)].into())
+        Ok([(MetricId::TEST_LOSS, loss), (MetricId::TEST_ACCURACY, accuracy)].into())
     }
 
     fn evaluate_all(&mut self, _: &mut dyn FnMut(u64, u64)) -> Result<MeanLoss, TrainError> {
         let Evaluation { loss, .. } = self.mlp.evaluate(0, &self.test)?;
-        Ok(MeanLoss { metric: Metric::TEST_LOSS, loss, count: self.test.count() as u64, unit: "images" })
+        Ok(MeanLoss { metric: MetricId::TEST_LOSS, loss, count: self.test.count() as u64, unit: "images" })
     }
 
     fn parameters(&self) -> u64 {
         self.mlp.layout().model_size() as u64
     }
 
-    fn optimized(&self) -> (&Tensor, &Layout, &FlatOptimizer) {
+    fn optimized(&self) -> (&Tensor, &ParameterLayout, &FlatOptimizer) {
         (self.mlp.parameters(), self.mlp.layout(), &self.optimizer)
     }
 
-    fn tensors(&self) -> Named<'_> {
+    fn tensors(&self) -> NamedTensors<'_> {
         let mut tensors =
             vec![("parameters".to_owned(), self.mlp.parameters()), ("statistics".to_owned(), self.mlp.statistics())];
         let states = self.optimizer.states();

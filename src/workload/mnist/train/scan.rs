@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rayon::prelude::*;
 use tch::{Device, Kind};
 
-use super::{Evaluation, Images, Mlp, Order, check_batch, key, kind, obtain_mnist, purpose};
+use super::{BatchSampler, Evaluation, Images, Mlp, check_batch, key, kind, obtain_mnist, purpose};
 use crate::dataset::mnist::Mnist;
 use crate::optimizer::RuleSpec;
 use crate::random::Key;
@@ -126,9 +126,9 @@ impl<'a> Scan<'a> {
             mlp.initialize(model, member_key(purpose::WEIGHTS, member))?;
         }
         let images = self.train.count() as u32;
-        let mut orders: Vec<Order> = members
+        let mut orders: Vec<BatchSampler> = members
             .iter()
-            .map(|member| Order::new(member_key(purpose::ORDER, member), images, batch_size as u32))
+            .map(|member| BatchSampler::new(member_key(purpose::ORDER, member), images, batch_size as u32))
             .collect();
         let rates: Vec<f64> = members.iter().map(|member| self.learning_rates[member.learning_rate]).collect();
         let mut optimizer = FlatOptimizer::new(*rule, &rates, mlp.layout(), self.kind, self.device)?;

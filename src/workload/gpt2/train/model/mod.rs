@@ -18,7 +18,7 @@ use views::Views;
 
 use crate::lanes::Lanes;
 use crate::random::{Key, Streams};
-use crate::train::{Check, FlatOptimizer, Layout, TrainError};
+use crate::train::{Check, FlatOptimizer, ParameterLayout, TrainError};
 use crate::workload::{Attention, Gpt2Precision, Gpt2Shape};
 
 /// A GPT-2: a residual stream `[tokens, width]` to which each block adds attention and a feed-forward net.
@@ -39,7 +39,7 @@ use crate::workload::{Attention, Gpt2Precision, Gpt2Shape};
 pub struct Gpt2 {
     precision: Gpt2Precision,
     device: Device,
-    layout: Layout,
+    layout: ParameterLayout,
     parameters: Tensor,
     /// The same in half precision, where products are made in it.
     lowered: Option<Tensor>,
@@ -145,7 +145,7 @@ impl Gpt2 {
         self.device
     }
 
-    pub fn layout(&self) -> &Layout {
+    pub fn layout(&self) -> &ParameterLayout {
         &self.layout
     }
 

@@ -3,7 +3,7 @@
 use tch::{Kind, TchError, Tensor};
 
 use super::operations::{Heads, Operations};
-use super::views::{Block, Linear, Views, add_product};
+use super::views::{BlockViews, Linear, Views, add_product};
 use crate::train::{Check, TrainError};
 use crate::workload::{Attention, Gpt2Shape};
 
@@ -23,8 +23,8 @@ struct Passed<O: Operations> {
 #[derive(Clone, Copy)]
 struct Layer<'a> {
     /// The parameters, and the same as products take them.
-    own: &'a Block,
-    product: &'a Block,
+    own: &'a BlockViews,
+    product: &'a BlockViews,
     heads: Heads,
     /// Where a token would look ahead, `[context, context]`.
     ahead: &'a Tensor,
@@ -50,7 +50,7 @@ fn back<O: Operations>(
     by_stream: &mut Tensor,
     passed: Passed<O>,
     layer: Layer<'_>,
-    gradient: &mut Block,
+    gradient: &mut BlockViews,
     first: bool,
 ) -> Result<(), TchError> {
     let Layer { own, product, heads, .. } = layer;

@@ -2,12 +2,12 @@
 
 use tch::{TchError, Tensor};
 
-use crate::train::Layout;
+use crate::train::ParameterLayout;
 use crate::workload::Gpt2Shape;
 
 /// The layout of all parameters, with the names of Hugging Face's GPT-2. A linear layer's weight is
 /// `[outputs, inputs]` here.
-pub fn layout(shape: &Gpt2Shape) -> Layout {
+pub fn layout(shape: &Gpt2Shape) -> ParameterLayout {
     let [width, context, vocabulary] = [shape.width, shape.context, shape.vocabulary].map(i64::from);
     let mut segments = vec![
         ("transformer.wte.weight".to_owned(), vec![vocabulary, width], shape.decay_embeddings),
@@ -32,7 +32,7 @@ pub fn layout(shape: &Gpt2Shape) -> Layout {
         }
     }
     add("transformer.ln_f".to_owned(), &[width]);
-    Layout::new(segments, 1)
+    ParameterLayout::new(segments, 1)
 }
 
 /// Parts of a flat tensor: the parameters, their gradients, or a copy in half precision.
@@ -42,13 +42,13 @@ pub struct Views {
     pub tokens: Tensor,
     /// Embedding of positions, `[context, width]`.
     pub positions: Tensor,
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<BlockViews>,
     /// The last normalisation.
     pub norm: Norm,
 }
 
 #[derive(Debug)]
-pub struct Block {
+pub struct BlockViews {
     pub attention_norm: Norm,
     /// To queries, keys and values.
     pub attention_in: Linear,
@@ -75,7 +75,7 @@ pub struct Linear {
 
 /// Takes the segments of a layout one after another.
 struct Segments<'a> {
-    layout: &'a Layout,
+    layout: &'a ParameterLayout,
     flat: &'a Tensor,
     bias: bool,
     next: usize,
@@ -101,8 +101,8 @@ impl Segments<'_> {
         Ok(Linear { transposed: weight.f_transpose(0, 1)?, weight, bias: self.bias()? })
     }
 
-    fn block(&mut self) -> Result<Block, TchError> {
-        Ok(Block {
+    fn block(&mut self) -> Result<BlockViews, TchError> {
+        Ok(BlockViews {
             attention_norm: self.norm()?,
             attention_in: self.linear()?,
             attention_out: self.linear()?,
@@ -114,7 +114,7 @@ impl Segments<'_> {
 }
 
 impl Views {
-    pub fn new(shape: &Gpt2Shape, layout: &Layout, flat: &Tensor) -> Result<Views, TchError> {
+    pub fn new(shape: &Gpt2Shape, layout: &ParameterLayout, flat: &Tensor) -> Result<Views, TchError> {
         let mut segments = Segments { layout, flat, bias: shape.bias, next: 0 };
         Ok(Views {
             tokens: segments.tensor()?,

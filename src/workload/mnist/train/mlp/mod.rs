@@ -8,7 +8,7 @@ use tch::{Device, Kind, Tensor};
 
 use super::images::{Batch, Images};
 use crate::random::{Key, Stream};
-use crate::train::{FlatOptimizer, Layout, TrainError};
+use crate::train::{FlatOptimizer, ParameterLayout, TrainError};
 use crate::workload::mnist::SIZES;
 
 /// A stack of classifiers 784 → 128 × 5 → 10 with batch normalisation before each linear layer and ReLU between
@@ -25,8 +25,8 @@ use crate::workload::mnist::SIZES;
 #[derive(Debug)]
 pub struct Mlp {
     sizes: Vec<i64>,
-    layout: Layout,
-    statistics_layout: Layout,
+    layout: ParameterLayout,
+    statistics_layout: ParameterLayout,
     parameters: Tensor,
     gradients: Tensor,
     statistics: Tensor,
@@ -70,7 +70,7 @@ struct Layer {
 }
 
 impl Layer {
-    fn of(layout: &Layout, flat: &Tensor, index: usize) -> Layer {
+    fn of(layout: &ParameterLayout, flat: &Tensor, index: usize) -> Layer {
         let view = |which: usize| layout.view(flat, SEGMENTS.len() * index + which);
         Layer { scale: view(0), shift: view(1), weight: view(2), bias: view(3) }
     }
@@ -128,7 +128,7 @@ impl Mlp {
     pub fn new(models: usize, kind: Kind, device: Device) -> Result<Mlp, TrainError> {
         let sizes = Self::SIZES.to_vec();
         let layers = || sizes.windows(2).enumerate();
-        let layout = Layout::new(
+        let layout = ParameterLayout::new(
             layers().flat_map(|(index, pair)| {
                 let (inputs, outputs) = (pair[0], pair[1]);
                 let shapes = [vec![inputs], vec![inputs], vec![outputs, inputs], vec![outputs]];
@@ -139,14 +139,14 @@ impl Mlp {
             }),
             models,
         );
-        let statistics_layout = Layout::new(
+        let statistics_layout = ParameterLayout::new(
             layers().flat_map(|(index, pair)| {
                 let inputs = pair[0];
                 ["mean", "var"].map(|name| (format!("layers.{index}.norm.running_{name}"), vec![inputs], false))
             }),
             models,
         );
-        let zeros = |layout: &Layout| Tensor::f_zeros([layout.length() as i64], (kind, device));
+        let zeros = |layout: &ParameterLayout| Tensor::f_zeros([layout.length() as i64], (kind, device));
         let (parameters, gradients) = (zeros(&layout)?, zeros(&layout)?);
         let statistics = zeros(&statistics_layout)?;
         for variances in (1..statistics_layout.segments().len()).step_by(2) {
@@ -195,12 +195,12 @@ impl Mlp {
         &self.statistics
     }
 
-    pub fn layout(&self) -> &Layout {
+    pub fn layout(&self) -> &ParameterLayout {
         &self.layout
     }
 
     /// The layout of the running averages.
-    pub fn statistics_layout(&self) -> &Layout {
+    pub fn statistics_layout(&self) -> &ParameterLayout {
         &self.statistics_layout
     }
 

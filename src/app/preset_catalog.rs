@@ -19,7 +19,7 @@ pub struct OwnPreset {
 }
 
 /// The presets in reach.
-pub struct Shelf {
+pub struct PresetCatalog {
     library: Library,
     own: Result<Vec<OwnPreset>, String>,
     /// The newest first.
@@ -29,9 +29,9 @@ pub struct Shelf {
 
 const MOST_RECENT_FILES: usize = 10;
 
-impl Shelf {
-    pub fn new(library: Library) -> Shelf {
-        Shelf { library, own: Ok(Vec::new()), recent: Vec::new(), reading: None }
+impl PresetCatalog {
+    pub fn new(library: Library) -> PresetCatalog {
+        PresetCatalog { library, own: Ok(Vec::new()), recent: Vec::new(), reading: None }
     }
 
     /// The folder of the user's own presets.

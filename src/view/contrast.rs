@@ -17,7 +17,7 @@ const STRONGEST: f32 = 2.0;
 
 /// The colour, as red, green and blue, for lines on a background: pale ones are darkened on a light one and dark ones
 /// lightened on a dark one until they can be seen. The hue stays: a pale yellow becomes gold, and not olive.
-pub fn ink(color: [u8; 3], background: Background) -> [u8; 3] {
+pub fn contrasting(color: [u8; 3], background: Background) -> [u8; 3] {
     match background {
         Background::Light => darkened(color, BRIGHTEST),
         Background::Dark => lightened(color, DARKEST),

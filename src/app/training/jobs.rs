@@ -5,18 +5,18 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use super::draft::ForkPoint;
+use super::editor::ForkPoint;
 use super::install::{InstallCommand, Installation};
-use super::outlook::Found;
+use super::outlook::OutlookAnswer;
 use super::queue::Queue;
 use super::summary::Summary;
-use super::watcher::{self, Order};
-use super::words::Detail;
+use super::watcher::{self, WatcherCommand};
+use super::words::RunDetail;
 use crate::app::wake::Wake;
 use crate::machine::WorkerFolder;
 use crate::preset::Preset;
 use crate::run::{
-    Fork, Handshake, LaunchError, RoomReport, RunConfig, RunFolder, RunReader, Status, Timestamp, WorkerProgram,
+    CapacityReport, Fork, Handshake, LaunchError, RunConfig, RunFolder, RunReader, Status, Timestamp, WorkerProgram,
     check_removable, remove, runs_folder,
 };
 use crate::workload::Outlook;
@@ -24,20 +24,20 @@ use crate::workload::Outlook;
 /// The worker has this long to begin.
 const AT_WORK: Duration = Duration::from_secs(120);
 /// News that wait to be taken.
-const MOST_NEWS: usize = 64;
+const MOST_UPDATES: usize = 64;
 
 /// What the threads tell the window.
-pub enum News {
+pub enum Update {
     /// All runs there are, and why the folder cannot be read, if it cannot.
     Runs(Vec<Summary>, Option<String>),
-    Detail(RunFolder, Box<Detail>),
+    Detail(RunFolder, Box<RunDetail>),
     Worker(Box<WorkerState>),
     /// How it stands with the worker's set-up.
     SetUp(Box<Installation>),
     /// The worker's set-up has begun, or why it has not.
     InstallBegun(Result<(), String>),
     /// What a training would learn from and needs, or why it could not begin.
-    Outlook(Box<Preset>, Found),
+    Outlook(Box<Preset>, OutlookAnswer),
     /// A run was made, and its worker is being started.
     Made(RunFolder),
     /// Something that is worth a notice.
@@ -73,7 +73,7 @@ impl WorkerState {
 
 /// Where things are, and how they are got.
 #[derive(Clone, Debug, Default)]
-pub struct Places {
+pub struct TrainingPaths {
     /// Where runs are kept.
     pub runs: Option<PathBuf>,
     /// The worker, in place of the one that is found.
@@ -84,9 +84,9 @@ pub struct Places {
     pub install: Option<InstallCommand>,
 }
 
-impl Places {
-    pub fn of_user() -> Places {
-        Places {
+impl TrainingPaths {
+    pub fn of_user() -> TrainingPaths {
+        TrainingPaths {
             runs: runs_folder(),
             worker: None,
             worker_folder: WorkerFolder::of_user(),
@@ -102,57 +102,59 @@ impl Places {
 }
 
 /// The threads, as seen from the window. They begin with it.
-pub struct Office {
-    places: Places,
+pub struct TrainingJobs {
+    places: TrainingPaths,
     wake: Wake,
-    outbox: SyncSender<News>,
-    news: Receiver<News>,
-    orders: Sender<Order>,
+    outbox: SyncSender<Update>,
+    updates: Receiver<Update>,
+    commands: Sender<WatcherCommand>,
     /// Lives as long as the window.
     window: Arc<()>,
 }
 
-impl Office {
-    pub fn open(places: Places, wake: Wake) -> Office {
-        let (outbox, news) = sync_channel(MOST_NEWS);
-        let orders = watcher::start(places.runs.clone(), places.worker_folder.clone(), outbox.clone(), wake.clone());
-        let office = Office { places, wake, outbox, news, orders, window: Arc::new(()) };
-        office.take_up_queue();
-        office
+impl TrainingJobs {
+    pub fn open(places: TrainingPaths, wake: Wake) -> TrainingJobs {
+        let (outbox, updates) = sync_channel(MOST_UPDATES);
+        let commands = watcher::start(places.runs.clone(), places.worker_folder.clone(), outbox.clone(), wake.clone());
+        let jobs = TrainingJobs { places, wake, outbox, updates, commands, window: Arc::new(()) };
+        jobs.take_up_queue();
+        jobs
     }
 
-    pub fn next(&self) -> Option<News> {
-        self.news.try_recv().ok()
+    pub fn next(&self) -> Option<Update> {
+        self.updates.try_recv().ok()
     }
 
-    pub fn order(&self, order: Order) {
+    pub fn send(&self, command: WatcherCommand) {
         // The thread lives as long as this.
-        let _ = self.orders.send(order);
+        let _ = self.commands.send(command);
     }
 
     /// Finds the worker and asks what it can use.
-    pub fn shake_hands(&self) {
+    pub fn find_worker(&self) {
         let named = self.places.worker.clone();
-        self.in_background(move |tell| {
+        self.in_background(move |send| {
             let worker = WorkerProgram::find(named.as_deref()).and_then(|worker| worker.handshake());
             let state = worker.map_or_else(|error| WorkerState::of(&error), WorkerState::Ready);
-            tell(News::Worker(Box::new(state)));
+            send(Update::Worker(Box::new(state)));
         });
     }
 
     /// Begins the set-up of the worker, which goes on in a process of its own.
     pub fn install(&self) {
-        let Places { worker_folder: Some(folder), install: Some(command), .. } = self.places.clone() else { return };
-        self.in_background(move |tell| tell(News::InstallBegun(command.begin(&folder))));
+        let TrainingPaths { worker_folder: Some(folder), install: Some(command), .. } = self.places.clone() else {
+            return;
+        };
+        self.in_background(move |send| send(Update::InstallBegun(command.begin(&folder))));
     }
 
     /// Asks the set-up of the worker to end.
     pub fn cancel_install(&self) {
         let Some(folder) = self.places.worker_folder.clone() else { return };
-        self.in_background(move |tell| {
+        self.in_background(move |send| {
             if let Err(error) = folder.cancel() {
                 let path = folder.path().display();
-                tell(News::Failed(format!("The set-up cannot be cancelled: {path} cannot be written: {error}.")));
+                send(Update::Failed(format!("The set-up cannot be cancelled: {path} cannot be written: {error}.")));
             }
         });
     }
@@ -160,30 +162,30 @@ impl Office {
     /// Looks what a training would learn from, and whether there is room for it, where it is known what the worker has.
     pub fn look_ahead(&self, training: Preset, worker: Option<Handshake>) {
         let folder = self.places.runs.clone();
-        self.in_background(move |tell| {
+        self.in_background(move |send| {
             let data = look_at_data(&training);
-            let room = worker.zip(folder).and_then(|(has, runs)| RoomReport::of(&training, &has, &runs));
-            tell(News::Outlook(Box::new(training), Found { data, room }));
+            let capacity = worker.zip(folder).and_then(|(has, runs)| CapacityReport::of(&training, &has, &runs));
+            send(Update::Outlook(Box::new(training), OutlookAnswer { data, capacity }));
         });
     }
 
     /// Trains a preset of one run, from its beginning or from a checkpoint.
     pub fn train(&self, training: Preset, stem: String, fork: Option<ForkPoint>) {
         let (named, folder) = (self.places.worker.clone(), self.places.runs.clone());
-        self.in_background(move |tell| {
-            let Some(parent) = folder else { return tell(News::Failed(NO_FOLDER.to_owned())) };
+        self.in_background(move |send| {
+            let Some(parent) = folder else { return send(Update::Failed(NO_FOLDER.to_owned())) };
             // What is seen to be wrong with the data leaves no run.
             let data = look_at_data(&training);
-            let begun = data.and_then(|_| worker_for(named.as_deref(), tell)).and_then(|(worker, has)| {
-                check_room(&training, &has, &parent)?;
+            let begun = data.and_then(|_| worker_for(named.as_deref(), send)).and_then(|(worker, has)| {
+                check_capacity(&training, &has, &parent)?;
                 let run = match &fork {
                     None => RunFolder::create(&parent, &stem, &training.to_ron()).map_err(|error| error.to_string()),
                     Some(point) => point.fork(&parent, &stem, &training),
                 };
-                begin(&worker, &run?, fork.is_some(), tell)
+                begin(&worker, &run?, fork.is_some(), send)
             });
             if let Err(error) = begun {
-                tell(News::Failed(error));
+                send(Update::Failed(error));
             }
         });
     }
@@ -195,7 +197,7 @@ impl Office {
             let folder = folder.ok_or(NO_FOLDER)?;
             trainings.iter().try_for_each(|training| {
                 look_at_data(training)?;
-                check_room(training, &worker, &folder)
+                check_capacity(training, &worker, &folder)
             })?;
             let queue = Queue::begin(&folder, stem, &trainings);
             queue.map(Some).map_err(|error| format!("The runs cannot be queued in {}: {error}.", folder.display()))
@@ -213,13 +215,13 @@ impl Office {
 
     fn queue_in_background(&self, queue: impl FnOnce() -> Result<Option<Queue>, String> + Send + 'static) {
         let (named, window) = (self.places.worker.clone(), Arc::downgrade(&self.window));
-        self.in_background(move |tell| {
+        self.in_background(move |send| {
             let mut queue = match queue() {
                 Ok(Some(queue)) => queue,
                 Ok(None) => return,
-                Err(error) => return tell(News::Failed(error)),
+                Err(error) => return send(Update::Failed(error)),
             };
-            let outcome = work_off(&mut queue, named.as_deref(), &window, tell);
+            let outcome = work_off(&mut queue, named.as_deref(), &window, send);
             let rest = match queue.count() {
                 0 => "",
                 1 => " The run that waited for it is not begun.",
@@ -228,11 +230,11 @@ impl Office {
             match outcome {
                 Ok(Outcome::WindowClosed) => return,
                 Ok(Outcome::Finished) => {}
-                Ok(Outcome::Stopped(name)) => tell(News::Said(format!("{name} was stopped.{rest}"))),
-                Err(error) => tell(News::Failed(error + rest)),
+                Ok(Outcome::Stopped(name)) => send(Update::Said(format!("{name} was stopped.{rest}"))),
+                Err(error) => send(Update::Failed(error + rest)),
             }
             if let Err(error) = queue.end() {
-                tell(News::Failed(format!("The queue cannot be removed: {error}.")));
+                send(Update::Failed(format!("The queue cannot be removed: {error}.")));
             }
         });
     }
@@ -240,46 +242,46 @@ impl Office {
     /// Goes on with a run.
     pub fn resume(&self, run: RunFolder) {
         let named = self.places.worker.clone();
-        self.in_background(move |tell| {
+        self.in_background(move |send| {
             let same = RunConfig::check_run(&run).map_err(|error| error.to_string());
-            let begun = same.and_then(|()| worker_for(named.as_deref(), tell)).and_then(|(worker, _)| {
+            let begun = same.and_then(|()| worker_for(named.as_deref(), send)).and_then(|(worker, _)| {
                 let launched = worker.start(&run, true).and_then(|launched| launched.wait_until_at_work(AT_WORK));
                 launched.map_err(|error| error.to_string())
             });
             match begun {
-                Ok(()) => tell(News::Said(format!("{} goes on.", run.name()))),
-                Err(error) => tell(News::Failed(format!("{} was not resumed: {error}", run.name()))),
+                Ok(()) => send(Update::Said(format!("{} goes on.", run.name()))),
+                Err(error) => send(Update::Failed(format!("{} was not resumed: {error}", run.name()))),
             }
         });
     }
 
     /// Moves a run to the desktop's trash.
     pub fn trash(&self, run: RunFolder) {
-        self.in_background(move |tell| {
+        self.in_background(move |send| {
             if let Err(error) = check_removable(&run) {
-                return tell(News::Failed(format!("The run was not deleted: {error}")));
+                return send(Update::Failed(format!("The run was not deleted: {error}")));
             }
             match trash::delete(run.path()) {
-                Ok(()) => tell(News::Removed(run)),
-                Err(error) => tell(News::NotTrashed { run, reason: error.to_string() }),
+                Ok(()) => send(Update::Removed(run)),
+                Err(error) => send(Update::NotTrashed { run, reason: error.to_string() }),
             }
         });
     }
 
     /// Removes a run for ever.
     pub fn remove(&self, run: RunFolder) {
-        self.in_background(move |tell| match remove(&run) {
-            Ok(()) => tell(News::Removed(run)),
-            Err(error) => tell(News::Failed(format!("The run was not deleted: {error}"))),
+        self.in_background(move |send| match remove(&run) {
+            Ok(()) => send(Update::Removed(run)),
+            Err(error) => send(Update::Failed(format!("The run was not deleted: {error}"))),
         });
     }
 
-    fn in_background(&self, work: impl FnOnce(&dyn Fn(News)) + Send + 'static) {
+    fn in_background(&self, work: impl FnOnce(&dyn Fn(Update)) + Send + 'static) {
         let (outbox, wake) = (self.outbox.clone(), self.wake.clone());
         std::thread::spawn(move || {
-            work(&|news| {
+            work(&|update| {
                 // Nobody listens any more once the window is closed.
-                let _ = outbox.send(news);
+                let _ = outbox.send(update);
                 wake.now();
             });
         });
@@ -294,16 +296,16 @@ fn look_at_data(training: &Preset) -> Result<Outlook, String> {
 }
 
 /// What would not fit leaves no run.
-fn check_room(training: &Preset, has: &Handshake, runs: &Path) -> Result<(), String> {
-    RoomReport::of(training, has, runs).and_then(|report| report.lacks).map_or(Ok(()), Err)
+fn check_capacity(training: &Preset, has: &Handshake, runs: &Path) -> Result<(), String> {
+    CapacityReport::of(training, has, runs).and_then(|report| report.lacks).map_or(Ok(()), Err)
 }
 
 /// The worker, found and asked whether it can be used, as it may be another by now. Where it cannot, that is told.
-fn worker_for(named: Option<&Path>, tell: &dyn Fn(News)) -> Result<(WorkerProgram, Handshake), String> {
+fn worker_for(named: Option<&Path>, send: &dyn Fn(Update)) -> Result<(WorkerProgram, Handshake), String> {
     let worker = WorkerProgram::find(named).and_then(|worker| Ok((worker.handshake()?, worker)));
     let worker = worker.map(|(has, worker)| (worker, has));
     worker.map_err(|error| {
-        tell(News::Worker(Box::new(WorkerState::of(&error))));
+        send(Update::Worker(Box::new(WorkerState::of(&error))));
         error.to_string()
     })
 }
@@ -317,8 +319,8 @@ impl ForkPoint {
 }
 
 /// Lets the worker begin with a run, which has a checkpoint if it is a fork.
-fn begin(worker: &WorkerProgram, run: &RunFolder, is_fork: bool, tell: &dyn Fn(News)) -> Result<(), String> {
-    tell(News::Made(run.clone()));
+fn begin(worker: &WorkerProgram, run: &RunFolder, is_fork: bool, send: &dyn Fn(Update)) -> Result<(), String> {
+    send(Update::Made(run.clone()));
     let begun = worker.start(run, is_fork).and_then(|launched| launched.wait_until_at_work(AT_WORK));
     begun.map_err(|error| format!("{} did not begin: {error}", run.name()))
 }
@@ -337,7 +339,7 @@ fn work_off(
     queue: &mut Queue,
     named: Option<&Path>,
     window: &Weak<()>,
-    tell: &dyn Fn(News),
+    send: &dyn Fn(Update),
 ) -> Result<Outcome, String> {
     loop {
         if let Some(path) = queue.current() {
@@ -352,13 +354,13 @@ fn work_off(
             }
         }
         let Some((stem, config)) = queue.first() else { return Ok(Outcome::Finished) };
-        let (worker, has) = worker_for(named, tell)?;
+        let (worker, has) = worker_for(named, send)?;
         if let Ok(training) = Preset::parse(config, RunFolder::CONFIG) {
-            check_room(&training, &has, queue.folder())?;
+            check_capacity(&training, &has, queue.folder())?;
         }
         let run = RunFolder::create(queue.folder(), stem, config).map_err(|error| error.to_string())?;
         queue.advance(&run).map_err(|error| format!("The queue cannot be written: {error}."))?;
-        begin(&worker, &run, false, tell)?;
+        begin(&worker, &run, false, send)?;
     }
 }
 

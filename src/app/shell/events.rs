@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use egui::{Context, ViewportCommand};
 
 use super::Valleyscope;
-use crate::app::files::{Content, FileEvent};
+use crate::app::files::{FileContent, FileEvent};
 use crate::app::graphics::{GraphicsFault, GraphicsFaults};
 use crate::app::save_preset::SavePreset;
 use crate::export::Overwrite;
@@ -21,7 +21,7 @@ impl Valleyscope {
         while let Some(snapshot) = self.engine.next_snapshot() {
             self.panels.landscape.absorb(&snapshot);
             if !self.dialogs.animation.is_recording() {
-                self.engine.show_replayed(&mut self.desk.document, &snapshot);
+                self.engine.show_replayed(&mut self.editor.document, &snapshot);
             }
             self.live.snapshot = Some(snapshot);
             if begin.elapsed() > SNAPSHOT_TIME {
@@ -42,7 +42,7 @@ impl Valleyscope {
                     ),
                 ),
                 GraphicsFault::Lost(reason) => {
-                    self.aftermath.leave(|remains| remains.device_lost = Some(reason));
+                    self.exit_state.leave(|exit_report| exit_report.device_lost = Some(reason));
                     self.device_lost = true;
                     ctx.send_viewport_cmd(ViewportCommand::Close);
                 }
@@ -54,16 +54,16 @@ impl Valleyscope {
         for event in self.dialogs.files.take_events() {
             match event {
                 FileEvent::Opened { path, preset } => {
-                    self.shelf.used(&path);
+                    self.catalog.used(&path);
                     self.open_preset(*preset, Some(path));
                 }
                 FileEvent::OpenedRun(run) => self.open_run(run),
                 FileEvent::OpenedResult { path, result } => {
-                    self.shelf.used(&path);
+                    self.catalog.used(&path);
                     self.open_result(*result);
                 }
                 FileEvent::Saved { path, content } => self.saved(&path, content),
-                FileEvent::Gone(path) => self.shelf.forget(&path),
+                FileEvent::Gone(path) => self.catalog.forget(&path),
                 FileEvent::RawFolder { folder, plan } => self.panels.phase.export_raw(plan, folder, Overwrite::No),
                 FileEvent::DataFolder(folder) => self.panels.training.use_data_in(&folder),
                 FileEvent::Failed { title, reason } => self.dialogs.messages.report(title, reason),
@@ -71,10 +71,10 @@ impl Valleyscope {
         }
         if let Some(record) = self.dialogs.recording.as_ref().and_then(|recording| recording.try_recv().ok()) {
             self.dialogs.recording = None;
-            self.dialogs.save_preset = Some(SavePreset::new(self.desk.draft_of_session(record)));
+            self.dialogs.save_preset = Some(SavePreset::new(self.editor.draft_of_session(record)));
         }
         while let Some(picture) = self.dialogs.pictures.take() {
-            self.dialogs.files.ask_save(Content::Picture(picture.image), picture.suggested_name);
+            self.dialogs.files.ask_save(FileContent::Picture(picture.image), picture.suggested_name);
         }
     }
 
@@ -86,41 +86,41 @@ impl Valleyscope {
             return;
         }
         let record = (!preset.changes.is_empty()).then(|| preset.record());
-        self.desk.open(preset, file);
+        self.editor.open(preset, file);
         // What was hidden or looked at closely belongs to the document before.
         self.live.hidden.clear();
         self.panels.landscape.look_anew();
         self.panels.diagnostics.look_anew();
         match record {
             Some(record) => {
-                self.engine.replay(&mut self.desk.document, record, &self.live);
+                self.engine.replay(&mut self.editor.document, record, &self.live);
                 self.dialogs.messages.notify(format!("Opened “{title}”. Its recorded changes are repeated."));
             }
             None => {
-                self.engine.load(&self.desk.document);
+                self.engine.load(&self.editor.document);
                 self.dialogs.messages.notify(format!("Opened “{title}”. Undo goes back."));
             }
         }
     }
 
-    pub(super) fn saved(&mut self, path: &Path, content: Content) {
+    pub(super) fn saved(&mut self, path: &Path, content: FileContent) {
         match content {
-            Content::Preset(draft) => {
-                self.shelf.used(path);
-                self.desk.saved(*draft, path);
-                self.shelf.refresh(&self.context);
+            FileContent::Preset(draft) => {
+                self.catalog.used(path);
+                self.editor.saved(*draft, path);
+                self.catalog.refresh(&self.context);
             }
-            Content::Sweep(draft) => {
-                self.shelf.used(path);
+            FileContent::Sweep(draft) => {
+                self.catalog.used(path);
                 self.panels.phase.saved(*draft, path);
-                self.shelf.refresh(&self.context);
+                self.catalog.refresh(&self.context);
             }
-            Content::Training(draft) => {
-                self.shelf.used(path);
+            FileContent::Training(draft) => {
+                self.catalog.used(path);
                 self.panels.training.saved(*draft, path);
-                self.shelf.refresh(&self.context);
+                self.catalog.refresh(&self.context);
             }
-            Content::Text(_) | Content::Bytes(_) | Content::Picture(_) => {}
+            FileContent::Text(_) | FileContent::Bytes(_) | FileContent::Picture(_) => {}
         }
         self.dialogs.messages.notify(format!("Saved {}", path.display()));
     }

@@ -9,22 +9,22 @@ mod skeleton;
 use rand::Rng;
 use rayon::prelude::*;
 
-use super::{Digits, Mnist, Origin, PIXELS, WHOLE};
+use super::{Digits, Mnist, MnistSource, PIXELS, WHOLE};
 use crate::random::{Key, Stream};
 
 /// The seed of the stand-in that is used where nobody asks for another.
-pub const STAND_IN_SEED: u64 = 1998;
+pub const SYNTHETIC_SEED: u64 = 1998;
 
 /// As many images as MNIST has, drawn with a pen along skeletons of the digits that are bent, slanted, scaled
 /// and jittered at random. They are not MNIST, and figures made with them say nothing about it.
-pub fn stand_in(seed: u64) -> Mnist {
+pub fn synthetic_digits(seed: u64) -> Mnist {
     let [train, test] = [0, 1].map(|part| digits(Key::new(seed).at(part), WHOLE[part as usize]));
-    Mnist { train, test, origin: Origin::StandIn }
+    Mnist { train, test, source: MnistSource::Synthetic }
 }
 
 /// Whether these are the test images of the usual stand-in, as from a file that it was written to.
 pub fn drew(test: &Digits) -> bool {
-    let key = Key::new(STAND_IN_SEED).at(1);
+    let key = Key::new(SYNTHETIC_SEED).at(1);
     let labels = || (0..).zip(&test.labels).all(|(index, &found)| label(key.at(index)) == found);
     test.labels.len() == WHOLE[1] && labels() && digits(key, 1).images == test.images[..PIXELS]
 }

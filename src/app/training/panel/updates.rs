@@ -4,10 +4,10 @@ use super::TrainingPanel;
 use crate::app::live::{Action, Requests};
 use crate::app::training::dialogs::Dialog;
 use crate::app::training::install::Installation;
-use crate::app::training::office::{News, WorkerState};
-use crate::app::training::plotter::Wish;
+use crate::app::training::jobs::{Update, WorkerState};
+use crate::app::training::plotter::CurveRequest;
 use crate::app::training::summary::Summary;
-use crate::app::training::watcher::Order;
+use crate::app::training::watcher::WatcherCommand;
 use crate::machine::SetUpState;
 use crate::run::RunFolder;
 
@@ -20,56 +20,56 @@ impl TrainingPanel {
             self.threads();
         }
         let Some(threads) = &self.threads else { return };
-        if let Some((wish, drawn)) = threads.plotter.take()
-            && wish.groups == self.wish.groups
+        if let Some((curve_request, drawn)) = threads.plotter.take()
+            && curve_request.groups == self.curve_request.groups
         {
             self.drawn = drawn;
         }
-        let news: Vec<News> = std::iter::from_fn(|| threads.office.next()).collect();
-        for news in news {
-            self.hear(news, requests);
+        let updates: Vec<Update> = std::iter::from_fn(|| threads.jobs.next()).collect();
+        for update in updates {
+            self.handle_update(update, requests);
         }
     }
 
-    fn hear(&mut self, news: News, requests: &mut Requests) {
-        match news {
-            News::Runs(runs, trouble) => self.list_runs(runs, trouble),
-            News::Detail(run, detail) => {
+    fn handle_update(&mut self, update: Update, requests: &mut Requests) {
+        match update {
+            Update::Runs(runs, trouble) => self.list_runs(runs, trouble),
+            Update::Detail(run, detail) => {
                 if self.focus.as_ref() == Some(&run) {
                     self.detail = Some((run, *detail));
                 }
             }
-            News::Worker(state) => {
+            Update::Worker(state) => {
                 self.worker = *state;
                 self.outlook.look_anew();
             }
-            News::Outlook(training, found) => self.outlook.hear(*training, found),
-            News::SetUp(installation) => self.follow_set_up(*installation),
-            News::InstallBegun(outcome) => {
+            Update::Outlook(training, found) => self.outlook.set(*training, found),
+            Update::SetUp(installation) => self.follow_set_up(*installation),
+            Update::InstallBegun(outcome) => {
                 self.worker_card.begins = false;
                 self.worker_card.refused = outcome.err();
-                self.threads().office.order(Order::Look);
+                self.threads().jobs.send(WatcherCommand::Look);
             }
-            News::Made(run) => {
-                self.threads().office.order(Order::Look);
+            Update::Made(run) => {
+                self.threads().jobs.send(WatcherCommand::Look);
                 // What is shown stays so.
                 self.selected.push(run);
-                self.settle_selection();
+                self.sync_selection();
             }
-            News::Said(text) => {
-                self.threads().office.order(Order::Look);
+            Update::Said(text) => {
+                self.threads().jobs.send(WatcherCommand::Look);
                 requests.actions.push(Action::Notify(text));
             }
-            News::Failed(text) => {
-                self.threads().office.order(Order::Look);
+            Update::Failed(text) => {
+                self.threads().jobs.send(WatcherCommand::Look);
                 requests.actions.push(Action::Report { title: "That did not work", text });
             }
-            News::NotTrashed { run, reason } => self.dialog = Some(Dialog::RemoveForGood { run, reason }),
-            News::Removed(run) => {
+            Update::NotTrashed { run, reason } => self.dialog = Some(Dialog::RemoveForGood { run, reason }),
+            Update::Removed(run) => {
                 requests.actions.push(Action::Notify(format!("{} was deleted.", run.name())));
                 self.selected.retain(|selected| *selected != run);
-                self.settle_selection();
-                self.threads().office.order(Order::Look);
+                self.sync_selection();
+                self.threads().jobs.send(WatcherCommand::Look);
             }
         }
     }
@@ -87,7 +87,7 @@ impl TrainingPanel {
 
     pub(super) fn look_for_worker(&mut self) {
         self.worker = WorkerState::Asked;
-        self.threads().office.shake_hands();
+        self.threads().jobs.find_worker();
     }
 
     fn list_runs(&mut self, runs: Vec<Summary>, trouble: Option<String>) {
@@ -102,14 +102,14 @@ impl TrainingPanel {
         // They were chosen before what is selected by now.
         self.selected.splice(..0, found.filter(|run| !before.contains(run)));
         (self.runs, self.trouble) = (runs, trouble);
-        self.settle_selection();
+        self.sync_selection();
     }
 
     pub(super) fn select_only(&mut self, run: RunFolder) {
         self.selected = vec![run];
         self.recalled.clear();
         self.charts.look_anew();
-        self.settle_selection();
+        self.sync_selection();
     }
 
     pub(super) fn toggle(&mut self, run: RunFolder) {
@@ -117,7 +117,7 @@ impl TrainingPanel {
             Some(index) => drop(self.selected.remove(index)),
             None => self.selected.push(run),
         }
-        self.settle_selection();
+        self.sync_selection();
     }
 
     /// The run that is shown in words.
@@ -127,19 +127,19 @@ impl TrainingPanel {
     }
 
     /// Asks the threads for what is shown now.
-    pub(super) fn settle_selection(&mut self) {
+    pub(super) fn sync_selection(&mut self) {
         let focus = self.selected.last().cloned();
         if focus != self.focus {
             self.detail = None;
             self.focus.clone_from(&focus);
-            self.threads().office.order(Order::Focus(focus));
+            self.threads().jobs.send(WatcherCommand::Focus(focus));
         }
         let shown = self.selected.iter().filter_map(|run| self.runs.iter().find(|known| known.run == *run));
         self.pens.tell_apart(&shown.collect::<Vec<_>>());
-        self.settle_wish();
+        self.sync_curves();
     }
 
-    pub(super) fn settle_wish(&mut self) {
+    pub(super) fn sync_curves(&mut self) {
         let mut groups: Vec<(Option<&String>, Vec<RunFolder>)> = Vec::new();
         for run in &self.selected {
             let summary = self.runs.iter().find(|known| known.run == *run);
@@ -150,11 +150,11 @@ impl TrainingPanel {
             }
         }
         let groups = groups.into_iter().map(|(_, group)| group).collect();
-        let wish = Wish { groups, smoothing: self.charts.choices.smoothing };
-        if wish != self.wish {
-            self.drawn.retain(|drawn| wish.groups.contains(&drawn.runs));
-            self.wish = wish.clone();
-            self.threads().plotter.ask(wish);
+        let curve_request = CurveRequest { groups, smoothing: self.charts.choices.smoothing };
+        if curve_request != self.curve_request {
+            self.drawn.retain(|drawn| curve_request.groups.contains(&drawn.runs));
+            self.curve_request = curve_request.clone();
+            self.threads().plotter.ask(curve_request);
         }
     }
 }

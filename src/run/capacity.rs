@@ -10,26 +10,26 @@ use crate::workload::{DeviceChoice, Needs};
 
 /// Main memory, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Memory {
+pub struct SystemMemory {
     pub total: u64,
     pub available: u64,
 }
 
-impl Memory {
+impl SystemMemory {
     /// Known only where the system tells it in `/proc/meminfo`.
-    pub fn here() -> Option<Memory> {
+    pub fn here() -> Option<SystemMemory> {
         let text = fs::read_to_string("/proc/meminfo").ok()?;
         let bytes = |name: &str| {
             let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
             Some(value.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
         };
-        Some(Memory { total: bytes("MemTotal")?, available: bytes("MemAvailable")? })
+        Some(SystemMemory { total: bytes("MemTotal")?, available: bytes("MemAvailable")? })
     }
 }
 
 /// What there is for a training, in bytes, where it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct Capacity {
     /// The number of a CUDA device, or none for the processor.
     device: Option<u32>,
     /// Of the processor what is free, of a GPU all that it has.
@@ -47,7 +47,7 @@ const LONG_STEP: f64 = 60.0;
 
 /// What a training needs and whether that is there, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RoomReport {
+pub struct CapacityReport {
     /// Such as `needs about 1.6 GiB of memory and 1.3 GiB of disk`.
     pub needs: String,
     /// Why it would not fit, if it would not, with what to do.
@@ -56,19 +56,23 @@ pub struct RoomReport {
     pub warning: Option<String>,
 }
 
-impl RoomReport {
+impl CapacityReport {
     /// Of the first run of a preset, with its folder in `runs`, where it is known beforehand what that needs.
-    pub fn of(training: &Preset, has: &Handshake, runs: &Path) -> Option<RoomReport> {
+    pub fn of(training: &Preset, has: &Handshake, runs: &Path) -> Option<CapacityReport> {
         let workload = training.workload()?;
-        let (needs, room) = (workload.needs(0)?, Room::look(workload.device(), has, runs));
-        let fits = room.memory.and_then(|memory| workload.fitting(0, memory, room.is_gpu()));
-        Some(RoomReport { needs: room.words(&needs), lacks: room.lacks(&needs, fits), warning: room.warns(&needs) })
+        let (needs, capacity) = (workload.needs(0)?, Capacity::look(workload.device(), has, runs));
+        let fits = capacity.memory.and_then(|memory| workload.fitting(0, memory, capacity.is_gpu()));
+        Some(CapacityReport {
+            needs: capacity.words(&needs),
+            lacks: capacity.lacks(&needs, fits),
+            warning: capacity.warns(&needs),
+        })
     }
 }
 
-impl Room {
+impl Capacity {
     /// For a training on a device that the worker has, with its folder in `runs`.
-    pub fn look(choice: DeviceChoice, has: &Handshake, runs: &Path) -> Room {
+    pub fn look(choice: DeviceChoice, has: &Handshake, runs: &Path) -> Capacity {
         let cards = has.devices.iter().filter(|device| device.name != "cpu");
         let device = match choice {
             DeviceChoice::Cpu => None,
@@ -76,14 +80,14 @@ impl Room {
             DeviceChoice::Automatic => (cards.count() > 0).then_some(0),
         };
         let memory = match device {
-            None => Memory::here().map(|memory| memory.available),
+            None => SystemMemory::here().map(|memory| memory.available),
             Some(number) => {
                 let name = format!("cuda:{number}");
                 has.devices.iter().find(|device| device.name == name).and_then(|device| device.memory)
             }
         };
         let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get() as u32);
-        Room { device, memory, disk: free_disk(runs), threads }
+        Capacity { device, memory, disk: free_disk(runs), threads }
     }
 
     /// Why a training would not fit, if it would not, with what to do; `fits` is the largest `batch_size` with which it

@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use super::document::Document;
-use super::history::History;
-use super::origins::Origins;
+use super::history::UndoHistory;
+use super::saved_states::SavedStates;
 use crate::preset::{LandscapePreset, LessonStep};
 use crate::simulation::{Record, Setting, SettingError, SimulationSpec};
 use crate::view::ViewSettings;
 
 /// The preset that the document began as.
 #[derive(Clone, Debug)]
-pub struct Origin {
+pub struct SavedState {
     pub preset: LandscapePreset,
     /// The file that Save writes to; none for a built-in preset.
     pub file: Option<PathBuf>,
@@ -22,9 +22,9 @@ pub struct Origin {
     clean_step: usize,
 }
 
-impl Origin {
-    fn new(preset: LandscapePreset, file: Option<PathBuf>, clean: Document) -> Origin {
-        Origin { preset, file, written_here: false, clean, clean_step: 0 }
+impl SavedState {
+    fn new(preset: LandscapePreset, file: Option<PathBuf>, clean: Document) -> SavedState {
+        SavedState { preset, file, written_here: false, clean, clean_step: 0 }
     }
 
     /// `spec` with all that the lesson ever sets as it is after a step. What the lesson never touches stays.
@@ -53,7 +53,7 @@ impl Origin {
 
 /// A preset that may be saved.
 #[derive(Clone, Debug)]
-pub struct Draft {
+pub struct PresetDraft {
     pub preset: LandscapePreset,
     /// Which origin of the desk's it replaces when it is saved; none for a copy beside the document.
     pub replaces: Option<usize>,
@@ -65,88 +65,98 @@ pub struct Draft {
 #[derive(Clone, Debug, PartialEq)]
 struct Point {
     document: Document,
-    origin: usize,
+    saved_state: usize,
     lesson_step: usize,
 }
 
 /// The document with its origin and its past.
-pub struct Desk {
+pub struct DocumentEditor {
     pub document: Document,
-    origins: Origins<Origin>,
+    saved_states: SavedStates<SavedState>,
     lesson_step: usize,
-    history: History<Point>,
+    history: UndoHistory<Point>,
 }
 
-impl Desk {
+impl DocumentEditor {
     /// A desk with a preset just opened. `view` is how it is looked at where the preset does not say.
-    pub fn new(preset: LandscapePreset, file: Option<PathBuf>, view: &ViewSettings) -> Desk {
+    pub fn new(preset: LandscapePreset, file: Option<PathBuf>, view: &ViewSettings) -> DocumentEditor {
         let document = opened(&preset, view);
-        let origin = Origin::new(preset, file, document.clone());
-        Desk { document, origins: Origins::new(origin), lesson_step: 0, history: History::default() }
+        let saved_state = SavedState::new(preset, file, document.clone());
+        DocumentEditor {
+            document,
+            saved_states: SavedStates::new(saved_state),
+            lesson_step: 0,
+            history: UndoHistory::default(),
+        }
     }
 
     /// A desk as it was left: `document` and the step of the lesson may differ from the preset's.
-    pub fn restored(preset: LandscapePreset, file: Option<PathBuf>, document: Document, lesson_step: usize) -> Desk {
+    pub fn restored(
+        preset: LandscapePreset,
+        file: Option<PathBuf>,
+        document: Document,
+        lesson_step: usize,
+    ) -> DocumentEditor {
         let last_step = preset.lesson.len().saturating_sub(1);
-        let mut desk = Desk::new(preset, file, &document.view);
-        desk.document = document;
-        desk.lesson_step = lesson_step.min(last_step);
-        desk
+        let mut editor = DocumentEditor::new(preset, file, &document.view);
+        editor.document = document;
+        editor.lesson_step = lesson_step.min(last_step);
+        editor
     }
 
     /// Puts another preset on the desk. Undo brings the present one back.
     pub fn open(&mut self, preset: LandscapePreset, file: Option<PathBuf>) {
         self.mark();
         let document = opened(&preset, &self.document.view);
-        self.origins.open(Origin::new(preset, file, document.clone()));
+        self.saved_states.open(SavedState::new(preset, file, document.clone()));
         self.document = document;
         self.lesson_step = 0;
         self.mark();
     }
 
-    pub fn origin(&self) -> &Origin {
-        self.origins.present()
+    pub fn saved_state(&self) -> &SavedState {
+        self.saved_states.present()
     }
 
     /// There are changes that were not saved.
     pub fn is_dirty(&self) -> bool {
-        self.origin().differs_from(&self.document, self.lesson_step)
+        self.saved_state().differs_from(&self.document, self.lesson_step)
     }
 
     /// The document as a preset with the origin's title, description and lesson.
-    pub fn draft(&self) -> Draft {
+    pub fn draft(&self) -> PresetDraft {
         let preset = LandscapePreset {
             simulation: self.document.spec.clone(),
             view: Some(self.document.view.clone()),
             changes: Vec::new(),
-            ..self.origin().preset.clone()
+            ..self.saved_state().preset.clone()
         };
-        Draft { preset, replaces: Some(self.origins.number()), lesson_step: self.lesson_step }
+        PresetDraft { preset, replaces: Some(self.saved_states.number()), lesson_step: self.lesson_step }
     }
 
     /// A recorded session as a preset with the origin's title and description.
-    pub fn draft_of_session(&self, session: Record) -> Draft {
+    pub fn draft_of_session(&self, session: Record) -> PresetDraft {
         let Record { spec: simulation, changes } = session;
         let preset = LandscapePreset { simulation, changes, lesson: Vec::new(), ..self.draft().preset };
-        Draft { preset, replaces: None, lesson_step: 0 }
+        PresetDraft { preset, replaces: None, lesson_step: 0 }
     }
 
     /// Takes note that a draft was written to `file` and is what its document came from now. Another
     /// preset may have been opened meanwhile.
-    pub fn saved(&mut self, draft: Draft, file: &Path) {
-        let Draft { preset, replaces, lesson_step } = draft;
-        let Some(origin) = replaces.and_then(|index| self.origins.get_mut(index)) else { return };
+    pub fn saved(&mut self, draft: PresetDraft, file: &Path) {
+        let PresetDraft { preset, replaces, lesson_step } = draft;
+        let Some(saved_state) = replaces.and_then(|index| self.saved_states.get_mut(index)) else { return };
         // The camera that was saved is where the view is, not where the document on the desk began.
-        let camera = origin.clean.view.camera;
+        let camera = saved_state.clean.view.camera;
         let view = preset.view.clone().unwrap_or_else(|| self.document.view.clone());
         let clean = Document { spec: preset.simulation.clone(), view: ViewSettings { camera, ..view } };
         let file = Some(file.to_owned());
-        *origin = Origin { preset, file, written_here: true, clean, clean_step: lesson_step };
+        *saved_state = SavedState { preset, file, written_here: true, clean, clean_step: lesson_step };
     }
 
     /// The index of the lesson's present step, from 0, and the lesson; none without a lesson.
     pub fn lesson(&self) -> Option<(usize, &[LessonStep])> {
-        let lesson = self.origin().preset.lesson.as_slice();
+        let lesson = self.saved_state().preset.lesson.as_slice();
         (!lesson.is_empty()).then_some((self.lesson_step, lesson))
     }
 
@@ -157,7 +167,7 @@ impl Desk {
     /// Goes to a step of the lesson: all that the lesson ever sets becomes what it is after this step.
     /// What the lesson never touches stays.
     pub fn go_to_step(&mut self, step: usize) -> Result<(), SettingError> {
-        let spec = self.origin().at_step(&self.document.spec, step)?;
+        let spec = self.saved_state().at_step(&self.document.spec, step)?;
         self.mark();
         self.document.spec = spec;
         self.lesson_step = step;
@@ -191,8 +201,8 @@ impl Desk {
     }
 
     fn go_back_to(&mut self, point: Option<Point>) {
-        if let Some(Point { document, origin, lesson_step }) = point
-            && self.origins.go_to(origin)
+        if let Some(Point { document, saved_state, lesson_step }) = point
+            && self.saved_states.go_to(saved_state)
         {
             self.document = document;
             self.lesson_step = lesson_step;
@@ -205,7 +215,11 @@ impl Desk {
     }
 
     fn point(&self) -> Point {
-        Point { document: self.document.clone(), origin: self.origins.number(), lesson_step: self.lesson_step }
+        Point {
+            document: self.document.clone(),
+            saved_state: self.saved_states.number(),
+            lesson_step: self.lesson_step,
+        }
     }
 }
 

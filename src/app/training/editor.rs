@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::choices::Choices;
-use crate::app::origins::{Origins, WithOrigin};
+use crate::app::saved_states::{Revision, SavedStates};
 use crate::preset::{BuiltIn, Preset, built_ins};
 use crate::workload::form::Form;
 use crate::workload::{DataChoice, Workload};
@@ -53,9 +53,9 @@ pub fn first_of(kind: &str) -> &'static BuiltIn {
 }
 
 /// The preset under the controls, and where it comes from.
-pub struct Draft {
+pub struct TrainingEditor {
     pub preset: Preset,
-    origins: Origins<Origin>,
+    saved_states: SavedStates<SavedState>,
     /// The choice of data for each dataset, by its name, as it was when another preset was opened.
     chosen_data: BTreeMap<String, DataChoice>,
     /// Of a preset of several runs, the one that was chosen last, when there may have been more of them.
@@ -64,13 +64,13 @@ pub struct Draft {
 
 /// Why what is under the controls cannot be trained.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct TrainingFault {
     /// Of the field in the run that is shown; empty where it is none of its fields.
     pub path: String,
     pub message: String,
 }
 
-impl Fault {
+impl TrainingFault {
     /// Whether a field at this path is to blame.
     pub fn is_at(&self, path: &str) -> bool {
         let rest = self.path.strip_prefix(path).filter(|_| !path.is_empty());
@@ -80,7 +80,7 @@ impl Fault {
 
 /// Where a preset under the controls came from.
 #[derive(Debug)]
-pub struct Origin {
+pub struct SavedState {
     /// As it was opened or saved last.
     pub clean: Preset,
     /// Where the data come from in the place of what the preset says, as was chosen for another experiment.
@@ -93,68 +93,72 @@ pub struct Origin {
     pub fork: Option<ForkPoint>,
 }
 
-impl Origin {
-    fn new(clean: Preset, stem: impl Into<String>, file: Option<PathBuf>) -> Origin {
-        Origin { clean, kept_data: None, file: file.map(|file| (file, false)), stem: stem.into(), fork: None }
+impl SavedState {
+    fn new(clean: Preset, stem: impl Into<String>, file: Option<PathBuf>) -> SavedState {
+        SavedState { clean, kept_data: None, file: file.map(|file| (file, false)), stem: stem.into(), fork: None }
     }
 
     /// Of what a file or a built-in preset opens as.
-    pub fn opened(preset: Preset, file: Option<PathBuf>) -> Origin {
+    pub fn opened(preset: Preset, file: Option<PathBuf>) -> SavedState {
         let built_in = built_ins().iter().find(|built_in| built_in.preset == preset).map(|it| it.name.to_owned());
         let of_file = || Some(file.as_deref()?.file_stem()?.to_string_lossy().into_owned());
         let stem = built_in.or_else(of_file).unwrap_or_else(|| preset.kind().to_lowercase());
-        Origin::new(preset, stem, file)
+        SavedState::new(preset, stem, file)
     }
 }
 
-impl Draft {
+impl TrainingEditor {
     /// The first preset of a kind.
-    pub fn first(kind: &str) -> Draft {
+    pub fn first(kind: &str) -> TrainingEditor {
         let BuiltIn { preset, name, .. } = first_of(kind);
-        Draft::new(preset.clone(), Origin::new(preset.clone(), *name, None), BTreeMap::new())
+        TrainingEditor::new(preset.clone(), SavedState::new(preset.clone(), *name, None), BTreeMap::new())
     }
 
     /// What was there in the last session: the preset, and what it was opened or saved as.
-    pub fn recalled(preset: Preset, origin: Origin, chosen_data: BTreeMap<String, DataChoice>) -> Draft {
-        Draft::new(preset, origin, chosen_data)
+    pub fn recalled(
+        preset: Preset,
+        saved_state: SavedState,
+        chosen_data: BTreeMap<String, DataChoice>,
+    ) -> TrainingEditor {
+        TrainingEditor::new(preset, saved_state, chosen_data)
     }
 
-    fn new(preset: Preset, origin: Origin, chosen_data: BTreeMap<String, DataChoice>) -> Draft {
-        Draft { preset, origins: Origins::new(origin), chosen_data, chosen: 0 }
+    fn new(preset: Preset, saved_state: SavedState, chosen_data: BTreeMap<String, DataChoice>) -> TrainingEditor {
+        TrainingEditor { preset, saved_states: SavedStates::new(saved_state), chosen_data, chosen: 0 }
     }
 
     /// Opens another preset; the choice of data is kept where that makes none.
     pub fn open(&mut self, preset: Preset, file: Option<PathBuf>) {
-        self.put(Origin::opened(preset, file));
+        self.put(SavedState::opened(preset, file));
     }
 
     /// Takes the first preset of a kind.
     pub fn take(&mut self, kind: &str) {
         let BuiltIn { preset, name, .. } = first_of(kind);
-        self.put(Origin::new(preset.clone(), *name, None));
+        self.put(SavedState::new(preset.clone(), *name, None));
     }
 
     /// Takes the training of another run, to go on from one of its checkpoints on the same data.
     pub fn fork(&mut self, training: Preset, stem: String, point: ForkPoint) {
         self.preset = training.clone();
-        self.origins.open(Origin { fork: Some(point), ..Origin::new(training, stem, None) });
+        self.saved_states.open(SavedState { fork: Some(point), ..SavedState::new(training, stem, None) });
         self.chosen = 0;
     }
 
     /// Begins the run at step 0 after all.
     pub fn forget_fork(&mut self) {
-        if let Some(origin) = self.origins.get_mut(self.origins.number()) {
-            origin.fork = None;
+        if let Some(saved_state) = self.saved_states.get_mut(self.saved_states.number()) {
+            saved_state.fork = None;
         }
     }
 
-    fn put(&mut self, mut origin: Origin) {
+    fn put(&mut self, mut saved_state: SavedState) {
         self.chosen_data = self.chosen_data();
-        let is_automatic = origin.clean.trainings().iter().all(|it| it.data() == Some(&DataChoice::Automatic));
-        let dataset = origin.clean.workload().filter(|_| is_automatic).map(Workload::dataset);
-        origin.kept_data = dataset.and_then(|dataset| self.chosen_data.get(dataset.name).cloned());
-        self.preset = begun(&origin);
-        self.origins.open(origin);
+        let is_automatic = saved_state.clean.trainings().iter().all(|it| it.data() == Some(&DataChoice::Automatic));
+        let dataset = saved_state.clean.workload().filter(|_| is_automatic).map(Workload::dataset);
+        saved_state.kept_data = dataset.and_then(|dataset| self.chosen_data.get(dataset.name).cloned());
+        self.preset = begun(&saved_state);
+        self.saved_states.open(saved_state);
         self.chosen = 0;
     }
 
@@ -162,38 +166,38 @@ impl Draft {
     /// and makes no choice of its own.
     pub fn chosen_data(&self) -> BTreeMap<String, DataChoice> {
         let (mut chosen, data) = (self.chosen_data.clone(), self.data());
-        let is_of_preset = self.origin().clean.trainings().iter().any(|it| it.data() == Some(&data));
+        let is_of_preset = self.saved_state().clean.trainings().iter().any(|it| it.data() == Some(&data));
         let Some(dataset) = self.preset.workload().map(|workload| workload.dataset().name) else { return chosen };
         match data {
             // What a preset has made up is its own matter.
-            DataChoice::StandIn if is_of_preset => {}
+            DataChoice::Synthetic if is_of_preset => {}
             DataChoice::Automatic => drop(chosen.remove(dataset)),
-            DataChoice::StandIn | DataChoice::Folder(_) => drop(chosen.insert(dataset.to_owned(), data)),
+            DataChoice::Synthetic | DataChoice::Folder(_) => drop(chosen.insert(dataset.to_owned(), data)),
         }
         chosen
     }
 
     /// The number of what was opened last.
-    pub fn origin_number(&self) -> usize {
-        self.origins.number()
+    pub fn saved_state_number(&self) -> usize {
+        self.saved_states.number()
     }
 
-    pub fn origin(&self) -> &Origin {
-        self.origins.present()
+    pub fn saved_state(&self) -> &SavedState {
+        self.saved_states.present()
     }
 
     /// There are changes that were not saved. Data that were chosen for another experiment are none.
     pub fn is_changed(&self) -> bool {
-        self.preset != begun(self.origin())
+        self.preset != begun(self.saved_state())
     }
 
-    pub fn point(&self) -> WithOrigin<Preset> {
-        WithOrigin { preset: self.preset.clone(), origin: self.origins.number() }
+    pub fn point(&self) -> Revision<Preset> {
+        Revision { preset: self.preset.clone(), saved_state: self.saved_states.number() }
     }
 
     /// Goes to where undo or redo leads.
-    pub fn go_to(&mut self, point: WithOrigin<Preset>) {
-        if self.origins.go_to(point.origin) {
+    pub fn go_to(&mut self, point: Revision<Preset>) {
+        if self.saved_states.go_to(point.saved_state) {
             self.preset = point.preset;
         }
     }
@@ -210,18 +214,18 @@ impl Draft {
     }
 
     /// Takes note that a preset was written to a file. Another may have been opened meanwhile.
-    pub fn saved(&mut self, saved: WithOrigin<Preset>, path: &Path) {
-        let WithOrigin { mut preset, origin } = saved;
-        if origin == self.origins.number() {
+    pub fn saved(&mut self, saved: Revision<Preset>, path: &Path) {
+        let Revision { mut preset, saved_state } = saved;
+        if saved_state == self.saved_states.number() {
             self.preset
                 .words_mut()
                 .into_iter()
                 .zip(preset.words_mut())
                 .for_each(|(word, saved)| word.clone_from(saved));
         }
-        let Some(origin) = self.origins.get_mut(origin) else { return };
-        let (file, fork) = (Some((path.to_owned(), true)), origin.fork.take());
-        *origin = Origin { file, fork, ..Origin::opened(preset, Some(path.to_owned())) };
+        let Some(saved_state) = self.saved_states.get_mut(saved_state) else { return };
+        let (file, fork) = (Some((path.to_owned(), true)), saved_state.fork.take());
+        *saved_state = SavedState { file, fork, ..SavedState::opened(preset, Some(path.to_owned())) };
     }
 
     /// The fields of what is shown.
@@ -241,36 +245,36 @@ impl Draft {
     }
 
     /// Why it cannot be trained, if it cannot.
-    pub fn fault(&self) -> Option<Fault> {
+    pub fn fault(&self) -> Option<TrainingFault> {
         self.broken_rule().or_else(|| self.lack_of_steps())
     }
 
     /// A fork counts on from the checkpoint's step.
-    fn lack_of_steps(&self) -> Option<Fault> {
-        let from = self.origin().fork.as_ref()?.step;
+    fn lack_of_steps(&self) -> Option<TrainingFault> {
+        let from = self.saved_state().fork.as_ref()?.step;
         let trainings = self.preset.trainings();
         let steps = trainings.get(self.chosen())?.workload()?.training()?.course.steps;
-        (steps <= from).then(|| Fault {
+        (steps <= from).then(|| TrainingFault {
             path: "steps".to_owned(),
             message: format!("steps must be more than {from}, the step that the fork goes on from, found {steps}"),
         })
     }
 
-    fn broken_rule(&self) -> Option<Fault> {
+    fn broken_rule(&self) -> Option<TrainingFault> {
         let error = self.preset.workload()?.check().err()?;
         let runs = self.preset.trainings().len();
         let in_run = (0..runs).find_map(|run| Some((run, error.path.strip_prefix(&format!("runs[{run}]."))?)));
         let (run, path) = in_run.unwrap_or((self.chosen(), error.path.strip_prefix("scan.").unwrap_or(&error.path)));
         let message = format!("{path} {}", error.complaint).replace('`', "");
         Some(if run == self.chosen() {
-            Fault { path: path.to_owned(), message }
+            TrainingFault { path: path.to_owned(), message }
         } else {
-            Fault { path: String::new(), message: format!("Run {}: {message}", run + 1) }
+            TrainingFault { path: String::new(), message: format!("Run {}: {message}", run + 1) }
         })
     }
 
     /// What the field is called that a fault blames, if it is shown.
-    pub fn field_name(&mut self, fault: &Fault) -> Option<&'static str> {
+    pub fn field_name(&mut self, fault: &TrainingFault) -> Option<&'static str> {
         let form = self.form();
         let mut fields = form.iter().flat_map(|section| &section.fields);
         fields.find(|field| fault.is_at(field.path)).map(|field| field.name)
@@ -278,9 +282,9 @@ impl Draft {
 }
 
 /// What a preset is under the controls before anything is changed.
-fn begun(origin: &Origin) -> Preset {
-    let mut preset = origin.clean.clone();
-    if let Some(data) = &origin.kept_data {
+fn begun(saved_state: &SavedState) -> Preset {
+    let mut preset = saved_state.clean.clone();
+    if let Some(data) = &saved_state.kept_data {
         take_data(&mut preset, data);
     }
     preset

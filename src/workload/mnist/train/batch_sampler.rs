@@ -7,7 +7,7 @@ use crate::random::{Key, Stream};
 ///
 /// The order depends on the key only; a batch can be asked for at any step.
 #[derive(Clone, Debug)]
-pub struct Order {
+pub struct BatchSampler {
     key: Key,
     images: u32,
     batch: u32,
@@ -18,14 +18,21 @@ pub struct Order {
     stream: Stream,
 }
 
-impl Order {
+impl BatchSampler {
     /// Batches of `batch` out of `images`.
-    pub fn new(key: Key, images: u32, batch: u32) -> Order {
+    pub fn new(key: Key, images: u32, batch: u32) -> BatchSampler {
         assert!(images > 0 && batch > 0, "there is nothing to order");
-        let mut order =
-            Order { key, images, batch, epoch: 0, permutation: Vec::new(), shuffled: 0, stream: Stream::new(key) };
-        order.begin(0);
-        order
+        let mut sampler = BatchSampler {
+            key,
+            images,
+            batch,
+            epoch: 0,
+            permutation: Vec::new(),
+            shuffled: 0,
+            stream: Stream::new(key),
+        };
+        sampler.begin(0);
+        sampler
     }
 
     /// The images of the batch of a step, which is counted from 0.

@@ -7,19 +7,19 @@ use crate::figure::{Figure, FigureError, Format, Options};
 
 /// The layout of a figure's file.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Paper {
+pub struct FigureLayout {
     pub options: Options,
     /// Of a PNG.
     pub dpi: f64,
 }
 
-impl Default for Paper {
+impl Default for FigureLayout {
     fn default() -> Self {
-        Paper { options: Options::default(), dpi: 300.0 }
+        FigureLayout { options: Options::default(), dpi: 300.0 }
     }
 }
 
-impl Paper {
+impl FigureLayout {
     /// A figure's file.
     pub fn file(&self, figure: &Figure, format: Format) -> Result<Vec<u8>, FigureError> {
         figure.render(&self.options)?.to_file(format, self.dpi)

@@ -57,7 +57,7 @@ const NUMBERS: [&str; 8] = ["one", "two", "three", "four", "five", "six", "seven
 ///
 /// Some of it takes a model little to learn (letters, words, the order of words), some takes more: one thing or several
 /// go with the form of the verb, who is asked answers, and whatever is somewhere stays there for the whole scene.
-pub fn stand_in() -> String {
+pub fn synthetic_text() -> String {
     (0..SCENES).map(|scene| Writer(Stream::new(Key::new(SEED).at(scene as u64))).scene(scene + 1)).collect()
 }
 

@@ -22,7 +22,7 @@ pub enum Overwrite {
 ///
 /// It is locked as long as this lives, so that what a program has left that was killed is known from what is being
 /// written.
-pub struct Aside {
+pub struct AtomicFile {
     /// Closed before the file is removed.
     file: BufWriter<File>,
     path: TempPath,
@@ -32,26 +32,26 @@ pub struct Aside {
 const PREFIX: &str = ".valleyscope-";
 const SUFFIX: &str = ".tmp";
 
-impl Aside {
+impl AtomicFile {
     /// A file that will become `target`. Where `target` is a symbolic link, the file it points to is
     /// replaced.
-    pub fn for_target(target: &Path) -> io::Result<Aside> {
+    pub fn for_target(target: &Path) -> io::Result<AtomicFile> {
         let target = match target.metadata() {
             Ok(existing) if existing.is_file() => target.canonicalize()?,
             Ok(_) => return Err(io::Error::new(io::ErrorKind::InvalidInput, "it exists and is not a regular file")),
             Err(_) => target.to_owned(),
         };
-        Aside::beside(target)
+        AtomicFile::beside(target)
     }
 
     /// The same for a file in a folder that somebody else may have filled, such as that of a run: a symbolic link is
     /// refused, as anything else that is no plain file.
-    pub fn for_plain_target(target: &Path) -> io::Result<Aside> {
+    pub fn for_plain_target(target: &Path) -> io::Result<AtomicFile> {
         plain_file::check(target)?;
-        Aside::beside(target.to_owned())
+        AtomicFile::beside(target.to_owned())
     }
 
-    fn beside(target: PathBuf) -> io::Result<Aside> {
+    fn beside(target: PathBuf) -> io::Result<AtomicFile> {
         let folder = match target.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
@@ -69,7 +69,7 @@ impl Aside {
         let (file, path) = builder.tempfile_in(folder).map_err(|error| without_path(&error))?.into_parts();
         // Where files cannot be locked, those that are left stay.
         let _ = file.try_lock();
-        Ok(Aside { file: BufWriter::new(file), path, target })
+        Ok(AtomicFile { file: BufWriter::new(file), path, target })
     }
 
     /// Whether a file has the name of one that never got into its place.
@@ -79,7 +79,7 @@ impl Aside {
 
     /// Puts the file in its place, after all of it has reached the disk.
     pub fn commit(self, overwrite: Overwrite) -> io::Result<()> {
-        let Aside { file, path, target } = self;
+        let AtomicFile { file, path, target } = self;
         let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
         file.sync_all()?;
         match overwrite {
@@ -94,7 +94,7 @@ impl Aside {
         let mut left = Vec::new();
         for entry in std::fs::read_dir(folder)? {
             let path = entry?.path();
-            if path.file_name().and_then(|name| name.to_str()).is_some_and(Aside::is_name)
+            if path.file_name().and_then(|name| name.to_str()).is_some_and(AtomicFile::is_name)
                 && let Ok(file) = plain_file::open(&path, Links::Refused)
                 && file.try_lock().is_ok()
             {
@@ -110,7 +110,7 @@ impl Aside {
     ///
     /// Where the folder cannot be read. A file that cannot be removed stays.
     pub fn clear(folder: &Path) -> io::Result<()> {
-        for path in Aside::left_behind(folder)? {
+        for path in AtomicFile::left_behind(folder)? {
             let _ = std::fs::remove_file(path);
         }
         Ok(())
@@ -123,7 +123,7 @@ fn without_path(error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), cause)
 }
 
-impl Write for Aside {
+impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write(bytes)
     }
@@ -133,7 +133,7 @@ impl Write for Aside {
     }
 }
 
-impl Seek for Aside {
+impl Seek for AtomicFile {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         self.file.seek(to)
     }
@@ -144,14 +144,14 @@ pub fn write_file(path: &Path, overwrite: Overwrite, content: &[u8]) -> io::Resu
     if overwrite == Overwrite::No && path.symlink_metadata().is_ok() {
         return Err(io::ErrorKind::AlreadyExists.into());
     }
-    let mut file = Aside::for_target(path)?;
+    let mut file = AtomicFile::for_target(path)?;
     file.write_all(content)?;
     file.commit(overwrite)
 }
 
-/// The same for [`Aside::for_plain_target`]; replaces what is there.
+/// The same for [`AtomicFile::for_plain_target`]; replaces what is there.
 pub fn write_plain_file(path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut file = Aside::for_plain_target(path)?;
+    let mut file = AtomicFile::for_plain_target(path)?;
     file.write_all(content)?;
     file.commit(Overwrite::Yes)
 }

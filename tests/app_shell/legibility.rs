@@ -188,7 +188,7 @@ fn the_counts_of_diverged_runs_are_not_cut() {
 
 #[test]
 fn few_runs_leave_the_column_to_the_settings() {
-    let (mut app, ()) = crate::training::room(|runs| {
+    let (mut app, ()) = crate::training::open_tab(|runs| {
         crate::training::finished(runs, "Alone", 0, |_| 1.0);
     });
     crate::training::listed(&mut app, 1);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use egui::Context;
 
-use super::titled::Titled;
+use super::titled::TitledDiagram;
 use crate::export::Overwrite;
 use crate::preset::SweepPreset;
 use crate::result::{RawExport, RawPlan, SweepResult};
@@ -24,31 +24,31 @@ const WORTH_KEEPING: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The present diagram and those of before.
-pub struct Board {
+pub struct DiagramStore {
     pool: Pool,
     context: Context,
     running: Option<Sweep>,
     numbers: u64,
-    pub present: Titled,
+    pub present: TitledDiagram,
     /// The diagram that is computed, until there is a picture of it: then it takes the place of the present one.
-    coming: Option<Titled>,
+    coming: Option<TitledDiagram>,
     /// Counts the changes of what is shown.
     version: u64,
     /// Earlier diagrams, the newest first.
-    pub kept: Vec<Titled>,
+    pub kept: Vec<TitledDiagram>,
 }
 
-impl Board {
-    pub fn new(context: Context, origin: Arc<SweepPreset>) -> Board {
+impl DiagramStore {
+    pub fn new(context: Context, preset: Arc<SweepPreset>) -> DiagramStore {
         // One core is left for the window and the landscape.
         let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get().saturating_sub(1).max(1));
-        let sweep = origin.sweep.clone();
-        Board {
+        let sweep = preset.sweep.clone();
+        DiagramStore {
             pool: Pool::new(threads).expect("threads can be started"),
             context,
             running: None,
             numbers: 0,
-            present: Titled::empty(0, origin, sweep),
+            present: TitledDiagram::empty(0, preset, sweep),
             coming: None,
             version: 0,
             kept: Vec::new(),
@@ -64,7 +64,7 @@ impl Board {
     }
 
     /// The diagram that is computed or was the last: the one on its way, else the present one.
-    pub fn newest(&self) -> &Titled {
+    pub fn newest(&self) -> &TitledDiagram {
         self.coming.as_ref().unwrap_or(&self.present)
     }
 
@@ -103,7 +103,7 @@ impl Board {
     /// Computes what is missing of a sweep; a new diagram of it comes from this preset. The diagram of another sweep is
     /// kept; `passing` says that the new one need not be, because a control is still being dragged. What a drag goes
     /// through is left out while a picture is on its way.
-    pub fn run(&mut self, sweep: &SweepSpec, origin: &Arc<SweepPreset>, passing: bool) -> Result<(), SpecError> {
+    pub fn run(&mut self, sweep: &SweepSpec, preset: &Arc<SweepPreset>, passing: bool) -> Result<(), SpecError> {
         sweep.check()?;
         if passing && self.is_running() && self.coming.as_ref().is_some_and(|coming| coming.is_passing) {
             return Ok(());
@@ -118,7 +118,10 @@ impl Board {
                 let next = kept.map(|index| self.kept.remove(index));
                 self.coming = Some(next.unwrap_or_else(|| {
                     let number = self.next_number();
-                    Titled { is_passing: passing, ..Titled::empty(number, Arc::clone(origin), sweep.clone()) }
+                    TitledDiagram {
+                        is_passing: passing,
+                        ..TitledDiagram::empty(number, Arc::clone(preset), sweep.clone())
+                    }
                 }));
             }
         }
@@ -134,7 +137,7 @@ impl Board {
     }
 
     fn start(&mut self) {
-        let Titled { diagram, precision, .. } = self.newest();
+        let TitledDiagram { diagram, precision, .. } = self.newest();
         let replicates = diagram.spec().replicates.get();
         let known = |pixel| diagram.cell(pixel).is_some_and(|cell| cell.replicates == replicates);
         let (machine, context) = (Machine::new(*precision), self.context.clone());
@@ -168,16 +171,16 @@ impl Board {
     pub fn discard(&mut self) {
         self.stop();
         let number = self.next_number();
-        let Titled { origin, precision, .. } = self.newest();
-        let (origin, precision) = (Arc::clone(origin), *precision);
-        let fresh = Titled::empty(number, origin, (**self.newest().spec()).clone());
-        self.show(Titled { precision, ..fresh });
+        let TitledDiagram { preset, precision, .. } = self.newest();
+        let (preset, precision) = (Arc::clone(preset), *precision);
+        let fresh = TitledDiagram::empty(number, preset, (**self.newest().spec()).clone());
+        self.show(TitledDiagram { precision, ..fresh });
     }
 
     /// Shows a diagram that was computed elsewhere.
-    pub fn open(&mut self, opened: SweepResult, origin: Arc<SweepPreset>) {
+    pub fn open(&mut self, opened: SweepResult, preset: Arc<SweepPreset>) {
         let number = self.next_number();
-        self.show(Titled::of_result(number, origin, opened));
+        self.show(TitledDiagram::of_result(number, preset, opened));
     }
 
     /// Shows a diagram of before, and keeps the present one.
@@ -189,34 +192,34 @@ impl Board {
     }
 
     /// The newest diagram is no longer, or still, one of those that a drag goes through.
-    pub fn settle(&mut self, dragging: bool) {
+    pub fn sync(&mut self, dragging: bool) {
         let newest = self.coming.as_mut().unwrap_or(&mut self.present);
         newest.is_passing &= dragging;
     }
 
     /// Calls the newest diagram by another preset.
-    pub fn belongs_to(&mut self, origin: &Arc<SweepPreset>) {
-        self.coming.as_mut().unwrap_or(&mut self.present).origin = Arc::clone(origin);
+    pub fn belongs_to(&mut self, preset: &Arc<SweepPreset>) {
+        self.coming.as_mut().unwrap_or(&mut self.present).preset = Arc::clone(preset);
     }
 
     /// Begins with a sweep of which nothing is computed.
-    pub fn forget(&mut self, sweep: SweepSpec, origin: Arc<SweepPreset>) {
+    pub fn forget(&mut self, sweep: SweepSpec, preset: Arc<SweepPreset>) {
         let number = self.next_number();
-        self.show(Titled::empty(number, origin, sweep));
+        self.show(TitledDiagram::empty(number, preset, sweep));
     }
 
     /// Calls by a preset what is of its sweep.
-    pub fn call_by(&mut self, origin: &Arc<SweepPreset>) {
+    pub fn call_by(&mut self, preset: &Arc<SweepPreset>) {
         for titled in std::iter::once(&mut self.present).chain(&mut self.coming) {
             // What is looked at is no part of what was computed.
-            if (SweepSpec { metric: origin.sweep.metric, ..(**titled.spec()).clone() }) == origin.sweep {
-                titled.origin = Arc::clone(origin);
+            if (SweepSpec { metric: preset.sweep.metric, ..(**titled.spec()).clone() }) == preset.sweep {
+                titled.preset = Arc::clone(preset);
             }
         }
     }
 
     /// A diagram of before.
-    pub fn kept(&self, number: u64) -> Option<&Titled> {
+    pub fn kept(&self, number: u64) -> Option<&TitledDiagram> {
         self.kept.iter().find(|kept| kept.number == number)
     }
 
@@ -233,7 +236,7 @@ impl Board {
     }
 
     /// Shows another diagram in the place of all that is computed.
-    fn show(&mut self, next: Titled) {
+    fn show(&mut self, next: TitledDiagram) {
         self.stop();
         if let Some(unseen) = self.coming.take() {
             self.keep(unseen);
@@ -242,13 +245,13 @@ impl Board {
     }
 
     /// Puts another diagram in the place of the present one, which is kept if there is something to it.
-    fn replace(&mut self, next: Titled) {
+    fn replace(&mut self, next: TitledDiagram) {
         self.version += 1;
         let old = std::mem::replace(&mut self.present, next);
         self.keep(old);
     }
 
-    fn keep(&mut self, old: Titled) {
+    fn keep(&mut self, old: TitledDiagram) {
         if !old.is_passing && (old.diagram.is_complete() || old.worked > WORTH_KEEPING) {
             self.kept.retain(|kept| kept.spec() != old.spec());
             self.kept.insert(0, old);

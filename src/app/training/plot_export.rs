@@ -4,44 +4,44 @@ use std::fs;
 use std::sync::Arc;
 
 use super::lines::{Lines, y_in_view};
-use super::track::{Horizontal, Look, Track};
+use super::track::{Horizontal, Track, TrackLook};
 use crate::app::diagnostics::AxisScale;
 use crate::figure::{AxisKind, CurveAxis, CurveLines, CurvePlot, Curves, Figure};
 use crate::run::{MetricInfo, RunFolder};
 use crate::view::Pen;
 
 /// All plots.
-pub struct Picture {
+pub struct CurvesExport {
     /// What all of it is called, where the names leave that out.
     pub title: Option<String>,
     /// Of what is drawn, with its line.
     pub names: Vec<(String, Pen)>,
     pub runs: Vec<RunFolder>,
-    pub sheets: Vec<Sheet>,
+    pub plots: Vec<PlotExport>,
 }
 
 /// One plot.
-pub struct Sheet {
+pub struct PlotExport {
     pub info: MetricInfo,
-    pub look: Look,
+    pub look: TrackLook,
     /// What is zoomed to, in places.
     pub y: Option<[f64; 2]>,
     /// Each with the index of its name.
     pub tracks: Vec<(usize, Arc<Track>)>,
 }
 
-impl Picture {
+impl CurvesExport {
     /// The plots as a figure. Its file holds the configs of the runs.
     pub fn figure(self) -> Figure {
         // Runs of which nothing is drawn have no place in the legend.
-        let is_drawn = |index: usize| self.sheets.iter().any(|sheet| sheet.tracks.iter().any(|(of, _)| *of == index));
+        let is_drawn = |index: usize| self.plots.iter().any(|plot| plot.tracks.iter().any(|(of, _)| *of == index));
         let drawn: Vec<usize> = (0..self.names.len()).filter(|index| is_drawn(*index)).collect();
         let names: Vec<(String, Pen)> = drawn.iter().map(|index| self.names[*index].clone()).collect();
         let common = self.title.map(|title| title + ": ").unwrap_or_default();
         let title = common + &names.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join("; ");
         // A run whose config is gone can still be drawn.
         let specs = self.runs.iter().filter_map(|run| fs::read_to_string(run.config()).ok()).collect();
-        let look = self.sheets.first().map(|sheet| sheet.look);
+        let look = self.plots.first().map(|plot| plot.look);
         let horizontal = look.map(|look| (look.horizontal, look.scales[0], look.x));
         let (over, scale, range) = horizontal.unwrap_or((Horizontal::Step, AxisScale::Linear, [0.0, 1.0]));
         let kind = match (over, scale) {
@@ -55,12 +55,12 @@ impl Picture {
             specs,
             names,
             horizontal,
-            plots: self.sheets.iter().map(|sheet| sheet.plot(&drawn)).collect(),
+            plots: self.plots.iter().map(|plot| plot.plot(&drawn)).collect(),
         })
     }
 }
 
-impl Sheet {
+impl PlotExport {
     /// With the indices of the names that are drawn.
     fn plot(&self, drawn: &[usize]) -> CurvePlot {
         let lines: Vec<(usize, Lines)> =

@@ -3,12 +3,12 @@
 use egui::text::LayoutJob;
 use egui::{Button, Color32, ComboBox, DragValue, Label, RichText, TextFormat, TextStyle, Ui};
 
-use super::export::Kind;
+use super::export::ExportKind;
 use super::panel::{Hovered, PhasePanel};
 use super::readout;
-use super::titled::Titled;
+use super::titled::TitledDiagram;
+use crate::app::figure_layout::stays_open;
 use crate::app::live::Requests;
-use crate::app::paper::stays_open;
 use crate::figure::{COLUMN_MM, Map, PAGE_MM, Swatch, difference};
 use crate::sweep::{Diagram, Metric, SweepSpec};
 
@@ -17,7 +17,7 @@ pub(super) const METRICS: [(Metric, &str); 3] =
     [(Metric::FinalLoss, "final loss"), (Metric::SmallestLoss, "smallest loss"), (Metric::Depth, "depth")];
 
 impl PhasePanel {
-    pub(super) fn looks(&mut self, ui: &mut Ui, requests: &mut Requests) {
+    pub(super) fn map_options(&mut self, ui: &mut Ui, requests: &mut Requests) {
         ui.add_space(4.0);
         self.map_choice(ui);
         ui.horizontal_wrapped(|ui| {
@@ -44,7 +44,7 @@ impl PhasePanel {
     }
 
     fn map_choice(&mut self, ui: &mut Ui) {
-        let diagram = &self.board.present.diagram;
+        let diagram = &self.diagrams.present.diagram;
         let metric = self.look.metric;
         ui.horizontal(|ui| {
             ui.label("Map");
@@ -62,48 +62,48 @@ impl PhasePanel {
     fn export_menu(&mut self, ui: &mut Ui, requests: &mut Requests) {
         let mut asked = None;
         stays_open("Export").ui(ui, |ui| {
-            self.layout.paper.ui(ui);
+            self.layout.figure_layout.ui(ui);
             let pairs = ui.checkbox(&mut self.layout.pairs, "All pairs of optimizers, instead of the map shown");
             if pairs.changed() {
                 // Maps side by side need a page's width, unless another was chosen.
                 let [usual, other] = if self.layout.pairs { [PAGE_MM, COLUMN_MM] } else { [COLUMN_MM, PAGE_MM] };
-                let width = &mut self.layout.paper.options.width_mm;
+                let width = &mut self.layout.figure_layout.options.width_mm;
                 *width = if *width == other { usual } else { *width };
             }
             ui.separator();
-            for (kind, label) in Kind::ALL {
-                if kind == Kind::Csv || kind == Kind::Clipboard {
+            for (kind, label) in ExportKind::ALL {
+                if kind == ExportKind::Csv || kind == ExportKind::Clipboard {
                     ui.separator();
                 }
                 if ui.button(label).clicked() {
                     asked = Some(kind);
                     ui.close();
                 }
-                if kind == Kind::Npz {
+                if kind == ExportKind::Npz {
                     self.raw_entry(ui, requests);
                 }
             }
         });
         if let Some(kind) = asked {
-            self.exports.begin(ui.ctx(), self.board.present.clone(), self.look, kind, self.layout);
+            self.exports.begin(ui.ctx(), self.diagrams.present.clone(), self.look, kind, self.layout);
         }
     }
 
     /// The diagrams of before, to compare with or to come back to.
     fn diagrams_menu(&mut self, ui: &mut Ui) {
         let help = "Finished diagrams stay here when another is begun, to be compared side by side.";
-        let has_some = !self.board.kept.is_empty();
+        let has_some = !self.diagrams.kept.is_empty();
         let mut back = None;
         ui.add_enabled_ui(has_some, |ui| {
             stays_open("Compare").ui(ui, |ui| {
                 if ui.radio(self.beside.is_none(), "Only this diagram").clicked() {
                     self.beside = None;
                 }
-                for kept in &self.board.kept {
+                for kept in &self.diagrams.kept {
                     let [rows, columns] = kept.diagram.spec().shape();
                     let unfinished = if kept.diagram.is_complete() { "" } else { ", unfinished" };
-                    let label = format!("{} ({rows} × {columns}{unfinished})", kept.origin.title);
-                    let difference = difference_in_short(kept, &self.board.present);
+                    let label = format!("{} ({rows} × {columns}{unfinished})", kept.preset.title);
+                    let difference = difference_in_short(kept, &self.diagrams.present);
                     ui.horizontal(|ui| {
                         let beside = ui.radio(self.beside == Some(kept.number), format!("Beside: {label}{difference}"));
                         if beside.clicked() {
@@ -127,11 +127,11 @@ impl PhasePanel {
     }
 
     pub(super) fn readout(&mut self, ui: &mut Ui, requests: &mut Requests) {
-        let shape = self.board.present.diagram.spec().shape();
+        let shape = self.diagrams.present.diagram.spec().shape();
         self.chosen = self.chosen.map(|chosen| [0, 1].map(|side| chosen[side].min(shape[side] - 1)));
         self.pixel_choice(ui, shape);
         if self.chosen.is_some() {
-            let dimension = self.board.present.diagram.spec().dimension.get();
+            let dimension = self.diagrams.present.diagram.spec().dimension.get();
             let button = ui.add_enabled(dimension == 2, Button::new("Show this landscape"));
             let button = button
                 .on_hover_text("Plays the landscape of this pixel, each optimizer at its best learning rate")
@@ -141,15 +141,15 @@ impl PhasePanel {
             }
             ui.add_space(4.0);
         }
-        let beside = self.beside.and_then(|number| self.board.kept(number));
+        let beside = self.beside.and_then(|number| self.diagrams.kept(number));
         let (diagram, pixel) = match (self.hovered, beside) {
             (Some(Hovered { pixel, is_beside: true }), Some(beside)) => {
-                ui.label(RichText::new(title_against(beside, &self.board.present)).small().weak());
+                ui.label(RichText::new(title_against(beside, &self.diagrams.present)).small().weak());
                 (&beside.diagram, Some(pixel))
             }
             (hovered, _) => {
                 let pixel = hovered.filter(|hovered| !hovered.is_beside).map(|hovered| hovered.pixel);
-                (&self.board.present.diagram, pixel.or(self.chosen))
+                (&self.diagrams.present.diagram, pixel.or(self.chosen))
             }
         };
         // A diagram of another size may have come since the pointer was looked at.
@@ -188,7 +188,7 @@ impl PhasePanel {
 
 /// What tells a diagram from another, and then what else was changed of its preset, after a colon; nothing where there
 /// is neither.
-fn difference_in_short(this: &Titled, other: &Titled) -> String {
+fn difference_in_short(this: &TitledDiagram, other: &TitledDiagram) -> String {
     // Maps are drawn by what is looked at, whatever they were computed for.
     let from = |other: &SweepSpec| {
         let other = SweepSpec { metric: this.spec().metric, ..other.clone() };
@@ -198,7 +198,7 @@ fn difference_in_short(this: &Titled, other: &Titled) -> String {
     if this.precision != other.precision {
         all.insert(0, this.precision.name().to_owned());
     }
-    for changed in from(&this.origin.sweep) {
+    for changed in from(&this.preset.sweep) {
         if !all.contains(&changed) {
             all.push(changed);
         }
@@ -216,8 +216,8 @@ pub(super) fn in_short(all: &[String]) -> String {
 }
 
 /// The title of a diagram that is compared with another.
-pub(super) fn title_against(this: &Titled, other: &Titled) -> String {
-    format!("{}{}", this.origin.title, difference_in_short(this, other))
+pub(super) fn title_against(this: &TitledDiagram, other: &TitledDiagram) -> String {
+    format!("{}{}", this.preset.title, difference_in_short(this, other))
 }
 
 /// A colour and its name as one text, so that a narrow panel breaks the line between entries.

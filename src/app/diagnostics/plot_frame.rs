@@ -4,19 +4,19 @@ use egui::{Rangef, TextStyle, Ui, Vec2};
 use egui_plot::{AxisHints, GridMark, Plot};
 
 /// A mark on an axis, and what it says.
-pub type Mark = (GridMark, String);
+pub type AxisMark = (GridMark, String);
 
 /// A plot of this size with these marks on its axes. It is dragged and zoomed vertically only where its range of
 /// values is `free`; other gestures are the program's own.
-pub fn sheet<'p>(plot: Plot<'p>, ui: &Ui, size: Vec2, free: bool, marks: &[Vec<Mark>; 2]) -> Plot<'p> {
+pub fn plot_frame<'p>(plot: Plot<'p>, ui: &Ui, size: Vec2, free: bool, marks: &[Vec<AxisMark>; 2]) -> Plot<'p> {
     let font = TextStyle::Small.resolve(ui.style());
-    let hint = |hints: AxisHints<'static>, marks: &[Mark]| {
+    let hint = |hints: AxisHints<'static>, marks: &[AxisMark]| {
         let marks = marks.to_vec();
         hints.tick_label_font(font.clone()).label_spacing(Rangef::new(1.0, 2.0)).formatter(move |mark, _| {
             marks.iter().find(|(known, _)| known.value == mark.value).map_or_else(String::new, |(_, text)| text.clone())
         })
     };
-    let grid = |marks: &[Mark]| -> Vec<GridMark> { marks.iter().map(|(mark, _)| *mark).collect() };
+    let grid = |marks: &[AxisMark]| -> Vec<GridMark> { marks.iter().map(|(mark, _)| *mark).collect() };
     let (x_grid, y_grid) = (grid(&marks[0]), grid(&marks[1]));
     // The last label of the horizontal axis stands half beyond its end.
     plot.width(size.x - 10.0)
