@@ -1,14 +1,14 @@
 //! The canvas' arithmetic: ticks, camera, colour scale and formulas.
 
 use valleyscope::app::landscape::{
-    AutoScale, Bounds, Follower, FramedEnsembles, compressed_length, fitted, formulas, limited, panned, zoomed,
+    Bounds, Follower, FramedEnsembles, compressed_length, fitted, formulas, limited, panned, zoomed,
 };
 use valleyscope::landscape::Landscape;
 use valleyscope::optimizer::{BiasCorrection, Operand, RuleKind, RuleSpec, StepInputs, trace};
 use valleyscope::quantity::LearningRate;
 use valleyscope::simulation::{ParticleId, StepTrace};
 use valleyscope::view::ticks::{Ticks, beyond, fixed, grouped, nice_step, short, significant};
-use valleyscope::view::{Camera, SymLog, Viewport};
+use valleyscope::view::{AutoScale, Camera, SymLog, Viewport};
 
 fn labels(ticks: &Ticks) -> Vec<&str> {
     ticks.ticks.iter().map(|tick| tick.label.as_str()).collect()

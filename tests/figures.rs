@@ -6,6 +6,8 @@ mod curve_pictures;
 mod data;
 #[path = "figures/files.rs"]
 mod files;
+#[path = "figures/landscape_pictures.rs"]
+mod landscape_pictures;
 #[path = "figures/pictures.rs"]
 mod pictures;
 #[path = "figures/raw.rs"]

@@ -95,6 +95,7 @@ pub enum Action {
     /// Shows another part of the window.
     GoTo(Tab),
     OpenPictureExport,
+    OpenFigureExport,
     OpenAnimationExport,
     TogglePlay,
     SingleStep,

@@ -130,6 +130,7 @@ fn file(ui: &mut Ui, catalog: &PresetCatalog, tab: Tab, requests: &mut Requests)
     ui.separator();
     if tab == Tab::Landscape {
         item(ui, "Export picture…", "", Action::OpenPictureExport, requests);
+        item(ui, "Export figure…", "", Action::OpenFigureExport, requests);
         item(ui, "Export animation…", "", Action::OpenAnimationExport, requests);
         ui.separator();
     }

@@ -10,6 +10,7 @@ pub mod diagnostics;
 mod document;
 mod document_editor;
 mod engine;
+mod figure_export;
 mod figure_layout;
 mod files;
 mod form;

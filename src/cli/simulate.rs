@@ -12,9 +12,9 @@ use super::output::on_stdout;
 use super::progress::{ProgressLine, ProgressUnit};
 use super::{Failure, say};
 use crate::export::{AtomicFile, Overwrite, TrajectoryArrays, TrajectoryTable};
-use crate::preset::{Library, Preset};
+use crate::preset::{LandscapePreset, Library, Preset};
 use crate::quantity::ParticleCount;
-use crate::simulation::{Record, Setting, Simulation, SimulationSpec};
+use crate::simulation::{Simulation, SimulationSpec};
 
 #[derive(clap::Args)]
 pub struct SimulateArgs {
@@ -67,8 +67,11 @@ const MAX_TABLE_ROWS: u64 = 100_000_000;
 
 pub fn run(args: &SimulateArgs) -> Result<(), Failure> {
     let format = Format::of(args.out.as_deref())?;
-    let record = record(args)?;
-    let steps = planned_steps(args.steps, &record)?;
+    let preset = preset(args)?;
+    let steps = args.steps.or(preset.planned_steps()).ok_or_else(|| {
+        Failure::BadInput(anyhow!("the preset does not say how many steps to take; say it with --steps N"))
+    })?;
+    let record = preset.record();
     check_size(format, &record.spec, steps, args.every)?;
     let interrupt = Interrupt::listen()?;
     let mut recorder = Recorder::new(format, args.out.as_deref(), &record.spec, recorded(steps, args.every))?;
@@ -94,40 +97,23 @@ pub fn run(args: &SimulateArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The preset's session with what the command line changes of it.
-fn record(args: &SimulateArgs) -> Result<Record, Failure> {
+/// The preset with what the command line changes of it.
+fn preset(args: &SimulateArgs) -> Result<LandscapePreset, Failure> {
     let loaded = Library::open().load(&args.preset).map_err(Failure::bad_input)?;
-    let Preset::Landscape(preset) = loaded.preset else {
+    let Preset::Landscape(mut preset) = loaded.preset else {
         let name = args.preset.display().to_string();
         let (kind, command) = (loaded.preset.kind(), loaded.preset.command(&name));
         return Err(Failure::BadInput(anyhow!(
             "expected a preset of the kind Landscape, and `{name}` is a {kind}; run it with `valleyscope {command}`"
         )));
     };
-    let mut record = Record { spec: preset.simulation, changes: preset.changes };
     if let Some(particles) = args.particles {
-        record.spec.particles = particles;
+        preset.simulation.particles = particles;
     }
     if let Some(seed) = args.seed {
-        record.spec.seed = seed;
+        preset.simulation.seed = seed;
     }
-    Ok(record)
-}
-
-/// The steps asked for, or else those after which the recorded session pauses for good.
-fn planned_steps(asked: Option<u64>, record: &Record) -> Result<u64, Failure> {
-    let mut planned = record.spec.steps;
-    for change in &record.changes {
-        if planned.is_some_and(|steps| change.step > steps) {
-            break;
-        }
-        if let Setting::Steps(steps) = change.set {
-            planned = steps;
-        }
-    }
-    asked.or(planned).ok_or_else(|| {
-        Failure::BadInput(anyhow!("the preset does not say how many steps to take; say it with --steps N"))
-    })
+    Ok(preset)
 }
 
 /// How many steps are recorded: the start, every `every`-th and the last.

@@ -7,7 +7,7 @@ use base64::prelude::BASE64_STANDARD;
 
 use super::map::MapImage;
 use super::scale::Scale;
-use super::svg::escaped;
+use super::xml::escaped;
 use super::{FigureError, font, png};
 use crate::optimizer::Marker;
 use crate::view::Dash;
@@ -206,6 +206,11 @@ impl Canvas {
         self.sized_text([x, y], anchor, text, self.font_size, "");
     }
 
+    /// A text around a point, in a colour.
+    pub fn text_in(&mut self, color: [u8; 3], at: [f64; 2], text: &str) {
+        self.sized_text(at, Anchor::Middle, text, self.font_size, &format!(r#" fill="{}""#, hex(color)));
+    }
+
     /// A text that begins at `x`, smaller where it would not fit.
     pub fn text_from(&mut self, [x, y]: [f64; 2], width: f64, text: &str) {
         let size = self.fitted(text, width);
@@ -229,7 +234,7 @@ impl Canvas {
         self.font_size * (width / font::width(text, self.font_size)).min(1.0)
     }
 
-    fn sized_text(&mut self, [x, y]: [f64; 2], anchor: Anchor, text: &str, size: f64, turn: &str) {
+    fn sized_text(&mut self, [x, y]: [f64; 2], anchor: Anchor, text: &str, size: f64, attributes: &str) {
         let anchor = match anchor {
             Anchor::Start => "start",
             Anchor::Middle => "middle",
@@ -237,7 +242,7 @@ impl Canvas {
         };
         let (y, text) = (y + BASELINE * size, escaped(text));
         self.push(format_args!(
-            r#"<text x="{x:.3}" y="{y:.3}" font-size="{size:.3}" text-anchor="{anchor}"{turn}>{text}</text>"#
+            r#"<text x="{x:.3}" y="{y:.3}" font-size="{size:.3}" text-anchor="{anchor}"{attributes}>{text}</text>"#
         ));
     }
 

@@ -1,40 +1,54 @@
-//! Figures for publication: maps of phase diagrams, plots of scans and curves of trainings, with axes, legends and
-//! colour bars.
+//! Figures for publication: maps of phase diagrams, plots of scans, curves of trainings and landscapes with trajectories,
+//! with axes, legends and colour bars.
 //!
 //! A [`Map`] says what each cell of a diagram is coloured by; its image, a pixel a cell, is what a window and
-//! a figure both show. A [`Figure`] is one or more maps or plots with what explains them; laid out at a width it is an
-//! [`Svg`], the one source of the PNG and the PDF. Text is set in the bundled font. Every file carries title,
-//! program version, seed and spec, and no time: equal results are equal bytes.
+//! a figure both show. A [`Figure`] is one or more maps or plots, or a landscape, with what explains them; laid out at a
+//! width it is an [`Svg`], the one source of the PNG and the PDF. Text is set in the bundled font. Every file carries
+//! title, program version, seed and spec, and no time: equal results are equal bytes.
 
+mod axis;
 mod canvas;
 mod check;
+mod color_bar;
+mod contour;
 mod curves;
 mod difference;
 mod font;
+mod ground;
 mod labels;
+mod landscape;
 mod layout;
 mod map;
 mod pdf;
 mod plot;
 mod png;
+mod rows;
 mod scale;
 mod scan;
+mod style;
 mod svg;
 mod trainings;
+mod trajectories;
+mod xml;
 
+pub use axis::AxisKind;
 pub use check::{PICTURE_DPI, PICTURES, check_pictures};
-pub use curves::{AxisKind, CurveAxis, CurveLines, CurvePlot, Curves};
+pub use curves::{CurveAxis, CurveLines, CurvePlot, Curves};
 pub use difference::{as_changed, difference};
 pub use labels::axis_label;
 pub use map::{Map, MapImage, Swatch};
 pub use scale::{Mark, Scale};
 pub use svg::{Format, Svg};
 pub use trainings::{Over, TrainedRun};
+pub use trajectories::{Trajectories, TrajectoriesError};
 
+use self::landscape::LandscapeFigure;
 use self::plot::Plots;
+use self::rows::Row;
 use crate::optimizer::HyperparameterName;
 use crate::result::SweepResult;
-use crate::sweep::{Axis, Diagram, Metric, Quantity};
+use crate::sweep::{Metric, Quantity};
+use crate::view::ticks::short;
 
 /// How a figure is laid out.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -76,7 +90,7 @@ pub enum FigureError {
     Draw(String),
 }
 
-/// Maps of one or more diagrams, plots, or curves.
+/// Maps of one or more diagrams, plots, curves, or a landscape.
 #[derive(Clone, Debug)]
 pub struct Figure {
     about: About,
@@ -89,6 +103,7 @@ enum Content {
     Maps(Vec<Row>),
     Plots(Plots),
     Curves(Curves),
+    Landscape(Box<LandscapeFigure>),
 }
 
 /// What a file says of itself.
@@ -99,30 +114,6 @@ struct About {
     programs: Vec<String>,
     /// The presets that repeat the results.
     specs: Vec<String>,
-}
-
-/// Maps side by side, of one diagram.
-#[derive(Clone, Debug)]
-struct Row {
-    rows: Axis,
-    columns: Axis,
-    row_label: String,
-    column_label: String,
-    panels: Vec<Panel>,
-    bar: Option<Bar>,
-}
-
-#[derive(Clone, Debug)]
-struct Panel {
-    title: Option<String>,
-    image: MapImage,
-}
-
-/// What the colours of a row stand for.
-#[derive(Clone, Debug)]
-struct Bar {
-    scale: Scale,
-    label: String,
 }
 
 impl Figure {
@@ -149,10 +140,25 @@ impl Figure {
         let mut row = Row::new(&result.diagram);
         let mut legend = Vec::new();
         for metric in Metric::ALL {
-            row.add(&result.diagram, map, metric, Some(labels::metric(metric).to_owned()));
-            add_swatches(&mut legend, map.legend(&result.diagram, metric));
+            row.add(&result.diagram, map, metric, Some(labels::metric(metric).to_owned()), &mut legend);
         }
         Figure { about: About::of(&[result]), content: Content::Maps(vec![row]), legend }
+    }
+
+    /// The winners in two diagrams over the same axes, side by side, each by its sweep's metric, with the rotation or
+    /// the dimension of its landscape above (the paper's figure "moretoy"). Paler where less certain, if `certainty` is
+    /// asked for.
+    pub fn side_by_side(results: [&SweepResult; 2], certainty: bool) -> Figure {
+        let (mut row, mut legend) = (Row::new(&results[0].diagram), Vec::new());
+        for SweepResult { diagram, .. } in results {
+            let spec = diagram.spec();
+            let title = match spec.dimension.get() {
+                2 => format!("φ = {}°", short(spec.landscape.rotation_degrees.get())),
+                dimension => format!("d = {dimension}"),
+            };
+            row.add(diagram, Map::Winner { certainty }, spec.metric, Some(title), &mut legend);
+        }
+        Figure { about: About::of(&results), content: Content::Maps(vec![row]), legend }
     }
 
     /// One map.
@@ -172,10 +178,12 @@ impl Figure {
         Figure { about: About::of(&sources), content: Content::Maps(rows), legend }
     }
 
-    /// The width that suits it: a journal's column for one map or plots, its page for several maps side by side.
+    /// The width that suits it: a journal's column for one map or plots, its page for several maps side by side or a
+    /// landscape.
     pub fn usual_width_mm(&self) -> f64 {
         match &self.content {
-            Content::Maps(rows) if rows.iter().any(|row| row.panels.len() > 1) => PAGE_MM,
+            Content::Maps(rows) if rows.iter().any(|row| row.panel_count() > 1) => PAGE_MM,
+            Content::Landscape(_) => PAGE_MM,
             Content::Maps(_) | Content::Plots(_) | Content::Curves(_) => COLUMN_MM,
         }
     }
@@ -188,36 +196,6 @@ impl Figure {
     }
 }
 
-impl Row {
-    fn new(diagram: &Diagram) -> Row {
-        let spec = diagram.spec();
-        Row {
-            rows: spec.rows.clone(),
-            columns: spec.columns.clone(),
-            row_label: axis_label(spec, &spec.rows),
-            column_label: axis_label(spec, &spec.columns),
-            panels: Vec::new(),
-            bar: None,
-        }
-    }
-
-    /// Maps whose colours stand for the same; what needs a name is put into the legend.
-    fn of(result: &SweepResult, metric: Metric, maps: &[Map], legend: &mut Vec<Swatch>) -> Row {
-        let diagram = &result.diagram;
-        let mut row = Row::new(diagram);
-        for map in maps {
-            row.add(diagram, *map, metric, map.subject(diagram));
-            add_swatches(legend, map.legend(diagram, metric));
-            row.bar = map.scale(diagram, metric).map(|scale| Bar { scale, label: map.quantity(metric) });
-        }
-        row
-    }
-
-    fn add(&mut self, diagram: &Diagram, map: Map, metric: Metric, title: Option<String>) {
-        self.panels.push(Panel { title, image: map.image(diagram, metric) });
-    }
-}
-
 impl About {
     fn of(results: &[&SweepResult]) -> About {
         let titles: Vec<&str> = results.iter().map(|result| result.title.as_str()).collect();
@@ -225,15 +203,6 @@ impl About {
             title: titles.join("; "),
             programs: results.iter().map(|result| result.program()).collect(),
             specs: results.iter().map(|result| result.preset().to_ron()).collect(),
-        }
-    }
-}
-
-/// Puts swatches into a legend that are not there yet.
-fn add_swatches(legend: &mut Vec<Swatch>, swatches: Vec<Swatch>) {
-    for swatch in swatches {
-        if !legend.contains(&swatch) {
-            legend.push(swatch);
         }
     }
 }

@@ -1,28 +1,20 @@
 //! Plots of measured values with their errors over the same places.
 
-use super::canvas::{Anchor, Area, Canvas, Stroke};
-use super::layout::{LABEL_GAP, LINE, MARGIN, MINOR_TICK, NARROWEST_PANEL, TICK, minor_values};
+use super::axis::{Axis, AxisKind, Parts, Side, have_room};
+use super::canvas::{Area, Canvas, Stroke};
+use super::style::{CURVE_WIDTH, GAP, KEY, LABEL_GAP, LEAST_HEIGHT, LINE, MARGIN, NARROWEST_PANEL, TICK, WIDE};
 use super::{Mark, Scale, font};
 use crate::optimizer::Marker;
 use crate::view::ticks::{Tick, Ticks};
 use crate::view::{Background, Dash, contrasting};
 
 // Lengths in font sizes.
-/// Width of a series' sign in a legend.
-pub(super) const KEY: f64 = 2.2;
 const RADIUS: f64 = 0.26;
 const CAP: f64 = 0.28;
-/// From this width on, plots stand side by side.
-pub(super) const WIDE: f64 = 46.0;
 
 /// Height over width of the first plot of a pile, of those below it, and of plots side by side.
 const ASPECTS: [f64; 3] = [0.66, 0.42, 0.72];
-/// Of a plot, so that its label has room.
-pub(super) const LEAST_HEIGHT: f64 = 8.0;
-/// Height of a vertical axis for each of its labels.
-pub(super) const LABEL_SHARE: f64 = 1.8;
 const FEWEST_LABELS: usize = 3;
-pub(super) const CURVE_WIDTH: f64 = 1.1;
 const BAR_WIDTH: f64 = 0.7;
 /// The part of a vertical axis that is left free beyond the values at each end.
 const FREE: f64 = 0.07;
@@ -119,11 +111,8 @@ impl Plots {
                 height: self.height(index, arrangement.columns, arrangement.width, em),
             };
             plot.draw(canvas, area, self, em);
-            canvas.upright_text_within(
-                [area.x - arrangement.left + 0.5 * LINE * em, area.y + area.height / 2.0],
-                area.height,
-                &plot.full_label(area.height, em),
-            );
+            let beside = plot.axis(area.height, em);
+            beside.draw_label_upright(canvas, area, area.x - arrangement.left + 0.5 * LINE * em);
             let is_lowest = index + arrangement.columns >= self.plots.len();
             end = area.bottom() + TICK * em;
             if is_lowest {
@@ -144,17 +133,18 @@ impl Plots {
 
     fn arrange(&self, inner: f64, em: f64) -> Option<Arrangement> {
         let columns = if inner >= WIDE * em { self.plots.len().max(1) } else { 1 };
-        let gap = 1.2 * em;
+        let gap = GAP * em;
         let share = (inner - (columns - 1) as f64 * gap) / columns as f64;
         let right = 0.3 * em + self.overhang(share, em);
         let mut width = 0.8 * share;
         let mut left = 0.0;
         // Labels depend on the size, and the size on the labels.
         for _ in 0..2 {
-            let widths = self.plots.iter().enumerate().flat_map(|(index, plot)| {
-                let marks = plot.marks(self.height(index, columns, width, em), em).0;
-                marks.into_iter().map(|mark| font::width(&mark.label, em))
-            });
+            let widths = self
+                .plots
+                .iter()
+                .enumerate()
+                .map(|(index, plot)| plot.axis(self.height(index, columns, width, em), em).label_width(em));
             left = widths.fold(0.0, f64::max) + (TICK + 2.0 * LABEL_GAP + LINE) * em;
             width = share - left - right;
         }
@@ -175,37 +165,33 @@ impl Plots {
         (place(index) - first + 0.5) / (last - first + 1.0)
     }
 
+    /// The horizontal axis with these places.
+    fn axis(&self, places: impl IntoIterator<Item = usize>) -> Axis {
+        let mark = |index: usize| Mark { position: self.position(index), label: self.places[index].1.clone() };
+        Axis { label: self.label.clone(), marks: places.into_iter().map(mark).collect(), minor: Vec::new() }
+    }
+
     /// Places whose labels have room side by side: each second, third and so on where all are equally far apart, else
-    /// as many as there is room for.
+    /// all, of which the axis labels as many as there is room for.
     fn labelled(&self, width: f64, em: f64) -> Vec<usize> {
-        let x = |index: usize| self.position(index) * width;
-        let half = |index: usize| font::width(&self.places[index].1, em) / 2.0;
-        let fits = |one: usize, next: usize| x(one) + half(one) + 0.35 * em <= x(next) - half(next);
+        let extent = |index: usize| [self.position(index) * width, font::width(&self.places[index].1, em) / 2.0];
         let count = self.places.len();
         let gaps: Vec<f64> = self.places.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
-        if gaps.windows(2).all(|pair| (pair[1] - pair[0]).abs() < 1e-9) {
-            let each = |stride: usize| (0..count).step_by(stride).collect::<Vec<_>>();
-            let stride = (1..count).find(|stride| each(*stride).windows(2).all(|pair| fits(pair[0], pair[1])));
-            return each(stride.unwrap_or(count.max(1)));
+        if gaps.windows(2).any(|pair| (pair[1] - pair[0]).abs() >= 1e-9) {
+            return (0..count).collect();
         }
-        let mut labelled: Vec<usize> = Vec::new();
-        for index in 0..count {
-            if labelled.last().is_none_or(|last| fits(*last, index)) {
-                labelled.push(index);
-            }
-        }
-        labelled
+        let each = |stride: usize| (0..count).step_by(stride).collect::<Vec<_>>();
+        let fits = |pair: &[usize]| have_room(extent(pair[0]), extent(pair[1]), em);
+        let stride = (1..count).find(|stride| each(*stride).windows(2).all(fits));
+        each(stride.unwrap_or(count.max(1)))
     }
 
     /// Labels as far as they have room, and the axis' own label. Gives the end.
     fn draw_places(&self, canvas: &mut Canvas, area: Area, em: f64) -> f64 {
-        let x = |index: usize| area.x + self.position(index) * area.width;
-        let label_y = area.bottom() + (TICK + LABEL_GAP + 0.5) * em;
-        for index in self.labelled(area.width, em) {
-            canvas.text([x(index), label_y], Anchor::Middle, &self.places[index].1);
-        }
-        canvas.text_within([area.x + area.width / 2.0, label_y + LINE * em], area.width, &self.label);
-        label_y + 1.6 * LINE * em
+        let below = self.axis(self.labelled(area.width, em));
+        below.draw_marks(canvas, area, Side::Bottom, Parts::Labels, em);
+        below.draw_label_below(canvas, area, em);
+        area.bottom() + (TICK + LABEL_GAP + 0.5) * em + 1.6 * LINE * em
     }
 }
 
@@ -239,25 +225,24 @@ impl Plot {
         }
     }
 
-    fn marks(&self, height: f64, em: f64) -> (Vec<Mark>, Option<String>) {
-        let (scale, most) = (self.scale(), ((height / (LABEL_SHARE * em)) as usize).clamp(2, 9));
-        let (marks, note) = scale.marks(most);
-        if matches!(self.vertical, Vertical::Linear { .. }) || marks.len() >= FEWEST_LABELS {
-            return (marks, note);
-        }
-        // A logarithmic axis of less than a decade may hold few of 1, 2 and 5 times the powers of ten.
+    /// The vertical axis, as it is drawn at a height.
+    fn axis(&self, height: f64, em: f64) -> Axis {
+        let scale = self.scale();
         let [low, high] = scale.ends();
-        let Ticks { ticks, note } = Ticks::linear(low, high, most.min(5));
-        let mark = |tick: Tick| Mark { position: scale.position(tick.value), label: tick.label };
-        (ticks.into_iter().map(mark).collect(), note)
-    }
-
-    /// The label with what the marks leave out.
-    fn full_label(&self, height: f64, em: f64) -> String {
-        match self.marks(height, em).1 {
-            Some(note) => format!("{} ({note})", self.label),
-            None => self.label.clone(),
+        let most = Axis::room(Side::Left, height, em);
+        let kind = match self.vertical {
+            Vertical::Log => AxisKind::Log,
+            Vertical::Linear { .. } => AxisKind::Linear,
+        };
+        let (mut marks, mut note) = scale.marks(most);
+        if kind == AxisKind::Log && marks.len() < FEWEST_LABELS {
+            // Less than a decade may hold few of 1, 2 and 5 times the powers of ten.
+            let Ticks { ticks, note: left_out } = Ticks::linear(low, high, most.min(5));
+            let mark = |tick: Tick| Mark { position: scale.position(tick.value), label: tick.label };
+            (marks, note) = (ticks.into_iter().map(mark).collect(), left_out);
         }
+        let minor = kind.minor_values([low, high]).map(|value| scale.position(value)).collect();
+        Axis { label: self.label.clone(), marks, minor }.with_note(note)
     }
 
     fn draw(&self, canvas: &mut Canvas, area: Area, plots: &Plots, em: f64) {
@@ -266,7 +251,10 @@ impl Plot {
         }
         let scale = self.scale();
         let height_of = |value: f64| area.bottom() - part_of(&scale, value) * area.height;
-        self.draw_axes(canvas, area, &scale, plots, em);
+        plots.axis(0..plots.places.len()).draw_marks(canvas, area, Side::Bottom, Parts::Ticks, em);
+        let beside = self.axis(area.height, em);
+        beside.draw_marks(canvas, area, Side::Left, Parts::Both, em);
+        beside.draw_minor_ticks(canvas, area, Side::Left, em);
         if let Vertical::Linear { guides } = &self.vertical {
             for &(value, dashed) in guides {
                 let y = height_of(value);
@@ -286,26 +274,6 @@ impl Plot {
             }
         }
         canvas.frame(area);
-    }
-
-    /// The marks of both axes, and the vertical one's labels.
-    fn draw_axes(&self, canvas: &mut Canvas, area: Area, scale: &Scale, plots: &Plots, em: f64) {
-        for index in 0..plots.places.len() {
-            let x = area.x + plots.position(index) * area.width;
-            canvas.line([x, area.bottom()], [x, area.bottom() + TICK * em]);
-        }
-        for mark in self.marks(area.height, em).0 {
-            let y = area.bottom() - mark.position * area.height;
-            canvas.line([area.x - TICK * em, y], [area.x, y]);
-            canvas.text([area.x - (TICK + LABEL_GAP) * em, y], Anchor::End, &mark.label);
-        }
-        if let Vertical::Log = self.vertical {
-            let [low, high] = scale.ends();
-            for value in minor_values(low, high) {
-                let y = area.bottom() - scale.position(value) * area.height;
-                canvas.line([area.x - MINOR_TICK * em, y], [area.x, y]);
-            }
-        }
     }
 }
 

@@ -13,9 +13,17 @@ pub struct Scale {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Kind {
-    Linear { low: f64, high: f64 },
-    Log { low: f64, high: f64 },
+    Linear {
+        low: f64,
+        high: f64,
+    },
+    Log {
+        low: f64,
+        high: f64,
+    },
     Diverging(SymLog),
+    /// As the window shows a landscape.
+    Loss(SymLog, Colormap),
 }
 
 /// A labelled place on a colour bar.
@@ -61,12 +69,17 @@ impl Scale {
         Scale { kind: Kind::Diverging(SymLog { linear: max / DIVERGING_RANGE, max }), beyond }
     }
 
+    /// Of the loss on a landscape, in the colours of the window.
+    pub(super) fn loss(scale: SymLog, colormap: Colormap, beyond: [bool; 2]) -> Scale {
+        Scale { kind: Kind::Loss(scale, colormap), beyond }
+    }
+
     /// Where a value lies: 0 at the lower end, 1 at the upper end; not cut off beyond.
     pub fn position(&self, value: f64) -> f64 {
         match &self.kind {
             Kind::Linear { low, high } => (value - low) / (high - low),
             Kind::Log { low, high } => (value / low).ln() / (high / low).ln(),
-            Kind::Diverging(scale) => scale.position(value),
+            Kind::Diverging(scale) | Kind::Loss(scale, _) => scale.position(value),
         }
     }
 
@@ -79,6 +92,7 @@ impl Scale {
     pub fn rgb_at(&self, position: f64) -> [u8; 3] {
         match self.kind {
             Kind::Linear { .. } | Kind::Log { .. } => Colormap::default().rgb(position),
+            Kind::Loss(_, colormap) => colormap.rgb(position),
             Kind::Diverging(_) => colorous::PURPLE_ORANGE.eval_continuous(1.0 - position.clamp(0.0, 1.0)).as_array(),
         }
     }
@@ -87,7 +101,7 @@ impl Scale {
     pub fn ends(&self) -> [f64; 2] {
         match &self.kind {
             Kind::Linear { low, high } | Kind::Log { low, high } => [*low, *high],
-            Kind::Diverging(scale) => [-scale.max, scale.max],
+            Kind::Diverging(scale) | Kind::Loss(scale, _) => [-scale.max, scale.max],
         }
     }
 
@@ -102,6 +116,7 @@ impl Scale {
             Kind::Linear { low, high } => Ticks::linear(*low, *high, most),
             Kind::Log { low, high } => Ticks::log(*low, *high, most),
             Kind::Diverging(scale) => diverging_ticks(scale, most),
+            Kind::Loss(scale, _) => Ticks::symlog(scale, most),
         };
         let mark = |value: f64, label: String| Mark { position: self.position(value), label };
         (ticks.ticks.into_iter().map(|tick| mark(tick.value, tick.label)).collect(), ticks.note)

@@ -8,6 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 use resvg::usvg::Tree;
 
 use super::font::{self, FAMILY, FONT};
+use super::xml::escaped;
 use super::{About, FigureError};
 
 /// A figure that is laid out. Its text form, by [`ToString`], is an SVG file with the font inside.
@@ -29,14 +30,21 @@ pub enum Format {
 }
 
 impl Format {
+    pub const ALL: [Format; 3] = [Format::Png, Format::Svg, Format::Pdf];
+
+    /// The extension of its files.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Format::Png => "png",
+            Format::Svg => "svg",
+            Format::Pdf => "pdf",
+        }
+    }
+
     /// The format that a file's extension stands for.
     pub fn of(path: &Path) -> Option<Format> {
-        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
-            "png" => Some(Format::Png),
-            "svg" => Some(Format::Svg),
-            "pdf" => Some(Format::Pdf),
-            _ => None,
-        }
+        let extension = path.extension()?;
+        Format::ALL.into_iter().find(|format| extension.eq_ignore_ascii_case(format.extension()))
     }
 }
 
@@ -115,21 +123,4 @@ impl About {
     pub fn description(&self) -> String {
         self.specs.join("\n")
     }
-}
-
-/// A text within XML, which has no place for most control characters.
-pub(super) fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            other if other.is_control() && !matches!(other, '\n' | '\t') => {}
-            other if matches!(u32::from(other), 0xfffe | 0xffff) => {}
-            other => escaped.push(other),
-        }
-    }
-    escaped
 }

@@ -211,6 +211,20 @@ impl LandscapePreset {
         Record { spec: self.simulation.clone(), changes: self.changes.clone() }
     }
 
+    /// The steps after which the recorded session pauses for good; `None` where it goes on.
+    pub fn planned_steps(&self) -> Option<u64> {
+        let mut planned = self.simulation.steps;
+        for change in &self.changes {
+            if planned.is_some_and(|steps| change.step > steps) {
+                break;
+            }
+            if let Setting::Steps(steps) = change.set {
+                planned = steps;
+            }
+        }
+        planned
+    }
+
     /// The simulation with the settings in force at a step of the lesson, counted from 0: those of all
     /// steps up to it, so that going back in a lesson undoes what a step has set.
     pub fn simulation_at(&self, lesson_step: usize) -> Result<SimulationSpec, SettingError> {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+mod auto_scale;
 mod camera;
 mod contrast;
 pub mod crossing;
@@ -10,6 +11,7 @@ pub mod range;
 mod scale;
 pub mod ticks;
 
+pub use auto_scale::AutoScale;
 pub use camera::{Camera, Viewport};
 pub use contrast::{Background, contrasting};
 pub use pen::{Dash, Pen};

@@ -14,6 +14,15 @@ pub struct SymLog {
 }
 
 impl SymLog {
+    /// Contour lines lie at every such part of the colours, ends included.
+    pub const CONTOURS: u32 = 24;
+
+    /// The values at which contour lines lie, from the lowest to the highest.
+    pub fn contour_levels(&self) -> impl Iterator<Item = f64> + use<> {
+        let scale = *self;
+        (0..=Self::CONTOURS).map(move |level| scale.value(f64::from(level) / f64::from(Self::CONTOURS)))
+    }
+
     /// Position on the colour bar from 0 to 1, not cut off beyond:
     /// `½ + ½ sign(L) ln(1 + |L|/linear) / ln(1 + max/linear)`.
     pub fn position(&self, value: f64) -> f64 {
@@ -25,6 +34,11 @@ impl SymLog {
     pub fn value(&self, position: f64) -> f64 {
         let size = 2.0 * position - 1.0;
         (self.linear * (size.abs() * (self.max / self.linear).ln_1p()).exp_m1()).copysign(size)
+    }
+
+    /// How much [`SymLog::position`] grows with the value.
+    pub fn slope(&self, value: f64) -> f64 {
+        0.5 / ((self.linear + value.abs()) * (self.max / self.linear).ln_1p())
     }
 }
 

@@ -1,6 +1,7 @@
 //! The app as a person uses it: everything is found by its accessible name, and the engine is the real one.
 
 mod controls;
+mod figure_export;
 mod files;
 mod harness;
 mod keyboard;

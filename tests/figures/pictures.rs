@@ -25,6 +25,7 @@ fn all_figures() -> Vec<Figure> {
         Figure::map(&a, Metric::Depth, Map::Spread(2)),
         Figure::as_in_the_paper(&b, false),
         Figure::pairs(&[(&a, LOSS), (&b, LOSS)]),
+        Figure::side_by_side([&b, &result_of(spec("fig2b-100d"))], false),
     ]
 }
 
@@ -60,6 +61,22 @@ fn svg_has_its_labels_and_says_where_it_is_from() {
     assert!(of("source").contains("seed 0"));
     assert!(svg.contains("@font-face"));
     assert!(svg.starts_with("<svg ") && svg.contains("width=\"180.000mm\""));
+}
+
+#[test]
+fn diagrams_beside_each_other_say_what_tells_them_apart() {
+    let [plane, space] = ["fig2b-unrotated", "fig2b-100d"].map(|name| result_of(spec(name)));
+    let figure = Figure::side_by_side([&plane, &space], false);
+    let svg = figure.render(&wide()).expect("rendered").to_string();
+    let texts = texts(&svg);
+    for (label, count) in [("φ = 0°", 1), ("d = 100", 1), ("weight decay ω", 1), ("noise σ", 2), ("Adam", 1)] {
+        assert_eq!(texts.iter().filter(|text| *text == label).count(), count, "{label} in {texts:?}");
+    }
+    assert_eq!(svg.matches("<image ").count(), 2);
+    let document = Document::parse(&svg).expect("well-formed XML");
+    let description = document.descendants().find(|node| node.tag_name().name() == "description");
+    let presets = [&plane, &space].map(|result| result.preset().to_ron()).join("\n");
+    assert_eq!(description.and_then(|node| node.text()), Some(presets.as_str()));
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! `valleyscope figure`.
 
 use std::fs;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::place::{Place, SMALL, expect_error, with};
 
@@ -54,11 +57,23 @@ fn wrong_figures_are_refused_before_anything_is_computed() {
         (&["fig2a", "--out", "f.png", "--width-mm", "NaN"], ["--width-mm must be", "found NaN"]),
         (&["fig2a", "--out", "f.png", "--dpi", "-5"], ["--dpi must be", "found -5"]),
         (&["pairs", "--out", "f.svg", "--width-mm", "21"], ["too narrow", "21"]),
-        (&["fig9", "--out", "f.svg"], ["fig9", "preset"]),
-        (&["fig1c", "--out", "f.svg"], ["fig1c", "Landscape"]),
+        (&["fig9", "--out", "f.svg"], ["no preset named `fig9`", "fig1c, saturation, fig2a, fig2b, pairs"]),
+        (&["fig2cd", "--out", "f.svg"], ["fig2cd", "expected a preset of the kind Landscape or Sweep"]),
+        (&["fig1c", "--certainty", "--out", "f.svg"], ["--certainty is for the winners of", "fig1c shows none"]),
+        (&["fig1c", "--out", "f.svg", "--width-mm", "21"], ["too narrow", "21"]),
+        (&["moretoy", "--out", "f.svg", "--width-mm", "21"], ["too narrow", "21"]),
+        (&["moretoy", "--runs", ".", "--out", "f.svg"], ["--runs is for a preset of trainings", "moretoy is none"]),
+        (&["fig2a"], ["--out", "required"]),
+        (&["--out", "f.svg"], ["NAME", "required"]),
+        (&["--all"], ["--out", "required"]),
+        (&["--all", "--out", "f.svg"], ["--out must be a folder", "f.svg"]),
+        (&["--all", "--out", "all", "--width-mm", "21"], ["too narrow", "21"]),
+        (&["--all", "--out", "all", "--format", "jpg"], ["png, svg or pdf", "jpg"]),
+        (&["fig2a", "--all", "--out", "all"], ["--all", "cannot be used with"]),
+        (&["fig2a", "--format", "svg", "--out", "f.svg"], ["--format is for --all", "leave it out"]),
         (&["./none", "--out", "f.svg"], ["there is no ./none", "folder of results"]),
         (&["gone/phase.npz", "--out", "f.svg"], ["cannot read", "gone/phase.npz"]),
-        (&["pairs", "--certainty", "--out", "f.svg"], ["--certainty is for the winners of one", "pairs shows none"]),
+        (&["pairs", "--certainty", "--out", "f.svg"], ["--certainty is for the winners of", "pairs shows none"]),
     ] {
         expect_error(&place.run(&with(&["figure"], args)), 2, &words);
     }
@@ -74,4 +89,59 @@ fn a_reason_is_said_once() {
     let output = place.run(&["figure", "gone/phase.npz", "--out", "f.svg"]);
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(said.matches("No such file").count(), 1, "{said}");
+}
+
+#[test]
+fn a_landscape_is_simulated_and_drawn() {
+    let place = Place::new();
+    for name in ["fig1c", "saturation"] {
+        for (out, start) in [("f.png", &b"\x89PNG"[..]), ("f.svg", b"<svg"), ("f.pdf", b"%PDF")] {
+            let said = place.good(&["figure", name, "--quick", "--out", out, "--width-mm", "120"]);
+            assert!(said.contains("120 ×") && said.contains(out), "{said}");
+            assert!(fs::read(place.path(out)).unwrap().starts_with(start), "{out}");
+        }
+        let svg = fs::read_to_string(place.path("f.svg")).unwrap();
+        assert!(svg.contains("particles: 10,") && svg.contains("means of 10 particles"), "the coarse picture");
+    }
+    place.good(&["figure", "fig1c", "--out", "whole.svg"]);
+    let svg = fs::read_to_string(place.path("whole.svg")).unwrap();
+    assert!(svg.starts_with("<svg ") && svg.contains("width=\"180.000mm\"") && svg.contains("means of 100 particles"));
+}
+
+#[test]
+fn a_landscape_without_an_optimizer_is_refused() {
+    let place = Place::new();
+    let preset = r#"Landscape(version: 1, title: "None", simulation: (noise: 1.0, optimizers: [
+        (id: 0, enabled: false, rule: Adam(learning_rate: 0.1)),
+    ]))"#;
+    fs::write(place.path("none.ron"), preset).unwrap();
+    let words = ["none.ron:1:", "at least one optimizer with `enabled: true`"];
+    expect_error(&place.run(&["figure", "none.ron", "--out", "f.svg"]), 2, &words);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_drawn_of_all_figures_stays_when_one_fails_and_the_rest_is_interrupted() {
+    let place = Place::new();
+    // A folder where a file should go.
+    fs::create_dir_all(place.path("all/fig1c.svg")).unwrap();
+    let args = ["figure", "--all", "--format", "svg", "--out", "all"];
+    let child = place.command(&args).stderr(Stdio::piped()).spawn().unwrap();
+    let started = Instant::now();
+    while !place.path("all/saturation.svg").exists() {
+        assert!(started.elapsed() < Duration::from_secs(300), "no figure in five minutes");
+        thread::sleep(Duration::from_millis(20));
+    }
+    // The next one is a sweep, which takes far longer than this.
+    assert!(Command::new("kill").args(["-2", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let words = [
+        "figure 1 of 8, fig1c",
+        "fig1c was not drawn: cannot write all/fig1c.svg",
+        "drawn into all: saturation; not drawn: fig1c, fig2a, fig2b, pairs, fig2b-unrotated, fig2b-100d, moretoy",
+        "interrupted",
+    ];
+    expect_error(&output, 130, &words);
+    assert!(fs::read(place.path("all/saturation.svg")).unwrap().ends_with(b"</svg>\n"));
+    assert_eq!(fs::read_dir(place.path("all")).unwrap().count(), 2, "nothing half-written");
 }

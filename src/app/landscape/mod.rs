@@ -1,6 +1,5 @@
 //! The landscape with its particles, and the formulas of the selected one.
 
-mod auto_scale;
 mod axes;
 mod color_bar;
 mod formula;
@@ -19,7 +18,6 @@ mod readout;
 mod standing;
 mod summary;
 
-pub use auto_scale::AutoScale;
 pub use formula::{Formula, formulas};
 pub use formula_panel::FormulaPanel;
 pub use glyphs::{Glyph, compressed_length, glyphs};

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use eframe::egui_wgpu::{self, RenderState};
 use egui::{Color32, Context, FontId, Rect, Response, Sense, Stroke, TextStyle, Ui, Vec2, WidgetInfo, pos2, vec2};
 
-use super::auto_scale::AutoScale;
 use super::framing::Framing;
 use super::glyphs::{self, on_canvas};
 use super::interaction::{CameraMove, Interaction, Tool, start_xy};
@@ -19,10 +18,8 @@ use crate::app::{Action, Document, Live, Offscreen, PictureExtent, PictureSize, 
 use crate::gpu::{EnsembleStyle, Scene};
 use crate::landscape::Landscape;
 use crate::simulation::{Snapshot, trail_columns};
-use crate::view::{Camera, SymLog, Viewport};
+use crate::view::{AutoScale, Camera, SymLog, Viewport};
 
-/// Contour lines over the whole colour bar.
-const CONTOURS: u32 = 24;
 /// A narrower panel than this, in points, has its tools in a menu.
 const NARROW: f32 = 280.0;
 /// The size of a picture before the panel was shown, in points.
@@ -154,6 +151,9 @@ impl LandscapePanel {
         ui.menu_button("Export", |ui| {
             if ui.button("Picture (PNG)…").clicked() {
                 requests.actions.push(Action::OpenPictureExport);
+            }
+            if ui.button("Figure for a paper…").clicked() {
+                requests.actions.push(Action::OpenFigureExport);
             }
             if ui.button("Animation…").clicked() {
                 requests.actions.push(Action::OpenAnimationExport);
@@ -287,7 +287,7 @@ impl LandscapePanel {
             landscape: *landscape,
             scale,
             colormap: view.colormap,
-            contours: if view.contours { CONTOURS } else { 0 },
+            contours: if view.contours { SymLog::CONTOURS } else { 0 },
             pixels_per_point,
             ensembles,
         };

@@ -52,6 +52,7 @@ impl Valleyscope {
             }
             Action::GoTo(tab) => self.layout.tab = tab,
             Action::OpenPictureExport => self.dialogs.picture_export.open(),
+            Action::OpenFigureExport => self.dialogs.figure_export.open(),
             Action::OpenAnimationExport => self.dialogs.animation.open(&self.live),
             Action::TogglePlay => self.engine.toggle_play(self.live.playback()),
             Action::SingleStep => self.engine.send(EngineCommand::Advance(1)),
@@ -152,7 +153,7 @@ impl Valleyscope {
     }
 
     /// The document as a preset. While the view is not following it is kept too.
-    fn draft(&self) -> PresetDraft {
+    pub(super) fn draft(&self) -> PresetDraft {
         let mut draft = self.editor.draft();
         if let Some(view) = draft.preset.view.as_mut().filter(|view| !view.follow) {
             view.camera = Some(self.panels.landscape.camera());

@@ -107,6 +107,7 @@ impl Valleyscope {
         self.show_drop_target(ctx);
         self.dialogs.pictures.tick(ctx);
         self.show_picture_export(ctx);
+        self.show_figure_export(ctx);
         let free = match self.layout.tab {
             Tab::Landscape => self.panels.landscape_area,
             Tab::Phase => self.panels.phase.area(),
@@ -138,6 +139,16 @@ impl Valleyscope {
                 let text = format!("The landscape cannot be drawn: {reason}.");
                 self.dialogs.messages.report("The picture was not saved", text);
             }
+        }
+    }
+
+    fn show_figure_export(&mut self, ctx: &Context) {
+        if !self.dialogs.figure_export.is_open() {
+            return;
+        }
+        let preset = self.draft().preset;
+        if let Some(action) = self.dialogs.figure_export.ui(ctx, &preset) {
+            self.act(ctx, action);
         }
     }
 

@@ -18,6 +18,7 @@ use super::diagnostics::DiagnosticsPanel;
 use super::document::Document;
 use super::document_editor::DocumentEditor;
 use super::engine::EngineLink;
+use super::figure_export::FigureExport;
 use super::files::Files;
 use super::graphics::GraphicsFaults;
 use super::help::Help;
@@ -77,6 +78,7 @@ struct Dialogs {
     files: Files,
     pictures: Pictures,
     picture_export: PictureExport,
+    figure_export: FigureExport,
     animation: AnimationExport,
     save_preset: Option<SavePreset>,
     /// A session's record on its way, to be saved.
@@ -91,6 +93,7 @@ impl Dialogs {
             files,
             pictures: Pictures::default(),
             picture_export: PictureExport::default(),
+            figure_export: FigureExport::default(),
             animation: AnimationExport::default(),
             save_preset: None,
             recording: None,

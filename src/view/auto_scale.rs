@@ -1,8 +1,8 @@
 //! A colour scale that suits the part of the landscape in view, and keeps still while the view moves.
 
+use super::ticks::nice_step;
+use super::{SymLog, Viewport};
 use crate::landscape::Landscape;
-use crate::view::ticks::nice_step;
-use crate::view::{SymLog, Viewport};
 
 /// Points at which the losses in view are looked at.
 const COLUMNS: usize = 36;

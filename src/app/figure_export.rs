@@ -1,0 +1,142 @@
+//! The dialog that exports the landscape as a figure for a paper: what `valleyscope figure` draws of its preset.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+
+use egui::{Context, Id, Modal, ProgressBar, Ui};
+
+use super::figure_layout::FigureLayout;
+use super::live::Action;
+use super::theme;
+use crate::figure::{Figure, Format, Options, PAGE_MM, Trajectories};
+use crate::preset::LandscapePreset;
+
+/// The dialog, while it is open, and the layout that was chosen last.
+pub struct FigureExport {
+    open: bool,
+    paper: FigureLayout,
+    format: Format,
+    coming: Option<Coming>,
+}
+
+/// A figure on its way. The thread that makes it ends early once this is dropped.
+struct Coming {
+    file: Receiver<Result<Vec<u8>, String>>,
+    steps: u64,
+    done: Arc<AtomicU64>,
+}
+
+impl Default for FigureExport {
+    fn default() -> Self {
+        let options = Options { width_mm: PAGE_MM, ..Options::default() };
+        FigureExport {
+            open: false,
+            paper: FigureLayout { options, ..FigureLayout::default() },
+            format: Format::Pdf,
+            coming: None,
+        }
+    }
+}
+
+impl FigureExport {
+    pub fn open(&mut self) {
+        self.open = true;
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// Shows the dialog; answers with the file that is to be saved, or why there is none.
+    pub fn ui(&mut self, ctx: &Context, preset: &LandscapePreset) -> Option<Action> {
+        let (mut save, mut cancel) = (false, false);
+        let modal = Modal::new(Id::unique("figure export")).frame(theme::dialog(&ctx.global_style()));
+        let modal = modal.show(ctx, |ui| {
+            ui.set_width(420.0_f32.min(ctx.content_rect().width() - 60.0));
+            ui.heading("Export a figure");
+            ui.add_space(6.0);
+            ui.weak(
+                "The landscape with the trajectories of its optimizers, computed from the start with the present settings, \
+                 and their losses, laid out for a paper.",
+            );
+            ui.add_space(6.0);
+            ui.add_enabled_ui(self.coming.is_none(), |ui| self.choose(ui));
+            ui.add_space(6.0);
+            if let Some(coming) = &self.coming {
+                let part = coming.done.load(Ordering::Relaxed) as f32 / coming.steps.max(1) as f32;
+                ui.add(ProgressBar::new(part)).accessible_name("Progress of the figure");
+                ui.add_space(6.0);
+            }
+            ui.horizontal(|ui| {
+                save = ui.add_enabled(self.coming.is_none(), egui::Button::new("Save…")).clicked();
+                cancel = ui.button("Cancel").clicked();
+            });
+        });
+        if cancel || modal.should_close() {
+            self.close();
+            return None;
+        }
+        if save {
+            match begin(ctx, preset, self.paper, self.format) {
+                Ok(coming) => self.coming = Some(coming),
+                Err(reason) => return Some(self.answer(Err(reason))),
+            }
+        }
+        let made = match self.coming.as_ref()?.file.try_recv() {
+            Ok(made) => made,
+            Err(TryRecvError::Empty) => {
+                ctx.request_repaint_after(std::time::Duration::from_millis(50));
+                return None;
+            }
+            Err(TryRecvError::Disconnected) => Err("The thread that draws it has failed.".to_owned()),
+        };
+        Some(self.answer(made))
+    }
+
+    fn choose(&mut self, ui: &mut Ui) {
+        self.paper.ui(ui);
+        ui.horizontal(|ui| {
+            for format in Format::ALL {
+                ui.radio_value(&mut self.format, format, format.extension().to_uppercase());
+            }
+        });
+    }
+
+    fn close(&mut self) {
+        self.open = false;
+        self.coming = None;
+    }
+
+    fn answer(&mut self, made: Result<Vec<u8>, String>) -> Action {
+        self.close();
+        match made {
+            Ok(bytes) => Action::SaveBytes { bytes, suggested_name: format!("landscape.{}", self.format.extension()) },
+            Err(text) => Action::Report { title: "The figure was not exported", text },
+        }
+    }
+}
+
+/// Makes the file of a preset's figure on a thread of its own.
+fn begin(ctx: &Context, preset: &LandscapePreset, paper: FigureLayout, format: Format) -> Result<Coming, String> {
+    let mut trajectories = Trajectories::new(preset).map_err(|error| error.to_string())?;
+    let (sender, file) = channel();
+    let done = Arc::new(AtomicU64::new(0));
+    let coming = Coming { file, steps: trajectories.steps(), done: Arc::clone(&done) };
+    let ctx = ctx.clone();
+    std::thread::spawn(move || {
+        while !trajectories.is_complete() {
+            // Only the dialog has the other one, as long as it waits.
+            if Arc::strong_count(&done) == 1 {
+                return;
+            }
+            trajectories.advance();
+            done.store(trajectories.step(), Ordering::Relaxed);
+        }
+        let made = paper.file(&Figure::landscape(&trajectories), format).map_err(|error| error.to_string());
+        // Nobody listens any more once the dialog is closed.
+        let _ = sender.send(made);
+        ctx.request_repaint();
+    });
+    Ok(coming)
+}

@@ -1,0 +1,309 @@
+//! What a figure is drawn from, and how that is come by.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::anyhow;
+
+use super::{FigureArgs, trainings};
+use crate::cli::progress::{ProgressLine, ProgressUnit};
+use crate::cli::runs::find::RunsPlace;
+use crate::cli::sweep::{Taker, Workshop};
+use crate::cli::{Failure, say};
+use crate::figure::{Figure, Trajectories, as_changed};
+use crate::preset::{LandscapePreset, Library, Preset, PresetError, SweepPreset, built_ins};
+use crate::quantity::ParticleCount;
+use crate::result::SweepResult;
+use crate::result::scan::{ScanError, ScanResult};
+use crate::run::RunFolder;
+use crate::sweep::{Diagram, Finished, Metric, Precision};
+use crate::visible::visible;
+
+/// The figures of the paper's toy models, those first that take least.
+pub const OF_TOY_MODELS: [&str; 8] =
+    ["fig1c", "saturation", "fig2a", "fig2b", "pairs", "fig2b-unrotated", "fig2b-100d", "moretoy"];
+
+/// Particles of each optimizer in a coarse picture, at most.
+const QUICK_PARTICLES: u64 = 10;
+
+/// A figure of two sweeps.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Composed {
+    /// The differences between any two optimizers.
+    Pairs,
+    /// The winners beside each other.
+    MoreToy,
+}
+
+impl Composed {
+    fn named(name: &OsStr) -> Option<Composed> {
+        [Composed::Pairs, Composed::MoreToy].into_iter().find(|composed| name == composed.name())
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Composed::Pairs => "pairs",
+            Composed::MoreToy => "moretoy",
+        }
+    }
+
+    /// The built-in presets of its sweeps.
+    fn sweeps(self) -> [&'static str; 2] {
+        match self {
+            Composed::Pairs => ["fig2a", "fig2b"],
+            Composed::MoreToy => ["fig2b-unrotated", "fig2b-100d"],
+        }
+    }
+}
+
+/// What a figure is drawn from.
+#[derive(Clone)]
+pub enum Source {
+    Sweep(Box<SweepResult>),
+    Two(Composed, Box<[SweepResult; 2]>),
+    Scan(Box<ScanResult>),
+    Trajectories(Box<Trajectories>),
+    Trainings(Box<Figure>),
+}
+
+impl Source {
+    pub fn figure(&self, certainty: bool) -> Figure {
+        match self {
+            Source::Sweep(result) => Figure::as_in_the_paper(result, certainty),
+            Source::Two(Composed::Pairs, results) => {
+                Figure::pairs(&results.each_ref().map(|result| (result, Metric::FinalLoss)))
+            }
+            Source::Two(Composed::MoreToy, results) => Figure::side_by_side(results.each_ref(), certainty),
+            Source::Scan(result) => Figure::scan(result),
+            Source::Trajectories(trajectories) => Figure::landscape(trajectories),
+            Source::Trainings(figure) => (**figure).clone(),
+        }
+    }
+
+    /// Whether it is a map of winners.
+    fn shows_winners(&self) -> bool {
+        matches!(self, Source::Sweep(_) | Source::Two(Composed::MoreToy, _))
+    }
+}
+
+/// What has to be done for a figure's source.
+pub enum Plan {
+    /// Nothing.
+    There(Source),
+    Sweep(Box<SweepPreset>),
+    Two(Composed, Box<[SweepPreset; 2]>),
+    /// From the start on.
+    Simulate(Box<Trajectories>),
+}
+
+impl Plan {
+    /// The plan for what a name stands for on the command line.
+    pub fn of(name: &OsStr, args: &FigureArgs) -> Result<Plan, Failure> {
+        let composed = Composed::named(name);
+        if let Some(composed) = composed.filter(|_| args.runs.is_none()) {
+            let sweep = |name| quick_if_asked(built_in_sweep(name), args.quick);
+            return Ok(Plan::Two(composed, Box::new(composed.sweeps().map(sweep))));
+        }
+        let loaded = Library::open().load(name);
+        let is_trainings = |preset: &Preset| preset.workload().is_some_and(|workload| workload.scanned().is_empty());
+        match loaded {
+            Ok(loaded) if is_trainings(&loaded.preset) => {
+                refuse_quick(name, args, "is drawn from runs that are there")?;
+                let figure = trainings::figure(name, &loaded.preset, args.runs.as_deref())?;
+                Ok(Plan::There(Source::Trainings(Box::new(figure))))
+            }
+            Err(error) if args.runs.is_some() && composed.is_none() => Err(Failure::bad_input(error)),
+            _ if args.runs.is_some() => Err(Failure::BadInput(anyhow!(
+                "--runs is for a preset of trainings, such as fig3a, and {} is none; leave it out",
+                name.display()
+            ))),
+            Ok(loaded) => Plan::of_preset(name, loaded.preset, args),
+            Err(error) => {
+                let source = result_named(name, error)?;
+                refuse_quick(name, args, "holds results already")?;
+                Ok(Plan::There(source))
+            }
+        }
+    }
+
+    fn of_preset(name: &OsStr, preset: Preset, args: &FigureArgs) -> Result<Plan, Failure> {
+        match preset {
+            Preset::Sweep(preset) => Ok(Plan::Sweep(Box::new(quick_if_asked(preset, args.quick)))),
+            Preset::Landscape(preset) => Plan::of_landscape(preset, args.quick),
+            other => {
+                let (kind, command) = (other.kind(), other.command(&name.display().to_string()));
+                Err(Failure::BadInput(anyhow!(
+                    "expected a preset of the kind Landscape or Sweep, or of trainings, and `{}` is a {kind}; run it with \
+                     `valleyscope {command}`, and draw the figure of its run",
+                    name.display()
+                )))
+            }
+        }
+    }
+
+    fn of_landscape(mut preset: LandscapePreset, is_quick: bool) -> Result<Plan, Failure> {
+        let particles = &mut preset.simulation.particles;
+        if is_quick && particles.get() > QUICK_PARTICLES as usize {
+            *particles = ParticleCount::new(QUICK_PARTICLES).expect("within the range");
+        }
+        let trajectories = Trajectories::new(&preset).map_err(Failure::bad_input)?;
+        Ok(Plan::Simulate(Box::new(trajectories)))
+    }
+
+    /// Whether it is a map of winners.
+    pub fn shows_winners(&self) -> bool {
+        self.outline().shows_winners()
+    }
+
+    /// What is drawn, before anything of it is computed.
+    pub fn outline(&self) -> Source {
+        match self {
+            Plan::There(source) => source.clone(),
+            Plan::Sweep(preset) => Source::Sweep(Box::new(unknown(preset))),
+            Plan::Two(composed, presets) => Source::Two(*composed, Box::new(presets.each_ref().map(unknown))),
+            Plan::Simulate(trajectories) => Source::Trajectories(trajectories.clone()),
+        }
+    }
+}
+
+/// What figures are computed with. A sweep that several figures show is computed once.
+pub struct Computer {
+    workshop: Workshop,
+    computed: Vec<SweepResult>,
+}
+
+impl Computer {
+    pub fn new() -> Result<Computer, Failure> {
+        Ok(Computer { workshop: Workshop::open(None, Precision::default())?, computed: Vec::new() })
+    }
+
+    /// Carries a plan out.
+    pub fn source(&mut self, plan: Plan) -> Result<Source, Failure> {
+        match plan {
+            Plan::There(source) => Ok(source),
+            Plan::Sweep(preset) => Ok(Source::Sweep(Box::new(self.sweep(&preset)?))),
+            Plan::Two(composed, presets) => {
+                let [one, other] = *presets;
+                Ok(Source::Two(composed, Box::new([self.sweep(&one)?, self.sweep(&other)?])))
+            }
+            Plan::Simulate(mut trajectories) => {
+                self.simulate(&mut trajectories)?;
+                Ok(Source::Trajectories(trajectories))
+            }
+        }
+    }
+
+    fn sweep(&mut self, preset: &SweepPreset) -> Result<SweepResult, Failure> {
+        let is_same = |known: &&SweepResult| known.title == preset.title && **known.diagram.spec() == preset.sweep;
+        if let Some(known) = self.computed.iter().find(is_same) {
+            return Ok(known.clone());
+        }
+        let mut result = unknown(preset);
+        let spec = Arc::clone(result.diagram.spec());
+        let done = self.workshop.compute(spec, false, |_| false, &mut result.diagram)?;
+        if !result.diagram.is_complete() {
+            return Err(Failure::Interrupted);
+        }
+        say(format_args!("{}: {}", visible(&preset.title), self.workshop.speed(&done)));
+        self.computed.push(result.clone());
+        Ok(result)
+    }
+
+    fn simulate(&self, trajectories: &mut Trajectories) -> Result<(), Failure> {
+        let mut progress = ProgressLine::new(trajectories.steps(), ProgressUnit::STEPS, false);
+        while !trajectories.is_complete() && !self.workshop.interrupt.is_raised() {
+            trajectories.advance();
+            progress.update(trajectories.step());
+        }
+        progress.finish();
+        if trajectories.is_complete() { Ok(()) } else { Err(Failure::Interrupted) }
+    }
+}
+
+fn built_in_sweep(name: &str) -> SweepPreset {
+    let found = built_ins().iter().find(|built_in| built_in.name == name).map(|built_in| &built_in.preset);
+    match found {
+        Some(Preset::Sweep(preset)) => preset.clone(),
+        _ => unreachable!("{name} is a built-in preset of a sweep"),
+    }
+}
+
+fn quick_if_asked(preset: SweepPreset, is_quick: bool) -> SweepPreset {
+    let sweep = if is_quick { preset.sweep.quick() } else { preset.sweep.clone() };
+    as_changed(preset, sweep)
+}
+
+fn refuse_quick(name: &OsStr, args: &FigureArgs, why: &str) -> Result<(), Failure> {
+    if !args.quick {
+        return Ok(());
+    }
+    Err(Failure::BadInput(anyhow!("--quick is for computing, and {} {why}; leave it out", name.display())))
+}
+
+/// The results that a name stands for which is no preset's: the run of a scan, or a folder or file of a sweep's results.
+/// A folder with the name of a preset is meant by `./NAME`.
+fn result_named(name: &OsStr, not_a_preset: PresetError) -> Result<Source, Failure> {
+    if let Some(run) = run_named(name)? {
+        return Ok(Source::Scan(Box::new(scan_of(&run)?)));
+    }
+    let path = Path::new(name);
+    let is_archive = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npz"));
+    if is_archive || path.is_dir() {
+        return Ok(Source::Sweep(Box::new(SweepResult::open(path).map_err(Failure::bad_input)?)));
+    }
+    if path.components().count() > 1 && !path.exists() {
+        return Err(Failure::BadInput(anyhow!(
+            "there is no {}; expected the name or the file of a preset, a folder of results or its phase.npz, or the folder of a run",
+            path.display()
+        )));
+    }
+    Err(Failure::BadInput(match not_a_preset {
+        PresetError::NotFound { .. } => {
+            anyhow!("{not_a_preset}; the figures of the paper's toy models are {}", OF_TOY_MODELS.join(", "))
+        }
+        other => other.into(),
+    }))
+}
+
+/// The run that is meant by a folder or the beginning of a name.
+fn run_named(name: &OsStr) -> Result<Option<RunFolder>, Failure> {
+    let path = Path::new(name);
+    if path.is_dir() {
+        return match RunFolder::is_at(path) {
+            true => RunFolder::open(path).map(Some).map_err(Failure::bad_input),
+            false => Ok(None),
+        };
+    }
+    if path.components().count() > 1 || path.exists() {
+        return Ok(None);
+    }
+    match RunsPlace::of(None) {
+        Ok(place) if place.has_beginning_with(name) => place.find(name).map(Some),
+        _ => Ok(None),
+    }
+}
+
+fn scan_of(run: &RunFolder) -> Result<ScanResult, Failure> {
+    ScanResult::open(run).map_err(|error| {
+        let is_failure = matches!(error, ScanError::Read { .. });
+        let error = anyhow::Error::from(error).context(format!("there is no figure of {}", run.name()));
+        if is_failure { Failure::Failed(error) } else { Failure::BadInput(error) }
+    })
+}
+
+fn unknown(preset: &SweepPreset) -> SweepResult {
+    SweepResult {
+        title: preset.title.clone(),
+        description: preset.description.clone(),
+        diagram: Diagram::new(Arc::new(preset.sweep.clone())),
+        precision: Precision::default(),
+    }
+}
+
+impl Taker for Diagram {
+    fn take(&mut self, finished: Finished) -> Result<(), Failure> {
+        self.insert(finished.pixel, finished.cell);
+        Ok(())
+    }
+}

@@ -1,0 +1,113 @@
+//! Contour lines, by marching squares.
+
+use std::collections::BTreeMap;
+
+/// A function's values at the corners of equal cells.
+pub(super) struct Grid<F> {
+    function: F,
+    /// The lower left corner.
+    from: [f64; 2],
+    /// Of a cell.
+    size: [f64; 2],
+    cells: [usize; 2],
+    /// Row by row from below.
+    values: Vec<f64>,
+}
+
+/// An edge between two neighbouring corners: the lower or left one, by column and row, and whether it goes upwards.
+type Edge = (usize, usize, bool);
+
+/// Halvings of an edge on the way to where the function has the level: to 10⁻⁹ of its length.
+const HALVINGS: usize = 30;
+
+impl<F: Fn([f64; 2]) -> f64> Grid<F> {
+    pub fn new(function: F, from: [f64; 2], to: [f64; 2], cells: [usize; 2]) -> Grid<F> {
+        let size = [0, 1].map(|axis| (to[axis] - from[axis]) / cells[axis] as f64);
+        let mut grid = Grid { function, from, size, cells, values: Vec::new() };
+        let corners = (0..=cells[1]).flat_map(|row| (0..=cells[0]).map(move |column| (column, row)));
+        grid.values = corners.map(|corner| (grid.function)(grid.place(corner))).collect();
+        grid
+    }
+
+    fn place(&self, (column, row): (usize, usize)) -> [f64; 2] {
+        [self.from[0] + column as f64 * self.size[0], self.from[1] + row as f64 * self.size[1]]
+    }
+
+    fn value(&self, (column, row): (usize, usize)) -> f64 {
+        self.values[row * (self.cells[0] + 1) + column]
+    }
+
+    /// The lines along which the function has this value, each through its points. Cells with a corner where it is not
+    /// finite have none.
+    pub fn contour(&self, level: f64) -> Vec<Vec<[f64; 2]>> {
+        let mut neighbours: BTreeMap<Edge, Vec<Edge>> = BTreeMap::new();
+        for row in 0..self.cells[1] {
+            for column in 0..self.cells[0] {
+                for [one, other] in self.segments(column, row, level) {
+                    neighbours.entry(one).or_default().push(other);
+                    neighbours.entry(other).or_default().push(one);
+                }
+            }
+        }
+        let mut lines = Vec::new();
+        // Lines that end first: what is left then is closed.
+        let ends: Vec<Edge> =
+            neighbours.iter().filter(|(_, beside)| beside.len() == 1).map(|(edge, _)| *edge).collect();
+        for end in ends {
+            lines.extend(follow(&mut neighbours, end));
+        }
+        while let Some(edge) = neighbours.keys().next().copied() {
+            lines.extend(follow(&mut neighbours, edge));
+        }
+        lines.into_iter().map(|line| line.into_iter().map(|edge| self.crossing(edge, level)).collect()).collect()
+    }
+
+    /// The edges of a cell that are joined by a piece of a line.
+    fn segments(&self, column: usize, row: usize, level: f64) -> Vec<[Edge; 2]> {
+        // From the lower left corner around, each with the edge that leads to the next.
+        let corners = [(column, row), (column + 1, row), (column + 1, row + 1), (column, row + 1)];
+        let edges = [(column, row, false), (column + 1, row, true), (column, row + 1, false), (column, row, true)];
+        let values = corners.map(|corner| self.value(corner));
+        if values.iter().any(|value| !value.is_finite()) {
+            return Vec::new();
+        }
+        let above = values.map(|value| value >= level);
+        let crossed: Vec<Edge> =
+            (0..4).filter(|corner| above[*corner] != above[(corner + 1) % 4]).map(|corner| edges[corner]).collect();
+        match crossed[..] {
+            [one, other] => vec![[one, other]],
+            // A saddle: opposite corners belong together where the middle is as they are.
+            [below, right, top, left] => {
+                let [x, y] = self.place((column, row));
+                let middle = (self.function)([x + self.size[0] / 2.0, y + self.size[1] / 2.0]) >= level;
+                if middle == above[0] { vec![[below, right], [top, left]] } else { vec![[left, below], [right, top]] }
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Where on an edge the function has the level.
+    fn crossing(&self, (column, row, upwards): Edge, level: f64) -> [f64; 2] {
+        let next = if upwards { (column, row + 1) } else { (column + 1, row) };
+        let is_above = self.value((column, row)) >= level;
+        let (mut from, mut to) = (self.place((column, row)), self.place(next));
+        for _ in 0..HALVINGS {
+            let middle = [0, 1].map(|axis| 0.5 * (from[axis] + to[axis]));
+            if ((self.function)(middle) >= level) == is_above { from = middle } else { to = middle }
+        }
+        from
+    }
+}
+
+/// Takes a line out of what is joined, from one of its edges on.
+fn follow(neighbours: &mut BTreeMap<Edge, Vec<Edge>>, start: Edge) -> Option<Vec<Edge>> {
+    let mut line = vec![start];
+    let mut next = neighbours.remove(&start)?.pop();
+    while let Some(edge) = next {
+        let previous = line[line.len() - 1];
+        line.push(edge);
+        let beside = neighbours.remove(&edge).unwrap_or_default();
+        next = beside.into_iter().find(|other| *other != previous);
+    }
+    Some(line)
+}

@@ -1,0 +1,228 @@
+//! The figure of a landscape: where its optimizers went on it, and what became of the loss.
+
+use super::axis::{Axis, AxisKind, Side};
+use super::canvas::{Area, Canvas};
+use super::curves::{self, CurveAxis, CurveLines, CurvePlot};
+use super::ground::{ASPECT, Ground};
+use super::map::Swatch;
+use super::style::{GAP, LEAST_HEIGHT, MARGIN, NARROWEST_PANEL, WIDE};
+use super::svg::CREATOR;
+use super::trajectories::{Ensemble, Trajectories};
+use super::{About, Content, Figure, FigureError};
+use crate::landscape::{Landscape, Valley};
+use crate::simulation::{Bucket, Marker};
+use crate::view::range::{suiting, union, with_margin};
+use crate::view::{Background, Pen};
+
+/// Height over width of a plot below the landscape.
+const PLOT_ASPECT: f64 = 0.5;
+/// The landscape's part of the width where plots stand beside it.
+const SHARE: f64 = 0.58;
+/// How much deeper the floor is drawn than the optimizers are.
+const BEYOND: f64 = 1.25;
+/// Of the floor's line.
+const GREY: [u8; 3] = [120; 3];
+/// Of markers, in font sizes.
+const RADIUS: f64 = 0.3;
+/// Above a panel, in font sizes.
+const ABOVE: f64 = 0.4;
+
+/// A landscape with trajectories, and the plots that go with it.
+#[derive(Clone, Debug)]
+pub(super) struct LandscapeFigure {
+    ground: Ground,
+    /// What has a line, the optimizers first.
+    names: Vec<(String, Pen)>,
+    /// Of the optimizers, with their colours.
+    markers: Vec<(Marker, [u8; 3])>,
+    plots: Vec<Plot>,
+}
+
+#[derive(Clone, Debug)]
+struct Plot {
+    horizontal: CurveAxis,
+    curves: CurvePlot,
+    /// Where optimizers stand in the end.
+    ends: Vec<(usize, [f64; 2])>,
+}
+
+impl Figure {
+    /// Trajectories on their landscape with its contour lines, and beside it the loss over the steps, and the loss along
+    /// the floor of the valley with the places where the optimizers stand in the end (the paper's Fig. 1c and its figure of
+    /// saturation).
+    pub fn landscape(trajectories: &Trajectories) -> Figure {
+        let ensembles = trajectories.ensembles();
+        let ground = Ground::of(trajectories, &ensembles);
+        let names = names(&ensembles);
+        let swatch =
+            |(name, pen): &(String, Pen)| Swatch { color: Some(pen.color_on(Background::Light)), text: name.clone() };
+        let mut legend: Vec<Swatch> = names.iter().map(swatch).collect();
+        let notes = [note_of_particles(trajectories), note_of_run_away(&ground, &ensembles)];
+        legend.extend(notes.into_iter().flatten().map(|text| Swatch { color: None, text }));
+        let figure = LandscapeFigure {
+            names,
+            markers: ensembles.iter().map(|ensemble| (ensemble.marker, ensemble.spec.rgb())).collect(),
+            plots: vec![over_steps(&ensembles), along_floor(&trajectories.spec().landscape.landscape(), &ensembles)],
+            ground,
+        };
+        let about = About {
+            title: trajectories.title().to_owned(),
+            programs: vec![format!("{CREATOR}, seed {}", trajectories.spec().seed)],
+            specs: vec![trajectories.text()],
+        };
+        Figure { about, content: Content::Landscape(Box::new(figure)), legend }
+    }
+}
+
+/// What has a line: the optimizers, each with a pen of its own, and the floor.
+fn names(ensembles: &[Ensemble<'_>]) -> Vec<(String, Pen)> {
+    let optimizers = ensembles.iter().enumerate().map(|(index, ensemble)| {
+        let color = ensemble.spec.rgb();
+        let before = ensembles[..index].iter().filter(|other| other.spec.rgb() == color).count();
+        (ensemble.name.clone(), Pen::new(color, before))
+    });
+    optimizers.chain([("floor of the valley, L(u, v = 0) = −cu".to_owned(), Pen::new(GREY, 0))]).collect()
+}
+
+fn note_of_particles(trajectories: &Trajectories) -> Option<String> {
+    let particles = trajectories.spec().particles.get();
+    (particles > 1).then(|| format!("means of {particles} particles, ± 1 standard deviation; thin: single particles"))
+}
+
+fn note_of_run_away(ground: &Ground, ensembles: &[Ensemble<'_>]) -> Option<String> {
+    let away = ensembles.iter().filter(|ensemble| !ground.holds_end(ensemble));
+    let away: Vec<&str> = away.map(|ensemble| ensemble.name.as_str()).collect();
+    (!away.is_empty()).then(|| format!("run away, out of view: {}", away.join(", ")))
+}
+
+/// The mean loss over the steps, in a band of a standard deviation over the particles to each side.
+fn over_steps(ensembles: &[Ensemble<'_>]) -> Plot {
+    let (mut curves, mut extents, mut last) = (Vec::new(), Vec::new(), 1);
+    for (index, Ensemble { history, .. }) in ensembles.iter().enumerate() {
+        let finite: Vec<&Bucket> = history.iter().take_while(|bucket| bucket.loss.mean.is_finite()).collect();
+        let line: Vec<[f64; 2]> = finite.iter().map(|bucket| [middle(bucket), bucket.loss.mean]).collect();
+        let band: Vec<[f64; 3]> = finite
+            .iter()
+            .filter(|bucket| bucket.loss.std.is_finite())
+            .map(|bucket| [middle(bucket), bucket.loss.mean - bucket.loss.std, bucket.loss.mean + bucket.loss.std])
+            .collect();
+        if let Some(means) = line.iter().map(|[_, loss]| [*loss; 2]).reduce(union) {
+            extents.push((means, band.iter().map(|[_, low, high]| [*low, *high]).reduce(union)));
+        }
+        last = last.max(history.last().map_or(0, |bucket| bucket.first_step + bucket.steps - 1));
+        // A second piece, an empty one, marks where a curve ends early.
+        let ended = (finite.len() < history.len()).then(Vec::new);
+        curves.push(CurveLines { index, raw: Vec::new(), line: [line].into_iter().chain(ended).collect(), band });
+    }
+    Plot {
+        horizontal: axis("steps", [0.0, last as f64]),
+        curves: CurvePlot { vertical: axis("loss L", with_margin(&extents)), curves },
+        ends: Vec::new(),
+    }
+}
+
+/// The step in the middle of a bucket.
+fn middle(bucket: &Bucket) -> f64 {
+    bucket.first_step as f64 + 0.5 * (bucket.steps - 1) as f64
+}
+
+/// The loss along the floor of the valley, L(u, v = 0) = −c u, and where the optimizers' means stand in the end.
+fn along_floor(landscape: &Landscape, ensembles: &[Ensemble<'_>]) -> Plot {
+    let end = |(index, ensemble): (usize, &Ensemble<'_>)| {
+        let bucket = ensemble.history.last()?;
+        let place = [bucket.u.mean, bucket.loss.mean];
+        place.iter().all(|value| value.is_finite()).then_some((index, place))
+    };
+    let ends: Vec<(usize, [f64; 2])> = ensembles.iter().enumerate().filter_map(end).collect();
+    let extents = |side: usize| ends.iter().map(|(_, place)| ([place[side]; 2], None)).collect::<Vec<_>>();
+    let reached = suiting(&extents(0)).map_or([0.0; 2], |reached| union(reached, [0.0; 2]));
+    let depths = if reached[0] < reached[1] { reached.map(|u| BEYOND * u) } else { [0.0, 1.0] };
+    let floor = depths.map(|u| [u, landscape.loss(Valley { u, v: 0.0 })]);
+    let mut losses = extents(1);
+    losses.push((union([floor[0][1]; 2], [floor[1][1]; 2]), None));
+    let line = CurveLines { index: ensembles.len(), raw: Vec::new(), line: vec![floor.to_vec()], band: Vec::new() };
+    Plot {
+        horizontal: axis("depth u", depths),
+        curves: CurvePlot { vertical: axis("loss L", with_margin(&losses)), curves: vec![line] },
+        ends,
+    }
+}
+
+fn axis(label: &str, range: [f64; 2]) -> CurveAxis {
+    CurveAxis { label: label.to_owned(), kind: AxisKind::Linear, range }
+}
+
+/// Where the landscape and the plots stand.
+struct Arrangement {
+    ground: Area,
+    plots: Vec<Area>,
+    /// From the left ends of the labels to the frames, of the landscape and of the plots.
+    gutters: [f64; 2],
+    end: f64,
+}
+
+impl LandscapeFigure {
+    /// The sign of the legend's entry with this index.
+    pub fn draw_key(&self, canvas: &mut Canvas, [x, y]: [f64; 2], width: f64, index: usize, em: f64) {
+        curves::draw_key(canvas, [x, y], width, self.names[index].1);
+        if index < self.markers.len() {
+            self.draw_marker(canvas, [x + width / 2.0, y], index, em);
+        }
+    }
+
+    fn draw_marker(&self, canvas: &mut Canvas, at: [f64; 2], index: usize, em: f64) {
+        let (marker, color) = self.markers[index];
+        canvas.marker(marker, at, RADIUS * em, [color, self.names[index].1.color_on(Background::Light)]);
+    }
+
+    /// Draws landscape and plots from `y` downwards. Gives the end, or `None` where there is no room for them.
+    pub fn draw(&self, canvas: &mut Canvas, y: f64, inner: f64, em: f64) -> Result<Option<f64>, FigureError> {
+        let Some(Arrangement { ground, plots, gutters, end }) = self.arrange(y, inner, em) else { return Ok(None) };
+        self.ground.draw(canvas, ground, gutters[0], em)?;
+        for (Plot { horizontal, curves, ends }, area) in self.plots.iter().zip(plots) {
+            curves.draw(canvas, horizontal, &self.names, area, gutters[1], em);
+            for (index, [u, loss]) in ends {
+                let [part, height] = [horizontal.part(*u), curves.vertical.part(*loss)];
+                if [part, height].iter().all(|part| (0.0..=1.0).contains(part)) {
+                    let at = [area.x + part * area.width, area.bottom() - height * area.height];
+                    self.draw_marker(canvas, at, *index, em);
+                }
+            }
+        }
+        Ok(Some(end))
+    }
+
+    /// The plots stand beside the landscape where there is room, as high as it together, else below it.
+    fn arrange(&self, y: f64, inner: f64, em: f64) -> Option<Arrangement> {
+        let is_wide = inner >= WIDE * em;
+        let (left, top, between) = (MARGIN * em, y + ABOVE * em, Axis::depth(em) + ABOVE * em);
+        let share = if is_wide { SHARE * (inner - GAP * em) } else { inner };
+        let (start, room) = if is_wide { (left + share + GAP * em, inner - share - GAP * em) } else { (left, inner) };
+        let count = self.plots.len() as f64;
+        // The labels depend on the size, and the size on the labels: those of a guess are about as wide.
+        let guess = 0.8 * ASPECT * share;
+        let half = |height: f64| (height - (count - 1.0) * between) / count;
+        let plot_height = if is_wide { half(guess) } else { (PLOT_ASPECT * room).max(LEAST_HEIGHT * em) };
+        let plot_gutters = self.plots.iter().map(|plot| plot.curves.vertical.gutter(plot_height, em));
+        let mut gutters = [self.ground.gutter(guess, em), plot_gutters.fold(0.0, f64::max)];
+        if !is_wide {
+            // The frames stand below each other.
+            gutters = [gutters[0].max(gutters[1]); 2];
+        }
+        let width = share - gutters[0] - self.ground.bar_width(guess, em);
+        let ground = Area { x: left + gutters[0], y: top, width, height: ASPECT * width };
+        let height = if is_wide { half(ground.height) } else { plot_height };
+        // The last label reaches beyond its plot.
+        let overhang = |plot: &Plot| plot.horizontal.at(Side::Bottom, room - gutters[1], em).label_width(em) / 2.0;
+        let width = room - gutters[1] - self.plots.iter().map(overhang).fold(0.3 * em, f64::max);
+        if ground.width.min(width) < NARROWEST_PANEL * em {
+            return None;
+        }
+        let first = if is_wide { top } else { ground.bottom() + between };
+        let area =
+            |index: usize| Area { x: start + gutters[1], y: first + index as f64 * (height + between), width, height };
+        let plots: Vec<Area> = (0..self.plots.len()).map(area).collect();
+        let lowest = plots.iter().map(|area| area.bottom()).fold(ground.bottom(), f64::max);
+        Some(Arrangement { ground, plots, gutters, end: lowest + Axis::depth(em) })
+    }
+}

@@ -1,0 +1,150 @@
+//! What the figure of a landscape is drawn from: a preset's simulation, run step by step.
+
+use crate::preset::{LandscapePreset, Preset};
+use crate::simulation::{Bucket, Marker, OptimizerSpec, PlotRequest, Simulation, SimulationSpec, markers};
+use crate::view::ViewSettings;
+
+/// Steps of a preset that names none: those of the paper's runs.
+const DEFAULT_STEPS: u64 = 1000;
+/// Particles of each optimizer whose paths are kept.
+const PARTICLES: usize = 8;
+/// The most points of a path; of longer runs every second step is kept, or every third, and so on.
+const POINTS: u64 = 4000;
+/// The most points of a curve over the steps.
+const BUCKETS: usize = 300;
+
+/// Why a preset of a landscape has no figure.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TrajectoriesError {
+    #[error(
+        "expected a preset with an optimizer that is enabled, found {count} of which none is; take `enabled: false` away \
+         from one of them"
+    )]
+    NoOptimizer { count: usize },
+}
+
+/// The trajectories of a preset's optimizers on its landscape, as far as they have been run.
+#[derive(Clone, Debug)]
+pub struct Trajectories {
+    preset: LandscapePreset,
+    steps: u64,
+    /// Of the paths' points.
+    stride: u64,
+    simulation: Simulation,
+    /// Of the enabled optimizers.
+    ensembles: Vec<Paths>,
+}
+
+/// Where the particles of an optimizer went.
+#[derive(Clone, Debug, Default)]
+struct Paths {
+    mean: Vec<[f64; 2]>,
+    /// Of the first particles.
+    particles: Vec<Vec<[f64; 2]>>,
+}
+
+/// What is known of an optimizer.
+pub(super) struct Ensemble<'a> {
+    pub name: String,
+    pub spec: &'a OptimizerSpec,
+    pub marker: Marker,
+    pub mean: &'a [[f64; 2]],
+    pub particles: &'a [Vec<[f64; 2]>],
+    pub history: Vec<Bucket>,
+}
+
+impl Trajectories {
+    /// A preset's simulation at step 0. It goes on for the preset's steps, or for 1000 where the preset names none.
+    ///
+    /// # Errors
+    ///
+    /// Where none of the optimizers is enabled.
+    pub fn new(preset: &LandscapePreset) -> Result<Trajectories, TrajectoriesError> {
+        let simulation = Simulation::replay(preset.record());
+        if simulation.ensembles().is_empty() {
+            return Err(TrajectoriesError::NoOptimizer { count: preset.simulation.optimizers.len() });
+        }
+        let steps = preset.planned_steps().unwrap_or(DEFAULT_STEPS);
+        let mut trajectories = Trajectories {
+            preset: preset.clone(),
+            steps,
+            stride: steps.div_ceil(POINTS).max(1),
+            ensembles: vec![Paths::default(); simulation.ensembles().len()],
+            simulation,
+        };
+        trajectories.keep();
+        Ok(trajectories)
+    }
+
+    /// Steps taken.
+    pub fn step(&self) -> u64 {
+        self.simulation.step()
+    }
+
+    /// Steps to take in all.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    pub fn is_complete(&self) -> bool {
+        self.step() >= self.steps
+    }
+
+    /// Takes a step.
+    pub fn advance(&mut self) {
+        self.simulation.advance();
+        if self.step().is_multiple_of(self.stride) || self.is_complete() {
+            self.keep();
+        }
+    }
+
+    /// Keeps the present positions.
+    fn keep(&mut self) {
+        for (paths, ensemble) in self.ensembles.iter_mut().zip(self.simulation.ensembles()) {
+            paths.mean.push(ensemble.mean_position());
+            paths.particles.resize(ensemble.particles().min(PARTICLES), Vec::new());
+            for (path, position) in paths.particles.iter_mut().zip(ensemble.positions()) {
+                path.push(position);
+            }
+        }
+    }
+
+    /// What is simulated, with the settings in force now.
+    pub(super) fn spec(&self) -> &SimulationSpec {
+        self.simulation.spec()
+    }
+
+    pub(super) fn view(&self) -> ViewSettings {
+        self.preset.view.clone().unwrap_or_default()
+    }
+
+    pub(super) fn title(&self) -> &str {
+        &self.preset.title
+    }
+
+    /// The text of the preset.
+    pub(super) fn text(&self) -> String {
+        Preset::Landscape(self.preset.clone()).to_ron()
+    }
+
+    /// The enabled optimizers, in their order.
+    pub(super) fn ensembles(&self) -> Vec<Ensemble<'_>> {
+        let optimizers = &self.spec().optimizers;
+        let all = optimizers.iter().zip(self.spec().distinct_names());
+        let all = all.zip(markers(optimizers.iter().map(|spec| spec.rule.configured().marker())));
+        let enabled = all.filter(|((spec, _), _)| spec.enabled);
+        let known = self.ensembles.iter().zip(self.simulation.histories());
+        let request = PlotRequest { buckets: BUCKETS, ..PlotRequest::default() };
+        enabled
+            .zip(known)
+            .map(|(((spec, name), marker), (paths, history))| Ensemble {
+                name,
+                spec,
+                marker,
+                mean: &paths.mean,
+                particles: &paths.particles,
+                history: history.view(&request),
+            })
+            .collect()
+    }
+}
