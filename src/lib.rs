@@ -17,6 +17,7 @@ pub mod plain_file;
 pub mod preset;
 pub mod quantity;
 pub mod random;
+pub mod regret;
 pub mod result;
 pub mod run;
 pub mod simulation;

@@ -1,14 +1,15 @@
 //! `valleyscope simulate`: what it writes, and that it leaves nothing half-written.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use npyz::npz::NpzArchive;
+use npyz::NpyFile;
 use tempfile::TempDir;
 use valleyscope::preset::Preset;
 use valleyscope::simulation::{Sample, Simulation};
+use zip::ZipArchive;
 
 struct Place {
     folder: TempDir,
@@ -179,12 +180,13 @@ struct Archive {
 
 impl Archive {
     fn read(path: &Path) -> Archive {
-        let mut npz = NpzArchive::open(path).unwrap();
-        let names: Vec<String> = npz.array_names().map(str::to_owned).collect();
+        let mut npz = ZipArchive::new(File::open(path).unwrap()).unwrap();
+        let files: Vec<String> = npz.file_names().map(|name| name.unwrap().into_owned()).collect();
+        let names = files.iter().map(|file| file.strip_suffix(".npy").unwrap().to_owned());
         let mut archive =
-            Archive { count: names.len(), floats: BTreeMap::new(), whole: BTreeMap::new(), letters: BTreeMap::new() };
-        for name in names {
-            let array = npz.by_name(&name).unwrap().unwrap();
+            Archive { count: files.len(), floats: BTreeMap::new(), whole: BTreeMap::new(), letters: BTreeMap::new() };
+        for (name, file) in names.zip(&files) {
+            let array = NpyFile::new(npz.by_name(file).unwrap()).unwrap();
             assert_eq!(array.order(), npyz::Order::C);
             let shape: Vec<usize> = array.shape().iter().map(|&length| length as usize).collect();
             let descr = array.dtype().descr();

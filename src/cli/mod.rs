@@ -11,6 +11,7 @@ mod interrupt;
 mod output;
 mod presets;
 mod progress;
+mod regret;
 mod runs;
 mod simulate;
 mod sweep;
@@ -68,6 +69,11 @@ enum Command {
     /// drawn while it goes on. Of a preset of trainings, such as fig3a, the runs that are found are drawn, finished or
     /// not: how their validation loss falls over the steps, or over the time of training for walltime.
     Figure(figure::FigureArgs),
+    /// Check the bound of the paper's convergence theorem against the regret that FOCUS has
+    ///
+    /// FOCUS runs on sequences of convex losses in 1, 10 and 100 dimensions, with learning rates η/√t, momentum and
+    /// attraction that vanish, and a projection onto a box, as the theorem assumes it. Equal seeds give equal bytes.
+    Regret(regret::Args),
     /// Train a real model, and watch it until it ends
     ///
     /// The run is a folder, and the training goes on without this command: Ctrl-C stops it with a checkpoint, and
@@ -124,6 +130,7 @@ pub fn run() -> ExitCode {
         Command::Simulate(args) => simulate::run(&args),
         Command::Sweep(args) => sweep::run(&args),
         Command::Figure(args) => figure::run(&args),
+        Command::Regret(args) => regret::run(&args),
         Command::Train(args) => train::run(&args),
         Command::Runs(args) => runs::run(&args),
         Command::Data(command) => data::run(&command),

@@ -7,11 +7,9 @@ mod csv;
 mod npy;
 mod npz;
 mod trajectory;
-mod unzip;
-mod zip;
 
 pub use atomic_file::{AtomicFile, Overwrite, write_file, write_plain_file};
 pub use csv::{CsvCell, CsvWriter};
-pub use npy::{Element, NpzWriter, read_npy, write_npy};
-pub use npz::{ArchiveError, NpzReader};
+pub use npy::{Element, read_npy, write_npy};
+pub use npz::{ArchiveError, NpzReader, NpzWriter};
 pub use trajectory::{TrajectoryArrays, TrajectoryTable};

@@ -1,9 +1,8 @@
-//! NumPy's array files (NPY format 1.0) and archives of them (NPZ, an uncompressed ZIP).
+//! NumPy's array files, in NPY format 1.0.
 
-use std::io::{self, BufWriter, Seek, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
-use super::zip::ZipWriter;
 use crate::plain_file::{self, Links};
 
 /// A type that arrays can be made of.
@@ -42,53 +41,6 @@ element!(i32, "<i4");
 element!(i64, "<i8");
 element!(u64, "<u8");
 
-/// Writes an archive of named arrays, each in C order.
-pub struct NpzWriter<W: Write + Seek> {
-    zip: ZipWriter<W>,
-}
-
-impl<W: Write + Seek> NpzWriter<W> {
-    pub fn new(writer: W) -> Self {
-        NpzWriter { zip: ZipWriter::new(writer) }
-    }
-
-    /// Writes an array of numbers. There must be as many as the shape says.
-    pub fn array<E: Element>(
-        &mut self,
-        name: &str,
-        shape: &[usize],
-        elements: impl IntoIterator<Item = E>,
-    ) -> io::Result<()> {
-        self.zip.file(&file_name(name), |contents| write_npy(BufWriter::new(contents), shape, elements))
-    }
-
-    /// Writes a one-dimensional array of texts, as NumPy's `<U`, padded to the longest.
-    pub fn texts(&mut self, name: &str, texts: &[impl AsRef<str>]) -> io::Result<()> {
-        self.padded_texts(name, &[texts.len()], texts)
-    }
-
-    /// Writes a single text, an array without dimensions like `np.array("…")`.
-    pub fn text(&mut self, name: &str, text: &str) -> io::Result<()> {
-        self.padded_texts(name, &[], &[text])
-    }
-
-    fn padded_texts(&mut self, name: &str, shape: &[usize], texts: &[impl AsRef<str>]) -> io::Result<()> {
-        let width = texts.iter().map(|text| text.as_ref().chars().count()).max().unwrap_or(0).max(1);
-        let padded =
-            |text: &str| -> Vec<u32> { text.chars().map(u32::from).chain(std::iter::repeat(0)).take(width).collect() };
-        let letters: Vec<u32> = texts.iter().flat_map(|text| padded(text.as_ref())).collect();
-        self.zip.file(&file_name(name), |contents| {
-            contents.write_all(&header(&format!("<U{width}"), shape))?;
-            contents.write_all(&letters.into_iter().flat_map(u32::to_le_bytes).collect::<Vec<u8>>())
-        })
-    }
-
-    /// Finishes the archive and returns the writer below.
-    pub fn finish(self) -> io::Result<W> {
-        self.zip.finish()
-    }
-}
-
 /// Writes a single array of numbers in C order, a whole NPY file. There must be as many as the shape says.
 pub fn write_npy<E: Element>(
     mut writer: impl Write,
@@ -120,12 +72,11 @@ pub fn read_npy(path: &Path, shape: &[usize]) -> io::Result<Vec<f64>> {
     }
 }
 
-pub(super) fn file_name(array: &str) -> String {
-    format!("{array}.npy")
-}
-
 /// The first bytes of every NPY file of format 1.0.
-pub(super) const MAGIC: &[u8; 8] = b"\x93NUMPY\x01\x00";
+const MAGIC: &[u8; 8] = b"\x93NUMPY\x01\x00";
+
+/// The most bytes before an array's elements.
+pub(super) const LONGEST_HEADER: u64 = 10 + u16::MAX as u64;
 
 /// The start of an NPY file, padded so that the numbers begin at a multiple of 64 bytes.
 pub(super) fn header(descr: &str, shape: &[usize]) -> Vec<u8> {
@@ -140,4 +91,19 @@ pub(super) fn header(descr: &str, shape: &[usize]) -> Vec<u8> {
     dict.push('\n');
     let length = u16::try_from(dict.len()).expect("a header of a few short entries");
     [MAGIC.as_slice(), &length.to_le_bytes(), dict.as_bytes()].concat()
+}
+
+/// What an NPY file says of its type and shape, between the length of its header and its elements.
+pub(super) fn dict(file: &[u8]) -> Option<&str> {
+    let rest = file.strip_prefix(MAGIC.as_slice())?;
+    let length = u16::from_le_bytes(*rest.first_chunk()?);
+    std::str::from_utf8(rest.get(2..2 + usize::from(length))?).ok()
+}
+
+/// An array's type and shape, as its header has them.
+pub(super) fn described(file: &[u8]) -> String {
+    match dict(file) {
+        Some(dict) => dict.trim_end().to_owned(),
+        None => "no array in NPY format 1.0".to_owned(),
+    }
 }

@@ -1,9 +1,80 @@
-//! Reading the NPZ archives that [`super::NpzWriter`] writes.
+//! Archives of NumPy's arrays (NPZ): uncompressed ZIP files of NPY files.
 
-use std::io::{self, Read, Seek};
+use std::cell::Cell;
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::mem::ManuallyDrop;
+use std::rc::Rc;
 
-use super::npy::{Element, MAGIC, file_name, header};
-use super::unzip::ZipReader;
+use zip::read::{ArchiveOffset, Config, ZipFile};
+use zip::result::ZipError;
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, DateTime, System, ZipArchive, ZipWriter};
+
+use super::npy::{Element, LONGEST_HEADER, described, dict, header, write_npy};
+
+/// Writes an archive of named arrays, each in C order. Without [`NpzWriter::finish`] it is none.
+pub struct NpzWriter<'w, W: Write + Seek> {
+    /// Not dropped: a `ZipWriter` that is dropped ends the archive, and tells the standard error output where it cannot.
+    /// It owns the list of arrays and no file.
+    zip: ManuallyDrop<ZipWriter<&'w mut W>>,
+}
+
+impl<'w, W: Write + Seek> NpzWriter<'w, W> {
+    pub fn new(writer: &'w mut W) -> Self {
+        NpzWriter { zip: ManuallyDrop::new(ZipWriter::new(writer)) }
+    }
+
+    /// Writes an array of numbers. There must be as many as the shape says.
+    pub fn array<E: Element>(
+        &mut self,
+        name: &str,
+        shape: &[usize],
+        elements: impl IntoIterator<Item = E>,
+    ) -> io::Result<()> {
+        self.begin(name, E::SIZE * shape.iter().product::<usize>())?;
+        write_npy(BufWriter::new(&mut *self.zip), shape, elements)
+    }
+
+    /// Writes a one-dimensional array of texts, as NumPy's `<U`, padded to the longest.
+    pub fn texts(&mut self, name: &str, texts: &[impl AsRef<str>]) -> io::Result<()> {
+        self.padded_texts(name, &[texts.len()], texts)
+    }
+
+    /// Writes a single text, an array without dimensions like `np.array("…")`.
+    pub fn text(&mut self, name: &str, text: &str) -> io::Result<()> {
+        self.padded_texts(name, &[], &[text])
+    }
+
+    fn padded_texts(&mut self, name: &str, shape: &[usize], texts: &[impl AsRef<str>]) -> io::Result<()> {
+        let width = texts.iter().map(|text| text.as_ref().chars().count()).max().unwrap_or(0).max(1);
+        let padded = |text: &str| -> Vec<char> { text.chars().chain(std::iter::repeat('\0')).take(width).collect() };
+        let letters = texts.iter().flat_map(|text| padded(text.as_ref()));
+        let bytes: Vec<u8> = letters.flat_map(|letter| u32::from(letter).to_le_bytes()).collect();
+        self.begin(name, bytes.len())?;
+        self.zip.write_all(&header(&format!("<U{width}"), shape))?;
+        self.zip.write_all(&bytes)
+    }
+
+    /// Begins the file of an array whose elements are so many bytes.
+    fn begin(&mut self, name: &str, bytes: usize) -> io::Result<()> {
+        // What is written must depend neither on the time nor on the system.
+        let options = SimpleFileOptions::default()
+            .compression_method(CompressionMethod::Stored)
+            .last_modified_time(DateTime::default())
+            .system(System::Unix)
+            .large_file(bytes as u64 + LONGEST_HEADER > u64::from(u32::MAX));
+        Ok(self.zip.start_file(file_name(name), options)?)
+    }
+
+    /// Writes the list of arrays that ends the archive.
+    pub fn finish(self) -> io::Result<()> {
+        ManuallyDrop::into_inner(self.zip).finish()?.flush()
+    }
+}
+
+fn file_name(array: &str) -> String {
+    format!("{array}.npy")
+}
 
 /// Why an archive, or an array in it, cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -14,8 +85,12 @@ pub enum ArchiveError {
     Foreign,
     #[error("it is cut short: the list of arrays that ends an NPZ archive, or what it points to, is not there")]
     Cut,
-    #[error("its arrays are compressed; save them with `np.savez`, not `np.savez_compressed`")]
-    Compressed,
+    #[error("its list of arrays is longer than {} MiB, which that of no result is", LONGEST_LIST >> 20)]
+    ListTooLong,
+    #[error(
+        "its `{0}` is encrypted, or compressed in another way than by `np.savez_compressed`; save it with `np.savez`"
+    )]
+    Packed(String),
     #[error("it has no `{0}`")]
     Missing(String),
     #[error("its `{0}` is damaged: the checksum does not fit what is there")]
@@ -26,19 +101,35 @@ pub enum ArchiveError {
     Kind { name: String, expected: String, found: String },
 }
 
-/// Bytes before an array's elements.
-const LONGEST_HEADER: u64 = 10 + u16::MAX as u64;
 /// Letters of a text.
 const LONGEST_TEXT: u64 = 1 << 20;
+/// Bytes that are read to find the arrays: some twenty thousand of them.
+const LONGEST_LIST: u64 = 2 << 20;
 
 /// Reads arrays by their names.
 pub struct NpzReader<R: Read + Seek> {
-    zip: ZipReader<R>,
+    zip: ZipArchive<Metered<R>>,
 }
 
 impl<R: Read + Seek> NpzReader<R> {
-    pub fn new(reader: R) -> Result<Self, ArchiveError> {
-        Ok(NpzReader { zip: ZipReader::new(reader)? })
+    pub fn new(mut reader: R) -> Result<Self, ArchiveError> {
+        let mut start = Vec::new();
+        reader.by_ref().take(4).read_to_end(&mut start)?;
+        if start != *b"PK\x03\x04" {
+            return Err(ArchiveError::Foreign);
+        }
+        let left = Rc::new(Cell::new(LONGEST_LIST));
+        let from_start = Config { archive_offset: ArchiveOffset::Known(0) };
+        let zip =
+            ZipArchive::with_config(from_start, Metered { reader, left: left.clone() }).map_err(
+                |error| match error {
+                    _ if left.get() == 0 => ArchiveError::ListTooLong,
+                    ZipError::Io(error) if error.kind() != io::ErrorKind::UnexpectedEof => ArchiveError::Read(error),
+                    _ => ArchiveError::Cut,
+                },
+            )?;
+        left.set(u64::MAX);
+        Ok(NpzReader { zip })
     }
 
     /// The elements, in C order, of an array that must have this type and shape. No other array is taken into memory.
@@ -51,10 +142,8 @@ impl<R: Read + Seek> NpzReader<R> {
         };
         let bytes = shape.iter().try_fold(E::SIZE, |bytes, side| bytes.checked_mul(*side));
         let length = bytes.and_then(|bytes| bytes.checked_add(expected.len())).map_or(u64::MAX, |length| length as u64);
-        let file = match self.zip.file(&file_name(name), length) {
-            Err(ArchiveError::TooLong { .. }) => {
-                return Err(kind(&self.zip.beginning(&file_name(name), LONGEST_HEADER)?));
-            }
+        let file = match self.file(name, length) {
+            Err(ArchiveError::TooLong { .. }) => return Err(kind(&self.beginning(name)?)),
             file => file?,
         };
         match file.strip_prefix(expected.as_slice()).filter(|_| file.len() as u64 == length) {
@@ -65,31 +154,78 @@ impl<R: Read + Seek> NpzReader<R> {
 
     /// A single text of at most a million letters.
     pub fn text(&mut self, name: &str) -> Result<String, ArchiveError> {
-        let file = self.zip.file(&file_name(name), LONGEST_HEADER + 4 * LONGEST_TEXT)?;
-        let found = described(&file);
+        let file = self.file(name, LONGEST_HEADER + 4 * LONGEST_TEXT)?;
         let wrong = || ArchiveError::Kind {
             name: name.to_owned(),
             expected: "a single text (`<U`)".to_owned(),
-            found: found.clone(),
+            found: described(&file),
         };
         let dict = dict(&file).filter(|dict| dict.contains("'<U") && dict.contains("'shape': ()")).ok_or_else(wrong)?;
-        let letters = file[MAGIC.len() + 2 + dict.len()..].chunks_exact(4);
-        let letters = letters.map(|bytes| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]));
+        let letters = file[10 + dict.len()..].as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes));
         letters.take_while(|letter| *letter != 0).map(char::from_u32).collect::<Option<String>>().ok_or_else(wrong)
+    }
+
+    /// The contents of an array's file of at most `most` bytes, after their checksum was found to be right.
+    fn file(&mut self, name: &str, most: u64) -> Result<Vec<u8>, ArchiveError> {
+        let (name, file) = self.open(name)?;
+        let found = file.size();
+        if found > most {
+            return Err(ArchiveError::TooLong { name, most, found });
+        }
+        let mut contents = Vec::new();
+        // Compressed contents may be longer than they say.
+        match file.take(most + 1).read_to_end(&mut contents) {
+            Ok(length) if length as u64 == found => Ok(contents),
+            Ok(_) => Err(ArchiveError::Damaged(name)),
+            Err(error) => Err(in_file(name, error.into())),
+        }
+    }
+
+    /// The first bytes of an array's file, unchecked, with the whole of its header.
+    fn beginning(&mut self, name: &str) -> Result<Vec<u8>, ArchiveError> {
+        let (name, file) = self.open(name)?;
+        let mut bytes = Vec::new();
+        file.take(LONGEST_HEADER).read_to_end(&mut bytes).map_err(|error| in_file(name, error.into()))?;
+        Ok(bytes)
+    }
+
+    /// An array's file with its name.
+    fn open(&mut self, name: &str) -> Result<(String, ZipFile<'_, Metered<R>>), ArchiveError> {
+        let name = file_name(name);
+        match self.zip.by_name(&name) {
+            Ok(file) => Ok((name, file)),
+            Err(error) => Err(in_file(name, error)),
+        }
     }
 }
 
-/// What stands between the length of an NPY file's header and the elements.
-fn dict(file: &[u8]) -> Option<&str> {
-    let rest = file.strip_prefix(MAGIC.as_slice())?;
-    let length = u16::from_le_bytes([*rest.first()?, *rest.get(1)?]);
-    std::str::from_utf8(rest.get(2..2 + usize::from(length))?).ok()
+/// Why the file of an array in an archive cannot be read.
+fn in_file(name: String, error: ZipError) -> ArchiveError {
+    use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
+    match error {
+        ZipError::FileNotFound => ArchiveError::Missing(name),
+        ZipError::UnsupportedArchive(_) | ZipError::CompressionMethodNotSupported(_) => ArchiveError::Packed(name),
+        ZipError::Io(error) if !matches!(error.kind(), InvalidData | InvalidInput | UnexpectedEof) => error.into(),
+        _ => ArchiveError::Damaged(name),
+    }
 }
 
-/// An array's type and shape, as its header has them.
-fn described(file: &[u8]) -> String {
-    match dict(file) {
-        Some(dict) => dict.trim_end().to_owned(),
-        None => "no array in NPY format 1.0".to_owned(),
+/// Reads no more than `left` bytes, so that a list of arrays takes only so much memory.
+struct Metered<R> {
+    reader: R,
+    left: Rc<Cell<u64>>,
+}
+
+impl<R: Read> Read for Metered<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.reader.by_ref().take(self.left.get()).read(buffer)?;
+        self.left.set(self.left.get() - read as u64);
+        Ok(read)
+    }
+}
+
+impl<R: Seek> Seek for Metered<R> {
+    fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
+        self.reader.seek(position)
     }
 }

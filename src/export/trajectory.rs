@@ -6,7 +6,7 @@
 use std::io::{self, Seek, Write};
 
 use super::csv::{CsvCell, CsvWriter};
-use super::npy::NpzWriter;
+use super::npz::NpzWriter;
 use crate::simulation::{Ensemble, Sample, Simulation, SimulationSpec, Spread};
 
 type Quantity = fn(&Sample) -> &Spread;
@@ -144,8 +144,8 @@ impl TrajectoryArrays {
         }
     }
 
-    pub fn write(&self, writer: impl Write + Seek) -> io::Result<()> {
-        let mut npz = NpzWriter::new(writer);
+    pub fn write(&self, mut writer: impl Write + Seek) -> io::Result<()> {
+        let mut npz = NpzWriter::new(&mut writer);
         let shape = [self.optimizers.len(), self.steps.len()];
         let of_each = || self.columns.iter();
         npz.texts("optimizers", &self.optimizers)?;
@@ -157,7 +157,7 @@ impl TrajectoryArrays {
         npz.array("diverged", &shape, of_each().flat_map(|columns| columns.diverged.iter().copied()))?;
         let shape = [shape[0], shape[1], self.particles, 2];
         npz.array("positions", &shape, of_each().flat_map(|columns| columns.positions.iter().copied()))?;
-        npz.finish()?.flush()
+        npz.finish()
     }
 }
 

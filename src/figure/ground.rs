@@ -11,7 +11,7 @@ use super::scale::Scale;
 use super::style::{CURVE_WIDTH, LINE};
 use super::trajectories::{Ensemble, Trajectories};
 use crate::landscape::{Landscape, Valley};
-use crate::simulation::Marker;
+use crate::optimizer::Marker;
 use crate::view::range::{Extent, suiting, union};
 use crate::view::{AutoScale, Camera, Dash, SymLog, ViewSettings, Viewport};
 

@@ -10,7 +10,8 @@ use super::svg::CREATOR;
 use super::trajectories::{Ensemble, Trajectories};
 use super::{About, Content, Figure, FigureError};
 use crate::landscape::{Landscape, Valley};
-use crate::simulation::{Bucket, Marker};
+use crate::optimizer::Marker;
+use crate::simulation::Bucket;
 use crate::view::range::{suiting, union, with_margin};
 use crate::view::{Background, Pen};
 

@@ -1,7 +1,8 @@
 //! What the figure of a landscape is drawn from: a preset's simulation, run step by step.
 
+use crate::optimizer::{Marker, markers};
 use crate::preset::{LandscapePreset, Preset};
-use crate::simulation::{Bucket, Marker, OptimizerSpec, PlotRequest, Simulation, SimulationSpec, markers};
+use crate::simulation::{Bucket, OptimizerSpec, PlotRequest, Simulation, SimulationSpec};
 use crate::view::ViewSettings;
 
 /// Steps of a preset that names none: those of the paper's runs.
@@ -131,7 +132,7 @@ impl Trajectories {
     pub(super) fn ensembles(&self) -> Vec<Ensemble<'_>> {
         let optimizers = &self.spec().optimizers;
         let all = optimizers.iter().zip(self.spec().distinct_names());
-        let all = all.zip(markers(optimizers.iter().map(|spec| spec.rule.configured().marker())));
+        let all = all.zip(markers(optimizers.iter().map(|spec| spec.rule.rule.marker())));
         let enabled = all.filter(|((spec, _), _)| spec.enabled);
         let known = self.ensembles.iter().zip(self.simulation.histories());
         let request = PlotRequest { buckets: BUCKETS, ..PlotRequest::default() };

@@ -88,23 +88,13 @@ pub(super) fn parse_fields(text: &str, origin: &str) -> Result<Preset, PresetErr
     })
 }
 
-/// A name in a text that is written otherwise than the choice that is meant.
-pub(super) struct OtherSpelling {
-    pub span: Range<usize>,
-    pub real: &'static str,
-}
-
-/// The first name of a choice in `text` that is unknown, and would be known with other capitals or other `_`.
-pub(super) fn other_spelling(text: &str) -> Option<OtherSpelling> {
+/// What the RON reader finds wrong in a text first, and where; nothing in one that holds more than a preset may.
+pub(super) fn complaint(text: &str) -> Option<(Range<usize>, RonError)> {
     if limits::exceeded(text).is_some() {
         return None;
     }
     let error = format().from_str::<Preset>(text).err()?;
-    let RonError::NoSuchEnumVariant { expected, found, .. } = &error.code else { return None };
-    let folded = |name: &str| name.replace('_', "").to_ascii_lowercase();
-    let real = expected.iter().find(|name| folded(name) == folded(found))?;
-    let span = span_of(text, &error);
-    (text[span.clone()] == **found).then_some(OtherSpelling { span, real })
+    Some((span_of(text, &error), error.code))
 }
 
 fn without_mark(text: &str) -> &str {

@@ -1,20 +1,26 @@
 //! Single fields of a preset, set by their path as on the command line.
 
+use ron::error::Error as RonError;
+
 use super::explain::shortened;
 use super::outline::Outline;
 use super::{Preset, PresetError, read};
 
 impl Preset {
-    /// The preset with the field at `path` set to `value`, which is written as in a preset's file. Texts need no
-    /// quotation marks, an optimizer's name stands for the optimizer with its defaults, and names of choices need not have
-    /// the file's capitals: `bfloat16`, `go_on` and `go-on` do too.
+    /// The preset with the field at `path` set to `value`.
+    ///
+    /// What a value is depends on the field. A field that takes a text takes the value as it stands, and needs no
+    /// quotation marks. Any other takes what stands in a preset's file, with two freedoms: names of choices need not
+    /// have the file's capitals (`bfloat16`, `go_on` and `go-on` do too), and an optimizer's name alone stands for the
+    /// optimizer with its defaults.
     ///
     /// A path is that in the file, like `runs[0].optimizer.gamma`. Trainings may leave out its beginning:
     /// `optimizer.gamma` means all runs of the preset, or its scan.
     ///
     /// # Errors
     ///
-    /// [`PresetError::CannotSet`], which names the setting: unknown fields, and values that do not fit.
+    /// [`PresetError::CannotSet`], which names the setting, what was expected and what was found: unknown fields, and
+    /// values that do not fit.
     pub fn with(&self, path: &str, value: &str) -> Result<Preset, PresetError> {
         self.with_all([(path, value)])
     }
@@ -31,39 +37,24 @@ impl Preset {
     }
 
     fn put(&self, path: &str, value: &str) -> Result<Preset, PresetError> {
+        let origin = shortened(&format!("{path}={value}")).into_owned();
+        let cannot = |reason| PresetError::CannotSet { assignment: origin.clone(), reason };
+        let field = Field { preset: self, paths: self.paths(path) };
+        let text = match field.takes_text().map_err(cannot)? {
+            true => field.with_text(value),
+            false => field.with_value(value),
+        };
+        read::parse_fields(&text.map_err(cannot)?, &origin).map_err(|error| cannot_set(&origin, error))
+    }
+
+    /// The paths in the file that a path on the command line stands for.
+    fn paths(&self, path: &str) -> Vec<String> {
         let first = &path[..path.find(['.', '[']).unwrap_or(path.len())];
         let whole = ["title", "description", "runs", "scan"].contains(&first);
-        let paths = match self.workload() {
+        match self.workload() {
             Some(workload) if !whole => workload.places().iter().map(|place| format!("{place}.{path}")).collect(),
             _ => vec![path.to_owned()],
-        };
-        let origin = shortened(&format!("{path}={value}")).into_owned();
-        let written = |value: &str| {
-            let mut text = self.to_ron();
-            for path in &paths {
-                let cannot = |reason| PresetError::CannotSet { assignment: origin.clone(), reason };
-                text = replace(text, path, value).map_err(cannot)?;
-            }
-            Ok(text)
-        };
-        let set = |value: &str| {
-            let mut value = underscored(value);
-            for _ in 0..MOST_NAMES {
-                let text = written(&value)?;
-                let Some(name) = read::other_spelling(&text) else { break };
-                // The first of the places is the first that is read.
-                let start = Outline::of(&text).exact(&paths[0]).map_or(0, |span| span.start);
-                match name.span.start.checked_sub(start).zip(name.span.end.checked_sub(start)) {
-                    Some((from, to)) if to <= value.len() => value.replace_range(from..to, name.real),
-                    _ => break,
-                }
-            }
-            read::parse_fields(&written(&value)?, &origin).map_err(|error| cannot_set(&origin, error))
-        };
-        // An optimizer's name alone takes its defaults.
-        let with_defaults = format!("{value}()");
-        let quoted = ron::to_string(value).expect("a text can be expressed");
-        set(value).or_else(|error| set(&with_defaults).or_else(|_| set(&quoted)).map_err(|_| error))
+        }
     }
 
     /// The command that runs a preset of this kind without a window, after `valleyscope`.
@@ -76,14 +67,63 @@ impl Preset {
     }
 }
 
+/// What a command line sets: a field, or the same field of several runs.
+struct Field<'p> {
+    preset: &'p Preset,
+    paths: Vec<String>,
+}
+
+impl Field<'_> {
+    /// The preset's text with a value as it stands in a file, or the reason why there is no place for it.
+    fn text_with(&self, value: &str) -> Result<String, String> {
+        self.paths.iter().try_fold(self.preset.to_ron(), |text, path| replace(text, path, value))
+    }
+
+    /// Whether a text is expected, which the reader says of what is none.
+    fn takes_text(&self) -> Result<bool, String> {
+        Ok(matches!(read::complaint(&self.text_with("()")?), Some((_, RonError::ExpectedString))))
+    }
+
+    /// The preset's text with this one. What is in quotation marks already, and `None` where there need be no text, are
+    /// as in a file.
+    fn with_text(&self, value: &str) -> Result<String, String> {
+        let as_in_file = self.text_with(value.trim()).ok().filter(|text| read::complaint(text).is_none());
+        as_in_file.map_or_else(|| self.text_with(&ron::to_string(value).expect("a text can be expressed")), Ok)
+    }
+
+    /// The preset's text with a value in which names are put right as the reader comes to them.
+    fn with_value(&self, value: &str) -> Result<String, String> {
+        // No name in a file has a `-`.
+        let is_word = |value: &str| {
+            value.starts_with(|c: char| c.is_ascii_alphabetic())
+                && value.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
+        };
+        let mut value = if is_word(value) { value.replace('-', "_") } else { value.trim().to_owned() };
+        for _ in 0..MOST_NAMES {
+            let text = self.text_with(&value)?;
+            // The first of the places is the first that is read.
+            let start = Outline::of(&text).exact(&self.paths[0]).map_or(0, |span| span.start);
+            let Some((span, complaint)) = read::complaint(&text) else { break };
+            let (Some(from), Some(to)) = (span.start.checked_sub(start), span.end.checked_sub(start)) else { break };
+            match complaint {
+                RonError::NoSuchEnumVariant { expected, found, .. } if value.get(from..to) == Some(&found) => {
+                    let Some(name) = expected.iter().find(|name| folded(name) == folded(&found)) else { break };
+                    value.replace_range(from..to, name);
+                }
+                RonError::ExpectedStructLike if is_word(&value) => value.push_str("()"),
+                _ => break,
+            }
+        }
+        self.text_with(&value)
+    }
+}
+
 /// The most names in a value that are written otherwise than in a file.
 const MOST_NAMES: usize = 32;
 
-/// A single word with `_` for each `-`, which no name in a file has; any other value as it is.
-fn underscored(value: &str) -> String {
-    let is_word = value.starts_with(|c: char| c.is_ascii_alphabetic())
-        && value.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
-    if is_word { value.replace('-', "_") } else { value.trim().to_owned() }
+/// A name without what may differ on a command line.
+fn folded(name: &str) -> String {
+    name.replace('_', "").to_ascii_lowercase()
 }
 
 /// Whoever sets a field has not seen the text that it is set in: only what is wrong is told, and no place.

@@ -32,10 +32,10 @@ impl SweepResult {
     /// | `gap`, `gap_se`, `gap_freedom`: how far the winner by each of the metrics is ahead of each optimizer, the standard error and its degrees of freedom | (3, O, R, C) |
     ///
     /// What is unknown is NaN. Deviations are those of the population.
-    pub fn write_arrays(&self, writer: impl Write + Seek) -> io::Result<()> {
+    pub fn write_arrays(&self, mut writer: impl Write + Seek) -> io::Result<()> {
         let (diagram, spec) = (&self.diagram, self.diagram.spec());
         let shape = Shape::of(diagram);
-        let mut npz = NpzWriter::new(writer);
+        let mut npz = NpzWriter::new(&mut writer);
         let labels: Vec<&str> = spec.optimizers.iter().map(|optimizer| optimizer.label()).collect();
         npz.texts("optimizers", &labels)?;
         npz.texts("metrics", &Metric::ALL.map(Metric::name))?;
@@ -70,7 +70,7 @@ impl SweepResult {
             });
             npz.array(name, &shape.by_metric(), gaps)?;
         }
-        npz.finish()?.flush()
+        npz.finish()
     }
 }
 
@@ -117,7 +117,11 @@ impl Shape {
     }
 }
 
-fn write_learning_rates<W: Write + Seek>(npz: &mut NpzWriter<W>, diagram: &Diagram, shape: Shape) -> io::Result<()> {
+fn write_learning_rates<W: Write + Seek>(
+    npz: &mut NpzWriter<'_, W>,
+    diagram: &Diagram,
+    shape: Shape,
+) -> io::Result<()> {
     let all = diagram.learning_rates();
     let padded = |rates: &[f64]| (0..shape.rates).map(|index| rates.get(index).copied().unwrap_or(f64::NAN)).collect();
     if all.iter().all(|rates| rates == &all[0]) {
@@ -128,7 +132,7 @@ fn write_learning_rates<W: Write + Seek>(npz: &mut NpzWriter<W>, diagram: &Diagr
     npz.array("lrs", &[shape.optimizers, shape.rates], rates.into_iter().flatten())
 }
 
-fn write_scores<W: Write + Seek>(npz: &mut NpzWriter<W>, diagram: &Diagram, shape: Shape) -> io::Result<()> {
+fn write_scores<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, shape: Shape) -> io::Result<()> {
     let metric = diagram.spec().metric;
     let number = |of: &dyn Fn(&Cell, usize) -> f64| -> Vec<f64> {
         let each = shape.optimizers_and_pixels();

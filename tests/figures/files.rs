@@ -1,48 +1,36 @@
 //! `spec.ron`, `phase.npz` and `phase.csv`.
 
 use std::fs;
-use std::io::{Cursor, Read};
+use std::io::{Cursor, Write};
 
-use npyz::npz::NpzArchive;
-use npyz::{DType, Deserialize};
+use npyz::{DType, Deserialize, NpyFile};
 use valleyscope::export::Overwrite;
 use valleyscope::optimizer::HyperparameterName;
 use valleyscope::preset::Preset;
 use valleyscope::quantity::PointCount;
 use valleyscope::result::SweepResult;
 use valleyscope::sweep::{Metric, Precision, Quantity, Spacing};
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use crate::data::{
     COLUMNS, DIVERGED, RATES, REPLICATES, ROWS, TIE, UNKNOWN, arrays, final_loss, result, result_of, spec,
 };
 
+/// An array's shape, type and elements.
 pub fn array<T: Deserialize>(bytes: &[u8], name: &str) -> (Vec<u64>, String, Vec<T>) {
-    let mut archive = NpzArchive::new(Cursor::new(bytes)).expect("an archive");
-    let file = archive.by_name(name).expect("a readable archive").unwrap_or_else(|| panic!("no array {name}"));
+    let mut archive = ZipArchive::new(Cursor::new(bytes)).expect("an archive");
+    let file = archive.by_name(&format!("{name}.npy")).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let file = NpyFile::new(file).expect("an array");
     let shape = file.shape().to_vec();
     let DType::Plain(kind) = file.dtype() else { panic!("{name} has a plain type") };
     (shape, kind.to_string().trim_matches('\'').to_owned(), file.into_vec().expect("the elements"))
 }
 
-/// A text or texts, whose type npyz does not decode.
+/// A text or texts.
 pub fn texts(bytes: &[u8], name: &str) -> (Vec<u64>, Vec<String>) {
-    let mut archive = NpzArchive::new(Cursor::new(bytes)).expect("an archive");
-    let (shape, width) = {
-        let file = archive.by_name(name).expect("a readable archive").unwrap_or_else(|| panic!("no array {name}"));
-        let DType::Plain(kind) = file.dtype() else { panic!("{name} has a plain type") };
-        let kind = kind.to_string();
-        let width = kind.trim_matches('\'').strip_prefix("<U").expect("a text").parse::<usize>().expect("a width");
-        (file.shape().to_vec(), width)
-    };
-    let mut contents = Vec::new();
-    let mut file = archive.zip_archive().by_name(&format!("{name}.npy")).expect("a file");
-    file.read_to_end(&mut contents).expect("its contents");
-    let letters = contents.split_off(10 + usize::from(u16::from_le_bytes([contents[8], contents[9]])));
-    let text = |bytes: &[u8]| -> String {
-        let letters = bytes.chunks(4).map(|bytes| u32::from_le_bytes(bytes.try_into().expect("four bytes")));
-        letters.take_while(|letter| *letter != 0).map(|letter| char::from_u32(letter).expect("a letter")).collect()
-    };
-    (shape, letters.chunks(4 * width).map(text).collect())
+    let (shape, _, texts) = array(bytes, name);
+    (shape, texts)
 }
 
 fn index([row, column]: [usize; 2], optimizer: usize) -> usize {
@@ -188,6 +176,52 @@ fn what_is_no_whole_result_is_refused_with_the_reason() {
     let folder = tempfile::tempdir().expect("a folder");
     let error = SweepResult::open(folder.path()).expect_err("an empty folder").to_string();
     assert!(error.contains("phase.npz") && error.contains(&folder.path().display().to_string()), "{error}");
+}
+
+/// The files of an archive in another one.
+fn packed_anew(bytes: &[u8], options: SimpleFileOptions) -> Vec<u8> {
+    let mut from = ZipArchive::new(Cursor::new(bytes)).expect("an archive");
+    let mut to = ZipWriter::new(Cursor::new(Vec::new()));
+    for index in 0..from.len() {
+        let mut file = from.by_index(index).expect("a file");
+        to.start_file(file.name().expect("a name").into_owned(), options).expect("begun");
+        std::io::copy(&mut file, &mut to).expect("copied");
+    }
+    to.finish().expect("ended").into_inner()
+}
+
+#[test]
+fn compressed_arrays_are_read_too() {
+    let bytes = arrays(&result());
+    let compressed = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
+    let compressed = packed_anew(&bytes, compressed);
+    assert!(compressed.len() < bytes.len());
+    let read = SweepResult::read_arrays(Cursor::new(&compressed), "here").expect("read");
+    assert!(arrays(&read) == bytes);
+}
+
+#[test]
+fn a_compressed_array_that_is_longer_than_it_says_is_not_unpacked() {
+    let mut to = ZipWriter::new(Cursor::new(Vec::new()));
+    let compressed = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
+    to.start_file("spec.npy", compressed).expect("begun");
+    to.write_all(&vec![0; 1 << 24]).expect("written");
+    let mut bytes = to.finish().expect("ended").into_inner();
+    let list = bytes.windows(4).position(|window| window == b"PK\x01\x02").expect("the list of arrays");
+    bytes[list + 24..list + 28].copy_from_slice(&1000_u32.to_le_bytes());
+    let error = SweepResult::read_arrays(Cursor::new(&bytes), "here").expect_err("refused").to_string();
+    assert!(error.contains("`spec.npy` is damaged"), "{error}");
+}
+
+#[test]
+fn a_list_of_arrays_that_is_too_long_is_not_read() {
+    let mut to = ZipWriter::new(Cursor::new(Vec::new()));
+    for index in 0..60_000 {
+        to.start_file(format!("{index}.npy"), SimpleFileOptions::default()).expect("begun");
+    }
+    let bytes = to.finish().expect("ended").into_inner();
+    let error = SweepResult::read_arrays(Cursor::new(&bytes), "here").expect_err("refused").to_string();
+    assert!(error.contains("list of arrays is longer than 2 MiB"), "{error}");
 }
 
 #[test]

@@ -205,7 +205,8 @@ impl Element for Evil {
 /// The archive of a result with these texts, or with a header that acts in the place of the first.
 fn result(folder: &Path, spec: Option<&str>, program: &str) {
     fs::create_dir_all(folder).unwrap();
-    let mut npz = NpzWriter::new(File::create(folder.join("phase.npz")).unwrap());
+    let mut file = File::create(folder.join("phase.npz")).unwrap();
+    let mut npz = NpzWriter::new(&mut file);
     match spec {
         Some(spec) => npz.text("spec", spec).unwrap(),
         None => npz.array("spec", &[1], [Evil]).unwrap(),

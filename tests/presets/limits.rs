@@ -126,6 +126,35 @@ fn a_choice_may_be_spelled_as_on_a_command_line() {
 }
 
 #[test]
+fn a_text_is_taken_as_it_stands_and_any_other_value_as_in_a_file() {
+    let built_in = |name: &str| &built_ins().iter().find(|built_in| built_in.name == name).unwrap().preset;
+    let name = |value: &str| match built_in("mnist").with("name", value).unwrap() {
+        Preset::Mnist(preset) => preset.runs[0].name.clone(),
+        other => panic!("expected trainings, found {other:?}"),
+    };
+    for text in ["Adam", "5", "true", "(a, b)", "[1]", "x: y", " \"half", "Sgd()", "a, b: 3)", "go-on", "β = 0.9", "//"]
+    {
+        assert_eq!(name(text).as_deref(), Some(text));
+    }
+    assert_eq!(name("\"in quotation marks\"").as_deref(), Some("in quotation marks"));
+    assert_eq!(name("None"), None);
+    assert_eq!(built_in("mnist").with("title", "None").unwrap().title(), "None");
+    let nested = built_in("fig1c").with("simulation.optimizers[1].name", "Adam, slow").unwrap();
+    assert!(nested.to_ron().contains("name: \"Adam, slow\""));
+    for (path, value, words) in [
+        ("optimizer", "5", ["`5`", "found"]),
+        ("optimizer", "focus(gama: 1)", ["has no field `gama`", "`gamma`"]),
+        ("optimizer", "focus(gamma: much)", ["expected a number", "found `much`"]),
+        ("optimizer", "fokus", ["expected one of", "found `fokus`"]),
+        ("data", "Folder(empty)", ["expected a text in quotation marks", "found `empty`"]),
+    ] {
+        let error = built_in("mnist").with(path, value).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{path}={value}: ")), "{error}");
+        assert!(words.iter().all(|word| error.contains(word)), "{error}");
+    }
+}
+
+#[test]
 fn a_setting_that_is_refused_is_named_and_no_place_in_a_text() {
     let mnist = &built_ins().iter().find(|built_in| built_in.name == "mnist").unwrap().preset;
     for (path, value, words) in [

@@ -10,7 +10,7 @@ use crate::figure::axis_label;
 use crate::optimizer::{HyperparameterKind, HyperparameterName, RuleKind, RuleSpec};
 use crate::quantity::{Dimension, LearningRate, Noise, PointCount, Replicates, Rotation, Sharpness, Slope, StepCount};
 use crate::simulation::distinct_name;
-use crate::spec_error::SpecError;
+use crate::spec_error::{Part, SpecError};
 use crate::sweep::{Average, Axis, LearningRates, Quantity, Spacing, SweepOptimizer, SweepSpec};
 
 /// Shows the controls of a sweep, and what is at fault beside what it is about.
@@ -40,15 +40,30 @@ fn complain(ui: &mut Ui, fault: Option<&SpecError>) {
     }
 }
 
-/// A fault in the words of the window rather than of a preset's file.
+/// A fault in the words of the window, which has labels where a preset's file has paths.
 fn in_words(fault: &SpecError) -> String {
-    let text = format!("{} {}", fault.path, fault.complaint)
-        .replace("choose `spacing: Linear` or", "switch log off or choose");
-    let mut text =
-        text.replace(".from", ": from").replace(".to", ": to").replace(".of", "").replace(".count", ": how many");
-    text.retain(|c| c != '`');
-    let first = text.chars().next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
-    text.chars().next().map_or(String::new(), |c| format!("{first}{}.", &text[c.len_utf8()..]))
+    let words = fault.parts().map(|part| match part {
+        Part::Words(words) => words.to_owned(),
+        Part::InFile("spacing: Linear") => "linear spacing".to_owned(),
+        Part::InFile(path) => path.split('.').filter_map(label).collect::<Vec<_>>().join(": "),
+    });
+    let words: String = words.collect();
+    let mut letters = words.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(letters).chain(['.']).collect()
+}
+
+/// What the controls call a field, of those that its path leads through. What varies along an axis has no label of its own.
+fn label(field: &str) -> Option<String> {
+    match field {
+        "of" => None,
+        "count" => Some("how many".to_owned()),
+        "learning_rates" => Some("learning rates".to_owned()),
+        _ => match field.strip_prefix("optimizers[").and_then(|rest| rest.strip_suffix(']')?.parse::<usize>().ok()) {
+            Some(index) => Some(format!("optimizer {}", index + 1)),
+            None => Some(field.to_owned()),
+        },
+    }
 }
 
 fn heading(ui: &mut Ui, text: &str) {

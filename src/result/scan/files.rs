@@ -24,9 +24,9 @@ impl ScanResult {
     ///
     /// What is unknown is NaN. Deviations are those of samples, with n − 1. In scores, a loss that is not finite
     /// counts as [`super::NOT_FINITE`].
-    pub fn write_arrays(&self, writer: impl Write + Seek) -> io::Result<()> {
+    pub fn write_arrays(&self, mut writer: impl Write + Seek) -> io::Result<()> {
         let axes = &self.axes;
-        let mut npz = NpzWriter::new(writer);
+        let mut npz = NpzWriter::new(&mut writer);
         npz.texts("optimizers", &axes.optimizers)?;
         npz.array("batch_sizes", &[axes.batch_sizes.len()], axes.batch_sizes.iter().map(|&size| as_i64(size)))?;
         npz.array("learning_rates", &[axes.learning_rates.len()], axes.learning_rates.iter().copied())?;
@@ -42,12 +42,12 @@ impl ScanResult {
         self.write_trainings(&mut npz, "test_loss", |point| &point.test_loss)?;
         self.write_trainings(&mut npz, "test_accuracy", |point| &point.test_accuracy)?;
         self.write_scores(&mut npz)?;
-        npz.finish()?.flush()
+        npz.finish()
     }
 
     fn write_trainings<W: Write + Seek>(
         &self,
-        npz: &mut NpzWriter<W>,
+        npz: &mut NpzWriter<'_, W>,
         name: &str,
         grid: fn(&GridPoint) -> &Vec<Vec<f64>>,
     ) -> io::Result<()> {
@@ -62,7 +62,7 @@ impl ScanResult {
         npz.array(name, &shape, values)
     }
 
-    fn write_scores<W: Write + Seek>(&self, npz: &mut NpzWriter<W>) -> io::Result<()> {
+    fn write_scores<W: Write + Seek>(&self, npz: &mut NpzWriter<'_, W>) -> io::Result<()> {
         let shape = [self.axes.optimizers.len(), self.axes.batch_sizes.len()];
         let of_score = |of: fn(ScanScore) -> f64| {
             self.places().map(move |[optimizer, size]| self.scores.get(optimizer, size).map_or(f64::NAN, of))
