@@ -139,7 +139,7 @@ impl AnimationExport {
         }
     }
 
-    /// While this is so, nothing else may tell the engine what to do.
+    /// While this is so, nothing else may send commands to the engine.
     pub fn is_recording(&self) -> bool {
         matches!(self.state, State::Recording(_))
     }

@@ -1,13 +1,13 @@
-//! The running simulation's end of the line: what it was told, and what remains to be told.
+//! The link to the simulation's thread: the state that was sent to it, and the changes still to be sent.
 
 use std::sync::mpsc::{Receiver, channel};
 
 use super::document::Document;
 use super::live::Live;
-use super::transport::PlaybackPace;
+use super::playback::PlaybackPace;
 use crate::simulation::{Engine, EngineCommand, Playback, Record, SimulationSpec, Snapshot};
 
-/// The engine, and what it was told last.
+/// The engine, and the state that was sent to it last.
 pub struct EngineLink {
     engine: Engine,
     spec: SimulationSpec,
@@ -18,7 +18,7 @@ pub struct EngineLink {
 }
 
 impl EngineLink {
-    /// Starts a paused simulation. `wake` is called from its thread when there is news.
+    /// Starts a paused simulation. `wake` is called from its thread when there is a new snapshot.
     pub fn start(document: &Document, pace: PlaybackPace, wake: impl Fn() + Send + 'static) -> EngineLink {
         let spec = document.spec.clone();
         let engine = Engine::spawn(spec.clone(), wake);
@@ -27,7 +27,7 @@ impl EngineLink {
         EngineLink { engine, spec, pace, trail_steps: document.view.trail_steps, replayed_after: None }
     }
 
-    /// Tells the engine what has changed since it was told last: settings act in its next step, anything
+    /// Sends the engine what has changed since the last call: settings act in its next step, anything
     /// else begins the run again. Answers what it was that made it begin again.
     pub fn follow(&mut self, document: &Document, pace: PlaybackPace) -> Option<&'static str> {
         let mut begun_by = None;

@@ -262,11 +262,7 @@ impl Files {
     /// the user's pictures or documents.
     fn folder_for(&self, purpose: &Purpose) -> Option<PathBuf> {
         let is_picture = match purpose {
-            Purpose::Open
-            | Purpose::Save {
-                content: FileContent::Preset(_) | FileContent::Sweep(_) | FileContent::Training(_),
-                ..
-            } => {
+            Purpose::Open | Purpose::Save { content: FileContent::Preset(_), .. } => {
                 return self.folder.clone().filter(|folder| folder.is_dir());
             }
             Purpose::Data(Some(begin)) if begin.is_dir() => return Some(begin.clone()),

@@ -1,6 +1,6 @@
-//! Lines of a form: names at the left, and what is changed below each other.
+//! Lines of a form, with names at the left and what is changed below each other, and small buttons.
 
-use egui::{Align, Label, Layout, RichText, Ui, vec2};
+use egui::{Align, Button, Label, Layout, RichText, Ui, vec2};
 
 /// A line with a name and something to change.
 pub fn line(ui: &mut Ui, name_width: f32, name: &str, help: &str, add: impl FnOnce(&mut Ui)) {
@@ -23,4 +23,10 @@ pub fn heading(ui: &mut Ui, above: f32, text: &str) {
 /// What a screen reader calls a control of an optimizer.
 pub fn owned(owner: &str, name: &str) -> String {
     if owner.is_empty() { name.to_owned() } else { format!("{owner}: {name}") }
+}
+
+/// A button that is as wide as its text needs.
+pub fn small_button(ui: &mut Ui, enabled: bool, text: &str, name: &str, help: &str) -> bool {
+    let button = ui.add_enabled(enabled, Button::new(RichText::new(text).small()));
+    button.on_hover_text(help).accessible_name(name).clicked()
 }

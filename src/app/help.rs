@@ -1,4 +1,4 @@
-//! The sheet of keys and the window about the program.
+//! The windows of keyboard shortcuts and about the program.
 
 use egui::{Context, Grid, RichText, ScrollArea, Window, vec2};
 

@@ -1,4 +1,4 @@
-//! Undo and redo of everything under the controls.
+//! The history behind undo and redo.
 
 use egui::util::undoer::{Settings, Undoer};
 

@@ -1,9 +1,9 @@
-//! What keys do, and the sheet that says so.
+//! Keyboard shortcuts, and the list that the help window shows of them.
 
 use egui::{Context, Event, Key, KeyboardShortcut, Modifiers};
 
 use super::live::{Action, Requests};
-use super::shell::Tab;
+use super::window_layout::Tab;
 
 const UNDO: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Z);
 const REDO: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), Key::Z);
@@ -16,7 +16,7 @@ const PHASE: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::N
 const TRAINING: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Num3);
 const QUIT: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Q);
 
-/// The help sheet: keys, and what they do.
+/// The shortcuts that the help window lists: keys, and what they do.
 pub const SHORTCUTS: [(&str, &str); 20] = [
     ("Space", "Play or pause"),
     ("→", "Single step"),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use super::shell::Tab;
+use super::window_layout::Tab;
 use crate::preset::LandscapePreset;
 use crate::result::RawPlan;
 use crate::simulation::{EngineCommand, EnsembleView, ParticleId, Playback, Snapshot, StepTrace};

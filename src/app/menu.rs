@@ -8,13 +8,11 @@ use egui::{Align, Button, Context, Layout as UiLayout, PopupCloseBehavior, Scrol
 use egui::{FontSelection, RichText, ThemePreference, Ui, WidgetText};
 
 use super::controls::{Adjustable, ParameterSpec, TRAIL};
-use super::document_editor::DocumentEditor;
+use super::editor::EditorStatus;
 use super::live::{Action, Requests};
 use super::number;
-use super::phase::PhasePanel;
 use super::preset_catalog::{OwnPreset, PresetCatalog};
-use super::shell::{Tab, WindowLayout};
-use super::training::TrainingPanel;
+use super::window_layout::{Tab, WindowLayout};
 use crate::preset::{Preset, built_ins};
 use crate::quantity::OutOfRange;
 use crate::view::{Colormap, SymLog, ViewSettings};
@@ -29,36 +27,24 @@ const TABS: [(Tab, &str, &str); 3] = [
     (Tab::Training, "Real workloads", "Ctrl 3"),
 ];
 
-/// What the bar tells of rooms other than the landscape.
-pub struct Others<'a> {
-    pub phase: &'a PhasePanel,
-    pub training: &'a TrainingPanel,
-}
-
-/// Shows the bar.
+/// Shows the bar. `editor` is that of the tab that is shown.
 pub fn bar(
     ui: &mut Ui,
-    editor: &mut DocumentEditor,
-    others: &Others<'_>,
+    editor: &EditorStatus,
     catalog: &mut PresetCatalog,
+    view_settings: &mut ViewSettings,
     layout: &mut WindowLayout,
     requests: &mut Requests,
 ) {
-    let Others { phase, training } = *others;
     MenuBar::new().ui(ui, |ui| {
         ui.menu_button("File", |ui| file(ui, catalog, layout.tab, requests));
-        let undoable = match layout.tab {
-            Tab::Landscape => [editor.can_undo(), editor.can_redo()],
-            Tab::Phase => [phase.can_undo(), phase.can_redo()],
-            Tab::Training => [training.can_undo(), training.can_redo()],
-        };
-        ui.menu_button("Edit", |ui| edit(ui, undoable, requests));
+        ui.menu_button("Edit", |ui| edit(ui, editor, requests));
         let (response, _) = MenuButton::new("Presets").ui(ui, |ui| presets(ui, layout.tab, catalog, requests));
         if response.clicked() {
             catalog.refresh(ui.ctx());
         }
         let stay_open = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
-        MenuButton::new("View").config(stay_open).ui(ui, |ui| view(ui, &mut editor.document.view, layout, requests));
+        MenuButton::new("View").config(stay_open).ui(ui, |ui| view(ui, view_settings, layout, requests));
         ui.menu_button("Help", |ui| {
             item(ui, "Keys", "?", Action::ShowKeys, requests);
             item(ui, "About Valleyscope", "", Action::ShowAbout, requests);
@@ -70,27 +56,14 @@ pub fn bar(
                 layout.tab = tab;
             }
         }
-        let (title, description, is_dirty) = match layout.tab {
-            Tab::Landscape => {
-                let preset = &editor.saved_state().preset;
-                (preset.title.as_str(), preset.description.as_str(), editor.is_dirty())
-            }
-            Tab::Phase => {
-                let preset = phase.preset();
-                (preset.title.as_str(), preset.description.as_str(), phase.is_dirty())
-            }
-            Tab::Training => {
-                let preset = training.preset();
-                (preset.title(), preset.description(), training.is_dirty())
-            }
-        };
-        ui.with_layout(UiLayout::right_to_left(Align::Center), |ui| show_title(ui, title, description, is_dirty));
+        ui.with_layout(UiLayout::right_to_left(Align::Center), |ui| show_title(ui, editor));
     });
 }
 
-fn show_title(ui: &mut Ui, title: &str, description: &str, is_dirty: bool) {
+fn show_title(ui: &mut Ui, editor: &EditorStatus) {
+    let EditorStatus { title, description, is_dirty, .. } = editor;
     // From right to left: a long title is cut before that it was changed.
-    if is_dirty {
+    if *is_dirty {
         ui.weak("· changed");
     }
     let label = ui.add(egui::Label::new(RichText::new(title).weak()).truncate());
@@ -141,11 +114,11 @@ fn short(path: &Path) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
-fn edit(ui: &mut Ui, [can_undo, can_redo]: [bool; 2], requests: &mut Requests) {
-    ui.add_enabled_ui(can_undo, |ui| item(ui, "Undo", "Ctrl Z", Action::Undo, requests)).response.on_hover_text(
+fn edit(ui: &mut Ui, editor: &EditorStatus, requests: &mut Requests) {
+    ui.add_enabled_ui(editor.can_undo, |ui| item(ui, "Undo", "Ctrl Z", Action::Undo, requests)).response.on_hover_text(
         "Settings, lesson steps and opened presets. Moving the view is not undone: Fit finds the particles.",
     );
-    ui.add_enabled_ui(can_redo, |ui| item(ui, "Redo", "Ctrl Shift Z", Action::Redo, requests));
+    ui.add_enabled_ui(editor.can_redo, |ui| item(ui, "Redo", "Ctrl Shift Z", Action::Redo, requests));
 }
 
 fn presets(ui: &mut Ui, tab: Tab, catalog: &PresetCatalog, requests: &mut Requests) {
@@ -190,7 +163,7 @@ fn own_presets(ui: &mut Ui, own: &[OwnPreset], requests: &mut Requests) {
 }
 
 fn built_in_presets(ui: &mut Ui, tab: Tab, requests: &mut Requests) {
-    // Those of the room that is shown come first.
+    // Those of the tab that is shown come first.
     let mut kinds = [
         (Tab::Landscape, &["Landscape"][..], "Landscapes"),
         (Tab::Phase, &["Sweep"], "Phase diagrams"),

@@ -18,7 +18,7 @@ pub struct OwnPreset {
     pub kind: Option<&'static str>,
 }
 
-/// The presets in reach.
+/// The user's own presets, and files opened lately.
 pub struct PresetCatalog {
     library: Library,
     own: Result<Vec<OwnPreset>, String>,

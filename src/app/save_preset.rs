@@ -2,50 +2,15 @@
 
 use egui::{Button, Context, Id, Modal, RichText, TextEdit};
 
-use super::document_editor::{PresetDraft, SavedState};
 use super::files::FileContent;
-use super::saved_states::Revision;
+use super::tab_draft::TabDraft;
 use super::theme;
-use crate::preset::{Library, Preset, SweepPreset};
+use crate::preset::Library;
 use crate::simulation::SettingError;
-
-/// What is saved.
-enum Subject {
-    Landscape(Box<PresetDraft>),
-    Sweep(Box<Revision<SweepPreset>>),
-    Training(Box<Revision<Preset>>),
-}
-
-impl Subject {
-    /// The title, and the sentence about it.
-    fn words(&mut self) -> [&mut String; 2] {
-        match self {
-            Subject::Landscape(draft) => [&mut draft.preset.title, &mut draft.preset.description],
-            Subject::Sweep(draft) => [&mut draft.preset.title, &mut draft.preset.description],
-            Subject::Training(draft) => draft.preset.words_mut(),
-        }
-    }
-
-    /// How many recorded changes go with it.
-    fn changes(&self) -> usize {
-        match self {
-            Subject::Landscape(draft) => draft.preset.changes.len(),
-            Subject::Sweep(_) | Subject::Training(_) => 0,
-        }
-    }
-
-    fn content(&self) -> FileContent {
-        match self {
-            Subject::Landscape(draft) => FileContent::Preset(draft.clone()),
-            Subject::Sweep(draft) => FileContent::Sweep(draft.clone()),
-            Subject::Training(draft) => FileContent::Training(draft.clone()),
-        }
-    }
-}
 
 /// The dialog's state while it is open.
 pub struct SavePreset {
-    subject: Subject,
+    draft: TabDraft,
     /// Why the lesson is left out, if it is.
     misfit: Option<SettingError>,
     /// The preset it comes from has recorded changes, which this one leaves out.
@@ -71,34 +36,35 @@ pub enum SaveDecision {
 
 impl SavePreset {
     /// A lesson that does not fit the simulation any more is left out: the preset could not be opened with it.
-    pub fn new(mut draft: PresetDraft) -> SavePreset {
-        let misfit = draft.preset.lesson_misfit();
-        if misfit.is_some() {
-            draft.preset.lesson.clear();
-        }
-        SavePreset { subject: Subject::Landscape(Box::new(draft)), misfit, drops_changes: false, focused: false }
+    /// `drops_changes` says that the preset which this one replaces has recorded changes.
+    pub fn new(mut draft: TabDraft, drops_changes: bool) -> SavePreset {
+        let misfit = match &mut draft {
+            TabDraft::Landscape(draft) => {
+                let misfit = draft.preset.lesson_misfit();
+                if misfit.is_some() {
+                    draft.preset.lesson.clear();
+                }
+                misfit
+            }
+            TabDraft::Phase(_) | TabDraft::Training(_) => None,
+        };
+        SavePreset { draft, misfit, drops_changes, focused: false }
     }
 
-    /// For a sweep's preset.
-    pub fn of_sweep(draft: Revision<SweepPreset>) -> SavePreset {
-        SavePreset { subject: Subject::Sweep(Box::new(draft)), misfit: None, drops_changes: false, focused: false }
+    /// Something is left out of which the user must know before anything is written.
+    pub fn warns(&self) -> bool {
+        self.misfit.is_some() || self.drops_changes
     }
 
-    /// For a preset of trainings.
-    pub fn of_training(draft: Revision<Preset>) -> SavePreset {
-        SavePreset { subject: Subject::Training(Box::new(draft)), misfit: None, drops_changes: false, focused: false }
-    }
-
-    /// Takes note of what the preset had that this one replaces.
-    pub fn instead_of(self, saved_state: &SavedState) -> SavePreset {
-        SavePreset { drops_changes: !saved_state.preset.changes.is_empty(), ..self }
+    pub fn content(&self) -> FileContent {
+        FileContent::Preset(self.draft.clone())
     }
 
     pub fn show(&mut self, ctx: &Context) -> SaveDecision {
         let mut decision = SaveDecision::None;
         let modal = Modal::new(Id::unique("save preset")).frame(theme::dialog(&ctx.global_style())).show(ctx, |ui| {
             ui.set_width(440.0_f32.min(ctx.content_rect().width() - 60.0));
-            let changes = self.subject.changes();
+            let changes = self.draft.changes();
             let heading = if changes == 0 { "Save preset" } else { "Save session for replay" };
             ui.label(RichText::new(heading).heading().strong());
             if changes > 0 {
@@ -122,7 +88,7 @@ impl SavePreset {
                             replay” in the File menu keeps the changes.";
                 ui.colored_label(ui.visuals().warn_fg_color, text);
             }
-            let [title_text, description] = self.subject.words();
+            let [title_text, description] = self.draft.words_mut();
             let label = ui.label("Title");
             let title = ui
                 .add(TextEdit::singleline(title_text).desired_width(f32::INFINITY).char_limit(100))
@@ -142,7 +108,7 @@ impl SavePreset {
             }
             ui.horizontal(|ui| {
                 ui.add_enabled_ui(has_title, |ui| {
-                    let save = |destination| SaveDecision::Save(self.subject.content(), destination);
+                    let save = |destination| SaveDecision::Save(self.content(), destination);
                     if ui.add_enabled(fault.is_none(), Button::new("Save to my presets")).clicked() {
                         decision = save(Destination::Library(format!("{name}.ron")));
                     }

@@ -1,17 +1,17 @@
-//! What the app finds again at its next start.
+//! The session: the state of the app that is restored at its next start.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use egui::ThemePreference;
 use serde::{Deserialize, Serialize};
 
 use super::diagnostics::PlotChoices;
 use super::document::Document;
-use super::document_editor::DocumentEditor;
-use super::shell::WindowLayout;
+use super::landscape_editor::LandscapeEditor;
+use super::playback::PlaybackPace;
 use super::training::TrainingMemory;
-use super::transport::PlaybackPace;
+use super::window_layout::WindowLayout;
 use crate::preset::{LandscapePreset, Preset};
 use crate::view::Camera;
 
@@ -36,7 +36,7 @@ pub struct Session {
     window: WindowState,
 }
 
-/// What is kept beside the desk.
+/// What is kept beside the document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WindowState {
     pub pace: PlaybackPace,
@@ -89,14 +89,14 @@ impl Default for ViewState {
 }
 
 impl Session {
-    pub fn new(editor: &DocumentEditor, window: WindowState) -> Session {
+    pub fn new(editor: &LandscapeEditor, window: WindowState) -> Session {
         let text = |preset: LandscapePreset| Preset::Landscape(preset).to_ron();
         Session {
             version: VERSION,
             origin: text(editor.saved_state().preset.clone()),
-            // Without the lesson, which is the origin's and need not fit any more.
-            current: text(LandscapePreset { lesson: Vec::new(), ..editor.draft().preset }),
-            file: editor.saved_state().file.clone(),
+            // Without the lesson, which belongs to the saved preset and need not fit any more.
+            current: text(LandscapePreset { lesson: Vec::new(), ..editor.document_draft().preset }),
+            file: editor.file().map(Path::to_owned),
             lesson_step: editor.lesson_step(),
             window,
         }
@@ -107,7 +107,7 @@ impl Session {
     }
 
     /// What a stored text holds, or why it can't be used.
-    pub fn restore(text: &str) -> Result<(WindowState, DocumentEditor), String> {
+    pub fn restore(text: &str) -> Result<(WindowState, LandscapeEditor), String> {
         #[derive(Deserialize)]
         struct Versioned {
             version: u32,
@@ -123,7 +123,7 @@ impl Session {
         let origin = preset(&session.origin, "the preset of the last session")?;
         let current = preset(&session.current, "the last session")?;
         let document = Document { spec: current.simulation, view: current.view.unwrap_or_default() };
-        let editor = DocumentEditor::restored(origin, session.file, document, session.lesson_step);
+        let editor = LandscapeEditor::restored(origin, session.file, document, session.lesson_step);
         Ok((session.window.sane(), editor))
     }
 }

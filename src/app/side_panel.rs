@@ -66,8 +66,8 @@ impl Edge {
     }
 }
 
-/// A panel at a side. It is as wide, or as high, as the user has made it, or else as usual, as far as the window has room
-/// for that now: in a window that was made small and large again it has its size again.
+/// A panel at a side. It is as wide, or as high, as the user has made it, or else as usual, as far as the window has
+/// room for that now: in a window that was made small and large again it has its size again.
 pub struct SidePanel {
     pub name: &'static str,
     pub edge: Edge,

@@ -66,7 +66,7 @@ impl Store {
     }
 
     /// Moves the session to a file beside this one, as it may be what ended the window for this `reason`, so that the
-    /// next start does not end like the last. [`Store::check`] tells of it there. `None` where there is no session.
+    /// next start does not end like the last. [`Store::check`] reports it there. `None` where there is no session.
     pub fn set_aside(&self, reason: &str) -> io::Result<Option<PathBuf>> {
         let aside = match self.rename("stopped") {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

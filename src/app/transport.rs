@@ -1,42 +1,15 @@
 //! The bar at the bottom: play, step, restart, speed, seed and number of steps.
 
 use egui::{Align, Button, Color32, Layout, Response, RichText, Sense, Slider, SliderClamping, TextStyle, Ui, vec2};
-use serde::{Deserialize, Serialize};
 
 use super::document::Document;
 use super::icons::{Icon, icon_button};
 use super::live::{Action, Live, Requests};
 use super::number;
+use super::playback::PlaybackPace;
 use super::typed::TypedField;
-use crate::simulation::{Playback, Speed};
+use crate::simulation::Playback;
 use crate::view::ticks::grouped;
-
-/// How fast the simulation plays; kept with the session.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PlaybackPace {
-    pub steps_per_sec: f64,
-    /// As fast as it goes, whatever `steps_per_sec` says.
-    pub unlimited: bool,
-}
-
-impl PlaybackPace {
-    const SLOWEST: f64 = 1.0;
-    const FASTEST: f64 = 10_000.0;
-
-    pub fn speed(self) -> Speed {
-        if self.unlimited {
-            Speed::Unlimited
-        } else {
-            Speed::StepsPerSecond(self.steps_per_sec.clamp(Self::SLOWEST, Self::FASTEST))
-        }
-    }
-}
-
-impl Default for PlaybackPace {
-    fn default() -> Self {
-        PlaybackPace { steps_per_sec: 60.0, unlimited: false }
-    }
-}
 
 /// Where a run at `step` stops when it is first told to stop: the next of 1000, 2000, 5000, 10,000, ….
 fn next_stop(step: u64) -> u64 {

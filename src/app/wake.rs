@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use egui::Context;
 
-/// Has the window drawn again for what is new in one of its rooms: soon while the room is shown, and else only so often
-/// that what waits to be taken does not pile up.
+/// Has the window drawn again when something changes in one of its tabs: soon while the tab is shown, and else only so
+/// often that what waits to be taken does not pile up.
 #[derive(Clone)]
 pub struct Wake {
     context: Context,
@@ -17,20 +17,20 @@ pub struct Wake {
 }
 
 impl Wake {
-    /// For a room that is not shown yet. News are drawn so long after they come: `seen` while it is shown, so that those
-    /// that come together are drawn together, and `unseen` while it is not.
+    /// For a tab that is not shown yet. A change is drawn so long after it comes: `seen` while it is shown, so that
+    /// those that come together are drawn together, and `unseen` while it is not.
     pub fn new(context: Context, seen: Duration, unseen: Duration) -> Wake {
         Wake { context, is_shown: Arc::default(), seen, unseen }
     }
 
-    /// Takes note whether the room is shown.
+    /// Sets whether the tab is shown.
     pub fn show(&self, is_shown: bool) {
         if self.is_shown.swap(is_shown, Ordering::Relaxed) != is_shown {
             self.now();
         }
     }
 
-    /// For what is seen only in the room.
+    /// For changes that are seen only in the tab.
     pub fn soon(&self) {
         self.context.request_repaint_after(if self.is_shown.load(Ordering::Relaxed) { self.seen } else { self.unseen });
     }

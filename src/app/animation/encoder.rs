@@ -56,8 +56,8 @@ enum Message {
     Finish,
 }
 
-/// A thread that writes frames, all of one size, as they come. Nothing is seen at the target until the last one is written;
-/// a dropped encoder leaves nothing behind.
+/// A thread that writes frames, all of one size, as they come. Nothing is seen at the target until the last one is
+/// written; a dropped encoder leaves nothing behind.
 pub struct Encoder {
     messages: SyncSender<Message>,
     outcome: Receiver<Result<PathBuf, EncodeError>>,
@@ -93,7 +93,7 @@ impl Encoder {
         }
     }
 
-    /// Says that there are no more frames. False while the thread has too much to do to hear it.
+    /// Says that there are no more frames. False while the thread's queue is full.
     pub fn finish(&self) -> bool {
         !matches!(self.messages.try_send(Message::Finish), Err(TrySendError::Full(_)))
     }

@@ -39,7 +39,7 @@ enum Phase {
     Reach {
         step: u64,
     },
-    /// Waits for room at the encoder.
+    /// Waits until the encoder's queue has a free place.
     HandOver {
         frame: RgbaImage,
     },

@@ -1,4 +1,4 @@
-//! What all small plots have in common.
+//! The frame of all small plots: axes, grid, and which gestures move them.
 
 use egui::{Rangef, TextStyle, Ui, Vec2};
 use egui_plot::{AxisHints, GridMark, Plot};

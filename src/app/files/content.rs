@@ -5,17 +5,14 @@ use std::sync::Arc;
 
 use egui::ColorImage;
 
-use crate::app::document_editor::PresetDraft;
-use crate::app::saved_states::Revision;
+use crate::app::tab_draft::TabDraft;
 use crate::export::{Overwrite, write_file};
-use crate::preset::{Preset, PresetError, SweepPreset};
+use crate::preset::{Preset, PresetError};
 
 /// What is to be saved.
 #[derive(Clone, Debug)]
 pub enum FileContent {
-    Preset(Box<PresetDraft>),
-    Sweep(Box<Revision<SweepPreset>>),
-    Training(Box<Revision<Preset>>),
+    Preset(TabDraft),
     Text(String),
     Bytes(Arc<Vec<u8>>),
     Picture(Arc<ColorImage>),
@@ -25,7 +22,7 @@ impl FileContent {
     pub fn extension(&self, suggested_name: &str) -> String {
         let of_name = Path::new(suggested_name).extension().and_then(|extension| extension.to_str());
         let fallback = match self {
-            FileContent::Preset(_) | FileContent::Sweep(_) | FileContent::Training(_) => "ron",
+            FileContent::Preset(_) => "ron",
             FileContent::Text(_) => "txt",
             FileContent::Bytes(_) => "bin",
             FileContent::Picture(_) => "png",
@@ -36,9 +33,7 @@ impl FileContent {
     /// The preset that it is, if it is one.
     pub fn preset(&self) -> Option<Preset> {
         match self {
-            FileContent::Preset(draft) => Some(Preset::Landscape(draft.preset.clone())),
-            FileContent::Sweep(draft) => Some(Preset::Sweep(draft.preset.clone())),
-            FileContent::Training(draft) => Some(draft.preset.clone()),
+            FileContent::Preset(draft) => Some(draft.preset()),
             FileContent::Text(_) | FileContent::Bytes(_) | FileContent::Picture(_) => None,
         }
     }
@@ -67,7 +62,7 @@ pub fn write(path: &Path, content: &FileContent, overwrite: Overwrite) -> Result
         });
     }
     match content {
-        FileContent::Preset(_) | FileContent::Sweep(_) | FileContent::Training(_) => Ok(()),
+        FileContent::Preset(_) => Ok(()),
         FileContent::Text(text) => write_file(path, overwrite, text.as_bytes()).map_err(refused),
         FileContent::Bytes(bytes) => write_file(path, overwrite, bytes).map_err(refused),
         FileContent::Picture(picture) => {

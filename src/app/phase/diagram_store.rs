@@ -1,4 +1,4 @@
-//! The sweep that runs, its diagram, and the diagrams of before.
+//! The running sweep, its diagram, and earlier diagrams.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ const WORTH_KEEPING: Duration = Duration::from_secs(2);
 /// follow a drag also where each is much work.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// The present diagram and those of before.
+/// The present diagram and earlier ones.
 pub struct DiagramStore {
     pool: Pool,
     context: Context,

@@ -1,9 +1,10 @@
-//! What is shown of a diagram: the choice of maps, the legend, exports, and the diagrams of before.
+//! Options of the map: which quantity it shows, its legend, exports, and the list of earlier diagrams.
 
 use egui::text::LayoutJob;
 use egui::{Button, Color32, ComboBox, DragValue, Label, RichText, TextFormat, TextStyle, Ui};
 
 use super::export::ExportKind;
+use super::metric_names::METRICS;
 use super::panel::{Hovered, PhasePanel};
 use super::readout;
 use super::titled::TitledDiagram;
@@ -11,10 +12,6 @@ use crate::app::figure_layout::stays_open;
 use crate::app::live::Requests;
 use crate::figure::{COLUMN_MM, Map, PAGE_MM, Swatch, difference};
 use crate::sweep::{Diagram, Metric, SweepSpec};
-
-/// In the order of [`Metric::ALL`].
-pub(super) const METRICS: [(Metric, &str); 3] =
-    [(Metric::FinalLoss, "final loss"), (Metric::SmallestLoss, "smallest loss"), (Metric::Depth, "depth")];
 
 impl PhasePanel {
     pub(super) fn map_options(&mut self, ui: &mut Ui, requests: &mut Requests) {
@@ -30,7 +27,7 @@ impl PhasePanel {
             self.export_menu(ui, requests);
             self.diagrams_menu(ui);
         });
-        self.raw_bar(ui);
+        self.raw.bar(ui, &self.diagrams);
         if let Some(explained) = self.picture.explained.as_ref().filter(|explained| !explained.legend.is_empty()) {
             ui.horizontal_wrapped(|ui| {
                 for swatch in &explained.legend {
@@ -80,7 +77,7 @@ impl PhasePanel {
                     ui.close();
                 }
                 if kind == ExportKind::Npz {
-                    self.raw_entry(ui, requests);
+                    self.raw.entry(ui, &self.diagrams, requests);
                 }
             }
         });

@@ -31,7 +31,7 @@ pub struct MapView<'a> {
     pub name: &'a str,
     pub diagram: &'a Diagram,
     pub picture: &'a MapPicture,
-    /// Whether room is left for a colour bar.
+    /// Whether space is left for a colour bar.
     pub bar: bool,
     /// It is not of the settings under the controls, and looks so.
     pub is_stale: bool,

@@ -86,7 +86,7 @@ impl PhasePanel {
         }
         if !self.diagrams.is_running() && self.diagrams.present.diagram.known_near([0, 0]).is_none() {
             let place = Rect::from_center_size(frame.center(), Vec2::new(200.0, 34.0));
-            ui.add_enabled_ui(self.preset.sweep.check().is_ok(), |ui| {
+            ui.add_enabled_ui(self.editor.draft.sweep.check().is_ok(), |ui| {
                 if ui.put(place, Button::new("Compute this diagram")).clicked() {
                     self.run(false);
                 }
@@ -98,7 +98,7 @@ impl PhasePanel {
     fn stale_note(&self) -> Option<String> {
         let seen = self.seen()?;
         // The picture is drawn by what is looked at, whatever its diagram was computed for.
-        let wanted = SweepSpec { metric: seen.metric, ..self.preset.sweep.clone() };
+        let wanted = SweepSpec { metric: seen.metric, ..self.editor.draft.sweep.clone() };
         if *seen == wanted {
             return None;
         }

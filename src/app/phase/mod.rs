@@ -9,6 +9,7 @@ mod export;
 mod map_options;
 mod map_view;
 mod maps;
+mod metric_names;
 mod panel;
 mod picture;
 mod raw;

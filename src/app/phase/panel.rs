@@ -13,25 +13,21 @@ use super::picture::{MapLook, MapPicture};
 use super::raw::RawExports;
 use super::titled::TitledDiagram;
 use crate::app::document::Document;
-use crate::app::history::UndoHistory;
+use crate::app::editor::{Draft, Editor, EditorStatus, PresetDraft};
 use crate::app::live::Requests;
-use crate::app::saved_states::{Revision, SavedStates};
 use crate::app::session::{SweepMemory, stored_preset};
-use crate::app::shell::WindowLayout;
 use crate::app::side_panel::{Edge, SidePanel};
+use crate::app::window_layout::WindowLayout;
 use crate::export::Overwrite;
 use crate::figure::Map;
 use crate::preset::{Preset, SweepPreset};
-use crate::result::SweepResult;
+use crate::result::{RawPlan, SweepResult};
 use crate::sweep::{Axis, Metric, SweepSpec};
 
 /// The state of the phase diagrams' part of the window.
 pub struct PhasePanel {
     pub(super) diagrams: DiagramStore,
-    /// What is under the controls.
-    pub(super) preset: SweepPreset,
-    saved_states: SavedStates<SavedState>,
-    history: UndoHistory<Revision<SweepPreset>>,
+    pub(super) editor: Editor<SweepPreset>,
     /// Whether a change under the controls begins a new diagram at once.
     pub(super) follow_changes: bool,
     pub(super) look: MapLook,
@@ -50,18 +46,22 @@ pub struct PhasePanel {
     area: Option<Rect>,
 }
 
-/// Where what is under the controls came from.
-#[derive(Debug)]
-struct SavedState {
-    /// The preset as it was opened or saved last.
-    clean: Arc<SweepPreset>,
-    /// The file that Save writes to, and whether this run of the program has written it.
-    file: Option<(PathBuf, bool)>,
-}
+impl Draft for SweepPreset {
+    type Preset = SweepPreset;
+    type Saved = Arc<SweepPreset>;
 
-impl SavedState {
-    fn new(clean: Arc<SweepPreset>, file: Option<PathBuf>) -> SavedState {
-        SavedState { clean, file: file.map(|file| (file, false)) }
+    /// What is looked at does not need to be computed again, and alone is no change worth a warning.
+    fn differs_from(&self, saved: &Arc<SweepPreset>) -> bool {
+        SweepSpec { metric: saved.sweep.metric, ..self.sweep.clone() } != saved.sweep
+    }
+
+    fn saved_as(written: PresetDraft<SweepPreset>, _file: &Path, _before: &Arc<SweepPreset>) -> Arc<SweepPreset> {
+        Arc::new(written.preset)
+    }
+
+    fn take_words(&mut self, preset: &SweepPreset) {
+        self.title.clone_from(&preset.title);
+        self.description.clone_from(&preset.description);
     }
 }
 
@@ -80,11 +80,9 @@ impl PhasePanel {
         PhasePanel {
             looked_at: Arc::clone(diagrams.present.spec()),
             diagrams,
-            saved_states: SavedStates::new(SavedState::new(clean, None)),
-            history: UndoHistory::default(),
             follow_changes: true,
             look: MapLook { map: Map::Winner { certainty: true }, metric: preset.sweep.metric },
-            preset,
+            editor: Editor::new(preset, clean, None),
             picture: MapPicture::default(),
             beside: None,
             picture_beside: MapPicture::default(),
@@ -102,7 +100,7 @@ impl PhasePanel {
         self.put(preset, file);
         // A preset has been checked when it was read.
         let clean = self.clean();
-        match self.diagrams.run(&self.preset.sweep, &clean, false) {
+        match self.diagrams.run(&self.editor.draft.sweep, &clean, false) {
             Ok(()) => self.diagrams.belongs_to(&clean),
             Err(error) => log::warn!("a preset that does not hold: {error}"),
         }
@@ -111,21 +109,14 @@ impl PhasePanel {
     }
 
     fn put(&mut self, preset: SweepPreset, file: Option<PathBuf>) {
-        self.history.mark(&self.point());
         self.look = MapLook { map: Map::Winner { certainty: true }, metric: preset.sweep.metric };
         self.chosen = None;
-        self.saved_states.open(SavedState::new(Arc::new(preset.clone()), file));
-        self.preset = preset;
-        self.history.mark(&self.point());
+        self.editor.open(preset.clone(), Arc::new(preset), file);
     }
 
     /// The preset as it was opened or saved last.
     fn clean(&self) -> Arc<SweepPreset> {
-        Arc::clone(&self.saved_states.present().clean)
-    }
-
-    fn point(&self) -> Revision<SweepPreset> {
-        Revision { preset: self.preset.clone(), saved_state: self.saved_states.number() }
+        Arc::clone(self.editor.saved_state())
     }
 
     /// Shows a result that was computed before.
@@ -140,10 +131,12 @@ impl PhasePanel {
     pub(super) fn bring_back(&mut self, number: u64) {
         self.diagrams.bring_back(number);
         let present = &self.diagrams.present;
-        self.preset = SweepPreset { sweep: (**present.spec()).clone(), ..(*present.preset).clone() };
-        if present.preset != self.saved_states.present().clean {
+        let preset = SweepPreset { sweep: (**present.spec()).clone(), ..(*present.preset).clone() };
+        if present.preset == *self.editor.saved_state() {
+            self.editor.draft = preset;
+        } else {
             // The file is that of another preset.
-            self.saved_states.open(SavedState::new(Arc::clone(&present.preset), None));
+            self.editor.replace(preset, Arc::clone(&present.preset), None);
         }
         self.look.map = Map::Winner { certainty: true };
         self.look_at_present();
@@ -159,91 +152,70 @@ impl PhasePanel {
         let clean = memory.clean.map(|text| stored(&text, "the preset of the last session's sweep")).transpose()?;
         self.put(preset, None);
         let clean = clean.map_or_else(|| self.clean(), Arc::new);
-        self.diagrams.forget(self.preset.sweep.clone(), Arc::clone(&clean));
-        self.saved_states = SavedStates::new(SavedState::new(clean, memory.file));
-        self.history = UndoHistory::default();
+        self.diagrams.forget(self.editor.draft.sweep.clone(), Arc::clone(&clean));
+        self.editor = Editor::new(self.preset().clone(), clean, memory.file);
         Ok(())
     }
 
     /// What the next session finds again: what is under the controls, or where that can't be run, what is
     /// shown.
     pub fn memory(&self) -> SweepMemory {
-        let Revision { mut preset, .. } = self.draft();
+        let PresetDraft { mut preset, .. } = self.draft();
         if preset.sweep.check().is_err() {
             preset.sweep = (**self.diagrams.present.spec()).clone();
         }
         let text = |preset: SweepPreset| Preset::Sweep(preset).to_ron();
-        let SavedState { clean, file } = self.saved_states.present();
-        let file = file.as_ref().map(|(file, _)| file.clone());
-        SweepMemory { preset: text(preset), clean: Some(text((**clean).clone())), file }
+        let (clean, file) = (text((**self.editor.saved_state()).clone()), self.editor.file().map(Path::to_owned));
+        SweepMemory { preset: text(preset), clean: Some(clean), file }
     }
 
     /// The preset under the controls.
     pub fn preset(&self) -> &SweepPreset {
-        &self.preset
+        &self.editor.draft
     }
 
     /// The preset as it would be saved: optimizers compared by what is looked at.
-    pub fn draft(&self) -> Revision<SweepPreset> {
-        let mut draft = self.point();
-        draft.preset.sweep.metric = self.look.metric;
-        draft
+    pub fn draft(&self) -> PresetDraft<SweepPreset> {
+        let mut preset = self.preset().clone();
+        preset.sweep.metric = self.look.metric;
+        self.editor.preset_draft(preset)
     }
 
-    /// The preset's file, and whether it may be replaced without a question.
-    pub fn file(&self) -> Option<(&Path, Overwrite)> {
-        let (file, written_here) = self.saved_states.present().file.as_ref()?;
-        Some((file, if *written_here { Overwrite::Yes } else { Overwrite::No }))
+    /// Draft, undo and file of the preset under the controls.
+    pub fn editor(&self) -> &Editor<SweepPreset> {
+        &self.editor
     }
 
-    /// Takes note that a draft was written to a file. Another preset may have been opened meanwhile.
-    pub fn saved(&mut self, draft: Revision<SweepPreset>, path: &Path) {
-        let Revision { preset, saved_state } = draft;
-        if saved_state == self.saved_states.number() {
-            self.preset.title.clone_from(&preset.title);
-            self.preset.description.clone_from(&preset.description);
+    pub fn status(&self) -> EditorStatus {
+        self.editor.status(&self.preset().title, &self.preset().description)
+    }
+
+    /// Takes note that a draft was written to a file.
+    pub fn saved(&mut self, draft: PresetDraft<SweepPreset>, path: &Path) {
+        if let Some(saved) = self.editor.saved(draft, path) {
+            self.diagrams.call_by(saved);
         }
-        let Some(saved_state) = self.saved_states.get_mut(saved_state) else { return };
-        let clean = Arc::new(preset);
-        self.diagrams.call_by(&clean);
-        *saved_state = SavedState { clean, file: Some((path.to_owned(), true)) };
     }
 
     /// There are changes that were not saved.
     pub fn is_dirty(&self) -> bool {
-        // What is looked at does not need to be computed again, and alone is no change worth a warning.
-        let clean = &self.saved_states.present().clean.sweep;
-        SweepSpec { metric: clean.metric, ..self.preset.sweep.clone() } != *clean
-    }
-
-    pub fn can_undo(&self) -> bool {
-        self.history.can_undo(&self.point())
-    }
-
-    pub fn can_redo(&self) -> bool {
-        self.history.can_redo(&self.point())
+        self.editor.is_dirty()
     }
 
     pub fn undo(&mut self) {
-        let earlier = self.history.undo(&self.point());
-        self.go_back_to(earlier);
+        self.go_in_history(Editor::undo);
     }
 
     pub fn redo(&mut self) {
-        let later = self.history.redo(&self.point());
-        self.go_back_to(later);
+        self.go_in_history(Editor::redo);
     }
 
-    fn go_back_to(&mut self, point: Option<Revision<SweepPreset>>) {
-        let before = self.saved_states.number();
-        let Some(Revision { preset, saved_state }) = point.filter(|point| self.saved_states.go_to(point.saved_state))
-        else {
-            return;
-        };
-        self.preset = preset;
-        if saved_state != before {
+    fn go_in_history(&mut self, go: impl FnOnce(&mut Editor<SweepPreset>)) {
+        let before = self.editor.saved_state_number();
+        go(&mut self.editor);
+        if self.editor.saved_state_number() != before {
             // The metric is saved with the preset.
-            self.look.metric = self.preset.sweep.metric;
+            self.look.metric = self.preset().sweep.metric;
             self.diagrams.call_by(&self.clean());
         }
     }
@@ -268,12 +240,17 @@ impl PhasePanel {
         self.area
     }
 
+    /// Computes the runs of a diagram once more and writes them into a folder.
+    pub fn export_raw(&mut self, plan: RawPlan, folder: PathBuf, overwrite: Overwrite) {
+        self.raw.begin(&self.diagrams, plan, folder, overwrite);
+    }
+
     /// What goes on also while the panel is not shown.
     pub fn tick(&mut self, ctx: &Context, requests: &mut Requests) {
         self.diagrams.poll();
         self.look_at_present();
         self.exports.poll(ctx, requests);
-        self.poll_raw(requests);
+        self.raw.poll(self.diagrams.is_running(), requests);
     }
 
     /// Shows the panel.
@@ -284,12 +261,12 @@ impl PhasePanel {
             let left =
                 SidePanel { name: "sweep controls", edge: Edge::Left, usual: 310.0, range: 220.0..=most, frame: None };
             left.show_collapsible(ui, &mut window.sizes.sweep_controls, &mut window.controls, |ui| {
-                let fault = self.preset.sweep.check().err();
+                let fault = self.editor.draft.sweep.check().err();
                 self.run_bar(ui, fault.as_ref());
                 ui.separator();
                 ScrollArea::vertical()
                     .auto_shrink(false)
-                    .show(ui, |ui| controls::show(ui, &mut self.preset.sweep, fault.as_ref()));
+                    .show(ui, |ui| controls::show(ui, &mut self.editor.draft.sweep, fault.as_ref()));
             });
         }
         self.follow(ui);
@@ -305,10 +282,7 @@ impl PhasePanel {
             self.area = Some(ui.available_rect_before_wrap());
             self.maps(ui, document, requests);
         });
-        self.history.feed(ui.ctx().time(), &self.point());
-        if self.history.is_in_flux() {
-            ui.ctx().request_repaint_after(std::time::Duration::from_millis(600));
-        }
+        self.editor.remember(ui.ctx());
     }
 
     /// Begins the diagram of what is under the controls, where that has changed.
@@ -317,7 +291,7 @@ impl PhasePanel {
         // An arrow key that is held changes a number again and again.
         let is_held = |input: &InputState| input.key_down(Key::ArrowUp) || input.key_down(Key::ArrowDown);
         let dragging = ui.input(|input| input.pointer.any_down() || is_held(input));
-        if **self.diagrams.newest().spec() == self.preset.sweep {
+        if **self.diagrams.newest().spec() == self.editor.draft.sweep {
             self.diagrams.sync(dragging);
         } else if self.follow_changes {
             self.run(dragging);
@@ -326,7 +300,7 @@ impl PhasePanel {
 
     /// Computes what is under the controls; what is at fault there is shown beside it.
     pub(super) fn run(&mut self, passing: bool) {
-        if self.diagrams.run(&self.preset.sweep, &self.clean(), passing).is_ok() {
+        if self.diagrams.run(&self.editor.draft.sweep, &self.clean(), passing).is_ok() {
             self.look_at_present();
         }
     }

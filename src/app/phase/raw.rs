@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use egui::{Button, Context, ProgressBar, RichText, Ui};
 
-use super::panel::PhasePanel;
+use super::diagram_store::DiagramStore;
 use crate::app::live::{Action, Requests};
 use crate::app::question::Question;
 use crate::export::Overwrite;
@@ -30,7 +30,7 @@ struct Running {
 
 impl RawExports {
     /// Tells what has ended. The export waits while a diagram `is_computing`.
-    fn poll(&mut self, is_computing: bool, requests: &mut Requests) {
+    pub fn poll(&mut self, is_computing: bool, requests: &mut Requests) {
         let Some(running) = &self.running else { return };
         running.export.hold(is_computing);
         let Some(outcome) = running.export.outcome() else { return };
@@ -52,38 +52,18 @@ impl RawExports {
         requests.actions.push(action);
         self.running = None;
     }
-}
 
-/// Which rows are complete, and where.
-fn rows(Running { plan, folder, export }: &Running) -> String {
-    let (all, folder) = (plan.rows(), folder.display());
-    match export.progress().rows {
-        0 => format!("None of the {all} rows is complete in {folder}"),
-        1 => format!("1 of {all} rows is complete in {folder}: {}", plan.file_name(0)),
-        rows => {
-            let (first, last) = (plan.file_name(0), plan.file_name(rows - 1));
-            format!("{rows} of {all} rows are complete in {folder}: {first} to {last}")
-        }
-    }
-}
-
-impl PhasePanel {
     /// Computes the runs of a diagram once more and writes them into a folder.
-    pub fn export_raw(&mut self, plan: RawPlan, folder: PathBuf, overwrite: Overwrite) {
-        let export = self.diagrams.export_raw(plan.clone(), folder.clone(), overwrite);
-        self.raw.running = Some(Running { plan, folder, export });
-    }
-
-    /// What goes on also while the panel is not shown.
-    pub(super) fn poll_raw(&mut self, requests: &mut Requests) {
-        self.raw.poll(self.diagrams.is_running(), requests);
+    pub fn begin(&mut self, diagrams: &DiagramStore, plan: RawPlan, folder: PathBuf, overwrite: Overwrite) {
+        let export = diagrams.export_raw(plan.clone(), folder.clone(), overwrite);
+        self.running = Some(Running { plan, folder, export });
     }
 
     /// The menu's entry.
-    pub(super) fn raw_entry(&self, ui: &mut Ui, requests: &mut Requests) {
-        let present = &self.diagrams.present;
+    pub fn entry(&self, ui: &mut Ui, diagrams: &DiagramStore, requests: &mut Requests) {
+        let present = &diagrams.present;
         let plan = RawPlan::of(present.diagram.spec(), present.precision).map_err(|refused| refused.to_string());
-        let plan = match self.raw.running {
+        let plan = match self.running {
             Some(_) => Err("Raw arrays are being exported already".to_owned()),
             None => plan,
         };
@@ -104,12 +84,12 @@ impl PhasePanel {
     }
 
     /// How far the export has come, and the question about files that are there.
-    pub(super) fn raw_bar(&mut self, ui: &mut Ui) {
-        self.ask_to_replace(ui.ctx());
-        let Some(Running { plan, export, .. }) = &self.raw.running else { return };
+    pub fn bar(&mut self, ui: &mut Ui, diagrams: &DiagramStore) {
+        self.ask_to_replace(ui.ctx(), diagrams);
+        let Some(Running { plan, export, .. }) = &self.running else { return };
         let RawProgress { rows, pixels, all_pixels } = export.progress();
         ui.horizontal(|ui| {
-            let waiting = if self.diagrams.is_running() { ", waiting for the diagram" } else { "" };
+            let waiting = if diagrams.is_running() { ", waiting for the diagram" } else { "" };
             let text = format!("Raw arrays: {rows} of {} rows{waiting}", plan.rows());
             if ui.button("Cancel").accessible_name("Cancel the raw arrays").clicked() {
                 export.cancel();
@@ -120,8 +100,8 @@ impl PhasePanel {
         ui.ctx().request_repaint_after(BETWEEN);
     }
 
-    fn ask_to_replace(&mut self, ctx: &Context) {
-        let Some((_, folder, name)) = &self.raw.replace else { return };
+    fn ask_to_replace(&mut self, ctx: &Context, diagrams: &DiagramStore) {
+        let Some((_, folder, name)) = &self.replace else { return };
         let question = Question {
             id: "replace raw arrays",
             heading: "Replace the raw arrays?",
@@ -132,10 +112,23 @@ impl PhasePanel {
             yes: "Replace",
             no: "Keep the old files",
         };
-        match (question.ask(ctx), self.raw.replace.take()) {
-            (Some(true), Some((plan, folder, _))) => self.export_raw(plan, folder, Overwrite::Yes),
-            (None, unanswered) => self.raw.replace = unanswered,
+        match (question.ask(ctx), self.replace.take()) {
+            (Some(true), Some((plan, folder, _))) => self.begin(diagrams, plan, folder, Overwrite::Yes),
+            (None, unanswered) => self.replace = unanswered,
             _ => {}
+        }
+    }
+}
+
+/// Which rows are complete, and where.
+fn rows(Running { plan, folder, export }: &Running) -> String {
+    let (all, folder) = (plan.rows(), folder.display());
+    match export.progress().rows {
+        0 => format!("None of the {all} rows is complete in {folder}"),
+        1 => format!("1 of {all} rows is complete in {folder}: {}", plan.file_name(0)),
+        rows => {
+            let (first, last) = (plan.file_name(0), plan.file_name(rows - 1));
+            format!("{rows} of {all} rows are complete in {folder}: {first} to {last}")
         }
     }
 }

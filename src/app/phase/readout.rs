@@ -3,7 +3,7 @@
 use egui::{Color32, Grid, RichText, ScrollArea, Ui};
 use egui_plot::{GridMark, Line, MarkerShape, Plot, PlotPoints, Points};
 
-use super::map_options::METRICS;
+use super::metric_names::METRICS;
 use crate::app::diagnostics::labelled_grid;
 use crate::app::theme::legible;
 use crate::figure::axis_label;

@@ -26,10 +26,10 @@ impl PhasePanel {
     pub(super) fn run_bar(&mut self, ui: &mut Ui, fault: Option<&SpecError>) {
         ui.add_space(4.0);
         let changed = if self.is_dirty() { " · changed" } else { "" };
-        let title = RichText::new(format!("{}{changed}", self.preset.title)).strong();
+        let title = RichText::new(format!("{}{changed}", self.editor.draft.title)).strong();
         let title = ui.add(Label::new(title).truncate());
-        if !self.preset.description.is_empty() {
-            title.on_hover_text(&self.preset.description);
+        if !self.editor.draft.description.is_empty() {
+            title.on_hover_text(&self.editor.draft.description);
         }
         let Standing { is_other, waits, .. } = self.standing(fault);
         ui.horizontal_wrapped(|ui| self.run_buttons(ui, fault));
@@ -55,7 +55,7 @@ impl PhasePanel {
 
     fn standing(&self, fault: Option<&SpecError>) -> Standing {
         let diagram = &self.diagrams.newest().diagram;
-        let is_other = **diagram.spec() != self.preset.sweep;
+        let is_other = **diagram.spec() != self.editor.draft.sweep;
         Standing {
             is_other,
             // What is followed is computed by itself, and what can't be used waits to be put right.
@@ -85,12 +85,12 @@ impl PhasePanel {
         }
         let hint = "A smaller version, done in seconds: at most 24 × 25 pixels and 10 replicates. Undo brings the \
                     whole back.";
-        let quick = self.preset.sweep.quick();
-        let can_be_smaller = fault.is_none() && quick != self.preset.sweep;
+        let quick = self.editor.draft.sweep.quick();
+        let can_be_smaller = fault.is_none() && quick != self.editor.draft.sweep;
         let smaller = ui.add_enabled(can_be_smaller, Button::new("Quick")).on_hover_text(hint);
         let why_not = if fault.is_some() { "A setting can't be used" } else { "The diagram is as small already" };
         if smaller.on_disabled_hover_text(why_not).accessible_name("Quick version").clicked() {
-            self.preset.sweep = quick;
+            self.editor.draft.sweep = quick;
             self.run(false);
         }
         let help = "Each change of a setting begins a new diagram at once";
@@ -113,7 +113,7 @@ impl PhasePanel {
     }
 
     fn to_compute(&self) -> String {
-        format!("{} steps to compute", count(self.preset.sweep.total_steps()))
+        format!("{} steps to compute", count(self.editor.draft.sweep.total_steps()))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::sweep::{Diagram, Metric, Precision, Progress, SweepSpec};
 /// A diagram, and the preset that it comes from.
 #[derive(Clone)]
 pub struct TitledDiagram {
-    /// Tells the diagrams of a board apart.
+    /// Identifies the diagram in its store.
     pub number: u64,
     /// As it was opened or saved; the diagram's own sweep may have been changed since.
     pub preset: Arc<SweepPreset>,

@@ -2,18 +2,19 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use egui::{Context, ViewportCommand};
 
-use super::{Tab, Valleyscope};
+use super::Valleyscope;
 use crate::app::controls::{Highlight, set_controls};
-use crate::app::document_editor::{DocumentEditor, PresetDraft};
+use crate::app::editor::{Editor, EditorStatus, PresetDraft};
 use crate::app::files::FileContent;
+use crate::app::landscape_editor::{LandscapeDraft, LandscapeEditor};
 use crate::app::live::{Action, Requests};
 use crate::app::save_preset::SavePreset;
+use crate::app::tab_draft::TabDraft;
 use crate::app::theme;
-use crate::export::Overwrite;
+use crate::app::window_layout::Tab;
 use crate::preset::{Preset, built_ins};
 use crate::result::SweepResult;
 use crate::run::RunFolder;
@@ -57,12 +58,16 @@ impl Valleyscope {
             Action::TogglePlay => self.engine.toggle_play(self.live.playback()),
             Action::SingleStep => self.engine.send(EngineCommand::Advance(1)),
             Action::Restart => self.engine.restart(),
-            Action::Undo if self.layout.tab == Tab::Phase => self.panels.phase.undo(),
-            Action::Redo if self.layout.tab == Tab::Phase => self.panels.phase.redo(),
-            Action::Undo if self.layout.tab == Tab::Training => self.panels.training.undo(),
-            Action::Redo if self.layout.tab == Tab::Training => self.panels.training.redo(),
-            Action::Undo => self.go_in_history(DocumentEditor::undo),
-            Action::Redo => self.go_in_history(DocumentEditor::redo),
+            Action::Undo => match self.layout.tab {
+                Tab::Landscape => self.go_in_history(Editor::undo),
+                Tab::Phase => self.panels.phase.undo(),
+                Tab::Training => self.panels.training.editor_mut().undo(),
+            },
+            Action::Redo => match self.layout.tab {
+                Tab::Landscape => self.go_in_history(Editor::redo),
+                Tab::Phase => self.panels.phase.redo(),
+                Tab::Training => self.panels.training.editor_mut().redo(),
+            },
             Action::OpenPreset => self.dialogs.files.ask_open(),
             Action::OpenBuiltIn(name) => {
                 if let Some(built_in) = built_ins().iter().find(|built_in| built_in.name == name) {
@@ -70,18 +75,8 @@ impl Valleyscope {
                 }
             }
             Action::OpenFile(path) => self.dialogs.files.open(path),
-            Action::Save if self.layout.tab == Tab::Phase => self.save_sweep(),
-            Action::SaveAs if self.layout.tab == Tab::Phase => {
-                self.dialogs.save_preset = Some(SavePreset::of_sweep(self.panels.phase.draft()));
-            }
-            Action::Save if self.layout.tab == Tab::Training => self.save_training(),
-            Action::SaveAs if self.layout.tab == Tab::Training => {
-                self.dialogs.save_preset = Some(SavePreset::of_training(self.panels.training.draft()));
-            }
-            Action::Save => self.save_document(),
-            Action::SaveAs => {
-                self.dialogs.save_preset = Some(SavePreset::new(self.draft()).instead_of(self.editor.saved_state()))
-            }
+            Action::Save => self.save_preset(),
+            Action::SaveAs => self.dialogs.save_preset = Some(self.save_dialog()),
             Action::SaveSession => self.dialogs.recording = Some(self.engine.record()),
             Action::GoToStep(step) => self.go_to_lesson_step(ctx, step),
             Action::TogglePresentation => self.toggle_presentation(ctx),
@@ -123,28 +118,28 @@ impl Valleyscope {
 
     /// Shows a step of the lesson. What it sets is to be seen from the start of a run, so that one begins.
     fn go_to_lesson_step(&mut self, ctx: &Context, step: usize) {
-        let before = self.editor.document.spec.clone();
+        let before = self.editor.draft.document.spec.clone();
         if let Err(error) = self.editor.go_to_step(step) {
             let text = format!("Step {} of the lesson can't be shown: {error}.", step + 1);
             self.dialogs.messages.report("The lesson does not fit", text);
             return;
         }
         let set = self.editor.lesson().map_or_else(Vec::new, |(step, lesson)| lesson[step].set.clone());
-        if self.editor.document.spec != before || !set.is_empty() {
+        if self.editor.draft.document.spec != before || !set.is_empty() {
             self.begin_document();
         }
-        Highlight::on(ctx, set_controls(&set, &before, &self.editor.document.spec));
+        Highlight::on(ctx, set_controls(&set, &before, &self.editor.draft.document.spec));
     }
 
     /// Begins the document's run, unless an animation has the engine for itself.
     fn begin_document(&mut self) {
         if !self.dialogs.animation.is_recording() {
-            self.engine.load(&self.editor.document);
+            self.engine.load(&self.editor.draft.document);
         }
     }
 
     /// Undoes or redoes. A step of a lesson that is come back to begins its run as when it was gone to.
-    fn go_in_history(&mut self, go: impl FnOnce(&mut DocumentEditor)) {
+    fn go_in_history(&mut self, go: impl FnOnce(&mut LandscapeEditor)) {
         let step_before = self.editor.lesson_step();
         go(&mut self.editor);
         if self.editor.lesson_step() != step_before {
@@ -152,47 +147,57 @@ impl Valleyscope {
         }
     }
 
-    /// The document as a preset. While the view is not following it is kept too.
-    pub(super) fn draft(&self) -> PresetDraft {
-        let mut draft = self.editor.draft();
+    /// The landscape as a preset. Its view is kept while it does not follow the particles.
+    pub(super) fn landscape_draft(&self) -> PresetDraft<LandscapeDraft> {
+        let mut draft = self.editor.document_draft();
         if let Some(view) = draft.preset.view.as_mut().filter(|view| !view.follow) {
             view.camera = Some(self.panels.landscape.camera());
         }
         draft
     }
 
-    pub(super) fn save_document(&mut self) {
-        let saved_state = self.editor.saved_state();
-        let draft = self.draft();
-        match &saved_state.file {
-            // With a lesson that does not fit, or a recording's changes, there is something to say first.
-            Some(file) if draft.preset.lesson_misfit().is_none() && saved_state.preset.changes.is_empty() => {
-                // The first time, the file is someone's work, perhaps with comments: ask before replacing it.
-                let overwrite = if saved_state.written_here { Overwrite::Yes } else { Overwrite::No };
-                let content = FileContent::Preset(Box::new(draft));
-                self.dialogs.files.save(file.clone(), content, overwrite);
+    /// What is under the controls of the tab that is shown, as a preset.
+    fn draft(&self) -> TabDraft {
+        match self.layout.tab {
+            Tab::Landscape => TabDraft::Landscape(Box::new(self.landscape_draft())),
+            Tab::Phase => TabDraft::Phase(Box::new(self.panels.phase.draft())),
+            Tab::Training => {
+                let editor = self.panels.training.editor();
+                TabDraft::Training(Box::new(editor.preset_draft(editor.draft.clone())))
             }
-            _ => self.dialogs.save_preset = Some(SavePreset::new(draft).instead_of(saved_state)),
         }
     }
 
-    fn save_sweep(&mut self) {
-        let draft = self.panels.phase.draft();
-        match self.panels.phase.file() {
-            Some((file, overwrite)) => {
-                self.dialogs.files.save(file.to_owned(), FileContent::Sweep(Box::new(draft)), overwrite);
+    fn save_dialog(&self) -> SavePreset {
+        let drops_changes = self.layout.tab == Tab::Landscape && !self.editor.saved_state().preset.changes.is_empty();
+        SavePreset::new(self.draft(), drops_changes)
+    }
+
+    /// Saves to the preset's own file, or asks where, or what to do about what would be left out.
+    pub(super) fn save_preset(&mut self) {
+        let dialog = self.save_dialog();
+        let target = match self.layout.tab {
+            Tab::Landscape => self.editor.target(),
+            Tab::Phase => self.panels.phase.editor().target(),
+            Tab::Training => self.panels.training.editor().target(),
+        };
+        match target {
+            Some((file, overwrite)) if !dialog.warns() => {
+                self.dialogs.files.save(file.to_owned(), dialog.content(), overwrite);
             }
-            None => self.dialogs.save_preset = Some(SavePreset::of_sweep(draft)),
+            _ => self.dialogs.save_preset = Some(dialog),
         }
     }
 
-    fn save_training(&mut self) {
-        let draft = self.panels.training.draft();
-        match self.panels.training.file() {
-            Some((file, overwrite)) => {
-                self.dialogs.files.save(file.to_owned(), FileContent::Training(Box::new(draft)), overwrite);
+    /// Of the tab that is shown.
+    pub(super) fn editor_status(&self) -> EditorStatus {
+        match self.layout.tab {
+            Tab::Landscape => {
+                let preset = &self.editor.saved_state().preset;
+                self.editor.status(&preset.title, &preset.description)
             }
-            None => self.dialogs.save_preset = Some(SavePreset::of_training(draft)),
+            Tab::Phase => self.panels.phase.status(),
+            Tab::Training => self.panels.training.status(),
         }
     }
 
@@ -211,13 +216,13 @@ impl Valleyscope {
         let shown = self.layout.tab == Tab::Landscape || self.dialogs.animation.is_recording();
         self.landscape_wake.show(shown);
         if !self.dialogs.animation.is_recording() {
-            let begun_by = self.engine.follow(&self.editor.document, self.pace);
+            let begun_by = self.engine.follow(&self.editor.draft.document, self.pace);
             let under_way = self.live.snapshot.as_ref().is_some_and(|snapshot| snapshot.step > 0);
             if let Some(reason) = begun_by.filter(|_| under_way) {
                 self.dialogs.messages.notify(format!("Started again at step 0: {reason}."));
             }
         }
-        let spec = &self.editor.document.spec;
+        let spec = &self.editor.draft.document.spec;
         let is_simulated = |selected: ParticleId| {
             selected.particle < spec.particles.get()
                 && spec.optimizers.iter().any(|optimizer| optimizer.id == selected.optimizer && optimizer.enabled)
@@ -226,14 +231,8 @@ impl Valleyscope {
             self.live.selected = None;
             self.engine.send(EngineCommand::Select(None));
         }
-        if self.editor.remember(ctx.time()) {
-            ctx.request_repaint_after(Duration::from_millis(600));
-        }
-        let (name, is_dirty) = match self.layout.tab {
-            Tab::Landscape => (self.editor.saved_state().preset.title.as_str(), self.editor.is_dirty()),
-            Tab::Phase => (self.panels.phase.preset().title.as_str(), self.panels.phase.is_dirty()),
-            Tab::Training => (self.panels.training.preset().title(), self.panels.training.is_dirty()),
-        };
+        self.editor.remember(ctx);
+        let EditorStatus { title: name, is_dirty, .. } = self.editor_status();
         let mark = if is_dirty { " •" } else { "" };
         let title = format!("Valleyscope — {name}{mark}");
         if title != self.title {

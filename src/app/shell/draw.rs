@@ -2,10 +2,11 @@
 
 use egui::{CentralPanel, Context, Panel, ScrollArea, Ui};
 
-use super::{Tab, Valleyscope};
+use super::Valleyscope;
 use crate::app::live::Requests;
 use crate::app::save_preset::{Destination, SaveDecision};
 use crate::app::side_panel::{Edge, PanelSizes, SidePanel};
+use crate::app::window_layout::Tab;
 use crate::app::{lesson, menu, transport};
 use crate::export::Overwrite;
 
@@ -20,22 +21,22 @@ impl Valleyscope {
         let presenting = self.layout.presenting;
         if !presenting {
             Panel::top("menu").show(ui, |ui| {
-                let others = menu::Others { phase: &self.panels.phase, training: &self.panels.training };
-                menu::bar(ui, &mut self.editor, &others, &mut self.catalog, &mut self.layout, requests);
+                let (status, view) = (self.editor_status(), &mut self.editor.draft.document.view);
+                menu::bar(ui, &status, &mut self.catalog, view, &mut self.layout, requests);
             });
         }
         if self.layout.tab == Tab::Phase {
-            self.panels.phase.ui(ui, &mut self.layout, &mut self.editor.document, requests);
+            self.panels.phase.ui(ui, &mut self.layout, &mut self.editor.draft.document, requests);
             return;
         }
         if self.layout.tab == Tab::Training {
             self.panels.training.ui(ui, &mut self.layout, &self.catalog, requests);
             return;
         }
-        self.landscape_room(ui, requests);
+        self.landscape_tab(ui, requests);
     }
 
-    fn landscape_room(&mut self, ui: &mut Ui, requests: &mut Requests) {
+    fn landscape_tab(&mut self, ui: &mut Ui, requests: &mut Requests) {
         if let Some((step, lesson)) = self.editor.lesson() {
             let frame = egui::Frame::side_top_panel(ui.style()).inner_margin(egui::Margin::symmetric(12, 6));
             Panel::top("lesson")
@@ -43,7 +44,7 @@ impl Valleyscope {
                 .show(ui, |ui| lesson::strip(ui, step, lesson.len(), &lesson[step].text, requests));
         }
         if !self.layout.presenting {
-            let (document, live) = (&mut self.editor.document, &mut self.live);
+            let (document, live) = (&mut self.editor.draft.document, &mut self.live);
             Panel::bottom("transport").show(ui, |ui| {
                 ui.add_space(2.0);
                 transport::bar(ui, document, live, &mut self.pace, requests);
@@ -53,14 +54,14 @@ impl Valleyscope {
         }
         CentralPanel::default().frame(egui::Frame::NONE.fill(ui.visuals().extreme_bg_color)).show(ui, |ui| {
             self.panels.landscape_area = Some(ui.available_rect_before_wrap());
-            self.panels.landscape.ui(ui, &mut self.editor.document, &mut self.live, requests);
+            self.panels.landscape.ui(ui, &mut self.editor.draft.document, &mut self.live, requests);
         });
     }
 
     /// The controls at the left and the plots at the right. However small the window, the landscape keeps the largest
     /// part of it.
     fn beside_landscape(&mut self, ui: &mut Ui, requests: &mut Requests) {
-        let (document, live) = (&mut self.editor.document, &mut self.live);
+        let (document, live) = (&mut self.editor.draft.document, &mut self.live);
         let width = ui.available_width();
         let most = (0.28 * width).clamp(220.0, 520.0);
         let (name, edge, range) = ("controls", Edge::Left, 220.0..=most);
@@ -131,7 +132,7 @@ impl Valleyscope {
     }
 
     fn show_picture_export(&mut self, ctx: &Context) {
-        let (panel, document) = (&mut self.panels.landscape, &mut self.editor.document);
+        let (panel, document) = (&mut self.panels.landscape, &mut self.editor.draft.document);
         match self.dialogs.picture_export.ui(ctx, panel, document, &mut self.live) {
             None => {}
             Some(Ok(picture)) => self.dialogs.files.ask_save(picture, "landscape.png".to_owned()),
@@ -146,7 +147,7 @@ impl Valleyscope {
         if !self.dialogs.figure_export.is_open() {
             return;
         }
-        let preset = self.draft().preset;
+        let preset = self.landscape_draft().preset;
         if let Some(action) = self.dialogs.figure_export.ui(ctx, &preset) {
             self.act(ctx, action);
         }

@@ -9,6 +9,7 @@ use super::Valleyscope;
 use crate::app::files::{FileContent, FileEvent};
 use crate::app::graphics::{GraphicsFault, GraphicsFaults};
 use crate::app::save_preset::SavePreset;
+use crate::app::tab_draft::TabDraft;
 use crate::export::Overwrite;
 use crate::preset::LandscapePreset;
 
@@ -21,7 +22,7 @@ impl Valleyscope {
         while let Some(snapshot) = self.engine.next_snapshot() {
             self.panels.landscape.absorb(&snapshot);
             if !self.dialogs.animation.is_recording() {
-                self.engine.show_replayed(&mut self.editor.document, &snapshot);
+                self.engine.show_replayed(&mut self.editor.draft.document, &snapshot);
             }
             self.live.snapshot = Some(snapshot);
             if begin.elapsed() > SNAPSHOT_TIME {
@@ -71,7 +72,8 @@ impl Valleyscope {
         }
         if let Some(record) = self.dialogs.recording.as_ref().and_then(|recording| recording.try_recv().ok()) {
             self.dialogs.recording = None;
-            self.dialogs.save_preset = Some(SavePreset::new(self.editor.draft_of_session(record)));
+            self.dialogs.save_preset =
+                Some(SavePreset::new(TabDraft::Landscape(Box::new(self.editor.session_draft(record))), false));
         }
         while let Some(picture) = self.dialogs.pictures.take() {
             self.dialogs.files.ask_save(FileContent::Picture(picture.image), picture.suggested_name);
@@ -86,41 +88,32 @@ impl Valleyscope {
             return;
         }
         let record = (!preset.changes.is_empty()).then(|| preset.record());
-        self.editor.open(preset, file);
+        self.editor.open_preset(preset, file);
         // What was hidden or looked at closely belongs to the document before.
         self.live.hidden.clear();
         self.panels.landscape.look_anew();
         self.panels.diagnostics.look_anew();
         match record {
             Some(record) => {
-                self.engine.replay(&mut self.editor.document, record, &self.live);
+                self.engine.replay(&mut self.editor.draft.document, record, &self.live);
                 self.dialogs.messages.notify(format!("Opened “{title}”. Its recorded changes are repeated."));
             }
             None => {
-                self.engine.load(&self.editor.document);
+                self.engine.load(&self.editor.draft.document);
                 self.dialogs.messages.notify(format!("Opened “{title}”. Undo goes back."));
             }
         }
     }
 
     pub(super) fn saved(&mut self, path: &Path, content: FileContent) {
-        match content {
-            FileContent::Preset(draft) => {
-                self.catalog.used(path);
-                self.editor.saved(*draft, path);
-                self.catalog.refresh(&self.context);
+        if let FileContent::Preset(draft) = content {
+            match draft {
+                TabDraft::Landscape(draft) => drop(self.editor.saved(*draft, path)),
+                TabDraft::Phase(draft) => self.panels.phase.saved(*draft, path),
+                TabDraft::Training(draft) => drop(self.panels.training.editor_mut().saved(*draft, path)),
             }
-            FileContent::Sweep(draft) => {
-                self.catalog.used(path);
-                self.panels.phase.saved(*draft, path);
-                self.catalog.refresh(&self.context);
-            }
-            FileContent::Training(draft) => {
-                self.catalog.used(path);
-                self.panels.training.saved(*draft, path);
-                self.catalog.refresh(&self.context);
-            }
-            FileContent::Text(_) | FileContent::Bytes(_) | FileContent::Picture(_) => {}
+            self.catalog.used(path);
+            self.catalog.refresh(&self.context);
         }
         self.dialogs.messages.notify(format!("Saved {}", path.display()));
     }

@@ -10,13 +10,12 @@ use std::time::Duration;
 
 use egui::{Context, Rect, Ui};
 
-pub use options::{AppOptions, ExitState, Tab, WindowLayout};
+pub use options::{AppOptions, ExitState};
 
 use super::animation::{AnimationExport, Subject};
 use super::controls::ControlsPanel;
 use super::diagnostics::DiagnosticsPanel;
 use super::document::Document;
-use super::document_editor::DocumentEditor;
 use super::engine::EngineLink;
 use super::figure_export::FigureExport;
 use super::files::Files;
@@ -24,18 +23,20 @@ use super::graphics::GraphicsFaults;
 use super::help::Help;
 use super::keyboard::{self, Situation};
 use super::landscape::{FormulaPanel, LandscapePanel};
+use super::landscape_editor::LandscapeEditor;
 use super::live::{Live, Requests};
 use super::messages::Messages;
 use super::phase::PhasePanel;
 use super::picture::Pictures;
 use super::picture_export::PictureExport;
+use super::playback::PlaybackPace;
 use super::preset_catalog::PresetCatalog;
 use super::save_preset::SavePreset;
 use super::session::{self, Session, ViewState, WindowState};
 use super::theme;
 use super::training::{self, TrainingPanel};
-use super::transport::PlaybackPace;
 use super::wake::Wake;
+use super::window_layout::{Tab, WindowLayout};
 use crate::preset::{Loaded, Preset, PresetSource, SweepPreset, built_ins};
 use crate::result::SweepResult;
 use crate::run::RunFolder;
@@ -103,7 +104,7 @@ impl Dialogs {
 
 /// The app.
 pub struct Valleyscope {
-    editor: DocumentEditor,
+    editor: LandscapeEditor,
     engine: EngineLink,
     live: Live,
     pace: PlaybackPace,
@@ -111,7 +112,7 @@ pub struct Valleyscope {
     panels: Panels,
     dialogs: Dialogs,
     catalog: PresetCatalog,
-    /// For the engine, of which nothing is seen in other rooms.
+    /// For the engine, of which nothing is seen in other tabs.
     landscape_wake: Wake,
     context: Context,
     faults: Option<GraphicsFaults>,
@@ -147,7 +148,7 @@ impl Valleyscope {
         let pace = options.pace.or(window.as_ref().map(|window| window.pace)).unwrap_or_default();
         let landscape_wake = Wake::new(ctx.clone(), Duration::ZERO, UNSEEN);
         let wake = landscape_wake.clone();
-        let engine = EngineLink::start(&editor.document, pace, move || wake.soon());
+        let engine = EngineLink::start(&editor.draft.document, pace, move || wake.soon());
         // A preset that is asked for plays and is looked at anew, whatever the last session did.
         let is_asked = options.preset.is_some();
         if options.play && (is_asked || window.as_ref().is_none_or(|window| window.view.playing)) {
@@ -177,7 +178,7 @@ impl Valleyscope {
         app
     }
 
-    /// Brings back what the rooms of the last session showed; `restores_view` also at the landscape.
+    /// Brings back what the tabs of the last session showed; `restores_view` also at the landscape.
     fn recall(&mut self, window: WindowState, restores_view: bool) {
         let WindowState { view, sweep, training, .. } = window;
         self.panels.diagnostics.choose(view.plots.clone());
@@ -215,7 +216,7 @@ impl Valleyscope {
 
     /// What is under the controls.
     pub fn document(&self) -> &Document {
-        &self.editor.document
+        &self.editor.draft.document
     }
 
     /// The phase diagrams.
@@ -236,7 +237,7 @@ impl Valleyscope {
     /// Looks at the document as in the last session.
     fn restore_view(&mut self, view: ViewState) {
         if let Some(camera) = view.camera {
-            self.panels.landscape.restore_view(&self.editor.document, camera);
+            self.panels.landscape.restore_view(&self.editor.draft.document, camera);
         }
         self.live.hidden = view.hidden;
         self.live.selected = view.selected.map(|(optimizer, particle)| ParticleId { optimizer, particle });
@@ -265,7 +266,7 @@ impl Valleyscope {
 }
 
 /// The stored session; one that can't be used is reported.
-fn restore(storage: Option<&dyn eframe::Storage>, messages: &mut Messages) -> Option<(WindowState, DocumentEditor)> {
+fn restore(storage: Option<&dyn eframe::Storage>, messages: &mut Messages) -> Option<(WindowState, LandscapeEditor)> {
     let text = storage?.get_string(session::KEY)?;
     match Session::restore(&text) {
         Ok(restored) => Some(restored),
@@ -280,9 +281,9 @@ fn restore(storage: Option<&dyn eframe::Storage>, messages: &mut Messages) -> Op
 }
 
 /// What a first start shows.
-fn first_editor() -> DocumentEditor {
+fn first_editor() -> LandscapeEditor {
     let Preset::Landscape(preset) = &built_ins()[0].preset else { unreachable!("the first preset is a lesson") };
-    DocumentEditor::new(preset.clone(), None, &ViewSettings::default())
+    LandscapeEditor::opened(preset.clone(), &ViewSettings::default())
 }
 
 /// The sweep under the controls at a first start.
@@ -318,11 +319,14 @@ impl eframe::App for Valleyscope {
         };
         // Before the presentation, which Escape leaves too.
         self.dialogs.messages.dismiss_by_key(ui.ctx());
-        keyboard::handle(ui.ctx(), situation, &mut self.editor.document.view.follow, &mut requests);
+        keyboard::handle(ui.ctx(), situation, &mut self.editor.draft.document.view.follow, &mut requests);
         self.panels(ui, &mut requests);
         self.dialogs(ui.ctx());
-        let subject =
-            Subject { panel: &mut self.panels.landscape, document: &mut self.editor.document, live: &mut self.live };
+        let subject = Subject {
+            panel: &mut self.panels.landscape,
+            document: &mut self.editor.draft.document,
+            live: &mut self.live,
+        };
         self.dialogs.animation.ui(ui.ctx(), subject, &mut requests);
         self.carry_out(ui.ctx(), requests);
         self.sync(ui.ctx());

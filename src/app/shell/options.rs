@@ -1,12 +1,9 @@
-//! How the app begins, what it shows, and what it leaves.
+//! How the app begins, and what it leaves.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde::{Deserialize, Serialize};
-
-use crate::app::side_panel::PanelSizes;
+use crate::app::playback::PlaybackPace;
 use crate::app::training::TrainingPaths;
-use crate::app::transport::PlaybackPace;
 use crate::preset::{Library, Loaded};
 use crate::result::SweepResult;
 use crate::run::RunFolder;
@@ -70,43 +67,5 @@ impl ExitState {
 
     pub(super) fn leave(&self, change: impl FnOnce(&mut ExitReport)) {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
-    }
-}
-
-/// A part of the window, of which one is shown at a time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Tab {
-    #[default]
-    Landscape,
-    Phase,
-    Training,
-}
-
-/// Which panels are shown, and how large.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct WindowLayout {
-    #[serde(default, rename = "room")]
-    pub tab: Tab,
-    pub controls: bool,
-    pub plots: bool,
-    #[serde(default, alias = "widths")]
-    pub sizes: PanelSizes,
-    /// Whether the window is wide enough to show the plots.
-    #[serde(skip)]
-    pub room_for_plots: bool,
-    #[serde(skip)]
-    pub presenting: bool,
-}
-
-impl Default for WindowLayout {
-    fn default() -> Self {
-        WindowLayout {
-            tab: Tab::Landscape,
-            controls: true,
-            plots: true,
-            sizes: PanelSizes::default(),
-            room_for_plots: true,
-            presenting: false,
-        }
     }
 }

@@ -14,9 +14,9 @@ use super::curve_item::CurveItem;
 use super::legend::{last_value, legend, tooltip};
 use super::lines::{CurveCanvas, y_in_view};
 use super::marks;
-use super::names::Name;
+use super::named_curves::NamedCurves;
 use super::plot_export::PlotExport;
-use super::plotter::{RunCurves, union};
+use super::plotter::union;
 use super::reaching::Reaching;
 use super::track::{Horizontal, Track, TrackLook};
 use crate::app::diagnostics::{AxisMark, AxisScale, plot_frame};
@@ -25,7 +25,6 @@ use crate::app::number as text;
 use crate::app::typed::TypedField;
 use crate::figure::Format;
 use crate::run::{MetricId, MetricInfo, Unit};
-use crate::view::Pen;
 use crate::view::range::{self, across};
 
 /// Narrower plots are put below each other, in points.
@@ -40,13 +39,6 @@ const ABOVE: f64 = 21.0;
 const AXES: Vec2 = vec2(66.0, 24.0);
 /// Points that a plot leaves at its right for the last label.
 const MARGIN: f32 = 8.0;
-
-/// A group of runs as it is drawn.
-pub struct NamedCurves<'a> {
-    pub name: Name,
-    pub pen: Pen,
-    pub drawn: &'a RunCurves,
-}
 
 /// The state of the plots.
 #[derive(Default)]
@@ -92,7 +84,7 @@ impl Charts {
         offered(groups).into_iter().filter(|info| self.choices.shows(info)).collect()
     }
 
-    /// What the plots show, to be drawn on paper.
+    /// What the plots show, to be exported as a figure.
     pub fn plots(&self, groups: &[NamedCurves<'_>]) -> Vec<PlotExport> {
         /// More than a printer shows in a column of a journal.
         const COLUMNS: usize = 1500;

@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use egui::{Label, RichText, ScrollArea, TextEdit, TextStyle, Ui};
 
 use super::legend::line;
-use super::list::small_button;
 use super::samples;
 use super::summary::Summary;
 use super::words::RunDetail;
+use crate::app::form::small_button;
 use crate::run::{ConcernKind, RunFolder, Status};
 use crate::view::Pen;
 
@@ -127,7 +127,7 @@ fn tabs(ui: &mut Ui, (tab, chosen): (DetailTab, &mut DetailTab), run: &Summary, 
     });
 }
 
-/// Takes the room that text would have, as a panel shrinks to what is in it.
+/// Takes the space that text would have, as a panel shrinks to what is in it.
 fn keep_height(ui: &mut Ui) {
     ui.allocate_space(ui.available_size());
 }

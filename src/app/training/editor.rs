@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::choices::Choices;
-use crate::app::saved_states::{Revision, SavedStates};
+use crate::app::editor::{Draft, Editor, PresetDraft};
 use crate::preset::{BuiltIn, Preset, built_ins};
 use crate::workload::form::Form;
 use crate::workload::{DataChoice, Workload};
@@ -52,10 +52,9 @@ pub fn first_of(kind: &str) -> &'static BuiltIn {
     found.expect("each workload has a built-in preset")
 }
 
-/// The preset under the controls, and where it comes from.
+/// The editor of the tab of real workloads.
 pub struct TrainingEditor {
-    pub preset: Preset,
-    saved_states: SavedStates<SavedState>,
+    pub presets: Editor<Preset>,
     /// The choice of data for each dataset, by its name, as it was when another preset was opened.
     chosen_data: BTreeMap<String, DataChoice>,
     /// Of a preset of several runs, the one that was chosen last, when there may have been more of them.
@@ -78,32 +77,57 @@ impl TrainingFault {
     }
 }
 
-/// Where a preset under the controls came from.
+/// What a preset of trainings was opened or saved as.
 #[derive(Debug)]
-pub struct SavedState {
-    /// As it was opened or saved last.
+pub struct SavedTraining {
     pub clean: Preset,
     /// Where the data come from in the place of what the preset says, as was chosen for another experiment.
     pub kept_data: Option<DataChoice>,
-    /// The file that Save writes to, and whether this run of the program has written it.
-    pub file: Option<(PathBuf, bool)>,
     /// What folders of runs are called.
     pub stem: String,
     /// The checkpoint that the run is to begin with.
     pub fork: Option<ForkPoint>,
 }
 
-impl SavedState {
-    fn new(clean: Preset, stem: impl Into<String>, file: Option<PathBuf>) -> SavedState {
-        SavedState { clean, kept_data: None, file: file.map(|file| (file, false)), stem: stem.into(), fork: None }
+impl SavedTraining {
+    fn new(clean: Preset, stem: impl Into<String>) -> SavedTraining {
+        SavedTraining { clean, kept_data: None, stem: stem.into(), fork: None }
     }
 
     /// Of what a file or a built-in preset opens as.
-    pub fn opened(preset: Preset, file: Option<PathBuf>) -> SavedState {
+    pub fn opened(preset: Preset, file: Option<&Path>) -> SavedTraining {
         let built_in = built_ins().iter().find(|built_in| built_in.preset == preset).map(|it| it.name.to_owned());
-        let of_file = || Some(file.as_deref()?.file_stem()?.to_string_lossy().into_owned());
+        let of_file = || Some(file?.file_stem()?.to_string_lossy().into_owned());
         let stem = built_in.or_else(of_file).unwrap_or_else(|| preset.kind().to_lowercase());
-        SavedState::new(preset, stem, file)
+        SavedTraining::new(preset, stem)
+    }
+
+    /// What is under the controls before anything is changed.
+    fn begun(&self) -> Preset {
+        let mut preset = self.clean.clone();
+        if let Some(data) = &self.kept_data {
+            take_data(&mut preset, data);
+        }
+        preset
+    }
+}
+
+impl Draft for Preset {
+    type Preset = Preset;
+    type Saved = SavedTraining;
+
+    /// Data that were chosen for another experiment are no change.
+    fn differs_from(&self, saved: &SavedTraining) -> bool {
+        *self != saved.begun()
+    }
+
+    fn saved_as(written: PresetDraft<Preset>, file: &Path, before: &SavedTraining) -> SavedTraining {
+        SavedTraining { fork: before.fork.clone(), ..SavedTraining::opened(written.preset, Some(file)) }
+    }
+
+    fn take_words(&mut self, preset: &Preset) {
+        let mut preset = preset.clone();
+        self.words_mut().into_iter().zip(preset.words_mut()).for_each(|(word, saved)| word.clone_from(saved));
     }
 }
 
@@ -111,63 +135,64 @@ impl TrainingEditor {
     /// The first preset of a kind.
     pub fn first(kind: &str) -> TrainingEditor {
         let BuiltIn { preset, name, .. } = first_of(kind);
-        TrainingEditor::new(preset.clone(), SavedState::new(preset.clone(), *name, None), BTreeMap::new())
+        TrainingEditor::restored(preset.clone(), SavedTraining::new(preset.clone(), *name), None, BTreeMap::new())
     }
 
-    /// What was there in the last session: the preset, and what it was opened or saved as.
-    pub fn recalled(
+    /// What was there in the last session: the preset, what it was opened or saved as, and its file.
+    pub fn restored(
         preset: Preset,
-        saved_state: SavedState,
+        saved: SavedTraining,
+        file: Option<PathBuf>,
         chosen_data: BTreeMap<String, DataChoice>,
     ) -> TrainingEditor {
-        TrainingEditor::new(preset, saved_state, chosen_data)
+        TrainingEditor { presets: Editor::new(preset, saved, file), chosen_data, chosen: 0 }
     }
 
-    fn new(preset: Preset, saved_state: SavedState, chosen_data: BTreeMap<String, DataChoice>) -> TrainingEditor {
-        TrainingEditor { preset, saved_states: SavedStates::new(saved_state), chosen_data, chosen: 0 }
-    }
-
-    /// Opens another preset; the choice of data is kept where that makes none.
+    /// Opens another preset; the choice of data is kept where that makes none. Undo brings the one before back.
     pub fn open(&mut self, preset: Preset, file: Option<PathBuf>) {
-        self.put(SavedState::opened(preset, file));
+        let saved = self.with_kept_data(SavedTraining::opened(preset, file.as_deref()));
+        self.presets.open(saved.begun(), saved, file);
     }
 
     /// Takes the first preset of a kind.
     pub fn take(&mut self, kind: &str) {
         let BuiltIn { preset, name, .. } = first_of(kind);
-        self.put(SavedState::new(preset.clone(), *name, None));
+        let saved = self.with_kept_data(SavedTraining::new(preset.clone(), *name));
+        self.presets.replace(saved.begun(), saved, None);
     }
 
     /// Takes the training of another run, to go on from one of its checkpoints on the same data.
     pub fn fork(&mut self, training: Preset, stem: String, point: ForkPoint) {
-        self.preset = training.clone();
-        self.saved_states.open(SavedState { fork: Some(point), ..SavedState::new(training, stem, None) });
+        let saved = SavedTraining { fork: Some(point), ..SavedTraining::new(training.clone(), stem) };
+        self.presets.open(training, saved, None);
         self.chosen = 0;
     }
 
     /// Begins the run at step 0 after all.
     pub fn forget_fork(&mut self) {
-        if let Some(saved_state) = self.saved_states.get_mut(self.saved_states.number()) {
-            saved_state.fork = None;
-        }
+        self.presets.saved_state_mut().fork = None;
     }
 
-    fn put(&mut self, mut saved_state: SavedState) {
+    /// What is opened next, with the data that were chosen for its dataset where it makes no choice.
+    fn with_kept_data(&mut self, saved: SavedTraining) -> SavedTraining {
         self.chosen_data = self.chosen_data();
-        let is_automatic = saved_state.clean.trainings().iter().all(|it| it.data() == Some(&DataChoice::Automatic));
-        let dataset = saved_state.clean.workload().filter(|_| is_automatic).map(Workload::dataset);
-        saved_state.kept_data = dataset.and_then(|dataset| self.chosen_data.get(dataset.name).cloned());
-        self.preset = begun(&saved_state);
-        self.saved_states.open(saved_state);
         self.chosen = 0;
+        let is_automatic = saved.clean.trainings().iter().all(|it| it.data() == Some(&DataChoice::Automatic));
+        let dataset = saved.clean.workload().filter(|_| is_automatic).map(Workload::dataset);
+        let kept_data = dataset.and_then(|dataset| self.chosen_data.get(dataset.name).cloned());
+        SavedTraining { kept_data, ..saved }
+    }
+
+    pub fn preset(&self) -> &Preset {
+        &self.presets.draft
     }
 
     /// The choice of data for each dataset, by its name. Each is kept for the next preset that learns from the dataset
     /// and makes no choice of its own.
     pub fn chosen_data(&self) -> BTreeMap<String, DataChoice> {
         let (mut chosen, data) = (self.chosen_data.clone(), self.data());
-        let is_of_preset = self.saved_state().clean.trainings().iter().any(|it| it.data() == Some(&data));
-        let Some(dataset) = self.preset.workload().map(|workload| workload.dataset().name) else { return chosen };
+        let is_of_preset = self.presets.saved_state().clean.trainings().iter().any(|it| it.data() == Some(&data));
+        let Some(dataset) = self.preset().workload().map(|workload| workload.dataset().name) else { return chosen };
         match data {
             // What a preset has made up is its own matter.
             DataChoice::Synthetic if is_of_preset => {}
@@ -177,34 +202,9 @@ impl TrainingEditor {
         chosen
     }
 
-    /// The number of what was opened last.
-    pub fn saved_state_number(&self) -> usize {
-        self.saved_states.number()
-    }
-
-    pub fn saved_state(&self) -> &SavedState {
-        self.saved_states.present()
-    }
-
-    /// There are changes that were not saved. Data that were chosen for another experiment are none.
-    pub fn is_changed(&self) -> bool {
-        self.preset != begun(self.saved_state())
-    }
-
-    pub fn point(&self) -> Revision<Preset> {
-        Revision { preset: self.preset.clone(), saved_state: self.saved_states.number() }
-    }
-
-    /// Goes to where undo or redo leads.
-    pub fn go_to(&mut self, point: Revision<Preset>) {
-        if self.saved_states.go_to(point.saved_state) {
-            self.preset = point.preset;
-        }
-    }
-
     /// Which of the preset's runs is shown; 0 where it has but one.
     pub fn chosen(&self) -> usize {
-        let runs = self.preset.workload().map_or(0, |workload| workload.places().len());
+        let runs = self.preset().workload().map_or(0, |workload| workload.places().len());
         self.chosen.min(runs.saturating_sub(1))
     }
 
@@ -213,35 +213,20 @@ impl TrainingEditor {
         self.chosen = run;
     }
 
-    /// Takes note that a preset was written to a file. Another may have been opened meanwhile.
-    pub fn saved(&mut self, saved: Revision<Preset>, path: &Path) {
-        let Revision { mut preset, saved_state } = saved;
-        if saved_state == self.saved_states.number() {
-            self.preset
-                .words_mut()
-                .into_iter()
-                .zip(preset.words_mut())
-                .for_each(|(word, saved)| word.clone_from(saved));
-        }
-        let Some(saved_state) = self.saved_states.get_mut(saved_state) else { return };
-        let (file, fork) = (Some((path.to_owned(), true)), saved_state.fork.take());
-        *saved_state = SavedState { file, fork, ..SavedState::opened(preset, Some(path.to_owned())) };
-    }
-
     /// The fields of what is shown.
     pub fn form(&mut self) -> Form<'_> {
         let chosen = self.chosen();
-        self.preset.workload_mut().map_or_else(Vec::new, |workload| workload.form(chosen))
+        self.presets.draft.workload_mut().map_or_else(Vec::new, |workload| workload.form(chosen))
     }
 
     /// Where the data of what is shown come from.
     pub fn data(&self) -> DataChoice {
-        self.preset.workload().map(|workload| workload.data(self.chosen()).clone()).unwrap_or_default()
+        self.preset().workload().map(|workload| workload.data(self.chosen()).clone()).unwrap_or_default()
     }
 
     /// Takes the data of all runs from there.
     pub fn set_data(&mut self, data: &DataChoice) {
-        take_data(&mut self.preset, data);
+        take_data(&mut self.presets.draft, data);
     }
 
     /// Why it cannot be trained, if it cannot.
@@ -251,8 +236,8 @@ impl TrainingEditor {
 
     /// A fork counts on from the checkpoint's step.
     fn lack_of_steps(&self) -> Option<TrainingFault> {
-        let from = self.saved_state().fork.as_ref()?.step;
-        let trainings = self.preset.trainings();
+        let from = self.presets.saved_state().fork.as_ref()?.step;
+        let trainings = self.preset().trainings();
         let steps = trainings.get(self.chosen())?.workload()?.training()?.course.steps;
         (steps <= from).then(|| TrainingFault {
             path: "steps".to_owned(),
@@ -261,8 +246,8 @@ impl TrainingEditor {
     }
 
     fn broken_rule(&self) -> Option<TrainingFault> {
-        let error = self.preset.workload()?.check().err()?;
-        let runs = self.preset.trainings().len();
+        let error = self.preset().workload()?.check().err()?;
+        let runs = self.preset().trainings().len();
         let in_run = (0..runs).find_map(|run| Some((run, error.path.strip_prefix(&format!("runs[{run}]."))?)));
         let (run, path) = in_run.unwrap_or((self.chosen(), error.path.strip_prefix("scan.").unwrap_or(&error.path)));
         let message = format!("{path} {}", error.complaint).replace('`', "");
@@ -281,16 +266,8 @@ impl TrainingEditor {
     }
 }
 
-/// What a preset is under the controls before anything is changed.
-fn begun(saved_state: &SavedState) -> Preset {
-    let mut preset = saved_state.clean.clone();
-    if let Some(data) = &saved_state.kept_data {
-        take_data(&mut preset, data);
-    }
-    preset
-}
-
-fn take_data(preset: &mut Preset, data: &DataChoice) {
+/// Takes the data of all runs of a preset from there.
+pub fn take_data(preset: &mut Preset, data: &DataChoice) {
     if let Some(workload) = preset.workload_mut() {
         workload.set_data(data);
     }

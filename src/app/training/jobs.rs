@@ -1,4 +1,5 @@
-//! What takes time, done on threads of their own: asking the worker, starting, resuming, deleting.
+//! Background jobs of the tab, each on a thread of its own: asking the worker what it can use, starting, resuming,
+//! deleting.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
@@ -23,10 +24,10 @@ use crate::workload::Outlook;
 
 /// The worker has this long to begin.
 const AT_WORK: Duration = Duration::from_secs(120);
-/// News that wait to be taken.
+/// Updates that wait to be taken.
 const MOST_UPDATES: usize = 64;
 
-/// What the threads tell the window.
+/// What the threads send to the window.
 pub enum Update {
     /// All runs there are, and why the folder cannot be read, if it cannot.
     Runs(Vec<Summary>, Option<String>),
@@ -101,7 +102,7 @@ impl TrainingPaths {
     }
 }
 
-/// The threads, as seen from the window. They begin with it.
+/// The background threads, as seen from the window, with which they begin and end.
 pub struct TrainingJobs {
     places: TrainingPaths,
     wake: Wake,
@@ -300,7 +301,8 @@ fn check_capacity(training: &Preset, has: &Handshake, runs: &Path) -> Result<(),
     CapacityReport::of(training, has, runs).and_then(|report| report.lacks).map_or(Ok(()), Err)
 }
 
-/// The worker, found and asked whether it can be used, as it may be another by now. Where it cannot, that is told.
+/// The worker, found and asked whether it can be used, as it may be another by now. Where it cannot, the window gets
+/// that as an update.
 fn worker_for(named: Option<&Path>, send: &dyn Fn(Update)) -> Result<(WorkerProgram, Handshake), String> {
     let worker = WorkerProgram::find(named).and_then(|worker| Ok((worker.handshake()?, worker)));
     let worker = worker.map(|(has, worker)| (worker, has));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use egui::{Color32, Label, RichText, Sense, Shape, Stroke, TextStyle, Ui, Vec2, vec2};
 
-use super::charts::NamedCurves;
+use super::named_curves::NamedCurves;
 use super::names::Name;
 use super::pens::{color, dash};
 use super::track::{Horizontal, Nearest, Track, TrackLook};
@@ -59,8 +59,8 @@ struct Wanted {
     rest: f32,
 }
 
-/// The entries of each line of a legend, with their widths. Long titles are cut so that more entries have room in a line,
-/// and then get what is left of it.
+/// The entries of each line of a legend, with their widths. Long titles are cut so that more entries have room in a
+/// line, and then get what is left of it.
 fn lines(wanted: &[Wanted], room: f32) -> Vec<Vec<Wanted>> {
     let mut lines: Vec<Vec<Wanted>> = Vec::new();
     let mut left = 0.0;

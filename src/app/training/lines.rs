@@ -53,7 +53,8 @@ fn seen(pieces: &Pieces, [from, to]: [f64; 2]) -> impl Iterator<Item = f64> {
     inside.chain(crossings)
 }
 
-/// Where curves are drawn when a place is far outside of the view: how far does not matter, and pixels could not count it.
+/// Where curves are drawn when a place is far outside of the view: how far does not matter, and pixels could not count
+/// it.
 fn near(y: f64, [bottom, top]: [f64; 2]) -> f64 {
     let far = 100.0 * (top - bottom);
     y.clamp(bottom - far, top + far)
@@ -78,8 +79,8 @@ fn near_line(line: &[[f64; 2]], view: [f64; 2]) -> Vec<[f64; 2]> {
     kept
 }
 
-/// The part of a line before a fork, which is the other run's and paler, and the part after it, with their strengths. They
-/// meet in a point.
+/// The part of a line before a fork, which is the other run's and paler, and the part after it, with their strengths.
+/// They meet in a point.
 fn at_fork(line: &[[f64; 2]], fork: Option<f64>) -> [(&[[f64; 2]], f32); 2] {
     const PALE: f32 = 0.65;
     let after = fork.map_or(0, |fork| line.partition_point(|point| point[0] <= fork));

@@ -2,9 +2,7 @@
 
 use std::cmp::Ordering;
 
-use egui::{
-    Button, Color32, ComboBox, Label, ProgressBar, RichText, ScrollArea, Sense, TextEdit, Ui, WidgetInfo, vec2,
-};
+use egui::{Color32, ComboBox, Label, ProgressBar, RichText, ScrollArea, Sense, TextEdit, Ui, WidgetInfo, vec2};
 
 use super::legend::line;
 use super::pens::Pens;
@@ -244,10 +242,4 @@ fn about(run: &Summary) -> String {
     let concerns = Some(words(&run.concerns)).filter(|words| !words.is_empty());
     let lines = [Some(name), concerns, Some(facts(run)), train, began, Some(folder)];
     lines.into_iter().flatten().collect::<Vec<_>>().join("\n")
-}
-
-/// A button that is as wide as its text needs.
-pub fn small_button(ui: &mut Ui, enabled: bool, text: &str, name: &str, help: &str) -> bool {
-    let button = ui.add_enabled(enabled, Button::new(RichText::new(text).small()));
-    button.on_hover_text(help).accessible_name(name).clicked()
 }

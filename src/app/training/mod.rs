@@ -18,6 +18,7 @@ mod legend;
 mod lines;
 mod list;
 mod marks;
+mod named_curves;
 mod names;
 mod outlook;
 mod panel;

@@ -50,7 +50,7 @@ impl OutlookWatch {
         self.answer = Some((training, found));
     }
 
-    /// What is known of a training. What was found for the same choice of data holds until there is news.
+    /// What is known of a training. What was found for the same choice of data holds until something has changed.
     pub fn of(&self, training: Option<&Preset>) -> Option<&OutlookAnswer> {
         let (of, found) = self.answer.as_ref()?;
         let choice =
@@ -58,7 +58,7 @@ impl OutlookWatch {
         (choice(of) == choice(training?)).then_some(found)
     }
 
-    /// Looks again at once, as there is news of the worker.
+    /// Looks again at once, as the worker has changed.
     pub fn look_anew(&mut self) {
         self.asked = None;
     }

@@ -1,4 +1,4 @@
-//! What the plots show, for paper.
+//! The plots of training curves as a figure to export.
 
 use std::fs;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::figure::{AxisKind, CurveAxis, CurveLines, CurvePlot, Curves, Figure};
 use crate::run::{MetricInfo, RunFolder};
 use crate::view::Pen;
 
-/// All plots.
+/// All plots, to be exported as one figure.
 pub struct CurvesExport {
     /// What all of it is called, where the names leave that out.
     pub title: Option<String>,

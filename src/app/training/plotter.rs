@@ -13,7 +13,7 @@ use crate::run::{MetricId, MetricInfo, MetricSource, RunFolder, RunReader};
 /// Between two looks at the files.
 const BETWEEN: Duration = Duration::from_millis(300);
 
-/// What is to be drawn.
+/// The curves that the window asks for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CurveRequest {
     /// Runs that are shown as one curve each, or as the mean of several.
@@ -49,11 +49,11 @@ impl Plotter {
     }
 
     pub fn ask(&self, request: CurveRequest) {
-        // The thread lives as long as this.
+        // The thread ends after this sender.
         let _ = self.requests.send(request);
     }
 
-    /// The newest curves, where there are new ones, with what was wished for.
+    /// The newest curves, where there are new ones, with the request that they answer.
     pub fn take(&self) -> Option<(CurveRequest, Vec<RunCurves>)> {
         self.drawn.try_iter().last()
     }

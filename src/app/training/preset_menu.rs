@@ -11,10 +11,10 @@ use crate::preset::{Preset, built_ins};
 /// Shows the choices.
 pub fn show(ui: &mut Ui, editor: &mut TrainingEditor, catalog: &PresetCatalog, requests: &mut Requests) {
     line(ui, "Workload", "What is trained", |ui| {
-        let combo = ComboBox::from_id_salt("workload").selected_text(name_of(editor.preset.kind())).truncate();
+        let combo = ComboBox::from_id_salt("workload").selected_text(name_of(editor.preset().kind())).truncate();
         let shown = combo.width(ui.available_width() - 8.0).show_ui(ui, |ui| {
             for &kind in Preset::WORKLOADS {
-                let is_present = kind == editor.preset.kind();
+                let is_present = kind == editor.preset().kind();
                 if ui.selectable_label(is_present, name_of(kind)).clicked() && !is_present {
                     editor.take(kind);
                 }
@@ -23,11 +23,11 @@ pub fn show(ui: &mut Ui, editor: &mut TrainingEditor, catalog: &PresetCatalog, r
         shown.response.accessible_name("Workload");
     });
     line(ui, "Preset", "Settings to begin with", |ui| {
-        let changed = if editor.is_changed() { " · changed" } else { "" };
-        let text = format!("{}{changed}", editor.preset.title());
+        let changed = if editor.presets.is_dirty() { " · changed" } else { "" };
+        let text = format!("{}{changed}", editor.preset().title());
         let combo = ComboBox::from_id_salt("training preset").selected_text(text).truncate().height(menu_height(ui));
         let shown = combo.width(ui.available_width() - 8.0).show_ui(ui, |ui| presets(ui, editor, catalog, requests));
-        shown.response.on_hover_text(editor.preset.description()).accessible_name("Training preset");
+        shown.response.on_hover_text(editor.preset().description()).accessible_name("Training preset");
     });
     runs(ui, editor);
 }
@@ -53,7 +53,7 @@ fn menu_height(ui: &Ui) -> f32 {
 
 /// The presets, those of the present workload first.
 fn presets(ui: &mut Ui, editor: &TrainingEditor, catalog: &PresetCatalog, requests: &mut Requests) {
-    let present = editor.preset.kind();
+    let present = editor.preset().kind();
     let mut kinds = Preset::WORKLOADS.to_vec();
     kinds.sort_by_key(|kind| *kind != present);
     let own = catalog.own().as_deref().unwrap_or_default();
@@ -64,7 +64,7 @@ fn presets(ui: &mut Ui, editor: &TrainingEditor, catalog: &PresetCatalog, reques
         });
         for built_in in built_ins().iter().filter(|built_in| built_in.preset.kind() == kind) {
             let name = format!("{} ({})", built_in.preset.title(), built_in.name);
-            let entry = ui.selectable_label(built_in.preset == editor.saved_state().clean, name);
+            let entry = ui.selectable_label(built_in.preset == editor.presets.saved_state().clean, name);
             if entry.on_hover_text(built_in.preset.description()).clicked() {
                 requests.actions.push(Action::OpenBuiltIn(built_in.name));
             }
@@ -79,7 +79,7 @@ fn presets(ui: &mut Ui, editor: &TrainingEditor, catalog: &PresetCatalog, reques
 
 /// Which of a preset's runs is under the controls.
 fn runs(ui: &mut Ui, editor: &mut TrainingEditor) {
-    let labels = editor.preset.workload().map_or_else(Vec::new, |workload| workload.labels());
+    let labels = editor.preset().workload().map_or_else(Vec::new, |workload| workload.labels());
     if labels.len() < 2 {
         return;
     }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use egui::{Grid, Label, RichText, ScrollArea, Ui};
 
-use super::charts::NamedCurves;
 use super::legend::line;
-use super::list::small_button;
+use super::named_curves::NamedCurves;
 use super::track::Track;
+use crate::app::form::small_button;
 use crate::app::number;
 use crate::app::typed::TypedField;
 use crate::run::{Better, MetricId, MetricInfo, MetricSource, RunFolder};

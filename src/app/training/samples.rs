@@ -1,8 +1,8 @@
-//! The texts that a run has written, and the wish for another one.
+//! The texts that a run has written, and the request for another one.
 
 use egui::{Label, RichText, ScrollArea, TextEdit, Ui};
 
-use super::list::small_button;
+use crate::app::form::small_button;
 use crate::run::{RunCommand, TextSample};
 use crate::view::ticks::grouped;
 

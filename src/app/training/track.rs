@@ -171,10 +171,6 @@ impl Track {
         self.smoothing > 0.0
     }
 
-    pub fn has_band(&self) -> bool {
-        self.band.is_some()
-    }
-
     /// The values of the horizontal axis, and a factor to multiply them with.
     fn column(&self, horizontal: Horizontal) -> (&[f64], f64) {
         match horizontal {

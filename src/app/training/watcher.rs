@@ -1,4 +1,4 @@
-//! The thread that knows which runs there are and how it stands with them.
+//! The thread that watches the folder of runs and sends what changes in it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ const BETWEEN: Duration = Duration::from_millis(500);
 /// So much of the end of the log of the worker's set-up is shown.
 const SET_UP_TAIL: u64 = 16 * 1024;
 
-/// What the window tells the thread.
+/// What the window asks of the thread.
 pub enum WatcherCommand {
     /// A run that need not be in the folder of runs.
     Include(RunFolder),
@@ -41,8 +41,7 @@ pub enum WatcherCommand {
     Look,
 }
 
-/// Starts the thread, which looks after a folder of runs and the folder of the worker; it ends when the sender is
-/// dropped.
+/// Starts the thread, which watches a folder of runs and the folder of the worker; it ends when the sender is dropped.
 pub fn start(
     folder: Option<PathBuf>,
     worker: Option<WorkerFolder>,
@@ -74,7 +73,7 @@ pub fn start(
 struct Watcher {
     folder: Option<PathBuf>,
     worker: Option<WorkerFolder>,
-    /// What was told last of its set-up.
+    /// What was sent last of its set-up.
     installation: Option<Installation>,
     outbox: SyncSender<Update>,
     wake: Wake,
@@ -87,7 +86,7 @@ struct Watcher {
     detail: Option<(RunFolder, RunDetail)>,
 }
 
-/// Nobody listens any more.
+/// The window is closed: there is no receiver any more.
 struct Closed;
 
 impl Watcher {
@@ -99,7 +98,7 @@ impl Watcher {
                     if self.handle_command(command).is_err() {
                         return;
                     }
-                    // Orders that came together are followed by one look.
+                    // Commands that came together are followed by one look.
                     next = next.min(Instant::now() + Duration::from_millis(5));
                 }
                 Err(RecvTimeoutError::Timeout) => {

@@ -11,7 +11,7 @@ use egui::{Context, Rect};
 use super::charts::Charts;
 use super::detail::Shown;
 use super::dialogs::Dialog;
-use super::editor::{SavedState, TrainingEditor, TrainingMemory};
+use super::editor::{SavedTraining, TrainingEditor, TrainingMemory, take_data};
 use super::export::TrainingExports;
 use super::jobs::{TrainingJobs, TrainingPaths, WorkerState};
 use super::list::List;
@@ -23,24 +23,22 @@ use super::summary::Summary;
 use super::watcher::WatcherCommand;
 use super::words::RunDetail;
 use super::worker::WorkerCard;
+use crate::app::editor::{Editor, EditorStatus};
 use crate::app::figure_layout::FigureLayout;
-use crate::app::history::UndoHistory;
-use crate::app::saved_states::Revision;
 use crate::app::session::stored_preset;
 use crate::app::wake::Wake;
-use crate::export::Overwrite;
 use crate::machine::SetUpStatus;
 use crate::preset::Preset;
 use crate::run::RunFolder;
 use crate::workload::DataChoice;
 
-/// The threads of the room; they begin when it is first looked at.
+/// The background threads of the tab, started when it is first shown.
 struct Threads {
     jobs: TrainingJobs,
     plotter: Plotter,
 }
 
-/// Between news and their drawing, while the room is shown and while it is not.
+/// Delay from an update to its drawing, while the tab is shown and while it is not.
 const SEEN: Duration = Duration::from_millis(50);
 const UNSEEN: Duration = Duration::from_secs(5);
 
@@ -54,10 +52,9 @@ pub struct TrainingPanel {
     worker: WorkerState,
     worker_card: WorkerCard,
     editor: TrainingEditor,
-    /// The preset that was shown when the controls were drawn last, as a number of the draft's.
+    /// The preset that was shown when the controls were drawn last, as the editor counts them.
     scrolled: usize,
     outlook: OutlookWatch,
-    history: UndoHistory<Revision<Preset>>,
     runs: Vec<Summary>,
     /// Why the folder of runs cannot be read, if it cannot.
     trouble: Option<String>,
@@ -94,7 +91,6 @@ impl TrainingPanel {
             editor: TrainingEditor::first(Preset::WORKLOADS[0]),
             scrolled: 0,
             outlook: OutlookWatch::default(),
-            history: UndoHistory::default(),
             runs: Vec::new(),
             trouble: None,
             list: List::default(),
@@ -116,9 +112,7 @@ impl TrainingPanel {
 
     /// Puts a preset under the controls. Undo brings the one before back.
     pub fn open(&mut self, preset: Preset, file: Option<PathBuf>) {
-        self.history.mark(&self.editor.point());
         self.editor.open(preset, file);
-        self.history.mark(&self.editor.point());
     }
 
     /// Shows a run, wherever its folder is.
@@ -137,23 +131,22 @@ impl TrainingPanel {
         let preset = stored(&preset, "the training of the last session")?;
         let clean = clean.map(|text| stored(&text, "the preset of the last session's training")).transpose()?;
         let clean = clean.unwrap_or_else(|| preset.clone());
-        self.editor =
-            TrainingEditor::recalled(preset, SavedState { kept_data, fork, ..SavedState::opened(clean, file) }, data);
-        self.history = UndoHistory::default();
+        let saved = SavedTraining { kept_data, fork, ..SavedTraining::opened(clean, file.as_deref()) };
+        self.editor = TrainingEditor::restored(preset, saved, file, data);
         Ok(())
     }
 
     /// What the next session finds again.
     pub fn memory(&self) -> TrainingMemory {
-        let SavedState { clean, kept_data, file, fork, .. } = self.editor.saved_state();
-        let preset = if self.editor.fault().is_none() { &self.editor.preset } else { clean };
+        let SavedTraining { clean, kept_data, fork, .. } = self.editor.presets.saved_state();
+        let preset = if self.editor.fault().is_none() { self.preset() } else { clean };
         let selected = self.selected.iter().map(|run| run.path().to_owned());
         TrainingMemory {
             preset: preset.to_ron(),
             clean: Some(clean.to_ron()),
             kept_data: kept_data.clone(),
             data: self.editor.chosen_data(),
-            file: file.as_ref().map(|(file, _)| file.clone()),
+            file: self.editor.presets.file().map(Path::to_owned),
             fork: fork.clone(),
             selected: selected.chain(self.recalled.clone()).collect(),
             choices: self.charts.choices.clone(),
@@ -162,47 +155,24 @@ impl TrainingPanel {
     }
 
     pub fn preset(&self) -> &Preset {
-        &self.editor.preset
+        self.editor.preset()
     }
 
-    /// The preset as it would be saved.
-    pub fn draft(&self) -> Revision<Preset> {
-        self.editor.point()
+    /// Draft, undo and file of the preset under the controls.
+    pub fn editor(&self) -> &Editor<Preset> {
+        &self.editor.presets
     }
 
-    /// The preset's file, and whether it may be replaced without a question.
-    pub fn file(&self) -> Option<(&Path, Overwrite)> {
-        let (file, written_here) = self.editor.saved_state().file.as_ref()?;
-        Some((file, if *written_here { Overwrite::Yes } else { Overwrite::No }))
+    pub fn editor_mut(&mut self) -> &mut Editor<Preset> {
+        &mut self.editor.presets
     }
 
-    /// Takes note that a preset was written to a file.
-    pub fn saved(&mut self, saved: Revision<Preset>, path: &Path) {
-        self.editor.saved(saved, path);
+    pub fn status(&self) -> EditorStatus {
+        self.editor().status(self.preset().title(), self.preset().description())
     }
 
     pub fn is_dirty(&self) -> bool {
-        self.editor.is_changed()
-    }
-
-    pub fn can_undo(&self) -> bool {
-        self.history.can_undo(&self.editor.point())
-    }
-
-    pub fn can_redo(&self) -> bool {
-        self.history.can_redo(&self.editor.point())
-    }
-
-    pub fn undo(&mut self) {
-        if let Some(earlier) = self.history.undo(&self.editor.point()) {
-            self.editor.go_to(earlier);
-        }
-    }
-
-    pub fn redo(&mut self) {
-        if let Some(later) = self.history.redo(&self.editor.point()) {
-            self.editor.go_to(later);
-        }
+        self.editor().is_dirty()
     }
 
     /// The runs there are, as far as they are known.
@@ -232,9 +202,8 @@ impl TrainingPanel {
 
     /// Takes the data of what is under the controls from a folder.
     pub fn use_data_in(&mut self, folder: &Path) {
-        self.history.mark(&self.editor.point());
-        self.editor.set_data(&DataChoice::Folder(folder.display().to_string()));
-        self.history.mark(&self.editor.point());
+        let data = DataChoice::Folder(folder.display().to_string());
+        self.editor.presets.change(|presets| take_data(&mut presets.draft, &data));
     }
 
     /// Where the plots were drawn last.

@@ -1,4 +1,4 @@
-//! What the threads say, and what they are asked for.
+//! Updates from the background threads, and requests to them.
 
 use super::TrainingPanel;
 use crate::app::live::{Action, Requests};
@@ -12,7 +12,7 @@ use crate::machine::SetUpState;
 use crate::run::RunFolder;
 
 impl TrainingPanel {
-    /// Takes what the threads have to say, also while the panel is not shown.
+    /// Takes the updates of the threads, also while the panel is not shown.
     pub fn tick(&mut self, is_shown: bool, requests: &mut Requests) {
         self.wake.show(is_shown);
         self.exports.poll(requests);

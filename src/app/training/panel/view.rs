@@ -5,16 +5,17 @@ use std::sync::Arc;
 use egui::{Button, CentralPanel, Context, Frame, Label, Margin, RichText, ScrollArea, Sides, Ui};
 
 use super::TrainingPanel;
+use crate::app::form::small_button;
 use crate::app::live::{Action, Requests};
 use crate::app::preset_catalog::PresetCatalog;
-use crate::app::shell::WindowLayout;
 use crate::app::side_panel::{Edge, SidePanel};
-use crate::app::training::charts::{ChartAction, NamedCurves};
+use crate::app::training::charts::ChartAction;
 use crate::app::training::detail::{self, RunAction};
 use crate::app::training::dialogs::{Dialog, DialogDecision};
 use crate::app::training::editor::{ForkPoint, TrainingFault};
 use crate::app::training::jobs::WorkerState;
-use crate::app::training::list::{Chosen, small_button};
+use crate::app::training::list::Chosen;
+use crate::app::training::named_curves::NamedCurves;
 use crate::app::training::names::{Known, distinct, traits};
 use crate::app::training::outlook::OutlookAnswer;
 use crate::app::training::pens::NEUTRAL;
@@ -24,6 +25,7 @@ use crate::app::training::summary::Summary;
 use crate::app::training::watcher::WatcherCommand;
 use crate::app::training::worker::WorkerAction;
 use crate::app::training::{list, samples, scan_view, setup};
+use crate::app::window_layout::WindowLayout;
 use crate::preset::Preset;
 use crate::run::{CapacityReport, Handshake, RunCommand, RunFolder};
 use crate::view::Pen;
@@ -63,10 +65,7 @@ impl TrainingPanel {
         });
         self.sync_curves();
         self.show_dialog(ui.ctx());
-        self.history.feed(ui.ctx().time(), &self.editor.point());
-        if self.history.is_in_flux() {
-            ui.ctx().request_repaint_after(std::time::Duration::from_millis(600));
-        }
+        self.editor.presets.remember(ui.ctx());
     }
 
     fn left(&mut self, ui: &mut Ui, list_height: &mut Option<f32>, catalog: &PresetCatalog, requests: &mut Requests) {
@@ -90,7 +89,9 @@ impl TrainingPanel {
         self.start_bar(ui, fault.as_ref());
         ui.separator();
         let mut area = ScrollArea::vertical().auto_shrink(false).id_salt("training controls");
-        if std::mem::replace(&mut self.scrolled, self.editor.saved_state_number()) != self.editor.saved_state_number() {
+        if std::mem::replace(&mut self.scrolled, self.editor.presets.saved_state_number())
+            != self.editor.presets.saved_state_number()
+        {
             // Another preset is read from its beginning.
             area = area.vertical_scroll_offset(0.0);
         }
@@ -107,7 +108,7 @@ impl TrainingPanel {
 
     /// The run under the controls, as a preset of its own.
     fn training(&self) -> Option<Preset> {
-        self.editor.preset.trainings().into_iter().nth(self.editor.chosen())
+        self.editor.preset().trainings().into_iter().nth(self.editor.chosen())
     }
 
     /// What keeps the run under the controls from being started.
@@ -120,7 +121,7 @@ impl TrainingPanel {
 
     fn start_bar(&mut self, ui: &mut Ui, fault: Option<&TrainingFault>) {
         ui.add_space(4.0);
-        let trainings = self.editor.preset.trainings();
+        let trainings = self.editor.preset().trainings();
         let one = self.training();
         if let Some(question) = self.outlook.question(one.as_ref(), ui.input(|input| input.time)) {
             let worker = self.handshake().cloned();
@@ -135,7 +136,8 @@ impl TrainingPanel {
             if start.accessible_name("Start the training").clicked()
                 && let Some(one) = one.clone()
             {
-                let (stem, fork) = (self.editor.saved_state().stem.clone(), self.editor.saved_state().fork.clone());
+                let (stem, fork) =
+                    (self.editor.presets.saved_state().stem.clone(), self.editor.presets.saved_state().fork.clone());
                 self.threads().jobs.train(one, stem, fork);
             }
             if trainings.len() > 1 {
@@ -181,13 +183,13 @@ impl TrainingPanel {
         if all.accessible_name("Start all trainings of the preset").clicked()
             && let (Some(threads), Some(worker)) = (&self.threads, self.handshake())
         {
-            threads.jobs.train_all(trainings, self.editor.saved_state().stem.clone(), worker.clone());
+            threads.jobs.train_all(trainings, self.editor.presets.saved_state().stem.clone(), worker.clone());
         }
     }
 
     /// The checkpoint that the run is to begin with, if it is a fork.
     fn fork_line(&mut self, ui: &mut Ui) {
-        let Some(ForkPoint { run, step }) = &self.editor.saved_state().fork else { return };
+        let Some(ForkPoint { run, step }) = &self.editor.presets.saved_state().fork else { return };
         let name = run.file_name().unwrap_or(run.as_os_str()).to_string_lossy();
         let text = format!("Forks {name} at step {}", grouped(*step));
         let label = |ui: &mut Ui| {
@@ -262,9 +264,7 @@ impl TrainingPanel {
             DialogDecision::Remove(run) => jobs.remove(run),
             DialogDecision::Fork { run, step, training } => {
                 let point = ForkPoint { run: run.path().to_owned(), step };
-                self.history.mark(&self.editor.point());
                 self.editor.fork(*training, run.stem(), point);
-                self.history.mark(&self.editor.point());
             }
             DialogDecision::Cancelled => {}
         }
@@ -363,7 +363,7 @@ fn missing_device(training: &Preset, worker: &WorkerState) -> Option<String> {
     has.lacks_cuda(number).map(|complaint| format!("Device: {complaint}."))
 }
 
-/// What is known of a run whose worker is on another machine and was not heard for long.
+/// What is known of a run whose worker is on another machine and whose heartbeat is old.
 fn lost(run: &Summary) -> Option<String> {
     run.status.is_lost().then(|| {
         format!(

@@ -1,0 +1,192 @@
+//! The editor that each tab has: the draft under the controls, undo, and the preset that it is saved as.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use egui::Context;
+
+use super::history::UndoHistory;
+use super::saved_states::SavedStates;
+use crate::export::Overwrite;
+
+/// What the user edits in a tab.
+pub trait Draft: Clone + PartialEq {
+    /// What a file of it holds.
+    type Preset;
+    /// What it was opened or saved as.
+    type Saved;
+
+    /// Whether there are changes that were not saved.
+    fn differs_from(&self, saved: &Self::Saved) -> bool;
+
+    /// What it is saved as once `written` is in `file`, in the place of `before`.
+    fn saved_as(written: PresetDraft<Self>, file: &Path, before: &Self::Saved) -> Self::Saved;
+
+    /// Takes title and description from a preset that was saved in its place, where they are part of the draft.
+    fn take_words(&mut self, preset: &Self::Preset);
+}
+
+/// A preset that may be saved.
+#[derive(Clone, Debug)]
+pub struct PresetDraft<D: Draft> {
+    pub preset: D::Preset,
+    /// The draft that it was made of.
+    pub draft: D,
+    /// Which saved state of the editor it replaces when it is saved; none for a copy beside the draft.
+    pub replaces: Option<usize>,
+}
+
+/// What an editor holds, in words, and where undo and redo lead anywhere.
+pub struct EditorStatus {
+    pub title: String,
+    pub description: String,
+    pub is_dirty: bool,
+    pub can_undo: bool,
+    pub can_redo: bool,
+}
+
+/// What a draft was opened or saved as, and in which file.
+#[derive(Debug)]
+struct SavedState<S> {
+    content: S,
+    /// The file that Save writes to; none for a built-in preset.
+    file: Option<PathBuf>,
+    /// The file was written by this run of the program, so that its comments are not someone's work.
+    written_here: bool,
+}
+
+impl<S> SavedState<S> {
+    fn opened(content: S, file: Option<PathBuf>) -> SavedState<S> {
+        SavedState { content, file, written_here: false }
+    }
+}
+
+/// What undo goes back to.
+#[derive(Clone, PartialEq)]
+struct Revision<D> {
+    draft: D,
+    saved_state: usize,
+}
+
+/// A draft with what it was saved as and its past.
+pub struct Editor<D: Draft> {
+    pub draft: D,
+    saved_states: SavedStates<SavedState<D::Saved>>,
+    history: UndoHistory<Revision<D>>,
+}
+
+impl<D: Draft> Editor<D> {
+    /// An editor without a past. `file` is that of `saved`, from which the draft may differ.
+    pub fn new(draft: D, saved: D::Saved, file: Option<PathBuf>) -> Editor<D> {
+        let saved_states = SavedStates::new(SavedState::opened(saved, file));
+        Editor { draft, saved_states, history: UndoHistory::default() }
+    }
+
+    /// Opens another preset. Undo brings the present one back.
+    pub fn open(&mut self, draft: D, saved: D::Saved, file: Option<PathBuf>) {
+        self.change(|editor| editor.replace(draft, saved, file));
+    }
+
+    /// Opens another preset without a mark in the history, which notices it like any change.
+    pub fn replace(&mut self, draft: D, saved: D::Saved, file: Option<PathBuf>) {
+        self.saved_states.open(SavedState::opened(saved, file));
+        self.draft = draft;
+    }
+
+    /// Changes the draft in a step of its own: undo leads to what was before, whatever came shortly before or after.
+    pub fn change(&mut self, change: impl FnOnce(&mut Self)) {
+        self.history.mark(&self.revision());
+        change(self);
+        self.history.mark(&self.revision());
+    }
+
+    /// What the draft was opened or saved as.
+    pub fn saved_state(&self) -> &D::Saved {
+        &self.saved_states.present().content
+    }
+
+    pub fn saved_state_mut(&mut self) -> &mut D::Saved {
+        &mut self.saved_states.present_mut().content
+    }
+
+    /// The number of the saved state: another one where another preset was opened.
+    pub fn saved_state_number(&self) -> usize {
+        self.saved_states.number()
+    }
+
+    pub fn file(&self) -> Option<&Path> {
+        self.saved_states.present().file.as_deref()
+    }
+
+    /// The preset's file, and whether it may be replaced without a question. The first time it is someone's work,
+    /// perhaps with comments.
+    pub fn target(&self) -> Option<(&Path, Overwrite)> {
+        let overwrite = if self.saved_states.present().written_here { Overwrite::Yes } else { Overwrite::No };
+        Some((self.file()?, overwrite))
+    }
+
+    /// There are changes that were not saved.
+    pub fn is_dirty(&self) -> bool {
+        self.draft.differs_from(self.saved_state())
+    }
+
+    /// The draft as this preset, to be saved in the place of what it was opened as.
+    pub fn preset_draft(&self, preset: D::Preset) -> PresetDraft<D> {
+        PresetDraft { preset, draft: self.draft.clone(), replaces: Some(self.saved_states.number()) }
+    }
+
+    /// Takes note that a preset was written to `file`; another one may have been opened meanwhile. What it is saved as,
+    /// where it replaces a state that undo can still lead back to.
+    pub fn saved(&mut self, written: PresetDraft<D>, file: &Path) -> Option<&D::Saved> {
+        let number = written.replaces?;
+        if number == self.saved_states.number() {
+            self.draft.take_words(&written.preset);
+        }
+        let state = self.saved_states.get_mut(number)?;
+        let content = D::saved_as(written, file, &state.content);
+        *state = SavedState { content, file: Some(file.to_owned()), written_here: true };
+        Some(&state.content)
+    }
+
+    pub fn status(&self, title: &str, description: &str) -> EditorStatus {
+        let revision = self.revision();
+        EditorStatus {
+            title: title.to_owned(),
+            description: description.to_owned(),
+            is_dirty: self.is_dirty(),
+            can_undo: self.history.can_undo(&revision),
+            can_redo: self.history.can_redo(&revision),
+        }
+    }
+
+    /// Takes note of the draft in each frame, for undo. While a change still waits to be kept, frames follow.
+    pub fn remember(&mut self, ctx: &Context) {
+        let revision = self.revision();
+        self.history.feed(ctx.time(), &revision);
+        if self.history.is_in_flux() {
+            ctx.request_repaint_after(Duration::from_millis(600));
+        }
+    }
+
+    pub fn undo(&mut self) {
+        let earlier = self.history.undo(&self.revision());
+        self.go_to(earlier);
+    }
+
+    pub fn redo(&mut self) {
+        let later = self.history.redo(&self.revision());
+        self.go_to(later);
+    }
+
+    fn go_to(&mut self, revision: Option<Revision<D>>) {
+        if let Some(Revision { draft, saved_state }) = revision
+            && self.saved_states.go_to(saved_state)
+        {
+            self.draft = draft;
+        }
+    }
+
+    fn revision(&self) -> Revision<D> {
+        Revision { draft: self.draft.clone(), saved_state: self.saved_states.number() }
+    }
+}

@@ -1,0 +1,163 @@
+//! The editor of the tab of landscapes, whose draft is a document at a step of its lesson.
+
+use std::path::{Path, PathBuf};
+
+use super::document::Document;
+use super::editor::{Draft, Editor, PresetDraft};
+use crate::preset::{LandscapePreset, LessonStep};
+use crate::simulation::{Record, Setting, SettingError, SimulationSpec};
+use crate::view::ViewSettings;
+
+/// A document, and the step of the lesson that it is at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LandscapeDraft {
+    pub document: Document,
+    lesson_step: usize,
+}
+
+/// What a document was opened or saved as.
+#[derive(Clone, Debug)]
+pub struct SavedLandscape {
+    pub preset: LandscapePreset,
+    /// The document as it was then.
+    clean: LandscapeDraft,
+}
+
+impl SavedLandscape {
+    /// `spec` with all that the lesson ever sets as it is after a step. What the lesson never touches stays.
+    fn at_step(&self, spec: &SimulationSpec, step: usize) -> Result<SimulationSpec, SettingError> {
+        let target = self.preset.simulation_at(step)?;
+        let mut spec = spec.clone();
+        for touched in self.preset.lesson.iter().flat_map(|step| &step.set) {
+            if let Some(setting) = same_setting_of(&target, touched) {
+                spec.apply(&setting)?;
+            }
+        }
+        Ok(spec)
+    }
+}
+
+impl Draft for LandscapeDraft {
+    type Preset = LandscapePreset;
+    type Saved = SavedLandscape;
+
+    /// By more than the settings of the lesson's step.
+    fn differs_from(&self, saved: &SavedLandscape) -> bool {
+        let (document, clean) = (&self.document, &saved.clean.document);
+        if document.view != clean.view {
+            return true;
+        }
+        if self.lesson_step == saved.clean.lesson_step {
+            return document.spec != clean.spec;
+        }
+        !saved.at_step(&clean.spec, self.lesson_step).is_ok_and(|clean| document.spec == clean)
+    }
+
+    fn saved_as(written: PresetDraft<LandscapeDraft>, _file: &Path, before: &SavedLandscape) -> SavedLandscape {
+        let PresetDraft { preset, draft: LandscapeDraft { document, lesson_step }, .. } = written;
+        // The camera that was saved is where the view is, not where the document began.
+        let camera = before.clean.document.view.camera;
+        let view = ViewSettings { camera, ..preset.view.clone().unwrap_or(document.view) };
+        let document = Document { spec: preset.simulation.clone(), view };
+        SavedLandscape { preset, clean: LandscapeDraft { document, lesson_step } }
+    }
+
+    /// They are the preset's alone.
+    fn take_words(&mut self, _preset: &LandscapePreset) {}
+}
+
+/// The editor of a landscape's document.
+pub type LandscapeEditor = Editor<LandscapeDraft>;
+
+impl LandscapeEditor {
+    /// An editor with a preset just opened. `view` is how it is looked at where the preset does not say.
+    pub fn opened(preset: LandscapePreset, view: &ViewSettings) -> LandscapeEditor {
+        let draft = opened(&preset, view);
+        Editor::new(draft.clone(), SavedLandscape { preset, clean: draft }, None)
+    }
+
+    /// An editor as it was left: `document` and the step of the lesson may differ from the preset's.
+    pub fn restored(
+        preset: LandscapePreset,
+        file: Option<PathBuf>,
+        document: Document,
+        lesson_step: usize,
+    ) -> LandscapeEditor {
+        let clean = opened(&preset, &document.view);
+        let lesson_step = lesson_step.min(preset.lesson.len().saturating_sub(1));
+        Editor::new(LandscapeDraft { document, lesson_step }, SavedLandscape { preset, clean }, file)
+    }
+
+    /// Opens another preset. Undo brings the present one back.
+    pub fn open_preset(&mut self, preset: LandscapePreset, file: Option<PathBuf>) {
+        let draft = opened(&preset, &self.draft.document.view);
+        self.open(draft.clone(), SavedLandscape { preset, clean: draft }, file);
+    }
+
+    /// The document as a preset with title, description and lesson of the one that was opened.
+    pub fn document_draft(&self) -> PresetDraft<LandscapeDraft> {
+        let Document { spec, view } = &self.draft.document;
+        self.preset_draft(LandscapePreset {
+            simulation: spec.clone(),
+            view: Some(view.clone()),
+            changes: Vec::new(),
+            ..self.saved_state().preset.clone()
+        })
+    }
+
+    /// A recorded session as a preset beside the document's own, with its title and description.
+    pub fn session_draft(&self, session: Record) -> PresetDraft<LandscapeDraft> {
+        let Record { spec: simulation, changes } = session;
+        let draft = self.document_draft();
+        let preset = LandscapePreset { simulation, changes, lesson: Vec::new(), ..draft.preset };
+        PresetDraft { preset, draft: draft.draft, replaces: None }
+    }
+
+    /// The index of the lesson's present step, from 0, and the lesson; none without a lesson.
+    pub fn lesson(&self) -> Option<(usize, &[LessonStep])> {
+        let lesson = self.saved_state().preset.lesson.as_slice();
+        (!lesson.is_empty()).then_some((self.lesson_step(), lesson))
+    }
+
+    pub fn lesson_step(&self) -> usize {
+        self.draft.lesson_step
+    }
+
+    /// Goes to a step of the lesson: all that the lesson ever sets becomes what it is after this step.
+    /// What the lesson never touches stays.
+    pub fn go_to_step(&mut self, step: usize) -> Result<(), SettingError> {
+        let spec = self.saved_state().at_step(&self.draft.document.spec, step)?;
+        self.change(|editor| {
+            editor.draft.document.spec = spec;
+            editor.draft.lesson_step = step;
+        });
+        Ok(())
+    }
+}
+
+/// The document that a preset opens as: with a lesson, at its first step. Where the preset does not say how it is
+/// looked at, that is as before, but not with the camera of another landscape.
+fn opened(preset: &LandscapePreset, view: &ViewSettings) -> LandscapeDraft {
+    // A preset whose lesson does not fit its own simulation is refused when it is read.
+    let spec = preset.simulation_at(0).unwrap_or_else(|_| preset.simulation.clone());
+    let as_before = || {
+        let ViewSettings { follow, camera, .. } = ViewSettings::default();
+        ViewSettings { follow, camera, ..view.clone() }
+    };
+    let document = Document { spec, view: preset.view.clone().unwrap_or_else(as_before) };
+    LandscapeDraft { document, lesson_step: 0 }
+}
+
+/// The setting of the kind of `setting` as it is in `simulation`.
+fn same_setting_of(simulation: &SimulationSpec, setting: &Setting) -> Option<Setting> {
+    Some(match *setting {
+        Setting::Landscape(_) => Setting::Landscape(simulation.landscape),
+        Setting::Noise(_) => Setting::Noise(simulation.noise),
+        Setting::Temperature(_) => Setting::Temperature(simulation.temperature),
+        Setting::Steps(_) => Setting::Steps(simulation.steps),
+        Setting::Rule { optimizer, .. } => {
+            let found = simulation.optimizers.iter().find(|other| other.id == optimizer)?;
+            Setting::Rule { optimizer, rule: found.rule }
+        }
+    })
+}

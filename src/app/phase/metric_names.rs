@@ -1,0 +1,7 @@
+//! What the metrics of a sweep are called.
+
+use crate::sweep::Metric;
+
+/// In the order of [`Metric::ALL`].
+pub const METRICS: [(Metric, &str); 3] =
+    [(Metric::FinalLoss, "final loss"), (Metric::SmallestLoss, "smallest loss"), (Metric::Depth, "depth")];

@@ -1,0 +1,32 @@
+//! How fast the simulation plays.
+
+use serde::{Deserialize, Serialize};
+
+use crate::simulation::Speed;
+
+/// How fast the simulation plays; kept with the session.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlaybackPace {
+    pub steps_per_sec: f64,
+    /// As fast as it goes, whatever `steps_per_sec` says.
+    pub unlimited: bool,
+}
+
+impl PlaybackPace {
+    pub const SLOWEST: f64 = 1.0;
+    pub const FASTEST: f64 = 10_000.0;
+
+    pub fn speed(self) -> Speed {
+        if self.unlimited {
+            Speed::Unlimited
+        } else {
+            Speed::StepsPerSecond(self.steps_per_sec.clamp(Self::SLOWEST, Self::FASTEST))
+        }
+    }
+}
+
+impl Default for PlaybackPace {
+    fn default() -> Self {
+        PlaybackPace { steps_per_sec: 60.0, unlimited: false }
+    }
+}

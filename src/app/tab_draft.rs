@@ -1,0 +1,40 @@
+//! The preset of any tab on its way to a file.
+
+use super::editor::PresetDraft;
+use super::landscape_editor::LandscapeDraft;
+use crate::preset::{Preset, SweepPreset};
+
+/// A preset that may be saved, of whichever tab.
+#[derive(Clone, Debug)]
+pub enum TabDraft {
+    Landscape(Box<PresetDraft<LandscapeDraft>>),
+    Phase(Box<PresetDraft<SweepPreset>>),
+    Training(Box<PresetDraft<Preset>>),
+}
+
+impl TabDraft {
+    /// The title, and the sentence about it.
+    pub fn words_mut(&mut self) -> [&mut String; 2] {
+        match self {
+            TabDraft::Landscape(draft) => [&mut draft.preset.title, &mut draft.preset.description],
+            TabDraft::Phase(draft) => [&mut draft.preset.title, &mut draft.preset.description],
+            TabDraft::Training(draft) => draft.preset.words_mut(),
+        }
+    }
+
+    /// How many recorded changes go with it.
+    pub fn changes(&self) -> usize {
+        match self {
+            TabDraft::Landscape(draft) => draft.preset.changes.len(),
+            TabDraft::Phase(_) | TabDraft::Training(_) => 0,
+        }
+    }
+
+    pub fn preset(&self) -> Preset {
+        match self {
+            TabDraft::Landscape(draft) => Preset::Landscape(draft.preset.clone()),
+            TabDraft::Phase(draft) => Preset::Sweep(draft.preset.clone()),
+            TabDraft::Training(draft) => draft.preset.clone(),
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Curves with the name and the line that they have in plots.
+
+use super::names::Name;
+use super::plotter::RunCurves;
+use crate::view::Pen;
+
+/// A group of runs as it is drawn.
+pub struct NamedCurves<'a> {
+    pub name: Name,
+    pub pen: Pen,
+    pub drawn: &'a RunCurves,
+}
