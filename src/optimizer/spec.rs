@@ -219,7 +219,7 @@ impl<'de> Deserialize<'de> for RatedRule {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let reader = RuleReader { default: RuleSpec::on_plane, is_rated: true };
         let (rule, learning_rate) = deserializer.deserialize_enum("Rule", RuleKind::NAMES, reader)?;
-        let learning_rate = learning_rate.ok_or_else(|| de::Error::missing_field(LEARNING_RATE))?;
+        let learning_rate = learning_rate.expect("a rated rule without it is refused");
         Ok(RatedRule { rule, learning_rate })
     }
 }
@@ -274,6 +274,9 @@ impl<'de> Visitor<'de> for HyperparameterReader {
             if is_repeated {
                 return Err(de::Error::duplicate_field(key));
             }
+        }
+        if rate.is_none() && names.contains(&LEARNING_RATE) {
+            return Err(de::Error::missing_field(LEARNING_RATE));
         }
         Ok((rule, rate))
     }

@@ -112,13 +112,18 @@ fn a_checkpoint_whose_sum_is_of_the_tensors_alone_is_read() {
     let tensors = folder.path().join("checkpoint-00000005.safetensors");
     let about = tensors.with_extension("ron");
     let sum = crc32fast::hash(&std::fs::read(&tensors).unwrap());
-    let old = std::fs::read_to_string(&about).unwrap().replace("version: 5", "version: 1");
+    let old = std::fs::read_to_string(&about).unwrap().replace("version: 6", "version: 1");
+    // The products of two decay rates had fields of their own.
+    let (before, after) = old.split_once("    powers: {").unwrap();
+    let (_, after) = after.split_once("},\n").unwrap();
+    let old = format!("{before}    beta1_power: 0.59,\n    beta2_power: 0.0,\n{after}");
     let old = old.replace("    config: \"config\",\n", "");
     let old: String = old.split_inclusive('\n').filter(|line| !line.contains("text_sum: ")).collect();
     let (before, after) = old.split_once("crc32: ").unwrap();
     let after = after.trim_start_matches(|c: char| c.is_ascii_digit());
     std::fs::write(&about, format!("{before}crc32: {sum}{after}")).unwrap();
-    assert_eq!(load(&folder, 5, &run).unwrap().0.step, 5);
+    let checkpoint = load(&folder, 5, &run).unwrap().0;
+    assert_eq!((checkpoint.step, checkpoint.powers["beta1"]), (5, 0.59));
 }
 
 #[test]
