@@ -2,9 +2,10 @@
 
 use resvg::usvg::roxmltree::Document;
 use valleyscope::figure::{Figure, FigureError, Format, Options, PAGE_MM, Trajectories, TrajectoriesError};
+use valleyscope::optimizer::RuleKind;
 use valleyscope::preset::{LandscapePreset, Preset, built_ins};
 use valleyscope::quantity::{LearningRate, StartCoordinate};
-use valleyscope::simulation::{Rule, Simulation};
+use valleyscope::simulation::Simulation;
 use valleyscope::view::{Camera, SymLog, ViewSettings};
 
 use crate::scan_pictures::{frames, near, paths, texts};
@@ -207,8 +208,8 @@ fn an_optimizer_that_runs_away_is_named_and_does_not_take_the_view_along() {
     let mut preset = preset("four-optimizers");
     preset.simulation.steps = Some(300);
     for optimizer in &mut preset.simulation.optimizers {
-        if let Rule::Sgd { learning_rate, .. } = &mut optimizer.rule {
-            *learning_rate = LearningRate::clamped(1e3);
+        if optimizer.rule.rule.kind() == RuleKind::Sgd {
+            optimizer.rule.learning_rate = LearningRate::clamped(1e3);
         }
     }
     let svg = drawn(&preset, PAGE_MM);

@@ -24,10 +24,12 @@ fn rules() -> Vec<RuleSpec> {
     };
     let registered = RuleKind::ALL.iter().map(|&kind| {
         let rule = with(RuleSpec::in_training(kind), &[("beta1", 0.8), ("weight_decay", 0.3)]);
-        if rule.get("beta2").is_some() { with(rule, &[("beta2", 0.97)]) } else { rule }
+        let others = [("beta2", 0.97), ("gamma", 0.4)].into_iter().filter(|(key, _)| rule.get(key).is_some());
+        with(rule, &others.collect::<Vec<_>>())
     });
     let focus = RuleSpec::in_training(RuleKind::Focus);
-    let repelled = with(focus, &[("beta2", 0.97), ("gamma", -0.3), ("weight_decay", 0.3), ("decay", 0.0)]);
+    let repelled =
+        with(focus, &[("beta2", 0.97), ("beta1", 0.8), ("gamma", -0.3), ("weight_decay", 0.3), ("decay", 0.0)]);
     registered.chain([repelled]).collect()
 }
 
