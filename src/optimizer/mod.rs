@@ -84,6 +84,7 @@ rules! { ($)
     signum::Signum,
     focus::Focus,
     sgd::Sgd,
+    lion::Lion,
 }
 
 impl RuleKind {

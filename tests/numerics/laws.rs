@@ -20,6 +20,7 @@ pub fn known_law(rule: &RuleSpec, eta: f64) -> Option<Law> {
             decays_average: rule.choice("decay").is_some_and(|choice| choice.key == "Average"),
         }),
         "Sgd" => Some(Law::Sgd { eta, beta1: value("beta1"), omega }),
+        "Lion" => Some(Law::Lion { eta, beta1: value("beta1"), beta2: value("beta2"), omega }),
         _ => None,
     }
 }

@@ -3,13 +3,13 @@
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use valleyscope::optimizer::{
-    Adam, BiasCorrection, Focus, Moved, Numbers, RatedRule, Rates, Rule, RuleInput, RuleKind, RuleSpec, RuleVisitor,
-    Sgd, Signum, zero_state,
+    Adam, BiasCorrection, Focus, Lion, Moved, Numbers, RatedRule, Rates, Rule, RuleInput, RuleKind, RuleSpec,
+    RuleVisitor, Sgd, Signum, zero_state,
 };
 
 use crate::laws::known_law;
 use crate::oracle::{Coordinate, Law};
-use crate::specs::{DecayTarget, adam, focus, rated, sgd, signum};
+use crate::specs::{DecayTarget, adam, focus, lion, rated, sgd, signum};
 
 /// One coordinate with the library's rule `R`, whose hyperparameters may be changed between steps.
 struct Run<R: Rule> {
@@ -277,6 +277,7 @@ fn by_library(law: Law, state: State) -> Outcome {
         Law::Adam { eta, beta1, beta2, omega } => by::<Adam>(&adam(eta, beta1, beta2, omega), state),
         Law::Signum { eta, beta1, omega } => by::<Signum>(&signum(eta, beta1, omega), state),
         Law::Sgd { eta, beta1, omega } => by::<Sgd>(&sgd(eta, beta1, omega), state),
+        Law::Lion { eta, beta1, beta2, omega } => by::<Lion>(&lion(eta, beta1, beta2, omega), state),
         Law::Focus { eta, beta1, beta2, gamma, omega, decays_average } => {
             let decay = if decays_average { DecayTarget::Average } else { DecayTarget::Parameters };
             by::<Focus>(&focus(eta, [beta1, beta2], gamma, omega, decay), state)
@@ -298,13 +299,13 @@ fn by_oracle(law: Law, state: State) -> Outcome {
     let second = match law {
         Law::Adam { .. } => coordinate.s,
         Law::Focus { .. } => coordinate.average(None),
-        Law::Signum { .. } | Law::Sgd { .. } => 0.0,
+        Law::Signum { .. } | Law::Sgd { .. } | Law::Lion { .. } => 0.0,
     };
     Outcome { theta: coordinate.theta, direction, m: coordinate.m, second }
 }
 
 /// Each rule with random hyperparameters.
-fn random_laws(random: &mut StdRng) -> [Law; 6] {
+fn random_laws(random: &mut StdRng) -> [Law; 7] {
     let eta = 10_f64.powf(random.random_range(-4.0..0.0));
     let beta1 = random.random_range(0.0..0.99);
     let beta2 = 1.0 - 10_f64.powf(random.random_range(-3.0..0.0));
@@ -315,6 +316,7 @@ fn random_laws(random: &mut StdRng) -> [Law; 6] {
         Law::Adam { eta, beta1, beta2, omega },
         Law::Signum { eta, beta1, omega },
         Law::Sgd { eta, beta1, omega },
+        Law::Lion { eta, beta1, beta2, omega },
         focus,
         Law::Focus { eta, beta1, beta2, gamma, omega, decays_average: true },
         Law::Focus { eta, beta1, beta2, gamma: -gamma, omega, decays_average: false },
@@ -324,7 +326,9 @@ fn random_laws(random: &mut StdRng) -> [Law; 6] {
 fn random_state(random: &mut StdRng, law: Law) -> State {
     let steps = 10_f64.powf(random.random_range(0.0..3.7)) as u64;
     let (beta1, beta2) = match law {
-        Law::Adam { beta1, beta2, .. } | Law::Focus { beta1, beta2, .. } => (beta1, beta2),
+        Law::Adam { beta1, beta2, .. } | Law::Focus { beta1, beta2, .. } | Law::Lion { beta1, beta2, .. } => {
+            (beta1, beta2)
+        }
         Law::Signum { beta1, .. } | Law::Sgd { beta1, .. } => (beta1, 0.0),
     };
     let gradient_scale = 10_f64.powf(random.random_range(-4.0..4.0));
@@ -359,7 +363,9 @@ fn one_step_from_a_thousand_states_agrees_with_the_oracle() {
                     (eta, omega, 1.0 / gathered.0 + 1.0 / gathered.1)
                 }
                 Law::Focus { eta, beta2, omega, .. } => (eta, omega, 1.0 / (1.0 - state.beta2_power * beta2)),
-                Law::Signum { eta, omega, .. } | Law::Sgd { eta, omega, .. } => (eta, omega, 0.0),
+                Law::Signum { eta, omega, .. } | Law::Sgd { eta, omega, .. } | Law::Lion { eta, omega, .. } => {
+                    (eta, omega, 0.0)
+                }
             };
             let relative = 1e-14 + 0.5 * f64::EPSILON * conditioning;
             let decayed = state.theta.abs().max(theirs.second.abs() * f64::from(matches!(law, Law::Focus { .. })));
@@ -374,7 +380,7 @@ fn one_step_from_a_thousand_states_agrees_with_the_oracle() {
             let direction_scale = match law {
                 Law::Adam { .. } => theirs.direction.abs() * (momentum / theirs.m.abs()).max(1.0),
                 Law::Sgd { .. } => momentum,
-                Law::Signum { .. } | Law::Focus { .. } => 0.0,
+                Law::Signum { .. } | Law::Focus { .. } | Law::Lion { .. } => 0.0,
             };
             check("direction", ours.direction, theirs.direction, direction_scale);
             check("m", ours.m, theirs.m, momentum);
@@ -390,4 +396,17 @@ fn every_registered_rule_has_an_oracle() {
         let law = known_law(&RuleSpec::on_plane(kind), 0.1);
         assert!(law.is_some(), "{} is registered, and the oracle has no law of it", kind.info().name);
     }
+}
+
+#[test]
+fn lion_by_hand() {
+    let rule = lion(0.25, 0.5, 0.75, 0.5);
+    let mut run = Run::<Lion>::starting_at(1.0);
+    // c = 0.5·(−2) = −1: θ = 1 − 0.25 (−1 + 0.5·1); m = 0.25·(−2)
+    assert_eq!(run.step(&rule, -2.0), -1.0);
+    assert_eq!((run.theta, run.state(0)), (1.125, -0.5));
+    // c = −0.25 + 0.5: the new gradient outweighs the momentum, which stays negative.
+    // θ = 1.125 − 0.25 (1 + 0.5625); m = −0.375 + 0.25
+    assert_eq!(run.step(&rule, 1.0), 1.0);
+    assert_eq!((run.theta, run.state(0)), (0.734_375, -0.125));
 }

@@ -114,6 +114,7 @@ pub enum Law {
     Signum { eta: f64, beta1: f64, omega: f64 },
     Focus { eta: f64, beta1: f64, beta2: f64, gamma: f64, omega: f64, decays_average: bool },
     Sgd { eta: f64, beta1: f64, omega: f64 },
+    Lion { eta: f64, beta1: f64, beta2: f64, omega: f64 },
 }
 
 /// One parameter and everything its optimizer remembers.
@@ -164,6 +165,12 @@ impl Coordinate {
                 self.m = beta1 * self.m + gradient;
                 self.theta -= eta * (self.m + omega * self.theta);
                 self.m
+            }
+            Law::Lion { eta, beta1, beta2, omega } => {
+                let direction = sign(beta1 * self.m + (1.0 - beta1) * gradient);
+                self.m = beta2 * self.m + (1.0 - beta2) * gradient;
+                self.theta -= eta * (direction + omega * self.theta);
+                direction
             }
             Law::Focus { eta, beta1, beta2, gamma, omega, decays_average } => {
                 self.m = beta1 * self.m + (1.0 - beta1) * gradient;
