@@ -1,4 +1,4 @@
-//! Numbers for the engines: one trait for a plain float and for a bundle of them.
+//! Numbers for the engines: one trait for a plain float and for a vector of them.
 //!
 //! The update rules, the landscape and the noise are written once over [`Real`]. With `f64` they are
 //! easy to follow and to check; with a [`Vector`] one call advances many runs side by side, in double or
@@ -19,7 +19,7 @@ use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Sub};
 pub use both::Both;
 pub use plain::Lanes;
 
-/// A real number, or a bundle of them on which every operation acts lane by lane.
+/// A real number, or a vector of them on which every operation acts lane by lane.
 pub trait Real:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>
 {
@@ -33,7 +33,7 @@ pub trait Real:
     /// `self × factor + term`, rounded once. Slow where the processor has no such instruction.
     fn mul_add(self, factor: Self, term: Self) -> Self;
 
-    /// `self / (factor × √square + term)`. Bundles of singles have it to 1e-6, without the processor's divider, for a
+    /// `self / (factor × √square + term)`. Vectors of singles have it to 1e-6, without the processor's divider, for a
     /// divisor from 1e-37 to 1e37 and a square that is a normal number, or whose root does not count beside `term`.
     #[inline(always)]
     fn over_root(self, square: Self, factor: Self, term: Self) -> Self {
@@ -84,7 +84,7 @@ macro_rules! plain_number {
 plain_number!(f32);
 plain_number!(f64);
 
-/// A bundle of `N` numbers, all in double or all in single precision.
+/// A vector of `N` numbers, all in double or all in single precision.
 pub trait Vector<const N: usize>: Real {
     /// `f64` or `f32`.
     type Number: Copy;
@@ -106,7 +106,7 @@ pub trait Vector<const N: usize>: Real {
     fn larger(self, other: Self) -> Self;
 }
 
-/// Numbers of which x and y of a place can be taken as one bundle: what is done to both coordinates alike is then
+/// Numbers of which x and y of a place can be taken as one vector: what is done to both coordinates alike is then
 /// done to twice as many numbers side by side.
 pub trait Planar: Real {
     type Both: Real;
@@ -116,12 +116,12 @@ pub trait Planar: Real {
     fn apart(both: Self::Both) -> [Self; 2];
 }
 
-/// A bundle of `N` numbers in double precision.
+/// A vector of `N` numbers in double precision.
 pub trait Doubles<const N: usize>: Vector<N, Number = f64, Bits: Bits<N, Word = u64>> {}
 
 impl<const N: usize, V: Vector<N, Number = f64, Bits: Bits<N, Word = u64>>> Doubles<N> for V {}
 
-/// A bundle of `N` numbers in single precision.
+/// A vector of `N` numbers in single precision.
 pub trait Singles<const N: usize>: Vector<N, Number = f32, Bits: Bits<N, Word = u32>> {
     /// The nearest numbers to whole numbers, which have a sign.
     fn from_integers(integers: Self::Bits) -> Self;
@@ -130,7 +130,7 @@ pub trait Singles<const N: usize>: Vector<N, Number = f32, Bits: Bits<N, Word = 
     fn shift_right_signed<const BY: u32>(integers: Self::Bits) -> Self::Bits;
 }
 
-/// A bundle of `N` words of 64 bits, or of 32. Sums and differences wrap around.
+/// A vector of `N` words of 64 bits, or of 32. Sums and differences wrap around.
 pub trait Bits<const N: usize>:
     Copy + Add<Output = Self> + Sub<Output = Self> + BitAnd<Output = Self> + BitOr<Output = Self> + BitXor<Output = Self>
 {

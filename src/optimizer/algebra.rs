@@ -42,7 +42,7 @@ pub trait Algebra:
     /// `m̂ / (√ŝ + ε)` of running averages `self` = m and `s` that start at 0, with their bias corrected (Adam,
     /// [arXiv:1412.6980](https://arxiv.org/abs/1412.6980), Algorithm 1).
     ///
-    /// Bundles of singles have it to 1e-6, as [`Real::over_root`] says.
+    /// Vectors of singles have it to 1e-6, as [`Real::over_root`] says.
     fn bias_corrected_ratio(self, s: Self, correction: &RatioCorrection<Self>) -> Self;
 
     /// The same number, known as a part of the step for whoever explains it.

@@ -33,7 +33,7 @@ pub enum EngineCommand {
     /// snapshot that shows the last of them has been reached when its `playback` is not `Playing`.
     Advance(u64),
     Speed(Speed),
-    /// The particle whose steps are taken apart.
+    /// The particle whose steps are recorded.
     Select(Option<ParticleId>),
     /// The most past positions to hand over for the trails.
     TrailLength(usize),

@@ -1,4 +1,4 @@
-//! A bundle of numbers gives each lane what a plain number gives, bit for bit, in every kind of vector; where singles
+//! A vector of numbers gives each lane what a plain number gives, bit for bit, in every kind of vector; where singles
 //! are divided by roots, what every other kind gives.
 
 use std::marker::PhantomData;

@@ -143,7 +143,7 @@ fn another_rule_begins_afresh_on_the_same_parameters() {
         let (loss, by_hand) = (f64::from_bits(loss), expected.advance(&mut || Ok(())).unwrap().double_value(&[0]));
         assert!((loss - by_hand).abs() < 1e-4 * by_hand, "{step}: {loss} {by_hand}");
     }
-    // Its clock goes on from there, as a run that is resumed shows.
+    // Its bias correction goes on from there, as a run that is resumed shows.
     let again = forked(&fork, 55, &[("steps", "60")]);
     assert!(history(&again).forked().is_some_and(|forked| forked.keeps_optimizer));
     assert!(to_the_end(&again, true).status.success());

@@ -1,4 +1,4 @@
-//! What can be said of a particle before a step of it was taken apart.
+//! What can be said of a particle before a step of it was recorded.
 
 use egui::{Grid, Ui};
 
