@@ -312,9 +312,9 @@ fn focus_has_its_pull_and_both_forms_of_decay() {
     let lines = focus(0.0);
     assert_eq!(lines[1].1, "0.9 · (−0.1) + 0.1 · 0.3");
     assert_eq!(lines[2].0, "θ̂ ← θ̂ + w (θ − θ̂),  w = (1 − β₂) / (1 − β₂ᵗ)");
-    assert_eq!(lines[2].1, "0.4 + 0.5 · (0.5 − 0.4)");
+    assert_eq!(lines[2].1, "0.4 + 0.5 · 0.1");
     assert_eq!(lines[3].0, "d = sign(m) + γ sign(θ − θ̂)");
-    assert_eq!(lines[3].1, "sign(−0.06) + (−0.2) · sign(0.5 − 0.45)");
+    assert_eq!(lines[3].1, "sign(−0.06) + (−0.2) · sign(0.05)");
     assert_eq!(lines[4].0, "θ ← θ − η (d + ω θ)");
     assert_eq!(lines[4].1, "0.5 − 0.01 · (−1.2 + 0.1 · 0.5)");
     let lines = focus(1.0);

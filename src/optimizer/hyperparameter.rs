@@ -102,7 +102,7 @@ impl Hyperparameter {
 
     /// ω, the decoupled weight decay.
     pub const fn weight_decay() -> Hyperparameter {
-        Hyperparameter::number("ω", "AverageWeight decay ω", WeightDecay::RANGE)
+        Hyperparameter::number("ω", "Weight decay ω", WeightDecay::RANGE)
             .help("Shrinks the parameters by ηω of their size in each step.", "0.1")
             .slider(0.0, 1.0)
             .defaults(0.1, 0.01)

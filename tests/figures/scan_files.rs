@@ -2,11 +2,14 @@
 
 use std::io::Cursor;
 
+use valleyscope::preset::Preset;
 use valleyscope::result::scan::{ScanError, ScanResult};
 use valleyscope::run::{GridPoint, RunFolder, ScanAxes, Started};
 
 use crate::files::{array, texts};
-use crate::scan_run::{DATA, accuracy, axes, config, places, point, scan, started, test_loss, train_loss, write};
+use crate::scan_run::{
+    DATA, accuracy, axes, config, places, point, scan, started, test_loss, train_loss, write, write_with,
+};
 
 const SHAPE: [u64; 4] = [3, 4, 3, 2];
 
@@ -222,10 +225,18 @@ fn without_a_config_there_are_still_results() {
     close(scan.scores.get(0, 3).expect("it is known").mean, score([0, 3]).0);
 }
 
-/// Whatever the optimizers are called, as long as the config says what they are.
+/// Whatever the optimizers are called.
 #[test]
 fn adam_and_signum_are_known_by_their_rules() {
-    let axes = ScanAxes { optimizers: ["first", "Adam", "Signum"].map(str::to_owned).to_vec(), ..axes() };
-    let scan = of(started(&axes, DATA), vec![point(&axes, [0, 0])]).expect("a scan");
-    assert_eq!(scan.adam_and_signum(), Some([0, 1]), "the config's are Adam, Signum and FOCUS");
+    let Preset::MnistScan(mut preset) = Preset::parse(&config(), "a config").expect("it can be read") else {
+        panic!("fig2cd is a scan")
+    };
+    for (optimizer, name) in preset.scan.optimizers.iter_mut().zip(["first", "Adam-mini"]) {
+        optimizer.name = Some(name.to_owned());
+    }
+    let config = Preset::MnistScan(preset).to_ron();
+    let axes = ScanAxes { optimizers: ["first", "Adam-mini", "FOCUS, γ = 0.2"].map(str::to_owned).to_vec(), ..axes() };
+    let folder = tempfile::tempdir().expect("a folder");
+    let scan = opened(&write_with(&config, folder.path(), started(&axes, DATA), [point(&axes, [0, 0])]));
+    assert_eq!(scan.adam_and_signum(), Some([0, 1]));
 }

@@ -76,7 +76,17 @@ pub fn config() -> String {
 
 /// A run with these grid points.
 pub fn write(folder: &Path, started: Started, points: impl IntoIterator<Item = GridPoint>) -> RunFolder {
-    let run = RunFolder::create(folder, "scan", &config()).expect("a run can be made");
+    write_with(&config(), folder, started, points)
+}
+
+/// The same with another config.
+pub fn write_with(
+    config: &str,
+    folder: &Path,
+    started: Started,
+    points: impl IntoIterator<Item = GridPoint>,
+) -> RunFolder {
+    let run = RunFolder::create(folder, "scan", config).expect("a run can be made");
     let mut session = RunSession::begin(&run).expect("a session can begin");
     session.record(0, Event::Started(started)).expect("it can be written");
     for (done, point) in points.into_iter().enumerate() {

@@ -157,7 +157,7 @@ impl Printer<'_> {
             Operation::Symbol(symbol) => self.symbol(symbol, self.nodes[index].values, mode),
             Operation::Negative(a) => Expression { text: format!("−{}", of(a).at_least(PRODUCT)), binding: SUM },
             Operation::Sum(a, b) => sum(&of(a), &of(b)),
-            Operation::Difference(a, b) => difference(&of(a), &of(b)),
+            Operation::Difference(a, b) => self.difference_of(a, b, mode),
             Operation::Product(..) => self.product(index, mode),
             Operation::Quotient(a, b) => {
                 Expression { text: format!("{} / {}", of(a).at_least(PRODUCT), of(b).at_least(ATOM)), binding: PRODUCT }
@@ -171,7 +171,7 @@ impl Printer<'_> {
             Operation::Size(a) => Expression::atom(format!("|{}|", of(a).text)),
             Operation::Sign(a) => Expression::atom(format!("sign({})", of(a).text)),
             Operation::Toward(average, target, AverageWeight { weight, .. }) => {
-                let way = difference(&of(target), &of(average));
+                let way = self.difference_of(target, average, mode);
                 sum(&of(average), &multiplied(&[of(weight), way], mode))
             }
             Operation::Ratio(m, s, RatioCorrection { m_weight, s_weight, epsilon, .. }) => {
@@ -183,6 +183,27 @@ impl Printer<'_> {
                 let size = sum(&root, &of(epsilon));
                 let text = format!("{} / {}", corrected(m, m_weight).at_least(PRODUCT), size.at_least(ATOM));
                 Expression { text, binding: PRODUCT }
+            }
+        }
+    }
+
+    /// A difference; of two numbers with names, which only their difference matters of, as one number.
+    fn difference_of(&self, a: Operand, b: Operand, mode: Mode) -> Expression {
+        let [of_a, of_b] = [a, b].map(|it| self.operand(it, mode));
+        match mode {
+            Mode::Numbers(axis) if self.has_name(a) && self.has_name(b) => {
+                Expression::number(self.value(a, axis) - self.value(b, axis))
+            }
+            _ => difference(&of_a, &of_b),
+        }
+    }
+
+    /// Whether an operand is written as one symbol.
+    fn has_name(&self, operand: Operand) -> bool {
+        match operand {
+            Operand::Constant(..) => true,
+            Operand::Node(index) => {
+                self.symbols[index].is_some() || matches!(self.nodes[index].operation, Operation::Symbol(_))
             }
         }
     }

@@ -190,13 +190,13 @@ struct Scanned {
     marker: Marker,
 }
 
-/// The optimizers of a scan as the config has them. Where it cannot be read, an optimizer that is called like a rule has
-/// that.
+/// The optimizers of a scan as the config has them. Where it cannot be read, or calls them otherwise, an optimizer that is
+/// called like a rule has that.
 fn scanned(axes: &ScanAxes, config: &str) -> Vec<Scanned> {
     let preset = Preset::parse(config, RunFolder::CONFIG).ok();
     let given = preset.as_ref().and_then(Preset::workload).map_or(&[][..], Workload::scanned);
     let known = |(index, name): (usize, &String)| {
-        let given = given.get(index);
+        let given = given.get(index).filter(|optimizer| optimizer.label() == name);
         let rule = given.map(|optimizer| optimizer.rule.kind()).or_else(|| RuleKind::named(name));
         let color = given.map(|optimizer| optimizer.rgb()).or(rule.map(|rule| rule.info().color));
         Scanned { rule, color: color.unwrap_or([150; 3]), marker: rule.map_or(Marker::Star, |rule| rule.info().marker) }
