@@ -1,6 +1,6 @@
 use super::{
-    Algebra, StepArrow, Hyperparameter, RuleInfo, Marker, Moved, Observation, StepPart, Rates, RatioCorrection, Rule, Scalar, RuleInput,
-    ObservedStatistic, hyperparameters,
+    Algebra, Hyperparameter, Marker, Moved, Observation, ObservedStatistic, Rates, RatioCorrection, Rule, RuleInfo,
+    RuleInput, Scalar, StepArrow, StepPart, hyperparameters,
 };
 
 /// Adam with decoupled weight decay, AdamW (Kingma and Ba, [arXiv:1412.6980](https://arxiv.org/abs/1412.6980);
@@ -52,11 +52,7 @@ impl Rule for Adam {
         source: "arXiv:1412.6980, arXiv:1711.05101",
         hyperparameters: TABLE,
         states: &[&M, &S],
-        observed: Some(Observation {
-            metric: "signal",
-            title: "|m̂|/√ŝ",
-            statistic: ObservedStatistic::Quantiles,
-        }),
+        observed: Some(Observation { metric: "signal", title: "|m̂|/√ŝ", statistic: ObservedStatistic::Quantiles }),
     };
 
     type Hyper<N: Copy> = Hyper<N>;

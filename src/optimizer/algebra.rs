@@ -107,7 +107,7 @@ impl Scalar for f64 {
 }
 
 /// How far a running average goes towards its next value.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AverageWeight<A> {
     /// w
     pub weight: A,
@@ -123,7 +123,7 @@ impl<A> AverageWeight<A> {
 }
 
 /// What corrects the bias in the ratio of two running averages.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RatioCorrection<A> {
     /// `(1 − β₁ᵗ) / √(1 − β₂ᵗ)`
     pub factor: A,

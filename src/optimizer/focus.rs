@@ -1,6 +1,6 @@
 use super::{
-    Algebra, StepArrow, HyperparameterChoice, Hyperparameter, RuleInfo, Marker, Moved, Observation, StepPart, Rates, Rule, Scalar, RuleInput, ObservedStatistic,
-    AverageWeight, hyperparameters,
+    Algebra, AverageWeight, Hyperparameter, HyperparameterChoice, Marker, Moved, Observation, ObservedStatistic, Rates,
+    Rule, RuleInfo, RuleInput, Scalar, StepArrow, StepPart, hyperparameters,
 };
 
 /// FOCUS: Signum with an attraction to the averaged parameters (Liu, Liu and Gore,

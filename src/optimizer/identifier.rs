@@ -38,8 +38,7 @@ impl<T, F: Fn(&str) -> Option<T>> Visitor<'_> for Identifier<F> {
 pub(super) fn lasting<N: AsRef<str>>(names: Vec<N>) -> &'static [&'static str] {
     static KNOWN: Mutex<Vec<&'static [&'static str]>> = Mutex::new(Vec::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_same =
-        |known: &&'static [&'static str]| known.iter().eq(names.iter().map(AsRef::as_ref).collect::<Vec<_>>().iter());
+    let is_same = |known: &&'static [&'static str]| known.iter().copied().eq(names.iter().map(AsRef::as_ref));
     if let Some(same) = known.iter().copied().find(is_same) {
         return same;
     }

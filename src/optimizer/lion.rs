@@ -1,4 +1,7 @@
-use super::{Algebra, StepArrow, Hyperparameter, RuleInfo, Marker, Moved, StepPart, Rates, Rule, Scalar, RuleInput, hyperparameters};
+use super::{
+    Algebra, Hyperparameter, Marker, Moved, Rates, Rule, RuleInfo, RuleInput, Scalar, StepArrow, StepPart,
+    hyperparameters,
+};
 
 /// Lion: the sign of a momentum that is mixed anew with the gradient (Chen et al.,
 /// [arXiv:2302.06675](https://arxiv.org/abs/2302.06675), Algorithm 2; `lion-pytorch` 0.2.5 is the same rule).
@@ -9,7 +12,7 @@ use super::{Algebra, StepArrow, Hyperparameter, RuleInfo, Marker, Moved, StepPar
 /// θ ← θ − η (d + ω θ)
 /// ```
 ///
-/// β₁ only mixes, β₂ is the memory, and the momentum is updated after the direction was taken. The paper takes β₁ = 0.9
+/// β₁ only mixes, β₂ is the decay rate of the momentum, and the momentum is updated after the direction was taken. Chen et al. take β₁ = 0.9
 /// and β₂ = 0.99, a learning rate of a third to a tenth of Adam's, and a weight decay that is larger by the same factor.
 pub struct Lion;
 

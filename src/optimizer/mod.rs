@@ -1,6 +1,6 @@
 //! The update rules, one file each.
 //!
-//! A rule's file holds all that anybody asks of it: its name and look, the table of its hyperparameters, what it remembers,
+//! A rule's file holds everything about it: its name and look, the table of its hyperparameters, what it remembers,
 //! and the step itself. A line of [`rules!`] registers it. Presets, controls, sweeps, trainings, checkpoints, formulas and
 //! arrows are made from that.
 //!
@@ -62,7 +62,12 @@ macro_rules! rules {
         /// The most hyperparameters that a rule has, without the learning rate.
         const MOST_HYPERPARAMETERS: usize = 12;
 
-        $(const _: () = assert!(<$rule as Rule>::INFO.hyperparameters.len() <= MOST_HYPERPARAMETERS);)*
+        $(
+            const _: () = assert!(<$rule as Rule>::INFO.hyperparameters.len() <= MOST_HYPERPARAMETERS);
+            const _: () = assert!(
+                <$rule as Rule>::INFO.states.len() == <<$rule as Rule>::State<f64> as Numbers<f64>>::COUNT
+            );
+        )*
 
         /// Calls `$body` with `$name` as the rule of a [`RuleKind`].
         macro_rules! with_rule {

@@ -41,12 +41,13 @@ impl HyperparameterName {
     /// What the first rule that has it says of it; none of the learning rate.
     pub fn hyperparameter(self) -> Option<&'static Hyperparameter> {
         let mut all = RuleKind::ALL.iter().flat_map(|kind| kind.info().hyperparameters);
-        all.find(|hyperparameter| hyperparameter.key == self.0)
+        all.find(|hyperparameter| hyperparameter.key == self.0 && hyperparameter.range().is_some())
     }
 
     /// Whether `rule` depends on it.
     pub fn is_of(self, rule: &RuleSpec) -> bool {
-        self == Self::LEARNING_RATE || rule.get(self.0).is_some()
+        let is_number = |of: &Hyperparameter| of.range().is_some();
+        self == Self::LEARNING_RATE || rule.hyperparameter(self.0).is_some_and(is_number)
     }
 
     /// In presets: `WeightDecay` for `weight_decay`.

@@ -1,5 +1,6 @@
 use super::{
-    Algebra, StepArrow, Hyperparameter, RuleInfo, Marker, Moved, StepPart, Rates, Rule, Scalar, RuleInput, hyperparameters,
+    Algebra, Hyperparameter, Marker, Moved, Rates, Rule, RuleInfo, RuleInput, Scalar, StepArrow, StepPart,
+    hyperparameters,
 };
 
 /// Stochastic gradient descent with (heavy-ball) momentum and decoupled weight decay

@@ -1,5 +1,6 @@
 use super::{
-    Algebra, StepArrow, Hyperparameter, RuleInfo, Marker, Moved, StepPart, Rates, Rule, Scalar, RuleInput, hyperparameters,
+    Algebra, Hyperparameter, Marker, Moved, Rates, Rule, RuleInfo, RuleInput, Scalar, StepArrow, StepPart,
+    hyperparameters,
 };
 
 /// Signum: the sign of the momentum (Bernstein et al., [arXiv:1802.04434](https://arxiv.org/abs/1802.04434)), with

@@ -121,6 +121,11 @@ impl RuleSpec {
         self.get("weight_decay").unwrap_or(0.0)
     }
 
+    /// What is known of one of its hyperparameters.
+    pub fn hyperparameter(&self, key: &str) -> Option<&'static Hyperparameter> {
+        self.info().hyperparameters.iter().find(|hyperparameter| hyperparameter.key == key)
+    }
+
     fn index(&self, key: &str) -> Option<usize> {
         self.info().hyperparameters.iter().position(|hyperparameter| hyperparameter.key == key)
     }
@@ -303,7 +308,7 @@ impl<'de> Visitor<'de> for ChoiceReader {
     type Value = f64;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("one of a few names")
+        write!(formatter, "one of {}", self.0.iter().map(|choice| choice.key).collect::<Vec<_>>().join(", "))
     }
 
     fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<f64, A::Error> {

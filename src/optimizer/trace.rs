@@ -75,18 +75,6 @@ pub enum Symbol {
     Power(&'static str),
 }
 
-impl PartialEq for AverageWeight<Operand> {
-    fn eq(&self, other: &Self) -> bool {
-        (self.weight, self.minus_kept) == (other.weight, other.minus_kept)
-    }
-}
-
-impl PartialEq for RatioCorrection<Operand> {
-    fn eq(&self, other: &Self) -> bool {
-        (self.factor, self.term) == (other.factor, other.term)
-    }
-}
-
 /// A number that was computed, for the coordinates x and y.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Node {

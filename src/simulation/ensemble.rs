@@ -134,7 +134,7 @@ impl Ensemble {
         &self.sample
     }
 
-    /// Takes apart the steps of this particle from now on.
+    /// Records the steps of this particle from now on.
     pub(super) fn select(&mut self, particle: Option<usize>) {
         self.selected = particle.filter(|&particle| particle < self.particles);
         self.before = None;

@@ -11,8 +11,8 @@ use crate::run::{Forked, RunFolder};
 impl Checkpoint {
     /// The checkpoint that a run was forked from, as the fork goes on with it, and its tensors by name.
     ///
-    /// An optimizer of another rule begins afresh, with what it remembers and its bias correction as before its first step. The best
-    /// evaluation is this checkpoint's, if the fork evaluates in the same way: those before are not in the fork's folder.
+    /// An optimizer of another rule begins afresh, with its states and its bias correction as before its first step. The
+    /// best evaluation is this checkpoint's, if the fork evaluates in the same way: those before are not in the fork's folder.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! A step of an update rule as tensor operations.
 //!
 //! The rule is run once with [`Traced`] numbers, which record what it computes; each recorded operation then becomes one or
-//! some operations on flat tensors. What is not needed any more lends its memory to what is computed next.
+//! some operations on flat tensors. What is not needed any more is overwritten by what is computed next.
 
 use tch::{TchError, Tensor};
 
@@ -68,7 +68,10 @@ impl TensorStep {
             values.values.push(value);
         }
         for (state, operand) in states.iter_mut().zip(&self.states) {
-            *state = values.take(*operand).into_tensor(gradients)?;
+            let tensor = values.take(*operand).into_tensor(gradients)?;
+            // Parameters are written in place; a state must not change along with them.
+            let is_shared = tensor.data_ptr() == parameters.data_ptr();
+            *state = if is_shared { tensor.f_detach_copy()? } else { tensor };
         }
         let theta = values.take(self.theta).into_tensor(gradients)?;
         if theta.data_ptr() != parameters.data_ptr() {
@@ -131,7 +134,7 @@ impl StepValues<'_> {
                         is_free: *is_free && self.uses[index] == 0,
                     },
                     Some(TensorValue::Number(number)) => TensorValue::Number(*number),
-                    None => unreachable!("the operation that comes next takes what is fused with it apart"),
+                    None => unreachable!("a fused product is read only by the sum that follows it"),
                 }
             }
         }
@@ -299,7 +302,7 @@ impl TensorValue {
                 true => sum.f_addcmul_(&a, &b).map(TensorValue::free),
                 false => sum.f_addcmul(&a, &b).map(TensorValue::free),
             },
-            (sum, a, b) => a.times(b)?.plus(sum),
+            (sum, a, b) => sum.plus(a.times(b)?),
         }
     }
 

@@ -122,7 +122,7 @@ impl Card<'_> {
         let mut pressed = None;
         ui.horizontal(|ui| {
             let rule = RichText::new(optimizer.rule.name()).small().weak();
-            ui.label(rule);
+            ui.label(rule).on_hover_text(format!("Source: {}", optimizer.rule.rule.info().source));
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
                 let remove = Button::new(RichText::new("Remove").small());
                 let response = ui.add_enabled(self.removable, remove);

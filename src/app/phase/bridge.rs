@@ -124,10 +124,8 @@ fn hyperparameter_of(rule: &RatedRule, name: HyperparameterName) -> Option<f64> 
 fn set_hyperparameter(rule: &mut RatedRule, name: HyperparameterName, value: f64) {
     if name == HyperparameterName::LEARNING_RATE {
         rule.learning_rate = LearningRate::clamped(value);
-    } else if let Some(range) = name.hyperparameter().and_then(Hyperparameter::range)
-        && name.is_of(&rule.rule)
-    {
+    } else if let Some(range) = rule.rule.hyperparameter(name.key()).and_then(Hyperparameter::range) {
         let value = value.clamp(range.min, range.max);
-        rule.rule.set(name.key(), value).expect("rules have the same range of a hyperparameter");
+        rule.rule.set(name.key(), value).expect("it was brought into the range");
     }
 }

@@ -154,7 +154,7 @@ fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
         let shown = combo.show_ui(ui, |ui| {
             let against = if *axis == spec.rows { &spec.columns } else { &spec.rows };
             for (of, range) in choices(spec) {
-                if of != axis.of && overlap(&of, &against.of) {
+                if of != axis.of && of.overlaps(&against.of) {
                     continue;
                 }
                 let other = Axis { of: of.clone(), ..axis.clone() };
@@ -218,16 +218,6 @@ fn left_out(spec: &SweepSpec, axis: &Axis) -> Option<String> {
 /// The optimizers that have a hyperparameter.
 fn having(spec: &SweepSpec, hyperparameter: HyperparameterName) -> impl Iterator<Item = &SweepOptimizer> {
     spec.optimizers.iter().filter(move |optimizer| hyperparameter.is_of(&optimizer.rule))
-}
-
-/// Whether two axes would vary the same.
-fn overlap(one: &Quantity, other: &Quantity) -> bool {
-    match (one, other) {
-        (Quantity::Of(one, ids), Quantity::Of(other, other_ids)) => {
-            one == other && ids.iter().any(|id| other_ids.contains(id))
-        }
-        _ => one == other,
-    }
 }
 
 /// What an axis can vary, with a range to begin with.
