@@ -255,7 +255,7 @@ fn arrows_grow_with_the_logarithm_of_their_size() {
 fn step(rule: RuleSpec, states: &[[f64; 2]], powers: f64) -> StepTrace {
     let inputs = StepInputs {
         rule: rule.rated(LearningRate::clamped(0.01)),
-        bias: BiasCorrection::new(1, &rule, |key| rule.get(key).map(|rate| rate * powers)),
+        bias: BiasCorrection::new(1, &rule, |key| rule.get(key).map(|rate| rate * powers)).unwrap(),
         theta: [0.5, -0.25],
         gradient: [0.3, -0.2],
         states: states.to_vec(),

@@ -19,16 +19,23 @@ impl BiasCorrection {
     /// Before the first step.
     pub const START: BiasCorrection = BiasCorrection { steps: 0, powers: [1.0; MOST_HYPERPARAMETERS] };
 
-    /// After some steps of a rule, with the products of decay rates that `power` gives by their keys; 1 where it gives
-    /// none.
-    pub fn new(steps: u64, rule: &RuleSpec, power: impl Fn(&str) -> Option<f64>) -> BiasCorrection {
+    /// After some steps of a rule, with the products of decay rates that `power` gives by their keys.
+    ///
+    /// # Errors
+    ///
+    /// The first key of a decay rate for which it gives none.
+    pub fn new(
+        steps: u64,
+        rule: &RuleSpec,
+        power: impl Fn(&str) -> Option<f64>,
+    ) -> Result<BiasCorrection, &'static str> {
         let mut powers = [1.0; MOST_HYPERPARAMETERS];
         for (place, hyperparameter) in powers.iter_mut().zip(rule.info().hyperparameters) {
             if hyperparameter.is_decay_rate() {
-                *place = power(hyperparameter.key).unwrap_or(1.0);
+                *place = power(hyperparameter.key).ok_or(hyperparameter.key)?;
             }
         }
-        BiasCorrection { steps, powers }
+        Ok(BiasCorrection { steps, powers })
     }
 
     /// The products of a rule's decay rates, by their keys.

@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
+use ron::error::SpannedError;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::config::compute_the_same;
@@ -45,11 +47,11 @@ pub struct Checkpoint {
     /// Products of the optimizer's decay rates over the steps taken, by the keys of the hyperparameters.
     #[serde(default)]
     pub powers: BTreeMap<String, f64>,
-    /// Those of `beta1` and `beta2`, in versions before 6.
+    /// Read by [`Checkpoint::parse`] in versions before 6, as is the next.
     #[serde(default, skip_serializing)]
-    pub(crate) beta1_power: f64,
+    pub(crate) beta1_power: IgnoredAny,
     #[serde(default, skip_serializing)]
-    pub(crate) beta2_power: f64,
+    pub(crate) beta2_power: IgnoredAny,
     /// The smallest loss of an evaluation so far, and its step.
     pub best: Option<(u64, f64)>,
     /// [`CheckpointOrigin::data`].
@@ -94,10 +96,7 @@ impl Checkpoint {
             ));
         }
         let mut checkpoint: Checkpoint = ron::from_str(text).map_err(|error| error.to_string())?;
-        if version < 6 {
-            let powers = [("beta1", checkpoint.beta1_power), ("beta2", checkpoint.beta2_power)];
-            checkpoint.powers = powers.map(|(key, power)| (key.to_owned(), power)).into();
-        }
+        checkpoint.powers = powers_of(version, text).map_err(|error| error.to_string())?;
         let sum = checkpoint.text_sum;
         if sum != 0 && crc32fast::hash(with_sum(text, TEXT_SUM, sum, 0).as_bytes()) != sum {
             return Err("the check sum is wrong: bytes have changed".to_owned());
@@ -163,6 +162,25 @@ impl Checkpoint {
         }
         Ok(CheckpointFiles { checkpoint, text, tensors, length })
     }
+}
+
+/// [`Checkpoint::powers`] in a text of this version. Those of `beta1` and `beta2` have fields of their own before
+/// version 6.
+fn powers_of(version: u32, text: &str) -> Result<BTreeMap<String, f64>, SpannedError> {
+    #[derive(Deserialize)]
+    struct TwoPowers {
+        beta1_power: f64,
+        beta2_power: f64,
+    }
+    #[derive(Deserialize)]
+    struct Powers {
+        powers: BTreeMap<String, f64>,
+    }
+    if version < 6 {
+        let TwoPowers { beta1_power, beta2_power } = ron::from_str(text)?;
+        return Ok([("beta1", beta1_power), ("beta2", beta2_power)].map(|(key, power)| (key.to_owned(), power)).into());
+    }
+    ron::from_str(text).map(|Powers { powers }| powers)
 }
 
 /// The files of a checkpoint, the tensors yet to be read.

@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use safetensors::tensor::{Dtype, View};
+use serde::de::IgnoredAny;
 use tch::{Device, Kind, Tensor};
 
 use super::error::TrainError;
@@ -78,8 +79,8 @@ impl Checkpoint {
             step,
             wall_s,
             powers,
-            beta1_power: 1.0,
-            beta2_power: 1.0,
+            beta1_power: IgnoredAny,
+            beta2_power: IgnoredAny,
             best,
             data,
             config,

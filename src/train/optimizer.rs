@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use tch::{Device, Kind, Tensor};
 
+use super::checkpoint::OPTIMIZER;
 use super::error::TrainError;
 use super::layout::ParameterLayout;
 use super::loops::{Number, numbers, numbers_mut, vectorized, with_number};
@@ -81,8 +82,8 @@ impl FlatOptimizer {
     }
 
     /// What is remembered, with names for a checkpoint.
-    pub fn states(&self) -> Vec<(&'static str, &Tensor)> {
-        self.rule.info().state_keys().zip(&self.states).collect()
+    pub fn states(&self) -> impl Iterator<Item = (String, &Tensor)> {
+        self.rule.info().state_keys().map(|key| format!("{OPTIMIZER}{key}")).zip(&self.states)
     }
 
     pub fn rule(&self) -> &RuleSpec {
@@ -98,10 +99,19 @@ impl FlatOptimizer {
         self.bias.powers(&self.rule).map(|(key, power)| (key.to_owned(), power)).collect()
     }
 
-    /// Continues after so many steps with these products of decay rates; the states are set through
-    /// [`FlatOptimizer::states`].
-    pub fn set_progress(&mut self, steps: u64, powers: &BTreeMap<String, f64>) {
-        self.bias = BiasCorrection::new(steps, &self.rule, |key| powers.get(key).copied());
+    /// Continues after so many steps with these products of decay rates, of which there are none for an optimizer that
+    /// takes its first step; the states are set through [`FlatOptimizer::states`].
+    ///
+    /// # Errors
+    ///
+    /// Where there are products and one is missing.
+    pub fn set_progress(&mut self, steps: u64, powers: &BTreeMap<String, f64>) -> Result<(), TrainError> {
+        let power = |key: &str| if powers.is_empty() { Some(1.0) } else { powers.get(key).copied() };
+        self.bias = BiasCorrection::new(steps, &self.rule, power).map_err(|key| {
+            let found: Vec<&str> = powers.keys().map(String::as_str).collect();
+            TrainError::Refused(format!("expected `{key}` among a checkpoint's `powers`, found {}", found.join(", ")))
+        })?;
+        Ok(())
     }
 
     /// One step: changes `parameters` by what the `gradients` say.
@@ -122,7 +132,7 @@ impl FlatOptimizer {
     ) -> Result<(), TrainError> {
         self.bias = self.bias.after::<R>(&self.rule);
         if let Some(rates) = &self.rates {
-            let step = TensorStep::record::<R>(&self.rule, &self.bias, rates);
+            let step = TensorStep::record::<R>(&self.rule, &self.bias);
             return step.run(parameters, gradients, &mut self.states, rates);
         }
         let (rule, bias) = (&self.rule, &self.bias);

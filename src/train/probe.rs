@@ -98,7 +98,7 @@ impl Probe {
         let numbers =
             |sample: &Tensor| Ok::<_, TrainError>(Vec::<f64>::try_from(sample.f_to_kind(tch::Kind::Double)?)?);
         let (before, after) = (numbers(&before)?, numbers(&self.sample(parameters)?)?);
-        let states = optimizer.states().into_iter().map(|(_, flat)| numbers(&self.sample(flat)?));
+        let states = optimizer.states().map(|(_, flat)| numbers(&self.sample(flat)?));
         let states = states.collect::<Result<Vec<_>, _>>()?;
         let mut metrics = observed(optimizer.rule(), optimizer.bias(), &before, &states);
         let mut at = 0;

@@ -227,7 +227,7 @@ proptest! {
                 let choices = of.choices().len() as f64;
                 rule.set(of.key, if choices > 0.0 { (part * choices).floor() } else { low + part * (high - low) }).unwrap();
             }
-            let bias = BiasCorrection::new(7, &rule, |key| Some(if key == "beta1" { powers.0 } else { powers.1 }));
+            let bias = BiasCorrection::new(7, &rule, |key| Some(if key == "beta1" { powers.0 } else { powers.1 })).unwrap();
             let rule = rated(learning_rate, rule);
             let step = WideStep { rule, bias, theta, gradient, states: [m, second] };
             with_every_vector!(check_rule(&step));
@@ -309,7 +309,7 @@ fn state_survives_being_written_down() {
             let powers: Vec<(&str, String)> =
                 bias.powers(&rule.rule).map(|(key, power)| (key, format!("{power:?}"))).collect();
             let power = |key: &str| powers.iter().find(|(other, _)| *other == key).map(|(_, text)| read(text));
-            let mut bias_read = BiasCorrection::new(bias.steps, &rule.rule, power);
+            let mut bias_read = BiasCorrection::new(bias.steps, &rule.rule, power).unwrap();
             let (mut theta_read, written) = (read(&format!("{theta:?}")), write(state.as_ref()));
             let mut state_read: R::State<f64> = Numbers::from_fn(|index| read(&written[index]));
             for _ in 0..20 {

@@ -267,7 +267,7 @@ struct Outcome {
 fn by_library(law: Law, state: State) -> Outcome {
     fn by<R: Rule>(rule: &RatedRule, state: State) -> Outcome {
         let power = |key: &str| Some(if key == "beta1" { state.beta1_power } else { state.beta2_power });
-        let bias = BiasCorrection::new(state.steps, &rule.rule, power).after::<R>(&rule.rule);
+        let bias = BiasCorrection::new(state.steps, &rule.rule, power).unwrap().after::<R>(&rule.rule);
         let before = Numbers::from_fn(|index| [state.m, state.second][index]);
         let (after, moved) = step::<R>(rule, &bias, state.theta, state.gradient, before);
         let second = after.as_ref().get(1).copied().unwrap_or(0.0);

@@ -124,6 +124,35 @@ fn a_checkpoint_whose_sum_is_of_the_tensors_alone_is_read() {
     std::fs::write(&about, format!("{before}crc32: {sum}{after}")).unwrap();
     let checkpoint = load(&folder, 5, &run).unwrap().0;
     assert_eq!((checkpoint.step, checkpoint.powers["beta1"]), (5, 0.59));
+    let without = std::fs::read_to_string(&about).unwrap().replace("    beta2_power: 0.0,\n", "");
+    std::fs::write(&about, without).unwrap();
+    let error = complaint(&folder, 5, &run);
+    assert!(error.contains("beta2_power"), "{error}");
+}
+
+#[test]
+fn a_checkpoint_without_a_product_of_decay_rates_is_refused() {
+    let mut run = MnistRun::new(&spec("Adam"), &mnist(), Device::Cpu).unwrap();
+    let mut all = powers(&run);
+    all.remove("beta2");
+    let mut restore = |powers: &BTreeMap<String, f64>| {
+        let tensors: Vec<_> = run.tensors().into_iter().map(|(name, tensor)| (name, tensor.copy())).collect();
+        run.restore(5, powers, &tensors)
+    };
+    let error = restore(&all).unwrap_err().to_string();
+    assert!(error.contains("expected `beta2`") && error.contains("found beta1"), "{error}");
+    restore(&BTreeMap::new()).unwrap();
+    let (_place, folder) = folder();
+    save(&folder, 5, &run, powers(&run));
+    let about = folder.path().join("checkpoint-00000005.ron");
+    let text = std::fs::read_to_string(&about).unwrap();
+    let (before, after) = text.split_once("    powers: {").unwrap();
+    let (_, after) = after.split_once("},\n").unwrap();
+    let without = format!("{before}{after}");
+    let sum = without.rsplit_once("text_sum: ").unwrap().1.split(',').next().unwrap();
+    std::fs::write(&about, without.replace(&format!("text_sum: {sum}"), "text_sum: 0")).unwrap();
+    let error = complaint(&folder, 5, &run);
+    assert!(error.contains("powers"), "{error}");
 }
 
 #[test]

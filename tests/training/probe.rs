@@ -45,7 +45,7 @@ fn steps_of_focus() {
         optimizer.step(&layout, &mut theta, &flat(&layout, step)).unwrap();
         let metrics = probe.end(&theta, &optimizer).unwrap();
         let after = values(&theta);
-        let memory: Vec<Vec<f64>> = optimizer.states().iter().map(|(_, tensor)| values(tensor)).collect();
+        let memory: Vec<Vec<f64>> = optimizer.states().map(|(_, tensor)| values(tensor)).collect();
         let places = |segments: &[usize]| -> Vec<usize> {
             segments.iter().flat_map(|&segment| layout.range(segment, 0)).collect()
         };

@@ -207,7 +207,7 @@ impl Training for Gpt2Run {
             (MetricId::GRAD_NORM, self.gradient_norm.f_double_value(&[])?),
             (super::PARAM_NORM, norm(self.model.parameters())?),
         ]);
-        if let Some((_, momentum)) = self.optimizer.states().first() {
+        if let Some((_, momentum)) = self.optimizer.states().next() {
             metrics.set(super::MOMENTUM_NORM, norm(momentum)?);
         }
         if self.spec.clip.is_some() {
@@ -263,8 +263,7 @@ impl Training for Gpt2Run {
             ("numbers".to_owned(), &self.numbers),
             ("clipped".to_owned(), &self.since.clipped),
         ];
-        let states = self.optimizer.states();
-        tensors.extend(states.into_iter().map(|(name, tensor)| (format!("optimizer.{name}"), tensor)));
+        tensors.extend(self.optimizer.states());
         tensors
     }
 
@@ -288,7 +287,7 @@ impl Training for Gpt2Run {
         let is_of_this = is_scaled == (self.spec.precision == Gpt2Precision::Float16);
         self.scale = if is_of_this { scale } else { first_scale(self.spec.precision) };
         self.since.steps = steps as u64;
-        self.optimizer.set_progress(step, powers);
+        self.optimizer.set_progress(step, powers)?;
         self.step = step;
         Ok(())
     }

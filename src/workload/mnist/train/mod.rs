@@ -156,8 +156,7 @@ impl Training for MnistRun {
     fn tensors(&self) -> NamedTensors<'_> {
         let mut tensors =
             vec![("parameters".to_owned(), self.mlp.parameters()), ("statistics".to_owned(), self.mlp.statistics())];
-        let states = self.optimizer.states();
-        tensors.extend(states.into_iter().map(|(name, tensor)| (format!("optimizer.{name}"), tensor)));
+        tensors.extend(self.optimizer.states());
         tensors
     }
 
@@ -168,7 +167,7 @@ impl Training for MnistRun {
         saved: &[(String, Tensor)],
     ) -> Result<(), TrainError> {
         restore_tensors(&self.tensors(), saved)?;
-        self.optimizer.set_progress(step, powers);
+        self.optimizer.set_progress(step, powers)?;
         self.step = step;
         Ok(())
     }
