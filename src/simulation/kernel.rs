@@ -3,7 +3,7 @@
 use super::diagnostics::{Observed, Sample, Sums};
 use crate::landscape::Landscape;
 use crate::lanes::{Doubles, Lanes, Planar, Real};
-use crate::optimizer::{BiasCorrection, Numbers, RatedRule, Rates, Rule, RuleInput};
+use crate::optimizer::{Algebra, BiasCorrection, Numbers, RatedRule, Rates, Rule, RuleInput, RuleSpec};
 use crate::random::Streams;
 
 /// Particles a block: as many doubles as the widest registers hold.
@@ -46,15 +46,16 @@ impl Step {
         states: &mut [Pair<Block>],
     ) -> Sums<Block> {
         *bias = bias.after::<R>(&rated.rule);
-        let update = Update { rated, bias };
+        let rates = Rates { learning_rate: rated.learning_rate.get(), weight_decay: rated.rule.weight_decay() };
+        let update = Update { rule: &rated.rule, bias, rates };
         let full = particles.count / WIDTH;
         let (full_positions, rest_positions) = particles.positions.split_at_mut(full);
         let (full_streams, rest_streams) = particles.streams.split_at_mut(full);
         let (full_states, rest_states) = states.split_at_mut(full * R::INFO.states.len());
         let mut sums = self.full_blocks::<R>(update, full_positions, full_streams, full_states);
         for (position, streams) in rest_positions.iter_mut().zip(rest_streams) {
-            let coefficients = bias.coefficients::<R, <Block as Planar>::Both>(&rated.rule);
-            let observed = self.block::<R, Block>(&coefficients, rated, position, streams, rest_states);
+            let (coefficients, rates) = update.splat::<R, <Block as Planar>::Both>();
+            let observed = self.block::<R, Block>(&coefficients, rates, position, streams, rest_states);
             sums.add_some(&observed, particles.count % WIDTH);
         }
         sums
@@ -114,12 +115,12 @@ impl Step {
         streams: &mut [Streams<WIDTH>],
         mut states: &mut [Pair<Block>],
     ) -> Sums<Block> {
-        let coefficients = update.bias.coefficients::<R, V::Both>(&update.rated.rule);
+        let (coefficients, rates) = update.splat::<R, V::Both>();
         let mut sums = Sums::<V>::about(&self.pivots.0, self.pivots.1);
         for (position, streams) in positions.iter_mut().zip(streams) {
             let of_block;
             (of_block, states) = states.split_at_mut(R::INFO.states.len());
-            sums.add(&self.block::<R, V>(&coefficients, update.rated, position, streams, of_block));
+            sums.add(&self.block::<R, V>(&coefficients, rates, position, streams, of_block));
         }
         sums.map(V::to_lanes)
     }
@@ -129,7 +130,7 @@ impl Step {
     fn block<R: Rule, V: Doubles<WIDTH> + Planar>(
         &self,
         coefficients: &R::Coefficients<V::Both>,
-        rated: &RatedRule,
+        rates: Rates<V::Both>,
         position: &mut Pair<Block>,
         streams: &mut Streams<WIDTH>,
         states: &mut [Pair<Block>],
@@ -138,10 +139,6 @@ impl Step {
         let [gradient_x, gradient_y] = self.landscape.gradient(self.landscape.uv_from_xy(theta));
         let [normal_x, normal_y] = streams.normal_pair::<V>();
         let noisy = [gradient_x * noise_factor(normal_x, self.noise), gradient_y * noise_factor(normal_y, self.noise)];
-        let rates = Rates {
-            learning_rate: V::Both::splat(rated.learning_rate.get()),
-            weight_decay: V::Both::splat(rated.rule.weight_decay()),
-        };
         let seen = RuleInput { theta: V::both(theta), gradient: V::both(noisy) };
         let state = Numbers::from_fn(|index| V::both(states[index].map(V::from_lanes)));
         let (state, moved) = R::step(coefficients, rates, seen, state);
@@ -164,7 +161,18 @@ impl Step {
 /// What a step is taken with.
 #[derive(Clone, Copy)]
 struct Update<'a> {
-    rated: &'a RatedRule,
+    rule: &'a RuleSpec,
     /// Of this step.
     bias: &'a BiasCorrection,
+    rates: Rates<f64>,
+}
+
+impl Update<'_> {
+    /// The coefficients and rates of the rule `R`, the same in every place of a vector.
+    #[inline(always)]
+    fn splat<R: Rule, A: Algebra>(self) -> (R::Coefficients<A>, Rates<A>) {
+        let Rates { learning_rate, weight_decay } = self.rates;
+        let rates = Rates { learning_rate: A::splat(learning_rate), weight_decay: A::splat(weight_decay) };
+        (self.bias.coefficients::<R, A>(self.rule), rates)
+    }
 }

@@ -62,12 +62,16 @@ impl<'a> NdProblem<'a> {
                 let run = (first + lane).min(count - 1);
                 (run / replicates, job.replicates.start + run % replicates)
             };
-            let rates = Lanes::from_fn(|lane| V::Number::splat(point.learning_rates[lane_of(lane).0]));
+            let learning_rates = Lanes::from_fn(|lane| V::Number::splat(point.learning_rates[lane_of(lane).0]));
+            let rates = Rates {
+                learning_rate: V::from_lanes(learning_rates),
+                weight_decay: <V as Real>::splat(point.rule.weight_decay()),
+            };
             let mut generator = V::generator(&std::array::from_fn(|lane| {
                 let (rate, replicate) = lane_of(lane);
                 job.key.of_run(point.id, rate, replicate)
             }));
-            let mut batch = NdBatch::<N, V, R>::new(self, V::from_lanes(rates), &mut generator);
+            let mut batch = NdBatch::<N, V, R>::new(self, rates, &mut generator);
             let mut blocks = StepBlocks::new(self.point.steps.get(), STEP_BLOCK, job.cancelled);
             loop {
                 let steps = blocks.next();
@@ -95,7 +99,7 @@ struct Job<'a> {
 
 /// A vector of runs.
 struct NdBatch<const N: usize, V: Vector<N>, R: Rule> {
-    learning_rate: V,
+    rates: Rates<V>,
     bias: BiasCorrection,
     theta: Vec<V>,
     /// Of each coordinate.
@@ -106,7 +110,7 @@ struct NdBatch<const N: usize, V: Vector<N>, R: Rule> {
 
 impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
     #[inline(always)]
-    fn new(problem: &NdProblem<'_>, learning_rate: V, generator: &mut V::Generator) -> Self {
+    fn new(problem: &NdProblem<'_>, rates: Rates<V>, generator: &mut V::Generator) -> Self {
         let spread = V::splat(problem.spec.start_spread.get());
         let dimension = problem.valley.direction.len();
         let mut theta = Vec::with_capacity(dimension + 1);
@@ -118,14 +122,13 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
             Metrics { final_loss: V::splat(f64::NAN), smallest_loss: V::splat(f64::INFINITY), depth: V::splat(0.0) };
         let place = problem.valley.place(&theta);
         let states = vec![zero_state::<R, V>(); dimension];
-        NdBatch { learning_rate, bias: BiasCorrection::START, theta, states, place, metrics }
+        NdBatch { rates, bias: BiasCorrection::START, theta, states, place, metrics }
     }
 
     #[inline(always)]
     fn step(&mut self, problem: &NdProblem<'_>, rule: &RuleSpec, generator: &mut V::Generator) {
         self.bias = self.bias.after::<R>(rule);
         let coefficients = self.bias.coefficients::<R, V>(rule);
-        let rates = Rates { learning_rate: self.learning_rate, weight_decay: <V as Real>::splat(rule.weight_decay()) };
         let (valley, noise) = (&problem.valley, V::splat(problem.point.noise.get()));
         let slopes = valley.slopes(self.place);
         for (pair, thetas) in self.theta.chunks_mut(2).enumerate() {
@@ -135,7 +138,7 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
                 let gradient = valley.gradient(slopes, coordinate, *theta);
                 let noisy = gradient * draws[within].mul_add(noise, V::splat(1.0));
                 let seen = RuleInput { theta: *theta, gradient: noisy };
-                let (state, moved) = R::step(&coefficients, rates, seen, self.states[coordinate]);
+                let (state, moved) = R::step(&coefficients, self.rates, seen, self.states[coordinate]);
                 self.states[coordinate] = state;
                 *theta = moved.theta;
             }
