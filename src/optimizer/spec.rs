@@ -87,8 +87,7 @@ impl RuleSpec {
 
     /// The chosen value of a hyperparameter that is a choice.
     pub fn choice(&self, key: &str) -> Option<&'static HyperparameterChoice> {
-        let index = self.index(key)?;
-        self.info().hyperparameters[index].choices().get(self.values[index] as usize)
+        self.hyperparameter(key)?.choices().get(self.get(key)? as usize)
     }
 
     /// Sets a hyperparameter; of a choice, by its index.
@@ -123,7 +122,7 @@ impl RuleSpec {
 
     /// What is known of one of its hyperparameters.
     pub fn hyperparameter(&self, key: &str) -> Option<&'static Hyperparameter> {
-        self.info().hyperparameters.iter().find(|hyperparameter| hyperparameter.key == key)
+        Some(&self.info().hyperparameters[self.index(key)?])
     }
 
     fn index(&self, key: &str) -> Option<usize> {

@@ -67,6 +67,7 @@ pub enum Symbol {
     Theta,
     Gradient,
     LearningRate,
+    WeightDecay,
     /// What is remembered, by its place among the rule's states.
     State(usize),
     /// The symbol of a hyperparameter.
@@ -300,7 +301,7 @@ fn trace_rule<R: Rule>(inputs: &StepInputs) -> Trace {
     let coefficients = R::coefficients(&hyper, &power, |coefficient| coefficient);
     let rates = Rates {
         learning_rate: tape.symbol(Symbol::LearningRate, [learning_rate.get(); 2]),
-        weight_decay: tape.symbol(Symbol::Hyperparameter("ω"), [rule.weight_decay(); 2]),
+        weight_decay: tape.symbol(Symbol::WeightDecay, [rule.weight_decay(); 2]),
     };
     let seen =
         RuleInput { theta: tape.symbol(Symbol::Theta, *theta), gradient: tape.symbol(Symbol::Gradient, *gradient) };

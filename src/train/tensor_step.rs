@@ -12,9 +12,6 @@ use crate::optimizer::{
     RuleSpec, Symbol, Tape, Traced,
 };
 
-/// The weight decay, the only hyperparameter that differs from parameter to parameter.
-const DECAY: &str = "ω";
-
 /// What is to be computed in a step.
 pub(super) struct TensorStep {
     nodes: Vec<Node>,
@@ -25,16 +22,12 @@ pub(super) struct TensorStep {
 
 impl TensorStep {
     /// Records a step of the rule `R`, which is that of `rule`.
-    pub fn record<R: Rule>(rule: &RuleSpec, bias: &BiasCorrection, rates: &TensorRates) -> TensorStep {
+    pub fn record<R: Rule>(rule: &RuleSpec, bias: &BiasCorrection) -> TensorStep {
         const UNKNOWN: [f64; 2] = [f64::NAN; 2];
         let tape = Tape::default();
         let given = |symbol| tape.symbol(symbol, UNKNOWN);
         let coefficients = bias.coefficients::<R, Traced<'_>>(rule);
-        let learning_rate = match rates.learning_rate {
-            TensorLearningRates::One(rate) => Traced::Constant(rate, None),
-            TensorLearningRates::Each(_) => given(Symbol::LearningRate),
-        };
-        let rates = Rates { learning_rate, weight_decay: given(Symbol::Hyperparameter(DECAY)) };
+        let rates = Rates { learning_rate: given(Symbol::LearningRate), weight_decay: given(Symbol::WeightDecay) };
         let seen = RuleInput { theta: given(Symbol::Theta), gradient: given(Symbol::Gradient) };
         let state = Numbers::from_fn(|index| given(Symbol::State(index)));
         let (state, moved) = R::step(&coefficients, rates, seen, state);
@@ -59,8 +52,9 @@ impl TensorStep {
                 Operation::Symbol(Symbol::State(index)) => Some(TensorValue::free(states[index].shallow_clone())),
                 Operation::Symbol(Symbol::Gradient) => Some(TensorValue::lent(gradients)),
                 Operation::Symbol(Symbol::LearningRate) => Some(rates.learning_rate.value()),
+                Operation::Symbol(Symbol::WeightDecay) => Some(TensorValue::lent(&rates.decay)),
                 Operation::Symbol(Symbol::Hyperparameter(_) | Symbol::Power(_)) => {
-                    Some(TensorValue::lent(&rates.decay))
+                    unreachable!("coefficients are computed before")
                 }
                 _ if self.is_fused(index, &values.uses) => None,
                 operation => Some(values.compute(operation)?),

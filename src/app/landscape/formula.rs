@@ -80,7 +80,7 @@ impl Expression {
         Expression { text: text.into(), binding: ATOM }
     }
 
-    /// A negative number and a power of ten hold together like what they are made of.
+    /// A negative number binds like the sum that its sign begins; every other, like one with a power of ten, like a symbol.
     fn number(value: f64) -> Expression {
         let text = text(value);
         let binding = if text.starts_with('−') { SUM } else { ATOM };
@@ -158,7 +158,7 @@ impl Printer<'_> {
             Operation::Negative(a) => Expression { text: format!("−{}", of(a).at_least(PRODUCT)), binding: SUM },
             Operation::Sum(a, b) => sum(&of(a), &of(b)),
             Operation::Difference(a, b) => self.difference_of(a, b, mode),
-            Operation::Product(..) => self.product(index, mode),
+            Operation::Product(a, b) => self.product_of(&[a, b], mode),
             Operation::Quotient(a, b) => {
                 Expression { text: format!("{} / {}", of(a).at_least(PRODUCT), of(b).at_least(ATOM)), binding: PRODUCT }
             }
@@ -189,12 +189,11 @@ impl Printer<'_> {
 
     /// A difference; of two numbers with names, which only their difference matters of, as one number.
     fn difference_of(&self, a: Operand, b: Operand, mode: Mode) -> Expression {
-        let [of_a, of_b] = [a, b].map(|it| self.operand(it, mode));
         match mode {
             Mode::Numbers(axis) if self.has_name(a) && self.has_name(b) => {
                 Expression::number(self.value(a, axis) - self.value(b, axis))
             }
-            _ => difference(&of_a, &of_b),
+            _ => difference(&self.operand(a, mode), &self.operand(b, mode)),
         }
     }
 
@@ -216,18 +215,14 @@ impl Printer<'_> {
             Symbol::Theta => Expression::atom("θ"),
             Symbol::Gradient => Expression::atom("g"),
             Symbol::LearningRate => Expression::atom("η"),
+            Symbol::WeightDecay => Expression::atom("ω"),
             Symbol::State(index) => Expression::atom(self.states[index]),
             Symbol::Hyperparameter(symbol) => Expression::atom(symbol),
             Symbol::Power(symbol) => Expression::atom(format!("{symbol}ᵗ")),
         }
     }
 
-    /// A product of all that a node and the products in it multiply; equal neighbours become a square.
-    fn product(&self, index: usize, mode: Mode) -> Expression {
-        let Operation::Product(a, b) = self.nodes[index].operation else { return self.expression(index, mode) };
-        self.product_of(&[a, b], mode)
-    }
-
+    /// A product of operands and of what the products among them multiply; equal neighbours become a square.
     fn product_of(&self, operands: &[Operand], mode: Mode) -> Expression {
         let mut factors = Vec::new();
         for operand in operands {
@@ -285,9 +280,7 @@ impl Printer<'_> {
     fn is_scalar(&self, operand: Operand) -> bool {
         let Operand::Node(index) = operand else { return true };
         match self.nodes[index].operation {
-            Operation::Symbol(symbol) => {
-                matches!(symbol, Symbol::LearningRate | Symbol::Hyperparameter(_) | Symbol::Power(_))
-            }
+            Operation::Symbol(symbol) => !matches!(symbol, Symbol::Theta | Symbol::Gradient | Symbol::State(_)),
             operation => operation.operands().into_iter().all(|it| self.is_scalar(it)),
         }
     }
