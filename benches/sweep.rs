@@ -8,9 +8,10 @@ use std::sync::atomic::AtomicBool;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
+use valleyscope::instructions::Instructions;
 use valleyscope::preset::{Preset, built_ins};
 use valleyscope::quantity::{Dimension, PointCount};
-use valleyscope::sweep::{Diagram, Instructions, Machine, Pool, Precision, Sweep, SweepSpec, Work, pixel_runs};
+use valleyscope::sweep::{Diagram, Machine, Pool, Precision, Sweep, SweepSpec, Work, pixel_runs};
 
 fn main() {
     divan::main();
@@ -56,16 +57,14 @@ fn pixel_in_double_precision(bencher: Bencher<'_, '_>, optimizer: &str) {
 
 #[divan::bench(args = ["Adam", "Signum", "FOCUS", "all"])]
 fn pixel_with_avx2(bencher: Bencher<'_, '_>, optimizer: &str) {
-    if let Some(machine) = Machine::with_instructions(Precision::Single, Instructions::Avx2) {
-        bench_pixel(bencher, &with_optimizer(optimizer), machine);
+    if let Some(avx2) = Instructions::all().into_iter().find(|instructions| instructions.name() == "AVX2") {
+        bench_pixel(bencher, &with_optimizer(optimizer), Machine::with_instructions(Precision::Single, avx2));
     }
 }
 
 #[divan::bench]
 fn pixel_with_plain_instructions(bencher: Bencher<'_, '_>) {
-    let machine =
-        Machine::with_instructions(Precision::Single, Instructions::Plain).expect("plain ones are everywhere");
-    bench_pixel(bencher, &fig2a(), machine);
+    bench_pixel(bencher, &fig2a(), Machine::with_instructions(Precision::Single, Instructions::all()[0]));
 }
 
 /// Coordinates a second, half of them a step on the plane.

@@ -9,6 +9,7 @@ pub mod export;
 pub mod figure;
 #[cfg(feature = "app")]
 pub mod gpu;
+pub mod instructions;
 pub mod landscape;
 pub mod lanes;
 pub mod machine;

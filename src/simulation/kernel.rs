@@ -1,6 +1,9 @@
 //! One step of many particles, in the widest vectors of the machine.
 
+use std::marker::PhantomData;
+
 use super::diagnostics::{Observed, Sample, Sums};
+use crate::instructions::{Instructions, VectorSet, VectorWork};
 use crate::landscape::Landscape;
 use crate::lanes::{Doubles, Lanes, Planar, Real};
 use crate::optimizer::{Algebra, BiasCorrection, Numbers, RatedRule, Rates, Rule, RuleInput, RuleSpec};
@@ -52,59 +55,20 @@ impl Step {
         let (full_positions, rest_positions) = particles.positions.split_at_mut(full);
         let (full_streams, rest_streams) = particles.streams.split_at_mut(full);
         let (full_states, rest_states) = states.split_at_mut(full * R::INFO.states.len());
-        let mut sums = self.full_blocks::<R>(update, full_positions, full_streams, full_states);
+        let mut sums = Instructions::widest().run(FullBlocks::<R> {
+            step: self,
+            update,
+            positions: full_positions,
+            streams: full_streams,
+            states: full_states,
+            rule: PhantomData,
+        });
         for (position, streams) in rest_positions.iter_mut().zip(rest_streams) {
             let (coefficients, rates) = update.splat::<R, <Block as Planar>::Both>();
             let observed = self.block::<R, Block>(&coefficients, rates, position, streams, rest_states);
             sums.add_some(&observed, particles.count % WIDTH);
         }
         sums
-    }
-
-    /// The results have the same bits whichever instructions are used.
-    fn full_blocks<R: Rule>(
-        &self,
-        update: Update<'_>,
-        positions: &mut [Pair<Block>],
-        streams: &mut [Streams<WIDTH>],
-        states: &mut [Pair<Block>],
-    ) -> Sums<Block> {
-        #[cfg(target_arch = "x86_64")]
-        {
-            if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
-                // SAFETY: the instructions were just detected.
-                return unsafe { self.with_avx512::<R>(update, positions, streams, states) };
-            }
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-                // SAFETY: the instructions were just detected.
-                return unsafe { self.with_avx2::<R>(update, positions, streams, states) };
-            }
-        }
-        self.blocks::<R, Block>(update, positions, streams, states)
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f,avx512dq")]
-    fn with_avx512<R: Rule>(
-        &self,
-        update: Update<'_>,
-        positions: &mut [Pair<Block>],
-        streams: &mut [Streams<WIDTH>],
-        states: &mut [Pair<Block>],
-    ) -> Sums<Block> {
-        self.blocks::<R, crate::lanes::x86::F64x8>(update, positions, streams, states)
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,fma")]
-    fn with_avx2<R: Rule>(
-        &self,
-        update: Update<'_>,
-        positions: &mut [Pair<Block>],
-        streams: &mut [Streams<WIDTH>],
-        states: &mut [Pair<Block>],
-    ) -> Sums<Block> {
-        self.blocks::<R, crate::lanes::x86::F64x4x2>(update, positions, streams, states)
     }
 
     #[inline(always)]
@@ -155,6 +119,25 @@ impl Step {
             loss: self.landscape.loss(valley),
             effective_step: V::splat(0.5) * (direction_x.abs() + direction_y.abs()),
         }
+    }
+}
+
+/// The step of blocks all of whose particles move.
+struct FullBlocks<'a, R> {
+    step: &'a Step,
+    update: Update<'a>,
+    positions: &'a mut [Pair<Block>],
+    streams: &'a mut [Streams<WIDTH>],
+    states: &'a mut [Pair<Block>],
+    rule: PhantomData<R>,
+}
+
+impl<R: Rule> VectorWork for FullBlocks<'_, R> {
+    type Output = Sums<Block>;
+
+    #[inline(always)]
+    fn run<S: VectorSet>(self) -> Sums<Block> {
+        self.step.blocks::<R, S::Doubles>(self.update, self.positions, self.streams, self.states)
     }
 }
 

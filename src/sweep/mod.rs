@@ -31,7 +31,7 @@ pub use checkpoint::{SweepCheckpoint, SweepCheckpointError};
 pub use diagram::Diagram;
 pub use engine::{Finished, Pool, Progress, Sweep, Work};
 pub use kernel::Metrics;
-pub use machine::{Instructions, Machine, Precision};
+pub use machine::{Machine, Precision};
 pub use pixel_runs::{PixelKey, Runs, pixel_runs};
 pub use report::CheckpointReport;
 pub use spec::{LearningRates, Point, PointOptimizer, SweepOptimizer, SweepSpec};

@@ -4,11 +4,12 @@ use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
 use super::kernel::{Metrics, NOISE_BLOCK, Noise, RunBatch, StepBlocks, ToyProblem};
-use super::machine::{Machine, VectorWork};
+use super::machine::Machine;
 use super::nd_batch::NdProblem;
 use super::shared_noise::{LaneAssignment, SharedNoiseBatch};
 use super::spec::{Point, SweepSpec};
 use super::statistics::with_one_nan;
+use crate::instructions::WideWork;
 use crate::lanes::{Lanes, Planar, Real};
 use crate::optimizer::{BiasCorrection, Rule, with_rule, zero_state};
 use crate::random::{Key, Normals};
@@ -74,7 +75,7 @@ struct PixelRuns<'a> {
     cancelled: &'a AtomicBool,
 }
 
-impl VectorWork for PixelRuns<'_> {
+impl WideWork for PixelRuns<'_> {
     type Output = Option<Vec<Runs>>;
 
     #[inline(always)]

@@ -67,48 +67,6 @@ fn exp_of_single(x: f32) -> f32 {
     sum * f32::from_bits(exponent)
 }
 
-/// Defines a function whose body is compiled for AVX-512, for AVX2 and for any processor; a call takes the
-/// widest that is there. The results have the same bits, as nothing is reordered or fused by itself.
-macro_rules! vectorized {
-    (
-        $(#[$attribute:meta])*
-        $visibility:vis fn $name:ident<$($generic:ident: $bound:path),*>($($argument:ident: $type:ty),* $(,)?)
-        $(-> $output:ty)? $body:block
-    ) => {
-        $(#[$attribute])*
-        $visibility fn $name<$($generic: $bound),*>($($argument: $type),*) $(-> $output)? {
-            #[inline(always)]
-            #[allow(clippy::too_many_arguments, reason = "one for each tensor")]
-            fn plain<$($generic: $bound),*>($($argument: $type),*) $(-> $output)? $body
-
-            #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx512f,avx512dq,avx2,fma")]
-            #[allow(clippy::too_many_arguments, reason = "one for each tensor")]
-            fn avx512<$($generic: $bound),*>($($argument: $type),*) $(-> $output)? {
-                plain::<$($generic),*>($($argument),*)
-            }
-
-            #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx2,fma")]
-            #[allow(clippy::too_many_arguments, reason = "one for each tensor")]
-            fn avx2<$($generic: $bound),*>($($argument: $type),*) $(-> $output)? {
-                plain::<$($generic),*>($($argument),*)
-            }
-
-            match $crate::sweep::Instructions::widest() {
-                // SAFETY: the instructions were detected.
-                #[cfg(target_arch = "x86_64")]
-                $crate::sweep::Instructions::Avx512 => unsafe { avx512::<$($generic),*>($($argument),*) },
-                #[cfg(target_arch = "x86_64")]
-                $crate::sweep::Instructions::Avx2 => unsafe { avx2::<$($generic),*>($($argument),*) },
-                _ => plain::<$($generic),*>($($argument),*),
-            }
-        }
-    };
-}
-
-pub(crate) use vectorized;
-
 /// The numbers of a tensor that lies in the processor's memory without gaps.
 pub(crate) fn numbers<T: Number>(tensor: &Tensor) -> &[T] {
     check::<T>(tensor);

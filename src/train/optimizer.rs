@@ -7,9 +7,10 @@ use tch::{Device, Kind, Tensor};
 use super::checkpoint::OPTIMIZER;
 use super::error::TrainError;
 use super::layout::ParameterLayout;
-use super::loops::{Number, numbers, numbers_mut, vectorized, with_number};
+use super::loops::{Number, numbers, numbers_mut, with_number};
 use super::team::share;
 use super::tensor_step::TensorStep;
+use crate::instructions::vectorized;
 use crate::lanes::Real;
 use crate::optimizer::{BiasCorrection, Numbers, Rates, Rule, RuleInput, RuleSpec, with_rule};
 

@@ -7,32 +7,37 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use valleyscope::instructions::{Instructions, VectorSet, VectorWork, WideWork};
 use valleyscope::landscape::{Landscape, Valley};
-use valleyscope::lanes::{Bits, Doubles, Lanes, Real, Singles};
+use valleyscope::lanes::{Bits, Doubles, Lanes, Planar, Real};
 use valleyscope::optimizer::{
     BiasCorrection, Moved, Numbers, RatedRule, Rates, Rule, RuleInput, RuleKind, RuleSpec, RuleVisitor, zero_state,
 };
-use valleyscope::random::{Key, Streams};
+use valleyscope::random::{Key, Normals, Streams};
 
 use crate::comparison::next_draws;
 use crate::specs::{all_rules, rated};
 
 const WIDTH: usize = 8;
-type Bundle = Lanes<f64, WIDTH>;
 
 /// Runs a check with every kind of vector that this machine has.
 macro_rules! with_every_vector {
-    ($check:ident($($argument:expr),*)) => {{
-        $check::<Bundle>($($argument),*)?;
-        #[cfg(target_arch = "x86_64")]
-        {
-            use valleyscope::lanes::x86;
-            if is_x86_feature_detected!("avx2") {
-                $check::<x86::F64x4x2>($($argument),*)?;
+    ($check:ident($($argument:ident: $type:ty),*)) => {{
+        struct Check {
+            $($argument: $type),*
+        }
+
+        impl VectorWork for Check {
+            type Output = TestCaseResult;
+
+            #[inline(always)]
+            fn run<S: VectorSet>(self) -> TestCaseResult {
+                $check::<S::Doubles>($(self.$argument),*)
             }
-            if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
-                $check::<x86::F64x8>($($argument),*)?;
-            }
+        }
+
+        for instructions in Instructions::all() {
+            instructions.run(Check { $($argument),* })?;
         }
     }};
 }
@@ -117,7 +122,7 @@ fn check_words<V: Doubles<WIDTH>>(a: [u64; WIDTH], b: [u64; WIDTH]) -> TestCaseR
     Ok(())
 }
 
-fn check_landscape<V: Doubles<WIDTH>>(landscape: &Landscape, x: [f64; WIDTH], y: [f64; WIDTH]) -> TestCaseResult {
+fn check_landscape<V: Doubles<WIDTH>>(landscape: Landscape, x: [f64; WIDTH], y: [f64; WIDTH]) -> TestCaseResult {
     let at = landscape.uv_from_xy([x, y].map(|lanes| V::from_lanes(Lanes(lanes))));
     let lanes = |valley: Valley<V>| [valley.u, valley.v].map(V::to_lanes);
     let slope_uv = lanes(landscape.gradient_uv(at));
@@ -143,6 +148,7 @@ fn check_landscape<V: Doubles<WIDTH>>(landscape: &Landscape, x: [f64; WIDTH], y:
 }
 
 /// A rule, and eight coordinates that take a step.
+#[derive(Clone, Copy)]
 struct WideStep {
     rule: RatedRule,
     bias: BiasCorrection,
@@ -189,8 +195,8 @@ impl<V: Doubles<WIDTH>> RuleVisitor for InVectors<'_, V> {
     }
 }
 
-fn check_rule<V: Doubles<WIDTH>>(step: &WideStep) -> TestCaseResult {
-    step.rule.rule.kind().visit(InVectors::<V>(step, PhantomData))
+fn check_rule<V: Doubles<WIDTH>>(step: WideStep) -> TestCaseResult {
+    step.rule.rule.kind().visit(InVectors::<V>(&step, PhantomData))
 }
 
 proptest! {
@@ -198,18 +204,18 @@ proptest! {
 
     #[test]
     fn arithmetic(a in numbers(), b in numbers()) {
-        with_every_vector!(check_arithmetic(a, b));
+        with_every_vector!(check_arithmetic(a: [f64; WIDTH], b: [f64; WIDTH]));
     }
 
     #[test]
     fn words(a in prop::array::uniform8(any::<u64>()), b in prop::array::uniform8(any::<u64>())) {
-        with_every_vector!(check_words(a, b));
+        with_every_vector!(check_words(a: [u64; WIDTH], b: [u64; WIDTH]));
     }
 
     #[test]
     fn landscape(x in numbers(), y in numbers(), a in 0.1..1000.0, c in -1.0..1.0, phi in -3.0..3.0) {
         let landscape = Landscape::new(a, c, phi);
-        with_every_vector!(check_landscape(&landscape, x, y));
+        with_every_vector!(check_landscape(landscape: Landscape, x: [f64; WIDTH], y: [f64; WIDTH]));
     }
 
     #[test]
@@ -230,7 +236,7 @@ proptest! {
             let bias = BiasCorrection::new(7, &rule, |key| Some(if key == "beta1" { powers.0 } else { powers.1 })).unwrap();
             let rule = rated(learning_rate, rule);
             let step = WideStep { rule, bias, theta, gradient, states: [m, second] };
-            with_every_vector!(check_rule(&step));
+            with_every_vector!(check_rule(step: WideStep));
         }
     }
 }
@@ -256,7 +262,7 @@ fn sign_of_zero_nan_and_infinity() -> TestCaseResult {
         (-f64::NAN, f64::NAN),
     ] {
         prop_assert!(same(Real::sign(x), expected), "sign({x:?})");
-        with_every_vector!(check(x, expected));
+        with_every_vector!(check(x: f64, expected: f64));
     }
     Ok(())
 }
@@ -327,15 +333,35 @@ fn state_survives_being_written_down() {
     }
 }
 
-/// `x / (factor × √square + term)` of rows of these four, in vectors of one kind.
-fn over_roots<const N: usize, V: Singles<N>>(rows: &[[f32; 4]]) -> Vec<f32> {
-    let mut all = Vec::with_capacity(rows.len());
-    for rows in rows.chunks_exact(N) {
-        let [x, square, factor, term] =
-            [0, 1, 2, 3].map(|column| V::from_lanes(Lanes::from_fn(|lane| rows[lane][column])));
-        all.extend(x.over_root(square, factor, term).to_lanes().0);
+/// `x / (factor × √square + term)` of rows of these four, in singles.
+#[derive(Clone, Copy)]
+struct OverRoots<'a>(&'a [[f32; 4]]);
+
+impl VectorWork for OverRoots<'_> {
+    type Output = Vec<f64>;
+
+    #[inline(always)]
+    fn run<S: VectorSet>(self) -> Vec<f64> {
+        S::in_singles(self)
     }
-    all
+}
+
+impl WideWork for OverRoots<'_> {
+    type Output = Vec<f64>;
+
+    #[inline(always)]
+    fn run<const N: usize, V>(self) -> Vec<f64>
+    where
+        V: Normals<N, Number: Real + Into<f64>> + Planar,
+    {
+        let mut all = Vec::with_capacity(self.0.len());
+        for rows in self.0.chunks_exact(N) {
+            let column = |column: usize| Lanes::from_fn(|lane| V::Number::splat(f64::from(rows[lane][column])));
+            let [x, square, factor, term] = [0, 1, 2, 3].map(|index| V::from_lanes(column(index)));
+            all.extend(x.over_root(square, factor, term).to_lanes().0.map(Into::into));
+        }
+        all
+    }
 }
 
 #[test]
@@ -350,31 +376,25 @@ fn singles_are_divided_by_roots_alike_in_every_vector_and_to_a_millionth() {
         })
         .collect();
     rows.iter_mut().step_by(1000).for_each(|row| row[1] = 0.0);
-    let plain = over_roots::<16, Lanes<f32, 16>>(&rows);
+    let [plain, others @ ..] = &*Instructions::all() else { panic!("plain instructions are everywhere") };
+    let plain = plain.run(OverRoots(&rows));
     for (row, found) in rows.iter().zip(&plain) {
         let [x, square, factor, term] = row.map(f64::from);
         let exact = x / (factor * square.sqrt() + term);
-        let off = (f64::from(*found) / exact - 1.0).abs();
+        let off = (found / exact - 1.0).abs();
         // Singles below 1e-37 have fewer digits.
         assert!(off < 1e-6 || exact.abs() < 1e-37, "{row:?} gives {found:e}, which should be {exact:e}");
     }
-    let bits = |all: &[f32]| all.iter().map(|number| number.to_bits()).collect::<Vec<_>>();
-    #[cfg(target_arch = "x86_64")]
-    {
-        use valleyscope::lanes::x86;
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            assert!(bits(&over_roots::<32, x86::F32x8x4>(&rows)) == bits(&plain), "AVX2 differs");
-        }
-        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
-            assert!(bits(&over_roots::<64, x86::F32x16x4>(&rows)) == bits(&plain), "AVX-512 differs");
-        }
+    let bits = |all: &[f64]| all.iter().map(|number| number.to_bits()).collect::<Vec<_>>();
+    for instructions in others {
+        assert!(bits(&instructions.run(OverRoots(&rows))) == bits(&plain), "{} differs", instructions.name());
     }
 }
 
 #[test]
 fn singles_divided_by_the_root_of_what_is_not_finite_are_not_finite() {
     for square in [f32::NAN, f32::INFINITY] {
-        let found = over_roots::<16, Lanes<f32, 16>>(&[[1.0, square, 1.0, 1e-8]; 16]);
+        let found = Instructions::all()[0].run(OverRoots(&[[1.0, square, 1.0, 1e-8]; 16]));
         assert!(found.iter().all(|found| !found.is_finite()), "{square} gives {found:?}");
     }
 }

@@ -2,12 +2,13 @@
 
 use std::sync::atomic::AtomicBool;
 
+use valleyscope::instructions::Instructions;
 use valleyscope::optimizer::{RuleKind, RuleSpec};
 use valleyscope::quantity::{Dimension, LearningRate, Noise, PointCount, Replicates, StartSpread, StepCount};
 use valleyscope::simulation::LandscapeSpec;
 use valleyscope::sweep::{
-    Average, Axis, Instructions, LearningRates, Machine, Metric, Metrics, Precision, Quantity, Runs, Spacing,
-    SweepOptimizer, SweepSpec, pixel_runs,
+    Average, Axis, LearningRates, Machine, Metric, Metrics, Precision, Quantity, Runs, Spacing, SweepOptimizer,
+    SweepSpec, pixel_runs,
 };
 
 /// The paper's Fig. 2a on a grid of this size: sharpness 0.1 to 1000 by noise 0 to 3.
@@ -105,16 +106,10 @@ pub fn runs(
     runs_with(Machine::new(precision), spec, pixel, replicates)
 }
 
-/// The machines of a precision that this processor has, the plain one first. Says which it has not.
+/// The machines of a precision that this processor has, the plain one first.
 pub fn machines(precision: Precision) -> Vec<Machine> {
-    let machine = |instructions: Instructions| {
-        let machine = Machine::with_instructions(precision, instructions);
-        if machine.is_none() {
-            println!("skipped: this processor has no {}", instructions.name());
-        }
-        machine
-    };
-    Instructions::ALL.into_iter().filter_map(machine).collect()
+    let machine = |instructions| Machine::with_instructions(precision, instructions);
+    Instructions::all().into_iter().map(machine).collect()
 }
 
 /// The bits of all numbers, where one NaN is as good as another.

@@ -1,15 +1,15 @@
 //! Vectors in the registers of AVX-512 and of AVX2.
 //!
-//! A value of these types must only be made where the instructions have been detected, in functions that
-//! enable them: every operation is inlined there and becomes one instruction for each register, or a few.
+//! A value of these types must only be made where the instructions have been detected, in functions that enable them,
+//! which [`crate::instructions`] sees to: every operation is inlined there and becomes one instruction for each register, or a few.
 //! Types of several registers do as many independent things at a time, so that the processor need not wait
 //! for the result of one before it begins the next.
 
 mod avx2;
 mod avx512;
 
-pub use avx2::{F32x8x4, F32x8x8, F64x4x2, F64x4x4, U32x8x4, U32x8x8, U64x4x2, U64x4x4};
-pub use avx512::{F32x16x4, F32x16x8, F64x8, F64x8x4, U32x16x4, U32x16x8, U64x8, U64x8x4};
+pub use avx2::{F32x8x4, F64x4x2, F64x4x4};
+pub use avx512::{F32x16x4, F64x8, F64x8x4};
 
 /// Operators that act register by register.
 macro_rules! operators {

@@ -1,7 +1,8 @@
 use tch::{Device, Kind, Tensor};
 
+use crate::instructions::vectorized;
 use crate::train::TrainError;
-use crate::train::loops::{Number, numbers_mut, vectorized, with_number};
+use crate::train::loops::{Number, numbers_mut, with_number};
 
 /// Labelled images on a device.
 ///

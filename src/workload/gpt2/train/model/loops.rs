@@ -5,7 +5,8 @@
 use std::f64::consts::{FRAC_2_SQRT_PI, SQRT_2};
 
 use super::operations::EPSILON;
-use crate::train::loops::{Number, vectorized};
+use crate::instructions::vectorized;
+use crate::train::loops::Number;
 
 /// Partial sums of a row.
 const LANES: usize = 32;

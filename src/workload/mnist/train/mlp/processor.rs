@@ -5,8 +5,9 @@ use std::marker::PhantomData;
 use tch::Tensor;
 
 use super::{EPSILON, Layer, MOMENTUM, Passed};
+use crate::instructions::vectorized;
 use crate::train::TrainError;
-use crate::train::loops::{Number, numbers, numbers_mut, vectorized};
+use crate::train::loops::{Number, numbers, numbers_mut};
 
 pub struct Operations<T>(PhantomData<T>);
 

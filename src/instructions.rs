@@ -1,0 +1,204 @@
+//! Vector instructions, and code that is compiled for each set of them.
+
+#[cfg(target_arch = "x86_64")]
+use crate::lanes::x86;
+use crate::lanes::{Doubles, Lanes, Planar, Real};
+use crate::random::Normals;
+
+/// A set of vector instructions that this processor was found to have. The results have the same bits with all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Instructions(InstructionSet);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InstructionSet {
+    /// Whatever the compiler makes of arrays.
+    Plain,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+/// The vectors of one set of instructions.
+pub trait VectorSet {
+    /// Eight doubles.
+    type Doubles: Doubles<8> + Planar;
+
+    /// Does it in the widest vectors of singles that are worth while.
+    fn in_singles<W: WideWork>(work: W) -> W::Output;
+
+    /// Does it in the widest vectors of doubles that are worth while.
+    fn in_doubles<W: WideWork>(work: W) -> W::Output;
+}
+
+/// Something to do in vectors of a set that is not known yet. Its method should be `#[inline(always)]`: only what is
+/// inlined is compiled for the set.
+pub trait VectorWork {
+    type Output;
+
+    fn run<S: VectorSet>(self) -> Self::Output;
+}
+
+/// Something to do in vectors `V` of `N` numbers, which are not known yet. Its method should be `#[inline(always)]`.
+pub trait WideWork {
+    type Output;
+
+    fn run<const N: usize, V>(self) -> Self::Output
+    where
+        V: Normals<N, Number: Real + Into<f64>> + Planar;
+}
+
+impl Instructions {
+    /// All that this processor has, the plain ones first, the widest last.
+    pub fn all() -> Vec<Instructions> {
+        let mut all = vec![Instructions(InstructionSet::Plain)];
+        #[cfg(target_arch = "x86_64")]
+        {
+            all.extend(has_avx2().then_some(Instructions(InstructionSet::Avx2)));
+            all.extend(has_avx512().then_some(Instructions(InstructionSet::Avx512)));
+        }
+        all
+    }
+
+    /// The widest of this processor.
+    pub fn widest() -> Instructions {
+        #[cfg(target_arch = "x86_64")]
+        {
+            if has_avx512() {
+                return Instructions(InstructionSet::Avx512);
+            }
+            if has_avx2() {
+                return Instructions(InstructionSet::Avx2);
+            }
+        }
+        Instructions(InstructionSet::Plain)
+    }
+
+    /// For people.
+    pub fn name(self) -> &'static str {
+        match self.0 {
+            InstructionSet::Plain => "plain instructions",
+            #[cfg(target_arch = "x86_64")]
+            InstructionSet::Avx2 => "AVX2",
+            #[cfg(target_arch = "x86_64")]
+            InstructionSet::Avx512 => "AVX-512",
+        }
+    }
+
+    pub(crate) fn set(self) -> InstructionSet {
+        self.0
+    }
+
+    /// Does it in the vectors of this set.
+    pub fn run<W: VectorWork>(self, work: W) -> W::Output {
+        run(self, work)
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_avx2() -> bool {
+    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_avx512() -> bool {
+    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") && has_avx2()
+}
+
+macro_rules! sets {
+    ($($(#[$attribute:meta])* $set:ident: $doubles:ty, $single_lanes:literal $singles:ty, $double_lanes:literal $wide:ty;)*) => {$(
+        $(#[$attribute])*
+        pub(crate) struct $set;
+
+        $(#[$attribute])*
+        impl VectorSet for $set {
+            type Doubles = $doubles;
+
+            #[inline(always)]
+            fn in_singles<W: WideWork>(work: W) -> W::Output {
+                work.run::<$single_lanes, $singles>()
+            }
+
+            #[inline(always)]
+            fn in_doubles<W: WideWork>(work: W) -> W::Output {
+                work.run::<$double_lanes, $wide>()
+            }
+        }
+    )*};
+}
+
+sets! {
+    PlainSet: Lanes<f64, 8>, 16 Lanes<f32, 16>, 8 Lanes<f64, 8>;
+    #[cfg(target_arch = "x86_64")]
+    Avx2Set: x86::F64x4x2, 32 x86::F32x8x4, 16 x86::F64x4x4;
+    #[cfg(target_arch = "x86_64")]
+    Avx512Set: x86::F64x8, 64 x86::F32x16x4, 32 x86::F64x8x4;
+}
+
+/// Defines a function whose body is compiled for each set of vector instructions; a call takes the widest that is there,
+/// or the one that is given. The body may name the vectors of the set. The results have the same bits, as nothing is
+/// reordered or fused by itself.
+macro_rules! vectorized {
+    (
+        $(#[$attribute:meta])*
+        $visibility:vis fn $name:ident<$($generic:ident: $bound:path),*>($($argument:ident: $type:ty),* $(,)?)
+        $(-> $output:ty)? $body:block
+    ) => {
+        $crate::instructions::vectorized! {
+            in Vectors: $crate::instructions::Instructions::widest();
+            $(#[$attribute])*
+            $visibility fn $name<$($generic: $bound),*>(; $($argument: $type),*) $(-> $output)? $body
+        }
+    };
+    (
+        in $set:ident: $instructions:expr;
+        $(#[$attribute:meta])*
+        $visibility:vis fn $name:ident<$($generic:ident: $bound:path),*>
+        ($($given:ident: $given_type:ty)?; $($argument:ident: $type:ty),*)
+        $(-> $output:ty)? $body:block
+    ) => {
+        $(#[$attribute])*
+        $visibility fn $name<$($generic: $bound),*>($($given: $given_type,)? $($argument: $type),*) $(-> $output)? {
+            #[inline(always)]
+            #[allow(clippy::too_many_arguments, reason = "one for each tensor")]
+            #[allow(clippy::extra_unused_type_parameters, reason = "a loop names no vectors")]
+            fn with<$set: $crate::instructions::VectorSet, $($generic: $bound),*>($($argument: $type),*) $(-> $output)?
+                $body
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx512f,avx512dq,avx2,fma")]
+            #[allow(clippy::too_many_arguments, reason = "one for each tensor")]
+            fn avx512<$($generic: $bound),*>($($argument: $type),*) $(-> $output)? {
+                with::<$crate::instructions::Avx512Set, $($generic),*>($($argument),*)
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma")]
+            #[allow(clippy::too_many_arguments, reason = "one for each tensor")]
+            fn avx2<$($generic: $bound),*>($($argument: $type),*) $(-> $output)? {
+                with::<$crate::instructions::Avx2Set, $($generic),*>($($argument),*)
+            }
+
+            match $instructions.set() {
+                // SAFETY: `Instructions` are made only where they were detected.
+                #[cfg(target_arch = "x86_64")]
+                $crate::instructions::InstructionSet::Avx512 => unsafe { avx512::<$($generic),*>($($argument),*) },
+                #[cfg(target_arch = "x86_64")]
+                $crate::instructions::InstructionSet::Avx2 => unsafe { avx2::<$($generic),*>($($argument),*) },
+                $crate::instructions::InstructionSet::Plain => {
+                    with::<$crate::instructions::PlainSet, $($generic),*>($($argument),*)
+                }
+            }
+        }
+    };
+}
+
+#[cfg_attr(not(feature = "torch"), expect(unused_imports, reason = "trainings use it"))]
+pub(crate) use vectorized;
+
+vectorized! {
+    in S: instructions;
+    fn run<W: VectorWork>(instructions: Instructions; work: W) -> W::Output {
+        work.run::<S>()
+    }
+}
