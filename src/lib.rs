@@ -1,5 +1,8 @@
 //! Valleyscope: see why one optimizer beats another in a narrowing valley.
 
+// What neither programs nor tests need is not public: so the compiler sees what nothing uses.
+#![warn(unreachable_pub)]
+
 #[cfg(feature = "app")]
 pub mod app;
 pub mod cli;

@@ -8,7 +8,7 @@ use super::playback::PlaybackPace;
 use crate::simulation::{Engine, EngineCommand, Playback, Record, SimulationSpec, Snapshot};
 
 /// The engine, and the state that was sent to it last.
-pub struct EngineLink {
+pub(super) struct EngineLink {
     engine: Engine,
     spec: SimulationSpec,
     pace: PlaybackPace,
@@ -19,7 +19,7 @@ pub struct EngineLink {
 
 impl EngineLink {
     /// Starts a paused simulation. `wake` is called from its thread when there is a new snapshot.
-    pub fn start(document: &Document, pace: PlaybackPace, wake: impl Fn() + Send + 'static) -> EngineLink {
+    pub(super) fn start(document: &Document, pace: PlaybackPace, wake: impl Fn() + Send + 'static) -> EngineLink {
         let spec = document.spec.clone();
         let engine = Engine::spawn(spec.clone(), wake);
         engine.send(EngineCommand::Speed(pace.speed()));
@@ -29,7 +29,7 @@ impl EngineLink {
 
     /// Sends the engine what has changed since the last call: settings act in its next step, anything
     /// else begins the run again. Answers what it was that made it begin again.
-    pub fn follow(&mut self, document: &Document, pace: PlaybackPace) -> Option<&'static str> {
+    pub(super) fn follow(&mut self, document: &Document, pace: PlaybackPace) -> Option<&'static str> {
         let mut begun_by = None;
         if self.spec != document.spec {
             match self.spec.settings_to(&document.spec) {
@@ -60,7 +60,7 @@ impl EngineLink {
     }
 
     /// Begins a recorded session again; its changes show in `document` as they happen.
-    pub fn replay(&mut self, document: &mut Document, record: Record, live: &Live) {
+    pub(super) fn replay(&mut self, document: &mut Document, record: Record, live: &Live) {
         self.replayed_after = Some(live.snapshot.as_ref().map_or(0, |snapshot| snapshot.run));
         self.spec = record.spec.clone();
         document.spec = record.spec.clone();
@@ -68,17 +68,17 @@ impl EngineLink {
     }
 
     /// Begins `document` at step 0, also where nothing in it has changed.
-    pub fn load(&mut self, document: &Document) {
+    pub(super) fn load(&mut self, document: &Document) {
         self.replayed_after = None;
         self.spec = document.spec.clone();
         self.engine.send(EngineCommand::Load(Box::new(self.spec.clone())));
     }
 
-    pub fn send(&self, command: EngineCommand) {
+    pub(super) fn send(&self, command: EngineCommand) {
         self.engine.send(command);
     }
 
-    pub fn toggle_play(&mut self, playback: Playback) {
+    pub(super) fn toggle_play(&mut self, playback: Playback) {
         match playback {
             Playback::Playing => self.send(EngineCommand::Pause),
             Playback::Paused => self.send(EngineCommand::Play),
@@ -89,25 +89,25 @@ impl EngineLink {
         }
     }
 
-    pub fn restart(&mut self) {
+    pub(super) fn restart(&mut self) {
         self.replayed_after = None;
         self.send(EngineCommand::Restart);
     }
 
     /// Asks for the session so far; the answer comes in the receiver.
-    pub fn record(&self) -> Receiver<Record> {
+    pub(super) fn record(&self) -> Receiver<Record> {
         let (sender, receiver) = channel();
         self.send(EngineCommand::Record(sender));
         receiver
     }
 
     /// The next snapshot, if there is one.
-    pub fn next_snapshot(&self) -> Option<Snapshot> {
+    pub(super) fn next_snapshot(&self) -> Option<Snapshot> {
         self.engine.try_snapshot()
     }
 
     /// Brings the changes of a replayed session that have happened by now into the document.
-    pub fn show_replayed(&mut self, document: &mut Document, snapshot: &Snapshot) {
+    pub(super) fn show_replayed(&mut self, document: &mut Document, snapshot: &Snapshot) {
         if self.replayed_after.is_none_or(|before| snapshot.run <= before) {
             return;
         }

@@ -13,7 +13,7 @@ use crate::figure::{Figure, Format, Options, PAGE_MM, Trajectories};
 use crate::preset::LandscapePreset;
 
 /// The dialog, while it is open, and the layout that was chosen last.
-pub struct FigureExport {
+pub(super) struct FigureExport {
     open: bool,
     paper: FigureLayout,
     format: Format,
@@ -40,16 +40,16 @@ impl Default for FigureExport {
 }
 
 impl FigureExport {
-    pub fn open(&mut self) {
+    pub(super) fn open(&mut self) {
         self.open = true;
     }
 
-    pub fn is_open(&self) -> bool {
+    pub(super) fn is_open(&self) -> bool {
         self.open
     }
 
     /// Shows the dialog; answers with the file that is to be saved, or why there is none.
-    pub fn ui(&mut self, ctx: &Context, preset: &LandscapePreset) -> Option<Action> {
+    pub(super) fn ui(&mut self, ctx: &Context, preset: &LandscapePreset) -> Option<Action> {
         let (mut save, mut cancel) = (false, false);
         let modal = Modal::new(Id::unique("figure export")).frame(theme::dialog(&ctx.global_style()));
         let modal = modal.show(ctx, |ui| {

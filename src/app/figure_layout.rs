@@ -7,7 +7,7 @@ use crate::figure::{Figure, FigureError, Format, Options};
 
 /// The layout of a figure's file.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FigureLayout {
+pub(super) struct FigureLayout {
     pub options: Options,
     /// Of a PNG.
     pub dpi: f64,
@@ -21,12 +21,12 @@ impl Default for FigureLayout {
 
 impl FigureLayout {
     /// A figure's file.
-    pub fn file(&self, figure: &Figure, format: Format) -> Result<Vec<u8>, FigureError> {
+    pub(super) fn file(&self, figure: &Figure, format: Format) -> Result<Vec<u8>, FigureError> {
         figure.render(&self.options)?.to_file(format, self.dpi)
     }
 
     /// Shows the choice.
-    pub fn ui(&mut self, ui: &mut Ui) {
+    pub(super) fn ui(&mut self, ui: &mut Ui) {
         Grid::new("figure").num_columns(2).show(ui, |ui| {
             let mut row = |name: &str, label: &str, value: &mut f64, range, suffix: &str| {
                 ui.label(label);
@@ -42,7 +42,7 @@ impl FigureLayout {
 }
 
 /// A menu that is open while things are chosen in it.
-pub fn stays_open(name: &'static str) -> MenuButton<'static> {
+pub(super) fn stays_open(name: &'static str) -> MenuButton<'static> {
     let config = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
     MenuButton::new(name).config(config)
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use egui::{Context, Id, Key, Modal, RichText, TextEdit};
 
-pub use content::FileContent;
+pub(super) use content::FileContent;
 use content::{Refused, write};
 
 use super::question::Question;
@@ -21,7 +21,7 @@ use crate::run::RunFolder;
 
 /// What has come of a request.
 #[derive(Debug)]
-pub enum FileEvent {
+pub(super) enum FileEvent {
     Opened {
         path: PathBuf,
         preset: Box<Preset>,
@@ -123,7 +123,7 @@ struct PathEntry {
 }
 
 /// Files on their way, and the small dialogs about them.
-pub struct Files {
+pub(super) struct Files {
     /// Ask the system for its file dialogs; without it paths are typed.
     native_dialogs: bool,
     /// Where dialogs about presets begin.
@@ -142,33 +142,33 @@ pub struct Files {
 const NEVER_SHOWN: Duration = Duration::from_millis(400);
 
 impl Files {
-    pub fn new(context: Context, native_dialogs: bool, folder: Option<PathBuf>) -> Files {
+    pub(super) fn new(context: Context, native_dialogs: bool, folder: Option<PathBuf>) -> Files {
         let (answer_to, answers) = channel();
         Files { native_dialogs, folder, exported_to: None, context, answers, answer_to, entry: None, replace: None }
     }
 
     /// Asks for a preset's file and opens it.
-    pub fn ask_open(&mut self) {
+    pub(super) fn ask_open(&mut self) {
         self.ask(Purpose::Open);
     }
 
     /// Asks where to save.
-    pub fn ask_save(&mut self, content: FileContent, suggested_name: String) {
+    pub(super) fn ask_save(&mut self, content: FileContent, suggested_name: String) {
         self.ask(Purpose::Save { content, suggested_name });
     }
 
     /// Asks for a folder for raw arrays.
-    pub fn ask_raw_folder(&mut self, plan: RawPlan) {
+    pub(super) fn ask_raw_folder(&mut self, plan: RawPlan) {
         self.ask(Purpose::Raw(plan));
     }
 
     /// Asks for the folder of a training's data, beginning in this one.
-    pub fn ask_data_folder(&mut self, begin: Option<PathBuf>) {
+    pub(super) fn ask_data_folder(&mut self, begin: Option<PathBuf>) {
         self.ask(Purpose::Data(begin));
     }
 
     /// Reads a preset, or the result of a sweep.
-    pub fn open(&self, path: PathBuf) {
+    pub(super) fn open(&self, path: PathBuf) {
         self.in_background(move || {
             let found = Found::at(&path);
             let is_there = path.exists();
@@ -177,7 +177,7 @@ impl Files {
     }
 
     /// Writes a file; one that exists is replaced only after a question, unless `overwrite` says so.
-    pub fn save(&self, path: PathBuf, content: FileContent, overwrite: Overwrite) {
+    pub(super) fn save(&self, path: PathBuf, content: FileContent, overwrite: Overwrite) {
         self.in_background(move || {
             let result = write(&path, &content, overwrite);
             Answer::Written { path: path.canonicalize().unwrap_or(path), content, result }
@@ -185,7 +185,7 @@ impl Files {
     }
 
     /// What has come of the requests since the last call.
-    pub fn take_events(&mut self) -> Vec<FileEvent> {
+    pub(super) fn take_events(&mut self) -> Vec<FileEvent> {
         let mut events = Vec::new();
         while let Ok(answer) = self.answers.try_recv() {
             match answer {
@@ -230,7 +230,7 @@ impl Files {
     }
 
     /// Shows the dialogs about files.
-    pub fn show(&mut self, ctx: &Context) {
+    pub(super) fn show(&mut self, ctx: &Context) {
         self.show_entry(ctx);
         self.show_replace(ctx);
     }

@@ -3,7 +3,7 @@
 use egui::{Align, Button, Label, Layout, RichText, Ui, vec2};
 
 /// A line with a name and something to change.
-pub fn line(ui: &mut Ui, name_width: f32, name: &str, help: &str, add: impl FnOnce(&mut Ui)) {
+pub(super) fn line(ui: &mut Ui, name_width: f32, name: &str, help: &str, add: impl FnOnce(&mut Ui)) {
     ui.horizontal(|ui| {
         let size = vec2(name_width, ui.spacing().interact_size.y);
         ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), |ui| {
@@ -15,18 +15,18 @@ pub fn line(ui: &mut Ui, name_width: f32, name: &str, help: &str, add: impl FnOn
 }
 
 /// What stands above some lines.
-pub fn heading(ui: &mut Ui, above: f32, text: &str) {
+pub(super) fn heading(ui: &mut Ui, above: f32, text: &str) {
     ui.add_space(above);
     ui.label(RichText::new(text).strong());
 }
 
 /// What a screen reader calls a control of an optimizer.
-pub fn owned(owner: &str, name: &str) -> String {
+pub(super) fn owned(owner: &str, name: &str) -> String {
     if owner.is_empty() { name.to_owned() } else { format!("{owner}: {name}") }
 }
 
 /// A button that is as wide as its text needs.
-pub fn small_button(ui: &mut Ui, enabled: bool, text: &str, name: &str, help: &str) -> bool {
+pub(super) fn small_button(ui: &mut Ui, enabled: bool, text: &str, name: &str, help: &str) -> bool {
     let button = ui.add_enabled(enabled, Button::new(RichText::new(text).small()));
     button.on_hover_text(help).accessible_name(name).clicked()
 }

@@ -9,7 +9,7 @@ use wgpu::{Adapter, Backend, DeviceType, Surface};
 
 /// Adapters that were chosen and then did not work, so that the next try takes another.
 #[derive(Clone, Default)]
-pub struct Tried(Arc<Mutex<Vec<String>>>);
+pub(super) struct Tried(Arc<Mutex<Vec<String>>>);
 
 impl Tried {
     fn contains(&self, adapter: &Adapter) -> bool {
@@ -21,7 +21,7 @@ impl Tried {
     }
 
     /// How many were tried.
-    pub fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 }
@@ -33,7 +33,7 @@ fn key(adapter: &Adapter) -> String {
 
 /// A set-up that takes the best adapter that can draw to the window and was not tried yet: a GPU through
 /// its own interface, then through OpenGL, then a processor that draws by itself.
-pub fn setup(tried: &Tried) -> WgpuSetup {
+pub(super) fn setup(tried: &Tried) -> WgpuSetup {
     let tried = tried.clone();
     let mut setup = WgpuSetupCreateNew::without_display_handle();
     setup.native_adapter_selector = Some(Arc::new(move |adapters: &[Adapter], surface: Option<&Surface<'_>>| {
@@ -82,7 +82,7 @@ fn nothing_to_draw_with(adapters: &[Adapter]) -> String {
 
 /// What went wrong with the graphics while the window was open.
 #[derive(Debug)]
-pub enum GraphicsFault {
+pub(super) enum GraphicsFault {
     /// The device is gone; nothing can be drawn with it any more.
     Lost(String),
     /// Something was not drawn.
@@ -90,14 +90,14 @@ pub enum GraphicsFault {
 }
 
 /// Hears of faults from whatever thread they happen on.
-pub struct GraphicsFaults {
+pub(super) struct GraphicsFaults {
     device: wgpu::Device,
     faults: Receiver<GraphicsFault>,
 }
 
 impl GraphicsFaults {
     /// Installs the handlers; without them wgpu panics.
-    pub fn watch(render_state: &RenderState, ctx: &Context) -> GraphicsFaults {
+    pub(super) fn watch(render_state: &RenderState, ctx: &Context) -> GraphicsFaults {
         let (sender, faults) = channel();
         let say = |sender: &Sender<GraphicsFault>, ctx: &Context, fault| {
             // Nobody listens any more once the window is closed.
@@ -117,7 +117,7 @@ impl GraphicsFaults {
     }
 
     /// The faults since the last call.
-    pub fn take(&self) -> Vec<GraphicsFault> {
+    pub(super) fn take(&self) -> Vec<GraphicsFault> {
         // A device that was lost since the last frame says so when it is asked, before egui draws with it,
         // which would panic.
         if let Err(error) = self.device.poll(wgpu::PollType::Poll) {

@@ -6,13 +6,13 @@ use super::keyboard::SHORTCUTS;
 
 /// Which of the help windows are open.
 #[derive(Default)]
-pub struct Help {
+pub(super) struct Help {
     pub keys: bool,
     pub about: bool,
 }
 
 impl Help {
-    pub fn show(&mut self, ctx: &Context) {
+    pub(super) fn show(&mut self, ctx: &Context) {
         let screen = ctx.content_rect();
         let centred = |title: &'static str, size: egui::Vec2| {
             let size = size.min(screen.size() - vec2(40.0, 90.0));

@@ -3,11 +3,11 @@
 use egui::util::undoer::{Settings, Undoer};
 
 /// The most states that can be gone back to.
-pub const MOST_UNDOS: usize = 200;
+pub(super) const MOST_UNDOS: usize = 200;
 
 /// The states that can be gone back to. Changes that follow each other closely, as while a slider is
 /// dragged, count as one.
-pub struct UndoHistory<State> {
+pub(super) struct UndoHistory<State> {
     undoer: Undoer<State>,
 }
 
@@ -20,33 +20,33 @@ impl<State: Clone + PartialEq> Default for UndoHistory<State> {
 
 impl<State: Clone + PartialEq> UndoHistory<State> {
     /// Takes note of the state at a time.
-    pub fn feed(&mut self, time_secs: f64, state: &State) {
+    pub(super) fn feed(&mut self, time_secs: f64, state: &State) {
         self.undoer.feed_state(time_secs, state);
     }
 
     /// Makes the state a point to come back to, whatever follows.
-    pub fn mark(&mut self, state: &State) {
+    pub(super) fn mark(&mut self, state: &State) {
         self.undoer.add_undo(state);
     }
 
     /// A change is on its way to become a point to go back to.
-    pub fn is_in_flux(&self) -> bool {
+    pub(super) fn is_in_flux(&self) -> bool {
         self.undoer.is_in_flux()
     }
 
-    pub fn can_undo(&self, state: &State) -> bool {
+    pub(super) fn can_undo(&self, state: &State) -> bool {
         self.undoer.has_undo(state)
     }
 
-    pub fn can_redo(&self, state: &State) -> bool {
+    pub(super) fn can_redo(&self, state: &State) -> bool {
         self.undoer.has_redo(state)
     }
 
-    pub fn undo(&mut self, state: &State) -> Option<State> {
+    pub(super) fn undo(&mut self, state: &State) -> Option<State> {
         self.undoer.undo(state).cloned()
     }
 
-    pub fn redo(&mut self, state: &State) -> Option<State> {
+    pub(super) fn redo(&mut self, state: &State) -> Option<State> {
         self.undoer.redo(state).cloned()
     }
 }

@@ -4,7 +4,7 @@ use egui::{Color32, IconData, Pos2, Rect, Response, Sense, Shape, Stroke, Ui, Ve
 
 /// What is drawn on a button.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Icon {
+pub(super) enum Icon {
     Play,
     Pause,
     Step,
@@ -14,7 +14,7 @@ pub enum Icon {
 }
 
 /// A square button with a picture; `name` is what a screen reader says, `hint` the tooltip.
-pub fn icon_button(ui: &mut Ui, icon: Icon, side: f32, name: &str, hint: &str) -> Response {
+pub(super) fn icon_button(ui: &mut Ui, icon: Icon, side: f32, name: &str, hint: &str) -> Response {
     let (rect, response) = ui.allocate_exact_size(Vec2::splat(side), Sense::click());
     let enabled = ui.is_enabled();
     response.widget_info(|| WidgetInfo::labeled(egui::accesskit::Role::Button, enabled, name));
@@ -60,7 +60,7 @@ fn shapes(icon: Icon, rect: Rect, color: Color32) -> Vec<Shape> {
 }
 
 /// The window's icon: the narrowing valley, darkest on its floor.
-pub fn window_icon() -> IconData {
+pub(super) fn window_icon() -> IconData {
     const SIDE: u32 = 64;
     let mut rgba = Vec::with_capacity((4 * SIDE * SIDE) as usize);
     for row in 0..SIDE {

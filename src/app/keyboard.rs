@@ -17,7 +17,7 @@ const TRAINING: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key
 const QUIT: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Q);
 
 /// The shortcuts that the help window lists: keys, and what they do.
-pub const SHORTCUTS: [(&str, &str); 20] = [
+pub(super) const SHORTCUTS: [(&str, &str); 20] = [
     ("Space", "Play or pause"),
     ("→", "Single step"),
     ("R", "Restart at step 0"),
@@ -42,7 +42,7 @@ pub const SHORTCUTS: [(&str, &str); 20] = [
 
 /// Where keys go in this frame.
 #[derive(Clone, Copy, Debug)]
-pub struct Situation {
+pub(super) struct Situation {
     pub tab: Tab,
     pub presenting: bool,
     /// The index of the lesson's step that is shown, and how many there are.
@@ -50,7 +50,7 @@ pub struct Situation {
 }
 
 /// Turns keys into requests. Keys that a focused control or an open dialog understands are left to it.
-pub fn handle(ctx: &Context, situation: Situation, follow: &mut bool, requests: &mut Requests) {
+pub(super) fn handle(ctx: &Context, situation: Situation, follow: &mut bool, requests: &mut Requests) {
     if ctx.memory(|memory| memory.top_modal_layer().is_some()) || egui::Popup::is_any_open(ctx) {
         return;
     }

@@ -67,7 +67,7 @@ impl Draft for LandscapeDraft {
 }
 
 /// The editor of a landscape's document.
-pub type LandscapeEditor = Editor<LandscapeDraft>;
+pub(super) type LandscapeEditor = Editor<LandscapeDraft>;
 
 impl LandscapeEditor {
     /// An editor with a preset just opened. `view` is how it is looked at where the preset does not say.

@@ -5,7 +5,7 @@ use egui::{Align, Button, Label, Layout, RichText, Ui};
 use super::live::{Action, Requests};
 
 /// Shows the step `index` of `count`, with its sentence and the ways on and back.
-pub fn strip(ui: &mut Ui, index: usize, count: usize, text: &str, requests: &mut Requests) {
+pub(super) fn strip(ui: &mut Ui, index: usize, count: usize, text: &str, requests: &mut Requests) {
     ui.horizontal(|ui| {
         ui.label(RichText::new(format!("{} / {count}", index + 1)).heading().strong());
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {

@@ -28,7 +28,7 @@ const TABS: [(Tab, &str, &str); 3] = [
 ];
 
 /// Shows the bar. `editor` is that of the tab that is shown.
-pub fn bar(
+pub(super) fn bar(
     ui: &mut Ui,
     editor: &EditorStatus,
     catalog: &mut PresetCatalog,

@@ -33,7 +33,7 @@ struct Report {
 
 /// The notices and reports that are shown.
 #[derive(Default)]
-pub struct Messages {
+pub(super) struct Messages {
     notices: Vec<Notice>,
     reports: Vec<Report>,
     reports_so_far: u64,
@@ -41,7 +41,7 @@ pub struct Messages {
 
 impl Messages {
     /// Shows a short notice for some seconds.
-    pub fn notify(&mut self, text: impl Into<String>) {
+    pub(super) fn notify(&mut self, text: impl Into<String>) {
         let text = text.into();
         self.notices.retain(|notice| notice.text != text);
         self.notices.push(Notice { text, until_secs: None });
@@ -50,7 +50,7 @@ impl Messages {
     }
 
     /// Shows what went wrong until it is dismissed. The same text is not shown twice at a time.
-    pub fn report(&mut self, title: impl Into<String>, text: impl Into<String>) {
+    pub(super) fn report(&mut self, title: impl Into<String>, text: impl Into<String>) {
         let (title, text) = (title.into(), text.into());
         if self.reports.iter().any(|report| report.title == title && report.text == text) {
             return;
@@ -60,7 +60,7 @@ impl Messages {
     }
 
     /// Dismisses the newest report by Escape, unless a field or something above the panels needs the key.
-    pub fn dismiss_by_key(&mut self, ctx: &Context) {
+    pub(super) fn dismiss_by_key(&mut self, ctx: &Context) {
         let is_needed = ctx.text_edit_focused()
             || ctx.memory(|memory| memory.top_modal_layer().is_some())
             || egui::Popup::is_any_open(ctx);
@@ -73,7 +73,7 @@ impl Messages {
     }
 
     /// Notices stand on the left of `free`, the landscape, where nothing else is written.
-    pub fn show(&mut self, ctx: &Context, free: Option<Rect>) {
+    pub(super) fn show(&mut self, ctx: &Context, free: Option<Rect>) {
         self.show_notices(ctx, free.unwrap_or_else(|| ctx.content_rect()));
         let screen = ctx.content_rect();
         self.reports.retain(|report| show_report(ctx, screen, report));

@@ -1,7 +1,7 @@
 //! Numbers as text, the same way in every control.
 
 /// A number with at most five significant digits, without trailing zeros: `0.0001`, `12.5`, `1e-8`.
-pub fn text(value: f64) -> String {
+pub(super) fn text(value: f64) -> String {
     let rounded = rounded(value, 5);
     let size = rounded.abs();
     if rounded == 0.0 {
@@ -14,13 +14,13 @@ pub fn text(value: f64) -> String {
 }
 
 /// The nearest number with so many significant digits.
-pub fn rounded(value: f64, digits: usize) -> f64 {
+pub(super) fn rounded(value: f64, digits: usize) -> f64 {
     // Going through decimal text is the one way that leaves no binary remainder such as 0.30000000000000004.
     format!("{value:.*e}", digits.saturating_sub(1)).parse().unwrap_or(value)
 }
 
 /// A rate with a unit prefix: `950`, `12.3 k`, `31.0 M`.
-pub fn rate(value: f64) -> String {
+pub(super) fn rate(value: f64) -> String {
     match value {
         v if !v.is_finite() || v < 0.0 => "—".to_owned(),
         v if v < 10.0 => format!("{v:.1}"),
@@ -32,7 +32,7 @@ pub fn rate(value: f64) -> String {
 }
 
 /// Reads a number as people type them: a decimal comma, a typographic minus and spaces are understood.
-pub fn read(typed: &str) -> Result<f64, String> {
+pub(super) fn read(typed: &str) -> Result<f64, String> {
     let plain: String = typed
         .chars()
         .filter(|c| !c.is_whitespace() && *c != '_')
@@ -49,7 +49,7 @@ pub fn read(typed: &str) -> Result<f64, String> {
 }
 
 /// Reads a whole number.
-pub fn read_whole(typed: &str) -> Result<u64, String> {
+pub(super) fn read_whole(typed: &str) -> Result<u64, String> {
     let plain: String = typed.chars().filter(|c| !c.is_whitespace() && *c != '_').collect();
     plain.parse::<u64>().map_err(|_| format!("expected a whole number, 0 or more, found “{}”", typed.trim()))
 }

@@ -6,13 +6,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use egui::{ColorImage, Context, Rect};
 
 /// A picture that was taken, and the name suggested for its file.
-pub struct Picture {
+pub(super) struct Picture {
     pub image: Arc<ColorImage>,
     pub suggested_name: String,
 }
 
 /// Pictures on their way.
-pub struct Pictures {
+pub(super) struct Pictures {
     waiting: Option<Waiting>,
     taken: Receiver<Picture>,
     give: Sender<Picture>,
@@ -34,12 +34,12 @@ impl Default for Pictures {
 
 impl Pictures {
     /// Asks for a picture of `area`, in points.
-    pub fn ask(&mut self, area: Rect, suggested_name: String) {
+    pub(super) fn ask(&mut self, area: Rect, suggested_name: String) {
         self.waiting = Some(Waiting { area, suggested_name, frames: 3 });
     }
 
     /// Call once a frame: asks the window for its pixels when the time has come.
-    pub fn tick(&mut self, ctx: &Context) {
+    pub(super) fn tick(&mut self, ctx: &Context) {
         let Some(waiting) = &mut self.waiting else { return };
         ctx.request_repaint();
         waiting.frames = waiting.frames.saturating_sub(1);
@@ -59,7 +59,7 @@ impl Pictures {
     }
 
     /// The next picture that has arrived.
-    pub fn take(&mut self) -> Option<Picture> {
+    pub(super) fn take(&mut self) -> Option<Picture> {
         self.taken.try_recv().ok()
     }
 }

@@ -14,7 +14,7 @@ const WIDEST: u32 = 8_192;
 const FIRST_WIDTH: u32 = 2_000;
 
 /// The dialog, while it is open, and the size that was chosen last.
-pub struct PictureExport {
+pub(super) struct PictureExport {
     open: bool,
     size: PictureSize,
 }
@@ -26,12 +26,12 @@ impl Default for PictureExport {
 }
 
 impl PictureExport {
-    pub fn open(&mut self) {
+    pub(super) fn open(&mut self) {
         self.open = true;
     }
 
     /// Shows the dialog if it is open; answers with the picture that is to be saved, or why it was not drawn.
-    pub fn ui(
+    pub(super) fn ui(
         &mut self,
         ctx: &Context,
         panel: &mut LandscapePanel,
@@ -66,7 +66,7 @@ impl PictureExport {
 }
 
 /// Chooses the size of a picture of the landscape, and says how many pixels that are.
-pub fn choose_size(ui: &mut Ui, size: &mut PictureSize, panel: &LandscapePanel) {
+pub(super) fn choose_size(ui: &mut Ui, size: &mut PictureSize, panel: &LandscapePanel) {
     ui.horizontal_wrapped(|ui| {
         ui.radio_value(size, PictureSize::Times(1), "As on the screen");
         ui.radio_value(size, PictureSize::Times(2), "Twice");

@@ -5,7 +5,7 @@ use egui::{Context, Id, Modal, RichText};
 use super::theme;
 
 /// What is asked, and the words of the answers.
-pub struct Question<'a> {
+pub(super) struct Question<'a> {
     /// Tells apart the questions of a window.
     pub id: &'static str,
     pub heading: &'a str,
@@ -16,7 +16,7 @@ pub struct Question<'a> {
 
 impl Question<'_> {
     /// Shows the question; the answer, once there is one. Escape is a no.
-    pub fn ask(&self, ctx: &Context) -> Option<bool> {
+    pub(super) fn ask(&self, ctx: &Context) -> Option<bool> {
         let (mut yes, mut no) = (false, false);
         let modal = Modal::new(Id::unique(self.id)).frame(theme::dialog(&ctx.global_style())).show(ctx, |ui| {
             ui.set_width(420.0_f32.min(ctx.content_rect().width() - 60.0));

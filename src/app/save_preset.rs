@@ -9,7 +9,7 @@ use crate::preset::Library;
 use crate::simulation::SettingError;
 
 /// The dialog's state while it is open.
-pub struct SavePreset {
+pub(super) struct SavePreset {
     draft: TabDraft,
     /// Why the lesson is left out, if it is.
     misfit: Option<SettingError>,
@@ -20,7 +20,7 @@ pub struct SavePreset {
 }
 
 /// Where the preset goes.
-pub enum Destination {
+pub(super) enum Destination {
     /// To the user's own presets, under this file name.
     Library(String),
     /// To a file that is asked for; this name is suggested.
@@ -28,7 +28,7 @@ pub enum Destination {
 }
 
 /// What was decided in a frame.
-pub enum SaveDecision {
+pub(super) enum SaveDecision {
     None,
     Cancelled,
     Save(FileContent, Destination),
@@ -37,7 +37,7 @@ pub enum SaveDecision {
 impl SavePreset {
     /// A lesson that does not fit the simulation any more is left out: the preset could not be opened with it.
     /// `drops_changes` says that the preset which this one replaces has recorded changes.
-    pub fn new(mut draft: TabDraft, drops_changes: bool) -> SavePreset {
+    pub(super) fn new(mut draft: TabDraft, drops_changes: bool) -> SavePreset {
         let misfit = match &mut draft {
             TabDraft::Landscape(draft) => {
                 let misfit = draft.preset.lesson_misfit();
@@ -52,15 +52,15 @@ impl SavePreset {
     }
 
     /// Something is left out of which the user must know before anything is written.
-    pub fn warns(&self) -> bool {
+    pub(super) fn warns(&self) -> bool {
         self.misfit.is_some() || self.drops_changes
     }
 
-    pub fn content(&self) -> FileContent {
+    pub(super) fn content(&self) -> FileContent {
         FileContent::Preset(self.draft.clone())
     }
 
-    pub fn show(&mut self, ctx: &Context) -> SaveDecision {
+    pub(super) fn show(&mut self, ctx: &Context) -> SaveDecision {
         let mut decision = SaveDecision::None;
         let modal = Modal::new(Id::unique("save preset")).frame(theme::dialog(&ctx.global_style())).show(ctx, |ui| {
             ui.set_width(440.0_f32.min(ctx.content_rect().width() - 60.0));

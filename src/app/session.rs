@@ -16,15 +16,15 @@ use crate::preset::{LandscapePreset, Preset};
 use crate::view::Camera;
 
 /// Where eframe's storage keeps the session.
-pub const KEY: &str = "valleyscope.session";
+pub(super) const KEY: &str = "valleyscope.session";
 /// Where a session that could not be read is kept aside.
-pub const UNREADABLE_KEY: &str = "valleyscope.session.unreadable";
+pub(super) const UNREADABLE_KEY: &str = "valleyscope.session.unreadable";
 
 const VERSION: u32 = 1;
 
 /// A session as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Session {
+pub(super) struct Session {
     version: u32,
     /// The preset that was opened or saved last, and the document as it was left, both as presets' text:
     /// so they are checked like any other preset when they are read.
@@ -38,7 +38,7 @@ pub struct Session {
 
 /// What is kept beside the document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct WindowState {
+pub(super) struct WindowState {
     pub pace: PlaybackPace,
     pub layout: WindowLayout,
     pub recent: Vec<PathBuf>,
@@ -66,7 +66,7 @@ pub struct SweepMemory {
 /// What was looked at, and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct ViewState {
+pub(super) struct ViewState {
     pub playing: bool,
     pub camera: Option<Camera>,
     /// The selected particle: its optimizer's id, and its number from 0.
@@ -89,7 +89,7 @@ impl Default for ViewState {
 }
 
 impl Session {
-    pub fn new(editor: &LandscapeEditor, window: WindowState) -> Session {
+    pub(super) fn new(editor: &LandscapeEditor, window: WindowState) -> Session {
         let text = |preset: LandscapePreset| Preset::Landscape(preset).to_ron();
         Session {
             version: VERSION,
@@ -102,12 +102,12 @@ impl Session {
         }
     }
 
-    pub fn to_text(&self) -> String {
+    pub(super) fn to_text(&self) -> String {
         ron::ser::to_string(self).expect("a session holds no value that RON cannot express")
     }
 
     /// What a stored text holds, or why it can't be used.
-    pub fn restore(text: &str) -> Result<(WindowState, LandscapeEditor), String> {
+    pub(super) fn restore(text: &str) -> Result<(WindowState, LandscapeEditor), String> {
         #[derive(Deserialize)]
         struct Versioned {
             version: u32,
@@ -129,7 +129,7 @@ impl Session {
 }
 
 /// The preset that a stored text holds, if it is of the expected kind. `what` names the text.
-pub fn stored_preset<P>(
+pub(super) fn stored_preset<P>(
     text: &str,
     what: &str,
     kind: &str,

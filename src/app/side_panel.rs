@@ -40,7 +40,7 @@ impl PanelSizes {
 
 /// Where a panel is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Edge {
+pub(super) enum Edge {
     Left,
     Right,
     Top,
@@ -68,7 +68,7 @@ impl Edge {
 
 /// A panel at a side. It is as wide, or as high, as the user has made it, or else as usual, as far as the window has
 /// room for that now: in a window that was made small and large again it has its size again.
-pub struct SidePanel {
+pub(super) struct SidePanel {
     pub name: &'static str,
     pub edge: Edge,
     /// In points, as all sizes.
@@ -80,12 +80,12 @@ pub struct SidePanel {
 
 impl SidePanel {
     /// Shows the panel.
-    pub fn show(self, ui: &mut Ui, chosen: &mut Option<f32>, content: impl FnOnce(&mut Ui)) {
+    pub(super) fn show(self, ui: &mut Ui, chosen: &mut Option<f32>, content: impl FnOnce(&mut Ui)) {
         self.show_open(ui, chosen, None, content);
     }
 
     /// Shows the panel while it `is_open`, which its edge changes too.
-    pub fn show_collapsible(
+    pub(super) fn show_collapsible(
         self,
         ui: &mut Ui,
         chosen: &mut Option<f32>,

@@ -6,7 +6,7 @@ use crate::preset::{Preset, SweepPreset};
 
 /// A preset that may be saved, of whichever tab.
 #[derive(Clone, Debug)]
-pub enum TabDraft {
+pub(super) enum TabDraft {
     Landscape(Box<PresetDraft<LandscapeDraft>>),
     Phase(Box<PresetDraft<SweepPreset>>),
     Training(Box<PresetDraft<Preset>>),
@@ -14,7 +14,7 @@ pub enum TabDraft {
 
 impl TabDraft {
     /// The title, and the sentence about it.
-    pub fn words_mut(&mut self) -> [&mut String; 2] {
+    pub(super) fn words_mut(&mut self) -> [&mut String; 2] {
         match self {
             TabDraft::Landscape(draft) => [&mut draft.preset.title, &mut draft.preset.description],
             TabDraft::Phase(draft) => [&mut draft.preset.title, &mut draft.preset.description],
@@ -23,14 +23,14 @@ impl TabDraft {
     }
 
     /// How many recorded changes go with it.
-    pub fn changes(&self) -> usize {
+    pub(super) fn changes(&self) -> usize {
         match self {
             TabDraft::Landscape(draft) => draft.preset.changes.len(),
             TabDraft::Phase(_) | TabDraft::Training(_) => 0,
         }
     }
 
-    pub fn preset(&self) -> Preset {
+    pub(super) fn preset(&self) -> Preset {
         match self {
             TabDraft::Landscape(draft) => Preset::Landscape(draft.preset.clone()),
             TabDraft::Phase(draft) => Preset::Sweep(draft.preset.clone()),

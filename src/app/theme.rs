@@ -67,7 +67,7 @@ const LIGHT: Palette = Palette {
 };
 
 /// Installs the typeface and both themes.
-pub fn install(ctx: &Context) {
+pub(super) fn install(ctx: &Context) {
     let mut fonts = FontDefinitions::empty();
     fonts.font_data.insert(FONT_NAME.to_owned(), Arc::new(FontData::from_static(FONT)));
     for family in [FontFamily::Proportional, FontFamily::Monospace] {
@@ -80,7 +80,7 @@ pub fn install(ctx: &Context) {
 }
 
 /// Makes all text larger or smaller, from 1 on.
-pub fn set_text_scale(ctx: &Context, scale: f32) {
+pub(super) fn set_text_scale(ctx: &Context, scale: f32) {
     ctx.all_styles_mut(|style| style.text_styles = text_styles(scale));
 }
 
@@ -173,7 +173,7 @@ fn visuals(theme: Theme) -> Visuals {
 }
 
 /// The frame of a card inside a panel.
-pub fn card(style: &Style) -> egui::Frame {
+pub(super) fn card(style: &Style) -> egui::Frame {
     egui::Frame::new()
         .fill(style.visuals.faint_bg_color)
         .stroke(style.visuals.widgets.noninteractive.bg_stroke)
@@ -182,12 +182,12 @@ pub fn card(style: &Style) -> egui::Frame {
 }
 
 /// The frame of a dialog.
-pub fn dialog(style: &Style) -> egui::Frame {
+pub(super) fn dialog(style: &Style) -> egui::Frame {
     egui::Frame::popup(style).inner_margin(Margin::same(16))
 }
 
 /// A colour of an optimizer for lines and letters: darker where it would be pale on a light background.
-pub fn legible(ui: &egui::Ui, [red, green, blue]: [u8; 3]) -> egui::Color32 {
+pub(super) fn legible(ui: &egui::Ui, [red, green, blue]: [u8; 3]) -> egui::Color32 {
     let color = egui::Color32::from_rgb(red, green, blue);
     if ui.visuals().dark_mode { color } else { color.lerp_to_gamma(egui::Color32::BLACK, 0.35) }
 }

@@ -18,7 +18,7 @@ fn next_stop(step: u64) -> u64 {
 }
 
 /// Shows the bar.
-pub fn bar(ui: &mut Ui, document: &mut Document, live: &Live, pace: &mut PlaybackPace, requests: &mut Requests) {
+pub(super) fn bar(ui: &mut Ui, document: &mut Document, live: &Live, pace: &mut PlaybackPace, requests: &mut Requests) {
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing = vec2(8.0, 6.0);
         buttons(ui, live, requests);

@@ -21,7 +21,7 @@ const BEHIND: f32 = 36.0;
 const SMALLEST: f32 = 7.0;
 
 /// A field for a value of any type.
-pub struct TypedField<'a> {
+pub(super) struct TypedField<'a> {
     /// What a screen reader says; unique among the fields of a window.
     pub name: &'a str,
     /// Wider where a number needs more and there is room.
@@ -29,7 +29,7 @@ pub struct TypedField<'a> {
 }
 
 /// What came of one frame of a field.
-pub struct Typed<T> {
+pub(super) struct Typed<T> {
     pub response: Response,
     /// The value that was entered and accepted in this frame.
     pub entered: Option<T>,
@@ -38,7 +38,7 @@ pub struct Typed<T> {
 impl TypedField<'_> {
     /// Shows the field with `shown` as its text. `read` turns an entry into a value, or into the reason
     /// for its refusal, which is shown until the next click.
-    pub fn show<T>(self, ui: &mut Ui, shown: &str, read: impl FnOnce(&str) -> Result<T, String>) -> Typed<T> {
+    pub(super) fn show<T>(self, ui: &mut Ui, shown: &str, read: impl FnOnce(&str) -> Result<T, String>) -> Typed<T> {
         let id = ui.make_persistent_id(("typed", self.name));
         let mut typing: Typing = ui.data_mut(|data| data.get_temp(id)).unwrap_or_default();
         let mut text = if typing.editing { typing.text.clone() } else { shown.to_owned() };

@@ -9,7 +9,7 @@ use egui::Context;
 /// Has the window drawn again when something changes in one of its tabs: soon while the tab is shown, and else only so
 /// often that what waits to be taken does not pile up.
 #[derive(Clone)]
-pub struct Wake {
+pub(super) struct Wake {
     context: Context,
     is_shown: Arc<AtomicBool>,
     seen: Duration,
@@ -19,24 +19,24 @@ pub struct Wake {
 impl Wake {
     /// For a tab that is not shown yet. A change is drawn so long after it comes: `seen` while it is shown, so that
     /// those that come together are drawn together, and `unseen` while it is not.
-    pub fn new(context: Context, seen: Duration, unseen: Duration) -> Wake {
+    pub(super) fn new(context: Context, seen: Duration, unseen: Duration) -> Wake {
         Wake { context, is_shown: Arc::default(), seen, unseen }
     }
 
     /// Sets whether the tab is shown.
-    pub fn show(&self, is_shown: bool) {
+    pub(super) fn show(&self, is_shown: bool) {
         if self.is_shown.swap(is_shown, Ordering::Relaxed) != is_shown {
             self.now();
         }
     }
 
     /// For changes that are seen only in the tab.
-    pub fn soon(&self) {
+    pub(super) fn soon(&self) {
         self.context.request_repaint_after(if self.is_shown.load(Ordering::Relaxed) { self.seen } else { self.unseen });
     }
 
     /// For what is seen everywhere.
-    pub fn now(&self) {
+    pub(super) fn now(&self) {
         self.context.request_repaint();
     }
 }

@@ -9,7 +9,7 @@ use crate::result::SweepResult;
 use crate::run::RunFolder;
 
 #[derive(clap::Args)]
-pub struct AppArgs {
+pub(super) struct AppArgs {
     /// Open with this preset: a name or a file
     #[arg(long, value_name = "NAME|FILE")]
     preset: Option<OsString>,
@@ -18,7 +18,7 @@ pub struct AppArgs {
     open: Option<PathBuf>,
 }
 
-pub fn run(args: &AppArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &AppArgs) -> Result<(), Failure> {
     let library = Library::open();
     let (mut preset, mut result, mut run) = (None, None, None);
     match (&args.preset, &args.open) {

@@ -17,7 +17,7 @@ use crate::export::{AtomicFile, Overwrite};
 use crate::figure::{FigureError, Format, Options, Svg};
 
 #[derive(clap::Args)]
-pub struct FigureArgs {
+pub(super) struct FigureArgs {
     /// A preset of the kind Landscape or Sweep: a name or a file; `pairs` for any two optimizers of fig2a and fig2b;
     /// `moretoy` for fig2b-unrotated beside fig2b-100d; a folder of results, or its phase.npz, to draw without computing;
     /// the run of a scan: its name or folder; or a preset of trainings, such as fig3a, to draw from runs that are there
@@ -56,7 +56,7 @@ fn format(text: &str) -> Result<Format, String> {
     found.ok_or_else(|| format!("expected png, svg or pdf, found {text}"))
 }
 
-pub fn run(args: &FigureArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &FigureArgs) -> Result<(), Failure> {
     let Some(name) = &args.name else { return all::run(args) };
     if args.format.is_some() {
         return Err(Failure::BadInput(anyhow!(

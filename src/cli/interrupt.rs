@@ -8,11 +8,11 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
 /// Becomes true when the user wants the command to end.
-pub struct Interrupt(Arc<AtomicBool>);
+pub(super) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
     /// From now on a first signal only raises the flag; a second one ends the program at once.
-    pub fn listen() -> io::Result<Interrupt> {
+    pub(super) fn listen() -> io::Result<Interrupt> {
         let raised = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
             // In this order the first signal does not find the flag raised by itself.
@@ -22,7 +22,7 @@ impl Interrupt {
         Ok(Interrupt(raised))
     }
 
-    pub fn is_raised(&self) -> bool {
+    pub(super) fn is_raised(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }

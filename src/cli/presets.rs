@@ -12,7 +12,7 @@ use crate::preset::{Library, Preset, PresetError, built_ins};
 use crate::visible::visible;
 
 #[derive(Subcommand)]
-pub enum PresetsCommand {
+pub(super) enum PresetsCommand {
     /// List the built-in presets and your own
     List,
     /// Print a preset, with its comments
@@ -28,7 +28,7 @@ pub enum PresetsCommand {
     },
 }
 
-pub fn run(command: &PresetsCommand) -> Result<(), Failure> {
+pub(super) fn run(command: &PresetsCommand) -> Result<(), Failure> {
     match command {
         PresetsCommand::List => list(),
         PresetsCommand::Show { preset } => {

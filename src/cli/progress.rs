@@ -12,17 +12,17 @@ const BETWEEN_LINES: Duration = Duration::from_secs(5);
 
 /// What work is counted in.
 #[derive(Clone, Copy)]
-pub struct ProgressUnit {
+pub(super) struct ProgressUnit {
     name: &'static str,
     /// How many make one.
     size: f64,
 }
 
 impl ProgressUnit {
-    pub const STEPS: ProgressUnit = ProgressUnit { name: "steps", size: 1.0 };
-    pub const MILLION_STEPS: ProgressUnit = ProgressUnit { name: "million steps", size: 1e6 };
+    pub(super) const STEPS: ProgressUnit = ProgressUnit { name: "steps", size: 1.0 };
+    pub(super) const MILLION_STEPS: ProgressUnit = ProgressUnit { name: "million steps", size: 1e6 };
     /// Of steps that are bytes.
-    pub const MEGABYTES: ProgressUnit = ProgressUnit { name: "MB", size: 1e6 };
+    pub(super) const MEGABYTES: ProgressUnit = ProgressUnit { name: "MB", size: 1e6 };
 
     fn of(self, count: f64) -> f64 {
         count / self.size
@@ -30,7 +30,7 @@ impl ProgressUnit {
 }
 
 /// How far a command has come.
-pub struct ProgressLine {
+pub(super) struct ProgressLine {
     unit: ProgressUnit,
     total: u64,
     /// What is said behind the rest.
@@ -44,7 +44,7 @@ impl ProgressLine {
     /// Work of `total` steps, shown in the unit.
     ///
     /// No bar is drawn where results go to the same terminal.
-    pub fn new(total: u64, unit: ProgressUnit, results_on_stdout: bool) -> Self {
+    pub(super) fn new(total: u64, unit: ProgressUnit, results_on_stdout: bool) -> Self {
         let shares_terminal = results_on_stdout && std::io::stdout().is_terminal();
         let bar = (std::io::stderr().is_terminal() && !shares_terminal).then(|| {
             let template =
@@ -67,7 +67,7 @@ impl ProgressLine {
     }
 
     /// `done` steps are done.
-    pub fn update(&mut self, done: u64) {
+    pub(super) fn update(&mut self, done: u64) {
         match &self.bar {
             Some(bar) => bar.set_position(done),
             None if self.last_line.elapsed() >= BETWEEN_LINES => {
@@ -85,7 +85,7 @@ impl ProgressLine {
     }
 
     /// What is to be said behind the rest from now on.
-    pub fn note(&mut self, note: String) {
+    pub(super) fn note(&mut self, note: String) {
         match &self.bar {
             Some(bar) => bar.set_message(note),
             None => self.note = note,
@@ -93,7 +93,7 @@ impl ProgressLine {
     }
 
     /// Takes the bar away.
-    pub fn finish(&self) {
+    pub(super) fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }

@@ -15,7 +15,7 @@ use crate::figure::{Format, Options};
 use crate::regret::{self, Course, Losses, Theorem};
 
 #[derive(clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// Steps of each sequence of losses
     #[arg(long, value_name = "N", default_value = "100000", allow_hyphen_values = true, value_parser = steps)]
     steps: u64,
@@ -41,7 +41,7 @@ const DIMENSIONS: [usize; 3] = [1, 10, 100];
 const GAMMAS: [f64; 2] = [0.2, -0.2];
 const DPI: f64 = 300.0;
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub(super) fn run(args: &Args) -> Result<(), Failure> {
     if let Some(out) = args.out.as_ref().filter(|out| !ends_in(out, "csv")) {
         return Err(Failure::BadInput(anyhow!("--out must be a file that ends in .csv, found {}", out.display())));
     }

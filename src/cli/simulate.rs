@@ -17,7 +17,7 @@ use crate::quantity::ParticleCount;
 use crate::simulation::{Simulation, SimulationSpec};
 
 #[derive(clap::Args)]
-pub struct SimulateArgs {
+pub(super) struct SimulateArgs {
     /// Name of a built-in preset or of one of your own, or a file
     #[arg(value_name = "PRESET")]
     preset: OsString,
@@ -65,7 +65,7 @@ const MAX_ARRAY_BYTES: u64 = 2 << 30;
 /// The most rows of a table, about 30 GB.
 const MAX_TABLE_ROWS: u64 = 100_000_000;
 
-pub fn run(args: &SimulateArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &SimulateArgs) -> Result<(), Failure> {
     let format = Format::of(args.out.as_deref())?;
     let preset = preset(args)?;
     let steps = args.steps.or(preset.planned_steps()).ok_or_else(|| {

@@ -19,7 +19,7 @@ use crate::run::{
 use crate::workload::DeviceChoice;
 
 #[derive(clap::Args)]
-pub struct TrainArgs {
+pub(super) struct TrainArgs {
     /// Name of a built-in preset or of one of your own, or a file [with --fork: the other run's own settings]
     #[arg(value_name = "PRESET", required_unless_present_any = ["resume", "fork"])]
     preset: Option<OsString>,
@@ -54,7 +54,7 @@ pub struct TrainArgs {
 }
 
 /// A device as a preset has it.
-pub fn device(text: &str) -> Result<String, String> {
+pub(super) fn device(text: &str) -> Result<String, String> {
     let text = text.to_ascii_lowercase();
     let number = match &*text {
         "cpu" => return Ok("Cpu".to_owned()),
@@ -65,7 +65,7 @@ pub fn device(text: &str) -> Result<String, String> {
 }
 
 /// A folder of `--data` as a preset has it.
-pub fn data(folder: &Path) -> Result<String, Failure> {
+pub(super) fn data(folder: &Path) -> Result<String, Failure> {
     // The worker may work elsewhere.
     let folder = folder.canonicalize().with_context(|| format!("--data {}", folder.display()));
     let folder = folder.map_err(Failure::BadInput)?;
@@ -85,7 +85,7 @@ fn assignment(text: &str) -> Result<(String, String), String> {
     }
 }
 
-pub fn run(args: &TrainArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &TrainArgs) -> Result<(), Failure> {
     let resumed = args.resume.as_ref().map(|run| RunsPlace::of(args.runs.as_deref())?.find(run)).transpose()?;
     if let Some(run) = &resumed {
         let status = RunReader::brief(run.clone()).status(Timestamp::now());
@@ -144,7 +144,7 @@ pub fn run(args: &TrainArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-pub fn find_worker(named: Option<&Path>) -> Result<WorkerProgram, Failure> {
+pub(super) fn find_worker(named: Option<&Path>) -> Result<WorkerProgram, Failure> {
     WorkerProgram::find(named).map_err(|error| match error {
         LaunchError::NoFile { .. } => Failure::bad_input(error),
         _ => Failure::Failed(error.into()),

@@ -13,7 +13,7 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// Waits until no other process holds the lock, and holds it until the file is dropped. The file stays there, empty.
 /// `waiting` is called again and again meanwhile. `None` when cancelled.
-pub fn wait(path: &Path, waiting: &mut dyn FnMut(), cancelled: &dyn Fn() -> bool) -> io::Result<Option<File>> {
+pub(super) fn wait(path: &Path, waiting: &mut dyn FnMut(), cancelled: &dyn Fn() -> bool) -> io::Result<Option<File>> {
     let lock = plain_file::open_to_write(path)?;
     loop {
         match lock.try_lock() {

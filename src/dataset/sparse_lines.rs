@@ -4,18 +4,18 @@ use std::time::{Duration, Instant};
 const BETWEEN: Duration = Duration::from_secs(2);
 
 /// Progress with long work in lines, not too many.
-pub struct SparseLines<'a> {
+pub(super) struct SparseLines<'a> {
     say: &'a mut dyn FnMut(&str),
     last: Option<Instant>,
 }
 
 impl<'a> SparseLines<'a> {
-    pub fn new(say: &'a mut dyn FnMut(&str)) -> SparseLines<'a> {
+    pub(super) fn new(say: &'a mut dyn FnMut(&str)) -> SparseLines<'a> {
         SparseLines { say, last: None }
     }
 
     /// So many bytes of all are done. The end is not told.
-    pub fn at(&mut self, doing: &str, done: u64, total: u64) {
+    pub(super) fn at(&mut self, doing: &str, done: u64, total: u64) {
         if done < total && self.last.is_none_or(|last| last.elapsed() >= BETWEEN) {
             self.last = Some(Instant::now());
             let [done, total] = [done, total].map(|bytes| bytes as f64 / 1e6);

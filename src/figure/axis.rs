@@ -77,12 +77,18 @@ pub(super) struct Axis {
 
 impl Axis {
     /// An axis over a range of values, whose labels leave nothing out; at most about so many.
-    pub fn new(label: &str, kind: AxisKind, range: [f64; 2], most: usize, position: impl Fn(f64) -> f64) -> Axis {
+    pub(super) fn new(
+        label: &str,
+        kind: AxisKind,
+        range: [f64; 2],
+        most: usize,
+        position: impl Fn(f64) -> f64,
+    ) -> Axis {
         Axis::over(label, kind, range, kind.ticks(range, most), position)
     }
 
     /// An axis over a range of values with these ticks.
-    pub fn over(
+    pub(super) fn over(
         label: &str,
         kind: AxisKind,
         range: [f64; 2],
@@ -95,7 +101,7 @@ impl Axis {
     }
 
     /// The axis, with a note of what its labels leave out.
-    pub fn with_note(mut self, note: Option<String>) -> Axis {
+    pub(super) fn with_note(mut self, note: Option<String>) -> Axis {
         if let Some(note) = note {
             self.label = format!("{} ({note})", self.label);
         }
@@ -103,24 +109,24 @@ impl Axis {
     }
 
     /// How many labels an axis of this height or width has room for.
-    pub fn room(side: Side, length: f64, em: f64) -> usize {
+    pub(super) fn room(side: Side, length: f64, em: f64) -> usize {
         let each = if side == Side::Bottom { LABEL_WIDTH } else { LABEL_HEIGHT };
         ((length / (each * em)) as usize).clamp(2, 9)
     }
 
     /// The width of the widest of its ticks' labels.
-    pub fn label_width(&self, em: f64) -> f64 {
+    pub(super) fn label_width(&self, em: f64) -> f64 {
         self.marks.iter().map(|mark| font::width(&mark.label, em)).fold(0.0, f64::max)
     }
 
     /// From a panel's edge down to the end of this axis, with the labels of its ticks and its own.
-    pub fn depth(em: f64) -> f64 {
+    pub(super) fn depth(em: f64) -> f64 {
         (TICK + LABEL_GAP) * em + 2.0 * LINE * em
     }
 
     /// Draws the labelled ticks at a side of a panel. Labels of a horizontal axis that would touch those before them
     /// are left out.
-    pub fn draw_marks(&self, canvas: &mut Canvas, area: Area, side: Side, parts: Parts, em: f64) {
+    pub(super) fn draw_marks(&self, canvas: &mut Canvas, area: Area, side: Side, parts: Parts, em: f64) {
         let mut free_from = f64::NEG_INFINITY;
         for Mark { position, label } in &self.marks {
             if parts != Parts::Labels {
@@ -144,20 +150,20 @@ impl Axis {
         }
     }
 
-    pub fn draw_minor_ticks(&self, canvas: &mut Canvas, area: Area, side: Side, em: f64) {
+    pub(super) fn draw_minor_ticks(&self, canvas: &mut Canvas, area: Area, side: Side, em: f64) {
         for position in &self.minor {
             draw_tick(canvas, area, side, *position, MINOR_TICK * em);
         }
     }
 
     /// Draws the label of a horizontal axis below those of its ticks.
-    pub fn draw_label_below(&self, canvas: &mut Canvas, area: Area, em: f64) {
+    pub(super) fn draw_label_below(&self, canvas: &mut Canvas, area: Area, em: f64) {
         let middle = [area.x + area.width / 2.0, label_line(area, em) + LINE * em];
         canvas.text_within(middle, area.width, &self.label);
     }
 
     /// Draws the label of a vertical axis in a line around `x`.
-    pub fn draw_label_upright(&self, canvas: &mut Canvas, area: Area, x: f64) {
+    pub(super) fn draw_label_upright(&self, canvas: &mut Canvas, area: Area, x: f64) {
         canvas.upright_text_within([x, area.y + area.height / 2.0], area.height, &self.label);
     }
 }

@@ -22,11 +22,11 @@ pub(super) struct Area {
 }
 
 impl Area {
-    pub fn right(self) -> f64 {
+    pub(super) fn right(self) -> f64 {
         self.x + self.width
     }
 
-    pub fn bottom(self) -> f64 {
+    pub(super) fn bottom(self) -> f64 {
         self.y + self.height
     }
 }
@@ -106,7 +106,7 @@ const STAR: [[f64; 2]; 10] = [
 const STOPS: usize = 32;
 
 impl Canvas {
-    pub fn new(font_size: f64) -> Canvas {
+    pub(super) fn new(font_size: f64) -> Canvas {
         Canvas { body: String::new(), font_size, gradients: 0, clips: 0 }
     }
 
@@ -114,7 +114,7 @@ impl Canvas {
         writeln!(self.body, "{element}").expect("a string takes all that is written");
     }
 
-    pub fn line(&mut self, from: [f64; 2], to: [f64; 2]) {
+    pub(super) fn line(&mut self, from: [f64; 2], to: [f64; 2]) {
         let ([x1, y1], [x2, y2]) = (from, to);
         self.push(format_args!(
             r##"<path d="M{x1:.3} {y1:.3}L{x2:.3} {y2:.3}" stroke="#000" stroke-width="{LINE_WIDTH}"/>"##
@@ -122,7 +122,7 @@ impl Canvas {
     }
 
     /// Lines that belong together, each through its points.
-    pub fn path(&mut self, lines: &[Vec<[f64; 2]>], stroke: Stroke) {
+    pub(super) fn path(&mut self, lines: &[Vec<[f64; 2]>], stroke: Stroke) {
         let mut data = String::new();
         for (index, [x, y]) in lines.iter().flat_map(|line| line.iter().enumerate()) {
             let command = if index == 0 { 'M' } else { 'L' };
@@ -142,17 +142,17 @@ impl Canvas {
     }
 
     /// What is within these points.
-    pub fn filled(&mut self, points: &[[f64; 2]], color: [u8; 3], opacity: f64) {
+    pub(super) fn filled(&mut self, points: &[[f64; 2]], color: [u8; 3], opacity: f64) {
         let points = points.iter().map(|[x, y]| format!("{x:.3},{y:.3}")).collect::<Vec<_>>().join(" ");
         self.push(format_args!(r#"<polygon points="{points}" fill="{}" fill-opacity="{opacity}"/>"#, hex(color)));
     }
 
-    pub fn dot(&mut self, [x, y]: [f64; 2], radius: f64, color: [u8; 3]) {
+    pub(super) fn dot(&mut self, [x, y]: [f64; 2], radius: f64, color: [u8; 3]) {
         self.push(format_args!(r#"<circle cx="{x:.3}" cy="{y:.3}" r="{radius:.3}" fill="{}"/>"#, hex(color)));
     }
 
     /// What is drawn is cut off at the edges of an area.
-    pub fn clipped(&mut self, area: Area, draw: impl FnOnce(&mut Canvas)) {
+    pub(super) fn clipped(&mut self, area: Area, draw: impl FnOnce(&mut Canvas)) {
         self.clips += 1;
         let (id, Area { x, y, width, height }) = (format!("plot{}", self.clips), area);
         self.push(format_args!(
@@ -164,7 +164,7 @@ impl Canvas {
     }
 
     /// A marker of about this radius around a point, with an edge.
-    pub fn marker(&mut self, marker: Marker, [x, y]: [f64; 2], radius: f64, [fill, edge]: [[u8; 3]; 2]) {
+    pub(super) fn marker(&mut self, marker: Marker, [x, y]: [f64; 2], radius: f64, [fill, edge]: [[u8; 3]; 2]) {
         let colors = format!(r#"fill="{}" stroke="{}" stroke-width="{LINE_WIDTH}""#, hex(fill), hex(edge));
         // Of about equal areas.
         let corners: &[[f64; 2]] = match marker {
@@ -187,14 +187,14 @@ impl Canvas {
     }
 
     /// A filled rectangle with a thin frame.
-    pub fn swatch(&mut self, area: Area, [red, green, blue]: [u8; 3]) {
+    pub(super) fn swatch(&mut self, area: Area, [red, green, blue]: [u8; 3]) {
         let Area { x, y, width, height } = area;
         self.push(format_args!(
             r##"<rect x="{x:.3}" y="{y:.3}" width="{width:.3}" height="{height:.3}" fill="#{red:02x}{green:02x}{blue:02x}" stroke="#000" stroke-width="0.3"/>"##
         ));
     }
 
-    pub fn frame(&mut self, area: Area) {
+    pub(super) fn frame(&mut self, area: Area) {
         let Area { x, y, width, height } = area;
         self.push(format_args!(
             r##"<rect x="{x:.3}" y="{y:.3}" width="{width:.3}" height="{height:.3}" fill="none" stroke="#000" stroke-width="{LINE_WIDTH}"/>"##
@@ -202,29 +202,29 @@ impl Canvas {
     }
 
     /// A text whose anchor is at `x` and whose middle is at `y`.
-    pub fn text(&mut self, [x, y]: [f64; 2], anchor: Anchor, text: &str) {
+    pub(super) fn text(&mut self, [x, y]: [f64; 2], anchor: Anchor, text: &str) {
         self.sized_text([x, y], anchor, text, self.font_size, "");
     }
 
     /// A text around a point, in a colour.
-    pub fn text_in(&mut self, color: [u8; 3], at: [f64; 2], text: &str) {
+    pub(super) fn text_in(&mut self, color: [u8; 3], at: [f64; 2], text: &str) {
         self.sized_text(at, Anchor::Middle, text, self.font_size, &format!(r#" fill="{}""#, hex(color)));
     }
 
     /// A text that begins at `x`, smaller where it would not fit.
-    pub fn text_from(&mut self, [x, y]: [f64; 2], width: f64, text: &str) {
+    pub(super) fn text_from(&mut self, [x, y]: [f64; 2], width: f64, text: &str) {
         let size = self.fitted(text, width);
         self.sized_text([x, y], Anchor::Start, text, size, "");
     }
 
     /// A text in the middle of a width, smaller where it would not fit.
-    pub fn text_within(&mut self, [x, y]: [f64; 2], width: f64, text: &str) {
+    pub(super) fn text_within(&mut self, [x, y]: [f64; 2], width: f64, text: &str) {
         let size = self.fitted(text, width);
         self.sized_text([x, y], Anchor::Middle, text, size, "");
     }
 
     /// A text from below upwards in the middle of a height, smaller where it would not fit.
-    pub fn upright_text_within(&mut self, [x, y]: [f64; 2], height: f64, text: &str) {
+    pub(super) fn upright_text_within(&mut self, [x, y]: [f64; 2], height: f64, text: &str) {
         let size = self.fitted(text, height);
         let turn = format!(r#" transform="rotate(-90 {x:.3} {y:.3})""#);
         self.sized_text([x, y], Anchor::Middle, text, size, &turn);
@@ -247,7 +247,7 @@ impl Canvas {
     }
 
     /// A map, whose pixels stay sharp at any size.
-    pub fn image(&mut self, area: Area, image: &MapImage) -> Result<(), FigureError> {
+    pub(super) fn image(&mut self, area: Area, image: &MapImage) -> Result<(), FigureError> {
         let data = BASE64_STANDARD.encode(png::of_map(image)?);
         let Area { x, y, width, height } = area;
         self.push(format_args!(
@@ -257,7 +257,7 @@ impl Canvas {
     }
 
     /// The colours of a scale from below upwards, with a triangle at an end that values lie beyond.
-    pub fn color_bar(&mut self, area: Area, scale: &Scale) {
+    pub(super) fn color_bar(&mut self, area: Area, scale: &Scale) {
         self.gradients += 1;
         let id = format!("colors{}", self.gradients);
         let stops: String = (0..=STOPS)

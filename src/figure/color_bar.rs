@@ -26,12 +26,12 @@ impl ColorBar {
     }
 
     /// From the panel to the right end of its label.
-    pub fn width(&self, height: f64, em: f64) -> f64 {
+    pub(super) fn width(&self, height: f64, em: f64) -> f64 {
         (BESIDE + WIDTH + TICK + LABEL_GAP + LINE) * em + self.axis(height, em).label_width(em)
     }
 
     /// Draws it to the right of a panel. Gives where its colours are.
-    pub fn draw(&self, canvas: &mut Canvas, panel: Area, em: f64) -> Area {
+    pub(super) fn draw(&self, canvas: &mut Canvas, panel: Area, em: f64) -> Area {
         let [below, above] = self.scale.beyond().map(|beyond| if beyond { 0.8 * WIDTH * em } else { 0.0 });
         let area = Area {
             x: panel.right() + BESIDE * em,

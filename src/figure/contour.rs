@@ -21,7 +21,7 @@ type Edge = (usize, usize, bool);
 const HALVINGS: usize = 30;
 
 impl<F: Fn([f64; 2]) -> f64> Grid<F> {
-    pub fn new(function: F, from: [f64; 2], to: [f64; 2], cells: [usize; 2]) -> Grid<F> {
+    pub(super) fn new(function: F, from: [f64; 2], to: [f64; 2], cells: [usize; 2]) -> Grid<F> {
         let size = [0, 1].map(|axis| (to[axis] - from[axis]) / cells[axis] as f64);
         let mut grid = Grid { function, from, size, cells, values: Vec::new() };
         let corners = (0..=cells[1]).flat_map(|row| (0..=cells[0]).map(move |column| (column, row)));
@@ -39,7 +39,7 @@ impl<F: Fn([f64; 2]) -> f64> Grid<F> {
 
     /// The lines along which the function has this value, each through its points. Cells with a corner where it is not
     /// finite have none.
-    pub fn contour(&self, level: f64) -> Vec<Vec<[f64; 2]>> {
+    pub(super) fn contour(&self, level: f64) -> Vec<Vec<[f64; 2]>> {
         let mut neighbours: BTreeMap<Edge, Vec<Edge>> = BTreeMap::new();
         for row in 0..self.cells[1] {
             for column in 0..self.cells[0] {

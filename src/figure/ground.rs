@@ -66,7 +66,7 @@ struct Track {
 }
 
 impl Ground {
-    pub fn of(trajectories: &Trajectories, ensembles: &[Ensemble<'_>]) -> Ground {
+    pub(super) fn of(trajectories: &Trajectories, ensembles: &[Ensemble<'_>]) -> Ground {
         let (spec, view) = (trajectories.spec(), trajectories.view());
         let landscape = spec.landscape.landscape();
         let start = [spec.start.x.get(), spec.start.y.get()];
@@ -104,17 +104,17 @@ impl Ground {
     }
 
     /// From the left end of the label of its vertical axis to its frame.
-    pub fn gutter(&self, height: f64, em: f64) -> f64 {
+    pub(super) fn gutter(&self, height: f64, em: f64) -> f64 {
         self.vertical.gutter(height, em)
     }
 
     /// From its frame to the right end of its colour bar.
-    pub fn bar_width(&self, height: f64, em: f64) -> f64 {
+    pub(super) fn bar_width(&self, height: f64, em: f64) -> f64 {
         self.bar.width(height, em)
     }
 
     /// Whether the optimizer's mean is in view in the end.
-    pub fn holds_end(&self, ensemble: &Ensemble<'_>) -> bool {
+    pub(super) fn holds_end(&self, ensemble: &Ensemble<'_>) -> bool {
         ensemble.mean.last().is_some_and(|[x, y]| {
             [self.horizontal.part(*x), self.vertical.part(*y)].iter().all(|part| (0.0..=1.0).contains(part))
         })
@@ -133,7 +133,7 @@ impl Ground {
     }
 
     /// Draws landscape, trajectories, axes and colour bar; the label of the vertical axis begins `left` of the frame.
-    pub fn draw(&self, canvas: &mut Canvas, area: Area, left: f64, em: f64) -> Result<(), FigureError> {
+    pub(super) fn draw(&self, canvas: &mut Canvas, area: Area, left: f64, em: f64) -> Result<(), FigureError> {
         canvas.image(area, &self.colors(area))?;
         let frame = Frame { ground: self, area };
         canvas.clipped(area, |canvas| {

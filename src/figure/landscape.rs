@@ -164,7 +164,7 @@ struct Arrangement {
 
 impl LandscapeFigure {
     /// The sign of the legend's entry with this index.
-    pub fn draw_key(&self, canvas: &mut Canvas, [x, y]: [f64; 2], width: f64, index: usize, em: f64) {
+    pub(super) fn draw_key(&self, canvas: &mut Canvas, [x, y]: [f64; 2], width: f64, index: usize, em: f64) {
         curves::draw_key(canvas, [x, y], width, self.names[index].1);
         if index < self.markers.len() {
             self.draw_marker(canvas, [x + width / 2.0, y], index, em);
@@ -177,7 +177,7 @@ impl LandscapeFigure {
     }
 
     /// Draws landscape and plots from `y` downwards. Gives the end, or `None` where there is no room for them.
-    pub fn draw(&self, canvas: &mut Canvas, y: f64, inner: f64, em: f64) -> Result<Option<f64>, FigureError> {
+    pub(super) fn draw(&self, canvas: &mut Canvas, y: f64, inner: f64, em: f64) -> Result<Option<f64>, FigureError> {
         let Some(Arrangement { ground, plots, gutters, end }) = self.arrange(y, inner, em) else { return Ok(None) };
         self.ground.draw(canvas, ground, gutters[0], em)?;
         for (Plot { horizontal, curves, ends }, area) in self.plots.iter().zip(plots) {

@@ -89,12 +89,12 @@ struct Arrangement {
 
 impl Plots {
     /// The marker of the legend's entry with this index.
-    pub fn marker(&self, index: usize) -> Marker {
+    pub(super) fn marker(&self, index: usize) -> Marker {
         self.plots[0].series[index].marker
     }
 
     /// Draws the plots from `y` downwards. Gives the end, or `None` where there is no room for them.
-    pub fn draw(&self, canvas: &mut Canvas, mut y: f64, inner: f64, em: f64) -> Option<f64> {
+    pub(super) fn draw(&self, canvas: &mut Canvas, mut y: f64, inner: f64, em: f64) -> Option<f64> {
         let arrangement = self.arrange(inner, em)?;
         let mut end = y;
         for (index, plot) in self.plots.iter().enumerate() {

@@ -34,7 +34,7 @@ struct Panel {
 
 impl Row {
     /// Without maps so far, over the axes of a diagram.
-    pub fn new(diagram: &Diagram) -> Row {
+    pub(super) fn new(diagram: &Diagram) -> Row {
         let spec = diagram.spec();
         Row {
             rows: spec.rows.clone(),
@@ -47,7 +47,7 @@ impl Row {
     }
 
     /// Maps whose colours stand for the same; what needs a name is put into the legend.
-    pub fn of(result: &SweepResult, metric: Metric, maps: &[Map], legend: &mut Vec<Swatch>) -> Row {
+    pub(super) fn of(result: &SweepResult, metric: Metric, maps: &[Map], legend: &mut Vec<Swatch>) -> Row {
         let diagram = &result.diagram;
         let mut row = Row::new(diagram);
         for map in maps {
@@ -58,7 +58,7 @@ impl Row {
     }
 
     /// Adds a map; what needs a name is put into the legend if it is not there yet.
-    pub fn add(
+    pub(super) fn add(
         &mut self,
         diagram: &Diagram,
         map: Map,
@@ -74,7 +74,7 @@ impl Row {
         }
     }
 
-    pub fn panel_count(&self) -> usize {
+    pub(super) fn panel_count(&self) -> usize {
         self.panels.len()
     }
 

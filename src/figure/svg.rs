@@ -115,12 +115,12 @@ impl fmt::Display for Svg {
 }
 
 impl About {
-    pub fn programs(&self) -> String {
+    pub(super) fn programs(&self) -> String {
         self.programs.join("; ")
     }
 
     /// The presets that repeat the results.
-    pub fn description(&self) -> String {
+    pub(super) fn description(&self) -> String {
         self.specs.join("\n")
     }
 }

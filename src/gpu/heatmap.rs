@@ -19,7 +19,7 @@ pub(super) struct Heatmap {
 }
 
 impl Heatmap {
-    pub fn new(device: &wgpu::Device, target: Target, frame: &wgpu::BindGroupLayout) -> Self {
+    pub(super) fn new(device: &wgpu::Device, target: Target, frame: &wgpu::BindGroupLayout) -> Self {
         let label = Some("heatmap");
         let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
             label,
@@ -83,7 +83,7 @@ impl Heatmap {
         Heatmap { pipeline, bind_group, ground, colors, uploaded: None }
     }
 
-    pub fn prepare(&mut self, queue: &wgpu::Queue, scene: &Scene) {
+    pub(super) fn prepare(&mut self, queue: &wgpu::Queue, scene: &Scene) {
         queue.write_buffer(&self.ground, 0, bytemuck::bytes_of(&ground(scene)));
         if self.uploaded != Some(scene.colormap) {
             self.upload_colors(queue, scene.colormap);
@@ -102,7 +102,7 @@ impl Heatmap {
         queue.write_texture(self.colors.as_image_copy(), &texels, layout, self.colors.size());
     }
 
-    pub fn paint(&self, pass: &mut wgpu::RenderPass<'_>) {
+    pub(super) fn paint(&self, pass: &mut wgpu::RenderPass<'_>) {
         pass.set_pipeline(&self.pipeline);
         pass.set_bind_group(1, &self.bind_group, &[]);
         pass.draw(0..3, 0..1);

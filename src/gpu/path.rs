@@ -31,7 +31,7 @@ struct Draw {
 }
 
 impl Paths {
-    pub fn new(device: &wgpu::Device, target: Target, frame: &wgpu::BindGroupLayout) -> Self {
+    pub(super) fn new(device: &wgpu::Device, target: Target, frame: &wgpu::BindGroupLayout) -> Self {
         let uniforms = Uniforms::new(device, "path");
         let primitive = Primitive {
             shader: PATH,
@@ -45,13 +45,13 @@ impl Paths {
         Paths { pipeline, uniforms, buffer: allocate(device, 1024), points: Vec::new(), draws: Vec::new() }
     }
 
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.uniforms.clear();
         self.points.clear();
         self.draws.clear();
     }
 
-    pub fn add(&mut self, scene: &Scene, style: &EnsembleStyle, path: &[[f32; 2]]) {
+    pub(super) fn add(&mut self, scene: &Scene, style: &EnsembleStyle, path: &[[f32; 2]]) {
         let first = self.points.len();
         self.points.push(NO_POINT);
         push_spaced(&mut self.points, &scene.viewport, path);
@@ -70,7 +70,7 @@ impl Paths {
         });
     }
 
-    pub fn upload(&mut self, device: &wgpu::Device, queue: &wgpu::Queue) {
+    pub(super) fn upload(&mut self, device: &wgpu::Device, queue: &wgpu::Queue) {
         self.uniforms.upload(device, queue);
         let bytes: &[u8] = bytemuck::cast_slice(&self.points);
         if bytes.len() as u64 > self.buffer.size() {
@@ -81,7 +81,7 @@ impl Paths {
         }
     }
 
-    pub fn paint(&self, pass: &mut wgpu::RenderPass<'_>) {
+    pub(super) fn paint(&self, pass: &mut wgpu::RenderPass<'_>) {
         pass.set_pipeline(&self.pipeline);
         // All casings first, so that paths that run side by side keep their colours.
         for draw in &self.draws {

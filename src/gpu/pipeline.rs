@@ -60,7 +60,7 @@ pub(super) struct Primitive<'a> {
 }
 
 impl Target {
-    pub fn pipeline(&self, device: &wgpu::Device, primitive: &Primitive<'_>) -> wgpu::RenderPipeline {
+    pub(super) fn pipeline(&self, device: &wgpu::Device, primitive: &Primitive<'_>) -> wgpu::RenderPipeline {
         let (label, source) = primitive.shader;
         let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
             label: Some(label),
@@ -132,7 +132,7 @@ pub(super) struct Uniforms<T> {
 }
 
 impl<T: Pod> Uniforms<T> {
-    pub fn new(device: &wgpu::Device, label: &'static str) -> Self {
+    pub(super) fn new(device: &wgpu::Device, label: &'static str) -> Self {
         let size = mem::size_of::<T>();
         let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
             label: Some(label),
@@ -180,19 +180,19 @@ impl<T: Pod> Uniforms<T> {
     }
 
     /// Begins a new frame's values.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.bytes.clear();
     }
 
     /// Adds a value; the answer is what [`Uniforms::bind`] wants.
-    pub fn push(&mut self, value: T) -> u32 {
+    pub(super) fn push(&mut self, value: T) -> u32 {
         let offset = self.bytes.len();
         self.bytes.extend_from_slice(bytemuck::bytes_of(&value));
         self.bytes.resize(offset + self.stride, 0);
         offset as u32
     }
 
-    pub fn upload(&mut self, device: &wgpu::Device, queue: &wgpu::Queue) {
+    pub(super) fn upload(&mut self, device: &wgpu::Device, queue: &wgpu::Queue) {
         if self.bytes.len() as u64 > self.buffer.size() {
             let bytes = self.bytes.len().next_power_of_two();
             (self.buffer, self.bind_group) = Self::allocate(device, self.label, &self.layout, bytes);
@@ -202,7 +202,7 @@ impl<T: Pod> Uniforms<T> {
         }
     }
 
-    pub fn bind(&self, pass: &mut wgpu::RenderPass<'_>, group: u32, offset: u32) {
+    pub(super) fn bind(&self, pass: &mut wgpu::RenderPass<'_>, group: u32, offset: u32) {
         pass.set_bind_group(group, &self.bind_group, &[offset]);
     }
 }

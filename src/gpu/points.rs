@@ -27,7 +27,7 @@ struct Draw {
 }
 
 impl Points {
-    pub fn new(device: &wgpu::Device, target: Target, frame: &wgpu::BindGroupLayout) -> Self {
+    pub(super) fn new(device: &wgpu::Device, target: Target, frame: &wgpu::BindGroupLayout) -> Self {
         let uniforms = Uniforms::new(device, "points");
         let primitive = Primitive {
             shader: POINTS,
@@ -41,13 +41,13 @@ impl Points {
         Points { pipeline, uniforms, draws: Vec::new(), selected: Vec::new() }
     }
 
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.uniforms.clear();
         self.draws.clear();
         self.selected.clear();
     }
 
-    pub fn add(&mut self, scene: &Scene, style: &EnsembleStyle, positions: &PositionBuffer) {
+    pub(super) fn add(&mut self, scene: &Scene, style: &EnsembleStyle, positions: &PositionBuffer) {
         let Some(offset) = positions.newest_offset() else { return };
         let plain = disc(scene, style, positions.particles);
         self.draws.push(Draw {
@@ -72,11 +72,11 @@ impl Points {
         });
     }
 
-    pub fn upload(&mut self, device: &wgpu::Device, queue: &wgpu::Queue) {
+    pub(super) fn upload(&mut self, device: &wgpu::Device, queue: &wgpu::Queue) {
         self.uniforms.upload(device, queue);
     }
 
-    pub fn paint(&self, pass: &mut wgpu::RenderPass<'_>) {
+    pub(super) fn paint(&self, pass: &mut wgpu::RenderPass<'_>) {
         pass.set_pipeline(&self.pipeline);
         for draw in self.draws.iter().chain(&self.selected) {
             self.uniforms.bind(pass, 1, draw.uniforms);

@@ -58,7 +58,7 @@ pub(super) struct PositionBuffer {
 
 impl PositionBuffer {
     /// An empty ring for at least `columns` columns, or as many as the device can hold.
-    pub fn new(device: &wgpu::Device, positions: &Positions<'_>) -> Self {
+    pub(super) fn new(device: &wgpu::Device, positions: &Positions<'_>) -> Self {
         let particles = positions.particles;
         let (buffer, capacity) = allocate(device, particles, positions.capacity);
         let ring = Ring { capacity, start: 0, len: 0 };
@@ -66,20 +66,20 @@ impl PositionBuffer {
     }
 
     /// Whether newer columns, of as many particles, continue the ones that are here.
-    pub fn is_continued_by(&self, positions: &Positions<'_>) -> bool {
+    pub(super) fn is_continued_by(&self, positions: &Positions<'_>) -> bool {
         let columns = (positions.columns.len() / self.particles) as u64;
         self.run == positions.run && positions.step >= self.step && positions.step - self.step <= columns
     }
 
     /// Forgets all columns, but keeps the buffer: at full speed every snapshot replaces the whole trail.
-    pub fn begin_anew(&mut self, positions: &Positions<'_>) {
+    pub(super) fn begin_anew(&mut self, positions: &Positions<'_>) {
         (self.run, self.step) = (positions.run, positions.step);
         (self.ring.start, self.ring.len) = (0, 0);
     }
 
     /// Adds columns, of which the last belongs to `positions.step`. Columns of steps that are here
     /// already are written again.
-    pub fn push(&mut self, device: &wgpu::Device, queue: &wgpu::Queue, positions: &Positions<'_>) {
+    pub(super) fn push(&mut self, device: &wgpu::Device, queue: &wgpu::Queue, positions: &Positions<'_>) {
         self.reserve(device, queue, positions.capacity);
         let columns = positions.columns.len() / self.particles;
         let rewritten = columns.saturating_sub((positions.step - self.step) as usize);
@@ -137,18 +137,18 @@ impl PositionBuffer {
     }
 
     /// Steps from the oldest column to the newest.
-    pub fn oldest_age(&self) -> usize {
+    pub(super) fn oldest_age(&self) -> usize {
         self.ring.len.saturating_sub(1)
     }
 
     /// Where the newest column begins, in bytes.
-    pub fn newest_offset(&self) -> Option<u64> {
+    pub(super) fn newest_offset(&self) -> Option<u64> {
         (self.ring.len > 0).then(|| self.offset(self.ring.place(self.ring.len as isize - 1)))
     }
 
     /// The newest `segments` steps as draws of consecutive columns, oldest first. Each draw's byte offset
     /// is that of the column before its first segment.
-    pub fn segments(&self, segments: usize) -> impl Iterator<Item = Segments> + '_ {
+    pub(super) fn segments(&self, segments: usize) -> impl Iterator<Item = Segments> + '_ {
         let segments = segments.min(self.oldest_age());
         let first = (self.oldest_age() - segments) as isize;
         let mut age = segments;
@@ -160,7 +160,7 @@ impl PositionBuffer {
     }
 
     /// Bytes from a column to the next.
-    pub fn stride(&self) -> u64 {
+    pub(super) fn stride(&self) -> u64 {
         self.column_bytes()
     }
 }

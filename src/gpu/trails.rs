@@ -25,7 +25,7 @@ struct Draw {
 }
 
 impl Trails {
-    pub fn new(device: &wgpu::Device, target: Target, frame: &wgpu::BindGroupLayout) -> Self {
+    pub(super) fn new(device: &wgpu::Device, target: Target, frame: &wgpu::BindGroupLayout) -> Self {
         let uniforms = Uniforms::new(device, "trails");
         let primitive = Primitive {
             shader: TRAILS,
@@ -38,12 +38,12 @@ impl Trails {
         Trails { pipeline: target.pipeline(device, &primitive), uniforms, draws: Vec::new() }
     }
 
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.uniforms.clear();
         self.draws.clear();
     }
 
-    pub fn add(&mut self, scene: &Scene, style: &EnsembleStyle, positions: &PositionBuffer) {
+    pub(super) fn add(&mut self, scene: &Scene, style: &EnsembleStyle, positions: &PositionBuffer) {
         for segments in positions.segments(style.trail_steps as usize) {
             let uniforms = self.uniforms.push(trail(scene, style, positions, segments));
             self.draws.push(Draw {
@@ -56,11 +56,11 @@ impl Trails {
         }
     }
 
-    pub fn upload(&mut self, device: &wgpu::Device, queue: &wgpu::Queue) {
+    pub(super) fn upload(&mut self, device: &wgpu::Device, queue: &wgpu::Queue) {
         self.uniforms.upload(device, queue);
     }
 
-    pub fn paint(&self, pass: &mut wgpu::RenderPass<'_>) {
+    pub(super) fn paint(&self, pass: &mut wgpu::RenderPass<'_>) {
         pass.set_pipeline(&self.pipeline);
         for draw in &self.draws {
             self.uniforms.bind(pass, 1, draw.uniforms);

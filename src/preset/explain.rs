@@ -10,7 +10,7 @@ use super::lexer::is_word;
 use super::outline::Outline;
 
 /// Says in plain words what the RON reader found wrong, and finds the exact place.
-pub fn explain(text: &str, outline: Outline<'_>, error: &SpannedError) -> (Range<usize>, String) {
+pub(super) fn explain(text: &str, outline: Outline<'_>, error: &SpannedError) -> (Range<usize>, String) {
     let Range { start, end } = span_of(text, error);
     let here = token(text, end);
     if let Some(found) = of_names(text, outline, &error.code, start..end) {
@@ -65,7 +65,7 @@ pub fn explain(text: &str, outline: Outline<'_>, error: &SpannedError) -> (Range
 }
 
 /// The bytes of the text where the RON reader found something wrong.
-pub fn span_of(text: &str, error: &SpannedError) -> Range<usize> {
+pub(super) fn span_of(text: &str, error: &SpannedError) -> Range<usize> {
     let start = offset(text, error.span.start);
     start..offset(text, error.span.end).max(start)
 }
@@ -164,7 +164,7 @@ fn describe(text: &str, token: Range<usize>) -> String {
 }
 
 /// The word, or as much of a long one as tells which it is.
-pub fn shortened(word: &str) -> Cow<'_, str> {
+pub(super) fn shortened(word: &str) -> Cow<'_, str> {
     match word.char_indices().nth(60) {
         Some((end, _)) => Cow::Owned(format!("{}…", &word[..end])),
         None => Cow::Borrowed(word),
@@ -196,6 +196,6 @@ fn place(outline: Outline<'_>, at: usize) -> String {
     }
 }
 
-pub fn list(names: &[&str]) -> String {
+pub(super) fn list(names: &[&str]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Token {
+pub(super) enum Token {
     Word,
     Colon,
     Comma,
@@ -18,19 +18,19 @@ pub enum Token {
 
 /// Takes a text apart into tokens, each with its bytes.
 #[derive(Debug)]
-pub struct Lexer<'t> {
+pub(super) struct Lexer<'t> {
     text: &'t str,
     at: usize,
     open_comment: Option<usize>,
 }
 
 impl<'t> Lexer<'t> {
-    pub fn new(text: &'t str) -> Lexer<'t> {
+    pub(super) fn new(text: &'t str) -> Lexer<'t> {
         Lexer { text, at: 0, open_comment: None }
     }
 
     /// Where a comment begins that does not end; known once the whole text is taken apart.
-    pub fn open_comment(&self) -> Option<usize> {
+    pub(super) fn open_comment(&self) -> Option<usize> {
         self.open_comment
     }
 }
@@ -143,6 +143,6 @@ impl Lexer<'_> {
 }
 
 /// Letters, digits and what else names and numbers are made of.
-pub fn is_word(c: char) -> bool {
+pub(super) fn is_word(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '.' | '+' | '-')
 }

@@ -17,7 +17,7 @@ const LONGEST_TEXT: usize = 1 << 16;
 const MOST_ELEMENTS: usize = 10_000;
 
 /// What goes beyond a limit first, and what is said of it.
-pub fn exceeded(text: &str) -> Option<(Range<usize>, String)> {
+pub(super) fn exceeded(text: &str) -> Option<(Range<usize>, String)> {
     long_line(text).or_else(|| {
         let mut walk = Walk::new(text);
         while let Some(step) = walk.next() {

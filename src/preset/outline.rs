@@ -10,21 +10,21 @@ use std::ops::Range;
 use super::lexer::{Lexer, Token};
 
 /// Deeper than any preset is.
-pub const DEEPEST: usize = 64;
+pub(super) const DEEPEST: usize = 64;
 
 /// The fields and list elements of a RON text.
 #[derive(Clone, Copy, Debug)]
-pub struct Outline<'t> {
+pub(super) struct Outline<'t> {
     text: &'t str,
 }
 
 impl<'t> Outline<'t> {
-    pub fn of(text: &'t str) -> Outline<'t> {
+    pub(super) fn of(text: &'t str) -> Outline<'t> {
         Outline { text }
     }
 
     /// The name before the outermost parenthesis.
-    pub fn kind(&self) -> Option<Range<usize>> {
+    pub(super) fn kind(&self) -> Option<Range<usize>> {
         let mut walk = Walk::new(self.text);
         loop {
             let outermost = walk.groups.is_empty();
@@ -36,7 +36,7 @@ impl<'t> Outline<'t> {
     }
 
     /// Where a comment begins that does not end.
-    pub fn open_comment(&self) -> Option<usize> {
+    pub(super) fn open_comment(&self) -> Option<usize> {
         let mut lexer = Lexer::new(self.text);
         lexer.by_ref().for_each(drop);
         lexer.open_comment()
@@ -44,12 +44,12 @@ impl<'t> Outline<'t> {
 
     /// The value at `path`, such as `simulation.optimizers[1].id`, or where that is not written, at the nearest
     /// path around it.
-    pub fn value(&self, path: &str) -> Option<Range<usize>> {
+    pub(super) fn value(&self, path: &str) -> Option<Range<usize>> {
         self.nearest(&keys(path)).map(|(_, span)| span)
     }
 
     /// The value at exactly this path.
-    pub fn exact(&self, path: &str) -> Option<Range<usize>> {
+    pub(super) fn exact(&self, path: &str) -> Option<Range<usize>> {
         let keys = keys(path);
         self.nearest(&keys).filter(|(length, _)| *length == keys.len()).map(|(_, span)| span)
     }
@@ -84,7 +84,7 @@ impl<'t> Outline<'t> {
     }
 
     /// The path of the innermost value that `offset` is in.
-    pub fn path_at(&self, offset: usize) -> Option<String> {
+    pub(super) fn path_at(&self, offset: usize) -> Option<String> {
         let mut walk = Walk::new(self.text);
         while let Some(step) = walk.next() {
             if offset < step.span.end {
@@ -118,7 +118,7 @@ fn keys(path: &str) -> Vec<Key<'_>> {
 
 /// A way through the tokens of a text that knows where it is.
 #[derive(Debug)]
-pub struct Walk<'t> {
+pub(super) struct Walk<'t> {
     text: &'t str,
     lexer: std::iter::Peekable<Lexer<'t>>,
     groups: Vec<Group<'t>>,
@@ -143,7 +143,7 @@ struct Open<'t> {
 
 /// A token.
 #[derive(Debug)]
-pub struct OutlineStep {
+pub(super) struct OutlineStep {
     pub span: Range<usize>,
     pub token: Token,
     /// Whether a value begins with it.
@@ -153,12 +153,12 @@ pub struct OutlineStep {
 }
 
 impl<'t> Walk<'t> {
-    pub fn new(text: &'t str) -> Walk<'t> {
+    pub(super) fn new(text: &'t str) -> Walk<'t> {
         Walk { text, lexer: Lexer::new(text).peekable(), groups: Vec::new() }
     }
 
     /// Goes on by a token. It ends where brackets are nested deeper than [`DEEPEST`].
-    pub fn next(&mut self) -> Option<OutlineStep> {
+    pub(super) fn next(&mut self) -> Option<OutlineStep> {
         if self.depth() > DEEPEST {
             return None;
         }
@@ -194,17 +194,17 @@ impl<'t> Walk<'t> {
     }
 
     /// Brackets that are open.
-    pub fn depth(&self) -> usize {
+    pub(super) fn depth(&self) -> usize {
         self.groups.len()
     }
 
     /// Elements of the innermost list that a comma has ended; none in another group.
-    pub fn elements(&self) -> Option<usize> {
+    pub(super) fn elements(&self) -> Option<usize> {
         self.groups.last()?.next.map(|next| next - 1)
     }
 
     /// The path of the innermost value that began no later than at `offset`.
-    pub fn path(&self, offset: usize) -> Option<String> {
+    pub(super) fn path(&self, offset: usize) -> Option<String> {
         let mut path = String::new();
         for open in self.groups.iter().filter_map(|group| group.open.as_ref()).filter(|open| open.start <= offset) {
             match open.key {

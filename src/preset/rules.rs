@@ -11,7 +11,7 @@ fn broken<T>(path: impl Into<String>, complaint: impl Into<String>) -> Result<T,
 }
 
 /// The first rule that the preset breaks.
-pub fn check(preset: &Preset) -> Result<(), SpecError> {
+pub(super) fn check(preset: &Preset) -> Result<(), SpecError> {
     match preset {
         Preset::Landscape(preset) => check_landscape(preset),
         Preset::Sweep(preset) => check_sweep(preset),

@@ -85,30 +85,30 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    pub fn of(diagram: &Diagram) -> Shape {
+    pub(super) fn of(diagram: &Diagram) -> Shape {
         let spec = diagram.spec();
         let [rows, columns] = spec.shape();
         let rates = spec.rate_counts().into_iter().max().unwrap_or(1);
         Shape { optimizers: spec.optimizers.len(), rows, columns, rates }
     }
 
-    pub fn by_pixel(self) -> [usize; 2] {
+    pub(super) fn by_pixel(self) -> [usize; 2] {
         [self.rows, self.columns]
     }
 
-    pub fn by_optimizer(self) -> [usize; 3] {
+    pub(super) fn by_optimizer(self) -> [usize; 3] {
         [self.optimizers, self.rows, self.columns]
     }
 
-    pub fn by_rate(self) -> [usize; 4] {
+    pub(super) fn by_rate(self) -> [usize; 4] {
         [self.optimizers, self.rows, self.columns, self.rates]
     }
 
-    pub fn by_metric(self) -> [usize; 4] {
+    pub(super) fn by_metric(self) -> [usize; 4] {
         [Metric::ALL.len(), self.optimizers, self.rows, self.columns]
     }
 
-    pub fn pixels(self) -> impl Iterator<Item = [usize; 2]> {
+    pub(super) fn pixels(self) -> impl Iterator<Item = [usize; 2]> {
         (0..self.rows).flat_map(move |row| (0..self.columns).map(move |column| [row, column]))
     }
 

@@ -345,7 +345,7 @@ fn tell(run: &RunFolder, history: &RunHistory, step: u64, losses: &[String]) -> 
 }
 
 /// Puts content in the place of a file, which is kept where there is one; says under which name.
-pub fn replace(path: &Path, content: &[u8]) -> io::Result<String> {
+pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<String> {
     let kept = if path.symlink_metadata().is_ok() { format!("; {}", set_aside(path)?) } else { String::new() };
     write_file(path, Overwrite::No, content)?;
     Ok(kept)

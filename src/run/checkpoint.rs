@@ -193,7 +193,7 @@ pub(super) struct CheckpointFiles {
 
 impl CheckpointFiles {
     /// Whether the text is known to be whole, and the tensors are the file in a run's folder and older than the text.
-    pub fn is_as_written(&self, run: &RunFolder) -> bool {
+    pub(super) fn is_as_written(&self, run: &RunFolder) -> bool {
         let path = Checkpoint::tensors_path(run, self.checkpoint.step);
         let about = path.with_extension("ron").symlink_metadata().and_then(|about| about.modified());
         let tensors = self.tensors.metadata().and_then(|tensors| tensors.modified());
@@ -203,13 +203,13 @@ impl CheckpointFiles {
     }
 
     /// Compares all but the check sum.
-    pub fn look_over(mut self) -> Result<Checkpoint, String> {
+    pub(super) fn look_over(mut self) -> Result<Checkpoint, String> {
         tensors_of_header(&header(&mut self.tensors).map_err(unread)?, self.length)?;
         Ok(self.checkpoint)
     }
 
     /// Compares all.
-    pub fn examine(mut self) -> Result<Checkpoint, String> {
+    pub(super) fn examine(mut self) -> Result<Checkpoint, String> {
         let covered = self.checkpoint.covered(&self.text);
         let (sum, header) = sum_and_header(&mut self.tensors, &covered).map_err(unread)?;
         if sum != self.checkpoint.crc32 {

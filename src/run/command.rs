@@ -97,7 +97,7 @@ pub struct ReceivedCommand {
 
 /// The lines of `commands.jsonl`, each of them once.
 #[derive(Debug, Default)]
-pub struct Inbox {
+pub(super) struct Inbox {
     read: u64,
     lines: u64,
     /// Whether the last line has been refused, and its end has not come yet.
@@ -109,7 +109,7 @@ const MOST: u64 = 1 << 20;
 
 impl Inbox {
     /// All lines that have been completed since the last look.
-    pub fn look_to_end(&mut self, run: &RunFolder) -> io::Result<Vec<ReceivedCommand>> {
+    pub(super) fn look_to_end(&mut self, run: &RunFolder) -> io::Result<Vec<ReceivedCommand>> {
         let mut asked = Vec::new();
         loop {
             let before = self.read;
@@ -121,7 +121,7 @@ impl Inbox {
     }
 
     /// The lines that have been completed since the last look, or the first of them where there are many.
-    pub fn look(&mut self, run: &RunFolder) -> io::Result<Vec<ReceivedCommand>> {
+    pub(super) fn look(&mut self, run: &RunFolder) -> io::Result<Vec<ReceivedCommand>> {
         let mut file = match plain_file::open(&run.commands(), Links::Refused) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

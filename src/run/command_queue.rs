@@ -12,7 +12,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// The lines of `commands.jsonl` in the order in which they were sent, which is that of their answers.
 #[derive(Debug)]
-pub struct CommandQueue {
+pub(super) struct CommandQueue {
     inbox: Inbox,
     looked: Option<Instant>,
     waiting: VecDeque<ReceivedCommand>,
@@ -23,20 +23,20 @@ pub struct CommandQueue {
 }
 
 impl CommandQueue {
-    pub fn new(answered: impl Iterator<Item = String>) -> CommandQueue {
+    pub(super) fn new(answered: impl Iterator<Item = String>) -> CommandQueue {
         let (inbox, waiting) = (Inbox::default(), VecDeque::new());
         CommandQueue { inbox, looked: None, waiting, unanswered: 0, known: answered.collect() }
     }
 
     /// Passes over all commands so far, and returns the ids of those that were not answered.
-    pub fn pass_over(&mut self, run: &RunFolder) -> io::Result<Vec<String>> {
+    pub(super) fn pass_over(&mut self, run: &RunFolder) -> io::Result<Vec<String>> {
         let mut ids: Vec<String> = self.inbox.look_to_end(run)?.into_iter().map(|asked| asked.id).collect();
         ids.retain(|id| self.known.insert(id.clone()));
         Ok(ids)
     }
 
     /// Reads what is new, where all that was read is answered, and the last look is not just over.
-    pub fn look(&mut self, run: &RunFolder) -> io::Result<()> {
+    pub(super) fn look(&mut self, run: &RunFolder) -> io::Result<()> {
         if !self.waiting.is_empty() || self.looked.is_some_and(|looked| looked.elapsed() < LOOK) {
             return Ok(());
         }
@@ -50,7 +50,7 @@ impl CommandQueue {
     }
 
     /// The id of the next line and what is wrong with it, if anything is, once all that was sent before is answered.
-    pub fn next_refused(&mut self) -> Option<(String, String)> {
+    pub(super) fn next_refused(&mut self) -> Option<(String, String)> {
         if self.unanswered > 0 {
             return None;
         }
@@ -59,7 +59,7 @@ impl CommandQueue {
     }
 
     /// The commands that come before the next line that is refused.
-    pub fn next_commands(&mut self) -> Vec<(String, RunCommand)> {
+    pub(super) fn next_commands(&mut self) -> Vec<(String, RunCommand)> {
         let next = || self.waiting.pop_front_if(|asked| asked.command.is_ok());
         let commands = std::iter::from_fn(next).filter_map(|asked| Some((asked.id, asked.command.ok()?)));
         let commands: Vec<(String, RunCommand)> = commands.collect();
@@ -68,7 +68,7 @@ impl CommandQueue {
     }
 
     /// Takes note of an answer, to a command or to a line that is none.
-    pub fn answered(&mut self) {
+    pub(super) fn answered(&mut self) {
         self.unanswered = self.unanswered.saturating_sub(1);
     }
 }

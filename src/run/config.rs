@@ -94,7 +94,7 @@ fn advice(differences: &[Difference]) -> String {
 }
 
 /// The SHA-256 of a config's text, in hexadecimal digits.
-pub fn sha256(text: &str) -> String {
+pub(super) fn sha256(text: &str) -> String {
     Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

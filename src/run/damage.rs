@@ -92,7 +92,7 @@ const MOST_MISSING: u64 = 1 << 32;
 
 /// Counts the lines of a file of events from its first on.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct LineCount {
+pub(super) struct LineCount {
     /// The number of the last line.
     last: u64,
     /// The number that the last line with a number said.
@@ -102,16 +102,16 @@ pub struct LineCount {
 
 impl LineCount {
     /// The number of the last line.
-    pub fn last(&self) -> u64 {
+    pub(super) fn last(&self) -> u64 {
         self.last
     }
 
-    pub fn damage(&self) -> &Damage {
+    pub(super) fn damage(&self) -> &Damage {
         &self.damage
     }
 
     /// Counts the next line, and says whether its bytes are those that were written, as far as that can be known.
-    pub fn admit(&mut self, line: &[u8]) -> bool {
+    pub(super) fn admit(&mut self, line: &[u8]) -> bool {
         match seal::check(line) {
             Seal::Whole(number) if number > self.said && number.saturating_sub(self.last) <= MOST_MISSING => {
                 let expected = self.last.saturating_add(1);
@@ -135,7 +135,7 @@ impl LineCount {
     }
 
     /// So many lines were written, at least: those after the last one are missing.
-    pub fn expect(&mut self, written: u64) {
+    pub(super) fn expect(&mut self, written: u64) {
         if written > self.last && written - self.last <= MOST_MISSING {
             self.damage.missing.add(self.last + 1..=written);
             self.last = written;
@@ -143,7 +143,7 @@ impl LineCount {
     }
 
     /// The line that was counted last cannot be read.
-    pub fn refuse(&mut self) {
+    pub(super) fn refuse(&mut self) {
         self.damage.unreadable.add(self.last..=self.last);
     }
 }

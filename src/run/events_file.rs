@@ -19,14 +19,14 @@ const LONGEST_CUT: u64 = 1 << 20;
 
 /// Whether a copy of the file is kept where its end is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeepCopy {
+pub(super) enum KeepCopy {
     Always,
     /// Not where the end is a line that was cut off, as a worker that was killed leaves it.
     UnlessCutLine,
 }
 
 #[derive(Debug)]
-pub struct EventsFile {
+pub(super) struct EventsFile {
     file: File,
     path: PathBuf,
     reserve: PathBuf,
@@ -45,7 +45,7 @@ pub struct EventsFile {
 impl EventsFile {
     /// Opens the file, or makes it, and locks it where a locked file can still be read: whoever removes the file `lock`
     /// does not let a second worker in.
-    pub fn open(run: &RunFolder) -> Result<EventsFile, LockRefusal> {
+    pub(super) fn open(run: &RunFolder) -> Result<EventsFile, LockRefusal> {
         let path = run.events();
         let file = plain_file::open_to_append(&path).map_err(LockRefusal::File)?;
         if cfg!(unix) {
@@ -61,7 +61,7 @@ impl EventsFile {
     }
 
     /// Removes what follows the last whole line. Where a copy of the file as it was is kept beside, its name is returned.
-    pub fn end_with_whole_line(&mut self, keep: KeepCopy) -> io::Result<Option<PathBuf>> {
+    pub(super) fn end_with_whole_line(&mut self, keep: KeepCopy) -> io::Result<Option<PathBuf>> {
         self.end = end_of_lines(&mut self.file)?;
         let rest = self.file.metadata()?.len() - self.end;
         let mut kept = None;
@@ -101,24 +101,24 @@ impl EventsFile {
     }
 
     /// Puts the reserve by.
-    pub fn put_reserve_by(&mut self) -> io::Result<()> {
+    pub(super) fn put_reserve_by(&mut self) -> io::Result<()> {
         put_by(&self.reserve)?;
         self.has_reserve = true;
         Ok(())
     }
 
     /// The lines that follow are numbered from this on.
-    pub fn number_from(&mut self, next: u64) {
+    pub(super) fn number_from(&mut self, next: u64) {
         self.next = next;
     }
 
     /// The number of the last line.
-    pub fn lines(&self) -> u64 {
+    pub(super) fn lines(&self) -> u64 {
         self.next - 1
     }
 
     /// Adds an event to the lines that wait, and returns its line, without its end.
-    pub fn push(&mut self, object: &str) -> String {
+    pub(super) fn push(&mut self, object: &str) -> String {
         let line = seal(object, self.next);
         self.next += 1;
         self.waiting.extend(line.as_bytes());
@@ -127,13 +127,13 @@ impl EventsFile {
     }
 
     /// Writes the lines that wait if there are many, though fewer than the reserve has room for.
-    pub fn flush_if_many(&mut self) -> io::Result<()> {
+    pub(super) fn flush_if_many(&mut self) -> io::Result<()> {
         if self.waiting.len() < RESERVE / 4 { Ok(()) } else { self.flush() }
     }
 
     /// Writes the lines that wait. On a full disk the reserve is given up for them; that this was so is an error
     /// all the same, and there is little room left.
-    pub fn flush(&mut self) -> io::Result<()> {
+    pub(super) fn flush(&mut self) -> io::Result<()> {
         if self.is_written() {
             return Ok(());
         }
@@ -160,19 +160,19 @@ impl EventsFile {
     }
 
     /// Whether no lines wait.
-    pub fn is_written(&self) -> bool {
+    pub(super) fn is_written(&self) -> bool {
         self.waiting.is_empty()
     }
 
     /// Returns when all lines have reached the disk.
-    pub fn sync(&mut self) -> io::Result<()> {
+    pub(super) fn sync(&mut self) -> io::Result<()> {
         self.check_place()?;
         self.flush()?;
         self.file.sync_data()
     }
 
     /// Fails where nobody will ever find what is written, as the file was removed or replaced.
-    pub fn check_place(&self) -> io::Result<()> {
+    pub(super) fn check_place(&self) -> io::Result<()> {
         if plain_file::is_at(&self.file, &self.path)? {
             return Ok(());
         }
@@ -193,13 +193,13 @@ impl Drop for EventsFile {
     }
 }
 
-pub fn is_full(error: &io::Error) -> bool {
+pub(super) fn is_full(error: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
 /// The bytes after the last whole line of a run's events.
-pub fn bytes_after_lines(run: &RunFolder) -> io::Result<u64> {
+pub(super) fn bytes_after_lines(run: &RunFolder) -> io::Result<u64> {
     match plain_file::open(&run.events(), Links::Refused) {
         // A worker may add lines meanwhile.
         Ok(mut file) => Ok(file.metadata()?.len().saturating_sub(end_of_lines(&mut file)?)),

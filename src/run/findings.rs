@@ -108,7 +108,7 @@ fn first_line(words: &str) -> &str {
 }
 
 /// Gives a file that is of no use in its place the first free name of this kind, `NAME.kept-1` and so on, and says so.
-pub fn set_aside(path: &Path) -> io::Result<String> {
+pub(super) fn set_aside(path: &Path) -> io::Result<String> {
     for number in 1.. {
         let mut kept = path.as_os_str().to_owned();
         kept.push(format!(".kept-{number}"));

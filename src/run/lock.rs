@@ -16,7 +16,7 @@ use super::folder::RunFolder;
 use crate::plain_file::{self, Links};
 
 /// Between two beats of the heart.
-pub const BEAT: Duration = Duration::from_secs(10);
+pub(super) const BEAT: Duration = Duration::from_secs(10);
 /// More bytes than the lock and the heartbeat hold.
 const MOST: u64 = 1 << 16;
 
@@ -61,20 +61,20 @@ pub enum LockState {
 
 /// The lock of a run, held until this is dropped.
 #[derive(Debug)]
-pub struct Lock {
+pub(super) struct Lock {
     file: File,
     /// Of events when it was taken.
     lines: u64,
 }
 
 #[derive(Debug)]
-pub enum LockRefusal {
+pub(super) enum LockRefusal {
     Held(Option<LockOwner>),
     File(io::Error),
 }
 
 impl LockRefusal {
-    pub fn into_error(self) -> io::Error {
+    pub(super) fn into_error(self) -> io::Error {
         match self {
             LockRefusal::Held(_) => io::Error::new(io::ErrorKind::ResourceBusy, "another process writes it"),
             LockRefusal::File(error) => error,
@@ -84,7 +84,7 @@ impl LockRefusal {
 
 impl Lock {
     /// Takes the lock.
-    pub fn take(run: &RunFolder) -> Result<Lock, LockRefusal> {
+    pub(super) fn take(run: &RunFolder) -> Result<Lock, LockRefusal> {
         let file = plain_file::open_to_write(&run.lock()).map_err(LockRefusal::File)?;
         lock(&file).map_err(|error| match error {
             TryLockError::WouldBlock => LockRefusal::Held(read(run).ok().flatten()),
@@ -94,7 +94,7 @@ impl Lock {
     }
 
     /// What the last holder has left in it; nothing where it cannot be read.
-    pub fn last_owner(&mut self) -> Option<LockOwner> {
+    pub(super) fn last_owner(&mut self) -> Option<LockOwner> {
         let mut text = Vec::new();
         self.file.rewind().ok()?;
         (&mut self.file).take(MOST).read_to_end(&mut text).ok()?;
@@ -102,14 +102,14 @@ impl Lock {
     }
 
     /// Writes down who holds it, and how many lines of events there are.
-    pub fn sign(&mut self, lines: u64) -> io::Result<()> {
+    pub(super) fn sign(&mut self, lines: u64) -> io::Result<()> {
         self.lines = lines;
         let (host, pid, started) = (host(), std::process::id(), Timestamp::now());
         self.write(&LockOwner { host, pid, started, lines: Some(lines), end: None })
     }
 
     /// Writes down how many lines of events there are when it is let go.
-    pub fn sign_off(&mut self, lines: u64) -> io::Result<()> {
+    pub(super) fn sign_off(&mut self, lines: u64) -> io::Result<()> {
         match self.last_owner() {
             Some(owner) => self.write(&LockOwner { end: Some(lines), ..owner }),
             None => Ok(()),
@@ -129,7 +129,7 @@ impl Lock {
     /// # Errors
     ///
     /// Where one has.
-    pub fn keep(&mut self, run: &RunFolder) -> Result<(), LockRefusal> {
+    pub(super) fn keep(&mut self, run: &RunFolder) -> Result<(), LockRefusal> {
         if plain_file::is_at(&self.file, &run.lock()).map_err(LockRefusal::File)? {
             return Ok(());
         }
@@ -162,7 +162,7 @@ fn lock(file: &File) -> Result<(), TryLockError> {
 
 /// Who is said to hold the lock, or to have held it last. None where nobody ever did, or who did was stopped
 /// before it could say who it is.
-pub fn read(run: &RunFolder) -> io::Result<Option<LockOwner>> {
+pub(super) fn read(run: &RunFolder) -> io::Result<Option<LockOwner>> {
     match plain_file::read(&run.lock(), Links::Refused, MOST) {
         Ok(text) => Ok(serde_json::from_slice(&text).ok()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -190,7 +190,7 @@ impl LockState {
 }
 
 /// The name of this machine in the network.
-pub fn host() -> String {
+pub(super) fn host() -> String {
     #[cfg(unix)]
     let name = Some(rustix::system::uname().nodename().to_string_lossy().into_owned());
     #[cfg(not(unix))]
@@ -199,14 +199,14 @@ pub fn host() -> String {
 }
 
 /// Renews the heartbeat.
-pub fn beat(run: &RunFolder) -> io::Result<()> {
+pub(super) fn beat(run: &RunFolder) -> io::Result<()> {
     // In place and of equal length, so that it needs no more room on a full disk.
     let text = format!("{:.9}\n", Timestamp::now());
     plain_file::open_to_write(&run.heartbeat())?.write_all(text.as_bytes())
 }
 
 /// How long ago the heart of a run beat last.
-pub fn last_beat(run: &RunFolder, now: Timestamp) -> Option<SignedDuration> {
+pub(super) fn last_beat(run: &RunFolder, now: Timestamp) -> Option<SignedDuration> {
     let path = run.heartbeat();
     // What the file says outlives copying; its time may not.
     let said = plain_file::read_text(&path, Links::Refused, MOST).ok();

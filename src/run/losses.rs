@@ -8,12 +8,12 @@ use super::folder::RunFolder;
 use super::history::RunHistory;
 
 /// Lines cannot be read, or are missing.
-pub fn of_lines(damage: &Damage) -> String {
+pub(super) fn of_lines(damage: &Damage) -> String {
     format!("{} is damaged: {damage}; what was recorded there is lost", RunFolder::EVENTS)
 }
 
 /// The last lines are gone, as a checkpoint of a later step shows.
-pub fn of_end(reached: u64, checkpoint: u64) -> String {
+pub(super) fn of_end(reached: u64, checkpoint: u64) -> String {
     let events = RunFolder::EVENTS;
     format!(
         "{events} ends after step {reached}, and the newest checkpoint is of step {checkpoint}; what was recorded \
@@ -22,12 +22,12 @@ pub fn of_end(reached: u64, checkpoint: u64) -> String {
 }
 
 /// There are no lines at all, and the run was trained until a step.
-pub fn of_all(step: u64) -> String {
+pub(super) fn of_all(step: u64) -> String {
     format!("{} was gone or empty; what was recorded until step {step} is lost", RunFolder::EVENTS)
 }
 
 /// The file did not end with a line, and its end was removed.
-pub fn of_rest(kept: &str) -> String {
+pub(super) fn of_rest(kept: &str) -> String {
     format!("{} ended with what is no line, which was removed; as it was it is kept in {kept}", RunFolder::EVENTS)
 }
 
@@ -50,6 +50,6 @@ impl RunHistory {
 }
 
 /// A loss for whoever knows which file is meant.
-pub fn without_name(loss: &str) -> &str {
+pub(super) fn without_name(loss: &str) -> &str {
     loss.strip_prefix(RunFolder::EVENTS).unwrap_or(loss).trim_start()
 }

@@ -11,7 +11,7 @@ pub(super) struct Number(pub f64);
 
 impl Number {
     /// The number that is not finite, by its word.
-    pub fn of_word(word: &str) -> Option<f64> {
+    pub(super) fn of_word(word: &str) -> Option<f64> {
         match word {
             "NaN" => Some(f64::NAN),
             "inf" => Some(f64::INFINITY),
@@ -65,22 +65,22 @@ impl<'de> Deserialize<'de> for Number {
     }
 }
 
-pub fn serialize<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn serialize<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     Number(*number).serialize(serializer)
 }
 
-pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     Ok(Number::deserialize(deserializer)?.0)
 }
 
-pub mod grid {
+pub(super) mod grid {
     use super::{Deserialize, Deserializer, Number, Serializer};
 
-    pub fn serialize<S: Serializer>(rows: &[Vec<f64>], serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(rows: &[Vec<f64>], serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(rows.iter().map(|row| row.iter().copied().map(Number).collect::<Vec<_>>()))
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Vec<f64>>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Vec<f64>>, D::Error> {
         let rows = Vec::<Vec<Number>>::deserialize(deserializer)?;
         Ok(rows.into_iter().map(|row| row.into_iter().map(|number| number.0).collect()).collect())
     }

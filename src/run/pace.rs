@@ -13,7 +13,7 @@ pub(super) struct EventRate {
 impl EventRate {
     /// Takes in the event of a line. A reader may pass over lines of training in between, which are then taken to lie
     /// evenly in time.
-    pub fn take(&mut self, line: u64, time: Timestamp) {
+    pub(super) fn take(&mut self, line: u64, time: Timestamp) {
         if let Some((before, at)) = self.last {
             let lines = line.saturating_sub(before).max(1) as f64;
             let pause_s = (time.duration_since(at).as_secs_f64() / lines).max(0.0);
@@ -23,7 +23,7 @@ impl EventRate {
     }
 
     /// In seconds; None before the second event.
-    pub fn longest_s(&self) -> Option<f64> {
+    pub(super) fn longest_s(&self) -> Option<f64> {
         self.longest_s
     }
 }

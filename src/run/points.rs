@@ -80,7 +80,7 @@ pub(super) struct MetricPoints {
 }
 
 impl MetricPoints {
-    pub fn push(&mut self, record: &EventRecord, metrics: &MetricValues) {
+    pub(super) fn push(&mut self, record: &EventRecord, metrics: &MetricValues) {
         if self.is_empty() {
             self.shared = metrics.iter().map(|(metric, _)| (metric, Vec::new())).collect();
         }
@@ -121,7 +121,7 @@ impl MetricPoints {
     }
 
     /// Forgets what came after a step, and says whether there was such.
-    pub fn forget_after(&mut self, step: u64) -> bool {
+    pub(super) fn forget_after(&mut self, step: u64) -> bool {
         let kept = self.moments.kept(step);
         self.moments.retain(&kept);
         self.shared.iter_mut().for_each(|(_, values)| retain(values, &kept));
@@ -133,18 +133,18 @@ impl MetricPoints {
         kept.contains(&false)
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.moments.step.is_empty()
     }
 
-    pub fn curve(&self, metric: MetricId) -> Option<MetricCurve<'_>> {
+    pub(super) fn curve(&self, metric: MetricId) -> Option<MetricCurve<'_>> {
         let shared = self.shared.iter().find(|(other, _)| *other == metric);
         let shared = shared.map(|(_, values)| self.moments.curve(values));
         shared.or_else(|| self.others.get(&metric).map(|series| series.moments.curve(&series.value)))
     }
 
     /// The metrics that were measured, those of every event first.
-    pub fn metrics(&self) -> impl Iterator<Item = MetricId> {
+    pub(super) fn metrics(&self) -> impl Iterator<Item = MetricId> {
         self.shared.iter().map(|(metric, _)| *metric).chain(self.others.keys().copied())
     }
 }

@@ -9,7 +9,7 @@ use super::lock::{LockOwner, host};
 /// # Errors
 ///
 /// Why no signal was sent, as the end of a sentence.
-pub fn ask_to_end(run: &RunFolder, owner: Option<&LockOwner>) -> Result<(), String> {
+pub(super) fn ask_to_end(run: &RunFolder, owner: Option<&LockOwner>) -> Result<(), String> {
     let Some(owner) = owner else { return Err("its lock does not say which process holds it".to_owned()) };
     if owner.host != host() {
         return Err(format!("its lock names a process on another machine, {}", owner.host));

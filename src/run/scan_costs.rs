@@ -10,13 +10,13 @@ use super::event::{GridPoint, ScanAxes};
 /// costs anyhow, and what each sample adds. A batch size of which grid points are finished costs their mean. For the others
 /// `α` and `β` are fitted to these means by least squares, neither of them negative.
 #[derive(Debug)]
-pub struct ScanCosts {
+pub(super) struct ScanCosts {
     /// Mean seconds of a grid point, by batch size.
     known: BTreeMap<u64, f64>,
 }
 
 impl ScanCosts {
-    pub fn of<'p>(points: impl Iterator<Item = &'p GridPoint>) -> ScanCosts {
+    pub(super) fn of<'p>(points: impl Iterator<Item = &'p GridPoint>) -> ScanCosts {
         let mut sums: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
         // Other programs may not say how long a grid point took.
         for point in points.filter(|point| point.seconds.is_finite() && point.seconds > 0.0) {
@@ -29,7 +29,11 @@ impl ScanCosts {
 
     /// Seconds until all grid points are finished. None while that cannot be told: where larger batches are to come, two
     /// batch sizes must be known.
-    pub fn seconds_left<'p>(&self, axes: &ScanAxes, finished: impl Iterator<Item = &'p GridPoint>) -> Option<f64> {
+    pub(super) fn seconds_left<'p>(
+        &self,
+        axes: &ScanAxes,
+        finished: impl Iterator<Item = &'p GridPoint>,
+    ) -> Option<f64> {
         let finished: HashSet<[usize; 2]> = finished.map(|point| point.index).collect();
         let mut left = 0.0;
         for (column, &size) in axes.batch_sizes.iter().enumerate() {

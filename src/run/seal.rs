@@ -17,7 +17,7 @@ const LARGEST: u64 = 1 << 53;
 
 /// What the end of a line says of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seal {
+pub(super) enum Seal {
     /// Neither number nor check sum: the line is of a version before, or of another program.
     None,
     /// The bytes are those that were written as the line of this number.
@@ -27,7 +27,7 @@ pub enum Seal {
 }
 
 /// An object in JSON with its number and its check sum.
-pub fn seal(object: &str, number: u64) -> String {
+pub(super) fn seal(object: &str, number: u64) -> String {
     let open = object.strip_suffix('}').expect("an event is an object");
     let mut line = format!("{open},\"line\":{number}");
     let sum = crc32fast::hash(line.as_bytes());
@@ -36,7 +36,7 @@ pub fn seal(object: &str, number: u64) -> String {
 }
 
 /// Looks at the end of a line, which is given without its newline.
-pub fn check(line: &[u8]) -> Seal {
+pub(super) fn check(line: &[u8]) -> Seal {
     if let Some((number, sealed, sum)) = fields(line) {
         let whole = number <= LARGEST && u64::from(crc32fast::hash(sealed)) == sum;
         return if whole { Seal::Whole(number) } else { Seal::Broken };

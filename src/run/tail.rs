@@ -17,7 +17,7 @@ pub const LONGEST_LINE: usize = 16 << 20;
 
 /// A file of lines, read as far as the last whole one.
 #[derive(Debug)]
-pub struct Tail {
+pub(super) struct Tail {
     path: PathBuf,
     /// How far the file has been read: where the next line begins, or some place in a line that is too long.
     reached: u64,
@@ -31,7 +31,7 @@ pub struct Tail {
 
 /// What there is to be done about a piece of a file.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Piece<'p> {
+pub(super) enum Piece<'p> {
     /// The file is another one than before, or was cut: what follows is its beginning.
     Again,
     /// Whole lines, each with its end.
@@ -41,7 +41,7 @@ pub enum Piece<'p> {
 }
 
 impl Tail {
-    pub fn new(path: PathBuf) -> Tail {
+    pub(super) fn new(path: PathBuf) -> Tail {
         Tail { path, reached: 0, skipping: false, mark: Vec::new(), seen: None }
     }
 
@@ -54,7 +54,7 @@ impl Tail {
     /// # Errors
     ///
     /// Where the file cannot be read, or is a link, a FIFO or anything else that is no plain file.
-    pub fn read(&mut self, mut take: impl FnMut(Piece<'_>)) -> io::Result<()> {
+    pub(super) fn read(&mut self, mut take: impl FnMut(Piece<'_>)) -> io::Result<()> {
         let mut file = match plain_file::open(&self.path, Links::Refused) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

@@ -133,7 +133,7 @@ fn finite_or_zero(value: f64) -> f64 {
 impl<R: Real> Sums<R> {
     /// Empty sums about the means of the step before.
     #[inline(always)]
-    pub fn about(previous: &Sample, mean_position: [f64; 2]) -> Self {
+    pub(super) fn about(previous: &Sample, mean_position: [f64; 2]) -> Self {
         let pivots = [previous.loss, previous.u, previous.abs_v, previous.effective_step];
         Sums {
             quantities: pivots.map(|spread| QuantitySums::about(spread.mean)),
@@ -145,7 +145,7 @@ impl<R: Real> Sums<R> {
 
     /// Adds a block of particles.
     #[inline(always)]
-    pub fn add<const N: usize>(&mut self, block: &Observed<R>)
+    pub(super) fn add<const N: usize>(&mut self, block: &Observed<R>)
     where
         R: Vector<N>,
     {
@@ -163,7 +163,7 @@ impl<R: Real> Sums<R> {
 
     /// The same sums with `f` applied to each.
     #[inline(always)]
-    pub fn map<T>(&self, f: impl Fn(R) -> T) -> Sums<T> {
+    pub(super) fn map<T>(&self, f: impl Fn(R) -> T) -> Sums<T> {
         Sums {
             quantities: self.quantities.each_ref().map(|sums| sums.map(&f)),
             position_pivot: self.position_pivot,
@@ -175,7 +175,7 @@ impl<R: Real> Sums<R> {
 
 impl<const N: usize> Sums<Lanes<f64, N>> {
     /// Adds the first `count` particles of a block.
-    pub fn add_some(&mut self, block: &Observed<Lanes<f64, N>>, count: usize) {
+    pub(super) fn add_some(&mut self, block: &Observed<Lanes<f64, N>>, count: usize) {
         let before = *self;
         self.add(block);
         let keep = |after: &mut Lanes<f64, N>, before: &Lanes<f64, N>| {
@@ -197,7 +197,7 @@ impl<const N: usize> Sums<Lanes<f64, N>> {
 
     /// The diagnostics of `particles` particles and their mean position. `diverged` counts those whose
     /// position is not finite; it is asked only where there may be any.
-    pub fn finish(&self, particles: usize, diverged: impl FnOnce() -> u32) -> (Sample, [f64; 2]) {
+    pub(super) fn finish(&self, particles: usize, diverged: impl FnOnce() -> u32) -> (Sample, [f64; 2]) {
         let n = particles as f64;
         let [loss, u, abs_v, effective_step] = self.quantities.each_ref().map(|sums| sums.spread(n));
         let shift = self.position.each_ref().map(|sum| total(sum) / n);

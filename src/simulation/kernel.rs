@@ -41,7 +41,7 @@ pub(super) fn noise_factor<R: Real>(normal: R, noise: f64) -> R {
 impl Step {
     /// Takes the step with the rule `R`, which is that of `rated`, and sums up what came of it. `states` has those of a
     /// block one after another.
-    pub fn run<R: Rule>(
+    pub(super) fn run<R: Rule>(
         &self,
         rated: &RatedRule,
         bias: &mut BiasCorrection,

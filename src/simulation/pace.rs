@@ -14,7 +14,7 @@ pub enum Speed {
 }
 
 /// Decides how many steps are to be taken when.
-pub struct Pace {
+pub(super) struct Pace {
     playing: bool,
     speed: Speed,
     /// Steps still to be taken at full speed before a pause.
@@ -29,19 +29,19 @@ impl Pace {
     const CATCH_UP: Duration = Duration::from_millis(100);
 
     /// At rest, with 60 steps a second for when it plays.
-    pub fn new(now: Instant) -> Pace {
+    pub(super) fn new(now: Instant) -> Pace {
         Pace { playing: false, speed: Speed::StepsPerSecond(60.0), ahead: 0, due: 0.0, last: now }
     }
 
     /// A rate that is no number, or too small to live to see a step, becomes a step in 1000 seconds.
-    pub fn set_speed(&mut self, speed: Speed) {
+    pub(super) fn set_speed(&mut self, speed: Speed) {
         self.speed = match speed {
             Speed::StepsPerSecond(rate) => Speed::StepsPerSecond(rate.max(1e-3)),
             Speed::Unlimited => Speed::Unlimited,
         };
     }
 
-    pub fn play(&mut self) {
+    pub(super) fn play(&mut self) {
         if !self.playing {
             self.playing = true;
             self.last = Instant::now();
@@ -50,31 +50,31 @@ impl Pace {
         self.ahead = 0;
     }
 
-    pub fn pause(&mut self) {
+    pub(super) fn pause(&mut self) {
         self.playing = false;
         self.ahead = 0;
     }
 
-    pub fn advance(&mut self, steps: u64) {
+    pub(super) fn advance(&mut self, steps: u64) {
         self.playing = false;
         self.ahead = self.ahead.saturating_add(steps);
     }
 
     /// Whether steps are taken that were asked for one by one.
-    pub fn is_ahead(&self) -> bool {
+    pub(super) fn is_ahead(&self) -> bool {
         self.ahead > 0
     }
 
     /// Forgets steps that were asked for one by one.
-    pub fn drop_ahead(&mut self) {
+    pub(super) fn drop_ahead(&mut self) {
         self.ahead = 0;
     }
 
-    pub fn is_moving(&self) -> bool {
+    pub(super) fn is_moving(&self) -> bool {
         self.playing || self.ahead > 0
     }
 
-    pub fn steps_due(&mut self, now: Instant) -> u64 {
+    pub(super) fn steps_due(&mut self, now: Instant) -> u64 {
         let elapsed = now - self.last;
         self.last = now;
         match self.speed {
@@ -90,7 +90,7 @@ impl Pace {
         }
     }
 
-    pub fn took(&mut self, steps: u64) {
+    pub(super) fn took(&mut self, steps: u64) {
         if self.ahead > 0 {
             self.ahead = self.ahead.saturating_sub(steps);
         } else {
@@ -99,7 +99,7 @@ impl Pace {
     }
 
     /// How long until a step is due; `None` while none will be.
-    pub fn until_due(&self) -> Option<Duration> {
+    pub(super) fn until_due(&self) -> Option<Duration> {
         match self.speed {
             _ if self.ahead > 0 => Some(Duration::ZERO),
             _ if !self.playing => None,
@@ -113,7 +113,7 @@ impl Pace {
 }
 
 /// Measures steps a second.
-pub struct Rate {
+pub(super) struct Rate {
     since: Instant,
     from_step: u64,
     steps_per_sec: f64,
@@ -121,12 +121,12 @@ pub struct Rate {
 }
 
 impl Rate {
-    pub fn new(now: Instant) -> Self {
+    pub(super) fn new(now: Instant) -> Self {
         Rate { since: now, from_step: 0, steps_per_sec: 0.0, moving: false }
     }
 
     /// A measurement begins when the simulation begins to move: the pause before does not count.
-    pub fn measure(&mut self, now: Instant, step: u64, moving: bool) -> f64 {
+    pub(super) fn measure(&mut self, now: Instant, step: u64, moving: bool) -> f64 {
         if !moving || !self.moving {
             *self = Rate { since: now, from_step: step, steps_per_sec: 0.0, moving };
             return 0.0;

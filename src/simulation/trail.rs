@@ -27,7 +27,7 @@ pub(super) struct Trail {
 
 impl Trail {
     /// A trail that holds the present positions.
-    pub fn new(ensemble: &Ensemble, capacity: usize) -> Self {
+    pub(super) fn new(ensemble: &Ensemble, capacity: usize) -> Self {
         let mut trail = Trail {
             particles: ensemble.particles(),
             capacity: capacity.max(1),
@@ -40,7 +40,7 @@ impl Trail {
     }
 
     /// Adds the present positions as the newest column.
-    pub fn push(&mut self, ensemble: &Ensemble) {
+    pub(super) fn push(&mut self, ensemble: &Ensemble) {
         let start = self.next * self.particles;
         let end = start + self.particles;
         if end > self.columns.len() {
@@ -52,7 +52,7 @@ impl Trail {
     }
 
     /// Hands over the columns since the last call, the oldest first; where there are none, the newest once more.
-    pub fn take(&mut self) -> Vec<[f32; 2]> {
+    pub(super) fn take(&mut self) -> Vec<[f32; 2]> {
         let count = self.fresh.max(1);
         let taken = if self.next >= count {
             self.range(self.next - count, self.next).to_vec()
@@ -66,7 +66,7 @@ impl Trail {
     }
 
     /// Keeps at most so many columns from now on, and of those not handed over yet the newest.
-    pub fn set_capacity(&mut self, capacity: usize) {
+    pub(super) fn set_capacity(&mut self, capacity: usize) {
         let fresh = self.fresh;
         let mut columns = self.take();
         let count = (columns.len() / self.particles).min(capacity.max(1));
@@ -94,11 +94,11 @@ pub(super) struct MeanPath {
 impl MeanPath {
     const MAX_POINTS: usize = 4096;
 
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         MeanPath { points: Vec::new(), stride: 1, steps: 0 }
     }
 
-    pub fn push(&mut self, [x, y]: [f64; 2]) {
+    pub(super) fn push(&mut self, [x, y]: [f64; 2]) {
         if self.steps.is_multiple_of(self.stride) {
             if self.points.len() == Self::MAX_POINTS {
                 let mut index = 0;
@@ -114,7 +114,7 @@ impl MeanPath {
     }
 
     /// The thinned path, up to the present mean position.
-    pub fn path_to(&self, [x, y]: [f64; 2]) -> Vec<[f32; 2]> {
+    pub(super) fn path_to(&self, [x, y]: [f64; 2]) -> Vec<[f32; 2]> {
         let mut path = self.points.clone();
         path.push([x as f32, y as f32]);
         path

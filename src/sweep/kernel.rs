@@ -38,14 +38,14 @@ pub(super) struct RunBatch<V: Planar> {
 impl<V: Planar> RunBatch<V> {
     /// Before the first step.
     #[inline(always)]
-    pub fn new(landscape: &Landscape, theta: [V; 2], learning_rate: V) -> Self {
+    pub(super) fn new(landscape: &Landscape, theta: [V; 2], learning_rate: V) -> Self {
         let valley = landscape.uv_from_xy(theta);
         let loss = landscape.loss(valley);
         let metrics = Metrics { final_loss: loss, smallest_loss: V::splat(f64::INFINITY), depth: V::splat(0.0) };
         RunBatch { learning_rate: V::both([learning_rate; 2]), theta: V::both(theta), valley, metrics }
     }
 
-    pub fn metrics(&self) -> Metrics<V> {
+    pub(super) fn metrics(&self) -> Metrics<V> {
         self.metrics
     }
 }
@@ -60,13 +60,13 @@ pub(super) struct Noise<V>([[V; 2]; NOISE_BLOCK]);
 
 impl<V: Real> Noise<V> {
     #[inline(always)]
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Noise([[V::splat(0.0); 2]; NOISE_BLOCK])
     }
 
     /// Draws for `steps` steps, at most a block of noise.
     #[inline(always)]
-    pub fn draw<const N: usize>(&mut self, generator: &mut V::Generator, steps: usize)
+    pub(super) fn draw<const N: usize>(&mut self, generator: &mut V::Generator, steps: usize)
     where
         V: Normals<N>,
     {
@@ -86,7 +86,7 @@ impl ToyProblem {
     /// Takes a step for each pair of draws with the rule `R`, which is that of `rule`; returns the bias correction after
     /// them.
     #[inline(always)]
-    pub fn advance<const N: usize, V: Vector<N> + Planar, R: Rule>(
+    pub(super) fn advance<const N: usize, V: Vector<N> + Planar, R: Rule>(
         &self,
         rule: &RuleSpec,
         mut bias: BiasCorrection,
@@ -145,13 +145,13 @@ pub(super) struct StepBlocks<'a> {
 }
 
 impl<'a> StepBlocks<'a> {
-    pub fn new(steps: usize, longest: usize, cancelled: &'a AtomicBool) -> Self {
+    pub(super) fn new(steps: usize, longest: usize, cancelled: &'a AtomicBool) -> Self {
         StepBlocks { left: steps, longest, cancelled }
     }
 
     /// The length of the next block; 0 after the last and when cancelled.
     #[inline(always)]
-    pub fn next(&mut self) -> usize {
+    pub(super) fn next(&mut self) -> usize {
         if self.cancelled.load(Ordering::Relaxed) {
             return 0;
         }
@@ -161,7 +161,7 @@ impl<'a> StepBlocks<'a> {
     }
 
     /// Whether all steps were taken.
-    pub fn are_through(&self) -> bool {
+    pub(super) fn are_through(&self) -> bool {
         self.left == 0
     }
 }

@@ -22,7 +22,7 @@ pub(super) struct NdProblem<'a> {
 const STEP_BLOCK: usize = 16;
 
 impl<'a> NdProblem<'a> {
-    pub fn new(spec: &'a SweepSpec, point: &'a Point) -> Self {
+    pub(super) fn new(spec: &'a SweepSpec, point: &'a Point) -> Self {
         let direction = direction(spec.seed, point.dimension.get());
         let landscape = &point.landscape;
         let valley = ValleyInSpace { sharpness: landscape.sharpness.get(), slope: landscape.slope.get(), direction };
@@ -30,7 +30,7 @@ impl<'a> NdProblem<'a> {
     }
 
     #[inline(always)]
-    pub fn runs<const N: usize, V>(
+    pub(super) fn runs<const N: usize, V>(
         &self,
         key: PixelKey,
         replicates: Range<usize>,

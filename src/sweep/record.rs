@@ -25,18 +25,18 @@ const COUNT: usize = size_of::<u32>();
 const CHECK: usize = COUNT;
 
 impl RecordLayout {
-    pub fn of(spec: &SweepSpec, keep_runs: bool) -> RecordLayout {
+    pub(super) fn of(spec: &SweepSpec, keep_runs: bool) -> RecordLayout {
         let (shape, rates, replicates) = (spec.shape(), spec.rate_counts(), spec.replicates.get());
         RecordLayout { shape, rates, replicates, keep_runs }
     }
 
     /// A pixel's place, row by row.
-    pub fn index(&self, [row, column]: [usize; 2]) -> usize {
+    pub(super) fn index(&self, [row, column]: [usize; 2]) -> usize {
         row * self.shape[1] + column
     }
 
     /// Bytes of a record.
-    pub fn length(&self) -> usize {
+    pub(super) fn length(&self) -> usize {
         let (optimizers, rates) = (self.rates.len(), self.rates.iter().sum::<usize>());
         let pixel_and_replicates = 3 * COUNT;
         let averages_and_deviations = 2 * rates * 3 * NUMBER;
@@ -46,7 +46,7 @@ impl RecordLayout {
     }
 
     /// The pixel of a record, if the record is whole.
-    pub fn pixel(&self, record: &[u8]) -> Option<[usize; 2]> {
+    pub(super) fn pixel(&self, record: &[u8]) -> Option<[usize; 2]> {
         let (content, check) = record.split_last_chunk::<CHECK>()?;
         let mut reader = Reader(content);
         let pixel = [reader.count()? as usize, reader.count()? as usize];
@@ -55,7 +55,7 @@ impl RecordLayout {
     }
 
     /// Appends the record of a pixel that rests on all replicates.
-    pub fn encode(&self, Finished { pixel, cell, runs }: &Finished, bytes: &mut Vec<u8>) {
+    pub(super) fn encode(&self, Finished { pixel, cell, runs }: &Finished, bytes: &mut Vec<u8>) {
         let start = bytes.len();
         let count = |bytes: &mut Vec<u8>, count: usize| {
             bytes.extend(u32::try_from(count).expect("counts of a checked spec fit").to_le_bytes());
@@ -80,7 +80,7 @@ impl RecordLayout {
     }
 
     /// What a whole record says; `None` for another.
-    pub fn decode(&self, record: &[u8]) -> Option<Finished> {
+    pub(super) fn decode(&self, record: &[u8]) -> Option<Finished> {
         let pixel = self.pixel(record)?;
         let mut reader = Reader(&record[2 * COUNT..record.len() - CHECK]);
         let replicates = reader.count().map(|count| count as usize).filter(|count| *count == self.replicates)?;

@@ -16,13 +16,13 @@ pub(super) struct LaneAssignment {
 
 impl LaneAssignment {
     /// For as many of these replicates as a vector of `N` numbers takes.
-    pub fn new<const N: usize>(replicates: usize) -> Self {
+    pub(super) fn new<const N: usize>(replicates: usize) -> Self {
         let replicates = replicates.min(N);
         LaneAssignment { replicates, rates: N / replicates }
     }
 
     /// From 0.
-    pub fn replicate(self, lane: usize) -> usize {
+    pub(super) fn replicate(self, lane: usize) -> usize {
         lane % self.replicates
     }
 
@@ -44,7 +44,7 @@ pub(super) struct SharedNoiseBatch<'a, V: Planar> {
 impl<'a, V: Planar> SharedNoiseBatch<'a, V> {
     /// All runs at `start`.
     #[inline(always)]
-    pub fn new<const N: usize>(
+    pub(super) fn new<const N: usize>(
         point: &'a PointOptimizer,
         lanes: LaneAssignment,
         landscape: &Landscape,
@@ -67,7 +67,7 @@ impl<'a, V: Planar> SharedNoiseBatch<'a, V> {
 
     /// Takes so many steps with these draws.
     #[inline(always)]
-    pub fn advance<const N: usize>(&mut self, problem: &ToyProblem, noise: &Noise<V>, steps: usize)
+    pub(super) fn advance<const N: usize>(&mut self, problem: &ToyProblem, noise: &Noise<V>, steps: usize)
     where
         V: Vector<N>,
     {
@@ -89,7 +89,7 @@ impl<'a, V: Planar> SharedNoiseBatch<'a, V> {
     }
 
     /// What has come of each batch so far.
-    pub fn metrics(&self) -> Vec<Metrics<V>> {
+    pub(super) fn metrics(&self) -> Vec<Metrics<V>> {
         self.batches.iter().map(RunBatch::metrics).collect()
     }
 }

@@ -53,7 +53,7 @@ pub(super) struct Estimate {
 
 impl Estimate {
     /// The mean of at least two values.
-    pub fn of_mean(values: &[f64], worst: f64) -> Option<Estimate> {
+    pub(super) fn of_mean(values: &[f64], worst: f64) -> Option<Estimate> {
         let count = values.len();
         if count < 2 {
             return None;
@@ -68,7 +68,7 @@ impl Estimate {
 
     /// The median of at least two values; its standard error from the distance between two order
     /// statistics (McKean and Schrader 1984). `None` where so many are not finite that it cannot be told.
-    pub fn of_median(values: &[f64], worst: f64) -> Option<Estimate> {
+    pub(super) fn of_median(values: &[f64], worst: f64) -> Option<Estimate> {
         let count = values.len();
         if count < 2 {
             return None;

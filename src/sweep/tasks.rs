@@ -7,7 +7,7 @@ use super::spec::SweepSpec;
 
 /// What is done in one go.
 #[derive(Clone, Copy, Debug)]
-pub struct Task {
+pub(super) struct Task {
     pub pixel: [usize; 2],
     pub part: Part,
     /// Optimizer steps that it takes.
@@ -16,7 +16,7 @@ pub struct Task {
 
 /// Which replicates of a pixel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub(super) enum Part {
     /// The first replicates, for a first picture.
     Preview,
     /// The replicates that the preview left out.
@@ -34,7 +34,7 @@ const PREVIEW_SHAPE: [usize; 2] = [12, 13];
 const COARSEST: usize = 9;
 
 impl Part {
-    pub fn replicates(self, spec: &SweepSpec) -> Range<usize> {
+    pub(super) fn replicates(self, spec: &SweepSpec) -> Range<usize> {
         let all = spec.replicates.get();
         let preview = PREVIEW.min(all);
         match self {
@@ -46,7 +46,7 @@ impl Part {
 }
 
 /// What is to be done, in order.
-pub fn tasks(spec: &SweepSpec, work: Work, known: impl Fn([usize; 2]) -> bool) -> Vec<Task> {
+pub(super) fn tasks(spec: &SweepSpec, work: Work, known: impl Fn([usize; 2]) -> bool) -> Vec<Task> {
     let shape @ [rows, columns] = spec.shape();
     let steps = spec.steps_of_runs();
     let runs: usize = spec.rate_counts().iter().sum();
@@ -83,12 +83,12 @@ fn halved(block: usize) -> impl Iterator<Item = usize> {
 }
 
 /// The side of the square blocks that a first picture has one pixel of each.
-pub fn first_picture_block(shape: [usize; 2]) -> usize {
+pub(super) fn first_picture_block(shape: [usize; 2]) -> usize {
     doubled(1, shape, |[rows, columns]| rows >= PREVIEW_SHAPE[0] && columns >= PREVIEW_SHAPE[1])
 }
 
 /// The same of the coarsest picture.
-pub fn coarsest_block(shape: [usize; 2]) -> usize {
+pub(super) fn coarsest_block(shape: [usize; 2]) -> usize {
     doubled(first_picture_block(shape), shape, |[rows, columns]| rows * columns >= COARSEST)
 }
 
@@ -101,7 +101,7 @@ fn doubled(mut block: usize, shape: [usize; 2], is_enough: impl Fn([usize; 2]) -
 }
 
 /// The pixel that stands for every square block, row by row.
-pub fn centers(shape: [usize; 2], block: usize) -> impl Iterator<Item = [usize; 2]> {
+pub(super) fn centers(shape: [usize; 2], block: usize) -> impl Iterator<Item = [usize; 2]> {
     let finest = first_picture_block(shape);
     let [rows, columns] = shape;
     (0..rows)
@@ -111,7 +111,7 @@ pub fn centers(shape: [usize; 2], block: usize) -> impl Iterator<Item = [usize; 
 
 /// The pixel that stands for the square block around a pixel: its middle. That of a block larger than those of the
 /// first picture, whose side is `finest`, is moved to the nearest pixel of that picture.
-pub fn center(shape: [usize; 2], pixel: [usize; 2], block: usize, finest: usize) -> [usize; 2] {
+pub(super) fn center(shape: [usize; 2], pixel: [usize; 2], block: usize, finest: usize) -> [usize; 2] {
     [0, 1].map(|side| {
         let last = shape[side] - 1;
         let middle = (pixel[side] / block * block + block / 2).min(last);

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use libloading::os::unix::Library;
 
 /// The part of libtorch that uses CUDA. The worker is not linked with it, so that it starts without it too.
-pub const BACKEND: &str = "libtorch_cuda.so";
+pub(super) const BACKEND: &str = "libtorch_cuda.so";
 
 /// Functions of the runtime; 0 is success.
 #[cfg(unix)]
@@ -47,7 +47,7 @@ impl Runtime {
 
 /// Bytes in use on a device, by all programs.
 #[cfg(unix)]
-pub fn memory_in_use(device: usize) -> Option<u64> {
+pub(super) fn memory_in_use(device: usize) -> Option<u64> {
     let runtime = Runtime::get()?;
     let (mut free, mut total) = (0, 0);
     // SAFETY: both places live until the call returns. The device is the one that this thread trains on anyway.
@@ -60,7 +60,7 @@ pub fn memory_in_use(device: usize) -> Option<u64> {
 /// Where a device is on the PCI bus, such as `0000:3B:00.0`. The numbers of devices are those of
 /// `CUDA_VISIBLE_DEVICES` and `CUDA_DEVICE_ORDER`, which other programs do not count by.
 #[cfg(unix)]
-pub fn bus_id(device: usize) -> Option<String> {
+pub(super) fn bus_id(device: usize) -> Option<String> {
     let runtime = Runtime::get()?;
     let mut text = [0; 32];
     // SAFETY: the text has as many bytes as is said, and lives until the call returns.

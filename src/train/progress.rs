@@ -8,7 +8,7 @@ use crate::visible::visible_lines;
 
 /// Lines at the end of a log that tell how long work gets on. When they are dropped they are taken out of the log again,
 /// so that they do not pass for the last words of what comes after.
-pub struct ProgressLines {
+pub(super) struct ProgressLines {
     log: PathBuf,
     /// Bytes of the log before them; `None` where there is no log to look at.
     before: Option<u64>,
@@ -17,12 +17,12 @@ pub struct ProgressLines {
 
 impl ProgressLines {
     /// At the end of this log, which is where the standard error output goes.
-    pub fn new(log: PathBuf) -> ProgressLines {
+    pub(super) fn new(log: PathBuf) -> ProgressLines {
         let before = fs::symlink_metadata(&log).ok().map(|data| data.len());
         ProgressLines { log, before, written: 0 }
     }
 
-    pub fn add(&mut self, line: &str) {
+    pub(super) fn add(&mut self, line: &str) {
         let line = visible_lines(line);
         eprintln!("{line}");
         self.written += line.len() as u64 + 1;

@@ -82,12 +82,12 @@ impl SavedRun {
 }
 
 /// Writes the model of a run's checkpoint into a folder, and answers that it has.
-pub fn export(run: &Path, step: u64, folder: &Path) -> ExitCode {
+pub(super) fn export(run: &Path, step: u64, folder: &Path) -> ExitCode {
     answer(SavedRun::open(run, step, &[]).and_then(|saved| trained(&saved.preset)?.export(&saved, folder)))
 }
 
 /// Answers with the loss of a run's checkpoint over all data that are kept from training.
-pub fn evaluate(run: &Path, step: u64, settings: &[(String, String)], devices: &Devices) -> ExitCode {
+pub(super) fn evaluate(run: &Path, step: u64, settings: &[(String, String)], devices: &Devices) -> ExitCode {
     let _waiting = Waiting::adapt();
     answer(SavedRun::open(run, step, settings).and_then(|saved| trained(&saved.preset)?.evaluate(&saved, devices)))
 }

@@ -7,7 +7,7 @@ use crate::run::Checkpoint;
 
 /// What the training curve says of the steps since its last point.
 #[derive(Default)]
-pub struct Since {
+pub(super) struct Since {
     /// The sum.
     loss: Option<Tensor>,
     /// The sum so far, of an earlier session, until the next step.
@@ -19,11 +19,11 @@ pub struct Since {
 
 impl Since {
     /// Nothing yet, from this second of training on.
-    pub fn beginning(wall_s: f64) -> Since {
+    pub(super) fn beginning(wall_s: f64) -> Since {
         Since { wall_s, ..Since::default() }
     }
 
-    pub fn restored(checkpoint: &Checkpoint) -> Since {
+    pub(super) fn restored(checkpoint: &Checkpoint) -> Since {
         match checkpoint.since {
             Some((steps, sum, wall_s)) => Since { before: Some(sum), loss: None, steps, wall_s },
             None => Since::beginning(checkpoint.wall_s),
@@ -31,11 +31,11 @@ impl Since {
     }
 
     /// For a checkpoint; exact, as a double holds every single.
-    pub fn saved(&self) -> Result<Option<(u64, f64, f64)>, TrainError> {
+    pub(super) fn saved(&self) -> Result<Option<(u64, f64, f64)>, TrainError> {
         Ok(self.sum()?.map(|sum| (self.steps, sum, self.wall_s)))
     }
 
-    pub fn add(&mut self, loss: Tensor) -> Result<(), TrainError> {
+    pub(super) fn add(&mut self, loss: Tensor) -> Result<(), TrainError> {
         self.steps += 1;
         if let Some(sum) = self.before.take() {
             self.loss = Some(loss.f_full_like(sum)?);
@@ -55,7 +55,7 @@ impl Since {
     }
 
     /// Waits for the device.
-    pub fn mean(&self) -> Result<f64, TrainError> {
+    pub(super) fn mean(&self) -> Result<f64, TrainError> {
         Ok(self.sum()?.unwrap_or(f64::NAN) / self.steps as f64)
     }
 }

@@ -57,7 +57,7 @@ mod openmp {
     }
 
     /// Calls the work on each of so many threads at once.
-    pub fn on_threads<W: Fn() + Sync>(threads: usize, work: &W) {
+    pub(super) fn on_threads<W: Fn() + Sync>(threads: usize, work: &W) {
         /// A panic ends the process here, as it cannot go on through C.
         unsafe extern "C" fn call<W: Fn() + Sync>(work: *mut c_void) {
             // SAFETY: it is the work below, which lives until all threads are through.

@@ -22,7 +22,7 @@ pub(super) struct TensorStep {
 
 impl TensorStep {
     /// Records a step of the rule `R`, which is that of `rule`.
-    pub fn record<R: Rule>(rule: &RuleSpec, bias: &BiasCorrection) -> TensorStep {
+    pub(super) fn record<R: Rule>(rule: &RuleSpec, bias: &BiasCorrection) -> TensorStep {
         const UNKNOWN: [f64; 2] = [f64::NAN; 2];
         let tape = Tape::default();
         let given = |symbol| tape.symbol(symbol, UNKNOWN);
@@ -37,7 +37,7 @@ impl TensorStep {
     }
 
     /// Changes the parameters and what is remembered.
-    pub fn run(
+    pub(super) fn run(
         &self,
         parameters: &mut Tensor,
         gradients: &Tensor,

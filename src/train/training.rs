@@ -216,7 +216,7 @@ pub trait Training {
 }
 
 /// Why a sample is refused.
-pub const NO_TEXT: &str = "the model writes no text";
+pub(super) const NO_TEXT: &str = "the model writes no text";
 
 /// Copies a checkpoint's tensors into those of a training.
 ///

@@ -51,12 +51,12 @@ impl Drop for Helper {
 
 /// Watches what else the machine does, and lets threads sleep soon while that is much, until this is dropped. Elsewhere
 /// than on Linux libtorch has other threads, and nothing is done.
-pub struct Waiting {
+pub(super) struct Waiting {
     _watch: Option<Helper>,
 }
 
 impl Waiting {
-    pub fn adapt() -> Waiting {
+    pub(super) fn adapt() -> Waiting {
         Waiting { _watch: if cfg!(target_os = "linux") { Helper::begin("waiting", watch) } else { None } }
     }
 }

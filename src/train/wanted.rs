@@ -25,7 +25,7 @@ impl ExpectedTensors<'_> {
     /// The tensors in the file of a checkpoint, which has this text beside it.
     ///
     /// None of the training's own is touched: what is wrong may show at the end only.
-    pub fn read(
+    pub(super) fn read(
         &self,
         path: &Path,
         checkpoint: &Checkpoint,

@@ -3,7 +3,7 @@
 use image::RgbaImage;
 
 /// The most colours of a frame.
-pub const MOST_COLORS: usize = 256;
+pub(super) const MOST_COLORS: usize = 256;
 /// Of the most frequent colours, so many stay as they are: backgrounds and text.
 const FREQUENT: usize = 16;
 /// Red, green and blue count about as much as the eye tells them apart.
@@ -27,7 +27,7 @@ impl Entry {
 
 /// Brings an opaque picture to at most [`MOST_COLORS`] colours. Pixels of a colour in `kept` stay exactly as they are;
 /// of `kept` the first 128 that occur count.
-pub fn reduce(picture: &mut RgbaImage, kept: &[[u8; 3]]) {
+pub(super) fn reduce(picture: &mut RgbaImage, kept: &[[u8; 3]]) {
     let mut entries = colors_of(picture);
     if entries.len() <= MOST_COLORS {
         return;

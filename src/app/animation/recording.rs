@@ -14,7 +14,7 @@ use crate::simulation::{EngineCommand, OptimizerSpec, Playback, Record, Snapshot
 use crate::view::ticks::grouped;
 
 /// An export under way.
-pub struct Recording {
+pub(super) struct Recording {
     settings: Settings,
     offscreen: Offscreen,
     extent: PictureExtent,
@@ -59,14 +59,14 @@ enum Phase {
 
 /// Where the engine is.
 #[derive(Clone, Copy)]
-pub struct EnginePosition {
+pub(super) struct EnginePosition {
     run: u64,
     step: u64,
     playback: Playback,
 }
 
 impl EnginePosition {
-    pub fn of(snapshot: &Snapshot) -> EnginePosition {
+    pub(super) fn of(snapshot: &Snapshot) -> EnginePosition {
         EnginePosition { run: snapshot.run, step: snapshot.step, playback: snapshot.playback }
     }
 
@@ -84,7 +84,7 @@ impl Recording {
     /// # Errors
     ///
     /// Says why the landscape cannot be drawn.
-    pub fn start(
+    pub(super) fn start(
         settings: Settings,
         ctx: &Context,
         subject: &mut Subject<'_>,
@@ -117,7 +117,7 @@ impl Recording {
     }
 
     /// Does what can be done without waiting for the engine or the encoder. To be called after the panel was drawn.
-    pub fn advance(&mut self, subject: &mut Subject<'_>, requests: &mut Requests) {
+    pub(super) fn advance(&mut self, subject: &mut Subject<'_>, requests: &mut Requests) {
         let Some(here) = subject.live.snapshot.as_ref().map(EnginePosition::of) else { return };
         if let Some(outcome) = self.encoder.as_ref().and_then(Encoder::outcome) {
             self.end(outcome, here, requests);
@@ -207,7 +207,7 @@ impl Recording {
     }
 
     /// Stops, leaving no files behind.
-    pub fn cancel(&mut self, here: Option<EnginePosition>, requests: &mut Requests) {
+    pub(super) fn cancel(&mut self, here: Option<EnginePosition>, requests: &mut Requests) {
         self.encoder = None;
         if let Some(here) = here
             && !matches!(self.phase, Phase::Return { .. } | Phase::ReturnTo { .. } | Phase::Over)
@@ -216,12 +216,12 @@ impl Recording {
         }
     }
 
-    pub fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         matches!(self.phase, Phase::Over)
     }
 
     /// What to tell the user in the end; nothing when it was cancelled.
-    pub fn report(&mut self) -> Option<Action> {
+    pub(super) fn report(&mut self) -> Option<Action> {
         self.outcome.take().map(|outcome| match outcome {
             Ok(path) => Action::Notify(format!("Saved {} frames to {}", self.frames_done, path.display())),
             Err(error) => Action::Report { title: "The animation was not saved", text: format!("{error}.") },
@@ -229,7 +229,7 @@ impl Recording {
     }
 
     /// Shows how far it is; true when the user wants it to stop.
-    pub fn progress(&self, ctx: &Context) -> bool {
+    pub(super) fn progress(&self, ctx: &Context) -> bool {
         const WIDTH: f32 = 270.0;
         let id = Id::unique("animation progress");
         // Low in the window, so that the landscape is seen to move.

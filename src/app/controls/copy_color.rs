@@ -24,7 +24,7 @@ const CLEARLY: f32 = 0.16;
 /// A colour for a copy: a shade of `own` that is clearly unlike all that are taken, or else the one of a
 /// fixed list that is the least like them. Judged as lines in both themes, and as seen without the
 /// receptors for green, by far the most frequent deficiency together with that for red, which is alike.
-pub fn copy_color(own: [u8; 3], taken: &[[u8; 3]]) -> [u8; 3] {
+pub(super) fn copy_color(own: [u8; 3], taken: &[[u8; 3]]) -> [u8; 3] {
     let shades = [(0, 0.45), (255, 0.5), (0, 0.65)].map(|(towards, part)| own.map(|value| mixed(value, towards, part)));
     let apart = |color: &[u8; 3]| taken.iter().map(|other| difference(*color, *other)).fold(f32::INFINITY, f32::min);
     let clear = shades.into_iter().find(|shade| apart(shade) >= CLEARLY);

@@ -7,7 +7,7 @@ const SECS: f64 = 3.0;
 
 /// The controls that are marked, by their names.
 #[derive(Clone, Default)]
-pub struct Highlight {
+pub(crate) struct Highlight {
     names: Vec<String>,
     /// The first of them is still to be scrolled into view.
     scroll: bool,
@@ -17,13 +17,13 @@ pub struct Highlight {
 
 impl Highlight {
     /// Marks the controls of these names.
-    pub fn on(ctx: &Context, names: Vec<String>) {
+    pub(crate) fn on(ctx: &Context, names: Vec<String>) {
         let highlight = Highlight { names, scroll: true, until_secs: ctx.time() + SECS };
         ctx.data_mut(|data| data.insert_temp(id(), highlight));
     }
 
     /// Marks the control `name`, which is drawn at `rect`, if it is one of those to be marked.
-    pub fn mark(ui: &Ui, rect: Rect, name: &str) {
+    pub(crate) fn mark(ui: &Ui, rect: Rect, name: &str) {
         let Some(highlight) = Self::current(ui.ctx()) else { return };
         if !highlight.names.iter().any(|marked| marked == name) {
             return;
@@ -39,7 +39,7 @@ impl Highlight {
     }
 
     /// Whether a control of this optimizer has just been chosen, so that its card must be unfolded.
-    pub fn falls_on(ctx: &Context, owner: &str) -> bool {
+    pub(crate) fn falls_on(ctx: &Context, owner: &str) -> bool {
         Self::current(ctx).is_some_and(|highlight| {
             let of_owner = |name: &String| name.strip_prefix(owner).is_some_and(|rest| rest.starts_with(": "));
             highlight.scroll && highlight.names.iter().any(of_owner)

@@ -8,10 +8,10 @@ mod parameters;
 mod settings;
 mod simulation;
 
-pub use highlight::Highlight;
-pub use parameter::{Adjustable, ParameterSpec};
-pub use parameters::TRAIL;
-pub use settings::set_controls;
+pub(super) use highlight::Highlight;
+pub(super) use parameter::{Adjustable, ParameterSpec};
+pub(super) use parameters::TRAIL;
+pub(super) use settings::set_controls;
 
 use egui::{ScrollArea, Ui};
 
@@ -24,7 +24,7 @@ const HELD_SECS: f64 = 0.5;
 
 /// The panel, and how far it is scrolled.
 #[derive(Default)]
-pub struct ControlsPanel {
+pub(super) struct ControlsPanel {
     offset: f32,
     /// The frame, by egui's count, in which it was drawn last.
     last_frame: u64,
@@ -32,7 +32,7 @@ pub struct ControlsPanel {
 }
 
 impl ControlsPanel {
-    pub fn ui(&mut self, ui: &mut Ui, document: &mut Document, live: &Live, requests: &mut Requests) {
+    pub(super) fn ui(&mut self, ui: &mut Ui, document: &mut Document, live: &Live, requests: &mut Requests) {
         let (now, frame) = (ui.ctx().time(), ui.ctx().cumulative_frame_nr());
         if self.last_frame + 1 < frame && self.last_frame > 0 {
             self.held_until = Some(now + HELD_SECS);

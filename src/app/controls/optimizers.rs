@@ -19,7 +19,7 @@ enum Pressed {
 }
 
 /// Shows all cards, and below them the menu that adds an optimizer.
-pub fn cards(ui: &mut Ui, spec: &mut SimulationSpec, live: &Live, requests: &mut Requests) {
+pub(super) fn cards(ui: &mut Ui, spec: &mut SimulationSpec, live: &Live, requests: &mut Requests) {
     let mut pressed = None;
     let room = spec.optimizers.len() < SimulationSpec::MAX_OPTIMIZERS;
     let only_one = spec.optimizers.len() == 1;

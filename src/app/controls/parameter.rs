@@ -14,7 +14,7 @@ use crate::quantity::{
 };
 
 /// How a quantity is shown, and what is said about it.
-pub struct ParameterSpec {
+pub(crate) struct ParameterSpec {
     /// Name and symbol, as beside the slider.
     pub label: &'static str,
     /// What it does.
@@ -28,7 +28,7 @@ pub struct ParameterSpec {
 }
 
 /// A quantity that a slider or a typed number can set.
-pub trait Adjustable: Copy + PartialEq {
+pub(crate) trait Adjustable: Copy + PartialEq {
     fn number(self) -> f64;
     /// The same quantity of this value, or why there is none.
     fn checked(self, value: f64) -> Result<Self, OutOfRange>;
@@ -56,7 +56,7 @@ adjustable!(LearningRate, Noise, Rotation, Sharpness, Slope, StartCoordinate, St
 
 /// The value of a rule's hyperparameter that is a number.
 #[derive(Clone, Copy, Debug)]
-pub struct HyperparameterValue {
+pub(super) struct HyperparameterValue {
     pub of: &'static Hyperparameter,
     pub value: f64,
 }
@@ -109,7 +109,7 @@ const ONE_LINE_WIDTH: f32 = 268.0;
 impl ParameterSpec {
     /// Shows the control. `owner` names what the quantity belongs to, for screen readers; empty for the
     /// simulation as a whole.
-    pub fn show<Q: Adjustable>(&self, ui: &mut Ui, owner: &str, value: &mut Q, default: Q) {
+    pub(crate) fn show<Q: Adjustable>(&self, ui: &mut Ui, owner: &str, value: &mut Q, default: Q) {
         let name = if owner.is_empty() { self.label.to_owned() } else { format!("{owner}: {}", self.label) };
         let help =
             Help { text: format!("{}\n\nIn the paper: {}.", self.help, self.paper), beside: ui.max_rect().x_range() };
@@ -205,7 +205,7 @@ impl Help {
 }
 
 /// The small button at the end of a control; true when it was pressed.
-pub fn reset_button(ui: &mut Ui, name: &str, changed: bool, default: &str) -> bool {
+pub(super) fn reset_button(ui: &mut Ui, name: &str, changed: bool, default: &str) -> bool {
     let side = ui.spacing().interact_size.y;
     let button = Button::new(RichText::new("↺").small()).frame(false).min_size(vec2(side, side));
     ui.add_enabled(changed, button)

@@ -3,7 +3,7 @@
 use super::parameter::ParameterSpec;
 use crate::optimizer::Hyperparameter;
 
-pub const SHARPNESS: ParameterSpec = ParameterSpec {
+pub(super) const SHARPNESS: ParameterSpec = ParameterSpec {
     label: "Sharpness a",
     help: "How quickly the valley narrows: the curvature across it is a·u². Larger values make steeper walls.",
     paper: "10 in the examples, 0.1 to 1000 in the phase diagram",
@@ -12,7 +12,7 @@ pub const SHARPNESS: ParameterSpec = ParameterSpec {
     logarithmic: true,
 };
 
-pub const SLOPE: ParameterSpec = ParameterSpec {
+pub(super) const SLOPE: ParameterSpec = ParameterSpec {
     label: "Slope c",
     help: "How steeply the floor of the valley falls along u. It is what drives every optimizer onward.",
     paper: "0.1",
@@ -21,7 +21,7 @@ pub const SLOPE: ParameterSpec = ParameterSpec {
     logarithmic: false,
 };
 
-pub const ROTATION: ParameterSpec = ParameterSpec {
+pub(super) const ROTATION: ParameterSpec = ParameterSpec {
     label: "Rotation φ (°)",
     help: "The angle between the valley and the x axis, counter-clockwise. Optimizers that work on each \
            coordinate alone behave differently when the valley is not along an axis.",
@@ -31,7 +31,7 @@ pub const ROTATION: ParameterSpec = ParameterSpec {
     logarithmic: false,
 };
 
-pub const NOISE: ParameterSpec = ParameterSpec {
+pub(super) const NOISE: ParameterSpec = ParameterSpec {
     label: "Noise σ",
     help: "Each gradient coordinate is multiplied by its own draw from Normal(1, σ).",
     paper: "0 to 3",
@@ -40,7 +40,7 @@ pub const NOISE: ParameterSpec = ParameterSpec {
     logarithmic: false,
 };
 
-pub const PARTICLES: ParameterSpec = ParameterSpec {
+pub(super) const PARTICLES: ParameterSpec = ParameterSpec {
     label: "Particles",
     help: "How many independent copies each optimizer moves. A change begins the run again.",
     paper: "50 replicates",
@@ -52,13 +52,13 @@ pub const PARTICLES: ParameterSpec = ParameterSpec {
 const START_HELP: &str = "The middle of the particles' start. A change begins the run again; the start can also be \
                           placed on the landscape.";
 
-pub const START_X: ParameterSpec =
+pub(super) const START_X: ParameterSpec =
     ParameterSpec { label: "Start x", help: START_HELP, paper: "0", low: -2.0, high: 2.0, logarithmic: false };
 
-pub const START_Y: ParameterSpec =
+pub(super) const START_Y: ParameterSpec =
     ParameterSpec { label: "Start y", help: START_HELP, paper: "0", low: -2.0, high: 2.0, logarithmic: false };
 
-pub const START_SPREAD: ParameterSpec = ParameterSpec {
+pub(super) const START_SPREAD: ParameterSpec = ParameterSpec {
     label: "Start spread",
     help: "The standard deviation of the particles' start in each coordinate. A change begins the run again.",
     paper: "0.0001",
@@ -67,7 +67,7 @@ pub const START_SPREAD: ParameterSpec = ParameterSpec {
     logarithmic: true,
 };
 
-pub const TEMPERATURE: ParameterSpec = ParameterSpec {
+pub(super) const TEMPERATURE: ParameterSpec = ParameterSpec {
     label: "Temperature Θ",
     help: "Weighs the entropy in the free energy F = E − ΘS of the plots. It does not act on the particles.",
     paper: "the learning rate plays this part",
@@ -76,7 +76,7 @@ pub const TEMPERATURE: ParameterSpec = ParameterSpec {
     logarithmic: true,
 };
 
-pub const LEARNING_RATE: ParameterSpec = ParameterSpec {
+pub(super) const LEARNING_RATE: ParameterSpec = ParameterSpec {
     label: "Learning rate η",
     help: "The size of a step.",
     paper: "20 values from 0.001 to 1",
@@ -85,7 +85,7 @@ pub const LEARNING_RATE: ParameterSpec = ParameterSpec {
     logarithmic: true,
 };
 
-pub const TRAIL: ParameterSpec = ParameterSpec {
+pub(crate) const TRAIL: ParameterSpec = ParameterSpec {
     label: "Trail (steps)",
     help: "How many past steps are drawn behind each particle.",
     paper: "no such setting",
@@ -95,7 +95,7 @@ pub const TRAIL: ParameterSpec = ParameterSpec {
 };
 
 /// The control of a rule's hyperparameter that is a number.
-pub const fn of_rule(hyperparameter: &Hyperparameter) -> ParameterSpec {
+pub(super) const fn of_rule(hyperparameter: &Hyperparameter) -> ParameterSpec {
     let &Hyperparameter { label, help, paper, slider: [low, high], .. } = hyperparameter;
     ParameterSpec { label, help, paper, low, high, logarithmic: false }
 }

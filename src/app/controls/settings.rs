@@ -5,7 +5,7 @@ use crate::simulation::{Setting, SimulationSpec};
 
 /// The names of the controls that show what `settings` set, as far as that differs between two simulations; of all
 /// that they set where nothing does.
-pub fn set_controls(settings: &[Setting], before: &SimulationSpec, after: &SimulationSpec) -> Vec<String> {
+pub(crate) fn set_controls(settings: &[Setting], before: &SimulationSpec, after: &SimulationSpec) -> Vec<String> {
     let set: Vec<(String, bool)> = settings.iter().flat_map(|setting| controls_of(setting, before, after)).collect();
     let any_changed = set.iter().any(|(_, changed)| *changed);
     set.into_iter().filter(|(_, changed)| *changed || !any_changed).map(|(name, _)| name).collect()

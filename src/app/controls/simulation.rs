@@ -12,7 +12,7 @@ use crate::simulation::{LandscapeSpec, StartSpec, defaults};
 const FIRST_TEMPERATURE: f64 = 0.01;
 
 /// A card with a heading that folds it away.
-pub fn card(ui: &mut Ui, title: &str, contents: impl FnOnce(&mut Ui)) {
+pub(super) fn card(ui: &mut Ui, title: &str, contents: impl FnOnce(&mut Ui)) {
     let style = ui.style().clone();
     theme::card(&style).show(ui, |ui| {
         ui.set_width(ui.available_width());
@@ -23,7 +23,7 @@ pub fn card(ui: &mut Ui, title: &str, contents: impl FnOnce(&mut Ui)) {
 }
 
 /// The valley and the noise on its gradient.
-pub fn landscape_card(ui: &mut Ui, document: &mut Document) {
+pub(super) fn landscape_card(ui: &mut Ui, document: &mut Document) {
     card(ui, "Landscape", |ui| {
         let defaults = LandscapeSpec::default();
         let spec = &mut document.spec;
@@ -36,7 +36,7 @@ pub fn landscape_card(ui: &mut Ui, document: &mut Document) {
 }
 
 /// How many particles, where they start, and the temperature of the plots.
-pub fn start_card(ui: &mut Ui, document: &mut Document) {
+pub(super) fn start_card(ui: &mut Ui, document: &mut Document) {
     card(ui, "Particles and start", |ui| {
         let spec = &mut document.spec;
         parameters::PARTICLES.show(ui, "", &mut spec.particles, defaults::particles());

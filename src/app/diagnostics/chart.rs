@@ -12,7 +12,7 @@ use crate::view::range::{union, with_margin};
 use crate::view::ticks::{grouped, significant};
 
 /// What one ensemble contributes to a plot.
-pub struct ChartSeries<'a> {
+pub(super) struct ChartSeries<'a> {
     pub name: String,
     pub color: Color32,
     pub buckets: &'a [Bucket],
@@ -20,7 +20,7 @@ pub struct ChartSeries<'a> {
 }
 
 /// A plot to draw: what, on which axes, and from where to where, in places on the axes.
-pub struct Chart<'a> {
+pub(super) struct Chart<'a> {
     pub metric: DiagnosticMetric,
     pub series: Vec<ChartSeries<'a>>,
     pub scales: [AxisScale; 2],
@@ -33,7 +33,7 @@ pub struct Chart<'a> {
 
 /// What the user did to a plot.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Touched {
+pub(super) struct Touched {
     pub x: Option<[f64; 2]>,
     pub y: Option<[f64; 2]>,
     pub reset: bool,
@@ -63,7 +63,7 @@ impl Chart<'_> {
     }
 
     /// Draws the plot into all of the available space.
-    pub fn show(&self, ui: &mut Ui) -> Touched {
+    pub(super) fn show(&self, ui: &mut Ui) -> Touched {
         let size = ui.available_size();
         let y = self.y.unwrap_or_else(|| self.y_in_view());
         let font = TextStyle::Small.resolve(ui.style());
@@ -256,7 +256,7 @@ impl Chart<'_> {
 }
 
 /// The bucket that holds a step, or the nearest to it.
-pub fn nearest_bucket(buckets: &[Bucket], step: f64) -> Option<&Bucket> {
+pub(super) fn nearest_bucket(buckets: &[Bucket], step: f64) -> Option<&Bucket> {
     let after = buckets.partition_point(|bucket| middle(bucket) < step);
     let candidates = [after.checked_sub(1), Some(after)].into_iter().flatten().filter_map(|index| buckets.get(index));
     candidates.min_by(|a, b| (middle(a) - step).abs().total_cmp(&(middle(b) - step).abs()))

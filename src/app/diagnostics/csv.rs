@@ -5,7 +5,7 @@ use crate::export::{CsvCell, CsvWriter};
 use crate::simulation::Bucket;
 
 /// The ensembles to write: name and buckets of each.
-pub type Ensemble<'a> = (&'a str, &'a [Bucket]);
+pub(super) type Ensemble<'a> = (&'a str, &'a [Bucket]);
 
 const HEADER: [&str; 11] = [
     "first_step",

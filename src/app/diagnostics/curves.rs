@@ -72,7 +72,7 @@ impl DiagnosticCurve {
 }
 
 /// The step in the middle of a bucket.
-pub fn middle(bucket: &Bucket) -> f64 {
+pub(super) fn middle(bucket: &Bucket) -> f64 {
     bucket.first_step as f64 + 0.5 * bucket.steps.saturating_sub(1) as f64
 }
 

@@ -10,14 +10,14 @@ const SETTLED_SECS: f64 = 0.12;
 
 /// The request for detail that the engine has been sent, and the one that waits for the axis to settle.
 #[derive(Default)]
-pub struct DetailRequest {
+pub(super) struct DetailRequest {
     sent: Option<(u64, PlotRequest)>,
     waiting: Option<(PlotRequest, f64)>,
 }
 
 impl DetailRequest {
     /// Sends what is wanted of this run, once it stays the same for a moment.
-    pub fn request(&mut self, ui: &Ui, run: u64, wanted: PlotRequest, requests: &mut Requests) {
+    pub(super) fn request(&mut self, ui: &Ui, run: u64, wanted: PlotRequest, requests: &mut Requests) {
         let now = ui.input(|input| input.time);
         if self.sent == Some((run, wanted)) {
             self.waiting = None;

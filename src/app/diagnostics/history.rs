@@ -9,7 +9,7 @@ use crate::simulation::{Bucket, EnsembleView, Snapshot};
 
 /// What the plots are drawn from: the newest snapshot's, or an older one's while frozen.
 #[derive(Default)]
-pub struct DiagnosticsHistory {
+pub(super) struct DiagnosticsHistory {
     /// Tells snapshots apart: run, step, and for each curve where it begins and ends and in how many
     /// buckets.
     pub fingerprint: Vec<u64>,
@@ -17,7 +17,7 @@ pub struct DiagnosticsHistory {
     pub ensembles: Vec<EnsembleHistory>,
 }
 
-pub struct EnsembleHistory {
+pub(super) struct EnsembleHistory {
     pub optimizer: u32,
     pub particles: usize,
     pub buckets: Vec<Bucket>,
@@ -25,7 +25,7 @@ pub struct EnsembleHistory {
 
 impl DiagnosticsHistory {
     /// Takes over what a snapshot shows, if it shows anything else.
-    pub fn update(&mut self, snapshot: &Snapshot) {
+    pub(super) fn update(&mut self, snapshot: &Snapshot) {
         let mut fingerprint = vec![snapshot.run, snapshot.step];
         for view in &snapshot.ensembles {
             fingerprint.extend([u64::from(view.optimizer), view.particles as u64, view.plot.len() as u64]);
@@ -46,7 +46,7 @@ impl DiagnosticsHistory {
     }
 
     /// The means of the ensembles that stay finite, or of all where none does: by these an axis is chosen.
-    pub fn sensible_means(&self, metric: DiagnosticMetric) -> Vec<f64> {
+    pub(super) fn sensible_means(&self, metric: DiagnosticMetric) -> Vec<f64> {
         let stays = |ensemble: &&EnsembleHistory| ensemble.buckets.last().is_none_or(|bucket| bucket.diverged == 0);
         let any_stays = self.ensembles.iter().any(|ensemble| stays(&ensemble));
         let counting = self.ensembles.iter().filter(|ensemble| !any_stays || stays(ensemble));
@@ -55,12 +55,12 @@ impl DiagnosticsHistory {
 }
 
 impl EnsembleHistory {
-    pub fn name(&self, document: &Document) -> String {
+    pub(super) fn name(&self, document: &Document) -> String {
         document.spec.name_of(self.optimizer).unwrap_or_else(|| "(removed)".to_owned())
     }
 
     /// The colour of its lines.
-    pub fn color(&self, document: &Document, theme: Theme) -> Color32 {
+    pub(super) fn color(&self, document: &Document, theme: Theme) -> Color32 {
         let spec = document.spec.optimizers.iter().find(|spec| spec.id == self.optimizer);
         line_color(spec.map_or(Color32::GRAY, color_of), theme)
     }

@@ -12,7 +12,7 @@ const SAMPLE: f32 = 20.0;
 const GAP: f32 = 5.0;
 
 /// Shows an entry for each shown ensemble; they wrap, but no entry is broken.
-pub fn legend(ui: &mut Ui, history: &DiagnosticsHistory, document: &Document, live: &Live) {
+pub(super) fn legend(ui: &mut Ui, history: &DiagnosticsHistory, document: &Document, live: &Live) {
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing = vec2(12.0, 2.0);
         ui.spacing_mut().interact_size.y = 0.0;

@@ -10,7 +10,7 @@ use crate::app::{Action, Requests};
 use crate::simulation::{Bucket, EngineCommand};
 
 /// What goes into the table.
-pub struct TableContents {
+pub(super) struct TableContents {
     /// The shown optimizers, by id and name.
     pub optimizers: Vec<(u32, String)>,
     pub metrics: Vec<DiagnosticMetric>,
@@ -20,13 +20,13 @@ pub struct TableContents {
 
 /// A table under way. A long history makes a large one: the engine hands the history over when it gets to
 /// it, and a thread writes the text.
-pub struct Table {
+pub(super) struct Table {
     text: Receiver<String>,
 }
 
 impl Table {
     /// Begins a table of `frozen`, optimizers' ids with their buckets, or else of all that the engine keeps.
-    pub fn begin(
+    pub(super) fn begin(
         ctx: &Context,
         contents: TableContents,
         frozen: Option<Vec<(u32, Vec<Bucket>)>>,
@@ -51,7 +51,7 @@ impl Table {
     }
 
     /// Asks where to save the text once it is there; true while it is not.
-    pub fn is_under_way(&self, requests: &mut Requests) -> bool {
+    pub(super) fn is_under_way(&self, requests: &mut Requests) -> bool {
         let Ok(text) = self.text.try_recv() else { return true };
         requests.actions.push(Action::SaveText { text, suggested_name: "diagnostics.csv".to_owned() });
         false

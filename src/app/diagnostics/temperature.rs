@@ -6,7 +6,7 @@ use crate::app::Document;
 use crate::quantity::Temperature;
 
 /// Θ of the free energy: each optimizer's learning rate, or a number.
-pub fn temperature_control(ui: &mut Ui, document: &mut Document) {
+pub(super) fn temperature_control(ui: &mut Ui, document: &mut Document) {
     let mut own = document.spec.temperature.is_none();
     let text = egui::RichText::new("Θ = η").text_style(TextStyle::Small);
     let response = ui

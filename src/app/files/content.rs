@@ -11,7 +11,7 @@ use crate::preset::{Preset, PresetError};
 
 /// What is to be saved.
 #[derive(Clone, Debug)]
-pub enum FileContent {
+pub(crate) enum FileContent {
     Preset(TabDraft),
     Text(String),
     Bytes(Arc<Vec<u8>>),
@@ -19,7 +19,7 @@ pub enum FileContent {
 }
 
 impl FileContent {
-    pub fn extension(&self, suggested_name: &str) -> String {
+    pub(crate) fn extension(&self, suggested_name: &str) -> String {
         let of_name = Path::new(suggested_name).extension().and_then(|extension| extension.to_str());
         let fallback = match self {
             FileContent::Preset(_) => "ron",
@@ -31,7 +31,7 @@ impl FileContent {
     }
 
     /// The preset that it is, if it is one.
-    pub fn preset(&self) -> Option<Preset> {
+    pub(crate) fn preset(&self) -> Option<Preset> {
         match self {
             FileContent::Preset(draft) => Some(draft.preset()),
             FileContent::Text(_) | FileContent::Bytes(_) | FileContent::Picture(_) => None,
@@ -40,13 +40,13 @@ impl FileContent {
 }
 
 /// Why a file was not written.
-pub enum Refused {
+pub(super) enum Refused {
     Exists,
     Failed(String),
 }
 
 /// Writes a file; one that exists is replaced only where `overwrite` says so.
-pub fn write(path: &Path, content: &FileContent, overwrite: Overwrite) -> Result<(), Refused> {
+pub(super) fn write(path: &Path, content: &FileContent, overwrite: Overwrite) -> Result<(), Refused> {
     let failed = |error: std::io::Error| Refused::Failed(format!("cannot write {}: {error}", path.display()));
     let refused = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => Refused::Exists,

@@ -13,7 +13,7 @@ const SPACING_Y: f32 = 38.0;
 const TICK: f32 = 4.0;
 
 /// The marks of both axes for what is in view.
-pub fn ticks(viewport: &Viewport) -> [Ticks; 2] {
+pub(super) fn ticks(viewport: &Viewport) -> [Ticks; 2] {
     let [width, height] = viewport.size_px;
     let [left, bottom] = viewport.xy_from_px([0.0, height]);
     let [right, top] = viewport.xy_from_px([width, 0.0]);
@@ -24,7 +24,7 @@ pub fn ticks(viewport: &Viewport) -> [Ticks; 2] {
 }
 
 /// Draws the frame, the ticks outside of it, their labels and the axes' names.
-pub fn draw(
+pub(super) fn draw(
     painter: &Painter,
     canvas: Rect,
     viewport: &Viewport,
@@ -62,7 +62,7 @@ pub fn draw(
 
 /// Draws the valley's axes through the origin: u along the floor, v across it. Their names keep out of
 /// `taken`.
-pub fn draw_uv(
+pub(super) fn draw_uv(
     painter: &Painter,
     canvas: Rect,
     viewport: &Viewport,

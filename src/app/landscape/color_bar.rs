@@ -6,18 +6,18 @@ use crate::view::ticks::{Ticks, significant};
 use crate::view::{Colormap, SymLog, ViewSettings};
 
 /// Width of the coloured strip.
-pub const STRIP: f32 = 14.0;
+pub(super) const STRIP: f32 = 14.0;
 /// Steps of colour along the strip.
 const SHADES: usize = 128;
 const SPACING: f32 = 22.0;
 
 /// The marks that fit on a bar of this height.
-pub fn ticks(scale: &SymLog, height: f32) -> Ticks {
+pub(super) fn ticks(scale: &SymLog, height: f32) -> Ticks {
     Ticks::symlog(scale, (height / SPACING) as usize)
 }
 
 /// Draws the bar into `strip`, with labels to its right; a click opens the settings.
-pub fn show(ui: &mut Ui, strip: Rect, scale: SymLog, view: &mut ViewSettings, font: &FontId, ticks: &Ticks) {
+pub(super) fn show(ui: &mut Ui, strip: Rect, scale: SymLog, view: &mut ViewSettings, font: &FontId, ticks: &Ticks) {
     let text_color = ui.visuals().text_color();
     let painter = ui.painter();
     painter.add(gradient(strip, view.colormap));

@@ -18,7 +18,7 @@ const FIT_SPREADS: f64 = 40.0;
 
 /// The camera and what moves it.
 #[derive(Debug, Default)]
-pub struct Framing {
+pub(super) struct Framing {
     camera: Option<Camera>,
     /// The document's first camera when it was last looked at; another one means another document.
     first_camera: Option<Camera>,
@@ -44,35 +44,35 @@ struct Gathered {
 
 impl Framing {
     /// The part of the plane in view.
-    pub fn camera(&self) -> Camera {
+    pub(super) fn camera(&self) -> Camera {
         self.camera.unwrap_or(Camera::HOME)
     }
 
-    pub fn left_out(&self) -> &[u32] {
+    pub(super) fn left_out(&self) -> &[u32] {
         &self.left_out
     }
 
     /// Begins with the next document's own first look.
-    pub fn look_anew(&mut self) {
+    pub(super) fn look_anew(&mut self) {
         self.camera = None;
     }
 
-    pub fn restore_view(&mut self, document: &Document, camera: Camera) {
+    pub(super) fn restore_view(&mut self, document: &Document, camera: Camera) {
         self.first_camera = document.view.camera;
         self.look_at(limited(camera));
     }
 
-    pub fn look_at(&mut self, camera: Camera) {
+    pub(super) fn look_at(&mut self, camera: Camera) {
         self.camera = Some(camera);
     }
 
     /// Fits the shown particles and the start into the view with the next frame.
-    pub fn request_fit(&mut self) {
+    pub(super) fn request_fit(&mut self) {
         self.fit_requested = true;
     }
 
     /// Looks where the document asks for, where that is another one.
-    pub fn begin(&mut self, document: &Document) {
+    pub(super) fn begin(&mut self, document: &Document) {
         let first = document.view.camera;
         if self.camera.is_none() || self.first_camera != first {
             self.camera = Some(first_look(document));
@@ -82,7 +82,7 @@ impl Framing {
     }
 
     /// Moves the camera by itself, to fit or to follow. `aspect` is the width of the canvas over its height.
-    pub fn update(&mut self, ui: &Ui, document: &Document, live: &Live, aspect: f64) {
+    pub(super) fn update(&mut self, ui: &Ui, document: &Document, live: &Live, aspect: f64) {
         self.gather(document, live);
         let bounds = self.bounds;
         if std::mem::take(&mut self.fit_requested) {

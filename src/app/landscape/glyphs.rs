@@ -69,14 +69,14 @@ const VISIBLE_STEP: f32 = 6.0;
 
 /// Whether the arrows have a key, and whether that says what one can do in the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Key {
+pub(super) enum Key {
     None,
     Plain,
     WithHints,
 }
 
 /// Draws the arrows, and their key into a corner; says where the key is.
-pub fn draw(
+pub(super) fn draw(
     painter: &Painter,
     canvas: Rect,
     viewport: &Viewport,
@@ -125,7 +125,7 @@ pub fn draw(
 }
 
 /// Where a point of the plane lies on the screen.
-pub fn on_canvas(canvas: Rect, viewport: &Viewport, xy: [f64; 2]) -> Pos2 {
+pub(super) fn on_canvas(canvas: Rect, viewport: &Viewport, xy: [f64; 2]) -> Pos2 {
     let [x, y] = viewport.px_from_xy(xy);
     canvas.min + vec2(x, y)
 }

@@ -35,14 +35,14 @@ enum Drag {
 }
 
 #[derive(Debug, Default)]
-pub struct Interaction {
+pub(super) struct Interaction {
     pub tool: Tool,
     drag: Drag,
 }
 
 /// What a frame's input asks of the camera.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum CameraMove {
+pub(super) enum CameraMove {
     Stay,
     To(Camera),
     Fit,
@@ -50,7 +50,7 @@ pub enum CameraMove {
 
 impl Interaction {
     /// Acts on this frame's input: selects, places the start, and says where the camera goes.
-    pub fn handle(
+    pub(super) fn handle(
         &mut self,
         ui: &Ui,
         response: &Response,
@@ -157,7 +157,7 @@ fn to_plane(canvas: Rect, viewport: &Viewport, at: Pos2) -> [f64; 2] {
     viewport.xy_from_px((at - canvas.min).into())
 }
 
-pub fn start_xy(document: &Document) -> [f64; 2] {
+pub(super) fn start_xy(document: &Document) -> [f64; 2] {
     [document.spec.start.x.get(), document.spec.start.y.get()]
 }
 

@@ -4,7 +4,7 @@ use egui::{Rect, Vec2, emath::Rot2, pos2};
 
 /// What a label stands beside: the tip of an arrow, the arrow's direction, and the label's size.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LabelRequest {
+pub(super) struct LabelRequest {
     pub tip: egui::Pos2,
     pub unit: Vec2,
     pub size: Vec2,
@@ -23,7 +23,7 @@ const TIP: f32 = 6.0;
 
 /// Where the labels go so that none covers another, another's tip, or anything in `taken`, each as near beyond its tip
 /// as it can be and within `inside`. `None` for a tip outside of it, and where nothing is free.
-pub fn place(wanted: &[LabelRequest], inside: Rect, taken: &[Rect]) -> Vec<Option<Rect>> {
+pub(super) fn place(wanted: &[LabelRequest], inside: Rect, taken: &[Rect]) -> Vec<Option<Rect>> {
     let mut taken = taken.to_vec();
     let mut places = Vec::with_capacity(wanted.len());
     for (index, label) in wanted.iter().enumerate() {

@@ -9,7 +9,7 @@ use super::color_bar;
 const LEAST_CANVAS: f32 = 110.0;
 
 /// Where the canvas and what is around it lie.
-pub struct CanvasLayout {
+pub(super) struct CanvasLayout {
     pub canvas: Rect,
     /// The colour bar; where there is no room for it there is none for the axes either.
     pub bar: Option<Rect>,
@@ -20,7 +20,7 @@ pub struct CanvasLayout {
 }
 
 impl CanvasLayout {
-    pub fn new(ui: &Ui, area: Rect) -> CanvasLayout {
+    pub(super) fn new(ui: &Ui, area: Rect) -> CanvasLayout {
         let font = TextStyle::Small.resolve(ui.style());
         let width = |text: &str| ui.painter().layout_no_wrap(text.to_owned(), font.clone(), Color32::WHITE).size().x;
         // Labels of fixed widths, so that the canvas does not jump while the view moves.

@@ -64,7 +64,7 @@ fn rows(document: &Document, live: &Live) -> Vec<Row> {
 }
 
 /// The legend in the canvas' upper right corner.
-pub struct Legend {
+pub(super) struct Legend {
     /// Where it is; nowhere before there is something to show.
     pub area: Rect,
     rows: Vec<Row>,
@@ -77,7 +77,7 @@ pub struct Legend {
 }
 
 impl Legend {
-    pub fn lay_out(ui: &Ui, layout: &CanvasLayout, document: &Document, live: &Live) -> Legend {
+    pub(super) fn lay_out(ui: &Ui, layout: &CanvasLayout, document: &Document, live: &Live) -> Legend {
         let CanvasLayout { canvas, compact, .. } = *layout;
         let font = layout.font.clone();
         let rows = rows(document, live);
@@ -101,7 +101,7 @@ impl Legend {
     }
 
     /// Draws it. A click on a row hides or shows its ensemble.
-    pub fn show(&self, ui: &mut Ui, canvas: Rect, live: &mut Live) {
+    pub(super) fn show(&self, ui: &mut Ui, canvas: Rect, live: &mut Live) {
         if self.rows.is_empty() {
             return;
         }
@@ -158,10 +158,16 @@ impl Legend {
 }
 
 /// The size of a marker that stands for a whole ensemble on the canvas.
-pub const MEAN_RADIUS: f32 = 4.5;
+pub(super) const MEAN_RADIUS: f32 = 4.5;
 
 /// Marks the mean of each shown ensemble with its marker.
-pub fn mark_means(ui: &Ui, canvas: Rect, document: &Document, live: &Live, to_screen: impl Fn([f64; 2]) -> egui::Pos2) {
+pub(super) fn mark_means(
+    ui: &Ui,
+    canvas: Rect,
+    document: &Document,
+    live: &Live,
+    to_screen: impl Fn([f64; 2]) -> egui::Pos2,
+) {
     let painter = ui.painter().with_clip_rect(canvas);
     for view in live.visible() {
         let Some(&[x, y]) = view.mean_path.last() else { continue };

@@ -87,7 +87,7 @@ impl Marker {
 }
 
 /// An optimizer's colour.
-pub fn color_of(spec: &OptimizerSpec) -> Color32 {
+pub(crate) fn color_of(spec: &OptimizerSpec) -> Color32 {
     let [red, green, blue] = spec.rgb();
     Color32::from_rgb(red, green, blue)
 }
@@ -99,7 +99,7 @@ pub fn line_color(color: Color32, theme: Theme) -> Color32 {
 }
 
 /// A theme's background.
-pub fn background(theme: Theme) -> Background {
+pub(crate) fn background(theme: Theme) -> Background {
     match theme {
         Theme::Light => Background::Light,
         Theme::Dark => Background::Dark,

@@ -49,7 +49,7 @@ impl Bounds {
 }
 
 /// A position further than this from the start counts as having run away, like one that is not finite.
-pub const RUN_AWAY: f64 = 1e4;
+pub(super) const RUN_AWAY: f64 = 1e4;
 /// Within this distance from the start an ensemble is never left out.
 const NEAR: f64 = 10.0;
 /// An ensemble this many times further out than all that are nearer is left out.

@@ -11,7 +11,7 @@ use crate::simulation::{EnsembleView, Snapshot};
 /// What the GPU has not been given yet. It waits here from the snapshot's arrival to the next time the
 /// landscape is painted, however long the window is hidden in between.
 #[derive(Debug, Default)]
-pub struct Uploads {
+pub(super) struct Uploads {
     ensembles: BTreeMap<u32, Upload>,
     /// The most columns worth keeping of each ensemble.
     capacity: usize,
@@ -30,7 +30,7 @@ struct Upload {
 
 impl Uploads {
     /// Adds what is new in a snapshot, and forgets ensembles that it does not have.
-    pub fn absorb(&mut self, snapshot: &Snapshot) {
+    pub(super) fn absorb(&mut self, snapshot: &Snapshot) {
         self.ensembles.retain(|id, _| snapshot.ensembles.iter().any(|view| view.optimizer == *id));
         for view in &snapshot.ensembles {
             let upload = self.ensembles.entry(view.optimizer).or_insert_with(|| Upload::empty(snapshot.run, view));
@@ -50,7 +50,7 @@ impl Uploads {
         }
     }
 
-    pub fn set_capacity(&mut self, columns: usize) {
+    pub(super) fn set_capacity(&mut self, columns: usize) {
         self.capacity = columns;
     }
 
@@ -85,21 +85,21 @@ impl Upload {
 }
 
 /// The waiting positions, shared between the panel and the paint callbacks.
-pub type SharedUploads = Arc<Mutex<Uploads>>;
+pub(super) type SharedUploads = Arc<Mutex<Uploads>>;
 
 /// Whatever happened on another thread, the positions are still whole.
-pub fn lock(uploads: &SharedUploads) -> std::sync::MutexGuard<'_, Uploads> {
+pub(super) fn lock(uploads: &SharedUploads) -> std::sync::MutexGuard<'_, Uploads> {
     uploads.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Makes the renderer for the window's device, once.
-pub fn install(render_state: &RenderState) {
+pub(super) fn install(render_state: &RenderState) {
     let renderer = Renderer::new(&render_state.device, render_state.target_format, 1);
     render_state.renderer.write().callback_resources.insert(renderer);
 }
 
 /// One frame's picture of the landscape.
-pub struct LandscapeCallback {
+pub(super) struct LandscapeCallback {
     pub scene: Scene,
     pub uploads: SharedUploads,
 }

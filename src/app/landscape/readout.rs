@@ -47,7 +47,7 @@ const PADDING: f32 = 7.0;
 
 /// Draws the values into a corner of the canvas: the first, from the lower left on, that the pointer is
 /// not near and that keeps clear of what is there already.
-pub fn draw(painter: &Painter, canvas: Rect, pointer: Pos2, readout: &Readout, font: &FontId, taken: &[Rect]) {
+pub(super) fn draw(painter: &Painter, canvas: Rect, pointer: Pos2, readout: &Readout, font: &FontId, taken: &[Rect]) {
     let (name_color, value_color) = (Color32::from_gray(180), Color32::from_gray(245));
     let line = (font.size * 1.35).round();
     // As wide as the widest number, so that the box keeps still while the pointer moves.

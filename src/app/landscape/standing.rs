@@ -9,13 +9,13 @@ use crate::simulation::ParticleId;
 
 /// Where a particle stands: its position, and the gradient there without noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Standing {
+pub(super) struct Standing {
     pub position: [f64; 2],
     pub gradient: [f64; 2],
 }
 
 impl Standing {
-    pub fn of(particle: ParticleId, live: &Live, landscape: &Landscape) -> Option<Standing> {
+    pub(super) fn of(particle: ParticleId, live: &Live, landscape: &Landscape) -> Option<Standing> {
         let view = live.visible().find(|view| view.optimizer == particle.optimizer)?;
         let newest = view.columns.len().checked_sub(view.particles)?;
         let position = view.columns[newest..].get(particle.particle)?.map(f64::from);
@@ -24,7 +24,7 @@ impl Standing {
 }
 
 /// Says where the selected particle stands, and how to see its next step.
-pub fn show(ui: &mut Ui, document: &Document, live: &Live) {
+pub(super) fn show(ui: &mut Ui, document: &Document, live: &Live) {
     ui.label("Press → for this particle’s next step, which is taken apart here.");
     let landscape = document.spec.landscape.landscape();
     let Some(standing) = live.selected.and_then(|particle| Standing::of(particle, live, &landscape)) else { return };

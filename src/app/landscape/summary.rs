@@ -6,7 +6,7 @@ use crate::view::Viewport;
 use crate::view::ticks::{grouped, significant};
 
 /// What the canvas shows, for screen readers. `left_out` are the optimizers that have run away.
-pub fn summary(document: &Document, live: &Live, viewport: &Viewport, left_out: &[u32]) -> String {
+pub(super) fn summary(document: &Document, live: &Live, viewport: &Viewport, left_out: &[u32]) -> String {
     let [width, height] = viewport.size_px;
     let [left, bottom] = viewport.xy_from_px([0.0, height]).map(|value| significant(value, 3));
     let [right, top] = viewport.xy_from_px([width, 0.0]).map(|value| significant(value, 3));

@@ -4,11 +4,11 @@ use crate::sweep::{Axis, Spacing};
 use crate::view::ticks::{Tick, Ticks, short};
 
 /// A side of the map, from 0 at the first row or column's outer edge to 1 at the last one's.
-pub struct Side<'a>(pub &'a Axis);
+pub(super) struct Side<'a>(pub &'a Axis);
 
 impl Side<'_> {
     /// Where a value lies; outside 0 to 1 where it is not on the map.
-    pub fn position(&self, value: f64) -> f64 {
+    pub(super) fn position(&self, value: f64) -> f64 {
         let Axis { from, to, count, spacing, .. } = *self.0;
         let along = match spacing {
             _ if from == to => 0.0,
@@ -21,7 +21,7 @@ impl Side<'_> {
     }
 
     /// The value at a position.
-    pub fn value(&self, position: f64) -> f64 {
+    pub(super) fn value(&self, position: f64) -> f64 {
         let Axis { from, to, count, spacing, .. } = *self.0;
         let count = count.get() as f64;
         let along = if count > 1.0 { ((position * count - 0.5) / (count - 1.0)).clamp(0.0, 1.0) } else { 0.0 };
@@ -32,13 +32,13 @@ impl Side<'_> {
     }
 
     /// The row or column at a position.
-    pub fn index(&self, position: f64) -> usize {
+    pub(super) fn index(&self, position: f64) -> usize {
         let count = self.0.count.get();
         ((position * count as f64).floor().max(0.0) as usize).min(count - 1)
     }
 
     /// Labelled places on the axis, with their positions.
-    pub fn ticks(&self, most: usize) -> Vec<(f64, String)> {
+    pub(super) fn ticks(&self, most: usize) -> Vec<(f64, String)> {
         let (low, high) = (self.0.from.min(self.0.to), self.0.from.max(self.0.to));
         let ticks = match self.0.spacing {
             _ if low == high => vec![Tick { value: low, label: short(low) }],

@@ -13,7 +13,7 @@ const PARTICLES: u64 = 100;
 
 /// The landscape of a pixel: each optimizer at its best learning rate there. `None` in more than two
 /// dimensions.
-pub fn landscape(
+pub(super) fn landscape(
     diagram: &Diagram,
     title: &str,
     pixel: [usize; 2],
@@ -81,7 +81,7 @@ fn present_value(simulation: &SimulationSpec, sweep: &SweepSpec, of: &Quantity) 
 }
 
 /// Where the landscape's settings are on a diagram: values of row and column.
-pub fn marker(simulation: &SimulationSpec, sweep: &SweepSpec) -> Option<[f64; 2]> {
+pub(super) fn marker(simulation: &SimulationSpec, sweep: &SweepSpec) -> Option<[f64; 2]> {
     let is_axis = [&sweep.rows.of, &sweep.columns.of].contains(&&Quantity::Dimension);
     if sweep.dimension.get() > 2 && !is_axis {
         return None;
@@ -92,7 +92,7 @@ pub fn marker(simulation: &SimulationSpec, sweep: &SweepSpec) -> Option<[f64; 2]
 
 /// Gives the landscape view this value of an axis's quantity, as far as its range goes; of a hyperparameter,
 /// to all optimizers that the axis is about.
-pub fn set_value(simulation: &mut SimulationSpec, sweep: &SweepSpec, of: &Quantity, value: f64) {
+pub(super) fn set_value(simulation: &mut SimulationSpec, sweep: &SweepSpec, of: &Quantity, value: f64) {
     match of {
         Quantity::Sharpness => simulation.landscape.sharpness = Sharpness::clamped(value),
         Quantity::Slope => simulation.landscape.slope = Slope::clamped(value),

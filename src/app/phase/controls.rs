@@ -14,7 +14,7 @@ use crate::spec_error::{Part, SpecError};
 use crate::sweep::{Average, Axis, LearningRates, Quantity, Spacing, SweepOptimizer, SweepSpec};
 
 /// Shows the controls of a sweep, and what is at fault beside what it is about.
-pub fn show(ui: &mut Ui, spec: &mut SweepSpec, fault: Option<&SpecError>) {
+pub(super) fn show(ui: &mut Ui, spec: &mut SweepSpec, fault: Option<&SpecError>) {
     let about = |part: &str| fault.filter(|fault| fault.path.starts_with(part));
     heading(ui, "Axes");
     let shown = spec.clone();

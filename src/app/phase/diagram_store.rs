@@ -24,7 +24,7 @@ const WORTH_KEEPING: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The present diagram and earlier ones.
-pub struct DiagramStore {
+pub(super) struct DiagramStore {
     pool: Pool,
     context: Context,
     running: Option<Sweep>,
@@ -39,7 +39,7 @@ pub struct DiagramStore {
 }
 
 impl DiagramStore {
-    pub fn new(context: Context, preset: Arc<SweepPreset>) -> DiagramStore {
+    pub(super) fn new(context: Context, preset: Arc<SweepPreset>) -> DiagramStore {
         // One core is left for the window and the landscape.
         let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get().saturating_sub(1).max(1));
         let sweep = preset.sweep.clone();
@@ -55,25 +55,25 @@ impl DiagramStore {
         }
     }
 
-    pub fn version(&self) -> u64 {
+    pub(super) fn version(&self) -> u64 {
         self.version
     }
 
-    pub fn is_running(&self) -> bool {
+    pub(super) fn is_running(&self) -> bool {
         self.running.is_some()
     }
 
     /// The diagram that is computed or was the last: the one on its way, else the present one.
-    pub fn newest(&self) -> &TitledDiagram {
+    pub(super) fn newest(&self) -> &TitledDiagram {
         self.coming.as_ref().unwrap_or(&self.present)
     }
 
-    pub fn progress(&self) -> Option<Progress> {
+    pub(super) fn progress(&self) -> Option<Progress> {
         self.running.as_ref().map(Sweep::progress).or(self.newest().progress)
     }
 
     /// Puts finished pixels in place.
-    pub fn poll(&mut self) {
+    pub(super) fn poll(&mut self) {
         let Some(sweep) = &self.running else { return };
         let (started, ended) = (Instant::now(), sweep.has_ended());
         let is_shown = self.coming.is_none();
@@ -103,7 +103,7 @@ impl DiagramStore {
     /// Computes what is missing of a sweep; a new diagram of it comes from this preset. The diagram of another sweep is
     /// kept; `passing` says that the new one need not be, because a control is still being dragged. What a drag goes
     /// through is left out while a picture is on its way.
-    pub fn run(&mut self, sweep: &SweepSpec, preset: &Arc<SweepPreset>, passing: bool) -> Result<(), SpecError> {
+    pub(super) fn run(&mut self, sweep: &SweepSpec, preset: &Arc<SweepPreset>, passing: bool) -> Result<(), SpecError> {
         sweep.check()?;
         if passing && self.is_running() && self.coming.as_ref().is_some_and(|coming| coming.is_passing) {
             return Ok(());
@@ -147,13 +147,13 @@ impl DiagramStore {
     }
 
     /// Computes the runs of a diagram once more for raw arrays, in the pool that all diagrams share.
-    pub fn export_raw(&self, plan: RawPlan, folder: PathBuf, overwrite: Overwrite) -> RawExport {
+    pub(super) fn export_raw(&self, plan: RawPlan, folder: PathBuf, overwrite: Overwrite) -> RawExport {
         let context = self.context.clone();
         RawExport::start(&self.pool, plan, folder, overwrite, move || context.request_repaint())
     }
 
     /// Stops computing. What is known stays, and running goes on from there.
-    pub fn stop(&mut self) {
+    pub(super) fn stop(&mut self) {
         let Some(sweep) = self.running.take() else { return };
         sweep.cancel();
         let is_shown = self.coming.is_none();
@@ -168,7 +168,7 @@ impl DiagramStore {
     }
 
     /// Stops computing and begins anew; what took long to compute stays among the diagrams of before.
-    pub fn discard(&mut self) {
+    pub(super) fn discard(&mut self) {
         self.stop();
         let number = self.next_number();
         let TitledDiagram { preset, precision, .. } = self.newest();
@@ -178,13 +178,13 @@ impl DiagramStore {
     }
 
     /// Shows a diagram that was computed elsewhere.
-    pub fn open(&mut self, opened: SweepResult, preset: Arc<SweepPreset>) {
+    pub(super) fn open(&mut self, opened: SweepResult, preset: Arc<SweepPreset>) {
         let number = self.next_number();
         self.show(TitledDiagram::of_result(number, preset, opened));
     }
 
     /// Shows a diagram of before, and keeps the present one.
-    pub fn bring_back(&mut self, number: u64) {
+    pub(super) fn bring_back(&mut self, number: u64) {
         if let Some(index) = self.kept.iter().position(|kept| kept.number == number) {
             let kept = self.kept.remove(index);
             self.show(kept);
@@ -192,24 +192,24 @@ impl DiagramStore {
     }
 
     /// The newest diagram is no longer, or still, one of those that a drag goes through.
-    pub fn sync(&mut self, dragging: bool) {
+    pub(super) fn sync(&mut self, dragging: bool) {
         let newest = self.coming.as_mut().unwrap_or(&mut self.present);
         newest.is_passing &= dragging;
     }
 
     /// Calls the newest diagram by another preset.
-    pub fn belongs_to(&mut self, preset: &Arc<SweepPreset>) {
+    pub(super) fn belongs_to(&mut self, preset: &Arc<SweepPreset>) {
         self.coming.as_mut().unwrap_or(&mut self.present).preset = Arc::clone(preset);
     }
 
     /// Begins with a sweep of which nothing is computed.
-    pub fn forget(&mut self, sweep: SweepSpec, preset: Arc<SweepPreset>) {
+    pub(super) fn forget(&mut self, sweep: SweepSpec, preset: Arc<SweepPreset>) {
         let number = self.next_number();
         self.show(TitledDiagram::empty(number, preset, sweep));
     }
 
     /// Calls by a preset what is of its sweep.
-    pub fn call_by(&mut self, preset: &Arc<SweepPreset>) {
+    pub(super) fn call_by(&mut self, preset: &Arc<SweepPreset>) {
         for titled in std::iter::once(&mut self.present).chain(&mut self.coming) {
             // What is looked at is no part of what was computed.
             if (SweepSpec { metric: preset.sweep.metric, ..(**titled.spec()).clone() }) == preset.sweep {
@@ -219,12 +219,12 @@ impl DiagramStore {
     }
 
     /// A diagram of before.
-    pub fn kept(&self, number: u64) -> Option<&TitledDiagram> {
+    pub(super) fn kept(&self, number: u64) -> Option<&TitledDiagram> {
         self.kept.iter().find(|kept| kept.number == number)
     }
 
     /// Shows the diagram that is on its way, also where there is no picture of it yet.
-    pub fn show_newest(&mut self) {
+    pub(super) fn show_newest(&mut self) {
         if let Some(coming) = self.coming.take() {
             self.replace(coming);
         }

@@ -13,7 +13,7 @@ use crate::result::write_table;
 
 /// What a diagram can be exported as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExportKind {
+pub(super) enum ExportKind {
     Png,
     Svg,
     Pdf,
@@ -24,7 +24,7 @@ pub enum ExportKind {
 }
 
 impl ExportKind {
-    pub const ALL: [(ExportKind, &'static str); 7] = [
+    pub(super) const ALL: [(ExportKind, &'static str); 7] = [
         (ExportKind::Png, "Figure as PNG…"),
         (ExportKind::Svg, "Figure as SVG…"),
         (ExportKind::Pdf, "Figure as PDF…"),
@@ -48,7 +48,7 @@ impl ExportKind {
 
 /// How a figure is made.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct MapFigure {
+pub(super) struct MapFigure {
     pub figure_layout: FigureLayout,
     /// The difference between any two optimizers, as in the paper's pairs figure, instead of the map shown.
     pub pairs: bool,
@@ -56,7 +56,7 @@ pub struct MapFigure {
 
 /// What is being made.
 #[derive(Default)]
-pub struct DiagramExports {
+pub(super) struct DiagramExports {
     coming: Vec<Receiver<Made>>,
 }
 
@@ -69,7 +69,14 @@ enum Made {
 
 impl DiagramExports {
     /// Makes a file's content; when it is ready, the user is asked where it goes.
-    pub fn begin(&mut self, ctx: &Context, titled: TitledDiagram, look: MapLook, kind: ExportKind, layout: MapFigure) {
+    pub(super) fn begin(
+        &mut self,
+        ctx: &Context,
+        titled: TitledDiagram,
+        look: MapLook,
+        kind: ExportKind,
+        layout: MapFigure,
+    ) {
         let (sender, receiver) = channel();
         let ctx = ctx.clone();
         std::thread::spawn(move || {
@@ -85,7 +92,7 @@ impl DiagramExports {
         self.coming.push(receiver);
     }
 
-    pub fn poll(&mut self, ctx: &Context, requests: &mut Requests) {
+    pub(super) fn poll(&mut self, ctx: &Context, requests: &mut Requests) {
         self.coming.retain(|coming| {
             let action = match coming.try_recv() {
                 Ok(Made::File(bytes, suggested_name)) => Action::SaveBytes { bytes, suggested_name },

@@ -26,7 +26,7 @@ const FAINT: f32 = 0.5;
 const GRASP: f32 = 16.0;
 
 /// A diagram and its picture.
-pub struct MapView<'a> {
+pub(super) struct MapView<'a> {
     /// What a screen reader says.
     pub name: &'a str,
     pub diagram: &'a Diagram,
@@ -39,7 +39,7 @@ pub struct MapView<'a> {
 
 /// What the pointer and the keys did.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Pointed {
+pub(super) struct Pointed {
     pub hovered: Option<[usize; 2]>,
     /// The pixel whose landscape is asked for.
     pub clicked: Option<[usize; 2]>,
@@ -52,13 +52,13 @@ pub struct Pointed {
 }
 
 /// Where the picture is of a map that is drawn into an area, with room for a colour bar or without.
-pub fn inside(area: Rect, bar: bool) -> Rect {
+pub(super) fn inside(area: Rect, bar: bool) -> Rect {
     let right = if bar { RIGHT } else { NO_BAR };
     Rect::from_min_max(area.min + vec2(LEFT, TOP), area.max - vec2(right, BOTTOM))
 }
 
 /// Draws a diagram's map into all of the available space. `marker` has values of row and column.
-pub fn show(ui: &mut Ui, view: &MapView<'_>, marker: Option<[f64; 2]>, chosen: Option<[usize; 2]>) -> Pointed {
+pub(super) fn show(ui: &mut Ui, view: &MapView<'_>, marker: Option<[f64; 2]>, chosen: Option<[usize; 2]>) -> Pointed {
     let spec = view.diagram.spec();
     let sides = [Side(&spec.rows), Side(&spec.columns)];
     let (outer, _) = ui.allocate_exact_size(ui.available_size(), Sense::hover());

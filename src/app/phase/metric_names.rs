@@ -3,5 +3,5 @@
 use crate::sweep::Metric;
 
 /// In the order of [`Metric::ALL`].
-pub const METRICS: [(Metric, &str); 3] =
+pub(super) const METRICS: [(Metric, &str); 3] =
     [(Metric::FinalLoss, "final loss"), (Metric::SmallestLoss, "smallest loss"), (Metric::Depth, "depth")];

@@ -17,4 +17,4 @@ mod readout;
 mod run_bar;
 mod titled;
 
-pub use panel::PhasePanel;
+pub(super) use panel::PhasePanel;

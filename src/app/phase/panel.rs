@@ -67,7 +67,7 @@ impl Draft for SweepPreset {
 
 /// The pixel under the pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hovered {
+pub(super) struct Hovered {
     pub pixel: [usize; 2],
     /// It is one of the diagram beside the present one.
     pub is_beside: bool,

@@ -11,13 +11,13 @@ use crate::sweep::{Diagram, Metric, SweepSpec};
 
 /// What is shown of a diagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MapLook {
+pub(super) struct MapLook {
     pub map: Map,
     pub metric: Metric,
 }
 
 /// What explains the colours.
-pub struct Explained {
+pub(super) struct Explained {
     pub scale: Option<Scale>,
     pub legend: Vec<Swatch>,
     /// What the scale is of.
@@ -26,7 +26,7 @@ pub struct Explained {
 
 /// A map's texture, renewed when the diagram or the look has changed.
 #[derive(Default)]
-pub struct MapPicture {
+pub(super) struct MapPicture {
     texture: Option<TextureHandle>,
     /// The sweep that the texture shows.
     spec: Option<Arc<SweepSpec>>,
@@ -43,22 +43,22 @@ const BETWEEN: Duration = Duration::from_millis(60);
 const PER_CELL: Duration = Duration::from_nanos(1000);
 
 impl MapPicture {
-    pub fn texture(&self) -> Option<&TextureHandle> {
+    pub(super) fn texture(&self) -> Option<&TextureHandle> {
         self.texture.as_ref()
     }
 
     /// The sweep that is seen.
-    pub fn spec(&self) -> Option<&Arc<SweepSpec>> {
+    pub(super) fn spec(&self) -> Option<&Arc<SweepSpec>> {
         self.spec.as_ref()
     }
 
     /// Whether a colour bar belongs to it.
-    pub fn has_bar(&self) -> bool {
+    pub(super) fn has_bar(&self) -> bool {
         self.explained.as_ref().is_some_and(|explained| explained.scale.is_some())
     }
 
     /// Takes a picture that is ready, and asks for another where it is out of date.
-    pub fn update(&mut self, ctx: &Context, diagram: &Diagram, version: u64, look: MapLook) {
+    pub(super) fn update(&mut self, ctx: &Context, diagram: &Diagram, version: u64, look: MapLook) {
         if let Some(coming) = &self.coming {
             match coming.try_recv() {
                 Ok((image, explained, spec)) => {

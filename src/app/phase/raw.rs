@@ -16,7 +16,7 @@ const BETWEEN: Duration = Duration::from_millis(100);
 
 /// The one export of raw arrays that there is at a time.
 #[derive(Default)]
-pub struct RawExports {
+pub(super) struct RawExports {
     running: Option<Running>,
     /// What would replace files that are there already, and one of those.
     replace: Option<(RawPlan, PathBuf, String)>,
@@ -30,7 +30,7 @@ struct Running {
 
 impl RawExports {
     /// Tells what has ended. The export waits while a diagram `is_computing`.
-    pub fn poll(&mut self, is_computing: bool, requests: &mut Requests) {
+    pub(super) fn poll(&mut self, is_computing: bool, requests: &mut Requests) {
         let Some(running) = &self.running else { return };
         running.export.hold(is_computing);
         let Some(outcome) = running.export.outcome() else { return };
@@ -54,13 +54,13 @@ impl RawExports {
     }
 
     /// Computes the runs of a diagram once more and writes them into a folder.
-    pub fn begin(&mut self, diagrams: &DiagramStore, plan: RawPlan, folder: PathBuf, overwrite: Overwrite) {
+    pub(super) fn begin(&mut self, diagrams: &DiagramStore, plan: RawPlan, folder: PathBuf, overwrite: Overwrite) {
         let export = diagrams.export_raw(plan.clone(), folder.clone(), overwrite);
         self.running = Some(Running { plan, folder, export });
     }
 
     /// The menu's entry.
-    pub fn entry(&self, ui: &mut Ui, diagrams: &DiagramStore, requests: &mut Requests) {
+    pub(super) fn entry(&self, ui: &mut Ui, diagrams: &DiagramStore, requests: &mut Requests) {
         let present = &diagrams.present;
         let plan = RawPlan::of(present.diagram.spec(), present.precision).map_err(|refused| refused.to_string());
         let plan = match self.running {
@@ -84,7 +84,7 @@ impl RawExports {
     }
 
     /// How far the export has come, and the question about files that are there.
-    pub fn bar(&mut self, ui: &mut Ui, diagrams: &DiagramStore) {
+    pub(super) fn bar(&mut self, ui: &mut Ui, diagrams: &DiagramStore) {
         self.ask_to_replace(ui.ctx(), diagrams);
         let Some(Running { plan, export, .. }) = &self.running else { return };
         let RawProgress { rows, pixels, all_pixels } = export.progress();

@@ -11,7 +11,7 @@ use crate::sweep::{Average, Cell, Diagram, Metric};
 use crate::view::ticks::{beyond, fixed, short};
 
 /// Shows a pixel; while it is not computed, the one that stands for it on the map.
-pub fn show(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], metric: Metric) {
+pub(super) fn show(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], metric: Metric) {
     let spec = diagram.spec();
     let pixel = diagram.known_near(pixel).unwrap_or(pixel);
     let [row, column] = pixel;

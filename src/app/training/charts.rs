@@ -42,7 +42,7 @@ const MARGIN: f32 = 8.0;
 
 /// The state of the plots.
 #[derive(Default)]
-pub struct Charts {
+pub(super) struct Charts {
     pub choices: Choices,
     /// What is zoomed to, in places. `None` shows everything.
     x: Option<[f64; 2]>,
@@ -54,19 +54,19 @@ pub struct Charts {
 
 /// What was asked for in the toolbar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChartAction {
+pub(super) enum ChartAction {
     Table,
     Figure(Format),
 }
 
 impl Charts {
     /// Shows everything again.
-    pub fn look_anew(&mut self) {
+    pub(super) fn look_anew(&mut self) {
         self.x = None;
         self.y.clear();
     }
 
-    pub fn ui(
+    pub(super) fn ui(
         &mut self,
         ui: &mut Ui,
         groups: &[NamedCurves<'_>],
@@ -85,7 +85,7 @@ impl Charts {
     }
 
     /// What the plots show, to be exported as a figure.
-    pub fn plots(&self, groups: &[NamedCurves<'_>]) -> Vec<PlotExport> {
+    pub(super) fn plots(&self, groups: &[NamedCurves<'_>]) -> Vec<PlotExport> {
         /// More than a printer shows in a column of a journal.
         const COLUMNS: usize = 1500;
         let shown = self.shown(groups);

@@ -61,4 +61,4 @@ impl Choices {
 }
 
 /// The metrics that are offered before any run is shown.
-pub const USUAL: [MetricId; 3] = [MetricId::LOSS, MetricId::LEARNING_RATE, MetricId::GRAD_NORM];
+pub(super) const USUAL: [MetricId; 3] = [MetricId::LOSS, MetricId::LEARNING_RATE, MetricId::GRAD_NORM];

@@ -12,10 +12,10 @@ use crate::run::MetricId;
 use crate::view::Pen;
 
 /// The lines of a curve, and what they are drawn with.
-pub type PennedLines = (Arc<Lines>, Pen);
+pub(super) type PennedLines = (Arc<Lines>, Pen);
 
 #[derive(Default)]
-pub struct CurveCache {
+pub(super) struct CurveCache {
     lines: HashMap<MetricId, Vec<CachedLines>>,
     sets: HashMap<MetricId, CachedSet>,
 }
@@ -40,13 +40,13 @@ impl CachedLines {
 
 impl CurveCache {
     /// Forgets what was made of other metrics.
-    pub fn retain(&mut self, metrics: &[MetricId]) {
+    pub(super) fn retain(&mut self, metrics: &[MetricId]) {
         self.lines.retain(|metric, _| metrics.contains(metric));
         self.sets.retain(|metric, _| metrics.contains(metric));
     }
 
     /// The lines of the tracks of a metric. What was made of others is forgotten.
-    pub fn lines(&mut self, metric: MetricId, tracks: &[&Arc<Track>], look: TrackLook) -> Vec<Arc<Lines>> {
+    pub(super) fn lines(&mut self, metric: MetricId, tracks: &[&Arc<Track>], look: TrackLook) -> Vec<Arc<Lines>> {
         let cached = self.lines.entry(metric).or_default();
         let is_same = |(cached, track): (&CachedLines, &&Arc<Track>)| cached.is_of(track, look);
         if cached.len() != tracks.len() || !cached.iter().zip(tracks).all(is_same) {
@@ -61,7 +61,7 @@ impl CurveCache {
     }
 
     /// All curves of a metric for the GPU.
-    pub fn set(&mut self, metric: MetricId, curves: Vec<PennedLines>, canvas: CurveCanvas) -> Arc<CurveSet> {
+    pub(super) fn set(&mut self, metric: MetricId, curves: Vec<PennedLines>, canvas: CurveCanvas) -> Arc<CurveSet> {
         let is_same = |cached: &CachedSet| {
             let same = |(old, new): (&PennedLines, &PennedLines)| Arc::ptr_eq(&old.0, &new.0) && old.1 == new.1;
             let old = &cached.curves;

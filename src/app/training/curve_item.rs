@@ -11,13 +11,13 @@ use egui_plot::{PlotBounds, PlotGeometry, PlotItem, PlotItemBase, PlotPoint, Plo
 use crate::gpu::{CurveRenderer, CurveSet, Placement};
 
 /// Makes the renderer for the window's device, once.
-pub fn install(render_state: &RenderState) {
+pub(crate) fn install(render_state: &RenderState) {
     let renderer = CurveRenderer::new(&render_state.device, render_state.target_format, 1);
     render_state.renderer.write().callback_resources.insert(renderer);
 }
 
 /// The curves as an item of a plot.
-pub struct CurveItem {
+pub(super) struct CurveItem {
     /// By which the GPU knows the plot.
     id: u64,
     set: Arc<CurveSet>,
@@ -28,7 +28,7 @@ pub struct CurveItem {
 
 impl CurveItem {
     /// Curves that count places from 0 to 1 through these ranges.
-    pub fn new(id: u64, set: Arc<CurveSet>, x: [f64; 2], y: [f64; 2]) -> CurveItem {
+    pub(super) fn new(id: u64, set: Arc<CurveSet>, x: [f64; 2], y: [f64; 2]) -> CurveItem {
         let corners = [0, 1].map(|end| PlotPoint::new(x[end], y[end]));
         CurveItem { id, set, corners, base: PlotItemBase::new(String::new()) }
     }

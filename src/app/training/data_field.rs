@@ -12,7 +12,14 @@ use crate::workload::{DataChoice, Dataset};
 const MARGIN: f32 = 8.0;
 
 /// Shows the choice, and below it the folder where one is chosen.
-pub fn show(ui: &mut Ui, name: &str, help: &str, data: &mut DataChoice, dataset: &Dataset, requests: &mut Requests) {
+pub(super) fn show(
+    ui: &mut Ui,
+    name: &str,
+    help: &str,
+    data: &mut DataChoice,
+    dataset: &Dataset,
+    requests: &mut Requests,
+) {
     line(ui, name, help, |ui| {
         let text = match data {
             DataChoice::Automatic => "Automatic",

@@ -13,7 +13,7 @@ use crate::run::{ConcernKind, RunFolder, Status};
 use crate::view::Pen;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum DetailTab {
+pub(super) enum DetailTab {
     #[default]
     Log,
     Events,
@@ -37,7 +37,7 @@ impl DetailTab {
 
 /// What was chosen to be shown of runs.
 #[derive(Debug, Default)]
-pub struct Shown {
+pub(super) struct Shown {
     tab: DetailTab,
     /// Of the next text that a run is asked for.
     pub prompt: String,
@@ -45,7 +45,7 @@ pub struct Shown {
 
 /// What was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RunAction {
+pub(super) enum RunAction {
     Stop,
     Resume,
     /// Write a text after the prompt.
@@ -59,7 +59,13 @@ pub enum RunAction {
 }
 
 /// Shows the run.
-pub fn show(ui: &mut Ui, shown: &mut Shown, run: &Summary, pen: Pen, detail: Option<&RunDetail>) -> Option<RunAction> {
+pub(super) fn show(
+    ui: &mut Ui,
+    shown: &mut Shown,
+    run: &Summary,
+    pen: Pen,
+    detail: Option<&RunDetail>,
+) -> Option<RunAction> {
     let action = head(ui, run, pen, detail.is_some_and(|detail| !detail.checkpoints.is_empty()));
     reason(ui, run);
     if let Some(fork) = detail.map(|detail| &detail.fork).filter(|fork| !fork.is_empty()) {

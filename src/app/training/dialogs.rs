@@ -8,7 +8,7 @@ use crate::run::{Notes, RunFolder};
 use crate::view::ticks::grouped;
 
 /// A dialog that is open.
-pub enum Dialog {
+pub(super) enum Dialog {
     Describe {
         run: RunFolder,
         notes: Notes,
@@ -37,7 +37,7 @@ pub enum Dialog {
 }
 
 /// What was decided.
-pub enum DialogDecision {
+pub(super) enum DialogDecision {
     Write(RunFolder, Notes),
     Trash(RunFolder),
     Resume(RunFolder),
@@ -52,7 +52,7 @@ pub enum DialogDecision {
 }
 
 impl Dialog {
-    pub fn show(&mut self, ctx: &Context) -> Option<DialogDecision> {
+    pub(super) fn show(&mut self, ctx: &Context) -> Option<DialogDecision> {
         let mut decision = None;
         let modal = Modal::new(Id::unique("about a run")).frame(theme::dialog(&ctx.global_style())).show(ctx, |ui| {
             ui.set_width(440.0_f32.min(ctx.content_rect().width() - 60.0));

@@ -47,13 +47,13 @@ pub struct ForkPoint {
 }
 
 /// The first built-in preset of a kind, and its name.
-pub fn first_of(kind: &str) -> &'static BuiltIn {
+pub(super) fn first_of(kind: &str) -> &'static BuiltIn {
     let found = built_ins().iter().find(|built_in| built_in.preset.kind() == kind);
     found.expect("each workload has a built-in preset")
 }
 
 /// The editor of the tab of real workloads.
-pub struct TrainingEditor {
+pub(super) struct TrainingEditor {
     pub presets: Editor<Preset>,
     /// The choice of data for each dataset, by its name, as it was when another preset was opened.
     chosen_data: BTreeMap<String, DataChoice>,
@@ -63,7 +63,7 @@ pub struct TrainingEditor {
 
 /// Why what is under the controls cannot be trained.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TrainingFault {
+pub(super) struct TrainingFault {
     /// Of the field in the run that is shown; empty where it is none of its fields.
     pub path: String,
     pub message: String,
@@ -71,7 +71,7 @@ pub struct TrainingFault {
 
 impl TrainingFault {
     /// Whether a field at this path is to blame.
-    pub fn is_at(&self, path: &str) -> bool {
+    pub(super) fn is_at(&self, path: &str) -> bool {
         let rest = self.path.strip_prefix(path).filter(|_| !path.is_empty());
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('['))
     }
@@ -133,13 +133,13 @@ impl Draft for Preset {
 
 impl TrainingEditor {
     /// The first preset of a kind.
-    pub fn first(kind: &str) -> TrainingEditor {
+    pub(super) fn first(kind: &str) -> TrainingEditor {
         let BuiltIn { preset, name, .. } = first_of(kind);
         TrainingEditor::restored(preset.clone(), SavedTraining::new(preset.clone(), *name), None, BTreeMap::new())
     }
 
     /// What was there in the last session: the preset, what it was opened or saved as, and its file.
-    pub fn restored(
+    pub(super) fn restored(
         preset: Preset,
         saved: SavedTraining,
         file: Option<PathBuf>,
@@ -149,27 +149,27 @@ impl TrainingEditor {
     }
 
     /// Opens another preset; the choice of data is kept where that makes none. Undo brings the one before back.
-    pub fn open(&mut self, preset: Preset, file: Option<PathBuf>) {
+    pub(super) fn open(&mut self, preset: Preset, file: Option<PathBuf>) {
         let saved = self.with_kept_data(SavedTraining::opened(preset, file.as_deref()));
         self.presets.open(saved.begun(), saved, file);
     }
 
     /// Takes the first preset of a kind.
-    pub fn take(&mut self, kind: &str) {
+    pub(super) fn take(&mut self, kind: &str) {
         let BuiltIn { preset, name, .. } = first_of(kind);
         let saved = self.with_kept_data(SavedTraining::new(preset.clone(), *name));
         self.presets.replace(saved.begun(), saved, None);
     }
 
     /// Takes the training of another run, to go on from one of its checkpoints on the same data.
-    pub fn fork(&mut self, training: Preset, stem: String, point: ForkPoint) {
+    pub(super) fn fork(&mut self, training: Preset, stem: String, point: ForkPoint) {
         let saved = SavedTraining { fork: Some(point), ..SavedTraining::new(training.clone(), stem) };
         self.presets.open(training, saved, None);
         self.chosen = 0;
     }
 
     /// Begins the run at step 0 after all.
-    pub fn forget_fork(&mut self) {
+    pub(super) fn forget_fork(&mut self) {
         self.presets.saved_state_mut().fork = None;
     }
 
@@ -183,13 +183,13 @@ impl TrainingEditor {
         SavedTraining { kept_data, ..saved }
     }
 
-    pub fn preset(&self) -> &Preset {
+    pub(super) fn preset(&self) -> &Preset {
         &self.presets.draft
     }
 
     /// The choice of data for each dataset, by its name. Each is kept for the next preset that learns from the dataset
     /// and makes no choice of its own.
-    pub fn chosen_data(&self) -> BTreeMap<String, DataChoice> {
+    pub(super) fn chosen_data(&self) -> BTreeMap<String, DataChoice> {
         let (mut chosen, data) = (self.chosen_data.clone(), self.data());
         let is_of_preset = self.presets.saved_state().clean.trainings().iter().any(|it| it.data() == Some(&data));
         let Some(dataset) = self.preset().workload().map(|workload| workload.dataset().name) else { return chosen };
@@ -203,34 +203,34 @@ impl TrainingEditor {
     }
 
     /// Which of the preset's runs is shown; 0 where it has but one.
-    pub fn chosen(&self) -> usize {
+    pub(super) fn chosen(&self) -> usize {
         let runs = self.preset().workload().map_or(0, |workload| workload.places().len());
         self.chosen.min(runs.saturating_sub(1))
     }
 
     /// Shows another of the preset's runs.
-    pub fn choose(&mut self, run: usize) {
+    pub(super) fn choose(&mut self, run: usize) {
         self.chosen = run;
     }
 
     /// The fields of what is shown.
-    pub fn form(&mut self) -> Form<'_> {
+    pub(super) fn form(&mut self) -> Form<'_> {
         let chosen = self.chosen();
         self.presets.draft.workload_mut().map_or_else(Vec::new, |workload| workload.form(chosen))
     }
 
     /// Where the data of what is shown come from.
-    pub fn data(&self) -> DataChoice {
+    pub(super) fn data(&self) -> DataChoice {
         self.preset().workload().map(|workload| workload.data(self.chosen()).clone()).unwrap_or_default()
     }
 
     /// Takes the data of all runs from there.
-    pub fn set_data(&mut self, data: &DataChoice) {
+    pub(super) fn set_data(&mut self, data: &DataChoice) {
         take_data(&mut self.presets.draft, data);
     }
 
     /// Why it cannot be trained, if it cannot.
-    pub fn fault(&self) -> Option<TrainingFault> {
+    pub(super) fn fault(&self) -> Option<TrainingFault> {
         self.broken_rule().or_else(|| self.lack_of_steps())
     }
 
@@ -259,7 +259,7 @@ impl TrainingEditor {
     }
 
     /// What the field is called that a fault blames, if it is shown.
-    pub fn field_name(&mut self, fault: &TrainingFault) -> Option<&'static str> {
+    pub(super) fn field_name(&mut self, fault: &TrainingFault) -> Option<&'static str> {
         let form = self.form();
         let mut fields = form.iter().flat_map(|section| &section.fields);
         fields.find(|field| fault.is_at(field.path)).map(|field| field.name)
@@ -267,7 +267,7 @@ impl TrainingEditor {
 }
 
 /// Takes the data of all runs of a preset from there.
-pub fn take_data(preset: &mut Preset, data: &DataChoice) {
+pub(super) fn take_data(preset: &mut Preset, data: &DataChoice) {
     if let Some(workload) = preset.workload_mut() {
         workload.set_data(data);
     }

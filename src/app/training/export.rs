@@ -16,14 +16,14 @@ use crate::run::{MetricInfo, RunFolder, RunReader, write_csv};
 
 /// What a scan can be exported as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ScanFile {
+pub(super) enum ScanFile {
     Figure(Format),
     Table,
     Arrays,
 }
 
 impl ScanFile {
-    pub const ALL: [(ScanFile, &'static str); 5] = [
+    pub(super) const ALL: [(ScanFile, &'static str); 5] = [
         (ScanFile::Figure(Format::Png), "Figure as PNG…"),
         (ScanFile::Figure(Format::Svg), "Figure as SVG…"),
         (ScanFile::Figure(Format::Pdf), "Figure as PDF…"),
@@ -62,7 +62,7 @@ impl ScanFile {
 
 /// Files on their way.
 #[derive(Default)]
-pub struct TrainingExports {
+pub(super) struct TrainingExports {
     coming: Vec<Receiver<Made>>,
 }
 
@@ -71,17 +71,29 @@ type Made = Result<(Vec<u8>, &'static str), String>;
 
 impl TrainingExports {
     /// Makes a table of all points of these runs; when it is ready, the user is asked where it goes.
-    pub fn begin(&mut self, ctx: &Context, runs: Vec<RunFolder>) {
+    pub(super) fn begin(&mut self, ctx: &Context, runs: Vec<RunFolder>) {
         self.make(ctx, move || Ok((table(&runs).map_err(|error| error.to_string())?, "runs.csv")));
     }
 
     /// Makes a file of a scan; when it is ready, the user is asked where it goes.
-    pub fn begin_scan(&mut self, ctx: &Context, scan: Arc<ScanResult>, file: ScanFile, figure_layout: FigureLayout) {
+    pub(super) fn begin_scan(
+        &mut self,
+        ctx: &Context,
+        scan: Arc<ScanResult>,
+        file: ScanFile,
+        figure_layout: FigureLayout,
+    ) {
         self.make(ctx, move || Ok((file.content(&scan, figure_layout)?, file.name())));
     }
 
     /// Makes a figure of curves; when it is ready, the user is asked where it goes.
-    pub fn begin_picture(&mut self, ctx: &Context, picture: CurvesExport, format: Format, figure_layout: FigureLayout) {
+    pub(super) fn begin_picture(
+        &mut self,
+        ctx: &Context,
+        picture: CurvesExport,
+        format: Format,
+        figure_layout: FigureLayout,
+    ) {
         let name = match format {
             Format::Png => "training.png",
             Format::Svg => "training.svg",
@@ -106,7 +118,7 @@ impl TrainingExports {
         self.coming.push(receiver);
     }
 
-    pub fn poll(&mut self, requests: &mut Requests) {
+    pub(super) fn poll(&mut self, requests: &mut Requests) {
         self.coming.retain(|coming| {
             let action = match coming.try_recv() {
                 Ok(Ok((bytes, name))) => Action::SaveBytes { bytes, suggested_name: name.to_owned() },

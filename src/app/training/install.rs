@@ -24,7 +24,7 @@ pub struct InstallCommand {
 
 /// How it stands with the worker's set-up.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Installation {
+pub(super) struct Installation {
     pub status: Option<SetUpStatus>,
     /// The end of what the set-up has said.
     pub log: String,
@@ -35,11 +35,11 @@ pub struct Installation {
 }
 
 impl Installation {
-    pub fn is_at_work(&self) -> bool {
+    pub(super) fn is_at_work(&self) -> bool {
         self.state() == Some(SetUpState::Working)
     }
 
-    pub fn state(&self) -> Option<SetUpState> {
+    pub(super) fn state(&self) -> Option<SetUpState> {
         self.status.as_ref().map(|status| status.state)
     }
 }

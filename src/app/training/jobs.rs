@@ -28,7 +28,7 @@ const AT_WORK: Duration = Duration::from_secs(120);
 const MOST_UPDATES: usize = 64;
 
 /// What the threads send to the window.
-pub enum Update {
+pub(super) enum Update {
     /// All runs there are, and why the folder cannot be read, if it cannot.
     Runs(Vec<Summary>, Option<String>),
     Detail(RunFolder, Box<RunDetail>),
@@ -103,7 +103,7 @@ impl TrainingPaths {
 }
 
 /// The background threads, as seen from the window, with which they begin and end.
-pub struct TrainingJobs {
+pub(super) struct TrainingJobs {
     places: TrainingPaths,
     wake: Wake,
     outbox: SyncSender<Update>,
@@ -114,7 +114,7 @@ pub struct TrainingJobs {
 }
 
 impl TrainingJobs {
-    pub fn open(places: TrainingPaths, wake: Wake) -> TrainingJobs {
+    pub(super) fn open(places: TrainingPaths, wake: Wake) -> TrainingJobs {
         let (outbox, updates) = sync_channel(MOST_UPDATES);
         let commands = watcher::start(places.runs.clone(), places.worker_folder.clone(), outbox.clone(), wake.clone());
         let jobs = TrainingJobs { places, wake, outbox, updates, commands, window: Arc::new(()) };
@@ -122,17 +122,17 @@ impl TrainingJobs {
         jobs
     }
 
-    pub fn next(&self) -> Option<Update> {
+    pub(super) fn next(&self) -> Option<Update> {
         self.updates.try_recv().ok()
     }
 
-    pub fn send(&self, command: WatcherCommand) {
+    pub(super) fn send(&self, command: WatcherCommand) {
         // The thread lives as long as this.
         let _ = self.commands.send(command);
     }
 
     /// Finds the worker and asks what it can use.
-    pub fn find_worker(&self) {
+    pub(super) fn find_worker(&self) {
         let named = self.places.worker.clone();
         self.in_background(move |send| {
             let worker = WorkerProgram::find(named.as_deref()).and_then(|worker| worker.handshake());
@@ -142,7 +142,7 @@ impl TrainingJobs {
     }
 
     /// Begins the set-up of the worker, which goes on in a process of its own.
-    pub fn install(&self) {
+    pub(super) fn install(&self) {
         let TrainingPaths { worker_folder: Some(folder), install: Some(command), .. } = self.places.clone() else {
             return;
         };
@@ -150,7 +150,7 @@ impl TrainingJobs {
     }
 
     /// Asks the set-up of the worker to end.
-    pub fn cancel_install(&self) {
+    pub(super) fn cancel_install(&self) {
         let Some(folder) = self.places.worker_folder.clone() else { return };
         self.in_background(move |send| {
             if let Err(error) = folder.cancel() {
@@ -161,7 +161,7 @@ impl TrainingJobs {
     }
 
     /// Looks what a training would learn from, and whether there is room for it, where it is known what the worker has.
-    pub fn look_ahead(&self, training: Preset, worker: Option<Handshake>) {
+    pub(super) fn look_ahead(&self, training: Preset, worker: Option<Handshake>) {
         let folder = self.places.runs.clone();
         self.in_background(move |send| {
             let data = look_at_data(&training);
@@ -171,7 +171,7 @@ impl TrainingJobs {
     }
 
     /// Trains a preset of one run, from its beginning or from a checkpoint.
-    pub fn train(&self, training: Preset, stem: String, fork: Option<ForkPoint>) {
+    pub(super) fn train(&self, training: Preset, stem: String, fork: Option<ForkPoint>) {
         let (named, folder) = (self.places.worker.clone(), self.places.runs.clone());
         self.in_background(move |send| {
             let Some(parent) = folder else { return send(Update::Failed(NO_FOLDER.to_owned())) };
@@ -192,7 +192,7 @@ impl TrainingJobs {
     }
 
     /// Trains these presets, one after another, in a queue that outlives the window.
-    pub fn train_all(&self, trainings: Vec<Preset>, stem: String, worker: Handshake) {
+    pub(super) fn train_all(&self, trainings: Vec<Preset>, stem: String, worker: Handshake) {
         let folder = self.places.runs.clone();
         self.queue_in_background(move || {
             let folder = folder.ok_or(NO_FOLDER)?;
@@ -241,7 +241,7 @@ impl TrainingJobs {
     }
 
     /// Goes on with a run.
-    pub fn resume(&self, run: RunFolder) {
+    pub(super) fn resume(&self, run: RunFolder) {
         let named = self.places.worker.clone();
         self.in_background(move |send| {
             let same = RunConfig::check_run(&run).map_err(|error| error.to_string());
@@ -257,7 +257,7 @@ impl TrainingJobs {
     }
 
     /// Moves a run to the desktop's trash.
-    pub fn trash(&self, run: RunFolder) {
+    pub(super) fn trash(&self, run: RunFolder) {
         self.in_background(move |send| {
             if let Err(error) = check_removable(&run) {
                 return send(Update::Failed(format!("The run was not deleted: {error}")));
@@ -270,7 +270,7 @@ impl TrainingJobs {
     }
 
     /// Removes a run for ever.
-    pub fn remove(&self, run: RunFolder) {
+    pub(super) fn remove(&self, run: RunFolder) {
         self.in_background(move |send| match remove(&run) {
             Ok(()) => send(Update::Removed(run)),
             Err(error) => send(Update::Failed(format!("The run was not deleted: {error}"))),

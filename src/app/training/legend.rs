@@ -25,7 +25,7 @@ const GAP: f32 = 6.0;
 const BETWEEN: f32 = 14.0;
 
 /// Names and colours of all curves, each entry in one piece.
-pub fn legend(ui: &mut Ui, groups: &[NamedCurves<'_>]) {
+pub(super) fn legend(ui: &mut Ui, groups: &[NamedCurves<'_>]) {
     let room = ui.available_width();
     let font = TextStyle::Small.resolve(ui.style());
     let width =
@@ -110,7 +110,7 @@ fn name(ui: &mut Ui, name: &Name, most: f32) {
 }
 
 /// A piece of a line as this pen draws it.
-pub fn line(ui: &mut Ui, pen: Pen) {
+pub(super) fn line(ui: &mut Ui, pen: Pen) {
     let (rect, _) = ui.allocate_exact_size(LINE, Sense::hover());
     let ends = [rect.left_center(), rect.right_center()];
     let stroke = Stroke::new(WIDTH, color(pen, ui.theme()));
@@ -129,7 +129,7 @@ fn number(info: &MetricInfo, value: f64) -> String {
 }
 
 /// The last value, in words.
-pub fn last_value(group: &NamedCurves<'_>, track: &Track, look: &TrackLook) -> String {
+pub(super) fn last_value(group: &NamedCurves<'_>, track: &Track, look: &TrackLook) -> String {
     let last = track.nearest(look.horizontal, AxisScale::Linear, f64::MAX);
     format!("{} {}", group.name.whole(), last.map_or_else(|| "—".to_owned(), |last| significant(last.value, 4)))
 }
@@ -138,7 +138,7 @@ pub fn last_value(group: &NamedCurves<'_>, track: &Track, look: &TrackLook) -> S
 const MOST_VALUES: usize = 12;
 
 /// The runs' values at the pointer, whose place this is; of many runs those that pass nearest to it.
-pub fn tooltip(
+pub(super) fn tooltip(
     response: &egui::Response,
     info: &MetricInfo,
     look: &TrackLook,

@@ -10,7 +10,7 @@ use crate::view::Pen;
 use crate::view::range::with_margin;
 
 /// A track as it is drawn.
-pub struct Lines {
+pub(super) struct Lines {
     /// Before it was smoothed; empty where it was not.
     pub raw: Pieces,
     pub line: Pieces,
@@ -20,14 +20,14 @@ pub struct Lines {
 }
 
 impl Lines {
-    pub fn of(track: &Track, look: &TrackLook) -> Lines {
+    pub(super) fn of(track: &Track, look: &TrackLook) -> Lines {
         let raw = if track.is_smoothed() { track.raw(look) } else { Pieces::new() };
         Lines { raw, line: track.line(look), band: track.band(look), fork: track.fork(look) }
     }
 }
 
 /// The smallest range of places that shows the curves; a few that run away do not flatten the others.
-pub fn y_in_view<'l>([from, to]: [f64; 2], lines: impl Iterator<Item = &'l Lines>) -> [f64; 2] {
+pub(super) fn y_in_view<'l>([from, to]: [f64; 2], lines: impl Iterator<Item = &'l Lines>) -> [f64; 2] {
     let extents: Vec<_> = lines
         .filter_map(|lines| {
             let line = seen(&lines.line, [from, to]).map(|y| [y, y]);
@@ -89,7 +89,7 @@ fn at_fork(line: &[[f64; 2]], fork: Option<f64>) -> [(&[[f64; 2]], f32); 2] {
 
 /// What curves are drawn into.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CurveCanvas {
+pub(super) struct CurveCanvas {
     pub theme: Theme,
     /// The ranges of places in view.
     pub x: [f64; 2],
@@ -101,7 +101,7 @@ pub struct CurveCanvas {
 
 impl CurveCanvas {
     /// The lines of all curves for the GPU: for each the raw one and over it the one that is read.
-    pub fn curves<'l>(&self, curves: impl Iterator<Item = (&'l Lines, Pen)>) -> CurveSet {
+    pub(super) fn curves<'l>(&self, curves: impl Iterator<Item = (&'l Lines, Pen)>) -> CurveSet {
         let mut set = CurveSet::default();
         for (lines, pen) in curves {
             let own = color(pen, self.theme);
@@ -128,7 +128,7 @@ impl CurveCanvas {
     }
 
     /// The area of a curve's deviations, below all lines.
-    pub fn band(&self, plot: &mut PlotUi<'_>, pen: Pen, lines: &Lines) {
+    pub(super) fn band(&self, plot: &mut PlotUi<'_>, pen: Pen, lines: &Lines) {
         if lines.band.is_empty() {
             return;
         }
@@ -140,7 +140,7 @@ impl CurveCanvas {
     }
 
     /// A curve's single points, its fork, and where its values are not finite any more, above all lines.
-    pub fn marks(&self, plot: &mut PlotUi<'_>, pen: Pen, lines: &Lines) {
+    pub(super) fn marks(&self, plot: &mut PlotUi<'_>, pen: Pen, lines: &Lines) {
         let own = color(pen, self.theme);
         let mut mark = |[x, y]: [f64; 2], shape, radius, color| {
             let mark = Points::new("", [x, near(y, self.y)]).color(color).shape(shape);

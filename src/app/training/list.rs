@@ -20,13 +20,13 @@ const BETWEEN: f32 = 4.0;
 const HEAD: f32 = 40.0;
 
 /// How high a list of so many runs is.
-pub fn height(runs: usize) -> f32 {
+pub(super) fn height(runs: usize) -> f32 {
     HEAD + (ROW + BETWEEN) * runs as f32
 }
 
 /// What the list is sorted by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sort {
+pub(super) enum Sort {
     #[default]
     Newest,
     Title,
@@ -67,13 +67,13 @@ impl Sort {
 }
 
 #[derive(Default)]
-pub struct List {
+pub(super) struct List {
     search: String,
     sort: Sort,
 }
 
 /// What was done in the list.
-pub enum Chosen {
+pub(super) enum Chosen {
     /// Only this run is shown.
     Only(RunFolder),
     /// This run is shown besides the others, or not any more.
@@ -81,7 +81,7 @@ pub enum Chosen {
 }
 
 impl List {
-    pub fn ui(&mut self, ui: &mut Ui, runs: &[Summary], selected: &[RunFolder], pens: &Pens) -> Option<Chosen> {
+    pub(super) fn ui(&mut self, ui: &mut Ui, runs: &[Summary], selected: &[RunFolder], pens: &Pens) -> Option<Chosen> {
         ui.horizontal(|ui| {
             ui.label(RichText::new("Runs").strong());
             let combo = ComboBox::from_id_salt("sort runs").selected_text(self.sort.name()).width(104.0);

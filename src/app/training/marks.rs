@@ -9,7 +9,7 @@ use crate::view::ticks::{Tick, Ticks, short};
 const SPACING: f64 = 74.0;
 
 /// Marks at round times of the day from `low` to `high`, in seconds since 1970.
-pub fn clock(low: f64, high: f64, points_per_second: f64) -> Vec<AxisMark> {
+pub(super) fn clock(low: f64, high: f64, points_per_second: f64) -> Vec<AxisMark> {
     let least = SPACING / points_per_second;
     let ticks = Ticks::clock(low, high, least).ticks;
     let step_size = ticks.get(1).map_or(least, |second| second.value - ticks[0].value);
@@ -31,7 +31,7 @@ const ENOUGH: usize = 4;
 
 /// Marks from `low` to `high`, which are decimal logarithms: at 1, 2 and 5 times powers of ten, at more round values
 /// where that makes few marks, and at fewer where there is no room. None are closer than so many points.
-pub fn log(low: f64, high: f64, points_per_unit: f64, closest: f64) -> Vec<AxisMark> {
+pub(super) fn log(low: f64, high: f64, points_per_unit: f64, closest: f64) -> Vec<AxisMark> {
     let apart = closest / points_per_unit;
     let fitting = DIGITS.iter().filter(|(_, gap)| *gap >= apart);
     let made = fitting.map(|(digits, gap)| (*gap, at_digits(low, high, digits, *gap)));

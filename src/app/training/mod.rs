@@ -38,8 +38,8 @@ mod watcher;
 mod words;
 mod worker;
 
-pub use curve_item::install as install_curves;
-pub use editor::TrainingMemory;
+pub(super) use curve_item::install as install_curves;
+pub(super) use editor::TrainingMemory;
 pub use install::InstallCommand;
 pub use jobs::{TrainingPaths, WorkerState};
 pub use panel::TrainingPanel;

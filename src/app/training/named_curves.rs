@@ -5,7 +5,7 @@ use super::plotter::RunCurves;
 use crate::view::Pen;
 
 /// A group of runs as it is drawn.
-pub struct NamedCurves<'a> {
+pub(super) struct NamedCurves<'a> {
     pub name: Name,
     pub pen: Pen,
     pub drawn: &'a RunCurves,

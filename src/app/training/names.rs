@@ -9,7 +9,7 @@ use crate::view::ticks::grouped;
 
 /// What a curve is called.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Name {
+pub(super) struct Name {
     /// Empty where none was given, or where it is that of all curves and a mark tells them apart.
     pub title: String,
     /// What tells it from others of the same title; empty where that takes nothing. Without a title, the optimizer
@@ -19,11 +19,11 @@ pub struct Name {
 
 impl Name {
     /// What is read first, and what tells it apart where that is not the same.
-    pub fn parts(&self) -> [&str; 2] {
+    pub(super) fn parts(&self) -> [&str; 2] {
         if self.title.is_empty() { [&self.mark, ""] } else { [&self.title, &self.mark] }
     }
 
-    pub fn whole(&self) -> String {
+    pub(super) fn whole(&self) -> String {
         match self.parts() {
             [only, ""] => only.to_owned(),
             [title, mark] => format!("{title} ({mark})"),
@@ -33,7 +33,7 @@ impl Name {
 
 /// What is known of a curve.
 #[derive(Clone, Debug, Default)]
-pub struct Known {
+pub(super) struct Known {
     /// As somebody has given it; empty where it is to be called by its settings.
     pub title: String,
     pub traits: Traits,
@@ -45,7 +45,7 @@ pub struct Known {
 
 /// Workload, optimizer, unusual hyperparameters, learning rate, batch size, steps, seed and fork in words, as far as they
 /// are known.
-pub type Traits = [Option<String>; 8];
+pub(super) type Traits = [Option<String>; 8];
 
 // Where these are among the traits.
 const WORKLOAD: usize = 0;
@@ -54,7 +54,7 @@ const UNUSUAL: usize = 2;
 const SEED: usize = 6;
 
 /// What tells this run from others.
-pub fn traits(run: &Summary) -> Traits {
+pub(super) fn traits(run: &Summary) -> Traits {
     let [rate, batch_size, seed] = numbers(run);
     [
         run.family.map(str::to_owned),
@@ -88,7 +88,7 @@ fn numbers(run: &Summary) -> [Option<String>; 3] {
 /// Words the settings of runs in a list, each run's as it is told from the others: the workload, where there are
 /// several, the optimizer, in what it differs from other runs of its workload, and then the rest. A list cuts names at
 /// their ends. The steps stand with the status.
-pub fn word_settings(runs: &mut [Summary]) {
+pub(super) fn word_settings(runs: &mut [Summary]) {
     let is_mixed = runs.iter().any(|run| run.family != runs[0].family);
     let mut seen = Seen::default();
     runs.iter().for_each(|run| seen.add(run));
@@ -179,7 +179,7 @@ impl Summary {
 /// A name for each. Curves of one title are told apart by as few traits as it takes, or else by their folders. A title
 /// that all of several curves have is left out. Those without a title are called by their optimizers, and told apart in
 /// the same way. Where there are several workloads, each name says which it is.
-pub fn distinct(curves: &[Known]) -> Vec<Name> {
+pub(super) fn distinct(curves: &[Known]) -> Vec<Name> {
     let is_common = curves.len() > 1 && curves.iter().all(|curve| curve.title == curves[0].title);
     let is_mixed = curves.iter().any(|curve| curve.traits[WORKLOAD] != curves[0].traits[WORKLOAD]);
     let names = curves.iter().map(|curve| {
@@ -234,7 +234,7 @@ fn telling(alike: &[&Known]) -> BTreeSet<usize> {
 }
 
 /// The hyperparameters of a rule that are not its usual ones, in words.
-pub fn unusual(rule: &RuleSpec) -> Vec<String> {
+pub(super) fn unusual(rule: &RuleSpec) -> Vec<String> {
     let usual = RuleSpec::in_training(rule.kind());
     let differing =
         rule.hyperparameters().zip(usual.hyperparameters()).filter(|((_, value), (_, usual))| value != usual);

@@ -10,7 +10,7 @@ const BETWEEN: f64 = 5.0;
 
 /// What was found.
 #[derive(Clone, Debug)]
-pub struct OutlookAnswer {
+pub(super) struct OutlookAnswer {
     /// Or why the data cannot be used.
     pub data: Result<Outlook, String>,
     /// Where the worker is known, and what the training needs.
@@ -19,14 +19,14 @@ pub struct OutlookAnswer {
 
 impl OutlookAnswer {
     /// Why the training could not begin, if it could not.
-    pub fn refusal(&self) -> Option<&String> {
+    pub(super) fn refusal(&self) -> Option<&String> {
         self.data.as_ref().err().or_else(|| self.capacity.as_ref()?.lacks.as_ref())
     }
 }
 
 /// Asks for it again and again, and keeps the newest answer.
 #[derive(Default)]
-pub struct OutlookWatch {
+pub(super) struct OutlookWatch {
     asked: Option<(Preset, f64)>,
     is_waiting: bool,
     answer: Option<(Preset, OutlookAnswer)>,
@@ -34,7 +34,7 @@ pub struct OutlookWatch {
 
 impl OutlookWatch {
     /// What is to be looked at now, if anything, at a time in seconds.
-    pub fn question(&mut self, training: Option<&Preset>, time: f64) -> Option<Preset> {
+    pub(super) fn question(&mut self, training: Option<&Preset>, time: f64) -> Option<Preset> {
         let training = training?;
         let is_known = |(asked, at): &(Preset, f64)| asked == training && time < at + BETWEEN;
         if self.is_waiting || self.asked.as_ref().is_some_and(is_known) {
@@ -45,13 +45,13 @@ impl OutlookWatch {
         Some(training.clone())
     }
 
-    pub fn set(&mut self, training: Preset, found: OutlookAnswer) {
+    pub(super) fn set(&mut self, training: Preset, found: OutlookAnswer) {
         self.is_waiting = false;
         self.answer = Some((training, found));
     }
 
     /// What is known of a training. What was found for the same choice of data holds until something has changed.
-    pub fn of(&self, training: Option<&Preset>) -> Option<&OutlookAnswer> {
+    pub(super) fn of(&self, training: Option<&Preset>) -> Option<&OutlookAnswer> {
         let (of, found) = self.answer.as_ref()?;
         let choice =
             |preset: &Preset| -> (&'static str, Option<DataChoice>) { (preset.kind(), preset.data().cloned()) };
@@ -59,12 +59,12 @@ impl OutlookWatch {
     }
 
     /// Looks again at once, as the worker has changed.
-    pub fn look_anew(&mut self) {
+    pub(super) fn look_anew(&mut self) {
         self.asked = None;
     }
 
     /// Why it could not begin, if it could not.
-    pub fn fault(&self, training: Option<&Preset>) -> Option<TrainingFault> {
+    pub(super) fn fault(&self, training: Option<&Preset>) -> Option<TrainingFault> {
         let found = self.of(training)?;
         // What it needs follows from several fields.
         let path = if found.data.is_err() { "data" } else { "" };

@@ -10,28 +10,28 @@ use crate::app::landscape::marker::background;
 use crate::view::{Dash, Pen};
 
 /// Of runs whose optimizer is not known, and of scans, which have several.
-pub const NEUTRAL: [u8; 3] = [150; 3];
+pub(super) const NEUTRAL: [u8; 3] = [150; 3];
 
 /// Which of its colour's pens each run has. A run keeps its own, unless another that is shown has the same.
 #[derive(Default)]
-pub struct Pens {
+pub(super) struct Pens {
     numbers: BTreeMap<PathBuf, usize>,
 }
 
 impl Pens {
     /// The pens of the last session.
-    pub fn recall(numbers: BTreeMap<PathBuf, usize>) -> Pens {
+    pub(super) fn recall(numbers: BTreeMap<PathBuf, usize>) -> Pens {
         Pens { numbers }
     }
 
     /// The pens of those runs that the next session may find again.
-    pub fn memory(&self, is_there: impl Fn(&Path) -> bool) -> BTreeMap<PathBuf, usize> {
+    pub(super) fn memory(&self, is_there: impl Fn(&Path) -> bool) -> BTreeMap<PathBuf, usize> {
         self.numbers.iter().filter(|(run, _)| is_there(run)).map(|(run, number)| (run.clone(), *number)).collect()
     }
 
     /// Gives runs that are shown together pens of their own, as far as their colour has so many. Those that come first
     /// keep what they have.
-    pub fn tell_apart(&mut self, shown: &[&Summary]) {
+    pub(super) fn tell_apart(&mut self, shown: &[&Summary]) {
         let mut taken: Vec<([u8; 3], usize)> = Vec::new();
         for run in shown {
             let uses = |number: usize| taken.iter().filter(|pen| **pen == (run.color, number)).count();
@@ -43,19 +43,19 @@ impl Pens {
         }
     }
 
-    pub fn of(&self, run: &Summary) -> Pen {
+    pub(super) fn of(&self, run: &Summary) -> Pen {
         Pen::new(run.color, self.numbers.get(run.run.path()).copied().unwrap_or_default())
     }
 }
 
 /// The colour of a line on a theme's background.
-pub fn color(pen: Pen, theme: Theme) -> Color32 {
+pub(super) fn color(pen: Pen, theme: Theme) -> Color32 {
     let [red, green, blue] = pen.color_on(background(theme));
     Color32::from_rgb(red, green, blue)
 }
 
 /// The lengths of the dashes of a line and of the gaps between them, in points; none for a whole line.
-pub fn dash(pen: Pen) -> Option<[f32; 2]> {
+pub(super) fn dash(pen: Pen) -> Option<[f32; 2]> {
     match pen.dash {
         Dash::Solid => None,
         Dash::Dashed => Some([5.0, 2.5]),

@@ -11,7 +11,7 @@ use crate::run::{MetricInfo, RunFolder};
 use crate::view::Pen;
 
 /// All plots, to be exported as one figure.
-pub struct CurvesExport {
+pub(super) struct CurvesExport {
     /// What all of it is called, where the names leave that out.
     pub title: Option<String>,
     /// Of what is drawn, with its line.
@@ -21,7 +21,7 @@ pub struct CurvesExport {
 }
 
 /// One plot.
-pub struct PlotExport {
+pub(super) struct PlotExport {
     pub info: MetricInfo,
     pub look: TrackLook,
     /// What is zoomed to, in places.
@@ -32,7 +32,7 @@ pub struct PlotExport {
 
 impl CurvesExport {
     /// The plots as a figure. Its file holds the configs of the runs.
-    pub fn figure(self) -> Figure {
+    pub(super) fn figure(self) -> Figure {
         // Runs of which nothing is drawn have no place in the legend.
         let is_drawn = |index: usize| self.plots.iter().any(|plot| plot.tracks.iter().any(|(of, _)| *of == index));
         let drawn: Vec<usize> = (0..self.names.len()).filter(|index| is_drawn(*index)).collect();

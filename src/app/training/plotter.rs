@@ -15,7 +15,7 @@ const BETWEEN: Duration = Duration::from_millis(300);
 
 /// The curves that the window asks for.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct CurveRequest {
+pub(super) struct CurveRequest {
     /// Runs that are shown as one curve each, or as the mean of several.
     pub groups: Vec<Vec<RunFolder>>,
     /// From 0, none, to below 1.
@@ -33,13 +33,13 @@ pub struct RunCurves {
 }
 
 /// The thread, as seen from the window.
-pub struct Plotter {
+pub(super) struct Plotter {
     requests: Sender<CurveRequest>,
     drawn: Receiver<(CurveRequest, Vec<RunCurves>)>,
 }
 
 impl Plotter {
-    pub fn start(wake: Wake) -> Plotter {
+    pub(super) fn start(wake: Wake) -> Plotter {
         let (requests, inbox) = channel();
         let (outbox, drawn) = sync_channel(1);
         std::thread::spawn(move || {
@@ -48,13 +48,13 @@ impl Plotter {
         Plotter { requests, drawn }
     }
 
-    pub fn ask(&self, request: CurveRequest) {
+    pub(super) fn ask(&self, request: CurveRequest) {
         // The thread ends after this sender.
         let _ = self.requests.send(request);
     }
 
     /// The newest curves, where there are new ones, with the request that they answer.
-    pub fn take(&self) -> Option<(CurveRequest, Vec<RunCurves>)> {
+    pub(super) fn take(&self) -> Option<(CurveRequest, Vec<RunCurves>)> {
         self.drawn.try_iter().last()
     }
 }
@@ -125,7 +125,7 @@ impl Work {
 }
 
 /// All metrics of several runs, each once, in the order of the first that has them.
-pub fn union<'m>(of: impl Iterator<Item = &'m [MetricInfo]>) -> Vec<MetricInfo> {
+pub(super) fn union<'m>(of: impl Iterator<Item = &'m [MetricInfo]>) -> Vec<MetricInfo> {
     let mut union: Vec<MetricInfo> = Vec::new();
     for info in of.flatten() {
         if !union.iter().any(|known| known.name == info.name) {

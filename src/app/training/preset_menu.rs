@@ -9,7 +9,7 @@ use crate::app::preset_catalog::PresetCatalog;
 use crate::preset::{Preset, built_ins};
 
 /// Shows the choices.
-pub fn show(ui: &mut Ui, editor: &mut TrainingEditor, catalog: &PresetCatalog, requests: &mut Requests) {
+pub(super) fn show(ui: &mut Ui, editor: &mut TrainingEditor, catalog: &PresetCatalog, requests: &mut Requests) {
     line(ui, "Workload", "What is trained", |ui| {
         let combo = ComboBox::from_id_salt("workload").selected_text(name_of(editor.preset().kind())).truncate();
         let shown = combo.width(ui.available_width() - 8.0).show_ui(ui, |ui| {

@@ -7,7 +7,7 @@ const FANOUT: usize = 8;
 /// Values in order, and above them levels that hold the smallest and largest of every [`FANOUT`], of every
 /// `FANOUT²`, and so on. It only grows.
 #[derive(Clone, Debug, Default)]
-pub struct Pyramid {
+pub(super) struct Pyramid {
     values: Vec<f64>,
     /// Complete buckets only, from fine to coarse.
     levels: Vec<Vec<[f64; 2]>>,
@@ -25,7 +25,7 @@ fn extent_of(value: f64) -> [f64; 2] {
 }
 
 impl Pyramid {
-    pub fn push(&mut self, value: f64) {
+    pub(super) fn push(&mut self, value: f64) {
         self.values.push(value);
         if !self.values.len().is_multiple_of(FANOUT) {
             return;
@@ -45,12 +45,12 @@ impl Pyramid {
         }
     }
 
-    pub fn values(&self) -> &[f64] {
+    pub(super) fn values(&self) -> &[f64] {
         &self.values
     }
 
     /// The smallest and the largest finite value in a range; `None` where there is none.
-    pub fn extent(&self, range: Range<usize>) -> Option<[f64; 2]> {
+    pub(super) fn extent(&self, range: Range<usize>) -> Option<[f64; 2]> {
         let Range { mut start, mut end } = range;
         let mut found = NOTHING;
         // On each level the ragged ends, until what is between them is whole buckets of the next.

@@ -31,7 +31,7 @@ struct Waiting {
 
 /// A queue that this window looks after.
 #[derive(Debug)]
-pub struct Queue {
+pub(super) struct Queue {
     folder: PathBuf,
     waiting: Waiting,
     _lock: File,
@@ -39,7 +39,7 @@ pub struct Queue {
 
 impl Queue {
     /// Whether an earlier window has left a queue, or another has one.
-    pub fn is_in(folder: &Path) -> bool {
+    pub(super) fn is_in(folder: &Path) -> bool {
         folder.join(FILE).is_file()
     }
 
@@ -48,7 +48,7 @@ impl Queue {
     /// # Errors
     ///
     /// Where there is a queue already, or none can be written.
-    pub fn begin(folder: &Path, stem: String, trainings: &[Preset]) -> io::Result<Queue> {
+    pub(super) fn begin(folder: &Path, stem: String, trainings: &[Preset]) -> io::Result<Queue> {
         fs::create_dir_all(folder)?;
         let lock = lock(folder)?.ok_or_else(|| {
             io::Error::other("there is a queue already; it ends after its last run, or when its run is stopped")
@@ -61,7 +61,7 @@ impl Queue {
     }
 
     /// The queue that an earlier window has left, if there is one that no other window looks after.
-    pub fn take_up(folder: &Path) -> io::Result<Option<Queue>> {
+    pub(super) fn take_up(folder: &Path) -> io::Result<Option<Queue>> {
         if !Queue::is_in(folder) {
             return Ok(None);
         }
@@ -77,34 +77,34 @@ impl Queue {
     }
 
     /// Where its runs are.
-    pub fn folder(&self) -> &Path {
+    pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// The folder of the run whose turn it is, which may be gone.
-    pub fn current(&self) -> Option<&Path> {
+    pub(super) fn current(&self) -> Option<&Path> {
         self.waiting.current.as_deref()
     }
 
     /// How many wait.
-    pub fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.waiting.configs.len()
     }
 
     /// What the next one's folder is called, and its config.
-    pub fn first(&self) -> Option<(&str, &str)> {
+    pub(super) fn first(&self) -> Option<(&str, &str)> {
         Some((&self.waiting.stem, self.waiting.configs.first()?))
     }
 
     /// The next one has its run now.
-    pub fn advance(&mut self, run: &RunFolder) -> io::Result<()> {
+    pub(super) fn advance(&mut self, run: &RunFolder) -> io::Result<()> {
         self.waiting.configs.remove(0);
         self.waiting.current = Some(run.path().to_owned());
         self.write()
     }
 
     /// Forgets those that wait.
-    pub fn end(self) -> io::Result<()> {
+    pub(super) fn end(self) -> io::Result<()> {
         match fs::remove_file(self.folder.join(FILE)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),

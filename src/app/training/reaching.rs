@@ -19,7 +19,7 @@ const HIGHEST: f32 = 150.0;
 
 /// The state of the table.
 #[derive(Default)]
-pub struct Reaching {
+pub(super) struct Reaching {
     pub is_open: bool,
     /// What was typed, in the place of the loss that all runs reach.
     typed: Option<f64>,
@@ -67,12 +67,12 @@ impl Found {
 
 impl Reaching {
     /// The loss that is to be reached, where it is one of this metric.
-    pub fn level(&self, metric: MetricId) -> Option<f64> {
+    pub(super) fn level(&self, metric: MetricId) -> Option<f64> {
         self.found.as_ref().filter(|found| self.is_open && found.metric == metric)?.level
     }
 
     /// Shows the table of these groups, of which these metrics are known.
-    pub fn ui(&mut self, ui: &mut Ui, groups: &[NamedCurves<'_>], infos: &[MetricInfo]) {
+    pub(super) fn ui(&mut self, ui: &mut Ui, groups: &[NamedCurves<'_>], infos: &[MetricInfo]) {
         if !self.is_open || groups.is_empty() {
             return;
         }

@@ -10,14 +10,14 @@ use crate::view::ticks::grouped;
 const NOTHING: &str = "No text so far. `sample` in the preset has the model write one at an interval.";
 
 /// Asks for a text that goes on with a prompt, drawn as nanoGPT's `sample.py` does it unless it is told otherwise.
-pub fn command(prompt: &str) -> RunCommand {
+pub(super) fn command(prompt: &str) -> RunCommand {
     // Something must come before the first token.
     let prompt = if prompt.is_empty() { "\n" } else { prompt };
     RunCommand::Sample { prompt: prompt.to_owned(), tokens: 200, temperature: 0.8, top_k: Some(200) }
 }
 
 /// All texts in one, each below its step.
-pub fn joined(samples: &[TextSample]) -> String {
+pub(super) fn joined(samples: &[TextSample]) -> String {
     samples.iter().map(|sample| format!("{}\n{}\n\n", heading(sample), sample.text)).collect()
 }
 
@@ -26,7 +26,7 @@ fn heading(sample: &TextSample) -> String {
 }
 
 /// Shows the texts in their order; says whether another one is asked for.
-pub fn show(ui: &mut Ui, samples: &[TextSample], is_alive: bool, prompt: &mut String) -> bool {
+pub(super) fn show(ui: &mut Ui, samples: &[TextSample], is_alive: bool, prompt: &mut String) -> bool {
     let mut is_asked = false;
     if is_alive {
         ui.horizontal(|ui| {

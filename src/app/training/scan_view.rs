@@ -19,7 +19,7 @@ const RADIUS: f32 = 3.5;
 const AROUND: f64 = PERCENT * NEGLIGIBLE;
 
 /// Shows the picture.
-pub fn show(ui: &mut Ui, scan: &ScanResult, name: &str, figure_layout: &mut FigureLayout) -> Option<ScanFile> {
+pub(super) fn show(ui: &mut Ui, scan: &ScanResult, name: &str, figure_layout: &mut FigureLayout) -> Option<ScanFile> {
     let known = scan.known();
     let all = scan.axes.grid_points();
     let rates = &scan.axes.learning_rates;

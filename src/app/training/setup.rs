@@ -19,7 +19,7 @@ const NAME_WIDTH: f32 = 108.0;
 const FIELD_WIDTH: f32 = 84.0;
 
 /// A line with a name and something to change.
-pub fn line(ui: &mut Ui, name: &str, help: &str, add: impl FnOnce(&mut Ui)) {
+pub(super) fn line(ui: &mut Ui, name: &str, help: &str, add: impl FnOnce(&mut Ui)) {
     form::line(ui, NAME_WIDTH, name, help, add);
 }
 
@@ -53,14 +53,14 @@ fn heading(ui: &mut Ui, text: &str) {
 
 /// What is known of what the fields are set to.
 #[derive(Clone, Copy)]
-pub struct Known<'a> {
+pub(super) struct Known<'a> {
     pub worker: &'a WorkerState,
     /// What keeps the training from being started.
     pub fault: Option<&'a TrainingFault>,
 }
 
 /// Shows the controls.
-pub fn show(
+pub(super) fn show(
     ui: &mut Ui,
     editor: &mut TrainingEditor,
     known: Known<'_>,

@@ -91,7 +91,7 @@ pub struct TrackLook {
 }
 
 /// Points of a line in places, cut where values have no place. Where a line ends so, its last piece is empty.
-pub type Pieces = Vec<Vec<[f64; 2]>>;
+pub(super) type Pieces = Vec<Vec<[f64; 2]>>;
 
 impl Track {
     pub fn new(of_step: OfStep, smoothing: f64) -> Track {

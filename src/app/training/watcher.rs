@@ -28,7 +28,7 @@ const BETWEEN: Duration = Duration::from_millis(500);
 const SET_UP_TAIL: u64 = 16 * 1024;
 
 /// What the window asks of the thread.
-pub enum WatcherCommand {
+pub(super) enum WatcherCommand {
     /// A run that need not be in the folder of runs.
     Include(RunFolder),
     /// The same, by a path where there may be none any more.
@@ -42,7 +42,7 @@ pub enum WatcherCommand {
 }
 
 /// Starts the thread, which watches a folder of runs and the folder of the worker; it ends when the sender is dropped.
-pub fn start(
+pub(super) fn start(
     folder: Option<PathBuf>,
     worker: Option<WorkerFolder>,
     outbox: SyncSender<Update>,

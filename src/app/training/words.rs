@@ -12,7 +12,7 @@ const SAMPLES: usize = 50;
 
 /// All that is said about one run in words.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct RunDetail {
+pub(super) struct RunDetail {
     pub log: String,
     pub config: String,
     /// What happened, a line each, without the points of curves.
@@ -30,7 +30,7 @@ pub struct RunDetail {
 
 impl RunDetail {
     /// Reads the files of a run with this history.
-    pub fn of(run: &RunFolder, history: &RunHistory) -> RunDetail {
+    pub(super) fn of(run: &RunFolder, history: &RunHistory) -> RunDetail {
         let event = |record: &EventRecord| {
             let time = record.time.strftime("%Y-%m-%d %H:%M:%S");
             format!("{time}  step {}: {}\n", record.step, record.event.sentence())
@@ -70,6 +70,6 @@ fn fork(run: &RunFolder, forked: &Forked) -> String {
 }
 
 /// The end of a log, in which nothing hides.
-pub fn shown_log(path: &Path, most: u64) -> String {
+pub(super) fn shown_log(path: &Path, most: u64) -> String {
     visible_lines(&last_lines(path, most)).into_owned()
 }

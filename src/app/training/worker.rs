@@ -14,14 +14,14 @@ use crate::run::SETUP;
 
 /// What is wanted of the worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WorkerAction {
+pub(super) enum WorkerAction {
     LookAgain,
     Cancel,
 }
 
 /// The worker's part of the panel.
 #[derive(Default)]
-pub struct WorkerCard {
+pub(super) struct WorkerCard {
     pub installation: Option<Installation>,
     /// The command that installs it is on its way.
     pub begins: bool,
@@ -33,7 +33,7 @@ pub struct WorkerCard {
 
 impl WorkerCard {
     /// Shows how it stands with the worker.
-    pub fn ui(
+    pub(super) fn ui(
         &mut self,
         ui: &mut Ui,
         worker: &WorkerState,
@@ -122,7 +122,7 @@ impl WorkerCard {
     }
 
     /// Asks before a large download; true when the set-up is to begin.
-    pub fn agrees(&mut self, ctx: &Context, places: &TrainingPaths) -> bool {
+    pub(super) fn agrees(&mut self, ctx: &Context, places: &TrainingPaths) -> bool {
         let (true, Some(installation), Some(folder)) = (self.asking, &self.installation, &places.worker_folder) else {
             return false;
         };

@@ -13,7 +13,7 @@ use crate::dataset::download::{self, DownloadError};
 use crate::dataset::mnist::{self, DataError, Mnist, MnistCheck, MnistFound, SYNTHETIC_SEED};
 
 #[derive(clap::Args)]
-pub struct MnistArgs {
+pub(crate) struct MnistArgs {
     /// The folder for the files [default: valleyscope/mnist in your folder for caches]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -28,7 +28,7 @@ pub struct MnistArgs {
     check: bool,
 }
 
-pub fn run(args: &MnistArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &MnistArgs) -> Result<(), Failure> {
     let folder = match &args.dir {
         Some(folder) => folder.clone(),
         None => mnist::cache_folder().map_err(failure)?,

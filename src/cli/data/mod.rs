@@ -10,7 +10,7 @@ use clap::Subcommand;
 use super::Failure;
 
 #[derive(Subcommand)]
-pub enum DataCommand {
+pub(super) enum DataCommand {
     /// Get MNIST, or see what is there of it
     ///
     /// The four files go into the cache, where trainings look for them. What is there already is not loaded
@@ -31,7 +31,7 @@ pub enum DataCommand {
     Openwebtext(openwebtext::OpenWebTextArgs),
 }
 
-pub fn run(command: &DataCommand) -> Result<(), Failure> {
+pub(super) fn run(command: &DataCommand) -> Result<(), Failure> {
     match command {
         DataCommand::Mnist(args) => mnist::run(args),
         DataCommand::Text(args) => text::run(args),

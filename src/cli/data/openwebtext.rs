@@ -11,7 +11,7 @@ use crate::dataset::text::openwebtext::{ARCHIVE, VALIDATION_FRACTION, WebText, m
 use crate::quantity::ValidationFraction;
 
 #[derive(clap::Args)]
-pub struct OpenWebTextArgs {
+pub(crate) struct OpenWebTextArgs {
     /// The folder for the tokens
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
@@ -26,7 +26,7 @@ pub struct OpenWebTextArgs {
     force: bool,
 }
 
-pub fn run(args: &OpenWebTextArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &OpenWebTextArgs) -> Result<(), Failure> {
     let fraction = ValidationFraction::new(args.val_fraction).map_err(Failure::bad_input)?;
     let interrupt = Interrupt::listen()?;
     if args.from.is_none() {

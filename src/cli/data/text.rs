@@ -10,7 +10,7 @@ use crate::quantity::ValidationFraction;
 use crate::workload::TokenizerKind;
 
 #[derive(clap::Args)]
-pub struct TextArgs {
+pub(crate) struct TextArgs {
     /// Text in UTF-8: files, or folders, of which all files are taken that end in .txt
     #[arg(required = true, value_name = "FILES")]
     files: Vec<PathBuf>,
@@ -32,7 +32,7 @@ fn tokenizer(name: &str) -> Result<TokenizerKind, String> {
     TokenizerKind::from_name(name).ok_or_else(|| "expected gpt2 or char".to_owned())
 }
 
-pub fn run(args: &TextArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &TextArgs) -> Result<(), Failure> {
     let fraction = ValidationFraction::new(args.val_fraction).map_err(Failure::bad_input)?;
     let files = find(&args.files).map_err(failure)?;
     let preparation = Preparation { files: &files, tokenizer: args.tokenizer, fraction, replace: args.force };

@@ -9,7 +9,7 @@ use crate::cli::{Failure, say};
 use crate::dataset::text::{self, Meta, Stage, TextError};
 
 /// Does the work, which is given where to report and how to know that it is to end, and says what has come of it.
-pub fn make(
+pub(super) fn make(
     out: &Path,
     interrupt: &Interrupt,
     work: impl FnOnce(&mut dyn FnMut(text::PreparationProgress), &dyn Fn() -> bool) -> Result<Meta, TextError>,
@@ -45,7 +45,7 @@ fn finish(shown: Option<&Shown>) {
 }
 
 /// What is wrong with text that somebody named is bad input.
-pub fn failure(error: TextError) -> Failure {
+pub(super) fn failure(error: TextError) -> Failure {
     match error {
         TextError::Cancelled => Failure::Interrupted,
         TextError::File { .. } | TextError::NoCache | TextError::Changed(_) => Failure::Failed(error.into()),

@@ -11,7 +11,7 @@ use crate::export::AtomicFile;
 use crate::figure::Format;
 
 /// Draws one figure after the other. One that fails does not keep the others from being drawn.
-pub fn run(args: &FigureArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &FigureArgs) -> Result<(), Failure> {
     let folder = &args.out;
     if Format::of(folder).is_some() || folder.is_file() {
         return Err(Failure::BadInput(anyhow!(

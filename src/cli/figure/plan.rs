@@ -21,7 +21,7 @@ use crate::sweep::{Diagram, Finished, Metric, Precision};
 use crate::visible::visible;
 
 /// The figures of the paper's toy models, those first that take least.
-pub const OF_TOY_MODELS: [&str; 8] =
+pub(super) const OF_TOY_MODELS: [&str; 8] =
     ["fig1c", "saturation", "fig2a", "fig2b", "pairs", "fig2b-unrotated", "fig2b-100d", "moretoy"];
 
 /// Particles of each optimizer in a coarse picture, at most.
@@ -29,7 +29,7 @@ const QUICK_PARTICLES: u64 = 10;
 
 /// A figure of two sweeps.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Composed {
+pub(super) enum Composed {
     /// The differences between any two optimizers.
     Pairs,
     /// The winners beside each other.
@@ -59,7 +59,7 @@ impl Composed {
 
 /// What a figure is drawn from.
 #[derive(Clone)]
-pub enum Source {
+pub(super) enum Source {
     Sweep(Box<SweepResult>),
     Two(Composed, Box<[SweepResult; 2]>),
     Scan(Box<ScanResult>),
@@ -68,7 +68,7 @@ pub enum Source {
 }
 
 impl Source {
-    pub fn figure(&self, certainty: bool) -> Figure {
+    pub(super) fn figure(&self, certainty: bool) -> Figure {
         match self {
             Source::Sweep(result) => Figure::as_in_the_paper(result, certainty),
             Source::Two(Composed::Pairs, results) => {
@@ -88,7 +88,7 @@ impl Source {
 }
 
 /// What has to be done for a figure's source.
-pub enum Plan {
+pub(super) enum Plan {
     /// Nothing.
     There(Source),
     Sweep(Box<SweepPreset>),
@@ -99,7 +99,7 @@ pub enum Plan {
 
 impl Plan {
     /// The plan for what a name stands for on the command line.
-    pub fn of(name: &OsStr, args: &FigureArgs) -> Result<Plan, Failure> {
+    pub(super) fn of(name: &OsStr, args: &FigureArgs) -> Result<Plan, Failure> {
         let composed = Composed::named(name);
         if let Some(composed) = composed.filter(|_| args.runs.is_none()) {
             let sweep = |name| quick_if_asked(built_in_sweep(name), args.quick);
@@ -152,12 +152,12 @@ impl Plan {
     }
 
     /// Whether it is a map of winners.
-    pub fn shows_winners(&self) -> bool {
+    pub(super) fn shows_winners(&self) -> bool {
         self.outline().shows_winners()
     }
 
     /// What is drawn, before anything of it is computed.
-    pub fn outline(&self) -> Source {
+    pub(super) fn outline(&self) -> Source {
         match self {
             Plan::There(source) => source.clone(),
             Plan::Sweep(preset) => Source::Sweep(Box::new(unknown(preset))),
@@ -168,18 +168,18 @@ impl Plan {
 }
 
 /// What figures are computed with. A sweep that several figures show is computed once.
-pub struct Computer {
+pub(super) struct Computer {
     workshop: Workshop,
     computed: Vec<SweepResult>,
 }
 
 impl Computer {
-    pub fn new() -> Result<Computer, Failure> {
+    pub(super) fn new() -> Result<Computer, Failure> {
         Ok(Computer { workshop: Workshop::open(None, Precision::default())?, computed: Vec::new() })
     }
 
     /// Carries a plan out.
-    pub fn source(&mut self, plan: Plan) -> Result<Source, Failure> {
+    pub(super) fn source(&mut self, plan: Plan) -> Result<Source, Failure> {
         match plan {
             Plan::There(source) => Ok(source),
             Plan::Sweep(preset) => Ok(Source::Sweep(Box::new(self.sweep(&preset)?))),

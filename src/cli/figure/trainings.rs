@@ -19,7 +19,7 @@ use crate::workload::Common;
 const BY_THE_CLOCK: [&str; 2] = ["walltime", "walltime-bf16"];
 
 /// Draws what is found of a preset's trainings in a folder, and says what is not.
-pub fn figure(name: &OsStr, preset: &Preset, folder: Option<&Path>) -> Result<Figure, Failure> {
+pub(super) fn figure(name: &OsStr, preset: &Preset, folder: Option<&Path>) -> Result<Figure, Failure> {
     let place = RunsPlace::of(folder)?;
     let all = trainings(preset);
     let command = command(name, preset, folder);

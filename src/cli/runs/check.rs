@@ -17,7 +17,7 @@ use crate::run::{Condition, Findings, MendRefused, RunFolder};
 /// The most characters of the name of a file, and of what is said of it.
 const LONGEST: [usize; 2] = [60, 2000];
 
-pub fn run(place: &RunsPlace, names: &[OsString], mend: bool) -> Result<(), Failure> {
+pub(super) fn run(place: &RunsPlace, names: &[OsString], mend: bool) -> Result<(), Failure> {
     let mut folders = Vec::new();
     for name in names {
         match several(Path::new(name))? {

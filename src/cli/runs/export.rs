@@ -12,7 +12,7 @@ use crate::result::scan::{self, ScanResult};
 use crate::run::{CheckpointChoice, RunHistory, RunReader, write_csv};
 
 /// Writes the points of a run, or the numbers of a scan.
-pub fn run(place: &RunsPlace, name: &CheckpointName, out: &Path) -> Result<(), Failure> {
+pub(super) fn run(place: &RunsPlace, name: &CheckpointName, out: &Path) -> Result<(), Failure> {
     if name.choice != CheckpointChoice::Newest {
         return Err(Failure::BadInput(anyhow!(
             "--out writes all points of a run, whatever the checkpoint; leave @ and what follows out, or take --model DIR"

@@ -16,14 +16,14 @@ const LAST: &str = "last";
 
 /// A run as it is named, and one of its checkpoints: `RUN`, `RUN@STEP` or `RUN@best`.
 #[derive(Clone, Debug)]
-pub struct CheckpointName {
+pub(crate) struct CheckpointName {
     pub run: OsString,
     pub choice: CheckpointChoice,
 }
 
 impl CheckpointName {
     /// For clap.
-    pub fn parse(text: OsString) -> Result<CheckpointName, String> {
+    pub(crate) fn parse(text: OsString) -> Result<CheckpointName, String> {
         let parts = text.to_str().and_then(|text| text.rsplit_once('@'));
         // The path of a folder may have the sign too.
         let Some((run, step)) = parts.filter(|(_, step)| !step.contains(std::path::is_separator)) else {
@@ -40,12 +40,12 @@ impl CheckpointName {
     }
 
     /// The step of the checkpoint that is meant of the run.
-    pub fn step(&self, run: &RunFolder) -> Result<u64, Failure> {
+    pub(crate) fn step(&self, run: &RunFolder) -> Result<u64, Failure> {
         step(self.choice.find(run))
     }
 
     /// The same after a brief look at it ([`CheckpointChoice::find_briefly`]).
-    pub fn step_briefly(&self, run: &RunFolder) -> Result<u64, Failure> {
+    pub(crate) fn step_briefly(&self, run: &RunFolder) -> Result<u64, Failure> {
         step(self.choice.find_briefly(run))
     }
 }
@@ -58,13 +58,13 @@ fn step(found: Result<Checkpoint, ChoiceError>) -> Result<u64, Failure> {
 }
 
 /// The folder that runs are in.
-pub struct RunsPlace {
+pub(crate) struct RunsPlace {
     pub folder: PathBuf,
 }
 
 impl RunsPlace {
     /// The named folder, or else the usual one.
-    pub fn of(named: Option<&Path>) -> Result<RunsPlace, Failure> {
+    pub(crate) fn of(named: Option<&Path>) -> Result<RunsPlace, Failure> {
         if let Some(folder) = named {
             if !folder.is_dir() {
                 return Err(Failure::BadInput(anyhow!("--runs must be a folder, and {} is none", folder.display())));
@@ -76,19 +76,19 @@ impl RunsPlace {
         Ok(RunsPlace { folder })
     }
 
-    pub fn list(&self) -> Result<Vec<RunFolder>, Failure> {
+    pub(crate) fn list(&self) -> Result<Vec<RunFolder>, Failure> {
         RunFolder::list(&self.folder).map_err(|error| Failure::Failed(error.into()))
     }
 
     /// Whether the name of some run begins so, or it is the word for the last.
-    pub fn has_beginning_with(&self, name: &OsStr) -> bool {
+    pub(crate) fn has_beginning_with(&self, name: &OsStr) -> bool {
         let name = name.to_string_lossy();
         self.list().is_ok_and(|runs| runs.iter().any(|run| name == LAST || run.name().starts_with(&*name)))
     }
 
     /// The run with this name, beginning of a name, or folder; `last` is the one that began last,
     /// and `./last` a folder of that name.
-    pub fn find(&self, run: &OsStr) -> Result<RunFolder, Failure> {
+    pub(crate) fn find(&self, run: &OsStr) -> Result<RunFolder, Failure> {
         let path = Path::new(run);
         if path.components().count() > 1 || path.is_absolute() || is_dots(path) {
             return RunFolder::open(path).map_err(Failure::bad_input);
@@ -144,7 +144,7 @@ impl RunsPlace {
 }
 
 /// When a run's training began, or where it has not, when its folder was made.
-pub fn began(run: &RunFolder, history: &RunHistory) -> Timestamp {
+pub(crate) fn began(run: &RunFolder, history: &RunHistory) -> Timestamp {
     history.began().or_else(|| run.made()).unwrap_or(Timestamp::MIN)
 }
 

@@ -25,7 +25,7 @@ const GAP: usize = 2;
 
 type Row = [String; HEADER.len()];
 
-pub fn run(place: &RunsPlace) -> Result<(), Failure> {
+pub(super) fn run(place: &RunsPlace) -> Result<(), Failure> {
     // One that cannot be read does not hide the others.
     let listed = |run: &RunFolder| row(run).unwrap_or_else(|error| unreadable(run, &error));
     let mut rows: Vec<(Timestamp, Row)> = place.list()?.iter().map(listed).collect();

@@ -2,12 +2,12 @@
 
 mod check;
 mod export;
-pub mod find;
+pub(super) mod find;
 mod list;
 mod model;
 mod show;
 mod stop;
-pub mod watch;
+pub(super) mod watch;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ use super::output::{cell, print};
 use crate::run::{MetricInfo, RunHistory, span};
 
 #[derive(clap::Args)]
-pub struct RunsArgs {
+pub(super) struct RunsArgs {
     #[command(subcommand)]
     command: Command,
     /// Folder that the runs are in [default: runs in the user's folder for data]
@@ -105,7 +105,7 @@ struct Run {
     run: OsString,
 }
 
-pub fn run(args: &RunsArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &RunsArgs) -> Result<(), Failure> {
     let place = RunsPlace::of(args.runs.as_deref())?;
     match &args.command {
         Command::List => list::run(&place),

@@ -14,7 +14,7 @@ use crate::view::ticks::grouped;
 
 /// Where an evaluation takes place, and on what.
 #[derive(clap::Args)]
-pub struct Evaluation {
+pub(super) struct Evaluation {
     /// Where to compute: cpu, cuda, or cuda:1 and so on [default: where the run was trained]
     #[arg(long, value_name = "DEVICE", value_parser = device)]
     device: Option<String>,
@@ -24,7 +24,12 @@ pub struct Evaluation {
 }
 
 /// Writes the model of a checkpoint into a new or empty folder.
-pub fn export(place: &RunsPlace, name: &CheckpointName, folder: &Path, worker: Option<&Path>) -> Result<(), Failure> {
+pub(super) fn export(
+    place: &RunsPlace,
+    name: &CheckpointName,
+    folder: &Path,
+    worker: Option<&Path>,
+) -> Result<(), Failure> {
     check_empty(folder)?;
     let (model, worker) = open(place, name, worker)?;
     model.export(&worker, folder).map_err(anyhow::Error::from)?;
@@ -33,7 +38,7 @@ pub fn export(place: &RunsPlace, name: &CheckpointName, folder: &Path, worker: O
 }
 
 /// Prints the loss of a checkpoint over all data that are kept from training.
-pub fn evaluate(
+pub(super) fn evaluate(
     place: &RunsPlace,
     name: &CheckpointName,
     how: &Evaluation,

@@ -14,7 +14,7 @@ const EVENTS: usize = 12;
 /// The most characters of each.
 const LONGEST: usize = 2000;
 
-pub fn run(run: &RunFolder) -> Result<(), Failure> {
+pub(super) fn run(run: &RunFolder) -> Result<(), Failure> {
     let mut reader = RunReader::brief(run.clone());
     let status = reader.status(Timestamp::now());
     let status = status.and_then(|status| reader.poll_to_end().map(|()| status));

@@ -12,7 +12,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 /// A worker that has not ended for so long is left to itself.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-pub fn run(run: RunFolder) -> Result<(), Failure> {
+pub(super) fn run(run: RunFolder) -> Result<(), Failure> {
     let name = run.name();
     let mut reader = RunReader::brief(run.clone());
     let look = |reader: &mut RunReader| -> Result<Status, Failure> {

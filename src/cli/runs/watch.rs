@@ -18,7 +18,7 @@ use crate::visible::visible;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 const BETWEEN_LINES: Duration = Duration::from_secs(5);
 
-pub fn run(run: RunFolder) -> Result<(), Failure> {
+pub(crate) fn run(run: RunFolder) -> Result<(), Failure> {
     let interrupt = Interrupt::listen()?;
     let mut watch = Watch::new(run);
     loop {
@@ -34,7 +34,7 @@ pub fn run(run: RunFolder) -> Result<(), Failure> {
 }
 
 /// What the end of a run means for the command that watched it.
-pub fn outcome(ended: &Status) -> Result<(), Failure> {
+pub(crate) fn outcome(ended: &Status) -> Result<(), Failure> {
     match ended {
         Status::Finished => Ok(()),
         Status::Stopped => Err(Failure::Stopped),
@@ -44,7 +44,7 @@ pub fn outcome(ended: &Status) -> Result<(), Failure> {
 
 /// Follows a run and shows how it gets on: a bar on a terminal, else a line every few seconds. Whatever else happens
 /// in it is told in lines.
-pub struct Watch {
+pub(crate) struct Watch {
     reader: RunReader,
     bar: Option<ProgressBar>,
     last_line: Option<Instant>,
@@ -56,7 +56,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    pub fn new(run: RunFolder) -> Watch {
+    pub(crate) fn new(run: RunFolder) -> Watch {
         let bar = std::io::stderr().is_terminal().then(|| {
             let style = ProgressStyle::with_template("{bar:30} {msg}").expect("the template is well-formed");
             ProgressBar::new(0).with_style(style)
@@ -65,7 +65,7 @@ impl Watch {
     }
 
     /// Tells of all that happens from now on.
-    pub fn from_now(run: RunFolder) -> Watch {
+    pub(crate) fn from_now(run: RunFolder) -> Watch {
         let mut watch = Watch::new(run);
         // What cannot be read is told at the first look.
         let _ = watch.reader.poll();
@@ -74,7 +74,7 @@ impl Watch {
     }
 
     /// Asks the worker to save a checkpoint and end.
-    pub fn stop(&mut self) -> Result<(), Failure> {
+    pub(crate) fn stop(&mut self) -> Result<(), Failure> {
         let run = self.reader.run();
         let request = CommandRequest::send(run, RunCommand::Stop);
         self.request = Some(request.with_context(|| format!("cannot write {}", run.commands().display()))?);
@@ -82,7 +82,7 @@ impl Watch {
     }
 
     /// Shows what is new, and returns how the run has ended, once it has.
-    pub fn look(&mut self) -> Result<Option<Status>, Failure> {
+    pub(crate) fn look(&mut self) -> Result<Option<Status>, Failure> {
         let events = self.reader.run().events();
         let status = self.reader.status(Timestamp::now());
         let status = status.with_context(|| format!("cannot read {}", events.display()))?;

@@ -7,7 +7,7 @@ use crate::quantity::{PointCount, Replicates, StepCount};
 use crate::sweep::{Precision, Quantity, SweepSpec};
 
 #[derive(clap::Args)]
-pub struct SweepRequest {
+pub(super) struct SweepRequest {
     /// Rows and columns of the diagram, over the same ranges [default: the preset's]
     #[arg(long, value_name = "ROWSxCOLS", allow_hyphen_values = true, value_parser = Grid::parse)]
     grid: Option<Grid>,
@@ -27,7 +27,7 @@ pub struct SweepRequest {
 
 impl SweepRequest {
     /// The sweep with what was asked for, checked.
-    pub fn of(&self, mut spec: SweepSpec) -> Result<SweepSpec, Failure> {
+    pub(super) fn of(&self, mut spec: SweepSpec) -> Result<SweepSpec, Failure> {
         if let Some(Grid { rows, columns }) = self.grid {
             (spec.rows.count, spec.columns.count) = (rows, columns);
         }
@@ -97,7 +97,7 @@ fn seed(text: &str) -> Result<u64, String> {
 }
 
 /// For `--threads`.
-pub fn threads(text: &str) -> Result<usize, String> {
+pub(super) fn threads(text: &str) -> Result<usize, String> {
     const MOST: u64 = 1024;
     let expected = format!("a whole number of threads from 1 to {MOST}");
     match whole(text, &expected)? {
@@ -107,7 +107,7 @@ pub fn threads(text: &str) -> Result<usize, String> {
 }
 
 /// For `--precision`.
-pub fn precision(text: &str) -> Result<Precision, String> {
+pub(super) fn precision(text: &str) -> Result<Precision, String> {
     let found = Precision::ALL.into_iter().find(|precision| precision.name() == text);
     found.ok_or_else(|| format!("expected f32 or f64, found {text}"))
 }

@@ -14,7 +14,7 @@ use crate::preset::{Library, Preset, SweepPreset};
 use crate::sweep::{self, Finished, Machine, Pool, Sweep, SweepSpec, Work};
 
 /// The sweep that a user means by a name or a file.
-pub fn load(name_or_file: &std::ffi::OsStr) -> Result<SweepPreset, Failure> {
+pub(crate) fn load(name_or_file: &std::ffi::OsStr) -> Result<SweepPreset, Failure> {
     match Library::open().load(name_or_file).map_err(Failure::bad_input)?.preset {
         Preset::Sweep(preset) => Ok(preset),
         other => {
@@ -28,14 +28,14 @@ pub fn load(name_or_file: &std::ffi::OsStr) -> Result<SweepPreset, Failure> {
 }
 
 /// What a sweep is computed with.
-pub struct Workshop {
+pub(crate) struct Workshop {
     pub pool: Pool,
     pub machine: Machine,
     pub interrupt: Interrupt,
 }
 
 /// Whoever takes the pixels of a sweep.
-pub trait Taker {
+pub(crate) trait Taker {
     fn take(&mut self, finished: Finished) -> Result<(), Failure>;
 
     /// Called several times a second.
@@ -46,7 +46,7 @@ pub trait Taker {
 
 impl Workshop {
     /// With so many threads, or as many as the machine runs at the same time.
-    pub fn open(threads: Option<usize>, precision: sweep::Precision) -> Result<Workshop, Failure> {
+    pub(crate) fn open(threads: Option<usize>, precision: sweep::Precision) -> Result<Workshop, Failure> {
         let threads = threads.unwrap_or_else(|| available_parallelism().map_or(1, |threads| threads.get()));
         let pool =
             Pool::new(threads).with_context(|| format!("cannot start {threads} threads; try fewer --threads"))?;
@@ -54,7 +54,7 @@ impl Workshop {
     }
 
     /// Computes all pixels but those that are `known`. An interruption ends it early, without an error.
-    pub fn compute(
+    pub(crate) fn compute(
         &self,
         spec: Arc<SweepSpec>,
         keep_runs: bool,
@@ -92,7 +92,7 @@ impl Workshop {
     }
 
     /// How fast the work was, and what it was done with.
-    pub fn speed(&self, done: &sweep::Progress) -> String {
+    pub(crate) fn speed(&self, done: &sweep::Progress) -> String {
         let (seconds, millions) = (done.elapsed.as_secs_f64(), done.steps as f64 / 1e6);
         let rate = if seconds > 0.0 { millions / seconds } else { 0.0 };
         let (threads, machine) = (self.pool.threads(), self.machine);

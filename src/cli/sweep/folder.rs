@@ -13,13 +13,13 @@ use crate::result::{RawFormat, SweepResult};
 use crate::sweep::{Precision, Runs, SweepCheckpoint, SweepCheckpointError, SweepSpec};
 
 /// A folder, with what can be in it.
-pub struct ResultFolder<'a> {
+pub(super) struct ResultFolder<'a> {
     pub path: &'a Path,
     pub raw: Option<RawFormat>,
 }
 
 /// What is to be done with a folder.
-pub enum FolderState {
+pub(super) enum FolderState {
     /// To begin, with nothing in the way, or to go on where there was a checkpoint.
     Open { checkpoint: SweepCheckpoint, overwrite: Overwrite },
     /// The results are there.
@@ -29,7 +29,7 @@ pub enum FolderState {
 impl ResultFolder<'_> {
     /// Makes the folder, unless it is there, and locks it. Results, and a checkpoint unless `resume` asks for
     /// it, are refused.
-    pub fn open(&self, spec: &SweepSpec, precision: Precision, resume: bool) -> Result<FolderState, Failure> {
+    pub(super) fn open(&self, spec: &SweepSpec, precision: Precision, resume: bool) -> Result<FolderState, Failure> {
         let folder = self.path.display();
         if self.path.exists() && !self.path.is_dir() {
             return Err(Failure::BadInput(anyhow!("--out must be a folder, and {folder} is a file")));
@@ -75,7 +75,7 @@ impl ResultFolder<'_> {
     }
 
     /// Writes all results. The checkpoint has the runs, where they are kept.
-    pub fn finish(
+    pub(super) fn finish(
         &self,
         result: &SweepResult,
         checkpoint: &mut SweepCheckpoint,

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 
-pub use computing::{Taker, Workshop, load};
+pub(super) use computing::{Taker, Workshop, load};
 
 use self::asked::SweepRequest;
 use self::folder::{FolderState, ResultFolder};
@@ -22,7 +22,7 @@ use crate::result::{RawFormat, SweepResult};
 use crate::sweep::{Diagram, Finished, Precision, SweepCheckpoint};
 
 #[derive(clap::Args)]
-pub struct SweepArgs {
+pub(super) struct SweepArgs {
     /// Name of a built-in preset or of one of your own, or a file
     #[arg(value_name = "PRESET")]
     preset: OsString,
@@ -45,7 +45,7 @@ pub struct SweepArgs {
     resume: bool,
 }
 
-pub fn run(args: &SweepArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
     let preset = load(&args.preset)?;
     let spec = args.asked.of(preset.sweep.clone())?;
     // Title and description say what was asked for besides.

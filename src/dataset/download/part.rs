@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use super::{DownloadError, DownloadFile};
 
 /// What has arrived of a file.
-pub struct PartialFile<'a> {
+pub(super) struct PartialFile<'a> {
     file: File,
     path: PathBuf,
     wanted: &'a DownloadFile<'a>,
@@ -15,7 +15,7 @@ pub struct PartialFile<'a> {
 }
 
 /// Where the part of a file is kept.
-pub fn path(target: &Path) -> PathBuf {
+pub(super) fn path(target: &Path) -> PathBuf {
     with_suffix(target, ".part")
 }
 
@@ -26,7 +26,7 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 }
 
 /// Whether a file is there and is what is wanted.
-pub fn has_sum(path: &Path, wanted: &DownloadFile<'_>) -> bool {
+pub(super) fn has_sum(path: &Path, wanted: &DownloadFile<'_>) -> bool {
     let right_length = path.metadata().is_ok_and(|found| found.len() == wanted.bytes);
     right_length && File::open(path).and_then(|mut file| sum(&mut file)).is_ok_and(|sum| sum == wanted.sha256)
 }
@@ -45,7 +45,7 @@ pub fn sum(file: &mut File) -> io::Result<String> {
 
 impl<'a> PartialFile<'a> {
     /// Goes on with what is there of a file.
-    pub fn open(target: &Path, wanted: &'a DownloadFile<'a>) -> Result<PartialFile<'a>, DownloadError> {
+    pub(super) fn open(target: &Path, wanted: &'a DownloadFile<'a>) -> Result<PartialFile<'a>, DownloadError> {
         let path = path(target);
         let open = || {
             let mut file = File::options().read(true).write(true).create(true).truncate(false).open(&path)?;
@@ -64,16 +64,16 @@ impl<'a> PartialFile<'a> {
         }
     }
 
-    pub fn length(&self) -> u64 {
+    pub(super) fn length(&self) -> u64 {
         self.length
     }
 
-    pub fn missing(&self) -> u64 {
+    pub(super) fn missing(&self) -> u64 {
         self.wanted.bytes - self.length
     }
 
     /// Adds bytes, of which those beyond the file's end are dropped.
-    pub fn append(&mut self, bytes: &[u8]) -> Result<(), DownloadError> {
+    pub(super) fn append(&mut self, bytes: &[u8]) -> Result<(), DownloadError> {
         let count = bytes.len().min(usize::try_from(self.missing()).unwrap_or(usize::MAX));
         self.file.write_all(&bytes[..count]).map_err(|source| self.failed(source))?;
         self.length += count as u64;
@@ -81,19 +81,19 @@ impl<'a> PartialFile<'a> {
     }
 
     /// Throws away what has arrived.
-    pub fn clear(&mut self) -> Result<(), DownloadError> {
+    pub(super) fn clear(&mut self) -> Result<(), DownloadError> {
         self.file.set_len(0).and_then(|()| self.file.rewind()).map_err(|source| self.failed(source))?;
         self.length = 0;
         Ok(())
     }
 
-    pub fn has_sum(&mut self) -> Result<bool, DownloadError> {
+    pub(super) fn has_sum(&mut self) -> Result<bool, DownloadError> {
         let sum = self.file.rewind().and_then(|()| sum(&mut self.file)).map_err(|source| self.failed(source))?;
         Ok(sum == self.wanted.sha256)
     }
 
     /// Gives the whole file its name.
-    pub fn commit(self, target: &Path) -> Result<(), DownloadError> {
+    pub(super) fn commit(self, target: &Path) -> Result<(), DownloadError> {
         self.file.sync_all().map_err(|source| self.failed(source))?;
         let PartialFile { file, path, .. } = self;
         drop(file);

@@ -9,7 +9,7 @@ use ureq::Agent;
 use ureq::http::{HeaderMap, StatusCode, header};
 
 /// What a server says, in this order.
-pub enum ServerResponse {
+pub(super) enum ServerResponse {
     /// Content follows from this byte on, of a file of so many bytes if that is known.
     Begins {
         from: u64,
@@ -23,7 +23,7 @@ pub enum ServerResponse {
     End,
 }
 
-pub struct HttpRequest {
+pub(super) struct HttpRequest {
     answers: Receiver<Result<ServerResponse, String>>,
     heard: std::cell::Cell<Instant>,
     patience: Duration,
@@ -35,7 +35,7 @@ const WAITING: usize = 8;
 
 impl HttpRequest {
     /// Asks for what is at `url` from byte `from` on.
-    pub fn send(url: String, from: u64, patience: Duration) -> HttpRequest {
+    pub(super) fn send(url: String, from: u64, patience: Duration) -> HttpRequest {
         let (sender, answers) = sync_channel(WAITING);
         thread::spawn(move || {
             // Whoever does not listen any more does not want to know of an error either.
@@ -47,7 +47,7 @@ impl HttpRequest {
     }
 
     /// The next answer if there is one soon; an error if the connection broke, or nothing came for too long.
-    pub fn wait(&self, time: Duration) -> Result<Option<ServerResponse>, String> {
+    pub(super) fn wait(&self, time: Duration) -> Result<Option<ServerResponse>, String> {
         match self.answers.recv_timeout(time) {
             Ok(answer) => {
                 self.heard.set(Instant::now());

@@ -10,7 +10,7 @@ use crate::export::{AtomicFile, Overwrite, write_file};
 use crate::plain_file::{self, Links};
 
 /// Names without .gz: images and labels to learn from, images and labels to test with.
-pub const NAMES: [[&str; 2]; 2] =
+pub(super) const NAMES: [[&str; 2]; 2] =
     [["train-images-idx3-ubyte", "train-labels-idx1-ubyte"], ["t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"]];
 
 /// Where the files are looked for in the folder that is named; the last is where PyTorch keeps them.
@@ -78,7 +78,7 @@ fn find(folder: &Path) -> Result<[[PathBuf; 2]; 2], DataError> {
 }
 
 /// Which of the files are in the folder or, where there are more, in a subfolder.
-pub fn look(folder: &Path) -> [[Option<PathBuf>; 2]; 2] {
+pub(super) fn look(folder: &Path) -> [[Option<PathBuf>; 2]; 2] {
     let places = SUBFOLDERS.iter().rev().map(|subfolder| folder.join(subfolder));
     let found = places.map(|place| NAMES.map(|names| names.map(|name| find_file(&place, name))));
     found.max_by_key(|found| found.iter().flatten().flatten().count()).expect("there are places to look at")

@@ -14,7 +14,7 @@ use crate::plain_file::{self, Links};
 
 /// What a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IdxContent {
+pub(super) enum IdxContent {
     Images,
     Labels,
 }
@@ -22,7 +22,7 @@ pub enum IdxContent {
 /// More images than any relative of MNIST has, and no more than fit into memory.
 const MOST_IMAGES: u32 = 1_000_000;
 /// The length of a file of so many.
-pub const LONGEST: u64 = 16 + MOST_IMAGES as u64 * PIXELS as u64;
+pub(super) const LONGEST: u64 = 16 + MOST_IMAGES as u64 * PIXELS as u64;
 /// Images of digits can be compressed to a fifth. A file that is so many times as long once it is unpacked was made
 /// to fill memory, unless it is short.
 const MOST_TIMES_SMALLER: u64 = 100;
@@ -56,12 +56,12 @@ impl IdxContent {
 }
 
 /// Whether a file that begins so is compressed with gzip.
-pub fn is_compressed(content: &[u8]) -> bool {
+pub(super) fn is_compressed(content: &[u8]) -> bool {
     content.starts_with(&[0x1f, 0x8b])
 }
 
 /// The images or labels in a file, which may be compressed whatever its name is.
-pub fn read(path: &Path, content: IdxContent) -> Result<Vec<u8>, DataError> {
+pub(super) fn read(path: &Path, content: IdxContent) -> Result<Vec<u8>, DataError> {
     let data = unpacked(path, |from, most| Reading { from, path, content, most }.all())?;
     if content == IdxContent::Labels
         && let Some(place) = data.iter().position(|&label| label > 9)
@@ -72,7 +72,7 @@ pub fn read(path: &Path, content: IdxContent) -> Result<Vec<u8>, DataError> {
 }
 
 /// SHA-256, in hexadecimal, of what a file holds once it is unpacked.
-pub fn sum(path: &Path) -> Result<String, DataError> {
+pub(super) fn sum(path: &Path) -> Result<String, DataError> {
     unpacked(path, |from, most| {
         let mut hash = Sha256::new();
         let most = most.bytes();
@@ -130,7 +130,7 @@ fn unreadable(path: &Path, error: io::Error) -> DataError {
 }
 
 /// Writes images or labels, uncompressed.
-pub fn write(out: &mut impl Write, content: IdxContent, data: &[u8]) -> io::Result<()> {
+pub(super) fn write(out: &mut impl Write, content: IdxContent, data: &[u8]) -> io::Result<()> {
     let count = u32::try_from(data.len() / content.bytes_each()).expect("no set is so large");
     out.write_all(&content.magic().to_be_bytes())?;
     for size in [count, SIDE as u32, SIDE as u32].into_iter().take(content.sizes()) {

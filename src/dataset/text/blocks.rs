@@ -10,7 +10,7 @@ use super::{Split, TextError, gpt2};
 use crate::plain_file::{self, Links};
 
 /// A text whose tokens do not depend on the text before or after it.
-pub struct TextBlock {
+pub(super) struct TextBlock {
     pub split: Split,
     pub text: String,
     /// Whether a document begins with it that another is before.
@@ -19,10 +19,10 @@ pub struct TextBlock {
 
 /// The most bytes of a block. A stretch of text as long as that in which there is no word after white space is cut
 /// wherever it is; so the blocks depend on the text only.
-pub const LONGEST: usize = 1 << 18;
+pub(super) const LONGEST: usize = 1 << 18;
 
 /// Reads the blocks of a job from some place on.
-pub struct Blocks<'a> {
+pub(super) struct Blocks<'a> {
     job: &'a PreparationJob<'a>,
     /// The range that the next block is from, and where it begins.
     pub range: usize,
@@ -33,12 +33,12 @@ pub struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    pub fn from_state(job: &'a PreparationJob<'a>, state: &ResumeState) -> Blocks<'a> {
+    pub(super) fn from_state(job: &'a PreparationJob<'a>, state: &ResumeState) -> Blocks<'a> {
         Blocks { job, range: state.part, at: state.at, file: None, buffer: Vec::new() }
     }
 
     /// The next block; `None` after the last.
-    pub fn next_block(&mut self) -> Result<Option<TextBlock>, TextError> {
+    pub(super) fn next_block(&mut self) -> Result<Option<TextBlock>, TextError> {
         let Some(range) = self.job.ranges.get(self.range) else { return Ok(None) };
         let path = &self.job.files[range.file].path;
         let left = range.end - self.at;

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use tiktoken_rs::CoreBPE;
 
 /// Tokens of the vocabulary, the end of a text among them.
-pub const SIZE: usize = 50_257;
+pub(super) const SIZE: usize = 50_257;
 
 static ENCODING: LazyLock<CoreBPE> =
     LazyLock::new(|| tiktoken_rs::r50k_base().expect("the vocabulary that is compiled in is whole"));
@@ -15,7 +15,7 @@ static ENCODING: LazyLock<CoreBPE> =
 const SEGMENT: usize = 4096;
 
 /// The tokens of a text, in which nothing has a special meaning.
-pub fn encode(text: &str) -> Vec<u16> {
+pub(super) fn encode(text: &str) -> Vec<u16> {
     let mut tokens = Vec::with_capacity(text.len() / 3);
     let mut rest = text;
     while !rest.is_empty() {
@@ -28,7 +28,7 @@ pub fn encode(text: &str) -> Vec<u16> {
 }
 
 /// The bytes of a token; none beyond the vocabulary.
-pub fn bytes(token: u16) -> Option<Vec<u8>> {
+pub(super) fn bytes(token: u16) -> Option<Vec<u8>> {
     ENCODING.decode_bytes(&[u32::from(token)]).ok()
 }
 
@@ -47,7 +47,7 @@ fn next_cut(text: &str, from: usize) -> Option<usize> {
 }
 
 /// The last such place in a text, but its beginning.
-pub fn last_cut(text: &str) -> Option<usize> {
+pub(super) fn last_cut(text: &str) -> Option<usize> {
     let mut after_is_word = false;
     for (place, character) in text.char_indices().rev() {
         if character.is_whitespace() && after_is_word {

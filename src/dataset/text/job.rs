@@ -15,7 +15,7 @@ pub const VALIDATION_FRACTION: f64 = 0.1;
 const SHORTEST_PART: u64 = 65;
 
 /// A text that has been read once, and how it is cut into parts.
-pub struct PreparationJob<'a> {
+pub(super) struct PreparationJob<'a> {
     pub files: &'a [TextFile],
     pub ranges: Vec<Range>,
     pub plan: TokenPlan,
@@ -23,7 +23,7 @@ pub struct PreparationJob<'a> {
 
 /// Bytes of a file that belong to one split.
 #[derive(Clone, Copy, Debug)]
-pub struct Range {
+pub(super) struct Range {
     pub file: usize,
     pub start: u64,
     pub end: u64,
@@ -34,7 +34,7 @@ pub struct Range {
 
 impl PreparationJob<'_> {
     /// Reads the files. The first characters of all, taken together, are to learn from, and the last for validation.
-    pub fn new<'a>(
+    pub(super) fn new<'a>(
         files: &'a [TextFile],
         kind: TokenizerKind,
         fraction: ValidationFraction,

@@ -18,14 +18,14 @@ use crate::plain_file::{self, Links};
 use crate::quantity::ValidationFraction;
 
 /// In a folder whose tokens are not finished: how far they are.
-pub const STATE_FILE: &str = "unfinished.json";
+pub(super) const STATE_FILE: &str = "unfinished.json";
 /// The file that says who works on a folder. It stays there, empty.
 const LOCK: &str = ".tokens.lock";
 /// How often it is saved how far the work is.
 const SAVE_EVERY: Duration = Duration::from_secs(2);
 
 /// What tokens are made of.
-pub struct TokenPlan {
+pub(super) struct TokenPlan {
     pub tokenizer: Tokenizer,
     /// How much is for validation.
     pub fraction: ValidationFraction,
@@ -36,7 +36,7 @@ pub struct TokenPlan {
 
 impl TokenPlan {
     /// A hash of all that the tokens depend on: SHA-256 in hexadecimal.
-    pub fn sum(&self) -> String {
+    pub(super) fn sum(&self) -> String {
         let kind = self.tokenizer.kind().name();
         let all = serde_json::to_vec(&(kind, self.fraction.get(), &self.sources)).expect("it is plain");
         format!("{:x}", Sha256::digest(all))
@@ -72,7 +72,7 @@ impl TokenPlan {
 
 /// How far the tokens are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ResumeState {
+pub(super) struct ResumeState {
     /// The sum of the plan.
     job: String,
     /// The part that comes next, and its first byte that has no tokens yet.
@@ -107,14 +107,14 @@ impl ResumeState {
 }
 
 /// Whether there is something to do.
-pub enum Begun<'a> {
+pub(super) enum Begun<'a> {
     /// The tokens are there.
     Complete(Meta),
     Work(TokenFiles<'a>),
 }
 
 /// The files of tokens of a plan, as far as they have come.
-pub struct TokenFiles<'a> {
+pub(super) struct TokenFiles<'a> {
     folder: &'a Path,
     plan: &'a TokenPlan,
     state: ResumeState,
@@ -127,7 +127,7 @@ pub struct TokenFiles<'a> {
 impl TokenFiles<'_> {
     /// Begins the work in a folder, which is made where there is none, or goes on with it. Waits until no other process
     /// works there. Other tokens that are there are refused, unless they may be replaced.
-    pub fn begin<'a>(
+    pub(super) fn begin<'a>(
         folder: &'a Path,
         plan: &'a TokenPlan,
         replace: bool,
@@ -188,12 +188,12 @@ impl TokenFiles<'_> {
     }
 
     /// What comes next.
-    pub fn state(&self) -> &ResumeState {
+    pub(super) fn state(&self) -> &ResumeState {
         &self.state
     }
 
     /// Adds tokens as they are in files.
-    pub fn append(&mut self, split: Split, tokens: &[u8]) -> Result<(), TextError> {
+    pub(super) fn append(&mut self, split: Split, tokens: &[u8]) -> Result<(), TextError> {
         let written = self.files[split.index()].write_all(tokens);
         written.map_err(|source| failed(self.folder, split, source))?;
         self.state.tokens[split.index()] += tokens.len() as u64 / 2;
@@ -202,7 +202,7 @@ impl TokenFiles<'_> {
 
     /// Says that all tokens before a place are there. From time to time this is saved; when cancelled too, and then it is
     /// an error.
-    pub fn reached(&mut self, part: usize, at: u64, cancelled: &dyn Fn() -> bool) -> Result<(), TextError> {
+    pub(super) fn reached(&mut self, part: usize, at: u64, cancelled: &dyn Fn() -> bool) -> Result<(), TextError> {
         (self.state.part, self.state.at) = (part, at);
         if cancelled() {
             self.save()?;
@@ -215,7 +215,7 @@ impl TokenFiles<'_> {
         Ok(())
     }
 
-    pub fn progress(&self) -> PreparationProgress {
+    pub(super) fn progress(&self) -> PreparationProgress {
         let length = |parts: &[Range<u64>]| parts.iter().map(|part| part.end - part.start).sum::<u64>();
         let parts = &self.plan.parts;
         let done = parts.get(self.state.part).map_or(0, |part| self.state.at - part.start);
@@ -236,7 +236,7 @@ impl TokenFiles<'_> {
     }
 
     /// Gives the files their names, and says what they are.
-    pub fn finish(mut self) -> Result<Meta, TextError> {
+    pub(super) fn finish(mut self) -> Result<Meta, TextError> {
         self.save()?;
         let mut part = |split: Split| {
             let file = &mut self.files[split.index()];

@@ -62,7 +62,7 @@ fn look_in(folder: &Path, prefix: &str, files: &mut Vec<TextFile>) -> Result<(),
 
 /// What a file holds.
 #[derive(Clone, Debug)]
-pub struct Scanned {
+pub(super) struct Scanned {
     pub bytes: u64,
     pub characters: u64,
     /// In hexadecimal.
@@ -70,10 +70,10 @@ pub struct Scanned {
 }
 
 /// Which characters occur.
-pub struct Occurring(Vec<bool>);
+pub(super) struct Occurring(Vec<bool>);
 
 impl Occurring {
-    pub fn none() -> Occurring {
+    pub(super) fn none() -> Occurring {
         Occurring(vec![false; char::MAX as usize + 1])
     }
 
@@ -84,7 +84,7 @@ impl Occurring {
     }
 
     /// In the order of Unicode.
-    pub fn characters(&self) -> Vec<char> {
+    pub(super) fn characters(&self) -> Vec<char> {
         ('\0'..=char::MAX).filter(|&character| self.0[character as usize]).collect()
     }
 }
@@ -93,7 +93,7 @@ impl Occurring {
 const CHUNK: usize = 1 << 18;
 
 /// A file's text, part by part, each of whole characters.
-pub struct TextReader<'a> {
+pub(super) struct TextReader<'a> {
     path: &'a Path,
     file: File,
     /// Bytes before what is in the buffer.
@@ -104,14 +104,14 @@ pub struct TextReader<'a> {
 }
 
 impl<'a> TextReader<'a> {
-    pub fn open(path: &'a Path) -> Result<TextReader<'a>, TextError> {
+    pub(super) fn open(path: &'a Path) -> Result<TextReader<'a>, TextError> {
         let file = plain_file::open(path, Links::Followed);
         let file = file.map_err(|source| TextError::File { path: path.to_owned(), source })?;
         Ok(TextReader { path, file, before: 0, buffer: Vec::new(), used: 0 })
     }
 
     /// The next part; empty at the end.
-    pub fn next_part(&mut self) -> Result<&str, TextError> {
+    pub(super) fn next_part(&mut self) -> Result<&str, TextError> {
         self.buffer.drain(..self.used);
         self.before += self.used as u64;
         let limit = (CHUNK - self.buffer.len()) as u64;
@@ -132,7 +132,7 @@ impl<'a> TextReader<'a> {
 }
 
 /// Reads a whole file. `seen` is told after each part how many bytes it has; it ends the reading by an error.
-pub fn scan(
+pub(super) fn scan(
     path: &Path,
     mut occurring: Option<&mut Occurring>,
     seen: &mut dyn FnMut(u64) -> Result<(), TextError>,
@@ -157,7 +157,7 @@ pub fn scan(
 }
 
 /// The byte at which a file's character of this number begins, counted from 0.
-pub fn byte_of_character(path: &Path, mut number: u64) -> Result<u64, TextError> {
+pub(super) fn byte_of_character(path: &Path, mut number: u64) -> Result<u64, TextError> {
     let mut reader = TextReader::open(path)?;
     let mut bytes = 0;
     loop {

@@ -16,7 +16,7 @@ use crate::plain_file::{self, Links};
 /// Files are read where they are asked for, and stay in the system's cache. (A file that is mapped into memory and gets
 /// shorter would end the program without a word.)
 #[derive(Debug)]
-pub struct Tokens {
+pub(super) struct Tokens {
     place: Place,
     path: PathBuf,
     count: u64,
@@ -34,7 +34,7 @@ const CHUNK: usize = 1 << 16;
 
 impl Tokens {
     /// Opens a file of tokens, which must be smaller than `vocabulary`.
-    pub fn open(path: &Path, vocabulary: usize) -> Result<Tokens, TextError> {
+    pub(super) fn open(path: &Path, vocabulary: usize) -> Result<Tokens, TextError> {
         let (file, count) = open(path)?;
         let tokens = Tokens { place: Place::File(Mutex::new(file)), path: path.to_owned(), count };
         if tokens.is_checked() {
@@ -49,16 +49,16 @@ impl Tokens {
     }
 
     /// Tokens that are in memory, by the name of a file that they might be in.
-    pub fn in_memory(name: &str, tokens: Vec<u16>) -> Tokens {
+    pub(super) fn in_memory(name: &str, tokens: Vec<u16>) -> Tokens {
         Tokens { path: name.into(), count: tokens.len() as u64, place: Place::Memory(tokens) }
     }
 
-    pub fn count(&self) -> u64 {
+    pub(super) fn count(&self) -> u64 {
         self.count
     }
 
     /// `count` tokens from the place `at` on, which must be smaller than `vocabulary`.
-    pub fn read(&self, at: u64, count: usize, vocabulary: usize) -> Result<Vec<u16>, TextError> {
+    pub(super) fn read(&self, at: u64, count: usize, vocabulary: usize) -> Result<Vec<u16>, TextError> {
         let failed = |source| TextError::File { path: self.path.clone(), source };
         let tokens = match &self.place {
             Place::Memory(tokens) => {
@@ -83,12 +83,12 @@ impl Tokens {
     }
 
     /// Whether all tokens have been looked at when the file was opened.
-    pub fn is_checked(&self) -> bool {
+    pub(super) fn is_checked(&self) -> bool {
         self.count <= CHECKED_AT_ONCE
     }
 
     /// SHA-256 of all tokens, in hexadecimal.
-    pub fn sum(&self) -> Result<String, TextError> {
+    pub(super) fn sum(&self) -> Result<String, TextError> {
         let mut hash = Sha256::new();
         let mut at = 0;
         while at < self.count {
@@ -103,7 +103,7 @@ impl Tokens {
 }
 
 /// How many tokens a file has, by its length.
-pub fn count_in(path: &Path) -> Result<u64, TextError> {
+pub(super) fn count_in(path: &Path) -> Result<u64, TextError> {
     open(path).map(|(_, count)| count)
 }
 

@@ -8,8 +8,8 @@
 mod avx2;
 mod avx512;
 
-pub use avx2::{F32x8x4, F64x4x2, F64x4x4};
-pub use avx512::{F32x16x4, F64x8, F64x8x4};
+pub(crate) use avx2::{F32x8x4, F64x4x2, F64x4x4};
+pub(crate) use avx512::{F32x16x4, F64x8, F64x8x4};
 
 /// Operators that act register by register.
 macro_rules! operators {
@@ -43,10 +43,10 @@ macro_rules! vector {
     ) => {
         $(#[$doc])*
         #[derive(Clone, Copy)]
-        pub struct $floats([$float_register; $lanes / $per_register]);
+        pub(crate) struct $floats([$float_register; $lanes / $per_register]);
         /// The bits of such numbers.
         #[derive(Clone, Copy)]
-        pub struct $words([$word_register; $lanes / $per_register]);
+        pub(crate) struct $words([$word_register; $lanes / $per_register]);
 
         operators!($floats [$($register)*]: Add add $add, Sub sub $sub, Mul mul $mul, Div div $div);
         operators!($words [$($register)*]: Add add $add_words, Sub sub $sub_words, BitAnd bitand $and,

@@ -19,7 +19,7 @@ const BOX: f64 = 20.0;
 const PIECES: usize = 6;
 
 /// Draws a digit on an image of zeros.
-pub fn draw(digit: u8, key: Key, image: &mut [u8]) {
+pub(super) fn draw(digit: u8, key: Key, image: &mut [u8]) {
     let mut draws = Draws { uniform: Stream::new(key.at(1)), normal: Streams::new([key.at(2)]), spare: None };
     let ways = skeleton::of(digit);
     let way = &ways[draws.below(ways.len())];

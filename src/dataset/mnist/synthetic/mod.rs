@@ -23,7 +23,7 @@ pub fn synthetic_digits(seed: u64) -> Mnist {
 }
 
 /// Whether these are the test images of the usual stand-in, as from a file that it was written to.
-pub fn drew(test: &Digits) -> bool {
+pub(super) fn drew(test: &Digits) -> bool {
     let key = Key::new(SYNTHETIC_SEED).at(1);
     let labels = || (0..).zip(&test.labels).all(|(index, &found)| label(key.at(index)) == found);
     test.labels.len() == WHOLE[1] && labels() && digits(key, 1).images == test.images[..PIXELS]

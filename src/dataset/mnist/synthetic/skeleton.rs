@@ -1,7 +1,7 @@
 //! The lines that a pen follows.
 
 /// A way to write a digit: curves through points. Points lie between 0 and 1, from the left and from the top.
-pub struct Skeleton {
+pub(super) struct Skeleton {
     pub points: &'static [[f64; 2]],
     /// Each a smooth line through the points of these numbers; closed if it ends where it begins. Where a line
     /// has a corner, one curve ends and the next begins.
@@ -9,7 +9,7 @@ pub struct Skeleton {
 }
 
 /// The ways to write a digit.
-pub fn of(digit: u8) -> &'static [Skeleton] {
+pub(super) fn of(digit: u8) -> &'static [Skeleton] {
     match digit {
         0 => ZERO,
         1 => ONE,

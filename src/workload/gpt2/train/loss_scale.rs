@@ -2,7 +2,7 @@
 ///
 /// It is halved whenever a gradient is not finite, and doubled after [`LossScale::PATIENCE`] steps without that.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LossScale {
+pub(super) struct LossScale {
     pub factor: f64,
     /// Steps with finite gradients since it was changed.
     good: u64,
@@ -14,12 +14,12 @@ impl LossScale {
     /// Steps until it is tried with twice the factor.
     const PATIENCE: u64 = 2000;
 
-    pub fn new(factor: f64) -> LossScale {
+    pub(super) fn new(factor: f64) -> LossScale {
         LossScale { factor, good: 0, skipped: 0 }
     }
 
     /// Takes note whether the gradients of a step were finite.
-    pub fn update(&mut self, finite: bool) {
+    pub(super) fn update(&mut self, finite: bool) {
         if !finite {
             *self = LossScale { factor: 0.5 * self.factor, good: 0, skipped: self.skipped + 1 };
         } else if self.good + 1 == Self::PATIENCE {
@@ -30,12 +30,12 @@ impl LossScale {
     }
 
     /// As numbers for a checkpoint.
-    pub fn to_numbers(self) -> [f64; 3] {
+    pub(super) fn to_numbers(self) -> [f64; 3] {
         [self.factor, self.good as f64, self.skipped as f64]
     }
 
     /// The same after `step` steps; `None` where it cannot have come to these numbers.
-    pub fn from_numbers([factor, good, skipped]: [f64; 3], step: u64) -> Option<LossScale> {
+    pub(super) fn from_numbers([factor, good, skipped]: [f64; 3], step: u64) -> Option<LossScale> {
         let is_count = |number: f64, most: u64| (0.0..=most as f64).contains(&number);
         let fits = factor.is_normal() && factor > 0.0 && is_count(good, Self::PATIENCE - 1) && is_count(skipped, step);
         fits.then_some(LossScale { factor, good: good as u64, skipped: skipped as u64 })

@@ -23,9 +23,9 @@ use crate::workload::RunSpec;
 
 /// Streams of a training.
 mod purpose {
-    pub const WEIGHTS: u64 = 0;
-    pub const SEQUENCES: u64 = 1;
-    pub const SAMPLES: u64 = 2;
+    pub(super) const WEIGHTS: u64 = 0;
+    pub(super) const SEQUENCES: u64 = 1;
+    pub(super) const SAMPLES: u64 = 2;
 }
 
 /// The name of the model's parameters among the tensors of a checkpoint.

@@ -28,8 +28,8 @@ use crate::workload::{DataChoice, FloatType, MnistSpec};
 
 /// Streams of a training.
 pub(super) mod purpose {
-    pub const WEIGHTS: u64 = 0;
-    pub const ORDER: u64 = 1;
+    pub(crate) const WEIGHTS: u64 = 0;
+    pub(crate) const ORDER: u64 = 1;
 }
 
 /// The key of one of a seed's trainings. In a scan each learning rate and replicate is a training of its own,

@@ -9,7 +9,7 @@ use crate::train::team::share;
 use crate::workload::Attention;
 
 /// What the backward pass of an attention needs.
-pub enum Attended {
+pub(super) enum Attended {
     /// Rows of queries, keys and values; the result and what the softmax was divided by, as libtorch's operation returns
     /// them.
     Fused { rows: Tensor, out: Tensor, logarithms: Tensor },
@@ -18,7 +18,7 @@ pub enum Attended {
     Explicit { parts: Tensor, probabilities: Tensor },
 }
 
-pub fn attend<T: Number>(rows: Tensor, heads: Heads) -> Result<(Tensor, Attended), TchError> {
+pub(super) fn attend<T: Number>(rows: Tensor, heads: Heads) -> Result<(Tensor, Attended), TchError> {
     if heads.attention == Attention::Fused {
         let [q, k, v] = views(&rows, heads)?;
         let (out, logarithms) = Tensor::f_internal_scaled_dot_product_flash_attention_for_cpu(
@@ -44,7 +44,11 @@ pub fn attend<T: Number>(rows: Tensor, heads: Heads) -> Result<(Tensor, Attended
     Ok((out, Attended::Explicit { parts, probabilities: scores }))
 }
 
-pub fn attend_backward<T: Number>(by_out: &Tensor, attended: Attended, heads: Heads) -> Result<Tensor, TchError> {
+pub(super) fn attend_backward<T: Number>(
+    by_out: &Tensor,
+    attended: Attended,
+    heads: Heads,
+) -> Result<Tensor, TchError> {
     let (parts, probabilities) = match attended {
         Attended::Fused { rows, out, logarithms } => return fused_backward(by_out, &rows, &out, &logarithms, heads),
         Attended::Explicit { parts, probabilities } => (parts, probabilities),

@@ -110,7 +110,7 @@ fn exponentials<T: Number>(x: &mut [T], factor: T, most: T) -> T {
 
 vectorized! {
     /// Normalises each row; `bias` may be empty. `moments` gets the mean of each row and 1 / √(its variance + ε).
-    pub fn normalize<T: Number>(x: &[T], y: &mut [T], moments: &mut [T], weight: &[T], bias: &[T]) {
+    pub(super) fn normalize<T: Number>(x: &[T], y: &mut [T], moments: &mut [T], weight: &[T], bias: &[T]) {
         let width = weight.len();
         for ((x, y), moments) in x.chunks_exact(width).zip(y.chunks_exact_mut(width)).zip(moments.chunks_exact_mut(2)) {
             let mean = mean(x);
@@ -129,7 +129,7 @@ vectorized! {
 vectorized! {
     /// With x̂ = (x − mean) r and g = γ ∂L/∂y, adds `r (g − mean g − x̂ mean(g x̂))` to ∂L/∂x, and sums of `x̂ ∂L/∂y` and
     /// `∂L/∂y` to the gradients of γ and β.
-    pub fn normalize_backward<T: Number>(
+    pub(super) fn normalize_backward<T: Number>(
         by_y: &[T], x: &[T], moments: &[T], weight: &[T], by_x: &mut [T], by_weight: &mut [T], by_bias: &mut [T],
     ) {
         let width = weight.len();
@@ -170,7 +170,7 @@ fn sums_for_backward<T: Number>(by_y: &[T], x: &[T], weight: &[T], mean: T) -> [
 
 vectorized! {
     /// `½ x (1 + tanh u)` with `u = √(2/π) (x + 0.044715 x³)`, which is `x / (1 + exp(−2u))`; `x` becomes its slope.
-    pub fn activate<T: Number>(x: &mut [T], active: &mut [T]) {
+    pub(super) fn activate<T: Number>(x: &mut [T], active: &mut [T]) {
         // 2 √(2/π)
         let twice = T::splat(FRAC_2_SQRT_PI * SQRT_2);
         let (cubic, one) = (T::splat(0.044715), T::splat(1.0));
@@ -186,7 +186,7 @@ vectorized! {
 }
 
 vectorized! {
-    pub fn multiply<T: Number>(x: &mut [T], factors: &[T]) {
+    pub(super) fn multiply<T: Number>(x: &mut [T], factors: &[T]) {
         for (x, &factor) in x.iter_mut().zip(factors) {
             *x = *x * factor;
         }
@@ -195,7 +195,7 @@ vectorized! {
 
 vectorized! {
     /// Adds all rows to the sum.
-    pub fn add_rows<T: Number>(rows: &[T], sum: &mut [T]) {
+    pub(super) fn add_rows<T: Number>(rows: &[T], sum: &mut [T]) {
         for row in rows.chunks_exact(sum.len()) {
             for (sum, &value) in sum.iter_mut().zip(row) {
                 *sum = *sum + value;
@@ -206,7 +206,7 @@ vectorized! {
 
 vectorized! {
     /// The sum of the rows' losses; the logits become its gradient times `factor`.
-    pub fn cross_entropy<T: Number>(logits: &mut [T], targets: &[i64], width: usize, factor: T) -> T {
+    pub(super) fn cross_entropy<T: Number>(logits: &mut [T], targets: &[i64], width: usize, factor: T) -> T {
         let mut loss = T::ZERO;
         for (row, &target) in logits.chunks_exact_mut(width).zip(targets) {
             let most = largest(row);
@@ -225,7 +225,7 @@ vectorized! {
 
 vectorized! {
     /// Softmax of `scale` times the scores of one head, where a token sees those up to itself; behind it are zeros.
-    pub fn causal_softmax<T: Number>(scores: &mut [T], length: usize, scale: T) {
+    pub(super) fn causal_softmax<T: Number>(scores: &mut [T], length: usize, scale: T) {
         for (token, row) in scores.chunks_exact_mut(length).enumerate() {
             let (seen, ahead) = row.split_at_mut(token + 1);
             let most = largest(seen) * scale;
@@ -240,7 +240,7 @@ vectorized! {
 
 vectorized! {
     /// From gradients by the probabilities of one head to those by its scores, in place.
-    pub fn causal_softmax_backward<T: Number>(by: &mut [T], probabilities: &[T], length: usize, scale: T) {
+    pub(super) fn causal_softmax_backward<T: Number>(by: &mut [T], probabilities: &[T], length: usize, scale: T) {
         for (token, (by, p)) in by.chunks_exact_mut(length).zip(probabilities.chunks_exact(length)).enumerate() {
             let (seen, ahead) = by.split_at_mut(token + 1);
             let p = &p[..=token];

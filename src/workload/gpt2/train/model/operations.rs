@@ -4,11 +4,11 @@ use super::views::{Norm, Views};
 use crate::workload::Attention;
 
 /// ε of the normalisations.
-pub const EPSILON: f64 = 1e-5;
+pub(super) const EPSILON: f64 = 1e-5;
 
 /// How the attention of a layer is computed.
 #[derive(Clone, Copy, Debug)]
-pub struct Heads {
+pub(super) struct Heads {
     pub attention: Attention,
     pub batch: i64,
     /// Tokens of a sequence.
@@ -19,7 +19,7 @@ pub struct Heads {
 }
 
 /// The operations that are no products of matrices, in two forms. Rows are tokens, sequence after sequence.
-pub trait Operations {
+pub(super) trait Operations {
     /// What the backward pass of a normalisation needs.
     type Normalized;
     /// What the backward pass of an attention needs.

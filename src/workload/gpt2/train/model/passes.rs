@@ -106,7 +106,7 @@ fn back_linear<O: Operations>(
 
 /// A model's parameters as passes see them.
 #[derive(Debug)]
-pub struct Network {
+pub(super) struct Network {
     pub shape: Gpt2Shape,
     pub attention: Attention,
     /// The parameters.
@@ -152,7 +152,11 @@ impl Network {
     }
 
     /// Logits of the last token of each sequence, `[batch, vocabulary]`.
-    pub fn last_logits<O: Operations>(&self, tokens: &Tensor, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
+    pub(super) fn last_logits<O: Operations>(
+        &self,
+        tokens: &Tensor,
+        check: &mut Check<'_>,
+    ) -> Result<Tensor, TrainError> {
         let rows = self.stream::<O>(tokens, check)?.f_view([tokens.size()[0], tokens.size()[1], -1])?;
         let last = rows.f_select(1, -1)?.f_contiguous()?;
         let (normalized, _) = O::normalize(&last, &self.own.norm, self.product_kind())?;
@@ -160,7 +164,7 @@ impl Network {
     }
 
     /// The mean loss.
-    pub fn loss<O: Operations>(
+    pub(super) fn loss<O: Operations>(
         &self,
         tokens: &Tensor,
         targets: &Tensor,
@@ -185,7 +189,7 @@ impl Network {
     }
 
     /// The mean loss, and its gradients times `factor` added to those that are there, unless these are a step's first.
-    pub fn differentiate<O: Operations>(
+    pub(super) fn differentiate<O: Operations>(
         &self,
         tokens: &Tensor,
         targets: &Tensor,

@@ -11,10 +11,10 @@ use super::{attention, attention::Attended};
 use crate::train::loops::{Number, numbers, numbers_mut};
 use crate::train::team::{rows_of_a_part, share};
 
-pub struct Operations<T>(PhantomData<T>);
+pub(super) struct Operations<T>(PhantomData<T>);
 
 /// What the backward pass of a normalisation needs.
-pub struct Normalized {
+pub(super) struct Normalized {
     x: Tensor,
     /// The mean of each row and 1 / √(its variance + ε), one after the other.
     moments: Tensor,

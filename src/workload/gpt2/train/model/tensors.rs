@@ -6,10 +6,10 @@ use super::operations::{EPSILON, Heads};
 use super::views::{Norm, Views};
 use crate::workload::Attention;
 
-pub struct Operations;
+pub(super) struct Operations;
 
 /// An operation whose backward pass libtorch writes down, as this interface does not offer it by itself.
-pub struct Recorded {
+pub(super) struct Recorded {
     inputs: Vec<Tensor>,
     output: Tensor,
 }
@@ -39,14 +39,14 @@ impl Recorded {
 }
 
 /// What attention computed step by step keeps.
-pub struct Explicit {
+pub(super) struct Explicit {
     /// Queries, keys and values, each `[batch, heads, length, width of a head]`.
     parts: [Tensor; 3],
     /// In single precision at least.
     probabilities: Tensor,
 }
 
-pub enum Attended {
+pub(super) enum Attended {
     Fused(Recorded),
     Explicit(Explicit),
 }

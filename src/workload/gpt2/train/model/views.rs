@@ -7,7 +7,7 @@ use crate::workload::Gpt2Shape;
 
 /// The layout of all parameters, with the names of Hugging Face's GPT-2. A linear layer's weight is
 /// `[outputs, inputs]` here.
-pub fn layout(shape: &Gpt2Shape) -> ParameterLayout {
+pub(super) fn layout(shape: &Gpt2Shape) -> ParameterLayout {
     let [width, context, vocabulary] = [shape.width, shape.context, shape.vocabulary].map(i64::from);
     let mut segments = vec![
         ("transformer.wte.weight".to_owned(), vec![vocabulary, width], shape.decay_embeddings),
@@ -37,7 +37,7 @@ pub fn layout(shape: &Gpt2Shape) -> ParameterLayout {
 
 /// Parts of a flat tensor: the parameters, their gradients, or a copy in half precision.
 #[derive(Debug)]
-pub struct Views {
+pub(super) struct Views {
     /// Embedding of tokens, `[vocabulary, width]`; also the output layer.
     pub tokens: Tensor,
     /// Embedding of positions, `[context, width]`.
@@ -48,7 +48,7 @@ pub struct Views {
 }
 
 #[derive(Debug)]
-pub struct BlockViews {
+pub(super) struct BlockViews {
     pub attention_norm: Norm,
     /// To queries, keys and values.
     pub attention_in: Linear,
@@ -60,13 +60,13 @@ pub struct BlockViews {
 }
 
 #[derive(Debug)]
-pub struct Norm {
+pub(super) struct Norm {
     pub weight: Tensor,
     pub bias: Option<Tensor>,
 }
 
 #[derive(Debug)]
-pub struct Linear {
+pub(super) struct Linear {
     /// `[outputs, inputs]`
     pub weight: Tensor,
     pub transposed: Tensor,
@@ -114,7 +114,7 @@ impl Segments<'_> {
 }
 
 impl Views {
-    pub fn new(shape: &Gpt2Shape, layout: &ParameterLayout, flat: &Tensor) -> Result<Views, TchError> {
+    pub(super) fn new(shape: &Gpt2Shape, layout: &ParameterLayout, flat: &Tensor) -> Result<Views, TchError> {
         let mut segments = Segments { layout, flat, bias: shape.bias, next: 0 };
         Ok(Views {
             tokens: segments.tensor()?,
@@ -125,7 +125,7 @@ impl Views {
     }
 
     /// Sets all but the weights of products to zero, into which each step's first products are written.
-    pub fn clear_others(&mut self) -> Result<(), TchError> {
+    pub(super) fn clear_others(&mut self) -> Result<(), TchError> {
         let clear = |tensor: Option<&mut Tensor>| tensor.map_or(Ok(()), |tensor| tensor.f_zero_().map(drop));
         let clear_norm = |norm: &mut Norm| clear(Some(&mut norm.weight)).and_then(|()| clear(norm.bias.as_mut()));
         clear(Some(&mut self.positions))?;
@@ -144,7 +144,7 @@ impl Views {
 
 impl Linear {
     /// `x Wᵗ + b`
-    pub fn apply(&self, x: &Tensor) -> Result<Tensor, TchError> {
+    pub(super) fn apply(&self, x: &Tensor) -> Result<Tensor, TchError> {
         match &self.bias {
             Some(bias) => bias.f_addmm(x, &self.transposed),
             None => x.f_mm(&self.transposed),
@@ -152,7 +152,7 @@ impl Linear {
     }
 
     /// `stream + x Wᵗ + b`, in the stream's precision.
-    pub fn apply_and_add(&self, x: &Tensor, stream: &Tensor) -> Result<Tensor, TchError> {
+    pub(super) fn apply_and_add(&self, x: &Tensor, stream: &Tensor) -> Result<Tensor, TchError> {
         match &self.bias {
             _ if x.kind() != stream.kind() => stream.f_add(&self.apply(x)?),
             Some(bias) => stream.f_add(bias)?.f_addmm_(x, &self.transposed),
@@ -163,7 +163,7 @@ impl Linear {
 
 /// `gradient ← byᵗ x`, added unless it is a step's first. The product has the precision of its factors, the gradient
 /// its own.
-pub fn add_product(gradient: &mut Tensor, by: &Tensor, x: &Tensor, first: bool) -> Result<(), TchError> {
+pub(super) fn add_product(gradient: &mut Tensor, by: &Tensor, x: &Tensor, first: bool) -> Result<(), TchError> {
     let transposed = by.f_transpose(0, 1)?;
     if gradient.kind() == x.kind() {
         let _ = if first { transposed.f_mm_out(gradient, x)? } else { gradient.f_addmm_(&transposed, x)? };

@@ -9,7 +9,7 @@ use crate::instructions::vectorized;
 use crate::train::TrainError;
 use crate::train::loops::{Number, numbers, numbers_mut};
 
-pub struct Operations<T>(PhantomData<T>);
+pub(super) struct Operations<T>(PhantomData<T>);
 
 /// Of a tensor `[models, batch, units]`: numbers for one model, and units.
 fn shape(tensor: &Tensor) -> (usize, usize) {

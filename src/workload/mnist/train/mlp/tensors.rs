@@ -5,7 +5,7 @@ use tch::{Kind, Tensor};
 use super::{EPSILON, Layer, MOMENTUM, Passed};
 use crate::train::TrainError;
 
-pub struct Operations;
+pub(super) struct Operations;
 
 impl super::Operations for Operations {
     fn normalize(inputs: Tensor, layer: &Layer, running: &mut [Tensor; 2]) -> Result<Passed, TrainError> {
