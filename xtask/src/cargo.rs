@@ -14,9 +14,14 @@ pub fn cargo(subcommand: &str) -> Command {
 }
 
 fn manifest() -> PathBuf {
+    project().join("Cargo.toml")
+}
+
+/// The folder of this project.
+pub fn project() -> PathBuf {
     // Set by `cargo run`, so that it is right even after the folder has been moved.
     let own = env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
-    own.with_file_name("Cargo.toml")
+    own.parent().map(PathBuf::from).unwrap_or(own)
 }
 
 /// Runs a command to its end, after saying what it is.

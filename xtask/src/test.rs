@@ -1,10 +1,20 @@
+use std::path::PathBuf;
 use std::process::Command;
 
-use crate::cargo::{cargo, step};
+use crate::cargo::{cargo, project, step};
 use crate::machine::{self, Display};
 use crate::worker::{self, PyTorch};
 use crate::xvfb::Xvfb;
 use crate::{Stop, say, setup};
+
+/// The files of the optimizers' rules.
+fn rule_files() -> Result<Vec<PathBuf>, Stop> {
+    let folder = project().join("src/optimizer");
+    let unread = |error| Stop::failed(format!("xtask: {}: {error}", folder.display()));
+    let files = folder.read_dir().map_err(unread)?.map(|entry| Ok(entry?.path()));
+    let files = files.collect::<Result<Vec<_>, std::io::Error>>().map_err(unread)?;
+    Ok(files.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect())
+}
 
 /// Sets up the machine, then checks format and lints and runs all tests; `arguments` go to `cargo test`. Without a
 /// PyTorch the worker and its tests are left out.
@@ -14,6 +24,9 @@ pub fn test(arguments: &[String], with_worker: bool) -> Result<(), Stop> {
     setup::provide(machine::for_building().into_iter().chain(machine::for_tests(display)).collect())?;
     setup::ready();
     step("formatting: cargo fmt --check", cargo("fmt").args(["--all", "--check"]))?;
+    let mut rules = Command::new("rustfmt");
+    rules.args(["--check", "--edition", "2024"]).args(rule_files()?);
+    step("formatting of rules, which are declared in a macro", &mut rules)?;
     let pytorch = pytorch(with_worker);
 
     // The lint runs compile in full, under clippy, so that dependencies are built once for lints and tests.
