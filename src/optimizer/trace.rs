@@ -5,7 +5,9 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use super::algebra::{Algebra, AverageWeight, RatioCorrection, Scalar};
 use super::part::{StepArrow, StepPart};
-use super::{BiasCorrection, HyperparameterKind, Numbers, RatedRule, Rates, Rule, RuleInput, with_rule};
+use super::{
+    BiasCorrection, Hyperparameter, HyperparameterKind, Numbers, RatedRule, Rates, Rule, RuleInput, with_rule,
+};
 use crate::lanes::Real;
 
 /// What is computed with, or one of the numbers before.
@@ -271,7 +273,7 @@ pub struct Trace {
     pub nodes: Vec<Node>,
     /// The named ones among the nodes, in the order in which they are computed.
     pub parts: Vec<(usize, &'static StepPart)>,
-    /// What is drawn, before it is turned around.
+    /// The vectors to draw, whose negatives are the arrows.
     pub arrows: Vec<(&'static StepArrow, [f64; 2])>,
     /// θ after the step.
     pub theta: Operand,
@@ -301,7 +303,10 @@ fn trace_rule<R: Rule>(inputs: &StepInputs) -> Trace {
     let coefficients = R::coefficients(&hyper, &power, |coefficient| coefficient);
     let rates = Rates {
         learning_rate: tape.symbol(Symbol::LearningRate, [learning_rate.get(); 2]),
-        weight_decay: tape.symbol(Symbol::WeightDecay, [rule.weight_decay(); 2]),
+        weight_decay: match rule.hyperparameter(Hyperparameter::WEIGHT_DECAY) {
+            Some(_) => tape.symbol(Symbol::WeightDecay, [rule.weight_decay(); 2]),
+            None => Traced::splat(0.0),
+        },
     };
     let seen =
         RuleInput { theta: tape.symbol(Symbol::Theta, *theta), gradient: tape.symbol(Symbol::Gradient, *gradient) };

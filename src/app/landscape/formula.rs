@@ -2,7 +2,7 @@
 //!
 //! The formulas are those of the recorded step: what is shown is what was computed.
 
-use crate::optimizer::{AverageWeight, Node, Operand, Operation, PartRole, RatioCorrection, Symbol};
+use crate::optimizer::{AverageWeight, Hyperparameter, Node, Operand, Operation, PartRole, RatioCorrection, Symbol};
 use crate::simulation::StepTrace;
 use crate::view::ticks::significant;
 
@@ -51,7 +51,10 @@ pub fn formulas(step: &StepTrace) -> Vec<Formula> {
         printer.symbols[index] = Some(part.symbol);
     }
     if let Operand::Node(index) = trace.theta {
-        lines.push(printer.line(index, "θ ←", "the step, with weight decay"));
+        let decays = inputs.rule.rule.hyperparameter(Hyperparameter::WEIGHT_DECAY).is_some();
+        let meaning = if decays { "the step, with weight decay" } else { "the step" };
+        lines.extend(printer.bias_corrections(index));
+        lines.push(printer.line(index, "θ ←", meaning));
     }
     lines
 }
@@ -107,17 +110,24 @@ struct Printer<'a> {
 impl Printer<'_> {
     fn line(&self, index: usize, left: &str, meaning: &'static str) -> Formula {
         let mut rule = format!("{left} {}", self.expression(index, Mode::Symbols).text);
-        for definition in self.definitions_in(index) {
+        let mut definitions = Vec::new();
+        self.find_definitions(Operand::Node(index), true, &mut definitions);
+        for definition in definitions {
             rule += &format!(",  {definition}");
         }
         let filled = [0, 1].map(|axis| self.expression(index, Mode::Numbers(axis)).text);
         Formula { rule, meaning, filled, result: self.nodes[index].values }
     }
 
-    /// The lines of the averages without their bias, where a node is a ratio of two.
+    /// The lines of the averages without their bias, of each ratio of two in a node that has no line of its own.
     fn bias_corrections(&self, index: usize) -> Vec<Formula> {
         let Operation::Ratio(m, s, RatioCorrection { m_weight, s_weight, .. }) = self.nodes[index].operation else {
-            return Vec::new();
+            let operands = self.nodes[index].operation.operands().into_iter();
+            let without_line = operands.filter_map(|operand| match operand {
+                Operand::Node(index) if self.symbols[index].is_none() => Some(index),
+                Operand::Node(_) | Operand::Constant(..) => None,
+            });
+            return without_line.flat_map(|index| self.bias_corrections(index)).collect();
         };
         let line = |(average, weight): (Operand, Operand)| {
             let quotient = |mode| {
@@ -163,6 +173,7 @@ impl Printer<'_> {
                 Expression { text: format!("{} / {}", of(a).at_least(PRODUCT), of(b).at_least(ATOM)), binding: PRODUCT }
             }
             Operation::ProductSum(a, b, c) => sum(&self.product_of(&[a, b], mode), &of(c)),
+            Operation::SumProduct(a, Operand::Constant(0.0, None), _) => of(a),
             Operation::SumProduct(a, b, c) => match self.negated(b) {
                 Some(b) => difference(&of(a), &self.product_of(&[b, c], mode)),
                 None => sum(&of(a), &self.product_of(&[b, c], mode)),
@@ -216,6 +227,10 @@ impl Printer<'_> {
             Symbol::Gradient => Expression::atom("g"),
             Symbol::LearningRate => Expression::atom("η"),
             Symbol::WeightDecay => Expression::atom("ω"),
+            // Once the new state has its line, the old one is told apart.
+            Symbol::State(index) if self.symbols.contains(&Some(self.states[index])) => {
+                Expression::atom(format!("{}ₜ₋₁", self.states[index]))
+            }
             Symbol::State(index) => Expression::atom(self.states[index]),
             Symbol::Hyperparameter(symbol) => Expression::atom(symbol),
             Symbol::Power(symbol) => Expression::atom(format!("{symbol}ᵗ")),
@@ -285,20 +300,19 @@ impl Printer<'_> {
         }
     }
 
-    /// The definitions of coefficients and constants that a line needs.
-    fn definitions_in(&self, index: usize) -> Vec<String> {
-        let mut found = Vec::new();
-        self.find_definitions(Operand::Node(index), true, &mut found);
-        found
-    }
-
+    /// Finds the definitions of coefficients and constants in a line, each once.
     fn find_definitions(&self, operand: Operand, is_line: bool, found: &mut Vec<String>) {
+        let mut add = |definition: String| {
+            if !found.contains(&definition) {
+                found.push(definition);
+            }
+        };
         match operand {
-            Operand::Constant(value, Some(symbol)) => found.push(format!("{symbol} = {}", power_of_ten(value))),
+            Operand::Constant(value, Some(symbol)) => add(format!("{symbol} = {}", power_of_ten(value))),
             Operand::Constant(_, None) => {}
             Operand::Node(index) => {
                 if let Some((_, definition)) = self.definitions.iter().find(|(of, _)| *of == index) {
-                    found.push(definition.clone());
+                    add(definition.clone());
                 } else if is_line || self.symbols[index].is_none() {
                     let shown = match self.nodes[index].operation {
                         Operation::Toward(average, target, AverageWeight { weight, .. }) => {

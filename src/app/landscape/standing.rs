@@ -25,7 +25,7 @@ impl Standing {
 
 /// Says where the selected particle stands, and how to see its next step.
 pub(super) fn show(ui: &mut Ui, document: &Document, live: &Live) {
-    ui.label("Press → for this particle’s next step, which is taken apart here.");
+    ui.label("Press → for this particle’s next step, formula by formula.");
     let landscape = document.spec.landscape.landscape();
     let Some(standing) = live.selected.and_then(|particle| Standing::of(particle, live, &landscape)) else { return };
     ui.add_space(4.0);
