@@ -13,7 +13,7 @@ pub struct Hyperparameter {
     pub label: &'static str,
     /// What it does.
     pub help: &'static str,
-    /// Its value in the paper.
+    /// Its value in the paper; empty where the paper does not have it.
     pub paper: &'static str,
     pub kind: HyperparameterKind,
     /// The ends of a slider, and of an axis of a diagram to begin with.
@@ -74,7 +74,7 @@ impl Hyperparameter {
         Hyperparameter { kind, on_plane: 0.0, in_training: 0.0, ..Hyperparameter::decay_rate("", label) }
     }
 
-    /// What it does, and its value in the paper.
+    /// What it does, and its value in the paper, empty where the paper does not have it.
     pub const fn help(self, help: &'static str, paper: &'static str) -> Hyperparameter {
         Hyperparameter { help, paper, ..self }
     }
@@ -100,6 +100,9 @@ impl Hyperparameter {
         Hyperparameter::number("γ", "Attraction γ", Gamma::RANGE).slider(-1.0, 1.0).defaults(0.2, 0.2)
     }
 
+    /// The key of [`Hyperparameter::weight_decay`].
+    pub const WEIGHT_DECAY: &'static str = "weight_decay";
+
     /// ω, the decoupled weight decay.
     pub const fn weight_decay() -> Hyperparameter {
         Hyperparameter::number("ω", "Weight decay ω", WeightDecay::RANGE)
@@ -124,6 +127,9 @@ impl Hyperparameter {
         }
     }
 }
+
+/// The most states that a rule has.
+pub const MOST_STATES: usize = 6;
 
 /// Numbers that can be made one by one: an array, or a struct of hyperparameters.
 pub trait Numbers<S>: Copy {

@@ -21,7 +21,7 @@ mod trace;
 
 pub use algebra::{Algebra, AverageWeight, RatioCorrection, Scalar};
 pub use bias::BiasCorrection;
-pub use hyperparameter::{Hyperparameter, HyperparameterChoice, HyperparameterKind, Numbers};
+pub use hyperparameter::{Hyperparameter, HyperparameterChoice, HyperparameterKind, MOST_STATES, Numbers};
 pub use marker::{Marker, markers};
 pub use name::HyperparameterName;
 pub use part::{ArrowRole, PartRole, StepArrow, StepPart};
@@ -64,6 +64,7 @@ macro_rules! rules {
 
         $(
             const _: () = assert!(<$rule as Rule>::INFO.hyperparameters.len() <= MOST_HYPERPARAMETERS);
+            const _: () = assert!(<$rule as Rule>::INFO.states.len() <= MOST_STATES);
             const _: () = assert!(
                 <$rule as Rule>::INFO.states.len() == <<$rule as Rule>::State<f64> as Numbers<f64>>::COUNT
             );

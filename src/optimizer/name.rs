@@ -14,7 +14,7 @@ pub struct HyperparameterName(&'static str);
 
 impl HyperparameterName {
     pub const LEARNING_RATE: HyperparameterName = HyperparameterName("learning_rate");
-    pub const WEIGHT_DECAY: HyperparameterName = HyperparameterName("weight_decay");
+    pub const WEIGHT_DECAY: HyperparameterName = HyperparameterName(Hyperparameter::WEIGHT_DECAY);
 
     /// The hyperparameter with this key.
     pub fn new(key: &str) -> Option<HyperparameterName> {

@@ -16,7 +16,8 @@ use super::{
 pub struct Sgd;
 
 hyperparameters! {
-    beta1: Hyperparameter::momentum(),
+    beta1: Hyperparameter::momentum()
+        .help("How much of the sum of gradients is kept in each step. 0 keeps nothing.", ""),
     weight_decay: Hyperparameter::weight_decay(),
 }
 

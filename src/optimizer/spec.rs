@@ -117,7 +117,7 @@ impl RuleSpec {
 
     /// ω; 0 where the rule has none.
     pub fn weight_decay(&self) -> f64 {
-        self.get("weight_decay").unwrap_or(0.0)
+        self.get(Hyperparameter::WEIGHT_DECAY).unwrap_or(0.0)
     }
 
     /// What is known of one of its hyperparameters.

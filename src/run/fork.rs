@@ -151,7 +151,7 @@ impl Fork {
         if steps <= step {
             return Err(ForkError::Steps { run, step, steps });
         }
-        Ok(old.rule.name() == new.rule.name())
+        Ok(old.rule.kind() == new.rule.kind())
     }
 }
 

@@ -13,6 +13,7 @@ use tch::{Device, Kind, Tensor};
 use super::error::TrainError;
 use super::wanted::ExpectedTensors;
 use crate::export::{AtomicFile, write_plain_file};
+use crate::optimizer::MOST_STATES;
 use crate::plain_file::{self, Links};
 use crate::run::checkpoint::{CRC32, Checkpoint, CheckpointOrigin, TEXT_SUM, orphans, with_sum};
 use crate::run::{Forked, RunFolder};
@@ -33,8 +34,6 @@ pub enum CheckpointError {
 
 /// What the names of the optimizer's tensors begin with ([`Training::tensors`](super::Training::tensors)).
 pub(super) const OPTIMIZER: &str = "optimizer.";
-/// More numbers than a rule remembers for each parameter.
-pub(super) const MOST_STATES: u64 = 8;
 
 /// The tensors of a training by name.
 pub type NamedTensors<'a> = Vec<(String, &'a Tensor)>;
@@ -155,7 +154,7 @@ impl Checkpoint {
         forked: Option<&Forked>,
         expected: &NamedTensors<'_>,
     ) -> Result<Vec<(String, Tensor)>, CheckpointError> {
-        let most = bytes_of_all(expected) * (1 + MOST_STATES);
+        let most = bytes_of_all(expected) * (1 + MOST_STATES as u64);
         let wanted = ExpectedTensors { tensors: expected, most, passes_over: &|_| true };
         let (_, tensors) = Checkpoint::read(run, step, &wanted, |about, found| {
             let is_of_fork = forked.is_some_and(|forked| forked.is_checkpoint(found));

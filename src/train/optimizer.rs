@@ -12,7 +12,7 @@ use super::team::share;
 use super::tensor_step::TensorStep;
 use crate::instructions::vectorized;
 use crate::lanes::Real;
-use crate::optimizer::{BiasCorrection, Numbers, Rates, Rule, RuleInput, RuleSpec, with_rule};
+use crate::optimizer::{BiasCorrection, MOST_STATES, Numbers, Rates, Rule, RuleInput, RuleSpec, with_rule};
 
 /// An optimizer of a stack of models, each with a learning rate of its own.
 ///
@@ -209,7 +209,6 @@ vectorized! {
     fn step_slices<R: Rule, T: Number>(
         coefficients: &R::Coefficients<T>, rates: Rates<T>, theta: &mut [T], gradients: &[T], states: &mut [&mut [T]],
     ) {
-        const MOST_STATES: usize = 6;
         let count = theta.len();
         let gradients = &gradients[..count];
         let mut columns: [&mut [T]; MOST_STATES] = Default::default();

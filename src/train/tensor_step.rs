@@ -122,14 +122,11 @@ impl StepValues<'_> {
             Operand::Constant(number, _) => TensorValue::Number(number),
             Operand::Node(index) => {
                 self.uses[index] -= 1;
-                match &self.values[index] {
-                    Some(TensorValue::Tensor { tensor, is_free }) => TensorValue::Tensor {
-                        tensor: tensor.shallow_clone(),
-                        is_free: *is_free && self.uses[index] == 0,
-                    },
-                    Some(TensorValue::Number(number)) => TensorValue::Number(*number),
-                    None => unreachable!("a fused product is read only by the sum that follows it"),
-                }
+                let value = match self.uses[index] {
+                    0 => self.values[index].take(),
+                    _ => self.values[index].as_ref().map(TensorValue::share),
+                };
+                value.expect("a fused product is read only by the sum that follows it")
             }
         }
     }

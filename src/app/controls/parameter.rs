@@ -111,8 +111,11 @@ impl ParameterSpec {
     /// simulation as a whole.
     pub(crate) fn show<Q: Adjustable>(&self, ui: &mut Ui, owner: &str, value: &mut Q, default: Q) {
         let name = if owner.is_empty() { self.label.to_owned() } else { format!("{owner}: {}", self.label) };
-        let help =
-            Help { text: format!("{}\n\nIn the paper: {}.", self.help, self.paper), beside: ui.max_rect().x_range() };
+        let mut text = self.help.to_owned();
+        if !self.paper.is_empty() {
+            text += &format!("\n\nIn the paper: {}.", self.paper);
+        }
+        let help = Help { text, beside: ui.max_rect().x_range() };
         let shown = ui.scope(|ui| {
             if ui.available_width() < ONE_LINE_WIDTH {
                 self.label(ui, ui.available_width(), &help, value, default);
