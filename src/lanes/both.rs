@@ -63,6 +63,25 @@ impl<V: Real> Real for Both<V> {
     fn sign(self) -> Self {
         Both([self.0[0].sign(), self.0[1].sign()])
     }
+
+    #[inline(always)]
+    fn larger(self, other: Self) -> Self {
+        Both([self.0[0].larger(other.0[0]), self.0[1].larger(other.0[1])])
+    }
+
+    #[inline(always)]
+    fn norm(self) -> Self {
+        let [x, y] = self.0;
+        Both([x.mul_add(x, y * y).sqrt(); 2])
+    }
+}
+
+/// The norm of two coordinates that are joined to one vector.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(super) fn norm_of_both<V: Planar>(both: V::Both) -> V::Both {
+    let [x, y] = V::apart(both);
+    V::both([x.mul_add(x, y * y).sqrt(); 2])
 }
 
 macro_rules! planar {

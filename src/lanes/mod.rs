@@ -42,6 +42,16 @@ pub trait Real:
 
     /// −1, 0 or 1; `sign(±0) = 0` and `sign(NaN) = NaN`, unlike [`f64::signum`].
     fn sign(self) -> Self;
+
+    /// The larger of two numbers; where either is NaN, `other`.
+    fn larger(self, other: Self) -> Self;
+
+    /// The Euclidean norm of the parameter that a number is of: of x and y where it holds both
+    /// ([`Planar::Both`]), of itself alone otherwise.
+    #[inline(always)]
+    fn norm(self) -> Self {
+        self.abs()
+    }
 }
 
 macro_rules! plain_number {
@@ -77,6 +87,11 @@ macro_rules! plain_number {
                     <$number>::copysign(1.0, self)
                 }
             }
+
+            #[inline(always)]
+            fn larger(self, other: Self) -> Self {
+                if self > other { self } else { other }
+            }
         }
     };
 }
@@ -101,9 +116,6 @@ pub trait Vector<const N: usize>: Real {
 
     /// The smaller of two numbers; where either is NaN, `other`.
     fn smaller(self, other: Self) -> Self;
-
-    /// The larger of two numbers; where either is NaN, `other`.
-    fn larger(self, other: Self) -> Self;
 }
 
 /// Numbers of which x and y of a place can be taken as one vector: what is done to both coordinates alike is then

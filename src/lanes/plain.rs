@@ -86,6 +86,11 @@ macro_rules! vector {
                 self.map(Real::sign)
             }
 
+            #[inline(always)]
+            fn larger(self, other: Self) -> Self {
+                self.zip(other, |a, b| if a > b { a } else { b })
+            }
+
             $($over_root)?
         }
 
@@ -116,11 +121,6 @@ macro_rules! vector {
             #[inline(always)]
             fn smaller(self, other: Self) -> Self {
                 self.zip(other, |a, b| if a < b { a } else { b })
-            }
-
-            #[inline(always)]
-            fn larger(self, other: Self) -> Self {
-                self.zip(other, |a, b| if a > b { a } else { b })
             }
         }
 

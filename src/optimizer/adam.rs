@@ -52,6 +52,7 @@ impl Rule for Adam {
         source: "arXiv:1412.6980, arXiv:1711.05101",
         hyperparameters: TABLE,
         states: &[&M, &S],
+        is_element_wise: true,
         observed: Some(Observation { metric: "signal", title: "|m̂|/√ŝ", statistic: ObservedStatistic::Quantiles }),
     };
 

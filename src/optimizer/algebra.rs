@@ -8,7 +8,7 @@ use crate::lanes::Real;
 /// A number of a kind that update rules are written for: a plain float, a vector of runs, both coordinates of a place
 /// side by side, or a [`Traced`](super::Traced) number that records what is computed.
 ///
-/// Operations act on each parameter alone.
+/// Operations act on each element of a parameter alone, but for [`Algebra::norm`].
 pub trait Algebra:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>
 {
@@ -21,6 +21,13 @@ pub trait Algebra:
 
     /// −1, 0 or 1; `sign(±0) = 0` and `sign(NaN) = NaN`.
     fn sign(self) -> Self;
+
+    /// The larger of two numbers; where either is NaN, `other`.
+    fn larger(self, other: Self) -> Self;
+
+    /// `‖self‖`, the Euclidean norm over the whole parameter (a matrix or vector; x and y on the plane), the same for
+    /// each element. A rule that uses it says so in [`RuleInfo::is_element_wise`](super::RuleInfo::is_element_wise).
+    fn norm(self) -> Self;
 
     /// `self × factor + term`, rounded once.
     fn mul_add(self, factor: Self, term: Self) -> Self;
@@ -75,6 +82,16 @@ impl<R: Real> Algebra for R {
     #[inline(always)]
     fn sign(self) -> Self {
         Real::sign(self)
+    }
+
+    #[inline(always)]
+    fn larger(self, other: Self) -> Self {
+        Real::larger(self, other)
+    }
+
+    #[inline(always)]
+    fn norm(self) -> Self {
+        Real::norm(self)
     }
 
     #[inline(always)]

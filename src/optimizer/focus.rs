@@ -77,6 +77,7 @@ impl Rule for Focus {
         source: "arXiv:2501.12243",
         hyperparameters: TABLE,
         states: &[&M, &AVERAGE],
+        is_element_wise: true,
         observed: Some(Observation {
             metric: "pull_opposes",
             title: "Pull opposes momentum",

@@ -46,6 +46,7 @@ impl Rule for Lion {
         source: "arXiv:2302.06675",
         hyperparameters: TABLE,
         states: &[&M],
+        is_element_wise: true,
         observed: None,
     };
 

@@ -171,6 +171,8 @@ pub struct RuleInfo {
     /// Without the learning rate, which all rules have.
     pub hyperparameters: &'static [Hyperparameter],
     pub states: &'static [&'static StepPart],
+    /// Whether each element of a parameter is stepped by itself; otherwise the step sees the parameter as a whole.
+    pub is_element_wise: bool,
     /// What a training shows of the rule at work, besides what it shows of all.
     pub observed: Option<Observation>,
 }

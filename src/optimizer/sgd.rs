@@ -36,6 +36,7 @@ impl Rule for Sgd {
         source: "torch.optim.SGD",
         hyperparameters: TABLE,
         states: &[&M],
+        is_element_wise: true,
         observed: None,
     };
 

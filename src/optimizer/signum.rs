@@ -37,6 +37,7 @@ impl Rule for Signum {
         source: "arXiv:1802.04434",
         hyperparameters: TABLE,
         states: &[&M],
+        is_element_wise: true,
         observed: None,
     };
 

@@ -36,6 +36,9 @@ pub enum Operation {
     Root(Operand),
     Size(Operand),
     Sign(Operand),
+    Larger(Operand, Operand),
+    /// [`Algebra::norm`]
+    Norm(Operand),
     /// [`Algebra::toward`] from the first operand towards the second.
     Toward(Operand, Operand, AverageWeight<Operand>),
     /// [`Algebra::bias_corrected_ratio`] of two averages.
@@ -47,11 +50,16 @@ impl Operation {
     pub fn operands(self) -> Vec<Operand> {
         match self {
             Operation::Symbol(_) => Vec::new(),
-            Operation::Negative(a) | Operation::Root(a) | Operation::Size(a) | Operation::Sign(a) => vec![a],
+            Operation::Negative(a)
+            | Operation::Root(a)
+            | Operation::Size(a)
+            | Operation::Sign(a)
+            | Operation::Norm(a) => vec![a],
             Operation::Sum(a, b)
             | Operation::Difference(a, b)
             | Operation::Product(a, b)
-            | Operation::Quotient(a, b) => vec![a, b],
+            | Operation::Quotient(a, b)
+            | Operation::Larger(a, b) => vec![a, b],
             Operation::ProductSum(a, b, c) | Operation::SumProduct(a, b, c) => vec![a, b, c],
             Operation::Toward(average, target, AverageWeight { weight, minus_kept }) => {
                 vec![average, target, weight, minus_kept]
@@ -148,6 +156,14 @@ impl<'t> Traced<'t> {
         value: impl Fn([f64; N]) -> f64,
     ) -> Traced<'t> {
         let values = [0, 1].map(|axis| value(numbers.map(|number| number.values()[axis])));
+        Traced::with_values(numbers, operation, values)
+    }
+
+    fn with_values<const N: usize>(
+        numbers: [Traced<'t>; N],
+        operation: impl FnOnce([Operand; N]) -> Operation,
+        values: [f64; 2],
+    ) -> Traced<'t> {
         match numbers.into_iter().find_map(Traced::tape) {
             Some(tape) => tape.push(operation(numbers.map(Traced::operand)), values),
             None => Traced::Constant(values[0], None),
@@ -197,6 +213,15 @@ impl Algebra for Traced<'_> {
 
     fn sign(self) -> Self {
         Traced::of([self], |[a]| Operation::Sign(a), |[a]| Real::sign(a))
+    }
+
+    fn larger(self, other: Self) -> Self {
+        Traced::of([self, other], |[a, b]| Operation::Larger(a, b), |[a, b]| Real::larger(a, b))
+    }
+
+    fn norm(self) -> Self {
+        let [x, y] = self.values();
+        Traced::with_values([self], |[a]| Operation::Norm(a), [x.mul_add(x, y * y).sqrt(); 2])
     }
 
     fn mul_add(self, factor: Self, term: Self) -> Self {
@@ -278,7 +303,8 @@ pub struct Trace {
     /// θ after the step.
     pub theta: Operand,
     pub direction: [f64; 2],
-    /// The state after the step.
+    /// The state after the step, in the order of the rule's states, and its values.
+    pub new_states: Vec<Operand>,
     pub states: Vec<[f64; 2]>,
 }
 
@@ -312,9 +338,10 @@ fn trace_rule<R: Rule>(inputs: &StepInputs) -> Trace {
         RuleInput { theta: tape.symbol(Symbol::Theta, *theta), gradient: tape.symbol(Symbol::Gradient, *gradient) };
     let state = Numbers::from_fn(|index| tape.symbol(Symbol::State(index), states[index]));
     let (state, moved) = R::step(&coefficients, rates, seen, state);
+    let new_states = state.as_ref().iter().map(|state| state.operand()).collect();
     let states = state.as_ref().iter().map(|state| state.values()).collect();
     let (theta, direction) = (moved.theta.operand(), moved.direction.values());
     let Tape { nodes, parts, arrows } = tape;
     let (nodes, parts, arrows) = (nodes.into_inner(), parts.into_inner(), arrows.into_inner());
-    Trace { nodes, parts, arrows, theta, direction, states }
+    Trace { nodes, parts, arrows, theta, direction, new_states, states }
 }

@@ -12,6 +12,7 @@
 mod axis;
 mod cell;
 mod checkpoint;
+mod coordinates;
 mod diagram;
 mod engine;
 mod kernel;

@@ -3,12 +3,13 @@
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
+use super::coordinates::{Arena, Coordinates};
 use super::kernel::{Metrics, StepBlocks};
 use super::pixel_runs::{PixelKey, Runs, append};
 use super::spec::{Point, PointOptimizer, SweepSpec};
 use crate::landscape::{Place, ValleyInSpace};
 use crate::lanes::{Lanes, Real, Vector};
-use crate::optimizer::{BiasCorrection, Rates, Rule, RuleInput, RuleSpec, with_rule, zero_state};
+use crate::optimizer::{BiasCorrection, Numbers, Rates, Rule, RuleInput, RuleSpec, with_rule, zero_state};
 use crate::random::{Key, Normals};
 
 /// The valley, the noise and the steps of the runs of a pixel in more than two dimensions.
@@ -55,6 +56,7 @@ impl<'a> NdProblem<'a> {
         let replicates = job.replicates.len();
         let count = point.learning_rates.len() * replicates;
         let mut metrics = Vec::with_capacity(count);
+        let arena = Arena::new(self.valley.direction.len());
         while metrics.len() < count {
             let first = metrics.len();
             // Lanes beyond the last run repeat it.
@@ -79,7 +81,7 @@ impl<'a> NdProblem<'a> {
                     break;
                 }
                 for _ in 0..steps {
-                    batch.step(self, &point.rule, &mut generator);
+                    batch.step(self, &point.rule, &arena, &mut generator);
                 }
             }
             if !blocks.are_through() {
@@ -104,6 +106,10 @@ struct NdBatch<const N: usize, V: Vector<N>, R: Rule> {
     theta: Vec<V>,
     /// Of each coordinate.
     states: Vec<R::State<V>>,
+    /// Of each coordinate, for rules that see the whole parameter.
+    gradient: Vec<V>,
+    /// Room for one of the states.
+    column: Vec<V>,
     place: Place<V>,
     metrics: Metrics<V>,
 }
@@ -122,11 +128,12 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
             Metrics { final_loss: V::splat(f64::NAN), smallest_loss: V::splat(f64::INFINITY), depth: V::splat(0.0) };
         let place = problem.valley.place(&theta);
         let states = vec![zero_state::<R, V>(); dimension];
-        NdBatch { rates, bias: BiasCorrection::START, theta, states, place, metrics }
+        let [gradient, column] = [(); 2].map(|()| vec![V::splat(0.0); dimension]);
+        NdBatch { rates, bias: BiasCorrection::START, theta, states, gradient, column, place, metrics }
     }
 
     #[inline(always)]
-    fn step(&mut self, problem: &NdProblem<'_>, rule: &RuleSpec, generator: &mut V::Generator) {
+    fn step(&mut self, problem: &NdProblem<'_>, rule: &RuleSpec, arena: &Arena<V>, generator: &mut V::Generator) {
         self.bias = self.bias.after::<R>(rule);
         let coefficients = self.bias.coefficients::<R, V>(rule);
         let (valley, noise) = (&problem.valley, V::splat(problem.point.noise.get()));
@@ -137,11 +144,18 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
                 let coordinate = 2 * pair + within;
                 let gradient = valley.gradient(slopes, coordinate, *theta);
                 let noisy = gradient * draws[within].mul_add(noise, V::splat(1.0));
-                let seen = RuleInput { theta: *theta, gradient: noisy };
-                let (state, moved) = R::step(&coefficients, self.rates, seen, self.states[coordinate]);
-                self.states[coordinate] = state;
-                *theta = moved.theta;
+                if R::INFO.is_element_wise {
+                    let seen = RuleInput { theta: *theta, gradient: noisy };
+                    let (state, moved) = R::step(&coefficients, self.rates, seen, self.states[coordinate]);
+                    self.states[coordinate] = state;
+                    *theta = moved.theta;
+                } else {
+                    self.gradient[coordinate] = noisy;
+                }
             }
+        }
+        if !R::INFO.is_element_wise {
+            self.step_whole(rule, arena);
         }
         self.place = valley.place(&self.theta);
         let loss = valley.loss(self.place);
@@ -150,6 +164,28 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
             smallest_loss: loss.smaller(self.metrics.smallest_loss),
             depth: self.place.u.larger(self.metrics.depth),
         };
+    }
+
+    /// Steps the parameter as a whole along [`NdBatch::gradient`].
+    #[inline(always)]
+    fn step_whole(&mut self, rule: &RuleSpec, arena: &Arena<V>) {
+        arena.clear();
+        let coefficients = self.bias.coefficients::<R, Coordinates<'_, V>>(rule);
+        let Rates { learning_rate, weight_decay } = self.rates;
+        let rates =
+            Rates { learning_rate: Coordinates::Same(learning_rate), weight_decay: Coordinates::Same(weight_decay) };
+        let seen = RuleInput { theta: arena.number(&self.theta), gradient: arena.number(&self.gradient) };
+        let state = Numbers::from_fn(|index| {
+            for (column, state) in self.column.iter_mut().zip(&self.states) {
+                *column = state.as_ref()[index];
+            }
+            arena.number(&self.column)
+        });
+        let (state, moved) = R::step(&coefficients, rates, seen, state);
+        for (coordinate, after) in self.states.iter_mut().enumerate() {
+            *after = Numbers::from_fn(|index| state.as_ref()[index].value(coordinate));
+        }
+        moved.theta.write(&mut self.theta);
     }
 }
 

@@ -16,8 +16,9 @@ use crate::optimizer::{BiasCorrection, MOST_STATES, Numbers, Rates, Rule, RuleIn
 
 /// An optimizer of a stack of models, each with a learning rate of its own.
 ///
-/// On the processor it is the rule of [`crate::optimizer`], in one pass over the parameters; elsewhere the same
-/// rule as some ten tensor operations, whatever the number of layers.
+/// On the processor it is the rule of [`crate::optimizer`], in one pass over the parameters; elsewhere, and for a rule
+/// that sees a parameter as a whole, the same rule as some ten tensor operations, whatever the number of layers, and
+/// some more for each norm of a parameter tensor.
 #[derive(Debug)]
 pub struct FlatOptimizer {
     rule: RuleSpec,
@@ -59,8 +60,9 @@ impl FlatOptimizer {
         assert_eq!(learning_rates.len(), layout.models(), "each model has a learning rate");
         let zeros = |_| Tensor::f_zeros([layout.length() as i64], (kind, device));
         let states = rule.info().states.iter().map(zeros).collect::<Result<_, _>>()?;
-        let on_cpu = device == Device::Cpu;
-        let rates = (!on_cpu).then(|| TensorRates::new(&rule, learning_rates, layout, kind, device)).transpose()?;
+        // Loops over elements serve rules that step each by itself.
+        let in_loops = device == Device::Cpu && rule.info().is_element_wise;
+        let rates = (!in_loops).then(|| TensorRates::new(&rule, learning_rates, layout, kind, device)).transpose()?;
         let learning_rates = learning_rates.to_vec();
         let numbers = (kind, device);
         Ok(FlatOptimizer { rule, learning_rates, bias: BiasCorrection::START, states, numbers, rates })
@@ -134,7 +136,7 @@ impl FlatOptimizer {
         self.bias = self.bias.after::<R>(&self.rule);
         if let Some(rates) = &self.rates {
             let step = TensorStep::record::<R>(&self.rule, &self.bias);
-            return step.run(parameters, gradients, &mut self.states, rates);
+            return step.run(parameters, gradients, &mut self.states, rates, layout);
         }
         let (rule, bias) = (&self.rule, &self.bias);
         with_number!(parameters.kind(), T => {

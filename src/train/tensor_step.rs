@@ -6,7 +6,9 @@
 use tch::{TchError, Tensor};
 
 use super::error::TrainError;
+use super::layout::ParameterLayout;
 use super::optimizer::{TensorLearningRates, TensorRates};
+use crate::lanes::Real;
 use crate::optimizer::{
     AverageWeight, BiasCorrection, Node, Numbers, Operand, Operation, Rates, RatioCorrection, Rule, RuleInput,
     RuleSpec, Symbol, Tape, Traced,
@@ -43,9 +45,10 @@ impl TensorStep {
         gradients: &Tensor,
         states: &mut [Tensor],
         rates: &TensorRates,
+        layout: &ParameterLayout,
     ) -> Result<(), TrainError> {
         let mut values =
-            StepValues { nodes: &self.nodes, values: Vec::with_capacity(self.nodes.len()), uses: self.uses() };
+            StepValues { nodes: &self.nodes, layout, values: Vec::with_capacity(self.nodes.len()), uses: self.uses() };
         for (index, node) in self.nodes.iter().enumerate() {
             let value = match node.operation {
                 Operation::Symbol(Symbol::Theta) => Some(TensorValue::free(parameters.shallow_clone())),
@@ -109,6 +112,7 @@ impl TensorLearningRates {
 /// The numbers that are computed so far.
 struct StepValues<'a> {
     nodes: &'a [Node],
+    layout: &'a ParameterLayout,
     /// None of products that the next operation adds.
     values: Vec<Option<TensorValue>>,
     /// How often each is still needed.
@@ -143,7 +147,9 @@ impl StepValues<'_> {
             Operation::SumProduct(a, b, c) => self.product_sum(b, c, a),
             Operation::Root(a) => self.take(a).map(f64::sqrt, Tensor::f_sqrt),
             Operation::Size(a) => self.take(a).map(f64::abs, Tensor::f_abs),
-            Operation::Sign(a) => self.take(a).map(crate::lanes::Real::sign, sign),
+            Operation::Sign(a) => self.take(a).map(Real::sign, sign),
+            Operation::Larger(a, b) => self.take(a).larger(self.take(b)),
+            Operation::Norm(a) => self.take(a).norm(self.layout),
             Operation::Toward(average, target, AverageWeight { weight, minus_kept }) => {
                 let [average, target, _, minus_kept] = [average, target, weight, minus_kept].map(|it| self.take(it));
                 target.share().minus(average)?.times(minus_kept)?.plus(target)
@@ -280,6 +286,36 @@ impl TensorValue {
                 a.f_div(&b).map(TensorValue::free)
             }
         }
+    }
+
+    /// The larger of both; `other` where either is NaN, unlike libtorch's own.
+    fn larger(self, other: TensorValue) -> Result<TensorValue, TchError> {
+        let larger = match (self, other) {
+            (TensorValue::Number(a), TensorValue::Number(b)) => return Ok(TensorValue::Number(Real::larger(a, b))),
+            (TensorValue::Tensor { tensor: a, .. }, TensorValue::Number(b)) => a.f_where_scalarother(&a.f_gt(b)?, b),
+            (TensorValue::Number(a), TensorValue::Tensor { tensor: b, .. }) => {
+                b.f_where_scalarother(&b.f_lt(a)?.f_logical_not()?, a)
+            }
+            (TensorValue::Tensor { tensor: a, .. }, TensorValue::Tensor { tensor: b, .. }) => {
+                a.f_where_self(&a.f_gt_tensor(&b)?, &b)
+            }
+        };
+        larger.map(TensorValue::free)
+    }
+
+    /// The norm of each parameter tensor of each model, in all of its elements.
+    fn norm(self, layout: &ParameterLayout) -> Result<TensorValue, TchError> {
+        let TensorValue::Tensor { tensor: flat, .. } = self else {
+            unreachable!("a step takes norms of what differs between elements")
+        };
+        let norms = flat.f_zeros_like()?;
+        for segment in 0..layout.segments().len() {
+            let elements = layout.view(&flat, segment);
+            let models = elements.f_flatten(1, -1)?;
+            let norm = models.f_norm_scalaropt_dim(2.0, [1_i64], true)?;
+            layout.view(&norms, segment).f_flatten(1, -1)?.f_copy_(&norm.f_expand_as(&models)?)?;
+        }
+        Ok(TensorValue::free(norms))
     }
 
     /// `self + a b`

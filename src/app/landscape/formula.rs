@@ -50,6 +50,14 @@ pub fn formulas(step: &StepTrace) -> Vec<Formula> {
         lines.push(printer.line(index, &format!("{} {arrow}", part.symbol), part.meaning));
         printer.symbols[index] = Some(part.symbol);
     }
+    // A state that the step only keeps, such as the gradient.
+    for (part, state) in inputs.rule.rule.info().states.iter().zip(&trace.new_states) {
+        if let Operand::Node(index) = *state
+            && printer.symbols[index] != Some(part.symbol)
+        {
+            lines.push(printer.line(index, &format!("{} ←", part.symbol), part.meaning));
+        }
+    }
     if let Operand::Node(index) = trace.theta {
         let decays = inputs.rule.rule.hyperparameter(Hyperparameter::WEIGHT_DECAY).is_some();
         let meaning = if decays { "the step, with weight decay" } else { "the step" };
@@ -181,6 +189,8 @@ impl Printer<'_> {
             Operation::Root(a) => Expression::atom(format!("√{}", of(a).at_least(ATOM))),
             Operation::Size(a) => Expression::atom(format!("|{}|", of(a).text)),
             Operation::Sign(a) => Expression::atom(format!("sign({})", of(a).text)),
+            Operation::Larger(a, b) => Expression::atom(format!("max({}, {})", of(a).text, of(b).text)),
+            Operation::Norm(a) => self.norm(a, mode),
             Operation::Toward(average, target, AverageWeight { weight, .. }) => {
                 let way = self.difference_of(target, average, mode);
                 sum(&of(average), &multiplied(&[of(weight), way], mode))
@@ -195,6 +205,17 @@ impl Printer<'_> {
                 let text = format!("{} / {}", corrected(m, m_weight).at_least(PRODUCT), size.at_least(ATOM));
                 Expression { text, binding: PRODUCT }
             }
+        }
+    }
+
+    /// A norm; of a number with a name, of its values for both coordinates.
+    fn norm(&self, a: Operand, mode: Mode) -> Expression {
+        match mode {
+            Mode::Numbers(_) => {
+                let [x, y] = [0, 1].map(|axis| text(self.value(a, axis)));
+                Expression::atom(format!("‖({x}, {y})‖"))
+            }
+            Mode::Symbols => Expression::atom(format!("‖{}‖", self.operand(a, mode).text)),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::arch::x86_64::*;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Sub};
 
+use crate::lanes::both::norm_of_both;
 use crate::lanes::root::over_root;
 use crate::lanes::{Bits, Lanes, Planar, Real, Singles, Vector};
 
@@ -87,7 +88,7 @@ doubles!(
 );
 
 macro_rules! singles {
-    ($(#[$doc:meta])* $floats:ident $words:ident [$($register:tt)*] $lanes:literal) => {
+    ($(#[$doc:meta])* $floats:ident $words:ident [$($register:tt)*] $lanes:literal $($item:item)?) => {
         vector!(
             $(#[$doc])*
             $floats(__m256), $words(__m256i),
@@ -101,6 +102,8 @@ macro_rules! singles {
             fn over_root(self, square: Self, factor: Self, term: Self) -> Self {
                 over_root(self, square, factor, term)
             }
+
+            $($item)?
         );
         registers!(
             $floats(__m256),
@@ -125,6 +128,10 @@ singles!(
 singles!(
     /// Sixty-four singles in eight registers.
     F32x8x8 U32x8x8 [0 1 2 3 4 5 6 7] 64
+    #[inline(always)]
+    fn norm(self) -> Self {
+        norm_of_both::<F32x8x4>(self)
+    }
 );
 
 joined!(F32x8x4 [0 1 2 3] F32x8x8);

@@ -3,6 +3,7 @@
 use std::arch::x86_64::*;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Sub};
 
+use crate::lanes::both::norm_of_both;
 use crate::lanes::root::over_root;
 use crate::lanes::{Bits, Lanes, Planar, Real, Singles, Vector};
 
@@ -79,7 +80,7 @@ doubles!(
 );
 
 macro_rules! singles {
-    ($(#[$doc:meta])* $floats:ident $words:ident [$($register:tt)*] $lanes:literal) => {
+    ($(#[$doc:meta])* $floats:ident $words:ident [$($register:tt)*] $lanes:literal $($item:item)?) => {
         vector!(
             $(#[$doc])*
             $floats(__m512), $words(__m512i),
@@ -93,6 +94,8 @@ macro_rules! singles {
             fn over_root(self, square: Self, factor: Self, term: Self) -> Self {
                 over_root(self, square, factor, term)
             }
+
+            $($item)?
         );
         registers!(
             $floats(__m512, __m512i),
@@ -113,6 +116,10 @@ singles!(
 singles!(
     /// A hundred and twenty-eight singles in eight registers.
     F32x16x8 U32x16x8 [0 1 2 3 4 5 6 7] 128
+    #[inline(always)]
+    fn norm(self) -> Self {
+        norm_of_both::<F32x16x4>(self)
+    }
 );
 
 joined!(F32x16x4 [0 1 2 3] F32x16x8);

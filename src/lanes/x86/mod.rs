@@ -39,7 +39,7 @@ macro_rules! vector {
         cast: $to_integer:ident $from_integer:ident,
         word: $set_word:ident($signed:ident) $load_words:ident $store_words:ident $add_words:ident $sub_words:ident
             $and:ident $or:ident $xor:ident,
-        $($over_root:item)?
+        $($item:item)*
     ) => {
         $(#[$doc])*
         #[derive(Clone, Copy)]
@@ -90,7 +90,13 @@ macro_rules! vector {
                 $floats(unsafe { [$(Self::sign_of_register(self.0[$register])),*] })
             }
 
-            $($over_root)?
+            // The instruction gives its second operand where either is NaN.
+            #[inline(always)]
+            fn larger(self, other: Self) -> Self {
+                $floats(unsafe { [$($max(self.0[$register], other.0[$register])),*] })
+            }
+
+            $($item)*
         }
 
         impl Vector<$lanes> for $floats {
@@ -119,16 +125,10 @@ macro_rules! vector {
                 $words(unsafe { [$($to_integer(self.0[$register])),*] })
             }
 
-            // Both instructions give their second operand where either is NaN.
-
+            // The instruction gives its second operand where either is NaN.
             #[inline(always)]
             fn smaller(self, other: Self) -> Self {
                 $floats(unsafe { [$($min(self.0[$register], other.0[$register])),*] })
-            }
-
-            #[inline(always)]
-            fn larger(self, other: Self) -> Self {
-                $floats(unsafe { [$($max(self.0[$register], other.0[$register])),*] })
             }
         }
 
