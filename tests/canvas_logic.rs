@@ -333,6 +333,21 @@ fn signum_and_sgd_have_their_own_lines() {
     assert_eq!(lines[2].0, "θ ← θ − η (m + ω θ)");
 }
 
+#[test]
+fn mars_shows_its_norm_and_the_gradient_that_it_keeps() {
+    let step = step(RuleSpec::on_plane(RuleKind::Mars), &[[0.0; 2], [0.0; 2], [0.1, 0.2]], 1.0);
+    let lines = shown(&step);
+    let texts: Vec<(&str, &str)> = lines.iter().map(|(rule, filled, _)| (rule.as_str(), filled.as_str())).collect();
+    assert_eq!(
+        texts[1..3],
+        [
+            ("c = g + (γ β₁ / (1 − β₁)) (g − g′)", "0.3 + 0.475 · 0.2"),
+            ("c̃ = c / max(‖c‖, 1)", "0.395 / max(‖(0.395, −0.39)‖, 1)"),
+        ]
+    );
+    assert_eq!(texts[7..9], [("d = m̂ / (√ŝ + ε),  ε = 10⁻⁸", "0.395 / (√0.1560 + ε)"), ("g′ ← g", "0.3")]);
+}
+
 /// Every number that a rule remembers is shown with a formula, and so is the step; none of them is empty.
 #[test]
 fn every_registered_rule_shows_its_whole_step() {

@@ -91,6 +91,7 @@ rules! { ($)
     focus::Focus,
     sgd::Sgd,
     lion::Lion,
+    mars::Mars,
 }
 
 impl RuleKind {

@@ -57,7 +57,7 @@ fn numbers() -> impl Strategy<Value = [f64; WIDTH]> {
     ])
 }
 
-fn check_arithmetic<V: Doubles<WIDTH>>(a: [f64; WIDTH], b: [f64; WIDTH]) -> TestCaseResult {
+fn check_arithmetic<V: Doubles<WIDTH> + Planar>(a: [f64; WIDTH], b: [f64; WIDTH]) -> TestCaseResult {
     let (wide_a, wide_b) = (V::from_lanes(Lanes(a)), V::from_lanes(Lanes(b)));
     let wide = [
         wide_a + wide_b,
@@ -72,6 +72,9 @@ fn check_arithmetic<V: Doubles<WIDTH>>(a: [f64; WIDTH], b: [f64; WIDTH]) -> Test
         wide_a.larger(wide_b),
         V::splat(a[0]),
         V::from_bits(wide_a.to_bits()),
+        wide_a.norm(),
+        V::apart(V::both([wide_a, wide_b]).norm())[0],
+        V::apart(V::both([wide_a, wide_b]).norm())[1],
     ]
     .map(V::to_lanes);
     for lane in 0..WIDTH {
@@ -90,6 +93,9 @@ fn check_arithmetic<V: Doubles<WIDTH>>(a: [f64; WIDTH], b: [f64; WIDTH]) -> Test
             if a > b { a } else { b },
             first,
             a,
+            a.abs(),
+            a.mul_add(a, b * b).sqrt(),
+            a.mul_add(a, b * b).sqrt(),
         ];
         for (operation, (wide, plain)) in wide.iter().zip(plain).enumerate() {
             prop_assert!(same(wide.0[lane], plain), "operation {operation} on {a:?} and {b:?}");
@@ -155,7 +161,7 @@ struct WideStep {
     theta: [f64; WIDTH],
     gradient: [f64; WIDTH],
     /// What is remembered, as far as the rule does; squares are not negative.
-    states: [[f64; WIDTH]; 2],
+    states: [[f64; WIDTH]; 3],
 }
 
 /// Takes the step in vectors `V`, and each coordinate's alone.
@@ -171,7 +177,7 @@ impl<V: Doubles<WIDTH>> RuleVisitor for InVectors<'_, V> {
             bias: &BiasCorrection,
             number: impl Fn([f64; WIDTH]) -> A,
             [theta, gradient]: [[f64; WIDTH]; 2],
-            states: [[f64; WIDTH]; 2],
+            states: [[f64; WIDTH]; 3],
         ) -> (R::State<A>, Moved<A>) {
             let rates = Rates {
                 learning_rate: A::splat(rule.learning_rate.get()),
@@ -235,7 +241,7 @@ proptest! {
             }
             let bias = BiasCorrection::new(7, &rule, |key| Some(if key == "beta1" { powers.0 } else { powers.1 })).unwrap();
             let rule = rated(learning_rate, rule);
-            let step = WideStep { rule, bias, theta, gradient, states: [m, second] };
+            let step = WideStep { rule, bias, theta, gradient, states: [m, second, m] };
             with_every_vector!(check_rule(step: WideStep));
         }
     }
@@ -388,6 +394,49 @@ fn singles_are_divided_by_roots_alike_in_every_vector_and_to_a_millionth() {
     let bits = |all: &[f64]| all.iter().map(|number| number.to_bits()).collect::<Vec<_>>();
     for instructions in others {
         assert!(bits(&instructions.run(OverRoots(&rows))) == bits(&plain), "{} differs", instructions.name());
+    }
+}
+
+/// Norms of x and y in singles.
+#[derive(Clone, Copy)]
+struct Norms<'a>(&'a [[f32; 2]]);
+
+impl VectorWork for Norms<'_> {
+    type Output = Vec<f64>;
+
+    #[inline(always)]
+    fn run<S: VectorSet>(self) -> Vec<f64> {
+        S::in_singles(self)
+    }
+}
+
+impl WideWork for Norms<'_> {
+    type Output = Vec<f64>;
+
+    #[inline(always)]
+    fn run<const N: usize, V>(self) -> Vec<f64>
+    where
+        V: Normals<N, Number: Real + Into<f64>> + Planar,
+    {
+        let mut all = Vec::with_capacity(2 * self.0.len());
+        for rows in self.0.chunks_exact(N) {
+            let column = |column: usize| Lanes::from_fn(|lane| V::Number::splat(f64::from(rows[lane][column])));
+            let [x, y] = V::apart(V::both([0, 1].map(|index| V::from_lanes(column(index)))).norm());
+            all.extend([x, y].into_iter().flat_map(|norm| norm.to_lanes().0.map(Into::into)));
+        }
+        all.sort_by(f64::total_cmp);
+        all
+    }
+}
+
+#[test]
+fn both_coordinates_have_the_norm_of_both_in_every_vector() {
+    let mut random = StdRng::seed_from_u64(13);
+    let places: Vec<[f32; 2]> = (0..256).map(|_| [(); 2].map(|()| random.random_range(-3.0..3.0))).collect();
+    let mut expected: Vec<f64> = places.iter().flat_map(|[x, y]| [f64::from(x.mul_add(*x, y * y).sqrt()); 2]).collect();
+    expected.sort_by(f64::total_cmp);
+    for instructions in Instructions::all() {
+        assert!(instructions.run(Norms(&places)) == expected, "{}", instructions.name());
     }
 }
 

@@ -21,6 +21,7 @@ pub fn known_law(rule: &RuleSpec, eta: f64) -> Option<Law> {
         }),
         "Sgd" => Some(Law::Sgd { eta, beta1: value("beta1"), omega }),
         "Lion" => Some(Law::Lion { eta, beta1: value("beta1"), beta2: value("beta2"), omega }),
+        "Mars" => Some(Law::Mars { eta, beta1: value("beta1"), beta2: value("beta2"), gamma: value("gamma"), omega }),
         _ => None,
     }
 }

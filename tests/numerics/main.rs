@@ -3,6 +3,7 @@
 mod comparison;
 mod diagnostics;
 mod engine;
+mod golden;
 mod history;
 mod landscape;
 mod lanes;

@@ -3,13 +3,14 @@
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use valleyscope::optimizer::{
-    Adam, BiasCorrection, Focus, Lion, Moved, Numbers, RatedRule, Rates, Rule, RuleInput, RuleKind, RuleSpec,
-    RuleVisitor, Sgd, Signum, zero_state,
+    Adam, BiasCorrection, Focus, Lion, Mars, Moved, Numbers, Operand, RatedRule, Rates, Rule, RuleInput, RuleKind,
+    RuleSpec, RuleVisitor, Sgd, Signum, StepInputs, trace, zero_state,
 };
 
+use crate::golden::{GOLDENS, Golden, TOLERANCE, deviation};
 use crate::laws::known_law;
 use crate::oracle::{Coordinate, Law};
-use crate::specs::{DecayTarget, adam, focus, lion, rated, sgd, signum};
+use crate::specs::{DecayTarget, adam, focus, lion, mars, rated, sgd, signum};
 
 /// One coordinate with the library's rule `R`, whose hyperparameters may be changed between steps.
 struct Run<R: Rule> {
@@ -253,6 +254,8 @@ struct State {
     m: f64,
     /// Adam's s, FOCUS's θ̂.
     second: f64,
+    /// MARS's gradient of the step before.
+    previous: f64,
 }
 
 /// What one step makes of it.
@@ -268,7 +271,7 @@ fn by_library(law: Law, state: State) -> Outcome {
     fn by<R: Rule>(rule: &RatedRule, state: State) -> Outcome {
         let power = |key: &str| Some(if key == "beta1" { state.beta1_power } else { state.beta2_power });
         let bias = BiasCorrection::new(state.steps, &rule.rule, power).unwrap().after::<R>(&rule.rule);
-        let before = Numbers::from_fn(|index| [state.m, state.second][index]);
+        let before = Numbers::from_fn(|index| [state.m, state.second, state.previous][index]);
         let (after, moved) = step::<R>(rule, &bias, state.theta, state.gradient, before);
         let second = after.as_ref().get(1).copied().unwrap_or(0.0);
         Outcome { theta: moved.theta, direction: moved.direction, m: after.as_ref()[0], second }
@@ -278,6 +281,7 @@ fn by_library(law: Law, state: State) -> Outcome {
         Law::Signum { eta, beta1, omega } => by::<Signum>(&signum(eta, beta1, omega), state),
         Law::Sgd { eta, beta1, omega } => by::<Sgd>(&sgd(eta, beta1, omega), state),
         Law::Lion { eta, beta1, beta2, omega } => by::<Lion>(&lion(eta, beta1, beta2, omega), state),
+        Law::Mars { eta, beta1, beta2, gamma, omega } => by::<Mars>(&mars(eta, beta1, beta2, gamma, omega), state),
         Law::Focus { eta, beta1, beta2, gamma, omega, decays_average } => {
             let decay = if decays_average { DecayTarget::Average } else { DecayTarget::Parameters };
             by::<Focus>(&focus(eta, [beta1, beta2], gamma, omega, decay), state)
@@ -290,6 +294,7 @@ fn by_oracle(law: Law, state: State) -> Outcome {
         theta: state.theta,
         m: state.m,
         s: state.second,
+        previous: state.previous,
         log_beta1_product: state.beta1_power.ln(),
         log_beta2_product: state.beta2_power.ln(),
         // All that was averaged before, as one lump.
@@ -297,7 +302,7 @@ fn by_oracle(law: Law, state: State) -> Outcome {
     };
     let direction = coordinate.step(law, state.gradient, None);
     let second = match law {
-        Law::Adam { .. } => coordinate.s,
+        Law::Adam { .. } | Law::Mars { .. } => coordinate.s,
         Law::Focus { .. } => coordinate.average(None),
         Law::Signum { .. } | Law::Sgd { .. } | Law::Lion { .. } => 0.0,
     };
@@ -305,7 +310,7 @@ fn by_oracle(law: Law, state: State) -> Outcome {
 }
 
 /// Each rule with random hyperparameters.
-fn random_laws(random: &mut StdRng) -> [Law; 7] {
+fn random_laws(random: &mut StdRng) -> [Law; 8] {
     let eta = 10_f64.powf(random.random_range(-4.0..0.0));
     let beta1 = random.random_range(0.0..0.99);
     let beta2 = 1.0 - 10_f64.powf(random.random_range(-3.0..0.0));
@@ -317,6 +322,7 @@ fn random_laws(random: &mut StdRng) -> [Law; 7] {
         Law::Signum { eta, beta1, omega },
         Law::Sgd { eta, beta1, omega },
         Law::Lion { eta, beta1, beta2, omega },
+        Law::Mars { eta, beta1, beta2, gamma: 0.1 * gamma, omega },
         focus,
         Law::Focus { eta, beta1, beta2, gamma, omega, decays_average: true },
         Law::Focus { eta, beta1, beta2, gamma: -gamma, omega, decays_average: false },
@@ -326,9 +332,10 @@ fn random_laws(random: &mut StdRng) -> [Law; 7] {
 fn random_state(random: &mut StdRng, law: Law) -> State {
     let steps = 10_f64.powf(random.random_range(0.0..3.7)) as u64;
     let (beta1, beta2) = match law {
-        Law::Adam { beta1, beta2, .. } | Law::Focus { beta1, beta2, .. } | Law::Lion { beta1, beta2, .. } => {
-            (beta1, beta2)
-        }
+        Law::Adam { beta1, beta2, .. }
+        | Law::Focus { beta1, beta2, .. }
+        | Law::Lion { beta1, beta2, .. }
+        | Law::Mars { beta1, beta2, .. } => (beta1, beta2),
         Law::Signum { beta1, .. } | Law::Sgd { beta1, .. } => (beta1, 0.0),
     };
     let gradient_scale = 10_f64.powf(random.random_range(-4.0..4.0));
@@ -345,6 +352,7 @@ fn random_state(random: &mut StdRng, law: Law) -> State {
         gradient: random.random_range(-1.0..1.0) * gradient_scale,
         m: random.random_range(-1.0..1.0) * gradient_scale,
         second,
+        previous: random.random_range(-1.0..1.0) * gradient_scale,
     }
 }
 
@@ -358,7 +366,7 @@ fn one_step_from_a_thousand_states_agrees_with_the_oracle() {
             // Relative to the largest term of each sum. The bias correction 1 − βᵗ loses what the
             // rounding of βᵗ, half an ε, is of it.
             let (eta, omega, conditioning) = match law {
-                Law::Adam { eta, beta1, beta2, omega } => {
+                Law::Adam { eta, beta1, beta2, omega } | Law::Mars { eta, beta1, beta2, omega, .. } => {
                     let gathered = (1.0 - state.beta1_power * beta1, 1.0 - state.beta2_power * beta2);
                     (eta, omega, 1.0 / gathered.0 + 1.0 / gathered.1)
                 }
@@ -378,7 +386,7 @@ fn one_step_from_a_thousand_states_agrees_with_the_oracle() {
             check("θ", ours.theta, theirs.theta, state.theta.abs() + eta * (theirs.direction.abs() + omega * decayed));
             let momentum = state.m.abs().max(state.gradient.abs());
             let direction_scale = match law {
-                Law::Adam { .. } => theirs.direction.abs() * (momentum / theirs.m.abs()).max(1.0),
+                Law::Adam { .. } | Law::Mars { .. } => theirs.direction.abs() * (momentum / theirs.m.abs()).max(1.0),
                 Law::Sgd { .. } => momentum,
                 Law::Signum { .. } | Law::Focus { .. } | Law::Lion { .. } => 0.0,
             };
@@ -409,4 +417,57 @@ fn lion_by_hand() {
     // θ = 1.125 − 0.25 (1 + 0.5625); m = −0.375 + 0.25
     assert_eq!(run.step(&rule, 1.0), 1.0);
     assert_eq!((run.theta, run.state(0)), (0.734_375, -0.125));
+}
+
+#[test]
+fn mars_by_hand() {
+    let rule = mars(0.1, 0.5, 0.75, 0.5, 0.5);
+    let mut run = Run::<Mars>::starting_at(2.0);
+    // c = 0.25 + 0.5·(0.5/0.5)·0.25 = 0.375, shorter than 1: m̂ = 0.375, ŝ = 0.375², d = 1 but for ε.
+    assert!((run.step(&rule, 0.25) - 1.0).abs() < 1e-7);
+    assert_eq!((run.state(0), run.state(1), run.state(2)), (0.1875, 0.035_156_25, 0.25));
+    // c = 4 + 0.5·3.75 = 5.875, brought to length 1: m = 0.09375 + 0.5, s = 0.75·0.03515625 + 0.25.
+    run.step(&rule, 4.0);
+    assert_eq!((run.state(0), run.state(1), run.state(2)), (0.593_75, 0.276_367_187_5, 4.0));
+}
+
+/// The plane's steps, as their formulas are shown, against the reference implementations.
+#[test]
+fn every_rule_is_its_reference_implementation_on_the_plane() {
+    for &(kind, name) in GOLDENS {
+        let golden = Golden::read(name);
+        let rule = golden.rule(kind);
+        let parameters = golden.parameters("p2");
+        let mut inputs = StepInputs {
+            rule,
+            bias: BiasCorrection::START,
+            theta: pair(parameters[0]),
+            gradient: [0.0; 2],
+            states: vec![[0.0; 2]; kind.info().states.len()],
+        };
+        for (gradient, expected) in golden.gradients("p2").into_iter().zip(&parameters[1..]) {
+            inputs.bias = kind.visit(After(&inputs));
+            inputs.gradient = pair(gradient);
+            let trace = trace(&inputs);
+            let Operand::Node(theta) = trace.theta else { panic!("θ is computed") };
+            (inputs.theta, inputs.states) = (trace.nodes[theta].values, trace.states);
+            let off = deviation(&inputs.theta, expected);
+            assert!(off < TOLERANCE, "{name}, step {}: {off:e}", inputs.bias.steps);
+        }
+    }
+}
+
+/// The bias correction of the next step.
+struct After<'a>(&'a StepInputs);
+
+impl RuleVisitor for After<'_> {
+    type Output = BiasCorrection;
+
+    fn visit<R: Rule>(self) -> BiasCorrection {
+        self.0.bias.after::<R>(&self.0.rule.rule)
+    }
+}
+
+fn pair(values: &[f64]) -> [f64; 2] {
+    values.try_into().unwrap()
 }

@@ -115,6 +115,7 @@ pub enum Law {
     Focus { eta: f64, beta1: f64, beta2: f64, gamma: f64, omega: f64, decays_average: bool },
     Sgd { eta: f64, beta1: f64, omega: f64 },
     Lion { eta: f64, beta1: f64, beta2: f64, omega: f64 },
+    Mars { eta: f64, beta1: f64, beta2: f64, gamma: f64, omega: f64 },
 }
 
 /// One parameter and everything its optimizer remembers.
@@ -124,6 +125,8 @@ pub struct Coordinate {
     pub m: f64,
     /// Adam's average of squared gradients.
     pub s: f64,
+    /// MARS: the gradient of the step before.
+    pub previous: f64,
     /// Logarithms of the products of β₁ and of β₂ over the steps so far.
     pub log_beta1_product: f64,
     pub log_beta2_product: f64,
@@ -133,12 +136,21 @@ pub struct Coordinate {
 
 impl Coordinate {
     pub fn starting_at(theta: f64) -> Self {
-        Coordinate { theta, m: 0.0, s: 0.0, log_beta1_product: 0.0, log_beta2_product: 0.0, past: Vec::new() }
+        Coordinate {
+            theta,
+            m: 0.0,
+            s: 0.0,
+            previous: 0.0,
+            log_beta1_product: 0.0,
+            log_beta2_product: 0.0,
+            past: Vec::new(),
+        }
     }
 
-    /// Takes one step and returns it without weight decay, in units of −η.
+    /// Takes one step, alone in its parameter, and returns it without weight decay, in units of −η.
     pub fn step(&mut self, law: Law, gradient: f64, reading: Reading) -> f64 {
         match law {
+            Law::Mars { .. } => step_parameter(std::slice::from_mut(self), law, &[gradient], reading)[0],
             Law::Adam { eta, beta1, beta2, omega } => {
                 self.m = beta1 * self.m + (1.0 - beta1) * gradient;
                 self.s = beta2 * self.s + (1.0 - beta2) * gradient.powi(2);
@@ -218,7 +230,26 @@ impl Coordinate {
     }
 }
 
-/// Two parameters with the same rule.
+/// Steps the elements of one parameter (a matrix or vector) and returns the steps without weight decay, in units of −η.
+pub fn step_parameter(elements: &mut [Coordinate], law: Law, gradients: &[f64], reading: Reading) -> Vec<f64> {
+    let elements = elements.iter_mut().zip(gradients);
+    let Law::Mars { eta, beta1, beta2, gamma, omega } = law else {
+        return elements.map(|(element, gradient)| element.step(law, *gradient, reading)).collect();
+    };
+    let corrected: Vec<(&mut Coordinate, f64)> = elements
+        .map(|(element, gradient)| {
+            let change = gradient - element.previous;
+            element.previous = *gradient;
+            (element, gradient + gamma * (beta1 / (1.0 - beta1)) * change)
+        })
+        .collect();
+    let norm = corrected.iter().map(|(_, c)| c.powi(2)).sum::<f64>().sqrt();
+    let adam = Law::Adam { eta, beta1, beta2, omega };
+    let clipped = |c: f64| if norm > 1.0 { c / norm } else { c };
+    corrected.into_iter().map(|(element, c)| element.step(adam, clipped(c), reading)).collect()
+}
+
+/// Both coordinates of a particle, which are one parameter.
 #[derive(Clone, Debug)]
 pub struct Particle(pub [Coordinate; 2]);
 
@@ -233,7 +264,8 @@ impl Particle {
 
     /// One step on `valley`; returns the step without weight decay, in units of −η.
     pub fn step(&mut self, valley: Valley, law: Law, sigma: f64, draws: [f64; 2], reading: Reading) -> [f64; 2] {
-        let [gradient_x, gradient_y] = valley.noisy_gradient(self.position(), sigma, draws, reading);
-        [self.0[0].step(law, gradient_x, reading), self.0[1].step(law, gradient_y, reading)]
+        let gradient = valley.noisy_gradient(self.position(), sigma, draws, reading);
+        let steps = step_parameter(&mut self.0, law, &gradient, reading);
+        [steps[0], steps[1]]
     }
 }

@@ -40,6 +40,11 @@ pub fn lion(learning_rate: f64, beta1: f64, beta2: f64, weight_decay: f64) -> Ra
     rated(learning_rate, rule(RuleKind::Lion, &values))
 }
 
+pub fn mars(learning_rate: f64, beta1: f64, beta2: f64, gamma: f64, weight_decay: f64) -> RatedRule {
+    let values = [("beta1", beta1), ("beta2", beta2), ("gamma", gamma), ("weight_decay", weight_decay)];
+    rated(learning_rate, rule(RuleKind::Mars, &values))
+}
+
 pub fn focus(learning_rate: f64, betas: [f64; 2], gamma: f64, weight_decay: f64, decay: DecayTarget) -> RatedRule {
     let values = [
         ("beta1", betas[0]),

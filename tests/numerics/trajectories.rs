@@ -4,7 +4,7 @@ use valleyscope::simulation::{Change, Setting, Simulation, SimulationSpec};
 
 use crate::comparison::{Case, first_disagreement};
 use crate::specs::{
-    DecayTarget, adam, all_rules, focus, noise, optimizer, particles, sgd, signum, simulation, start, valley,
+    DecayTarget, adam, all_rules, focus, mars, noise, optimizer, particles, sgd, signum, simulation, start, valley,
 };
 use crate::statistics::{Moments, correlation, kolmogorov_smirnov, normal_cdf};
 
@@ -62,6 +62,7 @@ fn long_trajectories_with_changes_on_the_way_are_the_oracles() {
         (7, rule(3, focus(0.02, [0.8, 0.95], 0.5, 0.2, DecayTarget::Average))),
         (20, rule(1, adam(0.005, 0.0, 0.9, 0.3))),
         (100, Setting::Noise(noise(0.3))),
+        (100, rule(8, mars(0.002, 0.9, 0.95, 0.05, 0.2))),
         (250, rule(2, signum(0.03, 0.99, 0.05))),
         (250, Setting::Landscape(valley(40.0, 0.3, 75.0))),
         (400, rule(4, focus(0.004, [0.95, 0.9], 0.4, 0.2, DecayTarget::Parameters))),

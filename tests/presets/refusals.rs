@@ -1,6 +1,7 @@
 //! What is wrong with a preset, and where.
 
 use proptest::prelude::*;
+use valleyscope::optimizer::RuleKind;
 use valleyscope::preset::{Preset, built_ins};
 
 use crate::fault::{fault_of, refused_in};
@@ -79,7 +80,8 @@ fn names_that_do_not_exist_are_refused_with_those_that_do() {
     refused("noise: 1.0", "nose: 1.0", "nose", &["`simulation`", "no field `nose`", "`noise`"]);
     refused("version: 1,", "version: 1, x: 2,", "x", &["the preset", "no field `x`", "`title`"]);
     refused("gamma: 0.2", "gama: 0.2", "gama", &["simulation.optimizers[1].rule", "`gama`", "`gamma`"]);
-    refused("Adam(", "Adamm(", "Adamm", &["one of `Adam`, `Signum`, `FOCUS`, `SGD`, `Lion`, found `Adamm`"]);
+    let names: Vec<String> = RuleKind::ALL.iter().map(|kind| format!("`{}`", kind.info().name)).collect();
+    refused("Adam(", "Adamm(", "Adamm", &[&format!("one of {}, found `Adamm`", names.join(", "))]);
     refused("set: [Noise(0.0)]", "set: [Nose(0.0)]", "Nose", &["`Noise`", "`Nose`"]);
     refused("noise: 1.0,", "noise: 1.0, noise: 2.0,", "noise: 2", &["`noise`", "twice", "`simulation`"]);
     refused("Adam(learning_rate: 0.1)", "Adam(beta1: 0.5)", ")", &["`learning_rate`", "missing", "optimizers[0].rule"]);

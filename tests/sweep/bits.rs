@@ -2,14 +2,21 @@
 
 use std::sync::Arc;
 
-use valleyscope::sweep::{Machine, Pool, Precision, Runs, Sweep, SweepSpec, Work};
+use valleyscope::sweep::{LearningRates, Machine, Pool, Precision, Runs, Sweep, SweepOptimizer, SweepSpec, Work};
 
-use crate::specs::{bits, machines, odd, optimizer, runs, runs_with, signum};
+use crate::specs::{bits, count, machines, mars, odd, optimizer, runs, runs_with, signum};
 
-/// A plane and a space of an odd number of dimensions, with noise of each run's own and with common noise.
+/// Rules that step each coordinate by itself, and one that does not, on a plane and in a space of an odd number of
+/// dimensions, with noise of each run's own and with common noise.
 fn sweeps() -> Vec<SweepSpec> {
     let with = |dimension: u64, common: bool| SweepSpec { common_random_numbers: common, ..odd(dimension) };
-    vec![with(2, false), with(2, true), with(5, false), with(5, true)]
+    let whole = |dimension: u64, common: bool| {
+        let learning_rates = LearningRates { count: count(7), ..LearningRates::default() };
+        let optimizers = vec![SweepOptimizer { learning_rates, ..optimizer(3, mars()) }];
+        SweepSpec { optimizers, ..with(dimension, common) }
+    };
+    let kinds = [(2, false), (2, true), (5, false), (5, true)];
+    kinds.into_iter().flat_map(|(dimension, common)| [with(dimension, common), whole(dimension, common)]).collect()
 }
 
 fn pixels(spec: &SweepSpec) -> Vec<[usize; 2]> {

@@ -1,10 +1,12 @@
 //! The engine in more than two dimensions against the oracle, in distribution.
 
-use valleyscope::quantity::{Dimension, Replicates, StepCount};
+use valleyscope::optimizer::{RuleKind, RuleSpec};
+use valleyscope::quantity::{Dimension, Replicates, Slope, StepCount};
+use valleyscope::simulation::LandscapeSpec;
 use valleyscope::sweep::{LearningRates, Precision, SweepOptimizer, SweepSpec};
 
 use crate::oracle::{self, LAWS, Toy};
-use crate::specs::{count, fig2a, runs};
+use crate::specs::{bits, count, fig2a, mars, only, optimizer, runs};
 use crate::truth::{Judge, oracle_samples, samples};
 
 const RATES: usize = 6;
@@ -60,4 +62,26 @@ fn three_dimensions_agree() {
 #[test]
 fn three_dimensions_agree_in_double_precision() {
     agrees(Precision::Double, 3, 300, 400, &[[1, 1], [3, 6]]);
+}
+
+/// Without its correction, MARS is Adam as long as no gradient is longer than 1: the norm is that of all coordinates, each
+/// of which stays shorter.
+#[test]
+fn mars_is_adam_until_a_gradient_is_longer_than_one() {
+    for (dimension, precision) in [(2, Precision::Single), (100, Precision::Single), (100, Precision::Double)] {
+        let found = |slope: f64, rule: RuleSpec| {
+            let landscape = LandscapeSpec { slope: Slope::clamped(slope), ..LandscapeSpec::default() };
+            let learning_rates = only(0.01);
+            let optimizers = vec![SweepOptimizer { learning_rates, ..optimizer(0, rule) }];
+            let (dimension, steps) = (Dimension::clamped(dimension), StepCount::clamped(50));
+            let spec = SweepSpec { landscape, dimension, steps, optimizers, ..fig2a([2, 7]) };
+            bits(&runs(precision, &spec, [0, 3], 0..20))
+        };
+        let adam = RuleSpec::on_plane(RuleKind::Adam);
+        let values = ["beta1", "beta2", "weight_decay"].map(|key| (key, adam.get(key).unwrap()));
+        let mars = values.into_iter().fold(mars(), |rule, (key, value)| rule.with(key, value).unwrap());
+        let mars = mars.with("gamma", 0.0).unwrap();
+        assert!(found(0.01, mars) == found(0.01, adam), "{dimension} dimensions");
+        assert!(found(1.5, mars) != found(1.5, adam), "{dimension} dimensions");
+    }
 }

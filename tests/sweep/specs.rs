@@ -86,6 +86,11 @@ pub fn sgd() -> RuleSpec {
     RuleSpec::on_plane(RuleKind::Sgd)
 }
 
+/// MARS, which sees a parameter as a whole.
+pub fn mars() -> RuleSpec {
+    RuleSpec::on_plane(RuleKind::Mars)
+}
+
 /// All runs of some replicates at a pixel.
 pub fn runs_with(
     machine: Machine,

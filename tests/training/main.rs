@@ -6,6 +6,8 @@ mod checkpoints;
 mod data_folder;
 mod faults;
 mod fork;
+#[path = "../numerics/golden.rs"]
+mod golden;
 mod gpt2;
 mod gpt2_files;
 mod gpt2_pytorch;

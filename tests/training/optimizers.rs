@@ -5,8 +5,9 @@ use tch::{Device, Kind, Tensor};
 use valleyscope::optimizer::{RuleKind, RuleSpec};
 use valleyscope::train::{FlatOptimizer, ParameterLayout};
 
+use crate::golden::{GOLDENS, Golden, TOLERANCE, deviation};
 use crate::laws::law;
-use crate::oracle::Coordinate;
+use crate::oracle::{Coordinate, step_parameter};
 use crate::small::uniform;
 
 const MODELS: usize = 3;
@@ -33,15 +34,15 @@ fn rules() -> Vec<RuleSpec> {
     registered.chain([repelled]).collect()
 }
 
-/// Where a number of the flat tensor belongs: its model and whether it decays. None in the gaps.
-fn owners(layout: &ParameterLayout) -> Vec<Option<(usize, bool)>> {
-    let mut owners = vec![None; layout.length()];
-    for (index, segment) in layout.segments().iter().enumerate() {
+/// Whether a number of the flat tensor is an element of a parameter, and in none of the gaps.
+fn elements(layout: &ParameterLayout) -> Vec<bool> {
+    let mut elements = vec![false; layout.length()];
+    for index in 0..layout.segments().len() {
         for model in 0..MODELS {
-            owners[layout.range(index, model)].fill(Some((model, segment.decays)));
+            elements[layout.range(index, model)].fill(true);
         }
     }
-    owners
+    elements
 }
 
 /// Gradients of all sizes, and exact zeros.
@@ -51,8 +52,8 @@ fn gradient(step: u64, at: usize) -> f64 {
 }
 
 fn start(layout: &ParameterLayout) -> Vec<f64> {
-    let owners = owners(layout);
-    (0..layout.length()).map(|at| owners[at].map_or(0.0, |_| 2.0 * uniform(at as u64) - 1.0)).collect()
+    let elements = elements(layout);
+    (0..layout.length()).map(|at| if elements[at] { 2.0 * uniform(at as u64) - 1.0 } else { 0.0 }).collect()
 }
 
 fn numbers(tensor: &Tensor) -> Vec<f64> {
@@ -62,7 +63,7 @@ fn numbers(tensor: &Tensor) -> Vec<f64> {
 #[test]
 fn every_rule_follows_its_formulas_step_by_step() {
     let layout = layout();
-    let owners = owners(&layout);
+    let elements = elements(&layout);
     for rule in rules() {
         for tensors in [false, true] {
             let mut optimizer = FlatOptimizer::new(rule, &RATES, &layout, Kind::Double, Device::Cpu).unwrap();
@@ -73,16 +74,21 @@ fn every_rule_follows_its_formulas_step_by_step() {
             let mut oracle: Vec<Coordinate> = start(&layout).into_iter().map(Coordinate::starting_at).collect();
             for t in 1..=100 {
                 let gradients: Vec<f64> =
-                    (0..layout.length()).map(|at| owners[at].map_or(0.0, |_| gradient(t, at))).collect();
+                    (0..layout.length()).map(|at| if elements[at] { gradient(t, at) } else { 0.0 }).collect();
                 optimizer.step(&layout, &mut theta, &Tensor::from_slice(&gradients)).unwrap();
                 let found = numbers(&theta);
-                for (at, oracle) in oracle.iter_mut().enumerate() {
-                    let Some((model, decays)) = owners[at] else {
+                for (index, segment) in layout.segments().iter().enumerate() {
+                    let rule = if segment.decays { rule } else { rule.with("weight_decay", 0.0).unwrap() };
+                    for (model, rate) in RATES.into_iter().enumerate() {
+                        let range = layout.range(index, model);
+                        step_parameter(&mut oracle[range.clone()], law(&rule, rate), &gradients[range], None);
+                    }
+                }
+                for (at, oracle) in oracle.iter().enumerate() {
+                    if !elements[at] {
                         assert_eq!(found[at], 0.0, "the gaps of the layout stay zero");
                         continue;
-                    };
-                    let rule = if decays { rule } else { rule.with("weight_decay", 0.0).unwrap() };
-                    oracle.step(law(&rule, RATES[model]), gradients[at], None);
+                    }
                     let off = (found[at] - oracle.theta).abs() / oracle.theta.abs().max(1.0);
                     assert!(off < 1e-11, "{rule:?}, tensors {tensors}, step {t}, number {at}: {off:e}");
                 }
@@ -145,6 +151,39 @@ fn what_is_no_number_stays_none() {
             optimizer.step(&layout, &mut theta, &gradients).unwrap();
             let theta = numbers(&theta);
             assert!(theta[0].is_finite() && theta[1].is_nan() && theta[2].is_finite(), "{rule:?}: {:?}", &theta[..3]);
+        }
+    }
+}
+
+/// Loops and tensor operations against the reference implementations, for a matrix and for two parameters.
+#[test]
+fn every_rule_is_its_reference_implementation() {
+    for &(kind, name) in GOLDENS {
+        let golden = Golden::read(name);
+        let rule = golden.rule(kind);
+        for (tensor, shape) in [("W", vec![6, 4]), ("p2", vec![2])] {
+            for tensors in [false, true] {
+                let layout = ParameterLayout::new([(tensor.to_owned(), shape.clone(), true)], 1);
+                let rates = [rule.learning_rate.get()];
+                let mut optimizer = FlatOptimizer::new(rule.rule, &rates, &layout, Kind::Double, Device::Cpu).unwrap();
+                if tensors {
+                    optimizer = optimizer.with_tensor_operations(&layout).unwrap();
+                }
+                let parameters = golden.parameters(tensor);
+                let flat = |values: &[f64]| {
+                    let mut flat = values.to_vec();
+                    flat.resize(layout.length(), 0.0);
+                    Tensor::from_slice(&flat)
+                };
+                let mut theta = flat(parameters[0]);
+                for (step, (gradients, expected)) in
+                    golden.gradients(tensor).into_iter().zip(&parameters[1..]).enumerate()
+                {
+                    optimizer.step(&layout, &mut theta, &flat(gradients)).unwrap();
+                    let off = deviation(&numbers(&theta)[..expected.len()], expected);
+                    assert!(off < TOLERANCE, "{name}, {tensor}, tensors {tensors}, step {}: {off:e}", step + 1);
+                }
+            }
         }
     }
 }

@@ -1,0 +1,103 @@
+use super::{
+    Algebra, Hyperparameter, Marker, Moved, Rates, RatioCorrection, Rule, RuleInfo, RuleInput, Scalar, StepArrow,
+    StepPart, hyperparameters,
+};
+use crate::quantity::Range;
+
+/// MARS-AdamW: Adam on a gradient whose variance is reduced by the gradient before (Yuan et al.,
+/// [arXiv:2411.10438](https://arxiv.org/abs/2411.10438); `MARS/optimizers/mars.py` of
+/// [AGI-Arena/MARS](https://github.com/AGI-Arena/MARS) in its approximate form, with `optimize_1d`).
+///
+/// ```text
+/// c = g + γ β₁ / (1 − β₁) (g − g′)      with the gradient g′ of the step before, 0 at first
+/// c ← c / max(‖c‖, 1)                   with the norm over the whole parameter
+/// m ← β₁ m + (1 − β₁) c
+/// s ← β₂ s + (1 − β₂) c²
+/// d = m̂ / (√ŝ + ε),  m̂ = m / (1 − β₁ᵗ),  ŝ = s / (1 − β₂ᵗ)
+/// θ ← θ − η (d + ω θ)
+/// ```
+///
+/// Yuan et al. take β₁ = 0.95, β₂ = 0.99 and γ = 0.025.
+pub struct Mars;
+
+hyperparameters! {
+    beta1: Hyperparameter::momentum().help("How much of the running average of c is kept in each step.", "")
+        .defaults(0.95, 0.95),
+    beta2: Hyperparameter::decay_rate("β₂", "Squares β₂")
+        .help("How much of the running average of c² is kept in each step.", "")
+        .defaults(0.99, 0.99),
+    gamma: Hyperparameter::number("γ", "Correction γ", Range { name: "gamma", min: 0.0, max: 1.0 })
+        .help("How much of the change of the gradient since the step before is added to it. 0 gives Adam with clipping.", "")
+        .slider(0.0, 0.1)
+        .defaults(0.025, 0.025),
+    weight_decay: Hyperparameter::weight_decay(),
+}
+
+/// ε
+const EPSILON: f64 = 1e-8;
+
+const C: StepPart = StepPart::quantity("c", "gradient, corrected by its change");
+const CLIPPED: StepPart = StepPart::quantity("c̃", "the same with a norm of at most 1");
+const M: StepPart = StepPart::state("m", "m", "running average of c̃");
+const S: StepPart = StepPart::state("s", "s", "running average of c̃²");
+const PREVIOUS: StepPart = StepPart::state("g′", "previous", "gradient, for the next step");
+const D: StepPart = StepPart::quantity("d", "direction of the step");
+const DIRECTION: StepArrow = StepArrow::direction("−m̂/√ŝ", "MARS’s direction");
+
+#[derive(Clone, Copy, Debug)]
+pub struct Coefficients<A> {
+    /// γ β₁ / (1 − β₁)
+    correction: A,
+    beta1: A,
+    one_minus_beta1: A,
+    beta2: A,
+    one_minus_beta2: A,
+    ratio: RatioCorrection<A>,
+}
+
+impl Rule for Mars {
+    const INFO: RuleInfo = RuleInfo {
+        name: "MARS",
+        color: [214, 126, 96],
+        marker: Marker::Left,
+        source: "arXiv:2411.10438",
+        hyperparameters: TABLE,
+        states: &[&M, &S, &PREVIOUS],
+        is_element_wise: false,
+        observed: None,
+    };
+
+    type Hyper<N: Copy> = Hyper<N>;
+    type Coefficients<A: Algebra> = Coefficients<A>;
+    type State<A: Algebra> = [A; 3];
+
+    #[inline(always)]
+    fn coefficients<N: Scalar, A: Algebra>(h: &Hyper<N>, power: &Hyper<N>, of: impl Fn(N) -> A) -> Coefficients<A> {
+        let one = N::splat(1.0);
+        Coefficients {
+            correction: of(h.gamma * h.beta1 / (one - h.beta1)),
+            beta1: of(h.beta1),
+            one_minus_beta1: of(one - h.beta1),
+            beta2: of(h.beta2),
+            one_minus_beta2: of(one - h.beta2),
+            ratio: RatioCorrection::new([power.beta1, power.beta2], N::constant("ε", EPSILON), &of),
+        }
+    }
+
+    #[inline(always)]
+    fn step<A: Algebra>(
+        c: &Coefficients<A>,
+        rates: Rates<A>,
+        RuleInput { theta, gradient }: RuleInput<A>,
+        [m, s, previous]: [A; 3],
+    ) -> ([A; 3], Moved<A>) {
+        let corrected = gradient.add_product(c.correction, gradient - previous).named(&C);
+        let clipped = (corrected / corrected.norm().larger(A::splat(1.0))).named(&CLIPPED);
+        let m = c.beta1.mul_add(m, c.one_minus_beta1 * clipped).named(&M);
+        let s = c.beta2.mul_add(s, c.one_minus_beta2 * clipped * clipped).named(&S);
+        let direction = m.bias_corrected_ratio(s, &c.ratio).named(&D);
+        A::draw(&StepArrow::MOMENTUM, || m);
+        A::draw(&DIRECTION, || direction);
+        ([m, s, gradient], Moved { theta: rates.decayed_step(theta, direction, theta), direction })
+    }
+}
