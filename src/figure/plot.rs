@@ -18,7 +18,7 @@ const FEWEST_LABELS: usize = 3;
 const BAR_WIDTH: f64 = 0.7;
 /// The fraction of a vertical axis that is left free beyond the values at each end.
 const FREE: f64 = 0.07;
-/// The lowest end of a logarithmic axis that an error bar may cause, as a fraction of the value.
+/// The lowest point of an error bar that extends a logarithmic axis, as a fraction of the value.
 const LOWEST_PART: f64 = 0.2;
 
 /// Plots over one horizontal axis.
