@@ -1,4 +1,4 @@
-//! What CUDA's runtime, which comes with libtorch, says of devices. Nothing is known where there is none.
+//! Queries of CUDA's runtime, which comes with libtorch, about devices. They return nothing where there is no runtime.
 
 #[cfg(unix)]
 use std::ffi::{CStr, c_char, c_int};
@@ -32,7 +32,7 @@ impl Runtime {
             // SAFETY: where a device is known, the backend is loaded; the functions are of these types in all versions of
             // CUDA, and stay for the life of the process.
             unsafe {
-                // The runtime is among what it depends on.
+                // The runtime is among its dependencies.
                 let library = ManuallyDrop::new(Library::new(BACKEND).ok()?);
                 Some(Runtime {
                     set_device: *library.get(b"cudaSetDevice\0").ok()?,
