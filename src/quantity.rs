@@ -1,7 +1,7 @@
-//! Quantities that carry their range in their type.
+//! Quantities whose types guarantee their ranges.
 //!
-//! A value of one of these types is always finite and inside its range, wherever it came from: a
-//! preset, a slider or the command line. A refusal says what was expected and what was found.
+//! A value of one of these types is always finite and inside its range, wherever it came from: a preset, a slider or
+//! the command line. An error states the expected range and the value found.
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
@@ -23,7 +23,7 @@ pub struct Range {
 }
 
 impl Range {
-    /// The value, or the reason why it is none of the quantity's.
+    /// The value, or the error that it is out of range.
     pub fn checked(self, value: f64) -> Result<f64, OutOfRange> {
         let Range { name, min, max } = self;
         if (min..=max).contains(&value) {

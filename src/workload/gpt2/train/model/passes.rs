@@ -26,7 +26,7 @@ struct Layer<'a> {
     own: &'a BlockViews,
     product: &'a BlockViews,
     heads: Heads,
-    /// Where a token would look ahead, `[context, context]`.
+    /// The causal mask, true where a token would attend to a later one, `[context, context]`.
     ahead: &'a Tensor,
 }
 
@@ -114,7 +114,7 @@ pub(super) struct Network {
     pub own: Views,
     /// A copy of them in half precision for the products, if those are computed in it.
     pub lowered: Option<Views>,
-    /// Where a token would look ahead, `[context, context]`.
+    /// The causal mask, true where a token would attend to a later one, `[context, context]`.
     pub ahead: Tensor,
 }
 
