@@ -2,7 +2,7 @@
 
 use egui::{Rect, Vec2, emath::Rot2, pos2};
 
-/// What a label stands beside: the tip of an arrow, the arrow's direction, and the label's size.
+/// A label to be placed: the tip of its arrow, the arrow's direction, and the label's size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct LabelRequest {
     pub tip: egui::Pos2,
@@ -12,7 +12,7 @@ pub(super) struct LabelRequest {
 
 /// Points between a tip and its label.
 const GAP: f32 = 6.0;
-/// Distances tried, as so many of these beyond the gap.
+/// The step of the tried distances beyond the gap.
 const RING: f32 = 12.0;
 const RINGS: usize = 16;
 /// Turns away from the arrow's direction, in degrees, the best first.

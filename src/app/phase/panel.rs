@@ -42,7 +42,7 @@ pub struct PhasePanel {
     pub(super) exports: DiagramExports,
     pub(super) raw: RawExports,
     pub(super) layout: MapFigure,
-    /// Where the maps were drawn last.
+    /// The area in which the maps were drawn last.
     area: Option<Rect>,
 }
 
@@ -235,7 +235,7 @@ impl PhasePanel {
         self.diagrams.is_running()
     }
 
-    /// Where the maps were drawn last.
+    /// The area in which the maps were drawn last.
     pub fn area(&self) -> Option<Rect> {
         self.area
     }

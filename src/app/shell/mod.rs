@@ -51,7 +51,7 @@ struct Panels {
     controls: ControlsPanel,
     phase: PhasePanel,
     training: TrainingPanel,
-    /// Where the landscape was drawn last.
+    /// The area in which the landscape was drawn last.
     landscape_area: Option<Rect>,
 }
 

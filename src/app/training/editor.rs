@@ -11,7 +11,7 @@ use crate::preset::{BuiltIn, Preset, built_ins};
 use crate::workload::form::Form;
 use crate::workload::{DataChoice, Workload};
 
-/// What the next session finds again.
+/// The state to restore in the next session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrainingMemory {
     /// A preset's text.
