@@ -21,8 +21,8 @@ const TURNS: [f32; 12] = [0.0, 20.0, -20.0, 40.0, -40.0, 65.0, -65.0, 95.0, -95.
 /// Half the side of the square about a tip that belongs to the tip's own label.
 const TIP: f32 = 6.0;
 
-/// Where the labels go so that none covers another, another's tip, or anything in `taken`, each as near beyond its tip
-/// as it can be and within `inside`. `None` for a tip outside of it, and where nothing is free.
+/// Places the labels so that none covers another, another's tip, or anything in `taken`, each as near beyond its tip as
+/// possible and within `inside`. `None` for a tip outside of it, and where no place is free.
 pub(super) fn place(wanted: &[LabelRequest], inside: Rect, taken: &[Rect]) -> Vec<Option<Rect>> {
     let mut taken = taken.to_vec();
     let mut places = Vec::with_capacity(wanted.len());

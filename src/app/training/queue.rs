@@ -21,7 +21,7 @@ const LOCK: &str = "queue.lock";
 /// The content of the file.
 #[derive(Debug, Serialize, Deserialize)]
 struct Waiting {
-    /// What folders of runs are called.
+    /// The stem of the names of the runs' folders.
     stem: String,
     /// The folder of the run whose turn it is.
     current: Option<PathBuf>,

@@ -53,7 +53,7 @@ impl Smoother {
     }
 }
 
-/// The batch size and tokens of a step, which convert steps.
+/// Samples and tokens of a step, which convert steps into these units.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct OfStep {
     pub samples: f64,

@@ -190,7 +190,7 @@ impl TrainingPanel {
         &self.drawn
     }
 
-    /// What is known of the worker.
+    /// The state of the worker.
     pub fn worker(&self) -> &WorkerState {
         &self.worker
     }
