@@ -22,7 +22,7 @@ pub struct InstallCommand {
     pub folder: PathBuf,
 }
 
-/// How it stands with the worker's set-up.
+/// The status of the worker's set-up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Installation {
     pub status: Option<SetUpStatus>,

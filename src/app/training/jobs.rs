@@ -33,7 +33,7 @@ pub(super) enum Update {
     Runs(Vec<Summary>, Option<String>),
     Detail(RunFolder, Box<RunDetail>),
     Worker(Box<WorkerState>),
-    /// How it stands with the worker's set-up.
+    /// The status of the worker's set-up.
     SetUp(Box<Installation>),
     /// The worker's set-up has begun, or why it has not.
     InstallBegun(Result<(), String>),
