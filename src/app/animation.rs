@@ -41,7 +41,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Something sensible for a run that has come to `step`: about 200 frames.
+    /// Suggested settings for a run at `step`: about 200 frames.
     fn suggested(step: u64) -> Settings {
         let to_step = step.max(100);
         let folder = directories::UserDirs::new()

@@ -43,7 +43,7 @@ pub(super) enum FileEvent {
     },
     /// A folder was chosen for the data of trainings.
     DataFolder(PathBuf),
-    /// What failed, and why.
+    /// The failed operation, and the reason.
     Failed {
         title: String,
         reason: String,

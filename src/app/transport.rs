@@ -112,7 +112,7 @@ fn speed(ui: &mut Ui, pace: &mut PlaybackPace) {
     }
 }
 
-/// The number of steps of a run that has come to `step`.
+/// The control for the number of steps of a run at `step`.
 fn steps(ui: &mut Ui, steps: &mut Option<u64>, step: u64) {
     let mut stops = steps.is_some();
     let toggle = ui.checkbox(&mut stops, "Stop at step").on_hover_text("Pause by itself after so many steps");

@@ -166,7 +166,7 @@ impl Canvas {
     /// A marker of about this radius around a point, with an edge.
     pub(super) fn marker(&mut self, marker: Marker, [x, y]: [f64; 2], radius: f64, [fill, edge]: [[u8; 3]; 2]) {
         let colors = format!(r#"fill="{}" stroke="{}" stroke-width="{LINE_WIDTH}""#, hex(fill), hex(edge));
-        // Of about equal areas.
+        // The shapes have about equal areas.
         let corners: &[[f64; 2]] = match marker {
             Marker::Circle => {
                 return self.push(format_args!(r#"<circle cx="{x:.3}" cy="{y:.3}" r="{radius:.3}" {colors}/>"#));

@@ -110,7 +110,7 @@ impl CurveAxis {
         self.at(Side::Left, height, em).label_width(em) + (TICK + 2.0 * LABEL_GAP + LINE) * em
     }
 
-    /// Where a place lies, from 0 to 1.
+    /// The position of a place, from 0 to 1.
     pub(super) fn part(&self, place: f64) -> f64 {
         let [low, high] = self.range;
         (place - low) / (high - low)
@@ -207,7 +207,7 @@ impl CurveLines {
                 canvas.dot(only, 0.16 * em, line(pen));
             }
         }
-        // Where values are not finite any more.
+        // The place from which on values are not finite.
         for ends in drawn.windows(2) {
             if let Some([x, y]) = ends[0].last() {
                 let arm = 0.3 * em;

@@ -73,7 +73,7 @@ impl CurveSet {
     }
 }
 
-/// Where the curves of a plot are in the picture, in physical pixels.
+/// The position of a plot's curves in the picture, in physical pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Placement {
     /// Size of the render target.

@@ -161,7 +161,7 @@ pub struct SweepPreset {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LessonStep {
-    /// What to look at, in a sentence or two.
+    /// One or two sentences about what to look at.
     pub text: String,
     /// Settings applied when the step is shown, on top of those of the previous steps. Unless it is empty, the run then
     /// restarts.

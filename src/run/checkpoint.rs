@@ -279,7 +279,7 @@ pub(crate) struct TensorPlace {
     /// `F32` or `F64`
     pub dtype: String,
     pub shape: Vec<u64>,
-    /// Where its bytes begin and end, counted from the end of the header.
+    /// The range of its bytes, counted from the end of the header.
     pub data_offsets: [u64; 2],
 }
 

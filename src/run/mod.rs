@@ -7,8 +7,8 @@
 //! | file | written by | holds |
 //! | --- | --- | --- |
 //! | `config.ron` | the creator of the run | the preset, fully resolved |
-//! | `events.jsonl` | the worker ([`RunSession`]) | the events, one [`EventRecord`] per line, appended only; locked too |
-//! | `events-damaged-*.jsonl` | the worker, or the mending of the run | the old events, before an end that is not a line was removed |
+//! | `events.jsonl` | the worker ([`RunSession`]) | the events, one [`EventRecord`] per line, append-only; locked |
+//! | `events-damaged-*.jsonl` | the worker, or mending | the old events, from before an incomplete end was removed |
 //! | `commands.jsonl` | anyone ([`CommandRequest`]) | commands for the worker, one [`RunCommand`] per line |
 //! | `lock` | the worker | its identity ([`LockOwner`]); locked as long as it lives |
 //! | `heartbeat` | the worker | the time, renewed every 10 s |

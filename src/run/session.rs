@@ -74,7 +74,7 @@ pub struct RunSession {
     run: RunFolder,
     events: Arc<Mutex<EventsFile>>,
     clock: Clock,
-    /// Of the last event.
+    /// The step of the last event.
     step: u64,
     new: bool,
     /// The history of earlier sessions, with only the newest point of their curves.

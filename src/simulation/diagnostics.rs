@@ -73,11 +73,11 @@ pub(super) struct Observed<R> {
 /// mean would otherwise be lost in rounding.
 #[derive(Clone, Copy)]
 pub(super) struct Sums<R> {
-    /// Of the loss, u, |v| and the effective step.
+    /// The sums of the loss, u, |v| and the effective step.
     quantities: [QuantitySums<R>; 4],
     position_pivot: [f64; 2],
     position: [R; 2],
-    /// Of x², y² and xy.
+    /// The sums of x², y² and xy.
     products: [R; 3],
 }
 

@@ -308,7 +308,7 @@ enum Cuts {
 impl Cuts {
     fn new(first: u64, end: u64, buckets: u64, log_steps: bool) -> Self {
         if log_steps {
-            // Step 0 and 1 stand for the axis's lower end; a few buckets are spared for rounding.
+            // Steps 0 and 1 represent the axis's lower end; a few buckets are reserved for rounding.
             let low = first.max(1) as f64;
             let ratio = (end as f64 / low).powf(1.0 / buckets.saturating_sub(2).max(1) as f64);
             Cuts::Logarithmic { ratio: ratio.max(1.0 + 1e-9) }

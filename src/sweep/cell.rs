@@ -37,7 +37,7 @@ impl Metric {
         }
     }
 
-    /// How much better `this` is than `that`.
+    /// The advantage of `this` over `that`; positive where it is better.
     pub fn advantage(self, this: f64, that: f64) -> f64 {
         match self {
             Metric::FinalLoss | Metric::SmallestLoss => that - this,
@@ -53,7 +53,7 @@ impl Metric {
     }
 }
 
-/// How a metric is averaged over replicates.
+/// The kind of average of a metric over replicates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Average {
     /// As in the paper; one run that is not finite spoils it.

@@ -50,7 +50,7 @@ impl Diagram {
         &self.learning_rates
     }
 
-    /// The learning rate that an index stands for at a pixel.
+    /// The learning rate of an index at a pixel.
     pub fn learning_rate(&self, [row, column]: [usize; 2], optimizer: usize, index: usize) -> f64 {
         match self.learning_rates[optimizer].get(index) {
             Some(rate) => *rate,

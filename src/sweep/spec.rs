@@ -35,7 +35,7 @@ pub struct SweepSpec {
     /// The metric by which optimizers are compared.
     #[serde(default)]
     pub metric: Metric,
-    /// How the metric is averaged over replicates.
+    /// The kind of average of the metric over replicates.
     #[serde(default)]
     pub average: Average,
     pub rows: Axis,

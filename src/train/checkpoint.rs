@@ -33,7 +33,7 @@ pub enum CheckpointError {
 
 /// The prefix of the names of the optimizer's tensors ([`Training::tensors`](super::Training::tensors)).
 pub(super) const OPTIMIZER: &str = "optimizer.";
-/// An upper limit of the number of a rule's states for each parameter.
+/// More numbers than a rule remembers for each parameter.
 pub(super) const MOST_STATES: u64 = 8;
 
 /// The tensors of a training by name.

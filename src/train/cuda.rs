@@ -57,8 +57,8 @@ pub(super) fn memory_in_use(device: usize) -> Option<u64> {
     (outcome == (0, 0)).then(|| (total - free) as u64)
 }
 
-/// Where a device is on the PCI bus, such as `0000:3B:00.0`. The numbers of devices are those of
-/// `CUDA_VISIBLE_DEVICES` and `CUDA_DEVICE_ORDER`, which other programs do not count by.
+/// The PCI address of a device, such as `0000:3B:00.0`. The numbers of devices are those of `CUDA_VISIBLE_DEVICES` and
+/// `CUDA_DEVICE_ORDER`, which other programs do not count by.
 #[cfg(unix)]
 pub(super) fn bus_id(device: usize) -> Option<String> {
     let runtime = Runtime::get()?;

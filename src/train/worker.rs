@@ -112,7 +112,7 @@ const LIBTORCH: &str = "2.11.0";
 /// The version of CUDA that its builds use.
 const CUDA: &str = "13.0";
 
-/// How a session ended.
+/// The ending of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     Finished,

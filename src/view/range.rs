@@ -3,8 +3,8 @@
 /// The smallest and the largest value of a curve.
 pub type Extent = [f64; 2];
 
-/// A curve that needs so many times the range of all smaller ones has run away: it would leave them less
-/// than a pixel or two.
+/// A curve that needs this many times the range of all smaller ones has run away: it would leave them less than a pixel
+/// or two.
 const RUNAWAY: f64 = 100.0;
 /// The same for the band around a curve, which is paler and matters less than the curve itself.
 const WIDE: f64 = 20.0;

@@ -17,7 +17,7 @@ use crate::quantity::{
 pub(crate) struct ParameterSpec {
     /// Name and symbol, as beside the slider.
     pub label: &'static str,
-    /// What it does.
+    /// Its effect.
     pub help: &'static str,
     /// Its value in the paper.
     pub paper: &'static str,

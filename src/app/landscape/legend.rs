@@ -69,7 +69,7 @@ pub(super) struct Legend {
     pub area: Rect,
     rows: Vec<Row>,
     font: FontId,
-    /// Height of a row, and width of what is in it.
+    /// Height of a row, and width of its contents.
     line: f32,
     width: f32,
     /// Whether there is a column of values; where space is scarce only the essential remains.

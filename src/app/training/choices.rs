@@ -44,7 +44,7 @@ impl Choices {
         }
     }
 
-    /// Results are shown at first, and the gradient's norm, which tells of trouble.
+    /// Initially results are shown, and the gradient's norm, which indicates problems.
     pub fn shows(&self, info: &MetricInfo) -> bool {
         let is_result = info.better != Better::Neither && info.unit != Unit::Rate;
         (is_result || info.metric() == Some(MetricId::GRAD_NORM)) != self.toggled.contains(&info.name)

@@ -51,7 +51,7 @@ impl InstallCommand {
         Some(InstallCommand { program: cargo(), arguments, folder: source_folder()? })
     }
 
-    /// Runs it, and returns when the set-up is at work or has come to something new.
+    /// Runs it, and returns when the set-up is running or has a new outcome.
     pub fn begin(&self, folder: &WorkerFolder) -> Result<(), String> {
         let before = folder.status();
         let mut command = Command::new(&self.program);

@@ -10,7 +10,7 @@ use crate::view::ticks::grouped;
 /// The name of a curve.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Name {
-    /// Empty where none was given, or where it is that of all curves and a mark tells them apart.
+    /// Empty where none was given, or where all curves have the same title and are distinguished by a mark.
     pub title: String,
     /// The distinction from others of the same title; empty where none is needed. Without a title, at least the
     /// optimizer.
@@ -161,8 +161,8 @@ impl Summary {
         }
     }
 
-    /// The title that a curve of it goes by: one that somebody has given it, or where no settings are known, whatever
-    /// it is called. Empty where its settings say enough.
+    /// The title of its curve: the one that the user has given it, or where no settings are known, whatever it is
+    /// called. Empty where its settings say enough.
     pub fn own_title(&self) -> &str {
         let has_settings = !self.optimizer.is_empty() && !self.is_scan;
         if has_settings { &self.notes.title } else { &self.title }
@@ -210,7 +210,7 @@ pub(super) fn distinct(curves: &[Known]) -> Vec<Name> {
     names.collect()
 }
 
-/// The first traits that together tell all of these apart, or all in which they differ where that is not enough.
+/// The first traits that together distinguish all of these, or all in which they differ where that is not enough.
 fn telling(alike: &[&Known]) -> BTreeSet<usize> {
     let mut telling: BTreeSet<usize> = BTreeSet::new();
     for index in 0..alike[0].traits.len() {

@@ -8,7 +8,7 @@ use crate::workload::{DataChoice, Outlook};
 /// Seconds between two looks at the same data.
 const BETWEEN: f64 = 5.0;
 
-/// What was found.
+/// The answer for a training.
 #[derive(Clone, Debug)]
 pub(super) struct OutlookAnswer {
     /// Or why the data cannot be used.

@@ -68,7 +68,7 @@ impl Queue {
         let Some(lock) = lock(folder)? else { return Ok(None) };
         let text = match plain_file::read_text(&folder.join(FILE), Links::Refused, MOST) {
             Ok(text) => text,
-            // Its window has just come to the end of it.
+            // Its window has just finished it.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };

@@ -82,7 +82,7 @@ pub(super) fn show(
 
 fn show_section(ui: &mut Ui, section: Section<'_>, known: Known<'_>, requests: &mut Requests) {
     let Section { heading: title, folded, fields } = section;
-    // What is wrong is seen.
+    // A faulty field is visible.
     let is_wrong = known.fault.is_some_and(|fault| fields.iter().any(|field| fault.is_at(field.path)));
     let show = |ui: &mut Ui| fields.into_iter().for_each(|field| show_field(ui, field, known, requests));
     if folded {

@@ -61,7 +61,7 @@ pub struct OfStep {
     pub tokens: f64,
 }
 
-/// Points in the order of their steps, with what is needed to draw them quickly. It only grows.
+/// Points in the order of their steps, with pyramids for drawing them quickly. It only grows.
 #[derive(Clone, Debug, Default)]
 pub struct Track {
     step: Vec<f64>,

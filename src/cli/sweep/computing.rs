@@ -27,7 +27,7 @@ pub(crate) fn load(name_or_file: &std::ffi::OsStr) -> Result<SweepPreset, Failur
     }
 }
 
-/// The threads and the precision for computing sweeps.
+/// The thread pool, the machine and the interrupt for computing sweeps.
 pub(crate) struct Workshop {
     pub pool: Pool,
     pub machine: Machine,

@@ -92,7 +92,7 @@ pub struct TextOutlook {
     pub warnings: Vec<String>,
 }
 
-/// What [`obtain`] would give.
+/// The outcome of [`obtain`].
 ///
 /// # Errors
 ///

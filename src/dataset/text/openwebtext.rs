@@ -1,8 +1,8 @@
 //! OpenWebText (Gokaslan and Cohen 2019, <https://skylion007.github.io/OpenWebTextCorpus/>): eight million pages of the
 //! web, as tokens.
 //!
-//! It comes as *packs*: tar archives of some hundred text files each, compressed with xz. The packs are files of a folder,
-//! or lie in tar archives.
+//! It comes as *packs*: tar archives of some hundred text files each, compressed with xz. The packs are files of a
+//! folder, or members of tar archives.
 
 use std::collections::HashSet;
 use std::fs::{self, File};

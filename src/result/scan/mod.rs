@@ -4,7 +4,7 @@
 //! the last test loss L, where a loss that is not finite counts as [`NOT_FINITE`] before averaging. Signum is compared
 //! with Adam by I = (L_Adam − L_Signum)/L_Adam.
 //!
-//! A [`ScanResult`] is read from the folder of a run, whether the run goes on or has ended, and written as a table of
+//! A [`ScanResult`] is read from the folder of a run, whether the run continues or has ended, and written as a table of
 //! scores or as an archive of all numbers. Nothing in these files depends on the time or the machine.
 
 mod files;
