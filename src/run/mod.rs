@@ -1,8 +1,8 @@
 //! Runs: trainings as folders.
 //!
-//! A run is a folder that holds its whole state. The worker that trains writes it; the window, the command line and any
-//! other watcher read it, from this machine or another, while it is written or after it has been copied. There is no
-//! other communication: the process that started a run may end, and so may the worker.
+//! A run is a folder, whose files are the only record of it. The worker that trains writes it; the window, the command
+//! line and any other watcher read it, from this machine or another, while it is written or after it has been copied.
+//! There is no other communication: the process that started a run may end, and so may the worker.
 //!
 //! | file | written by | holds |
 //! | --- | --- | --- |
