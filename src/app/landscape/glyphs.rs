@@ -54,8 +54,8 @@ pub fn glyphs(step: &StepTrace) -> Vec<Glyph> {
     glyphs
 }
 
-/// The length of an arrow that is not drawn to scale, in points: 16 to 84, by the logarithm of its size from 0.0001 to
-/// 100. 0 for 0 and for sizes that are not finite.
+/// The length of an arrow that is not drawn to scale, in points: 16 to 84, by the logarithm of its size
+/// from 0.0001 to 100; 0 for a size that is 0 or not finite.
 pub fn compressed_length(size: f64) -> f32 {
     if !(size > 0.0 && size.is_finite()) {
         return 0.0;
