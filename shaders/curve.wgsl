@@ -1,6 +1,6 @@
-// Curves of a plot: lines, whole or dashed, that are drawn over each other in the order of the draws.
+// Curves of a plot: lines, solid or dashed, drawn over each other in the order of the draws.
 
-// From places, which count from 0 to 1 through the part of the plot in view, to centred pixels.
+// The transform from places, which go from 0 to 1 across the visible part of the plot, to centred pixels.
 struct Places {
     px_per_place: vec2<f32>,
     origin_px: vec2<f32>,
@@ -10,7 +10,7 @@ struct Curve {
     color: vec3<f32>,
     opacity: f32,
     half_width_px: f32,
-    // From one dash to the next; 0 for a whole line.
+    // The period of the dashes; 0 for a solid line.
     period_px: f32,
     dash_px: f32,
 }
@@ -24,7 +24,7 @@ struct Varying {
     @location(1) @interpolate(flat) along: vec2<f32>,
     @location(2) @interpolate(flat) start_cut: vec2<f32>,
     @location(3) @interpolate(flat) end_cut: vec2<f32>,
-    // Pixels of the line from the beginning of a dash to the start and the end of the drawn part.
+    // Length of the line from the beginning of a dash to the start and the end of the drawn part, in pixels.
     @location(4) @interpolate(flat) lengths: vec2<f32>,
 }
 

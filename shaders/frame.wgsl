@@ -1,6 +1,6 @@
-// What every shader here knows of the picture. It is put in front of each of them.
+// Declarations about the picture that are shared by all shaders, put in front of each of them.
 //
-// "Centred pixels" count from the middle of the canvas, x to the right and y up, like the plane.
+// "Centred pixels" are measured from the middle of the canvas, x to the right and y up, like the plane.
 
 struct Frame {
     // The camera's centre as a sum of two floats, to about 14 digits.
@@ -33,7 +33,7 @@ fn is_finite(p: vec2<f32>) -> bool {
     return all(exponents != vec2<u32>(0x7f800000u));
 }
 
-// From an sRGB colour and its opacity to what the target takes: premultiplied by the opacity.
+// The value for the target of an sRGB colour and its opacity: premultiplied by the opacity.
 fn target_color(rgb: vec3<f32>, opacity: f32) -> vec4<f32> {
     if target_encodes {
         let linear = select(pow((rgb + 0.055) / 1.055, vec3<f32>(2.4)), rgb / 12.92, rgb <= vec3<f32>(0.04045));
@@ -47,7 +47,7 @@ fn over(top: vec4<f32>, bottom: vec4<f32>) -> vec4<f32> {
     return top + (1.0 - top.a) * bottom;
 }
 
-// How much of a pixel at this signed distance from an edge lies inside (negative is inside).
+// The fraction of a pixel at this signed distance from an edge that lies inside (negative is inside).
 fn inside(distance_px: f32) -> f32 {
     return saturate(0.5 - distance_px);
 }

@@ -4,7 +4,7 @@ struct Ground {
     // The camera's centre (u₀, v₀) as a sum of two floats.
     uv_hi: vec2<f32>,
     uv_lo: vec2<f32>,
-    // What a centred pixel adds to u and to v: the dot products with these.
+    // Changes of u and of v per centred pixel, as vectors for dot products.
     u_per_px: vec2<f32>,
     v_per_px: vec2<f32>,
     units_per_px: f32,
@@ -43,17 +43,17 @@ struct Loss {
     value: f32,
     // The gradient in u and v.
     gradient: vec2<f32>,
-    // The loss above the centre's, when it is known better than the difference of two losses.
+    // The loss above the centre's, more accurate than the difference of two losses where `is_relative`.
     above_center: f32,
     is_relative: bool,
 }
 
 // Evaluates the loss at the camera's centre plus (du, dv).
 //
-// At a wide view the formula itself is best. At a deep zoom its rounding would swamp the differences
-// between pixels; there the loss is the centre's plus what du and dv add to it, which is the same
-// polynomial in another order. Each pixel takes the way whose terms, and so whose rounding, are smaller;
-// the second is preferred when they are alike, because it is smooth over the whole view.
+// At a wide view the formula itself is best. At a deep zoom its rounding would swamp the differences between pixels;
+// there the loss is the centre's plus the change due to du and dv, which is the same polynomial in another order. Each
+// pixel takes the form whose terms, and so whose rounding errors, are smaller; the second is preferred when they are
+// about equal, because it is smooth over the whole view.
 fn loss_at(du: f32, dv: f32) -> Loss {
     let u = ground.uv_hi.x + (ground.uv_lo.x + du);
     let v = ground.uv_hi.y + (ground.uv_lo.y + dv);
@@ -76,7 +76,7 @@ fn loss_at(du: f32, dv: f32) -> Loss {
     return Loss(value, gradient, above_center, is_relative);
 }
 
-// Position on the colour bar, not cut off beyond 0 and 1.
+// Position on the colour bar, not clamped to 0 and 1.
 fn scale_position(loss: f32) -> f32 {
     return 0.5 + ground.half_inv_log * sign(loss) * log(1.0 + abs(loss) * ground.inv_linear);
 }
@@ -94,7 +94,7 @@ fn ground_color(position: f32) -> vec3<f32> {
 struct Contour {
     // Position on the colour bar of the contour nearest to the pixel.
     position: f32,
-    // How much of the pixel its line covers.
+    // The fraction of the pixel that its line covers.
     coverage: f32,
 }
 

@@ -7,10 +7,10 @@ struct Stroke {
     // In centred pixels, from the segment's start: the vertex, and the segment's end.
     from_start: vec2<f32>,
     along: vec2<f32>,
-    // Normals of the planes that cut the ends; zero for a whole round end.
+    // Normals of the planes that cut the ends; zero for a full round end.
     start_cut: vec2<f32>,
     end_cut: vec2<f32>,
-    // Which part of the segment is drawn, from 0 to 1; the rest lies outside of the picture.
+    // The drawn part of the segment, from 0 to 1; the rest lies outside of the picture.
     part: vec2<f32>,
     is_visible: bool,
 }
@@ -36,7 +36,7 @@ fn joint_cut(before: vec2<f32>, joint: vec2<f32>, after: vec2<f32>) -> vec2<f32>
     return select(vec2<f32>(0.0), normalize(sum), is_joint);
 }
 
-// Which part of the segment, from 0 to 1, lies within ±half_size; empty when the first exceeds the second.
+// The part of the segment, from 0 to 1, within ±half_size; empty when the first exceeds the second.
 fn part_within(start: vec2<f32>, along: vec2<f32>, half_size: vec2<f32>) -> vec2<f32> {
     var part = vec2<f32>(0.0, 1.0);
     for (var axis = 0; axis < 2; axis++) {
@@ -97,9 +97,9 @@ fn stroke_corner(
 }
 
 struct StrokePixel {
-    // From the middle of the line; very large where another segment draws.
+    // Distance from the middle of the line; very large where another segment draws.
     distance_px: f32,
-    // Along the segment from 0 to 1.
+    // Position along the segment from 0 to 1.
     progress: f32,
 }
 

@@ -1,4 +1,4 @@
-// Where the particles of an ensemble have been: one quad for every segment of every trail, fading with age.
+// Trails of the particles of an ensemble: one quad for every segment of every trail, fading with age.
 
 struct Trail {
     color: vec3<f32>,
@@ -7,7 +7,7 @@ struct Trail {
     edge_opacity: f32,
     edge_px: f32,
     half_width_px: f32,
-    // Over so many steps a trail fades to nothing.
+    // The number of steps over which a trail fades to nothing.
     fade_steps: f32,
     // Steps since the start of the draw's first segment, and since the oldest point that is kept.
     first_age: u32,
@@ -27,8 +27,8 @@ struct Varying {
     @location(4) @interpolate(flat) ages: vec2<f32>,
 }
 
-// The four points are one particle's positions at consecutive steps; the segment is the middle two.
-// Before the oldest and after the newest step they are left-overs and not looked at.
+// The four points are one particle's positions at consecutive steps; the segment is the middle two. Before the oldest
+// and after the newest step they are stale and ignored.
 @vertex
 fn trail_vertex(
     @builtin(vertex_index) corner: u32,

@@ -5,13 +5,13 @@ use crate::lanes::x86;
 use crate::lanes::{Doubles, Lanes, Planar, Real};
 use crate::random::Normals;
 
-/// A set of vector instructions that this processor was found to have. The results have the same bits with all of them.
+/// A set of vector instructions detected on this processor. The results have the same bits with all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instructions(InstructionSet);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InstructionSet {
-    /// Whatever the compiler makes of arrays.
+    /// Code that the compiler generates for arrays.
     Plain,
     #[cfg(target_arch = "x86_64")]
     Avx2,
@@ -19,27 +19,27 @@ pub(crate) enum InstructionSet {
     Avx512,
 }
 
-/// The vectors of one set of instructions.
+/// The vector types of one set of instructions.
 pub trait VectorSet {
     /// Eight doubles.
     type Doubles: Doubles<8> + Planar;
 
-    /// Does it in the widest vectors of singles that are worth while.
+    /// Runs the work with the widest useful vectors of singles.
     fn in_singles<W: WideWork>(work: W) -> W::Output;
 
-    /// Does it in the widest vectors of doubles that are worth while.
+    /// Runs the work with the widest useful vectors of doubles.
     fn in_doubles<W: WideWork>(work: W) -> W::Output;
 }
 
-/// Something to do in vectors of a set that is not known yet. Its method should be `#[inline(always)]`: only what is
-/// inlined is compiled for the set.
+/// Work that is generic over the vector set. Its method should be `#[inline(always)]`: only inlined code is compiled
+/// for the set.
 pub trait VectorWork {
     type Output;
 
     fn run<S: VectorSet>(self) -> Self::Output;
 }
 
-/// Something to do in vectors `V` of `N` numbers, which are not known yet. Its method should be `#[inline(always)]`.
+/// Work that is generic over vectors `V` of `N` numbers. Its method should be `#[inline(always)]`.
 pub trait WideWork {
     type Output;
 
@@ -49,7 +49,7 @@ pub trait WideWork {
 }
 
 impl Instructions {
-    /// All that this processor has, the plain ones first, the widest last.
+    /// All sets that this processor has, the plain one first, the widest last.
     pub fn all() -> Vec<Instructions> {
         let mut all = vec![Instructions(InstructionSet::Plain)];
         #[cfg(target_arch = "x86_64")]
@@ -60,7 +60,7 @@ impl Instructions {
         all
     }
 
-    /// The widest of this processor.
+    /// The widest set of this processor.
     pub fn widest() -> Instructions {
         #[cfg(target_arch = "x86_64")]
         {
@@ -74,7 +74,7 @@ impl Instructions {
         Instructions(InstructionSet::Plain)
     }
 
-    /// For people.
+    /// The name shown to users.
     pub fn name(self) -> &'static str {
         match self.0 {
             InstructionSet::Plain => "plain instructions",
@@ -89,7 +89,7 @@ impl Instructions {
         self.0
     }
 
-    /// Does it in the vectors of this set.
+    /// Runs the work with the vectors of this set.
     pub fn run<W: VectorWork>(self, work: W) -> W::Output {
         run(self, work)
     }
@@ -135,9 +135,9 @@ sets! {
     Avx512Set: x86::F64x8, 64 x86::F32x16x4, 32 x86::F64x8x4;
 }
 
-/// Defines a function whose body is compiled for each set of vector instructions; a call takes the widest that is there,
-/// or the one that is given. The body may name the vectors of the set. The results have the same bits, as nothing is
-/// reordered or fused by itself.
+/// Defines a function whose body is compiled for each set of vector instructions; a call uses the widest available set,
+/// or the one that is given. The body may name the vectors of the set. The results have the same bits, as the compiler
+/// neither reorders nor fuses operations.
 macro_rules! vectorized {
     (
         $(#[$attribute:meta])*

@@ -89,7 +89,7 @@ pub struct ValleyInSpace {
     pub direction: Vec<f64>,
 }
 
-/// What a point of space has in common for all its coordinates.
+/// The quantities of a point that all its coordinates share.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Place<R> {
     pub u: R,
@@ -97,7 +97,7 @@ pub struct Place<R> {
     pub v_squared: R,
 }
 
-/// What the gradients of all coordinates at a place are made of.
+/// The coefficients of the gradient that all coordinates of a point share.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slopes<R> {
     u: R,

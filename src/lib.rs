@@ -1,6 +1,6 @@
 //! Valleyscope: see why one optimizer beats another in a narrowing valley.
 
-// What neither programs nor tests need is not public: so the compiler sees what nothing uses.
+// Only items that programs or tests need are public, so that the compiler reports unused ones.
 #![warn(unreachable_pub)]
 
 #[cfg(feature = "app")]

@@ -4,17 +4,16 @@ use std::process::ExitCode;
 use env_logger::{Builder, Env};
 use valleyscope::visible::visible_lines;
 
-/// What is logged where `RUST_LOG` does not say.
+/// The default of `RUST_LOG`.
 const LOGGED: &str = "error,valleyscope=warn";
 
-/// A frame of the window makes and drops many small things; with this it is shorter than with the system's
-/// allocator.
+/// A frame of the window makes many small allocations; with this allocator it is shorter than with the system's.
 #[cfg(feature = "app")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    // What is logged may quote a file.
+    // Log messages may quote a file.
     let line = |out: &mut env_logger::fmt::Formatter, record: &log::Record<'_>| {
         writeln!(out, "[{} {}] {}", record.level(), record.target(), visible_lines(&record.args().to_string()))
     };

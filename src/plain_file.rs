@@ -1,17 +1,17 @@
-//! Opening files that must be plain: no symbolic link, no FIFO, no socket, no device, no folder.
+//! Opening files that must be regular: no symbolic link, no FIFO, no socket, no device, no folder.
 //!
-//! The folders of runs, presets and sweeps come from anybody. A link in the place of a file would have somebody
-//! else's file written; a FIFO has whoever opens it wait for ever; a device may never end.
+//! The folders of runs, presets and sweeps may come from anybody. A link in the place of a file could cause another
+//! file to be overwritten; opening a FIFO may block for ever; a device may never end.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Whether a symbolic link in the last place of a path is followed. Links in the folders before it always are.
+/// Whether a symbolic link as the last component of a path is followed. Links among its folders always are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Links {
     Refused,
-    /// What it leads to must be a plain file too.
+    /// Its target must be a regular file too.
     Followed,
 }
 
@@ -19,7 +19,7 @@ pub enum Links {
 ///
 /// # Errors
 ///
-/// Those of [`File::open`]; [`io::ErrorKind::InvalidInput`] where it is no plain file, with what it is instead.
+/// Those of [`File::open`]; [`io::ErrorKind::InvalidInput`] where it is not a regular file, with its actual kind.
 pub fn open(path: &Path, links: Links) -> io::Result<File> {
     open_with(OpenOptions::new().read(true), path, links)
 }
@@ -29,13 +29,13 @@ pub fn open_to_write(path: &Path) -> io::Result<File> {
     open_with(OpenOptions::new().read(true).write(true).create(true).truncate(false), path, Links::Refused)
 }
 
-/// The same, and all that is written comes behind what is there.
+/// The same for appending.
 pub fn open_to_append(path: &Path) -> io::Result<File> {
     open_with(OpenOptions::new().read(true).append(true).create(true), path, Links::Refused)
 }
 
-/// Refuses a FIFO in a folder: whoever opens it may wait for its writer for ever. The pipe of a shell, such as
-/// `/dev/stdin`, is in no folder and has one.
+/// Refuses a FIFO in a folder: opening it may wait for a writer for ever. The pipe of a shell, such as `/dev/stdin`, is
+/// in no folder and has a writer.
 pub fn refuse_fifo(path: &Path) -> io::Result<()> {
     match path.canonicalize().and_then(|place| place.symlink_metadata()) {
         Ok(data) if is_fifo(data.file_type()) => plain(&data),
@@ -43,7 +43,7 @@ pub fn refuse_fifo(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether a plain file, or nothing, stands at a path. Links are refused.
+/// Checks that a path is a regular file or does not exist. Links are refused.
 pub fn check(path: &Path) -> io::Result<()> {
     match path.symlink_metadata() {
         Ok(data) => plain(&data),
@@ -56,7 +56,7 @@ pub fn check(path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// Those of [`open`]; [`io::ErrorKind::FileTooLarge`] where it is longer. No more than `most` bytes are taken into
+/// Those of [`open`]; [`io::ErrorKind::FileTooLarge`] where it is longer. No more than `most` bytes are read into
 /// memory.
 pub fn read(path: &Path, links: Links, most: u64) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
@@ -81,7 +81,7 @@ pub fn read_text(path: &Path, links: Links, most: u64) -> io::Result<String> {
     })
 }
 
-/// Whether an open file is the one at a path. Where files have no numbers, whether there is one.
+/// Whether an open file is the one at a path. On systems without file numbers, whether there is one.
 pub fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let there = match path.symlink_metadata() {
         Ok(there) => there,
@@ -115,13 +115,13 @@ fn open_with(options: &mut OpenOptions, path: &Path, links: Links) -> io::Result
     let opened = options.open(path);
     let look = if links == Links::Refused { path.symlink_metadata() } else { path.metadata() };
     match opened {
-        // What was opened counts, not what stands there since.
+        // The opened file matters, not a later one at the path.
         Ok(file) => match plain(&file.metadata()?) {
             Ok(()) if cfg!(unix) || links == Links::Followed => Ok(file),
             Ok(()) => plain(&look?).map(|()| file),
             Err(refusal) => Err(refusal),
         },
-        // Such as a link, or a FIFO that nobody reads.
+        // For example a link, or a FIFO without a reader.
         Err(error) => match look.as_ref().map(plain) {
             Ok(Err(refusal)) => Err(refusal),
             _ => Err(error),

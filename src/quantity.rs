@@ -1,7 +1,7 @@
-//! Quantities that carry their range in their type.
+//! Quantities whose types guarantee their ranges.
 //!
-//! A value of one of these types is always finite and inside its range, wherever it came from: a
-//! preset, a slider or the command line. A refusal says what was expected and what was found.
+//! A value of one of these types is always finite and inside its range, wherever it came from: a preset, a slider or
+//! the command line. An error states the expected range and the value found.
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
@@ -23,7 +23,7 @@ pub struct Range {
 }
 
 impl Range {
-    /// The value, or the reason why it is none of the quantity's.
+    /// The value, or the error that it is out of range.
     pub fn checked(self, value: f64) -> Result<f64, OutOfRange> {
         let Range { name, min, max } = self;
         if (min..=max).contains(&value) {
@@ -141,15 +141,15 @@ quantity! {
     FinalLearningRate, "min_lr", 0.0, 10.0
 }
 quantity! {
-    /// The norm to which longer gradients are cut.
+    /// The norm to which longer gradients are clipped.
     ClipNorm, "clip", 1e-6, 1e6
 }
 quantity! {
-    /// Temperature at which the next token is drawn; at 0 it is the likeliest.
+    /// Temperature at which the next token is drawn; at 0 it is the most likely one.
     SampleTemperature, "sample.temperature", 0.0, 100.0
 }
 quantity! {
-    /// How much of a text is for validation.
+    /// Fraction of a text for validation.
     ValidationFraction, "val_fraction", 0.0001, 0.9
 }
 quantity! {
@@ -292,6 +292,6 @@ count! {
     SampleTokens, "sample.tokens", 1, 10_000
 }
 count! {
-    /// Likeliest tokens among which the next one is drawn.
+    /// Number of the most likely tokens among which the next one is drawn.
     TopK, "sample.top_k", 1, 1_000_000
 }

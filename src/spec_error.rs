@@ -1,24 +1,25 @@
-//! Why a spec cannot be used, where its fields contradict each other or are more than a type can refuse.
+//! Errors of specs whose fields contradict each other, or break rules that their types do not express.
 
 use std::ops::RangeInclusive;
 
 /// A rule that the fields of a spec break.
 ///
-/// Shown as a preset's file has it, with the names of fields in backquotes. Who calls fields otherwise puts it together
-/// from its [parts](SpecError::parts).
+/// Displayed as in a preset's file, with the names of fields in backquotes. Code with other names of fields composes
+/// the message from its [parts](SpecError::parts).
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("`{path}` {complaint}")]
 pub struct SpecError {
     /// The field at fault, such as `rows.from`.
     pub path: String,
-    /// Reads on after the path. What stands in a preset's file is in backquotes: paths of other fields, and values.
+    /// The message that follows the path. Quotations from a preset's file are in backquotes: paths of other fields, and
+    /// values.
     pub complaint: String,
 }
 
-/// A piece of what a [`SpecError`] says.
+/// A piece of the message of a [`SpecError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part<'e> {
-    /// A field's path, or a field with its value, as a preset's file has it.
+    /// A field's path, or a field with its value, as in a preset's file.
     InFile(&'e str),
     Words(&'e str),
 }
@@ -28,12 +29,12 @@ impl SpecError {
         SpecError { path: path.into(), complaint: complaint.into() }
     }
 
-    /// The same, with the path from what holds the spec as `place`.
+    /// The same, with the path of the spec, `place`, in front.
     pub fn at(self, place: &str) -> SpecError {
         SpecError { path: format!("{place}.{}", self.path), ..self }
     }
 
-    /// What is said, piece by piece: the path, and the complaint on it.
+    /// The message, piece by piece: the path, and the complaint.
     pub fn parts(&self) -> impl Iterator<Item = Part<'_>> {
         let complaint = self.complaint.split('`').enumerate();
         let complaint =
@@ -41,7 +42,7 @@ impl SpecError {
         [Part::InFile(&self.path), Part::Words(" ")].into_iter().chain(complaint)
     }
 
-    /// Refuses what cannot be shown in one line.
+    /// Refuses a text that cannot be shown in one line.
     pub fn check_line(path: &str, text: &str, longest: usize) -> Result<(), SpecError> {
         if text.trim().is_empty() {
             return Err(SpecError::new(path, "must not be empty"));

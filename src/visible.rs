@@ -1,4 +1,4 @@
-//! Text from files, shown so that nothing in it can act on a terminal or hide.
+//! Escaping text from files, so that nothing in it can act on a terminal or hide.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -6,8 +6,8 @@ use std::fmt::Write;
 /// The text in one line, with each control character as its escape in Rust's notation (`\n`, `\u{1b}`).
 ///
 /// Titles, messages, hosts and logs come from files that anybody may have written, and a terminal obeys escape
-/// sequences in them. Characters that turn the direction of writing, and the ends of lines and paragraphs of
-/// Unicode, are shown likewise, as they make a text look like another.
+/// sequences in them. Characters that change the direction of writing, and Unicode's line and paragraph separators, are
+/// escaped too, as they make a text look like another.
 pub fn visible(text: &str) -> Cow<'_, str> {
     shown(text, acts)
 }
@@ -17,7 +17,7 @@ pub fn visible_lines(text: &str) -> Cow<'_, str> {
     shown(text, |c| acts(c) && c != '\n' && c != '\t')
 }
 
-/// Whether a character acts on a terminal or on how the text beside it looks.
+/// Whether a character acts on a terminal or on the appearance of the text beside it.
 pub fn acts(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -1,7 +1,7 @@
-//! Saves what the landscape shows, step by step, as a GIF or as a folder of pictures.
+//! Saves the landscape, step by step, as a GIF or as a folder of pictures.
 //!
-//! The engine is driven deterministically: begun anew, advanced by so many steps, waited for, and drawn apart from the
-//! window. In the end it is back where it was.
+//! The engine is driven deterministically: restarted, advanced by a number of steps, waited for, and drawn off screen.
+//! At the end it is back at its step.
 
 mod encoder;
 mod palette;
@@ -22,10 +22,10 @@ use crate::view::ticks::grouped;
 
 /// More frames than this are refused: their files' numbers have five digits.
 const MOST_FRAMES: u64 = 99_999;
-/// GIF players slow down what is faster.
+/// The allowed frame rates: GIF players slow down faster ones.
 const FRAMES_PER_SEC: std::ops::RangeInclusive<u32> = 1..=50;
 
-/// What to record.
+/// The settings of a recording.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     pub from_step: u64,
@@ -41,7 +41,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Something sensible for a run that has come to `step`: about 200 frames.
+    /// Suggested settings for a run at `step`: about 200 frames.
     fn suggested(step: u64) -> Settings {
         let to_step = step.max(100);
         let folder = directories::UserDirs::new()
@@ -108,10 +108,10 @@ pub struct Subject<'a> {
 #[derive(Default)]
 pub struct AnimationExport {
     state: State,
-    /// What was chosen last.
+    /// The last chosen settings.
     settings: Option<Settings>,
-    /// What was said about which settings, and whether they replace a file: the disk is looked at only when
-    /// they change.
+    /// The checked settings, their problem if any, and whether they replace a file: the disk is checked only when they
+    /// change.
     checked: Option<(Settings, Option<String>, bool)>,
     /// Whether the system has file dialogs to show.
     can_pick: bool,

@@ -1,5 +1,5 @@
-//! What a person edits: the simulation and how it is looked at. Undo, presets and the saved session are
-//! about this value as a whole.
+//! The document that a user edits: the simulation and its view. Undo, presets and the saved session handle this value
+//! as a whole.
 
 use serde::{Deserialize, Serialize};
 

@@ -9,17 +9,17 @@ use super::history::UndoHistory;
 use super::saved_states::SavedStates;
 use crate::export::Overwrite;
 
-/// What the user edits in a tab.
+/// The value that the user edits in a tab.
 pub trait Draft: Clone + PartialEq {
-    /// What a file of it holds.
+    /// The content of its file.
     type Preset;
-    /// What it was opened or saved as.
+    /// The state in which it was opened or saved.
     type Saved;
 
     /// Whether there are changes that were not saved.
     fn differs_from(&self, saved: &Self::Saved) -> bool;
 
-    /// What it is saved as once `written` is in `file`, in the place of `before`.
+    /// The saved state once `written` is in `file`, in the place of `before`.
     fn saved_as(written: PresetDraft<Self>, file: &Path, before: &Self::Saved) -> Self::Saved;
 
     /// Takes title and description from a preset that was saved in its place, where they are part of the draft.
@@ -32,11 +32,11 @@ pub struct PresetDraft<D: Draft> {
     pub preset: D::Preset,
     /// The draft that it was made of.
     pub draft: D,
-    /// Which saved state of the editor it replaces when it is saved; none for a copy beside the draft.
+    /// The saved state of the editor that it replaces when it is saved; none for a copy beside the draft.
     pub replaces: Option<usize>,
 }
 
-/// What an editor holds, in words, and where undo and redo lead anywhere.
+/// The state of an editor in words, and whether undo and redo are possible.
 pub struct EditorStatus {
     pub title: String,
     pub description: String,
@@ -45,7 +45,7 @@ pub struct EditorStatus {
     pub can_redo: bool,
 }
 
-/// What a draft was opened or saved as, and in which file.
+/// The state in which a draft was opened or saved, and its file.
 #[derive(Debug)]
 struct SavedState<S> {
     content: S,
@@ -61,7 +61,7 @@ impl<S> SavedState<S> {
     }
 }
 
-/// What undo goes back to.
+/// The state to which undo goes back.
 #[derive(Clone, PartialEq)]
 struct Revision<D> {
     draft: D,
@@ -100,7 +100,7 @@ impl<D: Draft> Editor<D> {
         self.history.mark(&self.revision());
     }
 
-    /// What the draft was opened or saved as.
+    /// The state in which the draft was opened or saved.
     pub fn saved_state(&self) -> &D::Saved {
         &self.saved_states.present().content
     }
@@ -135,8 +135,8 @@ impl<D: Draft> Editor<D> {
         PresetDraft { preset, draft: self.draft.clone(), replaces: Some(self.saved_states.number()) }
     }
 
-    /// Takes note that a preset was written to `file`; another one may have been opened meanwhile. What it is saved as,
-    /// where it replaces a state that undo can still lead back to.
+    /// Records that a preset was written to `file`; another one may have been opened meanwhile. Returns the saved
+    /// state, where it replaces one that undo can still reach.
     pub fn saved(&mut self, written: PresetDraft<D>, file: &Path) -> Option<&D::Saved> {
         let number = written.replaces?;
         if number == self.saved_states.number() {
@@ -159,7 +159,7 @@ impl<D: Draft> Editor<D> {
         }
     }
 
-    /// Takes note of the draft in each frame, for undo. While a change still waits to be kept, frames follow.
+    /// Records the draft in each frame, for undo. While a change is not stored yet, further frames are requested.
     pub fn remember(&mut self, ctx: &Context) {
         let revision = self.revision();
         self.history.feed(ctx.time(), &revision);

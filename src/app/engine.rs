@@ -34,7 +34,7 @@ impl EngineLink {
         if self.spec != document.spec {
             match self.spec.settings_to(&document.spec) {
                 Some(settings) => {
-                    // A hand on the controls ends a replay.
+                    // A change of the controls ends a replay.
                     self.replayed_after = self.replayed_after.filter(|_| settings.is_empty());
                     for setting in settings {
                         self.engine.send(EngineCommand::Set(setting));
@@ -94,7 +94,7 @@ impl EngineLink {
         self.send(EngineCommand::Restart);
     }
 
-    /// Asks for the session so far; the answer comes in the receiver.
+    /// Requests the session so far; the answer comes through the receiver.
     pub(super) fn record(&self) -> Receiver<Record> {
         let (sender, receiver) = channel();
         self.send(EngineCommand::Record(sender));
@@ -122,7 +122,7 @@ impl EngineLink {
     }
 }
 
-/// What has changed between two simulations of which the second cannot go on where the first is.
+/// The change between two simulations that requires a restart, in words.
 fn what_begins_again(from: &SimulationSpec, to: &SimulationSpec) -> &'static str {
     let ids = |spec: &SimulationSpec| -> Vec<u32> { spec.optimizers.iter().map(|optimizer| optimizer.id).collect() };
     if from.seed != to.seed {

@@ -1,4 +1,4 @@
-//! How figures that are exported are laid out, and the choice of it in a menu.
+//! The layout of exported figures, and its choice in a menu.
 
 use egui::containers::menu::{MenuButton, MenuConfig};
 use egui::{DragValue, Grid, PopupCloseBehavior, Ui};
@@ -9,7 +9,7 @@ use crate::figure::{Figure, FigureError, Format, Options};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct FigureLayout {
     pub options: Options,
-    /// Of a PNG.
+    /// Dots per inch of a PNG.
     pub dpi: f64,
 }
 

@@ -19,7 +19,7 @@ use crate::preset::Preset;
 use crate::result::{RawPlan, SweepResult};
 use crate::run::RunFolder;
 
-/// What has come of a request.
+/// The outcome of a request.
 #[derive(Debug)]
 pub(super) enum FileEvent {
     Opened {
@@ -43,7 +43,7 @@ pub(super) enum FileEvent {
     },
     /// A folder was chosen for the data of trainings.
     DataFolder(PathBuf),
-    /// What failed, and why.
+    /// The failed operation, and the reason.
     Failed {
         title: String,
         reason: String,
@@ -52,7 +52,7 @@ pub(super) enum FileEvent {
     Gone(PathBuf),
 }
 
-/// What a chosen path is for.
+/// The purpose of a chosen path.
 enum Purpose {
     Open,
     Save {
@@ -66,7 +66,7 @@ enum Purpose {
 }
 
 impl Purpose {
-    /// The title of the dialog, and what is asked for.
+    /// The title of the dialog, and the name of the field.
     fn words(&self) -> [&'static str; 2] {
         match self {
             Purpose::Open => ["Open a preset or a result", "Path of the file"],
@@ -76,7 +76,7 @@ impl Purpose {
         }
     }
 
-    /// What the button says.
+    /// The text of the button.
     fn action(&self) -> &'static str {
         match self {
             Purpose::Open => "Open",
@@ -95,7 +95,7 @@ enum Answer {
     Written { path: PathBuf, content: FileContent, result: Result<(), Refused> },
 }
 
-/// What a file held.
+/// The content of a file.
 enum Found {
     Preset(Box<Preset>),
     Result(Box<SweepResult>),
@@ -126,9 +126,9 @@ struct PathEntry {
 pub(super) struct Files {
     /// Ask the system for its file dialogs; without it paths are typed.
     native_dialogs: bool,
-    /// Where dialogs about presets begin.
+    /// The initial folder of dialogs about presets.
     folder: Option<PathBuf>,
-    /// Where the last export went.
+    /// The folder of the last export.
     exported_to: Option<PathBuf>,
     context: Context,
     answers: Receiver<Answer>,
@@ -184,7 +184,7 @@ impl Files {
         });
     }
 
-    /// What has come of the requests since the last call.
+    /// The outcomes of the requests since the last call.
     pub(super) fn take_events(&mut self) -> Vec<FileEvent> {
         let mut events = Vec::new();
         while let Ok(answer) = self.answers.try_recv() {
@@ -258,8 +258,8 @@ impl Files {
         });
     }
 
-    /// Where a dialog begins: among the presets, or for an export where the last one went, and first among
-    /// the user's pictures or documents.
+    /// The initial folder of a dialog: that of the presets, or for an export that of the last one, at first the user's
+    /// pictures or documents.
     fn folder_for(&self, purpose: &Purpose) -> Option<PathBuf> {
         let is_picture = match purpose {
             Purpose::Open | Purpose::Save { content: FileContent::Preset(_), .. } => {

@@ -1,4 +1,4 @@
-//! Lines of a form, with names at the left and what is changed below each other, and small buttons.
+//! Lines of a form, with names at the left and aligned controls, and small buttons.
 
 use egui::{Align, Button, Label, Layout, RichText, Ui, vec2};
 
@@ -14,13 +14,13 @@ pub(super) fn line(ui: &mut Ui, name_width: f32, name: &str, help: &str, add: im
     });
 }
 
-/// What stands above some lines.
+/// The heading above some lines.
 pub(super) fn heading(ui: &mut Ui, above: f32, text: &str) {
     ui.add_space(above);
     ui.label(RichText::new(text).strong());
 }
 
-/// What a screen reader calls a control of an optimizer.
+/// The accessible name of a control of an optimizer.
 pub(super) fn owned(owner: &str, name: &str) -> String {
     if owner.is_empty() { name.to_owned() } else { format!("{owner}: {name}") }
 }

@@ -20,7 +20,7 @@ impl Tried {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(key(adapter));
     }
 
-    /// How many were tried.
+    /// The number of adapters tried.
     pub(super) fn count(&self) -> usize {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
@@ -80,7 +80,7 @@ fn nothing_to_draw_with(adapters: &[Adapter]) -> String {
     format!("none of the graphics adapters can draw to this window: {}", names.join(", "))
 }
 
-/// What went wrong with the graphics while the window was open.
+/// Errors of the graphics while the window was open.
 #[derive(Debug)]
 pub(super) enum GraphicsFault {
     /// The device is gone; nothing can be drawn with it any more.

@@ -4,7 +4,7 @@ use egui::{Context, Grid, RichText, ScrollArea, Window, vec2};
 
 use super::keyboard::SHORTCUTS;
 
-/// Which of the help windows are open.
+/// The open help windows.
 #[derive(Default)]
 pub(super) struct Help {
     pub keys: bool,

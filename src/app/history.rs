@@ -2,7 +2,7 @@
 
 use egui::util::undoer::{Settings, Undoer};
 
-/// The most states that can be gone back to.
+/// The largest number of states that undo keeps.
 pub(super) const MOST_UNDOS: usize = 200;
 
 /// The states that can be gone back to. Changes that follow each other closely, as while a slider is
@@ -19,7 +19,7 @@ impl<State: Clone + PartialEq> Default for UndoHistory<State> {
 }
 
 impl<State: Clone + PartialEq> UndoHistory<State> {
-    /// Takes note of the state at a time.
+    /// Records the state at a time.
     pub(super) fn feed(&mut self, time_secs: f64, state: &State) {
         self.undoer.feed_state(time_secs, state);
     }

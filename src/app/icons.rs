@@ -2,7 +2,7 @@
 
 use egui::{Color32, IconData, Pos2, Rect, Response, Sense, Shape, Stroke, Ui, Vec2, WidgetInfo, pos2, vec2};
 
-/// What is drawn on a button.
+/// The icon of a button.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Icon {
     Play,
@@ -78,7 +78,7 @@ pub(super) fn window_icon() -> IconData {
     IconData { rgba, width: SIDE, height: SIDE }
 }
 
-/// How far a point lies from the centre of the rounded corner nearest to it; 0 away from the corners.
+/// The distance of a point from the centre of the rounded corner nearest to it; 0 away from the corners.
 fn corner_distance(x: f64, y: f64) -> f64 {
     let beyond = |t: f64| ((t - 0.5).abs() - 0.38).max(0.0);
     beyond(x).hypot(beyond(y))

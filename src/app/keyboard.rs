@@ -40,7 +40,7 @@ pub(super) const SHORTCUTS: [(&str, &str); 20] = [
     ("?, F1", "This sheet"),
 ];
 
-/// Where keys go in this frame.
+/// The target of keys in this frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Situation {
     pub tab: Tab,
@@ -49,7 +49,7 @@ pub(super) struct Situation {
     pub lesson: Option<(usize, usize)>,
 }
 
-/// Turns keys into requests. Keys that a focused control or an open dialog understands are left to it.
+/// Turns keys into requests. Keys that a focused control or an open dialog handles are left to it.
 pub(super) fn handle(ctx: &Context, situation: Situation, follow: &mut bool, requests: &mut Requests) {
     if ctx.memory(|memory| memory.top_modal_layer().is_some()) || egui::Popup::is_any_open(ctx) {
         return;
@@ -88,7 +88,7 @@ pub(super) fn handle(ctx: &Context, situation: Situation, follow: &mut bool, req
         let escape = situation.presenting && pressed(Modifiers::NONE, Key::Escape);
         ask(escape, Action::TogglePresentation);
     }
-    // What follows is about the landscape.
+    // The following keys are for the landscape.
     if situation.tab != Tab::Landscape {
         return;
     }

@@ -15,7 +15,7 @@ pub struct LandscapeDraft {
     lesson_step: usize,
 }
 
-/// What a document was opened or saved as.
+/// The state in which a document was opened or saved.
 #[derive(Clone, Debug)]
 pub struct SavedLandscape {
     pub preset: LandscapePreset,
@@ -41,7 +41,7 @@ impl Draft for LandscapeDraft {
     type Preset = LandscapePreset;
     type Saved = SavedLandscape;
 
-    /// By more than the settings of the lesson's step.
+    /// Whether it differs by more than the settings of the lesson's step.
     fn differs_from(&self, saved: &SavedLandscape) -> bool {
         let (document, clean) = (&self.document, &saved.clean.document);
         if document.view != clean.view {
@@ -123,8 +123,7 @@ impl LandscapeEditor {
         self.draft.lesson_step
     }
 
-    /// Goes to a step of the lesson: all that the lesson ever sets becomes what it is after this step.
-    /// What the lesson never touches stays.
+    /// Goes to a step of the lesson: all settings of the lesson get their values after this step. Other settings stay.
     pub fn go_to_step(&mut self, step: usize) -> Result<(), SettingError> {
         let spec = self.saved_state().at_step(&self.draft.document.spec, step)?;
         self.change(|editor| {

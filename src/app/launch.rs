@@ -17,12 +17,12 @@ use crate::run::RunFolder;
 const APP_ID: &str = "valleyscope";
 /// An app that fails sooner than this after its start would only fail again.
 const SHORTEST_LIFE: Duration = Duration::from_secs(20);
-/// Tells the program, started anew after a failure, why.
+/// The environment variable with the reason for a restart after a failure.
 const RETURNED: &str = "VALLEYSCOPE_RETURNED_BECAUSE";
-/// How often the window is opened again after its graphics device was lost.
+/// The largest number of times that the window is reopened after its graphics device was lost.
 const MOST_RETURNS: u32 = 3;
 
-/// What the window opens instead of the last session's document.
+/// The document to open instead of the last session's.
 #[derive(Clone, Default)]
 pub struct Opened {
     pub preset: Option<Loaded>,
@@ -102,14 +102,13 @@ fn open(options: AppOptions, store: Option<&Store>, tried: &Tried) -> eframe::Re
     eframe::run_native(APP_ID, native, Box::new(|cc| Ok(Box::new(Valleyscope::new(cc, options)))))
 }
 
-/// Starts the program anew; the event loop of one that has panicked can't be used again. The session is
-/// found in the store.
+/// Restarts the program; the event loop of one that has panicked cannot be reused. The session is in the store.
 fn come_back(reason: &str) -> std::io::Result<()> {
     let program = std::env::current_exe()?;
     std::process::Command::new(program).arg("app").env(RETURNED, reason).spawn().map(drop)
 }
 
-/// What a program that was started anew after a failure has to say.
+/// The message of a program that was restarted after a failure.
 fn returned() -> Option<(String, String)> {
     let reason = std::env::var(RETURNED).ok()?;
     let text = format!(
@@ -160,8 +159,8 @@ fn no_window(error: &str) -> anyhow::Error {
     anyhow!("no window could be opened: {cause}\n\n{DISPLAY_HELP}")
 }
 
-/// Puts the session where the next start finds it, or where `suspect` says why it may be what ended the window, beside
-/// it. The answer says what has become of it.
+/// Stores the session for the next start, or sets it aside where `suspect` says why it may have ended the window.
+/// Returns the outcome in words.
 fn keep(store: Option<&Store>, session: Option<String>, suspect: Option<&String>) -> String {
     let Some(store) = store else { return "The session could not be kept.".to_owned() };
     let failed = |error| format!("The session could not be kept: cannot write {}: {error}.", store.path().display());

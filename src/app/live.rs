@@ -1,4 +1,4 @@
-//! What the panels know of the running simulation, and what they ask for.
+//! The panels' view of the running simulation, and their requests.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::simulation::{EngineCommand, EnsembleView, ParticleId, Playback, Snaps
 /// no part of the document.
 #[derive(Default)]
 pub struct Live {
-    /// The newest snapshot. Its `columns` are only what is new since the one before.
+    /// The newest snapshot. Its `columns` are only those since the previous one.
     pub snapshot: Option<Snapshot>,
     pub selected: Option<ParticleId>,
     /// Optimizers that are simulated but not shown, by id. Legends toggle them.
@@ -54,7 +54,7 @@ impl Live {
     }
 }
 
-/// What a panel asks the app to do; collected over a frame and done at its end.
+/// A panel's request to the app; collected over a frame and carried out at its end.
 #[derive(Default)]
 pub struct Requests {
     pub commands: Vec<EngineCommand>,
@@ -90,7 +90,7 @@ pub enum Action {
     SaveRaw(RawPlan),
     /// Asks for the folder of a training's data, beginning in this one.
     ChooseDataFolder(Option<PathBuf>),
-    /// Puts a simulation under the controls of the landscape, shows it and plays.
+    /// Loads a simulation into the landscape's controls, shows it and plays.
     ShowLandscape(Box<LandscapePreset>),
     /// Shows another part of the window.
     GoTo(Tab),

@@ -62,7 +62,7 @@ pub(super) fn bar(
 
 fn show_title(ui: &mut Ui, editor: &EditorStatus) {
     let EditorStatus { title, description, is_dirty, .. } = editor;
-    // From right to left: a long title is cut before that it was changed.
+    // From right to left: a long title is shortened so that the mark of changes stays visible.
     if *is_dirty {
         ui.weak("· changed");
     }
@@ -79,7 +79,7 @@ fn item(ui: &mut Ui, text: &str, keys: &str, action: Action, requests: &mut Requ
     }
 }
 
-/// Asks for an action and closes the menu, also where a key or a screen reader has pressed its entry.
+/// Requests an action and closes the menu, also where a key or a screen reader has pressed its entry.
 fn choose(ui: &Ui, action: Action, requests: &mut Requests) {
     requests.actions.push(action);
     ui.close();
@@ -125,7 +125,7 @@ fn presets(ui: &mut Ui, tab: Tab, catalog: &PresetCatalog, requests: &mut Reques
     let height = ui.ctx().content_rect().height() - 120.0;
     // A menu that has not been shown yet has room for few lines only.
     ui.set_max_height(height + 60.0);
-    // Above what is scrolled, so that they are seen however many built-in ones there are.
+    // Above the scrolled part, so that they are visible however many built-in ones there are.
     match catalog.own() {
         Ok(own) if own.is_empty() => {}
         Ok(own) => {
@@ -143,7 +143,7 @@ fn presets(ui: &mut Ui, tab: Tab, catalog: &PresetCatalog, requests: &mut Reques
     ScrollArea::vertical().max_height(height).show(ui, |ui| built_in_presets(ui, tab, requests));
 }
 
-/// How many presets of their own the user has, and how many files are none.
+/// The number of the user's own presets, and of files that are not valid presets.
 fn your_own(own: &[OwnPreset]) -> String {
     let broken = own.iter().filter(|preset| preset.about.is_err()).count();
     let count = own.len() - broken;
@@ -203,7 +203,7 @@ fn preset_button(ui: &mut Ui, title: &str, about: &str) -> egui::Response {
 fn view(ui: &mut Ui, view: &mut ViewSettings, layout: &mut WindowLayout, requests: &mut Requests) {
     ui.set_width(300.0);
     ui.horizontal(theme);
-    // What is about the landscape does nothing to a diagram.
+    // The entries for the landscape have no effect on a diagram.
     let is_landscape = layout.tab == Tab::Landscape;
     ui.add_enabled_ui(is_landscape, |ui| of_landscape(ui, view));
     ui.separator();
@@ -223,7 +223,7 @@ fn view(ui: &mut Ui, view: &mut ViewSettings, layout: &mut WindowLayout, request
     zoom(ui);
 }
 
-/// How the landscape is drawn.
+/// The drawing settings of the landscape.
 fn of_landscape(ui: &mut Ui, view: &mut ViewSettings) {
     ui.menu_button("Colour map", |ui| {
         for colormap in Colormap::ALL {

@@ -1,4 +1,4 @@
-//! What the app has to say: short notices that pass, and reports that stay until they are dismissed.
+//! Messages of the app: short notices that disappear, and reports that stay until they are dismissed.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use egui::{
 
 use super::icons::{Icon, icon_button};
 
-/// How long a notice is shown.
+/// The time for which a notice is shown.
 const NOTICE_SECS: f64 = 5.0;
-/// From the landscape's corner to the notices: past its tools and the labels of its axis.
+/// The offset of the notices from the landscape's corner: past its tools and the labels of its axis.
 const FROM_CORNER: Vec2 = vec2(70.0, 64.0);
-/// A landscape narrower than this has no room for notices beside its legend.
+/// In a landscape narrower than this, notices do not fit beside its legend.
 const NARROW: f32 = 520.0;
-/// The most notices at a time; older ones make room.
+/// The largest number of notices at a time; older ones are removed.
 const MOST_NOTICES: usize = 4;
 
 struct Notice {
@@ -25,7 +25,7 @@ struct Notice {
 }
 
 struct Report {
-    /// Tells apart windows of equal text.
+    /// Distinguishes windows of equal text.
     number: u64,
     title: String,
     text: String,
@@ -89,7 +89,7 @@ impl Messages {
         if self.notices.is_empty() {
             return;
         }
-        // In a narrow landscape the legend leaves no room beside it, and there is no key to cover below.
+        // In a narrow landscape there is no space beside the legend, and no key to cover below.
         let (pivot, corner) = match free.width() < NARROW {
             true => (Align2::LEFT_BOTTOM, free.left_bottom() + vec2(FROM_CORNER.x, -FROM_CORNER.y)),
             false => (Align2::LEFT_TOP, free.left_top() + FROM_CORNER),

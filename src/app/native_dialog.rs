@@ -2,9 +2,8 @@
 
 use crate::machine::{Look, has_portal};
 
-/// On Linux and its kin a file dialog comes from the desktop's portal, or else from the program zenity.
-/// Where there is neither, asking for a dialog only fails without a word. Elsewhere the system always has
-/// one.
+/// Whether a file dialog is available. On Linux and similar systems it comes from the desktop's portal, or else from
+/// the program zenity; without either, requesting a dialog fails silently. Other systems always have one.
 pub(super) fn is_available() -> bool {
     !cfg!(all(unix, not(target_os = "macos"))) || has_portal() || Look::Program("zenity").finds()
 }

@@ -13,7 +13,7 @@ pub(super) fn text(value: f64) -> String {
     }
 }
 
-/// The nearest number with so many significant digits.
+/// The nearest number with `digits` significant digits.
 pub(super) fn rounded(value: f64, digits: usize) -> f64 {
     // Going through decimal text is the one way that leaves no binary remainder such as 0.30000000000000004.
     format!("{value:.*e}", digits.saturating_sub(1)).parse().unwrap_or(value)

@@ -6,20 +6,21 @@ use std::time::Duration;
 use eframe::egui_wgpu::{RenderState, Renderer, RendererOptions, ScreenDescriptor, wgpu};
 use egui::{ClippedPrimitive, Color32, ColorImage, Context, RawInput, Rect, TexturesDelta, Ui, Vec2, ViewportId};
 
-/// How long a picture may take.
+/// The time limit for a picture.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How large a picture of a part of the window becomes.
+/// The size of a picture of a part of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PictureSize {
-    /// As on the screen, or so many times as wide and high.
+    /// As on the screen, multiplied in width and height.
     Times(u32),
-    /// So many pixels wide.
+    /// The width in pixels.
     Width(u32),
 }
 
 impl PictureSize {
-    /// For a part of the window of `points`, with so many pixels to a point. No side has more than `most` pixels.
+    /// The size in pixels for a part of the window of `points`, at `pixels_per_point`. No side has more than `most`
+    /// pixels.
     pub fn extent(self, points: Vec2, pixels_per_point: f32, most: u32) -> PictureExtent {
         let points = points.max(Vec2::splat(1.0));
         let wanted = match self {
@@ -53,7 +54,7 @@ pub struct Offscreen {
 }
 
 impl Offscreen {
-    /// With the typeface and the looks of `window`.
+    /// A context with the font and the style of `window`.
     pub fn new(state: &RenderState, window: &Context) -> Offscreen {
         let context = Context::default();
         context.set_fonts(window.fonts(|fonts| fonts.definitions().clone()));
@@ -66,11 +67,11 @@ impl Offscreen {
         Offscreen { window: state.clone(), renderer, context }
     }
 
-    /// The picture of what `contents` draws into the whole of it. Waits for the graphics card.
+    /// The picture that `contents` draws. Waits for the graphics card.
     ///
     /// # Errors
     ///
-    /// Says why the device did not draw it.
+    /// Where the device did not draw it, with the reason.
     pub fn draw(&mut self, extent: PictureExtent, contents: impl FnMut(&mut Ui)) -> Result<ColorImage, String> {
         let (size_in_pixels, pixels_per_point) = (extent.pixels(), extent.pixels_per_point);
         let order = channel_order(self.window.target_format)?;
@@ -115,7 +116,7 @@ impl Offscreen {
         });
         let view = texture.create_view(&wgpu::TextureViewDescriptor::default());
         let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-        // What paint callbacks keep on the device is the window's, and lent for this picture.
+        // The resources of paint callbacks on the device belong to the window, and are borrowed for this picture.
         let mut window = self.window.renderer.write();
         std::mem::swap(&mut self.renderer.callback_resources, &mut window.callback_resources);
         let mut commands = self.renderer.update_buffers(device, queue, &mut encoder, primitives, screen);
@@ -178,7 +179,7 @@ impl Offscreen {
     }
 }
 
-/// Where red, green and blue are among the bytes of a pixel.
+/// The positions of red, green and blue among the bytes of a pixel.
 fn channel_order(format: wgpu::TextureFormat) -> Result<[usize; 3], String> {
     match format {
         wgpu::TextureFormat::Rgba8Unorm | wgpu::TextureFormat::Rgba8UnormSrgb => Ok([0, 1, 2]),

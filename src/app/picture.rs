@@ -33,7 +33,7 @@ impl Default for Pictures {
 }
 
 impl Pictures {
-    /// Asks for a picture of `area`, in points.
+    /// Requests a picture of `area`, in points.
     pub(super) fn ask(&mut self, area: Rect, suggested_name: String) {
         self.waiting = Some(Waiting { area, suggested_name, frames: 3 });
     }

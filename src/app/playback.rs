@@ -1,14 +1,14 @@
-//! How fast the simulation plays.
+//! The speed of the simulation.
 
 use serde::{Deserialize, Serialize};
 
 use crate::simulation::Speed;
 
-/// How fast the simulation plays; kept with the session.
+/// The speed of the simulation; kept with the session.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlaybackPace {
     pub steps_per_sec: f64,
-    /// As fast as it goes, whatever `steps_per_sec` says.
+    /// Whether it plays at full speed, regardless of `steps_per_sec`.
     pub unlimited: bool,
 }
 

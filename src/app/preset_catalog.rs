@@ -11,10 +11,10 @@ use crate::preset::{Library, PresetError};
 #[derive(Debug)]
 pub struct OwnPreset {
     pub title: String,
-    /// Its sentence, or what is wrong with it.
+    /// Its description, or its fault.
     pub about: Result<String, String>,
     pub path: PathBuf,
-    /// Of what kind it is, where it can be read.
+    /// Its kind, if it can be read.
     pub kind: Option<&'static str>,
 }
 
@@ -73,14 +73,14 @@ impl PresetCatalog {
         self.recent = recent;
     }
 
-    /// Puts a file at the head of those opened lately.
+    /// Moves a file to the top of the recent files.
     pub fn used(&mut self, path: &Path) {
         self.recent.retain(|recent| recent != path);
         self.recent.insert(0, path.to_owned());
         self.recent.truncate(MOST_RECENT_FILES);
     }
 
-    /// Takes a file that is gone off the list.
+    /// Removes a missing file from the list.
     pub fn forget(&mut self, path: &Path) {
         self.recent.retain(|recent| recent != path);
     }

@@ -4,9 +4,9 @@ use egui::{Context, Id, Modal, RichText};
 
 use super::theme;
 
-/// What is asked, and the words of the answers.
+/// A question, and the texts of the answers.
 pub(super) struct Question<'a> {
-    /// Tells apart the questions of a window.
+    /// Distinguishes the questions of a window.
     pub id: &'static str,
     pub heading: &'a str,
     pub text: &'a str,

@@ -19,7 +19,7 @@ pub(super) struct SavePreset {
     focused: bool,
 }
 
-/// Where the preset goes.
+/// The destination of the preset.
 pub(super) enum Destination {
     /// To the user's own presets, under this file name.
     Library(String),
@@ -27,7 +27,7 @@ pub(super) enum Destination {
     File(String),
 }
 
-/// What was decided in a frame.
+/// The decision in a frame.
 pub(super) enum SaveDecision {
     None,
     Cancelled,

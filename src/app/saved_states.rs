@@ -1,4 +1,4 @@
-//! What a draft was opened or saved as, so that undo leads back to that too.
+//! The states in which a draft was opened or saved, so that undo restores them too.
 
 use std::collections::BTreeMap;
 

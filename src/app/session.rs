@@ -15,9 +15,9 @@ use super::window_layout::WindowLayout;
 use crate::preset::{LandscapePreset, Preset};
 use crate::view::Camera;
 
-/// Where eframe's storage keeps the session.
+/// The key of the session in eframe's storage.
 pub(super) const KEY: &str = "valleyscope.session";
-/// Where a session that could not be read is kept aside.
+/// The key of an unreadable session that was set aside.
 pub(super) const UNREADABLE_KEY: &str = "valleyscope.session.unreadable";
 
 const VERSION: u32 = 1;
@@ -36,7 +36,7 @@ pub(super) struct Session {
     window: WindowState,
 }
 
-/// What is kept beside the document.
+/// The state that is stored beside the document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct WindowState {
     pub pace: PlaybackPace,
@@ -52,18 +52,18 @@ pub(super) struct WindowState {
     pub training: Option<TrainingMemory>,
 }
 
-/// What was under the controls of the phase diagrams.
+/// The settings under the controls of the phase diagrams.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SweepMemory {
     /// A preset's text.
     pub preset: String,
-    /// The same as it was opened or saved last.
+    /// The preset as last opened or saved.
     #[serde(default)]
     pub clean: Option<String>,
     pub file: Option<PathBuf>,
 }
 
-/// What was looked at, and how.
+/// The view of the landscape.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct ViewState {
@@ -106,7 +106,7 @@ impl Session {
         ron::ser::to_string(self).expect("a session holds no value that RON cannot express")
     }
 
-    /// What a stored text holds, or why it can't be used.
+    /// The contents of a stored text, or why it cannot be used.
     pub(super) fn restore(text: &str) -> Result<(WindowState, LandscapeEditor), String> {
         #[derive(Deserialize)]
         struct Versioned {
@@ -140,7 +140,7 @@ pub(super) fn stored_preset<P>(
 }
 
 impl WindowState {
-    /// With values that a window can be shown with.
+    /// The state with values that are valid for a window.
     fn sane(mut self) -> WindowState {
         if !self.pace.steps_per_sec.is_finite() {
             self.pace = PlaybackPace::default();

@@ -38,7 +38,7 @@ impl PanelSizes {
     }
 }
 
-/// Where a panel is.
+/// The side of a panel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Edge {
     Left,
@@ -66,15 +66,15 @@ impl Edge {
     }
 }
 
-/// A panel at a side. It is as wide, or as high, as the user has made it, or else as usual, as far as the window has
-/// room for that now: in a window that was made small and large again it has its size again.
+/// A panel at a side. Its width, or height, is that set by the user, or else the usual one, as far as it fits into the
+/// window: in a window that was made small and large again it has its old size.
 pub(super) struct SidePanel {
     pub name: &'static str,
     pub edge: Edge,
     /// In points, as all sizes.
     pub usual: f32,
     pub range: RangeInclusive<f32>,
-    /// None for the usual one.
+    /// The frame; None for the usual one.
     pub frame: Option<Frame>,
 }
 
@@ -127,7 +127,7 @@ impl SidePanel {
 
 /// Whether the edge of a panel was let go in this frame, or moved by assistive technology.
 fn is_resized(ui: &Ui, panel: Id) -> bool {
-    // As `Panel` calls its edge.
+    // The id that `Panel` gives its edge.
     let edge = panel.with("__resize");
     let is_asked = |action| ui.input(|input| input.has_accesskit_action_request(edge, action));
     ui.read_response(edge).is_some_and(|edge| edge.drag_stopped())

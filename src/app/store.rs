@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::session;
 use crate::export::{Overwrite, write_file};
 
-/// Where the store says why the last session was set aside.
+/// The key of the reason why the last session was set aside.
 const SET_ASIDE_KEY: &str = "valleyscope.session.set_aside";
 
 /// The file that eframe reads at the start and writes while the window is open: a map of texts.
@@ -25,8 +25,8 @@ impl Store {
         &self.path
     }
 
-    /// Looks whether the last session can be read and the next one written. A file that is damaged is kept aside. The
-    /// answer is what the user should know: a title and a text.
+    /// Checks that the last session can be read and the next one written. A damaged file is set aside. Returns a
+    /// message to the user: a title and a text.
     pub fn check(&self) -> Option<(String, String)> {
         if let Err(error) = self.try_folder() {
             let text = format!(
@@ -58,7 +58,7 @@ impl Store {
         Some(("The last session was not restored".to_owned(), text))
     }
 
-    /// Puts a session where the next start finds it.
+    /// Stores a session for the next start.
     pub fn keep(&self, session: String) -> io::Result<()> {
         let mut values = self.read().unwrap_or_default();
         values.insert(session::KEY.to_owned(), session);
@@ -84,7 +84,7 @@ impl Store {
         Ok(Some(aside))
     }
 
-    /// What is stored; an error of the kind [`io::ErrorKind::InvalidData`] where it is damaged.
+    /// The stored values; an error of the kind [`io::ErrorKind::InvalidData`] where they are damaged.
     fn read(&self) -> io::Result<HashMap<String, String>> {
         ron::from_str(&std::fs::read_to_string(&self.path)?)
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
@@ -95,7 +95,7 @@ impl Store {
         write_file(&self.path, Overwrite::Yes, text.as_bytes())
     }
 
-    /// Gives the file another name, which no other has: what was set aside before stays.
+    /// Renames the file to an unused name: files set aside before stay.
     fn rename(&self, word: &str) -> io::Result<PathBuf> {
         let names =
             std::iter::once(format!("{word}.ron")).chain((2_u32..).map(|number| format!("{word}-{number}.ron")));

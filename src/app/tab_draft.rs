@@ -22,7 +22,7 @@ impl TabDraft {
         }
     }
 
-    /// How many recorded changes go with it.
+    /// The number of its recorded changes.
     pub(super) fn changes(&self) -> usize {
         match self {
             TabDraft::Landscape(draft) => draft.preset.changes.len(),

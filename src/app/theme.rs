@@ -1,4 +1,4 @@
-//! How the app looks: one typeface, one accent, quiet panels around the landscape.
+//! The style of the app: one typeface, one accent colour, unobtrusive panels around the landscape.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ const FONT_NAME: &str = "Valleyscope Sans";
 struct Palette {
     /// Behind the landscape.
     ground: Color32,
-    /// In text fields.
+    /// The background of text fields.
     field: Color32,
     panel: Color32,
     /// Cards, menus and windows.
@@ -100,7 +100,7 @@ fn apply(style: &mut Style, theme: Theme) {
     style.text_styles = text_styles(1.0);
     style.visuals = visuals(theme);
     style.animation_time = 0.08;
-    // How far from the edge of a panel the pointer can be that drags it.
+    // The distance from a panel's edge within which the pointer can drag it.
     style.interaction.resize_grab_radius_side = 6.0;
     let spacing = &mut style.spacing;
     spacing.item_spacing = vec2(6.0, 5.0);

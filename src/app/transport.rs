@@ -11,7 +11,7 @@ use super::typed::TypedField;
 use crate::simulation::Playback;
 use crate::view::ticks::grouped;
 
-/// Where a run at `step` stops when it is first told to stop: the next of 1000, 2000, 5000, 10,000, ….
+/// The initial end of a run at `step` when one is first set: the next of 1000, 2000, 5000, 10,000, ….
 fn next_stop(step: u64) -> u64 {
     let mut stops = (3..19).flat_map(|exponent| [1, 2, 5].map(|digit| digit * 10_u64.pow(exponent)));
     stops.find(|&stop| stop > step).unwrap_or(u64::MAX)
@@ -60,7 +60,7 @@ fn progress(ui: &mut Ui, live: &Live) {
         ui.weak("Step 0");
         return;
     };
-    // At least four digits, so that the bar keeps still while the number grows.
+    // At least four digits, so that the bar does not move while the number grows.
     let widest = 10_u64.pow(snapshot.step.max(1000).ilog10());
     let step = RichText::new(format!("Step {}", grouped(snapshot.step))).strong();
     reserved(ui, step, &format!("Step {}", grouped(widest)));
@@ -112,7 +112,7 @@ fn speed(ui: &mut Ui, pace: &mut PlaybackPace) {
     }
 }
 
-/// The number of steps of a run that has come to `step`.
+/// The control for the number of steps of a run at `step`.
 fn steps(ui: &mut Ui, steps: &mut Option<u64>, step: u64) {
     let mut stops = steps.is_some();
     let toggle = ui.checkbox(&mut stops, "Stop at step").on_hover_text("Pause by itself after so many steps");

@@ -1,34 +1,34 @@
-//! A text field that holds a value: what is typed becomes the value when it is valid, and is refused
-//! with a visible reason when it is not.
+//! A text field for a value: typed text becomes the value when it is valid, and is refused with a visible reason when
+//! it is not.
 
 use egui::{Align2, Color32, FontId, Id, Key, Label, Margin, Response, RichText, TextEdit, TextStyle, Tooltip, Ui};
 
-/// What a field remembers between frames.
+/// The state of a field between frames.
 #[derive(Clone, Default)]
 struct Typing {
     editing: bool,
     text: String,
-    /// Why the last entry was refused, and how the value looked then.
+    /// Why the last entry was refused, and the value displayed then.
     refusal: Option<(String, String)>,
 }
 
 /// Between a field's frame and its text.
 const MARGIN: Margin = Margin::symmetric(4, 3);
 
-/// What a field that is made wider leaves of its line for a button behind it, in points.
+/// The width that a widened field leaves for a button after it, in points.
 const BEHIND: f32 = 36.0;
 /// Smaller text cannot be read.
 const SMALLEST: f32 = 7.0;
 
 /// A field for a value of any type.
 pub(super) struct TypedField<'a> {
-    /// What a screen reader says; unique among the fields of a window.
+    /// The accessible name; unique among the fields of a window.
     pub name: &'a str,
     /// Wider where a number needs more and there is room.
     pub width: f32,
 }
 
-/// What came of one frame of a field.
+/// The outcome of one frame of a field.
 pub(super) struct Typed<T> {
     pub response: Response,
     /// The value that was entered and accepted in this frame.

@@ -17,8 +17,8 @@ pub(super) struct Wake {
 }
 
 impl Wake {
-    /// For a tab that is not shown yet. A change is drawn so long after it comes: `seen` while it is shown, so that
-    /// those that come together are drawn together, and `unseen` while it is not.
+    /// Waking for a tab that is not shown yet. A change is drawn after a delay: `seen` while the tab is shown, so that
+    /// changes that come together are drawn together, and `unseen` while it is not.
     pub(super) fn new(context: Context, seen: Duration, unseen: Duration) -> Wake {
         Wake { context, is_shown: Arc::default(), seen, unseen }
     }
@@ -30,12 +30,12 @@ impl Wake {
         }
     }
 
-    /// For changes that are seen only in the tab.
+    /// Wakes for changes that are visible only in the tab.
     pub(super) fn soon(&self) {
         self.context.request_repaint_after(if self.is_shown.load(Ordering::Relaxed) { self.seen } else { self.unseen });
     }
 
-    /// For what is seen everywhere.
+    /// Wakes for changes that are visible everywhere.
     pub(super) fn now(&self) {
         self.context.request_repaint();
     }

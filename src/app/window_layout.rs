@@ -1,4 +1,4 @@
-//! Which tab and which panels the window shows.
+//! The tab and the panels that the window shows.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ pub enum Tab {
     Training,
 }
 
-/// Which panels are shown, and how large.
+/// The shown panels, and their sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WindowLayout {
     #[serde(default, rename = "room")]

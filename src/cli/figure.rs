@@ -1,4 +1,4 @@
-//! `valleyscope figure`: a figure of a landscape or a phase diagram, computed or from results that are there, of a scan, or
+//! `valleyscope figure`: a figure of a landscape or a phase diagram, computed or from existing results, of a scan, or
 //! of the runs of a preset of trainings.
 
 mod all;
@@ -84,7 +84,7 @@ pub(super) fn run(args: &FigureArgs) -> Result<(), Failure> {
     write(&drawing, format, &args.out, file, args)
 }
 
-/// Draws a plan's outline: what cannot be drawn had better be said before hours of work.
+/// Draws a plan's outline, so that errors of drawing are reported before hours of work.
 fn check(plan: &Plan, formats: &[Format], args: &FigureArgs) -> Result<(), Failure> {
     let draw = |format: &Format| drawing(&plan.outline(), args)?.to_file(*format, args.dpi);
     formats.iter().try_for_each(|format| draw(format).map(drop)).map_err(of_options).map_err(Failure::bad_input)
@@ -97,7 +97,7 @@ fn drawing(source: &Source, args: &FigureArgs) -> Result<Svg, FigureError> {
     figure.render(&Options { width_mm, ..Options::default() })
 }
 
-/// Puts a figure's file into its place.
+/// Writes a figure's file and renames it into place.
 fn write(drawing: &Svg, format: Format, path: &Path, mut file: AtomicFile, args: &FigureArgs) -> Result<(), Failure> {
     let content = drawing.to_file(format, args.dpi).map_err(anyhow::Error::from)?;
     file.write_all(&content).and_then(|()| file.commit(Overwrite::Yes)).with_context(|| cannot_write(path))?;
@@ -109,7 +109,7 @@ fn cannot_write(path: &Path) -> String {
     format!("cannot write {}", path.display())
 }
 
-/// The error in the words of the command line.
+/// The error in terms of the command line's options.
 fn of_options(error: FigureError) -> FigureError {
     match error {
         FigureError::OutOfRange { name: "width_mm", expected, found } => {

@@ -15,7 +15,7 @@ impl Interrupt {
     pub(super) fn listen() -> io::Result<Interrupt> {
         let raised = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
-            // In this order the first signal does not find the flag raised by itself.
+            // In this order the first signal does not see the flag that it raises itself.
             flag::register_conditional_shutdown(signal, 130, Arc::clone(&raised))?;
             flag::register(signal, Arc::clone(&raised))?;
         }

@@ -1,4 +1,4 @@
-//! The command line: one file a subcommand.
+//! The command line: one file per subcommand.
 //!
 //! Results go to files or to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 wrong
 //! usage or bad input, 130 interrupted.
@@ -91,14 +91,14 @@ enum Command {
     Doctor,
 }
 
-/// Why a command did not do what it was asked to.
+/// The reason why a command failed or ended early.
 enum Failure {
     /// Something given to the command is wrong.
     BadInput(anyhow::Error),
     Failed(anyhow::Error),
     /// By Ctrl-C or by a request to end.
     Interrupted,
-    /// A run was asked to end before it had finished, by whomever.
+    /// A run was asked to end before it had finished.
     Stopped,
 }
 
@@ -120,7 +120,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Does what the command line asks for.
+/// Runs the command line.
 pub fn run() -> ExitCode {
     outlive_limits();
     let cli = Cli::try_parse().unwrap_or_else(|refusal| refuse(&refusal));
@@ -138,7 +138,7 @@ pub fn run() -> ExitCode {
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever reads our output has seen enough, as with `| head`.
+        // The reader of the output has closed it, as with `| head`.
         Err(Failure::Failed(error)) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(Failure::Failed(error)) => report(&error, 1),
         Err(Failure::BadInput(error)) => report(&error, 2),
@@ -147,19 +147,19 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Lets a file that grows beyond the system's limit (`ulimit -f`) be an error of writing, which is said, and not the
-/// end of the program without a word.
+/// Turns a file that grows beyond the system's limit (`ulimit -f`) into an error of writing, instead of a silent end of
+/// the program by a signal.
 fn outlive_limits() {
     #[cfg(unix)]
     {
-        // A flag that nobody looks at. Where there is no room for it, the system's way stays.
+        // A flag that is never read. Where it cannot be registered, the system's default stays.
         let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
     }
 }
 
-/// Ends the program with what clap has to say, be it about wrong usage or because it was asked for.
+/// Ends the program with clap's message, about wrong usage or requested help.
 fn refuse(said: &clap::Error) -> ! {
-    // An argument may be the name of a file that somebody else has made.
+    // An argument may be the name of a file from somebody else.
     let plain = said.render().to_string();
     if visible_lines(&plain) == plain {
         said.exit()

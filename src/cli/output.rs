@@ -1,4 +1,4 @@
-//! What commands say on stderr and print on stdout. Whatever text comes from a file, nothing in it acts on a terminal.
+//! Output of commands on stderr and stdout. Text from files is escaped so that it cannot act on a terminal.
 
 use std::borrow::Cow;
 use std::fmt::Arguments;
@@ -7,23 +7,23 @@ use std::io::{self, IsTerminal, Write};
 use super::Failure;
 use crate::visible::{visible, visible_lines};
 
-/// Writes a line, or some, to stderr. Where nobody listens, that is no reason to fail.
+/// Writes one or more lines to stderr. A closed stderr is not an error.
 pub(super) fn say(line: Arguments<'_>) {
     let _ = writeln!(io::stderr(), "{}", visible_lines(&line.to_string()));
 }
 
-/// Prints a text that is made to be read.
+/// Prints a text for users.
 pub(super) fn print(text: &str) -> Result<(), Failure> {
     write(&visible_lines(text))
 }
 
-/// Prints the content of a file: the very bytes where they go to a file or another program, which may read them in
-/// their turn; made visible where they go to a terminal.
+/// Prints the content of a file: unchanged to a file or another program, which may read it in turn; escaped to a
+/// terminal.
 pub(super) fn print_content(text: &str) -> Result<(), Failure> {
     write(&on_stdout(text))
 }
 
-/// A field of a table that goes to stdout, which is made visible on a terminal only.
+/// A field of a table for stdout, escaped only on a terminal.
 pub(super) fn on_stdout(text: &str) -> Cow<'_, str> {
     if io::stdout().is_terminal() { visible_lines(text) } else { Cow::Borrowed(text) }
 }

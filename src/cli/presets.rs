@@ -39,7 +39,7 @@ pub(super) fn run(command: &PresetsCommand) -> Result<(), Failure> {
     }
 }
 
-/// The most characters of a description in the list.
+/// The largest number of characters of a description in the list.
 const LONGEST: usize = 300;
 
 fn list() -> Result<(), Failure> {

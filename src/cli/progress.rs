@@ -10,18 +10,18 @@ use super::say;
 
 const BETWEEN_LINES: Duration = Duration::from_secs(5);
 
-/// What work is counted in.
+/// The unit of progress.
 #[derive(Clone, Copy)]
 pub(super) struct ProgressUnit {
     name: &'static str,
-    /// How many make one.
+    /// The number of steps in one unit.
     size: f64,
 }
 
 impl ProgressUnit {
     pub(super) const STEPS: ProgressUnit = ProgressUnit { name: "steps", size: 1.0 };
     pub(super) const MILLION_STEPS: ProgressUnit = ProgressUnit { name: "million steps", size: 1e6 };
-    /// Of steps that are bytes.
+    /// The unit for steps that are bytes.
     pub(super) const MEGABYTES: ProgressUnit = ProgressUnit { name: "MB", size: 1e6 };
 
     fn of(self, count: f64) -> f64 {
@@ -29,11 +29,11 @@ impl ProgressUnit {
     }
 }
 
-/// How far a command has come.
+/// The progress of a command.
 pub(super) struct ProgressLine {
     unit: ProgressUnit,
     total: u64,
-    /// What is said behind the rest.
+    /// The text after the rest.
     note: String,
     bar: Option<ProgressBar>,
     started: Instant,
@@ -84,7 +84,7 @@ impl ProgressLine {
         }
     }
 
-    /// What is to be said behind the rest from now on.
+    /// Sets the text after the rest.
     pub(super) fn note(&mut self, note: String) {
         match &self.bar {
             Some(bar) => bar.set_message(note),
@@ -92,7 +92,7 @@ impl ProgressLine {
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(super) fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

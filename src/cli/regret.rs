@@ -75,7 +75,7 @@ fn format(path: &Path) -> Result<Format, Failure> {
     })
 }
 
-/// A file that is begun, so that one that cannot be written is said before the work.
+/// Begins a file, so that errors of writing are reported before the work.
 fn begin(path: &Path) -> Result<(AtomicFile, &Path), Failure> {
     Ok((AtomicFile::for_target(path).with_context(|| cannot_write(path))?, path))
 }
@@ -107,7 +107,7 @@ fn courses(args: &Args) -> Result<Vec<Course>, Failure> {
     Ok(courses)
 }
 
-/// What was found, and what follows from it.
+/// The results, and the conclusions.
 fn report(courses: &[Course], steps: u64) -> String {
     let mut text = format!("After T = {steps} steps, with η = 1, β₁ = λ_β = λ_γ = 0.9 and the box [−1, 1]^d:\n\n");
     let heading = ["losses", "d", "γ", "R(T)/√T", "bound/√T", "R(T) ~", "R(T) > bound"];

@@ -60,9 +60,9 @@ fn every(text: &str) -> Result<NonZeroU64, String> {
     NonZeroU64::new(whole(text, expected)?).ok_or_else(|| format!("expected {expected}, found {text}"))
 }
 
-/// The most memory for the arrays of an NPZ file.
+/// The memory limit for the arrays of an NPZ file.
 const MAX_ARRAY_BYTES: u64 = 2 << 30;
-/// The most rows of a table, about 30 GB.
+/// The largest number of rows of a table, about 30 GB.
 const MAX_TABLE_ROWS: u64 = 100_000_000;
 
 pub(super) fn run(args: &SimulateArgs) -> Result<(), Failure> {
@@ -97,7 +97,7 @@ pub(super) fn run(args: &SimulateArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The preset with what the command line changes of it.
+/// The preset with the changes of the command line.
 fn preset(args: &SimulateArgs) -> Result<LandscapePreset, Failure> {
     let loaded = Library::open().load(&args.preset).map_err(Failure::bad_input)?;
     let Preset::Landscape(mut preset) = loaded.preset else {
@@ -116,7 +116,7 @@ fn preset(args: &SimulateArgs) -> Result<LandscapePreset, Failure> {
     Ok(preset)
 }
 
-/// How many steps are recorded: the start, every `every`-th and the last.
+/// The number of recorded steps: the start, every `every`-th and the last.
 fn recorded(steps: u64, every: NonZeroU64) -> u64 {
     steps.div_ceil(every.get()).saturating_add(1)
 }
@@ -137,7 +137,7 @@ fn check_size(format: Format, spec: &SimulationSpec, steps: u64, every: NonZeroU
     if size <= limit {
         return Ok(());
     }
-    // The first row is always there, so a little more than in proportion.
+    // The first row is always recorded, so a little more than in proportion.
     let enough = (steps as f64 / recorded as f64 * size as f64 / limit as f64 * 1.01).ceil();
     Err(Failure::BadInput(anyhow!(
         "recording {recorded} steps would make {what}, which is too much; record fewer with --every {enough} or more, or \
@@ -166,7 +166,7 @@ impl Format {
     }
 }
 
-/// Where the recorded steps go.
+/// The destination of the recorded steps.
 enum Recorder<'p> {
     Stdout(TrajectoryTable<BufWriter<StdoutLock<'static>>>),
     Table(TrajectoryTable<AtomicFile>, &'p Path),

@@ -53,7 +53,7 @@ pub(super) struct TrainArgs {
     worker: Option<PathBuf>,
 }
 
-/// A device as a preset has it.
+/// A device as written in a preset.
 pub(super) fn device(text: &str) -> Result<String, String> {
     let text = text.to_ascii_lowercase();
     let number = match &*text {
@@ -64,9 +64,9 @@ pub(super) fn device(text: &str) -> Result<String, String> {
     number.map(|number| format!("Cuda({number})")).ok_or_else(|| "expected cpu, cuda, or cuda: and a number".to_owned())
 }
 
-/// A folder of `--data` as a preset has it.
+/// A folder of `--data` as written in a preset.
 pub(super) fn data(folder: &Path) -> Result<String, Failure> {
-    // The worker may work elsewhere.
+    // The worker may have another working directory.
     let folder = folder.canonicalize().with_context(|| format!("--data {}", folder.display()));
     let folder = folder.map_err(Failure::BadInput)?;
     let text = folder.to_str().ok_or_else(|| anyhow!("the path {} is no text", folder.display()))?;
@@ -151,7 +151,7 @@ pub(super) fn find_worker(named: Option<&Path>) -> Result<WorkerProgram, Failure
     })
 }
 
-/// The run that is to be forked.
+/// The run to fork.
 fn find(args: &TrainArgs, point: &CheckpointName) -> Result<Fork, Failure> {
     let run = RunsPlace::of(args.runs.as_deref())?.find(&point.run)?;
     let step = match point.choice {
@@ -162,7 +162,7 @@ fn find(args: &TrainArgs, point: &CheckpointName) -> Result<Fork, Failure> {
     Ok(Fork { run, step })
 }
 
-/// Makes the folder of a fork, and says what it is.
+/// Creates the folder of a fork, and prints its description.
 fn begin_fork(fork: &Fork, parent: &Path, stem: &str, training: &Preset) -> Result<RunFolder, Failure> {
     let (run, forked) = fork.create(parent, stem, training).map_err(|error| match error {
         ForkError::Folder(_) | ForkError::File { .. } => Failure::Failed(error.into()),
@@ -178,22 +178,22 @@ fn begin_fork(fork: &Fork, parent: &Path, stem: &str, training: &Preset) -> Resu
     Ok(run)
 }
 
-/// Whether a finished run has no checkpoint of its last step any more that can be used, but an earlier one: its last steps
-/// are trained again then.
+/// Whether a finished run has no usable checkpoint of its last step any more, but an earlier one: its last steps are
+/// then trained again.
 fn lacks_end(run: &RunFolder) -> bool {
     let mut reader = RunReader::brief(run.clone());
-    // What cannot be read is told when the run goes on.
+    // Errors of reading are reported when the run is resumed.
     let _ = reader.poll();
     let newest = CheckpointChoice::Newest.find(run);
     newest.is_ok_and(|newest| reader.history().steps().is_some_and(|steps| newest.step < steps))
 }
 
-/// A run with another config than it was begun with is refused, before its worker does so in the run.
+/// Refuses a run with another config than it was begun with, before its worker does so in the run.
 fn check_config(run: &RunFolder) -> anyhow::Result<()> {
     RunConfig::check_run(run).with_context(|| format!("the run in {} cannot go on", run.path().display()))
 }
 
-/// A training on a device that is not there is refused before a folder is made for it.
+/// Refuses a training on a missing device before a folder is made for it.
 fn check_device(training: &Preset, has: &Handshake, args: &TrainArgs) -> Result<(), Failure> {
     let Some(DeviceChoice::Cuda(number)) = training.device() else { return Ok(()) };
     let Some(complaint) = has.lacks_cuda(number) else { return Ok(()) };
@@ -204,7 +204,7 @@ fn check_device(training: &Preset, has: &Handshake, args: &TrainArgs) -> Result<
     Err(Failure::BadInput(anyhow!("{complaint}; {advice}")))
 }
 
-/// A training that needs more memory or disk than there is, is refused before a folder is made for it.
+/// Refuses a training that needs more memory or disk than available, before a folder is made for it.
 fn check_capacity(training: &Preset, has: &Handshake, runs: &Path) -> Result<(), Failure> {
     let Some(CapacityReport { needs, lacks, warning }) = CapacityReport::of(training, has, runs) else { return Ok(()) };
     if let Some(complaint) = lacks {
@@ -217,14 +217,14 @@ fn check_capacity(training: &Preset, has: &Handshake, runs: &Path) -> Result<(),
     Ok(())
 }
 
-/// What the run's folder is called, before the time.
+/// The stem of the folder's name, before the time.
 fn stem(args: &TrainArgs, fork: Option<&Fork>) -> String {
     let named = args.preset.as_deref().map(Path::new).and_then(Path::file_stem);
     let named = named.map(|stem| stem.to_string_lossy().into_owned());
     named.or_else(|| fork.map(|fork| fork.run.stem())).unwrap_or_else(|| "run".to_owned())
 }
 
-/// What is trained before the command line sets anything, and what that is called.
+/// The preset before the changes of the command line, and its name.
 fn settings(args: &TrainArgs, fork: Option<&Fork>) -> Result<(Preset, String), Failure> {
     match (&args.preset, fork) {
         (Some(name), _) => {
@@ -236,7 +236,7 @@ fn settings(args: &TrainArgs, fork: Option<&Fork>) -> Result<(Preset, String), F
     }
 }
 
-/// The trainings that are asked for, with everything that the command line sets.
+/// The requested trainings, with all changes of the command line.
 fn trainings(args: &TrainArgs, fork: Option<&Fork>) -> Result<Vec<Preset>, Failure> {
     let (mut preset, called) = settings(args, fork)?;
     if preset.workload().is_none() {
@@ -281,11 +281,11 @@ fn trainings(args: &TrainArgs, fork: Option<&Fork>) -> Result<Vec<Preset>, Failu
     Ok(trainings)
 }
 
-/// What a training's preset says of itself does not hold any more once the command line sets other fields. The training
-/// is the preset's with this index.
+/// Changes the title and description of a training's preset, which no longer hold once the command line sets other
+/// fields. The training is the preset's with this index.
 fn retitle(training: &mut Preset, index: usize, called: &str, settings: &[(String, String)]) {
     const LONGEST: usize = 100;
-    // Runs that differ in these only are told apart by them, or do the same.
+    // Fields that are not in titles: runs that differ only in these are distinguished otherwise, or do the same.
     const UNTOLD: [&str; 5] = ["seed", "data", "device", "title", "description"];
     let own = format!("runs[{index}].");
     let mut told: Vec<(&str, String)> = Vec::new();
@@ -294,20 +294,20 @@ fn retitle(training: &mut Preset, index: usize, called: &str, settings: &[(Strin
         if UNTOLD.contains(&key) || key.starts_with("runs") {
             continue;
         }
-        // The last of equal ones holds; a title is a single line.
+        // The last of equal ones applies; a title is a single line.
         told.retain(|(other, _)| *other != key);
         told.push((key, value.split_whitespace().collect::<Vec<_>>().join(" ")));
     }
     if told.is_empty() {
         return;
     }
-    // Names may be cut at their ends.
+    // Names may be truncated.
     told.sort_by_key(|(key, _)| !key.starts_with("optimizer"));
     let told = told.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(", ");
     let is_set = |word: &str| settings.iter().any(|(key, _)| key == word);
     let [title, description] = training.words_mut();
     if !is_set("title") {
-        // What tells the run from others stands where lists show it.
+        // The settings that distinguish the run come first, where lists show them.
         let long = format!("{told} ({title})");
         *title =
             if long.chars().count() > LONGEST { long.chars().take(LONGEST - 1).chain(['…']).collect() } else { long };
@@ -317,7 +317,7 @@ fn retitle(training: &mut Preset, index: usize, called: &str, settings: &[(Strin
     }
 }
 
-/// Lets the worker train, and shows how it gets on until it ends.
+/// Lets the worker train, and shows its progress until it ends.
 fn train(worker: &WorkerProgram, run: &RunFolder, resume: bool, interrupt: &Interrupt) -> Result<(), Failure> {
     const AT_WORK: Duration = Duration::from_secs(120);
     const BETWEEN_LOOKS: Duration = Duration::from_millis(100);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::plain_file;
 
-/// How often it is looked whether the other process has ended.
+/// The interval between checks whether the other process has ended.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Waits until no other process holds the lock, and holds it until the file is dropped. The file stays there, empty.
@@ -18,7 +18,7 @@ pub(super) fn wait(path: &Path, waiting: &mut dyn FnMut(), cancelled: &dyn Fn() 
     loop {
         match lock.try_lock() {
             Ok(()) => return Ok(Some(lock)),
-            // Two at once then cost time, but no harm: both write the same bytes to the same places.
+            // Two processes at once then cost time, but do no harm: both write the same bytes to the same places.
             Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => return Ok(Some(lock)),
             Err(TryLockError::Error(error)) => return Err(error),
             Err(TryLockError::WouldBlock) if cancelled() => return Ok(None),

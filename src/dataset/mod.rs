@@ -1,4 +1,4 @@
-//! The data that real trainings learn from: read, downloaded, or made by the program.
+//! The training data of real trainings: read, downloaded, or synthetic.
 
 pub mod download;
 mod lock;

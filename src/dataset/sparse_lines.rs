@@ -1,9 +1,9 @@
 use std::time::{Duration, Instant};
 
-/// Between two lines.
+/// The interval between two lines.
 const BETWEEN: Duration = Duration::from_secs(2);
 
-/// Progress with long work in lines, not too many.
+/// Progress of long work in lines, at a limited rate.
 pub(super) struct SparseLines<'a> {
     say: &'a mut dyn FnMut(&str),
     last: Option<Instant>,
@@ -14,7 +14,7 @@ impl<'a> SparseLines<'a> {
         SparseLines { say, last: None }
     }
 
-    /// So many bytes of all are done. The end is not told.
+    /// Reports that `done` of `total` bytes are done. The end is not reported.
     pub(super) fn at(&mut self, doing: &str, done: u64, total: u64) {
         if done < total && self.last.is_none_or(|last| last.elapsed() >= BETWEEN) {
             self.last = Some(Instant::now());

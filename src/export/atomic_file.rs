@@ -1,4 +1,4 @@
-//! Files that appear as a whole or not at all.
+//! Atomic writing of files: they appear as a whole or not at all.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
@@ -8,7 +8,7 @@ use tempfile::TempPath;
 
 use crate::plain_file::{self, Links};
 
-/// What to do where a file exists already.
+/// Whether an existing file is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overwrite {
     /// Leave it and fail with [`io::ErrorKind::AlreadyExists`].
@@ -17,10 +17,10 @@ pub enum Overwrite {
     Yes,
 }
 
-/// A file that is written aside, in the folder of its target, and takes the target's place when it is
-/// complete. Dropped before, it leaves no trace.
+/// A temporary file in the folder of its target, which is renamed to the target when it is complete. Dropped before, it
+/// is removed.
 ///
-/// It is locked as long as this lives, so that what a program has left that was killed is known from what is being
+/// It is locked as long as this value exists, so that files left by a killed program can be told from those being
 /// written.
 pub struct AtomicFile {
     /// Closed before the file is removed.
@@ -44,8 +44,8 @@ impl AtomicFile {
         AtomicFile::beside(target)
     }
 
-    /// The same for a file in a folder that somebody else may have filled, such as that of a run: a symbolic link is
-    /// refused, as anything else that is no plain file.
+    /// The same for a file in a folder with untrusted contents, such as that of a run: a symbolic link, or anything
+    /// else that is not a regular file, is refused.
     pub fn for_plain_target(target: &Path) -> io::Result<AtomicFile> {
         plain_file::check(target)?;
         AtomicFile::beside(target.to_owned())
@@ -62,22 +62,22 @@ impl AtomicFile {
         }
         let mut builder = tempfile::Builder::new();
         builder.prefix(PREFIX).suffix(SUFFIX);
-        // What a result may be read by is for the user's umask to say.
+        // The user's umask determines who may read a result.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        // Apart from its path, which would stand in each error that writing meets.
+        // Separate from its path, which would be in each error of writing.
         let (file, path) = builder.tempfile_in(folder).map_err(|error| without_path(&error))?.into_parts();
-        // Where files cannot be locked, those that are left stay.
+        // Where files cannot be locked, left-over files stay.
         let _ = file.try_lock();
         Ok(AtomicFile { file: BufWriter::new(file), path, target })
     }
 
-    /// Whether a file has the name of one that never got into its place.
+    /// Whether a name is that of a temporary file.
     fn is_name(name: &str) -> bool {
         name.starts_with(PREFIX) && name.ends_with(SUFFIX)
     }
 
-    /// Puts the file in its place, after all of it has reached the disk.
+    /// Renames the file to its target, after all of it has reached the disk.
     pub fn commit(self, overwrite: Overwrite) -> io::Result<()> {
         let AtomicFile { file, path, target } = self;
         let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
@@ -89,7 +89,7 @@ impl AtomicFile {
         Ok(())
     }
 
-    /// The files in a folder of programs that were killed before they had put them into their places.
+    /// The temporary files in a folder that killed programs have left.
     pub fn left_behind(folder: &Path) -> io::Result<Vec<PathBuf>> {
         let mut left = Vec::new();
         for entry in std::fs::read_dir(folder)? {
@@ -117,7 +117,7 @@ impl AtomicFile {
     }
 }
 
-/// The error without the temporary file's path, which says nothing to a user.
+/// The error without the temporary file's path, which means nothing to a user.
 fn without_path(error: &io::Error) -> io::Error {
     let cause = error.get_ref().and_then(|inner| inner.source()).map_or_else(|| error.to_string(), ToString::to_string);
     io::Error::new(error.kind(), cause)
@@ -149,7 +149,7 @@ pub fn write_file(path: &Path, overwrite: Overwrite, content: &[u8]) -> io::Resu
     file.commit(overwrite)
 }
 
-/// The same for [`AtomicFile::for_plain_target`]; replaces what is there.
+/// The same for [`AtomicFile::for_plain_target`]; replaces an existing file.
 pub fn write_plain_file(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut file = AtomicFile::for_plain_target(path)?;
     file.write_all(content)?;

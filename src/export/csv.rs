@@ -31,7 +31,7 @@ impl<W: Write> CsvWriter<W> {
         write_row(&mut self.writer, cells.iter().copied())
     }
 
-    /// The writer below, with all rows handed over to it.
+    /// The underlying writer, to which all rows have been written.
     pub fn into_inner(self) -> W {
         self.writer
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::plain_file::{self, Links};
 
-/// A type that arrays can be made of.
+/// A type of array elements.
 pub trait Element: Copy {
     /// NumPy's description of the type.
     const DESCR: &'static str;
@@ -16,7 +16,7 @@ pub trait Element: Copy {
     /// Little-endian bytes.
     fn write_to(self, writer: &mut impl Write) -> io::Result<()>;
 
-    /// The element that [`Element::SIZE`] little-endian bytes stand for.
+    /// The element of [`Element::SIZE`] little-endian bytes.
     fn from_bytes(bytes: &[u8]) -> Self;
 }
 
@@ -41,7 +41,7 @@ element!(i32, "<i4");
 element!(i64, "<i8");
 element!(u64, "<u8");
 
-/// Writes a single array of numbers in C order, a whole NPY file. There must be as many as the shape says.
+/// Writes a single array of numbers in C order, a whole NPY file. Their number must be that of the shape.
 pub fn write_npy<E: Element>(
     mut writer: impl Write,
     shape: &[usize],
@@ -75,7 +75,7 @@ pub fn read_npy(path: &Path, shape: &[usize]) -> io::Result<Vec<f64>> {
 /// The first bytes of every NPY file of format 1.0.
 const MAGIC: &[u8; 8] = b"\x93NUMPY\x01\x00";
 
-/// The most bytes before an array's elements.
+/// The largest number of bytes before an array's elements.
 pub(super) const LONGEST_HEADER: u64 = 10 + u16::MAX as u64;
 
 /// The start of an NPY file, padded so that the numbers begin at a multiple of 64 bytes.
@@ -93,14 +93,14 @@ pub(super) fn header(descr: &str, shape: &[usize]) -> Vec<u8> {
     [MAGIC.as_slice(), &length.to_le_bytes(), dict.as_bytes()].concat()
 }
 
-/// What an NPY file says of its type and shape, between the length of its header and its elements.
+/// The header's description of type and shape in an NPY file, between the length of the header and the elements.
 pub(super) fn dict(file: &[u8]) -> Option<&str> {
     let rest = file.strip_prefix(MAGIC.as_slice())?;
     let length = u16::from_le_bytes(*rest.first_chunk()?);
     std::str::from_utf8(rest.get(2..2 + usize::from(length))?).ok()
 }
 
-/// An array's type and shape, as its header has them.
+/// An array's type and shape, as written in its header.
 pub(super) fn described(file: &[u8]) -> String {
     match dict(file) {
         Some(dict) => dict.trim_end().to_owned(),

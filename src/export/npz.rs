@@ -12,10 +12,10 @@ use zip::{CompressionMethod, DateTime, System, ZipArchive, ZipWriter};
 
 use super::npy::{Element, LONGEST_HEADER, described, dict, header, write_npy};
 
-/// Writes an archive of named arrays, each in C order. Without [`NpzWriter::finish`] it is none.
+/// Writes an archive of named arrays, each in C order. Without [`NpzWriter::finish`] it is not a valid archive.
 pub struct NpzWriter<'w, W: Write + Seek> {
-    /// Not dropped: a `ZipWriter` that is dropped ends the archive, and tells the standard error output where it cannot.
-    /// It owns the list of arrays and no file.
+    /// Not dropped: a dropped `ZipWriter` ends the archive, and prints to standard error where it cannot. It owns the
+    /// list of arrays and no file.
     zip: ManuallyDrop<ZipWriter<&'w mut W>>,
 }
 
@@ -24,7 +24,7 @@ impl<'w, W: Write + Seek> NpzWriter<'w, W> {
         NpzWriter { zip: ManuallyDrop::new(ZipWriter::new(writer)) }
     }
 
-    /// Writes an array of numbers. There must be as many as the shape says.
+    /// Writes an array of numbers. Their number must be that of the shape.
     pub fn array<E: Element>(
         &mut self,
         name: &str,
@@ -55,9 +55,9 @@ impl<'w, W: Write + Seek> NpzWriter<'w, W> {
         self.zip.write_all(&bytes)
     }
 
-    /// Begins the file of an array whose elements are so many bytes.
+    /// Begins the file of an array whose elements take `bytes` bytes.
     fn begin(&mut self, name: &str, bytes: usize) -> io::Result<()> {
-        // What is written must depend neither on the time nor on the system.
+        // The output must depend neither on the time nor on the system.
         let options = SimpleFileOptions::default()
             .compression_method(CompressionMethod::Stored)
             .last_modified_time(DateTime::default())
@@ -101,9 +101,9 @@ pub enum ArchiveError {
     Kind { name: String, expected: String, found: String },
 }
 
-/// Letters of a text.
+/// The largest number of characters of a text.
 const LONGEST_TEXT: u64 = 1 << 20;
-/// Bytes that are read to find the arrays: some twenty thousand of them.
+/// The largest number of bytes read to find the arrays, enough for some twenty thousand.
 const LONGEST_LIST: u64 = 2 << 20;
 
 /// Reads arrays by their names.
@@ -173,7 +173,7 @@ impl<R: Read + Seek> NpzReader<R> {
             return Err(ArchiveError::TooLong { name, most, found });
         }
         let mut contents = Vec::new();
-        // Compressed contents may be longer than they say.
+        // Compressed contents may be longer than declared.
         match file.take(most + 1).read_to_end(&mut contents) {
             Ok(length) if length as u64 == found => Ok(contents),
             Ok(_) => Err(ArchiveError::Damaged(name)),
@@ -210,7 +210,7 @@ fn in_file(name: String, error: ZipError) -> ArchiveError {
     }
 }
 
-/// Reads no more than `left` bytes, so that a list of arrays takes only so much memory.
+/// Reads no more than `left` bytes, which limits the memory that a list of arrays takes.
 struct Metered<R> {
     reader: R,
     left: Rc<Cell<u64>>,

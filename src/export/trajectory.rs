@@ -1,7 +1,7 @@
-//! What a simulation went through, as a table or as arrays.
+//! The trajectory of a simulation, as a table or as arrays.
 //!
-//! Both hold the same rows, one for each recorded step. The table is written as the simulation goes;
-//! the arrays are collected and written at the end.
+//! Both hold the same rows, one for each recorded step. The table is written while the simulation runs; the arrays are
+//! collected and written at the end.
 
 use std::io::{self, Seek, Write};
 
@@ -12,7 +12,7 @@ use crate::simulation::{Ensemble, Sample, Simulation, SimulationSpec, Spread};
 type Quantity = fn(&Sample) -> &Spread;
 type Statistic = fn(&Spread) -> f64;
 
-/// The quantities of a sample, and what is recorded of each.
+/// The recorded quantities of a sample, with their names.
 const QUANTITIES: [(&str, Quantity); 4] = [
     ("loss", |sample| &sample.loss),
     ("u", |sample| &sample.u),
@@ -27,7 +27,7 @@ const STATISTICS: [(&str, Statistic); 4] = [
 ];
 const CURVES: usize = QUANTITIES.len() * STATISTICS.len();
 
-/// Like `loss_mean`, in the order of [`curves`].
+/// The names of the curves, such as `loss_mean`, in the order of [`curves`].
 fn curve_names() -> impl Iterator<Item = String> {
     QUANTITIES
         .iter()
@@ -82,13 +82,13 @@ impl<W: Write> TrajectoryTable<W> {
         Ok(())
     }
 
-    /// The writer below, with all rows handed over to it.
+    /// The underlying writer, to which all rows have been written.
     pub fn into_inner(self) -> W {
         self.csv.into_inner()
     }
 }
 
-/// The most particles of an optimizer whose positions are recorded.
+/// The largest number of particles of an optimizer whose positions are recorded.
 const POSITIONS: usize = 100;
 
 /// Collects arrays for an NPZ archive. With O optimizers and T recorded steps:
@@ -108,7 +108,7 @@ pub struct TrajectoryArrays {
     columns: Vec<Columns>,
 }
 
-/// What is recorded of one optimizer.
+/// The recorded values of one optimizer.
 struct Columns {
     curves: [Vec<f64>; CURVES],
     entropy: Vec<f64>,

@@ -1,4 +1,4 @@
-//! The axes of all figures: where their ticks lie, and how ticks and labels are drawn around a panel.
+//! The axes of all figures: positions of ticks, and drawing of ticks and labels around a panel.
 
 use super::canvas::{Anchor, Area, Canvas};
 use super::font;
@@ -8,26 +8,26 @@ use crate::view::ticks::{Tick, Ticks};
 
 // Lengths in font sizes.
 const MINOR_TICK: f64 = 0.2;
-/// Between labels beside each other.
+/// The gap between labels beside each other.
 const BETWEEN_LABELS: f64 = 0.35;
 /// Height of a vertical axis for each of its labels.
 const LABEL_HEIGHT: f64 = 1.8;
 /// Width of a horizontal axis for each of its labels.
 const LABEL_WIDTH: f64 = 4.0;
 
-/// How values lie along an axis.
+/// The kind of scale of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AxisKind {
     Linear,
     Log,
-    /// Of parts of 1, shown in %.
+    /// Fractions of 1, shown in %.
     Percent,
-    /// Of seconds since 1970.
+    /// Seconds since 1970, shown as the time of day.
     Clock,
 }
 
 impl AxisKind {
-    /// Ticks from `low` to `high`, at most about so many.
+    /// Ticks from `low` to `high`, at most about `most`.
     pub(super) fn ticks(self, [low, high]: [f64; 2], most: usize) -> Vec<Tick> {
         match self {
             AxisKind::Linear => Ticks::linear(low, high, most).in_full(),
@@ -50,7 +50,7 @@ impl AxisKind {
     }
 }
 
-/// The side of a panel that an axis stands at.
+/// The side of a panel at which an axis is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Bottom,
@@ -58,7 +58,7 @@ pub(super) enum Side {
     Right,
 }
 
-/// What is drawn of labelled ticks.
+/// The drawn parts of labelled ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Parts {
     Ticks,
@@ -66,17 +66,17 @@ pub(super) enum Parts {
     Both,
 }
 
-/// An axis as it is drawn. Positions go from 0 at the left or lower end to 1.
+/// An axis for drawing. Positions go from 0 at the left or lower end to 1.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
     pub label: String,
     pub marks: Vec<Mark>,
-    /// Where ticks without labels are.
+    /// Positions of ticks without labels.
     pub minor: Vec<f64>,
 }
 
 impl Axis {
-    /// An axis over a range of values, whose labels leave nothing out; at most about so many.
+    /// An axis over a range of values, with at most about `most` unabbreviated labels.
     pub(super) fn new(
         label: &str,
         kind: AxisKind,
@@ -108,7 +108,7 @@ impl Axis {
         self
     }
 
-    /// How many labels an axis of this height or width has room for.
+    /// The number of labels that fit on an axis of this height or width.
     pub(super) fn room(side: Side, length: f64, em: f64) -> usize {
         let each = if side == Side::Bottom { LABEL_WIDTH } else { LABEL_HEIGHT };
         ((length / (each * em)) as usize).clamp(2, 9)
@@ -178,7 +178,7 @@ fn label_line(area: Area, em: f64) -> f64 {
     area.bottom() + (TICK + LABEL_GAP + 0.5) * em
 }
 
-/// Where a position lies on the panel's edge.
+/// The point of a position on the panel's edge.
 fn place(area: Area, side: Side, position: f64) -> [f64; 2] {
     match side {
         Side::Bottom => [area.x + position * area.width, area.bottom()],

@@ -1,4 +1,4 @@
-//! The elements that figures are made of, as SVG text. Lengths are in points, y downwards.
+//! The elements of figures, as SVG text. Lengths are in points, y downwards.
 
 use std::fmt::Write;
 
@@ -31,7 +31,7 @@ impl Area {
     }
 }
 
-/// Which point of a text is put in place.
+/// The point of a text that is at the given position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,
@@ -39,7 +39,7 @@ pub(super) enum Anchor {
     End,
 }
 
-/// How a path is drawn.
+/// The stroke of a path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stroke {
     pub color: [u8; 3],
@@ -121,7 +121,7 @@ impl Canvas {
         ));
     }
 
-    /// Lines that belong together, each through its points.
+    /// Draws lines as one path, each through its points.
     pub(super) fn path(&mut self, lines: &[Vec<[f64; 2]>], stroke: Stroke) {
         let mut data = String::new();
         for (index, [x, y]) in lines.iter().flat_map(|line| line.iter().enumerate()) {
@@ -141,7 +141,7 @@ impl Canvas {
         ));
     }
 
-    /// What is within these points.
+    /// Fills the polygon of these points.
     pub(super) fn filled(&mut self, points: &[[f64; 2]], color: [u8; 3], opacity: f64) {
         let points = points.iter().map(|[x, y]| format!("{x:.3},{y:.3}")).collect::<Vec<_>>().join(" ");
         self.push(format_args!(r#"<polygon points="{points}" fill="{}" fill-opacity="{opacity}"/>"#, hex(color)));
@@ -151,7 +151,7 @@ impl Canvas {
         self.push(format_args!(r#"<circle cx="{x:.3}" cy="{y:.3}" r="{radius:.3}" fill="{}"/>"#, hex(color)));
     }
 
-    /// What is drawn is cut off at the edges of an area.
+    /// Clips the drawing at the edges of an area.
     pub(super) fn clipped(&mut self, area: Area, draw: impl FnOnce(&mut Canvas)) {
         self.clips += 1;
         let (id, Area { x, y, width, height }) = (format!("plot{}", self.clips), area);
@@ -166,7 +166,7 @@ impl Canvas {
     /// A marker of about this radius around a point, with an edge.
     pub(super) fn marker(&mut self, marker: Marker, [x, y]: [f64; 2], radius: f64, [fill, edge]: [[u8; 3]; 2]) {
         let colors = format!(r#"fill="{}" stroke="{}" stroke-width="{LINE_WIDTH}""#, hex(fill), hex(edge));
-        // Of about equal areas.
+        // The shapes have about equal areas.
         let corners: &[[f64; 2]] = match marker {
             Marker::Circle => {
                 return self.push(format_args!(r#"<circle cx="{x:.3}" cy="{y:.3}" r="{radius:.3}" {colors}/>"#));

@@ -1,4 +1,4 @@
-//! Whether the pictures in the folder of a sweep are whole, and show its results.
+//! Checks that the pictures in the folder of a sweep are intact, and show its results.
 
 use std::io::Cursor;
 use std::path::Path;
@@ -15,11 +15,11 @@ use crate::run::Findings;
 pub const PICTURES: [&str; 2] = ["phase.png", "phase.svg"];
 /// Dots per inch of the first.
 pub const PICTURE_DPI: f64 = 300.0;
-/// More bytes than a picture has.
+/// An upper limit of the bytes of a picture.
 const MOST: u64 = 256 << 20;
 
-/// Reads the pictures in the folder of a sweep. Those that are not what this version draws of the results are looked at
-/// as files of their kinds.
+/// Checks the pictures in the folder of a sweep. Those that differ from what this version draws of the results are
+/// checked as files of their formats.
 pub fn check_pictures(folder: &Path, findings: &mut Findings) {
     let there: Vec<&str> = PICTURES.into_iter().filter(|name| folder.join(name).symlink_metadata().is_ok()).collect();
     if there.is_empty() {
@@ -54,7 +54,7 @@ pub fn check_pictures(folder: &Path, findings: &mut Findings) {
     }
 }
 
-/// Reads all of a picture, with its check sums.
+/// Reads all of a picture, with its checksums.
 fn is_png(bytes: &[u8]) -> Result<(), String> {
     const LARGEST: u64 = 1 << 30;
     let mut limits = Limits::default();

@@ -1,4 +1,4 @@
-//! The bar that says what colours stand for.
+//! The colour bar, which explains colours.
 
 use super::axis::{Axis, Parts, Side};
 use super::canvas::{Area, Canvas};
@@ -6,13 +6,13 @@ use super::scale::Scale;
 use super::style::{LABEL_GAP, LINE, TICK};
 
 // Lengths in font sizes.
-/// From the panel to the bar.
+/// The gap between the panel and the bar.
 const BESIDE: f64 = 0.9;
 const WIDTH: f64 = 1.1;
 /// Height for each label.
 const LABEL_HEIGHT: f64 = 2.2;
 
-/// A scale of colours and what it is of.
+/// A colour scale with its label.
 #[derive(Clone, Debug)]
 pub(super) struct ColorBar {
     pub scale: Scale,
@@ -25,12 +25,12 @@ impl ColorBar {
         Axis { label: self.label.clone(), marks, minor: Vec::new() }.with_note(note)
     }
 
-    /// From the panel to the right end of its label.
+    /// The width from the panel to the right end of its label.
     pub(super) fn width(&self, height: f64, em: f64) -> f64 {
         (BESIDE + WIDTH + TICK + LABEL_GAP + LINE) * em + self.axis(height, em).label_width(em)
     }
 
-    /// Draws it to the right of a panel. Gives where its colours are.
+    /// Draws it to the right of a panel. Returns the area of its colours.
     pub(super) fn draw(&self, canvas: &mut Canvas, panel: Area, em: f64) -> Area {
         let [below, above] = self.scale.beyond().map(|beyond| if beyond { 0.8 * WIDTH * em } else { 0.0 });
         let area = Area {

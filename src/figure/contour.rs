@@ -7,7 +7,7 @@ pub(super) struct Grid<F> {
     function: F,
     /// The lower left corner.
     from: [f64; 2],
-    /// Of a cell.
+    /// The size of a cell.
     size: [f64; 2],
     cells: [usize; 2],
     /// Row by row from below.
@@ -17,7 +17,7 @@ pub(super) struct Grid<F> {
 /// An edge between two neighbouring corners: the lower or left one, by column and row, and whether it goes upwards.
 type Edge = (usize, usize, bool);
 
-/// Halvings of an edge on the way to where the function has the level: to 10⁻⁹ of its length.
+/// Bisections of an edge to find the point at the level: to 10⁻⁹ of its length.
 const HALVINGS: usize = 30;
 
 impl<F: Fn([f64; 2]) -> f64> Grid<F> {
@@ -37,8 +37,8 @@ impl<F: Fn([f64; 2]) -> f64> Grid<F> {
         self.values[row * (self.cells[0] + 1) + column]
     }
 
-    /// The lines along which the function has this value, each through its points. Cells with a corner where it is not
-    /// finite have none.
+    /// The contour lines at this level, each through its points. Cells with a corner where the function is not finite
+    /// have none.
     pub(super) fn contour(&self, level: f64) -> Vec<Vec<[f64; 2]>> {
         let mut neighbours: BTreeMap<Edge, Vec<Edge>> = BTreeMap::new();
         for row in 0..self.cells[1] {
@@ -50,7 +50,7 @@ impl<F: Fn([f64; 2]) -> f64> Grid<F> {
             }
         }
         let mut lines = Vec::new();
-        // Lines that end first: what is left then is closed.
+        // Open lines first: the remaining ones are closed.
         let ends: Vec<Edge> =
             neighbours.iter().filter(|(_, beside)| beside.len() == 1).map(|(edge, _)| *edge).collect();
         for end in ends {
@@ -76,7 +76,7 @@ impl<F: Fn([f64; 2]) -> f64> Grid<F> {
             (0..4).filter(|corner| above[*corner] != above[(corner + 1) % 4]).map(|corner| edges[corner]).collect();
         match crossed[..] {
             [one, other] => vec![[one, other]],
-            // A saddle: opposite corners belong together where the middle is as they are.
+            // A saddle: opposite corners are connected where the middle is on the same side of the level.
             [below, right, top, left] => {
                 let [x, y] = self.place((column, row));
                 let middle = (self.function)([x + self.size[0] / 2.0, y + self.size[1] / 2.0]) >= level;
@@ -86,7 +86,7 @@ impl<F: Fn([f64; 2]) -> f64> Grid<F> {
         }
     }
 
-    /// Where on an edge the function has the level.
+    /// The point on an edge where the function has the level.
     fn crossing(&self, (column, row, upwards): Edge, level: f64) -> [f64; 2] {
         let next = if upwards { (column, row + 1) } else { (column + 1, row) };
         let is_above = self.value((column, row)) >= level;
@@ -99,7 +99,7 @@ impl<F: Fn([f64; 2]) -> f64> Grid<F> {
     }
 }
 
-/// Takes a line out of what is joined, from one of its edges on.
+/// Removes a line from the joined edges, starting at one of its edges.
 fn follow(neighbours: &mut BTreeMap<Edge, Vec<Edge>>, start: Edge) -> Option<Vec<Edge>> {
     let mut line = vec![start];
     let mut next = neighbours.remove(&start)?.pop();

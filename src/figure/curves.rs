@@ -8,9 +8,9 @@ use super::{About, Content, Figure, Swatch};
 use crate::run::{MetricInfo, Unit};
 use crate::view::{Background, Dash, Pen};
 
-/// Height over width of a plot's share.
+/// Height over width of the area of a plot.
 const ASPECT: f64 = 0.62;
-/// Opacity of the curves as they are, behind smoothed ones, and of bands.
+/// Opacity of the raw curves behind smoothed ones, and of bands.
 const FAINT: f64 = 0.3;
 const BAND: f64 = 0.2;
 
@@ -20,13 +20,13 @@ pub struct Curves {
     pub title: String,
     /// The presets that repeat the runs.
     pub specs: Vec<String>,
-    /// What is drawn, with its line.
+    /// The names of the curves, with their pens.
     pub names: Vec<(String, Pen)>,
     pub horizontal: CurveAxis,
     pub plots: Vec<CurvePlot>,
 }
 
-/// An axis from one place to another: a place is a value, or on a logarithmic axis its decimal logarithm.
+/// An axis over a range of places: a place is a value, or on a logarithmic axis its decimal logarithm.
 #[derive(Clone, Debug)]
 pub struct CurveAxis {
     pub label: String,
@@ -40,15 +40,15 @@ pub struct CurvePlot {
     pub curves: Vec<CurveLines>,
 }
 
-/// A curve in places, in pieces where it has none.
+/// A curve in places, split into pieces at missing places.
 #[derive(Clone, Debug)]
 pub struct CurveLines {
-    /// Which of the names it belongs to.
+    /// The index of its name.
     pub index: usize,
-    /// Before it was smoothed; empty where it was not.
+    /// The curve before smoothing; empty where it is not smoothed.
     pub raw: Vec<Vec<[f64; 2]>>,
     pub line: Vec<Vec<[f64; 2]>>,
-    /// Where, how low and how high.
+    /// Place, lower end and upper end.
     pub band: Vec<[f64; 3]>,
 }
 
@@ -63,7 +63,7 @@ impl Figure {
     }
 }
 
-/// The sign of a curve in a legend.
+/// Draws the key of a curve in a legend.
 pub(super) fn draw_key(canvas: &mut Canvas, [x, y]: [f64; 2], width: f64, pen: Pen) {
     canvas.path(&[vec![[x, y], [x + width, y]]], Stroke { width: 1.4 * CURVE_WIDTH, ..stroke(pen) });
 }
@@ -110,7 +110,7 @@ impl CurveAxis {
         self.at(Side::Left, height, em).label_width(em) + (TICK + 2.0 * LABEL_GAP + LINE) * em
     }
 
-    /// Where a place lies, from 0 to 1.
+    /// The position of a place, from 0 to 1.
     pub(super) fn part(&self, place: f64) -> f64 {
         let [low, high] = self.range;
         (place - low) / (high - low)
@@ -118,7 +118,7 @@ impl CurveAxis {
 }
 
 impl Curves {
-    /// Draws the plots from `y` downwards. Gives the end, or `None` where there is no room for them.
+    /// Draws the plots from `y` downwards. Returns their lower end, or `None` where there is no room for them.
     pub(super) fn draw(&self, canvas: &mut Canvas, mut y: f64, inner: f64, em: f64) -> Option<f64> {
         let columns = if inner >= WIDE * em { self.plots.len().clamp(1, 2) } else { 1 };
         let share = (inner - (columns - 1) as f64 * GAP * em) / columns as f64;
@@ -202,12 +202,12 @@ impl CurveLines {
         let drawn = pieces(&self.line);
         canvas.path(&drawn, stroke(pen));
         for piece in &drawn {
-            // A point alone is no line.
+            // A single point has no line.
             if let [only] = piece[..] {
                 canvas.dot(only, 0.16 * em, line(pen));
             }
         }
-        // Where values are not finite any more.
+        // The place from which on values are not finite.
         for ends in drawn.windows(2) {
             if let Some([x, y]) = ends[0].last() {
                 let arm = 0.3 * em;

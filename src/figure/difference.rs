@@ -1,11 +1,11 @@
-//! What tells two sweeps apart, in words.
+//! The differences between two sweeps, in words.
 
 use super::labels::{axis_label, metric};
 use crate::preset::{Preset, SweepPreset};
 use crate::sweep::{Average, Axis, Spacing, SweepOptimizer, SweepSpec};
 use crate::view::ticks::short;
 
-/// What is different in `this` from `other`, as it is in `this`.
+/// The settings of `this` that differ from `other`.
 pub fn difference(this: &SweepSpec, other: &SweepSpec) -> Vec<String> {
     let mut all = Vec::new();
     let mut add = |differs: bool, text: &dyn Fn() -> String| {
@@ -79,8 +79,8 @@ fn optimizers(these: &[SweepOptimizer], others: &[SweepOptimizer], all: &mut Vec
     }
 }
 
-/// A preset whose sweep was changed, with a title and a description that say so: what is different, or, where an axis
-/// varies something else, what the axes are. Both are as short as a preset's must be. Without a change it is the
+/// A preset whose sweep was changed, with a title and a description of the changes: the settings that differ, or, where
+/// an axis varies another quantity, the axes. Both are within a preset's limits of length. Without a change it is the
 /// preset itself.
 pub fn as_changed(preset: SweepPreset, sweep: SweepSpec) -> SweepPreset {
     let changes = difference(&sweep, &preset.sweep);
@@ -103,7 +103,7 @@ pub fn as_changed(preset: SweepPreset, sweep: SweepSpec) -> SweepPreset {
     }
 }
 
-/// The title with as many changes as there is room for.
+/// The title with as many changes as fit.
 fn changed_title(title: &str, changes: &[String]) -> String {
     let with = |shown: usize| {
         let more = changes.len() - shown;

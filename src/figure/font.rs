@@ -1,4 +1,4 @@
-//! The bundled font, and how wide texts are in it.
+//! The bundled font, and the width of texts in it.
 
 use std::sync::{Arc, LazyLock};
 
@@ -18,21 +18,21 @@ static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
 
 static FACE: LazyLock<Face<'static>> = LazyLock::new(|| Face::from_slice(FONT, 0).expect("the bundled font is a font"));
 
-/// How SVG is read: with the bundled font and no other.
+/// The options for reading SVG: the bundled font and no other.
 pub(super) fn options() -> Options<'static> {
     Options { font_family: FAMILY.to_owned(), fontdb: Arc::clone(&FONTS), ..Options::default() }
 }
 
-/// The width of a text at a font size, in the units of the size: that of its glyphs as they are laid out when the SVG is
-/// drawn, with kerning.
+/// The width of a text at a font size, in the units of the size: that of its glyphs as shaped when the SVG is rendered,
+/// with kerning.
 pub(super) fn width(text: &str, size: f64) -> f64 {
-    // In single precision and at this size, as the drawing does it: another rounding would move labels.
+    // In single precision and at this size, as in rendering: another rounding would move labels.
     const MEASURED_AT: f32 = 100.0;
     let mut buffer = UnicodeBuffer::new();
     buffer.push_str(&xml::drawn(text));
     buffer.set_direction(Direction::LeftToRight);
     let shaped = rustybuzz::shape(&FACE, &[], buffer);
-    // Of a text without any glyph nothing is drawn.
+    // A text without any glyph is not drawn.
     if shaped.glyph_infos().iter().all(|info| info.glyph_id == 0) {
         return 0.0;
     }
@@ -43,7 +43,7 @@ pub(super) fn width(text: &str, size: f64) -> f64 {
         .zip(shaped.glyph_positions())
         .map(|(info, position)| (info.cluster, position.x_advance as f32 * scale))
         .collect();
-    // Marks stand on their letters: a cluster is as wide as its widest glyph.
+    // Combining marks overlap their letters: a cluster is as wide as its widest glyph.
     let clusters = advances.chunk_by(|(one, _), (other, _)| one == other);
     let width: f32 =
         clusters.map(|glyphs| glyphs.iter().fold(0.0, |widest: f32, (_, advance)| widest.max(*advance))).sum();

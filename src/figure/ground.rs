@@ -1,4 +1,4 @@
-//! The landscape of a figure: the loss as colours with contour lines, and where the optimizers went on it.
+//! The landscape of a figure: the loss as colours with contour lines, and the trajectories of the optimizers.
 
 use super::FigureError;
 use super::axis::{AxisKind, Parts, Side};
@@ -17,7 +17,7 @@ use crate::view::{AutoScale, Camera, Dash, SymLog, ViewSettings, Viewport};
 
 /// Height over width.
 pub(super) const ASPECT: f64 = 0.84;
-/// What is drawn is in the middle of a view that is so many times as wide.
+/// The width of the view over that of the drawn trajectories in its middle.
 const ROOM: f64 = 1.16;
 /// The narrowest view, in spreads of the start.
 const LEAST_SPREADS: f64 = 40.0;
@@ -25,9 +25,9 @@ const LEAST_SPREADS: f64 = 40.0;
 const RUN_AWAY: f64 = 1e4;
 
 // Lengths in points.
-/// Of a pixel of the colours.
+/// The size of a pixel of the colours.
 const PIXEL: f64 = 1.0 / 3.0;
-/// Of a cell in which contour lines are looked for.
+/// The size of a cell of the grid for contour lines.
 const CELL: f64 = 1.5;
 /// Contour lines closer than this would run into each other, and are left out.
 const CLOSEST: f64 = 2.0;
@@ -40,7 +40,7 @@ const PARTICLE_OPACITY: f64 = 0.45;
 const HALO: f64 = 2.2;
 /// Radius of the marker at an end, in font sizes.
 const END: f64 = 0.32;
-/// Points of a path that are no further than this from the one before are left out.
+/// Points of a path no further than this from the one before are left out.
 const FINEST: f64 = 0.25;
 
 /// The landscape with trajectories.
@@ -56,7 +56,7 @@ pub(super) struct Ground {
     tracks: Vec<Track>,
 }
 
-/// Where an optimizer went.
+/// The paths of an optimizer.
 #[derive(Clone, Debug)]
 struct Track {
     color: [u8; 3],
@@ -70,7 +70,7 @@ impl Ground {
         let (spec, view) = (trajectories.spec(), trajectories.view());
         let landscape = spec.landscape.landscape();
         let start = [spec.start.x.get(), spec.start.y.get()];
-        // A view that does not follow the particles looks where it was set to.
+        // A view that does not follow the particles keeps its camera.
         let camera = view.camera.filter(|_| !view.follow);
         let camera = camera.unwrap_or_else(|| around(ensembles, start, LEAST_SPREADS * spec.start.spread.get()));
         let half = [0.5 * camera.width, 0.5 * ASPECT * camera.width];
@@ -113,15 +113,15 @@ impl Ground {
         self.bar.width(height, em)
     }
 
-    /// Whether the optimizer's mean is in view in the end.
+    /// Whether the optimizer's final mean is in view.
     pub(super) fn holds_end(&self, ensemble: &Ensemble<'_>) -> bool {
         ensemble.mean.last().is_some_and(|[x, y]| {
             [self.horizontal.part(*x), self.vertical.part(*y)].iter().all(|part| (0.0..=1.0).contains(part))
         })
     }
 
-    /// The tracks that lead furthest from the start first: optimizers follow the same floor, and a shorter track would be
-    /// hidden by a longer one.
+    /// The tracks, those that lead furthest from the start first: optimizers follow the same floor, and a longer track
+    /// drawn later would hide a shorter one.
     fn longest_first(&self) -> Vec<&Track> {
         let length = |track: &&Track| {
             let [x, y] = track.mean.last().copied().unwrap_or(self.start);
@@ -171,7 +171,7 @@ impl Ground {
         Ok(())
     }
 
-    /// The losses in the middles of so many columns and rows, from the top.
+    /// The losses at the middles of the cells of a grid, from the top.
     fn losses(&self, [columns, rows]: [usize; 2]) -> Vec<f64> {
         let along = |axis: &CurveAxis, part: f64| axis.range[0] + part * (axis.range[1] - axis.range[0]);
         let y = |row: usize| along(&self.vertical, 1.0 - (row as f64 + 0.5) / rows as f64);
@@ -193,14 +193,14 @@ impl Ground {
         MapImage { width, height, rgba: self.losses([width, height]).into_iter().flat_map(color).collect() }
     }
 
-    /// Dark on light colours and light on dark ones, the same all along a line.
+    /// The stroke of a contour line: dark on light colours and light on dark ones, the same all along a line.
     fn contour_stroke(&self, level: f64) -> Stroke {
         let color = against(self.view.colormap.rgb(self.scale.position(level)));
         Stroke { color, width: CONTOUR_WIDTH, dash: Dash::Solid, opacity: CONTOUR_OPACITY }
     }
 }
 
-/// The camera that shows all means and most of the particles, but for optimizers that have run away.
+/// The camera that shows all means and most of the particles, except for optimizers that have run away.
 fn around(ensembles: &[Ensemble<'_>], start: [f64; 2], least: f64) -> Camera {
     let is_here = |place: &[f64; 2]| place.iter().all(|coordinate| coordinate.abs() < RUN_AWAY);
     let here: Vec<_> = ensembles.iter().filter(|ensemble| ensemble.mean.last().is_some_and(is_here)).collect();
@@ -223,7 +223,7 @@ fn around(ensembles: &[Ensemble<'_>], start: [f64; 2], least: f64) -> Camera {
     Camera { center, width: (ROOM * width.max(height / ASPECT)).max(least).max(1e-9) }
 }
 
-/// Black or white, whichever can be seen on a colour.
+/// Black or white, whichever has more contrast with a colour.
 fn against([red, green, blue]: [u8; 3]) -> [u8; 3] {
     const LIGHT: f64 = 0.45 * 255.0;
     let luminance = 0.299 * f64::from(red) + 0.587 * f64::from(green) + 0.114 * f64::from(blue);
@@ -237,14 +237,14 @@ struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// Where a place lies on the paper. Far outside it does not matter how far.
+    /// The position of a place on the paper, clamped far outside.
     fn at(&self, [x, y]: [f64; 2]) -> [f64; 2] {
         let [part, height] =
             [self.ground.horizontal.part(x), self.ground.vertical.part(y)].map(|part| part.clamp(-10.0, 11.0));
         [self.area.x + part * self.area.width, self.area.bottom() - height * self.area.height]
     }
 
-    /// Points a unit of the plane.
+    /// Points per unit of the plane.
     fn scale(&self) -> f64 {
         let [low, high] = self.ground.horizontal.range;
         self.area.width / (high - low)
@@ -255,7 +255,7 @@ impl Frame<'_> {
         let [[left, right], [bottom, top]] = [ground.horizontal.range, ground.vertical.range];
         let cells = [self.area.width, self.area.height].map(|length| (length / CELL).ceil() as usize);
         let grid = Grid::new(|place| ground.loss(place), [left, bottom], [right, top], cells);
-        // From a contour to the next, in points.
+        // The distance from a contour to the next, in points.
         let distance = |place: [f64; 2], level: f64| {
             let [x, y] = landscape.gradient(landscape.uv_from_xy(place));
             let levels = f64::from(SymLog::CONTOURS) * ground.scale.slope(level) * x.hypot(y);
@@ -303,7 +303,7 @@ impl Frame<'_> {
         (from < to).then(|| [at(from), at(to)])
     }
 
-    /// A path on the paper, up to where it is not finite any more, without points too close to be told apart.
+    /// A path on the paper, up to its first position that is not finite, without points too close to be distinguished.
     fn path(&self, places: &[[f64; 2]]) -> Vec<[f64; 2]> {
         let mut path: Vec<[f64; 2]> = Vec::new();
         let finite = places.iter().take_while(|[x, y]| x.is_finite() && y.is_finite());

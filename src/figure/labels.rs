@@ -3,8 +3,8 @@
 use crate::optimizer::HyperparameterName;
 use crate::sweep::{Axis, Metric, Quantity, SweepSpec};
 
-/// What is written at an axis: the quantity with its symbol, and the optimizers where it is varied of some
-/// of those that have it.
+/// The label of an axis: the quantity with its symbol, and the optimizers where it is varied for only some of those
+/// that have it.
 pub fn axis_label(spec: &SweepSpec, axis: &Axis) -> String {
     match &axis.of {
         Quantity::Sharpness => "sharpness a".to_owned(),

@@ -1,4 +1,4 @@
-//! The figure of a landscape: where its optimizers went on it, and what became of the loss.
+//! The figure of a landscape: the trajectories of its optimizers, and plots of the loss.
 
 use super::axis::{Axis, AxisKind, Side};
 use super::canvas::{Area, Canvas};
@@ -17,24 +17,24 @@ use crate::view::{Background, Pen};
 
 /// Height over width of a plot below the landscape.
 const PLOT_ASPECT: f64 = 0.5;
-/// The landscape's part of the width where plots stand beside it.
+/// The landscape's fraction of the width where plots are beside it.
 const SHARE: f64 = 0.58;
-/// How much deeper the floor is drawn than the optimizers are.
+/// The depth to which the floor is drawn, over the largest depth of the optimizers.
 const BEYOND: f64 = 1.25;
-/// Of the floor's line.
+/// The colour of the floor's line.
 const GREY: [u8; 3] = [120; 3];
-/// Of markers, in font sizes.
+/// The radius of markers, in font sizes.
 const RADIUS: f64 = 0.3;
-/// Above a panel, in font sizes.
+/// The space above a panel, in font sizes.
 const ABOVE: f64 = 0.4;
 
-/// A landscape with trajectories, and the plots that go with it.
+/// A landscape with trajectories, and its plots.
 #[derive(Clone, Debug)]
 pub(super) struct LandscapeFigure {
     ground: Ground,
-    /// What has a line, the optimizers first.
+    /// The names of lines with their pens, the optimizers first.
     names: Vec<(String, Pen)>,
-    /// Of the optimizers, with their colours.
+    /// The markers of the optimizers, with their colours.
     markers: Vec<(Marker, [u8; 3])>,
     plots: Vec<Plot>,
 }
@@ -43,13 +43,13 @@ pub(super) struct LandscapeFigure {
 struct Plot {
     horizontal: CurveAxis,
     curves: CurvePlot,
-    /// Where optimizers stand in the end.
+    /// The final points of the optimizers.
     ends: Vec<(usize, [f64; 2])>,
 }
 
 impl Figure {
-    /// Trajectories on their landscape with its contour lines, and beside it the loss over the steps, and the loss along
-    /// the floor of the valley with the places where the optimizers stand in the end (the paper's Fig. 1c and its figure of
+    /// Trajectories on their landscape with its contour lines, and beside it the loss over the steps, and the loss
+    /// along the floor of the valley with the final positions of the optimizers (the paper's Fig. 1c and its figure of
     /// saturation).
     pub fn landscape(trajectories: &Trajectories) -> Figure {
         let ensembles = trajectories.ensembles();
@@ -75,7 +75,7 @@ impl Figure {
     }
 }
 
-/// What has a line: the optimizers, each with a pen of its own, and the floor.
+/// The names of lines: the optimizers, each with a pen of its own, and the floor.
 fn names(ensembles: &[Ensemble<'_>]) -> Vec<(String, Pen)> {
     let optimizers = ensembles.iter().enumerate().map(|(index, ensemble)| {
         let color = ensemble.spec.rgb();
@@ -127,7 +127,7 @@ fn middle(bucket: &Bucket) -> f64 {
     bucket.first_step as f64 + 0.5 * (bucket.steps - 1) as f64
 }
 
-/// The loss along the floor of the valley, L(u, v = 0) = −c u, and where the optimizers' means stand in the end.
+/// The loss along the floor of the valley, L(u, v = 0) = −c u, and the final means of the optimizers.
 fn along_floor(landscape: &Landscape, ensembles: &[Ensemble<'_>]) -> Plot {
     let end = |(index, ensemble): (usize, &Ensemble<'_>)| {
         let bucket = ensemble.history.last()?;
@@ -153,7 +153,7 @@ fn axis(label: &str, range: [f64; 2]) -> CurveAxis {
     CurveAxis { label: label.to_owned(), kind: AxisKind::Linear, range }
 }
 
-/// Where the landscape and the plots stand.
+/// The areas of the landscape and of the plots.
 struct Arrangement {
     ground: Area,
     plots: Vec<Area>,
@@ -163,7 +163,7 @@ struct Arrangement {
 }
 
 impl LandscapeFigure {
-    /// The sign of the legend's entry with this index.
+    /// Draws the key of the legend's entry with this index.
     pub(super) fn draw_key(&self, canvas: &mut Canvas, [x, y]: [f64; 2], width: f64, index: usize, em: f64) {
         curves::draw_key(canvas, [x, y], width, self.names[index].1);
         if index < self.markers.len() {
@@ -176,7 +176,8 @@ impl LandscapeFigure {
         canvas.marker(marker, at, RADIUS * em, [color, self.names[index].1.color_on(Background::Light)]);
     }
 
-    /// Draws landscape and plots from `y` downwards. Gives the end, or `None` where there is no room for them.
+    /// Draws landscape and plots from `y` downwards. Returns their lower end, or `None` where there is no room for
+    /// them.
     pub(super) fn draw(&self, canvas: &mut Canvas, y: f64, inner: f64, em: f64) -> Result<Option<f64>, FigureError> {
         let Some(Arrangement { ground, plots, gutters, end }) = self.arrange(y, inner, em) else { return Ok(None) };
         self.ground.draw(canvas, ground, gutters[0], em)?;
@@ -193,7 +194,7 @@ impl LandscapeFigure {
         Ok(Some(end))
     }
 
-    /// The plots stand beside the landscape where there is room, as high as it together, else below it.
+    /// Arranges the plots beside the landscape where there is room, together as high as it, else below it.
     fn arrange(&self, y: f64, inner: f64, em: f64) -> Option<Arrangement> {
         let is_wide = inner >= WIDE * em;
         let (left, top, between) = (MARGIN * em, y + ABOVE * em, Axis::depth(em) + ABOVE * em);

@@ -1,4 +1,4 @@
-//! Where the parts of a figure go.
+//! The layout of a figure.
 
 use super::canvas::{Area, Canvas};
 use super::style::{KEY, LINE, MARGIN};
@@ -38,7 +38,7 @@ impl Figure {
         Ok(Svg { about: self.about.clone(), width_mm: options.width_mm, size: [width, height], body: canvas.body })
     }
 
-    /// Swatches with their names in lines, each in the middle. Gives the end.
+    /// Draws swatches with their names in centred lines. Returns the lower end.
     fn draw_legend(&self, canvas: &mut Canvas, mut y: f64, inner: f64, em: f64) -> f64 {
         let (side, gap, end) = (0.9 * em, 1.1 * em, MARGIN * em + inner);
         let key = match &self.content {
@@ -86,7 +86,7 @@ impl Figure {
     }
 }
 
-/// A text in lines that are no wider than this, if its words are not.
+/// A text in lines no wider than `width`, if its words are not wider.
 fn wrapped(text: &str, width: f64, em: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

@@ -1,10 +1,10 @@
-//! What the cells of a diagram are coloured by.
+//! Maps: the quantities by which the cells of a diagram are coloured.
 
 use super::labels;
 use super::scale::Scale;
 use crate::sweep::{Cell, Diagram, Metric};
 
-/// What is shown of each cell of a diagram.
+/// The quantity that is shown for each cell of a diagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Map {
     /// The best optimizer, in its own colour; mixed with white where that is less certain, if asked for.
@@ -15,7 +15,7 @@ pub enum Map {
     BestRate(usize),
     /// The standard deviation over replicates of an optimizer's metric at its best learning rate.
     Spread(usize),
-    /// How much better the first optimizer's score is than the second's.
+    /// The advantage of the first optimizer's score over the second's.
     Difference(usize, usize),
 }
 
@@ -30,7 +30,7 @@ pub struct MapImage {
     pub rgba: Vec<u8>,
 }
 
-/// A colour and what it stands for.
+/// A colour and its meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Swatch {
     /// None where the text explains the colours of others.
@@ -44,10 +44,10 @@ const UNKNOWN: [u8; 3] = [205, 205, 205];
 const TIE: [u8; 3] = [70, 70, 70];
 /// A cell whose value is not finite, since runs diverged at every learning rate.
 const DIVERGED: [u8; 3] = [120, 120, 120];
-/// How much of its colour a winner keeps who is no surer than chance.
+/// The fraction of its colour that a winner no surer than chance keeps.
 const FAINTEST: f64 = 0.15;
 
-/// What is in a cell.
+/// The content of a cell.
 #[derive(Clone, Copy, PartialEq)]
 enum Content {
     Unknown,
@@ -84,8 +84,8 @@ impl Map {
         MapImage { width, height, rgba }
     }
 
-    /// What the colours stand for; `None` for winners, who have their own. Scores and spreads of all
-    /// optimizers share a scale, so that they can be compared, and so do all differences and all learning rates.
+    /// The colour scale; `None` for winners, which have their own colours. Scores and spreads of all optimizers share a
+    /// scale, so that they can be compared, and so do all differences and all learning rates.
     pub fn scale(self, diagram: &Diagram, metric: Metric) -> Option<Scale> {
         let count = diagram.spec().optimizers.len();
         let kind: Vec<Map> = match self {
@@ -136,7 +136,7 @@ impl Map {
         legend
     }
 
-    /// This map where the diagram has the optimizers that it is about; else the winners'.
+    /// This map where the diagram has its optimizers; else the map of winners.
     pub fn within(self, diagram: &Diagram) -> Map {
         let count = diagram.spec().optimizers.len();
         match self {
@@ -148,7 +148,7 @@ impl Map {
         }
     }
 
-    /// Which optimizers it is about.
+    /// The optimizers that it shows.
     pub fn subject(self, diagram: &Diagram) -> Option<String> {
         let label = |index: usize| diagram.spec().optimizers[index].label();
         match self {
@@ -158,7 +158,7 @@ impl Map {
         }
     }
 
-    /// What the colours stand for, whatever the optimizers.
+    /// The quantity that the colours show, without the optimizers.
     pub fn quantity(self, metric: Metric) -> String {
         let metric_name = labels::metric(metric);
         match self {
@@ -170,7 +170,7 @@ impl Map {
         }
     }
 
-    /// The number that a cell is coloured by; an infinite difference is one between a number and nothing.
+    /// The number that a cell is coloured by; an infinite difference is one from a score that is not finite.
     fn value(self, diagram: &Diagram, metric: Metric, pixel: [usize; 2], cell: &Cell) -> f64 {
         let score = |index: usize| cell.score(index, metric);
         match self {
@@ -206,7 +206,7 @@ fn cells(diagram: &Diagram) -> impl Iterator<Item = [usize; 2]> + use<> {
     (0..rows).flat_map(move |row| (0..columns).map(move |column| [row, column]))
 }
 
-/// A winner's colour mixed with white: full where the winner is certain, faint where chance alone would do.
+/// A winner's colour mixed with white: full where the winner is certain, faint where it is no surer than chance.
 fn faded(color: [u8; 3], certainty: f64) -> [u8; 3] {
     let share = FAINTEST + (1.0 - FAINTEST) * (2.0 * certainty - 1.0).clamp(0.0, 1.0);
     color.map(|channel| (255.0 - share * (255.0 - f64::from(channel))).round() as u8)

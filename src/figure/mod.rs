@@ -1,10 +1,10 @@
 //! Figures for publication: maps of phase diagrams, plots of scans, curves of trainings and landscapes with trajectories,
 //! with axes, legends and colour bars.
 //!
-//! A [`Map`] says what each cell of a diagram is coloured by; its image, a pixel a cell, is what a window and
-//! a figure both show. A [`Figure`] is one or more maps or plots, or a landscape, with what explains them; laid out at a
-//! width it is an [`Svg`], the one source of the PNG and the PDF. Text is set in the bundled font. Every file carries
-//! title, program version, seed and spec, and no time: equal results are equal bytes.
+//! A [`Map`] is the quantity by which the cells of a diagram are coloured; its image, one pixel per cell, is shown by
+//! both the window and figures. A [`Figure`] is one or more maps or plots, or a landscape, with axes and legends; laid
+//! out at a width it is an [`Svg`], from which the PNG and the PDF are made. Text is set in the bundled font. Every
+//! file has title, program version, seed and spec as metadata, and no time: equal results give equal bytes.
 
 mod axis;
 mod canvas;
@@ -50,13 +50,13 @@ use crate::result::SweepResult;
 use crate::sweep::{Metric, Quantity};
 use crate::view::ticks::short;
 
-/// How a figure is laid out.
+/// The layout options of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
     pub width_mm: f64,
     /// In points.
     pub font_size: f64,
-    /// Whether the title stands above.
+    /// Whether the title is drawn above.
     pub title: bool,
 }
 
@@ -72,7 +72,7 @@ impl Default for Options {
     }
 }
 
-/// Why there is no figure.
+/// The reason why a figure cannot be made.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum FigureError {
     #[error("{name} must be {expected}, found {found}")]
@@ -106,7 +106,7 @@ enum Content {
     Landscape(Box<LandscapeFigure>),
 }
 
-/// What a file says of itself.
+/// The metadata of a file.
 #[derive(Clone, Debug)]
 struct About {
     title: String,
@@ -117,13 +117,13 @@ struct About {
 }
 
 impl Figure {
-    /// Which optimizer is best at each pixel; paler where that is less certain, if `certainty` is asked for.
+    /// The best optimizer at each pixel; paler where that is less certain, if `certainty` is set.
     pub fn winners(result: &SweepResult, metric: Metric, certainty: bool) -> Figure {
         Figure::maps(result, metric, &[Map::Winner { certainty }])
     }
 
-    /// The winners as the paper shows them: by the sweep's metric, or, where weight decay is varied, by each of
-    /// the three, as they do not agree then. Paler where less certain, if `certainty` is asked for.
+    /// The winners as the paper shows them: by the sweep's metric, or, where weight decay is varied, by each of the
+    /// three, as they do not agree then. Paler where less certain, if `certainty` is set.
     pub fn as_in_the_paper(result: &SweepResult, certainty: bool) -> Figure {
         let spec = result.diagram.spec();
         let is_decay = |of: &Quantity| matches!(of, Quantity::Of(HyperparameterName::WEIGHT_DECAY, _));
@@ -147,7 +147,7 @@ impl Figure {
 
     /// The winners in two diagrams over the same axes, side by side, each by its sweep's metric, with the rotation or
     /// the dimension of its landscape above (the paper's figure "moretoy"). Paler where less certain, if `certainty` is
-    /// asked for.
+    /// set.
     pub fn side_by_side(results: [&SweepResult; 2], certainty: bool) -> Figure {
         let (mut row, mut legend) = (Row::new(&results[0].diagram), Vec::new());
         for SweepResult { diagram, .. } in results {
@@ -178,7 +178,7 @@ impl Figure {
         Figure { about: About::of(&sources), content: Content::Maps(rows), legend }
     }
 
-    /// The width that suits it: a journal's column for one map or plots, its page for several maps side by side or a
+    /// The default width: a journal's column for one map or plots, its page for several maps side by side or a
     /// landscape.
     pub fn usual_width_mm(&self) -> f64 {
         match &self.content {
@@ -188,7 +188,7 @@ impl Figure {
         }
     }
 
-    /// Maps side by side whose colours stand for the same.
+    /// Maps side by side that share a colour scale.
     fn maps(result: &SweepResult, metric: Metric, maps: &[Map]) -> Figure {
         let mut legend = Vec::new();
         let row = Row::of(result, metric, maps, &mut legend);

@@ -12,20 +12,20 @@ use crate::view::{Background, Dash, contrasting};
 const RADIUS: f64 = 0.26;
 const CAP: f64 = 0.28;
 
-/// Height over width of the first plot of a pile, of those below it, and of plots side by side.
+/// Height over width of the first of several plots below each other, of the others, and of plots side by side.
 const ASPECTS: [f64; 3] = [0.66, 0.42, 0.72];
 const FEWEST_LABELS: usize = 3;
 const BAR_WIDTH: f64 = 0.7;
-/// The part of a vertical axis that is left free beyond the values at each end.
+/// The fraction of a vertical axis that is left free beyond the values at each end.
 const FREE: f64 = 0.07;
-/// How far down an error bar may make a logarithmic axis reach, as a part of the value.
+/// The lowest point of an error bar that extends a logarithmic axis, as a fraction of the value.
 const LOWEST_PART: f64 = 0.2;
 
 /// Plots over one horizontal axis.
 #[derive(Clone, Debug)]
 pub(super) struct Plots {
     pub label: String,
-    /// Places on the horizontal axis, from left to right, with what is written there.
+    /// Places on the horizontal axis, from left to right, with their labels.
     pub places: Vec<(f64, String)>,
     pub plots: Vec<Plot>,
 }
@@ -33,7 +33,7 @@ pub(super) struct Plots {
 #[derive(Clone, Debug)]
 pub(super) struct Plot {
     pub title: Option<String>,
-    /// Of the vertical axis.
+    /// The label of the vertical axis.
     pub label: String,
     pub vertical: Vertical,
     pub series: Vec<Series>,
@@ -41,9 +41,9 @@ pub(super) struct Plot {
 
 #[derive(Clone, Debug)]
 pub(super) enum Vertical {
-    /// A value that is not positive lies on the lower edge.
+    /// Logarithmic; a value that is not positive lies on the lower edge.
     Log,
-    /// With lines at values that are in view in any case, dashed or not.
+    /// Linear, with lines, dashed or not, at values that are always in view.
     Linear { guides: Vec<(f64, bool)> },
 }
 
@@ -52,18 +52,18 @@ pub(super) enum Vertical {
 pub(super) struct Series {
     pub color: [u8; 3],
     pub marker: Marker,
-    /// For each place what is known there.
+    /// The measured value at each place, if known.
     pub points: Vec<Option<Measured>>,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Measured {
     pub value: f64,
-    /// To both sides; NaN where it is not known.
+    /// The error to both sides; NaN where it is not known.
     pub error: f64,
 }
 
-/// The sign of a series in a legend: a piece of its line with its marker, in the middle of a line of text.
+/// Draws the key of a series in a legend: a piece of its line with its marker, in the middle of a line of text.
 pub(super) fn draw_key(canvas: &mut Canvas, [x, y]: [f64; 2], marker: Marker, color: [u8; 3], em: f64) {
     let end = x + KEY * em;
     canvas.path(
@@ -77,7 +77,7 @@ fn line(color: [u8; 3]) -> [u8; 3] {
     contrasting(color, Background::Light)
 }
 
-/// How the plots are arranged.
+/// The arrangement of the plots.
 struct Arrangement {
     columns: usize,
     /// From the left end of a plot's share to its frame.
@@ -93,7 +93,7 @@ impl Plots {
         self.plots[0].series[index].marker
     }
 
-    /// Draws the plots from `y` downwards. Gives the end, or `None` where there is no room for them.
+    /// Draws the plots from `y` downwards. Returns their lower end, or `None` where there is no room for them.
     pub(super) fn draw(&self, canvas: &mut Canvas, mut y: f64, inner: f64, em: f64) -> Option<f64> {
         let arrangement = self.arrange(inner, em)?;
         let mut end = y;
@@ -151,14 +151,14 @@ impl Plots {
         (width >= NARROWEST_PANEL * em).then_some(Arrangement { columns, left, stride: share + gap, width })
     }
 
-    /// How far the last place's label reaches beyond a frame that is somewhat narrower than this.
+    /// The length by which the last place's label extends beyond a frame that is somewhat narrower than this.
     fn overhang(&self, width: f64, em: f64) -> f64 {
         let Some((_, label)) = self.places.last() else { return 0.0 };
         let inside = (1.0 - self.position(self.places.len() - 1)) * 0.7 * width;
         (font::width(label, em) / 2.0 - inside).max(0.0)
     }
 
-    /// Where a place lies along the axis, from 0 to 1; half a unit is left free at the ends.
+    /// The position of a place along the axis, from 0 to 1; half a unit is left free at the ends.
     fn position(&self, index: usize) -> f64 {
         let place = |index: usize| self.places[index].0;
         let (first, last) = (place(0), place(self.places.len() - 1));
@@ -186,7 +186,7 @@ impl Plots {
         each(stride.unwrap_or(count.max(1)))
     }
 
-    /// Labels as far as they have room, and the axis' own label. Gives the end.
+    /// Draws as many labels as fit, and the axis' own label. Returns the lower end.
     fn draw_places(&self, canvas: &mut Canvas, area: Area, em: f64) -> f64 {
         let below = self.axis(self.labelled(area.width, em));
         below.draw_marks(canvas, area, Side::Bottom, Parts::Labels, em);
@@ -277,10 +277,10 @@ impl Plot {
     }
 }
 
-/// Where a value lies along an axis, from 0 to 1; what lies beyond is at its end.
+/// The position of a value along an axis, from 0 to 1, clamped to its ends.
 fn part_of(scale: &Scale, value: f64) -> f64 {
     let part = scale.position(value);
-    // On a logarithmic axis, what is not positive.
+    // NaN for a value that is not positive on a logarithmic axis.
     if part.is_nan() { 0.0 } else { part.clamp(0.0, 1.0) }
 }
 
@@ -289,7 +289,7 @@ impl Series {
         self.points.iter().enumerate().filter_map(|(index, point)| Some((index, (*point)?)))
     }
 
-    /// Error bars, and the line from neighbour to neighbour, which has gaps where a place is not known.
+    /// Draws error bars, and the line between neighbouring values, which has gaps where a value is not known.
     fn draw_lines(&self, canvas: &mut Canvas, at: &impl Fn(usize, f64) -> [f64; 2], [top, bottom]: [f64; 2], em: f64) {
         let color = line(self.color);
         for (index, Measured { value, error }) in self.known() {
@@ -300,7 +300,7 @@ impl Series {
             let [_, low] = at(index, value - error);
             let cap = |y: f64| vec![[x - CAP * em, y], [x + CAP * em, y]];
             let mut lines = vec![vec![[x, low], [x, high]]];
-            // An end on the frame lies beyond it.
+            // An end at the frame lies beyond it, and has no cap.
             lines.extend([low, high].into_iter().filter(|y| *y > top && *y < bottom).map(cap));
             canvas.path(&lines, Stroke { color, width: BAR_WIDTH, dash: Dash::Solid, opacity: 1.0 });
         }

@@ -8,12 +8,12 @@ use super::FigureError;
 use super::map::MapImage;
 use super::svg::{CREATOR, Svg};
 
-/// The most pixels of a picture, which take 400 MB while it is drawn.
+/// The largest number of pixels of a picture, which take 400 MB while it is drawn.
 pub(super) const MAX_PIXELS: f64 = 1e8;
 const MM_PER_INCH: f64 = 25.4;
 
 impl Svg {
-    /// The figure as a PNG file with so many dots per inch: width in mm × dpi / 25.4 pixels wide.
+    /// The figure as a PNG file with `dpi` dots per inch: width in mm × dpi / 25.4 pixels wide.
     pub fn to_png(&self, dpi: f64) -> Result<Vec<u8>, FigureError> {
         if !(10.0..=4800.0).contains(&dpi) {
             return Err(FigureError::OutOfRange { name: "dpi", expected: "from 10 to 4800".to_owned(), found: dpi });
@@ -48,7 +48,7 @@ impl Svg {
     }
 }
 
-/// A map as a PNG file, a pixel a cell.
+/// A map as a PNG file, one pixel per cell.
 pub(super) fn of_map(image: &MapImage) -> Result<Vec<u8>, FigureError> {
     // Without opacity, which would be a second image in a PDF.
     let rgb: Vec<u8> = image.rgba.chunks_exact(4).flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect();
@@ -63,7 +63,7 @@ fn encoded(rgb: &[u8], [width, height]: [u32; 2]) -> Result<Vec<u8>, FigureError
     Ok(png)
 }
 
-/// The signature and the chunk IHDR, after which others may stand.
+/// The length of the signature and the chunk IHDR, after which other chunks may follow.
 const HEADER_LENGTH: usize = 8 + 25;
 
 /// The chunk pHYs: pixels per metre.

@@ -12,7 +12,7 @@ use crate::result::SweepResult;
 use crate::sweep::{self, Diagram, Metric, Spacing};
 use crate::view::ticks::short;
 
-/// Height over width of a panel that stands alone, and of one among others.
+/// Height over width of a single panel, and of one of several.
 const ASPECT: [f64; 2] = [0.8, 1.0];
 
 /// Maps side by side, over the same axes.
@@ -33,7 +33,7 @@ struct Panel {
 }
 
 impl Row {
-    /// Without maps so far, over the axes of a diagram.
+    /// A row without maps, over the axes of a diagram.
     pub(super) fn new(diagram: &Diagram) -> Row {
         let spec = diagram.spec();
         Row {
@@ -46,7 +46,7 @@ impl Row {
         }
     }
 
-    /// Maps whose colours stand for the same; what needs a name is put into the legend.
+    /// A row of maps that share a colour scale; colours that need a name are put into the legend.
     pub(super) fn of(result: &SweepResult, metric: Metric, maps: &[Map], legend: &mut Vec<Swatch>) -> Row {
         let diagram = &result.diagram;
         let mut row = Row::new(diagram);
@@ -57,7 +57,7 @@ impl Row {
         row
     }
 
-    /// Adds a map; what needs a name is put into the legend if it is not there yet.
+    /// Adds a map; colours that need a name are put into the legend if not there yet.
     pub(super) fn add(
         &mut self,
         diagram: &Diagram,
@@ -86,7 +86,7 @@ impl Row {
         axis(&self.rows, &self.row_label, height / (2.0 * em))
     }
 
-    /// Draws panels, axes and colour bar from `y` downwards. Gives the end.
+    /// Draws panels, axes and colour bar from `y` downwards. Returns the lower end.
     fn draw(&self, canvas: &mut Canvas, columns: &Columns, mut y: f64, em: f64) -> Result<f64, FigureError> {
         let titled = self.panels.iter().any(|panel| panel.title.is_some());
         y += if titled { LINE * em } else { 0.3 * em };
@@ -130,7 +130,7 @@ impl Row {
     }
 }
 
-/// Draws rows below each other from `y` downwards. Gives the end; `None` where they are too narrow.
+/// Draws rows below each other from `y` downwards. Returns the lower end; `None` where they are too narrow.
 pub(super) fn draw(
     rows: &[Row],
     canvas: &mut Canvas,
@@ -149,9 +149,9 @@ pub(super) fn draw(
     Ok(Some(y))
 }
 
-/// How the width is shared out, the same for all rows.
+/// The division of the width into columns, the same for all rows.
 struct Columns {
-    /// Where the first panel begins.
+    /// The left end of the first panel.
     left: f64,
     panel_width: f64,
     panel_height: f64,
@@ -177,8 +177,7 @@ impl Columns {
     }
 }
 
-/// Where a value lies along a side of a map, from 0 to 1: a row's or column's value is in the middle of its
-/// cells.
+/// The position of a value along a side of a map, from 0 to 1: a row's or column's value is in the middle of its cells.
 fn position(axis: &sweep::Axis, value: f64) -> f64 {
     let count = axis.count.get() as f64;
     let part = match axis.spacing {
@@ -189,7 +188,7 @@ fn position(axis: &sweep::Axis, value: f64) -> f64 {
     (0.5 + part * (count - 1.0)) / count
 }
 
-/// A side of a map, with about as many labels as there is room for.
+/// The axis of a side of a map, with about as many labels as fit.
 fn axis(of: &sweep::Axis, label: &str, room: f64) -> Axis {
     if of.count.get() == 1 {
         let only = Mark { position: position(of, of.from), label: short(of.from) };

@@ -1,4 +1,4 @@
-//! From values to colours.
+//! Colour scales: from values to colours.
 
 use crate::view::ticks::{Tick, Ticks, short};
 use crate::view::{Colormap, SymLog};
@@ -7,7 +7,7 @@ use crate::view::{Colormap, SymLog};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scale {
     kind: Kind,
-    /// Whether some values lie beyond the ends, whose colours they have then.
+    /// Whether some values lie beyond the ends; they have the colours of the ends.
     beyond: [bool; 2],
 }
 
@@ -22,7 +22,7 @@ enum Kind {
         high: f64,
     },
     Diverging(SymLog),
-    /// As the window shows a landscape.
+    /// The scale of the window's landscape.
     Loss(SymLog, Colormap),
 }
 
@@ -34,7 +34,7 @@ pub struct Mark {
     pub label: String,
 }
 
-/// The part of all values that may lie beyond an end, so that a few strange ones do not take all the colours.
+/// The fraction of all values that may lie beyond an end, so that a few outliers do not take all the colours.
 const TAIL: f64 = 0.01;
 /// The largest difference over the one below which colours are about linear.
 const DIVERGING_RANGE: f64 = 30.0;
@@ -47,7 +47,7 @@ impl Scale {
         Scale { kind: Kind::Linear { low: low - pad, high: high + pad }, beyond }
     }
 
-    /// Over all values, which must be positive.
+    /// A logarithmic scale over all values, which must be positive.
     pub(super) fn log(values: Vec<f64>) -> Scale {
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(0.0, f64::max);
@@ -61,7 +61,7 @@ impl Scale {
         Scale { kind: Kind::Log { low, high }, beyond: [false; 2] }
     }
 
-    /// The same on both sides of 0.
+    /// A scale symmetric about 0.
     pub(super) fn diverging(values: Vec<f64>) -> Scale {
         let ([_, high], _) = range(values.iter().map(|value| value.abs()).collect());
         let max = if high > 0.0 { high } else { 1.0 };
@@ -69,12 +69,12 @@ impl Scale {
         Scale { kind: Kind::Diverging(SymLog { linear: max / DIVERGING_RANGE, max }), beyond }
     }
 
-    /// Of the loss on a landscape, in the colours of the window.
+    /// The scale of the loss on a landscape, in the colours of the window.
     pub(super) fn loss(scale: SymLog, colormap: Colormap, beyond: [bool; 2]) -> Scale {
         Scale { kind: Kind::Loss(scale, colormap), beyond }
     }
 
-    /// Where a value lies: 0 at the lower end, 1 at the upper end; not cut off beyond.
+    /// The position of a value: 0 at the lower end, 1 at the upper end; not clamped.
     pub fn position(&self, value: f64) -> f64 {
         match &self.kind {
             Kind::Linear { low, high } => (value - low) / (high - low),
@@ -110,7 +110,7 @@ impl Scale {
         self.beyond
     }
 
-    /// Labelled places, about as many as asked for, and what the labels leave out.
+    /// Labelled places, about `most`, and a note of what the labels leave out.
     pub fn marks(&self, most: usize) -> (Vec<Mark>, Option<String>) {
         let ticks = match &self.kind {
             Kind::Linear { low, high } => Ticks::linear(*low, *high, most),
@@ -123,7 +123,7 @@ impl Scale {
     }
 }
 
-/// Powers of ten and thrice them on both sides of 0, as far as there is room for so many labels.
+/// Powers of ten and three times these on both sides of 0, as far as `most` labels have room.
 fn diverging_ticks(scale: &SymLog, most: usize) -> Ticks {
     let top = scale.max.log10().floor() as i32;
     let all = (top - 2..=top).flat_map(|exponent| [1.0, 3.0].map(|digit| digit * 10_f64.powi(exponent)));
@@ -143,8 +143,8 @@ fn diverging_ticks(scale: &SymLog, most: usize) -> Ticks {
     Ticks { ticks: ticks.collect(), note: None }
 }
 
-/// The ends of a range that leaves a hundredth of the values out on each side where these are far away, and
-/// whether any are.
+/// The ends of a range that leaves out a hundredth of the values on each side where these are far away, and whether any
+/// are left out.
 fn range(mut values: Vec<f64>) -> ([f64; 2], [bool; 2]) {
     if values.is_empty() {
         return ([0.0, 1.0], [false; 2]);

@@ -1,4 +1,4 @@
-//! The figure of a scan: best test loss by batch size, and by how much Signum improves on Adam.
+//! The figure of a scan: best test loss by batch size, and the improvement of Signum on Adam.
 
 use super::map::Swatch;
 use super::plot::{Measured, Plot, Plots, Series, Vertical};

@@ -1,4 +1,4 @@
-//! A figure as a document.
+//! A figure as an SVG document.
 
 use std::fmt;
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::font::{self, FAMILY, FONT};
 use super::xml::escaped;
 use super::{About, FigureError};
 
-/// A figure that is laid out. Its text form, by [`ToString`], is an SVG file with the font inside.
+/// A laid-out figure. Its text form, by [`ToString`], is an SVG file with the font embedded.
 #[derive(Clone, Debug)]
 pub struct Svg {
     pub(super) about: About,
@@ -41,7 +41,7 @@ impl Format {
         }
     }
 
-    /// The format that a file's extension stands for.
+    /// The format of a file's extension.
     pub fn of(path: &Path) -> Option<Format> {
         let extension = path.extension()?;
         Format::ALL.into_iter().find(|format| extension.eq_ignore_ascii_case(format.extension()))
@@ -49,7 +49,7 @@ impl Format {
 }
 
 pub(super) const POINTS_PER_MM: f64 = 72.0 / 25.4;
-/// What makes pictures, with its version.
+/// The name of the program, with its version.
 pub(super) const CREATOR: &str = concat!("Valleyscope ", env!("CARGO_PKG_VERSION"));
 
 impl Svg {
@@ -61,7 +61,7 @@ impl Svg {
         self.size[1] / POINTS_PER_MM
     }
 
-    /// The contents of a file; the dots per inch are those of a PNG.
+    /// The contents of a file; `dpi` applies to PNG.
     pub fn to_file(&self, format: Format, dpi: f64) -> Result<Vec<u8>, FigureError> {
         match format {
             Format::Png => self.to_png(dpi),
@@ -70,7 +70,7 @@ impl Svg {
         }
     }
 
-    /// The document with or without the font inside.
+    /// Writes the document with or without the font embedded.
     fn write(&self, f: &mut impl fmt::Write, with_font: bool) -> fmt::Result {
         let ([width, height], width_mm, height_mm) = (self.size, self.width_mm, self.height_mm());
         writeln!(
@@ -100,7 +100,7 @@ impl Svg {
         writeln!(f, "{}</g>\n</svg>", self.body)
     }
 
-    /// The document as drawing programs see it.
+    /// The parsed document.
     pub(super) fn tree(&self) -> Result<Tree, FigureError> {
         let mut document = String::new();
         self.write(&mut document, false).expect("a string takes all that is written");

@@ -1,4 +1,4 @@
-//! The figure of trainings that are compared: an evaluated metric of each over steps or time.
+//! The figure that compares trainings: an evaluated metric of each over steps or time.
 
 use super::map::Swatch;
 use super::{AxisKind, CurveAxis, CurveLines, CurvePlot, Curves, Figure};
@@ -16,7 +16,7 @@ pub struct TrainedRun {
     pub history: RunHistory,
 }
 
-/// What the horizontal axis shows.
+/// The quantity of the horizontal axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
     Steps,
@@ -80,13 +80,13 @@ impl Over {
     }
 }
 
-/// The points in places, cut where values have no place. Where a curve ends so, its last piece is empty; without any
-/// place there is no piece.
+/// The points in places, split at values without a place. Where a curve ends with such a value, its last piece is
+/// empty; without any place there is no piece.
 fn pieces(points: &[[f64; 2]], unit: f64, kind: AxisKind) -> Vec<Vec<[f64; 2]>> {
     let mut pieces: Vec<Vec<[f64; 2]>> = Vec::new();
     let mut is_open = false;
     for [x, value] in points {
-        // Only what is positive has a logarithm.
+        // Only positive values have a logarithm.
         let y = if kind == AxisKind::Log { value.log10() } else { *value };
         if !y.is_finite() {
             is_open = false;
@@ -106,7 +106,7 @@ fn pieces(points: &[[f64; 2]], unit: f64, kind: AxisKind) -> Vec<Vec<[f64; 2]>> 
     pieces
 }
 
-/// What the runs have learned from, where the program made that itself.
+/// Notes on the training data of the runs, where these are synthetic.
 fn notes(runs: &[TrainedRun]) -> Vec<Swatch> {
     let started = runs.iter().filter_map(|run| run.history.started());
     let mut notes: Vec<Swatch> = Vec::new();

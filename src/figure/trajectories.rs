@@ -1,4 +1,4 @@
-//! What the figure of a landscape is drawn from: a preset's simulation, run step by step.
+//! The data of the figure of a landscape: a preset's simulation, run step by step.
 
 use crate::optimizer::{Marker, markers};
 use crate::preset::{LandscapePreset, Preset};
@@ -9,12 +9,12 @@ use crate::view::ViewSettings;
 const DEFAULT_STEPS: u64 = 1000;
 /// Particles of each optimizer whose paths are kept.
 const PARTICLES: usize = 8;
-/// The most points of a path; of longer runs every second step is kept, or every third, and so on.
+/// The largest number of points of a path; of longer runs every second step is kept, or every third, and so on.
 const POINTS: u64 = 4000;
-/// The most points of a curve over the steps.
+/// The largest number of points of a curve over the steps.
 const BUCKETS: usize = 300;
 
-/// Why a preset of a landscape has no figure.
+/// The reason why a preset of a landscape has no figure.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TrajectoriesError {
     #[error(
@@ -29,22 +29,22 @@ pub enum TrajectoriesError {
 pub struct Trajectories {
     preset: LandscapePreset,
     steps: u64,
-    /// Of the paths' points.
+    /// The number of steps between the points of the paths.
     stride: u64,
     simulation: Simulation,
-    /// Of the enabled optimizers.
+    /// The paths of the enabled optimizers.
     ensembles: Vec<Paths>,
 }
 
-/// Where the particles of an optimizer went.
+/// The paths of the particles of an optimizer.
 #[derive(Clone, Debug, Default)]
 struct Paths {
     mean: Vec<[f64; 2]>,
-    /// Of the first particles.
+    /// The paths of the first particles.
     particles: Vec<Vec<[f64; 2]>>,
 }
 
-/// What is known of an optimizer.
+/// The data of an optimizer.
 pub(super) struct Ensemble<'a> {
     pub name: String,
     pub spec: &'a OptimizerSpec,
@@ -55,7 +55,7 @@ pub(super) struct Ensemble<'a> {
 }
 
 impl Trajectories {
-    /// A preset's simulation at step 0. It goes on for the preset's steps, or for 1000 where the preset names none.
+    /// A preset's simulation at step 0. It runs for the preset's steps, or for 1000 where the preset names none.
     ///
     /// # Errors
     ///
@@ -110,7 +110,7 @@ impl Trajectories {
         }
     }
 
-    /// What is simulated, with the settings in force now.
+    /// The specification, with the settings in force now.
     pub(super) fn spec(&self) -> &SimulationSpec {
         self.simulation.spec()
     }

@@ -22,7 +22,7 @@ pub(super) fn drawn(text: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// XML has no place for most control characters.
+/// Whether XML allows the character; most control characters it does not.
 fn is_allowed(character: char) -> bool {
     match character {
         '\n' | '\t' => true,

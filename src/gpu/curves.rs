@@ -6,10 +6,10 @@ use std::sync::Arc;
 use super::pipeline::{CURVE, POINT_BYTES, Primitive, Target, Uniforms};
 use super::uniform::{Curve, Frame, Places, rgb};
 
-/// Where a line begins and ends.
+/// The missing point before and after each line.
 const NO_POINT: [f32; 2] = [f32::NAN; 2];
 
-/// How a line is drawn.
+/// Colour, width and dashes of a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CurveStyle {
     /// sRGB.
@@ -17,18 +17,18 @@ pub struct CurveStyle {
     pub opacity: f32,
     /// In physical pixels.
     pub width_px: f32,
-    /// The length of a dash and from one dash to the next, in physical pixels; `None` for a whole line.
+    /// The length of a dash and the period of the dashes, in physical pixels; `None` for a solid line.
     pub dash_px: Option<[f32; 2]>,
 }
 
 /// Lines of a plot, in the order in which they are drawn.
 #[derive(Clone, Debug, Default)]
 pub struct CurveSet {
-    /// From 0 to 1 through the part of the plot in view; each line has a missing point before its first and after its
-    /// last one.
+    /// In places, which go from 0 to 1 across the visible part of the plot; each line has a missing point before its
+    /// first and after its last one.
     points: Vec<[f32; 2]>,
-    /// How long the line is up to the start and the end of each segment, in pixels, less whole dashes; by the index of the
-    /// point before the segment.
+    /// The length of the line up to the start and the end of each segment, in pixels, modulo the period of the dashes;
+    /// by the index of the point before the segment.
     lengths: Vec<[f32; 2]>,
     draws: Vec<Draw>,
 }
@@ -42,8 +42,8 @@ struct Draw {
 }
 
 impl CurveSet {
-    /// Adds a line through points that count from 0 to 1 through the part of the plot in view, which has about so many
-    /// physical pixels. Where they are not finite, the line has a gap. A line of a single point is not drawn.
+    /// Adds a line through points in places, which go from 0 to 1 across the visible part of the plot, of about
+    /// `size_px` physical pixels. Where they are not finite, the line has a gap. A line of a single point is not drawn.
     pub fn add(&mut self, style: CurveStyle, size_px: [f64; 2], line: impl Iterator<Item = [f64; 2]>) {
         let first = self.points.len();
         let period = style.dash_px.map_or(f64::INFINITY, |[_, period]| f64::from(period));
@@ -53,7 +53,7 @@ impl CurveSet {
             if let Some(before) = before {
                 let step = ((point[0] - before[0]) * size_px[0]).hypot((point[1] - before[1]) * size_px[1]);
                 self.lengths.push([length as f32, (length + step) as f32]);
-                // Only where in a dash the next segment begins is of interest; after a gap the line begins anew.
+                // Only the phase of the dashes at the next segment matters; after a gap the line starts again.
                 length = if step.is_finite() { (length + step) % period } else { 0.0 };
             }
             self.points.push(point.map(|place| place as f32));
@@ -73,25 +73,25 @@ impl CurveSet {
     }
 }
 
-/// Where the curves of a plot are in the picture, in physical pixels.
+/// The position of a plot's curves in the picture, in physical pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Placement {
-    /// Of what is painted into.
+    /// Size of the render target.
     pub size_px: [f32; 2],
-    /// From place 0 to place 1.
+    /// Pixels from place 0 to place 1.
     pub px_per_place: [f32; 2],
-    /// Of place (0, 0), from the middle of what is painted into, x to the right and y up.
+    /// Position of place (0, 0) from the middle of the render target, x to the right and y up.
     pub origin_px: [f32; 2],
 }
 
-/// The pipeline and the buffers that draw the curves of plots on one device. As [`super::Renderer`], it needs no more than
-/// the limits of WebGL 2.
+/// The pipeline and the buffers that draw the curves of plots on one device. Like [`super::Renderer`], it needs no more
+/// than the limits of WebGL 2.
 pub struct CurveRenderer {
     pipeline: wgpu::RenderPipeline,
     plots: HashMap<u64, Plot>,
 }
 
-/// What the device has of a plot.
+/// The buffers of a plot on the device.
 struct Plot {
     set: Arc<CurveSet>,
     frame: Uniforms<Frame>,
@@ -104,7 +104,7 @@ struct Plot {
 }
 
 impl CurveRenderer {
-    /// For the render passes that [`super::Renderer::new`] says.
+    /// Makes the pipeline for render passes as in [`super::Renderer::new`].
     pub fn new(device: &wgpu::Device, format: wgpu::TextureFormat, samples: u32) -> CurveRenderer {
         let [frame, places, curves] = [
             Uniforms::<Frame>::new(device, "frame").layout,
@@ -123,7 +123,7 @@ impl CurveRenderer {
         CurveRenderer { pipeline: Target { format, samples }.pipeline(device, &primitive), plots: HashMap::new() }
     }
 
-    /// Uploads what [`CurveRenderer::paint`] needs to draw the curves of a plot, if that is not there yet.
+    /// Uploads the data that [`CurveRenderer::paint`] needs to draw the curves of a plot, if not uploaded yet.
     pub fn prepare(
         &mut self,
         device: &wgpu::Device,
@@ -144,7 +144,8 @@ impl CurveRenderer {
         plot.places.upload(device, queue);
     }
 
-    /// Frees what was uploaded of plots whose set nobody else keeps. To be called when all plots of a picture are prepared.
+    /// Frees the buffers of plots whose curves have no other owner. To be called when all plots of a picture are
+    /// prepared.
     pub fn forget(&mut self) {
         self.plots.retain(|_, plot| Arc::strong_count(&plot.set) > 1);
     }

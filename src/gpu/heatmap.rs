@@ -109,7 +109,7 @@ impl Heatmap {
     }
 }
 
-/// The shader's numbers, made in double precision: only what differs from pixel to pixel is left to it.
+/// The shader's uniform values, computed in double precision: the shader computes only what differs between pixels.
 fn ground(scene: &Scene) -> Ground {
     let Scene { viewport, landscape, scale, .. } = scene;
     let center = landscape.uv_from_xy(viewport.camera.center);

@@ -1,8 +1,8 @@
-//! Drawing the landscape, and the curves of plots, with wgpu. Pipelines are made once; what a frame shows comes as plain
-//! values.
+//! Drawing the landscape, and the curves of plots, with wgpu. Pipelines are made once; the contents of a frame are
+//! plain values.
 //!
-//! Nothing here knows the window's state: a [`Scene`] says what to draw, and the positions of particles
-//! are handed over as they come.
+//! Nothing here depends on the window's state: a [`Scene`] describes the picture, and the positions of particles are
+//! passed as they arrive.
 
 use std::collections::HashMap;
 
@@ -29,7 +29,7 @@ use positions::PositionBuffer;
 use trails::Trails;
 use uniform::{Frame, split};
 
-/// All that one picture of the landscape shows, but for the particles' positions.
+/// The contents of one picture of the landscape, except for the particles' positions.
 #[derive(Clone, Debug)]
 pub struct Scene {
     pub viewport: Viewport,
@@ -39,16 +39,16 @@ pub struct Scene {
     /// Contour lines lie at 0/n, 1/n, … n/n of the colour bar; 0 for none. They fade out where they
     /// would come closer than some 4 pixels.
     pub contours: u32,
-    /// Physical pixels a point of the interface, by which widths and radii are multiplied.
+    /// Physical pixels per point of the interface, by which widths and radii are multiplied.
     pub pixels_per_point: f32,
     /// In drawing order.
     pub ensembles: Vec<EnsembleStyle>,
 }
 
-/// How one ensemble is drawn.
+/// The drawing style of one ensemble.
 #[derive(Clone, Debug)]
 pub struct EnsembleStyle {
-    /// The optimizer's id, by which its positions were handed over.
+    /// The optimizer's id, under which its positions were added.
     pub id: u32,
     /// sRGB.
     pub color: [u8; 3],
@@ -59,7 +59,7 @@ pub struct EnsembleStyle {
     /// In points.
     pub point_radius: f32,
     pub mean_path: bool,
-    /// This particle is drawn with a ring around it.
+    /// The particle that is drawn with a ring around it.
     pub selected: Option<u32>,
 }
 
@@ -71,18 +71,18 @@ pub struct Positions<'a> {
     /// The optimizer's id.
     pub ensemble: u32,
     pub particles: usize,
-    /// At most so many columns are kept, fewer if the device cannot hold them. Trails of n steps need n + 1.
+    /// The largest number of columns to keep, fewer if the device cannot hold them. Trails of n steps need n + 1.
     pub capacity: usize,
-    /// The step of the last column. A column whose step is known already replaces the older one; where
-    /// steps are missing in between, the trail begins anew.
+    /// The step of the last column. A column replaces an older one of the same step; after a gap in the steps, the
+    /// trail starts again.
     pub step: u64,
-    /// `columns × particles` points (x, y), oldest column first, one column a step.
+    /// `columns × particles` points (x, y), oldest column first, one column per step.
     pub columns: &'a [[f32; 2]],
 }
 
 /// The pipelines and buffers that draw scenes on one device.
 ///
-/// It needs nothing of the device beyond the limits that WebGL 2 guarantees: no storage buffers.
+/// It stays within the limits that WebGL 2 guarantees, and so uses no storage buffers.
 pub struct Renderer {
     frame: Uniforms<Frame>,
     heatmap: Heatmap,
@@ -91,7 +91,7 @@ pub struct Renderer {
     points: Points,
     positions: HashMap<u32, PositionBuffer>,
     mean_paths: HashMap<u32, Vec<[f32; 2]>>,
-    /// Whether there is a prepared scene with any pixels.
+    /// Whether a scene of at least one pixel is prepared.
     is_prepared: bool,
 }
 
@@ -137,13 +137,13 @@ impl Renderer {
         kept.extend_from_slice(path);
     }
 
-    /// Forgets every ensemble that is not among `ids`.
+    /// Removes every ensemble that is not among `ids`.
     pub fn retain(&mut self, ids: &[u32]) {
         self.positions.retain(|id, _| ids.contains(id));
         self.mean_paths.retain(|id, _| ids.contains(id));
     }
 
-    /// Uploads what [`Renderer::paint`] needs to draw `scene`.
+    /// Uploads the data that [`Renderer::paint`] needs to draw `scene`.
     pub fn prepare(&mut self, device: &wgpu::Device, queue: &wgpu::Queue, scene: &Scene) {
         let [width, height] = scene.viewport.size_px;
         self.is_prepared = width >= 1.0 && height >= 1.0;

@@ -10,7 +10,7 @@ const WIDTH: f32 = 2.0;
 const CASING: f32 = 1.0;
 /// Points closer than this on the screen are left out: a line of shorter pieces would lose its smooth edge.
 const SPACING_PX: f32 = 1.0;
-/// Where a line begins and ends.
+/// The missing point before and after each line.
 const NO_POINT: [f32; 2] = [f32::NAN; 2];
 
 pub(super) struct Paths {

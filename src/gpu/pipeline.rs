@@ -1,11 +1,11 @@
-//! How the primitives' pipelines and uniform buffers are made.
+//! Pipelines and uniform buffers of the primitives.
 
 use std::marker::PhantomData;
 use std::mem;
 
 use bytemuck::Pod;
 
-/// The shaders by the name of their file, each as wgpu gets it: with the shared parts in front.
+/// The shaders by file name, each with the shared parts in front, as passed to wgpu.
 pub const SHADERS: [(&str, &str); 5] = [HEATMAP, TRAILS, PATH, POINTS, CURVE];
 
 pub(super) const HEATMAP: (&str, &str) =
@@ -40,21 +40,21 @@ pub(super) const POINTS: (&str, &str) =
 /// Bytes of a point (x, y) in a vertex buffer.
 pub(super) const POINT_BYTES: u64 = mem::size_of::<[f32; 2]>() as u64;
 
-/// What all pipelines draw into.
+/// The render target of all pipelines.
 #[derive(Clone, Copy)]
 pub(super) struct Target {
     pub format: wgpu::TextureFormat,
     pub samples: u32,
 }
 
-/// What sets one primitive's pipeline apart.
+/// The properties specific to one primitive's pipeline.
 pub(super) struct Primitive<'a> {
     pub shader: (&'a str, &'a str),
     pub vertex_entry: &'a str,
     pub fragment_entry: &'a str,
     /// Bind groups 0, 1, ….
     pub bind_groups: &'a [&'a wgpu::BindGroupLayout],
-    /// Points (x, y) of an instance, each at its own location.
+    /// Number of points (x, y) of an instance, each at its own location.
     pub points: usize,
     pub opaque: bool,
 }
@@ -184,7 +184,7 @@ impl<T: Pod> Uniforms<T> {
         self.bytes.clear();
     }
 
-    /// Adds a value; the answer is what [`Uniforms::bind`] wants.
+    /// Adds a value, and returns the offset for [`Uniforms::bind`].
     pub(super) fn push(&mut self, value: T) -> u32 {
         let offset = self.bytes.len();
         self.bytes.extend_from_slice(bytemuck::bytes_of(&value));

@@ -1,4 +1,4 @@
-//! The particles where they are now.
+//! The particles at their current positions, as discs.
 
 use super::pipeline::{POINT_BYTES, POINTS, Primitive, Target, Uniforms};
 use super::positions::PositionBuffer;

@@ -5,11 +5,11 @@ use std::ops::Range;
 use super::Positions;
 use super::pipeline::POINT_BYTES;
 
-/// How many columns from the ring's beginning are written again behind its end, so that any four
-/// consecutive columns that start inside the ring lie one after the other in memory.
+/// The number of columns from the ring's beginning that are repeated behind its end, so that any four consecutive
+/// columns that start inside the ring are contiguous in memory.
 const MIRRORED: usize = 3;
 
-/// Which columns of a ring are in use. Pure arithmetic.
+/// The columns of a ring in use. Pure arithmetic.
 #[derive(Clone, Copy, Debug)]
 struct Ring {
     capacity: usize,
@@ -31,7 +31,7 @@ impl Ring {
         [place..place + before_wrap, 0..count - before_wrap]
     }
 
-    /// Makes room for `count ≤ capacity` newer columns, and says where they go.
+    /// Makes room for `count ≤ capacity` newer columns, and returns their places.
     fn push(&mut self, count: usize) -> [Range<usize>; 2] {
         let pieces = self.pieces(self.len as isize, count);
         self.len += count;
@@ -65,20 +65,20 @@ impl PositionBuffer {
         PositionBuffer { particles, buffer, run: positions.run, step: positions.step, ring }
     }
 
-    /// Whether newer columns, of as many particles, continue the ones that are here.
+    /// Whether newer columns, of as many particles, continue the stored ones.
     pub(super) fn is_continued_by(&self, positions: &Positions<'_>) -> bool {
         let columns = (positions.columns.len() / self.particles) as u64;
         self.run == positions.run && positions.step >= self.step && positions.step - self.step <= columns
     }
 
-    /// Forgets all columns, but keeps the buffer: at full speed every snapshot replaces the whole trail.
+    /// Removes all columns, but keeps the buffer: at full speed every snapshot replaces the whole trail.
     pub(super) fn begin_anew(&mut self, positions: &Positions<'_>) {
         (self.run, self.step) = (positions.run, positions.step);
         (self.ring.start, self.ring.len) = (0, 0);
     }
 
-    /// Adds columns, of which the last belongs to `positions.step`. Columns of steps that are here
-    /// already are written again.
+    /// Adds columns, of which the last belongs to `positions.step`. Columns of steps that are already stored are
+    /// overwritten.
     pub(super) fn push(&mut self, device: &wgpu::Device, queue: &wgpu::Queue, positions: &Positions<'_>) {
         self.reserve(device, queue, positions.capacity);
         let columns = positions.columns.len() / self.particles;
@@ -91,7 +91,7 @@ impl PositionBuffer {
         for places in self.ring.push(kept) {
             let (piece, after) = rest.split_at(places.len() * self.particles);
             self.write(queue, places.start, piece);
-            // What goes to the ring's first places also goes behind its end.
+            // Columns at the ring's first places are repeated behind its end.
             let mirrored = MIRRORED.saturating_sub(places.start).min(places.len());
             self.write(queue, self.ring.capacity + places.start, &piece[..mirrored * self.particles]);
             rest = after;
@@ -105,7 +105,7 @@ impl PositionBuffer {
         }
     }
 
-    /// Moves to a larger buffer when more columns are to be kept than it can hold.
+    /// Moves to a larger buffer when it cannot hold the columns to be kept.
     fn reserve(&mut self, device: &wgpu::Device, queue: &wgpu::Queue, columns: usize) {
         if columns <= self.ring.capacity || self.ring.capacity == most_columns(device, self.particles) {
             return;
@@ -141,7 +141,7 @@ impl PositionBuffer {
         self.ring.len.saturating_sub(1)
     }
 
-    /// Where the newest column begins, in bytes.
+    /// The offset of the newest column, in bytes.
     pub(super) fn newest_offset(&self) -> Option<u64> {
         (self.ring.len > 0).then(|| self.offset(self.ring.place(self.ring.len as isize - 1)))
     }
@@ -165,7 +165,7 @@ impl PositionBuffer {
     }
 }
 
-/// Trail segments whose columns lie one after the other.
+/// Trail segments whose columns are contiguous in memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Segments {
     pub offset: u64,
@@ -175,14 +175,14 @@ pub(super) struct Segments {
     pub first_age: usize,
 }
 
-/// How many columns of a ring fit into one buffer of the device.
+/// The number of columns of a ring that fit into one buffer of the device.
 fn most_columns(device: &wgpu::Device, particles: usize) -> usize {
     let columns = device.limits().max_buffer_size / (particles as u64 * POINT_BYTES);
     (columns as usize).saturating_sub(MIRRORED).max(MIRRORED)
 }
 
 fn allocate(device: &wgpu::Device, particles: usize, columns: usize) -> (wgpu::Buffer, usize) {
-    // Powers of two, so that a trail that is drawn longer and longer seldom moves.
+    // Powers of two, so that a trail that grows is seldom moved.
     let most = most_columns(device, particles);
     let capacity = columns.min(most).next_power_of_two().clamp(MIRRORED, most);
     let buffer = device.create_buffer(&wgpu::BufferDescriptor {

@@ -1,4 +1,4 @@
-//! Where the particles have been, fading with age.
+//! The trails of the particles, fading with age.
 
 use super::pipeline::{POINT_BYTES, Primitive, TRAILS, Target, Uniforms};
 use super::positions::{PositionBuffer, Segments};
@@ -7,7 +7,7 @@ use super::{EnsembleStyle, Scene};
 
 /// Width of the dark edge on each side, in points.
 const EDGE: f32 = 0.75;
-/// Trails of more particles have no edges: overlapping, they would only darken the ground.
+/// Above this number of particles trails have no edges: overlapping, they would only darken the ground.
 const MOST_EDGED: usize = 300;
 
 pub(super) struct Trails {
@@ -91,8 +91,8 @@ fn trail(scene: &Scene, style: &EnsembleStyle, positions: &PositionBuffer, segme
     }
 }
 
-/// One particle's trail is clear; many are pale, so that where they are dense can be told from where
-/// they are few.
+/// The opacity of a trail: one particle's trail is clear; many are pale, so that dense regions can be told from sparse
+/// ones.
 fn opacity(particles: usize) -> f32 {
     (particles as f32).powf(-0.15)
 }

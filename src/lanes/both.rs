@@ -2,7 +2,7 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use super::{Lanes, Planar, Real};
 
-/// Two vectors, one after the other: for vectors that are not joined in any better way.
+/// Two vectors, one after the other: for vectors without a more efficient joined type.
 #[derive(Clone, Copy, Debug)]
 pub struct Both<V>([V; 2]);
 

@@ -5,8 +5,8 @@
 //! in single precision. Vectors come as [`Lanes`], an array that works everywhere, and as the registers
 //! of AVX2 and AVX-512.
 //!
-//! Only `+ − × ÷ √`, operations on bits and an explicit [`Real::mul_add`] are used, so a lane has the same
-//! bits in all vectors of one precision.
+//! Only `+ − × ÷ √`, bit operations and an explicit [`Real::mul_add`] are used, so a lane has the same bits in all
+//! vectors of one precision.
 
 mod both;
 mod plain;
@@ -33,8 +33,8 @@ pub trait Real:
     /// `self × factor + term`, rounded once. Slow where the processor has no such instruction.
     fn mul_add(self, factor: Self, term: Self) -> Self;
 
-    /// `self / (factor × √square + term)`. Vectors of singles have it to 1e-6, without the processor's divider, for a
-    /// divisor from 1e-37 to 1e37 and a square that is a normal number, or whose root does not count beside `term`.
+    /// `self / (factor × √square + term)`. Vectors of singles compute it to 1e-6, without the processor's divider, for
+    /// a divisor from 1e-37 to 1e37 and a square that is a normal number, or whose root is negligible beside `term`.
     #[inline(always)]
     fn over_root(self, square: Self, factor: Self, term: Self) -> Self {
         self / square.sqrt().mul_add(factor, term)
@@ -103,7 +103,7 @@ plain_number!(f64);
 pub trait Vector<const N: usize>: Real {
     /// `f64` or `f32`.
     type Number: Copy;
-    /// The bits of the numbers, as whole numbers.
+    /// The bits of the numbers, as integers.
     type Bits: Bits<N>;
 
     fn from_lanes(lanes: Lanes<Self::Number, N>) -> Self;
@@ -118,8 +118,8 @@ pub trait Vector<const N: usize>: Real {
     fn smaller(self, other: Self) -> Self;
 }
 
-/// Numbers of which x and y of a place can be taken as one vector: what is done to both coordinates alike is then
-/// done to twice as many numbers side by side.
+/// Numbers whose x and y coordinates can be joined into one vector: an operation on both coordinates then acts on twice
+/// as many numbers side by side.
 pub trait Planar: Real {
     type Both: Real;
 
@@ -135,10 +135,10 @@ impl<const N: usize, V: Vector<N, Number = f64, Bits: Bits<N, Word = u64>>> Doub
 
 /// A vector of `N` numbers in single precision.
 pub trait Singles<const N: usize>: Vector<N, Number = f32, Bits: Bits<N, Word = u32>> {
-    /// The nearest numbers to whole numbers, which have a sign.
+    /// The nearest numbers to signed integers.
     fn from_integers(integers: Self::Bits) -> Self;
 
-    /// Whole numbers with a sign over `2^BY`, rounded down.
+    /// Signed integers divided by `2^BY`, rounded down.
     fn shift_right_signed<const BY: u32>(integers: Self::Bits) -> Self::Bits;
 }
 

@@ -3,18 +3,19 @@
 use super::{Bits, Vector};
 
 /// `x / (factor × √square + term)` in single precision, to 1e-6, for a divisor from 1e-37 to 1e37 and a square that is
-/// a normal number, or whose root does not count beside `term`. Where the square is not finite, neither is the result.
+/// a normal number, or whose root is negligible beside `term`. Where the square is not finite, neither is the result.
 ///
-/// A processor's divider takes one root or quotient at a time, and in Adam's step everything else would wait for it,
-/// while additions and multiplications overlap. The estimates to begin with are whole numbers minus the bits of a
-/// number: unlike those of a processor's own instructions they are the same everywhere.
+/// A processor's divider computes one root or quotient at a time, and in Adam's step everything else would wait for it,
+/// while additions and multiplications overlap. The initial estimates are integers minus the bits of a number: unlike
+/// those of a processor's own instructions they are the same everywhere.
 #[inline(always)]
 pub(super) fn over_root<const N: usize, V>(x: V, square: V, factor: V, term: V) -> V
 where
     V: Vector<N, Number = f32, Bits: Bits<N, Word = u32>>,
 {
     let divisor = root(square).mul_add(factor, term);
-    // 1/d to 5 % from the bits of d, to 2e-4 by (1 + e + e²) for what it is off, and the quotient from what is left.
+    // 1/d to 5 % from the bits of d, to 2e-4 with the factor (1 + e + e²) for its error e, and the quotient corrected
+    // by its remainder.
     let estimate = V::from_bits(V::Bits::splat(0x7ef3_11c7) - divisor.to_bits());
     let off = (-divisor).mul_add(estimate, V::splat(1.0));
     let inverse = off.mul_add(off, off).mul_add(estimate, estimate);
@@ -22,8 +23,8 @@ where
     (-divisor).mul_add(quotient, x).mul_add(inverse, quotient)
 }
 
-/// √x to 5e-7: an estimate from the bits of x, a step of Newton's with the constants that J. Kadlec found (2010) for
-/// it, and another step.
+/// √x to 5e-7: an estimate from the bits of x, a Newton step with the constants that J. Kadlec found (2010) for it, and
+/// a second step.
 #[inline(always)]
 fn root<const N: usize, V>(x: V) -> V
 where

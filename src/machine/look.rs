@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::needs::Look;
 
 impl Look {
-    /// Whether the thing is on this machine.
+    /// Whether it is found on this machine.
     pub fn finds(self) -> bool {
         match self {
             Look::Library(name) => can_open(Path::new(name)),
@@ -64,7 +64,7 @@ fn is_executable(path: &Path) -> bool {
     path.is_file()
 }
 
-/// Whether the system's loader opens this library, which is how winit and wgpu will ask for it.
+/// Whether the system's loader opens this library, which is how winit and wgpu load it.
 #[cfg(target_os = "linux")]
 fn can_open(library: &Path) -> bool {
     use std::ffi::{CString, c_char, c_int, c_void};
@@ -90,7 +90,7 @@ fn can_open(_library: &Path) -> bool {
 /// A Vulkan driver whose library can be opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VulkanDriver {
-    /// The file that tells Vulkan's loader of it.
+    /// The manifest file for Vulkan's loader.
     pub manifest: PathBuf,
 }
 
@@ -122,7 +122,7 @@ fn has_opengl() -> bool {
             .any(|manifest| leads_to_a_library(&manifest))
 }
 
-/// Where settings and data of installed programs lie, the user's own first.
+/// The folders of settings and data of installed programs, the user's own first.
 fn data_folders() -> Vec<PathBuf> {
     let home = env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     let lists = [

@@ -1,11 +1,10 @@
-//! What the program needs of the machine it runs on, and whether it is there.
+//! The program's requirements on the machine, and their detection.
 //!
-//! `valleyscope doctor` and the set-up commands of `xtask/` both ask this. `xtask` compiles these
-//! files in by their path, because it has to run before anything else can be built; so they use
-//! nothing but the standard library.
+//! `valleyscope doctor` and the set-up commands of `xtask/` both use this. `xtask` compiles these files in by their
+//! path, because it has to run before anything else can be built; so they use only the standard library.
 //!
-//! Things are looked for themselves (can this library be opened, is this program on the path), never
-//! by the name of a package. Only Linux leaves anything to look for: other systems bring it all.
+//! Requirements are detected directly (can this library be opened, is this program on the path), never by the name of a
+//! package. Only on Linux is there anything to detect: other systems come with everything.
 
 mod data;
 mod look;

@@ -2,18 +2,18 @@ use std::fmt;
 
 use super::packages::Packages;
 
-/// One thing outside the program that it cannot do without.
+/// An external requirement of the program.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Need {
-    /// What it is, for a person.
+    /// Its name for users.
     pub name: &'static str,
-    /// How to see whether it is there.
+    /// How it is detected.
     pub look: Look,
-    /// What to install where it is not.
+    /// The packages to install where it is missing.
     pub packages: Packages,
 }
 
-/// A thing to look for.
+/// A way to detect a requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Look {
     /// A shared library that can be opened under this file name.
@@ -26,7 +26,7 @@ pub enum Look {
     SoftwareVulkan,
 }
 
-/// Where windows appear.
+/// The kind of display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Display {
     Wayland,
@@ -45,7 +45,7 @@ impl Display {
         }
     }
 
-    /// The display that environment variables tell of; `is_set` answers for those that are not empty.
+    /// The display according to environment variables; `is_set` is true for those that are not empty.
     pub fn from_variables(is_set: impl Fn(&str) -> bool) -> Option<Display> {
         if is_set("WAYLAND_DISPLAY") || is_set("WAYLAND_SOCKET") {
             Some(Display::Wayland)
@@ -57,7 +57,7 @@ impl Display {
     }
 }
 
-/// What opening a window on `display` takes. Without a display, what it takes under X11.
+/// The requirements of a window on `display`. Without a display, those under X11.
 pub fn for_window(display: Option<Display>) -> Vec<&'static Need> {
     let libraries: &[&Need] = match display {
         Some(Display::Native) => return Vec::new(),
@@ -67,22 +67,22 @@ pub fn for_window(display: Option<Display>) -> Vec<&'static Need> {
     libraries.iter().copied().chain([&GRAPHICS_DRIVER]).collect()
 }
 
-/// What building the program takes, besides Rust.
+/// The requirements of building the program, besides Rust.
 pub fn for_building() -> Vec<&'static Need> {
     if cfg!(target_os = "linux") { vec![&C_COMPILER] } else { Vec::new() }
 }
 
-/// What building the training worker takes besides, apart from libtorch.
+/// The additional requirements of building the training worker, apart from libtorch.
 pub fn for_building_worker() -> Vec<&'static Need> {
     if cfg!(target_os = "linux") { vec![&CXX_COMPILER] } else { Vec::new() }
 }
 
-/// What installing a PyTorch takes.
+/// The requirements of installing PyTorch.
 pub fn for_installing_pytorch() -> Vec<&'static Need> {
     vec![&PIP]
 }
 
-/// What running the tests takes where `display` is the one there is. Without one they bring their own.
+/// The requirements of running the tests on `display`. Without a display they start their own.
 pub fn for_tests(display: Option<Display>) -> Vec<&'static Need> {
     let mut needs = for_window(display);
     if display != Some(Display::Native) {

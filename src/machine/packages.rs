@@ -19,7 +19,7 @@ pub enum PackageManager {
 }
 
 impl PackageManager {
-    /// The one of this system, if it is one of these.
+    /// The package manager of this system, if it is one of these.
     pub fn here() -> Option<PackageManager> {
         let os_release = ["/etc/os-release", "/usr/lib/os-release"];
         os_release
@@ -28,7 +28,7 @@ impl PackageManager {
             .and_then(|text| Self::from_os_release(&text))
     }
 
-    /// The one that the distribution described by an `os-release` file uses.
+    /// The package manager of the distribution described by an `os-release` file.
     pub fn from_os_release(text: &str) -> Option<PackageManager> {
         let field = |name: &str| {
             let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
@@ -44,7 +44,7 @@ impl PackageManager {
         })
     }
 
-    /// The packages that bring `needs`, each once, sorted.
+    /// The packages for `needs`, each once, sorted.
     pub fn packages(self, needs: &[&Need]) -> Vec<&'static str> {
         let names = needs.iter().map(|need| match self {
             PackageManager::Apt => need.packages.apt,
@@ -58,7 +58,7 @@ impl PackageManager {
         packages
     }
 
-    /// The one command that a person types to bring `needs`.
+    /// The command to type to install `needs`.
     pub fn command(self, needs: &[&Need], root: bool) -> String {
         let install = match self {
             PackageManager::Apt => "apt-get install",

@@ -1,16 +1,16 @@
-//! Where the training worker is installed, and how its set-up stands.
+//! The folder of the training worker, and the status of its set-up.
 //!
-//! The set-up (`cargo xtask setup`) and the program never talk to each other: they share a folder, `worker` in the
-//! user's folder for data.
+//! The set-up (`cargo xtask setup`) and the program communicate only through a folder, `worker` in the user's data
+//! folder.
 //!
 //! | file | holds |
 //! | --- | --- |
 //! | `bin/valleyscope-train` | the worker |
 //! | `lib` | a link to the libraries of the PyTorch that it was built with |
 //! | `pytorch-…` | a PyTorch of its own, where no other fits |
-//! | `setup.lock` | locked as long as a set-up is at work |
-//! | `setup.txt` | what the set-up is doing or has come to ([`SetUpStatus`]) |
-//! | `setup.log` | what a set-up in the background has said |
+//! | `setup.lock` | locked as long as a set-up is running |
+//! | `setup.txt` | the status or the outcome of the set-up ([`SetUpStatus`]) |
+//! | `setup.log` | the output of a set-up in the background |
 //! | `setup.cancel` | its presence asks the set-up to end |
 //!
 //! `setup.txt` has a line `name=value` for each field, with `\n` and `\\` for a line's end and a backslash; it is
@@ -30,15 +30,15 @@ pub struct WorkerFolder {
     path: PathBuf,
 }
 
-/// How a set-up of the worker stands.
+/// The status of a set-up of the worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetUpStatus {
     pub state: SetUpState,
-    /// What is being done, or what came of it, for a person. It may have several lines.
+    /// The current action, or the outcome, for users. It may have several lines.
     pub message: String,
-    /// The step that is being done and how many there are, counted from 1.
+    /// The current step, counted from 1, and the number of steps.
     pub step: (u32, u32),
-    /// How far this step is, where that is known.
+    /// The progress of this step, if known.
     pub percent: Option<u8>,
     /// The set-up's process.
     pub pid: u32,
@@ -51,15 +51,15 @@ pub enum SetUpState {
     Working,
     Done,
     Failed,
-    /// Ended because somebody asked for it.
+    /// Ended on request.
     Cancelled,
-    /// The user did not want the download.
+    /// The user declined the download.
     Declined,
-    /// Ended before it was done, without a word.
+    /// Ended before it was done, without a message.
     Interrupted,
 }
 
-/// A set-up at work: while this lives, no other begins.
+/// A running set-up: while this value exists, no other begins.
 #[derive(Debug)]
 pub struct SetUp {
     folder: WorkerFolder,
@@ -69,18 +69,18 @@ pub struct SetUp {
 /// Why a set-up cannot begin.
 #[derive(Debug)]
 pub enum SetUpRefusal {
-    /// Another is at work.
+    /// Another is running.
     Held,
     /// The folder cannot be written.
     Folder(io::Error),
 }
 
-/// How many bytes a PyTorch for the worker takes, roughly.
+/// The approximate number of bytes of a PyTorch for the worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PyTorchBytes {
-    /// What is downloaded.
+    /// Bytes of the download.
     pub download: u64,
-    /// What stays.
+    /// Bytes on the disk.
     pub disk: u64,
 }
 
@@ -94,20 +94,20 @@ const STATES: [(SetUpState, &str); 6] = [
 ];
 
 impl PyTorchBytes {
-    /// What the processor needs.
+    /// The libraries for the processor.
     pub const CPU: PyTorchBytes = PyTorchBytes { download: 540_000_000, disk: 700_000_000 };
-    /// All, with NVIDIA's libraries.
+    /// All libraries, including NVIDIA's.
     pub const CUDA: PyTorchBytes = PyTorchBytes { download: 2_750_000_000, disk: 5_000_000_000 };
 
-    /// Of the PyTorch that the set-up installs on a machine with or without an NVIDIA GPU. CUDA is published for Linux
-    /// only.
+    /// The bytes of the PyTorch that the set-up installs on a machine with or without an NVIDIA GPU. CUDA is published
+    /// for Linux only.
     pub fn for_machine(has_gpu: bool) -> PyTorchBytes {
         if has_gpu && cfg!(target_os = "linux") { PyTorchBytes::CUDA } else { PyTorchBytes::CPU }
     }
 }
 
 impl WorkerFolder {
-    /// The one in the user's folder for data, if the system knows of such a folder.
+    /// The folder of the worker in the user's data folder, if the system has one.
     pub fn of_user() -> Option<WorkerFolder> {
         Some(WorkerFolder { path: data_folder()?.join("worker") })
     }
@@ -124,7 +124,7 @@ impl WorkerFolder {
         self.path.join("bin").join(format!("valleyscope-train{}", std::env::consts::EXE_SUFFIX))
     }
 
-    /// Where the worker looks first for libtorch.
+    /// The folder in which the worker searches first for libtorch.
     pub fn libraries(&self) -> PathBuf {
         self.path.join("lib")
     }
@@ -133,7 +133,7 @@ impl WorkerFolder {
         self.path.join("setup.log")
     }
 
-    /// How the set-up stands that is at work or was the last; `None` where there has been none.
+    /// The status of the set-up that is running or was the last; `None` where there has been none.
     pub fn status(&self) -> Option<SetUpStatus> {
         // In this order, as it may end in between.
         let at_work = self.is_being_set_up();
@@ -144,12 +144,12 @@ impl WorkerFolder {
         Some(status)
     }
 
-    /// Whether a set-up is at work.
+    /// Whether a set-up is running.
     pub fn is_being_set_up(&self) -> bool {
         File::open(self.lock_file()).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
-    /// Asks the set-up that is at work to end, which takes it a moment.
+    /// Asks the running set-up to end, which takes it a moment.
     pub fn cancel(&self) -> io::Result<()> {
         File::create(self.cancel_file()).map(drop)
     }
@@ -172,7 +172,7 @@ impl SetUp {
         fs::create_dir_all(folder.path()).map_err(SetUpRefusal::Folder)?;
         let lock = OpenOptions::new().write(true).create(true).truncate(false).open(folder.lock_file());
         let lock = lock.map_err(SetUpRefusal::Folder)?;
-        // Whoever looks whether a set-up is at work holds the lock for an instant.
+        // A check whether a set-up is running holds the lock for an instant.
         let mut tries = 0;
         loop {
             match lock.try_lock() {
@@ -183,7 +183,7 @@ impl SetUp {
             }
             tries += 1;
         }
-        // A wish that came too late for the set-up before.
+        // A request that came too late for the previous set-up.
         let _ = fs::remove_file(folder.cancel_file());
         Ok(SetUp { folder: folder.clone(), _lock: lock })
     }
@@ -192,12 +192,12 @@ impl SetUp {
         &self.folder
     }
 
-    /// Whether somebody has asked for the end.
+    /// Whether the end was requested.
     pub fn is_cancelled(&self) -> bool {
         self.folder.cancel_file().exists()
     }
 
-    /// Tells how it stands. Where that cannot be written, the set-up's own errors will say more.
+    /// Writes the status. Where that fails, the set-up's own errors will say more.
     pub fn report(&self, state: SetUpState, message: &str, step: (u32, u32), percent: Option<u8>) {
         let updated = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let message = message.to_owned();
@@ -209,7 +209,7 @@ impl SetUp {
 
 impl Drop for SetUp {
     fn drop(&mut self) {
-        // Answered by the end, or too late.
+        // The request was answered by the end, or came too late.
         let _ = fs::remove_file(self.folder.cancel_file());
     }
 }

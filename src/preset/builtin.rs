@@ -1,14 +1,14 @@
-//! The presets that come with the program.
+//! The built-in presets.
 
 use std::sync::LazyLock;
 
 use super::Preset;
 
-/// A preset that comes with the program.
+/// A built-in preset.
 #[derive(Debug)]
 pub struct BuiltIn {
     pub name: &'static str,
-    /// The file with its comments.
+    /// The text of the file, with its comments.
     pub text: &'static str,
     pub preset: Preset,
 }
@@ -19,7 +19,7 @@ macro_rules! files {
     };
 }
 
-/// All built-in presets, in the order in which they teach best.
+/// All built-in presets, in the best order for teaching.
 pub fn built_ins() -> &'static [BuiltIn] {
     static BUILT_INS: LazyLock<Vec<BuiltIn>> = LazyLock::new(|| {
         let files = files![

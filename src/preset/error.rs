@@ -15,7 +15,7 @@ pub enum PresetError {
     TooLarge { path: PathBuf },
     #[error("{origin} is not a text file in UTF-8: {what}")]
     NotText { origin: String, what: String },
-    /// Something wrong in the text.
+    /// A fault in the text.
     #[error(transparent)]
     Content(Box<Fault>),
     /// A single field that cannot be set.
@@ -23,7 +23,7 @@ pub enum PresetError {
         "{assignment}: {reason}; `valleyscope presets show NAME` prints a preset whose comments explain the fields"
     )]
     CannotSet { assignment: String, reason: String },
-    /// Something wrong in a preset that is about to be written.
+    /// A fault in a preset that is about to be written.
     #[error("the preset cannot be saved: {0}")]
     Invalid(String),
     #[error("there is no preset named `{name}`{}; `valleyscope presets list` shows all", did_you_mean(closest))]

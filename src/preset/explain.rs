@@ -1,4 +1,4 @@
-//! What the RON reader found wrong, in words that name what stands in the file.
+//! Error messages of the RON reader, in words that name the text in the file.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use super::FormatVersion;
 use super::lexer::is_word;
 use super::outline::Outline;
 
-/// Says in plain words what the RON reader found wrong, and finds the exact place.
+/// Explains an error of the RON reader in plain words, and finds its exact place.
 pub(super) fn explain(text: &str, outline: Outline<'_>, error: &SpannedError) -> (Range<usize>, String) {
     let Range { start, end } = span_of(text, error);
     let here = token(text, end);
@@ -52,7 +52,7 @@ pub(super) fn explain(text: &str, outline: Outline<'_>, error: &SpannedError) ->
             let hint = "expected an escape such as `\\n`, `\\\"` or `\\u{3b2}`; write a backslash itself as `\\\\`";
             (start..end, hint.to_owned())
         }
-        // Some of the reader's complaints are of a name that it has passed already.
+        // Some of the reader's errors are about a name that it has already passed.
         RonError::ExpectedDifferentStructName { .. } => {
             let name = token(text, start);
             (name.clone(), format!("expected `(`, found {}", describe(text, name)))
@@ -64,13 +64,13 @@ pub(super) fn explain(text: &str, outline: Outline<'_>, error: &SpannedError) ->
     }
 }
 
-/// The bytes of the text where the RON reader found something wrong.
+/// The bytes of the text where the RON reader found an error.
 pub(super) fn span_of(text: &str, error: &SpannedError) -> Range<usize> {
     let start = offset(text, error.span.start);
     start..offset(text, error.span.end).max(start)
 }
 
-/// What is wrong with the name of a field or of a variant.
+/// The fault in the name of a field or of a variant.
 fn of_names(
     text: &str,
     outline: Outline<'_>,
@@ -89,7 +89,7 @@ fn of_names(
             (start..end, format!("the field `{field}` is given twice in {}", place(outline, start)))
         }
         RonError::NoSuchEnumVariant { expected, found, .. } => {
-            // A name that differs from another in its capitals alone stands for the same.
+            // A name that differs from another only in capitals means the same.
             let mut names: Vec<&str> = expected.to_vec();
             names.dedup_by(|one, other| one.eq_ignore_ascii_case(other));
             (start..end, format!("expected one of {}, found `{}`", list(&names), shortened(found)))
@@ -98,7 +98,7 @@ fn of_names(
     })
 }
 
-/// What the RON reader expected, as it is written in a preset.
+/// The text that the RON reader expected, as written in a preset.
 fn wanted(error: &RonError) -> &'static str {
     match error {
         RonError::TrailingCharacters => "the end of the file after the preset",
@@ -124,7 +124,7 @@ fn wanted(error: &RonError) -> &'static str {
     }
 }
 
-/// A type's name, as the reader's messages have it, in words.
+/// A type's name in the reader's messages, in words.
 fn kind_of(expected: &str) -> &'static str {
     match expected {
         "f64" | "f32" => "a number",
@@ -163,7 +163,7 @@ fn describe(text: &str, token: Range<usize>) -> String {
     }
 }
 
-/// The word, or as much of a long one as tells which it is.
+/// The word, shortened where it is long.
 pub(super) fn shortened(word: &str) -> Cow<'_, str> {
     match word.char_indices().nth(60) {
         Some((end, _)) => Cow::Owned(format!("{}…", &word[..end])),
@@ -183,12 +183,12 @@ fn number_around(text: &str, at: usize) -> Range<usize> {
     before.map_or(0, |(last, c)| last + c.len_utf8())..token(text, at).end
 }
 
-/// Whether a whole number was read that goes on with a fraction or an exponent.
+/// Whether an integer was read that continues with a fraction or an exponent.
 fn is_fraction(text: &str, at: usize) -> bool {
     text[..at].ends_with(|c: char| c.is_ascii_digit()) && text[at..].starts_with(['.', 'e', 'E'])
 }
 
-/// What the group around `at` is called in messages.
+/// The name of the group around `at` in messages.
 fn place(outline: Outline<'_>, at: usize) -> String {
     match outline.path_at(at) {
         Some(path) => format!("`{path}`"),

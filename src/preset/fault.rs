@@ -1,11 +1,11 @@
-//! Something wrong at a place in a preset's text.
+//! A fault at a place in a preset's text.
 
 use std::fmt;
 use std::ops::Range;
 
 use crate::visible::{acts, visible};
 
-/// What is wrong, and where. Shown like a compiler does: place, message, and the line with a mark.
+/// A fault and its place. Displayed as by a compiler: place, message, and the line with a mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The file, or the name of a built-in preset.
@@ -26,7 +26,7 @@ struct Excerpt {
     mark_len: usize,
 }
 
-/// The most characters of a line that are shown on each side of the mark's start.
+/// The largest number of characters of a line that are shown on each side of the mark's start.
 const REACH: usize = 60;
 
 impl Fault {
@@ -54,7 +54,8 @@ impl Fault {
     }
 }
 
-/// Control characters, and those that turn the direction of writing, would move the mark, or do worse to a terminal.
+/// The character, or a replacement for control characters and those that change the direction of writing: they would
+/// move the mark, or do worse to a terminal.
 fn printable(c: char) -> char {
     match c {
         '\t' => ' ',

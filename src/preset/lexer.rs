@@ -12,11 +12,11 @@ pub(super) enum Token {
     Close,
     Number,
     Text,
-    /// A sign that has no meaning.
+    /// A character without meaning.
     Other,
 }
 
-/// Takes a text apart into tokens, each with its bytes.
+/// Splits a text into tokens, each with its bytes.
 #[derive(Debug)]
 pub(super) struct Lexer<'t> {
     text: &'t str,
@@ -29,7 +29,7 @@ impl<'t> Lexer<'t> {
         Lexer { text, at: 0, open_comment: None }
     }
 
-    /// Where a comment begins that does not end; known once the whole text is taken apart.
+    /// The start of an unterminated comment; known once the whole text is split.
     pub(super) fn open_comment(&self) -> Option<usize> {
         self.open_comment
     }
@@ -129,7 +129,7 @@ impl Lexer<'_> {
         self.at += end.map_or(self.rest().len(), |(quote, _)| quote + 1);
     }
 
-    /// Goes on after the `r` of a raw text like `r#"…"#`, if it is one.
+    /// Skips the rest of a raw text like `r#"…"#` after its `r`, if it is one.
     fn skip_raw_text(&mut self, start: usize) -> bool {
         let hashes = self.rest().len() - self.rest().trim_start_matches('#').len();
         if !matches!(&self.text[start..self.at], "r" | "b" | "br") || !self.rest()[hashes..].starts_with('"') {
@@ -142,7 +142,7 @@ impl Lexer<'_> {
     }
 }
 
-/// Letters, digits and what else names and numbers are made of.
+/// Whether the character can be part of a name or a number.
 pub(super) fn is_word(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '.' | '+' | '-')
 }

@@ -10,11 +10,11 @@ use super::{Preset, built_ins, read};
 /// The built-in presets together with the user's own.
 #[derive(Clone, Debug)]
 pub struct Library {
-    /// Where the user's own are; it is made when the first is saved.
+    /// The folder of the user's own presets, which is created when the first is saved.
     folder: Option<PathBuf>,
 }
 
-/// A preset, its text, and where it came from.
+/// A preset, its text, and its origin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded {
     pub preset: Preset,
@@ -83,8 +83,8 @@ impl Library {
         Ok(presets)
     }
 
-    /// The preset that a user means by a name or a path: an existing file, or whatever looks like a
-    /// path; else a built-in preset; else one of the user's own.
+    /// The preset that a user means by a name or a path: an existing file, or any argument that looks like a path; else
+    /// a built-in preset; else one of the user's own.
     pub fn load(&self, name_or_file: &OsStr) -> Result<Loaded, PresetError> {
         let path = Path::new(name_or_file);
         let looks_like_path = path.components().count() > 1 || path.extension() == Some(OsStr::new(EXTENSION));
@@ -106,8 +106,8 @@ impl Library {
         Err(PresetError::NotFound { closest: self.closest(&name), name: name.into_owned() })
     }
 
-    /// The preset in a file that somebody has named. It may be no plain file, such as `/dev/stdin`, which is waited for; a FIFO in a
-    /// folder is refused.
+    /// The preset in a file that a user has named. It need not be a regular file: `/dev/stdin` is waited for; a FIFO in
+    /// a folder is refused.
     pub fn load_file(path: &Path) -> Result<Loaded, PresetError> {
         loaded(read::text_of_file(path)?, path, PresetSource::File(path.to_owned()))
     }
@@ -123,7 +123,7 @@ impl Library {
         Some(self.folder.as_ref()?.join(name).with_added_extension(EXTENSION))
     }
 
-    /// Up to three names that `name` may be a slip of.
+    /// Up to three names of which `name` may be a misspelling.
     fn closest(&self, name: &str) -> Vec<String> {
         let own = self.user_presets().unwrap_or_default().into_iter().map(|preset| preset.name);
         let mut ranked: Vec<(f64, String)> = built_ins()

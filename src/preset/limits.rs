@@ -1,22 +1,22 @@
-//! How much a preset's text may hold. It is looked at before anything is made of it, as it may be anybody's.
+//! Limits on the size of a preset's text. They are checked before it is parsed, as it may come from anybody.
 
 use std::ops::Range;
 
 use super::lexer::Token;
 use super::outline::{DEEPEST, Walk};
 
-/// Bytes of a line.
+/// The largest number of bytes of a line.
 const LONGEST_LINE: usize = 1 << 20;
-/// Bytes of a name.
+/// The largest number of bytes of a name.
 const LONGEST_NAME: usize = 100;
-/// Digits of a number. The smallest that can be told from 0 has 350 with all its zeros.
+/// The largest number of digits of a number. The smallest number distinct from 0 has 350 with all its zeros.
 const LONGEST_NUMBER: usize = 1000;
-/// Bytes of a text in quotation marks.
+/// The largest number of bytes of a text in quotation marks.
 const LONGEST_TEXT: usize = 1 << 16;
-/// Elements of a list, apart from the changes of a recorded session.
+/// The largest number of elements of a list, except for the changes of a recorded session.
 const MOST_ELEMENTS: usize = 10_000;
 
-/// What goes beyond a limit first, and what is said of it.
+/// The first text that exceeds a limit, with its message.
 pub(super) fn exceeded(text: &str) -> Option<(Range<usize>, String)> {
     long_line(text).or_else(|| {
         let mut walk = Walk::new(text);

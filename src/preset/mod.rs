@@ -12,12 +12,12 @@
 //! )
 //! ```
 //!
-//! A phase diagram is a `Sweep(version: 1, title: …, sweep: (…))`, trainings are, for example, `Mnist(version: 1,
-//! title: …, runs: […])`, and a scan of trainings is a `MnistScan(version: 1, title: …, scan: (…))`: what is trained has
-//! its variant from [`for_each_workload`].
+//! A phase diagram is a `Sweep(version: 1, title: …, sweep: (…))`, trainings are, for example,
+//! `Mnist(version: 1, title: …, runs: […])`, and a scan of trainings is a `MnistScan(version: 1, title: …, scan: (…))`:
+//! the variants of trainings come from [`for_each_workload`].
 //!
-//! Values of optional fields stand bare. What is unknown, out of range or contradictory is refused with
-//! its line and column, see [`Fault`].
+//! Values of optional fields are written without `Some`. Unknown fields and out-of-range or contradictory values are
+//! refused with their line and column, see [`Fault`].
 
 mod builtin;
 mod error;
@@ -62,7 +62,7 @@ macro_rules! define_preset {
             /// The kinds of presets that a worker trains.
             pub const WORKLOADS: &[&str] = &[$(stringify!($kind)),+];
 
-            /// What kind of experiment it is, as the first word of its file.
+            /// The kind of experiment, which is the first word of its file.
             pub fn kind(&self) -> &'static str {
                 match self {
                     Preset::Landscape(_) => "Landscape",
@@ -87,7 +87,7 @@ macro_rules! define_preset {
                 }
             }
 
-            /// The title and the description, to be changed.
+            /// The title and the description, mutable.
             pub fn words_mut(&mut self) -> [&mut String; 2] {
                 match self {
                     Preset::Landscape(preset) => [&mut preset.title, &mut preset.description],
@@ -96,7 +96,7 @@ macro_rules! define_preset {
                 }
             }
 
-            /// What a worker trains; none where it is another kind.
+            /// The workload that a worker trains; none where it is another kind.
             pub fn workload(&self) -> Option<&dyn Workload> {
                 match self {
                     Preset::Landscape(_) | Preset::Sweep(_) => None,
@@ -104,7 +104,7 @@ macro_rules! define_preset {
                 }
             }
 
-            /// The same, to be changed.
+            /// The same, mutable.
             pub fn workload_mut(&mut self) -> Option<&mut dyn Workload> {
                 match self {
                     Preset::Landscape(_) | Preset::Sweep(_) => None,
@@ -122,7 +122,7 @@ macro_rules! define_preset {
 }
 for_each_workload!(define_preset);
 
-/// A simulation, how it is looked at, and what is done with it.
+/// A simulation, with its view, lesson and recorded changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LandscapePreset {
@@ -133,13 +133,13 @@ pub struct LandscapePreset {
     #[serde(default)]
     pub description: String,
     pub simulation: SimulationSpec,
-    /// Without it, whoever opens the preset keeps looking as before.
+    /// The view; without it, opening the preset keeps the current view.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub view: Option<ViewSettings>,
     /// Numbered steps to walk a class through.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lesson: Vec<LessonStep>,
-    /// What was changed during a recorded session, in the order of the steps.
+    /// The changes during a recorded session, in the order of the steps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
 }
@@ -161,15 +161,15 @@ pub struct SweepPreset {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LessonStep {
-    /// What to look at, in a sentence or two.
+    /// One or two sentences about what to look at.
     pub text: String,
-    /// Put in force when the step is shown, on top of the settings of the steps before. Unless it is empty,
-    /// the run then begins again.
+    /// Settings applied when the step is shown, on top of those of the previous steps. Unless it is empty, the run then
+    /// restarts.
     #[serde(default)]
     pub set: Vec<Setting>,
 }
 
-/// The version of the format. There is one so far; a file of another is refused.
+/// The version of the format. There is only one so far; a file of another version is refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FormatVersion;
 
@@ -211,7 +211,7 @@ impl LandscapePreset {
         Record { spec: self.simulation.clone(), changes: self.changes.clone() }
     }
 
-    /// The steps after which the recorded session pauses for good; `None` where it goes on.
+    /// The steps after which the recorded session finally pauses; `None` where it continues.
     pub fn planned_steps(&self) -> Option<u64> {
         let mut planned = self.simulation.steps;
         for change in &self.changes {
@@ -235,19 +235,19 @@ impl LandscapePreset {
         Ok(simulation)
     }
 
-    /// Why the lesson does not fit the simulation, if it does not.
+    /// The error of a lesson that does not fit the simulation, if it does not.
     pub fn lesson_misfit(&self) -> Option<SettingError> {
         self.simulation_at(self.lesson.len()).err()
     }
 }
 
 impl Preset {
-    /// The most bytes of a preset's text: more than the record of many hours of dragging sliders.
+    /// The largest number of bytes of a preset's text: more than the record of many hours of dragging sliders.
     pub const LONGEST: u64 = 64 << 20;
 
-    /// The most characters of a title.
+    /// The largest number of characters of a title.
     pub const LONGEST_TITLE: usize = 100;
-    /// The most characters of a description.
+    /// The largest number of characters of a description.
     pub const LONGEST_DESCRIPTION: usize = 1000;
 
     /// Its trainings, each as a preset of its own that a worker can train; none where it is another kind.
@@ -255,12 +255,12 @@ impl Preset {
         self.workload().map_or_else(Vec::new, Workload::trainings)
     }
 
-    /// Where the data of its first training come from; none where it is another kind.
+    /// The source of the data of its first training; none where it is another kind.
     pub fn data(&self) -> Option<&DataChoice> {
         self.workload().map(|workload| workload.data(0))
     }
 
-    /// Where its training is to take place; none where it is another kind.
+    /// The device of its training; none where it is another kind.
     pub fn device(&self) -> Option<DeviceChoice> {
         self.workload().map(Workload::device)
     }
@@ -270,8 +270,8 @@ impl Preset {
         read::parse(text, origin)
     }
 
-    /// The preset in a plain file, or one that a link leads to. What somebody has named may be something else:
-    /// see [`Library::load_file`].
+    /// The preset in a regular file, or one that a link leads to. For a path that a user has named, see
+    /// [`Library::load_file`].
     pub fn read(path: &Path) -> Result<Preset, PresetError> {
         Preset::parse(&read::text_of_plain_file(path)?, &path.display().to_string())
     }

@@ -1,15 +1,15 @@
-//! Where each field of a preset stands in its text.
+//! The positions of a preset's fields in its text.
 //!
-//! The RON reader knows positions only while it reads. The outline finds them by a field's path, for
-//! rules that are checked afterwards, and the other way round it tells which field a position is in. Each question
-//! walks through the text anew and keeps no more than the path to where it is, as the text may be anybody's.
+//! The RON reader knows positions only while it reads. The outline finds them by a field's path, for rules that are
+//! checked afterwards, and conversely finds the field at a position. Each query scans the text again and stores only
+//! the current path, as the text may come from anybody.
 
 use std::fmt::Write;
 use std::ops::Range;
 
 use super::lexer::{Lexer, Token};
 
-/// Deeper than any preset is.
+/// The largest depth of brackets, more than any preset has.
 pub(super) const DEEPEST: usize = 64;
 
 /// The fields and list elements of a RON text.
@@ -35,15 +35,15 @@ impl<'t> Outline<'t> {
         }
     }
 
-    /// Where a comment begins that does not end.
+    /// The start of an unterminated comment.
     pub(super) fn open_comment(&self) -> Option<usize> {
         let mut lexer = Lexer::new(self.text);
         lexer.by_ref().for_each(drop);
         lexer.open_comment()
     }
 
-    /// The value at `path`, such as `simulation.optimizers[1].id`, or where that is not written, at the nearest
-    /// path around it.
+    /// The value at `path`, such as `simulation.optimizers[1].id`, or where that is missing, at the nearest enclosing
+    /// path.
     pub(super) fn value(&self, path: &str) -> Option<Range<usize>> {
         self.nearest(&keys(path)).map(|(_, span)| span)
     }
@@ -54,10 +54,11 @@ impl<'t> Outline<'t> {
         self.nearest(&keys).filter(|(length, _)| *length == keys.len()).map(|(_, span)| span)
     }
 
-    /// The value that shares the longest beginning with a path, how many keys that has, and where it is.
+    /// The value at the longest prefix of a path that is in the text: the prefix's number of keys, and the value's
+    /// position.
     fn nearest(&self, path: &[Key<'_>]) -> Option<(usize, Range<usize>)> {
         let mut best: Option<(usize, Range<usize>)> = None;
-        // The group that has it, as long as it goes on.
+        // The group that contains the value, until the value ends.
         let mut at = None;
         let mut walk = Walk::new(self.text);
         while let Some(step) = walk.next() {
@@ -116,7 +117,7 @@ fn keys(path: &str) -> Vec<Key<'_>> {
     keys
 }
 
-/// A way through the tokens of a text that knows where it is.
+/// A pass over the tokens of a text that tracks the current path.
 #[derive(Debug)]
 pub(super) struct Walk<'t> {
     text: &'t str,
@@ -124,7 +125,7 @@ pub(super) struct Walk<'t> {
     groups: Vec<Group<'t>>,
 }
 
-/// What stands between two brackets.
+/// The state inside a pair of brackets.
 #[derive(Debug)]
 struct Group<'t> {
     /// The index of the next element, in a list.
@@ -146,9 +147,9 @@ struct Open<'t> {
 pub(super) struct OutlineStep {
     pub span: Range<usize>,
     pub token: Token,
-    /// Whether a value begins with it.
+    /// Whether it begins a value.
     begins: bool,
-    /// Whether it is a part of a value, no comma, colon or field's name.
+    /// Whether it is part of a value, not a comma, colon or field's name.
     is_of_value: bool,
 }
 
@@ -157,7 +158,7 @@ impl<'t> Walk<'t> {
         Walk { text, lexer: Lexer::new(text).peekable(), groups: Vec::new() }
     }
 
-    /// Goes on by a token. It ends where brackets are nested deeper than [`DEEPEST`].
+    /// Advances by a token. It ends where brackets are nested deeper than [`DEEPEST`].
     pub(super) fn next(&mut self) -> Option<OutlineStep> {
         if self.depth() > DEEPEST {
             return None;
@@ -193,12 +194,12 @@ impl<'t> Walk<'t> {
         Some(step)
     }
 
-    /// Brackets that are open.
+    /// The number of open brackets.
     pub(super) fn depth(&self) -> usize {
         self.groups.len()
     }
 
-    /// Elements of the innermost list that a comma has ended; none in another group.
+    /// The number of elements of the innermost list that a comma has ended; none in another group.
     pub(super) fn elements(&self) -> Option<usize> {
         self.groups.last()?.next.map(|next| next - 1)
     }
@@ -216,7 +217,7 @@ impl<'t> Walk<'t> {
         (!path.is_empty()).then_some(path)
     }
 
-    /// A token that belongs to a value. True where it is the first.
+    /// Handles a token that belongs to a value. True where it is the first.
     fn begin(&mut self, start: usize) -> bool {
         let Some(group) = self.groups.last_mut() else { return false };
         let Some(key) = group.pending.take() else { return false };

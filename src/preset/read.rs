@@ -1,4 +1,4 @@
-//! From text to preset.
+//! Parsing presets.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -15,13 +15,13 @@ use super::outline::Outline;
 use super::{FormatVersion, Preset, limits, rules};
 use crate::plain_file::{self, Links};
 
-/// How presets are read and written: values of optional fields and of settings stand bare, like
+/// The RON options of presets: values of optional fields and of settings are written without wrappers, like
 /// `steps: 3000` and `Noise(1.5)`.
 pub(super) fn format() -> ron::Options {
     ron::Options::default().with_default_extension(Extensions::IMPLICIT_SOME | Extensions::UNWRAP_VARIANT_NEWTYPES)
 }
 
-/// The text of the preset in the plain file at `path`, or in one that a link leads to.
+/// The text of the preset in the regular file at `path`, or in one that a link leads to.
 pub(super) fn text_of_plain_file(path: &Path) -> Result<String, PresetError> {
     text_of(path, plain_file::read(path, Links::Followed, Preset::LONGEST))
 }
@@ -72,7 +72,7 @@ pub(super) fn parse(text: &str, origin: &str) -> Result<Preset, PresetError> {
     Ok(preset)
 }
 
-/// The same, whose fields need not fit each other.
+/// The same, without checking that the fields fit each other.
 pub(super) fn parse_fields(text: &str, origin: &str) -> Result<Preset, PresetError> {
     let text = without_mark(text);
     let fault = |span, message| PresetError::Content(Box::new(Fault::new(origin, text, span, message)));
@@ -88,7 +88,7 @@ pub(super) fn parse_fields(text: &str, origin: &str) -> Result<Preset, PresetErr
     })
 }
 
-/// What the RON reader finds wrong in a text first, and where; nothing in one that holds more than a preset may.
+/// The first error of the RON reader in a text, and its place; none in a text that exceeds the limits of a preset.
 pub(super) fn complaint(text: &str) -> Option<(Range<usize>, RonError)> {
     if limits::exceeded(text).is_some() {
         return None;
@@ -121,7 +121,7 @@ fn wrong_version(text: &str, outline: Outline<'_>) -> Option<(Range<usize>, Stri
     let Some(span) = outline.exact("version") else {
         let span = outline.kind()?;
         let missing = format!("expected `version: {current}` as the first field of the preset, and found no version");
-        // Without the parenthesis the version is the lesser problem.
+        // Without the parenthesis the version is the smaller problem.
         return text[span.end..].trim_start().starts_with('(').then_some((span, missing));
     };
     let version: u64 = text[span.clone()].parse().ok()?;

@@ -1,4 +1,4 @@
-//! What must hold between the fields of a preset, and what their types cannot say.
+//! Rules between the fields of a preset, and others that their types do not express.
 
 use super::{LandscapePreset, Preset, SweepPreset};
 use crate::simulation::{Change, OptimizerSpec, Setting, SimulationSpec};
@@ -24,7 +24,7 @@ fn check_workload(preset: &dyn Workload) -> Result<(), SpecError> {
     preset.check()
 }
 
-/// What all presets have.
+/// Checks the fields that all presets have.
 fn check_words(title: &str, description: &str) -> Result<(), SpecError> {
     SpecError::check_line("title", title, Preset::LONGEST_TITLE)?;
     SpecError::check_length("description", description, 0..=Preset::LONGEST_DESCRIPTION)
@@ -138,7 +138,7 @@ fn check_changes(simulation: &SimulationSpec, changes: &[Change]) -> Result<(), 
     Ok(())
 }
 
-/// A setting must fit an optimizer of `simulation`.
+/// Checks that a setting fits an optimizer of `simulation`.
 fn check_setting(
     simulation: &mut SimulationSpec,
     setting: &Setting,

@@ -1,4 +1,4 @@
-//! Single fields of a preset, set by their path as on the command line.
+//! Setting single fields of a preset by their path, as on the command line.
 
 use ron::error::Error as RonError;
 
@@ -9,12 +9,12 @@ use super::{Preset, PresetError, read};
 impl Preset {
     /// The preset with the field at `path` set to `value`.
     ///
-    /// What a value is depends on the field. A field that takes a text takes the value as it stands, and needs no
-    /// quotation marks. Any other takes what stands in a preset's file, with two freedoms: names of choices need not
-    /// have the file's capitals (`bfloat16`, `go_on` and `go-on` do too), and an optimizer's name alone stands for the
+    /// The syntax of a value depends on the field. A text field takes the value as it is, without quotation marks. Any
+    /// other field takes a value as written in a preset's file, with two exceptions: names of choices need not have the
+    /// file's capitals (`bfloat16`, `go_on` and `go-on` are accepted), and an optimizer's name alone means the
     /// optimizer with its defaults.
     ///
-    /// A path is that in the file, like `runs[0].optimizer.gamma`. Trainings may leave out its beginning:
+    /// A path is that in the file, like `runs[0].optimizer.gamma`. For trainings its beginning may be omitted:
     /// `optimizer.gamma` means all runs of the preset, or its scan.
     ///
     /// # Errors
@@ -47,7 +47,7 @@ impl Preset {
         read::parse_fields(&text.map_err(cannot)?, &origin).map_err(|error| cannot_set(&origin, error))
     }
 
-    /// The paths in the file that a path on the command line stands for.
+    /// The paths in the file for a path on the command line.
     fn paths(&self, path: &str) -> Vec<String> {
         let first = &path[..path.find(['.', '[']).unwrap_or(path.len())];
         let whole = ["title", "description", "runs", "scan"].contains(&first);
@@ -67,31 +67,31 @@ impl Preset {
     }
 }
 
-/// What a command line sets: a field, or the same field of several runs.
+/// The target of a setting: a field, or the same field of several runs.
 struct Field<'p> {
     preset: &'p Preset,
     paths: Vec<String>,
 }
 
 impl Field<'_> {
-    /// The preset's text with a value as it stands in a file, or the reason why there is no place for it.
+    /// The preset's text with the value as written in a file, or the reason why it cannot be placed.
     fn text_with(&self, value: &str) -> Result<String, String> {
         self.paths.iter().try_fold(self.preset.to_ron(), |text, path| replace(text, path, value))
     }
 
-    /// Whether a text is expected, which the reader says of what is none.
+    /// Whether a text is expected, which the reader reports for a value that is not a text.
     fn takes_text(&self) -> Result<bool, String> {
         Ok(matches!(read::complaint(&self.text_with("()")?), Some((_, RonError::ExpectedString))))
     }
 
-    /// The preset's text with this one. What is in quotation marks already, and `None` where there need be no text, are
-    /// as in a file.
+    /// The preset's text with this text as the value. A value that is already in quotation marks, and `None` for an
+    /// optional text, are taken as in a file.
     fn with_text(&self, value: &str) -> Result<String, String> {
         let as_in_file = self.text_with(value.trim()).ok().filter(|text| read::complaint(text).is_none());
         as_in_file.map_or_else(|| self.text_with(&ron::to_string(value).expect("a text can be expressed")), Ok)
     }
 
-    /// The preset's text with a value in which names are put right as the reader comes to them.
+    /// The preset's text with a value whose names are corrected as the reader reaches them.
     fn with_value(&self, value: &str) -> Result<String, String> {
         // No name in a file has a `-`.
         let is_word = |value: &str| {
@@ -101,7 +101,7 @@ impl Field<'_> {
         let mut value = if is_word(value) { value.replace('-', "_") } else { value.trim().to_owned() };
         for _ in 0..MOST_NAMES {
             let text = self.text_with(&value)?;
-            // The first of the places is the first that is read.
+            // The first of the paths is the first that is read.
             let start = Outline::of(&text).exact(&self.paths[0]).map_or(0, |span| span.start);
             let Some((span, complaint)) = read::complaint(&text) else { break };
             let (Some(from), Some(to)) = (span.start.checked_sub(start), span.end.checked_sub(start)) else { break };
@@ -118,15 +118,15 @@ impl Field<'_> {
     }
 }
 
-/// The most names in a value that are written otherwise than in a file.
+/// The largest number of names in a value that are written differently from a file.
 const MOST_NAMES: usize = 32;
 
-/// A name without what may differ on a command line.
+/// A name without the differences that are allowed on a command line.
 fn folded(name: &str) -> String {
     name.replace('_', "").to_ascii_lowercase()
 }
 
-/// Whoever sets a field has not seen the text that it is set in: only what is wrong is told, and no place.
+/// The error without a place: the user who sets a field has not seen the text in which it is set.
 fn cannot_set(assignment: &str, error: PresetError) -> PresetError {
     match error {
         PresetError::Content(fault) => {
@@ -136,8 +136,8 @@ fn cannot_set(assignment: &str, error: PresetError) -> PresetError {
     }
 }
 
-/// The text with another value at a path; where the field is not written, it is added to what is around it. Else the
-/// reason why that is not possible.
+/// The text with another value at a path; a missing field is added to the enclosing group. Else the reason why that is
+/// not possible.
 fn replace(mut text: String, path: &str, value: &str) -> Result<String, String> {
     let outline = Outline::of(&text);
     if let Some(span) = outline.exact(path) {
@@ -154,7 +154,7 @@ fn replace(mut text: String, path: &str, value: &str) -> Result<String, String> 
         let Some(open) = open else { return Err(format!("`{}` has no fields", shortened(parent))) };
         text.insert_str(open, &format!("{field}: {value}, "));
     }
-    // A value that holds more than one would change other fields too.
+    // A value that contains several would change other fields too.
     match Outline::of(&text).exact(path) {
         Some(span) if text[span.clone()] == *value.trim() => Ok(text),
         _ => Err(format!("expected a single value for `{}`", shortened(path))),

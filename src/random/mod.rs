@@ -1,10 +1,10 @@
-//! Random streams that depend on nothing but their key, and normal draws from them.
+//! Random streams that depend only on their key, and normal draws from them.
 //!
-//! A stream's [`Key`] is hashed from a seed and some indices. Which numbers a run draws is therefore
-//! the same on any machine, in any order, beside any neighbours. The generators are xoshiro256++ for
-//! double and xoshiro128+ for single precision (Blackman and Vigna 2021), one state a lane; the normal
-//! draws come from the Box–Muller transform with a logarithm and a sine and cosine made of plain
-//! arithmetic, so that they have the same bits at any vector width.
+//! A stream's [`Key`] is hashed from a seed and some indices. The numbers that a run draws are therefore the same on
+//! any machine, in any order, beside any other runs. The generators are xoshiro256++ for double and xoshiro128+ for
+//! single precision (Blackman and Vigna 2021), one state per lane; the normal draws come from the Box–Muller transform
+//! with a logarithm and a sine and cosine made of plain arithmetic, so that they have the same bits at any vector
+//! width.
 
 mod double;
 mod single;
@@ -25,7 +25,7 @@ pub trait Normals<const N: usize>: Vector<N> {
     /// vector of one precision.
     fn normal_pair(generator: &mut Self::Generator) -> [Self; 2];
 
-    /// As many pairs of draws as there is room for, the same as one after another.
+    /// Fills `pairs` with draws, the same as from repeated calls of [`Normals::normal_pair`].
     #[inline(always)]
     fn normal_pairs(generator: &mut Self::Generator, pairs: &mut [[Self; 2]]) {
         let mut in_registers = *generator;
@@ -36,7 +36,7 @@ pub trait Normals<const N: usize>: Vector<N> {
     }
 }
 
-/// The name of a random stream: a seed and the indices that lead to the stream.
+/// The key of a random stream: a hash of a seed and of the stream's indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key(u64);
 
@@ -50,7 +50,7 @@ impl Key {
         Key(scramble(self.0.rotate_left(23) ^ scramble(index.wrapping_add(GOLDEN))))
     }
 
-    /// Words to start a generator with.
+    /// The initial state of a generator.
     fn words<const WORDS: usize>(self) -> [u64; WORDS] {
         let mut counter = self.0;
         std::array::from_fn(|_| {
@@ -63,7 +63,7 @@ impl Key {
 /// 2⁶⁴ over the golden ratio, SplitMix64's increment.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// SplitMix64's output function, a bijection in which every input bit stirs every output bit.
+/// SplitMix64's output function, a bijection in which every input bit affects every output bit.
 fn scramble(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -7,7 +7,7 @@ use super::{Key, Normals};
 use crate::lanes::x86;
 use crate::lanes::{Bits, Lanes, Real, Singles, Vector};
 
-/// xoshiro128+ in every lane. Its lowest bits are its weakest, and end where they weigh least.
+/// xoshiro128+ in every lane. Its lowest bits are its weakest, and become the least significant ones of the results.
 #[derive(Clone, Copy)]
 pub struct Generator<const N: usize, B: Bits<N>>([B; 4]);
 
@@ -54,7 +54,7 @@ macro_rules! normals {
                     *angle = Self::from_bits(in_registers.next_bits());
                 }
                 *generator = in_registers;
-                // Three short loops: one long chain of operations would leave the processor waiting.
+                // Three short loops: one long chain of dependent operations would stall the processor.
                 for [radius, _] in &mut *pairs {
                     *radius = normal_radius(radius.to_bits());
                 }
@@ -127,7 +127,7 @@ fn polynomial<R: Real, const TERMS: usize>(x: R, coefficients: [f64; TERMS]) -> 
     sum
 }
 
-// Of all polynomials with so many terms these have the least error, relative for the first two.
+// Minimax polynomials, of the relative error for the first two.
 
 /// −2 ln(1 + f)/f for f from √½ − 1 to √2 − 1, to 2e-7.
 const MINUS_TWO_LN: [f64; 8] =

@@ -13,7 +13,7 @@ pub struct Course {
     pub records: Vec<Record>,
 }
 
-/// How things stand after so many steps.
+/// The state after a number of steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Record {
     /// T
@@ -54,7 +54,7 @@ struct Descent {
     /// m and the average of each coordinate.
     states: Vec<[f64; 2]>,
     gradient: Vec<f64>,
-    /// Of all losses so far.
+    /// The sum of all losses so far.
     sum: f64,
     largest: f64,
 }

@@ -29,7 +29,7 @@ pub use descent::{Course, Record, run};
 pub use losses::{Losses, Sequence};
 pub use report::{figure, write_table};
 
-/// What the theorem assumes.
+/// The settings that the theorem assumes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Theorem {
     /// d
@@ -59,7 +59,7 @@ impl Theorem {
         format!("{sign}{}", self.gamma[0].abs())
     }
 
-    /// The bound on the regret after so many steps with gradients whose entries are at most `largest`, which is G.
+    /// The bound on the regret after `steps` steps with gradients whose entries are at most `largest`, which is G.
     pub fn bound(&self, steps: u64, largest: f64) -> f64 {
         let Theorem { dimension, learning_rate: eta, beta1: [beta1, beta_decay], gamma: [gamma, gamma_decay] } = *self;
         let (d, root, gamma) = (dimension as f64, (steps as f64).sqrt(), gamma.abs());

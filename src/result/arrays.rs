@@ -9,12 +9,12 @@ use crate::sweep::{Cell, Diagram, Metric};
 /// Arrays of averages and deviations over replicates for each learning rate, by the order of [`Metric::ALL`].
 pub(super) const MEANS: [&str; 3] = ["mean", "min_loss_mean", "depth_mean"];
 pub(super) const DEVIATIONS: [&str; 3] = ["std", "min_loss_std", "depth_std"];
-/// How far the winner is ahead, its standard error and degrees of freedom.
+/// The winner's gap, its standard error and degrees of freedom.
 pub(super) const GAPS: [&str; 3] = ["gap", "gap_se", "gap_freedom"];
 
 impl SweepResult {
-    /// Writes all that is known of the diagram as an NPZ archive, float64 unless said. With O optimizers in
-    /// the spec's order, R rows, C columns and at most L learning rates:
+    /// Writes the whole diagram as an NPZ archive, float64 unless noted otherwise. With O optimizers in the spec's
+    /// order, R rows, C columns and at most L learning rates:
     ///
     /// | array | shape |
     /// | --- | --- |
@@ -27,11 +27,11 @@ impl SweepResult {
     /// | `min_loss`, `depth`: best over learning rates | (O, R, C) |
     /// | `winner`: index by the spec's metric; −1 where there is none, int32 | (R, C) |
     /// | `diverged`: runs that are not finite, int32 | (O, R, C) |
-    /// | `replicates` that a pixel rests on, 0 where nothing is known, int32 | (R, C) |
+    /// | `replicates` of a pixel, 0 where nothing is known, int32 | (R, C) |
     /// | `mean`, `min_loss_mean`, `depth_mean`: the three metrics averaged over replicates as the spec says, and `std`, `min_loss_std`, `depth_std` | (O, R, C, L) |
-    /// | `gap`, `gap_se`, `gap_freedom`: how far the winner by each of the metrics is ahead of each optimizer, the standard error and its degrees of freedom | (3, O, R, C) |
+    /// | `gap`, `gap_se`, `gap_freedom`: the gap between the winner by each of the metrics and each optimizer, its standard error and degrees of freedom | (3, O, R, C) |
     ///
-    /// What is unknown is NaN. Deviations are those of the population.
+    /// Unknown values are NaN. Deviations are population standard deviations.
     pub fn write_arrays(&self, mut writer: impl Write + Seek) -> io::Result<()> {
         let (diagram, spec) = (&self.diagram, self.diagram.spec());
         let shape = Shape::of(diagram);
@@ -80,7 +80,7 @@ pub(super) struct Shape {
     pub optimizers: usize,
     pub rows: usize,
     pub columns: usize,
-    /// The most learning rates of an optimizer.
+    /// The largest number of learning rates of an optimizer.
     pub rates: usize,
 }
 

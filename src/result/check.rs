@@ -1,4 +1,4 @@
-//! Whether the folder of a sweep is whole, and mending it.
+//! Checking and mending the folder of a sweep.
 
 use std::path::Path;
 
@@ -16,18 +16,18 @@ pub fn is_sweep(path: &Path) -> bool {
         .any(|name| path.join(name).symlink_metadata().is_ok())
 }
 
-/// Reads everything in the folder of a sweep, and says what is whole and what is not: the arrays, the preset, the
-/// table and the raw arrays against each other, and the checkpoint record by record. With `mend`, the preset and the table are written
-/// again from the arrays, as they follow from them; what was there is kept beside, under a name that ends in `.kept-`
-/// and a number.
+/// Reads everything in the folder of a sweep, and reports what is intact and what is damaged: the arrays, the preset,
+/// the table and the raw arrays against each other, and the checkpoint record by record. With `mend`, the preset and
+/// the table are written again from the arrays, from which they follow; replaced files are kept beside, under a name
+/// that ends in `.kept-` and a number.
 ///
 /// # Errors
 ///
-/// Where it is to be mended, and a sweep is at work there.
+/// Where it is to be mended, and a sweep is running there.
 pub fn check_sweep(folder: &Path, mend: bool) -> Result<Findings, MendRefused> {
     let mut findings = Findings::new(mend);
     let path = folder.join(SweepCheckpoint::FILE);
-    // What it holds, and the lock that keeps a sweep from going on meanwhile.
+    // The checkpoint's contents, and the lock that prevents a sweep from writing meanwhile.
     let report = match path.symlink_metadata().is_ok().then(|| SweepCheckpoint::examine(&path)).transpose() {
         Err(SweepCheckpointError::Busy(_)) if mend => return Err(MendRefused::Busy(folder.display().to_string())),
         Err(SweepCheckpointError::Busy(_)) => {
@@ -76,7 +76,7 @@ fn checkpoint(report: &CheckpointReport, findings: &mut Findings) {
     }
 }
 
-/// The raw arrays that are in the folder: their type, shape and length, and that their means are those of the diagram.
+/// Checks the raw arrays in the folder: their type, shape and length, and that their means are those of the diagram.
 fn raw_rows(folder: &Path, diagram: &Diagram, findings: &mut Findings) {
     let Ok(format) = RawFormat::of(diagram.spec()) else { return };
     let rows = diagram.spec().shape()[0];

@@ -1,8 +1,8 @@
 //! The results of a sweep as files: written, and opened again.
 //!
-//! A folder of results holds `spec.ron`, a preset that repeats the sweep; `phase.npz` with all that is known
-//! of the diagram; `phase.csv`, a table of its scores; and, where they were asked for, the final metrics of
-//! all runs (see [`RawFormat`]). Nothing in them depends on the time or the machine.
+//! A folder of results holds `spec.ron`, a preset that repeats the sweep; `phase.npz` with the whole diagram;
+//! `phase.csv`, a table of its scores; and, if requested, the final metrics of all runs (see [`RawFormat`]). Nothing in
+//! them depends on the time or the machine.
 
 mod arrays;
 mod check;
@@ -25,7 +25,7 @@ use crate::export::{AtomicFile, Overwrite, write_file};
 use crate::preset::{FormatVersion, Preset, SweepPreset};
 use crate::sweep::{Diagram, Precision};
 
-/// What a sweep came to.
+/// The result of a sweep.
 #[derive(Clone, Debug)]
 pub struct SweepResult {
     /// As of the preset.
@@ -33,7 +33,7 @@ pub struct SweepResult {
     /// As of the preset.
     pub description: String,
     pub diagram: Diagram,
-    /// What the runs were done with.
+    /// The precision of the runs.
     pub precision: Precision,
 }
 
@@ -52,7 +52,7 @@ impl SweepResult {
         })
     }
 
-    /// Program version, precision and seed, as `phase.npz` has them.
+    /// Program version, precision and seed, as in `phase.npz`.
     pub fn program(&self) -> String {
         let (version, precision) = (env!("CARGO_PKG_VERSION"), self.precision.name());
         format!("valleyscope {version}, {precision}, seed {}", self.diagram.spec().seed)

@@ -1,4 +1,4 @@
-//! From `phase.npz` back to a diagram.
+//! Reading a diagram from `phase.npz`.
 
 use std::io::{BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
@@ -52,8 +52,8 @@ impl SweepResult {
         Self::read_arrays(BufReader::new(reader), &file.display().to_string())
     }
 
-    /// Reads what [`SweepResult::write_arrays`] has written; written again, it has the same bytes. Errors name
-    /// `origin`, usually a file, as the place.
+    /// Reads an archive that [`SweepResult::write_arrays`] has written; written again, it has the same bytes. Errors
+    /// name `origin`, usually a file, as the place.
     pub fn read_arrays(reader: impl Read + Seek, origin: &str) -> Result<SweepResult, ResultError> {
         let in_archive = |source| ResultError::Archive { origin: origin.to_owned(), source };
         let contradiction = |expected: &str, found: String| ResultError::Contradiction {
@@ -93,7 +93,7 @@ impl SweepResult {
     }
 }
 
-/// What diagrams are made of; all else follows from it.
+/// The arrays from which a diagram is made; the others follow from them.
 struct Arrays {
     shape: Shape,
     replicates: Vec<i32>,

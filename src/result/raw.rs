@@ -7,8 +7,8 @@ use crate::export::{AtomicFile, Overwrite, read_npy, write_npy};
 use crate::optimizer::{HyperparameterName, RuleKind};
 use crate::sweep::{Average, Diagram, Metric, Quantity, Runs, SweepSpec};
 
-/// The arrays that the authors' own analysis reads, one file a row of the diagram, float64. The optimizers
-/// are Adam, FOCUS and Signum in this order, whatever theirs is in the spec.
+/// The arrays that the authors' own analysis reads, one file per row of the diagram, float64. The optimizers are Adam,
+/// FOCUS and Signum in this order, whatever their order in the spec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RawFormat {
     /// Fig. 2a, rows of sharpness: `syn-exp-7-{row}.npy`, (3, columns, learning rates, replicates), the final loss.
@@ -89,7 +89,7 @@ impl RawFormat {
         Ok(path)
     }
 
-    /// Of a run.
+    /// The number of metrics of a run.
     fn metrics(self) -> usize {
         if self == RawFormat::WeightDecay { 3 } else { 1 }
     }
@@ -100,12 +100,11 @@ impl RawFormat {
         shape
     }
 
-    /// Whether the file of a row has the type, the shape and the length that it should have, and the means, or medians,
-    /// of a diagram.
+    /// Checks that the file of a row has the expected type, shape and length, and the means, or medians, of a diagram.
     ///
     /// # Errors
     ///
-    /// What is wrong, in words.
+    /// A description of the fault.
     pub fn check_row(self, path: &Path, diagram: &Diagram, row: usize) -> Result<(), String> {
         let spec = diagram.spec();
         let places = places(spec).map_err(|error| error.to_string())?;
@@ -130,7 +129,7 @@ impl RawFormat {
         Ok(())
     }
 
-    /// Where the averages of some runs are others than expected.
+    /// The first average of some runs that differs from the expected one, in words.
     fn difference(self, runs: &[f64], average: Average, expected: [f64; 3]) -> Option<String> {
         let each = self.metrics();
         Metric::ALL.into_iter().zip(expected).take(each).find_map(|(metric, expected)| {
@@ -142,12 +141,12 @@ impl RawFormat {
     }
 }
 
-/// Sums may differ in their last digits.
+/// Whether two averages are equal but for rounding: sums may differ in their last digits.
 fn is_near(one: f64, other: f64) -> bool {
     one == other || (one - other).abs() <= 1e-9 * other.abs() || one.is_nan() && other.is_nan()
 }
 
-/// Where Adam, FOCUS and Signum are among the optimizers, which must be just these.
+/// The indices of Adam, FOCUS and Signum among the optimizers, which must be exactly these.
 fn places(spec: &SweepSpec) -> Result<[usize; 3], RawRefused> {
     const EXPECTED: &str = "exactly Adam, FOCUS and Signum";
     let place = |kind| spec.optimizers.iter().position(|optimizer| optimizer.rule.kind() == kind);

@@ -1,4 +1,4 @@
-//! Raw arrays of a diagram whose runs were not kept: the runs are done again, row by row.
+//! Raw arrays of a diagram whose runs were not kept: the runs are computed again, row by row.
 //!
 //! The runs of a single row are in memory at a time, and its file is written before the next row is begun.
 
@@ -14,7 +14,7 @@ use super::raw::{RawFormat, RawRefused};
 use crate::export::{AtomicFile, Overwrite};
 use crate::sweep::{Machine, Pool, Precision, Runs, Sweep, SweepSpec, Work};
 
-/// Which raw arrays are asked for.
+/// The requested raw arrays.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RawPlan {
     format: RawFormat,
@@ -23,12 +23,12 @@ pub struct RawPlan {
 }
 
 impl RawPlan {
-    /// Those of a sweep, which must be one of the paper's.
+    /// The raw arrays of a sweep, which must be one of the paper's.
     pub fn of(spec: &Arc<SweepSpec>, precision: Precision) -> Result<RawPlan, RawRefused> {
         Ok(RawPlan { format: RawFormat::of(spec)?, spec: Arc::clone(spec), precision })
     }
 
-    /// Rows of the diagram, each of which becomes a file.
+    /// The number of rows of the diagram, each of which becomes a file.
     pub fn rows(&self) -> usize {
         self.spec.shape()[0]
     }
@@ -38,7 +38,7 @@ impl RawPlan {
     }
 }
 
-/// Why not all rows were written. Those before are complete.
+/// The reason why not all rows were written. The rows before are complete.
 #[derive(Debug, thiserror::Error)]
 pub enum RawFailure {
     /// Nothing was computed or written.
@@ -54,17 +54,17 @@ pub enum RawFailure {
     Thread,
 }
 
-/// How far an export has come.
+/// The progress of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawProgress {
     /// Rows whose files are complete.
     pub rows: usize,
-    /// Pixels that were computed.
+    /// Computed pixels.
     pub pixels: usize,
     pub all_pixels: usize,
 }
 
-/// An export that is running, or has ended. Dropped before its end it is cancelled, and leaves only whole files.
+/// An export that is running, or has ended. Dropped before its end it is cancelled, and leaves only complete files.
 pub struct RawExport {
     shared: Arc<Shared>,
     ended: Receiver<Result<(), RawFailure>>,
@@ -81,8 +81,8 @@ struct Shared {
 }
 
 impl RawExport {
-    /// Computes all runs of a sweep in a pool, and writes the rows' files into a folder, which is made if it
-    /// is not there. `wake` is called at the end.
+    /// Computes all runs of a sweep in a pool, and writes the rows' files into a folder, which is created if needed.
+    /// `wake` is called at the end.
     pub fn start(
         pool: &Pool,
         plan: RawPlan,
@@ -94,7 +94,7 @@ impl RawExport {
         let (sender, ended) = channel();
         let job = Job { pool: pool.clone(), plan, folder, overwrite, shared: Arc::clone(&shared) };
         let thread = std::thread::spawn(move || {
-            // Nobody listens any more when the export is dropped.
+            // The receiver is gone when the export was dropped.
             let _ = sender.send(job.all_rows());
             wake();
         });
@@ -109,17 +109,17 @@ impl RawExport {
         }
     }
 
-    /// Asks for an end.
+    /// Cancels the export.
     pub fn cancel(&self) {
         self.shared.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Leaves the pool to others as long as `held`. What is computed of a row stays.
+    /// Leaves the pool to others as long as `held`. Computed pixels of a row are kept.
     pub fn hold(&self, held: bool) {
         self.shared.held.store(held, Ordering::Relaxed);
     }
 
-    /// What has come of it, once it has ended.
+    /// The outcome, once the export has ended.
     pub fn outcome(&self) -> Option<Result<(), RawFailure>> {
         match self.ended.try_recv() {
             Ok(outcome) => Some(outcome),
@@ -139,7 +139,7 @@ impl Drop for RawExport {
     }
 }
 
-/// How often cancelling and holding are looked at.
+/// The interval between checks for cancelling and holding.
 const TICK: Duration = Duration::from_millis(20);
 
 struct Job {
@@ -163,7 +163,7 @@ impl Job {
         Ok(())
     }
 
-    /// Finds out what stands in the way before hours of work.
+    /// Checks for obstacles before hours of work.
     fn prepare(&self) -> Result<(), RawFailure> {
         std::fs::create_dir_all(&self.folder).map_err(RawFailure::Folder)?;
         let mut names = self.plan.format.file_names(&self.plan.spec);
@@ -193,8 +193,8 @@ impl Job {
         Ok(pixels.into_iter().flatten().collect())
     }
 
-    /// Computes what is missing of a row, until all is there or something else comes first. False where a
-    /// thread has failed.
+    /// Computes the missing pixels of a row, until the row is complete, held or cancelled. False where a thread has
+    /// failed.
     fn compute(&self, row: usize, pixels: &mut [Option<Vec<Runs>>]) -> bool {
         let RawPlan { spec, precision, .. } = &self.plan;
         let known = |[of, column]: [usize; 2]| of != row || pixels[column].is_some();

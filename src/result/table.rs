@@ -5,11 +5,10 @@ use std::io::{self, Write};
 use crate::export::{CsvCell as Entry, CsvWriter};
 use crate::sweep::{Diagram, SweepSpec};
 
-/// Writes a row for each pixel: the values of the axes as `row` and `col`; `winner`, empty where there is
-/// none; `gap` and `gap_se`, how far the winner is ahead of the rival that is the fewest standard errors
-/// behind, with the standard error; then `adam_score`, `adam_std`, `adam_best_lr` (the learning rate itself) and
-/// `adam_diverged` of each optimizer, by the spec's metric. What is unknown is NaN, or empty where a name or
-/// a count would be.
+/// Writes a row for each pixel: the values of the axes as `row` and `col`; `winner`, empty where there is none; `gap`
+/// and `gap_se`, the gap between the winner and the rival that is the fewest standard errors behind, with its standard
+/// error; then `adam_score`, `adam_std`, `adam_best_lr` (the learning rate itself) and `adam_diverged` of each
+/// optimizer, by the spec's metric. Unknown values are NaN, or empty for a name or a count.
 pub fn write_table(writer: impl Write, diagram: &Diagram) -> io::Result<()> {
     let spec = diagram.spec();
     let names = column_names(spec);
@@ -54,7 +53,7 @@ fn push_pixel<'d>(entries: &mut Vec<Entry<'d>>, diagram: &'d Diagram, pixel: [us
     }
 }
 
-/// What the columns of each optimizer begin with: its name in small letters, with its id where two are equal.
+/// The prefix of each optimizer's columns: its name in lower case, with its id where two are equal.
 fn column_names(spec: &SweepSpec) -> Vec<String> {
     let plain = |label: &str| label.to_lowercase().split_whitespace().collect::<Vec<_>>().join("_");
     let names: Vec<String> = spec.optimizers.iter().map(|optimizer| plain(optimizer.label())).collect();

@@ -1,4 +1,4 @@
-//! Whether a machine has the memory and the disk that a training needs.
+//! Comparison of a machine's memory and disk with the requirements of a training.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ pub struct SystemMemory {
 }
 
 impl SystemMemory {
-    /// Known only where the system tells it in `/proc/meminfo`.
+    /// The main memory, known only where the system has `/proc/meminfo`.
     pub fn here() -> Option<SystemMemory> {
         let text = fs::read_to_string("/proc/meminfo").ok()?;
         let bytes = |name: &str| {
@@ -27,37 +27,39 @@ impl SystemMemory {
     }
 }
 
-/// What there is for a training, in bytes, where it is known.
+/// The resources available to a training, in bytes, where they are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capacity {
     /// The number of a CUDA device, or none for the processor.
     device: Option<u32>,
-    /// Of the processor what is free, of a GPU all that it has.
+    /// The free memory of the processor, or the total memory of a GPU.
     pub memory: Option<u64>,
-    /// Free where the runs are.
+    /// Free disk space in the folder of runs.
     pub disk: Option<u64>,
     /// Threads of the processor.
     threads: u32,
 }
 
-/// Operations a second of a thread with AVX-512 in products of large matrices; what is no such product is slower.
+/// Floating-point operations per second of a thread with AVX-512 in products of large matrices; other operations are
+/// slower.
 const THREAD_RATE: f64 = 6.5e10;
-/// Steps on a processor that take more seconds are told of.
+/// Steps on a processor that take more seconds cause a warning.
 const LONG_STEP: f64 = 60.0;
 
-/// What a training needs and whether that is there, in words.
+/// The requirements of a training and whether they are met, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CapacityReport {
     /// Such as `needs about 1.6 GiB of memory and 1.3 GiB of disk`.
     pub needs: String,
-    /// Why it would not fit, if it would not, with what to do.
+    /// Why it would not fit, if it would not, with a remedy.
     pub lacks: Option<String>,
-    /// What else is to be known before its start.
+    /// A warning before its start.
     pub warning: Option<String>,
 }
 
 impl CapacityReport {
-    /// Of the first run of a preset, with its folder in `runs`, where it is known beforehand what that needs.
+    /// The report for the first run of a preset, with its folder in `runs`, where its requirements are known
+    /// beforehand.
     pub fn of(training: &Preset, has: &Handshake, runs: &Path) -> Option<CapacityReport> {
         let workload = training.workload()?;
         let (needs, capacity) = (workload.needs(0)?, Capacity::look(workload.device(), has, runs));
@@ -71,7 +73,7 @@ impl CapacityReport {
 }
 
 impl Capacity {
-    /// For a training on a device that the worker has, with its folder in `runs`.
+    /// The resources for a training on a device of the worker, with its folder in `runs`.
     pub fn look(choice: DeviceChoice, has: &Handshake, runs: &Path) -> Capacity {
         let cards = has.devices.iter().filter(|device| device.name != "cpu");
         let device = match choice {
@@ -90,8 +92,8 @@ impl Capacity {
         Capacity { device, memory, disk: free_disk(runs), threads }
     }
 
-    /// Why a training would not fit, if it would not, with what to do; `fits` is the largest `batch_size` with which it
-    /// has the memory, if there is one.
+    /// Why a training would not fit, if it would not, with a remedy; `fits` is the largest `batch_size` that fits into
+    /// memory, if there is one.
     pub fn lacks(&self, needs: &Needs, fits: Option<u64>) -> Option<String> {
         let is_less = |there: Option<u64>, needed: u64| there.is_some_and(|there| there < needed);
         let memory = needs.memory(self.is_gpu());
@@ -119,7 +121,7 @@ impl Capacity {
         self.device.is_some()
     }
 
-    /// That a step takes long on the processor, where it does.
+    /// A warning that a step takes long on the processor, where it does.
     pub fn warns(&self, needs: &Needs) -> Option<String> {
         let seconds = needs.step_operations / (f64::from(self.threads) * THREAD_RATE);
         (self.device.is_none() && seconds > LONG_STEP).then(|| {
@@ -128,7 +130,7 @@ impl Capacity {
         })
     }
 
-    /// What a training needs of what there is, in words.
+    /// The requirements of a training and the available resources, in words.
     pub fn words(&self, needs: &Needs) -> String {
         let of = |needed: u64, there: Option<u64>| match there {
             Some(there) => format!("{} of {}", size(needed), size(there)),
@@ -143,7 +145,7 @@ impl Capacity {
     }
 }
 
-/// Free bytes in a folder, or in the nearest one above it that is there.
+/// Free bytes in a folder, or in its nearest existing parent.
 fn free_disk(folder: &Path) -> Option<u64> {
     #[cfg(unix)]
     {

@@ -1,8 +1,8 @@
-//! Whether the folder of a run is whole, and mending it.
+//! Checking and mending the folder of a run.
 //!
-//! All of it is read. What can be told from what stands there is: lines of the events that have changed or are gone,
-//! checkpoints whose bytes or steps are others than they say, a config that is not the one that the run was begun with,
-//! what workers have left that were killed, and special files in the place of plain ones.
+//! The whole folder is read. The check finds changed or missing lines of the events, checkpoints whose bytes or steps
+//! differ from their descriptions, a config other than the one that the run was begun with, left-overs of killed
+//! workers, and special files in the place of regular ones.
 
 use std::io;
 use std::path::Path;
@@ -27,7 +27,7 @@ use crate::plain_file;
 use crate::preset::Preset;
 use crate::workload::Workload;
 
-/// The most warnings of losses that are repeated; the newest.
+/// The largest number of warnings of losses that are repeated, the newest ones.
 const MOST_TOLD: usize = 10;
 
 /// Why a folder is not mended.
@@ -42,16 +42,16 @@ pub enum MendRefused {
 }
 
 impl RunFolder {
-    /// Reads everything in the folder, and says what is whole and what is not. With `mend`, what can be mended is,
-    /// while the run is locked. Nothing is lost by that: what is replaced is kept beside, under a name that begins with
-    /// the old one and ends in `.kept-` and a number, or for the events `events-damaged-1.jsonl` and so on. Of events that
-    /// are lost already, warnings at the end of the file tell from then on.
+    /// Reads everything in the folder, and reports what is intact and what is damaged. With `mend`, damage is repaired
+    /// where possible, while the run is locked. Nothing is lost by that: replaced files are kept beside, under a name
+    /// that begins with the old one and ends in `.kept-` and a number, or for the events `events-damaged-1.jsonl` and
+    /// so on. Events that are already lost are reported by warnings appended to the file.
     ///
-    /// Of a run that is being trained, what its worker is just writing is not looked at.
+    /// In a run that is being trained, files that its worker is just writing are not checked.
     ///
     /// # Errors
     ///
-    /// Where it is to be mended, and is being trained or may be.
+    /// Where it is to be mended, and is or may be being trained.
     pub fn check(&self, mend: bool) -> Result<Findings, MendRefused> {
         let mut reader = RunReader::new(self.clone());
         let lock_state = LockState::of(self);
@@ -59,7 +59,7 @@ impl RunFolder {
         let status = reader.poll_to_end().map(|()| Status::of(self, lock_state, reader.history(), Timestamp::now()));
         let open = status.as_ref().map_or(alive, |status| status.is_open() && !status.is_lost());
         let _lock = if mend { Some(lock(self, open, status.as_ref().ok())?) } else { None };
-        // What a worker has written before it was locked.
+        // The lines that a worker wrote before the run was locked.
         let status = status.and_then(|status| reader.poll().map(|_| status));
         let (history, findings) = (reader.history(), Findings::new(mend));
         let mut check = Check { run: self, alive, open, history, whole: Vec::new(), findings };
@@ -91,12 +91,12 @@ fn lock(run: &RunFolder, open: bool, status: Option<&Status>) -> Result<Lock, Me
 
 struct Check<'r> {
     run: &'r RunFolder,
-    /// Whether a worker is at work on it, on this machine.
+    /// Whether a worker on this machine is training it.
     alive: bool,
-    /// Whether one is, or may be, here or elsewhere.
+    /// Whether a worker is, or may be, training it, here or elsewhere.
     open: bool,
     history: &'r RunHistory,
-    /// Steps of the checkpoints that are whole, in order.
+    /// Steps of the intact checkpoints, in order.
     whole: Vec<u64>,
     findings: Findings,
 }
@@ -106,7 +106,7 @@ impl Check<'_> {
         const NAME: &str = RunFolder::CONFIG;
         let path = self.run.config();
         let begun = self.history.started().map(|started| started.config.as_str());
-        // One of another version of Valleyscope would be of no use.
+        // A config of another version of Valleyscope could not be used.
         let begun = begun.filter(|text| Preset::parse(text, NAME).is_ok());
         let read = RunConfig::read(self.run);
         let wrong = match read.and_then(|config| config.check(self.history).map(|()| config)) {
@@ -164,7 +164,7 @@ impl Check<'_> {
         }
     }
 
-    /// What is lost of the events and no warning tells of.
+    /// The losses of events that no warning reports.
     fn losses(&self) -> Vec<String> {
         let history = self.history;
         let lines = Some(history.damage()).filter(|damage| !damage.is_none()).map(losses::of_lines);
@@ -174,7 +174,7 @@ impl Check<'_> {
         [lines, end].into_iter().flatten().filter(|loss| !history.tells_of(loss)).collect()
     }
 
-    /// What follows the last whole line, but while it is being written.
+    /// Checks the bytes after the last whole line, unless they are being written.
     fn end_of_events(&mut self) {
         const NAME: &str = RunFolder::EVENTS;
         if self.alive {
@@ -197,14 +197,15 @@ impl Check<'_> {
         }
     }
 
-    /// The step of the last point of the training curve until a step: it was safe before the checkpoint of that was.
+    /// The step of the last point of the training curve up to a step: that point was on disk before the checkpoint of
+    /// the step.
     fn last_point(&self, step: u64) -> u64 {
         let Ok(config) = RunConfig::read(self.run) else { return step };
         let training = config.preset.workload().and_then(Workload::training);
         training.map_or(step, |training| step - step % training.course.log_every)
     }
 
-    /// What a worker that was killed had put by.
+    /// Checks the reserve that a killed worker has left.
     fn reserve(&mut self) {
         let reserve = self.run.reserve();
         if !self.open && reserve.symlink_metadata().is_ok_and(|file| file.is_file()) {
@@ -239,7 +240,7 @@ impl Check<'_> {
         for about in lone.iter().filter(|_| !self.open) {
             let what = "has no tensors beside it".to_owned();
             match self.whole.is_empty() {
-                // As long as it is there, the run is not begun anew.
+                // As long as it exists, the run is not started again.
                 true => self.findings.damaged(&name(about), format!("{what}, and no other checkpoint is whole")),
                 false => self.findings.mend(&name(about), what, || set_aside(about)),
             }
@@ -250,7 +251,7 @@ impl Check<'_> {
         }
     }
 
-    /// Whether a checkpoint is of this run, as far as that is known.
+    /// Checks that a checkpoint is of this run, as far as that is known.
     fn is_own(&self, found: &Checkpoint) -> Result<(), String> {
         if self.history.forked().is_some_and(|forked| forked.is_checkpoint(found)) {
             return Ok(());
@@ -295,14 +296,14 @@ impl Check<'_> {
         }
     }
 
-    /// What a worker has left that was killed.
+    /// Checks the files that a killed worker has left.
     fn left_behind(&mut self) {
         if self.open {
             return;
         }
-        // As long as they are there, a run that had checkpoints is not begun anew.
+        // As long as they exist, a run that had checkpoints is not started again.
         let needed = self.whole.is_empty() && self.history.may_have_checkpoints();
-        // A folder that cannot be read is told below.
+        // A folder that cannot be read is reported below.
         for path in orphans(self.run).unwrap_or_default() {
             let what = "is no whole checkpoint: the file .ron that says what it is is not beside it".to_owned();
             match needed {
@@ -315,7 +316,7 @@ impl Check<'_> {
 }
 
 impl Findings {
-    /// Files that programs which were killed have not put into their places.
+    /// Checks the temporary files that killed programs have left.
     pub fn left_behind(&mut self, folder: &Path) {
         match AtomicFile::left_behind(folder) {
             Ok(left) => {
@@ -329,12 +330,12 @@ impl Findings {
     }
 }
 
-/// Appends a warning of each loss to the events, at the step that the run has come to.
+/// Appends a warning of each loss to the events, at the current step of the run.
 fn tell(run: &RunFolder, history: &RunHistory, step: u64, losses: &[String]) -> io::Result<String> {
     let mut file = EventsFile::open(run).map_err(LockRefusal::into_error)?;
     file.end_with_whole_line(KeepCopy::Always)?;
     file.number_from(history.lines() + 1);
-    // A later time would say that a worker was at work then.
+    // A later time would mean that a worker was running then.
     let time = history.last().map_or_else(Timestamp::now, |last| last.time);
     for message in losses {
         let event = Event::Warning { message: message.clone() };
@@ -344,7 +345,7 @@ fn tell(run: &RunFolder, history: &RunHistory, step: u64, losses: &[String]) -> 
     Ok("it cannot be had back, and a warning at the end of the events tells of it".to_owned())
 }
 
-/// Puts content in the place of a file, which is kept where there is one; says under which name.
+/// Replaces the content of a file; an existing one is kept under another name, which is returned in words.
 pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<String> {
     let kept = if path.symlink_metadata().is_ok() { format!("; {}", set_aside(path)?) } else { String::new() };
     write_file(path, Overwrite::No, content)?;

@@ -1,4 +1,5 @@
-//! Checkpoints as files: what they say of themselves, and whether they are whole. The numbers in them are the worker's.
+//! Checkpoints as files: their descriptions, and checks of their integrity. The values of the tensors are read by the
+//! worker.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,7 +14,7 @@ use super::config::compute_the_same;
 use super::folder::RunFolder;
 use crate::plain_file::{self, Links};
 
-/// What a training is of: a run goes on from its own checkpoints only.
+/// The identity of a training: a run resumes only from its own checkpoints.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckpointOrigin {
     /// The data's fingerprint.
@@ -25,8 +26,8 @@ pub struct CheckpointOrigin {
 }
 
 impl CheckpointOrigin {
-    /// Whether a checkpoint that says so of its config is of this one: by the hash, or else, as comments may have been
-    /// edited since, by what it computes. Checkpoints of versions before do not say it.
+    /// Whether a checkpoint's config is this one: by the hash, or else, as comments may have been edited since, by what
+    /// it computes. Checkpoints of older versions do not record it.
     pub(crate) fn has_config_of(&self, checkpoint: &Checkpoint) -> bool {
         checkpoint.config.is_empty()
             || checkpoint.config == self.config
@@ -34,7 +35,7 @@ impl CheckpointOrigin {
     }
 }
 
-/// What a checkpoint's tensors are, and how far the training had come. It is written after the tensors, so a
+/// The description of a checkpoint's tensors, and the progress of the training. It is written after the tensors, so a
 /// checkpoint that has it is complete.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -62,24 +63,24 @@ pub struct Checkpoint {
     /// [`CheckpointOrigin::preset`]; empty in checkpoints of versions before 4.
     #[serde(default)]
     pub(crate) preset: String,
-    /// Of the steps since the last point of the training curve, where there are any: how many, the sum of their
+    /// The steps since the last point of the training curve, where there are any: their number, the sum of their
     /// losses, and the seconds of training when they began.
     #[serde(default)]
     pub since: Option<(u64, f64, f64)>,
     /// Length of the tensors' file.
     pub(crate) bytes: u64,
-    /// Check sum of the text of this one with 0 in this place; 0 where there is none, as in versions before 5.
+    /// Checksum of this text with 0 in this place; 0 where there is none, as in versions before 5.
     #[serde(default)]
     pub(crate) text_sum: u32,
-    /// Check sum of the tensors' file followed by the text of this one with 0 in the places of both sums.
+    /// Checksum of the tensors' file followed by this text with 0 in the places of both sums.
     pub(crate) crc32: u32,
 }
 
 impl Checkpoint {
     pub(crate) const VERSION: u32 = 6;
-    /// More bytes than the text has.
+    /// An upper limit of the bytes of the text.
     pub(crate) const LONGEST_TEXT: u64 = 1 << 20;
-    /// More bytes than the names, types and shapes of tensors take in their file.
+    /// An upper limit of the bytes of the names, types and shapes of tensors in their file.
     pub(crate) const LONGEST_HEADER: u64 = 1 << 20;
 
     pub(crate) fn parse(text: &str) -> Result<Checkpoint, String> {
@@ -104,16 +105,16 @@ impl Checkpoint {
         Ok(checkpoint)
     }
 
-    /// The part of the text that the check sum is of.
+    /// The part of the text that the checksum covers.
     pub(crate) fn covered(&self, text: &str) -> String {
-        // In the first version it was of the tensors alone.
+        // In the first version it covered only the tensors.
         if self.version == 1 {
             return String::new();
         }
         with_sum(&with_sum(text, CRC32, self.crc32, 0), TEXT_SUM, self.text_sum, 0)
     }
 
-    /// The path of the tensors; what the checkpoint says of itself is beside, with the extension `ron`.
+    /// The path of the tensors; the checkpoint's description is beside it, with the extension `ron`.
     pub(crate) fn tensors_path(run: &RunFolder, step: u64) -> PathBuf {
         run.path().join(Self::file_name(step))
     }
@@ -123,8 +124,8 @@ impl Checkpoint {
         format!("checkpoint-{step:08}.safetensors")
     }
 
-    /// Compares all that the two files of a checkpoint say of each other: its step, the length, the check sum, and the
-    /// places of the tensors. Takes little memory.
+    /// Checks that the two files of a checkpoint agree: its step, the length, the checksum, and the places of the
+    /// tensors. Takes little memory.
     ///
     /// # Errors
     ///
@@ -133,9 +134,9 @@ impl Checkpoint {
         Checkpoint::open(run, step)?.examine()
     }
 
-    /// The same without reading the tensors, where the text is whole and their file was not written to since the text was,
-    /// which is saved after it. So it takes no longer for a large one. What a disk has lost of the tensors is not noticed;
-    /// whoever reads them looks again.
+    /// The same without reading the tensors, where the text is intact and their file was not written to since the text
+    /// was, which is saved after it. So it takes no longer for a large one. Bytes of the tensors lost by a disk are not
+    /// noticed; they are checked again when read.
     ///
     /// # Errors
     ///
@@ -145,7 +146,7 @@ impl Checkpoint {
         if files.is_as_written(run) { files.look_over() } else { files.examine() }
     }
 
-    /// Both its files, which agree on its step and the length of the tensors.
+    /// Opens both its files, which agree on its step and the length of the tensors.
     pub(super) fn open(run: &RunFolder, step: u64) -> Result<CheckpointFiles, String> {
         let path = Self::tensors_path(run, step);
         let read = |error: io::Error| format!("its text cannot be read: {error}");
@@ -183,7 +184,7 @@ fn powers_of(version: u32, text: &str) -> Result<BTreeMap<String, f64>, SpannedE
     ron::from_str(text).map(|Powers { powers }| powers)
 }
 
-/// The files of a checkpoint, the tensors yet to be read.
+/// The files of a checkpoint, whose tensors are not read yet.
 pub(super) struct CheckpointFiles {
     checkpoint: Checkpoint,
     text: String,
@@ -192,7 +193,7 @@ pub(super) struct CheckpointFiles {
 }
 
 impl CheckpointFiles {
-    /// Whether the text is known to be whole, and the tensors are the file in a run's folder and older than the text.
+    /// Whether the text is known to be intact, and the tensors are the file in a run's folder and older than the text.
     pub(super) fn is_as_written(&self, run: &RunFolder) -> bool {
         let path = Checkpoint::tensors_path(run, self.checkpoint.step);
         let about = path.with_extension("ron").symlink_metadata().and_then(|about| about.modified());
@@ -202,13 +203,13 @@ impl CheckpointFiles {
             && matches!((tensors, about), (Ok(tensors), Ok(about)) if tensors < about)
     }
 
-    /// Compares all but the check sum.
+    /// Compares everything but the checksum.
     pub(super) fn look_over(mut self) -> Result<Checkpoint, String> {
         tensors_of_header(&header(&mut self.tensors).map_err(unread)?, self.length)?;
         Ok(self.checkpoint)
     }
 
-    /// Compares all.
+    /// Compares everything.
     pub(super) fn examine(mut self) -> Result<Checkpoint, String> {
         let covered = self.checkpoint.covered(&self.text);
         let (sum, header) = sum_and_header(&mut self.tensors, &covered).map_err(unread)?;
@@ -224,7 +225,7 @@ fn unread(error: io::Error) -> String {
     format!("its tensors cannot be read: {error}")
 }
 
-/// The tensors in a run's folder that lack what says what they are, as a worker was killed while it saved them.
+/// The tensors in a run's folder without a description, as a worker was killed while it saved them.
 pub(crate) fn orphans(run: &RunFolder) -> io::Result<Vec<PathBuf>> {
     let mut orphans = Vec::new();
     for entry in std::fs::read_dir(run.path())? {
@@ -241,7 +242,7 @@ pub(crate) fn orphans(run: &RunFolder) -> io::Result<Vec<PathBuf>> {
 pub(crate) const CRC32: &str = "crc32";
 pub(crate) const TEXT_SUM: &str = "text_sum";
 
-/// The text with another number in the field of a sum, which stands behind all that users have written.
+/// The text with another number in the field of a sum, which comes after all texts that users have written.
 pub(crate) fn with_sum(text: &str, field: &str, from: u32, to: u32) -> String {
     match text.rsplit_once(&format!("{field}: {from}")) {
         Some((before, after)) => format!("{before}{field}: {to}{after}"),
@@ -249,14 +250,14 @@ pub(crate) fn with_sum(text: &str, field: &str, from: u32, to: u32) -> String {
     }
 }
 
-/// As much of a file's beginning as its header can take.
+/// The beginning of a file, as long as its header may be.
 fn header(file: &mut File) -> io::Result<Vec<u8>> {
     let mut header = Vec::new();
     file.take(8 + Checkpoint::LONGEST_HEADER).read_to_end(&mut header)?;
     Ok(header)
 }
 
-/// The check sum of a file followed by a text, and as much of the file's beginning as its header can take.
+/// The checksum of a file followed by a text, and the beginning of the file, as long as its header may be.
 fn sum_and_header(file: &mut File, text: &str) -> io::Result<(u32, Vec<u8>)> {
     let header = header(file)?;
     let mut sum = crc32fast::Hasher::new();
@@ -272,18 +273,18 @@ fn sum_and_header(file: &mut File, text: &str) -> io::Result<(u32, Vec<u8>)> {
     Ok((sum.finalize(), header))
 }
 
-/// What a file of tensors says of one.
+/// The description of a tensor in a file of tensors.
 #[derive(Debug, Deserialize)]
 pub(crate) struct TensorPlace {
     /// `F32` or `F64`
     pub dtype: String,
     pub shape: Vec<u64>,
-    /// Where its bytes begin and end, counted from the end of the header.
+    /// The range of its bytes, counted from the end of the header.
     pub data_offsets: [u64; 2],
 }
 
-/// The names and places of the tensors in the header of a safetensors file of so many bytes, in their order, which must
-/// fill it without a gap.
+/// The names and places of the tensors in the header of a safetensors file of `length` bytes, in their order, which
+/// must fill it without a gap.
 pub(crate) fn tensors_of_header(beginning: &[u8], length: u64) -> Result<Vec<(String, TensorPlace)>, String> {
     let wrong = |what: &str| Err(format!("its tensors are in no order: {what}"));
     let Some((bytes, rest)) = beginning.split_first_chunk::<8>() else { return wrong("there is no header") };

@@ -1,4 +1,4 @@
-//! Which checkpoint of a run is meant.
+//! Choosing a checkpoint of a run.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use super::checkpoint::Checkpoint;
 use super::folder::RunFolder;
 
-/// A checkpoint of a run, by what it is to that run.
+/// A choice among the checkpoints of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CheckpointChoice {
-    /// The newest that can be used.
+    /// The newest usable one.
     #[default]
     Newest,
     /// That of the smallest loss of an evaluation.
@@ -45,16 +45,16 @@ fn list(steps: &[u64]) -> String {
 }
 
 impl CheckpointChoice {
-    /// The checkpoint that is meant, after both its files were read and compared ([`Checkpoint::examine`]).
+    /// The chosen checkpoint, after both its files were read and compared ([`Checkpoint::examine`]).
     ///
     /// # Errors
     ///
-    /// Where the run has no such checkpoint, or it is damaged; they name those that there are.
+    /// Where the run has no such checkpoint, or it is damaged; they name the existing ones.
     pub fn find(self, run: &RunFolder) -> Result<Checkpoint, ChoiceError> {
         self.find_by(run, Checkpoint::examine)
     }
 
-    /// The same after a brief look ([`Checkpoint::look_over`]), for whoever reads the tensors later.
+    /// The same after a brief check ([`Checkpoint::look_over`]), for callers that read the tensors later.
     ///
     /// # Errors
     ///
@@ -85,8 +85,8 @@ fn steps(run: &RunFolder) -> Result<Vec<u64>, ChoiceError> {
     run.checkpoints().map_err(|source| ChoiceError::Look { path: run.path().to_owned(), source })
 }
 
-/// What `open` makes of the checkpoint of a step, or else of the newest that it can open. Where it cannot, it says why in
-/// words. A checkpoint may be removed at any moment by the worker that trains the run.
+/// The result of `open` for the checkpoint of a step, or else for the newest that it can open. Where it cannot, it
+/// returns the reason in words. A checkpoint may be removed at any moment by the worker that trains the run.
 pub(super) fn first_usable<C>(
     run: &RunFolder,
     step: Option<u64>,

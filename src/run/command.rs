@@ -1,4 +1,4 @@
-//! What a worker is asked to do.
+//! Commands to a worker.
 //!
 //! Anyone may append a line to `commands.jsonl`; the worker answers each with an event. By hand:
 //!
@@ -22,7 +22,7 @@ pub enum RunCommand {
     Stop,
     /// Save a checkpoint now.
     Save,
-    /// Let the model write.
+    /// Let the model write a text.
     Sample {
         prompt: String,
         tokens: u32,
@@ -60,9 +60,9 @@ fn word_or_number<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<S
     }
 }
 
-/// Appends a command for the run's worker, and returns the command's id, by which the answer is known.
+/// Appends a command for the run's worker, and returns the command's id, which identifies the answer.
 ///
-/// Use [`Request`](super::Request) to see what becomes of it.
+/// Use [`Request`](super::Request) to follow its outcome.
 pub fn send(run: &RunFolder, command: RunCommand) -> io::Result<String> {
     let id = format!("{:016x}", rand::random::<u64>());
     let line = Line { id, command };
@@ -72,7 +72,7 @@ pub fn send(run: &RunFolder, command: RunCommand) -> io::Result<String> {
     if !ends_with_newline(&mut file)? {
         text.insert(0, '\n');
     }
-    // At once, so that no other's command comes between.
+    // In one write, so that no other's command comes between.
     file.write_all(text.as_bytes())?;
     Ok(line.id)
 }
@@ -91,24 +91,24 @@ fn ends_with_newline(file: &mut File) -> io::Result<bool> {
 #[derive(Debug, PartialEq)]
 pub struct ReceivedCommand {
     pub id: String,
-    /// Or what is wrong with the line.
+    /// The command, or the fault of the line.
     pub command: Result<RunCommand, String>,
 }
 
-/// The lines of `commands.jsonl`, each of them once.
+/// Reads the lines of `commands.jsonl`, each of them once.
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     read: u64,
     lines: u64,
-    /// Whether the last line has been refused, and its end has not come yet.
+    /// Whether the last line has been refused, and its end is not read yet.
     in_long_line: bool,
 }
 
-/// More bytes than a line may have, and than are read at once.
+/// The largest number of bytes of a line, and of a single read.
 const MOST: u64 = 1 << 20;
 
 impl Inbox {
-    /// All lines that have been completed since the last look.
+    /// All lines that have been completed since the last read.
     pub(super) fn look_to_end(&mut self, run: &RunFolder) -> io::Result<Vec<ReceivedCommand>> {
         let mut asked = Vec::new();
         loop {
@@ -120,7 +120,7 @@ impl Inbox {
         }
     }
 
-    /// The lines that have been completed since the last look, or the first of them where there are many.
+    /// The lines that have been completed since the last read, or the first of them where there are many.
     pub(super) fn look(&mut self, run: &RunFolder) -> io::Result<Vec<ReceivedCommand>> {
         let mut file = match plain_file::open(&run.commands(), Links::Refused) {
             Ok(file) => file,
@@ -183,7 +183,7 @@ impl ReceivedCommand {
     }
 }
 
-/// What a line that is no command should be, and what it is.
+/// The message for a line that is not a command: what was expected, and what was found.
 fn refusal(line: &[u8], has_id: bool) -> String {
     const LONGEST: usize = 200;
     const COMMANDS: &str = r#""Stop", "Save", {"SetSteps": {"n": 1000}} or {"Sample": {"prompt": "To be", "tokens": 50, "temperature": 0.8}}"#;
@@ -200,7 +200,7 @@ fn refusal(line: &[u8], has_id: bool) -> String {
     format!("expected {expected}, found {}{end}", line.chars().take(LONGEST).collect::<String>())
 }
 
-/// The id in a line that is no command.
+/// The id in a line that is not a command.
 fn id_in(line: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct Id {
@@ -210,7 +210,7 @@ fn id_in(line: &[u8]) -> Option<String> {
     object::<Id>(line).map(|line| line.id)
 }
 
-/// What a line says by names. Of its own, `serde_json` would take a list of the values too.
+/// Parses a line as an object. By itself, `serde_json` would accept a list of the values too.
 fn object<'l, T: Deserialize<'l>>(line: &'l [u8]) -> Option<T> {
     if line.trim_ascii_start().starts_with(b"{") { serde_json::from_slice(line).ok() } else { None }
 }

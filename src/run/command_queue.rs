@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::command::{Inbox, ReceivedCommand, RunCommand};
 use super::folder::RunFolder;
 
-/// Between two looks for commands.
+/// The interval between two reads of commands.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The lines of `commands.jsonl` in the order in which they were sent, which is that of their answers.
@@ -16,9 +16,9 @@ pub(super) struct CommandQueue {
     inbox: Inbox,
     looked: Option<Instant>,
     waiting: VecDeque<ReceivedCommand>,
-    /// Commands that were handed out and not answered yet.
+    /// Commands that were returned and not answered yet.
     unanswered: usize,
-    /// Ids of commands that were read, and of those that earlier sessions have answered.
+    /// Ids of commands that were read, and of those that earlier sessions answered.
     known: HashSet<String>,
 }
 
@@ -28,14 +28,14 @@ impl CommandQueue {
         CommandQueue { inbox, looked: None, waiting, unanswered: 0, known: answered.collect() }
     }
 
-    /// Passes over all commands so far, and returns the ids of those that were not answered.
+    /// Skips all commands so far, and returns the ids of those that were not answered.
     pub(super) fn pass_over(&mut self, run: &RunFolder) -> io::Result<Vec<String>> {
         let mut ids: Vec<String> = self.inbox.look_to_end(run)?.into_iter().map(|asked| asked.id).collect();
         ids.retain(|id| self.known.insert(id.clone()));
         Ok(ids)
     }
 
-    /// Reads what is new, where all that was read is answered, and the last look is not just over.
+    /// Reads new commands, if all read ones are answered and the last read was not just before.
     pub(super) fn look(&mut self, run: &RunFolder) -> io::Result<()> {
         if !self.waiting.is_empty() || self.looked.is_some_and(|looked| looked.elapsed() < LOOK) {
             return Ok(());
@@ -49,7 +49,7 @@ impl CommandQueue {
         Ok(())
     }
 
-    /// The id of the next line and what is wrong with it, if anything is, once all that was sent before is answered.
+    /// The id and the fault of the next line, if it has one, once all earlier commands are answered.
     pub(super) fn next_refused(&mut self) -> Option<(String, String)> {
         if self.unanswered > 0 {
             return None;
@@ -58,7 +58,7 @@ impl CommandQueue {
         Some((asked.id, asked.command.err()?))
     }
 
-    /// The commands that come before the next line that is refused.
+    /// The commands before the next refused line.
     pub(super) fn next_commands(&mut self) -> Vec<(String, RunCommand)> {
         let next = || self.waiting.pop_front_if(|asked| asked.command.is_ok());
         let commands = std::iter::from_fn(next).filter_map(|asked| Some((asked.id, asked.command.ok()?)));
@@ -67,7 +67,7 @@ impl CommandQueue {
         commands
     }
 
-    /// Takes note of an answer, to a command or to a line that is none.
+    /// Counts an answer, to a command or to a refused line.
     pub(super) fn answered(&mut self) {
         self.unanswered = self.unanswered.saturating_sub(1);
     }

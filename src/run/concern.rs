@@ -1,4 +1,4 @@
-//! What is not well with a run, as far as it can be seen from its folder.
+//! Problems of a run, as far as they can be seen from its folder.
 
 use jiff::Timestamp;
 
@@ -6,7 +6,7 @@ use super::history::RunHistory;
 use super::metric::{Better, MetricInfo};
 use super::status::{Status, span};
 
-/// Something that whoever looks at a list of runs should see.
+/// A problem that is marked in lists of runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Concern {
     pub kind: ConcernKind,
@@ -20,9 +20,9 @@ pub enum ConcernKind {
     Ended,
     /// The newest value of a loss is not finite.
     Diverged,
-    /// Its worker lives, and has said nothing for far longer than it ever took between two events.
+    /// Its worker is alive, and has recorded nothing for far longer than the longest time between two events.
     Stalled,
-    /// Its worker has warned of something while it trained, such as a jump of the loss.
+    /// Its worker has recorded a warning while it trained, such as a jump of the loss.
     Warned,
 }
 
@@ -32,7 +32,7 @@ impl ConcernKind {
         matches!(self, ConcernKind::Ended | ConcernKind::Diverged)
     }
 
-    /// For lists; empty where the run's status says it already.
+    /// The word in lists; empty where the run's status already says it.
     pub fn word(self) -> &'static str {
         match self {
             ConcernKind::Ended => "",
@@ -43,17 +43,17 @@ impl ConcernKind {
     }
 }
 
-/// A session that has said nothing for so many times the longest pause before is stalled,
+/// A session is stalled when it has recorded nothing for this many times the longest pause before,
 const FAR_LONGER: f64 = 20.0;
-/// but not before so many seconds: the first evaluation or checkpoint takes longer than any step before it.
+/// but not before this many seconds: the first evaluation or checkpoint takes longer than any step before it.
 const PATIENCE_S: f64 = 600.0;
-/// A heart that was heard within so many seconds beats.
+/// A worker with a heartbeat within this many seconds is alive.
 const BEATS: u64 = 60;
-/// So many of the newest warnings are told.
+/// The number of the newest warnings that are shown.
 const WARNINGS: usize = 5;
 
 impl Concern {
-    /// What is not well with a run of this status and history at the time `now`, the gravest first.
+    /// The problems of a run of this status and history at the time `now`, the gravest first.
     pub fn of(status: &Status, history: &RunHistory, now: Timestamp) -> Vec<Concern> {
         let ended = match status {
             Status::Failed(_) | Status::Crashed { .. } => Some(status.to_string()),

@@ -1,4 +1,4 @@
-//! Whether a run's `config.ron` is the one that it was begun with.
+//! A run's `config.ron`, and its comparison with the config that the run was begun with.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -48,14 +48,14 @@ pub enum ConfigError {
 /// A field of a config that was changed since the run was begun.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Difference {
-    /// As `--set` takes it, such as `optimizer.gamma`.
+    /// The field's path as for `--set`, such as `optimizer.gamma`.
     pub field: String,
     pub before: String,
     pub now: String,
 }
 
 impl Difference {
-    /// Of values from files, which may hold anything.
+    /// A difference of values from files, which may hold anything.
     fn new(field: &str, before: &str, now: &str) -> Difference {
         const LONGEST: usize = 300;
         let [before, now] = [before, now].map(|value| match visible(value) {
@@ -76,12 +76,12 @@ fn list(differences: &[Difference]) -> String {
     differences.iter().map(Difference::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// What puts the old values back.
+/// How to restore the old values.
 fn how(kept: bool) -> &'static str {
     if kept { " (`valleyscope runs check --mend` does that)" } else { "" }
 }
 
-/// What may change in a run has a command for it.
+/// Advice on a changed field that may be changed by a command.
 fn advice(differences: &[Difference]) -> String {
     let steps = differences.iter().find(|difference| difference.field == "steps");
     steps.map_or_else(String::new, |Difference { now, .. }| {
@@ -107,8 +107,8 @@ impl RunConfig {
         Ok(RunConfig { preset, text })
     }
 
-    /// The config that a run with this history was begun with: that in its events or, where a version before has left it
-    /// out there, its `config.ron`.
+    /// The config that a run with this history was begun with: that in its events or, where an older version did not
+    /// record it there, its `config.ron`.
     pub fn begun(run: &RunFolder, history: &RunHistory) -> Result<RunConfig, ConfigError> {
         match history.started().map(|started| &started.config).filter(|config| !config.is_empty()) {
             None => RunConfig::read(run),
@@ -122,17 +122,17 @@ impl RunConfig {
         Ok(RunConfig { preset, text: text.to_owned() })
     }
 
-    /// As it stands in the file.
+    /// The text as in the file.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether it computes the same as a training: what may differ is what [`RunConfig::check`] lets differ.
+    /// Whether it computes the same as a training, with the differences that [`RunConfig::check`] allows.
     pub fn computes_the_same_as(&self, training: &Preset) -> bool {
         fields_that_differ(training, &self.preset).is_empty()
     }
 
-    /// What it says of the run, for the run's first event.
+    /// The description of the run, for its first event.
     pub fn started(&self) -> Started {
         let text = &self.text;
         let (config, config_sha256) = (text.clone(), sha256(text));
@@ -144,10 +144,10 @@ impl RunConfig {
         }
     }
 
-    /// Whether a run with this history can go on with the config: whether it computes the same as the one that the run
-    /// was begun with. Comments, the title, the description, where the data are (which have a fingerprint of their own)
-    /// and the device may differ. Of a run by a version before, whose events do not hold the config, only what they say
-    /// of it is compared.
+    /// Checks that a run with this history can resume with the config, which must compute the same as the one that the
+    /// run was begun with. Comments, the title, the description, the place of the data (which have a fingerprint of
+    /// their own) and the device may differ. For a run of an older version, whose events do not hold the config, only
+    /// the facts in its events are compared.
     ///
     /// # Errors
     ///
@@ -168,14 +168,16 @@ impl RunConfig {
         if differences.is_empty() { Ok(()) } else { Err(ConfigError::Changed { differences, kept: false }) }
     }
 
-    /// Whether a run has the config that it was begun with, as far as its events can be read ([`RunConfig::check`]).
+    /// Checks that a run has the config that it was begun with, as far as its events can be read
+    /// ([`RunConfig::check`]).
     pub fn check_run(run: &RunFolder) -> Result<(), ConfigError> {
         let mut reader = RunReader::brief(run.clone());
         reader.poll().map_err(|source| PresetError::Read { path: run.events(), source })?;
         RunConfig::read(run)?.check(reader.history())
     }
 
-    /// What checkpoints are known by: the hash of the config that the run was begun with, to which this one is equal.
+    /// The identity of the run's checkpoints: the hash of the config that the run was begun with, to which this one is
+    /// equal.
     pub fn identity(&self, history: &RunHistory) -> String {
         let begun = history.started().map(|started| started.config_sha256.clone());
         begun.filter(|sum| !sum.is_empty()).unwrap_or_else(|| sha256(&self.text))
@@ -188,7 +190,7 @@ pub(super) fn compute_the_same(one: &str, other: &str) -> bool {
     matches!((one, other), (Ok(one), Ok(other)) if fields_that_differ(&one, &other).is_empty())
 }
 
-/// What the first event of a run says of its config in other words than now, as far as it says it at all.
+/// The facts of the config in the first event of a run that differ from the current ones, as far as they are recorded.
 fn facts_that_differ(before: &Started, now: &Started) -> Vec<Difference> {
     let mut differences = Vec::new();
     let mut compare = |field: &str, before: String, now: String| {
@@ -220,7 +222,8 @@ fn facts_that_differ(before: &Started, now: &Started) -> Vec<Difference> {
     differences
 }
 
-/// The finished grid points of a scan say what they are of, also where the first event is lost.
+/// The differences shown by a scan's finished grid points, which record their settings, also where the first event is
+/// lost.
 fn points_that_differ(history: &RunHistory, axes: Option<&ScanAxes>) -> Vec<Difference> {
     let Some(axes) = axes else { return Vec::new() };
     let mut differences = BTreeSet::new();
@@ -249,13 +252,13 @@ fn points_that_differ(history: &RunHistory, axes: Option<&ScanAxes>) -> Vec<Diff
     differences.into_iter().collect()
 }
 
-/// Powers may differ in their last digits from one machine to another.
+/// Numbers rounded for comparison: powers may differ in their last digits between machines.
 fn rounded(numbers: &[f64]) -> String {
     let numbers: Vec<String> = numbers.iter().map(|number| format!("{number:.9e}")).collect();
     format!("[{}]", numbers.join(", "))
 }
 
-/// What need not be equal for a run to go on. The data have a fingerprint.
+/// The fields that need not be equal for a run to resume. The data have a fingerprint.
 const FREE: [&str; 4] = ["title", "description", "data", "device"];
 
 fn fields_that_differ(before: &Preset, now: &Preset) -> Vec<Difference> {
@@ -277,7 +280,7 @@ fn fields_that_differ(before: &Preset, now: &Preset) -> Vec<Difference> {
     differences
 }
 
-/// Takes away what need not be equal: such fields of the preset, of its runs and of its scan.
+/// Removes the fields that need not be equal, of the preset, of its runs and of its scan.
 fn prune(tree: &mut Value) {
     match tree {
         Value::Object(fields) => {
@@ -311,7 +314,7 @@ fn compare(path: &str, before: &Value, now: &Value, differences: &mut Vec<Differ
     }
 }
 
-/// A value about as it stands in the file.
+/// A value about as written in the file.
 fn written(value: &Value) -> String {
     match value {
         Value::Null => "not given".to_owned(),

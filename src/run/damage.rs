@@ -1,4 +1,4 @@
-//! What is wrong with a file of events: lines that cannot be read, and lines that are gone.
+//! Damage of a file of events: unreadable lines, and missing lines.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -25,12 +25,12 @@ impl LineNumbers {
         self.0.is_empty()
     }
 
-    /// How many there are.
+    /// The number of lines.
     pub fn count(&self) -> u64 {
         self.0.iter().map(|numbers| (numbers.end() - numbers.start()).saturating_add(1)).fold(0, u64::saturating_add)
     }
 
-    /// Each stands for itself and its neighbours.
+    /// The ranges of consecutive numbers.
     pub fn ranges(&self) -> &[RangeInclusive<u64>] {
         &self.0
     }
@@ -53,14 +53,14 @@ impl fmt::Display for LineNumbers {
     }
 }
 
-/// Lines of a run's events that are lost. They are counted from 1; a line that cannot be read has the number that
-/// follows from those before it.
+/// Lost lines of a run's events. They are counted from 1; an unreadable line has the number that follows from the lines
+/// before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Damage {
-    /// Lines that are no events, whose bytes have changed since they were written, or that stand there a second time.
+    /// Lines that are not events, whose bytes have changed since they were written, or that are repeated.
     pub unreadable: LineNumbers,
-    /// Lines that are not there any more. Those after the last one that is are known to be missing only where the
-    /// lock says how many there were.
+    /// Missing lines. Those after the last existing line are known to be missing only where the lock records how many
+    /// there were.
     pub missing: LineNumbers,
 }
 
@@ -86,16 +86,16 @@ impl fmt::Display for Damage {
     }
 }
 
-/// A line whose number says that more are missing before it was not written by a worker: the next ones could not be
-/// numbered on from there.
+/// The largest number of lines missing before a line. A larger one was not written by a worker: the next lines could
+/// not be numbered from there.
 const MOST_MISSING: u64 = 1 << 32;
 
-/// Counts the lines of a file of events from its first on.
+/// Counts the lines of a file of events, starting with the first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct LineCount {
     /// The number of the last line.
     last: u64,
-    /// The number that the last line with a number said.
+    /// The number recorded in the last line that has one.
     said: u64,
     damage: Damage,
 }
@@ -110,7 +110,7 @@ impl LineCount {
         &self.damage
     }
 
-    /// Counts the next line, and says whether its bytes are those that were written, as far as that can be known.
+    /// Counts the next line, and returns whether its bytes are those that were written, as far as that can be known.
     pub(super) fn admit(&mut self, line: &[u8]) -> bool {
         match seal::check(line) {
             Seal::Whole(number) if number > self.said && number.saturating_sub(self.last) <= MOST_MISSING => {
@@ -134,7 +134,7 @@ impl LineCount {
         }
     }
 
-    /// So many lines were written, at least: those after the last one are missing.
+    /// Records that at least `written` lines were written: those after the last one are missing.
     pub(super) fn expect(&mut self, written: u64) {
         if written > self.last && written - self.last <= MOST_MISSING {
             self.damage.missing.add(self.last + 1..=written);
@@ -142,7 +142,7 @@ impl LineCount {
         }
     }
 
-    /// The line that was counted last cannot be read.
+    /// Records that the last counted line cannot be read.
     pub(super) fn refuse(&mut self) {
         self.damage.unreadable.add(self.last..=self.last);
     }

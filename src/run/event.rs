@@ -1,4 +1,4 @@
-//! What happens in a run, as lines of JSON.
+//! The events of a run, as lines of JSON.
 
 use std::borrow::Cow;
 
@@ -17,8 +17,9 @@ use super::tail::LONGEST_LINE;
 /// {"event":"train","step":40,"time":"2026-03-01T12:00:00.25Z","wall_s":1.5,"loss":2.25,"lr":0.001,"grad_norm":"inf"}
 /// ```
 ///
-/// In the file, two more fields follow: `line`, the line's place in the file, counted from 1, and `crc`, the CRC-32 (that
-/// of zip) of all bytes of the line before `,"crc":`. Lines without them, as versions before wrote them, are read too.
+/// In the file, two more fields follow: `line`, the line's place in the file, counted from 1, and `crc`, the CRC-32
+/// (that of zip) of all bytes of the line before `,"crc":`. Lines without them, as older versions wrote them, are read
+/// too.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EventRecord {
     /// Optimizer steps taken so far. In a scan: finished grid points.
@@ -35,14 +36,14 @@ pub struct EventRecord {
 pub enum Event {
     /// The run was made as a fork of another: always its first event, written before a session begins.
     Forked(Forked),
-    /// The first session begins. Said again, after `resumed`, where a run that goes on has lost that line, or has one of a
-    /// version before.
+    /// The first session begins. Repeated, after `resumed`, where a resumed run has lost that line, or has one of an
+    /// older version.
     Started(Started),
-    /// Another session begins, from a checkpoint. What was said before of later steps is void.
+    /// Another session begins, from a checkpoint. Earlier events of later steps are void.
     Resumed { from_step: u64 },
-    /// A step was taken, or some: a point of the training curves, with a loss.
+    /// One or more steps were taken: a point of the training curves, with a loss.
     Train(MetricValues),
-    /// The model was evaluated: whichever metrics were measured.
+    /// The model was evaluated, with the metrics that were measured.
     Eval(MetricValues),
     /// Text that the model has written.
     Sample { text: String },
@@ -55,45 +56,45 @@ pub enum Event {
         id: String,
         ok: bool,
         message: String,
-        /// With how many steps the run ends from now on, where the command has changed that.
+        /// The new number of steps of the run, where the command has changed it.
         #[serde(skip_serializing_if = "Option::is_none")]
         steps: Option<u64>,
     },
-    /// Something to know of that does not end the run.
+    /// A problem that does not end the run.
     Warning { message: String },
-    /// The session has ended as it was asked to; the run can be resumed.
+    /// The session has ended as requested; the run can be resumed.
     Stopped,
     /// All steps have been taken.
     Finished,
-    /// The session cannot go on.
+    /// The session cannot continue.
     Failed { message: String },
 }
 
-/// What a run is, for those who list runs.
+/// The description of a run, for lists of runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Started {
-    /// Title of the preset, with what tells this run from the preset's others.
+    /// Title of the preset, with the settings that distinguish this run from the preset's others.
     pub title: String,
     /// Kind of the preset, such as `Mnist`.
     pub kind: String,
-    /// With how many steps the run ends. In a scan: its grid points.
+    /// The number of steps of the run. In a scan: its grid points.
     pub steps: u64,
     /// Such as `FOCUS, γ 0.2`.
     pub optimizer: String,
     pub learning_rate: Option<f64>,
-    /// Samples a step: with it a step's number can be turned into samples.
+    /// Samples per step, which converts a number of steps into samples.
     pub batch_size: Option<u64>,
-    /// Tokens a step.
+    /// Tokens per step.
     pub tokens_per_step: Option<u64>,
     pub seed: Option<u64>,
     /// Number of trainable parameters.
     pub parameters: Option<u64>,
-    /// What it is trained on, in words, such as `MNIST`.
+    /// The training data, in words, such as `MNIST`.
     pub data: String,
-    /// A hash of the data: a run goes on with the same only.
+    /// A hash of the data: a run resumes only with the same.
     pub fingerprint: String,
-    /// Whether the program made the data itself, in place of real ones.
+    /// Whether the data are synthetic, in place of real ones.
     #[serde(rename = "stand_in", skip_serializing_if = "is_false")]
     pub synthetic: bool,
     /// Such as `cuda:0, NVIDIA H200`.
@@ -102,16 +103,16 @@ pub struct Started {
     pub precision: String,
     /// Version of the worker.
     pub version: String,
-    /// The text of `config.ron`; empty in runs of versions before.
+    /// The text of `config.ron`; empty in runs of older versions.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub config: String,
     /// SHA-256 of that text, in hexadecimal digits.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub config_sha256: String,
-    /// What the run logs, in the order in which it is shown; nothing in runs of versions before.
+    /// The metrics that the run logs, in the order in which they are shown; none in runs of older versions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<MetricInfo>,
-    /// Of a scan.
+    /// The axes of a scan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scan: Option<ScanAxes>,
 }
@@ -121,9 +122,9 @@ fn is_false(value: &bool) -> bool {
 }
 
 impl Started {
-    /// Whether the run learns from data that the program made itself, in place of real ones.
+    /// Whether the run learns from synthetic data, in place of real ones.
     pub fn learns_from_synthetic_data(&self) -> bool {
-        // Versions before said it in the words only.
+        // Older versions recorded it only in the words.
         self.synthetic || self.data == "digits drawn by Valleyscope, not MNIST"
     }
 }
@@ -136,17 +137,17 @@ pub struct ScanAxes {
     pub batch_sizes: Vec<u64>,
     pub learning_rates: Vec<f64>,
     pub replicates: u64,
-    /// Steps that each of the models is trained.
+    /// The number of training steps of each model.
     pub steps: u64,
 }
 
 impl ScanAxes {
-    /// The most optimizers, and the most batch sizes, that a scan in an event may have.
+    /// The largest number of optimizers, and of batch sizes, that a scan in an event may have.
     pub const MOST: usize = 256;
-    /// The most learning rates.
+    /// The largest number of learning rates.
     pub const MOST_RATES: usize = 10_000;
 
-    /// Whoever goes through the pairs of optimizers and batch sizes must come to an end.
+    /// Checks the sizes of the axes, so that loops over pairs of optimizers and batch sizes end.
     fn check(&self) -> Result<(), BadLine> {
         let sides = [
             ("optimizers", self.optimizers.len(), Self::MOST),
@@ -159,7 +160,7 @@ impl ScanAxes {
         }
     }
 
-    /// Pairs of an optimizer and a batch size.
+    /// The number of pairs of an optimizer and a batch size.
     pub fn grid_points(&self) -> u64 {
         (self.optimizers.len() * self.batch_sizes.len()) as u64
     }
@@ -167,8 +168,8 @@ impl ScanAxes {
 
 /// The results of one optimizer with one batch size, for each learning rate (outer) and replicate (inner).
 ///
-/// It holds all there is to know of the grid point, so that a scan that was stopped needs no other checkpoint: it
-/// goes on with the grid points that have no such event, and its `from_step` is the number of those that have one.
+/// It holds all results of the grid point, so that a stopped scan needs no other checkpoint: it resumes with the grid
+/// points that have no such event, and its `from_step` is the number of those that have one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GridPoint {
     /// Indices into [`ScanAxes::optimizers`] and [`ScanAxes::batch_sizes`].
@@ -177,7 +178,7 @@ pub struct GridPoint {
     /// Name of the optimizer.
     pub optimizer: String,
     pub batch_size: u64,
-    /// Grid points that are complete, with this one.
+    /// The number of complete grid points, including this one.
     pub done: u64,
     pub total: u64,
     /// Seconds that it took.
@@ -209,7 +210,7 @@ pub enum BadLine {
 }
 
 impl Event {
-    /// As it stands in the line.
+    /// The event's name in the line.
     pub fn name(&self) -> &'static str {
         match self {
             Event::Forked(_) => "forked",
@@ -228,7 +229,7 @@ impl Event {
         }
     }
 
-    /// In words, for logs and lists.
+    /// The event in words, for logs and lists.
     pub fn sentence(&self) -> String {
         match self {
             Event::Forked(forked) => forked.sentence(),
@@ -306,7 +307,7 @@ impl Event {
 }
 
 impl EventRecord {
-    /// The line without its end, its number and its check sum.
+    /// The line without its end, its number and its checksum.
     pub fn to_line(&self) -> String {
         #[derive(Serialize)]
         struct Line<'r> {
@@ -338,13 +339,13 @@ impl EventRecord {
         }
     }
 
-    /// Whether a line is a point of the training curves, of which there are many more than of all others. False
-    /// for some that are, where another program wrote them.
+    /// Whether a line is a point of the training curves, which are far more numerous than all others. May be false for
+    /// points that another program wrote.
     pub fn is_train(line: &[u8]) -> bool {
         line.starts_with(br#"{"event":"train","#)
     }
 
-    /// The record in a line, without its end. Fields that are not known are passed over.
+    /// The record in a line, without its end. Unknown fields are ignored.
     pub fn parse(line: &[u8]) -> Result<EventRecord, BadLine> {
         if seal::check(line) == Seal::Broken {
             return Err(BadLine::Changed);
@@ -352,7 +353,7 @@ impl EventRecord {
         EventRecord::parse_whole(line)
     }
 
-    /// The same for a line whose check sum was looked at.
+    /// The same for a line whose checksum was already compared.
     pub(super) fn parse_whole(line: &[u8]) -> Result<EventRecord, BadLine> {
         #[derive(Deserialize)]
         struct Head<'l> {

@@ -1,7 +1,7 @@
-//! The file that a worker appends its events to.
+//! The file to which a worker appends its events.
 //!
-//! Lines are gathered in memory and written together. In the file there are only whole lines: where writing
-//! fails, what was written of the lines is taken back, and they are kept for the next attempt.
+//! Lines are collected in memory and written together. The file has only whole lines: where writing fails, the written
+//! part of the lines is removed again, and they are kept for the next attempt.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -12,16 +12,16 @@ use super::lock::LockRefusal;
 use super::seal::seal;
 use crate::plain_file::{self, Links};
 
-/// Bytes that are put by for a last word on a full disk.
+/// Bytes reserved for the last event on a full disk.
 const RESERVE: usize = 1 << 18;
-/// A line that was cut off is no longer than this.
+/// The largest length of an incomplete last line.
 const LONGEST_CUT: u64 = 1 << 20;
 
 /// Whether a copy of the file is kept where its end is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeepCopy {
     Always,
-    /// Not where the end is a line that was cut off, as a worker that was killed leaves it.
+    /// Not where the end is an incomplete line, as a killed worker leaves it.
     UnlessCutLine,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct EventsFile {
     file: File,
     path: PathBuf,
     reserve: PathBuf,
-    /// Whether the reserve is there.
+    /// Whether the reserve exists.
     has_reserve: bool,
     /// Length of the file, up to its last whole line.
     end: u64,
@@ -38,19 +38,19 @@ pub(super) struct EventsFile {
     next: u64,
     /// Whole lines that are not in the file yet.
     waiting: Vec<u8>,
-    /// Why lines could not be written when nobody was there to be told.
+    /// The error of a write in the background, to be reported by the next call.
     pub trouble: Option<io::Error>,
 }
 
 impl EventsFile {
-    /// Opens the file, or makes it, and locks it where a locked file can still be read: whoever removes the file `lock`
-    /// does not let a second worker in.
+    /// Opens or creates the file, and locks it where a locked file can still be read: so removing the file `lock` does
+    /// not let a second worker in.
     pub(super) fn open(run: &RunFolder) -> Result<EventsFile, LockRefusal> {
         let path = run.events();
         let file = plain_file::open_to_append(&path).map_err(LockRefusal::File)?;
         if cfg!(unix) {
             file.try_lock().map_err(|error| match error {
-                // By a worker whose lock was removed, which does not say who it is.
+                // Held by an unknown worker, whose lock was removed.
                 TryLockError::WouldBlock => LockRefusal::Held(None),
                 TryLockError::Error(source) => LockRefusal::File(source),
             })?;
@@ -60,7 +60,7 @@ impl EventsFile {
         Ok(EventsFile { file, path, reserve, has_reserve: false, end: 0, next: 1, waiting, trouble })
     }
 
-    /// Removes what follows the last whole line. Where a copy of the file as it was is kept beside, its name is returned.
+    /// Removes the bytes after the last whole line. Where a copy of the old file is kept beside, its name is returned.
     pub(super) fn end_with_whole_line(&mut self, keep: KeepCopy) -> io::Result<Option<PathBuf>> {
         self.end = end_of_lines(&mut self.file)?;
         let rest = self.file.metadata()?.len() - self.end;
@@ -74,7 +74,7 @@ impl EventsFile {
         Ok(kept)
     }
 
-    /// Whether the last bytes, so many, can be the beginning of a line.
+    /// Whether the last `rest` bytes can be the beginning of a line.
     fn is_cut_line(&mut self, rest: u64) -> io::Result<bool> {
         let mut bytes = Vec::new();
         self.file.seek(SeekFrom::Start(self.end))?;
@@ -82,7 +82,7 @@ impl EventsFile {
         Ok(rest <= LONGEST_CUT && bytes.starts_with(b"{") && !bytes.iter().any(u8::is_ascii_control))
     }
 
-    /// Copies the file to the first name that is free.
+    /// Copies the file to the first free name.
     fn keep_copy(&mut self) -> io::Result<PathBuf> {
         for number in 1.. {
             let path = self.path.with_file_name(format!("events-damaged-{number}.jsonl"));
@@ -90,7 +90,7 @@ impl EventsFile {
                 Ok(mut copy) => {
                     let copied = self.file.rewind().and_then(|()| io::copy(&mut self.file, &mut copy));
                     let copied = copied.and_then(|_| copy.sync_all());
-                    // Half a copy would only take room.
+                    // An incomplete copy would only take space.
                     return copied.map(|()| path.clone()).inspect_err(|_| drop(std::fs::remove_file(&path)));
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -100,14 +100,14 @@ impl EventsFile {
         unreachable!("some number is free")
     }
 
-    /// Puts the reserve by.
+    /// Writes the reserve.
     pub(super) fn put_reserve_by(&mut self) -> io::Result<()> {
         put_by(&self.reserve)?;
         self.has_reserve = true;
         Ok(())
     }
 
-    /// The lines that follow are numbered from this on.
+    /// Sets the number of the next line.
     pub(super) fn number_from(&mut self, next: u64) {
         self.next = next;
     }
@@ -117,7 +117,7 @@ impl EventsFile {
         self.next - 1
     }
 
-    /// Adds an event to the lines that wait, and returns its line, without its end.
+    /// Adds an event to the waiting lines, and returns its line, without its end.
     pub(super) fn push(&mut self, object: &str) -> String {
         let line = seal(object, self.next);
         self.next += 1;
@@ -126,13 +126,13 @@ impl EventsFile {
         line
     }
 
-    /// Writes the lines that wait if there are many, though fewer than the reserve has room for.
+    /// Writes the waiting lines if there are many, though fewer than the reserve has room for.
     pub(super) fn flush_if_many(&mut self) -> io::Result<()> {
         if self.waiting.len() < RESERVE / 4 { Ok(()) } else { self.flush() }
     }
 
-    /// Writes the lines that wait. On a full disk the reserve is given up for them; that this was so is an error
-    /// all the same, and there is little room left.
+    /// Writes the waiting lines. On a full disk the reserve is given up for them; this is an error all the same, as
+    /// there is little space left.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         if self.is_written() {
             return Ok(());
@@ -171,7 +171,7 @@ impl EventsFile {
         self.file.sync_data()
     }
 
-    /// Fails where nobody will ever find what is written, as the file was removed or replaced.
+    /// Fails where written lines would be lost, as the file was removed or replaced.
     pub(super) fn check_place(&self) -> io::Result<()> {
         if plain_file::is_at(&self.file, &self.path)? {
             return Ok(());
@@ -182,13 +182,13 @@ impl EventsFile {
 
 impl Drop for EventsFile {
     fn drop(&mut self) {
-        // Errors have been told by `flush`, which comes before the end of every session.
+        // Errors have been reported by `flush`, which comes before the end of every session.
         let _ = self.flush();
         // Where another worker has taken the run, the reserve is its own.
         if self.has_reserve && self.check_place().is_ok() {
             let _ = std::fs::remove_file(&self.reserve);
         }
-        // As of the lock.
+        // Unlocked explicitly, like the lock.
         let _ = self.file.unlock();
     }
 }
@@ -208,7 +208,7 @@ pub(super) fn bytes_after_lines(run: &RunFolder) -> io::Result<u64> {
     }
 }
 
-/// Where the last whole line of a file ends.
+/// The end of the last whole line of a file.
 fn end_of_lines(file: &mut File) -> io::Result<u64> {
     const PIECE: u64 = 1 << 16;
     let mut end = file.metadata()?.len();
@@ -226,7 +226,7 @@ fn end_of_lines(file: &mut File) -> io::Result<u64> {
     Ok(0)
 }
 
-/// Writes the reserve, of bytes that a file system cannot store in less room.
+/// Writes the reserve, of bytes that a file system cannot compress.
 fn put_by(path: &Path) -> io::Result<()> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let bytes: Vec<u8> = std::iter::repeat_with(|| {
@@ -241,7 +241,7 @@ fn put_by(path: &Path) -> io::Result<()> {
     let mut file = plain_file::open_to_write(path)?;
     let put = file.set_len(0).and_then(|()| file.write_all(&bytes)).and_then(|()| file.sync_data());
     put.inspect_err(|_| {
-        // Half a reserve would only be in the way.
+        // An incomplete reserve would be useless.
         let _ = std::fs::remove_file(path);
     })
 }

@@ -1,14 +1,14 @@
-//! What a check of a folder finds.
+//! The findings of a check of a folder.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How it stands with a part of a folder.
+/// The state of a part of a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// It is as it was written.
+    /// It is intact.
     Whole,
-    /// Something to know, which is nothing bad.
+    /// A remark on something harmless.
     Note,
     Damaged,
     /// It is damaged or in the way, and can be mended.
@@ -28,7 +28,7 @@ impl Condition {
     }
 }
 
-/// What was found of a part of a folder, usually a file.
+/// A finding about a part of a folder, usually a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     pub part: String,
@@ -37,11 +37,11 @@ pub struct Finding {
     pub words: String,
 }
 
-/// What was found in a folder, in the order in which it was looked at.
+/// The findings about a folder, in the order of the checks.
 #[derive(Clone, Debug)]
 pub struct Findings {
     list: Vec<Finding>,
-    /// Whether what can be mended is.
+    /// Whether mendable damage is mended.
     mend: bool,
 }
 
@@ -54,7 +54,7 @@ impl Findings {
         &self.list
     }
 
-    /// Whether nothing is damaged any more.
+    /// Whether no damage is left.
     pub fn is_whole(&self) -> bool {
         !self.list.iter().any(|found| matches!(found.condition, Condition::Damaged | Condition::Mendable))
     }
@@ -76,7 +76,8 @@ impl Findings {
         self.add(part, Condition::Damaged, words);
     }
 
-    /// Something that `how` mends, which says what it has done; it is called where mending is asked for.
+    /// Adds damage that `how` mends, which returns a description of the repair; it is called where mending is
+    /// requested.
     pub fn mend(&mut self, part: &str, words: String, how: impl FnOnce() -> io::Result<String>) {
         if !self.mend {
             return self.add(part, Condition::Mendable, words);
@@ -88,7 +89,7 @@ impl Findings {
         }
     }
 
-    /// Something harmless that is of no use; it is removed where mending is asked for.
+    /// Adds a harmless, unneeded file; it is removed where mending is requested.
     pub fn useless(&mut self, part: &str, words: String, path: &Path) {
         if !self.mend {
             return self.note(part, format!("{words}; --mend removes it"));
@@ -102,12 +103,12 @@ impl Findings {
     }
 }
 
-/// Without the lines that show the place in a file.
+/// The first line of a message, without those that show the place in a file.
 fn first_line(words: &str) -> &str {
     words.lines().next().unwrap_or_default()
 }
 
-/// Gives a file that is of no use in its place the first free name of this kind, `NAME.kept-1` and so on, and says so.
+/// Renames a useless file to the first free of `NAME.kept-1` and so on, and returns that in words.
 pub(super) fn set_aside(path: &Path) -> io::Result<String> {
     for number in 1.. {
         let mut kept = path.as_os_str().to_owned();

@@ -1,4 +1,4 @@
-//! The folder of a run, and where runs are kept.
+//! The folder of a run, and the folder of all runs.
 
 use std::fs;
 use std::io;
@@ -34,7 +34,7 @@ pub fn data_folder() -> Option<PathBuf> {
     directories::ProjectDirs::from("", "", "valleyscope").map(|project| project.data_dir().to_owned())
 }
 
-/// The folder where runs are kept unless another is named.
+/// The default folder of runs.
 pub fn runs_folder() -> Option<PathBuf> {
     Some(data_folder()?.join("runs"))
 }
@@ -49,7 +49,7 @@ impl RunFolder {
     pub const NOTES: &str = "notes.ron";
     pub const RESERVE: &str = "reserve";
 
-    /// Makes the folder `<stem>-<UTC time>` in `parent`, which is made too where it is missing, with a
+    /// Creates the folder `<stem>-<UTC time>` in `parent`, which is created too where it is missing, with a
     /// `config.ron` of this text. Where the name is taken, a number follows it.
     pub fn create(parent: &Path, stem: &str, config: &str) -> Result<RunFolder, FolderError> {
         RunFolder::make(parent, stem, |run| {
@@ -58,7 +58,7 @@ impl RunFolder {
         })
     }
 
-    /// The same with what `fill` puts into it. Where that fails, nothing is left.
+    /// The same with the contents that `fill` adds. Where that fails, nothing is left.
     pub(super) fn make<E: From<FolderError>>(
         parent: &Path,
         stem: &str,
@@ -106,7 +106,7 @@ impl RunFolder {
         RunFolder { path: path.to_owned() }.looks_like_one()
     }
 
-    /// All runs in a folder, by name. A folder that is not there holds none.
+    /// All runs in a folder, by name. A missing folder has none.
     pub fn list(parent: &Path) -> Result<Vec<RunFolder>, FolderError> {
         let failed = |source| FolderError::Look { path: parent.to_owned(), source };
         let entries = match fs::read_dir(parent) {
@@ -129,7 +129,7 @@ impl RunFolder {
         self.config().is_file() || self.events().is_file()
     }
 
-    /// When the folder was made, as far as is known.
+    /// The time at which the folder was created, if known.
     pub fn made(&self) -> Option<Timestamp> {
         Timestamp::try_from(self.config().metadata().ok()?.modified().ok()?).ok()
     }
@@ -187,7 +187,7 @@ impl RunFolder {
         self.path.join(Self::RESERVE)
     }
 
-    /// The step of the newest checkpoint that has its tensors beside it. Whether it is whole is another question.
+    /// The step of the newest checkpoint that has its tensors beside it. It may be damaged.
     pub fn newest_checkpoint(&self) -> io::Result<Option<u64>> {
         let has_tensors = |step: &u64| Checkpoint::tensors_path(self, *step).symlink_metadata().is_ok();
         Ok(self.checkpoints()?.into_iter().rev().find(has_tensors))
@@ -206,7 +206,7 @@ impl RunFolder {
     }
 }
 
-/// The name with only such characters as all systems take in the names of files.
+/// The name with only characters that all systems allow in file names.
 fn portable(stem: &str) -> String {
     const LONGEST: usize = 80;
     let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);

@@ -1,9 +1,9 @@
-//! Forks: new runs that begin with a checkpoint of another.
+//! Forks: new runs that start from a checkpoint of another.
 //!
-//! The fork's folder holds that checkpoint itself, as hard links of its files, or as copies where the file system has no
-//! links. So it takes no time and no room, and whatever becomes of the other run (it goes on and removes the checkpoint,
-//! or it is deleted), the fork stands. Only the curve before the fork is the other run's: it is read from that run's
-//! folder, as long as that is found.
+//! The fork's folder holds that checkpoint itself, as hard links of its files, or as copies where the file system has
+//! no links. So a fork takes no time and no space, and stays valid when the other run continues and removes the
+//! checkpoint, or is deleted. Only the curve before the fork is the other run's: it is read from that run's folder, as
+//! long as that is found.
 
 use std::fs::{self, File};
 use std::io;
@@ -25,28 +25,28 @@ use crate::plain_file::{self, Links};
 use crate::preset::Preset;
 use crate::workload::Workload;
 
-/// Where a fork comes from, as the first event of its run says it.
+/// The origin of a fork, as recorded in the first event of its run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Forked {
     /// Name of the other run's folder.
     pub from_run: String,
-    /// The step of its checkpoint that the fork begins with.
+    /// The step of its checkpoint from which the fork starts.
     pub from_step: u64,
     /// Path of its folder when the fork was made.
     pub folder: String,
-    /// SHA-256 of the config that the other run was begun with, by which it is known again.
+    /// SHA-256 of the config that the other run was begun with, which identifies it.
     pub config_sha256: String,
-    /// Check sum of the checkpoint, by which that is known from those that the fork saves.
+    /// Checksum of the checkpoint, which distinguishes it from those that the fork saves.
     pub checkpoint_crc32: u32,
-    /// Whether the optimizer goes on with what it remembers, as its rule is the same. Else it begins afresh.
+    /// Whether the optimizer keeps its state, as its rule is the same. Else its state is fresh.
     pub keeps_optimizer: bool,
 }
 
-/// A checkpoint of a run, to begin another run with.
+/// A checkpoint of a run from which another run is to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fork {
     pub run: RunFolder,
-    /// The newest that can be used where it is `None`.
+    /// The step of the checkpoint; `None` is the newest usable one.
     pub step: Option<u64>,
 }
 
@@ -82,7 +82,7 @@ pub enum ForkError {
 }
 
 impl Fork {
-    /// The training of the run, with which a fork changes nothing.
+    /// The training of the run itself, for a fork without changes.
     pub fn training(&self) -> Result<Preset, ForkError> {
         self.config().map(|(config, _)| config.preset)
     }
@@ -98,19 +98,20 @@ impl Fork {
         Ok((config, identity))
     }
 
-    /// Makes the folder of a run that does a training from the checkpoint on. A worker begins it as one that is resumed.
+    /// Creates the folder of a run that continues a training from the checkpoint. A worker starts it like a resumed
+    /// run.
     ///
     /// The tensors are read only where they may have changed since they were saved; the worker reads them in any case.
     ///
     /// # Errors
     ///
-    /// Where there is no such checkpoint, it is damaged, or is not of the training's model, and where the folder cannot be
-    /// written. Nothing of it is left then, and the other run is not touched in any case.
+    /// Where there is no such checkpoint, it is damaged, or is not of the training's model, and where the folder cannot
+    /// be written. Then nothing of it is left. The other run is never changed.
     pub fn create(&self, parent: &Path, stem: &str, training: &Preset) -> Result<(RunFolder, Forked), ForkError> {
         let (_, config_sha256) = self.config()?;
         let mut forked = Forked::default();
         let run = RunFolder::make(parent, stem, |folder| {
-            // A worker may be at work on the run and remove a checkpoint at any moment.
+            // A worker may be training the run and remove a checkpoint at any moment.
             let checkpoint = first_usable(&self.run, self.step, |step| bring(&self.run, step, folder))?;
             forked = Forked {
                 from_run: self.run.name(),
@@ -129,7 +130,7 @@ impl Fork {
         Ok((run, forked))
     }
 
-    /// Whether a training can go on from the checkpoint; says whether it has the same update rule.
+    /// Checks that a training can continue from the checkpoint; returns whether it has the same update rule.
     fn check(&self, training: &Preset, checkpoint: &Checkpoint) -> Result<bool, ForkError> {
         let (run, step) = (self.run.name(), checkpoint.step);
         if checkpoint.preset.is_empty() {
@@ -160,10 +161,10 @@ fn write(path: &Path, text: &str) -> Result<(), ForkError> {
     written.map_err(|source| ForkError::File { path: path.to_owned(), source })
 }
 
-/// Brings a run's checkpoint into another folder and examines it there, where nobody removes it. An error says in words
-/// why it cannot be used; then nothing of it is in the folder.
+/// Links or copies a run's checkpoint into another folder and examines it there, where nobody removes it. An error is
+/// the reason in words why it cannot be used; then nothing of it is in the folder.
 fn bring(run: &RunFolder, step: u64, folder: &RunFolder) -> Result<Checkpoint, String> {
-    // What says that it is complete comes last, as its worker removes that first.
+    // The description, which marks it as complete, comes last, as the worker removes it first.
     let paths = |run| [Checkpoint::tensors_path(run, step), Checkpoint::tensors_path(run, step).with_extension("ron")];
     let targets = paths(folder);
     let brought = paths(run).iter().zip(&targets).try_fold(true, |linked, (path, target)| {
@@ -172,7 +173,8 @@ fn bring(run: &RunFolder, step: u64, folder: &RunFolder) -> Result<Checkpoint, S
     });
     let examined = brought.and_then(|linked| {
         let files = Checkpoint::open(folder, step)?;
-        // The time of a copy says nothing. Nor do links where the worker has replaced both files between one and the other.
+        // The time of a copy proves nothing. Nor do links where the worker has replaced both files between one and the
+        // other.
         if linked && files.is_as_written(run) { files.look_over() } else { files.examine() }
     });
     examined.inspect_err(|_| {
@@ -183,7 +185,7 @@ fn bring(run: &RunFolder, step: u64, folder: &RunFolder) -> Result<Checkpoint, S
     })
 }
 
-/// Says whether it is a link.
+/// Links or copies a file, and returns whether it is a link.
 fn link_or_copy(path: &Path, target: &Path) -> io::Result<bool> {
     plain_file::check(path)?;
     // Checkpoints are replaced as a whole and never written to, so a link stays as it is.
@@ -199,7 +201,7 @@ fn link_or_copy(path: &Path, target: &Path) -> io::Result<bool> {
 }
 
 impl Forked {
-    /// Where the other run may be: beside the fork, also after all runs were moved, and where it was.
+    /// The possible places of the other run: beside the fork, also after all runs were moved, and its old place.
     fn places(&self, fork: &RunFolder) -> impl Iterator<Item = RunFolder> {
         let name = Path::new(&self.from_run).file_name();
         let beside = fork.path().parent().zip(name).map(|(parent, name)| parent.join(name));
@@ -207,7 +209,7 @@ impl Forked {
         places.filter_map(|place| RunFolder::open(&place).ok())
     }
 
-    /// Whether a checkpoint is the one that the fork begins with, and none that it has saved.
+    /// Whether a checkpoint is the one from which the fork starts, and not one that it has saved.
     pub(crate) fn is_checkpoint(&self, checkpoint: &Checkpoint) -> bool {
         (self.from_step, self.checkpoint_crc32) == (checkpoint.step, checkpoint.crc32)
     }
@@ -220,14 +222,14 @@ impl Forked {
         })
     }
 
-    /// Whether a run with this history may be the other run: another may have its name by now. One that has not begun, as a
-    /// fork before its first step, says nothing.
+    /// Whether a run with this history may be the other run: another may have its name by now. A run that has not
+    /// begun, such as a fork before its first step, cannot be told apart.
     fn is_of(&self, history: &RunHistory) -> bool {
         let sum = history.started().map(|started| &started.config_sha256).filter(|sum| !sum.is_empty());
         sum.is_none_or(|sum| *sum == self.config_sha256)
     }
 
-    /// What the other run's events say, if it is found; through so many more forks that it may be one of.
+    /// The history of the other run, if it is found, followed through at most `forks` further forks.
     pub(super) fn history(&self, fork: &RunFolder, forks: u32) -> Option<RunHistory> {
         self.places(fork).find_map(|run| {
             let mut reader = RunReader::of_fork(run, forks);
@@ -236,14 +238,14 @@ impl Forked {
         })
     }
 
-    /// In words, such as `forked from mnist-1 at step 100, with its optimizer's state`.
+    /// The origin in words, such as `forked from mnist-1 at step 100, with its optimizer's state`.
     pub fn sentence(&self) -> String {
         let Forked { from_run, from_step, .. } = self;
         let state = if self.keeps_optimizer { "with its optimizer's state" } else { "with a fresh optimizer" };
         format!("forked from {from_run} at step {from_step}, {state}")
     }
 
-    /// Why a fork that has no checkpoint that can be used cannot begin; with what is wrong with its newest one, if it has any.
+    /// The message for a fork without a usable checkpoint; with the fault of its newest one, if it has any.
     pub fn lost(&self, newest: Option<&String>) -> String {
         let Forked { from_run, from_step, .. } = self;
         let newest = newest.map_or("the run has no checkpoint", String::as_str);
@@ -253,7 +255,7 @@ impl Forked {
         )
     }
 
-    /// What there is to say where the other run's history is not found.
+    /// The message where the other run's history is not found.
     pub fn missing(&self) -> String {
         let Forked { from_run, from_step, .. } = self;
         format!("the run {from_run} is not found, so the curve begins at step {from_step}, where it was forked")

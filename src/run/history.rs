@@ -1,4 +1,4 @@
-//! What has happened in a run so far, as plain values: curves, samples, grid points, answers, and how it ended.
+//! The history of a run so far, as plain values: curves, samples, grid points, answers, and the ending.
 
 use std::collections::VecDeque;
 
@@ -21,7 +21,7 @@ pub struct TextSample {
     pub text: String,
 }
 
-/// What the worker said to a command.
+/// The worker's answer to a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandAnswer {
     pub id: String,
@@ -29,7 +29,7 @@ pub struct CommandAnswer {
     pub message: String,
 }
 
-/// The goodbye of the last session.
+/// The final event of the last session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
     Stopped,
@@ -37,17 +37,17 @@ pub enum Ending {
     Failed(String),
 }
 
-/// So many events are kept as they were.
+/// The number of newest events that are kept in full.
 const RECENT: usize = 50;
 
-/// All that the events of a run say.
+/// The contents of the events of a run.
 ///
-/// Resuming makes void what was said of later steps, and it is forgotten: of a run that was killed and resumed
-/// the curves have no gap, no repeat and no jump.
+/// Resuming makes earlier events of later steps void, and they are dropped: the curves of a run that was killed and
+/// resumed have no gap, no repeat and no jump.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunHistory {
     forked: Option<Forked>,
-    /// Whether the points before the fork were looked for, and what is missing of them, in words.
+    /// Whether the points before the fork were looked for; the next field says in words if they are missing.
     is_shared: bool,
     missing: Option<String>,
     started: Option<Started>,
@@ -66,25 +66,25 @@ pub struct RunHistory {
     points: Vec<(u64, GridPoint)>,
     checkpoints: Vec<(u64, String)>,
     warnings: Vec<(u64, String)>,
-    /// Those of them that are not about how a session begins.
+    /// The warnings that are not about the start of a session.
     incidents: Vec<(u64, String)>,
     pace: EventRate,
     answers: Vec<CommandAnswer>,
-    /// The newest that are no points of curves, with their lines.
+    /// The newest events that are not points of curves, with their lines.
     recent: VecDeque<(u64, EventRecord)>,
     records: u64,
     lines: LineCount,
-    /// Events that only another version of the program knows.
+    /// The number of events known only to another version of the program.
     unknown: u64,
     generation: u64,
 }
 
 impl RunHistory {
-    /// Takes in the next event.
+    /// Adds the next event.
     pub fn apply(&mut self, record: EventRecord) {
         self.records += 1;
         if !self.lines.damage().is_none() {
-            // Where the line that says it is lost.
+            // For a run whose `started` line is lost.
             self.began.get_or_insert(record.time);
         }
         match &record.event {
@@ -95,7 +95,7 @@ impl RunHistory {
                 }
             }
             Event::Started(started) => {
-                // A run that goes on may say it again.
+                // A resumed run may repeat it.
                 if self.sessions == 0 {
                     self.begin_session(&record);
                 }
@@ -122,7 +122,7 @@ impl RunHistory {
             }
             Event::Warning { message } => {
                 self.warnings.push((record.step, message.clone()));
-                // What is lost of the events is told at any time, and says nothing of the training.
+                // Warnings of lost events may come at any time, and do not concern the training.
                 if record.step > self.session_start.0 && !message.starts_with(RunFolder::EVENTS) {
                     self.incidents.push((record.step, message.clone()));
                 }
@@ -161,19 +161,19 @@ impl RunHistory {
     }
 }
 
-/// What there is to know.
+/// Queries.
 impl RunHistory {
-    /// Where the run comes from, if it is a fork.
+    /// The origin of the run, if it is a fork.
     pub fn forked(&self) -> Option<&Forked> {
         self.forked.as_ref()
     }
 
-    /// Why points before a fork are not here, in words, where they were looked for.
+    /// Why points before a fork are missing, in words, where they were looked for.
     pub fn missing(&self) -> Option<&str> {
         self.missing.as_deref()
     }
 
-    /// What the run is; None before it has begun.
+    /// The description of the run; None before it has begun.
     pub fn started(&self) -> Option<&Started> {
         self.started.as_ref()
     }
@@ -188,7 +188,7 @@ impl RunHistory {
         self.last.as_ref().map_or(0, |last| last.step)
     }
 
-    /// With how many steps the run ends.
+    /// The number of steps of the run.
     pub fn steps(&self) -> Option<u64> {
         self.steps
     }
@@ -198,7 +198,7 @@ impl RunHistory {
         self.last.as_ref().map_or(0.0, |last| last.wall_s)
     }
 
-    /// Steps a second of training, since the last session began.
+    /// Steps per second of training, since the last session began.
     pub fn steps_per_s(&self) -> Option<f64> {
         let (step, wall_s) = self.session_start;
         let rate = self.step().checked_sub(step)? as f64 / (self.wall_s() - wall_s);
@@ -219,17 +219,17 @@ impl RunHistory {
         self.last.as_ref()
     }
 
-    /// How the last session ended, if it said so.
+    /// The ending of the last session, if it was recorded.
     pub fn ending(&self) -> Option<&Ending> {
         self.ending.as_ref().map(|(ending, ..)| ending)
     }
 
-    /// In which line and when the last session said how it ended.
+    /// The line and the time of the last session's ending.
     pub fn ended(&self) -> Option<(u64, Timestamp)> {
         self.ending.as_ref().map(|(_, line, time)| (*line, *time))
     }
 
-    /// How many times the run was started or resumed.
+    /// The number of times that the run was started or resumed.
     pub fn sessions(&self) -> u64 {
         self.sessions
     }
@@ -240,8 +240,8 @@ impl RunHistory {
         self.training.curve(metric).or_else(|| self.evaluations.curve(metric)).unwrap_or(NONE)
     }
 
-    /// The metrics that the run logs, those of training before those of evaluations: as it describes them, and then
-    /// whatever else was measured.
+    /// The metrics that the run logs, those of training before those of evaluations: as it describes them, and then any
+    /// others that were measured.
     pub fn metrics(&self) -> Vec<MetricInfo> {
         let described = self.started.as_ref().map_or(&[][..], |started| &started.metrics);
         let mut infos: Vec<MetricInfo> = described.iter().take(MetricValues::MOST).cloned().collect();
@@ -266,7 +266,7 @@ impl RunHistory {
         self.latest_at(metric).map(|(_, value)| value)
     }
 
-    /// The newest value of a metric, after the step that it is of.
+    /// The newest value of a metric, with its step.
     pub fn latest_at(&self, metric: MetricId) -> Option<(u64, f64)> {
         let curve = self.curve(metric);
         Some((*curve.step.last()?, *curve.value.last()?))
@@ -286,7 +286,7 @@ impl RunHistory {
         &self.checkpoints
     }
 
-    /// Whether checkpoints were saved, or may have been in lines that are lost.
+    /// Whether checkpoints were saved, or may have been according to lost lines.
     pub fn may_have_checkpoints(&self) -> bool {
         !self.checkpoints.is_empty() || self.forked.is_some() || !self.damage().is_none() || self.lines() == 0
     }
@@ -296,7 +296,7 @@ impl RunHistory {
         &self.warnings
     }
 
-    /// Warnings of what went wrong while it was trained, with their steps: those that are not about how a session begins.
+    /// Warnings of problems during training, with their steps: those that are not about the start of a session.
     pub fn incidents(&self) -> &[(u64, String)] {
         &self.incidents
     }
@@ -311,22 +311,22 @@ impl RunHistory {
         &self.answers
     }
 
-    /// The newest events that are no points of curves, oldest first.
+    /// The newest events that are not points of curves, oldest first.
     pub fn recent(&self) -> impl DoubleEndedIterator<Item = &EventRecord> + ExactSizeIterator {
         self.recent.iter().map(|(_, record)| record)
     }
 
-    /// Those of them that come after a line.
+    /// The newest events after a line.
     pub fn recent_after(&self, line: u64) -> impl Iterator<Item = &EventRecord> {
         self.recent.iter().filter(move |(at, _)| *at > line).map(|(_, record)| record)
     }
 
-    /// Events taken in.
+    /// The number of events added.
     pub fn records(&self) -> u64 {
         self.records
     }
 
-    /// Whether a session has said that it began, or anything that comes after that, as damaged lines may have; and
+    /// Whether a session has begun, by its first event or by any later one, which damaged lines may have been; or
     /// whether it is a fork, which does not begin at step 0.
     pub fn is_begun(&self) -> bool {
         let points = !self.training.is_empty() || !self.evaluations.is_empty();
@@ -334,33 +334,33 @@ impl RunHistory {
         self.sessions > 0 || self.forked.is_some() || points || results || !self.damage().is_none()
     }
 
-    /// Lines that were passed over: those that cannot be read, and events that this version does not know.
+    /// The number of skipped lines: those that cannot be read, and events that this version does not know.
     pub fn unreadable(&self) -> u64 {
         self.damage().unreadable.count().saturating_add(self.unknown)
     }
 
-    /// Lines that are lost.
+    /// The lost lines.
     pub fn damage(&self) -> &Damage {
         self.lines.damage()
     }
 
-    /// Lines so far, with those that are missing; the next one has the number after this.
+    /// The number of lines so far, including missing ones; the next line has the number after this.
     pub fn lines(&self) -> u64 {
         self.lines.last()
     }
 
-    /// Changes whenever points that were known are gone, as after resuming from an earlier step: whatever was
-    /// made from the curves must then be made anew. Else curves only grow.
+    /// Changes whenever known points are removed, as after resuming from an earlier step: anything derived from the
+    /// curves must then be computed again. Otherwise curves only grow.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// Whether it is a fork whose points before were not looked for yet.
+    /// Whether it is a fork whose earlier points were not looked for yet.
     pub(super) fn awaits_shared(&self) -> bool {
         self.forked.is_some() && !self.is_shared
     }
 
-    /// Takes over the points and samples of the run that this one was forked from, up to the fork. Done before it has
+    /// Copies the points and samples of the run that this one was forked from, up to the fork. Done before it has
     /// points of its own.
     pub(super) fn share(&mut self, other: Option<RunHistory>) {
         self.is_shared = true;
@@ -374,25 +374,25 @@ impl RunHistory {
         self.missing = other.missing;
     }
 
-    /// Forgets all points of training.
+    /// Removes all points of training.
     pub(super) fn forget_training(&mut self) {
         self.training = MetricPoints::default();
     }
 
-    /// Counts the next line, and says whether its bytes are those that were written.
+    /// Counts the next line, and returns whether its bytes are those that were written.
     pub(super) fn admit(&mut self, line: &[u8]) -> bool {
         self.lines.admit(line)
     }
 
-    /// So many lines were written, at least, as the lock says: those after the last one are missing. A file that is
-    /// gone, or empty, is told otherwise.
+    /// Records that at least `written` lines were written, according to the lock: those after the last one are missing.
+    /// A file that is missing or empty is reported otherwise.
     pub(super) fn expect_lines(&mut self, written: u64) {
         if self.lines() > 0 {
             self.lines.expect(written);
         }
     }
 
-    /// The line that was counted last is no event.
+    /// Records that the last counted line is not an event.
     pub(super) fn pass_over(&mut self, why: &BadLine) {
         match why {
             BadLine::Unknown(_) => self.unknown += 1,
@@ -400,7 +400,7 @@ impl RunHistory {
         }
     }
 
-    /// Begins anew, as another history.
+    /// Starts again, as another history.
     pub(super) fn reset(&mut self) {
         *self = RunHistory { generation: self.generation + 1, ..RunHistory::default() };
     }

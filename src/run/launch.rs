@@ -1,4 +1,4 @@
-//! Finding the worker, asking what it can do, and starting it.
+//! Finding the worker, asking for its capabilities, and starting it.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -15,9 +15,9 @@ use super::status::last_words;
 use crate::machine::WorkerFolder;
 use crate::plain_file;
 
-/// The command that builds and installs the worker, also in place of one that cannot be used.
+/// The command that builds and installs the worker, also in place of an unusable one.
 pub const SETUP: &str = "cargo xtask setup";
-/// Names the worker.
+/// The environment variable that names the worker.
 const VARIABLE: &str = "VALLEYSCOPE_TRAIN";
 
 /// The worker's program.
@@ -26,7 +26,7 @@ pub struct WorkerProgram {
     path: PathBuf,
 }
 
-/// What a worker says of itself and of the machine, as one line of JSON on stdout.
+/// A worker's description of itself and of the machine, as one line of JSON on stdout.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Handshake {
     pub version: String,
@@ -43,16 +43,16 @@ pub struct Handshake {
 /// A device that a worker can train on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Device {
-    /// As `--device` takes it, such as `cpu` or `cuda:0`.
+    /// The name for `--device`, such as `cpu` or `cuda:0`.
     pub name: String,
-    /// What it is, such as `NVIDIA H200`.
+    /// The kind of device, such as `NVIDIA H200`.
     pub kind: String,
-    /// Bytes.
+    /// Memory in bytes.
     #[serde(default)]
     pub memory: Option<u64>,
 }
 
-/// Why there is no worker at work.
+/// Why a worker could not be found, asked or started.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
     #[error(
@@ -98,8 +98,8 @@ fn quoted(words: &str) -> String {
 impl WorkerProgram {
     pub const NAME: &str = "valleyscope-train";
 
-    /// The worker that was named, or the one that `VALLEYSCOPE_TRAIN` names, or the one beside this program, or
-    /// the one that the set-up has put in the user's folder for data.
+    /// The worker that was named, or the one that `VALLEYSCOPE_TRAIN` names, or the one beside this program, or the one
+    /// that the set-up has put in the user's data folder.
     pub fn find(named: Option<&Path>) -> Result<WorkerProgram, LaunchError> {
         if let Some((named_by, path)) = Self::named(named) {
             return match path.canonicalize() {
@@ -114,7 +114,7 @@ impl WorkerProgram {
         found.map(|path| WorkerProgram { path }).ok_or(LaunchError::Missing)
     }
 
-    /// The worker that was named, or that `VALLEYSCOPE_TRAIN` names, after what has named it.
+    /// The worker that was named, or that `VALLEYSCOPE_TRAIN` names, with the source of the name.
     pub fn named(named: Option<&Path>) -> Option<(&'static str, PathBuf)> {
         let by_variable = || std::env::var_os(VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
         let named = named.map(|path| ("--worker", path.to_owned()));
@@ -125,7 +125,7 @@ impl WorkerProgram {
         &self.path
     }
 
-    /// Asks the worker what it is and what it can use. It is refused where it speaks another protocol.
+    /// Asks the worker for its version and devices. It is refused where it speaks another protocol.
     ///
     /// This takes seconds, as the worker loads its libraries.
     pub fn handshake(&self) -> Result<Handshake, LaunchError> {
@@ -146,7 +146,7 @@ impl WorkerProgram {
             return Err(LaunchError::Mute { path });
         };
         let output = output.join().unwrap_or_default();
-        // Libraries may have something to say before.
+        // Libraries may print something before.
         let answer = output.lines().rev().find_map(Answer::read);
         match answer {
             Some(Answer::Whole(handshake)) => Ok(handshake),
@@ -158,8 +158,8 @@ impl WorkerProgram {
         }
     }
 
-    /// Starts the worker on a run, apart from this process: it lives on when this one ends, and when the terminal
-    /// is closed. What it and its libraries say goes to the run's log.
+    /// Starts the worker on a run, detached from this process: it continues when this one ends, and when the terminal
+    /// is closed. Its output and that of its libraries go to the run's log.
     pub fn start(&self, run: &RunFolder, resume: bool) -> Result<Launched, LaunchError> {
         let path = run.log();
         let log = plain_file::open_to_append(&path).map_err(|source| LaunchError::Log { path, source })?;
@@ -168,7 +168,7 @@ impl WorkerProgram {
         if resume {
             command.arg("--resume");
         }
-        // The same events as in the folder go to stdout, and need not be kept twice.
+        // Stdout has the same events as the folder, and need not be kept.
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         detach(&mut command);
         let before = lock::read(run).ok().flatten();
@@ -176,7 +176,7 @@ impl WorkerProgram {
         let pid = child.id();
         let exit = Arc::new(OnceLock::new());
         let told = Arc::clone(&exit);
-        // Whoever ends is waited for, so that no trace of it stays.
+        // The process is waited for, so that it does not stay as a zombie.
         std::thread::spawn(move || {
             if let Ok(status) = child.wait() {
                 let _ = told.set(status);
@@ -186,10 +186,10 @@ impl WorkerProgram {
     }
 }
 
-/// What a line of a handshake says.
+/// A line of a handshake.
 enum Answer {
     Whole(Handshake),
-    /// The protocol of another version, whose other words may mean anything.
+    /// The protocol of another version, whose other fields may mean anything.
     Foreign(u32),
 }
 
@@ -208,7 +208,7 @@ impl Answer {
 }
 
 impl Handshake {
-    /// As one line, without its end.
+    /// The handshake as one line, without its end.
     pub fn to_line(&self) -> String {
         serde_json::to_string(self).expect("it holds nothing that JSON cannot express")
     }
@@ -225,19 +225,19 @@ impl Handshake {
     }
 }
 
-/// Reads all that a program says, in a thread, so that it never waits to be heard.
+/// Reads the whole output of a program, in a thread, so that the program never blocks on it.
 fn gather(from: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<String> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut from) = from {
-            // What was read before an error counts.
+            // The bytes read before an error are kept.
             let _ = from.read_to_end(&mut bytes);
         }
         String::from_utf8_lossy(&bytes).into_owned()
     })
 }
 
-/// The end of a program, if it comes in time.
+/// The exit status of a program, if it ends in time.
 fn wait(child: &mut Child, patience: Duration) -> io::Result<Option<ExitStatus>> {
     let begun = Instant::now();
     loop {
@@ -251,7 +251,7 @@ fn wait(child: &mut Child, patience: Duration) -> io::Result<Option<ExitStatus>>
     }
 }
 
-/// In a session of its own, so that signals to this terminal do not reach it.
+/// Starts the program in a session of its own, so that signals to this terminal do not reach it.
 fn detach(command: &mut Command) {
     #[cfg(unix)]
     {
@@ -279,7 +279,7 @@ fn detach(command: &mut Command) {
 pub struct Launched {
     run: RunFolder,
     pid: u32,
-    /// Who held the run before, or was the last to hold it.
+    /// The holder of the run before, or the last one.
     before: Option<LockOwner>,
     exit: Arc<OnceLock<ExitStatus>>,
 }
@@ -289,24 +289,24 @@ impl Launched {
         self.pid
     }
 
-    /// How it ended, once it has.
+    /// The exit status, once it has ended.
     pub fn exit(&self) -> Option<ExitStatus> {
         self.exit.get().copied()
     }
 
-    /// Waits until the worker holds the run, which takes seconds. A worker that ends with success before it was
-    /// seen to hold the run was quick.
+    /// Waits until the worker holds the run, which takes seconds. A worker that ends successfully before it was seen to
+    /// hold the run counts as well.
     ///
     /// # Errors
     ///
-    /// Where it ends before, with its last words, or takes longer than `patience`.
+    /// Where it fails before, with the end of its log, or takes longer than `patience`.
     pub fn wait_until_at_work(&self, patience: Duration) -> Result<(), LaunchError> {
         let begun = Instant::now();
         loop {
-            // In this order, as it may do both in between.
+            // In this order, as it may take the lock and end in between.
             let ended = self.exit();
             match LockState::of(&self.run) {
-                // Another may hold the run, and this one will soon be refused.
+                // Another worker may hold the run, and this one will soon be refused.
                 LockState::Held(Some(owner)) if self.before.as_ref() == Some(&owner) => {}
                 LockState::Held(_) => return Ok(()),
                 _ => {}

@@ -1,8 +1,8 @@
-//! Who writes a run, and whether it still lives.
+//! The lock of a run: which worker writes it, and whether that is still alive.
 //!
-//! The file `lock` is locked as long as the worker lives, however it ends, and says who that is. Only the same
-//! machine's system knows of the lock. Elsewhere (a mounted folder, a mirror) there is only the heartbeat, a file with
-//! the time of day that the worker renews every ten seconds. A copy on the same machine is nobody's, as nobody holds
+//! The file `lock` is locked as long as the worker lives, however it ends, and identifies the worker. The lock is
+//! visible only on the same machine. Elsewhere (a mounted folder, a mirror) there is only the heartbeat, a file with
+//! the time of day that the worker renews every ten seconds. A copy on the same machine has no worker, as nobody holds
 //! the copied lock.
 
 use std::fs::{self, File, TryLockError};
@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 use super::folder::RunFolder;
 use crate::plain_file::{self, Links};
 
-/// Between two beats of the heart.
+/// The interval between two heartbeats.
 pub(super) const BEAT: Duration = Duration::from_secs(10);
-/// More bytes than the lock and the heartbeat hold.
+/// An upper limit of the bytes of the lock and of the heartbeat.
 const MOST: u64 = 1 << 16;
 
 /// The worker that holds a run, or was the last to hold it.
@@ -25,33 +25,32 @@ const MOST: u64 = 1 << 16;
 pub struct LockOwner {
     pub host: String,
     pub pid: u32,
-    /// When it took the lock.
+    /// The time at which it took the lock.
     pub started: Timestamp,
-    /// Lines of events when it took the lock, by which its own are told from those of earlier holders.
+    /// The number of lines of events when it took the lock, which separates its own from those of earlier holders.
     #[serde(default)]
     pub lines: Option<u64>,
-    /// Lines of events when it let go of the lock, by which lines that were cut off since are missed. None while it
+    /// The number of lines of events when it released the lock, by which lines cut off since are noticed. None while it
     /// holds the lock, and where it was killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<u64>,
 }
 
 impl LockOwner {
-    /// So many lines of events were written, as far as it says.
+    /// The number of lines of events that were written, as far as recorded.
     pub(super) fn written(&self) -> u64 {
         self.end.max(self.lines).unwrap_or(0)
     }
 }
 
-/// What is known of a run's lock from here.
+/// The state of a run's lock as seen from this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LockState {
     /// No worker has ever taken the lock.
     NeverTaken,
-    /// The lock is held on this machine. It does not say by whom where the system keeps a locked file from being
-    /// read.
+    /// The lock is held on this machine. The holder is unknown where the system does not allow reading a locked file.
     Held(Option<LockOwner>),
-    /// Its last holder, on this machine, is gone.
+    /// Its last holder, on this machine, has ended.
     Free(LockOwner),
     /// It is or was held on another machine.
     Remote(LockOwner),
@@ -63,7 +62,7 @@ pub enum LockState {
 #[derive(Debug)]
 pub(super) struct Lock {
     file: File,
-    /// Of events when it was taken.
+    /// The number of lines of events when it was taken.
     lines: u64,
 }
 
@@ -93,7 +92,7 @@ impl Lock {
         Ok(Lock { file, lines: 0 })
     }
 
-    /// What the last holder has left in it; nothing where it cannot be read.
+    /// The last holder, as recorded in the lock; None where it cannot be read.
     pub(super) fn last_owner(&mut self) -> Option<LockOwner> {
         let mut text = Vec::new();
         self.file.rewind().ok()?;
@@ -101,14 +100,14 @@ impl Lock {
         serde_json::from_slice(&text).ok()
     }
 
-    /// Writes down who holds it, and how many lines of events there are.
+    /// Records the holder, and the number of lines of events.
     pub(super) fn sign(&mut self, lines: u64) -> io::Result<()> {
         self.lines = lines;
         let (host, pid, started) = (host(), std::process::id(), Timestamp::now());
         self.write(&LockOwner { host, pid, started, lines: Some(lines), end: None })
     }
 
-    /// Writes down how many lines of events there are when it is let go.
+    /// Records the number of lines of events when the lock is released.
     pub(super) fn sign_off(&mut self, lines: u64) -> io::Result<()> {
         match self.last_owner() {
             Some(owner) => self.write(&LockOwner { end: Some(lines), ..owner }),
@@ -116,7 +115,7 @@ impl Lock {
         }
     }
 
-    /// Writes over what is there before the rest is cut, so that a full disk does not leave it empty.
+    /// Overwrites the old text before the rest is truncated, so that a full disk does not leave it empty.
     fn write(&mut self, owner: &LockOwner) -> io::Result<()> {
         let text = serde_json::to_string(owner).expect("it holds nothing that JSON cannot express") + "\n";
         self.file.rewind()?;
@@ -141,12 +140,13 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Closing alone would wait for programs that are just being started, and have the file open until they are.
+        // Closing alone would release the lock only after programs that are just being started, and have the file open
+        // until then.
         let _ = self.file.unlock();
     }
 }
 
-/// Locks the file. Those who look whether it is locked hold it for a moment, which is waited for.
+/// Locks the file. Programs that check whether it is locked hold it for a moment, which is waited for.
 fn lock(file: &File) -> Result<(), TryLockError> {
     const PATIENCE: Duration = Duration::from_secs(1);
     let asked = Instant::now();
@@ -160,8 +160,8 @@ fn lock(file: &File) -> Result<(), TryLockError> {
     }
 }
 
-/// Who is said to hold the lock, or to have held it last. None where nobody ever did, or who did was stopped
-/// before it could say who it is.
+/// The recorded holder of the lock, or its last one. None where there never was one, or it was stopped before it was
+/// recorded.
 pub(super) fn read(run: &RunFolder) -> io::Result<Option<LockOwner>> {
     match plain_file::read(&run.lock(), Links::Refused, MOST) {
         Ok(text) => Ok(serde_json::from_slice(&text).ok()),
@@ -171,7 +171,7 @@ pub(super) fn read(run: &RunFolder) -> io::Result<Option<LockOwner>> {
 }
 
 impl LockState {
-    /// Looks at the lock of a run.
+    /// The state of the lock of a run.
     pub fn of(run: &RunFolder) -> LockState {
         let file = match plain_file::open(&run.lock(), Links::Refused) {
             Ok(file) => file,
@@ -200,15 +200,15 @@ pub(super) fn host() -> String {
 
 /// Renews the heartbeat.
 pub(super) fn beat(run: &RunFolder) -> io::Result<()> {
-    // In place and of equal length, so that it needs no more room on a full disk.
+    // In place and of equal length, so that it needs no more space on a full disk.
     let text = format!("{:.9}\n", Timestamp::now());
     plain_file::open_to_write(&run.heartbeat())?.write_all(text.as_bytes())
 }
 
-/// How long ago the heart of a run beat last.
+/// The time since the last heartbeat of a run.
 pub(super) fn last_beat(run: &RunFolder, now: Timestamp) -> Option<SignedDuration> {
     let path = run.heartbeat();
-    // What the file says outlives copying; its time may not.
+    // The content of the file survives copying; its modification time may not.
     let said = plain_file::read_text(&path, Links::Refused, MOST).ok();
     let said = said.and_then(|text| text.trim_end().parse::<Timestamp>().ok());
     let time = said.or_else(|| Timestamp::try_from(fs::symlink_metadata(&path).ok()?.modified().ok()?).ok())?;

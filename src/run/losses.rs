@@ -1,7 +1,7 @@
-//! What is lost of a run's events, in the words of the warnings that tell of it in the events themselves.
+//! Descriptions of the losses of a run's events, used as warnings in the events themselves.
 //!
-//! Lines that are lost stay lost. So a loss is on record once a warning tells of it, by the worker that went on with the
-//! run or by whoever mended its folder; nobody needs to be told as of something new after that.
+//! Lost lines cannot be recovered. So a loss is on record once a warning reports it, written by the worker that resumed
+//! the run or when its folder was mended; after that it is not reported as new.
 
 use super::damage::Damage;
 use super::folder::RunFolder;
@@ -37,19 +37,19 @@ impl RunHistory {
         self.lines() == 0 && !checkpoints.is_empty()
     }
 
-    /// Whether a warning tells of a loss.
+    /// Whether a warning reports a loss.
     pub(super) fn tells_of(&self, loss: &str) -> bool {
         self.warnings().iter().any(|(_, told)| told == loss)
     }
 
-    /// The losses that warnings tell of, without the file's name, after the steps at which they do; oldest first.
+    /// The losses that warnings report, without the file's name, with the steps of the warnings; oldest first.
     pub(super) fn told_losses(&self) -> impl DoubleEndedIterator<Item = (u64, &str)> {
         let losses = self.warnings().iter().filter(|(_, told)| told.starts_with(RunFolder::EVENTS));
         losses.map(|(step, told)| (*step, without_name(told)))
     }
 }
 
-/// A loss for whoever knows which file is meant.
+/// A loss without the name of the file.
 pub(super) fn without_name(loss: &str) -> &str {
     loss.strip_prefix(RunFolder::EVENTS).unwrap_or(loss).trim_start()
 }

@@ -1,4 +1,4 @@
-//! Metrics: quantities that a run logs, each with a name, and what readers need to know to show them.
+//! Metrics: quantities that a run logs, each with a name, and a description for readers to show them.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -22,11 +22,11 @@ impl MetricId {
     pub const GRAD_NORM: MetricId = MetricId("grad_norm");
     pub const SAMPLES_PER_S: MetricId = MetricId("samples_per_s");
     pub const TOKENS_PER_S: MetricId = MetricId("tokens_per_s");
-    /// Training loss as evaluated.
+    /// Training loss, as evaluated.
     pub const TRAIN_LOSS: MetricId = MetricId("train_loss");
     pub const VAL_LOSS: MetricId = MetricId("val_loss");
     pub const TEST_LOSS: MetricId = MetricId("test_loss");
-    /// As a fraction.
+    /// Test accuracy, as a fraction.
     pub const TEST_ACCURACY: MetricId = MetricId("test_accuracy");
 
     const KNOWN: [MetricId; 9] = [
@@ -40,9 +40,10 @@ impl MetricId {
         MetricId::TEST_LOSS,
         MetricId::TEST_ACCURACY,
     ];
-    /// The most bytes of a name.
+    /// The largest number of bytes of a name.
     pub const LONGEST_NAME: usize = 64;
-    /// The most names that are not known beforehand. Names live as long as the program, and files may hold any.
+    /// The largest number of names that are not known beforehand. Names live as long as the program, and files may hold
+    /// any.
     const MOST_NAMES: usize = 10_000;
 
     /// A metric that the program itself logs.
@@ -50,8 +51,8 @@ impl MetricId {
         MetricId(name)
     }
 
-    /// The metric of this name, which a file holds. None where it is no name, of 1 to [`MetricId::LONGEST_NAME`] visible ASCII characters, and
-    /// where there are too many others.
+    /// The metric of a name from a file. None where it is not a valid name, of 1 to [`MetricId::LONGEST_NAME`] visible
+    /// ASCII characters, and where there are too many others.
     pub fn named(name: &str) -> Option<MetricId> {
         static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
         if let Some(known) = Self::KNOWN.iter().find(|known| known.0 == name) {
@@ -76,7 +77,7 @@ impl MetricId {
         self.0
     }
 
-    /// What it is where a run does not describe it: runs of versions before do not.
+    /// The description for runs without one, which are runs of older versions.
     pub fn info(self) -> MetricInfo {
         let usual = |title: &str, scale, better, source| MetricInfo {
             name: self.0.to_owned(),
@@ -116,12 +117,12 @@ impl fmt::Display for MetricId {
     }
 }
 
-/// What a metric is, as a run describes it at its start.
+/// The description of a metric, as recorded at the start of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MetricInfo {
-    /// As in the events.
+    /// The name in the events.
     pub name: String,
-    /// As people read it, such as `Test loss`.
+    /// The title for users, such as `Test loss`.
     pub title: String,
     #[serde(default, deserialize_with = "known_or_default")]
     pub unit: Unit,
@@ -133,7 +134,7 @@ pub struct MetricInfo {
     pub source: MetricSource,
 }
 
-/// Versions after this one may know other words.
+/// Later versions may know other words.
 fn known_or_default<'de, D: Deserializer<'de>, T: serde::de::DeserializeOwned + Default>(
     deserializer: D,
 ) -> Result<T, D::Error> {
@@ -141,22 +142,22 @@ fn known_or_default<'de, D: Deserializer<'de>, T: serde::de::DeserializeOwned + 
     Ok(serde_json::from_value(value).unwrap_or_default())
 }
 
-/// What a metric's numbers count.
+/// The unit of a metric's numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unit {
-    /// They speak for themselves.
+    /// No unit.
     #[default]
     Plain,
-    /// Such as a learning rate: all digits count.
+    /// A number such as a learning rate, all of whose digits matter.
     Exact,
-    /// How many a second.
+    /// A rate per second.
     Rate,
-    /// Shares of a whole, from 0 to 1, that people read in per cent.
+    /// A fraction from 0 to 1, shown in per cent.
     Fraction,
 }
 
-/// The axis on which a metric is drawn at first.
+/// The initial kind of axis of a metric's plot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MetricScale {
@@ -165,7 +166,7 @@ pub enum MetricScale {
     Log,
 }
 
-/// Which of two values of a metric is the better one.
+/// Whether smaller or larger values of a metric are better.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
@@ -175,7 +176,7 @@ pub enum Better {
     Neither,
 }
 
-/// The events that a metric comes with.
+/// The kind of events that hold a metric.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MetricSource {
@@ -197,7 +198,7 @@ impl MetricInfo {
         format!("{first}{} {}", title.as_str(), self.value(value))
     }
 
-    /// A value as people read it.
+    /// A value formatted for users.
     pub fn value(&self, value: f64) -> String {
         match self.unit {
             Unit::Plain => format!("{value:.4}"),
@@ -213,14 +214,14 @@ impl MetricInfo {
 pub struct MetricValues(Vec<(MetricId, f64)>);
 
 impl MetricValues {
-    /// The most metrics of an event; what else a file holds is passed over.
+    /// The largest number of metrics of an event; further ones in a file are ignored.
     pub const MOST: usize = 256;
 
     pub fn get(&self, metric: MetricId) -> Option<f64> {
         self.iter().find(|(other, _)| *other == metric).map(|(_, value)| value)
     }
 
-    /// Sets the value of a metric, as the last where it has none yet.
+    /// Sets the value of a metric, appended where it has none yet.
     pub fn set(&mut self, metric: MetricId, value: f64) {
         match self.0.iter_mut().find(|(other, _)| *other == metric) {
             Some((_, old)) => *old = value,
@@ -232,7 +233,7 @@ impl MetricValues {
         self.0.iter().copied()
     }
 
-    /// In words, with the metrics' usual titles.
+    /// The values in words, with the metrics' usual titles.
     pub fn sentence(&self) -> String {
         self.iter().map(|(metric, value)| metric.info().words(value)).collect::<Vec<_>>().join(", ")
     }
@@ -289,7 +290,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for PointFields<T> {
                         Field::Time => time = Some(map.next_value()?),
                         Field::WallS => wall_s = Some(map.next_value::<Number>()?.0),
                         Field::Passed => drop(map.next_value::<IgnoredAny>()?),
-                        // What is no number is of another version.
+                        // A value that is not a number is of another version.
                         Field::Known(metric) => {
                             let MaybeNumber(value) = map.next_value()?;
                             value.into_iter().for_each(|value| metrics.set(metric, value));
@@ -357,7 +358,7 @@ impl<'de> Deserialize<'de> for Field {
     }
 }
 
-/// A number as in [`super::number`], or something of another version, of which nothing is kept.
+/// A number as in [`super::number`], or a value of another version, which is dropped.
 struct MaybeNumber(Option<f64>);
 
 impl<'de> Deserialize<'de> for MaybeNumber {

@@ -1,20 +1,20 @@
 //! Runs: trainings as folders.
 //!
-//! A run is a folder, and the folder is the truth. The worker that trains writes it; the window, the command
-//! line and whoever else wants to watch read it, from this machine or another, while it is written or after it
-//! has been copied. Nobody needs to talk to anybody else: whoever started a run may die, and so may the worker.
+//! A run is a folder, whose files are the only record of it. The worker that trains writes it; the window, the command
+//! line and any other watcher read it, from this machine or another, while it is written or after it has been copied.
+//! There is no other communication: the process that started a run may end, and so may the worker.
 //!
 //! | file | written by | holds |
 //! | --- | --- | --- |
-//! | `config.ron` | whoever creates the run | the preset, fully resolved |
-//! | `events.jsonl` | the worker ([`RunSession`]) | what has happened, a [`EventRecord`] a line, appended only; locked too |
-//! | `events-damaged-*.jsonl` | the worker, or who mends the run | the events as they were, before an end that is no line was removed |
-//! | `commands.jsonl` | anyone ([`CommandRequest`]) | what the worker is asked to do, a [`RunCommand`] a line |
-//! | `lock` | the worker | who it is ([`LockOwner`]); locked as long as it lives |
+//! | `config.ron` | the creator of the run | the preset, fully resolved |
+//! | `events.jsonl` | the worker ([`RunSession`]) | the events, one [`EventRecord`] per line, append-only; locked |
+//! | `events-damaged-*.jsonl` | the worker, or mending | the old events, from before an incomplete end was removed |
+//! | `commands.jsonl` | anyone ([`CommandRequest`]) | commands for the worker, one [`RunCommand`] per line |
+//! | `lock` | the worker | its identity ([`LockOwner`]); locked as long as it lives |
 //! | `heartbeat` | the worker | the time, renewed every 10 s |
-//! | `log.txt` | the worker | what it and its libraries say; its last words, if it dies |
-//! | `notes.ron` | the user ([`Notes`]) | another title, and a note |
-//! | `reserve` | the worker | nothing; given up when the disk is full, so that this can still be said |
+//! | `log.txt` | the worker | output of the worker and its libraries; its last messages, if it dies |
+//! | `notes.ron` | the user ([`Notes`]) | a title of the user's, and a note |
+//! | `reserve` | the worker | unused bytes; removed when the disk is full, so that this can still be recorded |
 //!
 //! ```text
 //! worker:   RunFolder -> RunSession  -> record(step, event) …  commands() / answer(…) …
@@ -24,7 +24,7 @@
 //!                                            or Fork::create, from another run's checkpoint
 //! ```
 //!
-//! This room knows nothing of how training works and nothing of windows.
+//! This module depends neither on the training code nor on the window.
 
 mod capacity;
 mod check;
@@ -91,6 +91,6 @@ pub use status::{Status, last_words, span};
 pub use table::write_csv;
 pub use tail::{LONGEST_LINE, last_lines};
 
-/// The version of what a worker and those who start and watch it understand each other by: the files of a run's
-/// folder and the worker's command line.
+/// The version of the protocol between a worker and the programs that start and watch it: the files of a run's folder
+/// and the worker's command line.
 pub const PROTOCOL: u32 = 5;

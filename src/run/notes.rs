@@ -1,4 +1,4 @@
-//! What a user writes about a run, and removing it.
+//! A user's notes about a run, and removing runs.
 
 use std::fs;
 use std::io;
@@ -13,15 +13,14 @@ use super::status::Status;
 use crate::export::write_plain_file;
 use crate::plain_file::{self, Links};
 
-/// More bytes than anybody writes about a run.
+/// The largest number of bytes of the notes of a run.
 const MOST: u64 = 1 << 20;
 
-/// The user's own words about a run, in `notes.ron`. They never come in the worker's way, and can be written while
-/// it runs.
+/// The user's own words about a run, in `notes.ron`. The worker never uses them, so they can be written while it runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Notes {
-    /// In place of the preset's title; empty where the user has given none.
+    /// The title that replaces the preset's; empty where the user has given none.
     pub title: String,
     pub note: String,
 }
@@ -58,7 +57,7 @@ pub enum RemoveError {
     File { run: PathBuf, source: io::Error },
 }
 
-/// Whether a run can be removed: not while a worker is at work on it, or may be and is not lost
+/// Checks that a run can be removed: not while a worker is training it, or may be and is not lost
 /// ([`Status::is_lost`]).
 pub fn check_removable(run: &RunFolder) -> Result<(), RemoveError> {
     let path = run.path().to_owned();
@@ -70,7 +69,7 @@ pub fn check_removable(run: &RunFolder) -> Result<(), RemoveError> {
     }
 }
 
-/// Removes a run for ever.
+/// Removes a run permanently.
 pub fn remove(run: &RunFolder) -> Result<(), RemoveError> {
     check_removable(run)?;
     let failed = |source| RemoveError::File { run: run.path().to_owned(), source };

@@ -1,5 +1,5 @@
-//! Numbers in JSON, which knows no NaN and no infinities: they are written as the strings `"NaN"`, `"inf"` and
-//! `"-inf"`. Finite numbers come back with the same bits.
+//! Numbers in JSON, which has no NaN and no infinities: they are written as the strings `"NaN"`, `"inf"` and `"-inf"`.
+//! Finite numbers are read back with the same bits.
 //!
 //! For `#[serde(with = "number")]`; [`grid`] does the same for rows of numbers.
 

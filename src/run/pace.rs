@@ -1,4 +1,4 @@
-//! How often a session says something.
+//! The intervals between the events of a session.
 
 use jiff::Timestamp;
 
@@ -11,8 +11,8 @@ pub(super) struct EventRate {
 }
 
 impl EventRate {
-    /// Takes in the event of a line. A reader may pass over lines of training in between, which are then taken to lie
-    /// evenly in time.
+    /// Adds the event of a line. A reader may skip lines of training in between, which are then assumed to be evenly
+    /// spaced in time.
     pub(super) fn take(&mut self, line: u64, time: Timestamp) {
         if let Some((before, at)) = self.last {
             let lines = line.saturating_sub(before).max(1) as f64;

@@ -26,7 +26,7 @@ impl MetricCurve<'_> {
     }
 }
 
-/// When points were taken.
+/// The steps and times of points.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Moments {
     step: Vec<u64>,
@@ -70,7 +70,7 @@ struct Series {
 
 /// The points of all events of one kind.
 ///
-/// The metrics that each of these events holds share the columns that say when; each of the others has its own.
+/// The metrics that each of these events holds share the columns of steps and times; each of the others has its own.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct MetricPoints {
     moments: Moments,
@@ -104,7 +104,7 @@ impl MetricPoints {
         }
     }
 
-    /// Gives columns of their own to the shared metrics that an event does not hold, or not in their order.
+    /// Gives columns of their own to the shared metrics that an event does not hold, or holds in another order.
     fn part_from(&mut self, metrics: &MetricValues) {
         let mut there = metrics.iter().map(|(metric, _)| metric);
         let moments = &self.moments;
@@ -120,7 +120,7 @@ impl MetricPoints {
         });
     }
 
-    /// Forgets what came after a step, and says whether there was such.
+    /// Removes the points after a step, and returns whether there were any.
     pub(super) fn forget_after(&mut self, step: u64) -> bool {
         let kept = self.moments.kept(step);
         self.moments.retain(&kept);

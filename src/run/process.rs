@@ -4,7 +4,7 @@ use super::folder::RunFolder;
 use super::lock::{LockOwner, host};
 
 /// Asks the worker of a run on this machine to end, by a signal. The lock is a file that anybody may write to, so the
-/// process that it names gets none unless it can be shown to hold the lock.
+/// process that it names gets no signal unless it is verified to hold the lock.
 ///
 /// # Errors
 ///
@@ -23,7 +23,7 @@ fn end(run: &RunFolder, number: u32) -> Result<(), String> {
     let pid = i32::try_from(number).ok().and_then(Pid::from_raw);
     let pid = pid.ok_or_else(|| format!("its lock names {number}, which is the number of no process"))?;
     let failed = |error: rustix::io::Errno| format!("process {number} cannot be sent a signal: {error}");
-    // Stands for this process also when it ends and another gets its number.
+    // Refers to this process also when it ends and another gets its number.
     let process = pidfd_open(pid, PidfdFlags::empty()).map_err(failed)?;
     match holds_lock(run, number) {
         Ok(true) => pidfd_send_signal(&process, Signal::TERM).map_err(failed),
@@ -41,7 +41,7 @@ fn holds_lock(run: &RunFolder, process: u32) -> std::io::Result<bool> {
     let lock = place(&run.lock().symlink_metadata()?);
     for open in fs::read_dir(format!("/proc/{process}/fd"))? {
         let open = open?;
-        // What is closed meanwhile cannot be looked at.
+        // A file that is closed meanwhile cannot be examined.
         if fs::metadata(open.path()).is_ok_and(|data| place(&data) == lock) {
             let about = format!("/proc/{process}/fdinfo/{}", open.file_name().display());
             let about = fs::read_to_string(about).unwrap_or_default();

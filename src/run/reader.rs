@@ -1,4 +1,4 @@
-//! A watcher's side of a run's folder.
+//! Reading a run's folder as a watcher.
 
 use std::io;
 
@@ -14,15 +14,15 @@ use super::tail::{Piece, Tail};
 
 /// Follows the events of a run, as they are written or after.
 ///
-/// It can be polled often: where nothing is new, that costs a look at the file. A file that was cut or replaced
-/// is read anew. A window reads in a thread, as a long history takes its time at first.
+/// It can be polled often: without new events, a poll only checks the file's metadata. A file that was truncated or
+/// replaced is read again. The window reads in a thread, as reading a long history takes time at first.
 #[derive(Debug)]
 pub struct RunReader {
     run: RunFolder,
     tail: Tail,
     history: RunHistory,
     curves: Curves,
-    /// Through so many forks it looks for the points before a fork.
+    /// The number of forks through which it looks for the points before a fork.
     forks: u32,
 }
 
@@ -34,21 +34,21 @@ enum Curves {
 }
 
 impl RunReader {
-    /// Folders that say they are forked from each other must come to an end.
+    /// The largest number of forks that are followed: folders may claim to be forked from each other.
     const MOST_FORKS: u32 = 64;
 
-    /// A reader of all points. Those of a fork begin with the points that the other run had before, where that is found.
+    /// A reader of all points. Those of a fork begin with the earlier points of the other run, where that is found.
     pub fn new(run: RunFolder) -> RunReader {
         RunReader::of_fork(run, RunReader::MOST_FORKS)
     }
 
-    /// The same for a run that was forked, through so many forks.
+    /// The same for a run that was forked, through at most `forks` further forks.
     pub(super) fn of_fork(run: RunFolder, forks: u32) -> RunReader {
         let (tail, history) = (Tail::new(run.events()), RunHistory::default());
         RunReader { tail, run, history, curves: Curves::Whole, forks }
     }
 
-    /// A reader that passes over all but the newest point of training, and so is many times as fast.
+    /// A reader that skips all but the newest point of training, and so is many times as fast.
     pub fn brief(run: RunFolder) -> RunReader {
         RunReader { curves: Curves::Newest, ..RunReader::new(run) }
     }
@@ -65,7 +65,7 @@ impl RunReader {
         self.history
     }
 
-    /// Takes in what is new, and says whether anything was.
+    /// Reads new events, and returns whether there were any.
     pub fn poll(&mut self) -> io::Result<bool> {
         let RunReader { run, tail, history, curves, forks } = self;
         let mut news = false;
@@ -88,8 +88,8 @@ impl RunReader {
         Ok(news)
     }
 
-    /// Takes in what is new, and misses the lines that were cut off since the last worker let go of the lock, if that
-    /// was on this machine: elsewhere the lock may have been copied later than the events.
+    /// Reads new events, and counts lines cut off since the last worker released the lock as missing, if that was on
+    /// this machine: elsewhere the lock may have been copied later than the events.
     pub fn poll_to_end(&mut self) -> io::Result<()> {
         let lock_state = LockState::of(&self.run);
         self.poll()?;
@@ -99,7 +99,7 @@ impl RunReader {
         Ok(())
     }
 
-    /// Takes in what is new, and says how it stands with the run at the time `now`.
+    /// Reads new events, and returns the status of the run at the time `now`.
     pub fn status(&mut self, now: Timestamp) -> io::Result<Status> {
         let lock_state = LockState::of(&self.run);
         self.poll()?;
@@ -107,7 +107,7 @@ impl RunReader {
     }
 }
 
-/// Takes over the points before a fork.
+/// Copies the points before a fork.
 fn share(history: &mut RunHistory, run: &RunFolder, forks: u32) {
     let other = forks.checked_sub(1).and_then(|forks| history.forked()?.history(run, forks));
     history.share(other);
@@ -123,7 +123,7 @@ fn take(history: &mut RunHistory, line: &[u8]) {
     }
 }
 
-/// Takes in a line that was counted.
+/// Adds the event of a counted line.
 fn parse(history: &mut RunHistory, line: &[u8]) {
     match EventRecord::parse_whole(line) {
         Ok(record) => history.apply(record),
@@ -138,8 +138,8 @@ fn pass_over_long(history: &mut RunHistory) {
     }
 }
 
-/// Takes in all lines, but of neighbouring points of training only the last: the others are counted by their check
-/// sums, or where they have none, looked at.
+/// Adds the events of all lines, except that of consecutive points of training only the last is added: the others are
+/// counted by their checksums, or where they have none, parsed.
 fn take_brief(history: &mut RunHistory, lines: &[u8]) {
     let mut lines = lines_of(lines).peekable();
     let mut waiting = None;
@@ -153,7 +153,7 @@ fn take_brief(history: &mut RunHistory, lines: &[u8]) {
             },
             false => {}
         }
-        // After a loss, the first line that can be read says when the run began.
+        // After a loss, the first readable line gives the time at which the run began.
         let is_first = history.began().is_none() && !history.damage().is_none();
         if is_train && !is_first && lines.peek().is_some_and(|next| EventRecord::is_train(next)) {
             continue;
@@ -161,7 +161,7 @@ fn take_brief(history: &mut RunHistory, lines: &[u8]) {
         let Some(line) = waiting.take() else { continue };
         let generation = history.generation();
         parse(history, line);
-        // What was the newest point is void, and the one that is now was passed over.
+        // The newest point became void, and its new successor was skipped.
         if history.generation() > generation {
             history.forget_training();
         }

@@ -1,4 +1,4 @@
-//! A command, and what becomes of it.
+//! A sent command, and its outcome.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use super::history::RunHistory;
 use super::process::ask_to_end;
 use super::status::Status;
 
-/// A worker that has not answered a command to stop for so long is sent a signal.
+/// The time after which a worker that has not answered a command to stop is sent a signal.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A command that was sent and may be answered.
@@ -19,18 +19,18 @@ pub struct CommandRequest {
     id: String,
     stop: bool,
     sent: Instant,
-    /// Or that was tried.
+    /// Whether a signal was sent, or tried.
     signalled: bool,
 }
 
-/// What has become of a command.
+/// The outcome of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// There is no answer yet.
     Waiting,
-    /// There was no answer for long, and the worker has now been asked to end by a signal.
+    /// There was no answer for a long time, and the worker has now been asked to end by a signal.
     Signalled,
-    /// There was no answer for long, and a signal cannot be sent, for this reason.
+    /// There was no answer for a long time, and a signal cannot be sent, for this reason.
     NotSignalled(String),
     Answered {
         ok: bool,
@@ -46,10 +46,10 @@ impl CommandRequest {
         Ok(CommandRequest { run: run.clone(), id: send(run, command)?, stop, sent: Instant::now(), signalled: false })
     }
 
-    /// What has become of it by now, by what the run's reader knows. To be called every now and then.
+    /// The outcome so far, according to the run's reader. To be called repeatedly.
     ///
-    /// A worker on this machine that does not answer [`RunCommand::Stop`] within 30 seconds is sent a signal, once, where the
-    /// process that the lock names is known to be it.
+    /// A worker on this machine that does not answer [`RunCommand::Stop`] within 30 seconds is sent a signal, once,
+    /// where the process that the lock names is verified to be it.
     pub fn poll(&mut self, history: &RunHistory, status: &Status, now: Instant) -> Reply {
         if let Some(answer) = history.answers().iter().rev().find(|answer| answer.id == self.id) {
             return Reply::Answered { ok: answer.ok, message: answer.message.clone() };

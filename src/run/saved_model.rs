@@ -1,4 +1,4 @@
-//! What a worker does with a model that a run has saved, besides training it further.
+//! Exporting and evaluating a saved model of a run, which the worker does.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -12,40 +12,40 @@ use super::launch::{LaunchError, WorkerProgram};
 use super::metric::MetricId;
 use super::number;
 
-/// A checkpoint of a run, whose model a worker is asked about.
+/// A checkpoint of a run whose model a worker exports or evaluates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedModel {
     pub run: RunFolder,
     pub step: u64,
 }
 
-/// The loss of a model over all data that are kept from training.
+/// The loss of a model over all held-out data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WholeLoss {
-    /// Name of the metric that it is, such as `val_loss`.
+    /// Name of the metric, such as `val_loss`.
     pub metric: String,
     #[serde(with = "number")]
     pub loss: f64,
-    /// How many it is the mean over, and of what: `tokens`, `images`.
+    /// The number of values averaged, and their kind: `tokens`, `images`.
     pub count: u64,
     pub unit: String,
-    /// What the data are, in words.
+    /// The data, in words.
     pub data: String,
-    /// Whether the run has learned from these data, as far as it says from which.
+    /// Whether these are the run's data, as far as it records them.
     pub is_of_run: bool,
-    /// Where it was computed, in words.
+    /// The device of the computation, in words.
     pub device: String,
 }
 
 impl WholeLoss {
-    /// Such as `validation loss 1.9061`.
+    /// The loss in words, such as `validation loss 1.9061`.
     pub fn words(&self) -> String {
         MetricId::named(&self.metric).unwrap_or(MetricId::LOSS).info().words(self.loss)
     }
 }
 
 impl SavedModel {
-    /// Has the worker write the model into a folder, which is made if there is none, in the form that other programs read.
+    /// Has the worker write the model into a folder, which is created if needed, in a format that other programs read.
     ///
     /// # Errors
     ///
@@ -54,8 +54,8 @@ impl SavedModel {
         self.ask(worker, "export", ["--out".into(), folder.into()])
     }
 
-    /// Has the worker compute the loss over all data that are kept from training. `settings` change fields of the run's
-    /// config, as `--set` does.
+    /// Has the worker compute the loss over all held-out data. `settings` change fields of the run's config, as `--set`
+    /// does.
     ///
     /// # Errors
     ///
@@ -65,7 +65,7 @@ impl SavedModel {
         self.ask(worker, "evaluate", settings)
     }
 
-    /// The worker's answer, a line of JSON. What it says meanwhile goes to this program's standard error output.
+    /// The worker's answer, a line of JSON. Its other output goes to this program's standard error.
     fn ask<A: DeserializeOwned>(
         &self,
         worker: &WorkerProgram,
@@ -78,7 +78,7 @@ impl SavedModel {
         let path = worker.path().to_owned();
         let output = output.map_err(|source| LaunchError::Spawn { path: path.clone(), source })?;
         let text = String::from_utf8_lossy(&output.stdout);
-        // Libraries may have something to say before.
+        // Libraries may print something before.
         match text.lines().rev().find_map(|line| serde_json::from_str::<Result<A, String>>(line).ok()) {
             Some(answer) => answer.map_err(LaunchError::Refused),
             None => Err(LaunchError::Broken { path, status: output.status, said: String::new() }),

@@ -1,14 +1,14 @@
-//! How long the grid points of a scan take, by their batch size.
+//! The time that the grid points of a scan take, by their batch size.
 
 use std::collections::{BTreeMap, HashSet};
 
 use super::event::{GridPoint, ScanAxes};
 
-/// What the finished grid points of a scan have cost.
+/// The times of the finished grid points of a scan.
 ///
-/// All grid points take equally many steps, and a step takes about `α + β b` seconds with batches of `b`: what each step
-/// costs anyhow, and what each sample adds. A batch size of which grid points are finished costs their mean. For the others
-/// `α` and `β` are fitted to these means by least squares, neither of them negative.
+/// All grid points take equally many steps, and a step takes about `α + β b` seconds with batches of `b`: a fixed cost
+/// per step, and a cost per sample. A batch size with finished grid points costs their mean. For the others `α` and `β`
+/// are fitted to these means by least squares, neither of them negative.
 #[derive(Debug)]
 pub(super) struct ScanCosts {
     /// Mean seconds of a grid point, by batch size.
@@ -18,7 +18,7 @@ pub(super) struct ScanCosts {
 impl ScanCosts {
     pub(super) fn of<'p>(points: impl Iterator<Item = &'p GridPoint>) -> ScanCosts {
         let mut sums: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
-        // Other programs may not say how long a grid point took.
+        // Other programs may not record the time of a grid point.
         for point in points.filter(|point| point.seconds.is_finite() && point.seconds > 0.0) {
             let (sum, count) = sums.entry(point.batch_size).or_default();
             *sum += point.seconds;
@@ -27,8 +27,8 @@ impl ScanCosts {
         ScanCosts { known: sums.into_iter().map(|(size, (sum, count))| (size, sum / count)).collect() }
     }
 
-    /// Seconds until all grid points are finished. None while that cannot be told: where larger batches are to come, two
-    /// batch sizes must be known.
+    /// Seconds until all grid points are finished. None while that is unknown: where larger batches remain, two batch
+    /// sizes must be known.
     pub(super) fn seconds_left<'p>(
         &self,
         axes: &ScanAxes,
@@ -64,7 +64,7 @@ impl ScanCosts {
         Some(if intercept >= 0.0 {
             intercept + slope * batch_size as f64
         } else {
-            // The best line through the origin.
+            // The least-squares line through the origin.
             let proportion = points().map(|(x, y)| x * y).sum::<f64>() / points().map(|(x, _)| x * x).sum::<f64>();
             proportion * batch_size as f64
         })

@@ -1,4 +1,4 @@
-//! The worker's side of a run's folder.
+//! Writing a run's folder as its worker.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -20,10 +20,10 @@ use super::lock::{self, Lock, LockOwner, LockRefusal};
 use super::losses;
 use super::reader::RunReader;
 
-/// Between two looks at whether lines wait to be written.
+/// The interval between two checks for lines to be written.
 const FLUSH: Duration = Duration::from_secs(1);
 
-/// Why a worker cannot begin, or go on, to write a run.
+/// Why a worker cannot start, or continue, to write a run.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     #[error("{} is already being trained{}; stop that first, or wait until it ends", run.display(), by(owner.as_ref()))]
@@ -68,16 +68,16 @@ fn by(owner: Option<&LockOwner>) -> String {
 /// session.record(step, Event::Finished)?;
 /// ```
 ///
-/// Training curves are written at least once a second, all other events at once. What is written outlives the
-/// death of the process; [`RunSession::sync`] makes it outlive a power cut too.
+/// Training curves are written at least once a second, all other events at once. Written events survive the death of
+/// the process; [`RunSession::sync`] makes them survive a power cut too.
 pub struct RunSession {
     run: RunFolder,
     events: Arc<Mutex<EventsFile>>,
     clock: Clock,
-    /// Of the last event.
+    /// The step of the last event.
     step: u64,
     new: bool,
-    /// What earlier sessions have left, with only the newest point of their curves.
+    /// The history of earlier sessions, with only the newest point of their curves.
     before: RunHistory,
     queue: CommandQueue,
     echo: Option<Box<dyn Write + Send>>,
@@ -88,11 +88,11 @@ pub struct RunSession {
 }
 
 impl RunSession {
-    /// Takes the lock of a run, mends its events where a session was cut off, and keeps its heart beating.
+    /// Takes the lock of a run, mends its events where a session was cut off, and keeps the heartbeat.
     ///
     /// # Errors
     ///
-    /// Where another worker holds the run, where there is none, and where the folder cannot be written.
+    /// Where another worker holds the run, where there is no run, and where the folder cannot be written.
     pub fn begin(run: &RunFolder) -> Result<RunSession, SessionError> {
         if !run.config().is_file() {
             return Err(SessionError::NoRun(run.path().to_owned()));
@@ -118,7 +118,7 @@ impl RunSession {
         events.number_from(before.lines() + 1);
         lock.sign(before.lines()).map_err(|source| failure(run, run.lock(), source))?;
         let checkpoints = run.checkpoints().map_err(|source| failure(run, run.path().to_owned(), source))?;
-        // Tensors that lack what says what they are.
+        // Tensors without a description.
         let lone = orphans(run).map_err(|source| failure(run, run.path().to_owned(), source))?;
         let events = Arc::new(Mutex::new(events));
         let mut session = RunSession {
@@ -141,8 +141,8 @@ impl RunSession {
         Ok(session)
     }
 
-    /// Commands that an earlier session left unanswered are void: who resumes a run does not want it to stop at
-    /// once for an old wish.
+    /// Refuses commands that an earlier session left unanswered: a resumed run should not stop at once because of an
+    /// old command.
     fn refuse_old_commands(&mut self) -> Result<(), SessionError> {
         if self.new {
             return Ok(());
@@ -154,13 +154,13 @@ impl RunSession {
         Ok(())
     }
 
-    /// Whether no session has trained the run: neither do the events say so, nor are there checkpoints, or signs that
-    /// the events may have said so.
+    /// Whether no session has trained the run: there are neither events nor checkpoints of one, nor signs of lost
+    /// events.
     pub fn is_new(&self) -> bool {
         self.new
     }
 
-    /// What earlier sessions have left, as far as it can be read, with only the newest point of their curves.
+    /// The history of earlier sessions, as far as it can be read, with only the newest point of their curves.
     pub fn before(&self) -> &RunHistory {
         &self.before
     }
@@ -174,12 +174,12 @@ impl RunSession {
         self.step
     }
 
-    /// Writes every event here too, a line each. When nobody listens any more, that is no failure.
+    /// Writes every event here too, one per line. A closed listener is not an error.
     pub fn echo_to(&mut self, listener: impl Write + Send + 'static) {
         self.echo = Some(Box::new(listener));
     }
 
-    /// Says that the run goes on from `from_step`, after `wall_s` seconds of training, and what of its events is lost.
+    /// Records that the run resumes from `from_step`, after `wall_s` seconds of training, and the losses of its events.
     pub fn resume(&mut self, from_step: u64, wall_s: f64) -> Result<(), SessionError> {
         self.clock = Clock { before: wall_s, running_since: None };
         self.record(from_step, Event::Resumed { from_step })?;
@@ -189,14 +189,14 @@ impl RunSession {
         Ok(())
     }
 
-    /// What is wrong with the events of earlier sessions and was not told by them.
+    /// The damage of the events of earlier sessions that they did not report.
     fn losses(&self, from_step: u64) -> Vec<String> {
         let damage = Some(self.before.damage()).filter(|damage| !damage.is_none()).map(losses::of_lines);
         let all = (self.before.lines() == 0).then(|| losses::of_all(from_step));
         [damage, all].into_iter().flatten().filter(|loss| !self.before.tells_of(loss)).collect()
     }
 
-    /// Lets the clock of training run. Evaluations and checkpoints are part of training.
+    /// Starts the clock of training. Evaluations and checkpoints are part of training.
     pub fn begin_training(&mut self) {
         self.clock.running_since.get_or_insert_with(Instant::now);
     }
@@ -215,8 +215,8 @@ impl RunSession {
     ///
     /// # Errors
     ///
-    /// Where it cannot be written. On a full disk ([`SessionError::Full`]) there is just enough room left to say
-    /// so with [`Event::Failed`].
+    /// Where it cannot be written. On a full disk ([`SessionError::Full`]) there is just enough space left to record
+    /// [`Event::Failed`].
     pub fn record(&mut self, step: u64, event: Event) -> Result<(), SessionError> {
         let record = EventRecord { step, time: Timestamp::now(), wall_s: self.wall_s(), event };
         self.step = step;
@@ -227,13 +227,13 @@ impl RunSession {
             let mut events = self.events();
             let line = events.push(&record.to_line());
             let written = match record.event {
-                // The thread that keeps the heart beating writes them soon.
+                // The heartbeat thread writes them soon.
                 Event::Train(_) => events.flush_if_many(),
                 Event::Checkpoint { .. } => events.sync(),
                 _ => events.flush(),
             };
             let outcome = match (events.trouble.take(), &record.event) {
-                // It is known what is wrong, and to say so is all that counts.
+                // The failure is already known, and recording it is all that matters.
                 (_, Event::Failed { .. }) if events.is_written() => Ok(()),
                 (Some(earlier), _) => Err(earlier),
                 (None, _) => written,
@@ -248,8 +248,8 @@ impl RunSession {
         outcome.map_err(|source| failure(&self.run, self.run.events(), source))
     }
 
-    /// Returns when all events so far would outlive a power cut. Done before a checkpoint takes its name, so that
-    /// a run never resumes from later than its curve reaches.
+    /// Returns when all events so far would survive a power cut. Done before a checkpoint gets its name, so that a run
+    /// never resumes from a later step than its curve reaches.
     ///
     /// # Errors
     ///
@@ -260,7 +260,7 @@ impl RunSession {
         outcome.map_err(|source| failure(&self.run, self.run.events(), source))
     }
 
-    /// Fails where the file of events is not the one that is written any more, or another worker holds the lock.
+    /// Fails where the file of events at its path is no longer the one being written, or another worker holds the lock.
     fn keep_place(&mut self) -> Result<(), SessionError> {
         let place = self.events().check_place();
         place.map_err(|source| failure(&self.run, self.run.events(), source))?;
@@ -272,7 +272,7 @@ impl RunSession {
 
     /// New commands with their ids, to be answered one by one. Cheap enough to be called after every step.
     ///
-    /// What is no command is refused here, when all that was sent before it has been answered.
+    /// Invalid lines are refused here, when all earlier commands have been answered.
     pub fn commands(&mut self) -> Result<Vec<(String, RunCommand)>, SessionError> {
         let looked = self.queue.look(&self.run);
         looked.map_err(|source| failure(&self.run, self.run.commands(), source))?;
@@ -287,7 +287,7 @@ impl RunSession {
         self.reply(id, ok, message.to_owned(), None)
     }
 
-    /// Answers a [`RunCommand::SetSteps`] that is obeyed.
+    /// Answers a [`RunCommand::SetSteps`] that was carried out.
     pub fn answer_steps(&mut self, id: &str, steps: u64) -> Result<(), SessionError> {
         self.reply(id, true, format!("the run ends with step {steps}"), Some(steps))
     }
@@ -316,14 +316,14 @@ impl Drop for RunSession {
             let _ = thread.join();
         }
         let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        // Where it cannot be said, lines that are cut off later may not be missed.
+        // Where it cannot be recorded, lines cut off later may go unnoticed.
         if events.flush().is_ok() {
             let _ = self.lock.sign_off(events.lines());
         }
     }
 }
 
-/// Keeps the heart beating and writes what waits, until the sender is dropped.
+/// Renews the heartbeat and writes waiting lines, until the sender is dropped.
 fn keep(run: RunFolder, events: Arc<Mutex<EventsFile>>) -> (Sender<()>, JoinHandle<()>) {
     let (stop, stopped) = mpsc::channel();
     let thread = std::thread::spawn(move || {
@@ -331,13 +331,13 @@ fn keep(run: RunFolder, events: Arc<Mutex<EventsFile>>) -> (Sender<()>, JoinHand
         while stopped.recv_timeout(FLUSH) == Err(RecvTimeoutError::Timeout) {
             let mut events = events.lock().unwrap_or_else(PoisonError::into_inner);
             if let Err(error) = events.flush() {
-                // For whoever records the next event.
+                // Reported when the next event is recorded.
                 events.trouble = Some(error);
             }
             drop(events);
             if beaten.elapsed() >= lock::BEAT {
                 beaten = Instant::now();
-                // A heart that cannot be heard is no reason to end a training.
+                // A failed heartbeat is no reason to end a training.
                 let _ = lock::beat(&run);
             }
         }

@@ -1,4 +1,4 @@
-//! Signals that a worker outlives.
+//! Signals that do not end a worker.
 
 use std::io;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use signal_hook::flag;
 pub struct StopRequest(Arc<AtomicBool>);
 
 impl StopRequest {
-    /// From now on the process outlives the end of the terminal or connection that it was started from, readers of
-    /// its output that go away, and files that grow too large, and a request to end only raises a flag. A second
-    /// Ctrl-C ends the process at once.
+    /// From now on the process survives the end of the terminal or connection that it was started from, closed readers
+    /// of its output, and files that grow too large, and a request to end only raises a flag. A second Ctrl-C ends the
+    /// process at once.
     pub fn listen() -> io::Result<StopRequest> {
         #[cfg(unix)]
         {
             use signal_hook::consts::{SIGHUP, SIGPIPE, SIGXFSZ};
-            // A flag that nobody looks at.
+            // A flag that is never read.
             let ignored = Arc::new(AtomicBool::new(false));
             for signal in [SIGHUP, SIGPIPE, SIGXFSZ] {
                 flag::register(signal, Arc::clone(&ignored))?;
@@ -27,7 +27,7 @@ impl StopRequest {
         }
         let raised = Arc::new(AtomicBool::new(false));
         let interrupted = Arc::new(AtomicBool::new(false));
-        // In this order the first Ctrl-C does not find the flag raised by itself.
+        // In this order the first Ctrl-C does not see the flag that it raises itself.
         flag::register_conditional_shutdown(SIGINT, 130, Arc::clone(&interrupted))?;
         flag::register(SIGINT, interrupted)?;
         for signal in [SIGINT, SIGTERM] {

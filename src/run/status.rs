@@ -1,4 +1,4 @@
-//! How it stands with a run.
+//! The status of a run.
 
 use std::fmt;
 
@@ -10,40 +10,40 @@ use super::history::{Ending, RunHistory};
 use super::lock::{LockOwner, LockState, last_beat};
 use super::tail::last_lines;
 
-/// How it stands with a run, as far as it can be known from here.
+/// The status of a run, as far as it can be determined from this machine.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Status {
-    /// It was made, and its worker is not at work yet.
+    /// It was created, and its worker has not started yet.
     Starting,
     /// Its worker lives on this machine.
     Running(Option<LockOwner>),
     /// It was stopped, and can be resumed.
     Stopped,
     Finished,
-    /// Its worker said why it could not go on, or never began.
+    /// Its worker recorded why it could not continue, or never began.
     Failed(String),
-    /// Its worker, on this machine, is gone without a goodbye.
+    /// Its worker, on this machine, is gone without a final event.
     Crashed {
         last_words: String,
     },
-    /// Its worker has said no goodbye, and whether it lives cannot be known from here.
+    /// Its worker has recorded no final event, and whether it is alive cannot be determined from this machine.
     Silent {
         host: Option<String>,
-        /// Since the worker was last heard.
+        /// Seconds since the worker was last heard.
         seconds: u64,
     },
 }
 
-/// A worker has this long to start before it counts as failed: it loads gigabytes of libraries first.
+/// The time after which a worker that has not started counts as failed: it loads gigabytes of libraries first.
 const START: SignedDuration = SignedDuration::from_secs(120);
-/// A worker on another machine that was not heard for so many seconds is taken to be gone.
+/// The number of seconds after which an unheard worker on another machine is assumed to be gone.
 const GONE: u64 = 600;
-/// So much of the end of the log are last words.
+/// The number of bytes of the log's end that are shown.
 const LAST_WORDS: u64 = 2000;
 
 impl Status {
-    /// The status of a run with this life and this history, which must have been read after the life was looked
-    /// at: else a worker that ends in between would seem to have said no goodbye. [`RunReader::status`] does so.
+    /// The status of a run with this lock state and this history, which must have been read after the lock state: else
+    /// a worker that ends in between would seem to have recorded no final event. [`RunReader::status`] does so.
     ///
     /// [`RunReader::status`]: super::RunReader::status
     pub fn of(run: &RunFolder, lock_state: LockState, history: &RunHistory, now: Timestamp) -> Status {
@@ -51,7 +51,7 @@ impl Status {
             return Status::Running(owner);
         }
         match history.ending() {
-            // A worker that has taken the run since then was to go on with it, and has not come to say so.
+            // A worker that has taken the run since then was to resume it, and has not recorded that yet.
             Some(Ending::Stopped | Ending::Failed(_)) if is_of_another(&lock_state, history) => {}
             Some(Ending::Stopped) => return Status::Stopped,
             Some(Ending::Finished) => return Status::Finished,
@@ -66,18 +66,17 @@ impl Status {
         }
     }
 
-    /// Whether a worker is at work, or may be.
+    /// Whether a worker is running, or may be.
     pub fn is_open(&self) -> bool {
         matches!(self, Status::Starting | Status::Running(_) | Status::Silent { .. })
     }
 
-    /// Whether a worker may be at work on it on another machine, but was not heard from for so long that it is
-    /// probably gone.
+    /// Whether a worker may be running on another machine, but was not heard from for so long that it is probably gone.
     pub fn is_lost(&self) -> bool {
         matches!(self, Status::Silent { seconds: GONE.., .. })
     }
 
-    /// In a word or a few.
+    /// The status in a few words.
     pub fn word(&self) -> String {
         match self {
             Status::Starting => "starting".to_owned(),
@@ -109,14 +108,14 @@ impl fmt::Display for Status {
     }
 }
 
-/// Whether the worker that is gone took the run after the last goodbye, which then was that of an earlier one.
+/// Whether the worker that is gone took the run after the last final event, which then was that of an earlier one.
 fn is_of_another(lock_state: &LockState, history: &RunHistory) -> bool {
     let (LockState::Free(owner), Some((line, time))) = (lock_state, history.ended()) else { return false };
-    // Versions before do not say it by lines.
+    // Older versions do not record lines.
     owner.lines.map_or(owner.started > time, |before| line <= before)
 }
 
-/// Whether no worker has said anything: of a fork, what it comes from is said before.
+/// Whether no worker has recorded anything: in a fork, only the event of its origin comes before.
 fn is_unused(history: &RunHistory) -> bool {
     history.last().is_none_or(|last| matches!(last.event, Event::Forked(_)))
 }
@@ -146,7 +145,7 @@ pub fn last_words(run: &RunFolder) -> String {
     last_lines(&run.log(), LAST_WORDS).trim_end().to_owned()
 }
 
-/// A number of seconds as people say it, such as `3 min`.
+/// A number of seconds in a readable unit, such as `3 min`.
 pub fn span(seconds: u64) -> String {
     match seconds {
         0..120 => format!("{seconds} s"),

@@ -42,7 +42,7 @@ pub fn write_csv(history: &RunHistory, writer: impl Write) -> io::Result<u64> {
     Ok(rows)
 }
 
-/// A curve and how far it has been written.
+/// A curve and its points that remain to be written.
 struct Ahead<'h> {
     curve: MetricCurve<'h>,
     next: usize,

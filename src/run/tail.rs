@@ -7,36 +7,36 @@ use std::time::SystemTime;
 
 use crate::plain_file::{self, Links};
 
-/// As much as is read at once.
+/// The number of bytes read at once.
 const PIECE: usize = 1 << 20;
-/// So much before the place that was reached is compared, to notice that the file is another.
+/// The number of bytes before the current position that are compared, to notice that the file is another.
 const MARK: usize = 256;
-/// The most bytes of a line, without its end. The longest that a worker writes are the grid points of scans, of some 60
-/// bytes for each model.
+/// The largest number of bytes of a line, without its end. The longest that a worker writes are the grid points of
+/// scans, of some 60 bytes for each model.
 pub const LONGEST_LINE: usize = 16 << 20;
 
-/// A file of lines, read as far as the last whole one.
+/// A file of lines, read up to the last whole one.
 #[derive(Debug)]
 pub(super) struct Tail {
     path: PathBuf,
-    /// How far the file has been read: where the next line begins, or some place in a line that is too long.
+    /// The current position: the beginning of the next line, or a place in a line that is too long.
     reached: u64,
-    /// Whether that is in a line that is too long.
+    /// Whether the position is in a line that is too long.
     skipping: bool,
-    /// The bytes before that place.
+    /// The bytes before the position.
     mark: Vec<u8>,
-    /// Length and time of the file at the last look.
+    /// Length and modification time of the file at the last read.
     seen: Option<(u64, Option<SystemTime>)>,
 }
 
-/// What there is to be done about a piece of a file.
+/// A piece of a file, as passed to its reader.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Piece<'p> {
-    /// The file is another one than before, or was cut: what follows is its beginning.
+    /// The file is another one than before, or was truncated: its beginning follows.
     Again,
     /// Whole lines, each with its end.
     Lines(&'p [u8]),
-    /// A line of more than [`LONGEST_LINE`] bytes, which is passed over.
+    /// A line of more than [`LONGEST_LINE`] bytes, which is skipped.
     TooLong,
 }
 
@@ -45,15 +45,15 @@ impl Tail {
         Tail { path, reached: 0, skipping: false, mark: Vec::new(), seen: None }
     }
 
-    /// Hands what is new to `take`. A last line without its end waits until it has one. A file that is not there
-    /// has no lines; one that is gone is no news, as its lines were true.
+    /// Passes new pieces to `take`. A last line without its end waits until it has one. A missing file has no lines;
+    /// when a file disappears, its lines stay valid.
     ///
-    /// Time and memory do not depend on where lines end: each byte is looked at once, and no more than
-    /// [`LONGEST_LINE`] and some are kept.
+    /// Time and memory do not depend on where lines end: each byte is scanned once, and not much more than
+    /// [`LONGEST_LINE`] bytes are kept.
     ///
     /// # Errors
     ///
-    /// Where the file cannot be read, or is a link, a FIFO or anything else that is no plain file.
+    /// Where the file cannot be read, or is a link, a FIFO or anything else that is not a regular file.
     pub(super) fn read(&mut self, mut take: impl FnMut(Piece<'_>)) -> io::Result<()> {
         let mut file = match plain_file::open(&self.path, Links::Refused) {
             Ok(file) => file,
@@ -85,7 +85,7 @@ impl Tail {
         Ok(())
     }
 
-    /// Hands out the whole lines in the buffer, and leaves the beginning of the next there. No line ends in the first
+    /// Passes on the whole lines in the buffer, and leaves the beginning of the next there. No line ends in the first
     /// `known` bytes.
     fn hand_out(&mut self, buffer: &mut Vec<u8>, known: usize, take: &mut impl FnMut(Piece<'_>)) {
         if self.skipping {
@@ -96,7 +96,7 @@ impl Tail {
         if let Some(newline) = buffer[known..].iter().rposition(|&byte| byte == b'\n') {
             let end = known + newline + 1;
             let first = buffer[known..end].iter().position(|&byte| byte == b'\n').map_or(end, |first| known + first);
-            // Only the first line can be longer than what is read at once.
+            // Only the first line can be longer than a single read.
             if first > LONGEST_LINE {
                 take(Piece::TooLong);
                 self.advance(buffer, first + 1);
@@ -119,7 +119,7 @@ impl Tail {
         buffer.drain(..bytes);
     }
 
-    /// Whether the file begins as it did when it was read.
+    /// Whether the file still begins with the bytes that were read.
     fn goes_on(&self, file: &mut File, length: u64) -> io::Result<bool> {
         if length < self.reached {
             return Ok(false);
@@ -128,7 +128,7 @@ impl Tail {
         file.seek(SeekFrom::Start(self.reached - self.mark.len() as u64))?;
         match file.read_exact(&mut there) {
             Ok(()) => Ok(there == self.mark),
-            // Cut just now.
+            // Truncated just now.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
             Err(error) => Err(error),
         }
@@ -140,7 +140,7 @@ impl Tail {
     }
 }
 
-/// The last bytes of a text, at most so many, in whole lines; nothing where it cannot be read.
+/// The last bytes of a text, at most `most`, in whole lines; empty where it cannot be read.
 pub fn last_lines(path: &Path, most: u64) -> String {
     let read = || -> io::Result<Vec<u8>> {
         let mut file = plain_file::open(path, Links::Refused)?;

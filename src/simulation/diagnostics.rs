@@ -1,4 +1,4 @@
-//! What is measured of an ensemble at each step.
+//! The diagnostics of an ensemble at each step.
 
 use std::f64::consts::{E, TAU};
 
@@ -19,7 +19,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// No value at all.
+    /// The spread of a quantity without values.
     pub const UNDEFINED: Spread = Spread { mean: f64::NAN, std: f64::NAN, min: f64::NAN, max: f64::NAN };
 }
 
@@ -42,7 +42,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Nothing measured yet.
+    /// The sample before any measurement.
     pub(super) const UNDEFINED: Sample = Sample {
         loss: Spread::UNDEFINED,
         u: Spread::UNDEFINED,
@@ -58,7 +58,7 @@ impl Sample {
     }
 }
 
-/// What is known of a block of particles after a step.
+/// The observed quantities of a block of particles after a step.
 #[derive(Clone, Copy)]
 pub(super) struct Observed<R> {
     pub position: [R; 2],
@@ -69,15 +69,15 @@ pub(super) struct Observed<R> {
 
 /// Sums from which a [`Sample`] is made, lane by lane.
 ///
-/// Values are summed as their distance from a nearby pivot, the mean of the step before: a small spread
-/// about a large mean would otherwise drown in rounding.
+/// Values are summed as their distance from a nearby pivot, the mean of the step before: a small spread about a large
+/// mean would otherwise be lost in rounding.
 #[derive(Clone, Copy)]
 pub(super) struct Sums<R> {
-    /// Of the loss, u, |v| and the effective step.
+    /// The sums of the loss, u, |v| and the effective step.
     quantities: [QuantitySums<R>; 4],
     position_pivot: [f64; 2],
     position: [R; 2],
-    /// Of x², y² and xy.
+    /// The sums of x², y² and xy.
     products: [R; 3],
 }
 
@@ -195,8 +195,8 @@ impl<const N: usize> Sums<Lanes<f64, N>> {
         }
     }
 
-    /// The diagnostics of `particles` particles and their mean position. `diverged` counts those whose
-    /// position is not finite; it is asked only where there may be any.
+    /// The diagnostics of `particles` particles and their mean position. `diverged` counts those whose position is not
+    /// finite; it is called only where there may be any.
     pub(super) fn finish(&self, particles: usize, diverged: impl FnOnce() -> u32) -> (Sample, [f64; 2]) {
         let n = particles as f64;
         let [loss, u, abs_v, effective_step] = self.quantities.each_ref().map(|sums| sums.spread(n));
@@ -223,12 +223,12 @@ impl<const N: usize> Sums<Lanes<f64, N>> {
         let cov_yy = (yy - n * mean_y * mean_y) / (n - 1.0);
         let cov_xy = (xy - n * mean_x * mean_y) / (n - 1.0);
         let determinant = cov_xx * cov_yy - cov_xy * cov_xy;
-        // What rounding makes of sums of so many terms, and from there of the determinant: one that is no
-        // larger says nothing.
+        // The rounding error of sums of so many terms, and from there that of the determinant: a determinant no larger
+        // than this is meaningless.
         let rounding = f64::EPSILON * (8.0 + 0.25 * n) / (n - 1.0);
         let (lost_xx, lost_yy) = (rounding * xx, rounding * yy);
         let lost = 2.0 * (lost_xx * cov_yy.abs() + lost_yy * cov_xx.abs() + lost_xx * lost_yy);
-        // Not the other way round: NaN is neither.
+        // Not `determinant <= lost`, which is also false for NaN.
         let regular = determinant > lost && determinant.is_finite();
         if !regular {
             return f64::NAN;
@@ -246,7 +246,7 @@ impl<const N: usize> QuantitySums<Lanes<f64, N>> {
         let max = self.max.0.into_iter().fold(f64::NEG_INFINITY, f64::max);
         Spread {
             mean: self.pivot + shift,
-            // Rounding may leave a spread of nothing slightly below 0; NaN stays NaN.
+            // Rounding may leave a zero variance slightly below 0; NaN stays NaN.
             std: if variance < 0.0 { 0.0 } else { variance.sqrt() },
             min: if min > max { f64::NAN } else { min },
             max: if min > max { f64::NAN } else { max },

@@ -12,11 +12,11 @@ use super::snapshot::{EnsembleView, ParticleId, Playback, PlotRequest, Snapshot}
 use super::spec::{Record, Setting, SimulationSpec};
 use super::trail::{MeanPath, Trail, trail_columns};
 
-/// How long the thread steps before it looks at commands and at the clock again.
+/// The time for which the thread steps before it checks commands and the clock again.
 const SLICE: Duration = Duration::from_millis(2);
 /// The shortest time between two snapshots of a playing simulation.
 const SNAPSHOT_INTERVAL: Duration = Duration::from_millis(8);
-/// What the engine can be told.
+/// A command to the engine.
 #[derive(Clone, Debug)]
 pub enum EngineCommand {
     /// Begin this simulation at step 0. Whether it plays does not change.
@@ -35,12 +35,12 @@ pub enum EngineCommand {
     Speed(Speed),
     /// The particle whose steps are recorded.
     Select(Option<ParticleId>),
-    /// The most past positions to hand over for the trails.
+    /// The largest number of past positions to send for the trails.
     TrailLength(usize),
     Plot(PlotRequest),
     /// Answers with the session so far.
     Record(Sender<Record>),
-    /// Answers with each optimizer's id and its history, as finely as it is kept.
+    /// Answers with each optimizer's id and its history, in the finest stored buckets.
     History(Sender<Vec<(u32, Vec<Bucket>)>>),
 }
 
@@ -61,7 +61,7 @@ impl Engine {
     /// can be taken.
     pub fn spawn(spec: SimulationSpec, wake: impl Fn() + Send + 'static) -> Engine {
         let (messages, inbox) = channel();
-        // One snapshot at most is under way: a window that is not drawn costs no memory.
+        // At most one snapshot is in the channel: a window that is not drawn costs no memory.
         let (outbox, snapshots) = sync_channel(1);
         let worker = Worker::new(spec, inbox, outbox, Box::new(wake));
         std::thread::Builder::new()
@@ -71,7 +71,7 @@ impl Engine {
         Engine { messages, snapshots }
     }
 
-    /// Hands over a command; never waits.
+    /// Sends a command; never waits.
     pub fn send(&self, command: EngineCommand) {
         self.post(Message::Command(command));
     }
@@ -83,7 +83,7 @@ impl Engine {
         Some(snapshot)
     }
 
-    /// The next snapshot, waited for at most so long.
+    /// The next snapshot, waiting at most `timeout`.
     pub fn wait_snapshot(&self, timeout: Duration) -> Option<Snapshot> {
         let snapshot = self.snapshots.recv_timeout(timeout).ok()?;
         self.post(Message::SnapshotTaken);
@@ -96,7 +96,7 @@ impl Engine {
     }
 }
 
-/// What the thread owns.
+/// The state that the thread owns.
 struct Worker {
     inbox: Receiver<Message>,
     outbox: SyncSender<Snapshot>,
@@ -116,7 +116,7 @@ struct Worker {
     last_snapshot: Instant,
 }
 
-/// What is kept of an ensemble for drawing alone.
+/// The data of an ensemble that are kept only for drawing.
 struct Drawing {
     trail: Trail,
     mean_path: MeanPath,
@@ -168,8 +168,8 @@ impl Worker {
         }
     }
 
-    /// Handles all messages that are there, and waits for one when there is nothing else to do. An error
-    /// means that the handle is gone.
+    /// Handles all pending messages, and waits for one when there is nothing else to do. An error means that the handle
+    /// was dropped.
     fn take_messages(&mut self) -> Result<(), TryRecvError> {
         if let Some(patience) = self.patience() {
             match self.inbox.recv_timeout(patience) {
@@ -187,7 +187,7 @@ impl Worker {
         }
     }
 
-    /// How long there is nothing to do; `None` for no time at all.
+    /// How long to wait for a message; `None` when there is work to do now.
     fn patience(&self) -> Option<Duration> {
         const IDLE: Duration = Duration::from_secs(3600);
         let until_snapshot = if self.dirty && !self.under_way {
@@ -235,7 +235,7 @@ impl Worker {
             }
             EngineCommand::Plot(request) => self.plot = request,
             EngineCommand::Record(answer) => {
-                // Whoever asked may have gone meanwhile.
+                // The receiver may have been dropped meanwhile.
                 let _ = answer.send(self.simulation.record().clone());
             }
             EngineCommand::History(answer) => {
@@ -263,7 +263,7 @@ impl Worker {
     /// Takes up to `due` steps, as many as fit in a slice of time.
     fn advance(&mut self, due: u64) {
         let begin = Instant::now();
-        // Steps that were asked for one by one are taken beyond the end too.
+        // Single steps are taken beyond the end too.
         let stops = !self.pace.is_ahead();
         let mut taken = 0;
         while taken < due && !(stops && self.simulation.is_finished()) && (taken == 0 || begin.elapsed() < SLICE) {
@@ -291,7 +291,7 @@ impl Worker {
         }
     }
 
-    /// Hands over a snapshot, if there is news, it is wanted, and the last one is not too young.
+    /// Sends a snapshot, if something has changed, the last one was taken, and it is old enough.
     fn publish(&mut self) {
         let now = Instant::now();
         if !self.dirty || self.under_way || now - self.last_snapshot < SNAPSHOT_INTERVAL {
@@ -310,7 +310,7 @@ impl Worker {
             ensembles: self.views(),
             step_trace: self.simulation.step_trace(),
         };
-        // There is room: the last snapshot was taken. A handle that is gone ends the thread soon.
+        // There is room: the last snapshot was taken. A dropped handle ends the thread soon.
         let _ = self.outbox.try_send(snapshot);
         self.under_way = true;
         // A step, also one of a playing simulation, makes the next one due.

@@ -28,14 +28,14 @@ pub struct Ensemble {
     rule: RatedRule,
     particles: usize,
     bias: BiasCorrection,
-    /// The last block is filled up with particles that are not looked at.
+    /// The last block is padded with particles that are ignored.
     positions: Vec<Pair<Block>>,
     streams: Vec<Streams<WIDTH>>,
-    /// What the optimizer remembers, block after block.
+    /// The optimizer's state, block after block.
     states: Vec<Pair<Block>>,
     sample: Sample,
     mean_position: [f64; 2],
-    /// The selected particle, and what it was before the last step.
+    /// The selected particle, and its block before the last step.
     selected: Option<usize>,
     before: Option<Before>,
 }
@@ -78,7 +78,7 @@ impl Ensemble {
             selected: None,
             before: None,
         };
-        // The second look sums about the means that the first one found.
+        // The second pass sums about the means of the first one.
         ensemble.observe(&spec.landscape.landscape());
         ensemble.observe(&spec.landscape.landscape());
         ensemble

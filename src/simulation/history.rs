@@ -1,9 +1,9 @@
 //! The diagnostics of all steps so far, in bounded memory.
 //!
-//! The last steps are kept in full. Besides, a pyramid summarises all steps: each of its levels holds the
-//! newest [`LEVEL_BUCKETS`] buckets of a width, and each width is [`FANOUT`] times the one below. What
-//! becomes too old for a fine level is still known from a coarser one. The first steps are kept in full as
-//! well, and from there on the first [`FANOUT`] buckets of each level lead up to the next one.
+//! The last steps are kept in full. In addition, a pyramid summarises all steps: each of its levels holds the newest
+//! [`LEVEL_BUCKETS`] buckets of a width, and each width is [`FANOUT`] times that of the level below. Steps too old for
+//! a fine level are still in a coarser one. The first steps are kept in full as well, and after them the first
+//! [`FANOUT`] buckets of each level extend to the first bucket of the next one.
 
 use std::collections::VecDeque;
 
@@ -18,12 +18,12 @@ const FIRST_STEPS: usize = 4_096;
 const FANOUT: u64 = 8;
 const LEVEL_BUCKETS: usize = 2_048;
 
-/// The history over a run of consecutive steps.
+/// The history over consecutive steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bucket {
     /// The first step, from 0, the start.
     pub first_step: u64,
-    /// How many steps.
+    /// The number of steps.
     pub steps: u64,
     pub loss: BucketSpread,
     pub u: BucketSpread,
@@ -34,17 +34,17 @@ pub struct Bucket {
     pub entropy: f64,
     /// The mean over the steps of F = E − ΘS, each with the Θ in force at its step.
     pub free_energy: f64,
-    /// The most at any of the steps.
+    /// The largest number at any of the steps.
     pub diverged: u32,
 }
 
-/// A quantity over a run of steps.
+/// A quantity over consecutive steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BucketSpread {
     /// The steps at which the quantity is defined.
     pub steps: u64,
-    /// The ensemble's mean: smallest, mean and largest over the steps. The mean is NaN or infinite where
-    /// one of its values is; smallest and largest pass NaN over.
+    /// The ensemble's mean: smallest, mean and largest over the steps. The mean is NaN or infinite where one of its
+    /// values is; smallest and largest ignore NaN.
     pub mean_low: f64,
     pub mean: f64,
     pub mean_high: f64,
@@ -120,7 +120,7 @@ impl Bucket {
         }
     }
 
-    /// This bucket and the one that follows it, as one.
+    /// This bucket merged with the one that follows it.
     fn merge(&self, later: &Bucket) -> Bucket {
         Bucket {
             first_step: self.first_step,
@@ -161,7 +161,7 @@ struct Kept {
 #[derive(Clone, Debug)]
 struct Level {
     width: u64,
-    /// The first ones, for ever.
+    /// The first buckets, which are never removed.
     first: Vec<Bucket>,
     /// Complete, consecutive, the newest last.
     buckets: VecDeque<Bucket>,
@@ -169,7 +169,7 @@ struct Level {
 }
 
 impl Level {
-    /// Adds the next bucket of the level below, and gives back the own bucket that it completes.
+    /// Adds the next bucket of the level below, and returns the bucket of this level that it completes.
     fn push(&mut self, bucket: Bucket) -> Option<Bucket> {
         let open = match self.open.take() {
             Some(open) => open.merge(&bucket),
@@ -224,7 +224,7 @@ impl History {
         self.steps += 1;
     }
 
-    /// How many steps have been added, the start included.
+    /// The number of steps added, the start included.
     pub fn len(&self) -> u64 {
         self.steps
     }
@@ -274,8 +274,8 @@ impl History {
         view
     }
 
-    /// All that is kept, as finely as it is kept: a bucket for each step that is kept in full, and between
-    /// them the narrowest buckets there are. The oldest first, without gap or overlap.
+    /// The whole history in the finest stored buckets: a bucket for each step that is kept in full, and between them
+    /// the narrowest available ones. The oldest first, without gap or overlap.
     pub fn finest(&self) -> Vec<Bucket> {
         let next = |bucket: &Bucket| (bucket.end() < self.steps).then(|| self.finest_within(bucket.end(), 1));
         let first = (!self.is_empty()).then(|| self.finest_within(0, 1));
@@ -297,9 +297,9 @@ impl History {
     }
 }
 
-/// Where a view is cut into buckets.
+/// The boundaries between the buckets of a view.
 enum Cuts {
-    /// Every so many steps, counted from 0.
+    /// Every `width` steps, counted from 0.
     Linear { width: u64 },
     /// At the powers of a ratio.
     Logarithmic { ratio: f64 },
@@ -308,7 +308,7 @@ enum Cuts {
 impl Cuts {
     fn new(first: u64, end: u64, buckets: u64, log_steps: bool) -> Self {
         if log_steps {
-            // Step 0 and 1 stand for the axis's lower end; a few buckets are spared for rounding.
+            // Steps 0 and 1 represent the axis's lower end; a few buckets are reserved for rounding.
             let low = first.max(1) as f64;
             let ratio = (end as f64 / low).powf(1.0 / buckets.saturating_sub(2).max(1) as f64);
             Cuts::Logarithmic { ratio: ratio.max(1.0 + 1e-9) }

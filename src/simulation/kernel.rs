@@ -9,13 +9,13 @@ use crate::lanes::{Doubles, Lanes, Planar, Real};
 use crate::optimizer::{Algebra, BiasCorrection, Numbers, RatedRule, Rates, Rule, RuleInput, RuleSpec};
 use crate::random::Streams;
 
-/// Particles a block: as many doubles as the widest registers hold.
+/// Particles per block: as many doubles as the widest registers hold.
 pub(super) const WIDTH: usize = 8;
 pub(super) type Block = Lanes<f64, WIDTH>;
 /// A value for each coordinate, x and y.
 pub(super) type Pair<T> = [T; 2];
 
-/// What a step needs besides the particles.
+/// The inputs of a step besides the particles.
 #[derive(Clone, Copy)]
 pub(super) struct Step {
     pub landscape: Landscape,
@@ -39,7 +39,7 @@ pub(super) fn noise_factor<R: Real>(normal: R, noise: f64) -> R {
 }
 
 impl Step {
-    /// Takes the step with the rule `R`, which is that of `rated`, and sums up what came of it. `states` has those of a
+    /// Takes the step with the rule `R`, which is that of `rated`, and sums up the diagnostics. `states` has those of a
     /// block one after another.
     pub(super) fn run<R: Rule>(
         &self,
@@ -89,7 +89,7 @@ impl Step {
         sums.map(V::to_lanes)
     }
 
-    /// Steps one block and says what came of it.
+    /// Steps one block and returns its observed quantities.
     #[inline(always)]
     fn block<R: Rule, V: Doubles<WIDTH> + Planar>(
         &self,
@@ -141,11 +141,11 @@ impl<R: Rule> VectorWork for FullBlocks<'_, R> {
     }
 }
 
-/// What a step is taken with.
+/// The rule of a step, with its bias correction and rates.
 #[derive(Clone, Copy)]
 struct Update<'a> {
     rule: &'a RuleSpec,
-    /// Of this step.
+    /// The bias correction of this step.
     bias: &'a BiasCorrection,
     rates: Rates<f64>,
 }

@@ -16,13 +16,13 @@ pub struct Simulation {
     /// With the settings in force.
     spec: SimulationSpec,
     landscape: Landscape,
-    /// That of the last step, to which the ensembles' diagnostics belong.
+    /// The landscape of the last step, to which the ensembles' diagnostics belong.
     measured_on: Landscape,
     step: u64,
     ensembles: Vec<Ensemble>,
     histories: Vec<History>,
     record: Record,
-    /// Changes of a recorded session that are still to come.
+    /// Remaining changes of a recorded session.
     scheduled: VecDeque<Change>,
 }
 
@@ -61,7 +61,7 @@ impl Simulation {
         self.step
     }
 
-    /// What is simulated, with the settings in force.
+    /// The specification, with the settings in force.
     pub fn spec(&self) -> &SimulationSpec {
         &self.spec
     }
@@ -84,17 +84,17 @@ impl Simulation {
         &self.histories
     }
 
-    /// Whether changes of a recorded session are still to come.
+    /// Whether changes of a recorded session remain.
     pub fn is_replaying(&self) -> bool {
         !self.scheduled.is_empty()
     }
 
-    /// Whether the number of steps asked for is reached.
+    /// Whether the requested number of steps is reached.
     pub fn is_finished(&self) -> bool {
         self.spec.steps.is_some_and(|steps| self.step >= steps)
     }
 
-    /// How the session began and what was changed when.
+    /// The initial specification and all changes with their steps.
     pub fn record(&self) -> &Record {
         &self.record
     }
@@ -111,21 +111,21 @@ impl Simulation {
         self.repeat_due_changes();
     }
 
-    /// Makes the changes again that a recorded session has at the present step. Not only when the next step
-    /// is taken: a simulation that stands here shows them, a raised number of steps is known before the old
-    /// one counts as the end, and another change takes none of them back.
+    /// Repeats the changes that a recorded session has at the present step. This is done as soon as the step is
+    /// reached, not when the next one is taken: so a simulation paused here shows them, a raised number of steps takes
+    /// effect before the old one counts as the end, and another change reverts none of them.
     fn repeat_due_changes(&mut self) {
         while self.scheduled.front().is_some_and(|change| change.step <= self.step) {
             let change = self.scheduled.pop_front().expect("there is a first one");
-            // A change that does not fit was refused when it was recorded.
+            // An invalid change was refused when it was recorded.
             if self.put_in_force(&change.set).is_ok() {
                 self.note(change.set);
             }
         }
     }
 
-    /// Changes a setting before the next step. What was still to come of a recorded session is
-    /// forgotten: from here on it is another session.
+    /// Changes a setting before the next step. The remaining changes of a recorded session are dropped: from here on it
+    /// is another session.
     pub fn apply(&mut self, setting: &Setting) -> Result<(), SettingError> {
         self.put_in_force(setting)?;
         self.scheduled.clear();

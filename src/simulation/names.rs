@@ -1,9 +1,9 @@
-//! What optimizers are called, so that they can be told apart.
+//! Distinct names of optimizers.
 
 use super::spec::{OptimizerSpec, SimulationSpec};
 
 impl SimulationSpec {
-    /// What each optimizer is called, in their order: its label, with a number behind it where one before has the same,
+    /// The name of each optimizer, in their order: its label, followed by a number where an earlier one has the same,
     /// as in "Adam" and "Adam (2)".
     pub fn distinct_names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
@@ -16,14 +16,14 @@ impl SimulationSpec {
         names
     }
 
-    /// What the optimizer with this id is called.
+    /// The name of the optimizer with this id.
     pub fn name_of(&self, id: u32) -> Option<String> {
         let index = self.optimizers.iter().position(|optimizer| optimizer.id == id)?;
         self.distinct_names().into_iter().nth(index)
     }
 }
 
-/// `label`, or where that is taken, with the first number from 2 on behind it that is free: "Adam (2)".
+/// `label`, or where that is taken, the label followed by the first free number from 2 on: "Adam (2)".
 pub fn distinct_name(label: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let numbered = |number: u32| {
         let number = format!(" ({number})");

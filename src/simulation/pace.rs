@@ -1,39 +1,39 @@
-//! When steps are to be taken, and how many a second were.
+//! The timing of steps, and the measured rate of steps per second.
 
 use std::time::{Duration, Instant};
 
-/// The rate shown is measured over about this time, and at first over a shorter one.
+/// The time over which the displayed rate is measured, at first a shorter one.
 const RATE_INTERVAL: Duration = Duration::from_millis(500);
 const FIRST_RATE_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How fast to play.
+/// The speed of a playing simulation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Speed {
     StepsPerSecond(f64),
     Unlimited,
 }
 
-/// Decides how many steps are to be taken when.
+/// Determines how many steps are due at a time.
 pub(super) struct Pace {
     playing: bool,
     speed: Speed,
     /// Steps still to be taken at full speed before a pause.
     ahead: u64,
-    /// Steps due, whole ones and a part.
+    /// Steps due, with a fractional part.
     due: f64,
     last: Instant,
 }
 
 impl Pace {
-    /// The longest time that is caught up with after a hold-up.
+    /// The longest delay whose missed steps are made up for.
     const CATCH_UP: Duration = Duration::from_millis(100);
 
-    /// At rest, with 60 steps a second for when it plays.
+    /// A pace that is paused, with a speed of 60 steps a second.
     pub(super) fn new(now: Instant) -> Pace {
         Pace { playing: false, speed: Speed::StepsPerSecond(60.0), ahead: 0, due: 0.0, last: now }
     }
 
-    /// A rate that is no number, or too small to live to see a step, becomes a step in 1000 seconds.
+    /// Sets the speed. A rate that is NaN or too small becomes one step in 1000 seconds.
     pub(super) fn set_speed(&mut self, speed: Speed) {
         self.speed = match speed {
             Speed::StepsPerSecond(rate) => Speed::StepsPerSecond(rate.max(1e-3)),
@@ -60,12 +60,12 @@ impl Pace {
         self.ahead = self.ahead.saturating_add(steps);
     }
 
-    /// Whether steps are taken that were asked for one by one.
+    /// Whether requested single steps are being taken.
     pub(super) fn is_ahead(&self) -> bool {
         self.ahead > 0
     }
 
-    /// Forgets steps that were asked for one by one.
+    /// Drops the remaining requested single steps.
     pub(super) fn drop_ahead(&mut self) {
         self.ahead = 0;
     }
@@ -82,7 +82,7 @@ impl Pace {
             _ if !self.playing => 0,
             Speed::Unlimited => u64::MAX,
             Speed::StepsPerSecond(rate) => {
-                // At a slow rate a single step may have been waited for longer than is caught up with.
+                // At a slow rate the wait for a single step may be longer than the catch-up time.
                 let most = (rate * Self::CATCH_UP.as_secs_f64()).max(1.0);
                 self.due = (self.due + rate * elapsed.as_secs_f64()).min(most);
                 self.due as u64
@@ -98,7 +98,7 @@ impl Pace {
         }
     }
 
-    /// How long until a step is due; `None` while none will be.
+    /// The time until a step is due; `None` while none will be.
     pub(super) fn until_due(&self) -> Option<Duration> {
         match self.speed {
             _ if self.ahead > 0 => Some(Duration::ZERO),
@@ -125,7 +125,7 @@ impl Rate {
         Rate { since: now, from_step: 0, steps_per_sec: 0.0, moving: false }
     }
 
-    /// A measurement begins when the simulation begins to move: the pause before does not count.
+    /// Measures the rate. A measurement begins when the simulation begins to move: the pause before does not count.
     pub(super) fn measure(&mut self, now: Instant, step: u64, moving: bool) -> f64 {
         if !moving || !self.moving {
             *self = Rate { since: now, from_step: step, steps_per_sec: 0.0, moving };
@@ -133,7 +133,7 @@ impl Rate {
         }
         let (elapsed, taken) = (now - self.since, step.saturating_sub(self.from_step));
         let interval = if self.steps_per_sec == 0.0 { FIRST_RATE_INTERVAL } else { RATE_INTERVAL };
-        // At a slow pace the time without a step says nothing: it is measured from one step to another.
+        // At a slow pace the time without a step is not informative: the rate is measured from one step to another.
         if taken > 0 && elapsed >= interval {
             let steps_per_sec = taken as f64 / elapsed.as_secs_f64();
             *self = Rate { since: now, from_step: step, steps_per_sec, moving };

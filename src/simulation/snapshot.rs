@@ -1,4 +1,4 @@
-//! What the engine's thread tells the window, as plain values.
+//! Snapshots that the engine's thread sends to the window, as plain values.
 
 use std::sync::Arc;
 
@@ -7,19 +7,19 @@ use super::history::Bucket;
 use super::spec::SimulationSpec;
 use crate::optimizer::{RatedRule, StepInputs, Trace};
 
-/// The state of a running simulation at one step, and what is new since the snapshot before.
+/// The state of a running simulation at one step, and the changes since the previous snapshot.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// Counts fresh starts. A new number means that trails and curves begin anew.
+    /// The number of restarts. A new number means that trails and curves start again.
     pub run: u64,
     /// Steps taken since the start.
     pub step: u64,
     pub playback: Playback,
-    /// What is simulated, with the settings in force.
+    /// The specification, with the settings in force.
     pub spec: Arc<SimulationSpec>,
-    /// Whether changes of a recorded session are still to come.
+    /// Whether changes of a recorded session remain.
     pub replaying: bool,
-    /// Measured over the last moments: steps a second, and particle steps of all ensembles together.
+    /// Measured over a recent interval: steps per second, and particle steps per second of all ensembles together.
     pub steps_per_sec: f64,
     pub particle_steps_per_sec: f64,
     /// One for each enabled optimizer, in the order of the specification.
@@ -32,11 +32,11 @@ pub struct Snapshot {
 pub enum Playback {
     Playing,
     Paused,
-    /// The number of steps asked for is reached; playing on needs a larger one.
+    /// The requested number of steps is reached; playing on needs a larger one.
     Finished,
 }
 
-/// One ensemble as it is drawn.
+/// The data of one ensemble for drawing.
 #[derive(Clone, Debug)]
 pub struct EnsembleView {
     /// The optimizer's id.
@@ -44,10 +44,10 @@ pub struct EnsembleView {
     /// The rule in force.
     pub rule: RatedRule,
     pub particles: usize,
-    /// Positions (x, y) since the previous snapshot, `columns × particles`, oldest column first. The
-    /// last column belongs to the snapshot's step, the one before to the step before, and so on. At
-    /// least one column, which was handed over before where no step was taken since; at most the trail
-    /// length plus one. Diverged particles are not finite.
+    /// Positions (x, y) since the previous snapshot, `columns × particles`, oldest column first. The last column
+    /// belongs to the snapshot's step, the one before to the step before, and so on. At least one column, which repeats
+    /// the last one where no step was taken since; at most the trail length plus one. Positions of diverged particles
+    /// are not finite.
     pub columns: Arc<Vec<[f32; 2]>>,
     /// The ensemble's mean position from the start until now, thinned to a bounded number of points.
     pub mean_path: Arc<Vec<[f32; 2]>>,
@@ -68,13 +68,13 @@ pub struct ParticleId {
     pub particle: usize,
 }
 
-/// Which part of the history to show, and how finely.
+/// The part of the history to show, and its resolution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlotRequest {
     pub first_step: u64,
-    /// Included; `None` follows the run.
+    /// The last step, inclusive; `None` follows the run.
     pub last_step: Option<u64>,
-    /// The most buckets an optimizer's curve is cut into.
+    /// The largest number of buckets of an optimizer's curve.
     pub buckets: usize,
     /// Buckets of equal width on a logarithmic axis of steps.
     pub log_steps: bool,
@@ -96,7 +96,7 @@ pub struct StepTrace {
     pub gradient: [f64; 2],
     /// The factors, drawn from Normal(1, σ), that made it noisy.
     pub noise: [f64; 2],
-    /// What the step began with: θ, the gradient that the optimizer saw, its rule and what it remembered.
+    /// The inputs of the step: θ, the noisy gradient, the rule and the optimizer's state.
     pub inputs: StepInputs,
     pub trace: Trace,
 }

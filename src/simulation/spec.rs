@@ -1,4 +1,4 @@
-//! What is simulated: the landscape, the noise, the ensembles and their optimizers.
+//! The specification of a simulation: the landscape, the noise, the ensembles and their optimizers.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ pub struct SimulationSpec {
     pub noise: Noise,
     #[serde(default)]
     pub seed: u64,
-    /// Where the simulation pauses by itself; without it, it goes on.
+    /// The step at which the simulation pauses by itself; without it, it continues.
     #[serde(default)]
     pub steps: Option<u64>,
     #[serde(default = "defaults::particles")]
@@ -31,7 +31,7 @@ pub struct SimulationSpec {
 }
 
 impl SimulationSpec {
-    /// The most optimizers side by side.
+    /// The largest number of optimizers.
     pub const MAX_OPTIMIZERS: usize = 16;
 }
 
@@ -88,9 +88,9 @@ impl Default for StartSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OptimizerSpec {
-    /// Names the ensemble's random streams; unique within a simulation, and kept for ever.
+    /// Part of the key of the ensemble's random streams; unique within a simulation, and never changed.
     pub id: u32,
-    /// What the legend says; without it, the rule's name.
+    /// The name in the legend; without it, the rule's name.
     #[serde(default)]
     pub name: Option<String>,
     /// Red, green, blue; without it, the rule's colour in the paper.
@@ -107,7 +107,7 @@ fn enabled_by_default() -> bool {
 }
 
 impl OptimizerSpec {
-    /// The most characters of a name.
+    /// The largest number of characters in a name.
     pub const LONGEST_NAME: usize = 60;
 
     pub fn label(&self) -> &str {
@@ -119,7 +119,7 @@ impl OptimizerSpec {
     }
 }
 
-/// What holds where nothing is said, in a preset and in the window: the paper's toy model.
+/// Default values, in a preset and in the window: the paper's toy model.
 pub mod defaults {
     use crate::quantity::{LearningRate, ParticleCount};
 
@@ -127,7 +127,7 @@ pub mod defaults {
         ParticleCount::new(100).expect("within the range")
     }
 
-    /// Of an optimizer that is added; a preset has to say.
+    /// The learning rate of an optimizer added in the window; a preset must give it.
     pub fn learning_rate() -> LearningRate {
         LearningRate::clamped(0.01)
     }
@@ -144,7 +144,7 @@ pub enum Setting {
         rule: RatedRule,
     },
     Temperature(Option<Temperature>),
-    /// Where to pause.
+    /// The step at which to pause.
     Steps(Option<u64>),
 }
 
@@ -166,7 +166,7 @@ pub struct Change {
     pub set: Setting,
 }
 
-/// A session that can be repeated exactly: how it began, and what was changed when.
+/// A session that can be repeated exactly: its initial specification, and its changes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
     pub spec: SimulationSpec,
@@ -175,8 +175,8 @@ pub struct Record {
 }
 
 impl SimulationSpec {
-    /// Puts `setting` in force. A rule of an unknown optimizer, or of another kind than its own,
-    /// changes nothing and is an error.
+    /// Applies `setting`. A rule of an unknown optimizer, or of another kind than its own, changes nothing and is an
+    /// error.
     pub fn apply(&mut self, setting: &Setting) -> Result<(), SettingError> {
         match *setting {
             Setting::Landscape(landscape) => self.landscape = landscape,
@@ -201,7 +201,7 @@ impl SimulationSpec {
     /// The settings that lead from this simulation to `target` while it runs, or `None` where only a
     /// fresh start does: another seed, start, number of particles or set of optimizers.
     ///
-    /// Names and colours play no part: they can be changed at any time.
+    /// Names and colours are ignored: they can be changed at any time.
     pub fn settings_to(&self, target: &SimulationSpec) -> Option<Vec<Setting>> {
         let same_ensembles = self.optimizers.len() == target.optimizers.len()
             && self.optimizers.iter().zip(&target.optimizers).all(|(from, to)| {

@@ -5,23 +5,23 @@ use super::ensemble::Ensemble;
 /// Positions kept for trails, of all ensembles together (64 MiB).
 const TRAIL_POSITIONS: usize = 8 << 20;
 
-/// Columns to keep for trails of so many steps behind each of `particles` particles, those of all ensembles:
-/// one more than the steps, and no more than fit in memory.
+/// The number of columns to keep for trails of `trail_steps` steps of all `particles` particles of all ensembles: one
+/// more than the steps, and no more than fit in memory.
 pub fn trail_columns(trail_steps: usize, particles: usize) -> usize {
     (trail_steps + 1).min(TRAIL_POSITIONS / particles.max(1))
 }
 
-/// The newest positions of an ensemble that have not been handed over yet.
+/// The newest positions of an ensemble that have not been sent yet.
 #[derive(Clone, Debug)]
 pub(super) struct Trail {
     particles: usize,
-    /// Columns kept at the most; a column holds one position a particle.
+    /// The largest number of columns kept; a column holds one position per particle.
     capacity: usize,
     /// A ring of `capacity` columns.
     columns: Vec<[f32; 2]>,
-    /// Where the next column goes.
+    /// The place of the next column.
     next: usize,
-    /// Columns not handed over yet.
+    /// Columns not sent yet.
     fresh: usize,
 }
 
@@ -51,7 +51,7 @@ impl Trail {
         self.fresh = (self.fresh + 1).min(self.capacity);
     }
 
-    /// Hands over the columns since the last call, the oldest first; where there are none, the newest once more.
+    /// Returns the columns since the last call, the oldest first; where there are none, the newest once more.
     pub(super) fn take(&mut self) -> Vec<[f32; 2]> {
         let count = self.fresh.max(1);
         let taken = if self.next >= count {
@@ -65,7 +65,7 @@ impl Trail {
         taken
     }
 
-    /// Keeps at most so many columns from now on, and of those not handed over yet the newest.
+    /// Sets the largest number of columns kept; of those not sent yet the newest stay.
     pub(super) fn set_capacity(&mut self, capacity: usize) {
         let fresh = self.fresh;
         let mut columns = self.take();

@@ -7,7 +7,7 @@ use crate::elementary::geometric;
 use crate::optimizer::HyperparameterName;
 use crate::quantity::{Dimension, LearningRate, Noise, OutOfRange, PointCount, Rotation, Sharpness, Slope, StepCount};
 
-/// What varies along a side of the diagram.
+/// The quantity that varies along a side of the diagram, and its range.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Axis {
@@ -20,7 +20,7 @@ pub struct Axis {
     pub spacing: Spacing,
 }
 
-/// How the values of a grid are spread.
+/// The spacing of the values of a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Spacing {
     /// Equal differences.
@@ -43,12 +43,12 @@ pub enum Quantity {
     Steps,
     /// d
     Dimension,
-    /// A hyperparameter, and the ids of the optimizers that it is varied of.
+    /// A hyperparameter, and the ids of the optimizers for which it is varied.
     Of(HyperparameterName, Vec<u32>),
 }
 
 impl Quantity {
-    /// As in file formats; the optimizers of a hyperparameter are not named.
+    /// The name in file formats; the optimizers of a hyperparameter are not named.
     pub fn name(&self) -> &'static str {
         match self {
             Quantity::Sharpness => "sharpness",
@@ -66,7 +66,7 @@ impl Quantity {
         matches!(self, Quantity::Steps | Quantity::Dimension)
     }
 
-    /// Whether both say the same of some optimizer or of the landscape.
+    /// Whether both vary the same property of some optimizer or of the landscape.
     pub fn overlaps(&self, other: &Quantity) -> bool {
         match (self, other) {
             (Quantity::Of(this, these), Quantity::Of(that, those)) => {
@@ -76,7 +76,7 @@ impl Quantity {
         }
     }
 
-    /// Puts `value` in place at a point. Optimizers without the hyperparameter stay as they are.
+    /// Sets the quantity to `value` at a point. Optimizers without the hyperparameter stay as they are.
     pub(super) fn put(&self, point: &mut Point, value: f64) -> Result<(), OutOfRange> {
         match self {
             Quantity::Sharpness => point.landscape.sharpness = Sharpness::new(value)?,
@@ -120,6 +120,6 @@ pub(super) fn spread(from: f64, to: f64, count: usize, spacing: Spacing) -> Vec<
         (Spacing::Linear, part) => from + (to - from) * part,
         (Spacing::Log, part) => geometric(from, to, part),
     });
-    // Rounding must not carry a value beyond the ends, which may be those of what is possible.
+    // Rounding must not carry a value beyond the ends, which may be limits of the allowed range.
     values.map(|value| value.clamp(from.min(to), from.max(to))).collect()
 }

@@ -1,11 +1,11 @@
-//! What the runs of a pixel come to: scores, and how sure the winner is.
+//! The results of the runs of a pixel: scores, and the certainty of the winner.
 
 use serde::{Deserialize, Serialize};
 
 use super::pixel_runs::Runs;
 use super::statistics::{Estimate, Gap, mean_and_deviation, median};
 
-/// What a run is judged by.
+/// The metric by which runs are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Metric {
     /// The loss after the last step; the smaller, the better.
@@ -20,7 +20,7 @@ pub enum Metric {
 impl Metric {
     pub const ALL: [Metric; 3] = [Metric::FinalLoss, Metric::SmallestLoss, Metric::Depth];
 
-    /// As in file formats.
+    /// The name in file formats.
     pub fn name(self) -> &'static str {
         match self {
             Metric::FinalLoss => "final_loss",
@@ -29,7 +29,7 @@ impl Metric {
         }
     }
 
-    /// What a run that is not finite counts as.
+    /// The value that a run that is not finite counts as.
     fn worst(self) -> f64 {
         match self {
             Metric::FinalLoss | Metric::SmallestLoss => f64::INFINITY,
@@ -37,7 +37,7 @@ impl Metric {
         }
     }
 
-    /// How much better `this` is than `that`.
+    /// The advantage of `this` over `that`; positive where it is better.
     pub fn advantage(self, this: f64, that: f64) -> f64 {
         match self {
             Metric::FinalLoss | Metric::SmallestLoss => that - this,
@@ -53,7 +53,7 @@ impl Metric {
     }
 }
 
-/// How a metric is averaged over replicates.
+/// The kind of average of a metric over replicates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Average {
     /// As in the paper; one run that is not finite spoils it.
@@ -63,7 +63,7 @@ pub enum Average {
 }
 
 impl Average {
-    /// Of a metric's values.
+    /// The average of a metric's values.
     pub fn of(self, values: &[f64], metric: Metric) -> f64 {
         let worst = metric.worst();
         match self {
@@ -80,7 +80,7 @@ impl Average {
     }
 }
 
-/// The best that an optimizer reaches over its learning rates.
+/// The best average of an optimizer over its learning rates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Score {
     pub value: f64,
@@ -88,28 +88,28 @@ pub struct Score {
     pub best_rate: usize,
 }
 
-/// Who wins by a metric, and how surely.
+/// The winner by a metric, and its gaps to the others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// The optimizer with the best score; none where the best scores are equal.
     pub winner: Option<usize>,
-    /// How far the winner is ahead of each optimizer; unknown for the winner itself, and where there is none.
+    /// The gap between the winner and each optimizer; unknown for the winner itself, and where there is none.
     pub gaps: Vec<Gap>,
 }
 
 impl Comparison {
-    /// The optimizer that the winner is ahead of by the fewest standard errors, and how sure that is: from 0.5
-    /// and less, where chance alone would do, to 1.
+    /// The optimizer that the winner is ahead of by the fewest standard errors, and the certainty of that: from 0.5 and
+    /// less, where chance alone would suffice, to 1.
     pub fn rival(&self) -> Option<(usize, f64)> {
         let known = self.gaps.iter().enumerate().filter_map(|(index, gap)| Some((index, gap, gap.certainty()?)));
-        // Of those that are surely behind, the one that is least far.
+        // Where errors are 0, and so the ratios infinite, the one with the smallest gap.
         let nearest = known.min_by(|(_, a, _), (_, b, _)| {
             (a.value / a.error).total_cmp(&(b.value / b.error)).then(a.value.total_cmp(&b.value))
         });
         nearest.map(|(index, _, certainty)| (index, certainty))
     }
 
-    /// How sure the winner is: 1 less the probabilities that some other optimizer is truly better.
+    /// The certainty of the winner: 1 minus the probabilities that some other optimizer is truly better.
     pub fn certainty(&self) -> Option<f64> {
         let others = self.gaps.iter().enumerate().filter(|(index, _)| Some(*index) != self.winner);
         let doubt = others.map(|(_, gap)| gap.certainty().map(|certainty| 1.0 - certainty)).sum::<Option<f64>>()?;
@@ -117,14 +117,14 @@ impl Comparison {
     }
 }
 
-/// What the runs of one pixel come to.
+/// The results of the runs of one pixel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
-    /// Replicates that it rests on.
+    /// The number of replicates it is computed from.
     pub replicates: usize,
     /// For each optimizer and learning rate the averages over replicates of the three metrics.
     pub averages: Vec<Vec<[f64; 3]>>,
-    /// The same of their population standard deviations; NaN where a run is not finite.
+    /// Their population standard deviations, likewise; NaN where a run is not finite.
     pub deviations: Vec<Vec<[f64; 3]>>,
     /// For each optimizer, how many of its runs are not finite.
     pub diverged: Vec<u32>,
@@ -133,7 +133,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// With fewer replicates nothing is known of how sure a winner is.
+    /// The fewest replicates for which the certainty of a winner is known.
     pub const FEWEST_TO_BE_SURE: usize = 4;
 
     /// Sums up the runs of each optimizer. With `paired`, runs of the same replicate share their noise.
@@ -214,7 +214,7 @@ impl Table {
     fn new(runs: &Runs, metric: Metric) -> Table {
         let values = runs.metrics.iter().map(|run| match metric {
             Metric::FinalLoss => run.final_loss,
-            // Whoever ends in nowhere has lost, wherever he passed.
+            // A run whose final loss is not finite has lost, whatever it reached before.
             _ if !run.final_loss.is_finite() => f64::NAN,
             Metric::SmallestLoss => run.smallest_loss,
             Metric::Depth => run.depth,
@@ -230,8 +230,8 @@ impl Table {
         &self.values[rate * self.replicates..][..self.replicates]
     }
 
-    /// The values of some replicates at the learning rate that is best for the others: chosen on one half and
-    /// judged on the other, a lucky choice gains nothing.
+    /// The values of some replicates at the learning rate that is best for the others: chosen on one half and evaluated
+    /// on the other, so that a lucky choice gives no advantage.
     fn held_out(&self, average: Average, half: Half) -> &[f64] {
         let (worst, [chosen_on, judged_on]) = (self.metric.worst(), half.parts(self.replicates));
         let mut best = (worst, 0);
@@ -245,7 +245,7 @@ impl Table {
     }
 }
 
-/// Which half of the replicates the learning rate is chosen on.
+/// The half of the replicates on which the learning rate is chosen.
 #[derive(Clone, Copy)]
 enum Half {
     First,
@@ -253,7 +253,7 @@ enum Half {
 }
 
 impl Half {
-    /// The replicates to choose on and those to judge on.
+    /// The replicates to choose on and those to evaluate on.
     fn parts(self, replicates: usize) -> [std::ops::Range<usize>; 2] {
         let (first, second) = (0..replicates / 2, replicates / 2..replicates);
         match self {
@@ -263,7 +263,7 @@ impl Half {
     }
 }
 
-/// How far `winner` is ahead of `other`: the mean of two estimates, each from one half of the replicates with
+/// The gap by which `winner` is ahead of `other`: the mean of two estimates, each from one half of the replicates with
 /// the learning rates that are best on the other half. Unknown for too few replicates.
 fn gap(winner: &Table, other: &Table, average: Average, paired: bool) -> Gap {
     if winner.replicates < Cell::FEWEST_TO_BE_SURE {

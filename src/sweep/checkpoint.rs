@@ -1,4 +1,4 @@
-//! A file that keeps the finished pixels of a sweep, so that whatever stops it costs only a few seconds.
+//! A file of the finished pixels of a sweep, so that an interruption costs only a few seconds of work.
 //!
 //! The file is only ever appended to. Numbers are little-endian:
 //!
@@ -7,11 +7,11 @@
 //! | magic | 8 |
 //! | format version | 4 |
 //! | length of the text | 4 |
-//! | text: a line for each thing that must be equal to go on | |
+//! | text: a line for each value that must be equal to resume | |
 //! | CRC-32 of all before | 4 |
 //! | records of equal length: row, column, the cell's numbers, the runs if they are kept, CRC-32 of the record | |
 //!
-//! A record that is damaged counts as not there, and so does a last one that is cut.
+//! A damaged record counts as missing, and so does a truncated last one.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -23,7 +23,7 @@ use super::record::RecordLayout;
 use super::spec::SweepSpec;
 use crate::plain_file;
 
-/// Why a sweep cannot go on from a checkpoint.
+/// The reason why a sweep cannot resume from a checkpoint.
 #[derive(Debug, thiserror::Error)]
 pub enum SweepCheckpointError {
     #[error("cannot use {}: {source}", path.display())]
@@ -52,9 +52,9 @@ pub struct SweepCheckpoint {
     file: File,
     path: PathBuf,
     layout: RecordLayout,
-    /// Where the record of each pixel begins, row by row.
+    /// The offset of each pixel's record, row by row.
     places: Vec<Option<u64>>,
-    /// Where the next record goes.
+    /// The offset of the next record.
     end: u64,
     /// Records that are not in the file yet.
     waiting: Vec<u8>,
@@ -67,8 +67,7 @@ impl SweepCheckpoint {
     pub const FILE: &str = "checkpoint.bin";
     pub const VERSION: u32 = 2;
 
-    /// Opens the file of a sweep, or makes it where there is none. With `keep_runs` it holds the runs of all
-    /// pixels too.
+    /// Opens the file of a sweep, or creates it. With `keep_runs` it holds the runs of all pixels too.
     pub fn open(
         path: &Path,
         spec: &SweepSpec,
@@ -87,7 +86,7 @@ impl SweepCheckpoint {
         let length = read_most(&mut file, &mut found).map_err(failed)?;
         found.truncate(length);
         if found != expected {
-            // Whoever was stopped while it began the file has not finished a pixel.
+            // A sweep that was stopped while it wrote the header has not finished a pixel.
             if !expected.starts_with(&found) {
                 file.rewind().map_err(failed)?;
                 return Err(refusal(path, &file, &Identity::of(spec, precision, keep_runs)).unwrap_or_else(failed));
@@ -111,7 +110,7 @@ impl SweepCheckpoint {
         &self.path
     }
 
-    /// How many pixels are known.
+    /// The number of known pixels.
     pub fn known(&self) -> usize {
         self.places.iter().flatten().count()
     }
@@ -126,7 +125,7 @@ impl SweepCheckpoint {
         plain_file::is_at(&self.file, &self.path).unwrap_or(false)
     }
 
-    /// What is known of a pixel, with the runs where they are kept. What was added must have been saved.
+    /// The result of a pixel, if known, with the runs where they are kept. Added pixels must have been saved.
     pub fn read(&mut self, pixel: [usize; 2]) -> io::Result<Option<Finished>> {
         let Some(place) = self.places[self.layout.index(pixel)] else { return Ok(None) };
         let mut record = vec![0; self.layout.length()];
@@ -145,11 +144,11 @@ impl SweepCheckpoint {
         self.layout.encode(finished, &mut self.waiting);
     }
 
-    /// Writes what was added, and returns when it has reached the disk.
+    /// Writes the added pixels, and returns when they have reached the disk.
     ///
     /// # Errors
     ///
-    /// Also where the file is not in its place any more, as nobody would find what is written to it.
+    /// Also where the file is not in its place any more, as data written to it would be lost.
     pub fn save(&mut self) -> io::Result<()> {
         if !self.is_in_place() {
             let message = "it was removed, moved or replaced while the sweep was at work";
@@ -166,12 +165,12 @@ impl SweepCheckpoint {
         Ok(())
     }
 
-    /// Removes the file, when it is of no more use.
+    /// Removes the file, when it is no longer needed.
     pub fn remove(self) -> io::Result<()> {
         std::fs::remove_file(&self.path)
     }
 
-    /// Finds all whole records, and cuts off what comes after the last.
+    /// Finds all intact records, and truncates the file after the last.
     fn find_records(&mut self) -> io::Result<()> {
         let length = self.layout.length();
         let records = (self.file.metadata()?.len() - self.end) / length as u64;
@@ -214,10 +213,10 @@ pub(super) fn header(text: &str) -> Vec<u8> {
     header
 }
 
-/// More bytes than the header of any sweep has.
+/// An upper limit of the bytes of any sweep's header.
 pub(super) const LONGEST_HEADER: u64 = 1 << 20;
 
-/// What is wrong with a header.
+/// A fault of a header.
 pub(super) enum Flaw {
     Foreign,
     Version(u32),
@@ -251,7 +250,7 @@ pub(super) fn header_text(beginning: &[u8]) -> Result<&str, Flaw> {
     text.ok_or(Flaw::Damaged)
 }
 
-/// Why a file whose header is not the expected one is refused.
+/// The error for a file whose header is not the expected one.
 fn refusal(path: &Path, file: &File, asked: &Identity) -> Result<SweepCheckpointError, io::Error> {
     let mut found = Vec::new();
     file.take(LONGEST_HEADER).read_to_end(&mut found)?;
@@ -264,10 +263,10 @@ fn refusal(path: &Path, file: &File, asked: &Identity) -> Result<SweepCheckpoint
     })
 }
 
-/// The names in the text that are no fields of the sweep.
+/// The names in the text that are not fields of the sweep.
 pub(super) const NOT_OF_SPEC: [&str; 3] = ["program", "precision", "raw"];
 
-/// What must be equal for a sweep to go on: names and values.
+/// The values that must be equal for a sweep to resume, with their names.
 struct Identity(Vec<(&'static str, String)>);
 
 impl Identity {
@@ -314,7 +313,7 @@ impl Identity {
         self.0.iter().map(|(name, value)| format!("{name} {value}\n")).collect()
     }
 
-    /// The first name whose value is another in `text`, the value there, and the own one.
+    /// The first name whose value differs in `text`, the value there, and the value here.
     fn difference(&self, text: &str) -> Option<[String; 3]> {
         self.0.iter().find_map(|(name, value)| {
             let found = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).unwrap_or("unknown");

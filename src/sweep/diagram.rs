@@ -14,12 +14,12 @@ pub struct Diagram {
     columns: Vec<f64>,
     learning_rates: Vec<Vec<f64>>,
     cells: Vec<Option<Arc<Cell>>>,
-    /// How many of them rest on all their replicates.
+    /// The number of pixels computed from all their replicates.
     complete: usize,
 }
 
 impl Diagram {
-    /// A diagram of which nothing is known.
+    /// A diagram without known pixels.
     pub fn new(spec: Arc<SweepSpec>) -> Self {
         let [rows, columns] = spec.shape();
         Diagram {
@@ -50,7 +50,7 @@ impl Diagram {
         &self.learning_rates
     }
 
-    /// The learning rate that an index stands for at a pixel.
+    /// The learning rate of an index at a pixel.
     pub fn learning_rate(&self, [row, column]: [usize; 2], optimizer: usize, index: usize) -> f64 {
         match self.learning_rates[optimizer].get(index) {
             Some(rate) => *rate,
@@ -59,12 +59,12 @@ impl Diagram {
         }
     }
 
-    /// What is known of a pixel.
+    /// The results of a pixel, if known.
     pub fn cell(&self, [row, column]: [usize; 2]) -> Option<&Arc<Cell>> {
         self.cells[row * self.columns.len() + column].as_ref()
     }
 
-    /// Puts in place what has become known of a pixel, unless more is known of it already.
+    /// Inserts the results of a pixel, unless it already has results from more replicates.
     pub fn insert(&mut self, [row, column]: [usize; 2], cell: Cell) {
         let all = self.spec.replicates.get();
         let place = &mut self.cells[row * self.columns.len() + column];
@@ -75,13 +75,13 @@ impl Diagram {
         }
     }
 
-    /// How many pixels there are.
+    /// The number of pixels.
     pub fn cell_count(&self) -> usize {
         self.cells.len()
     }
 
-    /// The pixel itself where it is known; else the middle of the smallest square block around it of which
-    /// that is known. So a sweep that goes from coarse to fine is looked at.
+    /// The pixel itself where it is known; else the middle of the smallest square block around it whose middle is
+    /// known. This is how a sweep from coarse to fine is displayed.
     pub fn known_near(&self, pixel: [usize; 2]) -> Option<[usize; 2]> {
         let shape = self.spec.shape();
         let (largest, finest) = (2 * shape[0].max(shape[1]), first_picture_block(shape));
@@ -89,12 +89,12 @@ impl Diagram {
         blocks.map(|block| center(shape, pixel, block, finest)).find(|middle| self.cell(*middle).is_some())
     }
 
-    /// Whether a picture of the whole can be drawn, the coarsest that a sweep from coarse to fine comes to.
+    /// Whether the coarsest picture of a sweep from coarse to fine is complete.
     pub fn has_coarse_picture(&self) -> bool {
         self.knows_blocks_of(coarsest_block(self.spec.shape()))
     }
 
-    /// Whether the first picture is there that a sweep from coarse to fine comes to before it does whole pixels.
+    /// Whether the first picture is complete, which a sweep from coarse to fine computes before whole pixels.
     pub fn has_first_picture(&self) -> bool {
         self.knows_blocks_of(first_picture_block(self.spec.shape()))
     }
@@ -117,7 +117,7 @@ impl Diagram {
         }
     }
 
-    /// How many pixels rest on all their replicates.
+    /// The number of pixels computed from all their replicates.
     pub fn complete(&self) -> usize {
         self.complete
     }

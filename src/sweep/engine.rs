@@ -13,12 +13,12 @@ use super::pixel_runs::{Runs, pixel_runs};
 use super::spec::SweepSpec;
 use super::tasks::{Part, Task, tasks};
 
-/// Threads for sweeps, apart from all others.
+/// The thread pool of sweeps, separate from all other threads.
 #[derive(Clone)]
 pub struct Pool(Arc<rayon::ThreadPool>);
 
 impl Pool {
-    /// A pool of so many threads.
+    /// A pool of `threads` threads.
     pub fn new(threads: usize) -> Result<Pool, rayon::ThreadPoolBuildError> {
         let builder = rayon::ThreadPoolBuilder::new().num_threads(threads);
         Ok(Pool(Arc::new(builder.thread_name(|index| format!("sweep {index}")).build()?)))
@@ -29,7 +29,7 @@ impl Pool {
     }
 }
 
-/// Which pixels come first. The result is the same.
+/// The order of the pixels. The result is the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Pictures of the whole from few pixels and replicates, each finer than the one before, up to the first
@@ -39,27 +39,27 @@ pub enum Work {
     RowByRow,
 }
 
-/// A pixel that was computed.
+/// A computed pixel.
 #[derive(Clone, Debug)]
 pub struct Finished {
     /// Row and column.
     pub pixel: [usize; 2],
-    /// Rests on all replicates, or for a first picture on some.
+    /// Computed from all replicates, or for a first picture from some.
     pub cell: Cell,
-    /// The runs behind a cell that rests on all replicates, where the sweep was asked to keep them.
+    /// The runs of a cell computed from all replicates, where the sweep was asked to keep them.
     pub runs: Option<Vec<Runs>>,
 }
 
-/// How far a sweep has come.
+/// The progress of a sweep.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// Optimizer steps taken, and all that there are to take.
+    /// Optimizer steps taken, and their total.
     pub steps: u64,
     pub all_steps: u64,
-    /// Pixels that rest on all replicates, and all that there are to compute.
+    /// Pixels computed from all replicates, and their total.
     pub pixels: usize,
     pub all_pixels: usize,
-    /// Since the start; it stands still after the end.
+    /// Time since the start; it stops at the end.
     pub elapsed: Duration,
 }
 
@@ -69,7 +69,7 @@ impl Progress {
         self.steps as f64 / self.elapsed.as_secs_f64()
     }
 
-    /// The time that the rest will take at this rate.
+    /// The remaining time at this rate.
     pub fn left(&self) -> Option<Duration> {
         Duration::try_from_secs_f64((self.all_steps - self.steps) as f64 / self.rate()).ok()
     }
@@ -130,10 +130,10 @@ impl Sweep {
         });
         let (sender, finished) = mpsc::channel();
         let (workers, pool) = (Arc::clone(&shared), pool.clone());
-        // A thread that waits for the pool, so that nobody else has to.
+        // A thread that waits for the pool, so that no other has to.
         std::thread::spawn(move || {
             let work = || pool.0.broadcast(|_| workers.work(&sender, &wake));
-            // A panic was reported where it happened; the sweep ends without the pixels that it cost.
+            // A panic was reported where it happened; the sweep ends without the pixels that it affected.
             let _ = catch_unwind(AssertUnwindSafe(work));
             *workers.ended.lock().expect(NO_PANIC) = Some(Instant::now());
             drop(sender);
@@ -147,12 +147,12 @@ impl Sweep {
         &self.finished
     }
 
-    /// Asks for an end. Pixels that are not finished within some milliseconds never will be.
+    /// Requests the end of the sweep. Pixels that are not finished within some milliseconds will not be.
     pub fn cancel(&self) {
         self.shared.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Whether all threads are through with it.
+    /// Whether all threads have finished.
     pub fn has_ended(&self) -> bool {
         self.shared.ended.lock().expect(NO_PANIC).is_some()
     }
@@ -179,7 +179,7 @@ impl Drop for Sweep {
 const NO_PANIC: &str = "no thread panics while it holds the lock";
 
 impl Shared {
-    /// What every thread does: the next task, until there is none.
+    /// The work of every thread: does the next task, until there is none.
     fn work(&self, sender: &Sender<Finished>, wake: &impl Fn()) {
         while let Some(task) = self.tasks.get(self.next.fetch_add(1, Ordering::Relaxed)) {
             let replicates = task.part.replicates(&self.spec);
@@ -195,7 +195,7 @@ impl Shared {
         }
     }
 
-    /// What has become known of the task's pixel by these runs.
+    /// The result of the task's pixel after these runs, if any.
     fn finish(&self, task: &Task, runs: Vec<Runs>) -> Option<Finished> {
         let cell = |runs: &[Runs]| Cell::new(runs, self.spec.average, self.spec.common_random_numbers);
         let runs = match task.part {

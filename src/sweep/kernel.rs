@@ -7,7 +7,7 @@ use crate::lanes::{Planar, Real, Vector};
 use crate::optimizer::{BiasCorrection, Rates, Rule, RuleInput, RuleSpec};
 use crate::random::Normals;
 
-/// What a run is judged by.
+/// The metrics of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Metrics<R> {
     /// The loss after the last step.
@@ -25,7 +25,7 @@ impl<R> Metrics<R> {
     }
 }
 
-/// A vector of runs, each lane one.
+/// A vector of runs, one per lane.
 #[derive(Clone, Copy)]
 pub(super) struct RunBatch<V: Planar> {
     learning_rate: V::Both,
@@ -36,7 +36,7 @@ pub(super) struct RunBatch<V: Planar> {
 }
 
 impl<V: Planar> RunBatch<V> {
-    /// Before the first step.
+    /// The runs before the first step.
     #[inline(always)]
     pub(super) fn new(landscape: &Landscape, theta: [V; 2], learning_rate: V) -> Self {
         let valley = landscape.uv_from_xy(theta);
@@ -50,8 +50,8 @@ impl<V: Planar> RunBatch<V> {
     }
 }
 
-/// Steps whose noise is drawn at once: it stays in the first cache. Drawing and stepping in two loops keeps
-/// the processor busy: in one, every step would wait for its draws.
+/// The number of steps whose noise is drawn at once, which fits into the L1 cache. Drawing and stepping in two loops
+/// keeps the processor busy: in one, every step would wait for its draws.
 pub(super) const NOISE_BLOCK: usize = 32;
 
 /// Draws from Normal(0, 1) for x and y at each step of a block.
@@ -134,10 +134,10 @@ impl ToyProblem {
     }
 }
 
-/// The steps of a run in blocks, with a look at whether the sweep is cancelled before each.
+/// The steps of a run in blocks, with a check for cancellation before each.
 ///
-/// A loop over it, and no closure that it calls: code in a closure would not be compiled for the vector
-/// instructions of the function around it.
+/// It is used in a loop rather than calling a closure: code in a closure would not be compiled for the vector
+/// instructions of the enclosing function.
 pub(super) struct StepBlocks<'a> {
     left: usize,
     longest: usize,

@@ -1,21 +1,21 @@
-//! Which registers and which precision the runs are done in.
+//! Vector instructions and floating-point precision of the runs.
 
 use crate::instructions::{Instructions, VectorSet, VectorWork, WideWork};
 
-/// How many digits the runs are done with.
+/// Floating-point precision of the runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Precision {
-    /// 24 bits. Sweeps are done so.
+    /// 24 bits, the default for sweeps.
     #[default]
     Single,
-    /// 53 bits, to check the other.
+    /// 53 bits, as a check of single precision.
     Double,
 }
 
 impl Precision {
     pub const ALL: [Precision; 2] = [Precision::Single, Precision::Double];
 
-    /// As on the command line and in result files.
+    /// The name on the command line and in result files.
     pub fn name(self) -> &'static str {
         match self {
             Precision::Single => "f32",
@@ -24,7 +24,7 @@ impl Precision {
     }
 }
 
-/// What the runs are done with.
+/// The precision and the vector instructions of the runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
     precision: Precision,
@@ -55,7 +55,7 @@ impl Machine {
     }
 }
 
-/// Something to do with so many digits.
+/// Work to do in a precision.
 struct InPrecision<W> {
     precision: Precision,
     work: W,

@@ -1,13 +1,13 @@
 //! Phase diagrams: which optimizer wins where (the paper's section "Toy model" and its appendix).
 //!
-//! A [`SweepSpec`] names two axes, a set of optimizers and their learning rates. Every pixel of the diagram
-//! is a [`Point`]: a landscape, noise and optimizers with all hyperparameters but the learning rate. There
-//! each optimizer is run with every learning rate, many times; its score is its best average over the
-//! learning rates, and the optimizer with the best score wins the pixel.
+//! A [`SweepSpec`] names two axes, a set of optimizers and their learning rates. Every pixel of the diagram is a
+//! [`Point`]: a landscape, noise and optimizers with all hyperparameters but the learning rate. There each optimizer is
+//! run with every learning rate, many times; its score is its best average over the learning rates, and the optimizer
+//! with the best score wins the pixel.
 //!
-//! [`tile`] does the runs of a pixel, in vector registers; [`Cell`] is what they come to; [`Sweep`] does all
-//! pixels in a pool of threads; a [`Diagram`] is the whole. A run draws its random numbers from a stream of
-//! its own, so that the result is the same in any order, on any number of threads, and in parts.
+//! [`tile`] computes the runs of a pixel, in vector registers; [`Cell`] holds their results; [`Sweep`] computes all
+//! pixels in a thread pool; a [`Diagram`] is the whole. A run draws its random numbers from a stream of its own, so
+//! that the result is the same in any order, on any number of threads, and in parts.
 
 mod axis;
 mod cell;

@@ -19,7 +19,7 @@ pub(super) struct NdProblem<'a> {
     valley: ValleyInSpace,
 }
 
-/// Steps between two looks at whether the sweep is cancelled.
+/// Steps between two checks for cancellation.
 const STEP_BLOCK: usize = 16;
 
 impl<'a> NdProblem<'a> {
@@ -104,7 +104,7 @@ struct NdBatch<const N: usize, V: Vector<N>, R: Rule> {
     rates: Rates<V>,
     bias: BiasCorrection,
     theta: Vec<V>,
-    /// Of each coordinate.
+    /// The states of each coordinate.
     states: Vec<R::State<V>>,
     /// Of each coordinate, for rules that see the whole parameter.
     gradient: Vec<V>,
@@ -189,7 +189,7 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
     }
 }
 
-/// A direction from the uniform distribution on the sphere, that of a sweep with this seed.
+/// The valley's direction in a sweep with this seed, uniform on the sphere.
 fn direction(seed: u64, dimension: usize) -> Vec<f64> {
     let mut generator = Lanes::<f64, 8>::generator(&std::array::from_fn(|_| Key::new(seed).at(u64::MAX)));
     let mut draws: Vec<f64> = Vec::with_capacity(dimension + 1);

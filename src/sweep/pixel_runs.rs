@@ -14,10 +14,10 @@ use crate::lanes::{Lanes, Planar, Real};
 use crate::optimizer::{BiasCorrection, Rule, with_rule, zero_state};
 use crate::random::{Key, Normals};
 
-/// What came of the runs of one optimizer at one pixel: learning rates before replicates.
+/// The results of the runs of one optimizer at one pixel: learning rates before replicates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Runs {
-    /// How many replicates of each learning rate.
+    /// The number of replicates of each learning rate.
     pub replicates: usize,
     /// `[learning rate × replicates + replicate]`
     pub metrics: Vec<Metrics<f64>>,
@@ -32,11 +32,11 @@ impl Runs {
     }
 }
 
-/// Which of a pixel's runs share their noise, and the key of each.
+/// The keys of a pixel's runs; runs with the same key share their noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PixelKey {
     key: Key,
-    /// Neither optimizer nor learning rate is part of a run's key.
+    /// Whether optimizer and learning rate are left out of a run's key.
     common: bool,
 }
 
@@ -97,7 +97,7 @@ impl WideWork for PixelRuns<'_> {
     }
 }
 
-/// A lane's run of an optimizer.
+/// The run of an optimizer in a lane.
 #[derive(Clone, Copy)]
 struct Lane {
     rate: usize,
@@ -109,8 +109,7 @@ impl PixelRuns<'_> {
         ToyProblem { landscape: self.point.landscape.landscape(), noise: self.point.noise.get() }
     }
 
-    /// All runs of an optimizer, each with noise of its own. Lanes are filled with learning rates and
-    /// replicates alike.
+    /// All runs of an optimizer, each with noise of its own. Lanes hold runs of any learning rate and replicate.
     #[inline(always)]
     fn independent<const N: usize, V, R: Rule>(&self, index: usize) -> Option<Runs>
     where

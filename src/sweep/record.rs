@@ -7,7 +7,7 @@ use super::pixel_runs::Runs;
 use super::spec::SweepSpec;
 use super::statistics::Gap;
 
-/// What records of a sweep are made of.
+/// The layout of the records of a sweep.
 #[derive(Debug)]
 pub(super) struct RecordLayout {
     shape: [usize; 2],
@@ -17,7 +17,7 @@ pub(super) struct RecordLayout {
     keep_runs: bool,
 }
 
-/// Stands for no winner.
+/// The code for no winner.
 const NONE: u32 = u32::MAX;
 const NUMBER: usize = size_of::<f64>();
 const COUNT: usize = size_of::<u32>();
@@ -45,7 +45,7 @@ impl RecordLayout {
         pixel_and_replicates + averages_and_deviations + optimizers * COUNT + comparisons + runs + CHECK
     }
 
-    /// The pixel of a record, if the record is whole.
+    /// The pixel of a record, if the record is intact.
     pub(super) fn pixel(&self, record: &[u8]) -> Option<[usize; 2]> {
         let (content, check) = record.split_last_chunk::<CHECK>()?;
         let mut reader = Reader(content);
@@ -54,7 +54,7 @@ impl RecordLayout {
         (is_inside && crc32fast::hash(content) == u32::from_le_bytes(*check)).then_some(pixel)
     }
 
-    /// Appends the record of a pixel that rests on all replicates.
+    /// Appends the record of a pixel computed from all replicates.
     pub(super) fn encode(&self, Finished { pixel, cell, runs }: &Finished, bytes: &mut Vec<u8>) {
         let start = bytes.len();
         let count = |bytes: &mut Vec<u8>, count: usize| {
@@ -79,7 +79,7 @@ impl RecordLayout {
         debug_assert_eq!(bytes.len() - start, self.length());
     }
 
-    /// What a whole record says; `None` for another.
+    /// The contents of an intact record; `None` for another.
     pub(super) fn decode(&self, record: &[u8]) -> Option<Finished> {
         let pixel = self.pixel(record)?;
         let mut reader = Reader(&record[2 * COUNT..record.len() - CHECK]);
@@ -119,7 +119,7 @@ fn put(bytes: &mut Vec<u8>, number: f64) {
     bytes.extend(number.to_le_bytes());
 }
 
-/// What is left to read.
+/// The bytes left to read.
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {

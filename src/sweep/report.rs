@@ -1,4 +1,4 @@
-//! What a checkpoint holds, without knowing of which sweep it is.
+//! The contents of a checkpoint of an unknown sweep.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -9,25 +9,25 @@ use super::record::RecordLayout;
 use super::spec::SweepSpec;
 use crate::plain_file::{self, Links};
 
-/// What a checkpoint holds.
+/// The contents of a checkpoint.
 #[derive(Debug)]
 pub struct CheckpointReport {
-    /// The sweep; none where the file ends before it says it.
+    /// The sweep; none where the file ends before its spec.
     pub spec: Option<SweepSpec>,
-    /// The version of Valleyscope that began it, and alone can go on with it.
+    /// The version of Valleyscope that began it, and the only one that can resume it.
     pub program: String,
-    /// Pixels with a whole record.
+    /// Pixels with an intact record.
     pub known: usize,
     /// Records whose bytes have changed.
     pub damaged: u64,
     /// Bytes after the last record of full length.
     pub cut: u64,
-    /// Locked as long as this lives, so that no sweep goes on.
+    /// Locked as long as this value exists, so that no sweep writes to it.
     _file: File,
 }
 
 impl SweepCheckpoint {
-    /// Reads all records of a checkpoint and compares them with their check sums. The file is not changed.
+    /// Reads all records of a checkpoint and compares them with their checksums. The file is not changed.
     pub fn examine(path: &Path) -> Result<CheckpointReport, SweepCheckpointError> {
         let failed = |source| SweepCheckpointError::File { path: path.to_owned(), source };
         let mut file = plain_file::open(path, Links::Refused).map_err(failed)?;
@@ -61,7 +61,7 @@ impl SweepCheckpoint {
     }
 }
 
-/// The pixels with a whole record, and the records without.
+/// The number of pixels with an intact record, and of damaged records.
 fn count(file: &File, layout: &RecordLayout, bytes: u64) -> io::Result<(usize, u64)> {
     let mut reader = BufReader::with_capacity(1 << 20, file);
     let mut record = vec![0; layout.length()];

@@ -6,8 +6,8 @@ use crate::landscape::Landscape;
 use crate::lanes::{Lanes, Planar, Real, Vector};
 use crate::optimizer::{BiasCorrection, Numbers, Rule, RuleSpec, with_rule};
 
-/// How runs of the same noise share a vector: some replicates with the first learning rate, then the same with the
-/// next one.
+/// The arrangement of runs with the same noise in a vector: some replicates with the first learning rate, then the same
+/// with the next one.
 #[derive(Clone, Copy)]
 pub(super) struct LaneAssignment {
     pub replicates: usize,
@@ -15,7 +15,7 @@ pub(super) struct LaneAssignment {
 }
 
 impl LaneAssignment {
-    /// For as many of these replicates as a vector of `N` numbers takes.
+    /// The arrangement for as many of these replicates as fit into a vector of `N` numbers.
     pub(super) fn new<const N: usize>(replicates: usize) -> Self {
         let replicates = replicates.min(N);
         LaneAssignment { replicates, rates: N / replicates }
@@ -37,7 +37,7 @@ pub(super) struct SharedNoiseBatch<'a, V: Planar> {
     rule: &'a RuleSpec,
     bias: BiasCorrection,
     batches: Vec<RunBatch<V>>,
-    /// What the rule remembers, batch after batch.
+    /// The rule's state, batch after batch.
     states: Vec<V::Both>,
 }
 
@@ -65,7 +65,7 @@ impl<'a, V: Planar> SharedNoiseBatch<'a, V> {
         SharedNoiseBatch { rule: &point.rule, bias: BiasCorrection::START, batches, states }
     }
 
-    /// Takes so many steps with these draws.
+    /// Takes `steps` steps with these draws.
     #[inline(always)]
     pub(super) fn advance<const N: usize>(&mut self, problem: &ToyProblem, noise: &Noise<V>, steps: usize)
     where
@@ -88,7 +88,7 @@ impl<'a, V: Planar> SharedNoiseBatch<'a, V> {
         }
     }
 
-    /// What has come of each batch so far.
+    /// The metrics of each batch so far.
     pub(super) fn metrics(&self) -> Vec<Metrics<V>> {
         self.batches.iter().map(RunBatch::metrics).collect()
     }

@@ -1,4 +1,4 @@
-//! What is swept.
+//! The specification of a sweep.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,10 +32,10 @@ pub struct SweepSpec {
     /// The same noise for all optimizers and learning rates of a pixel and replicate.
     #[serde(default)]
     pub common_random_numbers: bool,
-    /// What optimizers are compared by.
+    /// The metric by which optimizers are compared.
     #[serde(default)]
     pub metric: Metric,
-    /// How the metric is averaged over replicates.
+    /// The kind of average of the metric over replicates.
     #[serde(default)]
     pub average: Average,
     pub rows: Axis,
@@ -60,13 +60,13 @@ fn start_spread() -> StartSpread {
     StartSpread::clamped(1e-4)
 }
 
-/// An optimizer and the learning rates that it is tried with.
+/// An optimizer and its learning rates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SweepOptimizer {
-    /// Names the optimizer's random streams; unique within a sweep.
+    /// Part of the key of the optimizer's random streams; unique within a sweep.
     pub id: u32,
-    /// What legends say; without it, the rule's name.
+    /// The name in legends; without it, the rule's name.
     #[serde(default)]
     pub name: Option<String>,
     /// Red, green, blue; without it, the rule's colour in the paper.
@@ -114,7 +114,7 @@ impl LearningRates {
     }
 }
 
-/// What is run at one pixel.
+/// The settings of the runs at one pixel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     pub landscape: LandscapeSpec,
@@ -138,16 +138,16 @@ fn broken<T>(path: impl Into<String>, complaint: impl Into<String>) -> Result<T,
 
 impl SweepSpec {
     pub const MAX_OPTIMIZERS: usize = 16;
-    /// The most pixels of a diagram.
+    /// The largest number of pixels of a diagram.
     pub const MAX_PIXELS: usize = 1_000_000;
-    /// The most averages of a diagram: one for each pixel, optimizer and learning rate, where every optimizer
-    /// counts as having as many learning rates as the one that has most.
+    /// The largest number of averages of a diagram: one for each pixel, optimizer and learning rate, where every
+    /// optimizer counts as having as many learning rates as the one that has most.
     pub const MAX_AVERAGES: usize = 20_000_000;
 
-    /// The most runs of a pixel, all of which are held in memory at once.
+    /// The largest number of runs of a pixel, all of which are held in memory at once.
     pub const MAX_RUNS: usize = 5_000_000;
 
-    /// The most optimizer steps: some years of work.
+    /// The largest number of optimizer steps: some years of computation.
     pub const MAX_STEPS: f64 = 1e18;
 
     /// Rows and columns.
@@ -161,7 +161,7 @@ impl SweepSpec {
         (0..rows).flat_map(move |row| (0..columns).map(move |column| [row, column]))
     }
 
-    /// The same in little time: at most 24 × 25 pixels and 10 replicates.
+    /// A quick version of the sweep: at most 24 × 25 pixels and 10 replicates.
     pub fn quick(&self) -> SweepSpec {
         let mut quick = self.clone();
         quick.rows.count = quick.rows.count.min(PointCount::clamped(24));
@@ -182,7 +182,7 @@ impl SweepSpec {
             .collect()
     }
 
-    /// How many learning rates an optimizer is tried with at each pixel, for each optimizer.
+    /// The number of learning rates at each pixel, for each optimizer.
     pub fn rate_counts(&self) -> Vec<usize> {
         self.learning_rates().iter().map(|rates| rates.len().max(1)).collect()
     }
@@ -191,7 +191,7 @@ impl SweepSpec {
         self.rows.varies_rate_of(optimizer) || self.columns.varies_rate_of(optimizer)
     }
 
-    /// What is run at a pixel. The spec must be free of faults.
+    /// The settings of the runs at a pixel. The spec must be free of faults.
     pub fn point(&self, row: usize, column: usize) -> Point {
         let (rows, columns) = (self.rows.values(), self.columns.values());
         self.point_at(rows[row], columns[column]).expect("values between the ends of a checked axis are in range")
@@ -225,7 +225,7 @@ impl SweepSpec {
         Ok(point)
     }
 
-    /// The steps that each run at a pixel takes.
+    /// The number of steps of each run at a pixel.
     pub(super) fn steps_of_runs(&self) -> impl Fn([usize; 2]) -> u64 + use<> {
         let along = |axis: &Axis| (axis.of == Quantity::Steps).then(|| axis.values());
         let (rows, columns, steps) = (along(&self.rows), along(&self.columns), self.steps.get() as u64);
@@ -236,7 +236,7 @@ impl SweepSpec {
         }
     }
 
-    /// The optimizer steps of the whole sweep: one run, one step.
+    /// The optimizer steps of the whole sweep, each being one step of one run.
     pub fn total_steps(&self) -> f64 {
         let [rows, columns] = self.shape().map(|count| count as f64);
         let along = |axis: &Axis| axis.values().iter().sum::<f64>();
@@ -248,12 +248,12 @@ impl SweepSpec {
         of_pixels * self.runs_of_pixel() as f64
     }
 
-    /// How many runs there are at each pixel.
+    /// The number of runs at each pixel.
     fn runs_of_pixel(&self) -> usize {
         self.rate_counts().iter().sum::<usize>() * self.replicates.get()
     }
 
-    /// The first fault of the spec: what its types cannot say.
+    /// The first fault of the spec, of those that its types do not exclude.
     pub fn check(&self) -> Result<(), SpecError> {
         self.check_optimizers()?;
         self.check_axis("rows", &self.rows)?;

@@ -1,6 +1,6 @@
-//! Averages over replicates, and how sure a difference of two averages is.
+//! Averages over replicates, and the certainty of a difference of two averages.
 
-/// The number itself, or NaN with the same bits everywhere: those that processors make differ.
+/// The number itself, or NaN with the same bits everywhere: the bits of NaNs differ between processors.
 pub(super) fn with_one_nan(number: f64) -> f64 {
     if number.is_nan() { f64::NAN } else { number }
 }
@@ -41,7 +41,7 @@ fn sorted(values: &[f64], worst: f64) -> Vec<f64> {
     sorted
 }
 
-/// An average and how uncertain it is.
+/// An average and its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Estimate {
     pub value: f64,
@@ -66,8 +66,8 @@ impl Estimate {
         Some(Estimate { value: mean, variance: sum_of_squares(values, mean) / freedom / count as f64, freedom })
     }
 
-    /// The median of at least two values; its standard error from the distance between two order
-    /// statistics (McKean and Schrader 1984). `None` where so many are not finite that it cannot be told.
+    /// The median of at least two values; its standard error from the distance between two order statistics (McKean and
+    /// Schrader 1984). `None` where too many are not finite.
     pub(super) fn of_median(values: &[f64], worst: f64) -> Option<Estimate> {
         let count = values.len();
         if count < 2 {

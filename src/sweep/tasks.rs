@@ -1,11 +1,11 @@
-//! What a sweep consists of, and in which order it is done.
+//! The tasks of a sweep, and their order.
 
 use std::ops::Range;
 
 use super::engine::Work;
 use super::spec::SweepSpec;
 
-/// What is done in one go.
+/// A unit of work: some replicates of a pixel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Task {
     pub pixel: [usize; 2],
@@ -14,7 +14,7 @@ pub(super) struct Task {
     pub steps: u64,
 }
 
-/// Which replicates of a pixel.
+/// The replicates of a pixel that a task computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     /// The first replicates, for a first picture.
@@ -26,11 +26,11 @@ pub(super) enum Part {
 
 /// Replicates of a first picture.
 const PREVIEW: usize = 8;
-/// The most pixels of a first picture: their runs are kept until the rest of them is done.
+/// The largest number of pixels of a first picture: their runs are kept until the rest of them is done.
 const MOST_PREVIEWS: usize = 10_000;
-/// Rows and columns that a first picture has at least, where the diagram has so many.
+/// The fewest rows and columns of a first picture, where the diagram has so many.
 const PREVIEW_SHAPE: [usize; 2] = [12, 13];
-/// Blocks that the coarser pictures before it have at least, where the diagram has so many pixels.
+/// The fewest blocks of the coarser pictures before it, where the diagram has so many pixels.
 const COARSEST: usize = 9;
 
 impl Part {
@@ -45,7 +45,7 @@ impl Part {
     }
 }
 
-/// What is to be done, in order.
+/// The tasks, in order.
 pub(super) fn tasks(spec: &SweepSpec, work: Work, known: impl Fn([usize; 2]) -> bool) -> Vec<Task> {
     let shape @ [rows, columns] = spec.shape();
     let steps = spec.steps_of_runs();
@@ -82,12 +82,12 @@ fn halved(block: usize) -> impl Iterator<Item = usize> {
     std::iter::successors(Some(block), |block| Some(block / 2)).take_while(|block| *block > 0)
 }
 
-/// The side of the square blocks that a first picture has one pixel of each.
+/// The side of the square blocks of the first picture, which has one pixel of each.
 pub(super) fn first_picture_block(shape: [usize; 2]) -> usize {
     doubled(1, shape, |[rows, columns]| rows >= PREVIEW_SHAPE[0] && columns >= PREVIEW_SHAPE[1])
 }
 
-/// The same of the coarsest picture.
+/// The side of the blocks of the coarsest picture.
 pub(super) fn coarsest_block(shape: [usize; 2]) -> usize {
     doubled(first_picture_block(shape), shape, |[rows, columns]| rows * columns >= COARSEST)
 }
@@ -100,7 +100,7 @@ fn doubled(mut block: usize, shape: [usize; 2], is_enough: impl Fn([usize; 2]) -
     block
 }
 
-/// The pixel that stands for every square block, row by row.
+/// The pixel that represents each square block, row by row.
 pub(super) fn centers(shape: [usize; 2], block: usize) -> impl Iterator<Item = [usize; 2]> {
     let finest = first_picture_block(shape);
     let [rows, columns] = shape;
@@ -109,7 +109,7 @@ pub(super) fn centers(shape: [usize; 2], block: usize) -> impl Iterator<Item = [
         .flat_map(move |row| (0..columns).step_by(block).map(move |column| center(shape, [row, column], block, finest)))
 }
 
-/// The pixel that stands for the square block around a pixel: its middle. That of a block larger than those of the
+/// The pixel that represents the square block around a pixel: its middle. That of a block larger than those of the
 /// first picture, whose side is `finest`, is moved to the nearest pixel of that picture.
 pub(super) fn center(shape: [usize; 2], pixel: [usize; 2], block: usize, finest: usize) -> [usize; 2] {
     [0, 1].map(|side| {

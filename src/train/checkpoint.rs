@@ -32,7 +32,7 @@ pub enum CheckpointError {
     Tensors(#[from] TrainError),
 }
 
-/// What the names of the optimizer's tensors begin with ([`Training::tensors`](super::Training::tensors)).
+/// The prefix of the names of the optimizer's tensors ([`Training::tensors`](super::Training::tensors)).
 pub(super) const OPTIMIZER: &str = "optimizer.";
 
 /// The tensors of a training by name.
@@ -91,7 +91,7 @@ impl Checkpoint {
         }
     }
 
-    /// Writes the tensors, then this; returns the name of the tensors' file.
+    /// Writes the tensors, then this description; returns the name of the tensors' file.
     pub fn save(mut self, run: &RunFolder, tensors: NamedTensors<'_>) -> Result<String, CheckpointError> {
         let bytes = tensors
             .into_iter()
@@ -124,7 +124,7 @@ impl Checkpoint {
 
     /// The checkpoint of a step, and its tensors by name.
     ///
-    /// Nothing of the tensors is taken into memory but what the training expects: the names, types and shapes of
+    /// Only tensors that the training expects are read into memory: those with the names, types and shapes of
     /// `expected`.
     ///
     /// # Errors
@@ -141,12 +141,12 @@ impl Checkpoint {
         Checkpoint::read(run, step, &wanted, check)
     }
 
-    /// Some of the tensors of a step's checkpoint: those of its model, whatever its optimizer remembers and its data were.
+    /// Some of the tensors of a step's checkpoint: those of its model, whatever its optimizer's state and its data.
     ///
     /// # Errors
     ///
-    /// Those of [`Checkpoint::load`], but for those about data. The checkpoint that a run was forked from is none of
-    /// another run.
+    /// Those of [`Checkpoint::load`], except those about data. The checkpoint that a run was forked from does not count
+    /// as one of another run.
     pub fn load_model(
         run: &RunFolder,
         step: u64,
@@ -163,7 +163,7 @@ impl Checkpoint {
         Ok(tensors)
     }
 
-    /// The checkpoint of a step, where `check` lets it pass, and its tensors by name.
+    /// The checkpoint of a step, if `check` accepts it, and its tensors by name.
     pub(super) fn read(
         run: &RunFolder,
         step: u64,
@@ -198,18 +198,18 @@ impl Checkpoint {
         Err(foreign(about, "with another config", &origin.config, &self.config))
     }
 
-    /// Removes checkpoints up to a step but the last two of them, the best, and those at multiples of `keep_every`.
-    /// Those after it are from before the training went back, as they could not be used.
+    /// Removes checkpoints up to a step except the last two of them, the best, and those at multiples of `keep_every`.
+    /// Later ones could not be used, and date from before the training went back.
     pub fn tidy(run: &RunFolder, at: u64, best: Option<u64>, keep_every: Option<u64>) -> Result<(), CheckpointError> {
         let steps = Self::steps(run)?;
         for &step in steps.iter().rev().filter(|&&step| step <= at).skip(2) {
             let kept = best == Some(step) || keep_every.is_some_and(|every| step.is_multiple_of(every));
             if !kept {
                 let path = Checkpoint::tensors_path(run, step);
-                // First what makes it complete.
+                // First the file that makes it complete.
                 for path in [path.with_extension("ron"), path] {
                     match fs::remove_file(&path) {
-                        // Somebody else needed the room.
+                        // Another program may have removed it.
                         Err(source) if source.kind() != io::ErrorKind::NotFound => {
                             return Err(CheckpointError::File { path, source });
                         }
@@ -221,10 +221,10 @@ impl Checkpoint {
         Ok(())
     }
 
-    /// Removes what a worker that was killed while it saved has left: tensors without the file that makes them a
-    /// checkpoint, and files that have no name of their own yet.
+    /// Removes the files of a worker that was killed while it saved: tensors without the file that makes them a
+    /// checkpoint, and temporary files.
     pub fn sweep(run: &RunFolder) {
-        // They only take room, and what cannot be removed stays.
+        // They only take space; files that cannot be removed stay.
         let _ = AtomicFile::clear(run.path());
         for path in orphans(run).unwrap_or_default() {
             let _ = fs::remove_file(&path);

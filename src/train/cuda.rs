@@ -1,4 +1,4 @@
-//! What CUDA's runtime, which comes with libtorch, says of devices. Nothing is known where there is none.
+//! Queries of CUDA's runtime, which comes with libtorch, about devices. They return nothing where there is no runtime.
 
 #[cfg(unix)]
 use std::ffi::{CStr, c_char, c_int};
@@ -32,7 +32,7 @@ impl Runtime {
             // SAFETY: where a device is known, the backend is loaded; the functions are of these types in all versions of
             // CUDA, and stay for the life of the process.
             unsafe {
-                // The runtime is among what it depends on.
+                // The runtime is among its dependencies.
                 let library = ManuallyDrop::new(Library::new(BACKEND).ok()?);
                 Some(Runtime {
                     set_device: *library.get(b"cudaSetDevice\0").ok()?,
@@ -57,8 +57,8 @@ pub(super) fn memory_in_use(device: usize) -> Option<u64> {
     (outcome == (0, 0)).then(|| (total - free) as u64)
 }
 
-/// Where a device is on the PCI bus, such as `0000:3B:00.0`. The numbers of devices are those of
-/// `CUDA_VISIBLE_DEVICES` and `CUDA_DEVICE_ORDER`, which other programs do not count by.
+/// The PCI address of a device, such as `0000:3B:00.0`. The numbers of devices are those of `CUDA_VISIBLE_DEVICES` and
+/// `CUDA_DEVICE_ORDER`, which other programs do not count by.
 #[cfg(unix)]
 pub(super) fn bus_id(device: usize) -> Option<String> {
     let runtime = Runtime::get()?;

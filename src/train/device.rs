@@ -1,4 +1,4 @@
-//! What there is to train on.
+//! The devices for training.
 
 use tch::{Cuda, Device};
 
@@ -23,7 +23,7 @@ impl Devices {
     pub fn look() -> Devices {
         let none = |problem| Devices { cuda: 0, problem };
         match load(DRIVER) {
-            // A machine without such a card lacks nothing.
+            // On a machine without such a card nothing is missing.
             Err(_) if !std::path::Path::new("/proc/driver/nvidia").exists() => return none(None),
             Err(error) => return none(Some(format!("CUDA's driver cannot be loaded: {error}; install it anew"))),
             Ok(()) => {}
@@ -89,7 +89,7 @@ impl Devices {
 }
 
 fn load(library: &str) -> Result<(), String> {
-    // SAFETY: the libraries' initialisers are those of CUDA and libtorch, which are made to be loaded so.
+    // SAFETY: the libraries' initialisers are those of CUDA and libtorch, which are designed to be loaded this way.
     match unsafe { libloading::Library::new(library) } {
         Ok(library) => {
             // It stays for the life of the process.
@@ -107,7 +107,7 @@ fn processor_name() -> String {
     name.unwrap_or_else(|| std::env::consts::ARCH.to_owned())
 }
 
-/// Name and memory of a graphics card, as its driver tells them.
+/// Name and memory of a graphics card, as reported by its driver.
 fn card(index: usize) -> (String, Option<u64>) {
     let query = std::process::Command::new("nvidia-smi")
         .args(["--query-gpu=name,memory.total", "--format=csv,noheader,nounits", "--id"])

@@ -15,12 +15,12 @@ pub enum TrainError {
     Device(String),
     #[error("{0}")]
     Refused(String),
-    /// By whom it was asked to stop.
+    /// It was asked to stop.
     #[error("stopped before it was done")]
     Interrupted,
 }
 
-/// What to do where memory is short.
+/// Advice where memory is short.
 fn advice(fits: Option<u64>) -> String {
     let smaller = fits.map_or_else(
         || "a smaller batch_size or a smaller model".to_owned(),
@@ -40,12 +40,12 @@ impl TrainError {
 
 impl From<TchError> for TrainError {
     fn from(error: TchError) -> Self {
-        // The trace of C++ functions that follows says nothing to a user.
+        // The C++ stack trace that follows is of no use to a user.
         let text = error.to_string();
         let first = text.lines().next().unwrap_or_default().trim_start_matches("Internal torch error: ");
-        // Before it stands the line of libtorch's source that found it.
+        // It is preceded by the line of libtorch's source that raised it.
         let first = first.rsplit("DefaultCPUAllocator: ").next().unwrap_or_default().to_owned();
-        // A GPU's and the processor's.
+        // The messages of a GPU and of the processor.
         if ["out of memory", "can't allocate memory"].iter().any(|short| text.contains(short)) {
             return TrainError::OutOfMemory { what: first, fits: None };
         }

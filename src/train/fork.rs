@@ -10,10 +10,11 @@ use crate::run::checkpoint::{Checkpoint, CheckpointOrigin};
 use crate::run::{Forked, RunFolder};
 
 impl Checkpoint {
-    /// The checkpoint that a run was forked from, as the fork goes on with it, and its tensors by name.
+    /// The checkpoint that a run was forked from, as the fork continues from it, and its tensors by name.
     ///
-    /// An optimizer of another rule begins afresh, with its states and its bias correction as before its first step. The
-    /// best evaluation is this checkpoint's, if the fork evaluates in the same way: those before are not in the fork's folder.
+    /// An optimizer of another rule starts with fresh states and bias correction, as before its first step. The best
+    /// evaluation is this checkpoint's, if the fork evaluates in the same way: earlier ones are not in the fork's
+    /// folder.
     ///
     /// # Errors
     ///
@@ -46,7 +47,7 @@ impl Checkpoint {
         Ok((checkpoint, tensors))
     }
 
-    /// The checkpoint of a step that a run goes on with: one of its own, or that which it was forked from.
+    /// The checkpoint of a step from which a run continues: one of its own, or the one that it was forked from.
     pub(super) fn load_any(
         run: &RunFolder,
         step: u64,
@@ -62,7 +63,7 @@ impl Checkpoint {
     }
 }
 
-/// Whether the losses of evaluations before a checkpoint can be compared with those of a run that goes on from it.
+/// Whether the losses of evaluations before a checkpoint can be compared with those of a run that continues from it.
 fn evaluate_the_same(checkpoint: &Checkpoint, origin: &CheckpointOrigin) -> bool {
     let evaluation = |config: &str| Preset::parse(config, RunFolder::CONFIG).ok()?.workload()?.evaluation();
     let [before, now] = [&checkpoint.preset, &origin.preset].map(|config| evaluation(config));

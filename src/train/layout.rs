@@ -14,7 +14,7 @@ pub struct ParameterLayout {
 pub struct Segment {
     /// Like `layers.0.linear.weight`.
     pub name: String,
-    /// Of one model.
+    /// The shape for one model.
     pub shape: Vec<i64>,
     /// Whether weight decay acts on it.
     pub decays: bool,
@@ -22,18 +22,18 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Numbers for one model.
+    /// The number of its elements for one model.
     pub fn size(&self) -> usize {
         self.shape.iter().product::<i64>() as usize
     }
 }
 
 impl ParameterLayout {
-    /// Each segment starts where vectors and GPUs like it: at a multiple of 256 bytes in single precision. The
-    /// gaps stay zero.
+    /// Each segment is aligned for vectors and GPUs: it starts at a multiple of 256 bytes in single precision. The gaps
+    /// stay zero.
     const ALIGNMENT: usize = 64;
 
-    /// A layout of tensors given by name, shape and whether they decay, for this many models.
+    /// A layout of tensors given by name, shape and whether weight decay acts on them, for `models` models.
     pub fn new(tensors: impl IntoIterator<Item = (String, Vec<i64>, bool)>, models: usize) -> ParameterLayout {
         let mut length = 0;
         let segments = tensors.into_iter().map(|(name, shape, decays)| {
@@ -53,19 +53,19 @@ impl ParameterLayout {
         self.models
     }
 
-    /// Numbers in the flat tensor.
+    /// The number of elements of the flat tensor.
     pub fn length(&self) -> usize {
         self.length
     }
 
-    /// Where a segment's numbers for one model are.
+    /// The range of a segment's elements for one model.
     pub fn range(&self, segment: usize, model: usize) -> std::ops::Range<usize> {
         let Segment { offset, .. } = self.segments[segment];
         let size = self.segments[segment].size();
         offset + model * size..offset + (model + 1) * size
     }
 
-    /// Numbers of one model.
+    /// The number of elements of one model.
     pub fn model_size(&self) -> usize {
         self.segments.iter().map(Segment::size).sum()
     }

@@ -10,7 +10,7 @@ pub trait Number: Real + tch::kind::Element + Into<f64> + PartialOrd + Send + Sy
 
     fn exp(self) -> Self;
 
-    /// The exponential function, to 2e-7 in single precision, in which a loop of it is compiled for vectors.
+    /// The exponential function, to 2e-7 in single precision, in which a loop over it is vectorised.
     fn quick_exp(self) -> Self;
 
     fn ln(self) -> Self;
@@ -45,13 +45,13 @@ macro_rules! number {
 number!(f32, exp_of_single);
 number!(f64, f64::exp);
 
-/// `exp x = 2ᵏ exp r` with a whole k and |r| ≤ ½ ln 2. Never less than the least normal number, and ∞ from 88.4 on.
+/// `exp x = 2ᵏ exp r` with a whole k and |r| ≤ ½ ln 2. Never less than the smallest normal number, and ∞ from 88.4 on.
 #[inline(always)]
 fn exp_of_single(x: f32) -> f32 {
     // Comparisons that leave NaN as it is.
     let x = if x < -87.3 { -87.3 } else { x };
     let x = if x > 88.7 { 88.7 } else { x };
-    // Added to a number below 2²², it leaves the nearest whole number in the lowest bits.
+    // Added to a number below 2²², it leaves the nearest integer in the lowest bits.
     const WHOLE: f32 = 12_582_912.0;
     // ln 2 in two parts, the first so short that its product with k is exact.
     const HIGH: f32 = 0.693_359_4;
@@ -67,7 +67,7 @@ fn exp_of_single(x: f32) -> f32 {
     sum * f32::from_bits(exponent)
 }
 
-/// The numbers of a tensor that lies in the processor's memory without gaps.
+/// The elements of a contiguous tensor in the processor's memory.
 pub(crate) fn numbers<T: Number>(tensor: &Tensor) -> &[T] {
     check::<T>(tensor);
     // SAFETY: the tensor is contiguous, of this type, and on the processor; it lives as long as the slice, and
@@ -75,10 +75,10 @@ pub(crate) fn numbers<T: Number>(tensor: &Tensor) -> &[T] {
     unsafe { std::slice::from_raw_parts(tensor.data_ptr().cast(), tensor.numel()) }
 }
 
-/// The same, to write to.
+/// The same, mutable.
 pub(crate) fn numbers_mut<T: Number>(tensor: &mut Tensor) -> &mut [T] {
     check::<T>(tensor);
-    // SAFETY: as above; whoever holds views of the tensor's memory does not read them meanwhile.
+    // SAFETY: as above; other views of the tensor's memory are not read meanwhile.
     unsafe { std::slice::from_raw_parts_mut(tensor.data_ptr().cast(), tensor.numel()) }
 }
 
@@ -87,7 +87,7 @@ fn check<T: Number>(tensor: &Tensor) {
     assert!(tensor.device() == Device::Cpu && tensor.kind() == kind && tensor.is_contiguous());
 }
 
-/// Calls `$body` with `$number` as the type of numbers that a tensor's kind says.
+/// Calls `$body` with `$number` as the number type of a tensor's kind.
 macro_rules! with_number {
     ($kind:expr, $number:ident => $body:expr) => {
         match $kind {

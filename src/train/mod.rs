@@ -5,10 +5,11 @@
 //!                 TrainedScan -> data, PointTraining  ->  Work     ->  events
 //! ```
 //!
-//! What is trained is the workloads' matter ([`crate::workload`]); here is what they have in common. All parameters of a
-//! model, or of a stack of models of one shape that are trained side by side, are one flat tensor ([`ParameterLayout`]), and the
-//! layers' parameters are views of it; so are the gradients. What is no product of matrices has two forms, loops over
-//! slices for the processor and tensor operations for a GPU, which the tests compare.
+//! The trainings themselves are in the workloads ([`crate::workload`]); here are their common parts. All parameters of
+//! a model, or of a stack of models of one shape that are trained side by side, are one flat tensor
+//! ([`ParameterLayout`]), and the layers' parameters are views of it; so are the gradients. Element-wise operations and
+//! reductions have two forms, loops over slices for the processor and tensor operations for a GPU, which the tests
+//! compare.
 
 mod checkpoint;
 mod cuda;

@@ -1,4 +1,4 @@
-//! What an optimizer does to a model in a step, seen on a sample of the parameters.
+//! Statistics of an optimizer's step, from a sample of the parameters.
 
 use tch::Tensor;
 
@@ -8,12 +8,13 @@ use super::optimizer::FlatOptimizer;
 use crate::optimizer::{BiasCorrection, Numbers, Observation, ObservedStatistic, Rule, RuleSpec, with_rule};
 use crate::run::{Better, MetricId, MetricInfo, MetricScale, MetricSource, MetricValues, Unit};
 
-/// The quantiles that are shown of what is observed of a rule, with what they add to the name of its metric.
+/// The quantiles that are shown of a rule's observed quantity, with the suffixes that they add to the name of its
+/// metric.
 const QUANTILES: [(f64, &str); 3] = [(0.1, "q10"), (0.5, "q50"), (0.9, "q90")];
 
-/// Parameters that are looked at in a layer.
+/// The number of sampled parameters of a layer.
 const SAMPLED: usize = 4096;
-/// Layers that are looked at, the first ones.
+/// The largest number of sampled layers, the first ones.
 const MOST_LAYERS: usize = 128;
 
 /// A sample of a model's parameters, evenly spread over each layer.
@@ -26,15 +27,15 @@ pub struct Probe {
 }
 
 struct Layer {
-    /// Of the size of an update relative to the parameters, ‖Δθ‖ / ‖θ‖.
+    /// The metric of the size of an update relative to the parameters, ‖Δθ‖ / ‖θ‖.
     metric: Option<MetricId>,
     name: String,
-    /// Places of its sample.
+    /// The number of places of its sample.
     count: usize,
 }
 
 impl Probe {
-    /// For the only model of a layout, with flat tensors like `parameters`.
+    /// A probe of the only model of a layout, with flat tensors like `parameters`.
     pub fn new(layout: &ParameterLayout, parameters: &Tensor) -> Result<Probe, TrainError> {
         let mut ranges: Vec<(&str, Vec<std::ops::Range<usize>>)> = Vec::new();
         for (index, segment) in layout.segments().iter().enumerate() {
@@ -58,7 +59,7 @@ impl Probe {
         Ok(Probe { layers, places, before: None })
     }
 
-    /// What it measures with a rule.
+    /// The metrics that it measures with a rule.
     pub fn metrics(&self, rule: &RuleSpec) -> Vec<MetricInfo> {
         let info = |metric: MetricId, title: String, unit, scale| {
             let (better, source) = (Better::Neither, MetricSource::Training);
@@ -86,13 +87,13 @@ impl Probe {
         metrics
     }
 
-    /// Keeps the parameters as they are before a step.
+    /// Stores the parameters before a step.
     pub fn begin(&mut self, parameters: &Tensor) -> Result<(), TrainError> {
         self.before = Some(self.sample(parameters)?);
         Ok(())
     }
 
-    /// What the step since [`Probe::begin`] did; nothing where there was none. Waits for the device.
+    /// The metrics of the step since [`Probe::begin`]; none where there was no step. Waits for the device.
     pub fn end(&mut self, parameters: &Tensor, optimizer: &FlatOptimizer) -> Result<MetricValues, TrainError> {
         let Some(before) = self.before.take() else { return Ok(MetricValues::default()) };
         let numbers =
@@ -120,7 +121,7 @@ impl Probe {
     }
 }
 
-/// The layer of a parameter tensor: up to the number in its name, as in `transformer.h.3`, or all but its last word.
+/// The layer of a parameter tensor: its name up to the number, as in `transformer.h.3`, or without its last word.
 fn layer_name(segment: &str) -> &str {
     let mut end = 0;
     for word in segment.split('.') {
@@ -133,7 +134,7 @@ fn layer_name(segment: &str) -> &str {
     segment.rsplit_once('.').map_or(segment, |(layer, _)| layer)
 }
 
-/// The metrics of what is observed of a rule: one, or one for each quantile.
+/// The metrics of a rule's observed quantity: one, or one for each quantile.
 fn observed_metrics(rule: &RuleSpec) -> Vec<MetricId> {
     match rule.info().observed {
         None => Vec::new(),
@@ -144,7 +145,7 @@ fn observed_metrics(rule: &RuleSpec) -> Vec<MetricId> {
     }
 }
 
-/// What is observed of a rule, from the parameters before a step and what it remembers after the step.
+/// The observed quantity of a rule, from the parameters before a step and its states after the step.
 fn observed(rule: &RuleSpec, bias: &BiasCorrection, theta: &[f64], states: &[Vec<f64>]) -> MetricValues {
     let Some(Observation { statistic, .. }) = rule.info().observed else { return MetricValues::default() };
     let mut values: Vec<f64> = with_rule!(rule.kind(), R => {

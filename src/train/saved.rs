@@ -1,4 +1,4 @@
-//! What the worker does with a model that a run has saved, besides training it further.
+//! Exporting and evaluating a saved model of a run.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -58,7 +58,7 @@ impl SavedRun {
         restore_tensors(tensors, &saved)
     }
 
-    /// The loss of the model over all data that are kept from training.
+    /// The loss of the model over all held-out data.
     pub fn evaluate<S: TrainedSpec>(&self, spec: &S, devices: &Devices) -> anyhow::Result<WholeLoss> {
         let device = devices.open(spec.common().device)?;
         let obtained = spec.obtain(&mut say, &|| false).map_err(anyhow::Error::from_boxed)?;
@@ -81,18 +81,18 @@ impl SavedRun {
     }
 }
 
-/// Writes the model of a run's checkpoint into a folder, and answers that it has.
+/// Writes the model of a run's checkpoint into a folder, and reports the outcome.
 pub(super) fn export(run: &Path, step: u64, folder: &Path) -> ExitCode {
     answer(SavedRun::open(run, step, &[]).and_then(|saved| trained(&saved.preset)?.export(&saved, folder)))
 }
 
-/// Answers with the loss of a run's checkpoint over all data that are kept from training.
+/// Answers with the loss of a run's checkpoint over all held-out data.
 pub(super) fn evaluate(run: &Path, step: u64, settings: &[(String, String)], devices: &Devices) -> ExitCode {
     let _waiting = Waiting::adapt();
     answer(SavedRun::open(run, step, settings).and_then(|saved| trained(&saved.preset)?.evaluate(&saved, devices)))
 }
 
-/// Answers the program that has asked, with a line of JSON.
+/// Answers the calling program with a line of JSON.
 fn answer(outcome: anyhow::Result<impl Serialize>) -> ExitCode {
     let outcome = outcome.map_err(|error| format!("{error:#}"));
     println!("{}", serde_json::to_string(&outcome).expect("an answer holds nothing that JSON cannot express"));
@@ -103,7 +103,7 @@ fn say(line: &str) {
     eprintln!("{}", visible_lines(line));
 }
 
-/// Says now and then how far an evaluation is.
+/// Reports the progress of an evaluation from time to time.
 fn progress() -> impl FnMut(u64, u64) {
     const INTERVAL: Duration = Duration::from_secs(10);
     let mut said = Instant::now();

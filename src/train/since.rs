@@ -5,20 +5,20 @@ use tch::Tensor;
 use super::error::TrainError;
 use crate::run::Checkpoint;
 
-/// What the training curve says of the steps since its last point.
+/// The data for the training curve of the steps since its last point.
 #[derive(Default)]
 pub(super) struct Since {
-    /// The sum.
+    /// The sum of the losses.
     loss: Option<Tensor>,
     /// The sum so far, of an earlier session, until the next step.
     before: Option<f64>,
     pub steps: u64,
-    /// When it began.
+    /// Seconds of training at its beginning.
     pub wall_s: f64,
 }
 
 impl Since {
-    /// Nothing yet, from this second of training on.
+    /// No steps yet, from this second of training on.
     pub(super) fn beginning(wall_s: f64) -> Since {
         Since { wall_s, ..Since::default() }
     }
@@ -30,7 +30,7 @@ impl Since {
         }
     }
 
-    /// For a checkpoint; exact, as a double holds every single.
+    /// The values for a checkpoint; exact, as a double holds every single.
     pub(super) fn saved(&self) -> Result<Option<(u64, f64, f64)>, TrainError> {
         Ok(self.sum()?.map(|sum| (self.steps, sum, self.wall_s)))
     }
@@ -54,7 +54,7 @@ impl Since {
         })
     }
 
-    /// Waits for the device.
+    /// The mean loss. Waits for the device.
     pub(super) fn mean(&self) -> Result<f64, TrainError> {
         Ok(self.sum()?.unwrap_or(f64::NAN) / self.steps as f64)
     }

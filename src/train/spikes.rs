@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::view::ticks::significant;
 
-/// Looks for jumps in the points of a training curve as they come.
+/// Detects jumps in the points of a training curve as they arrive.
 ///
 /// Logarithms are compared, as small losses scatter by factors. The loss has jumped where the median of the newest three
 /// points is above all points before, and above their median by six deviations and by 5 %. A deviation is 1.4826 times
@@ -18,13 +18,13 @@ pub struct LossSpikes {
 
 impl LossSpikes {
     const NEWEST: usize = 3;
-    /// Points before them: from so many on they are known well enough, and more than so many are forgotten.
+    /// The smallest number of earlier points for a comparison, and the largest number that are kept.
     const BEFORE: [usize; 2] = [16, 50];
     const DEVIATIONS: f64 = 6.0;
     const RISE: f64 = 1.05;
 
-    /// Takes the next point; says in words where the loss has jumped. That is said once: only after it are points
-    /// collected to compare with anew. What is not finite or not positive is passed over.
+    /// Adds the next point; returns a message where the loss has jumped. A jump is reported once: after it, the points
+    /// to compare with are collected again. Losses that are not finite or not positive are skipped.
     pub fn next(&mut self, loss: f64) -> Option<String> {
         if !(loss.is_finite() && loss > 0.0) {
             return None;
@@ -50,7 +50,7 @@ impl LossSpikes {
     }
 }
 
-/// The middle one, or the upper of the two in the middle.
+/// The middle value, or the upper of the two in the middle.
 fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

@@ -1,17 +1,17 @@
-//! Loops over parts of a work, shared among the threads that libtorch shares its products among.
+//! Parallel loops over parts of a task, on the threads that libtorch uses for its products.
 //!
-//! Threads of our own would be in the way of libtorch's: those wait for the next product in a loop, each on a processor,
-//! as [`super::waiting`] says. PyTorch on Linux comes with GNU's OpenMP, whose entry for a piece of work is an ordinary
-//! function. Elsewhere the calling thread does all parts.
+//! Threads of our own would compete with libtorch's: those spin until the next product, each on a processor, as
+//! [`super::waiting`] says. PyTorch on Linux comes with GNU OpenMP, whose entry point for a parallel region is an
+//! ordinary function. Elsewhere the calling thread does all parts.
 
 use std::sync::{Mutex, PoisonError};
 
-/// Numbers in a part that are worth another thread.
+/// The smallest number of elements in a part that is worth another thread.
 const SMALLEST: usize = 1 << 13;
-/// Parts of a work at most. It does not depend on the number of threads, and so sums over the parts do not.
+/// The largest number of parts. It does not depend on the number of threads, and so sums over the parts do not.
 const MOST_PARTS: usize = 32;
 
-/// Rows of a part, where each row has this many numbers.
+/// The number of rows of a part, where each row has `width` elements.
 pub(crate) fn rows_of_a_part(rows: usize, width: usize) -> usize {
     rows.div_ceil(MOST_PARTS).max(SMALLEST.div_ceil(width)).clamp(1, rows.max(1))
 }
@@ -44,23 +44,23 @@ mod openmp {
     use libloading::os::unix::Library;
 
     /// `void GOMP_parallel(void (*work)(void *), void *data, unsigned threads, unsigned flags)`: calls the work on each
-    /// thread of a team, of which the caller is one, and returns when all are through.
+    /// thread of a team, of which the caller is one, and returns when all have finished.
     type Parallel = unsafe extern "C" fn(unsafe extern "C" fn(*mut c_void), *mut c_void, c_uint, c_uint);
 
-    /// The function in the library that libtorch has brought, if that is GNU's.
+    /// The function in libtorch's OpenMP library, if that is GNU's.
     fn parallel() -> Option<Parallel> {
         static FOUND: OnceLock<Option<Parallel>> = OnceLock::new();
         *FOUND.get_or_init(|| {
-            // SAFETY: of this name there is no other function than that of GNU's OpenMP, whose type this is.
+            // SAFETY: the only function of this name is that of GNU OpenMP, which has this type.
             unsafe { Library::this().get::<Parallel>(b"GOMP_parallel\0").ok().map(|found| *found) }
         })
     }
 
-    /// Calls the work on each of so many threads at once.
+    /// Calls the work on each of `threads` threads at once.
     pub(super) fn on_threads<W: Fn() + Sync>(threads: usize, work: &W) {
-        /// A panic ends the process here, as it cannot go on through C.
+        /// A panic ends the process here, as it cannot unwind through C.
         unsafe extern "C" fn call<W: Fn() + Sync>(work: *mut c_void) {
-            // SAFETY: it is the work below, which lives until all threads are through.
+            // SAFETY: it is the work below, which lives until all threads have finished.
             unsafe { (*work.cast::<W>().cast_const())() }
         }
         match parallel() {

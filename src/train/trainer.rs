@@ -34,7 +34,7 @@ pub struct Trainer<'a, T> {
     run: &'a mut T,
     session: &'a mut RunSession,
     stop: &'a StopRequest,
-    /// Of which its checkpoints are.
+    /// The origin of its checkpoints.
     origin: CheckpointOrigin,
     best: Option<(u64, f64)>,
     since: Since,
@@ -45,7 +45,7 @@ pub struct Trainer<'a, T> {
     instruments: Instruments,
 }
 
-/// What is measured of any training, besides what it says itself.
+/// Measurements common to all trainings, besides the training's own metrics.
 pub struct Instruments {
     probe: Probe,
     usage: Usage,
@@ -57,17 +57,17 @@ impl Instruments {
         Ok(Instruments { probe: Probe::new(layout, parameters)?, usage })
     }
 
-    /// What they measure of a training with this rule.
+    /// The metrics that they measure of a training with this rule.
     pub fn metrics(&self, rule: &RuleSpec) -> impl Iterator<Item = MetricInfo> {
         self.usage.metrics().into_iter().chain(self.probe.metrics(rule))
     }
 }
 
-/// Commands that were heard within a step, to be obeyed after it.
+/// Commands received within a step, to be carried out after it.
 #[derive(Default)]
 struct Heard {
     commands: Vec<(String, RunCommand)>,
-    /// Why no more of them can be heard.
+    /// The error after which no more can be received.
     failure: Option<SessionError>,
 }
 
@@ -85,10 +85,11 @@ impl<'a, T: Training> Trainer<'a, T> {
         Trainer { course, run, session, stop, origin, best, since, warned, spikes, saved, heard, instruments }
     }
 
-    /// Goes back to the newest checkpoint that can be read; those that cannot are warned of. A run that has none yet
-    /// begins anew; one whose checkpoints cannot be used does not, as that would lose what was trained.
+    /// Goes back to the newest readable checkpoint; unreadable ones cause warnings. A run without checkpoints starts
+    /// again; one whose checkpoints cannot be used does not, as that would lose its training.
     ///
-    /// The run ends with so many steps, where that is not the spec's; it says again what it is, where `again` is given.
+    /// The run ends with `steps` steps, where that is given, and not with the spec's; it records its description again,
+    /// where `again` is given.
     pub fn resume(
         &mut self,
         steps: Option<u64>,
@@ -149,8 +150,8 @@ impl<'a, T: Training> Trainer<'a, T> {
         Ok(())
     }
 
-    /// Says so where the events end before the last point of the training curve that was taken until now, as they were
-    /// safe before the checkpoint was.
+    /// A message where the events end before the last point of the training curve so far, as they were on disk before
+    /// the checkpoint.
     fn lost_points(&self) -> Option<String> {
         let (step, before) = (self.run.step(), self.session.before());
         let point = step - step % self.course.log_every;
@@ -195,12 +196,12 @@ impl<'a, T: Training> Trainer<'a, T> {
             if due(course.log_every) {
                 let finite = self.log()?;
                 if !finite && course.not_finite == NotFinite::Stop {
-                    // A checkpoint of this step would take the place of a good one, and nothing could go on from it.
+                    // A checkpoint of this step would replace a good one, and could not be continued from.
                     return Ok(Ended::NotFinite);
                 }
             }
             let begun = self.session.wall_s();
-            // Before the evaluation, which may save a checkpoint: what comes after that is lost when the worker is killed.
+            // Before the evaluation, which may save a checkpoint: later events are lost when the worker is killed.
             if course.sample_every.is_some_and(due) {
                 self.sample()?;
             }
@@ -210,7 +211,7 @@ impl<'a, T: Training> Trainer<'a, T> {
             if due(course.checkpoint_every) {
                 self.save()?;
             }
-            // The rate of training is that of steps.
+            // The rate of training counts only steps.
             self.since.wall_s += self.session.wall_s() - begun;
             if (self.handle_commands()? || self.stop.is_raised()) && self.run.step() < self.course.steps {
                 self.save()?;
@@ -221,13 +222,13 @@ impl<'a, T: Training> Trainer<'a, T> {
         Ok(Ended::Finished)
     }
 
-    /// Whether the point of the training curve after this step also shows what costs more to know: every tenth, from the
+    /// Whether the point of the training curve after this step also has the costlier metrics: every tenth, from the
     /// first on.
     fn is_probed(&self, step: u64) -> bool {
         step.is_multiple_of(self.course.log_every) && (step / self.course.log_every) % 10 == 1
     }
 
-    /// Does work that ends early, with [`TrainError::Interrupted`], where the run is to stop.
+    /// Does work that is interrupted, with [`TrainError::Interrupted`], where the run is to stop.
     fn interruptibly<V>(
         &mut self,
         work: impl FnOnce(&mut T, &mut Check<'_>) -> Result<V, TrainError>,
@@ -239,7 +240,7 @@ impl<'a, T: Training> Trainer<'a, T> {
         })
     }
 
-    /// Whether the step that the run goes on from was evaluated, and the events have lost it.
+    /// Whether the step from which the run resumes was evaluated, and the event is lost.
     fn lacks_evaluation(&self) -> bool {
         let step = self.run.step();
         let due = step > 0 && (step == self.course.steps || step.is_multiple_of(self.course.eval_every));
@@ -250,13 +251,13 @@ impl<'a, T: Training> Trainer<'a, T> {
         due && last.is_none_or(|last| last < step)
     }
 
-    /// Adds a point to the training curve; says whether its loss is finite.
+    /// Adds a point to the training curve; returns whether its loss is finite.
     fn log(&mut self) -> Result<bool, TrainerError> {
         let step = self.run.step();
         let since = &self.since;
         let loss = since.mean()?;
         let diagnostics = self.run.point()?;
-        // When the device has done all of it.
+        // After the device has finished.
         let now = self.session.wall_s();
         let (rate, of_step) = self.run.rate();
         let mut point = MetricValues::from([(MetricId::LOSS, loss)]);
@@ -282,7 +283,7 @@ impl<'a, T: Training> Trainer<'a, T> {
         Ok(loss.is_finite())
     }
 
-    /// Tells of what goes wrong, in the events and in the log.
+    /// Records a warning, in the events and in the log.
     fn warn(&mut self, message: String) -> Result<(), TrainerError> {
         let step = self.run.step();
         eprintln!("step {step}: {}", visible(&message));
@@ -295,7 +296,7 @@ impl<'a, T: Training> Trainer<'a, T> {
         let loss = evaluation.iter().next().map_or(f64::NAN, |(_, loss)| loss);
         if loss.is_finite() && self.best.is_none_or(|(_, best)| loss < best) {
             self.best = Some((step, loss));
-            // A checkpoint of this step does not say so yet.
+            // A checkpoint of this step does not record it yet.
             self.saved = None;
         }
         self.session.record(step, Event::Eval(evaluation))?;
@@ -303,7 +304,7 @@ impl<'a, T: Training> Trainer<'a, T> {
         if self.best.is_some_and(|(best, _)| best == step) { self.save() } else { Ok(()) }
     }
 
-    /// Lets the model write its usual text. One that cannot, as it has diverged, goes on learning.
+    /// Lets the model write its usual text. A model that cannot, as it has diverged, continues training.
     fn sample(&mut self) -> Result<(), TrainerError> {
         let Some(request) = self.run.usual_sample() else { return Ok(()) };
         match self.interruptibly(|run, check| run.sample(&request, check)) {
@@ -319,7 +320,7 @@ impl<'a, T: Training> Trainer<'a, T> {
         if self.saved == Some(step) {
             return Ok(());
         }
-        // A run must never go on from later than its curve reaches.
+        // A run must never resume from a later step than its curve reaches.
         self.session.sync()?;
         let mut checkpoint = Checkpoint::new(
             step,
@@ -341,7 +342,7 @@ impl<'a, T: Training> Trainer<'a, T> {
         Ok(())
     }
 
-    /// Does what it was asked to; says whether that is to stop.
+    /// Carries out the commands; returns whether one was to stop.
     fn handle_commands(&mut self) -> Result<bool, TrainerError> {
         let mut stop = false;
         let mut commands = self.heard.take(self.session)?;
@@ -350,13 +351,13 @@ impl<'a, T: Training> Trainer<'a, T> {
             for (id, command) in commands {
                 stop |= self.handle_command(&id, command, is_to_stop)?;
             }
-            // What was heard while a text was written.
+            // Commands received while a text was written.
             commands = self.heard.take(self.session)?;
         }
         Ok(stop)
     }
 
-    /// Does one thing that it was asked to; says whether that is to stop. A run that is to stop writes no text first.
+    /// Carries out one command; returns whether it was to stop. A run that is to stop writes no text first.
     fn handle_command(&mut self, id: &str, command: RunCommand, is_to_stop: bool) -> Result<bool, TrainerError> {
         match command {
             RunCommand::Stop => {
@@ -407,7 +408,7 @@ impl Heard {
         self.failure.is_some() || self.commands.iter().any(|(_, command)| *command == RunCommand::Stop)
     }
 
-    /// All commands that were not obeyed yet.
+    /// All commands that were not carried out yet.
     fn take(&mut self, session: &mut RunSession) -> Result<Vec<(String, RunCommand)>, SessionError> {
         self.listen(session);
         self.failure.take().map_or_else(|| Ok(std::mem::take(&mut self.commands)), Err)

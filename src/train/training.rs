@@ -1,4 +1,4 @@
-//! What a workload provides so that the worker can train it.
+//! The interface of workloads for training by the worker.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -29,7 +29,7 @@ pub trait Trained: Workload {
         anyhow::bail!(NO_MODEL)
     }
 
-    /// The loss of a model that a run has saved, over all data that are kept from training.
+    /// The loss of a model that a run has saved, over all held-out data.
     fn evaluate(&self, _saved: &SavedRun, _devices: &Devices) -> anyhow::Result<WholeLoss> {
         anyhow::bail!(NO_MODEL)
     }
@@ -63,7 +63,7 @@ fn only<S>(preset: &RunsPreset<S>) -> anyhow::Result<&S> {
 
 macro_rules! define_trained {
     ($($(#[$about:meta])* $kind:ident($preset:ty)),+ $(,)?) => {
-        /// The training that a preset is.
+        /// The training of a preset.
         pub(super) fn trained(preset: &Preset) -> anyhow::Result<&dyn Trained> {
             match preset {
                 $(Preset::$kind(preset) => Ok(preset),)+
@@ -78,21 +78,21 @@ macro_rules! define_trained {
 }
 for_each_workload!(define_trained);
 
-/// Data to train on, and what is said of them.
+/// Training data, and their description.
 #[derive(Debug)]
 pub struct Obtained<D> {
     pub data: D,
     /// In words, such as `MNIST, in FOLDER`.
     pub source: String,
-    /// A hash of them: a run goes on with the same only.
+    /// A hash of them: a run resumes only with the same.
     pub fingerprint: String,
-    /// Whether the program made them itself, in place of real ones.
+    /// Whether they are synthetic, in place of real ones.
     pub is_synthetic: bool,
-    /// What the user had better know about them.
+    /// Warnings about them for the user.
     pub warnings: Vec<String>,
 }
 
-/// What came of asking for data: `None` where it was cancelled before they were there.
+/// The outcome of obtaining data: `None` where it was cancelled before.
 pub type ObtainResult<D> = Result<Option<Obtained<D>>, Box<dyn Error + Send + Sync>>;
 
 /// The libtorch half of a [`RunSpec`].
@@ -100,7 +100,7 @@ pub trait TrainedSpec: RunSpec {
     type Data;
     type Training: Training;
 
-    /// The data that the spec asks for. `say` is told in a line from time to time what long work is being done.
+    /// The data that the spec requests. `say` gets a line from time to time about long work.
     fn obtain(&self, say: &mut dyn FnMut(&str), cancelled: &dyn Fn() -> bool) -> ObtainResult<Self::Data>;
 
     /// The training before its first step, whose parameters are set by [`Training::start`] or those of a checkpoint.
@@ -110,7 +110,7 @@ pub trait TrainedSpec: RunSpec {
     ///
     /// # Errors
     ///
-    /// Where there is no such form, a file is there already, and where the checkpoint cannot be used.
+    /// Where there is no such form, a file exists already, and where the checkpoint cannot be used.
     fn export(&self, _saved: &SavedRun, _folder: &Path) -> Result<(), TrainError> {
         let name = Self::FAMILY;
         Err(TrainError::Refused(format!(
@@ -124,16 +124,16 @@ pub trait TrainedSpec: RunSpec {
 pub struct SampleRequest {
     pub prompt: String,
     pub tokens: u32,
-    /// 0 takes the likeliest token each time.
+    /// 0 takes the most likely token each time.
     pub temperature: f64,
-    /// Only so many of the likeliest tokens are drawn from.
+    /// The number of the most likely tokens to draw from.
     pub top_k: Option<u32>,
 }
 
 impl SampleRequest {
     /// # Errors
     ///
-    /// Where it asks for more than a preset may: nothing can be done beside it.
+    /// Where it exceeds the limits of a preset: nothing else can be done meanwhile.
     pub fn new(prompt: String, tokens: u32, temperature: f64, top_k: Option<u32>) -> Result<SampleRequest, TrainError> {
         let refuse = |error: OutOfRange| TrainError::Refused(error.to_string());
         SampleTokens::new(u64::from(tokens)).map_err(refuse)?;
@@ -143,12 +143,12 @@ impl SampleRequest {
     }
 }
 
-/// A mean over all data that are kept from training.
+/// A mean over all held-out data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeanLoss {
     pub metric: MetricId,
     pub loss: f64,
-    /// How many it is over, and of what.
+    /// The number of values, and their kind.
     pub count: u64,
     pub unit: &'static str,
 }
@@ -156,38 +156,38 @@ pub struct MeanLoss {
 /// Called between the parts of long work. An error, [`TrainError::Interrupted`] where it is to stop, ends the work there.
 pub type Check<'a> = dyn FnMut() -> Result<(), TrainError> + 'a;
 
-/// A training, as far as it has come.
+/// A training in progress.
 pub trait Training {
     /// Steps taken.
     fn step(&self) -> u64;
 
-    /// One step; returns the loss of its batch, `[1]`, which is on the device. One that is interrupted by `check` was not
-    /// begun: what a checkpoint holds is as before, and the next call takes the same step.
+    /// Takes one step; returns the loss of its batch, `[1]`, which is on the device. A step interrupted by `check` has
+    /// no effect: the state for a checkpoint is as before, and the next call takes the same step.
     fn advance(&mut self, check: &mut Check<'_>) -> Result<Tensor, TrainError>;
 
-    /// What the training curve shows of the last step besides the loss and the rate. Waits for the device.
+    /// The metrics of the last step for the training curve, besides the loss and the rate. Waits for the device.
     fn point(&mut self) -> Result<MetricValues, TrainError>;
 
-    /// How the rate of training is called, and how much a step adds to it.
+    /// The metric of the rate of training, and the amount that a step adds to it.
     fn rate(&self) -> (MetricId, f64);
 
-    /// How good the model is; the first metric is the loss by which the best checkpoint is chosen.
+    /// Evaluates the model; the first metric is the loss by which the best checkpoint is chosen.
     fn evaluate(&mut self, check: &mut Check<'_>) -> Result<MetricValues, TrainError>;
 
-    /// The loss over all data that are kept from training, none of them twice. `progress` hears from time to time how much
-    /// is done, and of how much.
+    /// The loss over all held-out data, none of them twice. `progress` gets from time to time the amount done, and the
+    /// total.
     fn evaluate_all(&mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<MeanLoss, TrainError>;
 
     /// Number of trainable parameters.
     fn parameters(&self) -> u64;
 
-    /// The model's parameters as a flat tensor, their layout, and what changes them.
+    /// The model's parameters as a flat tensor, their layout, and the optimizer.
     fn optimized(&self) -> (&Tensor, &ParameterLayout, &FlatOptimizer);
 
-    /// All that a checkpoint holds. The names of what the optimizer remembers begin with `optimizer.`.
+    /// The tensors of a checkpoint. The names of the optimizer's states begin with `optimizer.`.
     fn tensors(&self) -> NamedTensors<'_>;
 
-    /// Goes on after `step` steps from a checkpoint's tensors, which have the names and shapes of
+    /// Continues after `step` steps from a checkpoint's tensors, which have the names and shapes of
     /// [`Training::tensors`], and its products of decay rates ([`FlatOptimizer::powers`]).
     fn restore(
         &mut self,
@@ -196,7 +196,7 @@ pub trait Training {
         saved: &[(String, Tensor)],
     ) -> Result<(), TrainError>;
 
-    /// Sets the parameters to those before the first step. Not called where the run goes on from a checkpoint.
+    /// Sets the parameters to those before the first step. Not called where the run continues from a checkpoint.
     fn start(&mut self) -> Result<(), TrainError>;
 
     /// The name of the first tensor of parameters or gradients that has a number that is not finite, where that is known.
@@ -209,7 +209,7 @@ pub trait Training {
         None
     }
 
-    /// Text that the model writes, after the prompt.
+    /// Text that the model writes, following the prompt.
     fn sample(&mut self, _request: &SampleRequest, _check: &mut Check<'_>) -> Result<String, TrainError> {
         Err(TrainError::Refused(NO_TEXT.to_owned()))
     }
@@ -250,8 +250,8 @@ pub trait TrainedScan: Workload {
 
 /// The trainings of a scan's points.
 pub trait PointTraining: Sync {
-    /// All trainings of an optimizer with a batch size, by their indices in the scan's axes, or `None` when it was stopped
-    /// before their end.
+    /// Does all trainings of an optimizer with a batch size, by their indices in the scan's axes; `None` when it was
+    /// stopped before their end.
     fn train_point(
         &self,
         optimizer: usize,
@@ -260,10 +260,10 @@ pub trait PointTraining: Sync {
     ) -> Result<Option<PointLosses>, TrainError>;
 }
 
-/// What came of a point, for each learning rate (outer) and replicate (inner).
+/// The results of a point, for each learning rate (outer) and replicate (inner).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PointLosses {
-    /// Of the last step's batch.
+    /// The loss of the last step's batch.
     pub train_loss: Vec<Vec<f64>>,
     pub test_loss: Vec<Vec<f64>>,
     pub test_accuracy: Vec<Vec<f64>>,

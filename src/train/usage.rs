@@ -1,20 +1,19 @@
-//! How much of a device a training uses.
+//! The use of a device by a training.
 
 use tch::Device;
 
 use super::cuda;
 use crate::run::{Better, MetricId, MetricInfo, MetricScale, MetricSource, MetricValues, Unit};
 
-/// Operations a second of forward and backward pass, in 10¹².
+/// Operations per second of forward and backward pass, in 10¹².
 pub const TFLOPS: MetricId = MetricId::of("tflops");
-/// The same as a share of what the device can do at most (model FLOPs utilization).
+/// The same as a fraction of the device's peak (model FLOPs utilization).
 pub const MFU: MetricId = MetricId::of("mfu");
 /// Memory in use, in MiB: of the process where it trains on the processor, of the whole device on a GPU.
 pub const MEMORY: MetricId = MetricId::of("memory_mib");
 
-/// Dense peak rates of products of matrices by the makers' data sheets, in 10¹² operations a second: in half precision
-/// and in single precision. The first name whose words
-/// all are in the device's name counts.
+/// Dense peak rates of matrix products by the makers' data sheets, in 10¹² operations per second: in half precision and
+/// in single precision. The first name whose words are all in the device's name applies.
 const PEAKS: [(&str, f64, f64); 13] = [
     ("B200", 2250.0, 75.0),
     ("H200", 989.4, 66.9),
@@ -31,11 +30,11 @@ const PEAKS: [(&str, f64, f64); 13] = [
     ("RTX 3090", 71.0, 35.6),
 ];
 
-/// What a device can do at most, in operations a second, where its data sheet is known. `precision` is as in the events of
-/// a run.
+/// The peak of a device, in operations per second, where its data sheet is known. `precision` is as in the events of a
+/// run.
 fn peak(device: &str, precision: &str) -> Option<f64> {
     let words: Vec<&str> = device.split(|c: char| !c.is_ascii_alphanumeric()).collect();
-    // The same chips are slower there.
+    // The same chips are slower in laptops.
     if words.contains(&"Laptop") {
         return None;
     }
@@ -48,22 +47,22 @@ fn peak(device: &str, precision: &str) -> Option<f64> {
     }
 }
 
-/// What a training's use of its device is measured with.
+/// The measurement of a training's use of its device.
 pub struct Usage {
     device: Device,
-    /// Operations of a step.
+    /// The number of operations of a step.
     step_operations: f64,
-    /// Operations a second that the device can do.
+    /// The device's peak, in operations per second.
     peak: Option<f64>,
 }
 
 impl Usage {
-    /// Of steps with so many operations on a device that is called so.
+    /// The measurement of steps with `step_operations` operations on a device of this name.
     pub fn new(device: Device, name: &str, precision: &str, step_operations: f64) -> Usage {
         Usage { device, step_operations, peak: peak(name, precision) }
     }
 
-    /// What it measures.
+    /// The metrics that it measures.
     pub fn metrics(&self) -> Vec<MetricInfo> {
         let info = |metric: MetricId, title: &str, unit| MetricInfo {
             name: metric.name().to_owned(),
@@ -78,7 +77,7 @@ impl Usage {
         mfu.into_iter().chain(others).collect()
     }
 
-    /// Of so many steps in so many seconds.
+    /// The metrics of `steps` steps in `seconds` seconds.
     pub fn measure(&self, steps: u64, seconds: f64) -> MetricValues {
         let rate = steps as f64 * self.step_operations / seconds;
         let mut metrics = MetricValues::from([(TFLOPS, rate / 1e12)]);

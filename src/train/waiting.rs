@@ -1,14 +1,14 @@
-//! How long libtorch's threads wait for each other before they sleep.
+//! The time for which libtorch's threads spin before they sleep.
 //!
-//! Each product of matrices is shared among OpenMP's threads, some twenty times a step, and those that are through wait
-//! for the others in a loop, for some milliseconds. On a machine of its own that is the fastest way. Beside other work it
-//! is by far the slowest: a thread that was interrupted waits for a processor while the others use it up for their
-//! waiting.
+//! Each matrix product is shared among OpenMP's threads, some twenty times a step, and threads that have finished spin
+//! while they wait for the others, for some milliseconds. On an otherwise idle machine that is the fastest way. Beside
+//! other work it is by far the slowest: an interrupted thread waits for a processor while the others use it up by
+//! spinning.
 //!
-//! GNU's OpenMP, which is that of PyTorch on Linux, waits for some 20 to 50 µs only as long as the process has more of its
-//! threads than there are processors. So while others use the processors, one more thread of ours keeps a team of its own,
-//! which does nothing. The number of threads that share a product stays, and so does each bit. Where somebody has set
-//! `OMP_WAIT_POLICY` or `GOMP_SPINCOUNT`, that holds as far as it is shorter.
+//! GNU OpenMP, which PyTorch uses on Linux, spins only for some 20 to 50 µs while the process has more of its threads
+//! than there are processors. So while other processes use the processors, one more thread of ours keeps a team of its
+//! own, which does nothing. The number of threads that share a product does not change, and so neither does any bit.
+//! Where `OMP_WAIT_POLICY` or `GOMP_SPINCOUNT` is set to a shorter time, that applies.
 
 use std::fs;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -17,11 +17,11 @@ use std::time::Duration;
 
 use tch::{Device, Kind, Tensor};
 
-/// Between two looks at what else the machine does.
+/// The interval between two measurements of the load by other processes.
 const LOOK: Duration = Duration::from_secs(1);
-/// What others use of one processor from which on threads sleep soon.
+/// The use of one processor by other processes from which on threads sleep soon.
 const CROWDED: f64 = 0.15;
-/// Looks in a row with less than that until threads wait for long again.
+/// The number of consecutive measurements below that until threads spin for long again.
 const QUIET: u32 = 5;
 
 /// A thread that lasts until this is dropped.
@@ -49,8 +49,8 @@ impl Drop for Helper {
     }
 }
 
-/// Watches what else the machine does, and lets threads sleep soon while that is much, until this is dropped. Elsewhere
-/// than on Linux libtorch has other threads, and nothing is done.
+/// Measures the load by other processes, and lets threads sleep soon while it is high, until this is dropped. On
+/// systems other than Linux libtorch has other threads, and nothing is done.
 pub(super) struct Waiting {
     _watch: Option<Helper>,
 }
@@ -76,17 +76,17 @@ fn watch(ended: &Receiver<()>) {
     }
 }
 
-/// Has a team of OpenMP's threads until the end: the first large operation of a thread makes one.
+/// Keeps a team of OpenMP's threads until the end: the first large operation of a thread makes one.
 fn keep_team(ended: &Receiver<()>) {
     let _ = Tensor::f_ones([1 << 20], (Kind::Float, Device::Cpu)).and_then(|ones| ones.f_exp());
-    // Only the end comes.
+    // The only message is the end.
     let _ = ended.recv();
 }
 
-/// Time of processors that was used since the machine was started, in the system's ticks.
+/// Processor time used since the machine was started, in the system's ticks.
 #[derive(Clone, Copy)]
 struct Ticks {
-    /// By whomever, and not at all.
+    /// By all processes, and idle.
     busy: f64,
     idle: f64,
     /// By this process.
@@ -99,7 +99,7 @@ impl Ticks {
         let machine = fs::read_to_string("/proc/stat").ok()?;
         let of_all = machine.lines().next()?.strip_prefix("cpu ")?;
         let of_all: Vec<f64> = of_all.split_whitespace().map_while(|ticks| ticks.parse().ok()).collect();
-        // user, nice, system, idle, iowait, irq, softirq, steal; what follows is counted in them.
+        // user, nice, system, idle, iowait, irq, softirq, steal; the following fields are included in these.
         let &[user, nice, system, idle, iowait, irq, softirq, steal] = of_all.first_chunk()?;
         let is_processor = |line: &&str| line.starts_with("cpu") && !line.starts_with("cpu ");
         let process = fs::read_to_string("/proc/self/stat").ok()?;
@@ -113,7 +113,7 @@ impl Ticks {
         })
     }
 
-    /// How many processors' time others have used.
+    /// The number of processors that other processes have used on average.
     fn others_since(&self, before: &Ticks) -> f64 {
         let busy = self.busy - before.busy;
         let all = busy + self.idle - before.idle;

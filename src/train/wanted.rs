@@ -11,11 +11,11 @@ use super::error::TrainError;
 use crate::plain_file::{self, Links};
 use crate::run::checkpoint::{Checkpoint, TensorPlace, tensors_of_header};
 
-/// What is wanted of a file of tensors.
+/// The expected contents of a file of tensors.
 pub(super) struct ExpectedTensors<'a> {
     /// Tensors of these names, types and shapes.
     pub tensors: &'a NamedTensors<'a>,
-    /// The file's length is at most so many bytes and a header's.
+    /// The largest length of the file without its header, in bytes.
     pub most: u64,
     /// Whether there may be a tensor of another name.
     pub passes_over: &'a dyn Fn(&str) -> bool,
@@ -24,7 +24,7 @@ pub(super) struct ExpectedTensors<'a> {
 impl ExpectedTensors<'_> {
     /// The tensors in the file of a checkpoint, which has this text beside it.
     ///
-    /// None of the training's own is touched: what is wrong may show at the end only.
+    /// The training's own tensors are not changed: damage may show only at the end.
     pub(super) fn read(
         &self,
         path: &Path,
@@ -45,7 +45,7 @@ impl ExpectedTensors<'_> {
         }
         let mut file = Summed { file, sum: crc32fast::Hasher::new(), read: 0 };
         let tensors = self.take(&mut file, length, path);
-        // Where bytes have changed, that is what is wrong, whatever came of it.
+        // Where bytes have changed, that is the error to report, whatever it has caused.
         file.skip(u64::MAX).map_err(failed)?;
         if file.read != length {
             return Err(wrong_length(file.read));
@@ -77,7 +77,7 @@ impl ExpectedTensors<'_> {
         Ok(tensors)
     }
 
-    /// Whether these are the tensors that are wanted, and no more than may be there.
+    /// Checks that these are the expected tensors, and no others than allowed.
     fn check(&self, places: &[(String, TensorPlace)]) -> Result<(), String> {
         for (name, tensor) in self.tensors {
             let place = places.iter().find(|(found, _)| found == name).map(|(_, place)| place);
@@ -100,7 +100,7 @@ impl ExpectedTensors<'_> {
     }
 }
 
-/// A file, with the check sum and the number of the bytes that were read of it.
+/// A file, with the checksum and the number of the bytes read so far.
 struct Summed {
     file: File,
     sum: crc32fast::Hasher,
@@ -108,10 +108,10 @@ struct Summed {
 }
 
 impl Summed {
-    /// Bytes that are read at a time: they are still in the cache when they are summed up.
+    /// Bytes that are read at a time, few enough to be still in the cache when they are summed.
     const PIECE: usize = 1 << 18;
 
-    /// The length of the header and, as far as it can be one, the header.
+    /// The length of the header and, if it is plausible, the header.
     fn header(&mut self) -> io::Result<Vec<u8>> {
         let mut header = Vec::new();
         self.take(8).read_to_end(&mut header)?;
@@ -122,7 +122,7 @@ impl Summed {
         Ok(header)
     }
 
-    /// Reads so many bytes, or to the end, for the sum only.
+    /// Reads `bytes` bytes, or to the end, only for the sum.
     fn skip(&mut self, bytes: u64) -> io::Result<()> {
         let mut piece = vec![0; Self::PIECE];
         let mut rest = self.take(bytes);

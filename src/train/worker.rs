@@ -72,7 +72,7 @@ fn assignment(text: &str) -> Result<(String, String), String> {
     Ok((key.to_owned(), value.to_owned()))
 }
 
-/// What the worker's program does.
+/// Runs the worker's program.
 pub fn main() -> ExitCode {
     let args = Args::parse();
     let devices = Devices::look();
@@ -107,22 +107,22 @@ fn handshake(devices: &Devices) -> Handshake {
     }
 }
 
-/// The version that tch is made for.
+/// The version of libtorch that tch is made for.
 const LIBTORCH: &str = "2.11.0";
 /// The version of CUDA that its builds use.
 const CUDA: &str = "13.0";
 
-/// How a session ended.
+/// The ending of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     Finished,
-    /// It was asked to; it can be resumed.
+    /// It was asked to stop; it can be resumed.
     Stopped,
-    /// The loss is no finite number, and the spec says that this is the end.
+    /// The loss is not finite, and the spec ends the run in this case.
     NotFinite,
 }
 
-/// A session of a run, and what is needed to train it.
+/// A session of a run, with its config and the devices.
 pub struct Work<'a> {
     session: RunSession,
     stop: StopRequest,
@@ -130,7 +130,8 @@ pub struct Work<'a> {
     config: RunConfig,
 }
 
-/// Standard output, for the lines of events: the very bytes for a program, and made visible for a terminal.
+/// Standard output, for the lines of events: unchanged for a program, and with control characters escaped for a
+/// terminal.
 struct Echo {
     out: Stdout,
 }
@@ -172,7 +173,7 @@ fn run(folder: &Path, resume: bool, devices: &Devices) -> anyhow::Result<ExitCod
             return Ok(ExitCode::FAILURE);
         }
         Err(error) => {
-            // It stands in the log too, in case it cannot be written here.
+            // It is in the log too, in case it cannot be written here.
             let _ = work.session.record(step, Event::Failed { message: format!("{error:#}") });
             return Err(error);
         }
@@ -192,7 +193,7 @@ impl Work<'_> {
             let fits = || {
                 let capacity =
                     Capacity::look(spec.common().device, &handshake(self.devices), self.session.run().path());
-                // A `batch_size` with which it was said to fit is none: it did not.
+                // A `batch_size` that was estimated to fit and did not is no advice.
                 spec.fitting(capacity.memory?, capacity.is_gpu()).filter(|fits| *fits < spec.samples_at_once())
             };
             if let Some(TrainerError::Train(short)) = error.downcast_mut() {
@@ -254,7 +255,7 @@ impl Work<'_> {
         let scan = preset.begin(data, device)?;
         let flag = AtomicBool::new(false);
         self.session.begin_training();
-        // Large batches last, as they take longest: the picture fills in quickly.
+        // Large batches last, as they take longest: so the picture fills quickly.
         for (column, &batch_size) in axes.batch_sizes.iter().enumerate() {
             for (row, optimizer) in axes.optimizers.iter().enumerate() {
                 if complete.contains(&[row, column]) {
@@ -281,7 +282,7 @@ impl Work<'_> {
         Ok(Ended::Finished)
     }
 
-    /// Trains a point in a thread of its own, while commands are heard here.
+    /// Trains a point in a thread of its own, while commands are received here.
     fn point(
         &mut self,
         scan: &impl PointTraining,
@@ -292,7 +293,7 @@ impl Work<'_> {
             let point = scope.spawn(|| scan.train_point(optimizer, batch_size, flag));
             while !point.is_finished() {
                 std::thread::sleep(Duration::from_millis(20));
-                // What cannot be heard or answered ends the run, and not only after the grid point.
+                // An error of receiving or answering ends the run at once, not only after the grid point.
                 let asked = self.asked_to_stop().inspect_err(|_| flag.store(true, Ordering::Relaxed))?;
                 if asked || self.stop.is_raised() {
                     flag.store(true, Ordering::Relaxed);
@@ -305,7 +306,7 @@ impl Work<'_> {
         })
     }
 
-    /// Answers commands to a scan; says whether one was to stop.
+    /// Answers commands to a scan; returns whether one was to stop.
     fn asked_to_stop(&mut self) -> Result<bool, SessionError> {
         let mut stop = false;
         for (id, command) in self.session.commands()? {
@@ -323,8 +324,8 @@ impl Work<'_> {
         Ok(stop)
     }
 
-    /// The data that a preset asks for, which must be those of earlier sessions; `None` where it was asked to stop
-    /// before they were there.
+    /// The data that a preset requests, which must be those of earlier sessions; `None` where it was asked to stop
+    /// before they were obtained.
     fn data<D>(
         &mut self,
         obtain: impl FnOnce(&mut dyn FnMut(&str), &dyn Fn() -> bool) -> ObtainResult<D>,
@@ -353,7 +354,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// What a run that goes on says of itself again, where the line that said it is lost or does not hold the config.
+    /// The description that a resumed run records again, where the original line is lost or does not hold the config.
     fn again(&self, started: Started) -> Option<Started> {
         let before = self.session.before();
         // Commands may have changed the number of steps.
@@ -362,7 +363,7 @@ impl Work<'_> {
         (!whole).then_some(Started { steps, ..started })
     }
 
-    /// What a run is, as far as runs of all kinds say it.
+    /// The description of a run, without the parts specific to its kind.
     fn started<D>(&self, obtained: &Obtained<D>, device: Device) -> Started {
         Started {
             data: obtained.source.clone(),
@@ -375,10 +376,10 @@ impl Work<'_> {
     }
 }
 
-/// Answers commands while there is nothing to train on yet; says whether one was to stop.
+/// Answers commands before there are data to train on; returns whether one was to stop.
 fn stopped_before_it_began(session: &mut RunSession) -> bool {
     let mut stop = false;
-    // What cannot be read or written now is an error when the training begins.
+    // Errors of reading or writing are reported when the training begins.
     for (id, command) in session.commands().unwrap_or_default() {
         let (ok, message) = match command {
             run::RunCommand::Stop => {
@@ -392,7 +393,7 @@ fn stopped_before_it_began(session: &mut RunSession) -> bool {
     stop
 }
 
-/// The grid points of a scan up to the first that cannot be read: a reader forgets those after the step from which a run
+/// The grid points of a scan up to the first that cannot be read: a reader drops those after the step from which a run
 /// is resumed.
 fn complete(before: &RunHistory) -> HashSet<[usize; 2]> {
     let mut known: Vec<(u64, [usize; 2])> = before.grid_points().map(|point| (point.done, point.index)).collect();

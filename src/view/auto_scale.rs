@@ -4,13 +4,13 @@ use super::ticks::nice_step;
 use super::{SymLog, Viewport};
 use crate::landscape::Landscape;
 
-/// Points at which the losses in view are looked at.
+/// The number of columns of the grid on which the losses in view are sampled.
 const COLUMNS: usize = 36;
 const ROWS: usize = 24;
 /// A scale is kept until it is wrong by this factor.
 const TOLERANCE: f64 = 2.5;
 
-/// The colour scale of the view before, which the next one sticks to.
+/// The colour scale of the previous view, which is kept if possible.
 #[derive(Debug, Default)]
 pub struct AutoScale {
     current: Option<SymLog>,
@@ -19,10 +19,10 @@ pub struct AutoScale {
 impl AutoScale {
     /// The scale for what `viewport` shows of the landscape.
     ///
-    /// The end of the colours is about the highest loss in view, but for the outermost tenth. Linear is
-    /// a twelfth of the deepest descent in view, so that the gentle slope −cu takes a good part of the
-    /// colours however high the walls are. Both are rounded to 1, 2 or 5 times a power of ten, and kept
-    /// until they are off by more than a factor of 2.5.
+    /// The end of the colours is about the highest loss in view, except for the highest tenth. Linear is a twelfth of
+    /// the deepest descent in view, so that the gentle slope −cu takes a good part of the colours however high the
+    /// walls are. Both are rounded to 1, 2 or 5 times a power of ten, and kept until they are off by more than a factor
+    /// of 2.5.
     pub fn update(&mut self, landscape: &Landscape, viewport: &Viewport) -> SymLog {
         let wanted = suitable(landscape, viewport);
         let scale = match self.current {

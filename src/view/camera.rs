@@ -1,4 +1,4 @@
-//! Which part of the plane is shown, and how points map to pixels. Pure arithmetic.
+//! The visible part of the plane, and the mapping of points to pixels. Pure arithmetic.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ pub struct Camera {
 }
 
 impl Camera {
-    /// The first look at the paper's valley: from the start to where it leads.
+    /// The initial view of the paper's valley, from the start along the floor.
     pub const HOME: Camera = Camera { center: [0.9, 0.5], width: 3.0 };
 }
 
@@ -25,12 +25,12 @@ pub struct Viewport {
 }
 
 impl Viewport {
-    /// Units of the plane a pixel.
+    /// Units of the plane per pixel.
     pub fn units_per_px(&self) -> f64 {
         self.camera.width / f64::from(self.size_px[0].max(1.0))
     }
 
-    /// Where a point of the plane lies on the canvas.
+    /// The position on the canvas of a point of the plane.
     pub fn px_from_xy(&self, [x, y]: [f64; 2]) -> [f32; 2] {
         let [width, height] = self.size_px;
         let scale = 1.0 / self.units_per_px();
@@ -40,7 +40,7 @@ impl Viewport {
         ]
     }
 
-    /// Which point of the plane lies under a pixel.
+    /// The point of the plane under a pixel.
     pub fn xy_from_px(&self, [px, py]: [f32; 2]) -> [f64; 2] {
         let [width, height] = self.size_px;
         let scale = self.units_per_px();

@@ -1,6 +1,6 @@
-//! Colours that lines can be seen in.
+//! Line colours with enough contrast.
 
-/// What is drawn on.
+/// The background of a drawing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Background {
     Light,
@@ -10,13 +10,13 @@ pub enum Background {
 /// The largest luminance of a line on a light background, and the smallest on a dark one.
 const BRIGHTEST: f32 = 0.40;
 const DARKEST: f32 = 0.08;
-/// Between a colour and black or white.
+/// The number of steps between a colour and black or white.
 const STEPS: usize = 60;
-/// How many times further from grey a colour may become when it is darkened.
+/// The largest factor by which a colour's distance from grey may grow when it is darkened.
 const STRONGEST: f32 = 2.0;
 
 /// The colour, as red, green and blue, for lines on a background: pale ones are darkened on a light one and dark ones
-/// lightened on a dark one until they can be seen. The hue stays: a pale yellow becomes gold, and not olive.
+/// lightened on a dark one until they have enough contrast. The hue is kept: a pale yellow becomes gold, and not olive.
 pub fn contrasting(color: [u8; 3], background: Background) -> [u8; 3] {
     match background {
         Background::Light => darkened(color, BRIGHTEST),
@@ -38,7 +38,7 @@ pub(super) fn lightened(color: [u8; 3], least: f32) -> [u8; 3] {
     first(|part| mixed(color.map(f32::from), 255.0, part), |color| luminance(color) >= least)
 }
 
-/// The first colour on the way from part 0 to part 1 that will do.
+/// The first colour on the way from part 0 to part 1 that satisfies `will_do`.
 fn first(at: impl Fn(f32) -> [u8; 3], will_do: impl Fn([u8; 3]) -> bool) -> [u8; 3] {
     let steps = (0..STEPS).map(|step| at(step as f32 / STEPS as f32));
     steps.into_iter().find(|color| will_do(*color)).unwrap_or_else(|| at(1.0))
@@ -48,7 +48,7 @@ fn mixed(color: [f32; 3], towards: f32, part: f32) -> [u8; 3] {
     color.map(|channel| ((1.0 - part) * channel + part * towards).round() as u8)
 }
 
-/// So many times as far from the grey of its largest channel, or as far as its hue allows.
+/// The colour `times` times as far from the grey of its largest channel, or as far as its hue allows.
 fn strengthened(color: [f32; 3], times: f32) -> [f32; 3] {
     let most = color.into_iter().fold(0.0, f32::max);
     let least = color.into_iter().fold(most, f32::min);

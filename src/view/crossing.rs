@@ -1,6 +1,6 @@
-//! Where curves reach a loss, and how much sooner one does than another.
+//! The points where curves reach a loss, and the factors between them.
 
-/// Where a curve first reaches a level.
+/// The point where a curve first reaches a level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Crossing {
     pub step: f64,
@@ -37,8 +37,8 @@ pub fn common_level<P: IntoIterator<Item = [f64; 3]>>(curves: impl IntoIterator<
     level
 }
 
-/// How much less it takes than a baseline, in words, such as `1.80 × fewer`; `more` is the word where it takes more.
-/// Empty where one of them is 0, as at the first step.
+/// The factor between a baseline and the number taken, in words, such as `1.80 × fewer`; `more` is the word where more
+/// are taken. Empty where one of them is 0, as at the first step.
 pub fn speedup(baseline: f64, taken: f64, [fewer, more]: [&str; 2]) -> String {
     let ratio = baseline / taken;
     match ratio {

@@ -1,4 +1,4 @@
-//! How a landscape is looked at: camera, colour scale, and what is drawn. Plain values, no drawing.
+//! The view of a landscape: camera, colour scale, and what is drawn. Plain values, no drawing.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ pub use contrast::{Background, contrasting};
 pub use pen::{Dash, Pen};
 pub use scale::{Colormap, SymLog};
 
-/// How the landscape is drawn.
+/// The drawing settings of the landscape.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ViewSettings {
@@ -32,16 +32,16 @@ pub struct ViewSettings {
     pub trail_width: f32,
     pub point_radius: f32,
     pub mean_path: bool,
-    /// The camera keeps the particles in view.
+    /// Whether the camera keeps the particles in view.
     pub follow: bool,
-    /// Arrows on the selected particle.
+    /// Whether the selected particle has arrows.
     pub glyphs: bool,
-    /// Where to look at first; `None` is [`Camera::HOME`].
+    /// The initial camera; `None` is [`Camera::HOME`].
     pub camera: Option<Camera>,
 }
 
 impl ViewSettings {
-    /// The longest trail.
+    /// The largest length of a trail.
     pub const MAX_TRAIL_STEPS: u32 = 10_000;
 }
 

@@ -2,7 +2,7 @@
 
 use super::contrast::{Background, contrasting, darkened, lightened, luminance};
 
-/// Whether a line is drawn whole or in pieces.
+/// The dash pattern of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dash {
     #[default]
@@ -15,7 +15,7 @@ impl Dash {
     const ALL: [Dash; 3] = [Dash::Solid, Dash::Dashed, Dash::Dotted];
 }
 
-/// How the curve of a run is drawn: in a shade of its optimizer's colour, whole or in pieces.
+/// The colour and dash pattern of a run's curve: a shade of its optimizer's colour, solid or dashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pen {
     color: [u8; 3],
@@ -28,14 +28,14 @@ const SHADES: usize = 3;
 /// The luminances of the second and third shade on a light background, and of the second on a dark one.
 const DEEP: [f32; 2] = [0.075, 0.19];
 const DEEP_ON_DARK: f32 = 0.16;
-/// How much of the way to white the third shade on a dark background is, in luminance.
+/// The third shade on a dark background, as a fraction of the way to white, in luminance.
 const PALE_ON_DARK: f32 = 0.42;
 
 impl Pen {
-    /// So many pens of one colour are told apart.
+    /// The number of distinct pens of one colour.
     pub const COUNT: usize = SHADES * Dash::ALL.len();
 
-    /// One of the pens of a colour; those after the last begin anew. The first is the colour itself, whole.
+    /// One of the pens of a colour; after the last they repeat. The first is the colour itself, solid.
     pub fn new(color: [u8; 3], number: usize) -> Pen {
         let number = number % Self::COUNT;
         Pen { color, shade: number % SHADES, dash: Dash::ALL[number / SHADES] }

@@ -1,10 +1,10 @@
-//! The range of an axis that suits most curves, whatever a few of them do.
+//! A range of an axis suitable for most curves, robust against a few outliers.
 
-/// From where to where a curve goes.
+/// The smallest and the largest value of a curve.
 pub type Extent = [f64; 2];
 
-/// A curve that needs so many times the range of all smaller ones has run away: it would leave them less
-/// than a pixel or two.
+/// A curve that needs this many times the range of all smaller ones has run away: it would leave them less than a pixel
+/// or two.
 const RUNAWAY: f64 = 100.0;
 /// The same for the band around a curve, which is paler and matters less than the curve itself.
 const WIDE: f64 = 20.0;
@@ -18,8 +18,8 @@ fn length([low, high]: Extent) -> f64 {
     high - low
 }
 
-/// Which curves to choose a range by: all, except where a minority needs more than `factor` times the
-/// range of the others.
+/// The curves that determine a range: all, except where a minority needs more than `factor` times the range of the
+/// others.
 fn sensible(extents: &[Extent], factor: f64) -> Vec<bool> {
     let mut order: Vec<usize> = (0..extents.len()).collect();
     order.sort_by(|&a, &b| length(extents[a]).total_cmp(&length(extents[b])));
@@ -39,7 +39,7 @@ fn sensible(extents: &[Extent], factor: f64) -> Vec<bool> {
     keep
 }
 
-/// What a plot of these curves shows from bottom to top: the extent that suits them, with a margin.
+/// The vertical range of a plot of these curves: the extent that suits them, with a margin.
 pub fn with_margin(curves: &[(Extent, Option<Extent>)]) -> Extent {
     let Some([low, high]) = suiting(curves) else { return [0.0, 1.0] };
     let margin = if high > low { 0.06 * (high - low) } else { (0.1 * high.abs()).max(1e-3) };
@@ -58,7 +58,7 @@ pub fn suiting(curves: &[(Extent, Option<Extent>)]) -> Option<Extent> {
     parts.reduce(union)
 }
 
-/// What a plot shows from left to right of curves that reach over this extent: a margin keeps points at its ends whole.
+/// The horizontal range of a plot of curves over this extent: a margin keeps points at its ends fully visible.
 pub fn across(extent: Option<Extent>) -> Extent {
     const MARGIN: f64 = 0.02;
     match extent {

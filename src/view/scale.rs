@@ -1,4 +1,4 @@
-//! From losses to colours.
+//! Colour scales for losses.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ pub struct SymLog {
 }
 
 impl SymLog {
-    /// Contour lines lie at every such part of the colours, ends included.
+    /// The number of equal parts of the colours at whose ends contour lines lie.
     pub const CONTOURS: u32 = 24;
 
     /// The values at which contour lines lie, from the lowest to the highest.
@@ -23,8 +23,7 @@ impl SymLog {
         (0..=Self::CONTOURS).map(move |level| scale.value(f64::from(level) / f64::from(Self::CONTOURS)))
     }
 
-    /// Position on the colour bar from 0 to 1, not cut off beyond:
-    /// `½ + ½ sign(L) ln(1 + |L|/linear) / ln(1 + max/linear)`.
+    /// Position on the colour bar from 0 to 1, not clamped: `½ + ½ sign(L) ln(1 + |L|/linear) / ln(1 + max/linear)`.
     pub fn position(&self, value: f64) -> f64 {
         let size = (value.abs() / self.linear).ln_1p() / (self.max / self.linear).ln_1p();
         0.5 + 0.5 * size.copysign(value)
@@ -36,7 +35,7 @@ impl SymLog {
         (self.linear * (size.abs() * (self.max / self.linear).ln_1p()).exp_m1()).copysign(size)
     }
 
-    /// How much [`SymLog::position`] grows with the value.
+    /// The derivative of [`SymLog::position`] with respect to the value.
     pub fn slope(&self, value: f64) -> f64 {
         0.5 / ((self.linear + value.abs()) * (self.max / self.linear).ln_1p())
     }

@@ -1,11 +1,11 @@
-//! What is chosen the same way for every workload.
+//! Choices that all workloads share.
 
 use serde::{Deserialize, Serialize};
 
-/// Where the tensors live.
+/// The device of the tensors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DeviceChoice {
-    /// The first CUDA device if there is one that works, else the processor.
+    /// The first CUDA device if there is a working one, else the processor.
     #[default]
     Automatic,
     Cpu,
@@ -13,17 +13,17 @@ pub enum DeviceChoice {
     Cuda(u32),
 }
 
-/// The type of the parameters and of everything computed with them.
+/// Floating-point precision of the parameters and of everything computed with them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FloatType {
     #[default]
     Float32,
-    /// For checking.
+    /// Double precision, for checks.
     Float64,
 }
 
 impl FloatType {
-    /// As in the events of a run.
+    /// The name in the events of a run.
     pub fn name(self) -> &'static str {
         match self {
             FloatType::Float32 => "float32",
@@ -32,34 +32,34 @@ impl FloatType {
     }
 }
 
-/// Where the training data come from.
+/// The source of the training data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DataChoice {
     /// The cache; else the folder that `VALLEYSCOPE_DATA` names; for MNIST else a download; and where nothing is found
-    /// a stand-in that is made by the program.
+    /// synthetic data.
     #[default]
     Automatic,
     /// A folder that holds the files.
     Folder(String),
-    /// Digits or text that the program makes. They are not MNIST, and no real corpus.
+    /// Synthetic digits or text. They are not MNIST, and not a real corpus.
     #[serde(rename = "StandIn")]
     Synthetic,
 }
 
-/// What the tokens of a language model stand for.
+/// The tokenizer of a language model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TokenizerKind {
     /// Parts of words, by GPT-2's byte pair encoding.
     #[default]
     Gpt2,
-    /// Single characters, those that the text has.
+    /// Single characters, those that occur in the text.
     Char,
 }
 
 impl TokenizerKind {
     pub const ALL: [TokenizerKind; 2] = [TokenizerKind::Gpt2, TokenizerKind::Char];
 
-    /// As on the command line and in `meta.json`.
+    /// The name on the command line and in `meta.json`.
     pub fn name(self) -> &'static str {
         match self {
             TokenizerKind::Gpt2 => "gpt2",
@@ -73,10 +73,10 @@ impl TokenizerKind {
     }
 }
 
-/// What a run does when its loss is not a finite number any more.
+/// The action of a run when its loss is no longer finite.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NotFinite {
-    /// It goes on, and the curve shows it.
+    /// It continues, and the curve shows it.
     #[default]
     GoOn,
     /// It stops with a checkpoint.

@@ -1,26 +1,26 @@
 use std::error::Error;
 
-/// What a workload learns from, as forms and messages say it.
+/// The words for a workload's dataset in forms and messages.
 #[derive(Debug)]
 pub struct Dataset {
-    /// What a choice of data for this and no other dataset is remembered by.
+    /// The name under which the choice of data for this dataset is stored.
     pub name: &'static str,
-    /// What [`DataChoice::Automatic`](super::DataChoice::Automatic) does.
+    /// The effect of [`DataChoice::Automatic`](super::DataChoice::Automatic).
     pub automatic: &'static str,
-    /// What a folder of it holds.
+    /// The contents of a folder of it.
     pub folder: &'static str,
-    /// What the program makes where there is nothing else.
+    /// The synthetic data that replace it where nothing else is found.
     pub synthetic: &'static str,
 }
 
-/// What a training would learn from if it began now, as far as that is told without reading it all.
+/// The data that a training would use if it began now, as far as can be determined without reading them all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outlook {
     /// In words, such as `tokens in FOLDER`.
     pub data: String,
-    /// Whether the program would make it up, though nobody has asked for that.
+    /// Whether the data would be synthetic without being requested.
     pub is_fallback: bool,
-    /// What else the user had better know.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The fields of a spec as a form that a window can show, without knowing what they are of.
+//! The fields of a spec as a generic form that a window can show.
 
 use super::{DataChoice, Dataset, DeviceChoice, NotFinite, ScanOptimizer};
 use crate::optimizer::RuleSpec;
@@ -7,11 +7,11 @@ use crate::quantity::{BatchSize, RealQuantity, WholeQuantity};
 /// Fields in sections.
 pub type Form<'a> = Vec<Section<'a>>;
 
-/// Fields that belong together.
+/// A group of fields.
 pub struct Section<'a> {
     /// Empty for a section without one.
     pub heading: &'static str,
-    /// Whether it is closed at first.
+    /// Whether it is initially closed.
     pub folded: bool,
     pub fields: Vec<Field<'a>>,
 }
@@ -26,16 +26,16 @@ impl<'a> Section<'a> {
     }
 }
 
-/// A field with its name and what it means.
+/// A field with its name and meaning.
 pub struct Field<'a> {
     pub name: &'static str,
     pub help: &'static str,
-    /// Where it is in the run, for the rules between fields that may refuse it; empty for a field that none refuses.
+    /// Its path in the run, for errors of the rules between fields; empty for a field that no rule refuses.
     pub path: &'static str,
     pub value: Value<'a>,
 }
 
-/// What a field holds.
+/// The value of a field.
 pub enum Value<'a> {
     Real(&'a mut dyn RealQuantity),
     Whole(&'a mut dyn WholeQuantity),
@@ -48,7 +48,7 @@ pub enum Value<'a> {
     Rule(&'a mut RuleSpec),
     BatchSizes(&'a mut Vec<BatchSize>),
     Optimizers(&'a mut Vec<ScanOptimizer>),
-    /// Words that follow from the other fields.
+    /// A text derived from the other fields.
     Note(String),
 }
 

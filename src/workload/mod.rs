@@ -1,8 +1,8 @@
-//! Real training: what is trained, on what, with which optimizer.
+//! Real trainings: models, datasets and optimizers.
 //!
-//! A workload is a folder of this module and a line of [`for_each_workload`]. The folder holds what is the workload's
-//! own: its spec, the form that edits the spec, its data and, with libtorch, its model. Everything else (presets,
-//! window, command line, worker, runs, curves) knows it through [`Workload`] only.
+//! A workload is a folder of this module and a line of [`for_each_workload`]. The folder holds the parts specific to
+//! the workload: its spec, the form that edits the spec, its data and, with libtorch, its model. Everything else
+//! (presets, window, command line, worker, runs, curves) uses it only through [`Workload`].
 //!
 //! ```text
 //! RunsPreset<S: RunSpec>   trainings one after another     ┐
@@ -50,78 +50,78 @@ pub(crate) use for_each_workload;
 
 /// A preset that a worker trains.
 pub trait Workload {
-    /// What users choose it by, such as `MNIST classifier, one run`.
+    /// The name for users, such as `MNIST classifier, one run`.
     fn name(&self) -> &'static str;
 
-    /// What runs of it are told from those of other workloads by, such as `MNIST`.
+    /// The name that distinguishes its runs from those of other workloads, such as `MNIST`.
     fn family(&self) -> &'static str;
 
     /// Shown in menus; one line.
     fn title(&self) -> &str;
 
-    /// A sentence about what there is to see.
+    /// A sentence about the experiment.
     fn description(&self) -> &str;
 
-    /// The title and the description, to be changed.
+    /// The title and the description, mutable.
     fn words_mut(&mut self) -> [&mut String; 2];
 
     /// The first rule between fields that the preset breaks.
     fn check(&self) -> Result<(), SpecError>;
 
-    /// What each of its runs is called in lists and legends; one name for a scan.
+    /// The name of each of its runs in lists and legends; one name for a scan.
     fn labels(&self) -> Vec<String>;
 
-    /// Where the fields of each of its runs are in the preset: `runs[0]`, `runs[1]` …, or `scan`.
+    /// The paths of its runs in the preset: `runs[0]`, `runs[1]` …, or `scan`.
     fn places(&self) -> Vec<String>;
 
     /// Its runs, each as a preset of its own that a worker can train.
     fn trainings(&self) -> Vec<Preset>;
 
-    /// What trainings have in common; none of a scan, and of a preset of several runs.
+    /// The fields common to all trainings; none for a scan, and for a preset of several runs.
     fn training(&self) -> Option<Common<'_>>;
 
-    /// The model of a training in words, such as `4 layers, 4 heads`: equal ones can take each other's checkpoints. None of
-    /// a scan, and of a preset of several runs.
+    /// The model of a training in words, such as `4 layers, 4 heads`: equal ones can take each other's checkpoints.
+    /// None for a scan, and for a preset of several runs.
     fn model(&self) -> Option<String>;
 
-    /// What the evaluations of a training compute, besides model and data: losses of equal ones can be compared. None of a
-    /// scan, and of a preset of several runs.
+    /// The settings of a training's evaluations, besides model and data: losses of equal ones can be compared. None for
+    /// a scan, and for a preset of several runs.
     fn evaluation(&self) -> Option<String>;
 
-    /// The optimizers of a scan; none of anything else.
+    /// The optimizers of a scan; none for other workloads.
     fn scanned(&self) -> &[ScanOptimizer];
 
-    /// What is trained on, in words.
+    /// The dataset, in words.
     fn dataset(&self) -> &'static Dataset;
 
-    /// Where the data of a run of it come from.
+    /// The source of the data of a run.
     fn data(&self, run: usize) -> &DataChoice;
 
-    /// Takes the data of all runs from there.
+    /// Sets the source of the data of all runs.
     fn set_data(&mut self, data: &DataChoice);
 
-    /// What the first run would learn from if it began now, without reading it all.
+    /// The data that the first run would use if it began now, without reading them all.
     ///
     /// # Errors
     ///
-    /// Where the names, lengths and heads of files show that it could not begin.
+    /// Where the names, lengths and headers of files show that it could not begin.
     fn outlook(&self) -> OutlookResult;
 
-    /// Where the first run is to take place.
+    /// The device of the first run.
     fn device(&self) -> DeviceChoice;
 
-    /// What a run of it needs of the machine, where that is known beforehand.
+    /// The requirements of a run on the machine, where they are known beforehand.
     fn needs(&self, run: usize) -> Option<Needs>;
 
-    /// The largest `batch_size` with which a run would need no more memory than this, in bytes, as far as that is known.
+    /// The largest `batch_size` with which a run would need at most `memory` bytes, as far as that is known.
     fn fitting(&self, run: usize, memory: u64, on_gpu: bool) -> Option<u64>;
 
-    /// What a run of it says of itself at its start, added to what all runs say.
+    /// Adds the workload's description of a run to that of all runs.
     fn describe(&self, started: Started) -> Started;
 
-    /// The preset as a text without what need not be equal for replicates; none for a scan.
+    /// The preset as a text without the fields that may differ between replicates; none for a scan.
     fn replicate_key(&self) -> Option<String>;
 
-    /// The fields of a run, to be changed.
+    /// The fields of a run, mutable.
     fn form(&mut self, run: usize) -> Form<'_>;
 }

@@ -1,15 +1,15 @@
-//! What a training needs, as far as its spec says it.
+//! The requirements of a training, estimated from its spec.
 
 use super::Course;
 use crate::optimizer::RuleSpec;
 
-/// What a training needs of its device and of the disk. The figures are estimates, less than a fifth off where a
-/// model is large.
+/// The requirements of a training on its device and on the disk. The figures are estimates, within a fifth for a large
+/// model.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Needs {
-    /// Bytes of the parameters, their gradients and what the rule remembers, and of libtorch.
+    /// Bytes of the parameters, their gradients and the rule's states, and of libtorch.
     kept: u64,
-    /// Bytes of all else that is on the device at once.
+    /// Bytes of everything else that is on the device at once.
     activations: u64,
     /// Bytes of a checkpoint.
     checkpoint: u64,
@@ -19,12 +19,13 @@ pub struct Needs {
     pub step_operations: f64,
 }
 
-/// What libtorch takes before there is any model.
+/// Bytes that libtorch takes without a model.
 const LIBRARY: u64 = 150 << 20;
 
 impl Needs {
-    /// Of a model with so many `parameters`, each of so many bytes, a gradient for each and what the rule remembers;
-    /// `activations` are the bytes of all else that is there at once, and `step_operations` those of a step.
+    /// The requirements of a model with `parameters` parameters of a number of bytes each, a gradient for each and the
+    /// rule's states; `activations` are the bytes of everything else that is in memory at once, and `step_operations`
+    /// those of a step.
     pub(super) fn of_model(
         parameters: u64,
         bytes: u64,
@@ -35,7 +36,7 @@ impl Needs {
     ) -> Needs {
         let remembered = rule.info().states.len() as u64;
         let flat = parameters * bytes;
-        // The last two, the best one and the next one, and of the others those that are saved and kept.
+        // The last two, the best and the next checkpoint, and those that are kept at multiples of `keep_every`.
         let common = |every: u64| every / greatest_divisor(every, course.checkpoint_every) * course.checkpoint_every;
         let kept = 4 + course.keep_every.map_or(0, |every| course.steps / common(every));
         let checkpoint = flat * (1 + remembered);
@@ -50,7 +51,7 @@ impl Needs {
 
     /// Bytes on the device, at the most.
     pub fn memory(&self, on_gpu: bool) -> u64 {
-        // The file of a checkpoint is made in main memory, when there are no activations.
+        // The file of a checkpoint is built in main memory, at a time without activations.
         let passing = if on_gpu { self.activations } else { self.activations.max(self.checkpoint) };
         self.kept.saturating_add(passing)
     }

@@ -16,25 +16,25 @@ pub struct RunsPreset<S> {
     pub version: FormatVersion,
     /// Shown in menus; one line.
     pub title: String,
-    /// A sentence about what there is to see.
+    /// A sentence about the experiment.
     #[serde(default)]
     pub description: String,
     /// 1 to [`RunsPreset::MOST_RUNS`].
     pub runs: Vec<S>,
 }
 
-/// What one training of a workload is.
+/// The spec of one training of a workload.
 pub trait RunSpec: Clone {
-    /// What users choose the workload by.
+    /// The workload's name for users.
     const NAME: &'static str;
-    /// What runs of it are told from those of other workloads by.
+    /// The name that distinguishes its runs from those of other workloads.
     const FAMILY: &'static str;
     const DATASET: &'static Dataset;
 
     /// The fields that trainings of all workloads have.
     fn common(&self) -> Common<'_>;
 
-    /// Some of them, to be changed.
+    /// Some of them, mutable.
     fn common_mut(&mut self) -> CommonMut<'_>;
 
     /// The first rule between fields that the spec breaks, with the path from the spec.
@@ -42,13 +42,13 @@ pub trait RunSpec: Clone {
         Ok(())
     }
 
-    /// Samples that the passes take at once.
+    /// The number of samples that the passes take at once.
     fn samples_at_once(&self) -> u64;
 
-    /// What it needs of the machine with so many samples at once.
+    /// Its requirements on the machine with this number of samples at once.
     fn needs(&self, samples_at_once: u64) -> Needs;
 
-    /// The most samples at once, up to as many as it has, with which it needs no more memory than this, in bytes.
+    /// The largest number of samples at once, up to its own, with which it needs at most `memory` bytes.
     fn fitting(&self, memory: u64, on_gpu: bool) -> Option<u64> {
         let [mut fits, mut most] = [0, self.samples_at_once()];
         while fits < most {
@@ -58,40 +58,40 @@ pub trait RunSpec: Clone {
         (fits > 0).then_some(fits)
     }
 
-    /// What it would learn from if it began now; see [`Workload::outlook`].
+    /// The data that it would use if it began now; see [`Workload::outlook`].
     fn outlook(&self) -> OutlookResult;
 
-    /// The model in words, without what it is: a training goes on from checkpoints of an equal one.
+    /// The model's settings in words, without its kind: a training continues only from checkpoints of an equal model.
     fn model(&self) -> String;
 
-    /// What its evaluations compute, besides model and data: losses of equal ones can be compared.
+    /// The settings of its evaluations, besides model and data: losses of equal ones can be compared.
     fn evaluation(&self) -> String {
         String::new()
     }
 
-    /// What a run of it says of itself at its start, besides what [`RunSpec::common`] says.
+    /// Adds to the description of a run what [`RunSpec::common`] does not cover.
     fn describe(&self, started: Started) -> Started;
 
     fn form(&mut self) -> Form<'_>;
 }
 
-/// What trainings of all workloads have.
+/// The fields that trainings of all workloads have.
 #[derive(Clone, Copy, Debug)]
 pub struct Common<'a> {
     pub name: Option<&'a str>,
     pub rule: &'a RuleSpec,
     pub learning_rate: LearningRate,
-    /// Samples of a step.
+    /// The number of samples of a step.
     pub batch_size: u64,
     pub seed: u64,
     pub course: Course,
     pub data: &'a DataChoice,
     pub device: DeviceChoice,
-    /// As in the events of a run.
+    /// The name in the events of a run.
     pub precision: &'static str,
 }
 
-/// The fields that change without the workload's own doing.
+/// The fields that are changed from outside of the workload.
 #[derive(Debug)]
 pub struct CommonMut<'a> {
     pub name: &'a mut Option<String>,
@@ -99,7 +99,7 @@ pub struct CommonMut<'a> {
     pub data: &'a mut DataChoice,
 }
 
-/// When a training does what, in steps.
+/// The intervals of a training's actions, in steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Course {
     pub steps: u64,
@@ -108,13 +108,13 @@ pub struct Course {
     pub checkpoint_every: u64,
     /// Every checkpoint at a multiple of this is kept, beside the last two and the best.
     pub keep_every: Option<u64>,
-    /// When the model writes text, where it does.
+    /// The interval of text samples, where there are any.
     pub sample_every: Option<u64>,
     pub not_finite: NotFinite,
 }
 
 impl Common<'_> {
-    /// What lists and legends say: the name or, without one, the optimizer's.
+    /// The name in lists and legends: the training's own or, without one, the optimizer's.
     pub fn label(&self) -> &str {
         self.name.unwrap_or(self.rule.name())
     }
@@ -253,13 +253,13 @@ where
     }
 }
 
-/// A name that is shown in one line.
+/// Checks a name, which is shown in one line.
 pub(super) fn check_name(name: Option<&str>) -> Result<(), SpecError> {
     name.map_or(Ok(()), |name| SpecError::check_line("name", name, OptimizerSpec::LONGEST_NAME))
 }
 
 impl DataChoice {
-    /// A folder's path is no longer than systems allow.
+    /// Checks that a folder's path is no longer than systems allow.
     pub(super) fn check(&self) -> Result<(), SpecError> {
         match self {
             DataChoice::Folder(folder) if folder.is_empty() => {

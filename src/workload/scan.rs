@@ -2,16 +2,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::optimizer::RuleSpec;
 
-/// The most optimizers in a scan, and the most batch sizes.
+/// The largest number of optimizers in a scan, and of batch sizes.
 pub const MOST_SCANNED: usize = 64;
-/// The most trainings of one optimizer and batch size.
+/// The largest number of trainings of one optimizer and batch size.
 pub const LARGEST_STACK: usize = 10_000;
 
 /// An optimizer of a scan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScanOptimizer {
-    /// What the legend says; without it, the rule's name.
+    /// The name in the legend; without it, the rule's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Red, green, blue; without it, the rule's colour in the paper.

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use super::palette::reduce;
 use crate::export::{AtomicFile, Overwrite};
 
-/// What an animation is saved as.
+/// The format of an animation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AnimationFormat {
     /// One file that moves, with 256 colours a frame.
@@ -38,14 +38,14 @@ pub enum EncodeError {
     Vanished,
 }
 
-/// What is written, and where to.
+/// The format and the target of an animation.
 #[derive(Clone, Debug)]
 pub struct AnimationFile {
     pub format: AnimationFormat,
     /// The GIF, or the folder to make.
     pub target: PathBuf,
     pub frames_per_sec: u32,
-    /// Whether a GIF takes the place of a file that is there already. A folder that is not empty is never touched.
+    /// Whether a GIF replaces an existing file. A folder that is not empty is never changed.
     pub overwrite: Overwrite,
     /// Colours that the pixels of a GIF keep exactly, at most 128 of them.
     pub kept_colors: Vec<[u8; 3]>,
@@ -84,8 +84,8 @@ impl Encoder {
         Encoder { messages, outcome }
     }
 
-    /// Hands over a frame, or gives it back when the thread has enough to do. A frame that the thread does
-    /// not want any more is dropped: [`Encoder::outcome`] says why.
+    /// Sends a frame, or returns it when the thread's queue is full. A frame for a thread that has ended is dropped:
+    /// [`Encoder::outcome`] has the reason.
     pub fn offer(&self, frame: RgbaImage) -> Option<RgbaImage> {
         match self.messages.try_send(Message::Frame(frame)) {
             Err(TrySendError::Full(Message::Frame(frame))) => Some(frame),
@@ -93,12 +93,12 @@ impl Encoder {
         }
     }
 
-    /// Says that there are no more frames. False while the thread's queue is full.
+    /// Sends the end of the frames. False while the thread's queue is full.
     pub fn finish(&self) -> bool {
         !matches!(self.messages.try_send(Message::Finish), Err(TrySendError::Full(_)))
     }
 
-    /// Where the animation was saved, or why not, once it is known.
+    /// The path of the saved animation, or the error, once it is known.
     pub fn outcome(&self) -> Option<Result<PathBuf, EncodeError>> {
         match self.outcome.try_recv() {
             Ok(outcome) => Some(outcome),
@@ -161,7 +161,7 @@ fn write_folder(target: &Path, inbox: &Receiver<Message>) -> Result<Option<()>, 
     let failed = |source| EncodeError::Write { path: target.to_owned(), source };
     let mut builder = tempfile::Builder::new();
     builder.prefix(".animation-");
-    // Who may read it is for the user's umask to say.
+    // The user's umask determines who may read it.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
     let folder: TempDir = builder.tempdir_in(parent_of(target)).map_err(failed)?;
@@ -190,7 +190,7 @@ fn write_folder(target: &Path, inbox: &Receiver<Message>) -> Result<Option<()>, 
         return Err(EncodeError::Exists(target.to_owned()));
     }
     std::fs::rename(folder.path(), target).map_err(failed)?;
-    // It is not there any more to be removed.
+    // It has been renamed, and is not to be removed.
     let _ = folder.keep();
     Ok(Some(()))
 }

@@ -2,13 +2,13 @@
 
 use image::RgbaImage;
 
-/// The most colours of a frame.
+/// The largest number of colours of a frame.
 pub(super) const MOST_COLORS: usize = 256;
-/// Of the most frequent colours, so many stay as they are: backgrounds and text.
+/// The number of the most frequent colours that are kept exactly: backgrounds and text.
 const FREQUENT: usize = 16;
-/// Red, green and blue count about as much as the eye tells them apart.
+/// The weights of red, green and blue, about as the eye distinguishes them.
 const AXIS_WEIGHTS: [f64; 3] = [1.4, 2.0, 1.2];
-/// Rounds in which colours of the palette move to the middle of what they stand for.
+/// Rounds in which each colour of the palette moves to the mean of the colours that it represents.
 const ROUNDS: usize = 2;
 
 /// A colour of the picture. It weighs as much as the root of the number of its pixels, so that a few lines and points
@@ -61,8 +61,8 @@ fn colors_of(picture: &RgbaImage) -> Vec<Entry> {
     runs.map(|run| Entry { rgb: run[0], pixels: u32::try_from(run.len()).unwrap_or(u32::MAX) }).collect()
 }
 
-/// `fixed`, and the colours that suit `entries` best: boxes of colours, of which the one with the largest error is cut
-/// in two until there are enough, and then the means of what is nearest to each.
+/// `fixed`, and the colours that suit `entries` best: boxes of colours, of which the one with the largest error is
+/// split until there are enough, and then the means of the colours nearest to each.
 fn palette(fixed: &[[u8; 3]], entries: Vec<Entry>) -> Vec<[u8; 3]> {
     let mut boxes = vec![ColorBox::new(entries)];
     while boxes.len() < MOST_COLORS - fixed.len() {
@@ -91,7 +91,7 @@ fn palette(fixed: &[[u8; 3]], entries: Vec<Entry>) -> Vec<[u8; 3]> {
     palette
 }
 
-/// Colours that one colour may stand for.
+/// Colours that one colour may represent.
 struct ColorBox {
     entries: Vec<Entry>,
     /// The axis on which they differ the most, and by how much: the sum of the weighted squares.

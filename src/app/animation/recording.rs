@@ -47,7 +47,7 @@ enum Phase {
     Finish {
         told: bool,
     },
-    /// Waits for the session to begin anew, and then to be back at its step.
+    /// Waits for the session to restart, and then to be back at its step.
     Return {
         old_run: u64,
     },
@@ -57,7 +57,7 @@ enum Phase {
     Over,
 }
 
-/// Where the engine is.
+/// The position of the engine.
 #[derive(Clone, Copy)]
 pub(super) struct EnginePosition {
     run: u64,
@@ -125,7 +125,7 @@ impl Recording {
         }
         let phase = std::mem::replace(&mut self.phase, Phase::Over);
         self.phase = match phase {
-            // A playing engine is ahead of what is shown; where it rests is where to go back to.
+            // A playing engine is ahead of the snapshot; the step at which it pauses is the one to go back to.
             Phase::Recall if here.playback != Playback::Playing => match self.session_answer.try_recv() {
                 Ok(record) => self.begin(record, here, requests),
                 Err(_) => Phase::Recall,
@@ -179,7 +179,7 @@ impl Recording {
         Phase::Reach { step }
     }
 
-    /// Gives a frame to the encoder and goes on to the next step.
+    /// Sends a frame to the encoder and continues with the next step.
     fn hand_over(&mut self, frame: RgbaImage, here: EnginePosition, requests: &mut Requests) -> Phase {
         let Some(encoder) = &self.encoder else { return Phase::Over };
         if let Some(frame) = encoder.offer(frame) {
@@ -220,7 +220,7 @@ impl Recording {
         matches!(self.phase, Phase::Over)
     }
 
-    /// What to tell the user in the end; nothing when it was cancelled.
+    /// The final message to the user; none when it was cancelled.
     pub(super) fn report(&mut self) -> Option<Action> {
         self.outcome.take().map(|outcome| match outcome {
             Ok(path) => Action::Notify(format!("Saved {} frames to {}", self.frames_done, path.display())),

@@ -4,8 +4,8 @@ use egui::{Color32, Rgba, Theme};
 
 use crate::app::landscape::marker::line_color;
 
-/// What a copy may get where no shade of its optimizer's own colour is free. Of different lightness as well
-/// as hue.
+/// The colours for a copy where no shade of its optimizer's own colour is free. They differ in lightness as well as
+/// hue.
 const OTHERS: [[u8; 3]; 10] = [
     [214, 92, 150],
     [20, 150, 130],
@@ -18,7 +18,7 @@ const OTHERS: [[u8; 3]; 10] = [
     [110, 220, 240],
     [245, 170, 205],
 ];
-/// Colours at least so far apart are easily told apart, in units where black and white are 1 apart.
+/// The distance from which on colours are easily distinguished, in units where black and white are 1 apart.
 const CLEARLY: f32 = 0.16;
 
 /// A colour for a copy: a shade of `own` that is clearly unlike all that are taken, or else the one of a
@@ -36,7 +36,7 @@ fn mixed(value: u8, towards: u8, part: f32) -> u8 {
     (f32::from(value) * (1.0 - part) + f32::from(towards) * part).round() as u8
 }
 
-/// How unlike two colours are where they are the most alike.
+/// The distance of two colours where they are most alike.
 fn difference(a: [u8; 3], b: [u8; 3]) -> f32 {
     let mut least = f32::INFINITY;
     for theme in [Theme::Dark, Theme::Light] {

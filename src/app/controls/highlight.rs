@@ -2,7 +2,7 @@
 
 use egui::{Align, Context, Id, Rect, Stroke, StrokeKind, Ui};
 
-/// How long a control is marked.
+/// The time for which a control is marked.
 const SECS: f64 = 3.0;
 
 /// The controls that are marked, by their names.

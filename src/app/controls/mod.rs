@@ -18,7 +18,7 @@ use egui::{ScrollArea, Ui};
 use super::document::Document;
 use super::live::{Live, Requests};
 
-/// How long a panel that comes back is held where it was scrolled to, in seconds: a window that leaves full
+/// The time for which a panel that is shown again is held at its scroll position, in seconds: a window that leaves full
 /// screen gets its size in several frames, and a larger one may not scroll as far.
 const HELD_SECS: f64 = 0.5;
 

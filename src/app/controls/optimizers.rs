@@ -12,7 +12,7 @@ use crate::app::theme;
 use crate::optimizer::{Hyperparameter, HyperparameterChoice, HyperparameterKind, RatedRule, RuleKind, RuleSpec};
 use crate::simulation::{OptimizerSpec, SimulationSpec, defaults, distinct_name};
 
-/// What was pressed on a card.
+/// The button that was pressed on a card.
 enum Pressed {
     Duplicate,
     Remove,

@@ -13,11 +13,11 @@ use crate::quantity::{
     Temperature,
 };
 
-/// How a quantity is shown, and what is said about it.
+/// The label, help and slider of a quantity.
 pub(crate) struct ParameterSpec {
     /// Name and symbol, as beside the slider.
     pub label: &'static str,
-    /// What it does.
+    /// Its effect.
     pub help: &'static str,
     /// Its value in the paper.
     pub paper: &'static str,
@@ -30,9 +30,9 @@ pub(crate) struct ParameterSpec {
 /// A quantity that a slider or a typed number can set.
 pub(crate) trait Adjustable: Copy + PartialEq {
     fn number(self) -> f64;
-    /// The same quantity of this value, or why there is none.
+    /// The same quantity with this value, or the error that it is out of range.
     fn checked(self, value: f64) -> Result<Self, OutOfRange>;
-    /// The same quantity of the nearest value.
+    /// The same quantity with the nearest value.
     fn nearest(self, value: f64) -> Self;
 }
 
@@ -103,7 +103,7 @@ impl Adjustable for ParticleCount {
 
 const FIELD_WIDTH: f32 = 72.0;
 const LABEL_WIDTH: f32 = 104.0;
-/// Below this width the name stands above the slider.
+/// Below this width the name is above the slider.
 const ONE_LINE_WIDTH: f32 = 268.0;
 
 impl ParameterSpec {
@@ -190,15 +190,15 @@ impl ParameterSpec {
     }
 }
 
-/// What is said about a control, beside the whole of it, so that the next control stays in sight.
+/// The help of a control, shown beside it, so that the next control stays visible.
 struct Help {
     text: String,
-    /// From where to where the control goes.
+    /// The vertical range of the control.
     beside: Rangef,
 }
 
 impl Help {
-    /// Says it while the pointer is on a part of the control.
+    /// Shows the help while the pointer is on a part of the control.
     fn explain(&self, part: &Response) {
         let mut tooltip = Tooltip::for_enabled(part);
         let control = Rect::from_x_y_ranges(self.beside, part.rect.y_range());

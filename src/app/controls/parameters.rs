@@ -1,4 +1,4 @@
-//! What is said about each quantity, and how far its slider goes.
+//! Help texts and slider ranges of the quantities.
 
 use super::parameter::ParameterSpec;
 use crate::optimizer::Hyperparameter;

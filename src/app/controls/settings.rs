@@ -1,4 +1,4 @@
-//! Which controls show what a setting sets.
+//! The controls that show a setting.
 
 use super::parameters;
 use crate::simulation::{Setting, SimulationSpec};

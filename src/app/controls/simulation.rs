@@ -8,7 +8,7 @@ use crate::app::theme;
 use crate::quantity::{Noise, Temperature};
 use crate::simulation::{LandscapeSpec, StartSpec, defaults};
 
-/// Θ when it is first set by hand.
+/// The initial Θ when it is first set by hand.
 const FIRST_TEMPERATURE: f64 = 0.01;
 
 /// A card with a heading that folds it away.
@@ -35,7 +35,7 @@ pub(super) fn landscape_card(ui: &mut Ui, document: &mut Document) {
     });
 }
 
-/// How many particles, where they start, and the temperature of the plots.
+/// Controls for the number of particles, their start, and the temperature of the plots.
 pub(super) fn start_card(ui: &mut Ui, document: &mut Document) {
     card(ui, "Particles and start", |ui| {
         let spec = &mut document.spec;

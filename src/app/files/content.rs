@@ -1,4 +1,4 @@
-//! What is saved, and how it is written.
+//! The contents of saved files, and writing them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::app::tab_draft::TabDraft;
 use crate::export::{Overwrite, write_file};
 use crate::preset::{Preset, PresetError};
 
-/// What is to be saved.
+/// The content to save.
 #[derive(Clone, Debug)]
 pub(crate) enum FileContent {
     Preset(TabDraft),

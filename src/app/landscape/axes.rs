@@ -12,7 +12,7 @@ const SPACING_X: f32 = 72.0;
 const SPACING_Y: f32 = 38.0;
 const TICK: f32 = 4.0;
 
-/// The marks of both axes for what is in view.
+/// The marks of both axes for the view.
 pub(super) fn ticks(viewport: &Viewport) -> [Ticks; 2] {
     let [width, height] = viewport.size_px;
     let [left, bottom] = viewport.xy_from_px([0.0, height]);
@@ -80,7 +80,7 @@ pub(super) fn draw_uv(
         for stroke in [Stroke::new(2.5, halo), Stroke::new(1.0, text_color)] {
             painter.extend(Shape::dashed_line(&[from, to], stroke, 7.0, 5.0));
         }
-        // The arrow and the name stand at the end to which the axis points, or as near as there is room.
+        // The arrow and the name are at the end to which the axis points, or as near to it as possible.
         let keep_out = taken.expand(16.0);
         let length = (to - from).length();
         let back = (0..).map(|step| 4.0 + 12.0 * step as f32).take_while(|back| *back < 0.8 * length);

@@ -142,7 +142,7 @@ fn log_drag(value: &mut f64) -> DragValue<'_> {
         .speed(speed)
         .custom_formatter(|value, _| significant(value, 3))
         .custom_parser(|text| {
-            // What is shown can be typed back in: 2.50×10⁻⁷ as well as 2.5e-7.
+            // The displayed notation can be typed back in: 2.50×10⁻⁷ as well as 2.5e-7.
             let plain: String = text
                 .replace('−', "-")
                 .replace("×10", "e")

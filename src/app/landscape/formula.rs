@@ -1,6 +1,6 @@
 //! The selected particle's last step, as the formulas of its rule with its numbers in them.
 //!
-//! The formulas are those of the recorded step: what is shown is what was computed.
+//! The formulas are those of the recorded step: they show the actual computation.
 
 use crate::optimizer::{AverageWeight, Hyperparameter, Node, Operand, Operation, PartRole, RatioCorrection, Symbol};
 use crate::simulation::StepTrace;
@@ -9,13 +9,13 @@ use crate::view::ticks::significant;
 /// One line of a rule and what it came to for the two coordinates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Formula {
-    /// As on paper: `m ← β₁ m + (1 − β₁) g`.
+    /// The rule as on paper: `m ← β₁ m + (1 − β₁) g`.
     pub rule: String,
-    /// What it computes, in words.
+    /// The meaning of the result, in words.
     pub meaning: &'static str,
-    /// With the numbers in it, for x and y: `0.9 · 0.0123 + 0.1 · 0.456`.
+    /// The rule with its numbers, for x and y: `0.9 · 0.0123 + 0.1 · 0.456`.
     pub filled: [String; 2],
-    /// What that comes to, for x and y.
+    /// The result, for x and y.
     pub result: [f64; 2],
 }
 
@@ -67,15 +67,15 @@ pub fn formulas(step: &StepTrace) -> Vec<Formula> {
     lines
 }
 
-/// What stands for the numbers in a formula.
+/// The display of the numbers in a formula.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Symbols,
-    /// Of x, which is 0, or of y, which is 1. What is the same for both and has no name is computed.
+    /// The numbers of x, which is 0, or of y, which is 1. Unnamed values that are the same for both are computed.
     Numbers(usize),
 }
 
-/// How tightly the parts of an expression hold together.
+/// The binding strength of the parts of an expression.
 const SUM: u8 = 0;
 const PRODUCT: u8 = 1;
 const ATOM: u8 = 2;
@@ -98,7 +98,7 @@ impl Expression {
         Expression { text, binding }
     }
 
-    /// In brackets where it holds together less tightly.
+    /// The text, in brackets where it binds less tightly.
     fn at_least(&self, binding: u8) -> String {
         if self.binding < binding { format!("({})", self.text) } else { self.text.clone() }
     }
@@ -107,11 +107,11 @@ impl Expression {
 /// Writes the expressions of a recorded step.
 struct Printer<'a> {
     nodes: &'a [Node],
-    /// Of the parts that are named so far.
+    /// The symbols of the parts named so far.
     symbols: Vec<Option<&'static str>>,
-    /// Of the rule's states.
+    /// The symbols of the rule's states.
     states: Vec<&'static str>,
-    /// What coefficients with a symbol are.
+    /// The definitions of coefficients with a symbol.
     definitions: Vec<(usize, String)>,
 }
 
@@ -270,7 +270,7 @@ impl Printer<'_> {
             let text = self.operand(factor, mode);
             match texts.last_mut() {
                 Some(before) if last == Some(factor) => {
-                    // Numbers in brackets, so that the sign of what is squared is seen.
+                    // Numbers in brackets, so that the sign of a squared number is visible.
                     let brackets = matches!(mode, Mode::Numbers(_)) || text.binding < ATOM;
                     let base = if brackets { format!("({})", text.text) } else { text.text };
                     *before = Expression::atom(base + "²");
@@ -285,7 +285,7 @@ impl Printer<'_> {
         multiplied(&texts, mode)
     }
 
-    /// What is multiplied in an operand that has no name.
+    /// The factors of an operand without a name.
     fn factors(&self, operand: Operand, factors: &mut Vec<Operand>) {
         match operand {
             Operand::Node(index) if self.symbols[index].is_none() => match self.nodes[index].operation {
@@ -296,7 +296,7 @@ impl Printer<'_> {
         }
     }
 
-    /// What an operand is the negative of.
+    /// The operand of which this one is the negative.
     fn negated(&self, operand: Operand) -> Option<Operand> {
         let Operand::Node(index) = operand else { return None };
         match self.nodes[index].operation {
@@ -350,7 +350,7 @@ impl Printer<'_> {
 }
 
 fn sum(a: &Expression, b: &Expression) -> Expression {
-    // What begins with a minus stands in brackets behind a plus.
+    // A term that begins with a minus is put in brackets after a plus.
     let b = if b.text.starts_with('−') { format!("({})", b.text) } else { b.text.clone() };
     Expression { text: format!("{} + {b}", a.text), binding: SUM }
 }

@@ -16,8 +16,8 @@ use crate::view::ticks::grouped;
 pub struct FormulaPanel {
     /// The particle that is shown.
     particle: Option<ParticleId>,
-    /// How far the numbers of each of its formulas have reached, in points. Results stand beyond that, so that they
-    /// keep their places while the numbers change.
+    /// The largest width of the numbers of each of its formulas so far, in points. Results are placed beyond it, so
+    /// that they keep their places while the numbers change.
     reached: Vec<f32>,
 }
 
@@ -121,12 +121,12 @@ fn hyperparameters(rule: &RatedRule) -> String {
     all.map(|(symbol, value)| format!("{symbol} {}", text(value))).collect::<Vec<_>>().join("   ")
 }
 
-/// From the name of a coordinate to its numbers, and from the numbers to their result.
+/// The distance from the name of a coordinate to its numbers, and from the numbers to their result.
 const INDENT: f32 = 14.0;
 const GAP: f32 = 8.0;
 
-/// A formula with its meaning, and below it a line for each coordinate. Where a line has no room for its result, it
-/// stands on a line of its own. `reached` is how far the numbers have reached before, and by now.
+/// A formula with its meaning, and below it a line for each coordinate. A result that does not fit into its line is on
+/// a line of its own. `reached` is the largest width of the numbers so far, which is updated.
 fn formula_block(ui: &mut Ui, formula: &Formula, reached: &mut f32) {
     ui.add_space(3.0);
     ui.horizontal_wrapped(|ui| {

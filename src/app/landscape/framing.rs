@@ -1,5 +1,5 @@
-//! Which part of the plane is in view: as a document asks for at first, as moved by hand, to fit the
-//! particles once, or after them.
+//! The visible part of the plane: initially that of the document, then moved by hand, fitted to the particles once, or
+//! following them.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::app::{Document, Live};
 use crate::simulation::EnsembleView;
 use crate::view::Camera;
 
-/// At most this many particles of an ensemble are looked at to see where it is.
+/// The largest number of particles of an ensemble that are used to find its box.
 const ENOUGH_TO_FIT: usize = 2000;
 /// The narrowest view that fitting chooses, in start spreads.
 const FIT_SPREADS: f64 = 40.0;
@@ -34,7 +34,7 @@ pub(super) struct Framing {
     left_out: Vec<u32>,
 }
 
-/// What a box around ensembles depends on.
+/// The inputs of a box around ensembles.
 #[derive(Debug, PartialEq)]
 struct Gathered {
     run_and_step: Option<(u64, u64)>,
@@ -71,7 +71,7 @@ impl Framing {
         self.fit_requested = true;
     }
 
-    /// Looks where the document asks for, where that is another one.
+    /// Sets the camera that the document requests, if it is another document.
     pub(super) fn begin(&mut self, document: &Document) {
         let first = document.view.camera;
         if self.camera.is_none() || self.first_camera != first {
@@ -86,7 +86,7 @@ impl Framing {
         self.gather(document, live);
         let bounds = self.bounds;
         if std::mem::take(&mut self.fit_requested) {
-            // Where all have run away there is still the start to be seen.
+            // Where all have run away, the start is still shown.
             let bounds = bounds.unwrap_or(Bounds::of_point(start_xy(document)));
             let least = (FIT_SPREADS * document.spec.start.spread.get()).max(1e-6);
             self.camera = Some(fitted(&bounds, aspect, least));
@@ -99,7 +99,7 @@ impl Framing {
         }
     }
 
-    /// Looks which ensembles belong in the view.
+    /// Determines the ensembles that belong in the view.
     fn gather(&mut self, document: &Document, live: &Live) {
         let start = start_xy(document);
         let run_and_step = live.snapshot.as_ref().map(|snapshot| (snapshot.run, snapshot.step));

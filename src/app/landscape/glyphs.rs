@@ -16,7 +16,7 @@ pub struct Glyph {
     pub label: &'static str,
     pub meaning: &'static str,
     pub color: Color32,
-    /// In the plane.
+    /// The vector in the plane.
     pub vector: [f64; 2],
     /// Drawn from position to position; the others only show a direction and, roughly, a size.
     pub to_scale: bool,
@@ -54,8 +54,8 @@ pub fn glyphs(step: &StepTrace) -> Vec<Glyph> {
     glyphs
 }
 
-/// How long an arrow is drawn that is not to scale, in points: 16 to 84, by the logarithm of its size
-/// from 0.0001 to 100. Nothing for 0 and for what is not finite.
+/// The length of an arrow that is not drawn to scale, in points: 16 to 84, by the logarithm of its size
+/// from 0.0001 to 100; 0 for a size that is 0 or not finite.
 pub fn compressed_length(size: f64) -> f32 {
     if !(size > 0.0 && size.is_finite()) {
         return 0.0;
@@ -124,7 +124,7 @@ pub(super) fn draw(
     key(painter, canvas, &glyphs, font, note)
 }
 
-/// Where a point of the plane lies on the screen.
+/// The position of a point of the plane on the screen.
 pub(super) fn on_canvas(canvas: Rect, viewport: &Viewport, xy: [f64; 2]) -> Pos2 {
     let [x, y] = viewport.px_from_xy(xy);
     canvas.min + vec2(x, y)
@@ -171,7 +171,7 @@ fn place_mark(painter: &Painter, at: Pos2, symbol: &str, font: &FontId) -> Rect 
     name.union(Rect::from_center_size(at, Vec2::splat(10.0)))
 }
 
-/// What each arrow is and how large, with a note, in the lower right corner, if there is room.
+/// Draws the key of the arrows with their sizes and a note, in the lower right corner, if there is room.
 fn key(painter: &Painter, canvas: Rect, glyphs: &[Glyph], font: &FontId, note: &str) -> Rect {
     let text = Color32::from_gray(235);
     let rows: Vec<_> = glyphs

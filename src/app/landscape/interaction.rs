@@ -1,4 +1,4 @@
-//! What the pointer and the keyboard do on the canvas.
+//! Actions of the pointer and the keyboard on the canvas.
 
 use egui::{EventFilter, Key, Modifiers, PointerButton, Pos2, Rect, Response, Ui, Vec2};
 
@@ -8,7 +8,7 @@ use crate::quantity::StartCoordinate;
 use crate::simulation::ParticleId;
 use crate::view::{Camera, Viewport};
 
-/// What dragging and clicking mean.
+/// The meaning of dragging and clicking.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tool {
     /// Drag to move the view, click to select a particle.
@@ -40,7 +40,7 @@ pub(super) struct Interaction {
     drag: Drag,
 }
 
-/// What a frame's input asks of the camera.
+/// The camera movement requested by a frame's input.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum CameraMove {
     Stay,
@@ -142,7 +142,7 @@ fn is_near(start_px: Pos2, at: Pos2) -> bool {
     at.distance(start_px) <= START_RADIUS
 }
 
-/// Whether Escape was pressed, and nothing else is there to be left by it.
+/// Whether Escape was pressed, and nothing else is open to be closed by it.
 fn given_up(ui: &Ui) -> bool {
     let has_dialog = ui.ctx().memory(|memory| memory.top_modal_layer().is_some());
     let taken = has_dialog || ui.ctx().text_edit_focused() || egui::Popup::is_any_open(ui.ctx());

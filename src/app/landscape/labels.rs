@@ -2,7 +2,7 @@
 
 use egui::{Rect, Vec2, emath::Rot2, pos2};
 
-/// What a label stands beside: the tip of an arrow, the arrow's direction, and the label's size.
+/// A label to be placed: the tip of its arrow, the arrow's direction, and the label's size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct LabelRequest {
     pub tip: egui::Pos2,
@@ -12,7 +12,7 @@ pub(super) struct LabelRequest {
 
 /// Points between a tip and its label.
 const GAP: f32 = 6.0;
-/// Distances tried, as so many of these beyond the gap.
+/// The step of the tried distances beyond the gap.
 const RING: f32 = 12.0;
 const RINGS: usize = 16;
 /// Turns away from the arrow's direction, in degrees, the best first.
@@ -21,8 +21,8 @@ const TURNS: [f32; 12] = [0.0, 20.0, -20.0, 40.0, -40.0, 65.0, -65.0, 95.0, -95.
 /// Half the side of the square about a tip that belongs to the tip's own label.
 const TIP: f32 = 6.0;
 
-/// Where the labels go so that none covers another, another's tip, or anything in `taken`, each as near beyond its tip
-/// as it can be and within `inside`. `None` for a tip outside of it, and where nothing is free.
+/// Places the labels so that none covers another, another's tip, or anything in `taken`, each as near beyond its tip as
+/// possible and within `inside`. `None` for a tip outside of it, and where no place is free.
 pub(super) fn place(wanted: &[LabelRequest], inside: Rect, taken: &[Rect]) -> Vec<Option<Rect>> {
     let mut taken = taken.to_vec();
     let mut places = Vec::with_capacity(wanted.len());

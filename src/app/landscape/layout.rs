@@ -1,4 +1,4 @@
-//! Where the canvas and what is around it lie.
+//! The layout of the canvas and of the parts around it.
 
 use egui::emath::GuiRounding as _;
 use egui::{Color32, FontId, Rect, TextStyle, Ui, pos2};
@@ -8,14 +8,14 @@ use super::color_bar;
 /// A smaller canvas than this, in points, gets no axes and no colour bar.
 const LEAST_CANVAS: f32 = 110.0;
 
-/// Where the canvas and what is around it lie.
+/// The layout of the canvas and of the parts around it.
 pub(super) struct CanvasLayout {
     pub canvas: Rect,
-    /// The colour bar; where there is no room for it there is none for the axes either.
+    /// The colour bar; where it does not fit, neither do the axes.
     pub bar: Option<Rect>,
     pub font: FontId,
     pub body: FontId,
-    /// Little room: legends are short, keys are left out.
+    /// Whether space is scarce: legends are short, keys are left out.
     pub compact: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Which ensemble is which, how it fares, and whether it is shown.
+//! The legend of the ensembles: name, values, and visibility.
 
 use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Sense, Stroke, Ui, Vec2, WidgetInfo, pos2, vec2};
 
@@ -65,14 +65,14 @@ fn rows(document: &Document, live: &Live) -> Vec<Row> {
 
 /// The legend in the canvas' upper right corner.
 pub(super) struct Legend {
-    /// Where it is; nowhere before there is something to show.
+    /// Its area; empty before there is something to show.
     pub area: Rect,
     rows: Vec<Row>,
     font: FontId,
-    /// Height of a row, and width of what is in it.
+    /// Height of a row, and width of its contents.
     line: f32,
     width: f32,
-    /// Where there is little room there is no column of values, and only what must not be missed.
+    /// Whether there is a column of values; where space is scarce only the essential remains.
     shows_values: bool,
 }
 
@@ -157,7 +157,7 @@ impl Legend {
     }
 }
 
-/// The size of a marker that stands for a whole ensemble on the canvas.
+/// The size of a marker that represents a whole ensemble on the canvas.
 pub(super) const MEAN_RADIUS: f32 = 4.5;
 
 /// Marks the mean of each shown ensemble with its marker.

@@ -1,4 +1,4 @@
-//! How an ensemble is told from the others: a colour, and a shape for readers who cannot see it.
+//! Markers that distinguish ensembles: a colour, and a shape for readers who cannot see the colour.
 
 use egui::{Color32, Pos2, Shape, Stroke, Theme, vec2};
 use egui_plot::MarkerShape;
@@ -44,7 +44,7 @@ impl Marker {
                 })
                 .collect()
         };
-        // A triangle that points up, turned by so many quarters.
+        // A triangle that points up, rotated by quarter turns.
         let turned = |quarters: u8| {
             let turn = f32::from(quarters) * std::f32::consts::FRAC_PI_2;
             Shape::convex_polygon(around(3, &|_| 1.3 * radius, turn), fill, stroke)

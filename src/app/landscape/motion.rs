@@ -1,4 +1,4 @@
-//! How the camera moves: by hand, to fit the particles, and after them.
+//! Movements of the camera: by hand, to fit the particles, and following them.
 
 use crate::view::{Camera, Viewport};
 
@@ -31,7 +31,7 @@ impl Bounds {
         }
     }
 
-    /// How far the box reaches from a point, along x or y.
+    /// The largest distance of the box from a point, along x or y.
     fn reach_from(&self, point: [f64; 2]) -> f64 {
         let along = |axis: usize| (self.max[axis] - point[axis]).max(point[axis] - self.min[axis]);
         along(0).max(along(1))
@@ -150,7 +150,7 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// Forgets where it was going.
+    /// Cancels the current movement.
     pub fn stop(&mut self) {
         self.target = None;
     }
@@ -171,7 +171,7 @@ impl Follower {
         }
     }
 
-    /// Sets out to look at a run that begins anew: as `first`, if that shows `bounds`.
+    /// Starts a movement to the view of a restarted run: `first`, if that shows `bounds`.
     pub fn aim_anew(&mut self, first: Camera, bounds: &Bounds, aspect: f64) {
         self.target = Some(first);
         self.aim(first, bounds, aspect);

@@ -1,4 +1,4 @@
-//! Hands scenes and positions to the renderer on the GPU.
+//! Passes scenes and positions to the renderer on the GPU.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,12 +8,12 @@ use eframe::egui_wgpu::{CallbackResources, CallbackTrait, RenderState, ScreenDes
 use crate::gpu::{Positions, Renderer, Scene};
 use crate::simulation::{EnsembleView, Snapshot};
 
-/// What the GPU has not been given yet. It waits here from the snapshot's arrival to the next time the
-/// landscape is painted, however long the window is hidden in between.
+/// Data not uploaded to the GPU yet. They are stored here from the snapshot's arrival until the landscape is painted
+/// next, however long the window is hidden in between.
 #[derive(Debug, Default)]
 pub(super) struct Uploads {
     ensembles: BTreeMap<u32, Upload>,
-    /// The most columns worth keeping of each ensemble.
+    /// The largest number of columns worth keeping of each ensemble.
     capacity: usize,
 }
 
@@ -29,7 +29,7 @@ struct Upload {
 }
 
 impl Uploads {
-    /// Adds what is new in a snapshot, and forgets ensembles that it does not have.
+    /// Adds the new data of a snapshot, and removes ensembles that it does not have.
     pub(super) fn absorb(&mut self, snapshot: &Snapshot) {
         self.ensembles.retain(|id, _| snapshot.ensembles.iter().any(|view| view.optimizer == *id));
         for view in &snapshot.ensembles {

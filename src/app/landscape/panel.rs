@@ -55,17 +55,17 @@ impl LandscapePanel {
         }
     }
 
-    /// Looks at the next document as at a new one, and not where the last one was looked at.
+    /// Treats the next document as a new one, with its own view instead of that of the last one.
     pub fn look_anew(&mut self) {
         self.framing.look_anew();
     }
 
-    /// Looks at `document` through this camera, as in an earlier session.
+    /// Views `document` through this camera, as in an earlier session.
     pub fn restore_view(&mut self, document: &Document, camera: Camera) {
         self.framing.restore_view(document, camera);
     }
 
-    /// Takes what is new in a snapshot. To be called once for each, also while the window is hidden.
+    /// Adds the new data of a snapshot. To be called once for each, also while the window is hidden.
     pub fn absorb(&mut self, snapshot: &Snapshot) {
         if self.render_state.is_some() {
             paint::lock(&self.uploads).absorb(snapshot);
@@ -91,7 +91,7 @@ impl LandscapePanel {
         self.draw(ui, &response, &layout, document, live);
     }
 
-    /// How large a picture of the landscape becomes.
+    /// The size of a picture of the landscape.
     pub fn extent(&self, window: &Context, size: PictureSize) -> PictureExtent {
         let longest = self.render_state.as_ref().map(|state| state.device.limits().max_texture_dimension_2d);
         size.extent(self.last_size, window.pixels_per_point(), longest.unwrap_or(LONGEST_SIDE))
@@ -101,7 +101,7 @@ impl LandscapePanel {
     ///
     /// # Errors
     ///
-    /// Says that there is no GPU.
+    /// Where there is no GPU.
     pub fn offscreen(&self, window: &Context) -> Result<Offscreen, String> {
         let no_gpu = || "no graphics adapter was found that could draw it".to_owned();
         Ok(Offscreen::new(self.render_state.as_ref().ok_or_else(no_gpu)?, window))
@@ -116,7 +116,7 @@ impl LandscapePanel {
         self.draw(ui, &response, &layout, document, live);
     }
 
-    /// The tools above the canvas: in a row, or in a menu where a row has no room.
+    /// The tools above the canvas: in a row, or in a menu where a row does not fit.
     fn tools(&mut self, ui: &mut Ui, document: &mut Document, requests: &mut Requests) {
         let margin = egui::Margin { left: 6, right: 6, top: 4, bottom: 0 };
         let narrow = ui.available_width() < NARROW;
@@ -217,7 +217,7 @@ impl LandscapePanel {
         legend::mark_means(ui, canvas, document, live, |xy| on_canvas(canvas, &viewport, xy));
         let key_area = match live.step_trace().filter(|_| document.view.glyphs) {
             Some(step) => {
-                // In a picture there is nothing to click or to zoom.
+                // A picture cannot be clicked or zoomed.
                 let key = match layout.compact {
                     true => glyphs::Key::None,
                     false if response.sense.senses_click() => glyphs::Key::WithHints,
@@ -316,7 +316,7 @@ fn draw_start(painter: &egui::Painter, canvas: Rect, viewport: &Viewport, docume
     }
 }
 
-/// Says which ensembles have run away, so that the view does not hold them.
+/// Names the ensembles that have run away, which the view does not include.
 fn left_behind(painter: &egui::Painter, canvas: Rect, document: &Document, left_out: &[u32], font: &FontId) {
     let names: Vec<String> = left_out.iter().filter_map(|id| document.spec.name_of(*id)).collect();
     if names.is_empty() {
@@ -330,7 +330,7 @@ fn left_behind(painter: &egui::Painter, canvas: Rect, document: &Document, left_
     painter.galley(at, galley, Color32::WHITE);
 }
 
-/// Says why there is no picture.
+/// Explains why there is no picture.
 fn no_gpu(ui: &Ui, canvas: Rect) {
     let visuals = ui.visuals();
     ui.painter().rect_filled(canvas, 0.0, visuals.extreme_bg_color);

@@ -1,4 +1,4 @@
-//! What is under the pointer.
+//! The values under the pointer.
 
 use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, pos2, vec2};
 
@@ -45,12 +45,12 @@ impl Readout {
 
 const PADDING: f32 = 7.0;
 
-/// Draws the values into a corner of the canvas: the first, from the lower left on, that the pointer is
-/// not near and that keeps clear of what is there already.
+/// Draws the values into a corner of the canvas: the first, from the lower left on, that the pointer is not near and
+/// that is free.
 pub(super) fn draw(painter: &Painter, canvas: Rect, pointer: Pos2, readout: &Readout, font: &FontId, taken: &[Rect]) {
     let (name_color, value_color) = (Color32::from_gray(180), Color32::from_gray(245));
     let line = (font.size * 1.35).round();
-    // As wide as the widest number, so that the box keeps still while the pointer moves.
+    // As wide as the widest number, so that the box keeps its size while the pointer moves.
     let widest = painter.layout_no_wrap("−8.8888×10⁻⁸⁸".to_owned(), font.clone(), value_color).size().x;
     let names = ["y", "∂L/∂x"].map(|name| painter.layout_no_wrap(name.to_owned(), font.clone(), name_color).size().x);
     let column = |index: usize| names[index] + 7.0 + widest;
@@ -61,7 +61,7 @@ pub(super) fn draw(painter: &Painter, canvas: Rect, pointer: Pos2, readout: &Rea
     }
     let corners = [Align2::LEFT_BOTTOM, Align2::LEFT_TOP, Align2::RIGHT_BOTTOM, Align2::RIGHT_TOP];
     let corners = corners.map(|corner| corner.align_size_within_rect(size, inside));
-    // Where two boxes have no room side by side: above or below what is there.
+    // Where two boxes do not fit side by side: above or below the existing ones.
     let beside = taken.iter().filter(|other| other.is_positive()).flat_map(|other| {
         let top = if other.center().y < canvas.center().y { other.bottom() + 8.0 } else { other.top() - 8.0 - size.y };
         [inside.left(), inside.right() - size.x].map(|left| Rect::from_min_size(pos2(left, top), size))

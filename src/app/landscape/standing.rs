@@ -1,4 +1,4 @@
-//! What can be said of a particle before a step of it was recorded.
+//! Information on a particle before a step of it was recorded.
 
 use egui::{Grid, Ui};
 
@@ -7,7 +7,7 @@ use crate::app::{Document, Live};
 use crate::landscape::Landscape;
 use crate::simulation::ParticleId;
 
-/// Where a particle stands: its position, and the gradient there without noise.
+/// A particle's position, and the gradient there without noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Standing {
     pub position: [f64; 2],
@@ -23,7 +23,7 @@ impl Standing {
     }
 }
 
-/// Says where the selected particle stands, and how to see its next step.
+/// Shows the position of the selected particle, and how to see its next step.
 pub(super) fn show(ui: &mut Ui, document: &Document, live: &Live) {
     ui.label("Press → for this particle’s next step, formula by formula.");
     let landscape = document.spec.landscape.landscape();

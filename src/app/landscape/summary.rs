@@ -5,7 +5,7 @@ use crate::simulation::Playback;
 use crate::view::Viewport;
 use crate::view::ticks::{grouped, significant};
 
-/// What the canvas shows, for screen readers. `left_out` are the optimizers that have run away.
+/// A description of the canvas for screen readers. `left_out` are the optimizers that have run away.
 pub(super) fn summary(document: &Document, live: &Live, viewport: &Viewport, left_out: &[u32]) -> String {
     let [width, height] = viewport.size_px;
     let [left, bottom] = viewport.xy_from_px([0.0, height]).map(|value| significant(value, 3));

@@ -7,7 +7,7 @@ use crate::view::ticks::{Tick, Ticks, short};
 pub(super) struct Side<'a>(pub &'a Axis);
 
 impl Side<'_> {
-    /// Where a value lies; outside 0 to 1 where it is not on the map.
+    /// The position of a value; outside 0 to 1 where it is not on the map.
     pub(super) fn position(&self, value: f64) -> f64 {
         let Axis { from, to, count, spacing, .. } = *self.0;
         let along = match spacing {

@@ -63,8 +63,8 @@ fn simulation(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric)
     })
 }
 
-/// What the landscape view has of an axis's quantity; of a hyperparameter, that of the first optimizer that
-/// the axis is about. `None` where it has none.
+/// The value of an axis's quantity in the landscape view; for a hyperparameter, that of the first optimizer of the
+/// axis. `None` where it has none.
 fn present_value(simulation: &SimulationSpec, sweep: &SweepSpec, of: &Quantity) -> Option<f64> {
     match of {
         Quantity::Sharpness => Some(simulation.landscape.sharpness.get()),
@@ -80,7 +80,7 @@ fn present_value(simulation: &SimulationSpec, sweep: &SweepSpec, of: &Quantity) 
     }
 }
 
-/// Where the landscape's settings are on a diagram: values of row and column.
+/// The position of the landscape's settings on a diagram: values of row and column.
 pub(super) fn marker(simulation: &SimulationSpec, sweep: &SweepSpec) -> Option<[f64; 2]> {
     let is_axis = [&sweep.rows.of, &sweep.columns.of].contains(&&Quantity::Dimension);
     if sweep.dimension.get() > 2 && !is_axis {
@@ -90,8 +90,8 @@ pub(super) fn marker(simulation: &SimulationSpec, sweep: &SweepSpec) -> Option<[
     Some([row?, column?])
 }
 
-/// Gives the landscape view this value of an axis's quantity, as far as its range goes; of a hyperparameter,
-/// to all optimizers that the axis is about.
+/// Sets an axis's quantity in the landscape view to this value, within its range; a hyperparameter is set for all
+/// optimizers of the axis.
 pub(super) fn set_value(simulation: &mut SimulationSpec, sweep: &SweepSpec, of: &Quantity, value: f64) {
     match of {
         Quantity::Sharpness => simulation.landscape.sharpness = Sharpness::clamped(value),
@@ -120,7 +120,7 @@ fn hyperparameter_of(rule: &RatedRule, name: HyperparameterName) -> Option<f64> 
     if name == HyperparameterName::LEARNING_RATE { Some(rule.learning_rate.get()) } else { rule.rule.get(name.key()) }
 }
 
-/// Gives a rule that has a hyperparameter the value in its range that is nearest.
+/// Sets a hyperparameter of a rule, if it has it, to the nearest value in its range.
 fn set_hyperparameter(rule: &mut RatedRule, name: HyperparameterName, value: f64) {
     if name == HyperparameterName::LEARNING_RATE {
         rule.learning_rate = LearningRate::clamped(value);

@@ -1,4 +1,4 @@
-//! What is swept: axes, what stays the same, replicates, and the optimizers with their learning rates.
+//! The settings of a sweep: axes, fixed quantities, replicates, and the optimizers with their learning rates.
 
 use egui::{Button, CollapsingHeader, ComboBox, DragValue, Label, RichText, Ui};
 
@@ -13,7 +13,7 @@ use crate::simulation::distinct_name;
 use crate::spec_error::{Part, SpecError};
 use crate::sweep::{Average, Axis, LearningRates, Quantity, Spacing, SweepOptimizer, SweepSpec};
 
-/// Shows the controls of a sweep, and what is at fault beside what it is about.
+/// Shows the controls of a sweep, and a fault beside its field.
 pub(super) fn show(ui: &mut Ui, spec: &mut SweepSpec, fault: Option<&SpecError>) {
     let about = |part: &str| fault.filter(|fault| fault.path.starts_with(part));
     heading(ui, "Axes");
@@ -53,7 +53,7 @@ fn in_words(fault: &SpecError) -> String {
     first.chain(letters).chain(['.']).collect()
 }
 
-/// What the controls call a field, of those that its path leads through. What varies along an axis has no label of its own.
+/// The label of a field in the controls, by its path. A quantity that varies along an axis has no label of its own.
 fn label(field: &str) -> Option<String> {
     match field {
         "of" => None,
@@ -78,7 +78,7 @@ fn line(ui: &mut Ui, name: &str, help: &str, add: impl FnOnce(&mut Ui)) {
     form::line(ui, NAME_WIDTH, name, help, add);
 }
 
-/// A quantity that is dragged or typed; what is out of its range is brought to the nearest end.
+/// A field for a quantity, dragged or typed; a value out of its range is moved to the nearest end.
 macro_rules! number {
     ($ui:expr, $name:expr, $help:expr, $value:expr, $type:ty, $speed:expr) => {
         number!($ui, "" => $name, $help, $value, $type, $speed)
@@ -101,7 +101,7 @@ fn finite(text: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// What is the same in all pixels. What is an axis has no value besides.
+/// Shows the quantities that are the same in all pixels. A quantity of an axis has no value here.
 fn everywhere(ui: &mut Ui, spec: &mut SweepSpec) {
     let is_axis = |spec: &SweepSpec, of: Quantity| spec.rows.of == of || spec.columns.of == of;
     if !is_axis(spec, Quantity::Sharpness) {
@@ -203,7 +203,7 @@ fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
     });
 }
 
-/// Which optimizers have the hyperparameter of an axis, and keep their own.
+/// The optimizers that have the hyperparameter of an axis, but keep their own value.
 fn left_out(spec: &SweepSpec, axis: &Axis) -> Option<String> {
     let Quantity::Of(hyperparameter, ids) = &axis.of else { return None };
     let others = having(spec, *hyperparameter).filter(|optimizer| !ids.contains(&optimizer.id));
@@ -220,7 +220,7 @@ fn having(spec: &SweepSpec, hyperparameter: HyperparameterName) -> impl Iterator
     spec.optimizers.iter().filter(move |optimizer| hyperparameter.is_of(&optimizer.rule))
 }
 
-/// What an axis can vary, with a range to begin with.
+/// The quantities that an axis can vary, with initial ranges.
 fn choices(spec: &SweepSpec) -> Vec<(Quantity, (f64, f64, Spacing))> {
     let mut choices = vec![
         (Quantity::Sharpness, (0.1, 1000.0, Spacing::Log)),
@@ -239,7 +239,7 @@ fn choices(spec: &SweepSpec) -> Vec<(Quantity, (f64, f64, Spacing))> {
         if ids.len() > 1 {
             choices.push((Quantity::Of(hyperparameter, ids.clone()), range));
         }
-        // Of one optimizer alone, so that adam.beta2 and focus.beta2 can be the two axes.
+        // Also for one optimizer alone, so that adam.beta2 and focus.beta2 can be the two axes.
         choices.extend(ids.into_iter().map(|id| (Quantity::Of(hyperparameter, vec![id]), range)));
     }
     choices
@@ -298,7 +298,7 @@ fn add(spec: &mut SweepSpec, rule: RuleSpec) {
     spec.optimizers.push(SweepOptimizer { id, name, color, rule, learning_rates: LearningRates::default() });
 }
 
-/// Takes an optimizer out, also of the axes.
+/// Removes an optimizer, also from the axes.
 fn remove(spec: &mut SweepSpec, index: usize) {
     let id = spec.optimizers.remove(index).id;
     for axis in [&mut spec.rows, &mut spec.columns] {

@@ -17,10 +17,10 @@ use crate::sweep::{Diagram, Machine, Pool, Progress, Sweep, SweepSpec, Work};
 const LONGEST_TAKE: Duration = Duration::from_millis(2);
 /// Diagrams that are kept besides the present one.
 const MOST_KEPT: usize = 6;
-/// An unfinished diagram is kept when so much work is in it.
+/// The computing time from which on an unfinished diagram is kept.
 const WORTH_KEEPING: Duration = Duration::from_secs(2);
-/// So long a diagram is waited for to have its first picture. Then the finest that it has is shown, so that pictures
-/// follow a drag also where each is much work.
+/// The time for which the first picture of a diagram is waited for. Then the finest available one is shown, so that
+/// pictures follow a drag also where each is expensive.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The present diagram and earlier ones.
@@ -32,7 +32,7 @@ pub(super) struct DiagramStore {
     pub present: TitledDiagram,
     /// The diagram that is computed, until there is a picture of it: then it takes the place of the present one.
     coming: Option<TitledDiagram>,
-    /// Counts the changes of what is shown.
+    /// The number of changes of the shown diagram.
     version: u64,
     /// Earlier diagrams, the newest first.
     pub kept: Vec<TitledDiagram>,
@@ -72,7 +72,7 @@ impl DiagramStore {
         self.running.as_ref().map(Sweep::progress).or(self.newest().progress)
     }
 
-    /// Puts finished pixels in place.
+    /// Adds finished pixels.
     pub(super) fn poll(&mut self) {
         let Some(sweep) = &self.running else { return };
         let (started, ended) = (Instant::now(), sweep.has_ended());
@@ -100,9 +100,9 @@ impl DiagramStore {
         }
     }
 
-    /// Computes what is missing of a sweep; a new diagram of it comes from this preset. The diagram of another sweep is
-    /// kept; `passing` says that the new one need not be, because a control is still being dragged. What a drag goes
-    /// through is left out while a picture is on its way.
+    /// Computes the missing pixels of a sweep; a new diagram of it gets this preset. The diagram of another sweep is
+    /// kept; `passing` means that the new one need not be, because a control is still being dragged. Intermediate
+    /// settings of a drag are skipped while a picture is being made.
     pub(super) fn run(&mut self, sweep: &SweepSpec, preset: &Arc<SweepPreset>, passing: bool) -> Result<(), SpecError> {
         sweep.check()?;
         if passing && self.is_running() && self.coming.as_ref().is_some_and(|coming| coming.is_passing) {
@@ -152,7 +152,7 @@ impl DiagramStore {
         RawExport::start(&self.pool, plan, folder, overwrite, move || context.request_repaint())
     }
 
-    /// Stops computing. What is known stays, and running goes on from there.
+    /// Stops computing. Known pixels stay, and running continues from there.
     pub(super) fn stop(&mut self) {
         let Some(sweep) = self.running.take() else { return };
         sweep.cancel();
@@ -167,7 +167,7 @@ impl DiagramStore {
         newest.worked += progress.elapsed;
     }
 
-    /// Stops computing and begins anew; what took long to compute stays among the diagrams of before.
+    /// Stops computing and starts again; a diagram that took long to compute stays among the earlier ones.
     pub(super) fn discard(&mut self) {
         self.stop();
         let number = self.next_number();
@@ -208,10 +208,10 @@ impl DiagramStore {
         self.show(TitledDiagram::empty(number, preset, sweep));
     }
 
-    /// Calls by a preset what is of its sweep.
+    /// Gives the diagrams of a preset's sweep this preset.
     pub(super) fn call_by(&mut self, preset: &Arc<SweepPreset>) {
         for titled in std::iter::once(&mut self.present).chain(&mut self.coming) {
-            // What is looked at is no part of what was computed.
+            // The displayed metric does not affect the computation.
             if (SweepSpec { metric: preset.sweep.metric, ..(**titled.spec()).clone() }) == preset.sweep {
                 titled.preset = Arc::clone(preset);
             }
@@ -244,7 +244,7 @@ impl DiagramStore {
         self.replace(next);
     }
 
-    /// Puts another diagram in the place of the present one, which is kept if there is something to it.
+    /// Replaces the present diagram by another; it is kept if it is worth it.
     fn replace(&mut self, next: TitledDiagram) {
         self.version += 1;
         let old = std::mem::replace(&mut self.present, next);

@@ -11,7 +11,7 @@ use crate::app::live::{Action, Requests};
 use crate::figure::{Figure, Map};
 use crate::result::write_table;
 
-/// What a diagram can be exported as.
+/// The export formats of a diagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ExportKind {
     Png,
@@ -46,7 +46,7 @@ impl ExportKind {
     }
 }
 
-/// How a figure is made.
+/// The settings of a figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct MapFigure {
     pub figure_layout: FigureLayout,
@@ -54,13 +54,13 @@ pub(super) struct MapFigure {
     pub pairs: bool,
 }
 
-/// What is being made.
+/// The exports in progress.
 #[derive(Default)]
 pub(super) struct DiagramExports {
     coming: Vec<Receiver<Made>>,
 }
 
-/// What was made.
+/// A finished export.
 enum Made {
     File(Vec<u8>, String),
     Picture(ColorImage),

@@ -163,7 +163,7 @@ impl PhasePanel {
     /// Also without a pointer a pixel can be chosen.
     fn pixel_choice(&mut self, ui: &mut Ui, shape: [usize; 2]) {
         ui.horizontal_wrapped(|ui| {
-            // What is read below: the pixel under the pointer, or the chosen one.
+            // The pixel of the readout below: the one under the pointer, or the chosen one.
             let hovered = self.hovered.filter(|hovered| !hovered.is_beside).map(|hovered| hovered.pixel);
             let mut chosen = hovered.or(self.chosen).unwrap_or([0; 2]);
             let mut changed = false;
@@ -183,10 +183,10 @@ impl PhasePanel {
     }
 }
 
-/// What tells a diagram from another, and then what else was changed of its preset, after a colon; nothing where there
-/// is neither.
+/// The differences between a diagram and another, followed after a colon by other changes of its preset; empty where
+/// there are neither.
 fn difference_in_short(this: &TitledDiagram, other: &TitledDiagram) -> String {
-    // Maps are drawn by what is looked at, whatever they were computed for.
+    // Maps are drawn by the displayed metric, whatever they were computed for.
     let from = |other: &SweepSpec| {
         let other = SweepSpec { metric: this.spec().metric, ..other.clone() };
         difference(this.spec(), &other)
@@ -239,7 +239,7 @@ fn maps(diagram: &Diagram) -> Vec<Map> {
     maps
 }
 
-/// What a map shows, in words.
+/// The name of a map.
 pub(super) fn name_of(map: Map, diagram: &Diagram, metric: Metric) -> String {
     match map.subject(diagram) {
         Some(subject) => format!("{subject}: {}", map.quantity(metric)),

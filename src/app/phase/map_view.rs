@@ -17,27 +17,27 @@ const BOTTOM: f32 = 44.0;
 const TOP: f32 = 8.0;
 /// Room for the colour bar and its labels, at the right.
 const RIGHT: f32 = 84.0;
-/// Where there is none.
+/// The space where there is no colour bar.
 const NO_BAR: f32 = 16.0;
 
-/// How much of its colour a picture keeps that is not of the settings under the controls.
+/// The fraction of its colour that an outdated picture keeps.
 const FAINT: f32 = 0.5;
-/// How near to the marker it is grasped.
+/// The distance within which the marker can be grasped.
 const GRASP: f32 = 16.0;
 
 /// A diagram and its picture.
 pub(super) struct MapView<'a> {
-    /// What a screen reader says.
+    /// The accessible name.
     pub name: &'a str,
     pub diagram: &'a Diagram,
     pub picture: &'a MapPicture,
     /// Whether space is left for a colour bar.
     pub bar: bool,
-    /// It is not of the settings under the controls, and looks so.
+    /// Whether it is outdated, not of the settings under the controls, and drawn faded.
     pub is_stale: bool,
 }
 
-/// What the pointer and the keys did.
+/// The actions of the pointer and the keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Pointed {
     pub hovered: Option<[usize; 2]>,
@@ -51,7 +51,7 @@ pub(super) struct Pointed {
     pub dragged: Option<[f64; 2]>,
 }
 
-/// Where the picture is of a map that is drawn into an area, with room for a colour bar or without.
+/// The area of the picture of a map that is drawn into an area, with or without a colour bar.
 pub(super) fn inside(area: Rect, bar: bool) -> Rect {
     let right = if bar { RIGHT } else { NO_BAR };
     Rect::from_min_max(area.min + vec2(LEFT, TOP), area.max - vec2(right, BOTTOM))
@@ -103,12 +103,12 @@ pub(super) fn show(ui: &mut Ui, view: &MapView<'_>, marker: Option<[f64; 2]>, ch
     pointed
 }
 
-/// Where a position along rows and columns is.
+/// The point of a position along rows and columns.
 fn place(frame: Rect, [row, column]: [f64; 2]) -> Pos2 {
     pos2(frame.left() + frame.width() * column as f32, frame.bottom() - frame.height() * row as f32)
 }
 
-/// What the pointer does. The marker is moved where it is grasped.
+/// Handles the pointer. The marker is moved where it is grasped.
 fn point(ui: &Ui, response: &Response, frame: Rect, sides: &[Side<'_>; 2], marker: Option<Pos2>) -> Pointed {
     let at = |pointer: Pos2| {
         let along = (pointer - frame.min) / frame.size();
@@ -143,7 +143,7 @@ fn point(ui: &Ui, response: &Response, frame: Rect, sides: &[Side<'_>; 2], marke
     }
 }
 
-/// Where the arrow keys go from the chosen pixel, while the map has the focus.
+/// The pixel to which the arrow keys move from the chosen one, while the map has the focus.
 fn keys(ui: &Ui, response: &Response, shape: [usize; 2], chosen: Option<[usize; 2]>) -> Option<[usize; 2]> {
     if !response.has_focus() {
         return None;
@@ -228,7 +228,7 @@ fn draw_bar(ui: &Ui, painter: &egui::Painter, frame: Rect, explained: &Explained
     }
 }
 
-/// Where the landscape's settings are.
+/// Draws the marker of the landscape's settings.
 fn draw_marker(painter: &egui::Painter, at: Pos2) {
     for (width, color) in [(4.0, Color32::WHITE), (2.0, Color32::BLACK)] {
         let stroke = Stroke::new(width, color);

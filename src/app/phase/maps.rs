@@ -27,7 +27,7 @@ impl PhasePanel {
             self.present_map(ui, bar, document, requests);
             return;
         };
-        // Both have the same size and the same room around them, so that they can be compared at a glance.
+        // Both have the same size and the same margins, so that they can be compared at a glance.
         let present = &self.diagrams.present;
         let titles = [title_against(present, beside), title_against(beside, present)];
         let number = beside.number;
@@ -66,7 +66,7 @@ impl PhasePanel {
         let frame = map_view::inside(ui.available_rect_before_wrap(), bar);
         let pointed = map_view::show(ui, &view, bridge::marker(&document.spec, spec), self.chosen);
         let Pointed { hovered, clicked, kept, moved, dragged } = pointed;
-        // Of a coarse picture, the pixel that stands for the place.
+        // In a coarse picture, the pixel that represents the place.
         let known = |pixel: Option<[usize; 2]>| pixel.map(|pixel| diagram.known_near(pixel).unwrap_or(pixel));
         let (clicked, kept) = (known(clicked), known(kept));
         if let Some(pixel) = hovered {
@@ -94,10 +94,10 @@ impl PhasePanel {
         }
     }
 
-    /// What the picture shows, where that is not what is under the controls.
+    /// A note on the settings of the picture, where these are not those under the controls.
     fn stale_note(&self) -> Option<String> {
         let seen = self.seen()?;
-        // The picture is drawn by what is looked at, whatever its diagram was computed for.
+        // The picture is drawn by the displayed metric, whatever its diagram was computed for.
         let wanted = SweepSpec { metric: seen.metric, ..self.editor.draft.sweep.clone() };
         if *seen == wanted {
             return None;
@@ -107,7 +107,7 @@ impl PhasePanel {
         Some(format!("Still shows {before}"))
     }
 
-    /// Asks for the chosen pixel's landscape.
+    /// Requests the landscape of the chosen pixel.
     pub(super) fn show_landscape(&self, requests: &mut Requests) {
         let diagram = &self.diagrams.present.diagram;
         let title = self.diagrams.present.title();
@@ -140,7 +140,7 @@ fn heading(ui: &Ui, title: String, width: f32) -> LayoutJob {
     job
 }
 
-/// Says something in a corner of a map.
+/// Shows a note in a corner of a map.
 fn show_note(ui: &mut Ui, frame: Rect, note: String) {
     const INSET: f32 = 6.0;
     let room = Rect::from_min_max(frame.min + vec2(INSET, INSET), pos2(frame.right() - INSET, frame.bottom()));

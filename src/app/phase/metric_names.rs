@@ -1,4 +1,4 @@
-//! What the metrics of a sweep are called.
+//! The names of the metrics of a sweep.
 
 use crate::sweep::Metric;
 

@@ -42,7 +42,7 @@ pub struct PhasePanel {
     pub(super) exports: DiagramExports,
     pub(super) raw: RawExports,
     pub(super) layout: MapFigure,
-    /// Where the maps were drawn last.
+    /// The area in which the maps were drawn last.
     area: Option<Rect>,
 }
 
@@ -50,7 +50,7 @@ impl Draft for SweepPreset {
     type Preset = SweepPreset;
     type Saved = Arc<SweepPreset>;
 
-    /// What is looked at does not need to be computed again, and alone is no change worth a warning.
+    /// The displayed metric needs no new computation, and a change of it alone is not worth a warning.
     fn differs_from(&self, saved: &Arc<SweepPreset>) -> bool {
         SweepSpec { metric: saved.sweep.metric, ..self.sweep.clone() } != saved.sweep
     }
@@ -69,7 +69,7 @@ impl Draft for SweepPreset {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hovered {
     pub pixel: [usize; 2],
-    /// It is one of the diagram beside the present one.
+    /// Whether it belongs to the diagram beside the present one.
     pub is_beside: bool,
 }
 
@@ -95,7 +95,7 @@ impl PhasePanel {
         }
     }
 
-    /// Puts a preset under the controls and begins its diagram. Undo brings the one before back.
+    /// Loads a preset into the controls and begins its diagram. Undo restores the previous one.
     pub fn open(&mut self, preset: SweepPreset, file: Option<PathBuf>) {
         self.put(preset, file);
         // A preset has been checked when it was read.
@@ -104,7 +104,7 @@ impl PhasePanel {
             Ok(()) => self.diagrams.belongs_to(&clean),
             Err(error) => log::warn!("a preset that does not hold: {error}"),
         }
-        // What was shown before has nothing to do with it.
+        // The diagram shown before is unrelated to it.
         self.diagrams.show_newest();
     }
 
@@ -144,7 +144,7 @@ impl PhasePanel {
         self.beside = self.beside.filter(|beside| *beside != number);
     }
 
-    /// What was under the controls in the last session. It is not computed before it is asked for.
+    /// Restores the settings of the last session. They are not computed before a run is requested.
     pub fn recall(&mut self, memory: SweepMemory) -> Result<(), String> {
         let sweep = |preset| if let Preset::Sweep(preset) = preset { Some(preset) } else { None };
         let stored = |text: &str, what: &str| stored_preset(text, what, "sweep", sweep);
@@ -157,8 +157,8 @@ impl PhasePanel {
         Ok(())
     }
 
-    /// What the next session finds again: what is under the controls, or where that can't be run, what is
-    /// shown.
+    /// The state to restore in the next session: the settings under the controls, or where these cannot be run, those
+    /// of the shown diagram.
     pub fn memory(&self) -> SweepMemory {
         let PresetDraft { mut preset, .. } = self.draft();
         if preset.sweep.check().is_err() {
@@ -174,7 +174,7 @@ impl PhasePanel {
         &self.editor.draft
     }
 
-    /// The preset as it would be saved: optimizers compared by what is looked at.
+    /// The preset as it would be saved, with the displayed metric.
     pub fn draft(&self) -> PresetDraft<SweepPreset> {
         let mut preset = self.preset().clone();
         preset.sweep.metric = self.look.metric;
@@ -190,7 +190,7 @@ impl PhasePanel {
         self.editor.status(&self.preset().title, &self.preset().description)
     }
 
-    /// Takes note that a draft was written to a file.
+    /// Records that a draft was written to a file.
     pub fn saved(&mut self, draft: PresetDraft<SweepPreset>, path: &Path) {
         if let Some(saved) = self.editor.saved(draft, path) {
             self.diagrams.call_by(saved);
@@ -235,7 +235,7 @@ impl PhasePanel {
         self.diagrams.is_running()
     }
 
-    /// Where the maps were drawn last.
+    /// The area in which the maps were drawn last.
     pub fn area(&self) -> Option<Rect> {
         self.area
     }
@@ -245,7 +245,7 @@ impl PhasePanel {
         self.raw.begin(&self.diagrams, plan, folder, overwrite);
     }
 
-    /// What goes on also while the panel is not shown.
+    /// Work that is done also while the panel is not shown.
     pub fn tick(&mut self, ctx: &Context, requests: &mut Requests) {
         self.diagrams.poll();
         self.look_at_present();
@@ -285,7 +285,7 @@ impl PhasePanel {
         self.editor.remember(ui.ctx());
     }
 
-    /// Begins the diagram of what is under the controls, where that has changed.
+    /// Begins the diagram of the settings under the controls, if they have changed.
     fn follow(&mut self, ui: &Ui) {
         self.look_at_present();
         // An arrow key that is held changes a number again and again.
@@ -298,14 +298,14 @@ impl PhasePanel {
         }
     }
 
-    /// Computes what is under the controls; what is at fault there is shown beside it.
+    /// Computes the settings under the controls; a fault is shown beside its field.
     pub(super) fn run(&mut self, passing: bool) {
         if self.diagrams.run(&self.editor.draft.sweep, &self.clean(), passing).is_ok() {
             self.look_at_present();
         }
     }
 
-    /// Brings what is looked at in line with the present diagram, which may have become another.
+    /// Adapts the displayed map to the present diagram, which may be another one.
     fn look_at_present(&mut self) {
         let diagram = &self.diagrams.present.diagram;
         if Arc::ptr_eq(diagram.spec(), &self.looked_at) {
@@ -320,7 +320,7 @@ impl PhasePanel {
         });
     }
 
-    /// What optimizers are compared by on the map.
+    /// The metric by which optimizers are compared on the map.
     pub(super) fn metric(&self) -> Metric {
         self.look.metric
     }

@@ -9,18 +9,18 @@ use egui::{ColorImage, Context, TextureHandle, TextureOptions};
 use crate::figure::{Map, MapImage, Scale, Swatch};
 use crate::sweep::{Diagram, Metric, SweepSpec};
 
-/// What is shown of a diagram.
+/// The displayed map of a diagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MapLook {
     pub map: Map,
     pub metric: Metric,
 }
 
-/// What explains the colours.
+/// The explanation of the colours.
 pub(super) struct Explained {
     pub scale: Option<Scale>,
     pub legend: Vec<Swatch>,
-    /// What the scale is of.
+    /// The label of the scale.
     pub label: String,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct MapPicture {
     /// The sweep that the texture shows.
     spec: Option<Arc<SweepSpec>>,
     pub explained: Option<Explained>,
-    /// What the texture, or the one on its way, shows.
+    /// The look and version of the texture, or of the one being made.
     wanted: Option<(MapLook, u64)>,
     coming: Option<Receiver<(MapImage, Explained, Arc<SweepSpec>)>>,
     asked: Option<Instant>,
@@ -39,7 +39,7 @@ pub(super) struct MapPicture {
 
 /// While a diagram fills in, its picture is renewed no more often than this.
 const BETWEEN: Duration = Duration::from_millis(60);
-/// And so much more rarely for each of its cells, which are copied for the thread that draws.
+/// The additional time between pictures for each cell, which is copied for the drawing thread.
 const PER_CELL: Duration = Duration::from_nanos(1000);
 
 impl MapPicture {
@@ -57,7 +57,7 @@ impl MapPicture {
         self.explained.as_ref().is_some_and(|explained| explained.scale.is_some())
     }
 
-    /// Takes a picture that is ready, and asks for another where it is out of date.
+    /// Takes a finished picture, and requests another where it is out of date.
     pub(super) fn update(&mut self, ctx: &Context, diagram: &Diagram, version: u64, look: MapLook) {
         if let Some(coming) = &self.coming {
             match coming.try_recv() {
@@ -108,7 +108,7 @@ impl MapPicture {
     }
 }
 
-/// An image whose sides have at most so many pixels. Of a larger one, some rows and columns are left out.
+/// An image whose sides have at most `most` pixels. Of a larger one, some rows and columns are left out.
 fn within(image: &MapImage, most: usize) -> ColorImage {
     let [width, height] = [image.width, image.height].map(|side| side.min(most));
     let rows = (0..height).map(|y| y * image.height / height);

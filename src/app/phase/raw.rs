@@ -1,4 +1,4 @@
-//! The export of raw arrays: computed once more, row by row, while the window goes on.
+//! The export of raw arrays: computed again, row by row, in the background.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use crate::app::question::Question;
 use crate::export::Overwrite;
 use crate::result::{RawExport, RawFailure, RawPlan, RawProgress};
 
-/// How often the progress is looked at.
+/// The interval between updates of the progress.
 const BETWEEN: Duration = Duration::from_millis(100);
 
-/// The one export of raw arrays that there is at a time.
+/// The export of raw arrays, at most one at a time.
 #[derive(Default)]
 pub(super) struct RawExports {
     running: Option<Running>,
-    /// What would replace files that are there already, and one of those.
+    /// A plan that would replace existing files, and the name of one of these.
     replace: Option<(RawPlan, PathBuf, String)>,
 }
 
@@ -29,7 +29,7 @@ struct Running {
 }
 
 impl RawExports {
-    /// Tells what has ended. The export waits while a diagram `is_computing`.
+    /// Reports the end of an export. The export waits while a diagram `is_computing`.
     pub(super) fn poll(&mut self, is_computing: bool, requests: &mut Requests) {
         let Some(running) = &self.running else { return };
         running.export.hold(is_computing);
@@ -83,7 +83,7 @@ impl RawExports {
         }
     }
 
-    /// How far the export has come, and the question about files that are there.
+    /// Shows the progress of the export, and the question about existing files.
     pub(super) fn bar(&mut self, ui: &mut Ui, diagrams: &DiagramStore) {
         self.ask_to_replace(ui.ctx(), diagrams);
         let Some(Running { plan, export, .. }) = &self.running else { return };
@@ -120,7 +120,7 @@ impl RawExports {
     }
 }
 
-/// Which rows are complete, and where.
+/// The complete rows and their folder, in words.
 fn rows(Running { plan, folder, export }: &Running) -> String {
     let (all, folder) = (plan.rows(), folder.display());
     match export.progress().rows {

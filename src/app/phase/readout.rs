@@ -1,4 +1,4 @@
-//! What is known of one pixel: scores, certainty, and the curve over learning rates.
+//! The results of one pixel: scores, certainty, and the curve over learning rates.
 
 use egui::{Color32, Grid, RichText, ScrollArea, Ui};
 use egui_plot::{GridMark, Line, MarkerShape, Plot, PlotPoints, Points};
@@ -10,7 +10,7 @@ use crate::figure::axis_label;
 use crate::sweep::{Average, Cell, Diagram, Metric};
 use crate::view::ticks::{beyond, fixed, short};
 
-/// Shows a pixel; while it is not computed, the one that stands for it on the map.
+/// Shows a pixel; while it is not computed, the one that represents it on the map.
 pub(super) fn show(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], metric: Metric) {
     let spec = diagram.spec();
     let pixel = diagram.known_near(pixel).unwrap_or(pixel);
@@ -33,7 +33,7 @@ pub(super) fn show(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], metric: Me
     curve(ui, diagram, pixel, cell, metric);
 }
 
-/// Who wins, and how surely.
+/// The winner and its certainty.
 fn verdict(ui: &mut Ui, diagram: &Diagram, cell: &Cell, metric: Metric) {
     let comparison = cell.comparison(metric);
     let Some(winner) = comparison.winner else {

@@ -11,11 +11,11 @@ use crate::sweep::Progress;
 /// Height of the progress bar.
 const BAR: f32 = 6.0;
 
-/// How what is under the controls stands to what is computed.
+/// The relation of the settings under the controls to the computed ones.
 struct Standing {
-    /// It is another sweep than that of the newest diagram.
+    /// Whether it is another sweep than that of the newest diagram.
     is_other: bool,
-    /// It waits for Run.
+    /// Whether it waits for Run.
     waits: bool,
     is_complete: bool,
     is_begun: bool,
@@ -35,7 +35,7 @@ impl PhasePanel {
         ui.horizontal_wrapped(|ui| self.run_buttons(ui, fault));
         let height = BAR + 2.0 * (ui.text_style_height(&TextStyle::Small) + ui.spacing().item_spacing.y);
         ui.scope(|ui| {
-            // What is below does not move when there is something else to say.
+            // The parts below do not move when the message changes.
             ui.set_min_height(height);
             match fault {
                 Some(_) => {
@@ -58,7 +58,7 @@ impl PhasePanel {
         let is_other = **diagram.spec() != self.editor.draft.sweep;
         Standing {
             is_other,
-            // What is followed is computed by itself, and what can't be used waits to be put right.
+            // Changes that are followed are computed automatically, and invalid settings wait for a correction.
             waits: is_other && !self.follow_changes && fault.is_none(),
             is_complete: diagram.is_complete() && !is_other,
             is_begun: diagram.known_near([0, 0]).is_some() && !diagram.is_complete(),
@@ -97,7 +97,7 @@ impl PhasePanel {
         ui.checkbox(&mut self.follow_changes, "Live").on_hover_text(help);
     }
 
-    /// How far the newest diagram has come.
+    /// Shows the progress of the newest diagram.
     fn progress(&self, ui: &mut Ui) {
         let diagram = &self.diagrams.newest().diagram;
         let (complete, all) = (diagram.complete(), diagram.cell_count());
@@ -131,7 +131,7 @@ fn why_not(fault: Option<&SpecError>) -> &'static str {
     if fault.is_some() { "A setting can't be used" } else { "The diagram is complete" }
 }
 
-/// How fast a sweep runs, and what is left.
+/// The rate of a sweep, and the remaining time.
 fn pace(progress: &Progress) -> String {
     if progress.steps == 0 {
         return "starting".to_owned();
@@ -140,7 +140,7 @@ fn pace(progress: &Progress) -> String {
     format!("{} steps/s{left}", count(progress.rate()))
 }
 
-/// How much work a complete sweep was.
+/// The steps and the time of a complete sweep.
 fn took(progress: &Progress) -> String {
     let (steps, rate) = (count(progress.steps as f64), count(progress.rate()));
     format!("{steps} steps in {} ({rate} steps/s)", time(progress.elapsed))

@@ -13,15 +13,15 @@ use crate::sweep::{Diagram, Metric, Precision, Progress, SweepSpec};
 pub struct TitledDiagram {
     /// Identifies the diagram in its store.
     pub number: u64,
-    /// As it was opened or saved; the diagram's own sweep may have been changed since.
+    /// The preset as opened or saved; the diagram's own sweep may have been changed since.
     pub preset: Arc<SweepPreset>,
     pub diagram: Diagram,
     pub precision: Precision,
-    /// How far the last sweep of it came before it was stopped or ended.
+    /// The progress of its last sweep when it was stopped or ended.
     pub progress: Option<Progress>,
-    /// How long all sweeps of it have taken.
+    /// The total time of all its sweeps.
     pub worked: Duration,
-    /// It is one of the many that a drag goes through.
+    /// Whether it is an intermediate one of a drag.
     pub is_passing: bool,
 }
 

@@ -20,7 +20,7 @@ use crate::result::SweepResult;
 use crate::run::RunFolder;
 use crate::simulation::{EngineCommand, ParticleId};
 
-/// How much larger text is in a presentation.
+/// The factor of the text size in a presentation.
 const PRESENTATION_SCALE: f32 = 1.5;
 
 impl Valleyscope {
@@ -156,7 +156,7 @@ impl Valleyscope {
         draft
     }
 
-    /// What is under the controls of the tab that is shown, as a preset.
+    /// The settings under the controls of the shown tab, as a preset.
     fn draft(&self) -> TabDraft {
         match self.layout.tab {
             Tab::Landscape => TabDraft::Landscape(Box::new(self.landscape_draft())),
@@ -189,7 +189,7 @@ impl Valleyscope {
         }
     }
 
-    /// Of the tab that is shown.
+    /// The status of the shown tab's editor.
     pub(super) fn editor_status(&self) -> EditorStatus {
         match self.layout.tab {
             Tab::Landscape => {

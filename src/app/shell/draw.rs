@@ -12,7 +12,7 @@ use crate::export::Overwrite;
 
 /// Narrower windows do not show the plots, in points.
 const ROOM_FOR_PLOTS: f32 = 760.0;
-/// The least heights of the formulas, and of what is below them.
+/// The smallest heights of the formulas, and of the part below them.
 const LEAST_FORMULAS: f32 = 140.0;
 const LEAST_PLOTS: f32 = 250.0;
 
@@ -153,7 +153,7 @@ impl Valleyscope {
         }
     }
 
-    /// Takes presets that are dropped on the window, and says where to drop them.
+    /// Accepts presets that are dropped on the window, and shows where to drop them.
     pub(super) fn show_drop_target(&mut self, ctx: &Context) {
         for file in ctx.input(|input| input.raw.dropped_files.clone()) {
             let path = file.path().to_owned();

@@ -89,7 +89,7 @@ impl Valleyscope {
         }
         let record = (!preset.changes.is_empty()).then(|| preset.record());
         self.editor.open_preset(preset, file);
-        // What was hidden or looked at closely belongs to the document before.
+        // Hidden and selected items belong to the previous document.
         self.live.hidden.clear();
         self.panels.landscape.look_anew();
         self.panels.diagnostics.look_anew();

@@ -51,7 +51,7 @@ struct Panels {
     controls: ControlsPanel,
     phase: PhasePanel,
     training: TrainingPanel,
-    /// Where the landscape was drawn last.
+    /// The area in which the landscape was drawn last.
     landscape_area: Option<Rect>,
 }
 
@@ -72,7 +72,7 @@ impl Panels {
     }
 }
 
-/// What appears above the panels.
+/// The dialogs above the panels.
 struct Dialogs {
     messages: Messages,
     help: Help,
@@ -112,11 +112,11 @@ pub struct Valleyscope {
     panels: Panels,
     dialogs: Dialogs,
     catalog: PresetCatalog,
-    /// For the engine, of which nothing is seen in other tabs.
+    /// The waking for the engine, which is not visible in other tabs.
     landscape_wake: Wake,
     context: Context,
     faults: Option<GraphicsFaults>,
-    /// Nothing can be drawn any more; the window is about to close.
+    /// Whether the device is lost; the window is about to close.
     device_lost: bool,
     exit_state: ExitState,
     /// The window's title as it was set last.
@@ -149,7 +149,7 @@ impl Valleyscope {
         let landscape_wake = Wake::new(ctx.clone(), Duration::ZERO, UNSEEN);
         let wake = landscape_wake.clone();
         let engine = EngineLink::start(&editor.draft.document, pace, move || wake.soon());
-        // A preset that is asked for plays and is looked at anew, whatever the last session did.
+        // A requested preset plays with its own view, whatever the last session's state.
         let is_asked = options.preset.is_some();
         if options.play && (is_asked || window.as_ref().is_none_or(|window| window.view.playing)) {
             engine.send(EngineCommand::Play);
@@ -214,7 +214,7 @@ impl Valleyscope {
         }
     }
 
-    /// What is under the controls.
+    /// The document under the controls.
     pub fn document(&self) -> &Document {
         &self.editor.draft.document
     }
@@ -234,7 +234,7 @@ impl Valleyscope {
         &self.live
     }
 
-    /// Looks at the document as in the last session.
+    /// Restores the view of the last session.
     fn restore_view(&mut self, view: ViewState) {
         if let Some(camera) = view.camera {
             self.panels.landscape.restore_view(&self.editor.draft.document, camera);
@@ -280,7 +280,7 @@ fn restore(storage: Option<&dyn eframe::Storage>, messages: &mut Messages) -> Op
     }
 }
 
-/// What a first start shows.
+/// The document of a first start.
 fn first_editor() -> LandscapeEditor {
     let Preset::Landscape(preset) = &built_ins()[0].preset else { unreachable!("the first preset is a lesson") };
     LandscapeEditor::opened(preset.clone(), &ViewSettings::default())

@@ -1,4 +1,4 @@
-//! How the app begins, and what it leaves.
+//! The options of the app at its start, and its state at its end.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,7 +8,7 @@ use crate::preset::{Library, Loaded};
 use crate::result::SweepResult;
 use crate::run::RunFolder;
 
-/// How the app begins.
+/// The options of the app at its start.
 pub struct AppOptions {
     /// Opened instead of the last session's document.
     pub preset: Option<Loaded>,
@@ -16,18 +16,18 @@ pub struct AppOptions {
     pub result: Option<SweepResult>,
     /// A run to show.
     pub run: Option<RunFolder>,
-    /// Where runs and the worker that trains are.
+    /// The paths of runs and of the training worker.
     pub training: TrainingPaths,
     pub library: Library,
     /// Ask the system for its file dialogs; without it paths are typed.
     pub native_dialogs: bool,
     /// Play at once.
     pub play: bool,
-    /// How fast; without it, as in the last session.
+    /// The speed; without it, that of the last session.
     pub pace: Option<PlaybackPace>,
     /// Something that the user must know from before the window was there: title and text.
     pub report: Option<(String, String)>,
-    /// Where the session is left when the app ends in whatever way.
+    /// The place for the session when the app ends in any way.
     pub exit_state: ExitState,
 }
 
@@ -48,7 +48,7 @@ impl Default for AppOptions {
     }
 }
 
-/// What is left of an app that has ended.
+/// The state of an app that has ended.
 #[derive(Clone, Default)]
 pub struct ExitState(Arc<Mutex<ExitReport>>);
 

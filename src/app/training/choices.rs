@@ -1,4 +1,4 @@
-//! What is plotted of the selected runs, and how.
+//! The choice of plots of the selected runs.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,13 +6,13 @@ use super::track::Horizontal;
 use crate::app::diagnostics::AxisScale;
 use crate::run::{Better, MetricId, MetricInfo, MetricScale, Unit};
 
-/// What is plotted, and how; kept with the session.
+/// The choice of plots; kept with the session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Choices {
     /// The metrics that are shown though they usually are not, or the reverse, by their names in the events.
     pub toggled: Vec<String>,
-    /// Those on the other axis, linear or logarithmic, than their usual one.
+    /// The metrics on the other axis, linear or logarithmic, than their usual one.
     pub rescaled: Vec<String>,
     pub horizontal: Horizontal,
     pub log_x: bool,
@@ -44,7 +44,7 @@ impl Choices {
         }
     }
 
-    /// Results are shown at first, and the gradient's norm, which tells of trouble.
+    /// Initially results are shown, and the gradient's norm, which indicates problems.
     pub fn shows(&self, info: &MetricInfo) -> bool {
         let is_result = info.better != Better::Neither && info.unit != Unit::Rate;
         (is_result || info.metric() == Some(MetricId::GRAD_NORM)) != self.toggled.contains(&info.name)

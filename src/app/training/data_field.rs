@@ -1,4 +1,4 @@
-//! Where the data come from.
+//! The source of the data.
 
 use std::path::PathBuf;
 
@@ -51,7 +51,8 @@ pub(super) fn show(
     }
 }
 
-/// The path of the folder. Where it has no room its end is shown, which tells it from others, until it is edited.
+/// The path of the folder. Where it does not fit its end is shown, which distinguishes it from others, until it is
+/// edited.
 fn folder(ui: &mut Ui, path: &mut String) {
     let id = ui.make_persistent_id("folder of the dataset");
     let width = ui.available_width() - 16.0;
@@ -63,7 +64,7 @@ fn folder(ui: &mut Ui, path: &mut String) {
     }
 }
 
-/// A path, without its beginning where it is wider than there is room.
+/// A path, without its beginning where it does not fit.
 fn end(ui: &Ui, path: &str, room: f32) -> String {
     const LEFT_OUT: char = '…';
     let font = TextStyle::Body.resolve(ui.style());
@@ -79,7 +80,7 @@ fn end(ui: &Ui, path: &str, room: f32) -> String {
         }
         start = index;
     }
-    // Whole names of folders, if there is one.
+    // Only whole names of folders, if there is one.
     let names = path[start..].find(std::path::is_separator).map_or(start, |index| start + index);
     format!("{LEFT_OUT}{}", &path[names..])
 }

@@ -1,4 +1,4 @@
-//! What is said about one run in words: how it stands, its log, what happened, its config.
+//! The details of one run as text: its status, log, events and config.
 
 use std::borrow::Cow;
 
@@ -35,15 +35,15 @@ impl DetailTab {
     }
 }
 
-/// What was chosen to be shown of runs.
+/// The choice of shown details.
 #[derive(Debug, Default)]
 pub(super) struct Shown {
     tab: DetailTab,
-    /// Of the next text that a run is asked for.
+    /// The prompt of the next requested text.
     pub prompt: String,
 }
 
-/// What was asked for.
+/// A request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RunAction {
     Stop,
@@ -110,7 +110,7 @@ pub(super) fn show(
     action
 }
 
-/// The choice of what is shown, what is done with it, and what is wrong with the run's events.
+/// The tabs of the details, their actions, and the damage of the run's events.
 fn tabs(ui: &mut Ui, (tab, chosen): (DetailTab, &mut DetailTab), run: &Summary, detail: &RunDetail, text: &str) {
     ui.horizontal_wrapped(|ui| {
         for (choice, name) in DetailTab::ALL.into_iter().filter(|(choice, _)| choice.is_of(run)) {
@@ -133,7 +133,7 @@ fn tabs(ui: &mut Ui, (tab, chosen): (DetailTab, &mut DetailTab), run: &Summary, 
     });
 }
 
-/// Takes the space that text would have, as a panel shrinks to what is in it.
+/// Takes the space of the text, as a panel shrinks to its contents.
 fn keep_height(ui: &mut Ui) {
     ui.allocate_space(ui.available_size());
 }
@@ -173,7 +173,7 @@ fn head(ui: &mut Ui, run: &Summary, pen: Pen, can_fork: bool) -> Option<RunActio
     action
 }
 
-/// Why the run is not well, if it is not.
+/// Shows the reason if the run has a problem.
 fn reason(ui: &mut Ui, run: &Summary) {
     let visuals = ui.visuals();
     let is_grave = run.trouble.is_some() || run.concerns.first().is_some_and(|concern| concern.kind.is_grave());

@@ -12,14 +12,14 @@ pub(super) enum Dialog {
     Describe {
         run: RunFolder,
         notes: Notes,
-        /// What it is called so far.
+        /// Its current title.
         title: String,
         focused: bool,
     },
     Delete {
         run: RunFolder,
         title: String,
-        /// What is known of a worker that may still be at work.
+        /// The message on a worker that may still be running.
         lost: Option<String>,
     },
     Fork {
@@ -36,13 +36,13 @@ pub(super) enum Dialog {
     RemoveForGood { run: RunFolder, reason: String },
 }
 
-/// What was decided.
+/// The decision.
 pub(super) enum DialogDecision {
     Write(RunFolder, Notes),
     Trash(RunFolder),
     Resume(RunFolder),
     Remove(RunFolder),
-    /// Put the settings of a run under the controls, to go on from its checkpoint.
+    /// Load the settings of a run into the controls, to continue from its checkpoint.
     Fork {
         run: RunFolder,
         step: u64,
@@ -150,7 +150,7 @@ impl Dialog {
     }
 }
 
-/// Which checkpoint, the newest first.
+/// The choice of the checkpoint, the newest first.
 fn checkpoint(ui: &mut Ui, steps: &[u64], chosen: &mut usize) {
     let name = |index: usize| {
         let newest = if index + 1 == steps.len() { ", the newest" } else { "" };

@@ -11,15 +11,15 @@ use crate::preset::{BuiltIn, Preset, built_ins};
 use crate::workload::form::Form;
 use crate::workload::{DataChoice, Workload};
 
-/// What the next session finds again.
+/// The state to restore in the next session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrainingMemory {
     /// A preset's text.
     pub preset: String,
-    /// The same as it was opened or saved last.
+    /// The preset as last opened or saved.
     #[serde(default)]
     pub clean: Option<String>,
-    /// Where the data come from in the place of what the preset says.
+    /// The source of the data that replaces the preset's.
     #[serde(default)]
     pub kept_data: Option<DataChoice>,
     /// The choice of data for each dataset, by its name.
@@ -33,7 +33,7 @@ pub struct TrainingMemory {
     pub selected: Vec<PathBuf>,
     #[serde(default)]
     pub choices: Choices,
-    /// Which of its colour's pens each run has, so that it keeps it.
+    /// The pens of the runs, so that they keep them.
     #[serde(default)]
     pub pens: BTreeMap<PathBuf, usize>,
 }
@@ -57,14 +57,14 @@ pub(super) struct TrainingEditor {
     pub presets: Editor<Preset>,
     /// The choice of data for each dataset, by its name, as it was when another preset was opened.
     chosen_data: BTreeMap<String, DataChoice>,
-    /// Of a preset of several runs, the one that was chosen last, when there may have been more of them.
+    /// The index of the run that was chosen last in a preset of several runs, which may since have fewer.
     chosen: usize,
 }
 
-/// Why what is under the controls cannot be trained.
+/// The reason why the settings under the controls cannot be trained.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TrainingFault {
-    /// Of the field in the run that is shown; empty where it is none of its fields.
+    /// The path of the field in the shown run; empty where it is not one of its fields.
     pub path: String,
     pub message: String,
 }
@@ -77,13 +77,13 @@ impl TrainingFault {
     }
 }
 
-/// What a preset of trainings was opened or saved as.
+/// The state in which a preset of trainings was opened or saved.
 #[derive(Debug)]
 pub struct SavedTraining {
     pub clean: Preset,
-    /// Where the data come from in the place of what the preset says, as was chosen for another experiment.
+    /// The source of the data that replaces the preset's, as chosen for another experiment.
     pub kept_data: Option<DataChoice>,
-    /// What folders of runs are called.
+    /// The stem of the names of the runs' folders.
     pub stem: String,
     /// The checkpoint that the run is to begin with.
     pub fork: Option<ForkPoint>,
@@ -94,7 +94,7 @@ impl SavedTraining {
         SavedTraining { clean, kept_data: None, stem: stem.into(), fork: None }
     }
 
-    /// Of what a file or a built-in preset opens as.
+    /// The state in which a file or a built-in preset opens.
     pub fn opened(preset: Preset, file: Option<&Path>) -> SavedTraining {
         let built_in = built_ins().iter().find(|built_in| built_in.preset == preset).map(|it| it.name.to_owned());
         let of_file = || Some(file?.file_stem()?.to_string_lossy().into_owned());
@@ -102,7 +102,7 @@ impl SavedTraining {
         SavedTraining::new(preset, stem)
     }
 
-    /// What is under the controls before anything is changed.
+    /// The preset under the controls before any change.
     fn begun(&self) -> Preset {
         let mut preset = self.clean.clone();
         if let Some(data) = &self.kept_data {
@@ -138,7 +138,7 @@ impl TrainingEditor {
         TrainingEditor::restored(preset.clone(), SavedTraining::new(preset.clone(), *name), None, BTreeMap::new())
     }
 
-    /// What was there in the last session: the preset, what it was opened or saved as, and its file.
+    /// The state of the last session: the preset, the state in which it was opened or saved, and its file.
     pub(super) fn restored(
         preset: Preset,
         saved: SavedTraining,
@@ -154,14 +154,14 @@ impl TrainingEditor {
         self.presets.open(saved.begun(), saved, file);
     }
 
-    /// Takes the first preset of a kind.
+    /// Loads the first preset of a kind.
     pub(super) fn take(&mut self, kind: &str) {
         let BuiltIn { preset, name, .. } = first_of(kind);
         let saved = self.with_kept_data(SavedTraining::new(preset.clone(), *name));
         self.presets.replace(saved.begun(), saved, None);
     }
 
-    /// Takes the training of another run, to go on from one of its checkpoints on the same data.
+    /// Loads the training of another run, to continue from one of its checkpoints on the same data.
     pub(super) fn fork(&mut self, training: Preset, stem: String, point: ForkPoint) {
         let saved = SavedTraining { fork: Some(point), ..SavedTraining::new(training.clone(), stem) };
         self.presets.open(training, saved, None);
@@ -173,7 +173,7 @@ impl TrainingEditor {
         self.presets.saved_state_mut().fork = None;
     }
 
-    /// What is opened next, with the data that were chosen for its dataset where it makes no choice.
+    /// The state to open next, with the data that were chosen for its dataset where it makes no choice.
     fn with_kept_data(&mut self, saved: SavedTraining) -> SavedTraining {
         self.chosen_data = self.chosen_data();
         self.chosen = 0;
@@ -194,7 +194,7 @@ impl TrainingEditor {
         let is_of_preset = self.presets.saved_state().clean.trainings().iter().any(|it| it.data() == Some(&data));
         let Some(dataset) = self.preset().workload().map(|workload| workload.dataset().name) else { return chosen };
         match data {
-            // What a preset has made up is its own matter.
+            // Synthetic data that the preset itself requests are not kept.
             DataChoice::Synthetic if is_of_preset => {}
             DataChoice::Automatic => drop(chosen.remove(dataset)),
             DataChoice::Synthetic | DataChoice::Folder(_) => drop(chosen.insert(dataset.to_owned(), data)),
@@ -202,7 +202,7 @@ impl TrainingEditor {
         chosen
     }
 
-    /// Which of the preset's runs is shown; 0 where it has but one.
+    /// The index of the shown run of the preset; 0 where it has only one.
     pub(super) fn chosen(&self) -> usize {
         let runs = self.preset().workload().map_or(0, |workload| workload.places().len());
         self.chosen.min(runs.saturating_sub(1))
@@ -213,18 +213,18 @@ impl TrainingEditor {
         self.chosen = run;
     }
 
-    /// The fields of what is shown.
+    /// The fields of the shown run.
     pub(super) fn form(&mut self) -> Form<'_> {
         let chosen = self.chosen();
         self.presets.draft.workload_mut().map_or_else(Vec::new, |workload| workload.form(chosen))
     }
 
-    /// Where the data of what is shown come from.
+    /// The source of the data of the shown run.
     pub(super) fn data(&self) -> DataChoice {
         self.preset().workload().map(|workload| workload.data(self.chosen()).clone()).unwrap_or_default()
     }
 
-    /// Takes the data of all runs from there.
+    /// Sets the source of the data of all runs.
     pub(super) fn set_data(&mut self, data: &DataChoice) {
         take_data(&mut self.presets.draft, data);
     }
@@ -258,7 +258,7 @@ impl TrainingEditor {
         })
     }
 
-    /// What the field is called that a fault blames, if it is shown.
+    /// The name of the field of a fault, if it is shown.
     pub(super) fn field_name(&mut self, fault: &TrainingFault) -> Option<&'static str> {
         let form = self.form();
         let mut fields = form.iter().flat_map(|section| &section.fields);
@@ -266,7 +266,7 @@ impl TrainingEditor {
     }
 }
 
-/// Takes the data of all runs of a preset from there.
+/// Sets the source of the data of all runs of a preset.
 pub(super) fn take_data(preset: &mut Preset, data: &DataChoice) {
     if let Some(workload) = preset.workload_mut() {
         workload.set_data(data);

@@ -14,7 +14,7 @@ use crate::figure::{Figure, Format};
 use crate::result::scan::ScanResult;
 use crate::run::{MetricInfo, RunFolder, RunReader, write_csv};
 
-/// What a scan can be exported as.
+/// The export formats of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ScanFile {
     Figure(Format),
@@ -131,7 +131,7 @@ impl TrainingExports {
     }
 }
 
-/// Of one run, what `valleyscope runs export` writes; of several, a row for each point of each metric.
+/// For one run, the table of `valleyscope runs export`; for several, a row for each point of each metric.
 fn table(runs: &[RunFolder]) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if let [run] = runs {

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use crate::machine::{PyTorchBytes, SetUpState, SetUpStatus, WorkerFolder};
 
-/// The set-up that goes on after the command has this long to begin.
+/// The time limit for the start of the set-up that continues after the command.
 const BEGIN: Duration = Duration::from_secs(5);
 /// Between two looks whether it has.
 const GLANCE: Duration = Duration::from_millis(50);
-/// So much of what a command has said is told.
+/// The number of lines of a command's output that are shown.
 const LAST_WORDS: usize = 12;
 
 /// The command that begins the worker's set-up and leaves it to a process in the background.
@@ -18,19 +18,19 @@ const LAST_WORDS: usize = 12;
 pub struct InstallCommand {
     pub program: PathBuf,
     pub arguments: Vec<String>,
-    /// Where it is run.
+    /// The working directory of the command.
     pub folder: PathBuf,
 }
 
-/// How it stands with the worker's set-up.
+/// The status of the worker's set-up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Installation {
     pub status: Option<SetUpStatus>,
     /// The end of what the set-up has said.
     pub log: String,
-    /// Where all of that is.
+    /// The path of the whole log.
     pub log_file: PathBuf,
-    /// What is downloaded where this machine has no PyTorch that fits.
+    /// The sizes of the download where this machine has no suitable PyTorch.
     pub bytes: PyTorchBytes,
 }
 
@@ -51,7 +51,7 @@ impl InstallCommand {
         Some(InstallCommand { program: cargo(), arguments, folder: source_folder()? })
     }
 
-    /// Runs it, and returns when the set-up is at work or has come to something new.
+    /// Runs it, and returns when the set-up is running or has a new outcome.
     pub fn begin(&self, folder: &WorkerFolder) -> Result<(), String> {
         let before = folder.status();
         let mut command = Command::new(&self.program);

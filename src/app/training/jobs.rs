@@ -1,4 +1,4 @@
-//! Background jobs of the tab, each on a thread of its own: asking the worker what it can use, starting, resuming,
+//! Background jobs of the tab, each on a thread of its own: asking the worker for its devices, starting, resuming,
 //! deleting.
 
 use std::path::{Path, PathBuf};
@@ -27,17 +27,17 @@ const AT_WORK: Duration = Duration::from_secs(120);
 /// Updates that wait to be taken.
 const MOST_UPDATES: usize = 64;
 
-/// What the threads send to the window.
+/// A message of the threads to the window.
 pub(super) enum Update {
-    /// All runs there are, and why the folder cannot be read, if it cannot.
+    /// All runs, and why the folder cannot be read, if it cannot.
     Runs(Vec<Summary>, Option<String>),
     Detail(RunFolder, Box<RunDetail>),
     Worker(Box<WorkerState>),
-    /// How it stands with the worker's set-up.
+    /// The status of the worker's set-up.
     SetUp(Box<Installation>),
     /// The worker's set-up has begun, or why it has not.
     InstallBegun(Result<(), String>),
-    /// What a training would learn from and needs, or why it could not begin.
+    /// The data and the requirements of a training, or why it could not begin.
     Outlook(Box<Preset>, OutlookAnswer),
     /// A run was made, and its worker is being started.
     Made(RunFolder),
@@ -52,14 +52,14 @@ pub(super) enum Update {
     Removed(RunFolder),
 }
 
-/// What is known of the worker.
+/// The state of the worker.
 #[derive(Clone, Debug)]
 pub enum WorkerState {
     Asked,
     Ready(Handshake),
     /// It is not installed.
     Missing(String),
-    /// It is there and cannot be used.
+    /// It is installed and cannot be used.
     Unusable(String),
 }
 
@@ -72,16 +72,16 @@ impl WorkerState {
     }
 }
 
-/// Where things are, and how they are got.
+/// The paths of runs and of the worker, and its installation.
 #[derive(Clone, Debug, Default)]
 pub struct TrainingPaths {
-    /// Where runs are kept.
+    /// The folder of runs.
     pub runs: Option<PathBuf>,
     /// The worker, in place of the one that is found.
     pub worker: Option<PathBuf>,
-    /// Where the worker's set-up puts it.
+    /// The folder of the worker's set-up.
     pub worker_folder: Option<WorkerFolder>,
-    /// What begins that set-up, where it can be begun from here.
+    /// The command that starts that set-up, where it can be started from here.
     pub install: Option<InstallCommand>,
 }
 
@@ -141,7 +141,7 @@ impl TrainingJobs {
         });
     }
 
-    /// Begins the set-up of the worker, which goes on in a process of its own.
+    /// Starts the set-up of the worker, which runs in a process of its own.
     pub(super) fn install(&self) {
         let TrainingPaths { worker_folder: Some(folder), install: Some(command), .. } = self.places.clone() else {
             return;
@@ -160,7 +160,7 @@ impl TrainingJobs {
         });
     }
 
-    /// Looks what a training would learn from, and whether there is room for it, where it is known what the worker has.
+    /// Determines the data of a training, and whether it fits, where the worker's devices are known.
     pub(super) fn look_ahead(&self, training: Preset, worker: Option<Handshake>) {
         let folder = self.places.runs.clone();
         self.in_background(move |send| {
@@ -175,7 +175,7 @@ impl TrainingJobs {
         let (named, folder) = (self.places.worker.clone(), self.places.runs.clone());
         self.in_background(move |send| {
             let Some(parent) = folder else { return send(Update::Failed(NO_FOLDER.to_owned())) };
-            // What is seen to be wrong with the data leaves no run.
+            // A detected fault of the data leaves no run.
             let data = look_at_data(&training);
             let begun = data.and_then(|_| worker_for(named.as_deref(), send)).and_then(|(worker, has)| {
                 check_capacity(&training, &has, &parent)?;
@@ -205,7 +205,7 @@ impl TrainingJobs {
         });
     }
 
-    /// Goes on with the queue of an earlier window, if there is one.
+    /// Continues the queue of an earlier window, if there is one.
     fn take_up_queue(&self) {
         let Some(folder) = self.places.runs.clone().filter(|folder| Queue::is_in(folder)) else { return };
         self.queue_in_background(move || {
@@ -240,7 +240,7 @@ impl TrainingJobs {
         });
     }
 
-    /// Goes on with a run.
+    /// Resumes a run.
     pub(super) fn resume(&self, run: RunFolder) {
         let named = self.places.worker.clone();
         self.in_background(move |send| {
@@ -296,7 +296,7 @@ fn look_at_data(training: &Preset) -> Result<Outlook, String> {
     workload.outlook().map_err(|error| error.to_string())
 }
 
-/// What would not fit leaves no run.
+/// Refuses a training that would not fit, before a run is created.
 fn check_capacity(training: &Preset, has: &Handshake, runs: &Path) -> Result<(), String> {
     CapacityReport::of(training, has, runs).and_then(|report| report.lacks).map_or(Ok(()), Err)
 }
@@ -332,11 +332,12 @@ enum Outcome {
     Finished,
     /// The run of this name was stopped.
     Stopped(String),
-    /// The next window goes on with it.
+    /// The next window continues it.
     WindowClosed,
 }
 
-/// Trains what is in the queue, each after the one before has finished. An error says why the rest is not trained.
+/// Trains the runs of the queue, each after the previous one has finished. An error is the reason why the rest is not
+/// trained.
 fn work_off(
     queue: &mut Queue,
     named: Option<&Path>,

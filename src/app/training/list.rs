@@ -15,16 +15,16 @@ use crate::view::ticks::{grouped, significant};
 /// Height of a run in the list.
 const ROW: f32 = 58.0;
 
-/// Between two of them, and what is above them.
+/// The gap between two of them, and above them.
 const BETWEEN: f32 = 4.0;
 const HEAD: f32 = 40.0;
 
-/// How high a list of so many runs is.
+/// The height of a list of `runs` runs.
 pub(super) fn height(runs: usize) -> f32 {
     HEAD + (ROW + BETWEEN) * runs as f32
 }
 
-/// What the list is sorted by.
+/// The sort key of the list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Sort {
     #[default]
@@ -49,7 +49,7 @@ impl Sort {
     }
 
     fn order(self, a: &Summary, b: &Summary) -> Ordering {
-        // What is not known or no number comes last.
+        // Unknown values and NaN come last.
         let number = |a: Option<f64>, b: Option<f64>| {
             let value = |it: Option<f64>| it.filter(|it| !it.is_nan()).unwrap_or(f64::INFINITY);
             value(a).total_cmp(&value(b))
@@ -72,7 +72,7 @@ pub(super) struct List {
     sort: Sort,
 }
 
-/// What was done in the list.
+/// An action in the list.
 pub(super) enum Chosen {
     /// Only this run is shown.
     Only(RunFolder),
@@ -114,7 +114,7 @@ impl List {
     }
 }
 
-/// Whether all words are in what is said of the run.
+/// Whether the texts of the run contain all words.
 fn matches(run: &Summary, words: &[String]) -> bool {
     let name = run.run.name();
     let text = [&run.title, &run.notes.note, &run.settings, &run.status.word(), &name].map(|it| it.to_lowercase());
@@ -233,7 +233,7 @@ fn evaluated(run: &Summary) -> String {
     words.collect::<Vec<_>>().join(" · ")
 }
 
-/// All that is known of a run at a glance.
+/// The summary of a run in words.
 fn about(run: &Summary) -> String {
     let began = run.began.map(|time| time.strftime("begun %Y-%m-%d %H:%M UTC").to_string());
     let train = run.loss.map(|loss| format!("train loss {}", significant(loss, 3)));

@@ -1,4 +1,4 @@
-//! What curves are called in legends, so that no two are called the same.
+//! Distinct names of curves in legends.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,18 +7,18 @@ use crate::app::number;
 use crate::optimizer::{Hyperparameter, RuleSpec};
 use crate::view::ticks::grouped;
 
-/// What a curve is called.
+/// The name of a curve.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Name {
-    /// Empty where none was given, or where it is that of all curves and a mark tells them apart.
+    /// Empty where none was given, or where all curves have the same title and are distinguished by a mark.
     pub title: String,
-    /// What tells it from others of the same title; empty where that takes nothing. Without a title, the optimizer
-    /// at least.
+    /// The distinction from others of the same title; empty where none is needed. Without a title, at least the
+    /// optimizer.
     pub mark: String,
 }
 
 impl Name {
-    /// What is read first, and what tells it apart where that is not the same.
+    /// The main part of the name, and the distinction if that is another text.
     pub(super) fn parts(&self) -> [&str; 2] {
         if self.title.is_empty() { [&self.mark, ""] } else { [&self.title, &self.mark] }
     }
@@ -31,10 +31,10 @@ impl Name {
     }
 }
 
-/// What is known of a curve.
+/// The facts about a curve.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
-    /// As somebody has given it; empty where it is to be called by its settings.
+    /// The title given by the user; empty where it is named by its settings.
     pub title: String,
     pub traits: Traits,
     /// The first run's folder.
@@ -47,13 +47,13 @@ pub(super) struct Known {
 /// are known.
 pub(super) type Traits = [Option<String>; 8];
 
-// Where these are among the traits.
+// The indices of these among the traits.
 const WORKLOAD: usize = 0;
 const OPTIMIZER: usize = 1;
 const UNUSUAL: usize = 2;
 const SEED: usize = 6;
 
-/// What tells this run from others.
+/// The traits that distinguish this run from others.
 pub(super) fn traits(run: &Summary) -> Traits {
     let [rate, batch_size, seed] = numbers(run);
     [
@@ -85,9 +85,9 @@ fn numbers(run: &Summary) -> [Option<String>; 3] {
     ]
 }
 
-/// Words the settings of runs in a list, each run's as it is told from the others: the workload, where there are
-/// several, the optimizer, in what it differs from other runs of its workload, and then the rest. A list cuts names at
-/// their ends. The steps stand with the status.
+/// Sets the texts of the settings of runs in a list so that they are distinct: the workload, where there are several,
+/// the optimizer, the differences from other runs of its workload, and then the rest. A list cuts names at their ends.
+/// The steps are shown with the status.
 pub(super) fn word_settings(runs: &mut [Summary]) {
     let is_mixed = runs.iter().any(|run| run.family != runs[0].family);
     let mut seen = Seen::default();
@@ -110,14 +110,14 @@ pub(super) fn word_settings(runs: &mut [Summary]) {
 
 type Family = Option<&'static str>;
 
-/// What the runs of a list are set to.
+/// Counts of the settings of the runs of a list.
 #[derive(Default)]
 struct Seen {
     /// The learning rates, batch sizes and seeds of a workload's runs.
     numbers: BTreeMap<Family, [BTreeSet<Option<String>>; 3]>,
-    /// How many runs of a workload have an optimizer.
+    /// The number of runs of a workload with an optimizer.
     runs: BTreeMap<(Family, String), usize>,
-    /// How many of them have an unusual hyperparameter.
+    /// The number of them with an unusual hyperparameter.
     uses: BTreeMap<(Family, String, String), usize>,
 }
 
@@ -150,9 +150,8 @@ impl Seen {
 }
 
 impl Summary {
-    /// What the run is called in a list: its settings and then its title, or the other way round for a scan, which has
-    /// many settings, and where somebody has given it a title of its own. The second is empty where no settings are
-    /// known.
+    /// The name of the run in a list: its settings and then its title, or the other way round for a scan, which has
+    /// many settings, and where the user has given it a title. The second is empty where no settings are known.
     pub fn heading(&self) -> [String; 2] {
         let settings = self.settings.clone();
         if settings.is_empty() || self.is_scan || !self.notes.title.is_empty() {
@@ -162,8 +161,8 @@ impl Summary {
         }
     }
 
-    /// The title that a curve of it goes by: one that somebody has given it, or where no settings are known, whatever
-    /// it is called. Empty where its settings say enough.
+    /// The title of its curve: the one that the user has given it, or where no settings are known, whatever it is
+    /// called. Empty where its settings say enough.
     pub fn own_title(&self) -> &str {
         let has_settings = !self.optimizer.is_empty() && !self.is_scan;
         if has_settings { &self.notes.title } else { &self.title }
@@ -176,9 +175,9 @@ impl Summary {
     }
 }
 
-/// A name for each. Curves of one title are told apart by as few traits as it takes, or else by their folders. A title
-/// that all of several curves have is left out. Those without a title are called by their optimizers, and told apart in
-/// the same way. Where there are several workloads, each name says which it is.
+/// A name for each. Curves of one title are distinguished by as few traits as possible, or else by their folders. A
+/// title shared by all of several curves is left out. Those without a title are named by their optimizers, and
+/// distinguished in the same way. Where there are several workloads, each name includes its own.
 pub(super) fn distinct(curves: &[Known]) -> Vec<Name> {
     let is_common = curves.len() > 1 && curves.iter().all(|curve| curve.title == curves[0].title);
     let is_mixed = curves.iter().any(|curve| curve.traits[WORKLOAD] != curves[0].traits[WORKLOAD]);
@@ -211,7 +210,7 @@ pub(super) fn distinct(curves: &[Known]) -> Vec<Name> {
     names.collect()
 }
 
-/// The first traits that together tell all of these apart, or all in which they differ where that is not enough.
+/// The first traits that together distinguish all of these, or all in which they differ where that is not enough.
 fn telling(alike: &[&Known]) -> BTreeSet<usize> {
     let mut telling: BTreeSet<usize> = BTreeSet::new();
     for index in 0..alike[0].traits.len() {

@@ -1,4 +1,4 @@
-//! What the training under the controls would learn from, and what it needs of the machine and the disk.
+//! The data of the training under the controls, and its requirements on the machine and the disk.
 
 use super::editor::TrainingFault;
 use crate::preset::Preset;
@@ -8,12 +8,12 @@ use crate::workload::{DataChoice, Outlook};
 /// Seconds between two looks at the same data.
 const BETWEEN: f64 = 5.0;
 
-/// What was found.
+/// The answer for a training.
 #[derive(Clone, Debug)]
 pub(super) struct OutlookAnswer {
     /// Or why the data cannot be used.
     pub data: Result<Outlook, String>,
-    /// Where the worker is known, and what the training needs.
+    /// The requirements of the training, where they and the worker are known.
     pub capacity: Option<CapacityReport>,
 }
 
@@ -24,7 +24,7 @@ impl OutlookAnswer {
     }
 }
 
-/// Asks for it again and again, and keeps the newest answer.
+/// Requests it repeatedly, and keeps the newest answer.
 #[derive(Default)]
 pub(super) struct OutlookWatch {
     asked: Option<(Preset, f64)>,
@@ -33,7 +33,7 @@ pub(super) struct OutlookWatch {
 }
 
 impl OutlookWatch {
-    /// What is to be looked at now, if anything, at a time in seconds.
+    /// The question to ask now, if any, at a time in seconds.
     pub(super) fn question(&mut self, training: Option<&Preset>, time: f64) -> Option<Preset> {
         let training = training?;
         let is_known = |(asked, at): &(Preset, f64)| asked == training && time < at + BETWEEN;
@@ -50,7 +50,7 @@ impl OutlookWatch {
         self.answer = Some((training, found));
     }
 
-    /// What is known of a training. What was found for the same choice of data holds until something has changed.
+    /// The answer for a training. The answer for the same choice of data holds until something has changed.
     pub(super) fn of(&self, training: Option<&Preset>) -> Option<&OutlookAnswer> {
         let (of, found) = self.answer.as_ref()?;
         let choice =
@@ -58,7 +58,7 @@ impl OutlookWatch {
         (choice(of) == choice(training?)).then_some(found)
     }
 
-    /// Looks again at once, as the worker has changed.
+    /// Asks again at once, as the worker has changed.
     pub(super) fn look_anew(&mut self) {
         self.asked = None;
     }
@@ -66,7 +66,7 @@ impl OutlookWatch {
     /// Why it could not begin, if it could not.
     pub(super) fn fault(&self, training: Option<&Preset>) -> Option<TrainingFault> {
         let found = self.of(training)?;
-        // What it needs follows from several fields.
+        // Its requirements follow from several fields.
         let path = if found.data.is_err() { "data" } else { "" };
         Some(TrainingFault { path: path.to_owned(), message: found.refusal()?.clone() })
     }

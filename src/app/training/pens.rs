@@ -9,10 +9,10 @@ use super::summary::Summary;
 use crate::app::landscape::marker::background;
 use crate::view::{Dash, Pen};
 
-/// Of runs whose optimizer is not known, and of scans, which have several.
+/// The colour of runs whose optimizer is not known, and of scans, which have several.
 pub(super) const NEUTRAL: [u8; 3] = [150; 3];
 
-/// Which of its colour's pens each run has. A run keeps its own, unless another that is shown has the same.
+/// The pens of the runs among those of their colours. A run keeps its own, unless another shown run has the same.
 #[derive(Default)]
 pub(super) struct Pens {
     numbers: BTreeMap<PathBuf, usize>,
@@ -29,8 +29,7 @@ impl Pens {
         self.numbers.iter().filter(|(run, _)| is_there(run)).map(|(run, number)| (run.clone(), *number)).collect()
     }
 
-    /// Gives runs that are shown together pens of their own, as far as their colour has so many. Those that come first
-    /// keep what they have.
+    /// Gives runs that are shown together distinct pens, as far as their colour has enough. The first runs keep theirs.
     pub(super) fn tell_apart(&mut self, shown: &[&Summary]) {
         let mut taken: Vec<([u8; 3], usize)> = Vec::new();
         for run in shown {

@@ -1,4 +1,4 @@
-//! What the settings under the controls begin with: a workload, a preset of it, and one of its runs.
+//! The menus for the initial settings: a workload, a preset of it, and one of its runs.
 
 use egui::{ComboBox, RichText, Ui};
 
@@ -32,12 +32,12 @@ pub(super) fn show(ui: &mut Ui, editor: &mut TrainingEditor, catalog: &PresetCat
     runs(ui, editor);
 }
 
-/// What a workload is called.
+/// The name of a workload.
 fn name_of(kind: &str) -> &'static str {
     first_of(kind).preset.workload().map_or("", |workload| workload.name())
 }
 
-/// The height of an entry in a menu, with what is between it and the next.
+/// The height of an entry in a menu, including the space to the next.
 fn row(ui: &Ui) -> [f32; 2] {
     [ui.spacing().interact_size.y, ui.spacing().item_spacing.y]
 }
@@ -77,7 +77,7 @@ fn presets(ui: &mut Ui, editor: &TrainingEditor, catalog: &PresetCatalog, reques
     }
 }
 
-/// Which of a preset's runs is under the controls.
+/// The choice among a preset's runs.
 fn runs(ui: &mut Ui, editor: &mut TrainingEditor) {
     let labels = editor.preset().workload().map_or_else(Vec::new, |workload| workload.labels());
     if labels.len() < 2 {

@@ -13,7 +13,7 @@ pub(super) struct Pyramid {
     levels: Vec<Vec<[f64; 2]>>,
 }
 
-/// Of no finite value.
+/// The extremes without a finite value.
 const NOTHING: [f64; 2] = [f64::INFINITY, f64::NEG_INFINITY];
 
 fn union(a: [f64; 2], b: [f64; 2]) -> [f64; 2] {
@@ -53,7 +53,7 @@ impl Pyramid {
     pub(super) fn extent(&self, range: Range<usize>) -> Option<[f64; 2]> {
         let Range { mut start, mut end } = range;
         let mut found = NOTHING;
-        // On each level the ragged ends, until what is between them is whole buckets of the next.
+        // On each level the incomplete ends, until the rest consists of whole buckets of the next level.
         let mut level = 0;
         while start < end {
             let at =

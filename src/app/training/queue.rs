@@ -11,17 +11,17 @@ use crate::plain_file::{self, Links};
 use crate::preset::Preset;
 use crate::run::RunFolder;
 
-/// In the folder of runs, which has at most one queue.
+/// The file in the folder of runs, which has at most one queue.
 const FILE: &str = "queue.json";
 /// More bytes than all its configs have.
 const MOST: u64 = 64 << 20;
 /// Locked by the window that looks after the queue.
 const LOCK: &str = "queue.lock";
 
-/// What stands in the file.
+/// The content of the file.
 #[derive(Debug, Serialize, Deserialize)]
 struct Waiting {
-    /// What folders of runs are called.
+    /// The stem of the names of the runs' folders.
     stem: String,
     /// The folder of the run whose turn it is.
     current: Option<PathBuf>,
@@ -47,7 +47,7 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// Where there is a queue already, or none can be written.
+    /// Where there is a queue already, or it cannot be written.
     pub(super) fn begin(folder: &Path, stem: String, trainings: &[Preset]) -> io::Result<Queue> {
         fs::create_dir_all(folder)?;
         let lock = lock(folder)?.ok_or_else(|| {
@@ -68,7 +68,7 @@ impl Queue {
         let Some(lock) = lock(folder)? else { return Ok(None) };
         let text = match plain_file::read_text(&folder.join(FILE), Links::Refused, MOST) {
             Ok(text) => text,
-            // Its window has just come to the end of it.
+            // Its window has just finished it.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
@@ -76,7 +76,7 @@ impl Queue {
         Ok(Some(Queue { folder: folder.to_owned(), waiting, _lock: lock }))
     }
 
-    /// Where its runs are.
+    /// The folder of its runs.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
@@ -86,12 +86,12 @@ impl Queue {
         self.waiting.current.as_deref()
     }
 
-    /// How many wait.
+    /// The number of waiting trainings.
     pub(super) fn count(&self) -> usize {
         self.waiting.configs.len()
     }
 
-    /// What the next one's folder is called, and its config.
+    /// The stem of the next one's folder name, and its config.
     pub(super) fn first(&self) -> Option<(&str, &str)> {
         Some((&self.waiting.stem, self.waiting.configs.first()?))
     }
@@ -103,7 +103,7 @@ impl Queue {
         self.write()
     }
 
-    /// Forgets those that wait.
+    /// Drops the waiting trainings.
     pub(super) fn end(self) -> io::Result<()> {
         match fs::remove_file(self.folder.join(FILE)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

@@ -1,4 +1,4 @@
-//! The table of when the shown runs reach a loss, and how much sooner than one of them.
+//! The table of the steps and times at which the shown runs reach a loss, relative to one of them.
 
 use std::sync::Arc;
 
@@ -21,14 +21,14 @@ const HIGHEST: f32 = 150.0;
 #[derive(Default)]
 pub(super) struct Reaching {
     pub is_open: bool,
-    /// What was typed, in the place of the loss that all runs reach.
+    /// The typed loss, in place of the loss that all runs reach.
     typed: Option<f64>,
-    /// The first run of the group that the others are compared with, in the place of the slowest.
+    /// The first run of the group with which the others are compared, in place of the slowest.
     baseline: Option<RunFolder>,
     found: Option<Found>,
 }
 
-/// What was found in these tracks.
+/// The crossings found in these tracks.
 struct Found {
     metric: MetricId,
     typed: Option<f64>,
@@ -66,12 +66,12 @@ impl Found {
 }
 
 impl Reaching {
-    /// The loss that is to be reached, where it is one of this metric.
+    /// The loss to reach, if it is one of this metric.
     pub(super) fn level(&self, metric: MetricId) -> Option<f64> {
         self.found.as_ref().filter(|found| self.is_open && found.metric == metric)?.level
     }
 
-    /// Shows the table of these groups, of which these metrics are known.
+    /// Shows the table of these groups, whose known metrics are `infos`.
     pub(super) fn ui(&mut self, ui: &mut Ui, groups: &[NamedCurves<'_>], infos: &[MetricInfo]) {
         if !self.is_open || groups.is_empty() {
             return;
@@ -103,7 +103,7 @@ impl Reaching {
         self.baseline = choice.or(self.baseline.take());
     }
 
-    /// What is to be reached.
+    /// Shows the loss to reach.
     fn head(&mut self, ui: &mut Ui, info: &MetricInfo) {
         let level = self.found.as_ref().and_then(|found| found.level);
         ui.horizontal(|ui| {
@@ -165,7 +165,7 @@ fn row(
     is_chosen
 }
 
-/// Such as `12.5 s` or `1:02:03`.
+/// A duration such as `12.5 s` or `1:02:03`.
 fn duration(seconds: f64) -> String {
     if seconds < 100.0 {
         return format!("{seconds:.1} s");

@@ -6,10 +6,10 @@ use crate::app::form::small_button;
 use crate::run::{RunCommand, TextSample};
 use crate::view::ticks::grouped;
 
-/// What is said where there are no texts.
+/// The message where there are no texts.
 const NOTHING: &str = "No text so far. `sample` in the preset has the model write one at an interval.";
 
-/// Asks for a text that goes on with a prompt, drawn as nanoGPT's `sample.py` does it unless it is told otherwise.
+/// The command for a text that continues a prompt, drawn with the defaults of nanoGPT's `sample.py`.
 pub(super) fn command(prompt: &str) -> RunCommand {
     // Something must come before the first token.
     let prompt = if prompt.is_empty() { "\n" } else { prompt };

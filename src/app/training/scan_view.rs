@@ -14,7 +14,7 @@ use crate::view::ticks::{beyond, short, significant};
 const PERCENT: f64 = 100.0;
 /// Points between labels of the losses, at least.
 const APART: f64 = 18.0;
-/// Of a marker, in points.
+/// The radius of a marker, in points.
 const RADIUS: f32 = 3.5;
 const AROUND: f64 = PERCENT * NEGLIGIBLE;
 
@@ -40,7 +40,7 @@ pub(super) fn show(ui: &mut Ui, scan: &ScanResult, name: &str, figure_layout: &m
     asked
 }
 
-/// What of the scan is to be exported.
+/// The menu for exporting the scan.
 fn export_menu(ui: &mut Ui, is_possible: bool, figure_layout: &mut FigureLayout) -> Option<ScanFile> {
     let mut asked = None;
     ui.add_enabled_ui(is_possible, |ui| {
@@ -67,7 +67,7 @@ fn color(ui: &Ui, scan: &ScanResult, optimizer: usize) -> Color32 {
     line_color(Color32::from_rgb(red, green, blue), ui.theme())
 }
 
-/// Where a batch size lies on the axis.
+/// The position of a batch size on the axis.
 fn place(scan: &ScanResult, index: usize) -> f64 {
     (scan.axes.batch_sizes[index] as f64).log2()
 }

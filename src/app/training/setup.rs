@@ -1,4 +1,4 @@
-//! What to train: workload, preset, data, device, optimizer, and how long.
+//! The settings of a training: workload, preset, data, device, optimizer, and number of steps.
 
 use egui::{Button, CollapsingHeader, ComboBox, Label, RichText, Stroke, Ui};
 
@@ -23,7 +23,7 @@ pub(super) fn line(ui: &mut Ui, name: &str, help: &str, add: impl FnOnce(&mut Ui
     form::line(ui, NAME_WIDTH, name, help, add);
 }
 
-/// A quantity that is typed; what is out of its range is refused with its reason.
+/// A field for a quantity; a value out of its range is refused with the reason.
 fn real(ui: &mut Ui, owner: &str, name: &str, help: &str, value: &mut dyn RealQuantity) {
     line(ui, name, help, |ui| {
         let field_name = form::owned(owner, name);
@@ -51,11 +51,11 @@ fn heading(ui: &mut Ui, text: &str) {
     form::heading(ui, 6.0, text);
 }
 
-/// What is known of what the fields are set to.
+/// The known facts about the current settings.
 #[derive(Clone, Copy)]
 pub(super) struct Known<'a> {
     pub worker: &'a WorkerState,
-    /// What keeps the training from being started.
+    /// The fault that prevents the start of the training.
     pub fault: Option<&'a TrainingFault>,
 }
 
@@ -82,7 +82,7 @@ pub(super) fn show(
 
 fn show_section(ui: &mut Ui, section: Section<'_>, known: Known<'_>, requests: &mut Requests) {
     let Section { heading: title, folded, fields } = section;
-    // What is wrong is seen.
+    // A faulty field is visible.
     let is_wrong = known.fault.is_some_and(|fault| fields.iter().any(|field| fault.is_at(field.path)));
     let show = |ui: &mut Ui| fields.into_iter().for_each(|field| show_field(ui, field, known, requests));
     if folded {
@@ -138,7 +138,7 @@ fn show_value(ui: &mut Ui, field: Field<'_>, worker: &WorkerState, requests: &mu
 }
 
 fn choose(ui: &mut Ui, name: &str, mut choice: Choice<'_>) {
-    /// More names have no room beside each other.
+    /// The largest number of names that fit beside each other.
     const BESIDE: usize = 3;
     if choice.names.len() > BESIDE {
         let text = choice.chosen.map_or("", |chosen| choice.names[chosen]);

@@ -1,4 +1,4 @@
-//! What is known of a run at a glance.
+//! The summary of a run for lists.
 
 use crate::run::{Better, Concern, Forked, MetricInfo, Notes, RunFolder, Status, Timestamp};
 
@@ -10,14 +10,14 @@ pub struct Summary {
     pub title: String,
     pub notes: Notes,
     pub status: Status,
-    /// What is not well with it, the gravest first, to be shown as it is.
+    /// Its problems, the gravest first, for display as they are.
     pub concerns: Vec<Concern>,
     pub optimizer: String,
     /// Hyperparameters that are not the rule's usual ones, in words.
     pub unusual: Vec<String>,
-    /// What runs of its workload are told from others by, where its config can be read.
+    /// The name that distinguishes runs of its workload, if its config can be read.
     pub family: Option<&'static str>,
-    /// The settings that it is told from the other runs by; empty where nothing is known of them.
+    /// The settings that distinguish it from the other runs; empty where they are not known.
     pub settings: String,
     /// Red, green and blue of its optimizer.
     pub color: [u8; 3],
@@ -35,9 +35,9 @@ pub struct Summary {
     pub is_scan: bool,
     /// Whether its model is one of text.
     pub writes_text: bool,
-    /// What it trains on, where the program made that itself in place of real data.
+    /// The description of its data, where these are synthetic in place of real ones.
     pub synthetic: Option<String>,
-    /// Where a fork comes from.
+    /// The origin of a fork.
     pub forked: Option<Forked>,
     /// Equal for runs that differ in the seed only.
     pub config: Option<String>,
@@ -55,7 +55,7 @@ impl Summary {
         self.evaluated.iter().find(|(info, _)| info.better == Better::Lower).map(|(_, loss)| *loss)
     }
 
-    /// All that it holds, to be compared.
+    /// All its fields, for comparison.
     fn parts(&self) -> impl PartialEq {
         let Summary { run, title, notes, status, concerns, optimizer, unusual, family, settings, color, .. } = self;
         let Summary { learning_rate, batch_size, seed, .. } = self;

@@ -6,7 +6,7 @@ use super::pyramid::Pyramid;
 use crate::app::diagnostics::AxisScale;
 use crate::run::MetricCurve;
 
-/// What the horizontal axis shows.
+/// The quantity of the horizontal axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Horizontal {
     #[default]
@@ -53,7 +53,7 @@ impl Smoother {
     }
 }
 
-/// What a step is made of.
+/// Samples and tokens of a step, which convert steps into these units.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct OfStep {
     pub samples: f64,
@@ -61,7 +61,7 @@ pub struct OfStep {
     pub tokens: f64,
 }
 
-/// Points in the order of their steps, with what is needed to draw them quickly. It only grows.
+/// Points in the order of their steps, with pyramids for drawing them quickly. It only grows.
 #[derive(Clone, Debug, Default)]
 pub struct Track {
     step: Vec<f64>,
@@ -73,13 +73,13 @@ pub struct Track {
     smoothing: f64,
     smoother: Smoother,
     raw: Pyramid,
-    /// Of all points, not of those that are drawn.
+    /// The smoothed values of all points, not only of the drawn ones.
     smooth: Pyramid,
     /// From one deviation below to one above, where this is the mean of several runs.
     band: Option<[Pyramid; 2]>,
 }
 
-/// What part of a track is drawn, and how: places are values on the axes' scales.
+/// The drawn part of a track, and its scales: places are values on the axes' scales.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrackLook {
     pub horizontal: Horizontal,
@@ -98,7 +98,7 @@ impl Track {
         Track { of_step, smoothing, ..Track::default() }
     }
 
-    /// The same with the points up to a step being those of another run.
+    /// The same track, marking the points up to a step as those of another run.
     pub fn forked_at(self, fork: Option<u64>) -> Track {
         Track { fork, ..self }
     }
@@ -107,7 +107,7 @@ impl Track {
         self.step.len()
     }
 
-    /// Takes in the points of a curve that it does not have yet.
+    /// Appends the points of a curve that it does not have yet.
     pub fn extend(&mut self, curve: &MetricCurve<'_>) {
         for index in self.len()..curve.len() {
             self.push([curve.step[index] as f64, curve.wall_s[index], curve.time_s[index]], curve.value[index]);
@@ -115,7 +115,7 @@ impl Track {
     }
 
     fn push(&mut self, [step, wall_s, time_s]: [f64; 3], value: f64) {
-        // Clocks may be set back; an axis goes on.
+        // Clocks may be set back; an axis must not.
         let later = |column: &[f64], value: f64| column.last().map_or(value, |last: &f64| last.max(value));
         self.step.push(later(&self.step, step));
         self.wall_s.push(later(&self.wall_s, wall_s));
@@ -192,7 +192,7 @@ impl Track {
         Some(look.scales[0].place(column.get(last)? * factor)).filter(|place| place.is_finite())
     }
 
-    /// From where to where it goes, in places; `None` where nothing of it has a place.
+    /// Its range in places; `None` where none of its points has a place.
     pub fn reach(&self, horizontal: Horizontal, scale: AxisScale) -> Option<[f64; 2]> {
         let (column, factor) = self.column(horizontal);
         let mut places = column.iter().map(|x| scale.place(x * factor)).filter(|place| place.is_finite());
@@ -219,7 +219,7 @@ impl Track {
             let (Some(low), Some(high)) = (low.extent(range.clone()), high.extent(range)) else { return };
             let (high, mut low) = (scale.place(high[1]), scale.place(low[0]));
             if !low.is_finite() && high.is_finite() {
-                // A logarithmic axis has no place for what is below 0: the band goes far down.
+                // A logarithmic axis has no place for values below 0: the band extends far down.
                 low = high - 3.0;
             }
             if high.is_finite() {
@@ -253,8 +253,8 @@ impl Track {
         pieces
     }
 
-    /// Goes through the points that share a column of pixels, with the place where they are drawn. One point
-    /// beyond each end comes too, so that lines leave the picture.
+    /// Iterates over the groups of points that share a column of pixels, with the place where they are drawn. One point
+    /// beyond each end is included, so that lines leave the picture.
     fn each_column(&self, look: &TrackLook, mut take: impl FnMut(f64, Range<usize>)) {
         let (column, factor) = self.column(look.horizontal);
         let scale = look.scales[0];
@@ -296,7 +296,7 @@ impl Track {
     }
 }
 
-/// How many of a sorted column's values are below an edge, found soon where it is about as many as guessed.
+/// The number of a sorted column's values below an edge, found quickly where the guess is close.
 fn count_below(column: &[f64], edge: f64, guess: usize) -> usize {
     let (mut from, mut to) = (0, guess.max(1));
     while to < column.len() && column[to] < edge {
@@ -305,7 +305,7 @@ fn count_below(column: &[f64], edge: f64, guess: usize) -> usize {
     from + column[from..to.min(column.len())].partition_point(|&value| value < edge)
 }
 
-/// What a track says at a point.
+/// The values of a track at a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Nearest {
     pub x: f64,
@@ -360,7 +360,7 @@ mod tests {
         for width in [100_000.0, 31_234.0, 5_000.0, 801.0, 40.0] {
             for columns in [50, 700] {
                 for &place in &spikes {
-                    // The spike is not in the middle of what is in view.
+                    // The spike is not in the middle of the view.
                     let (at, spike) = (place as f64 + 1.0, values[place]);
                     let points = track.raw(&look([at - 0.3 * width, at + 0.7 * width], columns)).concat();
                     // A higher one in the same column of pixels covers it.

@@ -24,14 +24,14 @@ use crate::workload::Common;
 
 /// Between two looks at the folder.
 const BETWEEN: Duration = Duration::from_millis(500);
-/// So much of the end of the log of the worker's set-up is shown.
+/// The number of bytes of the end of the set-up's log that are shown.
 const SET_UP_TAIL: u64 = 16 * 1024;
 
-/// What the window asks of the thread.
+/// A command of the window to the thread.
 pub(super) enum WatcherCommand {
     /// A run that need not be in the folder of runs.
     Include(RunFolder),
-    /// The same, by a path where there may be none any more.
+    /// The same, by the path of a run that may no longer exist.
     Find(PathBuf),
     /// The run that is read in detail.
     Focus(Option<RunFolder>),
@@ -73,7 +73,7 @@ pub(super) fn start(
 struct Watcher {
     folder: Option<PathBuf>,
     worker: Option<WorkerFolder>,
-    /// What was sent last of its set-up.
+    /// The last sent state of its set-up.
     installation: Option<Installation>,
     outbox: SyncSender<Update>,
     wake: Wake,
@@ -81,7 +81,7 @@ struct Watcher {
     known: BTreeMap<PathBuf, Watched>,
     focus: Option<RunFolder>,
     requests: Vec<(RunFolder, CommandRequest)>,
-    /// What was sent last: the runs, and why their folder cannot be read.
+    /// The last sent state: the runs, and why their folder cannot be read.
     sent: Option<(Vec<Summary>, Option<String>)>,
     detail: Option<(RunFolder, RunDetail)>,
 }
@@ -163,7 +163,7 @@ impl Watcher {
         self.send(Update::Failed(reason))
     }
 
-    /// How it stands with the worker's set-up, which is another process.
+    /// Reads the status of the worker's set-up, which is another process.
     fn look_at_set_up(&mut self, bytes: PyTorchBytes) -> Result<(), Closed> {
         let Some(worker) = &self.worker else { return Ok(()) };
         let status = worker.status();
@@ -178,7 +178,7 @@ impl Watcher {
     }
 
     fn look(&mut self) -> Result<(), Closed> {
-        // As the folders of new runs are named.
+        // In the form of the paths of new runs.
         let folder = self.folder.as_ref().map(|folder| folder.canonicalize().unwrap_or_else(|_| folder.clone()));
         let listed = folder.as_deref().map_or(Ok(Vec::new()), RunFolder::list);
         let (mut runs, trouble) = match listed {
@@ -272,13 +272,13 @@ impl Watched {
         Watched { reader: RunReader::brief(run), notes: Notes::default(), noted: None, config, key }
     }
 
-    /// What is trained, unless it is a scan or cannot be read.
+    /// The training's common fields, unless it is a scan or cannot be read.
     fn training(&self) -> Option<Common<'_>> {
         self.config.as_ref()?.workload()?.training()
     }
 
-    /// What replicates have in common: their settings, their data, which may lie in several places, and where they were
-    /// forked.
+    /// The key that replicates share: their settings, their data, which may be in several places, and the step at which
+    /// they were forked.
     fn replicates(&self, history: &RunHistory) -> Option<String> {
         let data = history.started().map_or("", |started| &started.fingerprint);
         let fork = history.forked().map(|Forked { from_run, from_step, .. }| format!("{from_run}@{from_step}"));
@@ -307,7 +307,7 @@ impl Watched {
             if self.notes.title.is_empty() { title.unwrap_or_else(|| run.name()) } else { self.notes.title.clone() };
         let open = status.is_open();
         let spec = self.training();
-        // What a scan trains is said in its events only.
+        // Only the events of a scan name its optimizers.
         let optimizer = spec.as_ref().map(|spec| spec.label().to_owned());
         let optimizer = started.map(|started| started.optimizer.clone()).or(optimizer).unwrap_or_default();
         let workload = self.config.as_ref().and_then(Preset::workload);

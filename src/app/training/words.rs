@@ -1,30 +1,30 @@
-//! What is read of one run to be shown in words.
+//! The details of one run as text.
 
 use std::path::Path;
 
 use crate::run::{EventRecord, Forked, RunFolder, RunHistory, TextSample, last_lines};
 use crate::visible::{visible, visible_lines};
 
-/// So much of the end of a log is shown.
+/// The number of bytes of the end of a log that are shown.
 const LOG_TAIL: u64 = 128 * 1024;
-/// So many of the newest texts are shown.
+/// The number of the newest texts that are shown.
 const SAMPLES: usize = 50;
 
-/// All that is said about one run in words.
+/// The details of one run in words.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct RunDetail {
     pub log: String,
     pub config: String,
-    /// What happened, a line each, without the points of curves.
+    /// The events, one per line, without the points of curves.
     pub events: String,
     pub warnings: usize,
     /// The newest texts that it has written, the newest first.
     pub samples: Vec<TextSample>,
     /// Steps of the checkpoints in its folder, in order.
     pub checkpoints: Vec<u64>,
-    /// Where a fork comes from, in words, and whether that run is found; empty where it is none.
+    /// The origin of a fork, in words, and whether that run is found; empty where it is not a fork.
     pub fork: String,
-    /// What is lost of its events; empty where nothing is.
+    /// The losses of its events; empty where there are none.
     pub damage: String,
 }
 
@@ -35,7 +35,7 @@ impl RunDetail {
             let time = record.time.strftime("%Y-%m-%d %H:%M:%S");
             format!("{time}  step {}: {}\n", record.step, record.event.sentence())
         };
-        // In a folder that cannot be read there is none that could be used.
+        // A folder that cannot be read has no usable checkpoint.
         let checkpoints = run.checkpoints().unwrap_or_default();
         RunDetail {
             // A run whose worker has said nothing has no log.
@@ -51,7 +51,7 @@ impl RunDetail {
     }
 }
 
-/// What is lost of the events of a run with such checkpoints.
+/// The losses of the events of a run with these checkpoints.
 fn damage(history: &RunHistory, checkpoints: &[u64]) -> String {
     if history.is_gone(checkpoints) {
         return "nothing is left of them, and there are checkpoints".to_owned();

@@ -1,4 +1,4 @@
-//! What is said of the worker where it is not ready, and its installation.
+//! The display of a worker that is not ready, and its installation.
 
 use egui::{
     Button, CollapsingHeader, Context, Label, ProgressBar, RichText, ScrollArea, Spinner, TextEdit, TextStyle, Ui,
@@ -12,7 +12,7 @@ use crate::app::theme;
 use crate::machine::{SetUpState, SetUpStatus};
 use crate::run::SETUP;
 
-/// What is wanted of the worker.
+/// A request for the worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WorkerAction {
     LookAgain,
@@ -32,7 +32,7 @@ pub(super) struct WorkerCard {
 }
 
 impl WorkerCard {
-    /// Shows how it stands with the worker.
+    /// Shows the state of the worker.
     pub(super) fn ui(
         &mut self,
         ui: &mut Ui,
@@ -98,7 +98,7 @@ impl WorkerCard {
         });
     }
 
-    /// What came of the last set-up, where that was not a worker.
+    /// Shows the outcome of the last set-up, if it was not a worker.
     fn ended(&self, ui: &mut Ui) {
         let visuals = ui.visuals();
         let (error, weak) = (visuals.error_fg_color, visuals.warn_fg_color);
@@ -121,7 +121,7 @@ impl WorkerCard {
         });
     }
 
-    /// Asks before a large download; true when the set-up is to begin.
+    /// Asks before a large download; true when the set-up is to start.
     pub(super) fn agrees(&mut self, ctx: &Context, places: &TrainingPaths) -> bool {
         let (true, Some(installation), Some(folder)) = (self.asking, &self.installation, &places.worker_folder) else {
             return false;

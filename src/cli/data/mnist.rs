@@ -1,4 +1,4 @@
-//! `valleyscope data mnist`: MNIST, and what is there of it.
+//! `valleyscope data mnist`: downloading and checking MNIST.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ pub(super) fn run(args: &MnistArgs) -> Result<(), Failure> {
     }
 }
 
-/// What is wrong with files that somebody named is bad input.
+/// The failure of an error: faults of files that the user named are bad input.
 fn failure(error: DataError) -> Failure {
     match error {
         DataError::NoFolder(_) | DataError::Missing { .. } | DataError::Damaged { .. } => Failure::bad_input(error),
@@ -79,7 +79,7 @@ fn fetch(folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Nothing is written over files that are there.
+/// Refuses a folder with such files: existing files are not overwritten.
 fn refuse_full(folder: &Path) -> Result<(), Failure> {
     let checks = mnist::check(folder).map_err(failure)?;
     match checks.iter().find_map(path) {

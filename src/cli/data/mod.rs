@@ -1,4 +1,4 @@
-//! `valleyscope data`: the data that real trainings learn from.
+//! `valleyscope data`: the data of real trainings.
 
 mod mnist;
 mod openwebtext;

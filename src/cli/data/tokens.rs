@@ -1,4 +1,4 @@
-//! Making tokens in a folder, with progress and what is said of it.
+//! Making tokens in a folder, with progress and messages.
 
 use std::path::Path;
 use std::time::Instant;
@@ -8,7 +8,7 @@ use crate::cli::progress::{ProgressLine, ProgressUnit};
 use crate::cli::{Failure, say};
 use crate::dataset::text::{self, Meta, Stage, TextError};
 
-/// Does the work, which is given where to report and how to know that it is to end, and says what has come of it.
+/// Does the work, which gets a callback for progress and one for cancelling, and prints the outcome.
 pub(super) fn make(
     out: &Path,
     interrupt: &Interrupt,
@@ -44,7 +44,7 @@ fn finish(shown: Option<&Shown>) {
     }
 }
 
-/// What is wrong with text that somebody named is bad input.
+/// The failure of an error: faults of text that the user named are bad input.
 pub(super) fn failure(error: TextError) -> Failure {
     match error {
         TextError::Cancelled => Failure::Interrupted,
@@ -53,7 +53,7 @@ pub(super) fn failure(error: TextError) -> Failure {
     }
 }
 
-/// The progress of a stage, from where it began or went on.
+/// The progress of a stage, from where it began or was resumed.
 struct Shown {
     stage: Stage,
     progress: ProgressLine,
@@ -75,7 +75,7 @@ impl Shown {
         if let Some(rate) = self.rate() {
             self.progress.note(format!(", {rate}"));
         }
-        // A file may have grown since its length was asked for.
+        // A file may have grown since its length was read.
         self.progress.update(at.done.min(at.total).saturating_sub(self.bytes_before));
     }
 

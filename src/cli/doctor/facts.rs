@@ -11,7 +11,7 @@ use crate::preset::Library;
 use crate::run::SystemMemory;
 use crate::run::runs_folder;
 
-/// What was found on a machine.
+/// The facts found on a machine.
 #[derive(Clone, Debug)]
 pub struct Facts {
     pub processor: Processor,
@@ -20,27 +20,27 @@ pub struct Facts {
     pub has_window: bool,
     pub adapters: Vec<Adapter>,
     pub display: Option<Display>,
-    /// The variable that tells of the display, with its value.
+    /// The variable that names the display, with its value.
     pub display_name: String,
-    /// False where it is certain that nobody serves the display.
+    /// False where it is certain that no server answers for the display.
     pub display_answers: bool,
-    /// What the window needs and this machine lacks.
+    /// Requirements of the window that this machine lacks.
     pub missing: Vec<&'static Need>,
     pub worker: WorkerFacts,
     pub folders: Vec<FolderFacts>,
-    /// Where MNIST is looked for besides the cache, and why it is not found there.
+    /// The folder searched for MNIST besides the cache, and why it is not found there.
     pub data: Option<(PathBuf, Option<String>)>,
     pub package_manager: Option<PackageManager>,
     pub root: bool,
 }
 
-/// A way to draw that the graphics drivers offer.
+/// An adapter that the graphics drivers offer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Adapter {
     pub name: String,
-    /// What kind of device it is, for a person.
+    /// The kind of device, for users.
     pub kind: &'static str,
-    /// It draws on the processor.
+    /// Whether it draws on the processor.
     pub software: bool,
     pub backend: String,
     pub driver: String,
@@ -49,7 +49,7 @@ pub struct Adapter {
 /// A folder that the program writes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FolderFacts {
-    /// What lies in it.
+    /// Its contents.
     pub holds: &'static str,
     pub path: PathBuf,
     pub exists: bool,
@@ -97,7 +97,7 @@ impl Facts {
     }
 }
 
-/// The display's name for a person, and whether somebody serves it as far as can be told.
+/// The display's name for users, and whether a server answers for it, as far as can be determined.
 fn look_at(display: Option<Display>) -> (String, bool) {
     let value = |name: &str| env::var(name).unwrap_or_default();
     match display {
@@ -129,7 +129,7 @@ fn is_served(socket: &Path) -> bool {
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::net::{SocketAddr, UnixStream};
 
-    // An X server also listens under the same name apart from any folder.
+    // An X server also listens on an abstract socket of the same name.
     let abstract_name = SocketAddr::from_abstract_name(socket.as_os_str().as_bytes());
     UnixStream::connect(socket).is_ok() || abstract_name.is_ok_and(|name| UnixStream::connect_addr(&name).is_ok())
 }
@@ -147,7 +147,7 @@ fn data() -> Option<(PathBuf, Option<String>)> {
 }
 
 fn folders() -> Vec<FolderFacts> {
-    // Without a home folder there is no place to name; the program then saves only where it is told to.
+    // Without a home folder there is no such folder; the program then saves only to given paths.
     let presets = Library::open().folder().map(Path::to_owned);
     let data = ProjectDirs::from("", "", "valleyscope").map(|project| project.data_dir().to_owned());
     let [config_variable, data_variable] =
@@ -157,7 +157,7 @@ fn folders() -> Vec<FolderFacts> {
         presets.map(|path| FolderFacts::look("presets", path, config_variable)),
         data.map(|path| FolderFacts::look("session", path, data_variable)),
         runs_folder().map(|path| FolderFacts::look("runs", path, data_variable)),
-        // Nothing is written where the files are already.
+        // Nothing is written where the files exist already.
         mnist::cache_folder()
             .ok()
             .filter(|path| mnist::look_in(path).is_err())
@@ -167,7 +167,8 @@ fn folders() -> Vec<FolderFacts> {
 }
 
 impl FolderFacts {
-    /// Looks whether a folder, or where it is not yet there the nearest one above it, takes a file.
+    /// Checks that a file can be written into a folder, or where that does not exist yet, into its nearest existing
+    /// parent.
     pub fn look(holds: &'static str, path: PathBuf, variable: &'static str) -> FolderFacts {
         let exists = path.is_dir();
         let refusal = match path.ancestors().find(|above| above.exists()) {
@@ -180,9 +181,9 @@ impl FolderFacts {
 
 #[cfg(feature = "app")]
 fn adapters(display: Option<Display>) -> Vec<Adapter> {
-    // Without a display OpenGL has nothing to draw on, and complains.
+    // Without a display OpenGL has nothing to draw on, and prints errors.
     let without = if display.is_some() { wgpu::Backends::empty() } else { wgpu::Backends::GL };
-    // A driver that does not work is a finding like any other, even where asking it panics.
+    // A broken driver is a finding like any other, even where querying it panics.
     std::panic::catch_unwind(|| {
         let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle_from_env();
         descriptor.backends.remove(without);

@@ -1,4 +1,4 @@
-//! `valleyscope doctor`: what this machine offers the program, what is missing, and how to mend it.
+//! `valleyscope doctor`: the parts of this machine that the program uses, those that are missing, and remedies.
 
 mod facts;
 mod processor;
@@ -34,12 +34,12 @@ pub struct Problem {
     pub what: String,
     /// The command or the change that mends it.
     pub remedy: String,
-    /// Without it there is no window; otherwise only a part of the program suffers.
+    /// Whether the window cannot open without it; otherwise only a part of the program is affected.
     pub blocks_window: bool,
 }
 
 impl Facts {
-    /// What keeps the program, or a part of it, from working here.
+    /// The problems that prevent the program, or a part of it, from working here.
     pub fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         if self.has_window {
@@ -202,7 +202,7 @@ fn line(f: &mut fmt::Formatter<'_>, label: &str, text: &str) -> fmt::Result {
     writeln!(f, "{label:<11} {text}")
 }
 
-/// What this program was compiled for.
+/// The target for which this program was compiled.
 fn target() -> String {
     let abi = if cfg!(target_env = "musl") {
         " (musl)"

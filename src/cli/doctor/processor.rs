@@ -1,13 +1,13 @@
 use std::fs;
 use std::thread;
 
-/// The processor as this process sees it.
+/// The processor available to this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Processor {
     pub model: String,
-    /// How many threads run at the same time.
+    /// The number of threads that run at the same time.
     pub threads: usize,
-    /// Vector instructions that make the simulation faster, and whether they are there.
+    /// Vector instructions that make the simulation faster, and whether they are available.
     pub features: Vec<(&'static str, bool)>,
 }
 

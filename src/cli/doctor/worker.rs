@@ -5,11 +5,11 @@ use super::{Problem, line};
 use crate::machine::{SetUpState, SetUpStatus, WorkerFolder};
 use crate::run::{Handshake, LaunchError, SETUP, WorkerProgram};
 
-/// The worker that trains, as far as it is there.
+/// The training worker, as far as it is installed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerFacts {
     pub state: WorkerCheck,
-    /// How its set-up stands, if there was one.
+    /// The status of its set-up, if there was one.
     pub set_up: Option<SetUpStatus>,
 }
 
@@ -22,7 +22,7 @@ pub enum WorkerCheck {
         handshake: Handshake,
     },
     Missing,
-    /// There is one that cannot be used, and this is why.
+    /// The worker cannot be used, for this reason.
     Broken(String),
 }
 

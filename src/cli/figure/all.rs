@@ -10,7 +10,7 @@ use crate::cli::{Failure, in_one_line, say};
 use crate::export::AtomicFile;
 use crate::figure::Format;
 
-/// Draws one figure after the other. One that fails does not keep the others from being drawn.
+/// Draws one figure after the other. The others are drawn even if one fails.
 pub(super) fn run(args: &FigureArgs) -> Result<(), Failure> {
     let folder = &args.out;
     if Format::of(folder).is_some() || folder.is_file() {
@@ -52,7 +52,7 @@ pub(super) fn run(args: &FigureArgs) -> Result<(), Failure> {
 /// Computes a figure and writes its files.
 fn draw(computer: &mut Computer, name: &str, plan: Plan, formats: &[Format], args: &FigureArgs) -> Result<(), Failure> {
     let targets = formats.iter().map(|format| (*format, args.out.join(format!("{name}.{}", format.extension()))));
-    // What cannot be written had better be said before hours of work.
+    // Errors of writing are reported before hours of work.
     let mut files = Vec::new();
     for (format, path) in targets {
         let file = AtomicFile::for_target(&path).with_context(|| cannot_write(&path))?;

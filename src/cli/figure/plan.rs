@@ -1,4 +1,4 @@
-//! What a figure is drawn from, and how that is come by.
+//! The source of a figure, and the plan to compute it.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -20,7 +20,7 @@ use crate::run::RunFolder;
 use crate::sweep::{Diagram, Finished, Metric, Precision};
 use crate::visible::visible;
 
-/// The figures of the paper's toy models, those first that take least.
+/// The figures of the paper's toy models, the fastest first.
 pub(super) const OF_TOY_MODELS: [&str; 8] =
     ["fig1c", "saturation", "fig2a", "fig2b", "pairs", "fig2b-unrotated", "fig2b-100d", "moretoy"];
 
@@ -57,7 +57,7 @@ impl Composed {
     }
 }
 
-/// What a figure is drawn from.
+/// The source of a figure.
 #[derive(Clone)]
 pub(super) enum Source {
     Sweep(Box<SweepResult>),
@@ -87,18 +87,18 @@ impl Source {
     }
 }
 
-/// What has to be done for a figure's source.
+/// The work needed for a figure's source.
 pub(super) enum Plan {
-    /// Nothing.
+    /// No work: the source exists.
     There(Source),
     Sweep(Box<SweepPreset>),
     Two(Composed, Box<[SweepPreset; 2]>),
-    /// From the start on.
+    /// A simulation from its start.
     Simulate(Box<Trajectories>),
 }
 
 impl Plan {
-    /// The plan for what a name stands for on the command line.
+    /// The plan for a name on the command line.
     pub(super) fn of(name: &OsStr, args: &FigureArgs) -> Result<Plan, Failure> {
         let composed = Composed::named(name);
         if let Some(composed) = composed.filter(|_| args.runs.is_none()) {
@@ -156,7 +156,7 @@ impl Plan {
         self.outline().shows_winners()
     }
 
-    /// What is drawn, before anything of it is computed.
+    /// The figure's source before anything is computed.
     pub(super) fn outline(&self) -> Source {
         match self {
             Plan::There(source) => source.clone(),
@@ -167,7 +167,7 @@ impl Plan {
     }
 }
 
-/// What figures are computed with. A sweep that several figures show is computed once.
+/// Computes the sources of figures. A sweep that several figures show is computed once.
 pub(super) struct Computer {
     workshop: Workshop,
     computed: Vec<SweepResult>,
@@ -241,8 +241,8 @@ fn refuse_quick(name: &OsStr, args: &FigureArgs, why: &str) -> Result<(), Failur
     Err(Failure::BadInput(anyhow!("--quick is for computing, and {} {why}; leave it out", name.display())))
 }
 
-/// The results that a name stands for which is no preset's: the run of a scan, or a folder or file of a sweep's results.
-/// A folder with the name of a preset is meant by `./NAME`.
+/// The results of a name that is not a preset's: the run of a scan, or a folder or file of a sweep's results. A folder
+/// with the name of a preset is given as `./NAME`.
 fn result_named(name: &OsStr, not_a_preset: PresetError) -> Result<Source, Failure> {
     if let Some(run) = run_named(name)? {
         return Ok(Source::Scan(Box::new(scan_of(&run)?)));
@@ -266,7 +266,7 @@ fn result_named(name: &OsStr, not_a_preset: PresetError) -> Result<Source, Failu
     }))
 }
 
-/// The run that is meant by a folder or the beginning of a name.
+/// The run given by a folder or the beginning of a name.
 fn run_named(name: &OsStr) -> Result<Option<RunFolder>, Failure> {
     let path = Path::new(name);
     if path.is_dir() {

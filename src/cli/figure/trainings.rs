@@ -15,10 +15,10 @@ use crate::view::Pen;
 use crate::view::ticks::grouped;
 use crate::workload::Common;
 
-/// The presets that compare trainings by the time that they take.
+/// The presets that compare trainings over training time.
 const BY_THE_CLOCK: [&str; 2] = ["walltime", "walltime-bf16"];
 
-/// Draws what is found of a preset's trainings in a folder, and says what is not.
+/// Draws the runs of a preset's trainings that are found in a folder, and prints which are missing.
 pub(super) fn figure(name: &OsStr, preset: &Preset, folder: Option<&Path>) -> Result<Figure, Failure> {
     let place = RunsPlace::of(folder)?;
     let all = trainings(preset);
@@ -61,21 +61,21 @@ pub(super) fn figure(name: &OsStr, preset: &Preset, folder: Option<&Path>) -> Re
     Ok(Figure::trainings(preset.title(), over, &metric, &runs))
 }
 
-/// The run of a training that has taken the most steps; of equal ones that which began last. A fork has not taken all of
-/// them with its settings.
+/// The run of a training that has taken the most steps; of equal ones the one that began last. Forks are excluded, as
+/// they have not taken all steps with their settings.
 fn furthest<'c>(candidates: &'c [Candidate], training: &Training) -> Option<&'c Candidate> {
     let whole = candidates.iter().filter(|candidate| !candidate.is_fork);
     let same = whole.filter(|candidate| candidate.config.computes_the_same_as(&training.preset));
     same.max_by_key(|candidate| (candidate.step, candidate.began))
 }
 
-/// The metric that a run is judged by, once it was measured.
+/// The metric by which a run is compared, once it was measured.
 fn evaluated(history: &RunHistory) -> Option<MetricInfo> {
     let info = Figure::judged_by(history)?;
     (!history.curve(info.metric()?).is_empty()).then_some(info)
 }
 
-/// How far a run is, in words.
+/// The progress of a run, in words.
 fn far(history: &RunHistory) -> String {
     let step = grouped(history.step());
     match history.steps() {
@@ -91,7 +91,7 @@ fn command(name: &OsStr, preset: &Preset, folder: Option<&Path>) -> String {
     format!("valleyscope {command}{folder}")
 }
 
-/// Curves of different data cannot be compared.
+/// Warns of different data, whose curves cannot be compared.
 fn warn_of_data(runs: &[TrainedRun]) {
     let started = |run: &TrainedRun| run.history.started().cloned().unwrap_or_default();
     let mut prints: Vec<String> = runs.iter().map(|run| started(run).fingerprint).collect();
@@ -104,7 +104,7 @@ fn warn_of_data(runs: &[TrainedRun]) {
     }
 }
 
-/// A training of a preset, as it is drawn.
+/// A training of a preset, with its label and pen.
 struct Training {
     preset: Preset,
     label: String,
@@ -126,7 +126,7 @@ fn trainings(preset: &Preset) -> Vec<Training> {
     trainings.into_iter().zip(drawn).map(training).collect()
 }
 
-/// What a training is called: its label, and what tells it from others of the same label.
+/// The name of a training: its label, and the settings that distinguish it from others of the same label.
 fn label(commons: &[Common<'_>], index: usize) -> String {
     let words = |common: &Common<'_>| {
         [
@@ -177,7 +177,7 @@ fn candidate(run: &RunFolder) -> anyhow::Result<Candidate> {
     Ok(Candidate { run: run.clone(), config, is_fork, step: history.step(), began: began(run, history) })
 }
 
-/// All that a run's events say.
+/// The history of a run from all its events.
 fn history(run: &RunFolder) -> Result<RunHistory, Failure> {
     let mut reader = RunReader::new(run.clone());
     reader.poll().map_err(|error| anyhow!(error).context(format!("cannot read {}", run.events().display())))?;

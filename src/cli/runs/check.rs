@@ -14,7 +14,7 @@ use crate::figure::check_pictures;
 use crate::result::{check_sweep, is_sweep};
 use crate::run::{Condition, Findings, MendRefused, RunFolder};
 
-/// The most characters of the name of a file, and of what is said of it.
+/// The largest number of characters of the name of a file, and of what is said of it.
 const LONGEST: [usize; 2] = [60, 2000];
 
 pub(super) fn run(place: &RunsPlace, names: &[OsString], mend: bool) -> Result<(), Failure> {
@@ -99,7 +99,7 @@ impl Folder {
     }
 }
 
-/// A line for a folder that is one of several: whole, or which parts are not.
+/// A line for one of several folders: whole, or the parts that are damaged.
 fn summary(folder: &Path, findings: &Findings) -> String {
     let name = folder.file_name().unwrap_or(folder.as_os_str()).display();
     let parts_of = |condition: Condition| -> Option<String> {

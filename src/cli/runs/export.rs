@@ -60,7 +60,7 @@ impl Format {
     }
 }
 
-/// What is written.
+/// The exported content.
 enum Content<'h> {
     Points(&'h RunHistory),
     Table(ScanResult),
@@ -79,7 +79,7 @@ impl Content<'_> {
         })
     }
 
-    /// Says how much it was.
+    /// Writes the content, and returns its amount in words.
     fn write(&self, file: &mut AtomicFile) -> io::Result<String> {
         Ok(match self {
             Content::Points(history) => format!("{} rows", write_csv(history, file)?),

@@ -1,4 +1,4 @@
-//! The run that a user means.
+//! Finding the run that a user names.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(crate) struct CheckpointName {
 }
 
 impl CheckpointName {
-    /// For clap.
+    /// Parses an argument, for clap.
     pub(crate) fn parse(text: OsString) -> Result<CheckpointName, String> {
         let parts = text.to_str().and_then(|text| text.rsplit_once('@'));
         // The path of a folder may have the sign too.
@@ -39,12 +39,12 @@ impl CheckpointName {
         Ok(CheckpointName { run: run.into(), choice })
     }
 
-    /// The step of the checkpoint that is meant of the run.
+    /// The step of the named checkpoint of the run.
     pub(crate) fn step(&self, run: &RunFolder) -> Result<u64, Failure> {
         step(self.choice.find(run))
     }
 
-    /// The same after a brief look at it ([`CheckpointChoice::find_briefly`]).
+    /// The same after a brief check ([`CheckpointChoice::find_briefly`]).
     pub(crate) fn step_briefly(&self, run: &RunFolder) -> Result<u64, Failure> {
         step(self.choice.find_briefly(run))
     }
@@ -63,7 +63,7 @@ pub(crate) struct RunsPlace {
 }
 
 impl RunsPlace {
-    /// The named folder, or else the usual one.
+    /// The named folder, or else the default one.
     pub(crate) fn of(named: Option<&Path>) -> Result<RunsPlace, Failure> {
         if let Some(folder) = named {
             if !folder.is_dir() {
@@ -80,7 +80,7 @@ impl RunsPlace {
         RunFolder::list(&self.folder).map_err(|error| Failure::Failed(error.into()))
     }
 
-    /// Whether the name of some run begins so, or it is the word for the last.
+    /// Whether the name of some run begins with it, or it is the word for the last run.
     pub(crate) fn has_beginning_with(&self, name: &OsStr) -> bool {
         let name = name.to_string_lossy();
         self.list().is_ok_and(|runs| runs.iter().any(|run| name == LAST || run.name().starts_with(&*name)))
@@ -98,7 +98,7 @@ impl RunsPlace {
             let none = || Failure::BadInput(anyhow!("there are no runs in {}", self.folder.display()));
             let began = |run: &RunFolder| {
                 let mut reader = RunReader::brief(run.clone());
-                // One that cannot be read has begun when its folder was made.
+                // An unreadable run counts as begun when its folder was made.
                 let _ = reader.poll();
                 began(run, reader.history())
             };

@@ -14,10 +14,10 @@ const HEADER: [&str; 9] = ["RUN", "STATUS", "STEP", "RATE", "LEFT", "LOSS", "EVA
 /// The most characters in each column; a name has to be whole, as it is typed, and the system limits it.
 const LONGEST: [usize; HEADER.len()] = [usize::MAX, 40, 45, 20, 20, 40, 1000, 1000, 1000];
 
-/// Lines are no wider, unless names or numbers are long.
+/// The largest width of lines, unless names or numbers are long.
 const WIDTH: usize = 100;
 
-/// Columns of texts that lose their middle for that, and the fewest characters that are left of each.
+/// Columns of texts that are shortened in the middle for that, and the fewest characters that are left of each.
 const SHORTENED: [(usize, usize); 3] = [(6, 30), (7, 30), (8, 12)];
 
 /// Spaces between two columns.
@@ -26,7 +26,7 @@ const GAP: usize = 2;
 type Row = [String; HEADER.len()];
 
 pub(super) fn run(place: &RunsPlace) -> Result<(), Failure> {
-    // One that cannot be read does not hide the others.
+    // An unreadable run does not hide the others.
     let listed = |run: &RunFolder| row(run).unwrap_or_else(|error| unreadable(run, &error));
     let mut rows: Vec<(Timestamp, Row)> = place.list()?.iter().map(listed).collect();
     if rows.is_empty() {
@@ -39,7 +39,7 @@ pub(super) fn run(place: &RunsPlace) -> Result<(), Failure> {
     print(&aligned(&rows))
 }
 
-/// The row of a run whose files cannot be read; the reason is said apart from the list.
+/// The row of a run whose files cannot be read; the reason is printed separately.
 fn unreadable(run: &RunFolder, error: &io::Error) -> (Timestamp, Row) {
     say(format_args!("warning: cannot read {}: {error}", run.events().display()));
     let mut row = Row::default();
@@ -76,13 +76,13 @@ fn row(run: &RunFolder) -> io::Result<(Timestamp, Row)> {
     Ok((began(run, history), in_a_line(row)))
 }
 
-/// Numbers on data that the program made are not those of real ones.
+/// The mark of synthetic data, whose numbers are not those of real ones.
 fn synthetic(history: &RunHistory) -> String {
     let started = history.started().filter(|started| started.learns_from_synthetic_data());
     started.map_or_else(String::new, |started| format!(" ({})", started.data))
 }
 
-/// Where a fork begins. Of which run it is does not fit into a line.
+/// The step at which a fork begins. The name of the other run does not fit into a line.
 fn fork(history: &RunHistory) -> String {
     history.forked().map_or_else(String::new, |forked| format!(", forked at {}", forked.from_step))
 }
@@ -115,7 +115,7 @@ fn aligned(rows: &[Row]) -> String {
     rows.iter().map(line).collect()
 }
 
-/// Takes away width where there is most to take, until a line has no more than [`WIDTH`].
+/// Narrows the widest columns until a line has at most [`WIDTH`] characters.
 fn narrow(widths: &mut [usize; HEADER.len()]) {
     let shown = widths.iter().filter(|&&width| width > 0);
     let line = shown.map(|width| width + GAP).sum::<usize>().saturating_sub(GAP);
@@ -126,7 +126,7 @@ fn narrow(widths: &mut [usize; HEADER.len()]) {
     }
 }
 
-/// The text with its middle left out where it has more than so many characters. More of its beginning stays.
+/// The text, without its middle where it has more than `most` characters. More of its beginning stays.
 fn without_middle(text: &str, most: usize) -> String {
     let count = text.chars().count();
     if count <= most {

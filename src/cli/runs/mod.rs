@@ -124,7 +124,7 @@ pub(super) fn run(args: &RunsArgs) -> Result<(), Failure> {
     }
 }
 
-/// What steps of the run are called: those of a scan are pixels.
+/// The name of the run's steps: those of a scan are pixels.
 fn unit(history: &RunHistory) -> &'static str {
     let scan = history.started().is_some_and(|started| started.scan.is_some());
     if scan { "pixels" } else { "steps" }
@@ -149,8 +149,8 @@ fn left(history: &RunHistory) -> Option<String> {
     history.seconds_left().map(|seconds| span(seconds.round() as u64))
 }
 
-/// The newest values of some metrics as people read them, each after its name, where one is given, and with its step
-/// where that is before the run's. Of neighbours with the same step only the last has it.
+/// The newest values of some metrics for users, each after its name, where one is given, and with its step where that
+/// is before the run's. Of adjacent values with the same step only the last has it.
 fn newest(history: &RunHistory, metrics: &[(&str, MetricInfo)]) -> Vec<String> {
     let found = metrics.iter().filter_map(|(name, info)| {
         let (step, value) = history.latest_at(info.metric()?)?;

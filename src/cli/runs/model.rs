@@ -37,7 +37,7 @@ pub(super) fn export(
     Ok(())
 }
 
-/// Prints the loss of a checkpoint over all data that are kept from training.
+/// Prints the loss of a checkpoint over all held-out data.
 pub(super) fn evaluate(
     place: &RunsPlace,
     name: &CheckpointName,
@@ -57,7 +57,7 @@ pub(super) fn evaluate(
     print(&format!("{} over {} {}\n", loss.words(), grouped(loss.count), loss.unit))
 }
 
-/// The checkpoint that is named, and a worker that can be asked about it.
+/// The named checkpoint, and a worker that can export or evaluate it.
 fn open(
     place: &RunsPlace,
     name: &CheckpointName,

@@ -9,9 +9,9 @@ use super::{cell, left, newest, print, progress, rate, unit};
 use crate::cli::Failure;
 use crate::run::{Checkpoint, Concern, Notes, RunFolder, RunHistory, RunReader, Started, span};
 
-/// So many of the last events are shown.
+/// The number of the last events that are shown.
 const EVENTS: usize = 12;
-/// The most characters of each.
+/// The largest number of characters of each.
 const LONGEST: usize = 2000;
 
 pub(super) fn run(run: &RunFolder) -> Result<(), Failure> {
@@ -54,7 +54,7 @@ pub(super) fn run(run: &RunFolder) -> Result<(), Failure> {
     print(&(lines.text() + &last_events(history)))
 }
 
-/// Where a fork comes from.
+/// The origin of a fork.
 fn fork(run: &RunFolder, history: &RunHistory) -> String {
     let Some(forked) = history.forked() else { return String::new() };
     match forked.other_run(run) {

@@ -9,7 +9,7 @@ use crate::cli::{Failure, say};
 use crate::run::{CommandRequest, Reply, RunCommand, RunFolder, RunReader, Status};
 
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
-/// A worker that has not ended for so long is left to itself.
+/// The time limit for the end of a worker, after which the command gives up.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(super) fn run(run: RunFolder) -> Result<(), Failure> {
@@ -59,7 +59,7 @@ pub(super) fn run(run: RunFolder) -> Result<(), Failure> {
     }
 }
 
-/// What to do about a worker that has not ended.
+/// Advice for a worker that has not ended.
 fn not_yet(name: &str, status: &Status, answered: bool) -> String {
     let waited = PATIENCE.as_secs();
     match status {

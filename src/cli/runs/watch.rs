@@ -1,4 +1,4 @@
-//! `valleyscope runs watch`: how a run gets on, on stderr.
+//! `valleyscope runs watch`: the progress of a run, on stderr.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -33,7 +33,7 @@ pub(crate) fn run(run: RunFolder) -> Result<(), Failure> {
     }
 }
 
-/// What the end of a run means for the command that watched it.
+/// The outcome of the watching command, given the end of the run.
 pub(crate) fn outcome(ended: &Status) -> Result<(), Failure> {
     match ended {
         Status::Finished => Ok(()),
@@ -42,14 +42,14 @@ pub(crate) fn outcome(ended: &Status) -> Result<(), Failure> {
     }
 }
 
-/// Follows a run and shows how it gets on: a bar on a terminal, else a line every few seconds. Whatever else happens
-/// in it is told in lines.
+/// Follows a run and shows its progress: a bar on a terminal, else a line every few seconds. Other events are printed
+/// as lines.
 pub(crate) struct Watch {
     reader: RunReader,
     bar: Option<ProgressBar>,
     last_line: Option<Instant>,
     shown: String,
-    /// The last line of events that was looked at.
+    /// The last line of events that was printed.
     told: Option<u64>,
     /// The command to stop, once it was sent.
     request: Option<CommandRequest>,
@@ -64,10 +64,10 @@ impl Watch {
         Watch { reader: RunReader::brief(run), bar, last_line: None, shown: String::new(), told: None, request: None }
     }
 
-    /// Tells of all that happens from now on.
+    /// Follows a run from now on.
     pub(crate) fn from_now(run: RunFolder) -> Watch {
         let mut watch = Watch::new(run);
-        // What cannot be read is told at the first look.
+        // Errors of reading are reported at the first look.
         let _ = watch.reader.poll();
         watch.told = Some(watch.reader.history().lines());
         watch
@@ -81,7 +81,7 @@ impl Watch {
         Ok(())
     }
 
-    /// Shows what is new, and returns how the run has ended, once it has.
+    /// Shows new events, and returns the final status of the run, once it has ended.
     pub(crate) fn look(&mut self) -> Result<Option<Status>, Failure> {
         let events = self.reader.run().events();
         let status = self.reader.status(Timestamp::now());
@@ -90,7 +90,7 @@ impl Watch {
             return Err(Failure::Failed(anyhow!("the run's folder {} is gone", self.reader.run().path().display())));
         }
         self.tell();
-        // An answer is told as any event.
+        // An answer is printed like any event.
         let reply = self.request.as_mut().map(|request| request.poll(self.reader.history(), &status, Instant::now()));
         match reply {
             Some(Reply::Signalled) => self.say("the worker has not answered for long; its process was asked to end"),
@@ -104,7 +104,7 @@ impl Watch {
         Ok(ended.then_some(status))
     }
 
-    /// Tells of what has happened, but not of what had happened long before.
+    /// Prints new events, except old ones.
     fn tell(&mut self) {
         let history = self.reader.history();
         let first = self.told.is_none();

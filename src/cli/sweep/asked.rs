@@ -1,4 +1,4 @@
-//! What the command line changes of a sweep.
+//! The changes of the command line to a sweep.
 
 use anyhow::anyhow;
 
@@ -26,7 +26,7 @@ pub(super) struct SweepRequest {
 }
 
 impl SweepRequest {
-    /// The sweep with what was asked for, checked.
+    /// The sweep with these changes, checked.
     pub(super) fn of(&self, mut spec: SweepSpec) -> Result<SweepSpec, Failure> {
         if let Some(Grid { rows, columns }) = self.grid {
             (spec.rows.count, spec.columns.count) = (rows, columns);
@@ -96,7 +96,7 @@ fn seed(text: &str) -> Result<u64, String> {
     whole(text, "a seed, a whole number from 0")
 }
 
-/// For `--threads`.
+/// Parses the value of `--threads`.
 pub(super) fn threads(text: &str) -> Result<usize, String> {
     const MOST: u64 = 1024;
     let expected = format!("a whole number of threads from 1 to {MOST}");
@@ -106,7 +106,7 @@ pub(super) fn threads(text: &str) -> Result<usize, String> {
     }
 }
 
-/// For `--precision`.
+/// Parses the value of `--precision`.
 pub(super) fn precision(text: &str) -> Result<Precision, String> {
     let found = Precision::ALL.into_iter().find(|precision| precision.name() == text);
     found.ok_or_else(|| format!("expected f32 or f64, found {text}"))

@@ -1,4 +1,4 @@
-//! A sweep with progress on stderr, until it is through or interrupted.
+//! A sweep with progress on stderr, until it is complete or interrupted.
 
 use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
@@ -13,7 +13,7 @@ use crate::cli::progress::{ProgressLine, ProgressUnit};
 use crate::preset::{Library, Preset, SweepPreset};
 use crate::sweep::{self, Finished, Machine, Pool, Sweep, SweepSpec, Work};
 
-/// The sweep that a user means by a name or a file.
+/// The sweep that a user gives by a name or a file.
 pub(crate) fn load(name_or_file: &std::ffi::OsStr) -> Result<SweepPreset, Failure> {
     match Library::open().load(name_or_file).map_err(Failure::bad_input)?.preset {
         Preset::Sweep(preset) => Ok(preset),
@@ -27,14 +27,14 @@ pub(crate) fn load(name_or_file: &std::ffi::OsStr) -> Result<SweepPreset, Failur
     }
 }
 
-/// What a sweep is computed with.
+/// The thread pool, the machine and the interrupt for computing sweeps.
 pub(crate) struct Workshop {
     pub pool: Pool,
     pub machine: Machine,
     pub interrupt: Interrupt,
 }
 
-/// Whoever takes the pixels of a sweep.
+/// A consumer of the pixels of a sweep.
 pub(crate) trait Taker {
     fn take(&mut self, finished: Finished) -> Result<(), Failure>;
 
@@ -45,7 +45,7 @@ pub(crate) trait Taker {
 }
 
 impl Workshop {
-    /// With so many threads, or as many as the machine runs at the same time.
+    /// A workshop with this number of threads, or as many as the machine runs at the same time.
     pub(crate) fn open(threads: Option<usize>, precision: sweep::Precision) -> Result<Workshop, Failure> {
         let threads = threads.unwrap_or_else(|| available_parallelism().map_or(1, |threads| threads.get()));
         let pool =
@@ -53,7 +53,7 @@ impl Workshop {
         Ok(Workshop { pool, machine: Machine::new(precision), interrupt: Interrupt::listen()? })
     }
 
-    /// Computes all pixels but those that are `known`. An interruption ends it early, without an error.
+    /// Computes all pixels except those that are `known`. An interruption ends it early, without an error.
     pub(crate) fn compute(
         &self,
         spec: Arc<SweepSpec>,
@@ -91,7 +91,7 @@ impl Workshop {
         Ok(done)
     }
 
-    /// How fast the work was, and what it was done with.
+    /// The speed of the work, with threads and instructions, in words.
     pub(crate) fn speed(&self, done: &sweep::Progress) -> String {
         let (seconds, millions) = (done.elapsed.as_secs_f64(), done.steps as f64 / 1e6);
         let rate = if seconds > 0.0 { millions / seconds } else { 0.0 };

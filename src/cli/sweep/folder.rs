@@ -1,4 +1,4 @@
-//! The folder that a sweep's results go to.
+//! The folder for a sweep's results.
 
 use std::fs;
 use std::io;
@@ -12,23 +12,22 @@ use crate::figure::{Figure, Format, Options, PICTURE_DPI, PICTURES};
 use crate::result::{RawFormat, SweepResult};
 use crate::sweep::{Precision, Runs, SweepCheckpoint, SweepCheckpointError, SweepSpec};
 
-/// A folder, with what can be in it.
+/// A folder, with its possible contents.
 pub(super) struct ResultFolder<'a> {
     pub path: &'a Path,
     pub raw: Option<RawFormat>,
 }
 
-/// What is to be done with a folder.
+/// The state of a folder.
 pub(super) enum FolderState {
-    /// To begin, with nothing in the way, or to go on where there was a checkpoint.
+    /// Ready to begin, or to resume from a checkpoint.
     Open { checkpoint: SweepCheckpoint, overwrite: Overwrite },
-    /// The results are there.
+    /// The results are complete.
     Complete,
 }
 
 impl ResultFolder<'_> {
-    /// Makes the folder, unless it is there, and locks it. Results, and a checkpoint unless `resume` asks for
-    /// it, are refused.
+    /// Creates the folder if needed, and locks it. Existing results, and a checkpoint without `resume`, are refused.
     pub(super) fn open(&self, spec: &SweepSpec, precision: Precision, resume: bool) -> Result<FolderState, Failure> {
         let folder = self.path.display();
         if self.path.exists() && !self.path.is_dir() {
@@ -44,14 +43,14 @@ impl ResultFolder<'_> {
                  choose another folder for --out, or move them away"
             )))
         };
-        // An empty checkpoint belongs to no sweep, and is no reason to write over anything.
+        // An empty checkpoint belongs to no sweep, and is no reason to overwrite anything.
         let has_checkpoint = path.symlink_metadata().is_ok_and(|file| file.len() > 0);
         if let Some(result) = result.clone().filter(|_| !has_checkpoint) {
             let is_complete = resume && self.holds_all_of(spec, precision)?;
             return if is_complete { Ok(FolderState::Complete) } else { in_the_way(result) };
         }
         let checkpoint = SweepCheckpoint::open(&path, spec, precision, self.raw.is_some()).map_err(refused)?;
-        // What a sweep that was killed has left; the checkpoint is locked, so no other is at work here.
+        // Files that a killed sweep has left; the checkpoint is locked, so no other sweep is running here.
         AtomicFile::clear(self.path).with_context(|| format!("cannot look into {folder}"))?;
         // Beside a complete checkpoint they are of the same sweep, stopped while it wrote them.
         let overwrite = if checkpoint.is_complete() { Overwrite::Yes } else { Overwrite::No };
@@ -123,7 +122,7 @@ impl ResultFolder<'_> {
         Ok(None)
     }
 
-    /// Whether the results of just this sweep are there.
+    /// Whether the results of exactly this sweep are complete.
     fn holds_all_of(&self, spec: &SweepSpec, precision: Precision) -> Result<bool, Failure> {
         if !self.results(spec).all(|name| self.path.join(name).exists()) {
             return Ok(false);

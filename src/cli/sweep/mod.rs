@@ -48,7 +48,7 @@ pub(super) struct SweepArgs {
 pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
     let preset = load(&args.preset)?;
     let spec = args.asked.of(preset.sweep.clone())?;
-    // Title and description say what was asked for besides.
+    // Title and description include the changes of the command line.
     let SweepPreset { title, description, .. } = as_changed(preset, spec.clone());
     let spec = Arc::new(spec);
     let raw = args.raw.then(|| RawFormat::of(&spec)).transpose().map_err(Failure::bad_input)?;
@@ -86,7 +86,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The failure, with what is left of the work.
+/// The failure, with the saved part of the work and how to resume.
 fn and_resume(failure: Failure, folder: &Path, diagram: &Diagram, checkpoint: &SweepCheckpoint) -> Failure {
     match failure {
         Failure::Failed(error) => {
@@ -97,7 +97,7 @@ fn and_resume(failure: Failure, folder: &Path, diagram: &Diagram, checkpoint: &S
     }
 }
 
-/// What to say where the checkpoint was removed, or moved away.
+/// The message where the checkpoint was removed, or moved away.
 fn what_is_lost(folder: &Path) -> String {
     let folder = folder.display();
     format!(
@@ -115,7 +115,7 @@ fn how_to_go_on(folder: &Path, diagram: &Diagram) -> String {
     )
 }
 
-/// Keeps the pixels, in memory and on disk.
+/// Stores the pixels, in memory and on disk.
 struct Keeper {
     diagram: Diagram,
     checkpoint: SweepCheckpoint,
@@ -123,7 +123,7 @@ struct Keeper {
 }
 
 impl Keeper {
-    /// With what the checkpoint knows.
+    /// A keeper with the known pixels of the checkpoint.
     fn new(mut diagram: Diagram, mut checkpoint: SweepCheckpoint) -> anyhow::Result<Keeper> {
         let [rows, columns] = diagram.spec().shape();
         for pixel in (0..rows).flat_map(|row| (0..columns).map(move |column| [row, column])) {

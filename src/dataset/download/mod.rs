@@ -1,8 +1,8 @@
-//! Files from the internet, whole or not at all, from whichever mirror has them.
+//! Downloads of files, complete or not at all, from several mirrors.
 //!
-//! What arrives goes into a file that ends in `.part`, which the next attempt goes on with, from the same mirror
-//! or another, today or later. When it is whole its SHA-256 is checked, and it takes its name; if the sum is
-//! wrong it is thrown away. A lock lets one process at a time work on a folder.
+//! Received bytes go into a file that ends in `.part`, which the next attempt continues, from the same mirror or
+//! another, at any time. When it is complete its SHA-256 is checked, and it is renamed; if the sum is wrong it is
+//! deleted. A lock lets one process at a time work on a folder.
 
 mod part;
 mod request;
@@ -19,7 +19,7 @@ use request::{HttpRequest, ServerResponse};
 
 use crate::dataset::lock;
 
-/// How long a mirror may usually say nothing.
+/// The usual time limit for a silent mirror.
 pub const PATIENCE: Duration = Duration::from_secs(15);
 
 /// A file to get.
@@ -32,17 +32,17 @@ pub struct DownloadFile<'a> {
     pub sha256: &'a str,
 }
 
-/// What to get from where.
+/// The files of a download, and their mirrors.
 #[derive(Clone, Copy, Debug)]
 pub struct Download<'a> {
     pub files: &'a [DownloadFile<'a>],
     /// Addresses that the files' names are appended to, tried in turn.
     pub mirrors: &'a [String],
-    /// How long a mirror may say nothing.
+    /// The time limit for a silent mirror.
     pub patience: Duration,
 }
 
-/// How much has arrived, in bytes of all files.
+/// The progress of a download, in bytes of all files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DownloadProgress {
     pub done: u64,
@@ -68,7 +68,7 @@ pub enum DownloadError {
     Cancelled,
 }
 
-/// What a mirror did instead of giving a file.
+/// The failure of a mirror.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     pub mirror: String,
@@ -81,26 +81,26 @@ impl std::fmt::Display for Refusal {
     }
 }
 
-/// The file that says who works on a folder. It stays there, empty.
+/// The lock file of a folder. It stays there, empty.
 const LOCK: &str = ".download.lock";
-/// How often a mirror that cuts connections is asked to go on.
+/// The largest number of times that a mirror which cuts connections is asked to continue.
 const MOST_CUTS: usize = 20;
-/// How often it is looked whether there is something to do.
+/// The polling interval.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Why an attempt with one mirror ended early.
 enum Trouble {
-    /// It goes for all mirrors.
+    /// An error that applies to all mirrors.
     Final(DownloadError),
-    /// The connection broke or fell silent. What has arrived is kept.
+    /// The connection broke or fell silent. The received bytes are kept.
     Cut(String),
     /// The mirror has something else.
     Refused(String),
 }
 
 impl Download<'_> {
-    /// Brings the files into a folder, which is made where there is none. Those that are there and right stay as
-    /// they are; one that is there with another sum is renamed to end in `.old`.
+    /// Downloads the files into a folder, which is created if needed. Existing files with the right sum stay as they
+    /// are; one with another sum is renamed to end in `.old`.
     pub fn into_folder(
         &self,
         folder: &Path,
@@ -176,7 +176,7 @@ impl Download<'_> {
                 Ok(()) if part.has_sum().map_err(Trouble::Final)? => return Ok(()),
                 Ok(()) => {
                     part.clear().map_err(Trouble::Final)?;
-                    // What was there before may have been wrong, and the mirror right.
+                    // The bytes from before may have been wrong, and the mirror right.
                     if had == 0 {
                         return Err(Trouble::Refused("sent a file with another SHA-256".to_owned()));
                     }
@@ -192,7 +192,7 @@ impl Download<'_> {
         }
     }
 
-    /// Asks a mirror for what is missing, and takes what comes.
+    /// Requests the missing bytes from a mirror, and appends them.
     fn receive(
         &self,
         url: &str,
@@ -216,7 +216,7 @@ impl Download<'_> {
                         return Err(Trouble::Refused(format!("has a file of {total} bytes, expected {whole}")));
                     }
                     if from == 0 {
-                        // Also where a part was asked for: not every server gives parts.
+                        // Also where a part was requested: not every server supports ranges.
                         part.clear().map_err(Trouble::Final)?;
                     } else if from != part.length() {
                         return Err(Trouble::Refused("sent another part of the file than was asked for".to_owned()));

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use super::{DownloadError, DownloadFile};
 
-/// What has arrived of a file.
+/// The received part of a file.
 pub(super) struct PartialFile<'a> {
     file: File,
     path: PathBuf,
@@ -14,7 +14,7 @@ pub(super) struct PartialFile<'a> {
     length: u64,
 }
 
-/// Where the part of a file is kept.
+/// The path of the part of a file.
 pub(super) fn path(target: &Path) -> PathBuf {
     with_suffix(target, ".part")
 }
@@ -25,13 +25,13 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// Whether a file is there and is what is wanted.
+/// Whether a file exists and has the expected sum.
 pub(super) fn has_sum(path: &Path, wanted: &DownloadFile<'_>) -> bool {
     let right_length = path.metadata().is_ok_and(|found| found.len() == wanted.bytes);
     right_length && File::open(path).and_then(|mut file| sum(&mut file)).is_ok_and(|sum| sum == wanted.sha256)
 }
 
-/// The SHA-256 of what is left to read of a file, in hexadecimal.
+/// The SHA-256 of the rest of a file, in hexadecimal.
 pub fn sum(file: &mut File) -> io::Result<String> {
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 1 << 16];
@@ -44,7 +44,7 @@ pub fn sum(file: &mut File) -> io::Result<String> {
 }
 
 impl<'a> PartialFile<'a> {
-    /// Goes on with what is there of a file.
+    /// Opens the existing part of a file, or creates it.
     pub(super) fn open(target: &Path, wanted: &'a DownloadFile<'a>) -> Result<PartialFile<'a>, DownloadError> {
         let path = path(target);
         let open = || {
@@ -80,7 +80,7 @@ impl<'a> PartialFile<'a> {
         Ok(())
     }
 
-    /// Throws away what has arrived.
+    /// Discards the received bytes.
     pub(super) fn clear(&mut self) -> Result<(), DownloadError> {
         self.file.set_len(0).and_then(|()| self.file.rewind()).map_err(|source| self.failed(source))?;
         self.length = 0;
@@ -92,7 +92,7 @@ impl<'a> PartialFile<'a> {
         Ok(sum == self.wanted.sha256)
     }
 
-    /// Gives the whole file its name.
+    /// Renames the complete file.
     pub(super) fn commit(self, target: &Path) -> Result<(), DownloadError> {
         self.file.sync_all().map_err(|source| self.failed(source))?;
         let PartialFile { file, path, .. } = self;

@@ -1,4 +1,4 @@
-//! One request, in a thread of its own, so that whoever waits for it can stop waiting at any time.
+//! One HTTP request, in a thread of its own, so that the caller can stop waiting at any time.
 
 use std::io::Read;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use ureq::Agent;
 use ureq::http::{HeaderMap, StatusCode, header};
 
-/// What a server says, in this order.
+/// The parts of a server's response, in this order.
 pub(super) enum ServerResponse {
-    /// Content follows from this byte on, of a file of so many bytes if that is known.
+    /// Content follows from this byte on, with the length of the file if that is known.
     Begins {
         from: u64,
         total: Option<u64>,
     },
-    /// The file does not have the part that was asked for.
+    /// The file does not have the requested part.
     NoSuchPart,
     /// No content follows.
     Status(StatusCode),
@@ -29,16 +29,16 @@ pub(super) struct HttpRequest {
     patience: Duration,
 }
 
-/// Bytes handed over at once, and how many times that may wait to be taken.
+/// Bytes passed on at once, and the number of such pieces that may wait in the channel.
 const CHUNK: usize = 1 << 16;
 const WAITING: usize = 8;
 
 impl HttpRequest {
-    /// Asks for what is at `url` from byte `from` on.
+    /// Requests the content of `url` from byte `from` on.
     pub(super) fn send(url: String, from: u64, patience: Duration) -> HttpRequest {
         let (sender, answers) = sync_channel(WAITING);
         thread::spawn(move || {
-            // Whoever does not listen any more does not want to know of an error either.
+            // Where the receiver is gone, the error is of no interest either.
             if let Err(reason) = get(&url, from, patience, &sender) {
                 let _ = sender.send(Err(reason));
             }
@@ -46,7 +46,7 @@ impl HttpRequest {
         HttpRequest { answers, heard: Instant::now().into(), patience }
     }
 
-    /// The next answer if there is one soon; an error if the connection broke, or nothing came for too long.
+    /// The next part of the response if it comes soon; an error if the connection broke, or nothing came for too long.
     pub(super) fn wait(&self, time: Duration) -> Result<Option<ServerResponse>, String> {
         match self.answers.recv_timeout(time) {
             Ok(answer) => {
@@ -66,7 +66,7 @@ fn get(
     patience: Duration,
     answers: &SyncSender<Result<ServerResponse, String>>,
 ) -> Result<(), String> {
-    // Whoever waits gives up after that time; these end the thread soon after.
+    // The caller gives up after that time; these limits end the thread soon after.
     let limit = Some(patience);
     let agent: Agent = Agent::config_builder()
         .http_status_as_error(false)
@@ -75,7 +75,7 @@ fn get(
         .timeout_connect(limit)
         .timeout_recv_response(limit)
         .timeout_per_read(limit)
-        // Where a redirection leads is asked on a connection of its own: the last one may be about to end unannounced.
+        // A redirection is followed on a connection of its own: the last one may be about to end unannounced.
         .max_idle_connections(0)
         .build()
         .into();
@@ -109,7 +109,7 @@ fn get(
     }
 }
 
-/// What `Content-Range: bytes FROM-TO/TOTAL` says.
+/// Parses `Content-Range: bytes FROM-TO/TOTAL`.
 fn begins(headers: &HeaderMap) -> Option<ServerResponse> {
     let range = headers.get(header::CONTENT_RANGE)?.to_str().ok()?.strip_prefix("bytes ")?;
     let (part, total) = range.split_once('/')?;

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use crate::dataset::download::DownloadError;
 
-/// Why there are no digits.
+/// Why the digits cannot be obtained.
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
     #[error(
@@ -28,7 +28,7 @@ pub enum DataError {
 }
 
 impl DataError {
-    /// Whether the files were looked for and are not there, as opposed to being wrong.
+    /// Whether the files were not found, as opposed to being wrong.
     pub fn is_absence(&self) -> bool {
         matches!(self, DataError::NoFolder(_) | DataError::Missing { .. })
     }

@@ -9,16 +9,16 @@ use super::{DataError, Digits, Mnist};
 use crate::export::{AtomicFile, Overwrite, write_file};
 use crate::plain_file::{self, Links};
 
-/// Names without .gz: images and labels to learn from, images and labels to test with.
+/// Names without .gz: images and labels for training, images and labels for testing.
 pub(super) const NAMES: [[&str; 2]; 2] =
     [["train-images-idx3-ubyte", "train-labels-idx1-ubyte"], ["t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"]];
 
-/// Where the files are looked for in the folder that is named; the last is where PyTorch keeps them.
+/// The places of the files in a named folder; the last is PyTorch's.
 const SUBFOLDERS: [&str; 3] = ["", "mnist", "MNIST/raw"];
 
 /// Reads the four files from a folder or its subfolder `mnist`.
 ///
-/// Each may be compressed. All is checked but the sums, so that other digits in the same format can be used:
+/// Each may be compressed. Everything is checked except the sums, so that other digits in the same format can be used:
 /// kind, sizes and lengths, as many labels as images, labels from 0 to 9.
 pub fn read_folder(folder: &Path) -> Result<Mnist, DataError> {
     let [train, test] = find(folder)?.map(|[images, labels]| read_digits(&images, &labels));
@@ -30,8 +30,7 @@ pub fn look_in(folder: &Path) -> Result<(), DataError> {
     find(folder).map(drop)
 }
 
-/// Writes the four files, uncompressed, into a folder, each as a whole or not at all. None that is there is
-/// replaced.
+/// Writes the four files, uncompressed, into a folder, each as a whole or not at all. Existing files are not replaced.
 pub fn write_folder(mnist: &Mnist, folder: &Path) -> Result<(), DataError> {
     fs::create_dir_all(folder).map_err(failed(folder))?;
     for (digits, names) in [&mnist.train, &mnist.test].into_iter().zip(NAMES) {
@@ -46,7 +45,7 @@ pub fn write_folder(mnist: &Mnist, folder: &Path) -> Result<(), DataError> {
     Ok(())
 }
 
-/// Reads the four files from a folder, and copies them to another as they are. None that is there is replaced.
+/// Reads the four files from a folder, and copies them to another as they are. Existing files are not replaced.
 pub fn copy_folder(from: &Path, into: &Path) -> Result<Mnist, DataError> {
     let mnist = read_folder(from)?;
     fs::create_dir_all(into).map_err(failed(into))?;
@@ -77,7 +76,7 @@ fn find(folder: &Path) -> Result<[[PathBuf; 2]; 2], DataError> {
     Err(DataError::Missing { folder: folder.to_owned(), missing })
 }
 
-/// Which of the files are in the folder or, where there are more, in a subfolder.
+/// The files that are in the folder or, where there are more, in a subfolder.
 pub(super) fn look(folder: &Path) -> [[Option<PathBuf>; 2]; 2] {
     let places = SUBFOLDERS.iter().rev().map(|subfolder| folder.join(subfolder));
     let found = places.map(|place| NAMES.map(|names| names.map(|name| find_file(&place, name))));
@@ -85,7 +84,7 @@ pub(super) fn look(folder: &Path) -> [[Option<PathBuf>; 2]; 2] {
 }
 
 fn find_file(folder: &Path, name: &str) -> Option<PathBuf> {
-    // Some archives have a dot before the kind. What was downloaded and checked comes first.
+    // Some archives have a dot before the kind. The names of downloaded and checked files come first.
     let dotted = name.replacen("-idx", ".idx", 1);
     let names = [name, &dotted].map(|name| [format!("{name}.gz"), name.to_owned()]).concat();
     names.into_iter().map(|name| folder.join(name)).find(|path| path.is_file())

@@ -1,7 +1,7 @@
-//! The IDX format: a magic number that tells type and dimensions, the sizes, and the bytes.
+//! The IDX format: a magic number with type and dimensions, the sizes, and the bytes.
 //!
-//! Numbers are of four bytes, the highest first. The magic number is 0x0800 plus the number of dimensions for
-//! unsigned bytes, which is all that MNIST uses.
+//! Numbers have four bytes, big-endian. The magic number is 0x0800 plus the number of dimensions for unsigned bytes,
+//! the only type that MNIST uses.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -12,19 +12,19 @@ use sha2::{Digest, Sha256};
 use super::{DataError, PIXELS, SIDE};
 use crate::plain_file::{self, Links};
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum IdxContent {
     Images,
     Labels,
 }
 
-/// More images than any relative of MNIST has, and no more than fit into memory.
+/// The largest number of images: more than any variant of MNIST has, and few enough for memory.
 const MOST_IMAGES: u32 = 1_000_000;
-/// The length of a file of so many.
+/// The length of a file of that number of images.
 pub(super) const LONGEST: u64 = 16 + MOST_IMAGES as u64 * PIXELS as u64;
-/// Images of digits can be compressed to a fifth. A file that is so many times as long once it is unpacked was made
-/// to fill memory, unless it is short.
+/// The largest compression ratio. Images of digits can be compressed to a fifth; a file with a larger ratio was made to
+/// fill memory, unless it is short.
 const MOST_TIMES_SMALLER: u64 = 100;
 const UNPACKED_AT_LEAST: u64 = 64 << 20;
 
@@ -55,7 +55,7 @@ impl IdxContent {
     }
 }
 
-/// Whether a file that begins so is compressed with gzip.
+/// Whether a file with this beginning is compressed with gzip.
 pub(super) fn is_compressed(content: &[u8]) -> bool {
     content.starts_with(&[0x1f, 0x8b])
 }
@@ -71,7 +71,7 @@ pub(super) fn read(path: &Path, content: IdxContent) -> Result<Vec<u8>, DataErro
     Ok(data)
 }
 
-/// SHA-256, in hexadecimal, of what a file holds once it is unpacked.
+/// SHA-256, in hexadecimal, of the unpacked content of a file.
 pub(super) fn sum(path: &Path) -> Result<String, DataError> {
     unpacked(path, |from, most| {
         let mut hash = Sha256::new();
@@ -84,7 +84,7 @@ pub(super) fn sum(path: &Path) -> Result<String, DataError> {
     })
 }
 
-/// The most bytes that a file may hold, once it is unpacked.
+/// The largest unpacked length of a file, in bytes.
 #[derive(Clone, Copy)]
 enum Most {
     /// The length of a file that is not compressed.
@@ -101,7 +101,7 @@ impl Most {
     }
 }
 
-/// Hands out a file's bytes, unpacked where they are compressed.
+/// Passes on a file's bytes, unpacked where they are compressed.
 fn unpacked<T>(path: &Path, take: impl FnOnce(&mut dyn Read, Most) -> Result<T, DataError>) -> Result<T, DataError> {
     let failed = |source| DataError::File { path: path.to_owned(), source };
     let file = plain_file::open(path, Links::Followed).map_err(failed)?;
@@ -122,7 +122,7 @@ fn unpacked<T>(path: &Path, take: impl FnOnce(&mut dyn Read, Most) -> Result<T, 
 fn unreadable(path: &Path, error: io::Error) -> DataError {
     let found = match error.kind() {
         io::ErrorKind::UnexpectedEof => "its end too early",
-        // The decoder's word for bytes that nothing was compressed to.
+        // The decoder's error kinds for bytes that are not valid compressed data.
         io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => "other bytes",
         _ => return DataError::File { path: path.to_owned(), source: error },
     };
@@ -199,7 +199,8 @@ impl Reading<'_> {
         Ok(u32::from_be_bytes(four))
     }
 
-    /// At most so many bytes. What the head claims is set aside only as far as the file can be so long.
+    /// Reads exactly `count` bytes. Memory for the count in the header is allocated only as far as the file can be that
+    /// long.
     fn bytes(&mut self, count: usize) -> Result<Vec<u8>, DataError> {
         let room = self.most.bytes().min(count as u64);
         let mut bytes = Vec::with_capacity(room as usize);

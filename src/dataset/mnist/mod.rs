@@ -1,4 +1,4 @@
-//! MNIST (LeCun, Cortes and Burges): 60,000 handwritten digits to learn from and 10,000 to test with.
+//! MNIST (LeCun, Cortes and Burges): 60,000 handwritten digits for training and 10,000 for testing.
 
 mod error;
 mod files;
@@ -26,7 +26,7 @@ pub const PIXELS: usize = SIDE * SIDE;
 /// Images of the whole training set, and of the whole test set.
 pub const WHOLE: [usize; 2] = [60_000, 10_000];
 
-/// Digits to learn from and to test with.
+/// Digits for training and for testing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mnist {
     pub train: Digits,
@@ -34,7 +34,7 @@ pub struct Mnist {
     pub source: MnistSource,
 }
 
-/// Images of single digits, and which digits they are.
+/// Images of single digits, with their labels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Digits {
     /// n × 784 bytes, image by image and row by row from the top; 0 is paper, 255 is ink.
@@ -43,7 +43,7 @@ pub struct Digits {
     pub labels: Vec<u8>,
 }
 
-/// Where digits came from, as people read it.
+/// The origin of digits; displayed in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MnistSource {
     /// MNIST, by the sums of its files, in a folder.
@@ -67,8 +67,8 @@ impl fmt::Display for MnistSource {
     }
 }
 
-/// What a known copy of MNIST is called. All its files are the official ones but the training images, where
-/// pixels of value 1, about 1 in 1,700, are 0.
+/// The name of a known copy of MNIST. All its files are the official ones except the training images, where pixels of
+/// value 1, about 1 in 1,700, are 0.
 pub const REBUILT: &str = "a rebuilt copy of MNIST (training pixels of value 1 are 0)";
 
 impl Mnist {
@@ -87,13 +87,13 @@ impl Mnist {
         mnist
     }
 
-    /// Images to learn from, and to test with.
+    /// The number of images for training, and for testing.
     fn counts(&self) -> [usize; 2] {
         [&self.train, &self.test].map(|digits| digits.labels.len())
     }
 
-    /// A hash of all images and labels, whatever files they came from: SHA-256 in hexadecimal. A run goes on only
-    /// with data of the same fingerprint.
+    /// A hash of all images and labels, whatever files they came from: SHA-256 in hexadecimal. A run resumes only with
+    /// data of the same fingerprint.
     pub fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();
         for digits in [&self.train, &self.test] {

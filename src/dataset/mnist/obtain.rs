@@ -1,4 +1,4 @@
-//! Digits from wherever they can be had.
+//! Obtaining digits from a folder, the cache or a download.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,14 +14,14 @@ use crate::workload::DataChoice;
 
 const DRAWN: &str = "digits drawn by Valleyscope";
 
-/// Where [`DataChoice::Automatic`] looks.
+/// The sources of [`DataChoice::Automatic`].
 #[derive(Clone, Debug)]
 pub struct MnistSources {
     pub cache: Option<PathBuf>,
     /// A folder to use where the cache is empty.
     pub folder: Option<PathBuf>,
     pub mirrors: Vec<String>,
-    /// How long a mirror may say nothing.
+    /// The time limit for a silent mirror.
     pub patience: Duration,
 }
 
@@ -32,9 +32,9 @@ impl MnistSources {
     }
 }
 
-/// The digits that a preset asks for, and what its user had better know about them.
+/// The digits that a preset requests, with warnings about them.
 ///
-/// `say` is told in a line from time to time what long work is being done.
+/// `say` gets a line from time to time about long work.
 pub fn obtain(
     choice: &DataChoice,
     sources: &MnistSources,
@@ -70,7 +70,7 @@ pub fn obtain(
 ///
 /// # Errors
 ///
-/// Where a folder is named that has not all of the files.
+/// Where a folder is named that does not have all of the files.
 pub fn look(choice: &DataChoice, sources: &MnistSources) -> Result<Option<PathBuf>, DataError> {
     match choice {
         DataChoice::Automatic => {

@@ -1,4 +1,4 @@
-//! The official files: where they are and how to know them.
+//! The official files: their mirrors and their sums.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -49,7 +49,7 @@ const SUMS: [[&str; 2]; 2] = [
 /// SHA-256 of the uncompressed training images of the copy that is called [`super::REBUILT`].
 const REBUILT_TRAINING_IMAGES: &str = "b61ffb6f513fd9ff8d89824731f6b4ed7863c759c33056d701efb8412469fb04";
 
-/// How digits compare with the official ones.
+/// The result of comparing digits with the official ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Likeness {
     Equal,
@@ -58,7 +58,7 @@ pub(super) enum Likeness {
     None,
 }
 
-/// Compares digits with the official ones, as the files that they would be.
+/// Compares digits, in the format of the files, with the official ones.
 pub(super) fn likeness(mnist: &Mnist) -> Likeness {
     let sum = |content, data: &[u8]| {
         let mut hash = Sha256::new();
@@ -67,7 +67,7 @@ pub(super) fn likeness(mnist: &Mnist) -> Likeness {
     };
     let [[train_images, train_labels], [test_images, test_labels]] = SUMS;
     let Mnist { train, test, .. } = mnist;
-    // The short files first: they tell most other digits apart.
+    // The short files first: they already differ for most other digits.
     let official = sum(IdxContent::Labels, &test.labels) == test_labels
         && sum(IdxContent::Labels, &train.labels) == train_labels
         && sum(IdxContent::Images, &test.images) == test_images;
@@ -81,7 +81,7 @@ pub(super) fn likeness(mnist: &Mnist) -> Likeness {
     }
 }
 
-/// Where the official files are kept for the public.
+/// The addresses of the official files.
 pub fn mirrors() -> Vec<String> {
     [
         "https://ossci-datasets.s3.amazonaws.com/mnist",
@@ -92,14 +92,14 @@ pub fn mirrors() -> Vec<String> {
     .to_vec()
 }
 
-/// Where downloaded files are kept: `valleyscope/mnist` in the user's folder for caches.
+/// The folder of downloaded files: `valleyscope/mnist` in the user's cache folder.
 pub fn cache_folder() -> Result<PathBuf, DataError> {
     let project = ProjectDirs::from("", "", "valleyscope").ok_or(DataError::NoCache)?;
     Ok(project.cache_dir().join("mnist"))
 }
 
-/// Brings the official files into a folder, from the first of the mirrors that gives them, and checks their
-/// sums. What is there already is not loaded again.
+/// Downloads the official files into a folder, from the first mirror that has them, and checks their sums. Existing
+/// files are not downloaded again.
 pub fn download(
     into: &Path,
     mirrors: &[String],
@@ -110,7 +110,7 @@ pub fn download(
     Ok(Download { files: &FILES, mirrors, patience }.into_folder(into, progress, cancelled)?)
 }
 
-/// What is known of one of the four files.
+/// The result of checking one of the four files.
 #[derive(Debug)]
 pub struct MnistCheck {
     /// The official name, without .gz.
@@ -135,7 +135,7 @@ pub enum MnistFound {
     },
 }
 
-/// Looks which of the files are in a folder, and compares the sums of what they hold, compressed or not.
+/// Finds the files in a folder, and compares the sums of their unpacked contents.
 ///
 /// # Errors
 ///

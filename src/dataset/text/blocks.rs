@@ -1,4 +1,4 @@
-//! The text of a job in blocks that can be tokenized apart from each other.
+//! The text of a job in blocks that can be tokenized independently.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -13,21 +13,21 @@ use crate::plain_file::{self, Links};
 pub(super) struct TextBlock {
     pub split: Split,
     pub text: String,
-    /// Whether a document begins with it that another is before.
+    /// Whether it begins a document other than the first.
     pub begins_document: bool,
 }
 
-/// The most bytes of a block. A stretch of text as long as that in which there is no word after white space is cut
-/// wherever it is; so the blocks depend on the text only.
+/// The largest number of bytes of a block. A stretch of text of this length without a word after white space is cut at
+/// an arbitrary place; so the blocks depend only on the text.
 pub(super) const LONGEST: usize = 1 << 18;
 
-/// Reads the blocks of a job from some place on.
+/// Reads the blocks of a job from a given place on.
 pub(super) struct Blocks<'a> {
     job: &'a PreparationJob<'a>,
-    /// The range that the next block is from, and where it begins.
+    /// The range of the next block, and the block's beginning.
     pub range: usize,
     pub at: u64,
-    /// The file of that range, read up to `at` and what is in the buffer.
+    /// The file of that range, read up to `at` plus the content of the buffer.
     file: Option<File>,
     buffer: Vec<u8>,
 }
@@ -75,7 +75,7 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// How many of the bytes make a block; `None` where they are no text.
+/// The number of bytes that form a block; `None` where they are not text.
 fn length(bytes: &[u8], is_last: bool) -> Option<usize> {
     match std::str::from_utf8(bytes) {
         Ok(text) if is_last => Some(text.len()),

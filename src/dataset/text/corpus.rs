@@ -1,4 +1,4 @@
-//! A corpus that a model can learn from.
+//! A corpus for training a language model.
 
 use std::path::Path;
 
@@ -10,12 +10,12 @@ use super::tokens::{self, Tokens};
 use super::{Meta, Offsets, Split, TextError, TextSource, Tokenizer};
 use crate::random::Key;
 
-/// Tokens to learn from and to validate with.
+/// Tokens for training and for validation.
 #[derive(Debug)]
 pub struct Corpus {
     pub source: TextSource,
     pub tokenizer: Tokenizer,
-    /// Tokens of a sequence.
+    /// The number of tokens of a sequence.
     context: usize,
     /// In the order of [`Split::ALL`].
     tokens: [Tokens; 2],
@@ -32,13 +32,14 @@ pub struct Sequences {
 }
 
 impl Corpus {
-    /// Opens a folder with `train.bin`, `val.bin` and `meta.json`, for sequences of `context` tokens. With no
-    /// `meta.json` the tokens are taken for GPT-2's.
+    /// Opens a folder with `train.bin`, `val.bin` and `meta.json`, for sequences of `context` tokens. Without
+    /// `meta.json` the tokens are assumed to be GPT-2's.
     ///
     /// # Errors
     ///
     /// Where a file is missing, of odd length, too short, or of another length than `meta.json` says, and where a token
-    /// is beyond the vocabulary (in files of more than 67 million tokens only what is read is checked for that).
+    /// is beyond the vocabulary (in files of more than 67 million tokens only tokens that are read are checked for
+    /// that).
     pub fn open(folder: &Path, context: usize) -> Result<Corpus, TextError> {
         let Description { meta, tokenizer } = Description::of(folder)?;
         let open = |split: Split| Tokens::open(&folder.join(split.file_name()), tokenizer.vocabulary_size());
@@ -52,7 +53,7 @@ impl Corpus {
     ///
     /// # Errors
     ///
-    /// Those of [`Corpus::open`], but for tokens beyond the vocabulary.
+    /// Those of [`Corpus::open`], except for tokens beyond the vocabulary.
     pub fn check(folder: &Path, context: usize) -> Result<Tokenizer, TextError> {
         let Description { meta, tokenizer } = Description::of(folder)?;
         let count = |split: Split| tokens::count_in(&folder.join(split.file_name()));
@@ -74,7 +75,7 @@ impl Corpus {
         Ok(Corpus { source, tokenizer, context, tokens, sums: None })
     }
 
-    /// How many tokens there are.
+    /// The number of tokens.
     pub fn count(&self, split: Split) -> u64 {
         self.tokens[split.index()].count()
     }
@@ -84,13 +85,13 @@ impl Corpus {
         Offsets::new(key, self.count(split), self.context)
     }
 
-    /// The offsets of sequences to evaluate with, always the same.
+    /// The offsets of sequences for evaluation, always the same.
     pub fn evaluation_offsets(&self, split: Split) -> Offsets {
         Offsets::for_evaluation(self.count(split), self.context)
     }
 
-    /// The offsets of sequences one after another, from the first token on. What is left at the end, fewer targets than the
-    /// context has, is in none of them.
+    /// The offsets of consecutive sequences, from the first token on. The rest at the end, with fewer targets than the
+    /// context, is in none of them.
     pub fn windows(&self, split: Split) -> Vec<u64> {
         // The last token has none that follows it.
         (0..(self.count(split) - 1) / self.context as u64).map(|window| window * self.context as u64).collect()
@@ -110,7 +111,7 @@ impl Corpus {
         Ok(sequences)
     }
 
-    /// A hash of the tokens and of what they mean, wherever they are kept: SHA-256 in hexadecimal. A run goes on only
+    /// A hash of the tokens and of their meaning, wherever they are stored: SHA-256 in hexadecimal. A run resumes only
     /// with data of the same fingerprint. The sums of large files are taken from `meta.json` where there is one.
     pub fn fingerprint(&self) -> Result<String, TextError> {
         let mut hash = Sha256::new();
@@ -129,7 +130,7 @@ impl Corpus {
     }
 }
 
-/// What a folder of tokens says of them.
+/// The description of the tokens of a folder.
 struct Description {
     meta: Option<Meta>,
     tokenizer: Tokenizer,

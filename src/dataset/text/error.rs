@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use crate::workload::TokenizerKind;
 
-/// Why there are no tokens.
+/// Why tokens cannot be obtained or made.
 #[derive(Debug, thiserror::Error)]
 pub enum TextError {
     #[error("there is nothing at {}; name text files, or folders that hold files ending in .txt", .0.display())]
@@ -53,11 +53,11 @@ pub enum TextError {
     Cancelled,
 }
 
-/// What to do about tokens that cannot be used.
+/// Advice for tokens that cannot be used.
 pub(super) const MAKE_ANEW: &str = "make the tokens anew by `valleyscope data text`";
 
 impl TextError {
-    /// Whether the text was looked for and is not there, as opposed to being wrong.
+    /// Whether the text was not found, as opposed to being wrong.
     pub fn is_absence(&self) -> bool {
         matches!(self, TextError::NotThere(_) | TextError::NoText(_))
     }

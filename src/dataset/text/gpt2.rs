@@ -4,14 +4,14 @@ use std::sync::LazyLock;
 
 use tiktoken_rs::CoreBPE;
 
-/// Tokens of the vocabulary, the end of a text among them.
+/// The size of the vocabulary, including the end-of-text token.
 pub(super) const SIZE: usize = 50_257;
 
 static ENCODING: LazyLock<CoreBPE> =
     LazyLock::new(|| tiktoken_rs::r50k_base().expect("the vocabulary that is compiled in is whole"));
 
-/// Bytes that are encoded at once. The encoder's pattern gives up at a million spaces before a word, which
-/// [`next_cut`] never leaves together.
+/// Bytes that are encoded at once. The encoder's pattern fails on a million spaces before a word, which [`next_cut`]
+/// always separates.
 const SEGMENT: usize = 4096;
 
 /// The tokens of a text, in which nothing has a special meaning.
@@ -32,9 +32,8 @@ pub(super) fn bytes(token: u16) -> Option<Vec<u8>> {
     ENCODING.decode_bytes(&[u32::from(token)]).ok()
 }
 
-/// The first place from byte `from` on where a text can be cut without another effect on its tokens: before the last of
-/// the white space in front of a word. No token reaches over it, and what tokens the parts have depends on nothing
-/// beyond it.
+/// The first place from byte `from` on where a text can be cut without changing its tokens: before the last white space
+/// in front of a word. No token crosses it, and the tokens of each part do not depend on the other part.
 fn next_cut(text: &str, from: usize) -> Option<usize> {
     let mut characters = text.get(text.ceil_char_boundary(from)..)?.char_indices().peekable();
     let start = text.ceil_char_boundary(from);
@@ -46,7 +45,7 @@ fn next_cut(text: &str, from: usize) -> Option<usize> {
     None
 }
 
-/// The last such place in a text, but its beginning.
+/// The last such place in a text, except its beginning.
 pub(super) fn last_cut(text: &str) -> Option<usize> {
     let mut after_is_word = false;
     for (place, character) in text.char_indices().rev() {

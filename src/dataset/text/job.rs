@@ -1,4 +1,4 @@
-//! Text that is to be tokenized.
+//! A job of tokenizing text.
 
 use super::output::TokenPlan;
 use super::sources::{Occurring, Scanned, byte_of_character, scan};
@@ -7,14 +7,14 @@ use super::{SourceFile, Split, TextError, TextFile, Tokenizer};
 use crate::quantity::ValidationFraction;
 use crate::workload::TokenizerKind;
 
-/// How much of a text is for validation where nothing else is said, as in nanoGPT.
+/// The default fraction of a text for validation, as in nanoGPT.
 pub const VALIDATION_FRACTION: f64 = 0.1;
 
 /// The fewest characters of each part: with fewer there is not even one sequence of 64 tokens, the shortest context of the
 /// built-in presets, and the token after it.
 const SHORTEST_PART: u64 = 65;
 
-/// A text that has been read once, and how it is cut into parts.
+/// A text that has been read once, and its division into parts.
 pub(super) struct PreparationJob<'a> {
     pub files: &'a [TextFile],
     pub ranges: Vec<Range>,
@@ -33,7 +33,7 @@ pub(super) struct Range {
 }
 
 impl PreparationJob<'_> {
-    /// Reads the files. The first characters of all, taken together, are to learn from, and the last for validation.
+    /// Reads the files. Of all characters taken together, the first are for training, and the last for validation.
     pub(super) fn new<'a>(
         files: &'a [TextFile],
         kind: TokenizerKind,

@@ -1,4 +1,4 @@
-//! `meta.json`: what the tokens of a folder mean, and what they were made from.
+//! `meta.json`: the meaning of the tokens of a folder, and their sources.
 
 use std::io;
 use std::path::Path;
@@ -22,7 +22,7 @@ pub struct Meta {
     pub vocabulary: Option<String>,
     pub train: TokenFile,
     pub val: TokenFile,
-    /// How much of the text is for validation.
+    /// The fraction of the text for validation.
     pub val_fraction: f64,
     pub sources: Vec<SourceFile>,
 }
@@ -31,7 +31,7 @@ pub struct Meta {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenFile {
     pub tokens: u64,
-    /// Of the file, in hexadecimal.
+    /// SHA-256 of the file, in hexadecimal.
     pub sha256: String,
 }
 
@@ -86,7 +86,7 @@ impl Meta {
         }
     }
 
-    /// The tokenizer that it tells of; `folder` is where it was read.
+    /// The tokenizer that it describes; `folder` is where it was read.
     pub fn tokenizer(&self, folder: &Path) -> Result<Tokenizer, TextError> {
         let bad = |expected: String, found: String| TextError::Bad {
             path: folder.join(Meta::FILE),

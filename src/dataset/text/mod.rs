@@ -1,7 +1,7 @@
-//! Text for language models: tokens in nanoGPT's files, and what makes them from text.
+//! Text for language models: tokens in nanoGPT's files, and tokenization of text into them.
 //!
-//! A corpus is a folder with `train.bin` and `val.bin`, tokens of two bytes each with the lower byte first, and
-//! `meta.json`, which says what the tokens mean and what they were made from.
+//! A corpus is a folder with `train.bin` and `val.bin`, tokens of two bytes each, little-endian, and `meta.json`, with
+//! the meaning of the tokens and their sources.
 
 mod blocks;
 mod corpus;
@@ -56,14 +56,14 @@ impl Split {
     }
 }
 
-/// Where tokens came from, as people read it.
+/// The origin of tokens; displayed in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TextSource {
     /// `train.bin` and `val.bin` in a folder.
     Tokens(PathBuf),
     /// Text at a path, tokenized into the cache.
     Text(PathBuf),
-    /// Made by the program.
+    /// Synthetic text.
     Synthetic,
 }
 

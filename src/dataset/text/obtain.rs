@@ -1,4 +1,4 @@
-//! Tokens from wherever they can be had.
+//! Obtaining tokens from a folder, the cache or text.
 
 use std::path::{Path, PathBuf};
 
@@ -13,24 +13,24 @@ use crate::dataset::{FOLDER_VARIABLE, named_folder};
 use crate::quantity::ValidationFraction;
 use crate::workload::{DataChoice, TokenizerKind};
 
-/// What a training needs.
+/// The requirements of a training.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextNeeds {
     pub tokenizer: TokenizerKind,
-    /// Tokens of a sequence.
+    /// The number of tokens of a sequence.
     pub context: usize,
 }
 
-/// Where is looked for text, and where tokens are kept.
+/// The places of text, and of the tokens made from it.
 #[derive(Clone, Debug)]
 pub struct TextSources {
-    /// For the tokens of text.
+    /// The folder for the tokens of text.
     pub cache: Option<PathBuf>,
-    /// A folder to look in where no folder is named.
+    /// The folder to search where no folder is named.
     pub folder: Option<PathBuf>,
 }
 
-/// Subfolders of the folder that the variable names, the better ones first.
+/// Subfolders of the folder that the variable names, the preferred ones first.
 const PLACES: [&str; 2] = ["openwebtext", "tinyshakespeare"];
 
 impl TextSources {
@@ -47,16 +47,16 @@ fn doing(stage: Stage) -> &'static str {
     }
 }
 
-/// Where the tokens of text are kept: `valleyscope/text` in the user's folder for caches.
+/// The folder for the tokens of text: `valleyscope/text` in the user's cache folder.
 pub fn cache_folder() -> Result<PathBuf, TextError> {
     let project = ProjectDirs::from("", "", "valleyscope").ok_or(TextError::NoCache)?;
     Ok(project.cache_dir().join("text"))
 }
 
-/// The corpus that a preset asks for, and what its user had better know about it.
+/// The corpus that a preset requests, with warnings about it.
 ///
 /// A folder has `train.bin` and `val.bin`, or files ending in `.txt`, which are tokenized into the cache; the path of
-/// one text file does too. `say` is told in a line from time to time what long work is being done.
+/// one text file does too. `say` gets a line from time to time about long work.
 pub fn obtain(
     choice: &DataChoice,
     wanted: TextNeeds,
@@ -83,16 +83,16 @@ pub fn obtain(
     Ok((corpus, warnings))
 }
 
-/// What [`obtain`] would give, as far as that is told without reading text or tokens.
+/// The outcome of [`obtain`], as far as can be determined without reading text or tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextOutlook {
     pub source: TextSource,
-    /// How many different tokens there are, unless that depends on the text.
+    /// The number of distinct tokens, unless that depends on the text.
     pub vocabulary: Option<usize>,
     pub warnings: Vec<String>,
 }
 
-/// What [`obtain`] would give.
+/// The outcome of [`obtain`].
 ///
 /// # Errors
 ///
@@ -108,13 +108,13 @@ pub fn look(choice: &DataChoice, wanted: TextNeeds, sources: &TextSources) -> Re
     Ok(TextOutlook { source, vocabulary, warnings })
 }
 
-/// What a corpus is made of.
+/// The source of a corpus.
 enum Found {
     /// A folder of tokens.
     Tokens(PathBuf, Tokenizer),
-    /// Files of text, at the path that was looked at.
+    /// Files of text, at this path.
     Text(PathBuf, Vec<TextFile>),
-    /// Nothing, or nothing was to be looked for: the program makes text up.
+    /// Nothing, or nothing was to be searched: the text is synthetic.
     Nothing,
 }
 
@@ -180,7 +180,7 @@ fn text_at(path: &Path) -> Result<Vec<TextFile>, TextError> {
     })
 }
 
-/// Refuses files that are too short for a sequence to learn from and one to validate with: no token is shorter than a
+/// Refuses files that are too short for one sequence for training and one for validation: no token is shorter than a
 /// byte.
 fn text(path: &Path, files: Vec<TextFile>, wanted: TextNeeds) -> Result<Found, TextError> {
     let lengths = files.iter().map(|file| {
@@ -199,7 +199,7 @@ fn text(path: &Path, files: Vec<TextFile>, wanted: TextNeeds) -> Result<Found, T
     Ok(Found::Text(path.to_owned(), files))
 }
 
-/// The tokens of text, from the cache, where they are put first if they are not there.
+/// The tokens of text, from the cache, where they are made first if missing.
 fn tokenized(
     path: PathBuf,
     files: &[TextFile],
@@ -223,7 +223,7 @@ fn holds_tokens(folder: &Path) -> bool {
     Split::ALL.iter().any(|split| folder.join(split.file_name()).exists())
 }
 
-/// The stand-in as a corpus.
+/// The synthetic text as a corpus.
 fn generated(wanted: TextNeeds) -> Result<Corpus, TextError> {
     let text = synthetic_text();
     let tokenizer = match wanted.tokenizer {

@@ -2,10 +2,10 @@ use rand::Rng;
 
 use crate::random::{Key, Stream};
 
-/// Where the sequences of batches begin among the tokens, each offset as likely as any other.
+/// The offsets of the sequences of batches among the tokens, uniformly distributed.
 ///
-/// The offsets of a batch depend on the key and the numbers of the step and the batch only, so that a run that is
-/// resumed sees the batches that it would have seen.
+/// The offsets of a batch depend only on the key and the numbers of the step and the batch, so that a resumed run gets
+/// the batches that it would have got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offsets {
     key: Key,
@@ -13,27 +13,27 @@ pub struct Offsets {
     count: u64,
 }
 
-/// What evaluations are keyed by, whatever the seed of a run is.
+/// The key of evaluations, whatever the seed of a run.
 const EVALUATION: u64 = 0x6576_616c;
 
 impl Offsets {
-    /// Offsets at which a sequence of `context` tokens and the token behind it have room among `tokens`.
+    /// Offsets at which a sequence of `context` tokens and the token after it fit into `tokens` tokens.
     ///
     /// # Panics
     ///
-    /// Where there are no more tokens than the context has. A [`super::Corpus`] has more.
+    /// Where there are not more tokens than in the context. A [`super::Corpus`] has more.
     pub fn new(key: Key, tokens: u64, context: usize) -> Offsets {
         let count = tokens.saturating_sub(context as u64);
         assert!(count > 0, "there are {tokens} tokens, too few for a context of {context}");
         Offsets { key, count }
     }
 
-    /// The offsets to evaluate at, the same in every run and every time; their step is 0.
+    /// The offsets for evaluation, the same in every run and every time; their step is 0.
     pub fn for_evaluation(tokens: u64, context: usize) -> Offsets {
         Offsets::new(Key::new(EVALUATION), tokens, context)
     }
 
-    /// Where the sequences of a step's batch begin; both are counted from 0.
+    /// The offsets of the sequences of a step's batch; both are counted from 0.
     pub fn batch(&self, step: u64, batch: u64, sequences: usize) -> Vec<u64> {
         let mut stream = Stream::new(self.key.at(step).at(batch));
         let mut offset = || ((u128::from(stream.next_u64()) * u128::from(self.count)) >> 64) as u64;

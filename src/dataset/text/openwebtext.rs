@@ -1,8 +1,8 @@
 //! OpenWebText (Gokaslan and Cohen 2019, <https://skylion007.github.io/OpenWebTextCorpus/>): eight million pages of the
 //! web, as tokens.
 //!
-//! It comes as *packs*: tar archives of some hundred text files each, compressed with xz. The packs are files of a folder,
-//! or lie in tar archives.
+//! It comes as *packs*: tar archives of some hundred text files each, compressed with xz. The packs are files of a
+//! folder, or members of tar archives.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -22,24 +22,24 @@ use crate::plain_file::{self, Links};
 use crate::quantity::ValidationFraction;
 use crate::random::{Key, Stream};
 
-/// The archive of all packs. Whatever its name says, only the packs in it are compressed.
+/// The archive of all packs. Contrary to its name, only the packs in it are compressed.
 pub const ARCHIVE: DownloadFile<'static> = DownloadFile {
     name: "openwebtext.tar.xz",
     bytes: 12_880_189_440,
     sha256: "9fe39d154c5bc67da8c359415372b79510eb1e2edb0d035fe4f7fc3a732b9336",
 };
 
-/// How many of the documents are for validation where nothing else is said, as in nanoGPT.
+/// The default fraction of documents for validation, as in nanoGPT.
 pub const VALIDATION_FRACTION: f64 = 0.0005;
 
-/// What the choice of documents for validation is keyed by.
+/// The key of the choice of documents for validation.
 const SEED: u64 = 2357;
-/// Bytes of a pack that has been unpacked, of one of its documents, and, in KiB, of memory to unpack it with.
+/// Upper limits of the bytes of an unpacked pack, of one of its documents, and, in KiB, of memory for unpacking it.
 const LONGEST_PACK: u64 = 1 << 30;
 const LONGEST_DOCUMENT: u64 = 64 << 20;
 const MOST_MEMORY: u32 = 256 << 10;
 
-/// Where the archive is kept for the public.
+/// The addresses of the archive.
 pub fn mirrors() -> Vec<String> {
     vec!["https://zenodo.org/records/3834942/files".to_owned(), "https://zenodo.org/record/3834942/files".to_owned()]
 }
@@ -49,9 +49,9 @@ pub fn mirrors() -> Vec<String> {
 pub struct WebText<'a> {
     /// A folder with packs, or with tar archives of packs.
     pub folder: &'a Path,
-    /// How many of the documents are for validation, drawn for each by the name of its pack and its place there.
+    /// The fraction of documents for validation, drawn for each by the name of its pack and its place in it.
     pub fraction: ValidationFraction,
-    /// Whether other tokens that are there may be replaced.
+    /// Whether existing other tokens may be replaced.
     pub replace: bool,
 }
 
@@ -65,7 +65,7 @@ struct Pack {
 
 impl WebText<'_> {
     /// Makes the tokens as [`super::Preparation::make`] does. Packs are taken in the order of their names, and each
-    /// document ends with the end of a text.
+    /// document ends with the end-of-text token.
     pub fn make(
         &self,
         out: &Path,
@@ -99,7 +99,7 @@ impl WebText<'_> {
     }
 }
 
-/// The files of a folder, and of the subfolders that archives are unpacked into, that can be packs or archives of them.
+/// The files that can be packs or archives of them, in a folder and in the subfolders into which archives are unpacked.
 fn find(folder: &Path) -> Result<Vec<PathBuf>, TextError> {
     let mut files = Vec::new();
     for place in ["", "openwebtext", "subsets"].map(|subfolder| folder.join(subfolder)) {
@@ -218,13 +218,13 @@ fn tokens(pack: &Pack, fraction: ValidationFraction) -> Result<[Vec<u8>; 2], Tex
     Ok(tokens)
 }
 
-/// A number that stands for a name.
+/// A number derived from a name.
 fn number_of(name: &str) -> u64 {
     let sum = Sha256::digest(name);
     u64::from_le_bytes(std::array::from_fn(|place| sum[place]))
 }
 
-/// Hands out the documents of a pack.
+/// Passes on the documents of a pack.
 fn unpack(pack: &Pack, take: &mut dyn FnMut(&str)) -> io::Result<()> {
     let mut file: File = plain_file::open(&pack.path, Links::Followed)?;
     file.seek(SeekFrom::Start(pack.start))?;
@@ -246,7 +246,7 @@ fn unpack(pack: &Pack, take: &mut dyn FnMut(&str)) -> io::Result<()> {
         })?;
         take(text);
     }
-    // The check sum is behind the end of the archive.
+    // The checksum follows the end of the archive.
     let mut rest = archive.into_inner();
     io::copy(&mut rest, &mut io::sink())?;
     if rest.limit() == 0 {

@@ -1,4 +1,4 @@
-//! The files of tokens while they are made.
+//! The files of tokens during their creation.
 
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -17,17 +17,17 @@ use crate::export::{AtomicFile, write_plain_file};
 use crate::plain_file::{self, Links};
 use crate::quantity::ValidationFraction;
 
-/// In a folder whose tokens are not finished: how far they are.
+/// The state of the work, in a folder whose tokens are not finished.
 pub(super) const STATE_FILE: &str = "unfinished.json";
-/// The file that says who works on a folder. It stays there, empty.
+/// The lock file of a folder. It stays there, empty.
 const LOCK: &str = ".tokens.lock";
-/// How often it is saved how far the work is.
+/// The interval between saves of the state.
 const SAVE_EVERY: Duration = Duration::from_secs(2);
 
-/// What tokens are made of.
+/// The inputs of the tokens.
 pub(super) struct TokenPlan {
     pub tokenizer: Tokenizer,
-    /// How much is for validation.
+    /// The fraction for validation.
     pub fraction: ValidationFraction,
     pub sources: Vec<SourceFile>,
     /// The parts of the work in their order, each as bytes of a source.
@@ -35,25 +35,25 @@ pub(super) struct TokenPlan {
 }
 
 impl TokenPlan {
-    /// A hash of all that the tokens depend on: SHA-256 in hexadecimal.
+    /// A hash of everything that the tokens depend on: SHA-256 in hexadecimal.
     pub(super) fn sum(&self) -> String {
         let kind = self.tokenizer.kind().name();
         let all = serde_json::to_vec(&(kind, self.fraction.get(), &self.sources)).expect("it is plain");
         format!("{:x}", Sha256::digest(all))
     }
 
-    /// Where the work begins.
+    /// The state at the beginning of the work.
     fn beginning(&self) -> ResumeState {
         ResumeState { job: self.sum(), part: 0, at: self.parts.first().map_or(0, |part| part.start), tokens: [0; 2] }
     }
 
-    /// Whether a state can be one of this work.
+    /// Whether a state is possible for this work.
     fn fits(&self, state: &ResumeState) -> bool {
         let is_in_part = || self.parts.get(state.part).is_some_and(|part| part.contains(&state.at));
         state.job == self.sum() && (state.part == self.parts.len() || is_in_part())
     }
 
-    /// What is said of the tokens.
+    /// The description of the tokens.
     fn meta(&self, [train, val]: [TokenFile; 2]) -> Meta {
         Meta {
             tokenizer: self.tokenizer.kind().name().to_owned(),
@@ -70,15 +70,15 @@ impl TokenPlan {
     }
 }
 
-/// How far the tokens are.
+/// The progress of the tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ResumeState {
     /// The sum of the plan.
     job: String,
-    /// The part that comes next, and its first byte that has no tokens yet.
+    /// The next part, and its first byte without tokens.
     pub part: usize,
     pub at: u64,
-    /// Tokens that are in the files, in the order of [`Split::ALL`].
+    /// The number of tokens in the files, in the order of [`Split::ALL`].
     tokens: [u64; 2],
 }
 
@@ -106,14 +106,14 @@ impl ResumeState {
     }
 }
 
-/// Whether there is something to do.
+/// Whether there is work to do.
 pub(super) enum Begun<'a> {
-    /// The tokens are there.
+    /// The tokens are complete.
     Complete(Meta),
     Work(TokenFiles<'a>),
 }
 
-/// The files of tokens of a plan, as far as they have come.
+/// The unfinished files of tokens of a plan.
 pub(super) struct TokenFiles<'a> {
     folder: &'a Path,
     plan: &'a TokenPlan,
@@ -125,8 +125,8 @@ pub(super) struct TokenFiles<'a> {
 }
 
 impl TokenFiles<'_> {
-    /// Begins the work in a folder, which is made where there is none, or goes on with it. Waits until no other process
-    /// works there. Other tokens that are there are refused, unless they may be replaced.
+    /// Begins the work in a folder, which is created if needed, or resumes it. Waits until no other process works
+    /// there. Existing other tokens are refused, unless they may be replaced.
     pub(super) fn begin<'a>(
         folder: &'a Path,
         plan: &'a TokenPlan,
@@ -154,7 +154,7 @@ impl TokenFiles<'_> {
         TokenFiles::open(folder, plan, state, lock).map(Begun::Work)
     }
 
-    /// Opens the files and cuts them to what the state says.
+    /// Opens the files and truncates them to the lengths in the state.
     fn open<'a>(
         folder: &'a Path,
         plan: &'a TokenPlan,
@@ -172,7 +172,7 @@ impl TokenFiles<'_> {
             Ok((file, length))
         };
         let [(train, train_bytes), (val, val_bytes)] = [open(Split::Train)?, open(Split::Validation)?];
-        // A file that somebody has cut has to be made anew.
+        // A file that was truncated has to be made again.
         if [train_bytes, val_bytes].iter().zip(state.tokens).any(|(&bytes, tokens)| bytes / 2 < tokens) {
             state = plan.beginning();
         }
@@ -187,7 +187,7 @@ impl TokenFiles<'_> {
         Ok(output)
     }
 
-    /// What comes next.
+    /// The current state.
     pub(super) fn state(&self) -> &ResumeState {
         &self.state
     }
@@ -200,8 +200,8 @@ impl TokenFiles<'_> {
         Ok(())
     }
 
-    /// Says that all tokens before a place are there. From time to time this is saved; when cancelled too, and then it is
-    /// an error.
+    /// Records that all tokens before a place are written. This is saved from time to time, and when cancelled, which
+    /// is an error.
     pub(super) fn reached(&mut self, part: usize, at: u64, cancelled: &dyn Fn() -> bool) -> Result<(), TextError> {
         (self.state.part, self.state.at) = (part, at);
         if cancelled() {
@@ -227,7 +227,7 @@ impl TokenFiles<'_> {
         }
     }
 
-    /// Saves how far the work is, after the tokens have reached the disk.
+    /// Saves the state, after the tokens have reached the disk.
     fn save(&mut self) -> Result<(), TextError> {
         for (split, file) in Split::ALL.into_iter().zip(&self.files) {
             file.sync_data().map_err(|source| failed(self.folder, split, source))?;
@@ -235,7 +235,7 @@ impl TokenFiles<'_> {
         self.state.write(self.folder)
     }
 
-    /// Gives the files their names, and says what they are.
+    /// Renames the files, and writes their description.
     pub(super) fn finish(mut self) -> Result<Meta, TextError> {
         self.save()?;
         let mut part = |split: Split| {
@@ -257,7 +257,8 @@ impl TokenFiles<'_> {
     }
 }
 
-/// What is known of the tokens where they are there and whole. Where others are, an error, unless they may be replaced.
+/// The description of the tokens if they are complete and intact. Other tokens are an error, unless they may be
+/// replaced.
 fn present(folder: &Path, plan: &TokenPlan, replace: bool) -> Result<Option<Meta>, TextError> {
     let names = [Split::Train.file_name(), Split::Validation.file_name(), Meta::FILE];
     let mut paths = names.iter().map(|name| folder.join(name));
@@ -282,7 +283,7 @@ fn final_path(folder: &Path, split: Split) -> PathBuf {
     folder.join(split.file_name())
 }
 
-/// Where tokens are until all are there.
+/// The path of the tokens until they are complete.
 fn part_path(folder: &Path, split: Split) -> PathBuf {
     folder.join(format!("{}.part", split.file_name()))
 }

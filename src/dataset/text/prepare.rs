@@ -16,13 +16,13 @@ use crate::workload::TokenizerKind;
 pub struct Preparation<'a> {
     pub files: &'a [TextFile],
     pub tokenizer: TokenizerKind,
-    /// How much of the text is for validation: the last characters of all.
+    /// The fraction of the text for validation: the last characters of all.
     pub fraction: ValidationFraction,
-    /// Whether other tokens that are there may be replaced.
+    /// Whether existing other tokens may be replaced.
     pub replace: bool,
 }
 
-/// How far the work is, in bytes of what is read.
+/// The progress of the work, in bytes read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PreparationProgress {
     pub stage: Stage,
@@ -34,18 +34,18 @@ pub struct PreparationProgress {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// All is read once: what is its sum, is it UTF-8, and which characters are in it?
+    /// Everything is read once, for its sum, its characters and to check that it is UTF-8.
     Reading,
     Tokenizing,
 }
 
-/// Blocks for each thread between two looks at the clock.
+/// Blocks for each thread between two checks of the clock.
 pub(super) const BLOCKS_A_THREAD: usize = 4;
 
 impl Preparation<'_> {
-    /// Makes the tokens in a folder, which is made where there is none, on the threads of the current pool of rayon.
-    /// The same text gives the same bytes, on any number of threads, and also where the work was cut off and goes on.
-    /// Where they are there already nothing is done.
+    /// Makes the tokens in a folder, which is created if needed, on the threads of the current rayon pool. The same
+    /// text gives the same bytes, on any number of threads, and also where the work was interrupted and resumed. Where
+    /// they exist already nothing is done.
     pub fn make(
         &self,
         folder: &Path,
@@ -73,7 +73,7 @@ impl Preparation<'_> {
         PreparationJob::new(self.files, self.tokenizer, self.fraction, &mut seen)
     }
 
-    /// Makes the tokens where the text has been read.
+    /// Makes the tokens after the text has been read.
     pub(super) fn make_of(
         &self,
         job: &PreparationJob<'_>,
@@ -114,7 +114,7 @@ fn next_batch(blocks: &mut Blocks<'_>) -> Result<Vec<TextBlock>, TextError> {
     Ok(batch)
 }
 
-/// A block's tokens as they are in files.
+/// A block's tokens in the format of the files.
 fn tokens(tokenizer: &Tokenizer, block: &TextBlock) -> Result<Vec<u8>, TextError> {
     let end = (block.begins_document && *tokenizer == Tokenizer::Gpt2).then_some(END_OF_TEXT);
     let tokens = tokenizer.encode(&block.text)?;

@@ -1,4 +1,4 @@
-//! Files of text: which there are, and what is to be known of them before they are tokenized.
+//! Files of text: finding them, and collecting the facts that tokenization needs.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -14,14 +14,14 @@ use crate::plain_file::{self, Links};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextFile {
     pub path: PathBuf,
-    /// What it is called in `meta.json`: its name, or its path in the folder that was named.
+    /// Its name in `meta.json`: the file's name, or its path in the named folder.
     pub name: String,
 }
 
 const EXTENSION: &str = "txt";
 
 /// The files at these paths, in their order: those that are named, and for a folder those in it and its subfolders that
-/// end in `.txt`, sorted by name. Subfolders that are links, and what is hidden, are passed over.
+/// end in `.txt`, sorted by name. Subfolders that are links, and hidden files, are skipped.
 pub fn find(paths: &[PathBuf]) -> Result<Vec<TextFile>, TextError> {
     let mut files = Vec::new();
     for path in paths {
@@ -60,7 +60,7 @@ fn look_in(folder: &Path, prefix: &str, files: &mut Vec<TextFile>) -> Result<(),
     Ok(())
 }
 
-/// What a file holds.
+/// The facts about a file.
 #[derive(Clone, Debug)]
 pub(super) struct Scanned {
     pub bytes: u64,
@@ -69,7 +69,7 @@ pub(super) struct Scanned {
     pub sha256: String,
 }
 
-/// Which characters occur.
+/// The characters that occur.
 pub(super) struct Occurring(Vec<bool>);
 
 impl Occurring {
@@ -96,10 +96,10 @@ const CHUNK: usize = 1 << 18;
 pub(super) struct TextReader<'a> {
     path: &'a Path,
     file: File,
-    /// Bytes before what is in the buffer.
+    /// The number of bytes before the buffer.
     before: u64,
     buffer: Vec<u8>,
-    /// Bytes of the buffer that have been handed out.
+    /// Bytes of the buffer that have been returned.
     used: usize,
 }
 
@@ -120,7 +120,7 @@ impl<'a> TextReader<'a> {
         let is_end = self.buffer.len() < CHUNK;
         self.used = match std::str::from_utf8(&self.buffer) {
             Ok(text) => text.len(),
-            // The beginning of a character, whose rest comes next.
+            // The beginning of a character whose rest comes next.
             Err(error) if error.error_len().is_none() && !is_end => error.valid_up_to(),
             Err(error) => {
                 let offset = self.before + error.valid_up_to() as u64;
@@ -131,7 +131,7 @@ impl<'a> TextReader<'a> {
     }
 }
 
-/// Reads a whole file. `seen` is told after each part how many bytes it has; it ends the reading by an error.
+/// Reads a whole file. `seen` gets the number of bytes of each part; an error of it ends the reading.
 pub(super) fn scan(
     path: &Path,
     mut occurring: Option<&mut Occurring>,

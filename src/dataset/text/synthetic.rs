@@ -1,4 +1,4 @@
-//! Text made by the program, for where there is none. It is no real corpus.
+//! Synthetic text, for use where there is none. It is not a real corpus.
 
 use rand::Rng;
 
@@ -55,8 +55,8 @@ const NUMBERS: [&str; 8] = ["one", "two", "three", "four", "five", "six", "seven
 
 /// A text of some million characters, always the same: scenes in which people talk about things.
 ///
-/// Some of it takes a model little to learn (letters, words, the order of words), some takes more: one thing or several
-/// go with the form of the verb, who is asked answers, and whatever is somewhere stays there for the whole scene.
+/// Some of its regularities are easy to learn (letters, words, the order of words), others harder: number agrees with
+/// the form of the verb, the person who is asked answers, and things stay in their places for the whole scene.
 pub fn synthetic_text() -> String {
     (0..SCENES).map(|scene| Writer(Stream::new(Key::new(SEED).at(scene as u64))).scene(scene + 1)).collect()
 }

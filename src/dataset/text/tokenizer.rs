@@ -1,11 +1,11 @@
-//! What tokens mean.
+//! Tokenizers.
 
 use std::collections::BTreeSet;
 
 use super::{TextError, gpt2};
 use crate::workload::TokenizerKind;
 
-/// The token of GPT-2 that stands between documents.
+/// GPT-2's token between documents.
 pub const END_OF_TEXT: u16 = 50_256;
 
 /// Text to tokens and back.
@@ -25,14 +25,14 @@ pub struct Alphabet {
     tokens: Vec<u16>,
 }
 
-/// In [`Alphabet::tokens`], for what is no character of the alphabet.
+/// The entry in [`Alphabet::tokens`] of a character outside of the alphabet.
 const NONE: u16 = u16::MAX;
 
 impl Alphabet {
-    /// More have no tokens of two bytes.
+    /// The largest number of characters: more do not fit into two bytes.
     pub const MOST: usize = NONE as usize;
 
-    /// The alphabet of these characters; `None` where they are none, too many, or not each larger than the one before.
+    /// The alphabet of these characters; `None` where there are none, too many, or they are not strictly increasing.
     pub fn new(characters: Vec<char>) -> Option<Alphabet> {
         let last = *characters.last()?;
         if characters.len() > Alphabet::MOST || !characters.is_sorted_by(|a, b| a < b) {
@@ -45,7 +45,7 @@ impl Alphabet {
         Some(Alphabet { characters, tokens })
     }
 
-    /// The alphabet of a text in which there are not too many characters, and some.
+    /// The alphabet of a text with at least one character, and not too many.
     pub(super) fn of(text: &str) -> Alphabet {
         let characters: BTreeSet<char> = text.chars().collect();
         Alphabet::new(characters.into_iter().collect()).expect("the text has characters")
@@ -76,11 +76,11 @@ impl Tokenizer {
         }
     }
 
-    /// The tokens of a text. GPT-2's names of special tokens, such as `<|endoftext|>`, are text as any other.
+    /// The tokens of a text. GPT-2's names of special tokens, such as `<|endoftext|>`, are treated as ordinary text.
     ///
     /// # Errors
     ///
-    /// [`TextError::UnknownCharacter`] where the text has a character that the alphabet has not.
+    /// [`TextError::UnknownCharacter`] where the text has a character outside of the alphabet.
     pub fn encode(&self, text: &str) -> Result<Vec<u16>, TextError> {
         match self {
             Tokenizer::Gpt2 => Ok(gpt2::encode(text)),
@@ -91,8 +91,8 @@ impl Tokenizer {
         }
     }
 
-    /// The text of tokens. Bytes that make no character, as where characters of several tokens are cut, and tokens
-    /// beyond the vocabulary are shown as U+FFFD.
+    /// The text of tokens. Bytes that form no character, as where characters of several tokens are cut, and tokens
+    /// beyond the vocabulary become U+FFFD.
     pub fn decode(&self, tokens: &[u16]) -> String {
         const UNKNOWN: char = char::REPLACEMENT_CHARACTER;
         match self {

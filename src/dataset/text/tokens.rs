@@ -1,4 +1,4 @@
-//! Files of tokens: two bytes each, the lower first.
+//! Files of tokens: two bytes each, little-endian.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -13,8 +13,8 @@ use crate::plain_file::{self, Links};
 
 /// Tokens in a file or in memory.
 ///
-/// Files are read where they are asked for, and stay in the system's cache. (A file that is mapped into memory and gets
-/// shorter would end the program without a word.)
+/// Files are read on demand, and stay in the system's cache. (A memory-mapped file that is truncated would end the
+/// program by a signal.)
 #[derive(Debug)]
 pub(super) struct Tokens {
     place: Place,
@@ -28,7 +28,8 @@ enum Place {
     Memory(Vec<u16>),
 }
 
-/// Files of at most so many tokens are checked when they are opened; of larger ones what is read.
+/// The largest number of tokens that are checked when a file is opened; in larger files tokens are checked as they are
+/// read.
 const CHECKED_AT_ONCE: u64 = 1 << 26;
 const CHUNK: usize = 1 << 16;
 
@@ -48,7 +49,7 @@ impl Tokens {
         Ok(tokens)
     }
 
-    /// Tokens that are in memory, by the name of a file that they might be in.
+    /// Tokens in memory, with the name of a file for errors.
     pub(super) fn in_memory(name: &str, tokens: Vec<u16>) -> Tokens {
         Tokens { path: name.into(), count: tokens.len() as u64, place: Place::Memory(tokens) }
     }
@@ -82,7 +83,7 @@ impl Tokens {
         }
     }
 
-    /// Whether all tokens have been looked at when the file was opened.
+    /// Whether all tokens were checked when the file was opened.
     pub(super) fn is_checked(&self) -> bool {
         self.count <= CHECKED_AT_ONCE
     }
@@ -102,12 +103,12 @@ impl Tokens {
     }
 }
 
-/// How many tokens a file has, by its length.
+/// The number of tokens of a file, by its length.
 pub(super) fn count_in(path: &Path) -> Result<u64, TextError> {
     open(path).map(|(_, count)| count)
 }
 
-/// A file of tokens, and how many it has.
+/// Opens a file of tokens, and returns its number of tokens.
 fn open(path: &Path) -> Result<(File, u64), TextError> {
     let failed = |source| TextError::File { path: path.to_owned(), source };
     let file = plain_file::open(path, Links::Followed).map_err(failed)?;

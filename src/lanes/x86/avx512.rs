@@ -9,8 +9,8 @@ use crate::lanes::{Bits, Lanes, Planar, Real, Singles, Vector};
 
 use super::{joined, operators, vector};
 
-/// What the fix-up instruction puts in place of each kind of number, four bits each from the lowest:
-/// quiet and signalling NaN stay NaN, ±0 becomes 0; one, −∞, +∞, negative and positive become ±1.
+/// The fix-up instruction's result for each class of number, four bits each from the lowest: quiet and signalling NaN
+/// stay NaN, ±0 becomes 0; one, −∞, +∞, negative and positive become ±1.
 const SIGNS: i32 = 0xa9a9_a821_u32 as i32;
 
 macro_rules! registers {

@@ -1,9 +1,9 @@
 //! Vectors in the registers of AVX-512 and of AVX2.
 //!
 //! A value of these types must only be made where the instructions have been detected, in functions that enable them,
-//! which [`crate::instructions`] sees to: every operation is inlined there and becomes one instruction for each register, or a few.
-//! Types of several registers do as many independent things at a time, so that the processor need not wait
-//! for the result of one before it begins the next.
+//! which [`crate::instructions`] ensures: every operation is inlined there and becomes one or a few instructions for
+//! each register. Operations on types of several registers are independent, so that the processor need not wait for the
+//! result of one before it begins the next.
 
 mod avx2;
 mod avx512;
@@ -29,7 +29,7 @@ macro_rules! operators {
     };
 }
 
-/// A type of floating-point numbers and that of their bits: all that is alike in both sets of instructions.
+/// A type of floating-point numbers and the type of their bits: the parts common to both instruction sets.
 macro_rules! vector {
     (
         $(#[$doc:meta])* $floats:ident($float_register:ident), $words:ident($word_register:ident),
@@ -173,7 +173,7 @@ macro_rules! vector {
     };
 }
 
-/// Joins two vectors, for x and y, to one of twice as many registers.
+/// Joins two vectors, for x and y, into one of twice as many registers.
 macro_rules! joined {
     ($one:ident [$($register:tt)*] $two:ident) => {
         impl Planar for $one {

@@ -8,8 +8,8 @@ use crate::optimizer::RuleKind;
 use crate::run::GridPoint;
 
 impl ScanResult {
-    /// Writes all that is known of the scan as an NPZ archive, float64 unless said. With O optimizers in the spec's
-    /// order, B batch sizes, L learning rates and R replicates:
+    /// Writes the whole scan as an NPZ archive, float64 unless noted otherwise. With O optimizers in the spec's order,
+    /// B batch sizes, L learning rates and R replicates:
     ///
     /// | array | shape |
     /// | --- | --- |
@@ -22,8 +22,8 @@ impl ScanResult {
     /// | `best_lr`: index of the score's learning rate, −1 where unknown, int32 | (O, B) |
     /// | `improvement` on Adam, as a fraction of Adam's score, and `improvement_error` | (O, B) |
     ///
-    /// What is unknown is NaN. Deviations are those of samples, with n − 1. In scores, a loss that is not finite
-    /// counts as [`super::NOT_FINITE`].
+    /// Unknown values are NaN. Deviations are sample standard deviations, with n − 1. In scores, a loss that is not
+    /// finite counts as [`super::NOT_FINITE`].
     pub fn write_arrays(&self, mut writer: impl Write + Seek) -> io::Result<()> {
         let axes = &self.axes;
         let mut npz = NpzWriter::new(&mut writer);
@@ -82,10 +82,10 @@ impl ScanResult {
 
     /// Writes the scores as CSV, a row for each optimizer and batch size, and returns the number of rows.
     ///
-    /// Columns are `optimizer`; `batch_size`; `score`, the smallest over learning rates of the mean over replicates
-    /// of the test loss after the last step; `std`, its sample deviation over replicates; `best_lr`, the learning rate
-    /// itself; `replicates`; `improvement` on Adam, as a fraction of Adam's score, and `improvement_error`. What is
-    /// unknown is NaN, or empty where a count would be. Adam itself has no improvement.
+    /// Columns are `optimizer`; `batch_size`; `score`, the smallest over learning rates of the mean over replicates of
+    /// the test loss after the last step; `std`, its sample standard deviation over replicates; `best_lr`, the learning
+    /// rate itself; `replicates`; `improvement` on Adam, as a fraction of Adam's score, and `improvement_error`.
+    /// Unknown values are NaN, or empty for a count. Adam itself has no improvement.
     pub fn write_table(&self, writer: impl Write) -> io::Result<u64> {
         let header =
             ["optimizer", "batch_size", "score", "std", "best_lr", "replicates", "improvement", "improvement_error"];
@@ -116,7 +116,7 @@ impl ScanResult {
         (0..self.axes.optimizers.len()).flat_map(move |optimizer| (0..sizes).map(move |size| [optimizer, size]))
     }
 
-    /// By how much each optimizer improves on Adam, with each batch size.
+    /// The improvement of each optimizer on Adam, with each batch size.
     fn improvements(&self) -> impl Iterator<Item = Option<Improvement>> {
         let adam = self.index_of(RuleKind::Adam);
         self.places().map(move |[optimizer, size]| {
@@ -126,7 +126,8 @@ impl ScanResult {
     }
 }
 
-/// Batch sizes and replicates of checked axes fit; that many steps nobody takes.
+/// A count as a signed integer. Batch sizes and replicates of checked axes fit; no run takes as many steps as would
+/// not.
 fn as_i64(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

@@ -1,10 +1,10 @@
-//! What a scan over batch sizes and learning rates comes to (the paper's Fig. 2c and d).
+//! The result of a scan over batch sizes and learning rates (the paper's Fig. 2c and d).
 //!
 //! The score of an optimizer with a batch size is the smallest over learning rates of the mean over replicates of
 //! the last test loss L, where a loss that is not finite counts as [`NOT_FINITE`] before averaging. Signum is compared
 //! with Adam by I = (L_Adam − L_Signum)/L_Adam.
 //!
-//! A [`ScanResult`] is read from the folder of a run, whether the run goes on or has ended, and written as a table of
+//! A [`ScanResult`] is read from the folder of a run, whether the run continues or has ended, and written as a table of
 //! scores or as an archive of all numbers. Nothing in these files depends on the time or the machine.
 
 mod files;
@@ -20,7 +20,7 @@ use crate::preset::Preset;
 use crate::run::{GridPoint, RunFolder, RunHistory, RunReader, ScanAxes, Started};
 use crate::workload::{LARGEST_STACK, MOST_SCANNED, Workload, without_folder};
 
-/// A scan as far as it has come.
+/// The result of a scan so far.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScanResult {
     /// As of the preset.
@@ -35,14 +35,14 @@ pub struct ScanResult {
     pub scores: ScanScores,
     /// The preset that repeats the scan; empty where it cannot be read.
     pub spec: String,
-    /// What the models learned from, in words.
+    /// The training data, in words.
     pub data: String,
-    /// Whether the program made them itself, in place of real ones.
+    /// Whether these are synthetic, in place of real ones.
     pub is_synthetic: bool,
     seed: Option<u64>,
     precision: String,
     version: String,
-    /// By optimizer (outer) and batch size, with no more than the axes have room for.
+    /// By optimizer (outer) and batch size, with no more values than the axes allow.
     points: Vec<Option<GridPoint>>,
 }
 
@@ -77,8 +77,8 @@ impl ScanResult {
         if self.known() == 0 { Err(ScanError::Empty) } else { Ok(self) }
     }
 
-    /// What the events of a run say, also before the first grid point is complete. `config` is the text of the run's
-    /// `config.ron`, as far as it can be read.
+    /// The result in the events of a run, also before the first grid point is complete. `config` is the text of the
+    /// run's `config.ron`, as far as it can be read.
     pub fn of(history: &RunHistory, config: &str) -> Result<ScanResult, ScanError> {
         let started = history.started().ok_or(ScanError::NotBegun)?;
         let Some(axes) = started.scan.clone() else {
@@ -121,12 +121,12 @@ impl ScanResult {
         Some([self.index_of(RuleKind::Adam)?, self.index_of(RuleKind::Signum)?])
     }
 
-    /// Grid points that are complete.
+    /// The number of complete grid points.
     pub fn known(&self) -> usize {
         self.points.iter().flatten().count()
     }
 
-    /// Program version, precision and seed, as `scan.npz` has them.
+    /// Program version, precision and seed, as in `scan.npz`.
     pub fn program(&self) -> String {
         let version = format!("valleyscope {}", self.version);
         let seed = self.seed.map_or_else(String::new, |seed| format!("seed {seed}"));
@@ -149,7 +149,7 @@ fn index(axes: &ScanAxes, [optimizer, batch_size]: [usize; 2]) -> Option<usize> 
     inside.then(|| optimizer * axes.batch_sizes.len() + batch_size)
 }
 
-/// Events come from files, which anyone may have written.
+/// Checks the axes: events come from files, which anyone may have written.
 fn check(axes: &ScanAxes) -> Result<(), ScanError> {
     const LARGEST_BATCH: u64 = 1 << 40;
     if let Some(size) = axes.batch_sizes.iter().find(|size| !(1..=LARGEST_BATCH).contains(*size)) {
@@ -170,7 +170,7 @@ fn check(axes: &ScanAxes) -> Result<(), ScanError> {
     Ok(())
 }
 
-/// The grid point without values that have no place in the axes.
+/// The grid point without values outside of the axes.
 fn fitted(axes: &ScanAxes, point: &GridPoint) -> GridPoint {
     let mut point = point.clone();
     for grid in [&mut point.train_loss, &mut point.test_loss, &mut point.test_accuracy] {
@@ -186,12 +186,12 @@ fn fitted(axes: &ScanAxes, point: &GridPoint) -> GridPoint {
 struct Scanned {
     rule: Option<RuleKind>,
     color: [u8; 3],
-    /// That of its rule.
+    /// The marker of its rule.
     marker: Marker,
 }
 
-/// The optimizers of a scan as the config has them. Where it cannot be read, or calls them otherwise, an optimizer that is
-/// called like a rule has that.
+/// The optimizers of a scan as in the config. Where it cannot be read, or has other names, an optimizer named like a
+/// rule has that rule.
 fn scanned(axes: &ScanAxes, config: &str) -> Vec<Scanned> {
     let preset = Preset::parse(config, RunFolder::CONFIG).ok();
     let given = preset.as_ref().and_then(Preset::workload).map_or(&[][..], Workload::scanned);

@@ -1,10 +1,10 @@
-//! Scores of a scan, and how they compare.
+//! Scores of a scan, and their comparison.
 
 use crate::run::{GridPoint, ScanAxes};
 
-/// What a loss that is NaN or infinite counts as.
+/// The loss that NaN and infinite losses count as.
 pub const NOT_FINITE: f64 = 100.0;
-/// An improvement that is nearer to 0 than this is taken for none, as a fraction.
+/// An improvement closer to 0 than this counts as none, as a fraction.
 pub const NEGLIGIBLE: f64 = 0.05;
 
 /// The score of an optimizer with one batch size.
@@ -12,15 +12,16 @@ pub const NEGLIGIBLE: f64 = 0.05;
 pub struct ScanScore {
     /// Mean over replicates of the last test loss.
     pub mean: f64,
-    /// Sample deviation over replicates (n − 1); NaN where there is only one.
+    /// Sample standard deviation over replicates (n − 1); NaN where there is only one.
     pub deviation: f64,
-    /// Index of the learning rate that is best.
+    /// Index of the best learning rate.
     pub learning_rate: usize,
     pub replicates: usize,
 }
 
 impl ScanScore {
-    /// Of the test losses for each learning rate (outer) and replicate (inner); `None` where there are none.
+    /// The score from the test losses for each learning rate (outer) and replicate (inner); `None` where there are
+    /// none.
     pub fn of(test_loss: &[Vec<f64>]) -> Option<ScanScore> {
         let scores = test_loss.iter().enumerate().filter(|(_, losses)| !losses.is_empty());
         let scores = scores.map(|(learning_rate, losses)| {
@@ -47,7 +48,7 @@ fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
     (mean, deviation)
 }
 
-/// By what part of Adam's loss another optimizer's is smaller.
+/// The improvement of another optimizer's loss on Adam's, as a fraction of Adam's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Improvement {
     /// (A − B)/A, as a fraction.
@@ -57,7 +58,7 @@ pub struct Improvement {
 }
 
 impl Improvement {
-    /// Of an optimizer with the loss B on Adam with the loss A.
+    /// The improvement of an optimizer with the loss B on Adam with the loss A.
     pub fn of(adam: ScanScore, other: ScanScore) -> Improvement {
         let (a, b) = (adam.mean, other.mean);
         let by_adam = b / (a * a) * adam.deviation;
@@ -66,7 +67,7 @@ impl Improvement {
     }
 }
 
-/// The scores of a scan as far as they are known.
+/// The known scores of a scan.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ScanScores {
     /// By optimizer (outer) and batch size (inner).
@@ -74,7 +75,7 @@ pub struct ScanScores {
 }
 
 impl ScanScores {
-    /// Grid points outside of the axes are passed over.
+    /// The scores of these grid points; those outside of the axes are ignored.
     pub fn of<'p>(axes: &ScanAxes, points: impl IntoIterator<Item = &'p GridPoint>) -> ScanScores {
         let mut scores = vec![vec![None; axes.batch_sizes.len()]; axes.optimizers.len()];
         for point in points {
@@ -91,12 +92,12 @@ impl ScanScores {
         *self.scores.get(optimizer)?.get(batch_size)?
     }
 
-    /// What is known of an optimizer, a value for each batch size.
+    /// The known scores of an optimizer, one for each batch size.
     pub fn optimizer(&self, optimizer: usize) -> &[Option<ScanScore>] {
         self.scores.get(optimizer).map_or(&[], Vec::as_slice)
     }
 
-    /// By how much an optimizer improves on Adam, for each batch size where both are known.
+    /// The improvement of an optimizer on Adam, for each batch size where both are known.
     pub fn improvements(&self, adam: usize, other: usize) -> Vec<Option<Improvement>> {
         let pairs = self.optimizer(adam).iter().zip(self.optimizer(other));
         pairs.map(|(adam, other)| Some(Improvement::of((*adam)?, (*other)?))).collect()

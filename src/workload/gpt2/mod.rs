@@ -32,16 +32,16 @@ pub type Gpt2Preset = RunsPreset<Gpt2Spec>;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gpt2Spec {
-    /// What lists and legends say; without it, the optimizer's name.
+    /// The name in lists and legends; without it, the optimizer's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     pub shape: Gpt2Shape,
     #[serde(deserialize_with = "RuleSpec::deserialize_in_training")]
     pub optimizer: RuleSpec,
-    /// At the end of the warm-up.
+    /// The learning rate at the end of the warm-up.
     pub learning_rate: LearningRate,
     pub schedule: Schedule,
-    /// Longer gradients are cut to this norm.
+    /// The norm to which longer gradients are clipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clip: Option<ClipNorm>,
     /// Sequences of a micro-batch.
@@ -50,7 +50,7 @@ pub struct Gpt2Spec {
     #[serde(default = "no_accumulation")]
     pub accumulation: Accumulation,
     pub steps: TrainingSteps,
-    /// Names the initial weights and the sequences of the batches.
+    /// The seed of the initial weights and of the sequences of the batches.
     #[serde(default)]
     pub seed: u64,
     /// Steps from one point of the training curve to the next.
@@ -72,10 +72,10 @@ pub struct Gpt2Spec {
     pub sample: Option<Sampling>,
     #[serde(default)]
     pub not_finite: NotFinite,
-    /// A model in Hugging Face's form, `model.safetensors` or the folder that holds it, whose weights it begins with.
+    /// A model in Hugging Face's format, `model.safetensors` or the folder that holds it, with the initial weights.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub init_from: Option<String>,
-    /// What text is cut into.
+    /// The tokenizer for text.
     #[serde(default)]
     pub tokenizer: TokenizerKind,
     #[serde(default)]
@@ -88,7 +88,7 @@ pub struct Gpt2Spec {
     pub attention: Attention,
 }
 
-/// When a model writes text, and how.
+/// The interval and the settings of text samples.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sampling {
@@ -146,12 +146,12 @@ const ATTENTIONS: &[(Attention, &str)] = &[(Attention::Fused, "fused"), (Attenti
 const TOKENIZERS: &[(TokenizerKind, &str)] = &[(TokenizerKind::Gpt2, "GPT-2's"), (TokenizerKind::Char, "characters")];
 
 impl Gpt2Spec {
-    /// The tokens that its data must have.
+    /// The requirements on the tokens of its data.
     fn wanted(&self) -> TextNeeds {
         TextNeeds { tokenizer: self.tokenizer, context: self.shape.context as usize }
     }
 
-    /// Refuses data of more different tokens than the model knows.
+    /// Refuses data with more distinct tokens than the model's vocabulary.
     fn check_vocabulary(&self, needed: usize) -> Result<(), String> {
         let known = self.shape.vocabulary;
         if needed <= known as usize {
@@ -162,7 +162,7 @@ impl Gpt2Spec {
         ))
     }
 
-    /// How large the model and its steps are, in words; empty for a shape that cannot be.
+    /// The size of the model and of its steps, in words; empty for an invalid shape.
     fn size(&self) -> String {
         if self.shape.check().is_err() {
             return String::new();
@@ -171,7 +171,7 @@ impl Gpt2Spec {
         format!("{parameters} parameters, {tokens} tokens a step")
     }
 
-    /// Tokens of a step.
+    /// The number of tokens of a step.
     pub fn tokens_per_step(&self) -> u64 {
         (self.batch_size.get() * self.accumulation.get()) as u64 * u64::from(self.shape.context)
     }
@@ -338,14 +338,14 @@ impl RunSpec for Gpt2Spec {
 pub const PARAM_NORM: MetricId = MetricId::of("param_norm");
 /// Euclidean norm of the optimizer's momentum.
 pub const MOMENTUM_NORM: MetricId = MetricId::of("momentum_norm");
-/// The share of steps whose gradient was cut.
+/// The fraction of steps whose gradient was clipped.
 pub const CLIP_RATE: MetricId = MetricId::of("clip_rate");
 /// The factor of the loss in float16.
 pub const LOSS_SCALE: MetricId = MetricId::of("loss_scale");
-/// Steps so far that were left out, as their gradients were not finite in float16.
+/// Skipped steps so far, whose gradients were not finite in float16.
 pub const SKIPPED: MetricId = MetricId::of("skipped");
 
-/// What a run logs.
+/// The metrics that a run logs.
 fn metrics() -> Vec<MetricInfo> {
     let own = |metric: MetricId, title: &str, unit, scale, better, source| MetricInfo {
         name: metric.name().to_owned(),

@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::quantity::{FinalLearningRate, WarmupSteps};
 
-/// How the learning rate goes up and down: a linear warm-up, then half a cosine.
+/// The schedule of the learning rate: a linear warm-up, then half a cosine.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Schedule {

@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 use crate::spec_error::SpecError;
 use crate::workload::form::{Field, Value};
 
-/// The size of a GPT-2 and what is free in its architecture.
+/// The size of a GPT-2 and the options of its architecture.
 ///
 /// Learned positions, normalisation before each part of a block, GELU in its tanh form, no dropout; the embedding of
 /// the tokens is also the output layer.
@@ -14,11 +14,11 @@ pub struct Gpt2Shape {
     pub layers: u32,
     /// Attention heads of a block.
     pub heads: u32,
-    /// Numbers for a token; `heads` divides it.
+    /// Dimension of the residual stream; a multiple of `heads`.
     pub width: u32,
-    /// The most tokens in a sequence.
+    /// The largest number of tokens in a sequence.
     pub context: u32,
-    /// Different tokens.
+    /// The number of distinct tokens.
     pub vocabulary: u32,
     /// Whether linear layers and normalisations have biases.
     #[serde(default)]
@@ -31,21 +31,21 @@ pub struct Gpt2Shape {
     pub decay_embeddings: bool,
 }
 
-/// The numbers that a GPT-2 is computed with.
+/// Floating-point precision of a GPT-2.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Gpt2Precision {
     #[default]
     Float32,
-    /// For checking.
+    /// Double precision, for checks.
     Float64,
-    /// Products of matrices in bfloat16, all else in float32.
+    /// Matrix products in bfloat16, everything else in float32.
     BFloat16,
-    /// Products of matrices in float16, all else in float32; the loss is scaled so that gradients do not vanish.
+    /// Matrix products in float16, everything else in float32; the loss is scaled so that gradients do not underflow.
     Float16,
 }
 
 impl Gpt2Precision {
-    /// As in the events of a run.
+    /// The name in the events of a run.
     pub fn name(self) -> &'static str {
         match self {
             Gpt2Precision::Float32 => "float32",
@@ -55,16 +55,16 @@ impl Gpt2Precision {
         }
     }
 
-    /// What the parameters are kept in.
+    /// The precision in which the parameters are stored.
     pub fn of_parameters(self) -> &'static str {
         if self == Gpt2Precision::Float64 { "float64" } else { "float32" }
     }
 }
 
-/// How attention is computed.
+/// The implementation of attention.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Attention {
-    /// In one operation that never holds all scores.
+    /// One operation that never stores all scores.
     #[default]
     Fused,
     /// Scores, which are scaled after the product, softmax, and sum one after another. In float16 the scores can
@@ -96,7 +96,7 @@ impl Gpt2Shape {
         ..Gpt2Shape::SMALL
     };
 
-    /// The most parameters.
+    /// The largest number of parameters.
     pub const MOST_PARAMETERS: u64 = 20_000_000_000;
 
     /// The first rule that the shape breaks.
@@ -127,8 +127,8 @@ impl Gpt2Shape {
         Ok(())
     }
 
-    /// Bytes that forward and backward pass of a micro-batch need beside the parameters, their gradients and what the
-    /// optimizer remembers.
+    /// Bytes that forward and backward pass of a micro-batch need beside the parameters, their gradients and the
+    /// optimizer's states.
     pub fn activations(&self, sequences: u64, precision: Gpt2Precision, attention: Attention) -> u64 {
         let [layers, heads, width, context, vocabulary] =
             [self.layers, self.heads, self.width, self.context, self.vocabulary].map(u128::from);
@@ -141,27 +141,27 @@ impl Gpt2Shape {
         // A copy of the parameters, and of the largest gradient before it is added to the others.
         let lowered = if product < stream { (u128::from(self.parameters()) + vocabulary * width) * product } else { 0 };
         let rows = sequences * context;
-        // The residual stream before both parts; what attention and feed-forward net are given, compute and keep.
+        // The residual stream before both parts; inputs, results and stored tensors of attention and feed-forward net.
         let scores = if attention == Attention::Explicit { sequences * heads * context * context * stream } else { 0 };
         let block = rows * width * (2 * stream + 15 * product) + scores;
         // In single precision they become their gradient, in half precision a softmax and a gradient beside them.
         let of_logit = if product < stream { 2 * stream + product } else { 2 * stream };
-        // What is in work: of a block backwards, or of the output layer.
+        // Temporary tensors: of the backward pass of a block, or of the output layer.
         let logits =
             u128::from(Gpt2Shape::logits_at_once(u64::from(self.vocabulary))).min(rows) * vocabulary * of_logit;
         let passing = (rows * width * 8 * product + 2 * scores).max(logits);
-        // Of shapes that no machine holds, the number may be one that none can count.
+        // For shapes that no machine can hold, the number may overflow.
         u64::try_from(lowered + layers * block + rows * width * 2 * stream + passing).unwrap_or(u64::MAX)
     }
 
-    /// Rows whose logits are made at once: over a large vocabulary the logits of all would need more memory than the
-    /// rest of the model.
+    /// The number of rows whose logits are computed at once: with a large vocabulary the logits of all would need more
+    /// memory than the rest of the model.
     pub(super) fn logits_at_once(vocabulary: u64) -> u64 {
         const MOST: u64 = 1 << 25;
         (MOST / vocabulary).max(1)
     }
 
-    /// What the tensors' shapes and the meaning of their numbers follow from, in words.
+    /// The settings that determine the tensors' shapes and meaning, in words.
     pub fn words(&self) -> String {
         let Gpt2Shape { layers, heads, width, context, vocabulary, bias, .. } = self;
         let biases = if *bias { "biases" } else { "no biases" };
@@ -190,7 +190,7 @@ impl Gpt2Shape {
         ]
     }
 
-    /// Numbers that are learned. The output layer counts once, as the embedding that it is.
+    /// The number of trainable parameters. The output layer is not counted again, as it is the embedding.
     pub fn parameters(&self) -> u64 {
         let [layers, width, context, vocabulary] =
             [self.layers, self.width, self.context, self.vocabulary].map(u64::from);

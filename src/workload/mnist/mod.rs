@@ -40,7 +40,7 @@ const PRECISIONS: &[(FloatType, &str)] = &[(FloatType::Float32, "float32"), (Flo
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MnistSpec {
-    /// What lists and legends say; without it, the optimizer's name.
+    /// The name in lists and legends; without it, the optimizer's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     #[serde(deserialize_with = "RuleSpec::deserialize_in_training")]
@@ -50,7 +50,7 @@ pub struct MnistSpec {
     pub batch_size: BatchSize,
     #[serde(default = "steps")]
     pub steps: TrainingSteps,
-    /// Names the initial weights and the order of the images.
+    /// The seed of the initial weights and of the order of the images.
     #[serde(default)]
     pub seed: u64,
     /// Steps from one point of the training curve to the next.
@@ -74,7 +74,7 @@ pub struct MnistSpec {
     pub precision: FloatType,
 }
 
-/// Pixels, units of the paper's hidden layers, and digits.
+/// The sizes of the layers: pixels, units of the paper's hidden layers, and digits.
 pub const SIZES: [i64; 7] = [784, 128, 128, 128, 128, 128, 10];
 
 fn batch_size() -> BatchSize {
@@ -170,7 +170,7 @@ impl RunSpec for MnistSpec {
     fn needs(&self, batch: u64) -> Needs {
         let bytes = if self.precision == FloatType::Float64 { 8 } else { 4 };
         let [train, test] = mnist::WHOLE.map(|count| count as u64);
-        // All images, and what the passes make of a batch; all test images are one.
+        // All images, and the tensors of the passes of a batch; all test images are one batch.
         let (pixels, units) = (SIZES[0] as u64, SIZES.iter().sum::<i64>() as u64);
         let activations = ((train + test) * pixels + batch.max(test) * units * 4) * bytes;
         let parameters = SIZES.windows(2).map(|sides| (sides[0] * (sides[1] + 2) + sides[1]) as u64).sum::<u64>();

@@ -62,7 +62,7 @@ pub struct TrainingPanel {
     pens: Pens,
     /// The runs that are shown, the newest choice last.
     selected: Vec<RunFolder>,
-    /// Of the last session: selected as soon as they are found.
+    /// The runs of the last session, which are selected as soon as they are found.
     recalled: Vec<PathBuf>,
     /// The run that is read in detail.
     focus: Option<RunFolder>,
@@ -72,10 +72,10 @@ pub struct TrainingPanel {
     curve_request: CurveRequest,
     charts: Charts,
     exports: TrainingExports,
-    /// How figures of scans are exported.
+    /// The layout of exported figures of scans.
     figure_layout: FigureLayout,
     dialog: Option<Dialog>,
-    /// Where the plots were drawn last.
+    /// The area in which the plots were drawn last.
     area: Option<Rect>,
 }
 
@@ -121,7 +121,7 @@ impl TrainingPanel {
         self.select_only(run);
     }
 
-    /// What was there in the last session.
+    /// Restores the state of the last session.
     pub fn recall(&mut self, memory: TrainingMemory) -> Result<(), String> {
         let TrainingMemory { preset, clean, kept_data, data, file, fork, selected, choices, pens } = memory;
         (self.recalled, self.charts.choices) = (selected, choices);
@@ -136,7 +136,7 @@ impl TrainingPanel {
         Ok(())
     }
 
-    /// What the next session finds again.
+    /// The state to restore in the next session.
     pub fn memory(&self) -> TrainingMemory {
         let SavedTraining { clean, kept_data, fork, .. } = self.editor.presets.saved_state();
         let preset = if self.editor.fault().is_none() { self.preset() } else { clean };
@@ -190,23 +190,23 @@ impl TrainingPanel {
         &self.drawn
     }
 
-    /// What is known of the worker.
+    /// The state of the worker.
     pub fn worker(&self) -> &WorkerState {
         &self.worker
     }
 
-    /// How the worker's set-up stands that is at work or was the last.
+    /// The status of the worker's set-up that is running or was the last.
     pub fn set_up(&self) -> Option<&SetUpStatus> {
         self.worker_card.installation.as_ref()?.status.as_ref()
     }
 
-    /// Takes the data of what is under the controls from a folder.
+    /// Sets the source of the data of the training under the controls to a folder.
     pub fn use_data_in(&mut self, folder: &Path) {
         let data = DataChoice::Folder(folder.display().to_string());
         self.editor.presets.change(|presets| take_data(&mut presets.draft, &data));
     }
 
-    /// Where the plots were drawn last.
+    /// The area in which the plots were drawn last.
     pub fn area(&self) -> Option<Rect> {
         self.area
     }

@@ -52,7 +52,7 @@ impl TrainingPanel {
             }
             Update::Made(run) => {
                 self.threads().jobs.send(WatcherCommand::Look);
-                // What is shown stays so.
+                // Shown runs stay shown.
                 self.selected.push(run);
                 self.sync_selection();
             }
@@ -99,7 +99,7 @@ impl TrainingPanel {
         let recalled = std::mem::take(&mut self.recalled).into_iter();
         let found =
             recalled.filter_map(|path| runs.iter().find(|run| run.run.path() == path).map(|run| run.run.clone()));
-        // They were chosen before what is selected by now.
+        // They were chosen before the currently selected ones.
         self.selected.splice(..0, found.filter(|run| !before.contains(run)));
         (self.runs, self.trouble) = (runs, trouble);
         self.sync_selection();
@@ -126,7 +126,7 @@ impl TrainingPanel {
         self.runs.iter().find(|run| run.run == *last)
     }
 
-    /// Asks the threads for what is shown now.
+    /// Requests the shown runs from the threads.
     pub(super) fn sync_selection(&mut self) {
         let focus = self.selected.last().cloned();
         if focus != self.focus {

@@ -111,7 +111,7 @@ impl TrainingPanel {
         self.editor.preset().trainings().into_iter().nth(self.editor.chosen())
     }
 
-    /// What keeps the run under the controls from being started.
+    /// The fault that prevents the start of the run under the controls.
     fn fault(&self) -> Option<TrainingFault> {
         let training = self.training();
         let device = || missing_device(training.as_ref()?, &self.worker);
@@ -151,7 +151,7 @@ impl TrainingPanel {
         });
         self.fork_line(ui);
         if let Some(fault) = fault {
-            // What it is stands below its field, where that is shown.
+            // The fault is shown below its field, if that is visible.
             let text = match self.editor.field_name(fault).filter(|name| !name.is_empty()) {
                 Some(name) => format!("“{name}” can't be used as it is; see below."),
                 None => fault.message.clone(),
@@ -163,7 +163,7 @@ impl TrainingPanel {
         }
     }
 
-    /// What the worker has, where it is ready.
+    /// The worker's handshake, if it is ready.
     fn handshake(&self) -> Option<&Handshake> {
         if let WorkerState::Ready(handshake) = &self.worker { Some(handshake) } else { None }
     }
@@ -270,7 +270,7 @@ impl TrainingPanel {
         }
     }
 
-    /// What is known of a curve for its name.
+    /// The facts about a curve for its name.
     fn known(&self, drawn: &RunCurves) -> Known {
         let first = &drawn.runs[0];
         let summary = self.summary(first);
@@ -338,7 +338,7 @@ impl TrainingPanel {
     }
 }
 
-/// What the training would learn from and needs.
+/// Shows the data and the requirements of the training.
 fn show_found(ui: &mut Ui, OutlookAnswer { data, capacity }: &OutlookAnswer) {
     let visuals = ui.visuals();
     let [usual, warning] = [visuals.weak_text_color(), visuals.warn_fg_color];
@@ -363,7 +363,7 @@ fn missing_device(training: &Preset, worker: &WorkerState) -> Option<String> {
     has.lacks_cuda(number).map(|complaint| format!("Device: {complaint}."))
 }
 
-/// What is known of a run whose worker is on another machine and whose heartbeat is old.
+/// The message for a run whose worker is on another machine and whose heartbeat is old.
 fn lost(run: &Summary) -> Option<String> {
     run.status.is_lost().then(|| {
         format!(

@@ -1,5 +1,5 @@
-//! A pen that follows a skeleton. Nothing here rounds differently on another machine: there are only
-//! `+ − × ÷ √` and the program's own sine.
+//! Drawing along a skeleton. Rounding is the same on every machine: only `+ − × ÷ √` and the program's own sine are
+//! used.
 
 use std::f64::consts::TAU;
 
@@ -55,9 +55,9 @@ impl Draws {
     }
 }
 
-/// How somebody writes: slant, proportions and steadiness.
+/// A handwriting: slant, proportions and steadiness.
 struct Hand {
-    /// Columns: where the axes go.
+    /// The images of the axes, as columns.
     linear: [Point; 2],
     jitter: f64,
     waves: [Wave; 2],
@@ -141,7 +141,7 @@ fn between_nodes(nodes: &[Point], curve: &[usize], span: usize, part: f64) -> Po
     })
 }
 
-/// Scales the lines to the box and moves their centre of mass to the middle of the image, as in MNIST, almost.
+/// Scales the lines to the box and moves their centre of mass approximately to the middle of the image, as in MNIST.
 fn place(lines: &mut [[Point; 2]], radius: f64, draws: &mut Draws) {
     let ends = || lines.iter().flatten();
     let extent = [0, 1].map(|axis| {
@@ -173,7 +173,7 @@ struct Pen {
     radius: f64,
     /// Pixels over which the ink fades at the line's edge.
     softness: f64,
-    /// How dark the ink is; above 1 it saturates.
+    /// The darkness of the ink; above 1 it saturates.
     ink: f64,
 }
 

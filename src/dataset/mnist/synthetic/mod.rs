@@ -1,7 +1,6 @@
-//! Digits that the program draws, for where MNIST cannot be had.
+//! Synthetic digits, for use where MNIST is not available.
 //!
-//! An image depends on nothing but the seed and its number: it is the same on any machine and on any number of
-//! threads.
+//! An image depends only on the seed and its number: it is the same on any machine and on any number of threads.
 
 mod draw;
 mod skeleton;
@@ -12,7 +11,7 @@ use rayon::prelude::*;
 use super::{Digits, Mnist, MnistSource, PIXELS, WHOLE};
 use crate::random::{Key, Stream};
 
-/// The seed of the stand-in that is used where nobody asks for another.
+/// The default seed of the synthetic digits.
 pub const SYNTHETIC_SEED: u64 = 1998;
 
 /// As many images as MNIST has, drawn with a pen along skeletons of the digits that are bent, slanted, scaled
@@ -22,7 +21,7 @@ pub fn synthetic_digits(seed: u64) -> Mnist {
     Mnist { train, test, source: MnistSource::Synthetic }
 }
 
-/// Whether these are the test images of the usual stand-in, as from a file that it was written to.
+/// Whether these are the test images of the default synthetic digits, such as from a file of them.
 pub(super) fn drew(test: &Digits) -> bool {
     let key = Key::new(SYNTHETIC_SEED).at(1);
     let labels = || (0..).zip(&test.labels).all(|(index, &found)| label(key.at(index)) == found);
@@ -38,7 +37,7 @@ fn digits(key: Key, count: usize) -> Digits {
     Digits { images, labels }
 }
 
-/// Any digit, all equally likely.
+/// A random digit, all equally likely.
 fn label(image: Key) -> u8 {
     ((u128::from(Stream::new(image.at(0)).next_u64()) * 10) >> 64) as u8
 }

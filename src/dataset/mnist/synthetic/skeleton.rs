@@ -1,4 +1,4 @@
-//! The lines that a pen follows.
+//! The skeletons of the digits.
 
 /// A way to write a digit: curves through points. Points lie between 0 and 1, from the left and from the top.
 pub(super) struct Skeleton {

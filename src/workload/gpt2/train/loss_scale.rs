@@ -1,4 +1,4 @@
-/// The factor by which the loss is multiplied so that gradients do not vanish in float16.
+/// The factor by which the loss is multiplied so that gradients do not underflow in float16.
 ///
 /// It is halved whenever a gradient is not finite, and doubled after [`LossScale::PATIENCE`] steps without that.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -6,19 +6,19 @@ pub(super) struct LossScale {
     pub factor: f64,
     /// Steps with finite gradients since it was changed.
     good: u64,
-    /// Steps that were left out, as their gradients were not finite.
+    /// Skipped steps, whose gradients were not finite.
     pub skipped: u64,
 }
 
 impl LossScale {
-    /// Steps until it is tried with twice the factor.
+    /// Steps until the factor is doubled.
     const PATIENCE: u64 = 2000;
 
     pub(super) fn new(factor: f64) -> LossScale {
         LossScale { factor, good: 0, skipped: 0 }
     }
 
-    /// Takes note whether the gradients of a step were finite.
+    /// Updates the factor, given whether the gradients of a step were finite.
     pub(super) fn update(&mut self, finite: bool) {
         if !finite {
             *self = LossScale { factor: 0.5 * self.factor, good: 0, skipped: self.skipped + 1 };
@@ -34,7 +34,7 @@ impl LossScale {
         [self.factor, self.good as f64, self.skipped as f64]
     }
 
-    /// The same after `step` steps; `None` where it cannot have come to these numbers.
+    /// The loss scale after `step` steps from these numbers; `None` where they are impossible.
     pub(super) fn from_numbers([factor, good, skipped]: [f64; 3], step: u64) -> Option<LossScale> {
         let is_count = |number: f64, most: u64| (0.0..=most as f64).contains(&number);
         let fits = factor.is_normal() && factor > 0.0 && is_count(good, Self::PATIENCE - 1) && is_count(skipped, step);
@@ -61,7 +61,7 @@ mod tests {
         for wrong in [[0.0, 0.0, 0.0], [f64::NAN, 0.0, 0.0], [1.0, 2000.0, 0.0], [1.0, 0.0, 2002.0], [1.0, -1.0, 0.0]] {
             assert_eq!(LossScale::from_numbers(wrong, 2001), None, "{wrong:?}");
         }
-        // A bad step begins the count anew.
+        // A bad step restarts the count.
         for _ in 0..1999 {
             scale.update(true);
         }

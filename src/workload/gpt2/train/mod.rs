@@ -31,7 +31,7 @@ mod purpose {
 /// The name of the model's parameters among the tensors of a checkpoint.
 const PARAMETERS: &str = "parameters";
 
-/// A training, as far as it has come.
+/// A training in progress.
 #[derive(Debug)]
 pub struct Gpt2Run {
     spec: Gpt2Spec,
@@ -40,20 +40,20 @@ pub struct Gpt2Run {
     corpus: Corpus,
     sequences: Offsets,
     step: u64,
-    /// Of float16.
+    /// The loss scale of float16.
     scale: LossScale,
-    /// Of the last step, before it was cut, on the device.
+    /// The gradient norm of the last step, before clipping, on the device.
     gradient_norm: Tensor,
     since: SincePoint,
     /// [`LossScale::to_numbers`] and the steps since the last point, for checkpoints.
     numbers: Tensor,
 }
 
-/// What is counted from one point of the training curve to the next.
+/// Counts between two points of the training curve.
 #[derive(Debug)]
 struct SincePoint {
     steps: u64,
-    /// How many of these steps had a longer gradient than is allowed, on the device.
+    /// The number of these steps whose gradient was clipped, on the device.
     clipped: Tensor,
 }
 
@@ -89,7 +89,7 @@ impl Gpt2Run {
         Ok(run)
     }
 
-    /// Tokens of sequences and what follows them, on the device.
+    /// Tokens of sequences and the following tokens, on the device.
     fn batch(&self, split: Split, offsets: &[u64]) -> Result<[Tensor; 2], TrainError> {
         let sequences =
             self.corpus.sequences(split, offsets).map_err(|error| TrainError::Refused(error.to_string()))?;
@@ -182,7 +182,7 @@ impl Training for Gpt2Run {
         let norm = self.model.clip(most, self.scale.factor)?;
         let mut finite = true;
         if self.spec.precision == Gpt2Precision::Float16 {
-            // A step with such gradients must not be taken, so that here the device is waited for.
+            // A step with such gradients must not be taken, so the device is waited for here.
             finite = norm.f_double_value(&[])?.is_finite();
             self.scale.update(finite);
         }
@@ -310,7 +310,7 @@ impl Training for Gpt2Run {
 
     fn usual_sample(&self) -> Option<SampleRequest> {
         let sample = self.spec.sample?;
-        // Of characters the text may have no line feed.
+        // At character level the text may have no line feed.
         let line_feed = self.corpus.tokenizer.encode("\n").is_ok();
         Some(SampleRequest {
             prompt: if line_feed { "\n".to_owned() } else { self.corpus.tokenizer.decode(&[0]) },

@@ -2,10 +2,10 @@ use rand::Rng;
 
 use crate::random::{Key, Stream};
 
-/// The order in which a run sees the images: each epoch all of them once, shuffled anew, in batches. What is
-/// left at an epoch's end is a smaller batch.
+/// The order in which a run uses the images: each epoch all of them once, reshuffled, in batches. The remainder at an
+/// epoch's end is a smaller batch.
 ///
-/// The order depends on the key only; a batch can be asked for at any step.
+/// The order depends only on the key; the batch of any step can be computed.
 #[derive(Clone, Debug)]
 pub struct BatchSampler {
     key: Key,
@@ -19,7 +19,7 @@ pub struct BatchSampler {
 }
 
 impl BatchSampler {
-    /// Batches of `batch` out of `images`.
+    /// Batches of `batch` images out of `images`.
     pub fn new(key: Key, images: u32, batch: u32) -> BatchSampler {
         assert!(images > 0 && batch > 0, "there is nothing to order");
         let mut sampler = BatchSampler {
@@ -44,7 +44,7 @@ impl BatchSampler {
         }
         let start = (step % batches) as usize * self.batch as usize;
         let end = (start + self.batch as usize).min(self.images as usize);
-        // Fisher and Yates, as far as it is needed.
+        // Fisher–Yates shuffle, as far as needed.
         for place in self.shuffled..end {
             let left = u128::from(self.images) - place as u128;
             let other = place + ((u128::from(self.stream.next_u64()) * left) >> 64) as usize;

@@ -6,7 +6,7 @@ use crate::train::loops::{Number, numbers_mut, with_number};
 
 /// Labelled images on a device.
 ///
-/// On the processor they stay bytes, a quarter of the memory, and become numbers when a batch is made.
+/// On the processor they stay bytes, a quarter of the memory, and are converted when a batch is made.
 #[derive(Debug)]
 pub enum Images {
     Processor {
@@ -32,7 +32,7 @@ pub struct Batch {
 }
 
 impl Images {
-    /// Images of `size` bytes each, 0 to 255, which become numbers from 0 to 1.
+    /// Images of `size` bytes each, 0 to 255, which are scaled to 0 to 1.
     pub fn new(pixels: &[u8], labels: &[u8], kind: Kind, device: Device) -> Result<Images, TrainError> {
         assert!(!labels.is_empty() && pixels.len().is_multiple_of(labels.len()), "each image has a label");
         let size = pixels.len() / labels.len();

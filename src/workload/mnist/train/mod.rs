@@ -1,8 +1,8 @@
 //! The libtorch half: one training of the classifier, and a scan of many.
 //!
-//! Everything that is trained is a **stack** of models of one shape, which are trained side by side: products have a
-//! leading axis over the models. A single run is a stack of one. Forward and backward pass are written out, not recorded:
-//! the model is small, and on the processor most of a step's time would go into the recording.
+//! All trainings use a **stack** of models of one shape, which are trained side by side: products have a leading axis
+//! over the models. A single run is a stack of one. Forward and backward pass are written out, not recorded: the model
+//! is small, and on the processor recording would take most of a step's time.
 
 mod batch_sampler;
 mod images;
@@ -45,7 +45,7 @@ pub(super) fn kind(precision: FloatType) -> Kind {
     }
 }
 
-/// A batch of one image cannot be normalised.
+/// Refuses batches of one image, which cannot be normalised.
 pub(super) fn check_batch(images: usize, batch_size: usize) -> Result<(), TrainError> {
     if images % batch_size == 1 {
         return Err(TrainError::Refused(format!(
@@ -59,7 +59,7 @@ pub(super) fn check_batch(images: usize, batch_size: usize) -> Result<(), TrainE
     Ok(())
 }
 
-/// A training, as far as it has come.
+/// A training in progress.
 #[derive(Debug)]
 pub struct MnistRun {
     pub mlp: Mlp,

@@ -14,7 +14,7 @@ use crate::train::{
 };
 use crate::workload::{MnistScanPreset, MnistScanSpec};
 
-/// The data of a scan on its device, and how it is divided.
+/// The data of a scan on its device, and its division among threads.
 #[derive(Debug)]
 pub struct Scan<'a> {
     spec: &'a MnistScanSpec,
@@ -37,7 +37,7 @@ struct Member {
 impl<'a> Scan<'a> {
     /// # Errors
     ///
-    /// Where a batch size does not fit the number of images, or the device has no room for them.
+    /// Where a batch size does not fit the number of images, or the device has too little memory for them.
     pub fn new(spec: &'a MnistScanSpec, data: &Mnist, device: Device) -> Result<Scan<'a>, TrainError> {
         let images = data.train.labels.len();
         for batch_size in &spec.batch_sizes {
@@ -45,7 +45,7 @@ impl<'a> Scan<'a> {
         }
         let kind = kind(spec.precision);
         let threads = (device == Device::Cpu).then(|| {
-            // Models share nothing, so threads that work on one together would only wait for each other.
+            // Models are independent, whereas threads that share one would wait for each other.
             let pool = rayon::ThreadPoolBuilder::new().start_handler(|_| tch::set_num_threads(1)).build();
             pool.map_err(|error| TrainError::Device(format!("cannot start threads: {error}")))
         });
@@ -60,7 +60,7 @@ impl<'a> Scan<'a> {
         })
     }
 
-    /// Trains a point, or gives `None` when it was stopped before its end.
+    /// Trains a point; returns `None` when it was stopped before its end.
     pub fn point(
         &self,
         rule: &RuleSpec,
@@ -74,7 +74,7 @@ impl<'a> Scan<'a> {
         let mut stack = stack_size(self.device, batch_size, members.len());
         let outcomes = loop {
             match self.stacks(rule, batch_size, &members, stack, stop) {
-                // How much room a GPU has left, only trying tells.
+                // The memory that fits on a GPU can only be found by trying.
                 Err(TrainError::OutOfMemory { .. }) if stack > 1 => stack = stack.div_ceil(2),
                 outcomes => break outcomes?,
             }
@@ -102,7 +102,7 @@ impl<'a> Scan<'a> {
         let train = |members: &[Member]| self.stack(rule, batch_size, members, stop);
         let outcomes: Option<Vec<_>> = match &self.threads {
             Some(threads) => threads.install(|| {
-                // One stack at a time for each thread, so that whoever is ready takes the next.
+                // One stack at a time for each thread, so that an idle thread takes the next.
                 members.par_chunks(stack).with_max_len(1).map(train).collect::<Result<_, _>>()
             })?,
             None => members.chunks(stack).map(train).collect::<Result<_, _>>()?,
@@ -182,13 +182,13 @@ impl Trained for MnistScanPreset {
     }
 }
 
-/// How many models are trained side by side.
+/// The number of models that are trained side by side.
 fn stack_size(device: Device, batch_size: usize, members: usize) -> usize {
     match device {
-        // Parameters, gradients and the optimizer's memory of a model are some 2.7 MB. Two share the cost of each
+        // Parameters, gradients and the optimizer's states of a model are some 2.7 MB. Two share the overhead of each
         // operation; with more of them less stays in the caches (`cargo bench --bench training`).
         Device::Cpu => 2.min(members),
-        // A GPU is kept busy by many; what each step leaves for the backward pass must fit.
+        // A GPU is kept busy by many; the tensors stored for the backward pass must fit.
         _ => ((1 << 17) / batch_size).clamp(1, members),
     }
 }

@@ -8,10 +8,10 @@ use crate::train::loops::{Number, numbers, numbers_mut};
 use crate::train::team::share;
 use crate::workload::Attention;
 
-/// What the backward pass of an attention needs.
+/// The tensors that the backward pass of attention needs.
 pub(super) enum Attended {
-    /// Rows of queries, keys and values; the result and what the softmax was divided by, as libtorch's operation returns
-    /// them.
+    /// Rows of queries, keys and values; the result and the logarithms of the softmax's denominators, as libtorch's
+    /// operation returns them.
     Fused { rows: Tensor, out: Tensor, logarithms: Tensor },
     /// Queries, keys and values `[3, batch × heads, length, width of a head]`, and the probabilities
     /// `[batch × heads, length, length]`.
@@ -95,7 +95,7 @@ fn fused_backward(
     Tensor::f_stack(&by_parts, 2)?.f_view(&rows.size()[..])
 }
 
-/// Queries, keys and values as views `[batch, heads, length, width of a head]` of rows that hold all.
+/// Queries, keys and values as views `[batch, heads, length, width of a head]` of rows that hold all three.
 fn views(rows: &Tensor, heads: Heads) -> Result<[Tensor; 3], TchError> {
     let all = rows.f_view([heads.batch, heads.length, 3, heads.heads, -1])?;
     let part = |which| all.f_select(2, which)?.f_transpose(1, 2);

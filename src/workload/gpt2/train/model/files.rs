@@ -29,22 +29,22 @@ pub enum ImportError {
 
 /// The file of tensors in a model's folder.
 const TENSORS: &str = "model.safetensors";
-/// What `transformers` builds the model from.
+/// The file from which `transformers` builds the model.
 const CONFIG: &str = "config.json";
 
-/// A tensor that a file holds.
+/// A tensor of a file.
 struct Expected {
     name: String,
     shape: Vec<usize>,
-    /// The segment of the layout; None for a bias that this model has not.
+    /// The segment of the layout; None for a bias that this model does not have.
     segment: Option<usize>,
     /// Whether inputs come before outputs there.
     transposed: bool,
 }
 
 impl Gpt2 {
-    /// Writes `model.safetensors` and `config.json` into a folder, which is made if there is none. Parameters that the
-    /// model has not are zeros.
+    /// Writes `model.safetensors` and `config.json` into a folder, which is created if needed. Parameters that the
+    /// model does not have are zeros.
     pub fn export(&self, folder: &Path, overwrite: Overwrite) -> Result<(), ImportError> {
         let kind = if self.parameters.kind() == Kind::Double { Dtype::F64 } else { Dtype::F32 };
         let mut contents = Vec::new();
@@ -77,11 +77,11 @@ impl Gpt2 {
     /// Sets all parameters to those of a file `model.safetensors`, or of the folder that holds it.
     ///
     /// The tensors must be those of a model of this shape. A model without biases takes a file whose biases are zero.
-    /// What `transformers` wrote in former times beside the parameters, masks of the attention, is passed over.
+    /// Attention masks, which `transformers` formerly wrote beside the parameters, are ignored.
     ///
     /// # Errors
     ///
-    /// Where the file cannot be read, or its tensors are not those of this model. The parameters are as before then.
+    /// Where the file cannot be read, or its tensors are not those of this model. Then the parameters are unchanged.
     pub fn import(&mut self, path: &Path) -> Result<(), ImportError> {
         let path = if path.is_dir() { path.join(TENSORS) } else { path.to_owned() };
         let expected = self.expected();
@@ -118,7 +118,7 @@ impl Gpt2 {
         all
     }
 
-    /// The bytes of a segment as a file has them.
+    /// The bytes of a segment as in a file.
     fn bytes(&self, segment: usize, transposed: bool) -> Result<Vec<u8>, TrainError> {
         let view = self.layout.view(&self.parameters, segment).f_squeeze_dim(0)?;
         let view = if transposed { view.f_transpose(0, 1)? } else { view };
@@ -136,7 +136,7 @@ impl Gpt2 {
         8 * numbers as u64 + masks + Checkpoint::LONGEST_HEADER
     }
 
-    /// What `transformers` calls the model's shape.
+    /// The model's shape in the terms of `transformers`.
     fn config(&self) -> serde_json::Value {
         let Gpt2Shape { layers, heads, width, context, vocabulary, scale_attn_by_inverse_layer_idx, .. } =
             *self.shape();
@@ -164,15 +164,15 @@ impl Gpt2 {
 
 /// The first tensor's name in files where names lack `transformer.`, such as that of OpenAI's model.
 const WITHOUT_PREFIX: &str = "wte.weight";
-/// The output layer, which is the embedding of the tokens once more.
+/// The output layer, which is tied to the embedding of the tokens.
 const HEAD: &str = "lm_head.weight";
 
-/// A mask of the attention: no parameter.
+/// Whether the tensor is an attention mask, which is not a parameter.
 fn is_mask(name: &str) -> bool {
     name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias")
 }
 
-/// The tensors of a file in the order in which they are expected, or what is wrong.
+/// The tensors of a file in the expected order, or the fault.
 fn read(file: &[u8], expected: &[Expected], layers: u32) -> Result<Vec<Tensor>, String> {
     let found =
         SafeTensors::deserialize(file).map_err(|error| format!("expected a file of safetensors, but {error}"))?;

@@ -1,4 +1,4 @@
-//! Text that a model makes up.
+//! Text generation.
 
 use rand::Rng;
 use tch::{Kind, Tensor};
@@ -8,16 +8,16 @@ use crate::random::{Key, Stream};
 use crate::train::{Check, TrainError};
 
 impl Gpt2 {
-    /// The `count` tokens that the model says come after the prompt, one after another.
+    /// Generates `count` tokens after the prompt, one after another.
     ///
     /// Each is drawn from the softmax of the logits over `temperature`, among the `top_k` most likely ones if that is
-    /// given; at temperature 0 it is the most likely. Of a text longer than the context only its end is looked at. The
-    /// draws come from a stream of the key.
+    /// given; at temperature 0 it is the most likely. Of a text longer than the context only its end is used. The draws
+    /// come from a stream of the key.
     ///
     /// # Errors
     ///
-    /// Where the prompt is empty or has tokens that the model does not know; where logits are not finite; where `check`
-    /// says to stop.
+    /// Where the prompt is empty or has tokens outside of the model's vocabulary; where logits are not finite; where
+    /// `check` fails.
     pub fn generate(
         &self,
         prompt: &[i64],
@@ -49,7 +49,7 @@ impl Gpt2 {
     }
 }
 
-/// The token at the share `uniform` of the probabilities, from the most likely on.
+/// The token at the quantile `uniform` of the probabilities, from the most likely on.
 fn choose(logits: &[f64], temperature: f64, top_k: Option<usize>, uniform: f64) -> Result<i64, TrainError> {
     if let Some(bad) = logits.iter().find(|logit| !logit.is_finite()) {
         let message = format!("expected finite logits, found {bad}: the model has diverged");

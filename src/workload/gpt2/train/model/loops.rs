@@ -1,6 +1,7 @@
 //! Loops over rows of numbers, compiled for the widest vectors.
 //!
-//! Sums along a row are made in [`LANES`] parts side by side: one after another they would wait for each other.
+//! Sums along a row are made in [`LANES`] independent parts: in a single sum each addition would wait for the one
+//! before.
 
 use std::f64::consts::{FRAC_2_SQRT_PI, SQRT_2};
 
@@ -70,7 +71,7 @@ pub(super) fn dot<T: Number>(a: &[T], b: &[T]) -> T {
     sum_of(sums)
 }
 
-/// The largest; NaN is passed over.
+/// The largest number; NaN is ignored.
 #[inline(always)]
 fn largest<T: Number>(x: &[T]) -> T {
     let mut lanes = [T::splat(f64::NEG_INFINITY); LANES];
@@ -169,7 +170,8 @@ fn sums_for_backward<T: Number>(by_y: &[T], x: &[T], weight: &[T], mean: T) -> [
 }
 
 vectorized! {
-    /// `½ x (1 + tanh u)` with `u = √(2/π) (x + 0.044715 x³)`, which is `x / (1 + exp(−2u))`; `x` becomes its slope.
+    /// `½ x (1 + tanh u)` with `u = √(2/π) (x + 0.044715 x³)`, which is `x / (1 + exp(−2u))`; `x` becomes its
+    /// derivative.
     pub(super) fn activate<T: Number>(x: &mut [T], active: &mut [T]) {
         // 2 √(2/π)
         let twice = T::splat(FRAC_2_SQRT_PI * SQRT_2);
@@ -224,7 +226,8 @@ vectorized! {
 }
 
 vectorized! {
-    /// Softmax of `scale` times the scores of one head, where a token sees those up to itself; behind it are zeros.
+    /// Softmax of `scale` times the scores of one head, where a token attends to those up to itself; the others are
+    /// zeros.
     pub(super) fn causal_softmax<T: Number>(scores: &mut [T], length: usize, scale: T) {
         for (token, row) in scores.chunks_exact_mut(length).enumerate() {
             let (seen, ahead) = row.split_at_mut(token + 1);
@@ -239,7 +242,7 @@ vectorized! {
 }
 
 vectorized! {
-    /// From gradients by the probabilities of one head to those by its scores, in place.
+    /// Turns gradients by the probabilities of one head into those by its scores, in place.
     pub(super) fn causal_softmax_backward<T: Number>(by: &mut [T], probabilities: &[T], length: usize, scale: T) {
         for (token, (by, p)) in by.chunks_exact_mut(length).zip(probabilities.chunks_exact(length)).enumerate() {
             let (seen, ahead) = by.split_at_mut(token + 1);

@@ -1,4 +1,4 @@
-//! GPT-2 of any size (Appendix "GPT-2" of the paper has it small).
+//! GPT-2 of any size (Appendix "GPT-2" of the paper has GPT-2 small).
 
 mod attention;
 mod files;
@@ -29,29 +29,29 @@ use crate::workload::{Attention, Gpt2Precision, Gpt2Shape};
 /// logits = LN(x) wteᵗ
 /// ```
 ///
-/// All parameters are one flat tensor, and so are their gradients. Half precision follows PyTorch's autocast: products
-/// of matrices and what lies between two of them (GELU, fused attention) in half, the residual stream, normalisations,
-/// softmax and loss in single precision, as are parameters and gradients. The copy of the parameters in half precision
-/// is made once a step.
+/// All parameters are one flat tensor, and so are their gradients. Half precision follows PyTorch's autocast: matrix
+/// products and the operations between two of them (GELU, fused attention) in half, the residual stream,
+/// normalisations, softmax and loss in single precision, as are parameters and gradients. The copy of the parameters in
+/// half precision is made once a step.
 ///
-/// No method waits for a GPU but those that return plain values.
+/// Only methods that return plain values wait for a GPU.
 #[derive(Debug)]
 pub struct Gpt2 {
     precision: Gpt2Precision,
     device: Device,
     layout: ParameterLayout,
     parameters: Tensor,
-    /// The same in half precision, where products are made in it.
+    /// The parameters in half precision, if products are computed in it.
     lowered: Option<Tensor>,
     network: Network,
     gradients: Tensor,
     gradient_views: Views,
-    /// Whether the next gradients replace those that are there.
+    /// Whether the next gradients replace the stored ones.
     fresh: bool,
     form: Form,
 }
 
-/// In which form all is computed that is no product of matrices.
+/// The form of element-wise operations and reductions.
 #[derive(Clone, Copy, Debug)]
 enum Form {
     Single,
@@ -127,7 +127,7 @@ impl Gpt2 {
         })
     }
 
-    /// Does everything through tensor operations, as on a GPU.
+    /// The same model with tensor operations everywhere, as on a GPU.
     pub fn with_tensor_operations(mut self) -> Gpt2 {
         self.form = Form::Tensors;
         self
@@ -154,7 +154,7 @@ impl Gpt2 {
         &self.parameters
     }
 
-    /// What [`Gpt2::differentiate`] has added up.
+    /// The sum of the gradients of [`Gpt2::differentiate`].
     pub fn gradients(&self) -> &Tensor {
         &self.gradients
     }
@@ -181,22 +181,22 @@ impl Gpt2 {
         Ok(())
     }
 
-    /// The next gradients replace those that are there.
+    /// Has the next gradients replace the stored ones.
     pub fn forget_gradients(&mut self) {
         self.fresh = true;
     }
 
     /// The mean loss of a micro-batch, a tensor on the device, and its gradients.
     ///
-    /// `tokens` and `targets` are whole numbers `[sequences, length]`, the targets being what follows each token. The
-    /// gradients of the loss times `weight` times `scale` are added to those that are there, in the precision of the
-    /// parameters. `weight` is the micro-batch's share of the batch. `scale` keeps gradients from vanishing in float16;
-    /// they stay scaled until [`Gpt2::clip`] divides by it. The loss that is returned is neither weighted nor scaled.
+    /// `tokens` and `targets` are integers `[sequences, length]`, the targets being the tokens that follow. The
+    /// gradients of the loss times `weight` times `scale` are added to the stored ones, in the precision of the
+    /// parameters. `weight` is the micro-batch's fraction of the batch. `scale` keeps gradients from underflowing in
+    /// float16; they stay scaled until [`Gpt2::clip`] divides by it. The returned loss is neither weighted nor scaled.
     ///
     /// # Errors
     ///
     /// Where the tokens do not fit the model, the device runs out of memory, or `check`, which is called before each
-    /// layer, says to stop. The gradients are void then.
+    /// layer, fails. The gradients are void then.
     pub fn differentiate(
         &mut self,
         tokens: &Tensor,
@@ -217,9 +217,9 @@ impl Gpt2 {
         })
     }
 
-    /// Divides the gradients by `scale`, and makes them shorter where their norm is more than `most`: times
-    /// `most / (norm + 1e-6)`. Returns their norm before, a tensor on the device. It is finite exactly where all gradients
-    /// are, as long as their squares can be added up.
+    /// Divides the gradients by `scale`, and clips them where their norm is more than `most`: times
+    /// `most / (norm + 1e-6)`. Returns their norm before clipping, a tensor on the device. It is finite exactly where
+    /// all gradients are, as long as the sum of their squares does not overflow.
     pub fn clip(&mut self, most: Option<f64>, scale: f64) -> Result<Tensor, TrainError> {
         let norm = self.gradients.f_norm()?.f_div_scalar(scale)?;
         let Some(most) = most else {
@@ -230,14 +230,14 @@ impl Gpt2 {
         };
         let mut factor = norm.f_add_scalar(1e-6)?.f_reciprocal()?.f_mul_scalar_(most)?.f_clamp_max_(1.0)?;
         let factor = factor.f_div_scalar_(scale)?;
-        // On the processor there is no wait to avoid, and often nothing to do.
+        // On the processor there is no wait to avoid, and often no factor to apply.
         if self.device != Device::Cpu || factor.f_double_value(&[])? != 1.0 {
             let _ = self.gradients.f_mul_(&factor)?;
         }
         Ok(norm)
     }
 
-    /// Changes the parameters by what the gradients say.
+    /// Takes an optimizer step with the gradients.
     pub fn update(&mut self, optimizer: &mut FlatOptimizer) -> Result<(), TrainError> {
         optimizer.step(&self.layout, &mut self.parameters, &self.gradients)
     }
@@ -263,14 +263,14 @@ impl Gpt2 {
         with_operations!(self.form, O => self.network.loss::<O>(tokens, targets, check))
     }
 
-    /// The logits of what follows each sequence, `[sequences, vocabulary]`.
+    /// The logits of the token that follows each sequence, `[sequences, vocabulary]`.
     pub fn logits(&self, tokens: &Tensor, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
         self.check(tokens)?;
         self.lower()?;
         with_operations!(self.form, O => self.network.last_logits::<O>(tokens, check))
     }
 
-    /// Makes the copy of the parameters in half precision anew, if there is one.
+    /// Updates the copy of the parameters in half precision, if there is one.
     fn lower(&self) -> Result<(), TrainError> {
         match &self.lowered {
             Some(lowered) => Ok(lowered.shallow_clone().f_copy_(&self.parameters)?),
@@ -288,7 +288,8 @@ impl Gpt2 {
         self.check(targets)
     }
 
-    /// Whether these are sequences of tokens. On a GPU, which tokens they are is not looked at, as that would wait for it.
+    /// Checks that these are sequences of tokens. On a GPU the tokens' values are not checked, as that would wait for
+    /// it.
     fn check(&self, tokens: &Tensor) -> Result<(), TrainError> {
         let Gpt2Shape { context, vocabulary, .. } = *self.shape();
         let (size, kind, device) = (tokens.size(), tokens.kind(), tokens.device());

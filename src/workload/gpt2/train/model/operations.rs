@@ -6,7 +6,7 @@ use crate::workload::Attention;
 /// ε of the normalisations.
 pub(super) const EPSILON: f64 = 1e-5;
 
-/// How the attention of a layer is computed.
+/// The parameters of a layer's attention.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Heads {
     pub attention: Attention,
@@ -14,15 +14,15 @@ pub(super) struct Heads {
     /// Tokens of a sequence.
     pub length: i64,
     pub heads: i64,
-    /// What scores are multiplied by.
+    /// The factor of the scores.
     pub scale: f64,
 }
 
-/// The operations that are no products of matrices, in two forms. Rows are tokens, sequence after sequence.
+/// Element-wise operations and reductions, in two forms. Rows are tokens, sequence after sequence.
 pub(super) trait Operations {
-    /// What the backward pass of a normalisation needs.
+    /// The tensors that the backward pass of a normalisation needs.
     type Normalized;
-    /// What the backward pass of an attention needs.
+    /// The tensors that the backward pass of attention needs.
     type Attended;
 
     /// The sum of the embeddings of tokens `[batch, length]` and of their positions, `[rows, width]`.
@@ -43,14 +43,14 @@ pub(super) trait Operations {
         by_x: &mut Tensor,
     ) -> Result<(), TchError>;
 
-    /// From rows of queries, keys and values `[rows, 3 width]` to `[rows, width]`; `ahead` says where a token would look
-    /// ahead, `[context, context]`.
+    /// From rows of queries, keys and values `[rows, 3 width]` to `[rows, width]`; `ahead` is the causal mask, true
+    /// where a token would attend to a later one, `[context, context]`.
     fn attend(rows: Tensor, heads: Heads, ahead: &Tensor) -> Result<(Tensor, Self::Attended), TchError>;
 
     /// The gradient by the rows of queries, keys and values.
     fn attend_backward(by_out: Tensor, attended: Self::Attended, heads: Heads) -> Result<Tensor, TchError>;
 
-    /// GELU in its tanh form, and what its backward pass needs.
+    /// GELU in its tanh form, and the tensor that its backward pass needs.
     fn activate(x: Tensor) -> Result<(Tensor, Tensor), TchError>;
 
     fn activate_backward(by_active: Tensor, kept: &Tensor) -> Result<Tensor, TchError>;

@@ -7,7 +7,7 @@ use super::views::{BlockViews, Linear, Views, add_product};
 use crate::train::{Check, TrainError};
 use crate::workload::{Attention, Gpt2Shape};
 
-/// What the backward pass needs of a block, in the order in which it was made.
+/// The tensors of a block that the backward pass needs, in the order in which they were made.
 struct Passed<O: Operations> {
     attention_norm: O::Normalized,
     attention_in: Tensor,
@@ -19,18 +19,18 @@ struct Passed<O: Operations> {
     feed_out: Tensor,
 }
 
-/// What the passes need of a block.
+/// The parameters and settings of a block for the passes.
 #[derive(Clone, Copy)]
 struct Layer<'a> {
-    /// The parameters, and the same as products take them.
+    /// The parameters, and their copy for the products.
     own: &'a BlockViews,
     product: &'a BlockViews,
     heads: Heads,
-    /// Where a token would look ahead, `[context, context]`.
+    /// The causal mask, true where a token would attend to a later one, `[context, context]`.
     ahead: &'a Tensor,
 }
 
-/// From the residual stream before a block to that behind it.
+/// The forward pass of a block: from the residual stream before it to that after it.
 fn through<O: Operations>(stream: Tensor, layer: Layer<'_>, kind: Kind) -> Result<(Tensor, Passed<O>), TchError> {
     let Layer { own, product, heads, ahead } = layer;
     let (attention_in, attention_norm) = O::normalize(&stream, &own.attention_norm, kind)?;
@@ -45,7 +45,8 @@ fn through<O: Operations>(stream: Tensor, layer: Layer<'_>, kind: Kind) -> Resul
     ))
 }
 
-/// Turns the gradient by the residual stream behind a block into that before it, and adds to those of the block.
+/// The backward pass of a block: turns the gradient by the residual stream after it into that before it, and adds to
+/// those of the block.
 fn back<O: Operations>(
     by_stream: &mut Tensor,
     passed: Passed<O>,
@@ -104,16 +105,16 @@ fn back_linear<O: Operations>(
     by_outputs.f_mm(&product.weight)
 }
 
-/// A model's parameters as passes see them.
+/// A model's parameters for the passes.
 #[derive(Debug)]
 pub(super) struct Network {
     pub shape: Gpt2Shape,
     pub attention: Attention,
     /// The parameters.
     pub own: Views,
-    /// A copy of them in half precision for the products, if those are made in it.
+    /// A copy of them in half precision for the products, if those are computed in it.
     pub lowered: Option<Views>,
-    /// Where a token would look ahead, `[context, context]`.
+    /// The causal mask, true where a token would attend to a later one, `[context, context]`.
     pub ahead: Tensor,
 }
 
@@ -132,7 +133,7 @@ impl Network {
         Layer { own: &self.own.blocks[index], product: &self.products().blocks[index], heads, ahead: &self.ahead }
     }
 
-    /// The weights that products are made with.
+    /// The weights for the products.
     fn products(&self) -> &Views {
         self.lowered.as_ref().unwrap_or(&self.own)
     }
@@ -141,7 +142,7 @@ impl Network {
         self.products().tokens.kind()
     }
 
-    /// The residual stream behind the last block, `[rows, width]`.
+    /// The residual stream after the last block, `[rows, width]`.
     fn stream<O: Operations>(&self, tokens: &Tensor, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
         let mut stream = O::embed(tokens, &self.own)?;
         for layer in 0..self.own.blocks.len() {
@@ -182,13 +183,14 @@ impl Network {
         Ok(mean(sum, rows)?)
     }
 
-    /// Rows whose logits are made at once, by their start and number.
+    /// Rows whose logits are computed at once, by their start and number.
     fn chunks(&self, rows: i64) -> impl Iterator<Item = (i64, i64)> + use<> {
         let most = Gpt2Shape::logits_at_once(u64::from(self.shape.vocabulary)) as i64;
         (0..rows).step_by(most as usize).map(move |start| (start, most.min(rows - start)))
     }
 
-    /// The mean loss, and its gradients times `factor` added to those that are there, unless these are a step's first.
+    /// The mean loss; its gradients times `factor` are added to the stored ones, or replace them where they are a
+    /// step's first.
     pub(super) fn differentiate<O: Operations>(
         &self,
         tokens: &Tensor,
@@ -223,7 +225,7 @@ impl Network {
         Ok(loss)
     }
 
-    /// The mean loss, and its gradient by what the output layer is given.
+    /// The mean loss, and its gradient by the inputs of the output layer.
     fn differentiate_head<O: Operations>(
         &self,
         normalized: &Tensor,

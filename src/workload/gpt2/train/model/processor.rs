@@ -1,4 +1,4 @@
-//! What is no product of matrices, as loops over slices: for the processor in single and double precision.
+//! Element-wise operations and reductions as loops over slices: for the processor in single and double precision.
 
 use std::marker::PhantomData;
 
@@ -13,14 +13,14 @@ use crate::train::team::{rows_of_a_part, share};
 
 pub(super) struct Operations<T>(PhantomData<T>);
 
-/// What the backward pass of a normalisation needs.
+/// The tensors that the backward pass of a normalisation needs.
 pub(super) struct Normalized {
     x: Tensor,
     /// The mean of each row and 1 / √(its variance + ε), one after the other.
     moments: Tensor,
 }
 
-/// Rows of a tensor `[rows, width]` that are one part of the work, its width, and numbers in such a part.
+/// For a tensor `[rows, width]`: the rows of one part of the work, the width, and the elements of such a part.
 fn parts(tensor: &Tensor) -> (usize, usize, usize) {
     let size = tensor.size();
     let (count, width) = (size[0] as usize, size[1] as usize);
@@ -28,7 +28,7 @@ fn parts(tensor: &Tensor) -> (usize, usize, usize) {
     (rows, width, rows * width)
 }
 
-/// Space in which each part adds up `width` numbers of its own.
+/// Buffer in which each part adds up `width` numbers of its own.
 fn sums<T: Number>(tensor: &Tensor, width: usize) -> Vec<T> {
     let (rows, ..) = parts(tensor);
     vec![T::ZERO; (tensor.size()[0] as usize).div_ceil(rows) * width]

@@ -1,4 +1,4 @@
-//! What is no product of matrices, as tensor operations: for GPUs, and for half precision anywhere.
+//! Element-wise operations and reductions as tensor operations: for GPUs, and for half precision anywhere.
 
 use tch::{Kind, TchError, Tensor};
 
@@ -8,7 +8,7 @@ use crate::workload::Attention;
 
 pub(super) struct Operations;
 
-/// An operation whose backward pass libtorch writes down, as this interface does not offer it by itself.
+/// An operation that libtorch's automatic differentiation records, as tch does not offer its backward pass.
 pub(super) struct Recorded {
     inputs: Vec<Tensor>,
     output: Tensor,
@@ -32,17 +32,17 @@ impl Recorded {
 
     /// The gradients by the inputs.
     fn backward(self, by_output: &Tensor) -> Result<Vec<Tensor>, TchError> {
-        // The number has `by_output` as its gradient by the output, and costs one reading of both.
+        // The gradient of this scalar by the output is `by_output`; computing it costs one pass over both.
         let number = tch::with_grad(|| self.output.f_reshape(-1)?.f_dot(&by_output.f_reshape(-1)?))?;
         Tensor::f_run_backward(&[number], &self.inputs, false, false)
     }
 }
 
-/// What attention computed step by step keeps.
+/// The tensors that explicit attention stores.
 pub(super) struct Explicit {
     /// Queries, keys and values, each `[batch, heads, length, width of a head]`.
     parts: [Tensor; 3],
-    /// In single precision at least.
+    /// The probabilities, at least in single precision.
     probabilities: Tensor,
 }
 
@@ -51,7 +51,7 @@ pub(super) enum Attended {
     Explicit(Explicit),
 }
 
-/// Queries, keys and values of each head as views of rows that hold all.
+/// Queries, keys and values of each head as views of rows that hold all three.
 fn parts(rows: &Tensor, heads: Heads) -> Result<[Tensor; 3], TchError> {
     let all = rows.f_view([heads.batch, heads.length, 3, heads.heads, -1])?;
     let part = |which| all.f_select(2, which)?.f_transpose(1, 2);
@@ -75,7 +75,7 @@ impl super::operations::Operations for Operations {
 
     fn embed_backward(by_rows: &Tensor, tokens: &Tensor, gradients: &mut Views) -> Result<(), TchError> {
         let vocabulary = gradients.tokens.size()[0];
-        // It adds in one order, which adding at indices on a GPU does not.
+        // Its order of additions is fixed, unlike that of adding at indices on a GPU.
         let by_tokens = Tensor::f_embedding_dense_backward(by_rows, &tokens.f_view(-1)?, vocabulary, -1, false)?;
         let _ = gradients.tokens.f_add_(&by_tokens)?;
         let [batch, length] = [tokens.size()[0], tokens.size()[1]];

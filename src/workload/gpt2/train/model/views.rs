@@ -1,4 +1,4 @@
-//! Where the parameters are in the flat tensors.
+//! The positions of the parameters in the flat tensors.
 
 use tch::{TchError, Tensor};
 
@@ -50,11 +50,11 @@ pub(super) struct Views {
 #[derive(Debug)]
 pub(super) struct BlockViews {
     pub attention_norm: Norm,
-    /// To queries, keys and values.
+    /// The layer to queries, keys and values.
     pub attention_in: Linear,
     pub attention_out: Linear,
     pub feed_norm: Norm,
-    /// To four times the width.
+    /// The layer to four times the width.
     pub feed_in: Linear,
     pub feed_out: Linear,
 }
@@ -124,7 +124,7 @@ impl Views {
         })
     }
 
-    /// Sets all but the weights of products to zero, into which each step's first products are written.
+    /// Sets everything to zero except the weights of products, which each step's first products overwrite.
     pub(super) fn clear_others(&mut self) -> Result<(), TchError> {
         let clear = |tensor: Option<&mut Tensor>| tensor.map_or(Ok(()), |tensor| tensor.f_zero_().map(drop));
         let clear_norm = |norm: &mut Norm| clear(Some(&mut norm.weight)).and_then(|()| clear(norm.bias.as_mut()));

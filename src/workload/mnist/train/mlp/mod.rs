@@ -20,8 +20,8 @@ use crate::workload::mnist::SIZES;
 /// x̂ = (x − mean x) / √(var x + ε),  y = γ x̂ + β,  z = W y + b,  next x = max(z, 0)
 /// ```
 ///
-/// The variance is the biased one, ε = 1e-5. Evaluation takes running averages of mean and (unbiased) variance,
-/// which move by a tenth in each step. These are PyTorch's conventions.
+/// The variance is the biased one, ε = 1e-5. Evaluation uses running averages of mean and (unbiased) variance, with a
+/// weight of a tenth for each step. These are PyTorch's conventions.
 #[derive(Debug)]
 pub struct Mlp {
     sizes: Vec<i64>,
@@ -30,14 +30,14 @@ pub struct Mlp {
     parameters: Tensor,
     gradients: Tensor,
     statistics: Tensor,
-    /// Views of the three, made once: making them anew took 0.2 ms of each step.
+    /// Views of the three, made once: making them in each step took 0.2 ms.
     layers: Vec<Views>,
     kind: Kind,
     device: Device,
     with_tensors: bool,
 }
 
-/// How much of the running averages is replaced in a step.
+/// The fraction of the running averages that a step replaces.
 const MOMENTUM: f64 = 0.1;
 /// ε of the batch normalisation.
 const EPSILON: f64 = 1e-5;
@@ -53,7 +53,7 @@ struct Views {
     running: [Tensor; 2],
 }
 
-/// What a layer's parameters are in the layout, in this order.
+/// The names of a layer's parameters in the layout, in this order.
 const SEGMENTS: [&str; 4] = ["norm.weight", "norm.bias", "linear.weight", "linear.bias"];
 
 /// The parameters of a layer, or their gradients, for all models.
@@ -76,7 +76,7 @@ impl Layer {
     }
 }
 
-/// What the backward pass needs of a layer.
+/// The tensors of a layer that the backward pass needs.
 struct Passed {
     /// x
     inputs: Tensor,
@@ -87,16 +87,15 @@ struct Passed {
     inverse_deviation: Tensor,
 }
 
-/// The operations that are no products of matrices, in two forms.
+/// Element-wise operations and reductions, in two forms.
 trait Operations {
-    /// Batch normalisation of `inputs`, which moves the running averages.
+    /// Batch normalisation of `inputs`, which updates the running averages.
     fn normalize(inputs: Tensor, layer: &Layer, running: &mut [Tensor; 2]) -> Result<Passed, TrainError>;
 
     /// `max(z + b, 0)`
     fn bias_and_relu(outputs: Tensor, bias: &Tensor) -> Result<Tensor, TrainError>;
 
-    /// The mean cross entropy of each model, and its gradient by the outputs, to which `bias` is yet to be
-    /// added.
+    /// The mean cross entropy of each model, and its gradient by the outputs, to which `bias` is not added yet.
     fn cross_entropy(outputs: Tensor, bias: &Tensor, labels: &Tensor) -> Result<(Tensor, Tensor), TrainError>;
 
     /// Sums over the batch into the bias's gradient.
@@ -112,12 +111,12 @@ trait Operations {
     ) -> Result<Tensor, TrainError>;
 }
 
-/// How good a model is on some images.
+/// The loss and accuracy of a model on some images.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Evaluation {
     /// Mean cross entropy.
     pub loss: f64,
-    /// Share of images that are recognised.
+    /// Fraction of images that are classified correctly.
     pub accuracy: f64,
 }
 
@@ -174,7 +173,7 @@ impl Mlp {
         })
     }
 
-    /// Does everything through tensor operations, as on a GPU.
+    /// The same stack with tensor operations everywhere, as on a GPU.
     pub fn with_tensor_operations(mut self) -> Mlp {
         self.with_tensors = true;
         self
@@ -290,14 +289,14 @@ impl Mlp {
         Ok(losses)
     }
 
-    /// Changes the parameters by what the gradients say.
+    /// Takes an optimizer step with the gradients.
     pub fn update(&mut self, optimizer: &mut FlatOptimizer) -> Result<(), TrainError> {
         optimizer.step(&self.layout, &mut self.parameters, &self.gradients)
     }
 
     /// A model's loss and accuracy over all images, with the running averages.
     pub fn evaluate(&self, model: usize, images: &Images) -> Result<Evaluation, TrainError> {
-        // The paper's test batches on a GPU; parts that stay in the cache on a processor.
+        // The paper's test batches on a GPU; parts that fit into the cache on a processor.
         let part = if self.device == Device::Cpu { 1024 } else { 8192 };
         let layers = (0..self.layers.len()).map(|index| self.folded(model, index)).collect::<Result<Vec<_>, _>>()?;
         let (mut loss, mut right) = (0.0, 0.0);
@@ -319,7 +318,7 @@ impl Mlp {
         Ok(Evaluation { loss: loss / count, accuracy: right / count })
     }
 
-    /// A layer of one model for evaluation, with the normalisation inside: weight `[inputs, outputs]` and bias.
+    /// A layer of one model for evaluation, with the normalisation folded in: weight `[inputs, outputs]` and bias.
     ///
     /// `W (γ (x − mean) r + β) + b = (W γ r) x + (W (β − γ r mean) + b)`
     fn folded(&self, model: usize, index: usize) -> Result<(Tensor, Tensor), TrainError> {

@@ -1,4 +1,4 @@
-//! What is no product of matrices, as loops over slices: for the processor.
+//! Element-wise operations and reductions as loops over slices: for the processor.
 
 use std::marker::PhantomData;
 
@@ -11,7 +11,7 @@ use crate::train::loops::{Number, numbers, numbers_mut};
 
 pub(super) struct Operations<T>(PhantomData<T>);
 
-/// Of a tensor `[models, batch, units]`: numbers for one model, and units.
+/// For a tensor `[models, batch, units]`: the number of elements for one model, and of units.
 fn shape(tensor: &Tensor) -> (usize, usize) {
     let size = tensor.size();
     ((size[1] * size[2]) as usize, size[2] as usize)
@@ -134,7 +134,7 @@ vectorized! {
 }
 
 vectorized! {
-    /// Moves the running averages, and turns variances into 1 / √(variance + ε).
+    /// Updates the running averages, and turns variances into 1 / √(variance + ε).
     fn update_running<T: Number>(
         mean: &[T], variance: &mut [T], running_mean: &mut [T], running_variance: &mut [T], batch: usize,
     ) {

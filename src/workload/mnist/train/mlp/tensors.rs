@@ -1,4 +1,4 @@
-//! What is no product of matrices, as tensor operations: for GPUs.
+//! Element-wise operations and reductions as tensor operations: for GPUs.
 
 use tch::{Kind, Tensor};
 
