@@ -58,7 +58,7 @@ pub struct Coefficients<A> {
 impl Rule for Mars {
     const INFO: RuleInfo = RuleInfo {
         name: "MARS",
-        color: [214, 126, 96],
+        color: [72, 190, 186],
         marker: Marker::Left,
         source: "arXiv:2411.10438",
         hyperparameters: TABLE,
