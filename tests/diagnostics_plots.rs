@@ -289,6 +289,8 @@ fn with_shift_a_plot_is_zoomed_vertically_and_a_double_click_shows_everything() 
     harness.run_steps(60);
     assert!(is_zoomed(&harness));
     assert_eq!(requests(&harness), before, "the steps in view are as before");
+    // Each event has a frame of its own, a quarter of a second long.
+    harness.ctx.options_mut(|options| options.input_options.max_double_click_delay = 1.0);
     for pressed in [true, false, true, false] {
         let (button, modifiers) = (egui::PointerButton::Primary, Modifiers::NONE);
         harness.event(egui::Event::PointerButton { pos: center, button, pressed, modifiers });
