@@ -3,15 +3,17 @@
 mod canvas_stage;
 
 use canvas_stage::{Shown, Stage, advance_to, harness, three_optimizers, until};
-use egui::{Vec2, vec2};
+use egui::{Modifiers, Vec2, vec2};
 use egui_kittest::Harness;
-use egui_kittest::kittest::Queryable as _;
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use valleyscope::app::Action;
-use valleyscope::app::diagnostics::{AxisScale, Band, DiagnosticCurve, DiagnosticMetric, columns_for, csv_of};
+use valleyscope::app::diagnostics::{Band, DiagnosticCurve, DiagnosticMetric, columns_for, csv_of};
 use valleyscope::optimizer::{RuleKind, RuleSpec};
 use valleyscope::quantity::{LearningRate, Noise};
 use valleyscope::simulation::{Bucket, BucketSpread, OptimizerSpec};
+use valleyscope::view::AxisScale;
 use valleyscope::view::range::suiting;
+use valleyscope::view::ticks::Ticks;
 
 fn flat(mean: f64, std: f64) -> BucketSpread {
     BucketSpread { steps: 2, mean_low: mean, mean, mean_high: mean, std, min: mean - 2.0 * std, max: mean + 2.0 * std }
@@ -48,14 +50,59 @@ fn places_on_axes_lead_back_to_their_values() {
     assert!(symlog.place(f64::NAN).is_nan());
 }
 
+/// The labels of an axis of this many points between two places.
+fn labels(scale: AxisScale, places: [f64; 2], length: f64, apart: f64) -> Vec<String> {
+    Ticks::placed(scale, places, length, apart).into_iter().map(|tick| tick.label).collect()
+}
+
+#[test]
+fn logarithmic_marks_are_at_round_values_as_close_as_there_is_room() {
+    let labels = |low: f64, high: f64, points: f64| labels(AxisScale::Log, [low.log10(), high.log10()], points, 18.0);
+    assert_eq!(labels(0.04, 1.5, 100.0), ["0.05", "0.1", "0.2", "0.5", "1"]);
+    assert_eq!(labels(0.04, 1.5, 70.0), ["0.1", "0.3", "1"]);
+    assert_eq!(labels(0.025, 35.0, 120.0), ["0.03", "0.1", "0.3", "1", "3", "10", "30"]);
+    assert_eq!(labels(0.22, 0.83, 200.0), ["0.3", "0.5", "0.7"]);
+    assert_eq!(labels(0.22, 0.83, 250.0), ["0.25", "0.3", "0.35", "0.4", "0.5", "0.6", "0.7", "0.8"]);
+    assert!((2..=6).contains(&labels(1e-8, 1e4, 100.0).len()));
+    assert!(labels(0.41, 0.45, 200.0).len() >= 2);
+}
+
+#[test]
+fn marks_are_at_round_times() {
+    let labels = |low: f64, high: f64| labels(AxisScale::Clock, [low, high], 600.0, 46.0);
+    // 2026-01-01 00:00:00 UTC.
+    let midnight = 1_767_225_600.0;
+    assert_eq!(labels(midnight + 1.0, midnight + 3.9), ["00:00:01", "00:00:02", "00:00:03"]);
+    assert_eq!(labels(midnight, midnight + 3600.0), ["01-01", "00:10", "00:20", "00:30", "00:40", "00:50", "01:00"]);
+    let days = labels(midnight + 40_000.0, midnight + 210_000.0);
+    assert_eq!(days, ["12:00", "18:00", "01-02", "06:00", "12:00", "18:00", "01-03", "06:00"]);
+    // Every 50 days since 1970.
+    assert_eq!(labels(midnight, midnight + 400.0 * 86_400.0).first().map(String::as_str), Some("02-16"));
+}
+
+#[test]
+fn labels_of_an_axis_leave_nothing_out() {
+    let linear = |low: f64, high: f64| labels(AxisScale::Linear, [low, high], 200.0, 46.0);
+    assert_eq!(linear(0.0, 4e8), ["0", "1×10⁸", "2×10⁸", "3×10⁸", "4×10⁸"]);
+    assert_eq!(linear(2.000_001, 2.000_021), ["2.000005", "2.000010", "2.000015", "2.000020"]);
+    assert_eq!(labels(AxisScale::Percent, [0.9, 1.0], 140.0, 46.0), ["90 %", "95 %", "100 %"]);
+}
+
+#[test]
+fn axes_far_beyond_all_numbers_have_marks_in_bounded_time() {
+    for scale in [AxisScale::Log, AxisScale::SymLog { linear: 0.01 }, AxisScale::Linear] {
+        for [low, high] in [[-1e9, 1e9], [400.0, 500.0], [-500.0, -400.0]] {
+            assert!(labels(scale, [low, high], 200.0, 28.0).len() < 40, "{scale:?} from {low} to {high}");
+        }
+    }
+}
+
 #[test]
 fn logarithmic_axes_are_marked_at_decades() {
-    let text = |scale: AxisScale, low: f64, high: f64| -> Vec<String> {
-        // On an axis of 280 points.
-        scale.marks(low, high, 280.0 / (high - low)).into_iter().map(|(_, label)| label).collect()
-    };
+    // On an axis of 280 points.
+    let text = |scale: AxisScale, low: f64, high: f64| labels(scale, [low, high], 280.0, 46.0);
     assert_eq!(text(AxisScale::Log, -2.2, 2.1), ["0.01", "0.1", "1", "10", "100"]);
-    assert_eq!(text(AxisScale::Log, 0.0, 0.7), ["1", "2", "3", "4", "5"]);
+    assert_eq!(text(AxisScale::Log, 0.0, 0.7), ["1", "2", "3", "5"]);
     assert_eq!(text(AxisScale::Log, -9.0, 90.0), ["1", "10²⁰", "10⁴⁰", "10⁶⁰", "10⁸⁰"]);
     let symlog = AxisScale::SymLog { linear: 0.1 };
     let marks = text(symlog, symlog.place(-12.0), symlog.place(1.2));
@@ -134,7 +181,7 @@ fn small_axes_have_two_labels() {
         (AxisScale::Log, -3.2, 2.4),
         (AxisScale::Linear, -7e-5, 2e-5),
     ] {
-        let marks = scale.marks(low, high, 60.0 / (high - low));
+        let marks = labels(scale, [low, high], 60.0, 28.0);
         assert!(marks.len() >= 2, "{scale:?} from {low} to {high} has {marks:?}");
     }
 }
@@ -217,19 +264,47 @@ fn frozen_plots_stay_while_the_run_goes_on() {
     assert_ne!(harness.get_by_label("Plot of loss L").value(), before);
 }
 
+fn wheel(modifiers: Modifiers) -> egui::Event {
+    egui::Event::MouseWheel {
+        source: egui::MouseWheelSource::Wheel,
+        unit: egui::MouseWheelUnit::Point,
+        delta: vec2(0.0, 240.0),
+        phase: egui::TouchPhase::Move,
+        modifiers,
+    }
+}
+
+#[test]
+fn with_shift_a_plot_is_zoomed_vertically_and_a_double_click_shows_everything() {
+    let mut harness = at_step(three_optimizers(20), 500);
+    let is_zoomed = |harness: &Harness<'_, Stage>| !harness.get_by_label("Reset zoom").accesskit_node().is_disabled();
+    let requests = |harness: &Harness<'_, Stage>| {
+        harness.state().commands.iter().filter(|command| command.starts_with("Plot")).count()
+    };
+    let center = harness.get_by_label("Plot of loss L").rect().center();
+    harness.hover_at(center);
+    harness.run_steps(60);
+    let before = requests(&harness);
+    harness.event_modifiers(wheel(Modifiers::SHIFT), Modifiers::SHIFT);
+    harness.run_steps(60);
+    assert!(is_zoomed(&harness));
+    assert_eq!(requests(&harness), before, "the steps in view are as before");
+    // Each event has a frame of its own, a quarter of a second long.
+    harness.ctx.options_mut(|options| options.input_options.max_double_click_delay = 1.0);
+    for pressed in [true, false, true, false] {
+        let (button, modifiers) = (egui::PointerButton::Primary, Modifiers::NONE);
+        harness.event(egui::Event::PointerButton { pos: center, button, pressed, modifiers });
+    }
+    harness.run_steps(3);
+    assert!(!is_zoomed(&harness));
+}
+
 #[test]
 fn zooming_asks_for_more_detail_and_resetting_for_everything() {
     let mut harness = at_step(three_optimizers(20), 5000);
     let center = harness.get_by_label("Plot of loss L").rect().center();
     harness.hover_at(center);
-    let wheel = egui::Event::MouseWheel {
-        source: egui::MouseWheelSource::Wheel,
-        unit: egui::MouseWheelUnit::Point,
-        delta: vec2(0.0, 240.0),
-        phase: egui::TouchPhase::Move,
-        modifiers: egui::Modifiers::NONE,
-    };
-    harness.event(wheel);
+    harness.event(wheel(Modifiers::NONE));
     harness.run_steps(60);
     until(&mut harness, "a part is requested", |stage| {
         stage.commands.iter().any(|command| command.starts_with("Plot") && command.contains("last_step: Some"))

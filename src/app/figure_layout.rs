@@ -1,7 +1,7 @@
 //! The layout of exported figures, and its choice in a menu.
 
 use egui::containers::menu::{MenuButton, MenuConfig};
-use egui::{DragValue, Grid, PopupCloseBehavior, Ui};
+use egui::{DragValue, Grid, PopupCloseBehavior, Response, Ui};
 
 use crate::figure::{Figure, FigureError, Format, Options};
 
@@ -38,6 +38,31 @@ impl FigureLayout {
             row("Figure resolution", "Dots per inch of PNG", &mut self.dpi, 50.0..=1200.0, " dpi");
         });
         ui.checkbox(&mut self.options.title, "Title above");
+    }
+
+    /// A menu that exports plots, with the choice of the layout above the files; returns which file was asked for. The
+    /// table stands apart from the figures before it.
+    pub(super) fn export_menu<F: Copy + PartialEq>(
+        &mut self,
+        ui: &mut Ui,
+        files: &[(F, &str)],
+        table: F,
+    ) -> (Response, Option<F>) {
+        let mut asked = None;
+        let (menu, _) = stays_open("Export").ui(ui, |ui| {
+            self.ui(ui);
+            ui.separator();
+            for (file, label) in files {
+                if *file == table {
+                    ui.separator();
+                }
+                if ui.button(*label).clicked() {
+                    asked = Some(*file);
+                    ui.close();
+                }
+            }
+        });
+        (menu, asked)
     }
 }
 

@@ -33,6 +33,7 @@ mod phase;
 mod picture;
 mod picture_export;
 mod playback;
+mod plot;
 mod preset_catalog;
 mod question;
 mod save_preset;

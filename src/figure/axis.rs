@@ -4,6 +4,7 @@ use super::canvas::{Anchor, Area, Canvas};
 use super::font;
 use super::scale::Mark;
 use super::style::{LABEL_GAP, LINE, TICK};
+use crate::view::AxisScale;
 use crate::view::ticks::{Tick, Ticks};
 
 // Lengths in font sizes.
@@ -15,39 +16,24 @@ const LABEL_HEIGHT: f64 = 1.8;
 /// Width of a horizontal axis for each of its labels.
 const LABEL_WIDTH: f64 = 4.0;
 
-/// The kind of scale of an axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AxisKind {
-    Linear,
-    Log,
-    /// Fractions of 1, shown in %.
-    Percent,
-    /// Seconds since 1970, shown as the time of day.
-    Clock,
+/// Ticks of an axis from `low` to `high`, at most about so many.
+pub(super) fn ticks(scale: AxisScale, [low, high]: [f64; 2], most: usize) -> Vec<Tick> {
+    match scale {
+        AxisScale::Linear => Ticks::linear(low, high, most).in_full(),
+        AxisScale::Percent => Ticks::percent(low, high, most),
+        AxisScale::Log => Ticks::log(low, high, most).in_full(),
+        AxisScale::SymLog { .. } => Ticks::placed(scale, [low, high].map(|end| scale.place(end)), most as f64, 1.0),
+        AxisScale::Clock => Ticks::clock(low, high, (high - low) / most as f64).ticks,
+    }
 }
 
-impl AxisKind {
-    /// Ticks from `low` to `high`, at most about `most`.
-    pub(super) fn ticks(self, [low, high]: [f64; 2], most: usize) -> Vec<Tick> {
-        match self {
-            AxisKind::Linear => Ticks::linear(low, high, most).in_full(),
-            AxisKind::Log => Ticks::log(low, high, most).in_full(),
-            AxisKind::Percent => {
-                let ticks = Ticks::linear(100.0 * low, 100.0 * high, most).in_full();
-                ticks.into_iter().map(|tick| Tick { value: tick.value / 100.0, ..tick }).collect()
-            }
-            AxisKind::Clock => Ticks::clock(low, high, (high - low) / most as f64).ticks,
-        }
-    }
-
-    /// 2 to 9 times the powers of ten on a logarithmic axis of some decades; none on others.
-    pub(super) fn minor_values(self, [low, high]: [f64; 2]) -> impl Iterator<Item = f64> {
-        const MOST_DECADES: f64 = 6.0;
-        let few = self == AxisKind::Log && (high / low).log10() <= MOST_DECADES;
-        let exponents = few.then(|| low.log10().floor() as i32..=high.log10().ceil() as i32).into_iter().flatten();
-        let values = exponents.flat_map(|exponent| (2..10).map(move |digit| f64::from(digit) * 10_f64.powi(exponent)));
-        values.filter(move |value| (low..=high).contains(value))
-    }
+/// 2 to 9 times the powers of ten on a logarithmic axis of some decades; none on others.
+pub(super) fn minor_values(scale: AxisScale, [low, high]: [f64; 2]) -> impl Iterator<Item = f64> {
+    const MOST_DECADES: f64 = 6.0;
+    let few = scale == AxisScale::Log && (high / low).log10() <= MOST_DECADES;
+    let exponents = few.then(|| low.log10().floor() as i32..=high.log10().ceil() as i32).into_iter().flatten();
+    let values = exponents.flat_map(|exponent| (2..10).map(move |digit| f64::from(digit) * 10_f64.powi(exponent)));
+    values.filter(move |value| (low..=high).contains(value))
 }
 
 /// The side of a panel at which an axis is drawn.
@@ -79,25 +65,25 @@ impl Axis {
     /// An axis over a range of values, with at most about `most` unabbreviated labels.
     pub(super) fn new(
         label: &str,
-        kind: AxisKind,
+        scale: AxisScale,
         range: [f64; 2],
         most: usize,
         position: impl Fn(f64) -> f64,
     ) -> Axis {
-        Axis::over(label, kind, range, kind.ticks(range, most), position)
+        Axis::over(label, scale, range, ticks(scale, range, most), position)
     }
 
     /// An axis over a range of values with these ticks.
     pub(super) fn over(
         label: &str,
-        kind: AxisKind,
+        scale: AxisScale,
         range: [f64; 2],
         ticks: impl IntoIterator<Item = Tick>,
         position: impl Fn(f64) -> f64,
     ) -> Axis {
         let mark = |tick: Tick| Mark { position: position(tick.value), label: tick.label };
         let marks = ticks.into_iter().map(mark).collect();
-        Axis { label: label.to_owned(), marks, minor: kind.minor_values(range).map(&position).collect() }
+        Axis { label: label.to_owned(), marks, minor: minor_values(scale, range).map(&position).collect() }
     }
 
     /// The axis, with a note of what its labels leave out.

@@ -1,12 +1,12 @@
 //! Curves of trainings in plots over one horizontal axis: those that are chosen in the window, or the runs of a preset.
 
-use super::axis::{Axis, AxisKind, Parts, Side};
+use super::axis::{Axis, Parts, Side};
 use super::canvas::{Area, Canvas, Stroke};
 use super::style::{CURVE_WIDTH, GAP, LABEL_GAP, LEAST_HEIGHT, LINE, MARGIN, NARROWEST_PANEL, TICK, WIDE};
 use super::svg::CREATOR;
 use super::{About, Content, Figure, Swatch};
 use crate::run::{MetricInfo, Unit};
-use crate::view::{Background, Dash, Pen};
+use crate::view::{AxisScale, Background, Dash, Pen};
 
 /// Height over width of the area of a plot.
 const ASPECT: f64 = 0.62;
@@ -26,11 +26,11 @@ pub struct Curves {
     pub plots: Vec<CurvePlot>,
 }
 
-/// An axis over a range of places: a place is a value, or on a logarithmic axis its decimal logarithm.
+/// An axis from one place on its scale to another.
 #[derive(Clone, Debug)]
 pub struct CurveAxis {
     pub label: String,
-    pub kind: AxisKind,
+    pub scale: AxisScale,
     pub range: [f64; 2],
 }
 
@@ -77,32 +77,27 @@ fn stroke(pen: Pen) -> Stroke {
     Stroke { color: line(pen), width: CURVE_WIDTH, dash: pen.dash, opacity: 1.0 }
 }
 
-impl AxisKind {
-    /// Of a metric's values.
-    pub fn of(metric: &MetricInfo, is_log: bool) -> AxisKind {
-        match metric.unit {
-            _ if is_log => AxisKind::Log,
-            Unit::Fraction => AxisKind::Percent,
-            _ => AxisKind::Linear,
-        }
+/// The scale of a metric's values.
+pub fn metric_scale(metric: &MetricInfo, is_log: bool) -> AxisScale {
+    match metric.unit {
+        _ if is_log => AxisScale::Log,
+        Unit::Fraction => AxisScale::Percent,
+        _ => AxisScale::Linear,
     }
 }
 
 impl CurveAxis {
     /// Of a metric's values.
-    pub fn vertical(metric: &MetricInfo, kind: AxisKind, range: [f64; 2]) -> CurveAxis {
-        let unit = if kind == AxisKind::Percent { " (%)" } else { "" };
-        CurveAxis { label: format!("{}{unit}", metric.title.to_lowercase()), kind, range }
+    pub fn vertical(metric: &MetricInfo, scale: AxisScale, range: [f64; 2]) -> CurveAxis {
+        let unit = if scale == AxisScale::Percent { " (%)" } else { "" };
+        CurveAxis { label: format!("{}{unit}", metric.title.to_lowercase()), scale, range }
     }
 
     /// The axis, as it is drawn at a side of a panel of this width or height.
     pub(super) fn at(&self, side: Side, length: f64, em: f64) -> Axis {
         let most = Axis::room(side, length, em);
-        let (range, place): ([f64; 2], fn(f64) -> f64) = match self.kind {
-            AxisKind::Log => (self.range.map(|place| 10_f64.powf(place)), f64::log10),
-            _ => (self.range, |value| value),
-        };
-        Axis::new(&self.label, self.kind, range, most, |value| self.part(place(value)))
+        let range = self.range.map(|place| self.scale.value(place));
+        Axis::new(&self.label, self.scale, range, most, |value| self.part(self.scale.place(value)))
     }
 
     /// As a vertical axis: from the left end of its label to the frame.

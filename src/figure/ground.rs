@@ -1,7 +1,7 @@
 //! The landscape of a figure: the loss as colours with contour lines, and the trajectories of the optimizers.
 
 use super::FigureError;
-use super::axis::{AxisKind, Parts, Side};
+use super::axis::{Parts, Side};
 use super::canvas::{Area, Canvas, Stroke};
 use super::color_bar::ColorBar;
 use super::contour::Grid;
@@ -13,7 +13,7 @@ use super::trajectories::{Ensemble, Trajectories};
 use crate::landscape::{Landscape, Valley};
 use crate::optimizer::Marker;
 use crate::view::range::{Extent, suiting, union};
-use crate::view::{AutoScale, Camera, Dash, SymLog, ViewSettings, Viewport};
+use crate::view::{AutoScale, AxisScale, Camera, Dash, SymLog, ViewSettings, Viewport};
 
 /// Height over width.
 pub(super) const ASPECT: f64 = 0.84;
@@ -76,7 +76,7 @@ impl Ground {
         let half = [0.5 * camera.width, 0.5 * ASPECT * camera.width];
         let axis = |label: &str, side: usize| CurveAxis {
             label: label.to_owned(),
-            kind: AxisKind::Linear,
+            scale: AxisScale::Linear,
             range: [camera.center[side] - half[side], camera.center[side] + half[side]],
         };
         let viewport = Viewport { camera, size_px: [1000.0, (1000.0 * ASPECT) as f32] };

@@ -1,6 +1,6 @@
 //! The figure of a landscape: the trajectories of its optimizers, and plots of the loss.
 
-use super::axis::{Axis, AxisKind, Side};
+use super::axis::{Axis, Side};
 use super::canvas::{Area, Canvas};
 use super::curves::{self, CurveAxis, CurveLines, CurvePlot};
 use super::ground::{ASPECT, Ground};
@@ -13,7 +13,7 @@ use crate::landscape::{Landscape, Valley};
 use crate::optimizer::Marker;
 use crate::simulation::Bucket;
 use crate::view::range::{suiting, union, with_margin};
-use crate::view::{Background, Pen};
+use crate::view::{AxisScale, Background, Pen};
 
 /// Height over width of a plot below the landscape.
 const PLOT_ASPECT: f64 = 0.5;
@@ -150,7 +150,7 @@ fn along_floor(landscape: &Landscape, ensembles: &[Ensemble<'_>]) -> Plot {
 }
 
 fn axis(label: &str, range: [f64; 2]) -> CurveAxis {
-    CurveAxis { label: label.to_owned(), kind: AxisKind::Linear, range }
+    CurveAxis { label: label.to_owned(), scale: AxisScale::Linear, range }
 }
 
 /// The areas of the landscape and of the plots.

@@ -31,9 +31,8 @@ mod trainings;
 mod trajectories;
 mod xml;
 
-pub use axis::AxisKind;
 pub use check::{PICTURE_DPI, PICTURES, check_pictures};
-pub use curves::{CurveAxis, CurveLines, CurvePlot, Curves};
+pub use curves::{CurveAxis, CurveLines, CurvePlot, Curves, metric_scale};
 pub use difference::{as_changed, difference};
 pub use labels::axis_label;
 pub use map::{Map, MapImage, Swatch};

@@ -1,12 +1,12 @@
 //! Plots of measured values with their errors over the same places.
 
-use super::axis::{Axis, AxisKind, Parts, Side, have_room};
+use super::axis::{Axis, Parts, Side, have_room, minor_values};
 use super::canvas::{Area, Canvas, Stroke};
 use super::style::{CURVE_WIDTH, GAP, KEY, LABEL_GAP, LEAST_HEIGHT, LINE, MARGIN, NARROWEST_PANEL, TICK, WIDE};
 use super::{Mark, Scale, font};
 use crate::optimizer::Marker;
 use crate::view::ticks::{Tick, Ticks};
-use crate::view::{Background, Dash, contrasting};
+use crate::view::{AxisScale, Background, Dash, contrasting};
 
 // Lengths in font sizes.
 const RADIUS: f64 = 0.26;
@@ -231,17 +231,17 @@ impl Plot {
         let [low, high] = scale.ends();
         let most = Axis::room(Side::Left, height, em);
         let kind = match self.vertical {
-            Vertical::Log => AxisKind::Log,
-            Vertical::Linear { .. } => AxisKind::Linear,
+            Vertical::Log => AxisScale::Log,
+            Vertical::Linear { .. } => AxisScale::Linear,
         };
         let (mut marks, mut note) = scale.marks(most);
-        if kind == AxisKind::Log && marks.len() < FEWEST_LABELS {
+        if kind == AxisScale::Log && marks.len() < FEWEST_LABELS {
             // Less than a decade may hold few of 1, 2 and 5 times the powers of ten.
             let Ticks { ticks, note: left_out } = Ticks::linear(low, high, most.min(5));
             let mark = |tick: Tick| Mark { position: scale.position(tick.value), label: tick.label };
             (marks, note) = (ticks.into_iter().map(mark).collect(), left_out);
         }
-        let minor = kind.minor_values([low, high]).map(|value| scale.position(value)).collect();
+        let minor = minor_values(kind, [low, high]).map(|value| scale.position(value)).collect();
         Axis { label: self.label.clone(), marks, minor }.with_note(note)
     }
 

@@ -1,7 +1,7 @@
 //! Rows of maps side by side.
 
 use super::FigureError;
-use super::axis::{Axis, AxisKind, Parts, Side};
+use super::axis::{Axis, Parts, Side, ticks};
 use super::canvas::{Area, Canvas};
 use super::color_bar::ColorBar;
 use super::labels::axis_label;
@@ -10,6 +10,7 @@ use super::scale::Mark;
 use super::style::{LABEL_GAP, LINE, MARGIN, NARROWEST_PANEL, TICK};
 use crate::result::SweepResult;
 use crate::sweep::{self, Diagram, Metric, Spacing};
+use crate::view::AxisScale;
 use crate::view::ticks::short;
 
 /// Height over width of a single panel, and of one of several.
@@ -195,13 +196,13 @@ fn axis(of: &sweep::Axis, label: &str, room: f64) -> Axis {
         return Axis { label: label.to_owned(), marks: vec![only], minor: Vec::new() };
     }
     let most = (room as usize).clamp(2, 8);
-    let kind = match of.spacing {
-        Spacing::Linear => AxisKind::Linear,
-        Spacing::Log => AxisKind::Log,
+    let scale = match of.spacing {
+        Spacing::Linear => AxisScale::Linear,
+        Spacing::Log => AxisScale::Log,
     };
     let range = [of.from.min(of.to), of.from.max(of.to)];
-    let ticks = kind.ticks(range, most).into_iter().filter(|tick| !of.of.is_whole() || tick.value.fract() == 0.0);
-    let mut axis = Axis::over(label, kind, range, ticks, |value| position(of, value));
+    let ticks = ticks(scale, range, most).into_iter().filter(|tick| !of.of.is_whole() || tick.value.fract() == 0.0);
+    let mut axis = Axis::over(label, scale, range, ticks, |value| position(of, value));
     // An axis can go down.
     axis.marks.sort_by(|one, other| one.position.total_cmp(&other.position));
     axis

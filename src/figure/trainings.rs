@@ -1,10 +1,10 @@
 //! The figure that compares trainings: an evaluated metric of each over steps or time.
 
 use super::map::Swatch;
-use super::{AxisKind, CurveAxis, CurveLines, CurvePlot, Curves, Figure};
+use super::{CurveAxis, CurveLines, CurvePlot, Curves, Figure, metric_scale};
 use crate::run::{Better, MetricCurve, MetricInfo, MetricScale, RunHistory};
-use crate::view::Pen;
 use crate::view::range::{across, union, with_margin};
+use crate::view::{AxisScale, Pen};
 
 /// A run that is drawn.
 #[derive(Clone, Debug)]
@@ -36,20 +36,20 @@ impl Figure {
         let points: Vec<Vec<[f64; 2]>> = runs.iter().map(|run| curve(run).unwrap_or_default()).collect();
         let last = points.iter().flatten().map(|[x, _]| *x).fold(0.0, f64::max);
         let (label, unit) = over.axis(last);
-        let kind = AxisKind::of(metric, metric.scale == MetricScale::Log);
-        let lines = points.iter().map(|points| pieces(points, unit, kind)).enumerate();
+        let scale = metric_scale(metric, metric.scale == MetricScale::Log);
+        let lines = points.iter().map(|points| pieces(points, unit, scale)).enumerate();
         let lines: Vec<(usize, Vec<Vec<[f64; 2]>>)> = lines.filter(|(_, line)| !line.is_empty()).collect();
         let extent =
             |line: &Vec<Vec<[f64; 2]>>, side: usize| line.iter().flatten().map(|place| [place[side]; 2]).reduce(union);
         let horizontal = across(lines.iter().filter_map(|(_, line)| extent(line, 0)).reduce(union));
         let extents: Vec<_> = lines.iter().filter_map(|(_, line)| Some((extent(line, 1)?, None))).collect();
-        let vertical = CurveAxis::vertical(metric, kind, with_margin(&extents));
+        let vertical = CurveAxis::vertical(metric, scale, with_margin(&extents));
         let drawn = |(index, line)| CurveLines { index, raw: Vec::new(), line, band: Vec::new() };
         let mut figure = Figure::curves(Curves {
             title: title.to_owned(),
             specs: runs.iter().map(|run| run.config.clone()).collect(),
             names: runs.iter().map(|run| (run.label.clone(), run.pen)).collect(),
-            horizontal: CurveAxis { label: label.to_owned(), kind: AxisKind::Linear, range: horizontal },
+            horizontal: CurveAxis { label: label.to_owned(), scale: AxisScale::Linear, range: horizontal },
             plots: vec![CurvePlot { vertical, curves: lines.into_iter().map(drawn).collect() }],
         });
         figure.legend.extend(notes(runs));
@@ -82,12 +82,11 @@ impl Over {
 
 /// The points in places, split at values without a place. Where a curve ends with such a value, its last piece is
 /// empty; without any place there is no piece.
-fn pieces(points: &[[f64; 2]], unit: f64, kind: AxisKind) -> Vec<Vec<[f64; 2]>> {
+fn pieces(points: &[[f64; 2]], unit: f64, scale: AxisScale) -> Vec<Vec<[f64; 2]>> {
     let mut pieces: Vec<Vec<[f64; 2]>> = Vec::new();
     let mut is_open = false;
     for [x, value] in points {
-        // Only positive values have a logarithm.
-        let y = if kind == AxisKind::Log { value.log10() } else { *value };
+        let y = scale.place(*value);
         if !y.is_finite() {
             is_open = false;
             continue;

@@ -4,9 +4,9 @@ use std::io::{self, Write};
 
 use super::{Course, Record};
 use crate::export::{CsvCell, CsvWriter};
-use crate::figure::{AxisKind, CurveAxis, CurveLines, CurvePlot, Curves, Figure};
-use crate::view::Pen;
+use crate::figure::{CurveAxis, CurveLines, CurvePlot, Curves, Figure};
 use crate::view::range::{across, union, with_margin};
+use crate::view::{AxisScale, Pen};
 
 /// Writes a row for each record: the losses, the theorem's `dimension`, `learning_rate`, `beta1`, `lambda_beta`, `gamma`
 /// and `lambda_gamma`, then `steps`, `regret`, `gap`, `largest_gradient`, `bound`, and regret and bound over √steps.
@@ -78,7 +78,7 @@ pub fn figure(courses: &[Course]) -> Figure {
         let extents: Vec<_> = curves.iter().filter_map(|curve| Some((heights(curve)?, None))).collect();
         let label = format!("R(T) / (G √T), d = {dimension}");
         plots.push(CurvePlot {
-            vertical: CurveAxis { label, kind: AxisKind::Log, range: with_margin(&extents) },
+            vertical: CurveAxis { label, scale: AxisScale::Log, range: with_margin(&extents) },
             curves,
         });
     }
@@ -86,7 +86,11 @@ pub fn figure(courses: &[Course]) -> Figure {
         title: "The regret of FOCUS and the bound of the theorem".to_owned(),
         specs: Vec::new(),
         names,
-        horizontal: CurveAxis { label: "T".to_owned(), kind: AxisKind::Log, range: across(Some([0.0, last.log10()])) },
+        horizontal: CurveAxis {
+            label: "T".to_owned(),
+            scale: AxisScale::Log,
+            range: across(Some([0.0, last.log10()])),
+        },
         plots,
     })
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 mod auto_scale;
+mod axis;
 mod camera;
 mod contrast;
 pub mod crossing;
@@ -12,6 +13,7 @@ mod scale;
 pub mod ticks;
 
 pub use auto_scale::AutoScale;
+pub use axis::AxisScale;
 pub use camera::{Camera, Viewport};
 pub use contrast::{Background, contrasting};
 pub use pen::{Dash, Pen};

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::SymLog;
+use super::{AxisScale, SymLog};
 
 /// A labelled mark on an axis.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +29,20 @@ const CLOCK_STEPS: [f64; 17] = [
 const LABEL_DIGITS: i32 = 5;
 /// Axes never get more marks than this, whatever is asked for.
 const MOST_TICKS: f64 = 64.0;
+/// Round values within a decade, from few to many, and the smallest distance between two of them.
+const DIGITS: [(&[f64], f64); 5] = [
+    (&[1.0], 1.0),
+    (&[1.0, 3.0], 0.477),
+    (&[1.0, 2.0, 5.0], USUAL_GAP),
+    (&[1.0, 2.0, 3.0, 5.0, 7.0], 0.146),
+    (&[1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0], 0.045),
+];
+/// The smallest distance of 1, 2 and 5, which are taken where there is room for them.
+const USUAL_GAP: f64 = 0.301;
+/// With fewer marks there are more round values between them.
+const ENOUGH: usize = 4;
+/// The exponents of all numbers.
+const EXPONENTS: [f64; 2] = [-307.0, 308.0];
 
 impl Ticks {
     /// Marks at multiples of 1, 2 or 5 times a power of ten from `low` to `high`, at most about `most` of them.
@@ -47,6 +61,48 @@ impl Ticks {
         }
         let values = (0..=(last - first).max(-1.0) as i64).map(|index| (first + index as f64) * step);
         Labels::new(step, low, high).ticks(values)
+    }
+
+    /// Marks of parts of 1, labelled in per cent.
+    pub fn percent(low: f64, high: f64, most: usize) -> Vec<Tick> {
+        let ticks = Ticks::linear(100.0 * low, 100.0 * high, most).in_full();
+        ticks.into_iter().map(|tick| Tick { value: tick.value / 100.0, ..tick }).collect()
+    }
+
+    /// Marks of an axis of some length between two places, not much closer than `apart`, with labels that leave
+    /// nothing out. A single one would say nothing of the scale: there are at least two wherever values can be told apart.
+    pub fn placed(scale: AxisScale, [low, high]: [f64; 2], length: f64, apart: f64) -> Vec<Tick> {
+        /// Times are longer than numbers.
+        const TIME: f64 = 1.6;
+        let fitting = (length / apart).max(2.0) as usize;
+        let gap = (high - low) * apart / length;
+        let marks = |most: usize| match scale {
+            AxisScale::Linear => Ticks::linear(low, high, most).whole(),
+            AxisScale::Percent => {
+                let ticks = Ticks::percent(low, high, most).into_iter();
+                ticks.map(|tick| Tick { label: tick.label + " %", ..tick }).collect()
+            }
+            AxisScale::Log => log_placed([low, high], most, gap),
+            AxisScale::SymLog { linear } => symlog_placed(linear, [low, high], most, gap),
+            AxisScale::Clock => Ticks::clock(low, high, TIME * gap).ticks,
+        };
+        let tried = [fitting, fitting + 1, 2 * fitting, 3 * fitting].into_iter().map(marks);
+        tried.into_iter().find(|marks| marks.len() >= 2).unwrap_or_else(|| marks(fitting))
+    }
+
+    /// The marks, each labelled with what all of them share.
+    fn whole(self) -> Vec<Tick> {
+        let Some(note) = self.note else { return self.ticks };
+        let [first, second, last] = [0, 1, self.ticks.len().saturating_sub(1)]
+            .map(|index| self.ticks.get(index).map_or(f64::NAN, |tick| tick.value));
+        let digits = (first.abs().max(last.abs()) / (second - first)).log10().ceil().max(1.0) as usize;
+        let label = |Tick { value, label }| match value {
+            // Too many digits for labels without an offset.
+            _ if note.contains(' ') => format!("{value:.digits$e}").trim_end_matches("e0").to_owned(),
+            0.0 => "0".to_owned(),
+            _ => label + &note,
+        };
+        self.ticks.into_iter().map(|tick| Tick { value: tick.value, label: label(tick) }).collect()
     }
 
     /// The marks, each labelled in full where labels would leave something out.
@@ -118,6 +174,60 @@ impl Ticks {
         let label = |value: f64| if powers { power_of_ten(value) } else { short(value) };
         Ticks { ticks: values.map(|value| Tick { value, label: label(value) }).collect(), note: None }
     }
+}
+
+/// Marks of a logarithmic axis between two places, at least `gap` apart: at 1, 2 and 5 times powers of ten, at more round
+/// values where that makes few marks, and at fewer where there is no room.
+fn log_placed([low, high]: [f64; 2], most: usize, gap: f64) -> Vec<Tick> {
+    let at_digits = |digits: &[f64]| -> Vec<Tick> {
+        let decades = exponents(low.floor(), high.floor());
+        let values = decades.flat_map(|decade| digits.iter().map(move |digit| digit * 10_f64.powi(decade)));
+        let within = values.filter(|value| (low..=high).contains(&value.log10()));
+        within.map(|value| Tick { value, label: short(value) }).collect()
+    };
+    let fitting = DIGITS.iter().filter(|(_, smallest)| *smallest >= gap);
+    let made: Vec<(f64, Vec<Tick>)> = fitting.map(|(digits, smallest)| (*smallest, at_digits(digits))).collect();
+    let enough = made.iter().find(|(smallest, ticks)| *smallest <= USUAL_GAP && ticks.len() >= ENOUGH);
+    if let Some((_, ticks)) = enough.or(made.iter().max_by_key(|(_, ticks)| ticks.len()))
+        && ticks.len() >= 2
+    {
+        return ticks.clone();
+    }
+    if high.floor() - low.ceil() < 1.0 {
+        // Fewer than two powers of ten: round values, where they fall.
+        return Ticks::linear(10_f64.powf(low), 10_f64.powf(high), most).whole();
+    }
+    let stride = nice_step(((high - low) / most as f64).max(1.0)) as i32;
+    let exponents = exponents(low.ceil(), high.floor()).filter(|exponent| exponent.rem_euclid(stride) == 0);
+    exponents.map(|exponent| 10_f64.powi(exponent)).map(|value| Tick { value, label: short(value) }).collect()
+}
+
+/// Marks of a symmetric logarithmic axis between two places: 0 and powers of ten on both sides, or round values where
+/// few of these are in view.
+fn symlog_placed(linear: f64, [low, high]: [f64; 2], most: usize, gap: f64) -> Vec<Tick> {
+    /// What is closer to 0, compared with other marks, goes.
+    const CLOSEST: f64 = 0.4;
+    let scale = AxisScale::SymLog { linear };
+    let largest = scale.value(low.abs().max(high.abs()));
+    let stride = nice_step(((high - low) / most as f64).max(1.0)) as usize;
+    let sizes = exponents(linear.log10().round(), largest.log10().floor()).step_by(stride);
+    let sizes: Vec<f64> = sizes.map(|exponent| 10_f64.powi(exponent)).collect();
+    let values = sizes.iter().rev().map(|size| -size).chain([0.0]).chain(sizes.iter().copied());
+    let in_view = values.filter(|value| (low..=high).contains(&scale.place(*value)));
+    let mut ticks: Vec<Tick> = in_view.map(|value| Tick { value, label: short(value) }).collect();
+    if ticks.len() < 3 {
+        let round = Ticks::linear(scale.value(low), scale.value(high), most);
+        ticks = if round.note.is_none() { round.ticks } else { ticks };
+    }
+    let has_zero = (low..=high).contains(&0.0);
+    ticks.retain(|Tick { value, .. }| *value == 0.0 || !has_zero || scale.place(*value).abs() >= CLOSEST * gap);
+    ticks
+}
+
+/// The whole numbers between two ends that are exponents of numbers.
+fn exponents(first: f64, last: f64) -> impl Iterator<Item = i32> {
+    let [first, last] = [first, last].map(|end| end.clamp(EXPONENTS[0], EXPONENTS[1]) as i32);
+    first..=last
 }
 
 /// A moment in seconds since 1970, in words.

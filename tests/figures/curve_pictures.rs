@@ -1,16 +1,16 @@
 //! The figure of curves.
 
 use resvg::usvg::roxmltree::{Document, Node};
-use valleyscope::figure::{AxisKind, CurveAxis, CurveLines, CurvePlot, Curves, Figure, FigureError, Format, Options};
-use valleyscope::view::Pen;
+use valleyscope::figure::{CurveAxis, CurveLines, CurvePlot, Curves, Figure, FigureError, Format, Options};
+use valleyscope::view::{AxisScale, Pen};
 
 use crate::scan_pictures::{frames, height_of, near, paths, texts};
 
 const ADAM: &str = "#f46f43";
 const FOCUS: &str = "#80a6e2";
 
-fn axis(label: &str, kind: AxisKind, range: [f64; 2]) -> CurveAxis {
-    CurveAxis { label: label.to_owned(), kind, range }
+fn axis(label: &str, scale: AxisScale, range: [f64; 2]) -> CurveAxis {
+    CurveAxis { label: label.to_owned(), scale, range }
 }
 
 /// One curve alone and one with a band, smoothed, that ends at step 30; losses on a logarithmic axis.
@@ -25,10 +25,10 @@ fn curves() -> Curves {
             ("Adam".to_owned(), Pen::new([244, 111, 67], 0)),
             ("FOCUS".to_owned(), Pen::new([128, 166, 226], 0)),
         ],
-        horizontal: axis("steps", AxisKind::Linear, [0.0, 100.0]),
+        horizontal: axis("steps", AxisScale::Linear, [0.0, 100.0]),
         plots: vec![
             CurvePlot {
-                vertical: axis("train loss", AxisKind::Log, [-1.2, 0.5]),
+                vertical: axis("train loss", AxisScale::Log, [-1.2, 0.5]),
                 curves: vec![
                     CurveLines { index: 0, raw: Vec::new(), line: vec![whole], band: Vec::new() },
                     CurveLines {
@@ -40,7 +40,7 @@ fn curves() -> Curves {
                 ],
             },
             CurvePlot {
-                vertical: axis("test accuracy (%)", AxisKind::Percent, [0.0, 1.0]),
+                vertical: axis("test accuracy (%)", AxisScale::Percent, [0.0, 1.0]),
                 curves: vec![CurveLines { index: 0, raw: Vec::new(), line: vec![vec![[50.0, 0.9]]], band: Vec::new() }],
             },
         ],
@@ -122,12 +122,12 @@ fn nothing_is_drawn_beyond_the_frames() {
 #[test]
 fn labels_of_an_axis_have_room_on_every_kind_of_axis() {
     let axes = [
-        axis("samples", AxisKind::Log, [128_f64.log10(), 51_200_f64.log10()]),
-        axis("steps", AxisKind::Linear, [0.0, 100_000.0]),
-        axis("steps", AxisKind::Linear, [50_001_000.0, 50_004_000.0]),
-        axis("steps", AxisKind::Log, [1.02e6_f64.log10(), 1.9e6_f64.log10()]),
-        axis("wall-clock time (UTC)", AxisKind::Clock, [1.767e9, 1.767e9 + 60.0]),
-        axis("wall-clock time (UTC)", AxisKind::Clock, [1.767e9, 1.767e9 + 3e5]),
+        axis("samples", AxisScale::Log, [128_f64.log10(), 51_200_f64.log10()]),
+        axis("steps", AxisScale::Linear, [0.0, 100_000.0]),
+        axis("steps", AxisScale::Linear, [50_001_000.0, 50_004_000.0]),
+        axis("steps", AxisScale::Log, [1.02e6_f64.log10(), 1.9e6_f64.log10()]),
+        axis("wall-clock time (UTC)", AxisScale::Clock, [1.767e9, 1.767e9 + 60.0]),
+        axis("wall-clock time (UTC)", AxisScale::Clock, [1.767e9, 1.767e9 + 3e5]),
     ];
     for (horizontal, width_mm) in axes.iter().flat_map(|axis| [(axis, 60.0), (axis, 85.0), (axis, 180.0)]) {
         let drawn = Curves { horizontal: horizontal.clone(), ..curves() };

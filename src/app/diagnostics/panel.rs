@@ -1,12 +1,11 @@
 //! The panel with all plots.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use egui::containers::menu::{MenuButton, MenuConfig};
 use egui::{PopupCloseBehavior, Rect, Sense, TextStyle, Ui, Vec2, vec2};
 
-use super::axis::AxisScale;
-use super::chart::{Chart, ChartSeries, Touched};
+use super::chart::{Chart, ChartSeries};
 use super::choices::PlotChoices;
 use super::curves::DiagnosticCurve;
 use super::detail::DetailRequest;
@@ -15,8 +14,10 @@ use super::legend::legend;
 use super::metric::{Band, DiagnosticMetric};
 use super::table::{Table, TableContents};
 use super::temperature::temperature_control;
+use crate::app::plot::{ShownPlot, Zoom};
 use crate::app::{Action, Document, Live, Requests};
 use crate::simulation::PlotRequest;
+use crate::view::AxisScale;
 use crate::view::ticks::grouped;
 
 /// Buckets a curve, whatever the plot's width.
@@ -35,9 +36,7 @@ pub struct DiagnosticsPanel {
     log: BTreeSet<DiagnosticMetric>,
     band: Band,
     frozen: bool,
-    /// Ranges that the user chose, in places on the axes.
-    x: Option<[f64; 2]>,
-    y: BTreeMap<DiagnosticMetric, [f64; 2]>,
+    zoom: Zoom<DiagnosticMetric>,
     hover: Option<f64>,
     history: DiagnosticsHistory,
     curves: Curves,
@@ -57,8 +56,7 @@ impl Default for DiagnosticsPanel {
             log,
             band,
             frozen: false,
-            x: None,
-            y: BTreeMap::new(),
+            zoom: Zoom::default(),
             hover: None,
             history: DiagnosticsHistory::default(),
             curves: Curves::default(),
@@ -90,7 +88,7 @@ impl DiagnosticsPanel {
     /// Shows the next document's curves, all of them, and none that were frozen.
     pub fn look_anew(&mut self) {
         self.frozen = false;
-        self.x = None;
+        self.zoom.reset();
     }
 
     /// What is plotted, and how.
@@ -142,7 +140,7 @@ impl DiagnosticsPanel {
             ui.separator();
             if ui.toggle_value(&mut self.log_steps, "Log steps").on_hover_text("Steps on a logarithmic axis").changed()
             {
-                self.x = None;
+                self.zoom.x = None;
             }
             egui::ComboBox::from_id_salt("diagnostics band")
                 .selected_text(self.band.name())
@@ -162,10 +160,9 @@ impl DiagnosticsPanel {
             ui.toggle_value(&mut self.frozen, text)
                 .on_hover_text("Keep the plots as they are while the simulation goes on.")
                 .accessible_name("Freeze the plots");
-            let zoomed = self.x.is_some() || !self.y.is_empty();
-            if ui.add_enabled(zoomed, egui::Button::new("Reset zoom")).on_hover_text("Show everything").clicked() {
-                self.x = None;
-                self.y.clear();
+            let reset = ui.add_enabled(self.zoom.is_zoomed(), egui::Button::new("Reset zoom"));
+            if reset.on_hover_text("Show everything").clicked() {
+                self.zoom.reset();
             }
             ui.menu_button("Export", |ui| {
                 if ui.button("Table (CSV)…").clicked() {
@@ -184,7 +181,7 @@ impl DiagnosticsPanel {
     /// Begins the export of what is shown: the shown metrics and optimizers, and the steps in view.
     fn begin_table(&mut self, ui: &Ui, document: &Document, live: &Live, requests: &mut Requests) {
         let scale = self.x_scale();
-        let [from, to] = self.x.map_or([0.0, f64::INFINITY], |x| x.map(|end| scale.value(end).max(0.0)));
+        let [from, to] = self.zoom.x.map_or([0.0, f64::INFINITY], |x| x.map(|end| scale.value(end).max(0.0)));
         // What is frozen stays as it is on the screen; the engine's history has gone on, or is another run's.
         let last = if self.frozen { self.history.step as f64 } else { f64::INFINITY };
         let shown = || self.history.ensembles.iter().filter(|ensemble| !live.hidden.contains(&ensemble.optimizer));
@@ -243,7 +240,7 @@ impl DiagnosticsPanel {
             (area.width() - gap * (columns - 1) as f32) / columns as f32,
             ((area.height() - gap * (rows - 1) as f32) / rows as f32).max(SMALLEST.y),
         );
-        let x = self.x.unwrap_or_else(|| self.whole_run());
+        let x = self.zoom.x.unwrap_or_else(|| self.whole_run());
         self.hover = self.hover.filter(|_| ui.ui_contains_pointer());
         let mut hover = None;
         egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
@@ -255,13 +252,15 @@ impl DiagnosticsPanel {
                 let (row, column) = (index / columns, index % columns);
                 let offset = vec2(column as f32 * (cell.x + gap), row as f32 * (cell.y + gap));
                 let rect = Rect::from_min_size(whole.min + offset, cell);
-                let touched = ui
+                let shown = ui
                     .scope_builder(egui::UiBuilder::new().id_salt(metric.key()).max_rect(rect), |ui| {
                         self.cell(ui, index, metric, x, document, live)
                     })
                     .inner;
-                hover = hover.or(touched.hover);
-                self.apply(metric, &touched);
+                let Some(shown) = shown else { continue };
+                hover = hover.or(shown.pointer.map(|[x, _]| x));
+                let least = if self.log_steps { 1e-3 } else { 4.0 };
+                self.zoom.apply(metric, shown.gesture, self.whole_run(), least);
             }
         });
         if self.hover != hover {
@@ -279,7 +278,7 @@ impl DiagnosticsPanel {
         x: [f64; 2],
         document: &mut Document,
         live: &Live,
-    ) -> Touched {
+    ) -> Option<ShownPlot> {
         ui.spacing_mut().item_spacing = vec2(4.0, 1.0);
         ui.horizontal(|ui| {
             ui.set_max_height(18.0);
@@ -297,11 +296,11 @@ impl DiagnosticsPanel {
                 let response = response.accessible_name(format!("Logarithmic axis of {}", metric.name()));
                 if response.changed() {
                     let _ = self.log.remove(&metric) || self.log.insert(metric);
-                    self.y.remove(&metric);
+                    self.zoom.y.remove(&metric);
                 }
             });
         });
-        let Some((y_scale, curves)) = self.curves.metrics.get(index) else { return Touched::default() };
+        let (y_scale, curves) = self.curves.metrics.get(index)?;
         let theme = ui.ctx().theme();
         let shown = self.history.ensembles.iter().zip(curves);
         let series = shown
@@ -318,38 +317,10 @@ impl DiagnosticsPanel {
             series,
             scales: [self.x_scale(), *y_scale],
             x,
-            y: self.y.get(&metric).copied(),
+            y: self.zoom.y.get(&metric).copied(),
             hover: self.hover,
         };
-        chart.show(ui)
-    }
-
-    fn apply(&mut self, metric: DiagnosticMetric, touched: &Touched) {
-        if touched.reset {
-            self.x = None;
-            self.y.remove(&metric);
-            return;
-        }
-        let enough = |range: &[f64; 2]| range[1] - range[0] > 1e-9 && range.iter().all(|end| end.is_finite());
-        if let Some(x) = touched.x.filter(enough) {
-            self.x = Some(self.limited(x));
-        }
-        if let Some(y) = touched.y.filter(enough) {
-            self.y.insert(metric, y);
-        }
-    }
-
-    /// Keeps the axis of steps near the run, and at least some steps long.
-    fn limited(&self, [from, to]: [f64; 2]) -> [f64; 2] {
-        let [start, end] = self.whole_run();
-        let room = 0.5 * (end - start);
-        let least = if self.log_steps { 1e-3 } else { 4.0 };
-        let (from, to) = (from.max(start - room), to.min(end + room));
-        if to - from >= least {
-            return [from, to];
-        }
-        let middle = (0.5 * (from + to)).clamp(start, end);
-        [middle - 0.5 * least, middle + 0.5 * least]
+        Some(chart.show(ui))
     }
 
     /// From the first step to the last, as places on the axis.
@@ -374,7 +345,7 @@ impl DiagnosticsPanel {
             buckets: buckets.clamp(*BUCKETS.start(), *BUCKETS.end()),
             log_steps: self.log_steps,
         };
-        if let Some([from, to]) = self.x {
+        if let Some([from, to]) = self.zoom.x {
             let scale = self.x_scale();
             let room = 0.02 * (to - from);
             wanted.first_step = scale.value(from - room).floor().max(0.0) as u64;

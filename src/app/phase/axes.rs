@@ -42,11 +42,7 @@ impl Side<'_> {
         let (low, high) = (self.0.from.min(self.0.to), self.0.from.max(self.0.to));
         let ticks = match self.0.spacing {
             _ if low == high => vec![Tick { value: low, label: short(low) }],
-            Spacing::Linear => match Ticks::linear(low, high, most) {
-                Ticks { ticks, note: None } => ticks,
-                // An axis has no place for what the labels leave out.
-                Ticks { ticks, .. } => ticks.into_iter().map(|it| Tick { label: short(it.value), ..it }).collect(),
-            },
+            Spacing::Linear => Ticks::linear(low, high, most).in_full(),
             Spacing::Log => Ticks::log(low, high, most).ticks,
         };
         let is_whole = self.0.of.is_whole();

@@ -1,14 +1,16 @@
 //! The results of one pixel: scores, certainty, and the curve over learning rates.
 
-use egui::{Color32, Grid, RichText, ScrollArea, Ui};
-use egui_plot::{GridMark, Line, MarkerShape, Plot, PlotPoints, Points};
+use egui::{Color32, Grid, RichText, ScrollArea, Ui, vec2};
+use egui_plot::{MarkerShape, Plot};
 
 use super::metric_names::METRICS;
-use crate::app::diagnostics::labelled_grid;
+use crate::app::plot::{PlotAxis, PlotFrame, error_bar, line, point, readout};
 use crate::app::theme::legible;
 use crate::figure::axis_label;
 use crate::sweep::{Average, Cell, Diagram, Metric};
-use crate::view::ticks::{beyond, fixed, short};
+use crate::view::AxisScale;
+use crate::view::range::{across, union};
+use crate::view::ticks::{beyond, fixed, significant};
 
 /// Shows a pixel; while it is not computed, the one that represents it on the map.
 pub(super) fn show(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], metric: Metric) {
@@ -121,60 +123,78 @@ fn curve(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric:
         Average::Median => "Median",
     };
     ui.label(RichText::new(format!("{average} {name} over learning rate η")).small());
-    let label = |mark: GridMark, _: &std::ops::RangeInclusive<f64>| {
-        if mark.value.fract() == 0.0 { short(10_f64.powi(mark.value as i32)) } else { String::new() }
-    };
-    let scores = (0..diagram.spec().optimizers.len()).map(|index| cell.score(index, metric).value);
-    let scores = scores.filter(|score| score.is_finite());
-    let best = scores.clone().fold(f64::INFINITY, f64::min);
-    let worst = scores.fold(f64::NEG_INFINITY, f64::max);
-    // Learning rates far too large would flatten all that matters.
-    let reach = (3.0 * (worst - best)).max(0.5 * best.abs().max(worst.abs())).max(1e-6);
-    let height = ui.available_height().clamp(120.0, 260.0);
-    let plot = Plot::new("learning rates")
-        .height(height)
-        .x_axis_formatter(label)
-        .y_grid_spacer(labelled_grid(height))
-        .y_axis_formatter(|mark, _| short(mark.value))
-        .grid_color(ui.visuals().weak_text_color().gamma_multiply(0.35))
-        .y_axis_min_width(40.0)
-        .allow_scroll(false)
-        .allow_drag(false)
-        .allow_zoom(false)
-        .allow_boxed_zoom(false)
-        .auto_bounds([true, false]);
-    let shown = match metric {
-        Metric::FinalLoss | Metric::SmallestLoss => best - 0.15 * reach..=best + reach,
-        Metric::Depth => worst - reach..=worst + 0.15 * reach,
-    };
-    let colors: Vec<Color32> = diagram.spec().optimizers.iter().map(|optimizer| legible(ui, optimizer.rgb())).collect();
-    plot.show(ui, |plot| {
-        // Another pixel has other bounds.
-        if shown.start().is_finite() && shown.end().is_finite() {
-            plot.set_plot_bounds_y(shown);
-        }
-        for (index, optimizer) in diagram.spec().optimizers.iter().enumerate() {
+    let optimizers = &diagram.spec().optimizers;
+    let shown = around_scores((0..optimizers.len()).map(|index| cell.score(index, metric).value), metric);
+    let curves: Vec<_> = (0..cell.averages.len()).map(|index| rates(diagram, pixel, cell, index, metric)).collect();
+    let places = curves.iter().flatten().map(|rate| [rate.place; 2]).reduce(union);
+    let size = vec2(ui.available_width(), ui.available_height().clamp(120.0, 260.0));
+    let axes = [PlotAxis::new(AxisScale::Log, across(places)), PlotAxis::new(AxisScale::Linear, shown)];
+    let frame = PlotFrame { axes, size, is_moved: [false; 2], pointer: None };
+    let colors: Vec<Color32> = optimizers.iter().map(|optimizer| legible(ui, optimizer.rgb())).collect();
+    let drawn = frame.show(ui, Plot::new("learning rates"), |plot| {
+        for (index, optimizer) in optimizers.iter().enumerate() {
             let color = colors[index];
-            let averages = cell.averages[index].iter().zip(&cell.deviations[index]).enumerate();
-            let points = averages.filter_map(|(rate, (average, deviation))| {
-                let (average, deviation) = (average[metric as usize], deviation[metric as usize]);
-                let place = diagram.learning_rate(pixel, index, rate).log10();
-                let error = deviation / ((cell.replicates.max(2) - 1) as f64).sqrt();
-                average.is_finite().then_some((place, average, error))
-            });
-            let points: Vec<(f64, f64, f64)> = points.collect();
-            for (place, average, error) in points.iter().filter(|point| point.2.is_finite()) {
-                let bar = vec![[*place, average - error], [*place, average + error]];
-                plot.line(Line::new("", PlotPoints::from(bar)).color(color).width(1.5));
+            for Rate { place, average, error } in curves[index].iter().filter(|rate| rate.error.is_finite()) {
+                error_bar(plot, [*place, average - error, average + error], 0.0, color);
             }
-            let line: Vec<[f64; 2]> = points.iter().map(|(place, average, _)| [*place, *average]).collect();
-            plot.line(Line::new(optimizer.label(), PlotPoints::from(line)).color(color).width(1.5));
+            let places: Vec<[f64; 2]> = curves[index].iter().map(|rate| [rate.place, rate.average]).collect();
+            line(plot, optimizer.label(), &places, 1.5, color, shown);
             let score = cell.score(index, metric);
             if score.value.is_finite() {
                 let place = diagram.learning_rate(pixel, index, score.best_rate).log10();
-                let best = Points::new("", vec![[place, score.value]]).color(color).radius(4.0);
-                plot.points(best.shape(MarkerShape::Diamond));
+                point(plot, [place, score.value], MarkerShape::Diamond, 4.0, color, shown);
             }
         }
     });
+    let words = |index: usize, rate: &Rate| {
+        let learning_rate = significant(10_f64.powf(rate.place), 3);
+        format!("{} at η {learning_rate}: {} ± {}", optimizers[index].label(), number(rate.average), number(rate.error))
+    };
+    if let Some([at, _]) = drawn.pointer {
+        readout(&drawn.response, &format!("{average} {name}"), None, |ui| {
+            for (index, rates) in curves.iter().enumerate() {
+                let away = |rate: &&Rate| (rate.place - at).abs();
+                if let Some(rate) = rates.iter().min_by(|a, b| away(a).total_cmp(&away(b))) {
+                    ui.label(words(index, rate));
+                    ui.end_row();
+                }
+            }
+        });
+    }
+    drawn.describe(&format!("Plot of {average} {name} over learning rate"), || {
+        let best = curves.iter().enumerate().filter_map(|(index, rates)| {
+            let place = diagram.learning_rate(pixel, index, cell.score(index, metric).best_rate).log10();
+            rates.iter().find(|rate| rate.place == place).map(|rate| words(index, rate))
+        });
+        best.collect::<Vec<_>>().join("; ")
+    });
+}
+
+/// The range of averages that is shown. Learning rates far too large would flatten all that matters.
+fn around_scores(scores: impl Iterator<Item = f64>, metric: Metric) -> [f64; 2] {
+    let scores = scores.filter(|score| score.is_finite()).map(|score| [score; 2]);
+    let Some([low, high]) = scores.reduce(union) else { return [0.0, 1.0] };
+    let reach = (3.0 * (high - low)).max(0.5 * low.abs().max(high.abs())).max(1e-6);
+    match metric {
+        Metric::FinalLoss | Metric::SmallestLoss => [low - 0.15 * reach, low + reach],
+        Metric::Depth => [high - reach, high + 0.15 * reach],
+    }
+}
+
+/// What is known of a learning rate, at its place on a logarithmic axis: the average and its standard error.
+struct Rate {
+    place: f64,
+    average: f64,
+    error: f64,
+}
+
+/// The learning rates of an optimizer whose average is finite.
+fn rates(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, optimizer: usize, metric: Metric) -> Vec<Rate> {
+    let averages = cell.averages[optimizer].iter().zip(&cell.deviations[optimizer]).enumerate();
+    let rates = averages.map(|(rate, (average, deviation))| Rate {
+        place: diagram.learning_rate(pixel, optimizer, rate).log10(),
+        average: average[metric as usize],
+        error: deviation[metric as usize] / ((cell.replicates.max(2) - 1) as f64).sqrt(),
+    });
+    rates.filter(|rate| rate.average.is_finite()).collect()
 }

@@ -30,11 +30,12 @@ use super::phase::PhasePanel;
 use super::picture::Pictures;
 use super::picture_export::PictureExport;
 use super::playback::PlaybackPace;
+use super::plot::install_curves;
 use super::preset_catalog::PresetCatalog;
 use super::save_preset::SavePreset;
 use super::session::{self, Session, ViewState, WindowState};
 use super::theme;
-use super::training::{self, TrainingPanel};
+use super::training::TrainingPanel;
 use super::wake::Wake;
 use super::window_layout::{Tab, WindowLayout};
 use crate::preset::{Loaded, Preset, PresetSource, SweepPreset, built_ins};
@@ -58,7 +59,7 @@ struct Panels {
 impl Panels {
     fn new(cc: &eframe::CreationContext<'_>, training: TrainingPanel) -> Panels {
         if let Some(render_state) = &cc.wgpu_render_state {
-            training::install_curves(render_state);
+            install_curves(render_state);
         }
         Panels {
             landscape: LandscapePanel::new(cc.wgpu_render_state.as_ref()),

@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::track::Horizontal;
-use crate::app::diagnostics::AxisScale;
+use crate::figure::metric_scale;
 use crate::run::{Better, MetricId, MetricInfo, MetricScale, Unit};
+use crate::view::AxisScale;
 
 /// The choice of plots; kept with the session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -52,11 +53,15 @@ impl Choices {
 
     pub fn scale(&self, info: &MetricInfo) -> AxisScale {
         let is_log = (info.scale == MetricScale::Log) != self.rescaled.contains(&info.name);
-        if is_log { AxisScale::Log } else { AxisScale::Linear }
+        metric_scale(info, is_log)
     }
 
     pub fn x_scale(&self) -> AxisScale {
-        if self.log_x && self.horizontal != Horizontal::Clock { AxisScale::Log } else { AxisScale::Linear }
+        match self.horizontal {
+            Horizontal::Clock => AxisScale::Clock,
+            _ if self.log_x => AxisScale::Log,
+            _ => AxisScale::Linear,
+        }
     }
 }
 

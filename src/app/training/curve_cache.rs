@@ -81,8 +81,8 @@ mod tests {
     use egui::Theme;
 
     use super::*;
-    use crate::app::diagnostics::AxisScale;
     use crate::app::training::track::{Horizontal, OfStep};
+    use crate::view::AxisScale;
 
     const LOOK: TrackLook =
         TrackLook { horizontal: Horizontal::Step, scales: [AxisScale::Linear; 2], x: [0.0, 1.0], columns: 100 };

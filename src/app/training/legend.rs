@@ -8,10 +8,10 @@ use super::named_curves::NamedCurves;
 use super::names::Name;
 use super::pens::{color, dash};
 use super::track::{Horizontal, Nearest, Track, TrackLook};
-use crate::app::diagnostics::AxisScale;
+use crate::app::plot::readout;
 use crate::run::{MetricInfo, Unit, span};
-use crate::view::Pen;
 use crate::view::ticks::{grouped, moment, significant};
+use crate::view::{AxisScale, Pen};
 
 /// The longest title in the legend where others have no room besides, in points.
 const LONGEST: f32 = 240.0;
@@ -156,37 +156,31 @@ pub(super) fn tooltip(
         found.truncate(MOST_VALUES);
         found.sort_by_key(|(index, _)| *index);
     }
-    egui::Tooltip::for_widget(response).at_pointer().gap(14.0).show(|ui| {
-        ui.set_max_width(460.0);
-        ui.strong(&info.title);
-        egui::Grid::new("values").num_columns(3).spacing([12.0, 2.0]).show(ui, |ui| {
-            for (_, (group, track, found)) in &found {
-                ui.horizontal(|ui| {
-                    line(ui, group.pen);
-                    name(ui, &group.name, 0.5 * LONGEST);
-                });
-                let x = match look.horizontal {
-                    Horizontal::Step => format!("step {}", grouped(found.x as u64)),
-                    Horizontal::Samples => format!("{} samples", grouped(found.x as u64)),
-                    Horizontal::Tokens => format!("{} tokens", grouped(found.x as u64)),
-                    Horizontal::Relative if found.x < 100.0 => format!("{:.2} s", found.x),
-                    Horizontal::Relative => span(found.x as u64),
-                    Horizontal::Clock => moment(found.x, "%m-%d %H:%M:%S"),
-                };
-                ui.weak(x);
-                let mut text = number(info, found.value);
-                if let Some(deviation) = found.deviation {
-                    text.push_str(&format!(" ± {}", number(info, deviation)));
-                }
-                if track.is_smoothed() {
-                    text.push_str(&format!(", smoothed {}", number(info, found.smooth)));
-                }
-                ui.label(text);
-                ui.end_row();
+    let note = (others > 0).then(|| format!("and {others} more, farther from the pointer"));
+    readout(response, &info.title, note.as_deref(), |ui| {
+        for (_, (group, track, found)) in &found {
+            ui.horizontal(|ui| {
+                line(ui, group.pen);
+                name(ui, &group.name, 0.5 * LONGEST);
+            });
+            let x = match look.horizontal {
+                Horizontal::Step => format!("step {}", grouped(found.x as u64)),
+                Horizontal::Samples => format!("{} samples", grouped(found.x as u64)),
+                Horizontal::Tokens => format!("{} tokens", grouped(found.x as u64)),
+                Horizontal::Relative if found.x < 100.0 => format!("{:.2} s", found.x),
+                Horizontal::Relative => span(found.x as u64),
+                Horizontal::Clock => moment(found.x, "%m-%d %H:%M:%S"),
+            };
+            ui.weak(x);
+            let mut text = number(info, found.value);
+            if let Some(deviation) = found.deviation {
+                text.push_str(&format!(" ± {}", number(info, deviation)));
             }
-        });
-        if others > 0 {
-            ui.weak(format!("and {others} more, farther from the pointer"));
+            if track.is_smoothed() {
+                text.push_str(&format!(", smoothed {}", number(info, found.smooth)));
+            }
+            ui.label(text);
+            ui.end_row();
         }
     });
 }

@@ -1,10 +1,11 @@
 //! Curves as lines in a plot.
 
 use egui::Theme;
-use egui_plot::{FilledArea, MarkerShape, PlotUi, Points};
+use egui_plot::{MarkerShape, PlotUi};
 
 use super::pens::{color, dash};
 use super::track::{Pieces, Track, TrackLook};
+use crate::app::plot::{band, near_line, point};
 use crate::gpu::{CurveSet, CurveStyle};
 use crate::view::Pen;
 use crate::view::range::with_margin;
@@ -51,32 +52,6 @@ fn seen(pieces: &Pieces, [from, to]: [f64; 2]) -> impl Iterator<Item = f64> {
         crossed.map(move |edge| y + (next - y) * ((edge - x) / (next_x - x)))
     });
     inside.chain(crossings)
-}
-
-/// Where curves are drawn when a place is far outside of the view: how far does not matter, and pixels could not count
-/// it.
-fn near(y: f64, [bottom, top]: [f64; 2]) -> f64 {
-    let far = 100.0 * (top - bottom);
-    y.clamp(bottom - far, top + far)
-}
-
-/// A line without what is far outside of the view; what is left of a segment stays in its place.
-fn near_line(line: &[[f64; 2]], view: [f64; 2]) -> Vec<[f64; 2]> {
-    let mut kept = Vec::with_capacity(line.len());
-    for (index, &[x, y]) in line.iter().enumerate() {
-        let end = near(y, view);
-        // Where the segments to the neighbours come near.
-        let neighbors =
-            [index.checked_sub(1), Some(index + 1)].into_iter().flatten().filter_map(|other| line.get(other));
-        let crossings = neighbors.filter(|[_, other]| (y - end) * (other - end) < 0.0);
-        let crossings = crossings.map(|[other_x, other]| [x + (other_x - x) * ((end - y) / (other - y)), end]);
-        let before = kept.len();
-        kept.extend(crossings);
-        if kept.len() == before {
-            kept.push([x, end]);
-        }
-    }
-    kept
 }
 
 /// The part of a line before a fork, which is the other run's and paler, and the part after it, with their strengths.
@@ -132,26 +107,30 @@ impl CurveCanvas {
         if lines.band.is_empty() {
             return;
         }
-        let column = |index: usize| lines.band.iter().map(move |point| point[index]);
-        let x: Vec<f64> = column(0).collect();
-        let [low, high] = [1, 2].map(|index| column(index).map(|y| near(y, self.y)).collect::<Vec<f64>>());
-        let area = FilledArea::new("", &x, &low, &high).fill_color(color(pen, self.theme).gamma_multiply(0.2));
-        plot.add(area.allow_hover(false));
+        band(plot, lines.band.iter().copied(), color(pen, self.theme).gamma_multiply(0.2), self.y);
     }
 
-    /// A curve's single points, its fork, and where its values are not finite any more, above all lines.
-    pub(super) fn marks(&self, plot: &mut PlotUi<'_>, pen: Pen, lines: &Lines) {
+    /// Where a curve leaves the view, if it does.
+    pub(super) fn leaving(&self, lines: &Lines) -> Option<[f64; 2]> {
+        let in_view = |[x, _]: &&[f64; 2]| (self.x[0]..=self.x[1]).contains(x);
+        let outside = |[_, y]: &&[f64; 2]| !(self.y[0]..=self.y[1]).contains(y);
+        lines.line.iter().flatten().filter(in_view).find(outside).copied()
+    }
+
+    /// A curve's single points, its fork, where its values are not finite any more, and what is nearest to the pointer,
+    /// above all lines.
+    pub(super) fn marks(&self, plot: &mut PlotUi<'_>, pen: Pen, lines: &Lines, nearest: Option<[f64; 2]>) {
         let own = color(pen, self.theme);
-        let mut mark = |[x, y]: [f64; 2], shape, radius, color| {
-            let mark = Points::new("", [x, near(y, self.y)]).color(color).shape(shape);
-            plot.points(mark.radius(radius).allow_hover(false));
-        };
+        let mut mark = |at, shape, radius, color| point(plot, at, shape, radius, color, self.y);
         for (pieces, color) in [(&lines.raw, own.gamma_multiply(0.3)), (&lines.line, own)] {
             for piece in pieces {
                 if let [only] = piece[..] {
                     mark(only, MarkerShape::Circle, 2.5, color);
                 }
             }
+        }
+        if let Some(nearest) = nearest.filter(|[x, y]| x.is_finite() && y.is_finite()) {
+            mark(nearest, MarkerShape::Circle, 3.0, own);
         }
         let mut points = lines.line.iter().flatten();
         if let Some(first) = points.find(|point| lines.fork.is_some_and(|fork| point[0] >= fork)) {
@@ -167,7 +146,7 @@ impl CurveCanvas {
 
 #[cfg(test)]
 mod tests {
-    use super::{Lines, near_line, y_in_view};
+    use super::{Lines, y_in_view};
 
     #[test]
     fn a_view_between_two_points_shows_what_lies_between_them() {
@@ -177,26 +156,5 @@ mod tests {
         assert!((13.0..14.0).contains(&low) && (16.0..17.0).contains(&high), "{low} to {high}");
         let [low, high] = y_in_view([90.0, 150.0], std::iter::once(&sparse));
         assert!((14.0..15.0).contains(&low) && (20.0..21.0).contains(&high), "{low} to {high}");
-    }
-
-    #[test]
-    fn segments_that_come_from_far_outside_of_the_view_stay_in_their_place() {
-        // In view are 0 to 1, and near it −100 to 101.
-        let line = [[0.0, 0.5], [1.0, 1000.5], [2.0, 0.5], [3.0, -500.0], [4.0, -600.0]];
-        let kept = near_line(&line, [0.0, 1.0]);
-        let on =
-            |from: [f64; 2], to: [f64; 2], y: f64| [from[0] + (to[0] - from[0]) * (y - from[1]) / (to[1] - from[1]), y];
-        let expected = [
-            line[0],
-            on(line[0], line[1], 101.0),
-            on(line[1], line[2], 101.0),
-            line[2],
-            on(line[2], line[3], -100.0),
-            [4.0, -100.0],
-        ];
-        assert_eq!(kept.len(), expected.len(), "{kept:?}");
-        for (kept, expected) in kept.iter().zip(expected) {
-            assert!((0..2).all(|axis| (kept[axis] - expected[axis]).abs() < 1e-12), "{kept:?}, not {expected:?}");
-        }
     }
 }

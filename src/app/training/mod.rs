@@ -3,10 +3,10 @@
 //! The window's thread never reads a file here. One thread knows which runs there are ([`watcher`]), one reads whole
 //! runs and makes their curves ([`plotter`]), and short-lived ones start, install and delete ([`jobs`]).
 
+mod chart;
 mod charts;
 mod choices;
 mod curve_cache;
-mod curve_item;
 mod data_field;
 mod detail;
 mod dialogs;
@@ -17,7 +17,6 @@ mod jobs;
 mod legend;
 mod lines;
 mod list;
-mod marks;
 mod named_curves;
 mod names;
 mod outlook;
@@ -38,7 +37,6 @@ mod watcher;
 mod words;
 mod worker;
 
-pub(super) use curve_item::install as install_curves;
 pub(super) use editor::TrainingMemory;
 pub use install::InstallCommand;
 pub use jobs::{TrainingPaths, WorkerState};

@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use super::lines::{Lines, y_in_view};
 use super::track::{Horizontal, Track, TrackLook};
-use crate::app::diagnostics::AxisScale;
-use crate::figure::{AxisKind, CurveAxis, CurveLines, CurvePlot, Curves, Figure};
+use crate::figure::{CurveAxis, CurveLines, CurvePlot, Curves, Figure};
 use crate::run::{MetricInfo, RunFolder};
-use crate::view::Pen;
+use crate::view::{AxisScale, Pen};
 
 /// All plots, to be exported as one figure.
 pub(super) struct CurvesExport {
@@ -44,12 +43,7 @@ impl CurvesExport {
         let look = self.plots.first().map(|plot| plot.look);
         let horizontal = look.map(|look| (look.horizontal, look.scales[0], look.x));
         let (over, scale, range) = horizontal.unwrap_or((Horizontal::Step, AxisScale::Linear, [0.0, 1.0]));
-        let kind = match (over, scale) {
-            (Horizontal::Clock, _) => AxisKind::Clock,
-            (_, AxisScale::Log) => AxisKind::Log,
-            _ => AxisKind::Linear,
-        };
-        let horizontal = CurveAxis { label: over.name().to_owned(), kind, range };
+        let horizontal = CurveAxis { label: over.name().to_owned(), scale, range };
         Figure::curves(Curves {
             title,
             specs,
@@ -66,8 +60,7 @@ impl PlotExport {
         let lines: Vec<(usize, Lines)> =
             self.tracks.iter().map(|(index, track)| (*index, Lines::of(track, &self.look))).collect();
         let range = self.y.unwrap_or_else(|| y_in_view(self.look.x, lines.iter().map(|(_, lines)| lines)));
-        let kind = AxisKind::of(&self.info, self.look.scales[1] == AxisScale::Log);
-        let vertical = CurveAxis::vertical(&self.info, kind, range);
+        let vertical = CurveAxis::vertical(&self.info, self.look.scales[1], range);
         let place = |index| drawn.iter().position(|of| *of == index).expect("it is drawn here");
         let curve = |(index, Lines { raw, line, band, .. })| CurveLines { index: place(index), raw, line, band };
         CurvePlot { vertical, curves: lines.into_iter().map(curve).collect() }

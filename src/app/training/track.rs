@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::pyramid::Pyramid;
-use crate::app::diagnostics::AxisScale;
 use crate::run::MetricCurve;
+use crate::view::AxisScale;
 
 /// The quantity of the horizontal axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -88,6 +88,13 @@ pub struct TrackLook {
     pub x: [f64; 2],
     /// Columns of pixels.
     pub columns: usize,
+}
+
+impl TrackLook {
+    /// Where a point of the curve that is read lies.
+    pub(super) fn place(&self, point: &Nearest) -> [f64; 2] {
+        [self.scales[0].place(point.x), self.scales[1].place(point.smooth)]
+    }
 }
 
 /// Points of a line in places, cut where values have no place. Where a line ends so, its last piece is empty.
@@ -317,7 +324,7 @@ pub struct Nearest {
 #[cfg(test)]
 mod tests {
     use super::{Horizontal, OfStep, Track, TrackLook};
-    use crate::app::diagnostics::AxisScale;
+    use crate::view::AxisScale;
 
     fn track(values: &[f64], smoothing: f64) -> Track {
         let mut track = Track::new(OfStep { samples: 10.0, tokens: 640.0 }, smoothing);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use eframe::egui_wgpu::{Callback, CallbackResources, CallbackTrait, RenderState, ScreenDescriptor, wgpu};
 use egui::emath::GuiRounding as _;
-use egui::{Color32, PaintCallbackInfo, Pos2, Rect, Shape, Ui};
+use egui::{Color32, Id, PaintCallbackInfo, Pos2, Rect, Shape, Ui};
 use egui_plot::{PlotBounds, PlotGeometry, PlotItem, PlotItemBase, PlotPoint, PlotTransform};
 
 use crate::gpu::{CurveRenderer, CurveSet, Placement};
@@ -17,7 +17,7 @@ pub(crate) fn install(render_state: &RenderState) {
 }
 
 /// The curves as an item of a plot.
-pub(super) struct CurveItem {
+pub(in crate::app) struct CurveItem {
     /// By which the GPU knows the plot.
     id: u64,
     set: Arc<CurveSet>,
@@ -28,7 +28,8 @@ pub(super) struct CurveItem {
 
 impl CurveItem {
     /// Curves that count places from 0 to 1 through these ranges.
-    pub(super) fn new(id: u64, set: Arc<CurveSet>, x: [f64; 2], y: [f64; 2]) -> CurveItem {
+    pub(in crate::app) fn new(plot: &str, set: Arc<CurveSet>, x: [f64; 2], y: [f64; 2]) -> CurveItem {
+        let id = Id::unique(("curves", plot)).value();
         let corners = [0, 1].map(|end| PlotPoint::new(x[end], y[end]));
         CurveItem { id, set, corners, base: PlotItemBase::new(String::new()) }
     }

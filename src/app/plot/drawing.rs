@@ -1,0 +1,101 @@
+//! What is drawn of a curve in a plot: its line, its band, error bars and single points.
+
+use egui::Color32;
+use egui_plot::{FilledArea, Line, MarkerShape, PlotPoints, PlotUi, Points};
+
+/// Where a curve is drawn when a place is far outside of the view: how far does not matter, and pixels could not count
+/// it.
+fn near(y: f64, [bottom, top]: [f64; 2]) -> f64 {
+    let far = 100.0 * (top - bottom);
+    y.clamp(bottom - far, top + far)
+}
+
+/// A line without what is far outside of the view; what is left of a segment stays in its place.
+pub(in crate::app) fn near_line(line: &[[f64; 2]], view: [f64; 2]) -> Vec<[f64; 2]> {
+    let mut kept = Vec::with_capacity(line.len());
+    for (index, &[x, y]) in line.iter().enumerate() {
+        let end = near(y, view);
+        // Where the segments to the neighbours come near.
+        let neighbors =
+            [index.checked_sub(1), Some(index + 1)].into_iter().flatten().filter_map(|other| line.get(other));
+        let crossings = neighbors.filter(|[_, other]| (y - end) * (other - end) < 0.0);
+        let crossings = crossings.map(|[other_x, other]| [x + (other_x - x) * ((end - y) / (other - y)), end]);
+        let before = kept.len();
+        kept.extend(crossings);
+        if kept.len() == before {
+            kept.push([x, end]);
+        }
+    }
+    kept
+}
+
+/// Draws a line through places, as far as it is near the view.
+pub(in crate::app) fn line(
+    plot: &mut PlotUi<'_>,
+    name: &str,
+    places: &[[f64; 2]],
+    width: f32,
+    color: Color32,
+    view: [f64; 2],
+) {
+    let line = Line::new(name, PlotPoints::from(near_line(places, view)));
+    plot.line(line.color(color).width(width).allow_hover(false));
+}
+
+/// Fills what lies between the low and the high ends `[x, low, high]`.
+pub(in crate::app) fn band(
+    plot: &mut PlotUi<'_>,
+    ends: impl Iterator<Item = [f64; 3]>,
+    color: Color32,
+    view: [f64; 2],
+) {
+    let ends: Vec<[f64; 3]> = ends.map(|[x, low, high]| [x, near(low, view), near(high, view)]).collect();
+    let [x, low, high] = [0, 1, 2].map(|index| ends.iter().map(|end| end[index]).collect::<Vec<f64>>());
+    plot.add(FilledArea::new("", &x, &low, &high).fill_color(color).allow_hover(false));
+}
+
+/// Draws a single place.
+pub(in crate::app) fn point(
+    plot: &mut PlotUi<'_>,
+    [x, y]: [f64; 2],
+    shape: MarkerShape,
+    radius: f32,
+    color: Color32,
+    view: [f64; 2],
+) {
+    let point = Points::new("", [x, near(y, view)]).shape(shape).radius(radius);
+    plot.points(point.color(color).allow_hover(false));
+}
+
+/// Draws a vertical line over a place from `low` to `high`, with ends of this width to each side.
+pub(in crate::app) fn error_bar(plot: &mut PlotUi<'_>, [x, low, high]: [f64; 3], end: f64, color: Color32) {
+    for ends in [[[x, low], [x, high]], [[x - end, low], [x + end, low]], [[x - end, high], [x + end, high]]] {
+        plot.line(Line::new("", PlotPoints::from(ends.to_vec())).color(color).width(1.2).allow_hover(false));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::near_line;
+
+    #[test]
+    fn segments_that_come_from_far_outside_of_the_view_stay_in_their_place() {
+        // In view are 0 to 1, and near it −100 to 101.
+        let line = [[0.0, 0.5], [1.0, 1000.5], [2.0, 0.5], [3.0, -500.0], [4.0, -600.0]];
+        let kept = near_line(&line, [0.0, 1.0]);
+        let on =
+            |from: [f64; 2], to: [f64; 2], y: f64| [from[0] + (to[0] - from[0]) * (y - from[1]) / (to[1] - from[1]), y];
+        let expected = [
+            line[0],
+            on(line[0], line[1], 101.0),
+            on(line[1], line[2], 101.0),
+            line[2],
+            on(line[2], line[3], -100.0),
+            [4.0, -100.0],
+        ];
+        assert_eq!(kept.len(), expected.len(), "{kept:?}");
+        for (kept, expected) in kept.iter().zip(expected) {
+            assert!((0..2).all(|axis| (kept[axis] - expected[axis]).abs() < 1e-12), "{kept:?}, not {expected:?}");
+        }
+    }
+}

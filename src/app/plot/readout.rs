@@ -1,0 +1,61 @@
+//! What a plot says beside its curves: values at the pointer, and which curves leave the view.
+
+use egui::text::{LayoutJob, TextWrapping};
+use egui::{Align2, Color32, Grid, Rect, Response, Shape, Stroke, TextFormat, TextStyle, Tooltip, Ui, pos2, vec2};
+use egui_plot::PlotPoint;
+
+use super::frame::ShownPlot;
+
+/// A curve that leaves the view: where its first point outside of it is.
+pub(in crate::app) struct LeavingCurve {
+    pub name: String,
+    pub color: Color32,
+    pub first: [f64; 2],
+}
+
+/// Shows a table of values at the pointer, and a note below it.
+pub(in crate::app) fn readout(response: &Response, title: &str, note: Option<&str>, rows: impl FnOnce(&mut Ui)) {
+    Tooltip::for_widget(response).at_pointer().gap(14.0).show(|ui| {
+        ui.set_max_width(460.0);
+        ui.strong(title);
+        Grid::new("values").spacing([12.0, 2.0]).show(ui, rows);
+        if let Some(note) = note {
+            ui.weak(note);
+        }
+    });
+}
+
+impl ShownPlot {
+    /// Says in the middle of the plot why there is nothing in it.
+    pub(in crate::app) fn note(&self, ui: &Ui, text: &str) {
+        let (font, color) = (TextStyle::Small.resolve(ui.style()), ui.visuals().weak_text_color());
+        let frame = *self.transform.frame();
+        ui.painter().with_clip_rect(frame).text(frame.center(), Align2::CENTER_CENTER, text, font, color);
+    }
+
+    /// Marks curves that leave a view which was chosen for the others: a small arrow where they do, and the name.
+    pub(in crate::app) fn mark_leaving(&self, ui: &Ui, top: f64, curves: impl Iterator<Item = LeavingCurve>) {
+        let frame = *self.transform.frame();
+        let painter = ui.painter().with_clip_rect(frame);
+        let mut taken: Vec<Rect> = Vec::new();
+        for LeavingCurve { name, color, first } in curves {
+            let (edge, up) = if first[1] > top { (frame.top() + 2.0, 1.0) } else { (frame.bottom() - 2.0, -1.0) };
+            let format = TextFormat::simple(TextStyle::Small.resolve(ui.style()), color);
+            let mut job = LayoutJob::single_section(name, format);
+            job.wrap = TextWrapping::truncate_at_width(0.5 * frame.width());
+            let name = painter.layout_job(job);
+            let x = self.transform.position_from_point(&PlotPoint::new(first[0], first[1])).x;
+            let size = vec2(12.0 + name.size().x, name.size().y);
+            let left = x.min(frame.right() - size.x - 4.0).max(frame.left() + 4.0);
+            let mut area = Rect::from_min_size(pos2(left, if up > 0.0 { edge } else { edge - size.y }), size);
+            while taken.iter().any(|other| other.intersects(area)) && frame.contains_rect(area) {
+                area = area.translate(vec2(0.0, up * size.y));
+            }
+            taken.push(area);
+            let tip = pos2(area.left() + 4.0, area.center().y - up * 4.0);
+            let corners = vec![tip, tip + vec2(4.0, up * 8.0), tip + vec2(-4.0, up * 8.0)];
+            painter.add(Shape::convex_polygon(corners, color, Stroke::NONE));
+            painter.galley(area.left_top() + vec2(12.0, 0.0), name, color);
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What plots are zoomed to, and the gestures that zoom them.
+
+use std::collections::BTreeMap;
+
+use egui::{Response, Ui};
+use egui_plot::PlotBounds;
+
+/// What was done to a plot: the ranges of places that it is to show.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(in crate::app) struct Gesture {
+    x: Option<[f64; 2]>,
+    y: Option<[f64; 2]>,
+    is_reset: bool,
+}
+
+impl Gesture {
+    /// Dragging and zooming, read off from where a plot of these ranges ended up, the wheel, and double clicks.
+    pub(super) fn of(
+        ui: &Ui,
+        response: &Response,
+        bounds: &PlotBounds,
+        [x, y]: [[f64; 2]; 2],
+        pointer: Option<[f64; 2]>,
+    ) -> Gesture {
+        let moved = |axis: usize, set: [f64; 2]| {
+            let now = [bounds.min()[axis], bounds.max()[axis]];
+            let tolerance = 1e-9 * (set[1] - set[0]).abs();
+            now.iter().zip(&set).any(|(now, set)| (now - set).abs() > tolerance).then_some(now)
+        };
+        let mut gesture = Gesture { is_reset: response.double_clicked(), ..Gesture::default() };
+        let is_zoomed = ui.input(|input| input.zoom_delta() != 1.0) && response.contains_pointer();
+        if response.dragged() || response.drag_stopped() || is_zoomed {
+            (gesture.x, gesture.y) = (moved(0, x), moved(1, y));
+        }
+        if let Some(pointer) = pointer {
+            // With Shift the wheel scrolls sideways.
+            let [sideways, wheel] = ui.input_mut(|input| std::mem::take(&mut input.smooth_scroll_delta).into());
+            let zoomed = |[from, to]: [f64; 2], at: f64, wheel: f32| {
+                let factor = (f64::from(-wheel) / 240.0).exp();
+                (wheel != 0.0).then(|| [from, to].map(|end| at + (end - at) * factor))
+            };
+            let is_shifted = ui.input(|input| input.modifiers.shift);
+            let [along_x, along_y] = if is_shifted { [0.0, sideways + wheel] } else { [wheel, 0.0] };
+            gesture.x = zoomed(x, pointer[0], along_x).or(gesture.x);
+            gesture.y = zoomed(y, pointer[1], along_y).or(gesture.y);
+        }
+        gesture
+    }
+}
+
+/// What plots over one horizontal axis are zoomed to, in places; what is not zoomed shows everything.
+#[derive(Debug)]
+pub(in crate::app) struct Zoom<K> {
+    pub x: Option<[f64; 2]>,
+    pub y: BTreeMap<K, [f64; 2]>,
+}
+
+impl<K> Default for Zoom<K> {
+    fn default() -> Self {
+        Zoom { x: None, y: BTreeMap::new() }
+    }
+}
+
+impl<K: Ord> Zoom<K> {
+    pub(in crate::app) fn is_zoomed(&self) -> bool {
+        self.x.is_some() || !self.y.is_empty()
+    }
+
+    /// Shows everything again.
+    pub(in crate::app) fn reset(&mut self) {
+        *self = Zoom::default();
+    }
+
+    /// Takes over what was done to one of the plots. The horizontal axis stays near the `whole` and is no shorter than
+    /// `least`.
+    pub(in crate::app) fn apply(&mut self, plot: K, gesture: Gesture, whole: [f64; 2], least: f64) {
+        if gesture.is_reset {
+            return self.reset();
+        }
+        let can_be_shown = |[from, to]: &[f64; 2]| {
+            let smallest = 1e-12 * from.abs().max(to.abs());
+            from.is_finite() && to.is_finite() && to - from > smallest
+        };
+        if let Some(x) = gesture.x.filter(can_be_shown) {
+            self.x = Some(near(x, whole, least));
+        }
+        if let Some(y) = gesture.y.filter(can_be_shown) {
+            self.y.insert(plot, y);
+        }
+    }
+}
+
+/// A range moved or made longer or shorter where it is too far from the whole or too short.
+fn near([from, to]: [f64; 2], [start, end]: [f64; 2], least: f64) -> [f64; 2] {
+    let room = 0.5 * (end - start);
+    let [start, end] = [start - room, end + room];
+    let length = (to - from).max(least).min(end - start);
+    let from = (0.5 * (from + to - length)).min(end - length).max(start);
+    [from, from + length]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Gesture, Zoom, near};
+
+    #[test]
+    fn a_horizontal_axis_stays_near_the_whole() {
+        let near = |x| near(x, [0.0, 100.0], 4.0);
+        assert_eq!(near([10.0, 30.0]), [10.0, 30.0]);
+        assert_eq!(near([-90.0, -30.0]), [-50.0, 10.0], "a drag beyond the end keeps the length");
+        assert_eq!(near([-900.0, 900.0]), [-50.0, 150.0]);
+        assert_eq!(near([50.0, 50.5]), [48.25, 52.25]);
+        assert_eq!(super::near([0.0, 1e-9], [0.0, 1e-6], 4.0), [-0.5e-6, 1.5e-6], "the whole may be shorter");
+    }
+
+    #[test]
+    fn ranges_that_cannot_be_shown_are_refused_and_a_double_click_shows_everything() {
+        let mut zoom = Zoom::default();
+        let mut apply = |gesture| {
+            zoom.apply("loss", gesture, [0.0, 100.0], 4.0);
+            (zoom.x, zoom.y.get("loss").copied())
+        };
+        let ranged = |x, y| Gesture { x: Some(x), y: Some(y), is_reset: false };
+        assert_eq!(apply(ranged([f64::NAN, 1.0], [2.0, 2.0])), (None, None));
+        assert_eq!(apply(ranged([0.0, f64::INFINITY], [1e9, 1e9 + 1e-6])), (None, None));
+        assert_eq!(apply(ranged([5.0, 15.0], [0.0, 1e-15])), (Some([5.0, 15.0]), Some([0.0, 1e-15])));
+        assert_eq!(apply(Gesture { is_reset: true, ..Gesture::default() }), (None, None));
+    }
+}

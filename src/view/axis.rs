@@ -1,0 +1,51 @@
+//! How values lie along an axis, in the window and in figures alike.
+
+/// The scale of an axis. A place on it is a value, or what the scale makes of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum AxisScale {
+    Linear,
+    /// Of parts of 1, shown in %.
+    Percent,
+    /// By the decimal logarithm; only what is positive has a place.
+    Log,
+    /// `sign(x) log₁₀(1 + |x|/linear)`: linear about 0, logarithmic far from it.
+    SymLog {
+        linear: f64,
+    },
+    /// Of seconds since 1970.
+    Clock,
+}
+
+impl AxisScale {
+    /// Where a value lies on the axis; not finite where it has no place.
+    pub fn place(self, value: f64) -> f64 {
+        match self {
+            AxisScale::Linear | AxisScale::Percent | AxisScale::Clock => value,
+            AxisScale::Log if value > 0.0 => value.log10(),
+            AxisScale::Log => f64::NAN,
+            AxisScale::SymLog { linear } => (value.abs() / linear).ln_1p().copysign(value) / std::f64::consts::LN_10,
+        }
+    }
+
+    /// The value at a place; the inverse of [`AxisScale::place`].
+    pub fn value(self, place: f64) -> f64 {
+        match self {
+            AxisScale::Linear | AxisScale::Percent | AxisScale::Clock => place,
+            AxisScale::Log => 10_f64.powf(place),
+            AxisScale::SymLog { linear } => (linear * (place.abs() * std::f64::consts::LN_10).exp_m1()).copysign(place),
+        }
+    }
+
+    /// The axis for a quantity that may be negative, logarithmic below the sizes that it takes: linear
+    /// within a thousandth of the largest, or within the smallest where that is larger.
+    pub fn symlog_for(values: impl Iterator<Item = f64>) -> Self {
+        let sizes = values.map(f64::abs).filter(|size| *size > 0.0 && size.is_finite());
+        let (smallest, largest) =
+            sizes.fold((f64::INFINITY, 0.0_f64), |(low, high), size| (low.min(size), high.max(size)));
+        if largest == 0.0 {
+            return AxisScale::SymLog { linear: 1.0 };
+        }
+        let linear = smallest.max(1e-3 * largest).min(0.1 * largest);
+        AxisScale::SymLog { linear: 10_f64.powf(linear.log10().floor()) }
+    }
+}
