@@ -12,8 +12,9 @@ use super::{
 /// θ ← θ − η (d + ω θ)
 /// ```
 ///
-/// β₁ only mixes, β₂ is the decay rate of the momentum, and the momentum is updated after the direction was taken. Chen et al. take β₁ = 0.9
-/// and β₂ = 0.99, a learning rate of a third to a tenth of Adam's, and a weight decay that is larger by the same factor.
+/// β₁ only mixes, β₂ is the decay rate of the momentum, and the momentum is updated after the direction was taken. Chen
+/// et al. take β₁ = 0.9 and β₂ = 0.99, a learning rate of a third to a tenth of Adam's, and a weight decay that is larger by
+/// the same factor.
 pub struct Lion;
 
 hyperparameters! {

@@ -17,7 +17,8 @@ use crate::quantity::Range;
 /// θ ← θ − η (d + ω θ)
 /// ```
 ///
-/// Yuan et al. take β₁ = 0.95, β₂ = 0.99 and γ = 0.025.
+/// Yuan et al. take β₁ = 0.95, β₂ = 0.99 and γ = 0.025. Their exact form has in place of g′ the gradient of this step's
+/// batch at the previous parameters.
 pub struct Mars;
 
 hyperparameters! {
@@ -42,7 +43,7 @@ const M: StepPart = StepPart::state("m", "m", "running average of c̃");
 const S: StepPart = StepPart::state("s", "s", "running average of c̃²");
 const PREVIOUS: StepPart = StepPart::state("g′", "previous", "gradient, for the next step");
 const D: StepPart = StepPart::quantity("d", "direction of the step");
-const DIRECTION: StepArrow = StepArrow::direction("−m̂/√ŝ", "MARS’s direction");
+const DIRECTION: StepArrow = StepArrow::direction("−m̂/√ŝ", "MARS's direction");
 
 #[derive(Clone, Copy, Debug)]
 pub struct Coefficients<A> {

@@ -1,4 +1,4 @@
-//! Loops over slices of tensors, compiled for the widest vectors of the processor.
+//! The numbers of tensors as slices, for loops that are compiled for the vector instructions of the processor.
 
 use tch::{Device, Kind, Tensor};
 

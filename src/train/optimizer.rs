@@ -211,6 +211,7 @@ vectorized! {
     fn step_slices<R: Rule, T: Number>(
         coefficients: &R::Coefficients<T>, rates: Rates<T>, theta: &mut [T], gradients: &[T], states: &mut [&mut [T]],
     ) {
+        assert!(R::INFO.is_element_wise, "a slice is no whole parameter");
         let count = theta.len();
         let gradients = &gradients[..count];
         let mut columns: [&mut [T]; MOST_STATES] = Default::default();

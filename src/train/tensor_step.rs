@@ -113,7 +113,7 @@ impl TensorLearningRates {
 struct StepValues<'a> {
     nodes: &'a [Node],
     layout: &'a ParameterLayout,
-    /// None of products that the next operation adds.
+    /// None of products that the next operation adds, and of numbers that are not needed any more.
     values: Vec<Option<TensorValue>>,
     /// How often each is still needed.
     uses: Vec<usize>,
@@ -130,7 +130,7 @@ impl StepValues<'_> {
                     0 => self.values[index].take(),
                     _ => self.values[index].as_ref().map(TensorValue::share),
                 };
-                value.expect("a fused product is read only by the sum that follows it")
+                value.expect("a number is computed before it is used, and kept until its last use")
             }
         }
     }

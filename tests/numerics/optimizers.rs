@@ -431,6 +431,13 @@ fn mars_by_hand() {
     assert_eq!((run.state(0), run.state(1), run.state(2)), (0.593_75, 0.276_367_187_5, 4.0));
 }
 
+#[test]
+fn every_registered_rule_has_a_golden() {
+    for &kind in RuleKind::ALL {
+        assert!(GOLDENS.iter().any(|(of, _)| *of == kind), "{} has no golden", kind.info().name);
+    }
+}
+
 /// The plane's steps, as their formulas are shown, against the reference implementations.
 #[test]
 fn every_rule_is_its_reference_implementation_on_the_plane() {

@@ -208,7 +208,7 @@ impl Printer<'_> {
         }
     }
 
-    /// A norm; of a number with a name, of its values for both coordinates.
+    /// A norm; in numbers, of the values for both coordinates.
     fn norm(&self, a: Operand, mode: Mode) -> Expression {
         match mode {
             Mode::Numbers(_) => {
