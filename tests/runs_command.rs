@@ -462,7 +462,11 @@ fn a_scan_is_exported_as_a_table_of_scores_and_as_arrays() {
     let run = scan_run::scan(&place.runs(), false);
     fs::write(place.home.path().join("scan.npz"), "something else").unwrap();
     expect(&place.run(&["export", &run.name(), "--out", "scan.csv"]), 0, &["12 rows of scan-", "scan.csv"]);
-    expect(&place.run(&["export", &run.name(), "--out", "scan.npz"]), 0, &["10 of 12 pixels of scan-", "scan.npz"]);
+    expect(
+        &place.run(&["export", &run.name(), "--out", "scan.npz"]),
+        0,
+        &["10 of 12 grid points of scan-", "scan.npz"],
+    );
     let scan = ScanResult::open(&run).unwrap();
     let mut table = Vec::new();
     scan.write_table(&mut table).unwrap();
@@ -473,7 +477,7 @@ fn a_scan_is_exported_as_a_table_of_scores_and_as_arrays() {
 }
 
 #[test]
-fn only_a_scan_with_pixels_has_arrays_scores_and_a_figure() {
+fn only_a_scan_with_grid_points_has_arrays_scores_and_a_figure() {
     let place = Place::new();
     let run = place.ended("mnist", Event::Finished);
     let kind = ["expected a scan", "found a run of the kind `Mnist`"];
@@ -481,9 +485,13 @@ fn only_a_scan_with_pixels_has_arrays_scores_and_a_figure() {
     expect(&place.figure(&[&run.name(), "--out", "a.svg"]), 2, &kind);
     let empty = scan_run::write(&place.runs(), scan_run::started(&scan_run::axes(), scan_run::DATA), []);
     for out in ["a.csv", "a.npz"] {
-        expect(&place.run(&["export", &empty.name(), "--out", out]), 2, &[out, "no pixel of the scan is complete yet"]);
+        expect(
+            &place.run(&["export", &empty.name(), "--out", out]),
+            2,
+            &[out, "no grid point of the scan is complete yet"],
+        );
     }
-    expect(&place.figure(&[&empty.name(), "--out", "a.svg"]), 2, &["no pixel of the scan is complete yet"]);
+    expect(&place.figure(&[&empty.name(), "--out", "a.svg"]), 2, &["no grid point of the scan is complete yet"]);
     let files = fs::read_dir(place.home.path()).unwrap().filter(|entry| entry.as_ref().unwrap().path().is_file());
     assert_eq!(files.count(), 0, "nothing is written");
 }

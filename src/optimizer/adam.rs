@@ -16,15 +16,13 @@ use super::{
 pub struct Adam;
 
 hyperparameters! {
-    beta1: Hyperparameter::momentum(),
+    beta1: Hyperparameter::momentum().paper("0.9"),
     beta2: Hyperparameter::decay_rate("β₂", "Squares β₂")
-        .help(
-            "How much of the running average of the squared gradient is kept in each step. Its root divides the step.",
-            "0.999",
-        )
+        .help("How much of the running average of the squared gradient is kept in each step. Its root divides the step.")
+        .paper("0.999")
         .slider(0.0, 0.9999)
         .defaults(0.999, 0.999),
-    weight_decay: Hyperparameter::weight_decay(),
+    weight_decay: Hyperparameter::weight_decay().paper("0.1"),
 }
 
 const M: StepPart = StepPart::state("m", "m", "running average of the gradients");

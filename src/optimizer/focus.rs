@@ -21,19 +21,19 @@ use super::{
 pub struct Focus;
 
 hyperparameters! {
-    beta1: Hyperparameter::momentum(),
+    beta1: Hyperparameter::momentum().paper("0.9"),
     beta2: Hyperparameter::decay_rate("β₂", "Average β₂")
-        .help(
-            "How much of the running average of the parameters, which attracts them, is kept in each step.",
-            "0.9 in the toy model, 0.99 in training",
-        )
+        .help("How much of the running average of the parameters, which attracts them, is kept in each step.")
+        .paper("0.9 in the toy model, 0.99 in training")
         .defaults(0.9, 0.99),
     gamma: Hyperparameter::attraction()
-        .help("The strength of the pull towards the averaged parameters. Negative values push away.", "0.2"),
-    weight_decay: Hyperparameter::weight_decay(),
+        .help("The strength of the pull towards the averaged parameters. Negative values push away.")
+        .paper("0.2"),
+    weight_decay: Hyperparameter::weight_decay().paper("0.1"),
     /// What weight decay shrinks: θ or θ̂.
     decay: Hyperparameter::choice("Decay of the", DECAY_TARGETS)
-        .help("What weight decay shrinks.", "the parameters in its toy figures, the average in its training code")
+        .help("What weight decay shrinks.")
+        .paper("the parameters in its toy figures, the average in its training code")
         .defaults(0.0, DECAY_OF_AVERAGE),
 }
 

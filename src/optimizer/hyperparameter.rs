@@ -74,9 +74,14 @@ impl Hyperparameter {
         Hyperparameter { kind, on_plane: 0.0, in_training: 0.0, ..Hyperparameter::decay_rate("", label) }
     }
 
-    /// What it does, and its value in the paper, empty where the paper does not have it.
-    pub const fn help(self, help: &'static str, paper: &'static str) -> Hyperparameter {
-        Hyperparameter { help, paper, ..self }
+    /// What it does.
+    pub const fn help(self, help: &'static str) -> Hyperparameter {
+        Hyperparameter { help, ..self }
+    }
+
+    /// Its value in the FOCUS paper, where the paper has it.
+    pub const fn paper(self, paper: &'static str) -> Hyperparameter {
+        Hyperparameter { paper, ..self }
     }
 
     /// The ends of its slider.
@@ -92,7 +97,7 @@ impl Hyperparameter {
     /// β₁, the decay rate of the momentum.
     pub const fn momentum() -> Hyperparameter {
         Hyperparameter::decay_rate("β₁", "Momentum β₁")
-            .help("How much of the running average of the gradient is kept in each step. 0 keeps nothing.", "0.9")
+            .help("How much of the running average of the gradient is kept in each step. 0 keeps nothing.")
     }
 
     /// γ, a strength of attraction.
@@ -106,7 +111,7 @@ impl Hyperparameter {
     /// ω, the decoupled weight decay.
     pub const fn weight_decay() -> Hyperparameter {
         Hyperparameter::number("ω", "Weight decay ω", WeightDecay::RANGE)
-            .help("Shrinks the parameters by ηω of their size in each step.", "0.1")
+            .help("Shrinks the parameters by ηω of their size in each step.")
             .slider(0.0, 1.0)
             .defaults(0.1, 0.01)
     }

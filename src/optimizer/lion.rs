@@ -19,9 +19,9 @@ pub struct Lion;
 
 hyperparameters! {
     beta1: Hyperparameter::decay_rate("β₁", "Mixing β₁")
-        .help("How much of the direction comes from the momentum rather than from the new gradient.", ""),
+        .help("How much of the direction comes from the momentum rather than from the new gradient."),
     beta2: Hyperparameter::decay_rate("β₂", "Momentum β₂")
-        .help("How much of the running average of the gradient is kept in each step.", "")
+        .help("How much of the running average of the gradient is kept in each step.")
         .defaults(0.99, 0.99),
     weight_decay: Hyperparameter::weight_decay(),
 }

@@ -22,13 +22,13 @@ use crate::quantity::Range;
 pub struct Mars;
 
 hyperparameters! {
-    beta1: Hyperparameter::momentum().help("How much of the running average of c is kept in each step.", "")
+    beta1: Hyperparameter::momentum().help("How much of the running average of c is kept in each step.")
         .defaults(0.95, 0.95),
     beta2: Hyperparameter::decay_rate("β₂", "Squares β₂")
-        .help("How much of the running average of c² is kept in each step.", "")
+        .help("How much of the running average of c² is kept in each step.")
         .defaults(0.99, 0.99),
     gamma: Hyperparameter::number("γ", "Correction γ", Range { name: "gamma", min: 0.0, max: 1.0 })
-        .help("How much of the change of the gradient since the step before is added to it. 0 gives Adam with clipping.", "")
+        .help("How much of the change of the gradient since the step before is added to it. 0 gives Adam with clipping.")
         .slider(0.0, 0.1)
         .defaults(0.025, 0.025),
     weight_decay: Hyperparameter::weight_decay(),

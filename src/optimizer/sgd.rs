@@ -17,7 +17,7 @@ pub struct Sgd;
 
 hyperparameters! {
     beta1: Hyperparameter::momentum()
-        .help("How much of the sum of gradients is kept in each step. 0 keeps nothing.", ""),
+        .help("How much of the sum of gradients is kept in each step. 0 keeps nothing."),
     weight_decay: Hyperparameter::weight_decay(),
 }
 

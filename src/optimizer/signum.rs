@@ -15,8 +15,8 @@ use super::{
 pub struct Signum;
 
 hyperparameters! {
-    beta1: Hyperparameter::momentum(),
-    weight_decay: Hyperparameter::weight_decay(),
+    beta1: Hyperparameter::momentum().paper("0.9"),
+    weight_decay: Hyperparameter::weight_decay().paper("0.1"),
 }
 
 const M: StepPart = StepPart::state("m", "m", "running average of the gradients");

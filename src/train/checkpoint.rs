@@ -38,6 +38,13 @@ pub(super) const OPTIMIZER: &str = "optimizer.";
 /// The tensors of a training by name.
 pub type NamedTensors<'a> = Vec<(String, &'a Tensor)>;
 
+/// What a checkpoint holds of a training.
+pub struct TrainingState<'a> {
+    pub tensors: NamedTensors<'a>,
+    /// The optimizer's products of decay rates ([`FlatOptimizer::powers`](super::FlatOptimizer::powers)).
+    pub powers: BTreeMap<String, f64>,
+}
+
 /// A tensor's numbers as bytes.
 struct Bytes {
     kind: Dtype,
@@ -125,20 +132,32 @@ impl Checkpoint {
     /// The checkpoint of a step, and its tensors by name.
     ///
     /// Only tensors that the training expects are read into memory: those with the names, types and shapes of
-    /// `expected`.
+    /// `expected`, whose values do not matter.
     ///
     /// # Errors
     ///
-    /// Where it cannot be read, is damaged, of another origin, or of another training's tensors.
+    /// Where it cannot be read, is damaged, of another origin, or of another training's tensors or decay rates.
     pub fn load(
         run: &RunFolder,
         step: u64,
         origin: &CheckpointOrigin,
-        expected: &NamedTensors<'_>,
+        expected: &TrainingState<'_>,
     ) -> Result<(Checkpoint, Vec<(String, Tensor)>), CheckpointError> {
         let check = |about: &Path, checkpoint: &Checkpoint| checkpoint.check_origin(about, origin);
-        let wanted = ExpectedTensors { tensors: expected, most: bytes_of_all(expected), passes_over: &|_| false };
-        Checkpoint::read(run, step, &wanted, check)
+        let tensors = &expected.tensors;
+        let wanted = ExpectedTensors { tensors, most: bytes_of_all(tensors), passes_over: &|_| false };
+        let (checkpoint, tensors) = Checkpoint::read(run, step, &wanted, check)?;
+        checkpoint.check_powers(run, &expected.powers)?;
+        Ok((checkpoint, tensors))
+    }
+
+    /// Checks that it has a product of each of these decay rates.
+    pub(super) fn check_powers(&self, run: &RunFolder, of: &BTreeMap<String, f64>) -> Result<(), CheckpointError> {
+        let Some(missing) = of.keys().find(|key| !self.powers.contains_key(*key)) else { return Ok(()) };
+        let found: Vec<&str> = self.powers.keys().map(String::as_str).collect();
+        let found = if found.is_empty() { "none".to_owned() } else { found.join(", ") };
+        let about = Checkpoint::tensors_path(run, self.step).with_extension("ron");
+        Err(damaged(&about, format!("expected `{missing}` among `powers`, found {}", visible(&found))))
     }
 
     /// Some of the tensors of a step's checkpoint: those of its model, whatever its optimizer's state and its data.

@@ -2,7 +2,7 @@
 
 use tch::Tensor;
 
-use super::checkpoint::{CheckpointError, NamedTensors, OPTIMIZER, bytes_of_all};
+use super::checkpoint::{CheckpointError, NamedTensors, OPTIMIZER, TrainingState, bytes_of_all};
 use super::wanted::ExpectedTensors;
 use crate::optimizer::MOST_STATES;
 use crate::preset::Preset;
@@ -12,7 +12,8 @@ use crate::run::{Forked, RunFolder};
 impl Checkpoint {
     /// The checkpoint that a run was forked from, as the fork continues from it, and its tensors by name.
     ///
-    /// An optimizer of another rule starts with fresh states and bias correction, as before its first step. The best
+    /// An optimizer of another rule starts with the states and products of decay rates of `expected`, which are those
+    /// before its first step. The best
     /// evaluation is this checkpoint's, if the fork evaluates in the same way: earlier ones are not in the fork's
     /// folder.
     ///
@@ -24,11 +25,11 @@ impl Checkpoint {
         run: &RunFolder,
         forked: &Forked,
         origin: &CheckpointOrigin,
-        expected: &NamedTensors<'_>,
+        expected: &TrainingState<'_>,
     ) -> Result<(Checkpoint, Vec<(String, Tensor)>), CheckpointError> {
         let is_fresh = |name: &str| !forked.keeps_optimizer && name.starts_with(OPTIMIZER);
         let (fresh, kept): (NamedTensors<'_>, NamedTensors<'_>) =
-            expected.iter().cloned().partition(|(name, _)| is_fresh(name));
+            expected.tensors.iter().cloned().partition(|(name, _)| is_fresh(name));
         let step = forked.from_step;
         let most = bytes_of_all(&kept) * (1 + MOST_STATES as u64);
         let wanted = ExpectedTensors { tensors: &kept, most, passes_over: &is_fresh };
@@ -40,8 +41,9 @@ impl Checkpoint {
             Err(CheckpointError::Foreign { path: about.to_owned(), with: "from another fork", expected, found })
         })?;
         tensors.extend(fresh.into_iter().map(|(name, tensor)| (name, tensor.shallow_clone())));
-        if !forked.keeps_optimizer {
-            checkpoint.powers.clear();
+        match forked.keeps_optimizer {
+            true => checkpoint.check_powers(run, &expected.powers)?,
+            false => checkpoint.powers.clone_from(&expected.powers),
         }
         checkpoint.best = checkpoint.best.filter(|(best, _)| *best == step && evaluate_the_same(&checkpoint, origin));
         Ok((checkpoint, tensors))
@@ -53,7 +55,7 @@ impl Checkpoint {
         step: u64,
         forked: Option<&Forked>,
         origin: &CheckpointOrigin,
-        expected: &NamedTensors<'_>,
+        expected: &TrainingState<'_>,
     ) -> Result<(Checkpoint, Vec<(String, Tensor)>), CheckpointError> {
         let forked = forked.filter(|forked| forked.from_step == step);
         match forked.map(|forked| Checkpoint::load_forked(run, forked, origin, expected)) {

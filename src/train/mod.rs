@@ -34,7 +34,7 @@ mod wanted;
 mod worker;
 
 pub use crate::run::{Checkpoint, CheckpointOrigin};
-pub use checkpoint::{CheckpointError, NamedTensors};
+pub use checkpoint::{CheckpointError, NamedTensors, TrainingState};
 pub use device::Devices;
 pub use error::TrainError;
 pub use layout::{ParameterLayout, Segment};

@@ -102,18 +102,15 @@ impl FlatOptimizer {
         self.bias.powers(&self.rule).map(|(key, power)| (key.to_owned(), power)).collect()
     }
 
-    /// Continues after so many steps with these products of decay rates, of which there are none for an optimizer that
-    /// takes its first step; the states are set through [`FlatOptimizer::states`].
+    /// Continues after so many steps with these products of decay rates; the states are set through
+    /// [`FlatOptimizer::states`].
     ///
     /// # Errors
     ///
-    /// Where there are products and one is missing.
+    /// Where one is missing.
     pub fn set_progress(&mut self, steps: u64, powers: &BTreeMap<String, f64>) -> Result<(), TrainError> {
-        let power = |key: &str| if powers.is_empty() { Some(1.0) } else { powers.get(key).copied() };
-        self.bias = BiasCorrection::new(steps, &self.rule, power).map_err(|key| {
-            let found: Vec<&str> = powers.keys().map(String::as_str).collect();
-            TrainError::Refused(format!("expected `{key}` among a checkpoint's `powers`, found {}", found.join(", ")))
-        })?;
+        let bias = BiasCorrection::new(steps, &self.rule, |key| powers.get(key).copied());
+        self.bias = bias.map_err(|key| TrainError::Refused(format!("no product of the decay rate `{key}`")))?;
         Ok(())
     }
 

@@ -51,16 +51,18 @@ impl TensorStep {
             StepValues { nodes: &self.nodes, layout, values: Vec::with_capacity(self.nodes.len()), uses: self.uses() };
         for (index, node) in self.nodes.iter().enumerate() {
             let value = match node.operation {
-                Operation::Symbol(Symbol::Theta) => Some(TensorValue::free(parameters.shallow_clone())),
-                Operation::Symbol(Symbol::State(index)) => Some(TensorValue::free(states[index].shallow_clone())),
-                Operation::Symbol(Symbol::Gradient) => Some(TensorValue::lent(gradients)),
-                Operation::Symbol(Symbol::LearningRate) => Some(rates.learning_rate.value()),
-                Operation::Symbol(Symbol::WeightDecay) => Some(TensorValue::lent(&rates.decay)),
+                Operation::Symbol(Symbol::Theta) => NodeValue::Known(TensorValue::free(parameters.shallow_clone())),
+                Operation::Symbol(Symbol::State(index)) => {
+                    NodeValue::Known(TensorValue::free(states[index].shallow_clone()))
+                }
+                Operation::Symbol(Symbol::Gradient) => NodeValue::Known(TensorValue::lent(gradients)),
+                Operation::Symbol(Symbol::LearningRate) => NodeValue::Known(rates.learning_rate.value()),
+                Operation::Symbol(Symbol::WeightDecay) => NodeValue::Known(TensorValue::lent(&rates.decay)),
                 Operation::Symbol(Symbol::Hyperparameter(_) | Symbol::Power(_)) => {
                     unreachable!("coefficients are computed before")
                 }
-                _ if self.is_fused(index, &values.uses) => None,
-                operation => Some(values.compute(operation)?),
+                _ if self.is_fused(index, &values.uses) => NodeValue::Fused,
+                operation => NodeValue::Known(values.compute(operation)?),
             };
             values.values.push(value);
         }
@@ -113,10 +115,18 @@ impl TensorLearningRates {
 struct StepValues<'a> {
     nodes: &'a [Node],
     layout: &'a ParameterLayout,
-    /// None of products that the next operation adds, and of numbers that are not needed any more.
-    values: Vec<Option<TensorValue>>,
+    values: Vec<NodeValue>,
     /// How often each is still needed.
     uses: Vec<usize>,
+}
+
+/// What is known of a recorded number.
+enum NodeValue {
+    Known(TensorValue),
+    /// It is a product that the next operation adds.
+    Fused,
+    /// It is not needed any more.
+    Used,
 }
 
 impl StepValues<'_> {
@@ -126,11 +136,13 @@ impl StepValues<'_> {
             Operand::Constant(number, _) => TensorValue::Number(number),
             Operand::Node(index) => {
                 self.uses[index] -= 1;
-                let value = match self.uses[index] {
-                    0 => self.values[index].take(),
-                    _ => self.values[index].as_ref().map(TensorValue::share),
+                let value = match (self.uses[index], &mut self.values[index]) {
+                    (0, value) => std::mem::replace(value, NodeValue::Used),
+                    (_, NodeValue::Known(value)) => NodeValue::Known(value.share()),
+                    (_, NodeValue::Fused | NodeValue::Used) => NodeValue::Used,
                 };
-                value.expect("a number is computed before it is used, and kept until its last use")
+                let NodeValue::Known(value) = value else { unreachable!("a number is kept until its last use") };
+                value
             }
         }
     }
@@ -166,7 +178,7 @@ impl StepValues<'_> {
     /// `a b + c`
     fn product_sum(&mut self, a: Operand, b: Operand, c: Operand) -> Result<TensorValue, TchError> {
         if let Operand::Node(index) = c
-            && self.values[index].is_none()
+            && matches!(self.values[index], NodeValue::Fused)
             && let Operation::Product(factor, input) = self.nodes[index].operation
         {
             let [kept, average, factor, input] = [a, b, factor, input].map(|it| self.take(it));

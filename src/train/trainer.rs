@@ -101,7 +101,7 @@ impl<'a, T: Training> Trainer<'a, T> {
         let mut unusable = Vec::new();
         for step in Checkpoint::steps(self.session.run())?.into_iter().rev() {
             let forked = self.session.before().forked();
-            match Checkpoint::load_any(self.session.run(), step, forked, &self.origin, &self.run.tensors()) {
+            match Checkpoint::load_any(self.session.run(), step, forked, &self.origin, &self.run.state()) {
                 Ok((checkpoint, tensors)) => {
                     self.run.restore(step, &checkpoint.powers, &tensors)?;
                     self.best = checkpoint.best;

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use tch::{Device, Tensor};
 
-use super::checkpoint::NamedTensors;
+use super::checkpoint::{NamedTensors, TrainingState};
 use super::device::Devices;
 use super::error::TrainError;
 use super::layout::ParameterLayout;
@@ -186,6 +186,11 @@ pub trait Training {
 
     /// The tensors of a checkpoint. The names of the optimizer's states begin with `optimizer.`.
     fn tensors(&self) -> NamedTensors<'_>;
+
+    /// All that a checkpoint holds of it.
+    fn state(&self) -> TrainingState<'_> {
+        TrainingState { tensors: self.tensors(), powers: self.optimized().2.powers() }
+    }
 
     /// Continues after `step` steps from a checkpoint's tensors, which have the names and shapes of
     /// [`Training::tensors`], and its products of decay rates ([`FlatOptimizer::powers`]).

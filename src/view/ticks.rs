@@ -65,7 +65,7 @@ impl Ticks {
 
     /// Marks of parts of 1, labelled in per cent.
     pub fn percent(low: f64, high: f64, most: usize) -> Vec<Tick> {
-        let ticks = Ticks::linear(100.0 * low, 100.0 * high, most).in_full();
+        let ticks = Ticks::linear(100.0 * low, 100.0 * high, most).whole();
         ticks.into_iter().map(|tick| Tick { value: tick.value / 100.0, ..tick }).collect()
     }
 
@@ -84,7 +84,7 @@ impl Ticks {
             }
             AxisScale::Log => log_placed([low, high], most, gap),
             AxisScale::SymLog { linear } => symlog_placed(linear, [low, high], most, gap),
-            AxisScale::Clock => Ticks::clock(low, high, TIME * gap).ticks,
+            AxisScale::Clock => Ticks::clock(low, high, TIME * gap * fitting as f64 / most as f64).ticks,
         };
         let tried = [fitting, fitting + 1, 2 * fitting, 3 * fitting].into_iter().map(marks);
         tried.into_iter().find(|marks| marks.len() >= 2).unwrap_or_else(|| marks(fitting))
@@ -98,7 +98,7 @@ impl Ticks {
         let digits = (first.abs().max(last.abs()) / (second - first)).log10().ceil().max(1.0) as usize;
         let label = |Tick { value, label }| match value {
             // Too many digits for labels without an offset.
-            _ if note.contains(' ') => format!("{value:.digits$e}").trim_end_matches("e0").to_owned(),
+            _ if note.contains(' ') => significant(value, digits + 1),
             0.0 => "0".to_owned(),
             _ => label + &note,
         };

@@ -1,11 +1,12 @@
 //! Checkpoints of trainings.
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use tch::{Device, Kind, Tensor};
 use valleyscope::preset::built_ins;
 use valleyscope::run::RunFolder;
-use valleyscope::train::{Checkpoint, CheckpointOrigin};
+use valleyscope::train::{Checkpoint, CheckpointOrigin, TrainingState};
 
 use crate::driver::{Target, fuzz};
 
@@ -63,12 +64,14 @@ pub fn checkpoints() {
     let folder = tempfile::tempdir().expect("a folder");
     let preset = &built_ins().iter().find(|built_in| built_in.name == "mnist").expect("it is built in").preset;
     let run = RunFolder::create(folder.path(), "fuzz", &preset.to_ron()).expect("a run");
-    let powers = [("beta1", 0.5), ("beta2", 0.9)].map(|(key, power)| (key.to_owned(), power)).into();
+    let powers: BTreeMap<String, f64> =
+        [("beta1", 0.5), ("beta2", 0.9)].map(|(key, power)| (key.to_owned(), power)).into();
     let parameters = Tensor::from_slice(&[1.5_f32, -0.0, f32::NAN, 4.0, 5.0, 6.0]).reshape([2, 3]);
     let memory = Tensor::from_slice(&[0.25_f64, f64::INFINITY]);
     let named = || vec![("parameters".to_owned(), &parameters), ("optimizer.m".to_owned(), &memory)];
+    let state = || TrainingState { tensors: named(), powers: powers.clone() };
     let origin = CheckpointOrigin { data: "data".to_owned(), config: "config".to_owned(), preset: String::new() };
-    let new = Checkpoint::new(7, 1.5, powers, Some((3, 0.25)), origin.clone());
+    let new = Checkpoint::new(7, 1.5, powers.clone(), Some((3, 0.25)), origin.clone());
     new.save(&run, named()).expect("there is room");
     let path = run.path().join("checkpoint-00000007.safetensors");
     let about = path.with_extension("ron");
@@ -90,7 +93,7 @@ pub fn checkpoints() {
         let text = if turn.is_multiple_of(4) { text.to_vec() } else { mended(text, tensors) };
         fs::write(&about, text).expect("there is room");
         fs::write(&path, tensors).expect("there is room");
-        let Ok((checkpoint, tensors)) = Checkpoint::load(&run, 7, &origin, &named()) else { return };
+        let Ok((checkpoint, tensors)) = Checkpoint::load(&run, 7, &origin, &state()) else { return };
         let bits = |tensors: &[(String, Tensor)]| -> Vec<(String, Vec<i64>, Vec<u64>)> {
             let numbers = |tensor: &Tensor| {
                 let wide = tensor.to_device(Device::Cpu).to_kind(Kind::Double).flatten(0, -1);
@@ -106,7 +109,7 @@ pub fn checkpoints() {
         copy.since = since;
         let saved = copy.save(&run, tensors.iter().map(|(name, tensor)| (name.clone(), tensor)).collect());
         saved.expect("there is room");
-        let (again, same) = Checkpoint::load(&run, step, &origin, &named()).expect("what is written can be read");
+        let (again, same) = Checkpoint::load(&run, step, &origin, &state()).expect("what is written can be read");
         assert_eq!(bits(&same), bits(&tensors));
         assert_eq!((again.step, format!("{:?}", again.since)), (7, format!("{since:?}")));
     });

@@ -32,7 +32,7 @@ fn save(folder: &RunFolder, step: u64, run: &MnistRun, powers: BTreeMap<String, 
 
 /// The checkpoint of a step of such a training.
 fn load(folder: &RunFolder, step: u64, run: &MnistRun) -> Result<(Checkpoint, Vec<(String, Tensor)>), CheckpointError> {
-    Checkpoint::load(folder, step, &origin(), &run.tensors())
+    Checkpoint::load(folder, step, &origin(), &run.state())
 }
 
 fn complaint(folder: &RunFolder, step: u64, run: &MnistRun) -> String {
@@ -132,17 +132,15 @@ fn a_checkpoint_whose_sum_is_of_the_tensors_alone_is_read() {
 
 #[test]
 fn a_checkpoint_without_a_product_of_decay_rates_is_refused() {
-    let mut run = MnistRun::new(&spec("Adam"), &mnist(), Device::Cpu).unwrap();
-    let mut all = powers(&run);
-    all.remove("beta2");
-    let mut restore = |powers: &BTreeMap<String, f64>| {
-        let tensors: Vec<_> = run.tensors().into_iter().map(|(name, tensor)| (name, tensor.copy())).collect();
-        run.restore(5, powers, &tensors)
-    };
-    let error = restore(&all).unwrap_err().to_string();
-    assert!(error.contains("expected `beta2`") && error.contains("found beta1"), "{error}");
-    restore(&BTreeMap::new()).unwrap();
+    let run = MnistRun::new(&spec("Adam"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
+    let mut one = powers(&run);
+    one.remove("beta2");
+    for (powers, found) in [(one, "found beta1"), (BTreeMap::new(), "found none")] {
+        save(&folder, 5, &run, powers);
+        let error = complaint(&folder, 5, &run);
+        assert!(error.contains("checkpoint-00000005.ron: expected `beta") && error.contains(found), "{error}");
+    }
     save(&folder, 5, &run, powers(&run));
     let about = folder.path().join("checkpoint-00000005.ron");
     let text = std::fs::read_to_string(&about).unwrap();
@@ -192,7 +190,7 @@ fn a_checkpoint_of_another_run_or_step_is_not_used() {
         (CheckpointOrigin { data: "other".to_owned(), ..origin() }, "on other data"),
         (CheckpointOrigin { config: "other".to_owned(), ..origin() }, "with another config"),
     ] {
-        let refused = Checkpoint::load(&folder, 20, &other, &run.tensors());
+        let refused = Checkpoint::load(&folder, 20, &other, &run.state());
         let error = refused.map(|(checkpoint, _)| checkpoint).unwrap_err().to_string();
         assert!(error.contains(expected) && error.contains("checkpoint-00000020.ron"), "{error}");
     }

@@ -359,14 +359,14 @@ fn every_changed_digit_of_a_checkpoint_is_noticed() {
     let spec = quick(10);
     let training = MnistRun::new(&spec, &mnist(), Device::Cpu).unwrap();
     let origin = origin_in(std::str::from_utf8(&text).unwrap());
-    Checkpoint::load(&run, step, &origin, &training.tensors()).unwrap();
+    Checkpoint::load(&run, step, &origin, &training.state()).unwrap();
     let digits: Vec<usize> = (0..text.len()).filter(|&at| text[at].is_ascii_digit()).collect();
     assert!(digits.len() > 20);
     for at in digits {
         let mut changed = text.clone();
         changed[at] ^= 1;
         std::fs::write(&path, &changed).unwrap();
-        let loaded = Checkpoint::load(&run, step, &origin, &training.tensors());
+        let loaded = Checkpoint::load(&run, step, &origin, &training.state());
         assert!(loaded.is_err(), "{}", String::from_utf8(changed).unwrap());
     }
 }

@@ -135,7 +135,7 @@ fn curve(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric:
         for (index, optimizer) in optimizers.iter().enumerate() {
             let color = colors[index];
             for Rate { place, average, error } in curves[index].iter().filter(|rate| rate.error.is_finite()) {
-                error_bar(plot, [*place, average - error, average + error], 0.0, color);
+                error_bar(plot, [*place, average - error, average + error], None, color, shown);
             }
             let places: Vec<[f64; 2]> = curves[index].iter().map(|rate| [rate.place, rate.average]).collect();
             line(plot, optimizer.label(), &places, 1.5, color, shown);

@@ -67,10 +67,18 @@ pub(in crate::app) fn point(
     plot.points(point.color(color).allow_hover(false));
 }
 
-/// Draws a vertical line over a place from `low` to `high`, with ends of this width to each side.
-pub(in crate::app) fn error_bar(plot: &mut PlotUi<'_>, [x, low, high]: [f64; 3], end: f64, color: Color32) {
-    for ends in [[[x, low], [x, high]], [[x - end, low], [x + end, low]], [[x - end, high], [x + end, high]]] {
-        plot.line(Line::new("", PlotPoints::from(ends.to_vec())).color(color).width(1.2).allow_hover(false));
+/// Draws a vertical line at a place from `low` to `high`; with a `cap`, which is half as wide as a short horizontal line,
+/// also such lines at its ends.
+pub(in crate::app) fn error_bar(
+    plot: &mut PlotUi<'_>,
+    [x, low, high]: [f64; 3],
+    cap: Option<f64>,
+    color: Color32,
+    view: [f64; 2],
+) {
+    let caps = cap.into_iter().flat_map(|cap| [low, high].map(|y| [[x - cap, y], [x + cap, y]]));
+    for ends in caps.chain([[[x, low], [x, high]]]) {
+        line(plot, "", &ends, 1.2, color, view);
     }
 }
 

@@ -33,16 +33,17 @@ impl Gesture {
             (gesture.x, gesture.y) = (moved(0, x), moved(1, y));
         }
         if let Some(pointer) = pointer {
-            // With Shift the wheel scrolls sideways.
-            let [sideways, wheel] = ui.input_mut(|input| std::mem::take(&mut input.smooth_scroll_delta).into());
-            let zoomed = |[from, to]: [f64; 2], at: f64, wheel: f32| {
-                let factor = (f64::from(-wheel) / 240.0).exp();
-                (wheel != 0.0).then(|| [from, to].map(|end| at + (end - at) * factor))
-            };
             let is_shifted = ui.input(|input| input.modifiers.shift);
-            let [along_x, along_y] = if is_shifted { [0.0, sideways + wheel] } else { [wheel, 0.0] };
-            gesture.x = zoomed(x, pointer[0], along_x).or(gesture.x);
-            gesture.y = zoomed(y, pointer[1], along_y).or(gesture.y);
+            // With Shift the wheel scrolls sideways.
+            let axis = usize::from(!is_shifted);
+            let wheel = ui.input_mut(|input| std::mem::take(&mut input.smooth_scroll_delta[axis]));
+            let factor = (f64::from(-wheel) / 240.0).exp();
+            let zoomed = |range: [f64; 2], at: f64| Some(range.map(|end| at + (end - at) * factor));
+            match wheel {
+                0.0 => {}
+                _ if is_shifted => gesture.y = zoomed(y, pointer[1]),
+                _ => gesture.x = zoomed(x, pointer[0]),
+            }
         }
         gesture
     }

@@ -192,7 +192,7 @@ fn status(ui: &Ui, run: &Summary) -> RichText {
         Status::Running(_) | Status::Starting => visuals.hyperlink_color,
         Status::Stopped | Status::Finished => visuals.weak_text_color(),
     };
-    let unit = if run.is_scan { "pixel" } else { "step" };
+    let unit = if run.is_scan { "grid point" } else { "step" };
     let steps = run.steps.map(|steps| format!("/{}", grouped(steps))).unwrap_or_default();
     let concerns = Concern::summary(&run.concerns);
     let words = [run.status.word(), concerns].into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>();

@@ -23,14 +23,14 @@ pub(super) fn show(ui: &mut Ui, scan: &ScanResult, name: &str, figure_layout: &m
     let all = scan.axes.grid_points();
     let rates = &scan.axes.learning_rates;
     let about = format!(
-        "{name}: {known} of {all} pixels, each the best of {} learning rates with {} replicates of {} steps",
+        "{name}: {known} of {all} grid points, each the best of {} learning rates with {} replicates of {} steps",
         rates.len(),
         scan.axes.replicates,
         scan.axes.steps
     );
     let export = ui.add_enabled_ui(known > 0, |ui| {
         let (menu, asked) = figure_layout.export_menu(ui, &ScanFile::ALL, ScanFile::Table);
-        menu.on_disabled_hover_text("There is nothing to export until the first pixel is complete");
+        menu.on_disabled_hover_text("There is nothing to export until the first grid point is complete");
         asked
     });
     ui.add(egui::Label::new(RichText::new(about).small().weak()).wrap());
@@ -75,10 +75,10 @@ impl Measured {
 }
 
 /// Draws the values of an optimizer with error bars and markers on a line.
-fn draw(plot: &mut PlotUi<'_>, name: &str, measured: &[Measured], marker: Marker, color: Color32) {
+fn draw(plot: &mut PlotUi<'_>, name: &str, measured: &[Measured], marker: Marker, color: Color32, view: [f64; 2]) {
     for Measured { at, bar } in measured {
         if let Some([low, high]) = bar {
-            error_bar(plot, [at[0], *low, *high], 0.018, color);
+            error_bar(plot, [at[0], *low, *high], Some(0.018), color, view);
         }
     }
     let points: Vec<[f64; 2]> = measured.iter().map(|measured| measured.at).collect();
@@ -107,15 +107,16 @@ fn losses(ui: &mut Ui, scan: &ScanResult, height: f32) {
             measured.collect()
         })
         .collect();
-    // Losses of diverged pixels, 100, must not flatten the others: the axis is logarithmic.
+    // Losses of diverged grid points, 100, must not flatten the others: the axis is logarithmic.
     let extent = optimizers.iter().flatten().map(Measured::extent).reduce(union);
     let vertical = PlotAxis::new(AxisScale::Log, with_margin(extent.map(|extent| (extent, None)).as_slice()));
     let legend = Legend::default().text_style(egui::TextStyle::Small).follow_insertion_order(true);
     let colors: Vec<Color32> = (0..optimizers.len()).map(|index| color(ui, scan, index)).collect();
+    let view = vertical.range;
     let frame = frame(ui, axes(scan, vertical), height);
     let shown = frame.show(ui, Plot::new("scan losses").legend(legend), |plot| {
         for (index, measured) in optimizers.iter().enumerate() {
-            draw(plot, &scan.axes.optimizers[index], measured, scan.markers[index], colors[index]);
+            draw(plot, &scan.axes.optimizers[index], measured, scan.markers[index], colors[index], view);
         }
     });
     tooltip(scan, &shown, |optimizer, index| {
@@ -150,6 +151,7 @@ fn improvement(ui: &mut Ui, scan: &ScanResult, height: f32) {
     let extent = measured.iter().map(Measured::extent).fold([-2.0 * AROUND, 2.0 * AROUND], union);
     let vertical = PlotAxis::new(AxisScale::Linear, with_margin(&[(extent, None)]));
     let color = pair.map_or(weak, |[_, signum]| color(ui, scan, signum));
+    let view = vertical.range;
     let frame = frame(ui, axes(scan, vertical), height);
     let shown = frame.show(ui, Plot::new("scan improvement"), |plot| {
         for (at, style) in
@@ -158,11 +160,11 @@ fn improvement(ui: &mut Ui, scan: &ScanResult, height: f32) {
             plot.hline(HLine::new("", at).color(weak).width(1.0).style(style).allow_hover(false));
         }
         if let Some([_, signum]) = pair {
-            draw(plot, "", &measured, scan.markers[signum], color);
+            draw(plot, "", &measured, scan.markers[signum], color, view);
         }
     });
     if pair.is_none() {
-        shown.note(ui, "Needs an optimizer whose name begins with Adam and one with Signum");
+        shown.note(ui, "Needs an optimizer of the rule Adam and one of the rule Signum");
     }
     shown.describe("Plot of the improvement of Signum on Adam", || words.join("; "));
 }

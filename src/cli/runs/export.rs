@@ -86,7 +86,7 @@ impl Content<'_> {
             Content::Table(scan) => format!("{} rows", scan.write_table(file)?),
             Content::Arrays(scan) => {
                 scan.write_arrays(file)?;
-                format!("{} of {} pixels", scan.known(), scan.axes.grid_points())
+                format!("{} of {} grid points", scan.known(), scan.axes.grid_points())
             }
         })
     }

@@ -124,10 +124,10 @@ pub(super) fn run(args: &RunsArgs) -> Result<(), Failure> {
     }
 }
 
-/// The name of the run's steps: those of a scan are pixels.
+/// The name of the run's steps: those of a scan are grid points.
 fn unit(history: &RunHistory) -> &'static str {
     let scan = history.started().is_some_and(|started| started.scan.is_some());
-    if scan { "pixels" } else { "steps" }
+    if scan { "grid points" } else { "steps" }
 }
 
 fn progress(history: &RunHistory) -> String {

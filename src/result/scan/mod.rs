@@ -57,7 +57,9 @@ pub enum ScanError {
     Other { found: String },
     #[error("the axes of the scan cannot be used: {0}")]
     Axes(String),
-    #[error("no pixel of the scan is complete yet; the first comes when an optimizer is through with a batch size")]
+    #[error(
+        "no grid point of the scan is complete yet; the first comes when an optimizer is through with a batch size"
+    )]
     Empty,
 }
 
@@ -164,7 +166,7 @@ fn check(axes: &ScanAxes) -> Result<(), ScanError> {
     let (rates, replicates) = (axes.learning_rates.len() as u64, axes.replicates);
     if rates.saturating_mul(replicates) > most {
         return Err(ScanError::Axes(format!(
-            "expected at most {most} trainings of a pixel, found {rates} learning rates with {replicates} replicates"
+            "expected at most {most} trainings of a grid point, found {rates} learning rates with {replicates} replicates"
         )));
     }
     Ok(())
