@@ -13,7 +13,7 @@ use valleyscope::optimizer::{RuleKind, RuleSpec};
 use valleyscope::quantity::{BatchSize, LearningRate, PointCount, Replicates, TrainingSteps};
 use valleyscope::random::Key;
 use valleyscope::sweep::LearningRates;
-use valleyscope::train::{FlatOptimizer, Training};
+use valleyscope::train::{Answers, FlatOptimizer, Training};
 use valleyscope::workload::gpt2::train::Gpt2;
 use valleyscope::workload::mnist::train::{Images, Mlp, MnistRun, Scan};
 use valleyscope::workload::{
@@ -107,7 +107,7 @@ fn parts_of_a_step(data: &Mnist) {
                 let _losses = mlp.differentiate(gathered).expect("it fits");
                 parts[1] += begun.elapsed();
                 let begun = Instant::now();
-                mlp.update(&mut optimizer).expect("it fits");
+                mlp.update(&mut optimizer, &Answers::default()).expect("it fits");
                 parts[2] += begun.elapsed();
                 products += time_of_products(&mlp, batch);
             }
@@ -230,7 +230,7 @@ fn gpt2(name: &str, shape: Gpt2Shape, [sequences, length]: [i64; 2], steps: u32)
                 let _norm = gpt2.clip(Some(1.0), 1.0).expect("it fits");
                 parts[1] += begun.elapsed();
                 let begun = Instant::now();
-                gpt2.update(&mut optimizer).expect("it fits");
+                gpt2.update(&mut optimizer, &Answers::default()).expect("it fits");
                 parts[2] += begun.elapsed();
             }
         });

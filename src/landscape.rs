@@ -71,6 +71,21 @@ impl Landscape {
         self.xy_from_uv(self.gradient_uv(at))
     }
 
+    /// `∂²L/∂x²` and `∂²L/∂y²` at a point given in valley coordinates. With `L_uu = a v²`, `L_uv = 2 a u v` and
+    /// `L_vv = a u²`:
+    ///
+    /// ```text
+    /// ∂²L/∂x² = cos² φ L_uu − 2 cos φ sin φ L_uv + sin² φ L_vv
+    /// ∂²L/∂y² = sin² φ L_uu + 2 cos φ sin φ L_uv + cos² φ L_vv
+    /// ```
+    #[inline(always)]
+    pub fn hessian_diagonal<R: Real>(&self, Valley { u, v }: Valley<R>) -> [R; 2] {
+        let a = R::splat(self.sharpness);
+        let (along, across, mixed) = (a * v * v, a * u * u, R::splat(4.0 * self.cos * self.sin) * a * u * v);
+        let (cos, sin) = (R::splat(self.cos * self.cos), R::splat(self.sin * self.sin));
+        [cos.mul_add(along, sin * across) - mixed, sin.mul_add(along, cos * across) + mixed]
+    }
+
     /// The curvature across the valley on its floor, `∂²L/∂v² = a u²`.
     pub fn curvature(&self, u: f64) -> f64 {
         self.sharpness * u * u
@@ -139,5 +154,14 @@ impl ValleyInSpace {
     pub fn gradient<R: Real>(&self, slopes: Slopes<R>, coordinate: usize, theta: R) -> R {
         let r = R::splat(self.direction[coordinate]);
         slopes.across.mul_add((-slopes.u).mul_add(r, theta), slopes.along * r)
+    }
+
+    /// A coordinate of the Hessian's diagonal, `a |v|² r² + 4 a u v r + a u² (1 − r²)`.
+    #[inline(always)]
+    pub fn hessian_diagonal<R: Real>(&self, Place { u, v_squared }: Place<R>, coordinate: usize, theta: R) -> R {
+        let r = self.direction[coordinate];
+        let v = (-u).mul_add(R::splat(r), theta);
+        let (along, across) = (v_squared * R::splat(r * r), u * u * R::splat(1.0 - r * r));
+        R::splat(self.sharpness) * (u * v).mul_add(R::splat(4.0 * r), along + across)
     }
 }

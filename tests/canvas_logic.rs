@@ -4,7 +4,9 @@ use valleyscope::app::landscape::{
     Bounds, Follower, FramedEnsembles, compressed_length, fitted, formulas, limited, panned, zoomed,
 };
 use valleyscope::landscape::Landscape;
-use valleyscope::optimizer::{BiasCorrection, Operand, RuleKind, RuleSpec, StepInputs, trace};
+use valleyscope::optimizer::{
+    Batch, BiasCorrection, Operand, Operation, RuleKind, RuleSpec, StepInputs, Symbol, trace,
+};
 use valleyscope::quantity::LearningRate;
 use valleyscope::simulation::{ParticleId, StepTrace};
 use valleyscope::view::ticks::{Ticks, beyond, fixed, grouped, nice_step, short, significant};
@@ -251,22 +253,43 @@ fn arrows_grow_with_the_logarithm_of_their_size() {
     assert_eq!((lengths[0], lengths[5]), (16.0, 84.0));
 }
 
-/// A step from θ = (0.5, −0.25) with ∇L = (0.2, −0.4) and noise (1.5, 0.5), so g = (0.3, −0.2), and η = 0.01.
+/// The batch of such a step.
+#[derive(Clone, Copy)]
+struct Given;
+
+impl Batch<[f64; 2]> for Given {
+    fn gradient_at(self, theta: [f64; 2]) -> [f64; 2] {
+        theta.map(|theta| theta / 2.0)
+    }
+
+    fn curvature(self) -> [f64; 2] {
+        [4.0, -2.0]
+    }
+}
+
+/// The first step, from θ = (0.5, −0.25) with ∇L = (0.2, −0.4) and noise (1.5, 0.5), so g = (0.3, −0.2), and η = 0.01.
 fn step(rule: RuleSpec, states: &[[f64; 2]], powers: f64) -> StepTrace {
+    step_number(1, rule, states, powers)
+}
+
+/// Such a step of this number.
+fn step_number(number: u64, rule: RuleSpec, states: &[[f64; 2]], powers: f64) -> StepTrace {
     let inputs = StepInputs {
         rule: rule.rated(LearningRate::clamped(0.01)),
-        bias: BiasCorrection::new(1, &rule, |key| rule.get(key).map(|rate| rate * powers)).unwrap(),
+        bias: BiasCorrection::new(number, &rule, |key| rule.get(key).map(|rate| rate * powers)).unwrap(),
         theta: [0.5, -0.25],
         gradient: [0.3, -0.2],
         states: states.to_vec(),
     };
-    let trace = trace(&inputs);
+    let trace = trace(&inputs, Given);
     let Operand::Node(theta) = trace.theta else { panic!("θ is computed") };
     StepTrace {
         id: ParticleId { optimizer: 0, particle: 0 },
         after: trace.nodes[theta].values,
         gradient: [0.2, -0.4],
         noise: [1.5, 0.5],
+        curvature: [2.0, -4.0],
+        curvature_noise: [2.0, 0.5],
         inputs,
         trace,
     }
@@ -335,7 +358,7 @@ fn signum_and_sgd_have_their_own_lines() {
 
 #[test]
 fn mars_shows_its_norm_and_the_gradient_that_it_keeps() {
-    let step = step(RuleSpec::on_plane(RuleKind::Mars), &[[0.0; 2], [0.0; 2], [0.1, 0.2]], 1.0);
+    let step = step(RuleSpec::on_plane(RuleKind::Mars), &[[0.0; 2], [0.0; 2], [0.1, 0.2], [0.0; 2]], 1.0);
     let lines = shown(&step);
     let texts: Vec<(&str, &str)> = lines.iter().map(|(rule, filled, _)| (rule.as_str(), filled.as_str())).collect();
     assert_eq!(
@@ -345,18 +368,88 @@ fn mars_shows_its_norm_and_the_gradient_that_it_keeps() {
             ("c̃ = c / max(‖c‖, 1)", "0.395 / max(‖(0.395, −0.39)‖, 1)"),
         ]
     );
-    assert_eq!(texts[7..9], [("d = m̂ / (√ŝ + ε),  ε = 10⁻⁸", "0.395 / (√0.1560 + ε)"), ("g′ ← g", "0.3")]);
+    assert_eq!(
+        texts[7..10],
+        [("d = m̂ / (√ŝ + ε),  ε = 10⁻⁸", "0.395 / (√0.1560 + ε)"), ("g′ ← g", "0.3"), ("θ′ ← θ", "0.5")]
+    );
 }
 
-/// Every number that a rule remembers is shown with a formula, and so is the step; none of them is empty.
+#[test]
+fn mars_in_its_exact_form_shows_the_gradient_at_the_last_place() {
+    let rule = RuleSpec::on_plane(RuleKind::Mars).with("form", 1.0).unwrap();
+    let states = [[0.0; 2], [0.0; 2], [0.1, 0.2], [0.4, 0.2]];
+    let lines = shown(&step_number(2, rule, &states, 1.0));
+    assert_eq!(lines[1].0, "c = g + (γ β₁ / (1 − β₁)) (g − ξ ∇L(θ′))");
+    assert_eq!(lines[1].1, "0.3 + 0.475 · (0.3 − 0.2)");
+}
+
+#[test]
+fn sophia_shows_the_curvature_when_it_is_estimated() {
+    let rule = RuleSpec::on_plane(RuleKind::Sophia);
+    let states = [[0.1, -0.1], [0.5, -0.5]];
+    let lines = |number| {
+        let lines = shown(&step_number(number, rule, &states, 1.0));
+        lines.into_iter().skip(1).map(|(rule, filled, _)| (rule, filled)).collect::<Vec<_>>()
+    };
+    let texts = |lines: &[(&str, &str)]| -> Vec<(String, String)> {
+        lines.iter().map(|(rule, filled)| ((*rule).to_owned(), (*filled).to_owned())).collect()
+    };
+    let estimated = [
+        ("ĥ = ξ′ ∂²L/∂θ²,  ξ′ ~ Normal(1, σ)", "2 · 2"),
+        ("h ← β₂ h + (1 − β₂) ĥ", "0.99 · 0.5 + 0.01 · 4"),
+        ("m ← β₁ m + (1 − β₁) g", "0.965 · 0.1 + 0.035 · 0.3"),
+        ("d = m / max(|m|, ρ max(h, 0) + ε),  ε = 10⁻¹⁵", "0.107 / max(|0.107|, 0.04 · max(0.535, 0) + ε)"),
+        ("θ ← θ − η (d + ω θ)", "0.5 − 0.01 · (1 + 0.1 · 0.5)"),
+    ];
+    assert_eq!(lines(11), texts(&estimated));
+    let others = [
+        estimated[2],
+        ("d = m / max(|m|, ρ max(h, 0) + ε),  ε = 10⁻¹⁵", "0.107 / max(|0.107|, 0.04 · max(0.5, 0) + ε)"),
+        estimated[4],
+    ];
+    assert_eq!(lines(10), texts(&others));
+}
+
+#[test]
+fn muon_shows_its_orthogonalization() {
+    let lines = shown(&step(RuleSpec::on_plane(RuleKind::Muon), &[[0.1, -0.1], [0.0; 2]], 1.0));
+    let texts: Vec<(&str, &str)> = lines.iter().map(|(rule, filled, _)| (rule.as_str(), filled.as_str())).collect();
+    assert_eq!(
+        texts[1..4],
+        [
+            ("m ← μ m + (1 − μ) g", "0.95 · 0.1 + 0.05 · 0.3"),
+            ("v = μ m + (1 − μ) g", "0.95 · 0.11 + 0.05 · 0.3"),
+            ("d = √2 NewtonSchulz(v)", "√2 NewtonSchulz(0.1195, −0.1098)"),
+        ]
+    );
+    // The iteration brings the length of any vector that is not tiny to 0.985.
+    let d = formulas(&step(RuleSpec::on_plane(RuleKind::Muon), &[[0.1, -0.1], [0.0; 2]], 1.0))[3].result;
+    assert!((d[0].hypot(d[1]) - 0.98491).abs() < 1e-4, "{d:?}");
+}
+
+/// A given number of a recorded step.
+fn given(step: &StepTrace, symbol: Symbol) -> Option<Operand> {
+    let nodes = &step.trace.nodes;
+    nodes.iter().position(|node| node.operation == Operation::Symbol(symbol)).map(Operand::Node)
+}
+
+/// Every number that a rule changes and remembers is shown with a formula, and so is the step; none of them is empty.
 #[test]
 fn every_registered_rule_shows_its_whole_step() {
     for &kind in RuleKind::ALL {
         let info = kind.info();
-        let lines = formulas(&step(RuleSpec::on_plane(kind), &vec![[0.1, 0.2]; info.states.len()], 1.0));
-        for part in info.states {
+        // A step in which Sophia estimates the curvature.
+        let step = step_number(11, RuleSpec::on_plane(kind), &vec![[0.1, 0.2]; info.states.len()], 0.5);
+        let lines = formulas(&step);
+        for (index, part) in info.states.iter().enumerate() {
+            let is_unused = Some(&step.trace.new_states[index]) == given(&step, Symbol::State(index)).as_ref();
             let starts = format!("{} ← ", part.symbol);
-            assert!(lines.iter().any(|line| line.rule.starts_with(&starts)), "{}: {}", info.name, part.symbol);
+            assert!(
+                is_unused || lines.iter().any(|line| line.rule.starts_with(&starts)),
+                "{}: {}",
+                info.name,
+                part.symbol
+            );
         }
         assert!(lines.last().unwrap().rule.starts_with("θ ← θ − η ("), "{}", info.name);
         for line in &lines {

@@ -1,6 +1,6 @@
 use super::{
-    Algebra, Hyperparameter, Marker, Moved, Observation, ObservedStatistic, Rates, RatioCorrection, Rule, RuleInfo,
-    RuleInput, Scalar, StepArrow, StepPart, hyperparameters,
+    Algebra, Batch, Elapsed, Hyperparameter, Marker, Moved, Observation, ObservedStatistic, Rates, RatioCorrection,
+    Rule, RuleInfo, RuleInput, Scalar, StepArrow, StepPart, hyperparameters,
 };
 
 /// Adam with decoupled weight decay, AdamW (Kingma and Ba, [arXiv:1412.6980](https://arxiv.org/abs/1412.6980);
@@ -50,7 +50,7 @@ impl Rule for Adam {
         source: "arXiv:1412.6980, arXiv:1711.05101",
         hyperparameters: TABLE,
         states: &[&M, &S],
-        is_element_wise: true,
+        needs: &[],
         observed: Some(Observation { metric: "signal", title: "|m̂|/√ŝ", statistic: ObservedStatistic::Quantiles }),
     };
 
@@ -59,7 +59,11 @@ impl Rule for Adam {
     type State<A: Algebra> = [A; 2];
 
     #[inline(always)]
-    fn coefficients<N: Scalar, A: Algebra>(h: &Hyper<N>, power: &Hyper<N>, of: impl Fn(N) -> A) -> Coefficients<A> {
+    fn coefficients<N: Scalar, A: Algebra>(
+        h: &Hyper<N>,
+        Elapsed { power, .. }: &Elapsed<N, Hyper<N>>,
+        of: impl Fn(N) -> A,
+    ) -> Coefficients<A> {
         Coefficients {
             beta1: of(h.beta1),
             one_minus_beta1: of(N::splat(1.0) - h.beta1),
@@ -70,10 +74,10 @@ impl Rule for Adam {
     }
 
     #[inline(always)]
-    fn step<A: Algebra>(
+    fn step<A: Algebra, B: Batch<A>>(
         c: &Coefficients<A>,
         rates: Rates<A>,
-        RuleInput { theta, gradient }: RuleInput<A>,
+        RuleInput { theta, gradient, .. }: RuleInput<A, B>,
         [m, s]: [A; 2],
     ) -> ([A; 2], Moved<A>) {
         let m = c.beta1.mul_add(m, c.one_minus_beta1 * gradient).named(&M);
@@ -85,7 +89,12 @@ impl Rule for Adam {
     }
 
     /// |m̂| / √ŝ: 1 where gradients agree, 0 where noise outweighs them.
-    fn observed(_h: &Hyper<f64>, power: &Hyper<f64>, _theta: f64, [m, s]: [f64; 2]) -> f64 {
+    fn observed(
+        _h: &Hyper<f64>,
+        Elapsed { power, .. }: &Elapsed<f64, Hyper<f64>>,
+        _theta: f64,
+        [m, s]: [f64; 2],
+    ) -> f64 {
         let unbias = (1.0 - power.beta2).sqrt() / (1.0 - power.beta1);
         if m == 0.0 { 0.0 } else { unbias * m.abs() / s.sqrt() }
     }

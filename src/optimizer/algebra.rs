@@ -29,6 +29,25 @@ pub trait Algebra:
     /// each element. A rule that uses it says so in [`RuleInfo::is_element_wise`](super::RuleInfo::is_element_wise).
     fn norm(self) -> Self;
 
+    /// `√max(1, r/c) X`, where X is `self` as a matrix of r × c with its singular values brought near 1, by five steps of a
+    /// Newton-Schulz iteration (Muon, [Jordan et al.](https://kellerjordan.github.io/posts/muon)): with
+    /// `X = self / (‖self‖ + 1e-7)` at first, on the transpose if r > c,
+    ///
+    /// ```text
+    /// K = X Xᵗ,  X ← 3.4445 X − 4.775 K X + 2.0315 K² X
+    /// ```
+    ///
+    /// x and y of the plane are a matrix of 2 × 1. A rule that uses it [needs](super::RuleInfo::needs)
+    /// [`Need::WholeParameter`](super::Need::WholeParameter).
+    fn orthogonal(self) -> Self;
+
+    /// What a rule computes for matrices, or for parameters that it does not take for matrices. On the plane there are
+    /// only matrices, and `other` is not called. Neither may be a coefficient alone.
+    #[inline(always)]
+    fn by_shape(matrix: impl FnOnce() -> Self, _other: impl FnOnce() -> Self) -> Self {
+        matrix()
+    }
+
     /// `self × factor + term`, rounded once.
     fn mul_add(self, factor: Self, term: Self) -> Self;
 
@@ -95,6 +114,11 @@ impl<R: Real> Algebra for R {
     }
 
     #[inline(always)]
+    fn orthogonal(self) -> Self {
+        orthogonal_column(self, 2.0)
+    }
+
+    #[inline(always)]
     fn mul_add(self, factor: Self, term: Self) -> Self {
         Real::mul_add(self, factor, term)
     }
@@ -103,6 +127,27 @@ impl<R: Real> Algebra for R {
     fn bias_corrected_ratio(self, s: Self, correction: &RatioCorrection<Self>) -> Self {
         self.over_root(s, correction.factor, correction.term)
     }
+}
+
+/// The coefficients of Muon's iteration.
+pub const NEWTON_SCHULZ: [f64; 3] = [3.4445, -4.7750, 2.0315];
+/// Its steps.
+pub const NEWTON_SCHULZ_STEPS: usize = 5;
+/// What keeps it finite for a matrix of zeros.
+pub const NEWTON_SCHULZ_EPSILON: f64 = 1e-7;
+
+/// [`Algebra::orthogonal`] of a matrix of so many rows and one column: each step multiplies X by a number.
+#[inline(always)]
+pub fn orthogonal_column<A: Algebra>(column: A, rows: f64) -> A {
+    let [linear, cubic, quintic] = NEWTON_SCHULZ.map(A::splat);
+    let norm = column.norm();
+    let mut factor = A::splat(1.0) / (norm + A::splat(NEWTON_SCHULZ_EPSILON));
+    for _ in 0..NEWTON_SCHULZ_STEPS {
+        let size = factor * norm;
+        let square = size * size;
+        factor = factor * square.mul_add(square.mul_add(quintic, cubic), linear);
+    }
+    A::splat(rows.sqrt()) * factor * column
 }
 
 /// A number that is the same for all parameters: a hyperparameter or what follows from hyperparameters.

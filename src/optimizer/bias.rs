@@ -1,6 +1,6 @@
 //! What the running averages of an optimizer have in common over all parameters.
 
-use super::{Algebra, MOST_HYPERPARAMETERS, Numbers, Rule, RuleSpec};
+use super::{Algebra, Elapsed, MOST_HYPERPARAMETERS, Numbers, Rule, RuleSpec};
 
 /// The steps taken, and for each decay rate the product over them.
 ///
@@ -59,12 +59,12 @@ impl BiasCorrection {
     /// The coefficients of the step of the rule `R` that this belongs to.
     #[inline(always)]
     pub fn coefficients<R: Rule, A: Algebra>(&self, rule: &RuleSpec) -> R::Coefficients<A> {
-        R::coefficients(&rule.hyper::<R>(), &self.power::<R>(), A::splat)
+        R::coefficients(&rule.hyper::<R>(), &self.elapsed::<R>(), A::splat)
     }
 
-    /// The products as the rule takes them.
+    /// The same for the rule `R`.
     #[inline(always)]
-    pub fn power<R: Rule>(&self) -> R::Hyper<f64> {
-        Numbers::from_fn(|index| self.powers[index])
+    pub fn elapsed<R: Rule>(&self) -> Elapsed<f64, R::Hyper<f64>> {
+        Elapsed { t: self.steps as f64, power: Numbers::from_fn(|index| self.powers[index]) }
     }
 }

@@ -1,6 +1,6 @@
 use super::{
-    Algebra, AverageWeight, Hyperparameter, HyperparameterChoice, Marker, Moved, Observation, ObservedStatistic, Rates,
-    Rule, RuleInfo, RuleInput, Scalar, StepArrow, StepPart, hyperparameters,
+    Algebra, AverageWeight, Batch, Elapsed, Hyperparameter, HyperparameterChoice, Marker, Moved, Observation,
+    ObservedStatistic, Rates, Rule, RuleInfo, RuleInput, Scalar, StepArrow, StepPart, hyperparameters,
 };
 
 /// FOCUS: Signum with an attraction to the averaged parameters (Liu, Liu and Gore,
@@ -77,7 +77,7 @@ impl Rule for Focus {
         source: "arXiv:2501.12243",
         hyperparameters: TABLE,
         states: &[&M, &AVERAGE],
-        is_element_wise: true,
+        needs: &[],
         observed: Some(Observation {
             metric: "pull_opposes",
             title: "Pull opposes momentum",
@@ -90,7 +90,11 @@ impl Rule for Focus {
     type State<A: Algebra> = [A; 2];
 
     #[inline(always)]
-    fn coefficients<N: Scalar, A: Algebra>(h: &Hyper<N>, power: &Hyper<N>, of: impl Fn(N) -> A) -> Coefficients<A> {
+    fn coefficients<N: Scalar, A: Algebra>(
+        h: &Hyper<N>,
+        Elapsed { power, .. }: &Elapsed<N, Hyper<N>>,
+        of: impl Fn(N) -> A,
+    ) -> Coefficients<A> {
         let one = N::splat(1.0);
         Coefficients {
             beta1: of(h.beta1),
@@ -102,10 +106,10 @@ impl Rule for Focus {
     }
 
     #[inline(always)]
-    fn step<A: Algebra>(
+    fn step<A: Algebra, B: Batch<A>>(
         c: &Coefficients<A>,
         rates: Rates<A>,
-        RuleInput { theta, gradient }: RuleInput<A>,
+        RuleInput { theta, gradient, .. }: RuleInput<A, B>,
         [m, average]: [A; 2],
     ) -> ([A; 2], Moved<A>) {
         let m = c.beta1.mul_add(m, c.one_minus_beta1 * gradient).named(&M);
@@ -119,7 +123,7 @@ impl Rule for Focus {
     }
 
     /// 1 where γ sign(θ − θ̂) opposes sign(m), else 0.
-    fn observed(h: &Hyper<f64>, _power: &Hyper<f64>, theta: f64, [m, average]: [f64; 2]) -> f64 {
+    fn observed(h: &Hyper<f64>, _elapsed: &Elapsed<f64, Hyper<f64>>, theta: f64, [m, average]: [f64; 2]) -> f64 {
         f64::from(h.gamma * (theta - average) * m < 0.0)
     }
 }

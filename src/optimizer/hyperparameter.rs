@@ -22,6 +22,11 @@ pub struct Hyperparameter {
     pub on_plane: f64,
     /// Where nothing is said: in the training of networks.
     pub in_training: f64,
+    /// Whether it acts only on parameters that a rule for matrices takes for vectors ([`Algebra::by_shape`]), of which there
+    /// are none on the plane.
+    ///
+    /// [`Algebra::by_shape`]: super::Algebra::by_shape
+    pub is_for_vectors: bool,
 }
 
 /// What values a hyperparameter has.
@@ -30,6 +35,8 @@ pub enum HyperparameterKind {
     /// β of a running average. The product over all steps is kept, for the average's bias.
     DecayRate,
     Number(Range),
+    /// A number without a fraction.
+    Whole(Range),
     /// One of a few; the value is its index.
     Choice(&'static [HyperparameterChoice]),
 }
@@ -59,6 +66,7 @@ impl Hyperparameter {
             slider: [0.0, 0.999],
             on_plane: 0.9,
             in_training: 0.9,
+            is_for_vectors: false,
         }
     }
 
@@ -66,6 +74,12 @@ impl Hyperparameter {
     pub const fn number(symbol: &'static str, label: &'static str, range: Range) -> Hyperparameter {
         let slider = [range.min, range.max];
         Hyperparameter { kind: HyperparameterKind::Number(range), slider, ..Hyperparameter::decay_rate(symbol, label) }
+    }
+
+    /// A whole number of this range with its symbol and label.
+    pub const fn whole(symbol: &'static str, label: &'static str, range: Range) -> Hyperparameter {
+        let slider = [range.min, range.max];
+        Hyperparameter { kind: HyperparameterKind::Whole(range), slider, ..Hyperparameter::decay_rate(symbol, label) }
     }
 
     /// One of `choices`, the first where nothing is said.
@@ -94,6 +108,11 @@ impl Hyperparameter {
         Hyperparameter { on_plane, in_training, ..self }
     }
 
+    /// Without effect on matrices, and so on the plane.
+    pub const fn for_vectors(self) -> Hyperparameter {
+        Hyperparameter { is_for_vectors: true, ..self }
+    }
+
     /// β₁, the decay rate of the momentum.
     pub const fn momentum() -> Hyperparameter {
         Hyperparameter::decay_rate("β₁", "Momentum β₁")
@@ -120,7 +139,7 @@ impl Hyperparameter {
     pub fn range(&self) -> Option<Range> {
         match self.kind {
             HyperparameterKind::DecayRate => Some(Beta::RANGE),
-            HyperparameterKind::Number(range) => Some(range),
+            HyperparameterKind::Number(range) | HyperparameterKind::Whole(range) => Some(range),
             HyperparameterKind::Choice(_) => None,
         }
     }
@@ -128,8 +147,17 @@ impl Hyperparameter {
     pub fn choices(&self) -> &'static [HyperparameterChoice] {
         match self.kind {
             HyperparameterKind::Choice(choices) => choices,
-            HyperparameterKind::DecayRate | HyperparameterKind::Number(_) => &[],
+            HyperparameterKind::DecayRate | HyperparameterKind::Number(_) | HyperparameterKind::Whole(_) => &[],
         }
+    }
+
+    /// Whether it can be an axis of a diagram: a number that matters on the plane.
+    pub fn is_axis(&self) -> bool {
+        self.range().is_some() && !self.is_for_vectors
+    }
+
+    pub const fn is_whole(&self) -> bool {
+        matches!(self.kind, HyperparameterKind::Whole(_))
     }
 }
 

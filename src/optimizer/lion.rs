@@ -1,6 +1,6 @@
 use super::{
-    Algebra, Hyperparameter, Marker, Moved, Rates, Rule, RuleInfo, RuleInput, Scalar, StepArrow, StepPart,
-    hyperparameters,
+    Algebra, Batch, Elapsed, Hyperparameter, Marker, Moved, Rates, Rule, RuleInfo, RuleInput, Scalar, StepArrow,
+    StepPart, hyperparameters,
 };
 
 /// Lion: the sign of a momentum that is mixed anew with the gradient (Chen et al.,
@@ -47,7 +47,7 @@ impl Rule for Lion {
         source: "arXiv:2302.06675",
         hyperparameters: TABLE,
         states: &[&M],
-        is_element_wise: true,
+        needs: &[],
         observed: None,
     };
 
@@ -56,7 +56,11 @@ impl Rule for Lion {
     type State<A: Algebra> = [A; 1];
 
     #[inline(always)]
-    fn coefficients<N: Scalar, A: Algebra>(h: &Hyper<N>, _power: &Hyper<N>, of: impl Fn(N) -> A) -> Coefficients<A> {
+    fn coefficients<N: Scalar, A: Algebra>(
+        h: &Hyper<N>,
+        _elapsed: &Elapsed<N, Hyper<N>>,
+        of: impl Fn(N) -> A,
+    ) -> Coefficients<A> {
         let one = N::splat(1.0);
         Coefficients {
             beta1: of(h.beta1),
@@ -67,10 +71,10 @@ impl Rule for Lion {
     }
 
     #[inline(always)]
-    fn step<A: Algebra>(
+    fn step<A: Algebra, B: Batch<A>>(
         c: &Coefficients<A>,
         rates: Rates<A>,
-        RuleInput { theta, gradient }: RuleInput<A>,
+        RuleInput { theta, gradient, .. }: RuleInput<A, B>,
         [m]: [A; 1],
     ) -> ([A; 1], Moved<A>) {
         let mixed = c.beta1.mul_add(m, c.one_minus_beta1 * gradient).named(&C);

@@ -1,12 +1,12 @@
 use super::{
-    Algebra, Hyperparameter, Marker, Moved, Rates, RatioCorrection, Rule, RuleInfo, RuleInput, Scalar, StepArrow,
-    StepPart, hyperparameters,
+    Algebra, Batch, Elapsed, Hyperparameter, HyperparameterChoice, Marker, Moved, Need, Rates, RatioCorrection, Rule,
+    RuleInfo, RuleInput, Scalar, StepArrow, StepPart, hyperparameters,
 };
 use crate::quantity::Range;
 
 /// MARS-AdamW: Adam on a gradient whose variance is reduced by the gradient before (Yuan et al.,
 /// [arXiv:2411.10438](https://arxiv.org/abs/2411.10438); `MARS/optimizers/mars.py` of
-/// [AGI-Arena/MARS](https://github.com/AGI-Arena/MARS) in its approximate form, with `optimize_1d`).
+/// [AGI-Arena/MARS](https://github.com/AGI-Arena/MARS) with `optimize_1d`).
 ///
 /// ```text
 /// c = g + γ β₁ / (1 − β₁) (g − g′)      with the gradient g′ of the step before, 0 at first
@@ -17,8 +17,8 @@ use crate::quantity::Range;
 /// θ ← θ − η (d + ω θ)
 /// ```
 ///
-/// Yuan et al. take β₁ = 0.95, β₂ = 0.99 and γ = 0.025. Their exact form has in place of g′ the gradient of this step's
-/// batch at the previous parameters.
+/// The exact form has in place of g′ the gradient of this step's samples, or with its noise, at the parameters θ′ before the
+/// last step. Yuan et al. take β₁ = 0.95, β₂ = 0.99 and γ = 0.025.
 pub struct Mars;
 
 hyperparameters! {
@@ -32,7 +32,26 @@ hyperparameters! {
         .slider(0.0, 0.1)
         .defaults(0.025, 0.025),
     weight_decay: Hyperparameter::weight_decay(),
+    /// What the gradient is compared with.
+    form: Hyperparameter::choice("Compared with", FORMS).help("What the gradient is compared with."),
 }
+
+const FORMS: &[HyperparameterChoice] = &[
+    HyperparameterChoice {
+        key: "Approximate",
+        label: "the last gradient",
+        help: "The gradient of the step before, which had its own noise or samples.",
+        words: "approximate",
+    },
+    HyperparameterChoice {
+        key: "Exact",
+        label: "g at the last place",
+        help: "The gradient at the parameters before the last step, with the noise or samples of this step. Each step \
+               computes two gradients.",
+        words: "exact",
+    },
+];
+const IS_EXACT: f64 = 1.0;
 
 /// ε
 const EPSILON: f64 = 1e-8;
@@ -42,6 +61,7 @@ const CLIPPED: StepPart = StepPart::quantity("c̃", "the same with a norm of at 
 const M: StepPart = StepPart::state("m", "m", "running average of c̃");
 const S: StepPart = StepPart::state("s", "s", "running average of c̃²");
 const PREVIOUS: StepPart = StepPart::state("g′", "previous", "gradient, for the next step");
+const PLACE: StepPart = StepPart::place("θ′", "place", "parameters, for the next step");
 const D: StepPart = StepPart::quantity("d", "direction of the step");
 const DIRECTION: StepArrow = StepArrow::direction("−m̂/√ŝ", "MARS's direction");
 
@@ -54,6 +74,8 @@ pub struct Coefficients<A> {
     beta2: A,
     one_minus_beta2: A,
     ratio: RatioCorrection<A>,
+    is_exact: bool,
+    is_first: bool,
 }
 
 impl Rule for Mars {
@@ -63,17 +85,21 @@ impl Rule for Mars {
         marker: Marker::Left,
         source: "arXiv:2411.10438",
         hyperparameters: TABLE,
-        states: &[&M, &S, &PREVIOUS],
-        is_element_wise: false,
+        states: &[&M, &S, &PREVIOUS, &PLACE],
+        needs: &[Need::WholeParameter, Need::GradientElsewhere],
         observed: None,
     };
 
     type Hyper<N: Copy> = Hyper<N>;
     type Coefficients<A: Algebra> = Coefficients<A>;
-    type State<A: Algebra> = [A; 3];
+    type State<A: Algebra> = [A; 4];
 
     #[inline(always)]
-    fn coefficients<N: Scalar, A: Algebra>(h: &Hyper<N>, power: &Hyper<N>, of: impl Fn(N) -> A) -> Coefficients<A> {
+    fn coefficients<N: Scalar, A: Algebra>(
+        h: &Hyper<N>,
+        Elapsed { t, power }: &Elapsed<N, Hyper<N>>,
+        of: impl Fn(N) -> A,
+    ) -> Coefficients<A> {
         let one = N::splat(1.0);
         Coefficients {
             correction: of(h.gamma * h.beta1 / (one - h.beta1)),
@@ -82,23 +108,27 @@ impl Rule for Mars {
             beta2: of(h.beta2),
             one_minus_beta2: of(one - h.beta2),
             ratio: RatioCorrection::new([power.beta1, power.beta2], N::constant("ε", EPSILON), &of),
+            is_exact: h.form.value() == IS_EXACT,
+            is_first: t.value() == 1.0,
         }
     }
 
     #[inline(always)]
-    fn step<A: Algebra>(
+    fn step<A: Algebra, B: Batch<A>>(
         c: &Coefficients<A>,
         rates: Rates<A>,
-        RuleInput { theta, gradient }: RuleInput<A>,
-        [m, s, previous]: [A; 3],
-    ) -> ([A; 3], Moved<A>) {
-        let corrected = gradient.add_product(c.correction, gradient - previous).named(&C);
+        RuleInput { theta, gradient, batch }: RuleInput<A, B>,
+        [m, s, previous, place]: [A; 4],
+    ) -> ([A; 4], Moved<A>) {
+        // Before the first step there is no other place; its gradient counts as 0, like g′.
+        let compared = if c.is_exact && !c.is_first { batch.gradient_at(place) } else { previous };
+        let corrected = gradient.add_product(c.correction, gradient - compared).named(&C);
         let clipped = (corrected / corrected.norm().larger(A::splat(1.0))).named(&CLIPPED);
         let m = c.beta1.mul_add(m, c.one_minus_beta1 * clipped).named(&M);
         let s = c.beta2.mul_add(s, c.one_minus_beta2 * clipped * clipped).named(&S);
         let direction = m.bias_corrected_ratio(s, &c.ratio).named(&D);
         A::draw(&StepArrow::MOMENTUM, || m);
         A::draw(&DIRECTION, || direction);
-        ([m, s, gradient], Moved { theta: rates.decayed_step(theta, direction, theta), direction })
+        ([m, s, gradient, theta], Moved { theta: rates.decayed_step(theta, direction, theta), direction })
     }
 }

@@ -16,17 +16,22 @@ mod identifier;
 mod marker;
 mod name;
 mod part;
+mod plane;
 mod spec;
 mod trace;
 
-pub use algebra::{Algebra, AverageWeight, RatioCorrection, Scalar};
+pub use algebra::{
+    Algebra, AverageWeight, NEWTON_SCHULZ, NEWTON_SCHULZ_EPSILON, NEWTON_SCHULZ_STEPS, RatioCorrection, Scalar,
+    orthogonal_column,
+};
 pub use bias::BiasCorrection;
 pub use hyperparameter::{Hyperparameter, HyperparameterChoice, HyperparameterKind, MOST_STATES, Numbers};
 pub use marker::{Marker, markers};
 pub use name::HyperparameterName;
 pub use part::{ArrowRole, PartRole, StepArrow, StepPart};
+pub use plane::{PlaneBatch, SideBySide};
 pub use spec::{RatedRule, RuleSpec};
-pub use trace::{Node, Operand, Operation, StepInputs, Symbol, Tape, Trace, Traced, trace};
+pub use trace::{Node, Operand, Operation, StepInputs, Symbol, Tape, Trace, Traced, TracedBatch, trace};
 
 use hyperparameter::hyperparameters;
 
@@ -92,6 +97,8 @@ rules! { ($)
     sgd::Sgd,
     lion::Lion,
     mars::Mars,
+    sophia::Sophia,
+    muon::Muon,
 }
 
 impl RuleKind {
@@ -124,24 +131,28 @@ pub trait Rule: Send + Sync + 'static {
     /// What is remembered for each parameter, 0 before the first step: an array in the order of [`RuleInfo::states`].
     type State<A: Algebra>: Numbers<A> + AsRef<[A]>;
 
-    /// The coefficients of a step. `power` holds β₁ᵗ for β₁, and so on: the products of the decay rates over the steps up
-    /// to this one.
+    /// The coefficients of a step.
     fn coefficients<N: Scalar, A: Algebra>(
         hyper: &Self::Hyper<N>,
-        power: &Self::Hyper<N>,
+        elapsed: &Elapsed<N, Self::Hyper<N>>,
         of: impl Fn(N) -> A,
     ) -> Self::Coefficients<A>;
 
     /// One step: from the parameter, its gradient and the state to the new state and the move. A pure function.
-    fn step<A: Algebra>(
+    fn step<A: Algebra, B: Batch<A>>(
         coefficients: &Self::Coefficients<A>,
         rates: Rates<A>,
-        seen: RuleInput<A>,
+        seen: RuleInput<A, B>,
         state: Self::State<A>,
     ) -> (Self::State<A>, Moved<A>);
 
     /// What is observed of a parameter in a training ([`RuleInfo::observed`]), from θ before a step and the state after it.
-    fn observed(_hyper: &Self::Hyper<f64>, _power: &Self::Hyper<f64>, _theta: f64, _state: Self::State<f64>) -> f64 {
+    fn observed(
+        _hyper: &Self::Hyper<f64>,
+        _elapsed: &Elapsed<f64, Self::Hyper<f64>>,
+        _theta: f64,
+        _state: Self::State<f64>,
+    ) -> f64 {
         f64::NAN
     }
 }
@@ -172,13 +183,41 @@ pub struct RuleInfo {
     /// Without the learning rate, which all rules have.
     pub hyperparameters: &'static [Hyperparameter],
     pub states: &'static [&'static StepPart],
-    /// Whether each element of a parameter is stepped by itself; otherwise the step sees the parameter as a whole.
-    pub is_element_wise: bool,
+    /// What the step uses besides an element's parameter, gradient and states.
+    pub needs: &'static [Need],
     /// What a training shows of the rule at work, besides what it shows of all.
     pub observed: Option<Observation>,
 }
 
+/// What a step may use besides an element's parameter, gradient and states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// All elements of the parameter together, and its shape: [`Algebra::norm`], [`Algebra::orthogonal`],
+    /// [`Algebra::by_shape`].
+    WholeParameter,
+    /// [`Batch::gradient_at`]
+    GradientElsewhere,
+    /// [`Batch::curvature`]
+    Curvature,
+}
+
 impl RuleInfo {
+    /// Whether each element of a parameter is stepped by itself, with its gradient alone.
+    pub const fn is_element_wise(&self) -> bool {
+        self.needs.is_empty()
+    }
+
+    pub const fn needs(&self, need: Need) -> bool {
+        let mut index = 0;
+        while index < self.needs.len() {
+            if self.needs[index] as u8 == need as u8 {
+                return true;
+            }
+            index += 1;
+        }
+        false
+    }
+
     /// The names of its states in checkpoints.
     pub fn state_keys(&self) -> impl Iterator<Item = &'static str> + use<> {
         self.states.iter().map(|part| match part.role {
@@ -223,13 +262,49 @@ impl<A: Algebra> Rates<A> {
     }
 }
 
+/// How far a run has come, counting the step that is taken.
+#[derive(Clone, Copy, Debug)]
+pub struct Elapsed<N, H> {
+    /// The number of the step, from 1.
+    pub t: N,
+    /// β₁ᵗ for β₁, and so on: the products of the decay rates over the steps up to this one.
+    pub power: H,
+}
+
 /// What the optimizer sees of a parameter.
 #[derive(Clone, Copy, Debug)]
-pub struct RuleInput<A> {
+pub struct RuleInput<A, B> {
     /// θ before the step.
     pub theta: A,
     /// g at θ, with its noise.
     pub gradient: A,
+    /// For what else the rule needs.
+    pub batch: B,
+}
+
+/// The samples, or the draws of noise, that the gradient of a step was computed with.
+pub trait Batch<A>: Copy {
+    /// The gradient at other parameters, of the same samples or with the same draws of noise. The rule
+    /// [needs](RuleInfo::needs) [`Need::GradientElsewhere`]; in a training the other parameters are one of its states.
+    fn gradient_at(self, theta: A) -> A;
+
+    /// An estimate of the diagonal of the loss's Hessian at θ, with noise of its own. The rule
+    /// [needs](RuleInfo::needs) [`Need::Curvature`].
+    fn curvature(self) -> A;
+}
+
+/// The batch of an [element-wise](RuleInfo::is_element_wise) rule, which asks nothing of it.
+#[derive(Clone, Copy, Debug)]
+pub struct NoBatch;
+
+impl<A> Batch<A> for NoBatch {
+    fn gradient_at(self, _theta: A) -> A {
+        unreachable!("the rule does not say that it needs a gradient elsewhere")
+    }
+
+    fn curvature(self) -> A {
+        unreachable!("the rule does not say that it needs the curvature")
+    }
 }
 
 /// Where one step takes one parameter.

@@ -6,7 +6,7 @@ use serde::de::{Deserializer, EnumAccess, VariantAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::identifier::{Identifier, lasting};
-use super::{Hyperparameter, HyperparameterKind, RuleKind, RuleSpec};
+use super::{Hyperparameter, RuleKind, RuleSpec};
 
 /// The name of the learning rate, or of a hyperparameter that some rule has and that is a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +25,7 @@ impl HyperparameterName {
     pub fn all() -> impl Iterator<Item = HyperparameterName> {
         let mut keys = vec![Self::LEARNING_RATE.0];
         for hyperparameter in RuleKind::ALL.iter().flat_map(|kind| kind.info().hyperparameters) {
-            let is_number = !matches!(hyperparameter.kind, HyperparameterKind::Choice(_));
-            if is_number && !keys.contains(&hyperparameter.key) {
+            if hyperparameter.is_axis() && !keys.contains(&hyperparameter.key) {
                 keys.push(hyperparameter.key);
             }
         }
@@ -41,13 +40,12 @@ impl HyperparameterName {
     /// What the first rule that has it says of it; none of the learning rate.
     pub fn hyperparameter(self) -> Option<&'static Hyperparameter> {
         let mut all = RuleKind::ALL.iter().flat_map(|kind| kind.info().hyperparameters);
-        all.find(|hyperparameter| hyperparameter.key == self.0 && hyperparameter.range().is_some())
+        all.find(|hyperparameter| hyperparameter.key == self.0 && hyperparameter.is_axis())
     }
 
     /// Whether `rule` depends on it.
     pub fn is_of(self, rule: &RuleSpec) -> bool {
-        let is_number = |of: &Hyperparameter| of.range().is_some();
-        self == Self::LEARNING_RATE || rule.hyperparameter(self.0).is_some_and(is_number)
+        self == Self::LEARNING_RATE || rule.hyperparameter(self.0).is_some_and(Hyperparameter::is_axis)
     }
 
     /// In presets: `WeightDecay` for `weight_decay`.

@@ -1,6 +1,6 @@
 use super::{
-    Algebra, Hyperparameter, Marker, Moved, Rates, Rule, RuleInfo, RuleInput, Scalar, StepArrow, StepPart,
-    hyperparameters,
+    Algebra, Batch, Elapsed, Hyperparameter, Marker, Moved, Rates, Rule, RuleInfo, RuleInput, Scalar, StepArrow,
+    StepPart, hyperparameters,
 };
 
 /// Stochastic gradient descent with (heavy-ball) momentum and decoupled weight decay
@@ -36,7 +36,7 @@ impl Rule for Sgd {
         source: "torch.optim.SGD",
         hyperparameters: TABLE,
         states: &[&M],
-        is_element_wise: true,
+        needs: &[],
         observed: None,
     };
 
@@ -45,15 +45,19 @@ impl Rule for Sgd {
     type State<A: Algebra> = [A; 1];
 
     #[inline(always)]
-    fn coefficients<N: Scalar, A: Algebra>(h: &Hyper<N>, _power: &Hyper<N>, of: impl Fn(N) -> A) -> Coefficients<A> {
+    fn coefficients<N: Scalar, A: Algebra>(
+        h: &Hyper<N>,
+        _elapsed: &Elapsed<N, Hyper<N>>,
+        of: impl Fn(N) -> A,
+    ) -> Coefficients<A> {
         Coefficients { beta1: of(h.beta1) }
     }
 
     #[inline(always)]
-    fn step<A: Algebra>(
+    fn step<A: Algebra, B: Batch<A>>(
         c: &Coefficients<A>,
         rates: Rates<A>,
-        RuleInput { theta, gradient }: RuleInput<A>,
+        RuleInput { theta, gradient, .. }: RuleInput<A, B>,
         [m]: [A; 1],
     ) -> ([A; 1], Moved<A>) {
         let m = c.beta1.mul_add(m, gradient).named(&M);

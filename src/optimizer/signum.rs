@@ -1,6 +1,6 @@
 use super::{
-    Algebra, Hyperparameter, Marker, Moved, Rates, Rule, RuleInfo, RuleInput, Scalar, StepArrow, StepPart,
-    hyperparameters,
+    Algebra, Batch, Elapsed, Hyperparameter, Marker, Moved, Rates, Rule, RuleInfo, RuleInput, Scalar, StepArrow,
+    StepPart, hyperparameters,
 };
 
 /// Signum: the sign of the momentum (Bernstein et al., [arXiv:1802.04434](https://arxiv.org/abs/1802.04434)), with
@@ -37,7 +37,7 @@ impl Rule for Signum {
         source: "arXiv:1802.04434",
         hyperparameters: TABLE,
         states: &[&M],
-        is_element_wise: true,
+        needs: &[],
         observed: None,
     };
 
@@ -46,15 +46,19 @@ impl Rule for Signum {
     type State<A: Algebra> = [A; 1];
 
     #[inline(always)]
-    fn coefficients<N: Scalar, A: Algebra>(h: &Hyper<N>, _power: &Hyper<N>, of: impl Fn(N) -> A) -> Coefficients<A> {
+    fn coefficients<N: Scalar, A: Algebra>(
+        h: &Hyper<N>,
+        _elapsed: &Elapsed<N, Hyper<N>>,
+        of: impl Fn(N) -> A,
+    ) -> Coefficients<A> {
         Coefficients { beta1: of(h.beta1), one_minus_beta1: of(N::splat(1.0) - h.beta1) }
     }
 
     #[inline(always)]
-    fn step<A: Algebra>(
+    fn step<A: Algebra, B: Batch<A>>(
         c: &Coefficients<A>,
         rates: Rates<A>,
-        RuleInput { theta, gradient }: RuleInput<A>,
+        RuleInput { theta, gradient, .. }: RuleInput<A, B>,
         [m]: [A; 1],
     ) -> ([A; 1], Moved<A>) {
         let m = c.beta1.mul_add(m, c.one_minus_beta1 * gradient).named(&M);

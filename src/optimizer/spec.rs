@@ -169,6 +169,10 @@ impl Hyperparameter {
     /// The value, or the reason why it is none of this hyperparameter's.
     pub fn checked(&self, value: f64) -> Result<f64, OutOfRange> {
         match self.range() {
+            Some(range) if self.is_whole() && value.fract() != 0.0 => {
+                let expected = format!("a whole number from {} to {}", range.min, range.max);
+                Err(OutOfRange { name: self.key, expected, found: value.to_string() })
+            }
             Some(range) => range.checked(value),
             None if self.choices().get(value as usize).is_some() && value.fract() == 0.0 && value >= 0.0 => Ok(value),
             None => {
@@ -293,7 +297,7 @@ impl<'de> DeserializeSeed<'de> for &'static Hyperparameter {
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<f64, D::Error> {
         match self.kind {
             HyperparameterKind::Choice(choices) => deserializer.deserialize_enum(self.key, &[], ChoiceReader(choices)),
-            HyperparameterKind::DecayRate | HyperparameterKind::Number(_) => {
+            HyperparameterKind::DecayRate | HyperparameterKind::Number(_) | HyperparameterKind::Whole(_) => {
                 self.checked(f64::deserialize(deserializer)?).map_err(de::Error::custom)
             }
         }

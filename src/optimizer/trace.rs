@@ -6,9 +6,10 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 use super::algebra::{Algebra, AverageWeight, RatioCorrection, Scalar};
 use super::part::{StepArrow, StepPart};
 use super::{
-    BiasCorrection, Hyperparameter, HyperparameterKind, Numbers, RatedRule, Rates, Rule, RuleInput, with_rule,
+    Batch, BiasCorrection, Elapsed, Hyperparameter, HyperparameterKind, Numbers, RatedRule, Rates, Rule, RuleInput,
+    with_rule,
 };
-use crate::lanes::Real;
+use crate::lanes::{Lanes, Planar, Real};
 
 /// What is computed with, or one of the numbers before.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,6 +40,12 @@ pub enum Operation {
     Larger(Operand, Operand),
     /// [`Algebra::norm`]
     Norm(Operand),
+    /// [`Algebra::orthogonal`]
+    Orthogonal(Operand),
+    /// [`Algebra::by_shape`]: of matrices, and of others.
+    ByShape(Operand, Operand),
+    /// [`Batch::gradient_at`]
+    GradientAt(Operand),
     /// [`Algebra::toward`] from the first operand towards the second.
     Toward(Operand, Operand, AverageWeight<Operand>),
     /// [`Algebra::bias_corrected_ratio`] of two averages.
@@ -54,12 +61,15 @@ impl Operation {
             | Operation::Root(a)
             | Operation::Size(a)
             | Operation::Sign(a)
-            | Operation::Norm(a) => vec![a],
+            | Operation::Norm(a)
+            | Operation::Orthogonal(a)
+            | Operation::GradientAt(a) => vec![a],
             Operation::Sum(a, b)
             | Operation::Difference(a, b)
             | Operation::Product(a, b)
             | Operation::Quotient(a, b)
-            | Operation::Larger(a, b) => vec![a, b],
+            | Operation::Larger(a, b)
+            | Operation::ByShape(a, b) => vec![a, b],
             Operation::ProductSum(a, b, c) | Operation::SumProduct(a, b, c) => vec![a, b, c],
             Operation::Toward(average, target, AverageWeight { weight, minus_kept }) => {
                 vec![average, target, weight, minus_kept]
@@ -76,6 +86,8 @@ impl Operation {
 pub enum Symbol {
     Theta,
     Gradient,
+    /// [`Batch::curvature`]
+    Curvature,
     LearningRate,
     WeightDecay,
     /// What is remembered, by its place among the rule's states.
@@ -84,6 +96,8 @@ pub enum Symbol {
     Hyperparameter(&'static str),
     /// βᵗ of the hyperparameter with this symbol.
     Power(&'static str),
+    /// t, the number of the step.
+    Step,
 }
 
 /// A number that was computed, for the coordinates x and y.
@@ -96,6 +110,8 @@ pub struct Node {
 /// Where traced numbers are recorded, in the order in which they are computed.
 #[derive(Debug, Default)]
 pub struct Tape {
+    /// Whether parameters may have any shape; else they are x and y.
+    has_shapes: bool,
     nodes: RefCell<Vec<Node>>,
     /// Named nodes, in the order of naming.
     parts: RefCell<Vec<(usize, &'static StepPart)>>,
@@ -103,6 +119,11 @@ pub struct Tape {
 }
 
 impl Tape {
+    /// A tape for parameters of any shape.
+    pub fn with_shapes() -> Tape {
+        Tape { has_shapes: true, ..Tape::default() }
+    }
+
     /// A given number.
     pub fn symbol(&self, symbol: Symbol, values: [f64; 2]) -> Traced<'_> {
         self.push(Operation::Symbol(symbol), values)
@@ -224,6 +245,23 @@ impl Algebra for Traced<'_> {
         Traced::with_values([self], |[a]| Operation::Norm(a), [x.mul_add(x, y * y).sqrt(); 2])
     }
 
+    fn orthogonal(self) -> Self {
+        let both = Lanes::<f64, 1>::both(self.values().map(|value| Lanes([value])));
+        let values = Lanes::<f64, 1>::apart(both.orthogonal()).map(|Lanes([value])| value);
+        Traced::with_values([self], |[a]| Operation::Orthogonal(a), values)
+    }
+
+    fn by_shape(matrix: impl FnOnce() -> Self, other: impl FnOnce() -> Self) -> Self {
+        let matrix = matrix();
+        match matrix.tape() {
+            Some(tape) if tape.has_shapes => {
+                let of = [matrix, other()].map(Traced::operand);
+                tape.push(Operation::ByShape(of[0], of[1]), matrix.values())
+            }
+            _ => matrix,
+        }
+    }
+
     fn mul_add(self, factor: Self, term: Self) -> Self {
         Traced::of([self, factor, term], |[a, b, c]| Operation::ProductSum(a, b, c), |[a, b, c]| a.mul_add(b, c))
     }
@@ -280,6 +318,29 @@ impl Scalar for Traced<'_> {
     }
 }
 
+/// A batch whose answers are recorded.
+#[derive(Clone, Copy, Debug)]
+pub struct TracedBatch<'t, B> {
+    tape: &'t Tape,
+    batch: B,
+}
+
+impl<'t, B> TracedBatch<'t, B> {
+    pub fn new(tape: &'t Tape, batch: B) -> Self {
+        TracedBatch { tape, batch }
+    }
+}
+
+impl<'t, B: Batch<[f64; 2]>> Batch<Traced<'t>> for TracedBatch<'t, B> {
+    fn gradient_at(self, theta: Traced<'t>) -> Traced<'t> {
+        self.tape.push(Operation::GradientAt(theta.operand()), self.batch.gradient_at(theta.values()))
+    }
+
+    fn curvature(self) -> Traced<'t> {
+        self.tape.symbol(Symbol::Curvature, self.batch.curvature())
+    }
+}
+
 /// What a step begins with, for the coordinates x and y.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepInputs {
@@ -309,24 +370,25 @@ pub struct Trace {
 }
 
 /// Takes a step with traced numbers.
-pub fn trace(inputs: &StepInputs) -> Trace {
-    with_rule!(inputs.rule.rule.kind(), R => trace_rule::<R>(inputs))
+pub fn trace(inputs: &StepInputs, batch: impl Batch<[f64; 2]>) -> Trace {
+    with_rule!(inputs.rule.rule.kind(), R => trace_rule::<R>(inputs, batch))
 }
 
-fn trace_rule<R: Rule>(inputs: &StepInputs) -> Trace {
+fn trace_rule<R: Rule>(inputs: &StepInputs, batch: impl Batch<[f64; 2]>) -> Trace {
     let StepInputs { rule: RatedRule { rule, learning_rate }, bias, theta, gradient, states } = inputs;
     let tape = Tape::default();
     let table = R::INFO.hyperparameters;
     let hyper = <R::Hyper<Traced<'_>> as Numbers<_>>::from_fn(|index| match table[index].kind {
         HyperparameterKind::Choice(_) => Traced::splat(rule.values()[index]),
-        HyperparameterKind::DecayRate | HyperparameterKind::Number(_) => {
+        HyperparameterKind::DecayRate | HyperparameterKind::Number(_) | HyperparameterKind::Whole(_) => {
             tape.symbol(Symbol::Hyperparameter(table[index].symbol), [rule.values()[index]; 2])
         }
     });
     let power = <R::Hyper<Traced<'_>> as Numbers<_>>::from_fn(|index| {
         tape.symbol(Symbol::Power(table[index].symbol), [bias.powers[index]; 2])
     });
-    let coefficients = R::coefficients(&hyper, &power, |coefficient| coefficient);
+    let elapsed = Elapsed { t: tape.symbol(Symbol::Step, [bias.steps as f64; 2]), power };
+    let coefficients = R::coefficients(&hyper, &elapsed, |coefficient| coefficient);
     let rates = Rates {
         learning_rate: tape.symbol(Symbol::LearningRate, [learning_rate.get(); 2]),
         weight_decay: match rule.hyperparameter(Hyperparameter::WEIGHT_DECAY) {
@@ -334,14 +396,17 @@ fn trace_rule<R: Rule>(inputs: &StepInputs) -> Trace {
             None => Traced::splat(0.0),
         },
     };
-    let seen =
-        RuleInput { theta: tape.symbol(Symbol::Theta, *theta), gradient: tape.symbol(Symbol::Gradient, *gradient) };
+    let seen = RuleInput {
+        theta: tape.symbol(Symbol::Theta, *theta),
+        gradient: tape.symbol(Symbol::Gradient, *gradient),
+        batch: TracedBatch::new(&tape, batch),
+    };
     let state = Numbers::from_fn(|index| tape.symbol(Symbol::State(index), states[index]));
     let (state, moved) = R::step(&coefficients, rates, seen, state);
     let new_states = state.as_ref().iter().map(|state| state.operand()).collect();
     let states = state.as_ref().iter().map(|state| state.values()).collect();
     let (theta, direction) = (moved.theta.operand(), moved.direction.values());
-    let Tape { nodes, parts, arrows } = tape;
+    let Tape { nodes, parts, arrows, .. } = tape;
     let (nodes, parts, arrows) = (nodes.into_inner(), parts.into_inner(), arrows.into_inner());
     Trace { nodes, parts, arrows, theta, direction, new_states, states }
 }

@@ -3,12 +3,12 @@
 use rand_distr::{Distribution, Normal};
 
 use super::diagnostics::{Observed, Sample, Sums};
-use super::kernel::{Block, Pair, Particles, Step, WIDTH, noise_factor};
+use super::kernel::{Block, Pair, Particles, Step, WIDTH, noise_factors};
 use super::snapshot::{ParticleId, StepTrace};
 use super::spec::{OptimizerSpec, SimulationSpec, StartSpec};
 use crate::landscape::Landscape;
 use crate::lanes::{Lanes, Real};
-use crate::optimizer::{BiasCorrection, RatedRule, StepInputs, trace, with_rule};
+use crate::optimizer::{BiasCorrection, Need, PlaneBatch, RatedRule, StepInputs, trace, with_rule};
 use crate::random::{Key, Stream, Streams};
 
 /// The key of the stream from which a particle's starting position is drawn, x before y.
@@ -16,7 +16,8 @@ pub fn start_key(seed: u64, optimizer: u32, particle: u64) -> Key {
     Key::new(seed).at(u64::from(optimizer)).at(particle).at(0)
 }
 
-/// The key of the stream from which a particle's gradient noise is drawn, a pair for x and y each step.
+/// The key of the stream from which a particle's noise is drawn: in each step a pair for the gradient in x and y, and one
+/// for the curvature where the rule needs it.
 pub fn noise_key(seed: u64, optimizer: u32, particle: u64) -> Key {
     Key::new(seed).at(u64::from(optimizer)).at(particle).at(1)
 }
@@ -44,7 +45,8 @@ pub struct Ensemble {
 #[derive(Clone, Debug)]
 struct Before {
     position: Pair<Block>,
-    noise: Pair<Block>,
+    /// The factors of the gradient and of the curvature.
+    noise: [Pair<Block>; 2],
     states: Vec<Pair<Block>>,
     landscape: Landscape,
     rule: RatedRule,
@@ -183,10 +185,10 @@ impl Ensemble {
     }
 
     fn remember(&self, block: usize, landscape: &Landscape, noise: f64) -> Before {
-        let normals: Pair<Block> = self.streams[block].clone().normal_pair();
+        let has_curvature = self.rule.rule.info().needs(Need::Curvature);
         Before {
             position: self.positions[block],
-            noise: normals.map(|normal| noise_factor(normal, noise)),
+            noise: noise_factors(has_curvature, &mut self.streams[block].clone(), noise),
             states: self.states_of(block).to_vec(),
             landscape: *landscape,
             rule: self.rule,
@@ -204,9 +206,11 @@ impl Ensemble {
         let lane = particle % WIDTH;
         let pick = |pair: Pair<Block>| pair.map(|block| block.0[lane]);
         let theta = pick(before.position);
-        let gradient = before.landscape.gradient(before.landscape.uv_from_xy(theta));
-        let noise = pick(before.noise);
+        let at = before.landscape.uv_from_xy(theta);
+        let gradient = before.landscape.gradient(at);
+        let [noise, curvature_noise] = before.noise.map(pick);
         let noisy_gradient = [gradient[0] * noise[0], gradient[1] * noise[1]];
+        let batch = PlaneBatch { landscape: before.landscape, at, noise, curvature_noise };
         let states = before.states.iter().copied().map(pick).collect();
         let inputs = StepInputs { rule: before.rule, bias: self.bias, theta, gradient: noisy_gradient, states };
         Some(Box::new(StepTrace {
@@ -214,7 +218,9 @@ impl Ensemble {
             after: self.position(particle),
             gradient,
             noise,
-            trace: trace(&inputs),
+            curvature: before.landscape.hessian_diagonal(at),
+            curvature_noise,
+            trace: trace(&inputs, batch),
             inputs,
         }))
     }

@@ -5,8 +5,10 @@ use std::marker::PhantomData;
 use super::diagnostics::{Observed, Sample, Sums};
 use crate::instructions::{Instructions, VectorSet, VectorWork};
 use crate::landscape::Landscape;
-use crate::lanes::{Doubles, Lanes, Planar, Real};
-use crate::optimizer::{Algebra, BiasCorrection, Numbers, RatedRule, Rates, Rule, RuleInput, RuleSpec};
+use crate::lanes::{Doubles, Lanes, Planar};
+use crate::optimizer::{
+    Algebra, BiasCorrection, Need, Numbers, PlaneBatch, RatedRule, Rates, Rule, RuleInput, RuleSpec, SideBySide,
+};
 use crate::random::Streams;
 
 /// Particles per block: as many doubles as the widest registers hold.
@@ -32,10 +34,22 @@ pub(super) struct Particles<'a> {
     pub streams: &'a mut [Streams<WIDTH>],
 }
 
-/// A draw from Normal(1, σ), made of one from Normal(0, 1).
+/// The factors of the gradient and of the curvature, drawn from Normal(1, σ); those of the curvature are drawn only for a
+/// rule that needs it.
 #[inline(always)]
-pub(super) fn noise_factor<R: Real>(normal: R, noise: f64) -> R {
-    R::splat(1.0) + R::splat(noise) * normal
+pub(super) fn noise_factors<V: Doubles<WIDTH>>(
+    has_curvature: bool,
+    streams: &mut Streams<WIDTH>,
+    noise: f64,
+) -> [Pair<V>; 2] {
+    let factor = |normal: V| V::splat(1.0) + V::splat(noise) * normal;
+    let [x, y] = streams.normal_pair::<V>();
+    let of_gradient = [factor(x), factor(y)];
+    if !has_curvature {
+        return [of_gradient; 2];
+    }
+    let [x, y] = streams.normal_pair::<V>();
+    [of_gradient, [factor(x), factor(y)]]
 }
 
 impl Step {
@@ -100,10 +114,12 @@ impl Step {
         states: &mut [Pair<Block>],
     ) -> Observed<V> {
         let theta = position.map(V::from_lanes);
-        let [gradient_x, gradient_y] = self.landscape.gradient(self.landscape.uv_from_xy(theta));
-        let [normal_x, normal_y] = streams.normal_pair::<V>();
-        let noisy = [gradient_x * noise_factor(normal_x, self.noise), gradient_y * noise_factor(normal_y, self.noise)];
-        let seen = RuleInput { theta: V::both(theta), gradient: V::both(noisy) };
+        let at = self.landscape.uv_from_xy(theta);
+        let [gradient_x, gradient_y] = self.landscape.gradient(at);
+        let noise = noise_factors(R::INFO.needs(Need::Curvature), streams, self.noise);
+        let batch = PlaneBatch { landscape: self.landscape, at, noise: noise[0], curvature_noise: noise[1] };
+        let noisy = [gradient_x * batch.noise[0], gradient_y * batch.noise[1]];
+        let seen = RuleInput { theta: V::both(theta), gradient: V::both(noisy), batch: SideBySide(batch) };
         let state = Numbers::from_fn(|index| V::both(states[index].map(V::from_lanes)));
         let (state, moved) = R::step(coefficients, rates, seen, state);
         for (place, state) in states.iter_mut().zip(state.as_ref()) {

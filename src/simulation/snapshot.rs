@@ -96,6 +96,9 @@ pub struct StepTrace {
     pub gradient: [f64; 2],
     /// The factors, drawn from Normal(1, σ), that made it noisy.
     pub noise: [f64; 2],
+    /// The diagonal of the Hessian at θ, and the factors that make it noisy where the rule asks for it.
+    pub curvature: [f64; 2],
+    pub curvature_noise: [f64; 2],
     /// The inputs of the step: θ, the noisy gradient, the rule and the optimizer's state.
     pub inputs: StepInputs,
     pub trace: Trace,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::spec::Point;
 use crate::elementary::geometric;
-use crate::optimizer::HyperparameterName;
+use crate::optimizer::{Hyperparameter, HyperparameterName};
 use crate::quantity::{Dimension, LearningRate, Noise, OutOfRange, PointCount, Rotation, Sharpness, Slope, StepCount};
 
 /// The quantity that varies along a side of the diagram, and its range.
@@ -63,7 +63,11 @@ impl Quantity {
 
     /// Whether all its values are whole numbers.
     pub fn is_whole(&self) -> bool {
-        matches!(self, Quantity::Steps | Quantity::Dimension)
+        match self {
+            Quantity::Steps | Quantity::Dimension => true,
+            Quantity::Of(name, _) => name.hyperparameter().is_some_and(Hyperparameter::is_whole),
+            _ => false,
+        }
     }
 
     /// Whether both vary the same property of some optimizer or of the landscape.

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use crate::lanes::Real;
-use crate::optimizer::{Algebra, RatioCorrection};
+use crate::optimizer::{Algebra, RatioCorrection, orthogonal_column};
 
 /// Where the numbers of a step are kept.
 pub(super) struct Arena<V> {
@@ -175,6 +175,12 @@ impl<V: Real> Algebra for Coordinates<'_, V> {
     }
 
     #[inline(always)]
+    fn orthogonal(self) -> Self {
+        let rows = self.arena().map_or(1, |arena| arena.dimension);
+        orthogonal_column(self, rows as f64)
+    }
+
+    #[inline(always)]
     fn mul_add(self, factor: Self, term: Self) -> Self {
         let a = self;
         in_each!(a, factor, term => Real::mul_add(a, factor, term))
@@ -192,9 +198,35 @@ impl<V: Real> Algebra for Coordinates<'_, V> {
 mod tests {
     use super::{Arena, Coordinates};
     use crate::optimizer::{
-        BiasCorrection, Numbers, Rates, Rule, RuleInput, RuleKind, RuleSpec, StepInputs, trace, with_rule,
+        Batch, BiasCorrection, Numbers, Rates, Rule, RuleInput, RuleKind, RuleSpec, StepInputs, trace, with_rule,
     };
     use crate::quantity::LearningRate;
+
+    /// A batch whose gradient is the square of the parameters.
+    #[derive(Clone, Copy)]
+    struct Squares<A>(A);
+
+    impl Batch<[f64; 2]> for Squares<[f64; 2]> {
+        fn gradient_at(self, theta: [f64; 2]) -> [f64; 2] {
+            theta.map(|theta| theta * theta)
+        }
+
+        fn curvature(self) -> [f64; 2] {
+            self.0
+        }
+    }
+
+    impl<'a> Batch<Coordinates<'a, f64>> for Squares<Coordinates<'a, f64>> {
+        fn gradient_at(self, theta: Coordinates<'a, f64>) -> Coordinates<'a, f64> {
+            theta * theta
+        }
+
+        fn curvature(self) -> Coordinates<'a, f64> {
+            self.0
+        }
+    }
+
+    const CURVATURE: [f64; 2] = [2.0, 0.5];
 
     fn step<R: Rule>(inputs: &StepInputs) -> (Vec<[f64; 2]>, [f64; 2]) {
         let StepInputs { rule, bias, theta, gradient, states } = inputs;
@@ -204,7 +236,8 @@ mod tests {
             learning_rate: Coordinates::Same(rule.learning_rate.get()),
             weight_decay: Coordinates::Same(rule.rule.weight_decay()),
         };
-        let seen = RuleInput { theta: arena.number(theta), gradient: arena.number(gradient) };
+        let batch = Squares(arena.number(&CURVATURE));
+        let seen = RuleInput { theta: arena.number(theta), gradient: arena.number(gradient), batch };
         let (after, moved) =
             R::step(&coefficients, rates, seen, Numbers::from_fn(|index| arena.number(&states[index])));
         let pair = |number: Coordinates<'_, f64>| [0, 1].map(|coordinate| number.value(coordinate));
@@ -224,10 +257,10 @@ mod tests {
                 bias: BiasCorrection::new(7, &rule, |key| rule.get(key).map(|beta| beta.powi(7))).unwrap(),
                 theta: [0.7, -1.3],
                 gradient: [3.0, -0.2],
-                states: [[0.3, 0.1], [0.2, 0.4], [-0.5, 0.6]][..rule.info().states.len()].to_vec(),
+                states: [[0.3, 0.1], [0.2, 0.4], [-0.5, 0.6], [1.1, 0.9]][..rule.info().states.len()].to_vec(),
             };
             let (states, theta) = with_rule!(kind, R => step::<R>(&inputs));
-            let expected = trace(&inputs);
+            let expected = trace(&inputs, Squares(CURVATURE));
             for (found, expected) in states.iter().zip(&expected.states) {
                 assert!(close(found[0], expected[0]) && close(found[1], expected[1]), "{}", rule.name());
             }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::landscape::{Landscape, Valley};
 use crate::lanes::{Planar, Real, Vector};
-use crate::optimizer::{BiasCorrection, Rates, Rule, RuleInput, RuleSpec};
+use crate::optimizer::{BiasCorrection, PlaneBatch, Rates, Rule, RuleInput, RuleSpec, SideBySide};
 use crate::random::Normals;
 
 /// The metrics of a run.
@@ -84,7 +84,7 @@ pub(super) struct ToyProblem {
 
 impl ToyProblem {
     /// Takes a step for each pair of draws with the rule `R`, which is that of `rule`; returns the bias correction after
-    /// them.
+    /// them. The noise of the curvature is used by rules that need it.
     #[inline(always)]
     pub(super) fn advance<const N: usize, V: Vector<N> + Planar, R: Rule>(
         &self,
@@ -92,7 +92,7 @@ impl ToyProblem {
         mut bias: BiasCorrection,
         batch: &mut RunBatch<V>,
         state: &mut R::State<V::Both>,
-        noise: &Noise<V>,
+        [noise, curvature_noise]: [&Noise<V>; 2],
         steps: usize,
     ) -> BiasCorrection {
         let (mut batch_in_registers, mut state_in_registers) = (*batch, *state);
@@ -100,11 +100,11 @@ impl ToyProblem {
             learning_rate: batch_in_registers.learning_rate,
             weight_decay: <V::Both as Real>::splat(rule.weight_decay()),
         };
-        for draws in &noise.0[..steps.min(NOISE_BLOCK)] {
+        for step in 0..steps.min(NOISE_BLOCK) {
             bias = bias.after::<R>(rule);
             let coefficients = bias.coefficients::<R, V::Both>(rule);
             let (batch, state) = (&mut batch_in_registers, &mut state_in_registers);
-            self.step::<N, V, R>(&coefficients, rates, batch, state, *draws);
+            self.step::<N, V, R>(&coefficients, rates, batch, state, [noise.0[step], curvature_noise.0[step]]);
         }
         (*batch, *state) = (batch_in_registers, state_in_registers);
         bias
@@ -117,11 +117,19 @@ impl ToyProblem {
         rates: Rates<V::Both>,
         batch: &mut RunBatch<V>,
         state: &mut R::State<V::Both>,
-        draws: [V; 2],
+        [draws, curvature_draws]: [[V; 2]; 2],
     ) {
         let gradient = V::both(self.landscape.gradient(batch.valley));
-        let noisy = gradient * V::both(draws).mul_add(V::Both::splat(self.noise), V::Both::splat(1.0));
-        let (after, moved) = R::step(coefficients, rates, RuleInput { theta: batch.theta, gradient: noisy }, *state);
+        let factors = |draws| V::both(draws).mul_add(V::Both::splat(self.noise), V::Both::splat(1.0));
+        let noise = factors(draws);
+        let of_step = SideBySide(PlaneBatch {
+            landscape: self.landscape,
+            at: batch.valley,
+            noise: V::apart(noise),
+            curvature_noise: V::apart(factors(curvature_draws)),
+        });
+        let seen = RuleInput { theta: batch.theta, gradient: gradient * noise, batch: of_step };
+        let (after, moved) = R::step(coefficients, rates, seen, *state);
         *state = after;
         batch.theta = moved.theta;
         batch.valley = self.landscape.uv_from_xy(V::apart(moved.theta));

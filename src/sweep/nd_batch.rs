@@ -8,8 +8,10 @@ use super::kernel::{Metrics, StepBlocks};
 use super::pixel_runs::{PixelKey, Runs, append};
 use super::spec::{Point, PointOptimizer, SweepSpec};
 use crate::landscape::{Place, ValleyInSpace};
-use crate::lanes::{Lanes, Real, Vector};
-use crate::optimizer::{BiasCorrection, Numbers, Rates, Rule, RuleInput, RuleSpec, with_rule, zero_state};
+use crate::lanes::{Lanes, Real};
+use crate::optimizer::{
+    Batch, BiasCorrection, Need, NoBatch, Numbers, Rates, Rule, RuleInput, RuleSpec, with_rule, zero_state,
+};
 use crate::random::{Key, Normals};
 
 /// The valley, the noise and the steps of the runs of a pixel in more than two dimensions.
@@ -73,7 +75,13 @@ impl<'a> NdProblem<'a> {
                 let (rate, replicate) = lane_of(lane);
                 job.key.of_run(point.id, rate, replicate)
             }));
-            let mut batch = NdBatch::<N, V, R>::new(self, rates, &mut generator);
+            let curvature_generator = R::INFO.needs(Need::Curvature).then(|| {
+                V::generator(&std::array::from_fn(|lane| {
+                    let (rate, replicate) = lane_of(lane);
+                    job.key.of_curvature(point.id, rate, replicate)
+                }))
+            });
+            let mut batch = NdBatch::<N, V, R>::new(self, rates, &mut generator, curvature_generator);
             let mut blocks = StepBlocks::new(self.point.steps.get(), STEP_BLOCK, job.cancelled);
             loop {
                 let steps = blocks.next();
@@ -100,14 +108,18 @@ struct Job<'a> {
 }
 
 /// A vector of runs.
-struct NdBatch<const N: usize, V: Vector<N>, R: Rule> {
+struct NdBatch<const N: usize, V: Normals<N>, R: Rule> {
     rates: Rates<V>,
     bias: BiasCorrection,
     theta: Vec<V>,
     /// The states of each coordinate.
     states: Vec<R::State<V>>,
-    /// Of each coordinate, for rules that see the whole parameter.
+    /// Of each coordinate, for rules that are not element-wise: the gradient, and the factors that made it and the
+    /// curvature noisy.
     gradient: Vec<V>,
+    noise: Vec<V>,
+    curvature_noise: Vec<V>,
+    curvature_generator: Option<V::Generator>,
     /// Room for one of the states.
     column: Vec<V>,
     place: Place<V>,
@@ -116,7 +128,12 @@ struct NdBatch<const N: usize, V: Vector<N>, R: Rule> {
 
 impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
     #[inline(always)]
-    fn new(problem: &NdProblem<'_>, rates: Rates<V>, generator: &mut V::Generator) -> Self {
+    fn new(
+        problem: &NdProblem<'_>,
+        rates: Rates<V>,
+        generator: &mut V::Generator,
+        curvature_generator: Option<V::Generator>,
+    ) -> Self {
         let spread = V::splat(problem.spec.start_spread.get());
         let dimension = problem.valley.direction.len();
         let mut theta = Vec::with_capacity(dimension + 1);
@@ -128,8 +145,21 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
             Metrics { final_loss: V::splat(f64::NAN), smallest_loss: V::splat(f64::INFINITY), depth: V::splat(0.0) };
         let place = problem.valley.place(&theta);
         let states = vec![zero_state::<R, V>(); dimension];
-        let [gradient, column] = [(); 2].map(|()| vec![V::splat(0.0); dimension]);
-        NdBatch { rates, bias: BiasCorrection::START, theta, states, gradient, column, place, metrics }
+        let [gradient, noise, curvature_noise, column] = [(); 4].map(|()| vec![V::splat(0.0); dimension]);
+        let bias = BiasCorrection::START;
+        NdBatch {
+            rates,
+            bias,
+            theta,
+            states,
+            gradient,
+            noise,
+            curvature_noise,
+            curvature_generator,
+            column,
+            place,
+            metrics,
+        }
     }
 
     #[inline(always)]
@@ -143,19 +173,29 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
             for (within, theta) in thetas.iter_mut().enumerate() {
                 let coordinate = 2 * pair + within;
                 let gradient = valley.gradient(slopes, coordinate, *theta);
-                let noisy = gradient * draws[within].mul_add(noise, V::splat(1.0));
-                if R::INFO.is_element_wise {
-                    let seen = RuleInput { theta: *theta, gradient: noisy };
+                let factor = draws[within].mul_add(noise, V::splat(1.0));
+                let noisy = gradient * factor;
+                if R::INFO.is_element_wise() {
+                    let seen = RuleInput { theta: *theta, gradient: noisy, batch: NoBatch };
                     let (state, moved) = R::step(&coefficients, self.rates, seen, self.states[coordinate]);
                     self.states[coordinate] = state;
                     *theta = moved.theta;
                 } else {
                     self.gradient[coordinate] = noisy;
+                    self.noise[coordinate] = factor;
                 }
             }
         }
-        if !R::INFO.is_element_wise {
-            self.step_whole(rule, arena);
+        if let Some(generator) = &mut self.curvature_generator {
+            for factors in self.curvature_noise.chunks_mut(2) {
+                let draws = V::normal_pair(generator);
+                for (factor, draw) in factors.iter_mut().zip(draws) {
+                    *factor = draw.mul_add(noise, V::splat(1.0));
+                }
+            }
+        }
+        if !R::INFO.is_element_wise() {
+            self.step_whole(valley, rule, arena);
         }
         self.place = valley.place(&self.theta);
         let loss = valley.loss(self.place);
@@ -168,13 +208,22 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
 
     /// Steps the parameter as a whole along [`NdBatch::gradient`].
     #[inline(always)]
-    fn step_whole(&mut self, rule: &RuleSpec, arena: &Arena<V>) {
+    fn step_whole(&mut self, valley: &ValleyInSpace, rule: &RuleSpec, arena: &Arena<V>) {
         arena.clear();
         let coefficients = self.bias.coefficients::<R, Coordinates<'_, V>>(rule);
         let Rates { learning_rate, weight_decay } = self.rates;
         let rates =
             Rates { learning_rate: Coordinates::Same(learning_rate), weight_decay: Coordinates::Same(weight_decay) };
-        let seen = RuleInput { theta: arena.number(&self.theta), gradient: arena.number(&self.gradient) };
+        let theta = arena.number(&self.theta);
+        let batch = SpaceBatch {
+            valley,
+            arena,
+            theta,
+            place: self.place,
+            noise: arena.number(&self.noise),
+            curvature_noise: arena.number(&self.curvature_noise),
+        };
+        let seen = RuleInput { theta, gradient: arena.number(&self.gradient), batch };
         let state = Numbers::from_fn(|index| {
             for (column, state) in self.column.iter_mut().zip(&self.states) {
                 *column = state.as_ref()[index];
@@ -186,6 +235,42 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
             *after = Numbers::from_fn(|index| state.as_ref()[index].value(coordinate));
         }
         moved.theta.write(&mut self.theta);
+    }
+}
+
+/// The batch of a step in more than two dimensions.
+#[derive(Clone, Copy)]
+struct SpaceBatch<'a, V> {
+    valley: &'a ValleyInSpace,
+    arena: &'a Arena<V>,
+    /// θ before the step, and its place.
+    theta: Coordinates<'a, V>,
+    place: Place<V>,
+    /// The factors of each coordinate of the gradient, and of the curvature.
+    noise: Coordinates<'a, V>,
+    curvature_noise: Coordinates<'a, V>,
+}
+
+impl<'a, V: Real> Batch<Coordinates<'a, V>> for SpaceBatch<'a, V> {
+    #[inline(always)]
+    fn gradient_at(self, theta: Coordinates<'a, V>) -> Coordinates<'a, V> {
+        let mut values = vec![V::splat(0.0); self.valley.direction.len()];
+        theta.write(&mut values);
+        let slopes = self.valley.slopes(self.valley.place(&values));
+        for (coordinate, value) in values.iter_mut().enumerate() {
+            *value = self.valley.gradient(slopes, coordinate, *value);
+        }
+        self.arena.number(&values) * self.noise
+    }
+
+    #[inline(always)]
+    fn curvature(self) -> Coordinates<'a, V> {
+        let mut values = vec![V::splat(0.0); self.valley.direction.len()];
+        self.theta.write(&mut values);
+        for (coordinate, value) in values.iter_mut().enumerate() {
+            *value = self.valley.hessian_diagonal(self.place, coordinate, *value);
+        }
+        self.arena.number(&values) * self.curvature_noise
     }
 }
 

@@ -11,7 +11,7 @@ use super::spec::{Point, SweepSpec};
 use super::statistics::with_one_nan;
 use crate::instructions::WideWork;
 use crate::lanes::{Lanes, Planar, Real};
-use crate::optimizer::{BiasCorrection, Rule, with_rule, zero_state};
+use crate::optimizer::{BiasCorrection, Need, Rule, with_rule, zero_state};
 use crate::random::{Key, Normals};
 
 /// The results of the runs of one optimizer at one pixel: learning rates before replicates.
@@ -50,6 +50,11 @@ impl PixelKey {
     pub fn of_run(&self, optimizer: u32, learning_rate: usize, replicate: usize) -> Key {
         let key = self.key.at(replicate as u64);
         if self.common { key } else { key.at(u64::from(optimizer)).at(learning_rate as u64) }
+    }
+
+    /// The key of the stream from which the noise of the curvature is drawn in such a run, a pair for each step.
+    pub(super) fn of_curvature(&self, optimizer: u32, learning_rate: usize, replicate: usize) -> Key {
+        self.of_run(optimizer, learning_rate, replicate).at(u64::MAX)
     }
 }
 
@@ -124,7 +129,7 @@ impl PixelRuns<'_> {
         };
         let mut metrics = Vec::with_capacity(count);
         let problem = self.problem();
-        let mut noise = Noise::<V>::new();
+        let [mut noise, mut curvature_noise] = [Noise::<V>::new(); 2];
         while metrics.len() < count {
             let first = metrics.len();
             let lane = |index: usize| lane_of(first + index);
@@ -132,6 +137,12 @@ impl PixelRuns<'_> {
                 let Lane { rate, replicate } = lane(index);
                 self.key.of_run(point.id, rate, replicate)
             }));
+            let mut curvature_generator = R::INFO.needs(Need::Curvature).then(|| {
+                V::generator(&std::array::from_fn(|index| {
+                    let Lane { rate, replicate } = lane(index);
+                    self.key.of_curvature(point.id, rate, replicate)
+                }))
+            });
             let rates = Lanes::from_fn(|index| V::Number::splat(point.learning_rates[lane(index).rate]));
             let start = self.start(V::normal_pair(&mut generator));
             let mut batch = RunBatch::new(&problem.landscape, start, V::from_lanes(rates));
@@ -144,7 +155,11 @@ impl PixelRuns<'_> {
                     break;
                 }
                 noise.draw(&mut generator, steps);
-                bias = problem.advance::<N, V, R>(&point.rule, bias, &mut batch, &mut state, &noise, steps);
+                if let Some(generator) = &mut curvature_generator {
+                    curvature_noise.draw(generator, steps);
+                }
+                let noise = [&noise, &curvature_noise];
+                bias = problem.advance::<N, V, R>(&point.rule, bias, &mut batch, &mut state, noise, steps);
             }
             if !blocks.are_through() {
                 return None;
@@ -165,11 +180,14 @@ impl PixelRuns<'_> {
         let empty = |rates: usize| Runs { replicates: count, metrics: vec![UNKNOWN; rates * count] };
         let mut all: Vec<Runs> =
             self.point.optimizers.iter().map(|optimizer| empty(optimizer.learning_rates.len())).collect();
-        let mut noise = Noise::<V>::new();
+        let [mut noise, mut curvature_noise] = [Noise::<V>::new(); 2];
+        let has_curvature = self.point.optimizers.iter().any(|optimizer| optimizer.rule.info().needs(Need::Curvature));
         for first in self.replicates.clone().step_by(N) {
             let layout = LaneAssignment::new::<N>(self.replicates.end - first);
             let mut generator =
                 V::generator(&std::array::from_fn(|lane| self.key.of_run(0, 0, first + layout.replicate(lane))));
+            let curvature_key = |lane| self.key.of_curvature(0, 0, first + layout.replicate(lane));
+            let mut curvature_generator = V::generator(&std::array::from_fn(curvature_key));
             let start = self.start(V::normal_pair(&mut generator));
             let batch = |optimizer| SharedNoiseBatch::new::<N>(optimizer, layout, &problem.landscape, start);
             let mut batches: Vec<SharedNoiseBatch<'_, V>> = self.point.optimizers.iter().map(batch).collect();
@@ -180,8 +198,11 @@ impl PixelRuns<'_> {
                     break;
                 }
                 noise.draw(&mut generator, steps);
+                if has_curvature {
+                    curvature_noise.draw(&mut curvature_generator, steps);
+                }
                 for batch in &mut batches {
-                    batch.advance::<N>(&problem, &noise, steps);
+                    batch.advance::<N>(&problem, [&noise, &curvature_noise], steps);
                 }
             }
             if !blocks.are_through() {

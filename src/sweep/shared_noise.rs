@@ -65,9 +65,9 @@ impl<'a, V: Planar> SharedNoiseBatch<'a, V> {
         SharedNoiseBatch { rule: &point.rule, bias: BiasCorrection::START, batches, states }
     }
 
-    /// Takes `steps` steps with these draws.
+    /// Takes `steps` steps with these draws for the gradient and for the curvature.
     #[inline(always)]
-    pub(super) fn advance<const N: usize>(&mut self, problem: &ToyProblem, noise: &Noise<V>, steps: usize)
+    pub(super) fn advance<const N: usize>(&mut self, problem: &ToyProblem, noise: [&Noise<V>; 2], steps: usize)
     where
         V: Vector<N>,
     {
@@ -75,7 +75,7 @@ impl<'a, V: Planar> SharedNoiseBatch<'a, V> {
     }
 
     #[inline(always)]
-    fn advance_with<const N: usize, R: Rule>(&mut self, problem: &ToyProblem, noise: &Noise<V>, steps: usize)
+    fn advance_with<const N: usize, R: Rule>(&mut self, problem: &ToyProblem, noise: [&Noise<V>; 2], steps: usize)
     where
         V: Vector<N>,
     {

@@ -18,6 +18,9 @@ pub struct Segment {
     pub shape: Vec<i64>,
     /// Whether weight decay acts on it.
     pub decays: bool,
+    /// The number of matrices `[outputs, inputs]` of which it consists, one below the other. 0 where a rule for matrices
+    /// takes it for a vector: what is no matrix, embeddings and output layers.
+    pub matrices: usize,
     offset: usize,
 }
 
@@ -37,12 +40,22 @@ impl ParameterLayout {
     pub fn new(tensors: impl IntoIterator<Item = (String, Vec<i64>, bool)>, models: usize) -> ParameterLayout {
         let mut length = 0;
         let segments = tensors.into_iter().map(|(name, shape, decays)| {
-            let segment = Segment { name, shape, decays, offset: length };
+            let matrices = usize::from(shape.len() == 2);
+            let segment = Segment { name, shape, decays, matrices, offset: length };
             length = (length + segment.size() * models).next_multiple_of(Self::ALIGNMENT);
             segment
         });
         let segments = segments.collect();
         ParameterLayout { segments, models, length }
+    }
+
+    /// The same with another number of matrices in the segments whose names `count` knows; else it is 1 for shapes of two
+    /// sides.
+    pub fn with_matrices(mut self, count: impl Fn(&str) -> Option<usize>) -> ParameterLayout {
+        for segment in &mut self.segments {
+            segment.matrices = count(&segment.name).unwrap_or(segment.matrices);
+        }
+        self
     }
 
     pub fn segments(&self) -> &[Segment] {
@@ -68,6 +81,14 @@ impl ParameterLayout {
     /// The number of elements of one model.
     pub fn model_size(&self) -> usize {
         self.segments.iter().map(Segment::size).sum()
+    }
+
+    /// The matrices of all models in a segment of a flat tensor, `[models × matrices, outputs, inputs]`, where there are
+    /// any.
+    pub fn matrices(&self, flat: &tch::Tensor, segment: usize) -> Option<tch::Tensor> {
+        let Segment { ref shape, matrices, .. } = self.segments[segment];
+        let (&[rows, columns], 1..) = (&shape[..], matrices) else { return None };
+        Some(self.view(flat, segment).view([-1, rows / matrices as i64, columns]))
     }
 
     /// The view of a segment in a flat tensor, of the shape `[models, …]`.

@@ -11,6 +11,7 @@
 //! reductions have two forms, loops over slices for the processor and tensor operations for a GPU, which the tests
 //! compare.
 
+mod answers;
 mod checkpoint;
 mod cuda;
 mod device;
@@ -34,6 +35,7 @@ mod wanted;
 mod worker;
 
 pub use crate::run::{Checkpoint, CheckpointOrigin};
+pub use answers::{Answers, Differentiable, Labels, Questions, drawn_labels, uniforms};
 pub use checkpoint::{CheckpointError, NamedTensors, TrainingState};
 pub use device::Devices;
 pub use error::TrainError;

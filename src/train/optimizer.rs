@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use tch::{Device, Kind, Tensor};
 
+use super::answers::{Answers, Questions};
 use super::checkpoint::OPTIMIZER;
 use super::error::TrainError;
 use super::layout::ParameterLayout;
@@ -12,7 +13,9 @@ use super::team::share;
 use super::tensor_step::TensorStep;
 use crate::instructions::vectorized;
 use crate::lanes::Real;
-use crate::optimizer::{BiasCorrection, MOST_STATES, Numbers, Rates, Rule, RuleInput, RuleSpec, with_rule};
+use crate::optimizer::{
+    BiasCorrection, MOST_STATES, Need, NoBatch, Numbers, Rates, Rule, RuleInput, RuleSpec, with_rule,
+};
 
 /// An optimizer of a stack of models, each with a learning rate of its own.
 ///
@@ -61,7 +64,7 @@ impl FlatOptimizer {
         let zeros = |_| Tensor::f_zeros([layout.length() as i64], (kind, device));
         let states = rule.info().states.iter().map(zeros).collect::<Result<_, _>>()?;
         // Loops over elements serve rules that step each by itself.
-        let in_loops = device == Device::Cpu && rule.info().is_element_wise;
+        let in_loops = device == Device::Cpu && rule.info().is_element_wise();
         let rates = (!in_loops).then(|| TensorRates::new(&rule, learning_rates, layout, kind, device)).transpose()?;
         let learning_rates = learning_rates.to_vec();
         let numbers = (kind, device);
@@ -114,14 +117,26 @@ impl FlatOptimizer {
         Ok(())
     }
 
-    /// One step: changes `parameters` by what the `gradients` say.
+    /// What the next step needs to know of its batch besides the gradients.
+    pub fn questions(&self) -> Questions {
+        let needs = |need| self.rule.info().needs(need);
+        if !needs(Need::GradientElsewhere) && !needs(Need::Curvature) {
+            return Questions::default();
+        }
+        with_rule!(self.rule.kind(), R => {
+            TensorStep::record::<R>(&self.rule, &self.bias.after::<R>(&self.rule)).questions(&self.states)
+        })
+    }
+
+    /// One step: changes `parameters` by what the `gradients` and the answers to [`FlatOptimizer::questions`] say.
     pub fn step(
         &mut self,
         layout: &ParameterLayout,
         parameters: &mut Tensor,
         gradients: &Tensor,
+        answers: &Answers,
     ) -> Result<(), TrainError> {
-        with_rule!(self.rule.kind(), R => self.step_with::<R>(layout, parameters, gradients))
+        with_rule!(self.rule.kind(), R => self.step_with::<R>(layout, parameters, gradients, answers))
     }
 
     fn step_with<R: Rule>(
@@ -129,11 +144,12 @@ impl FlatOptimizer {
         layout: &ParameterLayout,
         parameters: &mut Tensor,
         gradients: &Tensor,
+        answers: &Answers,
     ) -> Result<(), TrainError> {
         self.bias = self.bias.after::<R>(&self.rule);
         if let Some(rates) = &self.rates {
             let step = TensorStep::record::<R>(&self.rule, &self.bias);
-            return step.run(parameters, gradients, &mut self.states, rates, layout);
+            return step.run(parameters, gradients, answers, &mut self.states, rates, layout);
         }
         let (rule, bias) = (&self.rule, &self.bias);
         with_number!(parameters.kind(), T => {
@@ -208,7 +224,7 @@ vectorized! {
     fn step_slices<R: Rule, T: Number>(
         coefficients: &R::Coefficients<T>, rates: Rates<T>, theta: &mut [T], gradients: &[T], states: &mut [&mut [T]],
     ) {
-        assert!(R::INFO.is_element_wise, "a slice is no whole parameter");
+        assert!(R::INFO.is_element_wise(), "a slice is no whole parameter");
         let count = theta.len();
         let gradients = &gradients[..count];
         let mut columns: [&mut [T]; MOST_STATES] = Default::default();
@@ -216,7 +232,7 @@ vectorized! {
             *column = &mut state[..count];
         }
         for index in 0..count {
-            let seen = RuleInput { theta: theta[index], gradient: gradients[index] };
+            let seen = RuleInput { theta: theta[index], gradient: gradients[index], batch: NoBatch };
             let state: R::State<T> = Numbers::from_fn(|of| columns[of][index]);
             let (state, moved) = R::step(coefficients, rates, seen, state);
             theta[index] = moved.theta;

@@ -5,13 +5,14 @@
 
 use tch::{TchError, Tensor};
 
+use super::answers::{Answers, Questions};
 use super::error::TrainError;
 use super::layout::ParameterLayout;
 use super::optimizer::{TensorLearningRates, TensorRates};
 use crate::lanes::Real;
 use crate::optimizer::{
-    AverageWeight, BiasCorrection, Node, Numbers, Operand, Operation, Rates, RatioCorrection, Rule, RuleInput,
-    RuleSpec, Symbol, Tape, Traced,
+    AverageWeight, Batch, BiasCorrection, NEWTON_SCHULZ, NEWTON_SCHULZ_EPSILON, NEWTON_SCHULZ_STEPS, Node, Numbers,
+    Operand, Operation, Rates, RatioCorrection, Rule, RuleInput, RuleSpec, Symbol, Tape, Traced, TracedBatch,
 };
 
 /// What is to be computed in a step.
@@ -25,12 +26,12 @@ pub(super) struct TensorStep {
 impl TensorStep {
     /// Records a step of the rule `R`, which is that of `rule`.
     pub(super) fn record<R: Rule>(rule: &RuleSpec, bias: &BiasCorrection) -> TensorStep {
-        const UNKNOWN: [f64; 2] = [f64::NAN; 2];
-        let tape = Tape::default();
+        let tape = Tape::with_shapes();
         let given = |symbol| tape.symbol(symbol, UNKNOWN);
         let coefficients = bias.coefficients::<R, Traced<'_>>(rule);
         let rates = Rates { learning_rate: given(Symbol::LearningRate), weight_decay: given(Symbol::WeightDecay) };
-        let seen = RuleInput { theta: given(Symbol::Theta), gradient: given(Symbol::Gradient) };
+        let batch = TracedBatch::new(&tape, UnknownBatch);
+        let seen = RuleInput { theta: given(Symbol::Theta), gradient: given(Symbol::Gradient), batch };
         let state = Numbers::from_fn(|index| given(Symbol::State(index)));
         let (state, moved) = R::step(&coefficients, rates, seen, state);
         let states = state.as_ref().iter().map(|state| state.operand()).collect();
@@ -38,11 +39,26 @@ impl TensorStep {
         TensorStep { nodes: tape.nodes(), theta, states }
     }
 
+    /// What the step needs to know of its batch besides the gradients.
+    pub(super) fn questions(&self, states: &[Tensor]) -> Questions {
+        let place = self.nodes.iter().find_map(|node| match node.operation {
+            Operation::GradientAt(Operand::Node(place)) => Some(self.nodes[place].operation),
+            _ => None,
+        });
+        let gradient_at = place.map(|place| match place {
+            Operation::Symbol(Symbol::State(index)) => states[index].shallow_clone(),
+            _ => unreachable!("a rule asks for the gradient at one of its states"),
+        });
+        let is_curvature = |node: &Node| node.operation == Operation::Symbol(Symbol::Curvature);
+        Questions { gradient_at, curvature: self.nodes.iter().any(is_curvature) }
+    }
+
     /// Changes the parameters and what is remembered.
     pub(super) fn run(
         &self,
         parameters: &mut Tensor,
         gradients: &Tensor,
+        answers: &Answers,
         states: &mut [Tensor],
         rates: &TensorRates,
         layout: &ParameterLayout,
@@ -58,7 +74,12 @@ impl TensorStep {
                 Operation::Symbol(Symbol::Gradient) => NodeValue::Known(TensorValue::lent(gradients)),
                 Operation::Symbol(Symbol::LearningRate) => NodeValue::Known(rates.learning_rate.value()),
                 Operation::Symbol(Symbol::WeightDecay) => NodeValue::Known(TensorValue::lent(&rates.decay)),
-                Operation::Symbol(Symbol::Hyperparameter(_) | Symbol::Power(_)) => {
+                Operation::Symbol(Symbol::Curvature) => NodeValue::Known(answer(answers.curvature.as_ref())),
+                Operation::GradientAt(place) => {
+                    values.take(place);
+                    NodeValue::Known(answer(answers.gradient_elsewhere.as_ref()))
+                }
+                Operation::Symbol(Symbol::Hyperparameter(_) | Symbol::Power(_) | Symbol::Step) => {
                     unreachable!("coefficients are computed before")
                 }
                 _ if self.is_fused(index, &values.uses) => NodeValue::Fused,
@@ -99,6 +120,26 @@ impl TensorStep {
         let is_term = matches!(next, Some(Operation::ProductSum(Operand::Constant(..), Operand::Node(_), term))
             if term == Operand::Node(index));
         is_product && is_term && uses[index] == 1
+    }
+}
+
+fn answer(tensor: Option<&Tensor>) -> TensorValue {
+    TensorValue::lent(tensor.expect("what a step asks for is given"))
+}
+
+const UNKNOWN: [f64; 2] = [f64::NAN; 2];
+
+/// The batch of a step that is recorded before its numbers are known.
+#[derive(Clone, Copy)]
+struct UnknownBatch;
+
+impl Batch<[f64; 2]> for UnknownBatch {
+    fn gradient_at(self, _theta: [f64; 2]) -> [f64; 2] {
+        UNKNOWN
+    }
+
+    fn curvature(self) -> [f64; 2] {
+        UNKNOWN
     }
 }
 
@@ -149,7 +190,7 @@ impl StepValues<'_> {
 
     fn compute(&mut self, operation: Operation) -> Result<TensorValue, TchError> {
         match operation {
-            Operation::Symbol(_) => unreachable!("symbols are given"),
+            Operation::Symbol(_) | Operation::GradientAt(_) => unreachable!("it is given"),
             Operation::Negative(a) => self.take(a).times(TensorValue::Number(-1.0)),
             Operation::Sum(a, b) => self.take(a).plus(self.take(b)),
             Operation::Difference(a, b) => self.take(a).minus(self.take(b)),
@@ -162,6 +203,8 @@ impl StepValues<'_> {
             Operation::Sign(a) => self.take(a).map(Real::sign, sign),
             Operation::Larger(a, b) => self.take(a).larger(self.take(b)),
             Operation::Norm(a) => self.take(a).norm(self.layout),
+            Operation::Orthogonal(a) => self.take(a).orthogonal(self.layout),
+            Operation::ByShape(matrix, other) => self.take(matrix).of_matrices(self.take(other), self.layout),
             Operation::Toward(average, target, AverageWeight { weight, minus_kept }) => {
                 let [average, target, _, minus_kept] = [average, target, weight, minus_kept].map(|it| self.take(it));
                 target.share().minus(average)?.times(minus_kept)?.plus(target)
@@ -330,6 +373,41 @@ impl TensorValue {
         Ok(TensorValue::free(norms))
     }
 
+    /// [`Algebra::orthogonal`](crate::optimizer::Algebra::orthogonal) of each matrix; 0 for other parameters.
+    fn orthogonal(self, layout: &ParameterLayout) -> Result<TensorValue, TchError> {
+        let TensorValue::Tensor { tensor: flat, .. } = self else {
+            unreachable!("a step orthogonalizes what differs between elements")
+        };
+        let result = flat.f_zeros_like()?;
+        for segment in 0..layout.segments().len() {
+            if let (Some(matrices), Some(mut result)) =
+                (layout.matrices(&flat, segment), layout.matrices(&result, segment))
+            {
+                result.f_copy_(&orthogonal(&matrices)?)?;
+            }
+        }
+        Ok(TensorValue::free(result))
+    }
+
+    /// This number for matrices, and another for other parameters.
+    fn of_matrices(self, other: TensorValue, layout: &ParameterLayout) -> Result<TensorValue, TchError> {
+        let (TensorValue::Tensor { tensor: of_matrices, .. }, TensorValue::Tensor { tensor: like, .. }) =
+            (&self, &other)
+        else {
+            unreachable!("what differs by shape differs between elements")
+        };
+        let (of_matrices, like) = (of_matrices.shallow_clone(), like.shallow_clone());
+        let result = other.into_tensor(&like)?;
+        for segment in 0..layout.segments().len() {
+            if let (Some(matrices), Some(mut result)) =
+                (layout.matrices(&of_matrices, segment), layout.matrices(&result, segment))
+            {
+                result.f_copy_(&matrices)?;
+            }
+        }
+        Ok(TensorValue::free(result))
+    }
+
     /// `self + a b`
     fn plus_product(self, a: TensorValue, b: TensorValue) -> Result<TensorValue, TchError> {
         match (self, a, b) {
@@ -366,6 +444,22 @@ impl TensorValue {
             (kept, average, factor, input) => kept.times(average)?.plus_product(factor, input),
         }
     }
+}
+
+/// The matrices `[matrices, rows, columns]` orthogonalized, times `√max(1, rows/columns)`.
+fn orthogonal(matrices: &Tensor) -> Result<Tensor, TchError> {
+    let [linear, cubic, quintic] = NEWTON_SCHULZ;
+    let (rows, columns) = (matrices.size()[1], matrices.size()[2]);
+    let is_tall = rows > columns;
+    let turned = |matrices: &Tensor| if is_tall { matrices.f_transpose(1, 2) } else { Ok(matrices.shallow_clone()) };
+    let norms = matrices.f_norm_scalaropt_dim(2.0, [1_i64, 2], true)?.f_add_scalar(NEWTON_SCHULZ_EPSILON)?;
+    let mut x = turned(matrices)?.f_div(&norms)?;
+    for _ in 0..NEWTON_SCHULZ_STEPS {
+        let products = x.f_bmm(&x.f_transpose(1, 2)?)?;
+        let factors = products.f_baddbmm(&products, &products, cubic, quintic)?;
+        x = x.f_baddbmm(&factors, &x, linear, 1.0)?;
+    }
+    turned(&x)?.f_mul_scalar((rows as f64 / columns as f64).max(1.0).sqrt())
 }
 
 /// −1, 0, 1, and NaN for NaN, for which libtorch's sign is 0.

@@ -1,7 +1,7 @@
 //! The requirements of a training, estimated from its spec.
 
 use super::Course;
-use crate::optimizer::RuleSpec;
+use crate::optimizer::{Need, RuleSpec};
 
 /// The requirements of a training on its device and on the disk. The figures are estimates, within a fifth for a large
 /// model.
@@ -23,8 +23,8 @@ pub struct Needs {
 const LIBRARY: u64 = 150 << 20;
 
 impl Needs {
-    /// The requirements of a model with `parameters` parameters of a number of bytes each, a gradient for each and the
-    /// rule's states; `activations` are the bytes of everything else that is in memory at once, and `step_operations`
+    /// The requirements of a model with `parameters` parameters of a number of bytes each, a gradient for each, the rule's
+    /// states and what it asks of a batch; `activations` are the bytes of everything else that is in memory at once, and `step_operations`
     /// those of a step.
     pub(super) fn of_model(
         parameters: u64,
@@ -34,14 +34,17 @@ impl Needs {
         activations: u64,
         step_operations: f64,
     ) -> Needs {
-        let remembered = rule.info().states.len() as u64;
+        let info = rule.info();
+        let remembered = info.states.len() as u64;
+        // What is kept while gradients are computed again, and their result.
+        let asked = if info.needs(Need::GradientElsewhere) { 3 } else { 2 * u64::from(info.needs(Need::Curvature)) };
         let flat = parameters * bytes;
         // The last two, the best and the next checkpoint, and those that are kept at multiples of `keep_every`.
         let common = |every: u64| every / greatest_divisor(every, course.checkpoint_every) * course.checkpoint_every;
         let kept = 4 + course.keep_every.map_or(0, |every| course.steps / common(every));
         let checkpoint = flat * (1 + remembered);
         Needs {
-            kept: LIBRARY + flat * (2 + remembered),
+            kept: LIBRARY + flat * (2 + remembered + asked),
             activations,
             checkpoint,
             disk: checkpoint.saturating_mul(kept),

@@ -1,6 +1,7 @@
 //! The simulation beside the oracle, step by step.
 
 use valleyscope::lanes::Lanes;
+use valleyscope::optimizer::{Need, RuleSpec};
 use valleyscope::random::Streams;
 use valleyscope::simulation::{Change, LandscapeSpec, Simulation, SimulationSpec, noise_key};
 
@@ -42,6 +43,12 @@ pub fn next_draws(stream: &mut Streams<1>) -> [f64; 2] {
     stream.normal_pair::<Lanes<f64, 1>>().map(|draw| draw.0[0])
 }
 
+/// The draws of a step for the gradient and, where the rule needs it, for the curvature.
+pub fn draws_of_step(rule: &RuleSpec, stream: &mut Streams<1>) -> [[f64; 2]; 2] {
+    let draws = next_draws(stream);
+    [draws, if rule.info().needs(Need::Curvature) { next_draws(stream) } else { [0.0; 2] }]
+}
+
 /// Lets an oracle that reads the paper so go beside the simulation, from the same starting points and
 /// with the same noise, until a position differs by more than [`TOLERANCE`].
 pub fn first_disagreement(reading: Reading, case: &Case) -> Option<Disagreement> {
@@ -67,10 +74,11 @@ pub fn first_disagreement(reading: Reading, case: &Case) -> Option<Disagreement>
         let sigma = simulation.spec().noise.get();
         simulation.advance();
         for (ensemble, companions) in simulation.ensembles().iter().zip(&mut companions) {
-            let law = law(&ensemble.rule().rule, ensemble.rule().learning_rate.get());
+            let rule = ensemble.rule();
+            let law = law(&rule.rule, rule.learning_rate.get());
             for (index, companion) in companions.iter_mut().enumerate() {
-                let draws = next_draws(&mut companion.noise);
-                companion.particle.step(valley, law, sigma, draws, reading);
+                let draws = draws_of_step(&rule.rule, &mut companion.noise);
+                companion.particle.step(valley, &law, sigma, draws, reading);
                 let (ours, theirs) = (ensemble.position(index), companion.particle.position());
                 let agree = ours.iter().zip(theirs).all(|(ours, theirs)| (ours - theirs).abs() <= TOLERANCE);
                 if !agree {

@@ -1,7 +1,9 @@
 //! Trajectories that the rules' reference implementations made, in `goldens/`: each file names its own as `source`.
 //!
-//! A file has for tensors `W`, of 6 × 4, and `p2`, of x and y, the gradients of 60 steps (`W_g`), which do not depend on
-//! the parameters, the parameters before the first step and after each (`W_theta`), and the hyperparameters (`h_lr`).
+//! A file has for tensors `W`, of 6 × 4, `b`, of 5, and `p2`, of x and y, the gradients of 60 steps (`W_g`), which do not
+//! depend on the parameters, the parameters before the first step and after each (`W_theta`), and the hyperparameters
+//! (`h_lr`). Where a rule asks for them, it has the gradients at the previous parameters (`W_gprev`), or those for labels of
+//! the model at every `h_interval` steps (`W_hgrad`); and for rules for matrices a tensor `U` of 4 × 6.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,14 +14,20 @@ use valleyscope::optimizer::{RatedRule, RuleKind, RuleSpec};
 use valleyscope::quantity::LearningRate;
 use zip::ZipArchive;
 
-/// A rule and the file of its golden.
-pub const GOLDENS: &[(RuleKind, &str)] = &[
-    (RuleKind::Adam, "adamw"),
-    (RuleKind::Signum, "signum"),
-    (RuleKind::Focus, "focus"),
-    (RuleKind::Sgd, "sgd_momentum_decoupled"),
-    (RuleKind::Lion, "lion"),
-    (RuleKind::Mars, "mars_approx"),
+/// Choices of a rule by key and index.
+type Choices = &'static [(&'static str, f64)];
+
+/// A rule, the file of its golden, and what the reference chooses.
+pub const GOLDENS: &[(RuleKind, &str, Choices)] = &[
+    (RuleKind::Adam, "adamw", &[]),
+    (RuleKind::Signum, "signum", &[]),
+    (RuleKind::Focus, "focus", &[("decay", 1.0)]),
+    (RuleKind::Sgd, "sgd_momentum_decoupled", &[]),
+    (RuleKind::Lion, "lion", &[]),
+    (RuleKind::Mars, "mars_approx", &[("form", 0.0)]),
+    (RuleKind::Mars, "mars", &[("form", 1.0)]),
+    (RuleKind::Sophia, "sophia", &[]),
+    (RuleKind::Muon, "muon", &[]),
 ];
 
 /// The largest difference from a golden, relative to its largest parameter.
@@ -27,6 +35,16 @@ pub const TOLERANCE: f64 = 1e-12;
 
 pub struct Golden {
     arrays: BTreeMap<String, Vec<f64>>,
+}
+
+/// What a step of a golden begins with.
+pub struct GoldenStep<'a> {
+    pub gradient: &'a [f64],
+    /// At the parameters before the last step.
+    pub gradient_elsewhere: Option<&'a [f64]>,
+    pub curvature: Option<Vec<f64>>,
+    /// The parameters after it.
+    pub after: &'a [f64],
 }
 
 impl Golden {
@@ -43,15 +61,18 @@ impl Golden {
     }
 
     /// The rule with the hyperparameters of the golden.
-    pub fn rule(&self, kind: RuleKind) -> RatedRule {
-        let number = |key: &str| self.arrays.get(&format!("h_{key}")).map(|values| values[0]);
+    pub fn rule(&self, kind: RuleKind, chosen: Choices) -> RatedRule {
+        let number = |key: &str| self.number(key);
+        let ratio = |of: &str, to: &str| Some(number(of)? / number(to)?);
         let mut rule = RuleSpec::in_training(kind);
         for hyperparameter in kind.info().hyperparameters {
             let value = match (kind, hyperparameter.key) {
-                // The reference decays the average.
-                (RuleKind::Focus, "decay") => Some(1.0),
                 (RuleKind::Sgd, "beta1") => number("momentum"),
-                (_, key) => number(key),
+                (RuleKind::Muon, "beta1") => number("aux_beta1"),
+                (RuleKind::Muon, "beta2") => number("aux_beta2"),
+                (RuleKind::Muon, "vector_rate") => ratio("aux_lr", "lr"),
+                (RuleKind::Muon, "vector_decay") => ratio("aux_weight_decay", "weight_decay"),
+                (_, key) => chosen.iter().find(|(of, _)| *of == key).map(|(_, index)| *index).or_else(|| number(key)),
             };
             let value = value.unwrap_or_else(|| panic!("the golden has no {}", hyperparameter.key));
             rule.set(hyperparameter.key, value).unwrap();
@@ -59,20 +80,39 @@ impl Golden {
         rule.rated(LearningRate::new(self.arrays["h_lr"][0]).unwrap())
     }
 
-    /// The gradients of each step.
-    pub fn gradients(&self, tensor: &str) -> Vec<&[f64]> {
-        self.rows(&format!("{tensor}_g"), 60)
+    fn number(&self, key: &str) -> Option<f64> {
+        self.arrays.get(&format!("h_{key}")).map(|values| values[0])
     }
 
-    /// The parameters before the first step and after each.
-    pub fn parameters(&self, tensor: &str) -> Vec<&[f64]> {
-        self.rows(&format!("{tensor}_theta"), 61)
+    /// The parameters before the first step.
+    pub fn start(&self, tensor: &str) -> &[f64] {
+        self.row(&format!("{tensor}_theta"), 61, 0).unwrap()
     }
 
-    fn rows(&self, name: &str, count: usize) -> Vec<&[f64]> {
-        let values = &self.arrays[name];
+    /// The steps from 1 to 60.
+    pub fn steps(&self, tensor: &str) -> impl Iterator<Item = GoldenStep<'_>> {
+        let [gradients, elsewhere, after] = ["g", "gprev", "theta"].map(|of| format!("{tensor}_{of}"));
+        (1..=60).map(move |step| GoldenStep {
+            gradient: self.row(&gradients, 60, step - 1).unwrap(),
+            gradient_elsewhere: self.row(&elsewhere, 60, step - 1),
+            curvature: self.curvature(&format!("{tensor}_hgrad"), step),
+            after: self.row(&after, 61, step).unwrap(),
+        })
+    }
+
+    /// `B g²`, which the reference takes in after every `interval` steps, and so a rule before the next one.
+    fn curvature(&self, name: &str, step: usize) -> Option<Vec<f64>> {
+        let interval = self.number("interval")? as usize;
+        let estimates = (step - 1).is_multiple_of(interval).then(|| (step - 1) / interval)?;
+        let gradient = self.row(name, 60 / interval, estimates.checked_sub(1)?)?;
+        let batch = self.number("batch")?;
+        Some(gradient.iter().map(|gradient| batch * gradient * gradient).collect())
+    }
+
+    fn row(&self, name: &str, count: usize, index: usize) -> Option<&[f64]> {
+        let values = self.arrays.get(name)?;
         assert_eq!(values.len() % count, 0);
-        values.chunks_exact(values.len() / count).collect()
+        values.chunks_exact(values.len() / count).nth(index)
     }
 }
 

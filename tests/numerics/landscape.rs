@@ -3,7 +3,7 @@
 use std::f64::consts::{FRAC_PI_2, PI};
 
 use proptest::prelude::*;
-use valleyscope::landscape::{Landscape, Valley};
+use valleyscope::landscape::{Landscape, Valley, ValleyInSpace};
 
 use crate::oracle;
 
@@ -29,6 +29,51 @@ proptest! {
         let r = x.hypot(y) + h;
         let tolerance = 4.0 * f64::EPSILON * (a * r.powi(4) + c.abs() * r) / h + h * h * a * r + 1e-13;
         for (numeric, analytic) in numeric.into_iter().zip(analytic) {
+            prop_assert!((numeric - analytic).abs() <= tolerance, "{numeric} against {analytic} ± {tolerance}");
+        }
+    }
+
+    /// The gradient is of third degree, so its difference quotient is off by h²/6 of its third derivative, at most 6 a, and
+    /// by rounding.
+    #[test]
+    fn the_hessians_diagonal_is_the_slope_of_the_gradient((a, c, phi, [x, y]) in place()) {
+        let landscape = Landscape::new(a, c, phi);
+        let gradient = |x: f64, y: f64| landscape.gradient(landscape.uv_from_xy([x, y]));
+        let h = 1e-4;
+        let slope = |axis: usize, high: [f64; 2], low: [f64; 2]| (high[axis] - low[axis]) / (2.0 * h);
+        let numeric = [
+            slope(0, gradient(x + h, y), gradient(x - h, y)),
+            slope(1, gradient(x, y + h), gradient(x, y - h)),
+        ];
+        let r = x.hypot(y) + h;
+        let tolerance = 8.0 * f64::EPSILON * (a * r.powi(3) + c.abs()) / h + 2.0 * h * h * a;
+        let analytic = landscape.hessian_diagonal(landscape.uv_from_xy([x, y]));
+        for (numeric, analytic) in numeric.into_iter().zip(analytic) {
+            prop_assert!((numeric - analytic).abs() <= tolerance, "{numeric} against {analytic} ± {tolerance}");
+        }
+    }
+
+    #[test]
+    fn in_space_it_is_the_slope_of_the_gradient_too(
+        (a, c, _, _) in place(),
+        direction in prop::array::uniform5(-1.0..1.0_f64),
+        theta in prop::array::uniform5(-2.0..2.0_f64),
+    ) {
+        let length = direction.iter().map(|r| r * r).sum::<f64>().sqrt();
+        prop_assume!(length > 1e-3);
+        let direction = direction.map(|r| r / length).to_vec();
+        let valley = ValleyInSpace { sharpness: a, slope: c, direction };
+        let h = 1e-4;
+        for coordinate in 0..theta.len() {
+            let at = |offset: f64| {
+                let mut theta = theta;
+                theta[coordinate] += offset;
+                valley.gradient(valley.slopes(valley.place(&theta)), coordinate, theta[coordinate])
+            };
+            let numeric = (at(h) - at(-h)) / (2.0 * h);
+            let analytic = valley.hessian_diagonal(valley.place(&theta), coordinate, theta[coordinate]);
+            let r = theta.iter().map(|theta| theta * theta).sum::<f64>().sqrt() + h;
+            let tolerance = 16.0 * f64::EPSILON * (a * r.powi(3) + c.abs()) / h + 4.0 * h * h * a;
             prop_assert!((numeric - analytic).abs() <= tolerance, "{numeric} against {analytic} ± {tolerance}");
         }
     }

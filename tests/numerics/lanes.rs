@@ -7,13 +7,14 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use valleyscope::instructions::{Instructions, VectorSet, VectorWork, WideWork};
+use valleyscope::instructions::{Instructions, VectorSet, VectorWork};
 use valleyscope::landscape::{Landscape, Valley};
 use valleyscope::lanes::{Bits, Doubles, Lanes, Planar, Real};
 use valleyscope::optimizer::{
-    BiasCorrection, Moved, Numbers, RatedRule, Rates, Rule, RuleInput, RuleKind, RuleSpec, RuleVisitor, zero_state,
+    Batch, BiasCorrection, MOST_STATES, Moved, Numbers, RatedRule, Rates, Rule, RuleInput, RuleKind, RuleSpec,
+    RuleVisitor, zero_state,
 };
-use valleyscope::random::{Key, Normals, Streams};
+use valleyscope::random::{Key, Streams};
 
 use crate::comparison::next_draws;
 use crate::specs::{all_rules, rated};
@@ -153,6 +154,20 @@ fn check_landscape<V: Doubles<WIDTH>>(landscape: Landscape, x: [f64; WIDTH], y: 
     Ok(())
 }
 
+/// A batch whose gradient at another place is the place times the gradient here, which is the curvature.
+#[derive(Clone, Copy)]
+struct Given<A>(A);
+
+impl<A: Real> Batch<A> for Given<A> {
+    fn gradient_at(self, theta: A) -> A {
+        self.0 * theta
+    }
+
+    fn curvature(self) -> A {
+        self.0
+    }
+}
+
 /// A rule, and eight coordinates that take a step.
 #[derive(Clone, Copy)]
 struct WideStep {
@@ -161,7 +176,7 @@ struct WideStep {
     theta: [f64; WIDTH],
     gradient: [f64; WIDTH],
     /// What is remembered, as far as the rule does; squares are not negative.
-    states: [[f64; WIDTH]; 3],
+    states: [[f64; WIDTH]; MOST_STATES],
 }
 
 /// Takes the step in vectors `V`, and each coordinate's alone.
@@ -177,13 +192,14 @@ impl<V: Doubles<WIDTH>> RuleVisitor for InVectors<'_, V> {
             bias: &BiasCorrection,
             number: impl Fn([f64; WIDTH]) -> A,
             [theta, gradient]: [[f64; WIDTH]; 2],
-            states: [[f64; WIDTH]; 3],
+            states: [[f64; WIDTH]; MOST_STATES],
         ) -> (R::State<A>, Moved<A>) {
             let rates = Rates {
                 learning_rate: A::splat(rule.learning_rate.get()),
                 weight_decay: A::splat(rule.rule.weight_decay()),
             };
-            let seen = RuleInput { theta: number(theta), gradient: number(gradient) };
+            let batch = Given(number(gradient));
+            let seen = RuleInput { theta: number(theta), gradient: number(gradient), batch };
             let state = Numbers::from_fn(|index| number(states[index]));
             R::step(&bias.coefficients::<R, A>(&rule.rule), rates, seen, state)
         }
@@ -237,11 +253,12 @@ proptest! {
             for (of, part) in kind.info().hyperparameters.iter().zip(values) {
                 let [low, high] = of.slider;
                 let choices = of.choices().len() as f64;
-                rule.set(of.key, if choices > 0.0 { (part * choices).floor() } else { low + part * (high - low) }).unwrap();
+                let value = if choices > 0.0 { part * choices } else { low + part * (high - low) };
+                rule.set(of.key, if choices > 0.0 || of.is_whole() { value.floor() } else { value }).unwrap();
             }
             let bias = BiasCorrection::new(7, &rule, |key| Some(if key == "beta1" { powers.0 } else { powers.1 })).unwrap();
             let rule = rated(learning_rate, rule);
-            let step = WideStep { rule, bias, theta, gradient, states: [m, second, m] };
+            let step = WideStep { rule, bias, theta, gradient, states: [m, second, m, m, m, m] };
             with_every_vector!(check_rule(step: WideStep));
         }
     }
@@ -308,7 +325,7 @@ fn state_survives_being_written_down() {
             let rates = Rates { learning_rate: rule.learning_rate.get(), weight_decay: rule.rule.weight_decay() };
             let step = |bias: &mut BiasCorrection, theta: &mut f64, state: &mut R::State<f64>, gradient: f64| {
                 *bias = bias.after::<R>(&rule.rule);
-                let seen = RuleInput { theta: *theta, gradient };
+                let seen = RuleInput { theta: *theta, gradient, batch: Given(gradient) };
                 let (after, moved) = R::step(&bias.coefficients::<R, f64>(&rule.rule), rates, seen, *state);
                 (*state, *theta) = (after, moved.theta);
             };
@@ -336,115 +353,5 @@ fn state_survives_being_written_down() {
     }
     for rule in all_rules(0.05) {
         rule.rule.kind().visit(Check(rule));
-    }
-}
-
-/// `x / (factor × √square + term)` of rows of these four, in singles.
-#[derive(Clone, Copy)]
-struct OverRoots<'a>(&'a [[f32; 4]]);
-
-impl VectorWork for OverRoots<'_> {
-    type Output = Vec<f64>;
-
-    #[inline(always)]
-    fn run<S: VectorSet>(self) -> Vec<f64> {
-        S::in_singles(self)
-    }
-}
-
-impl WideWork for OverRoots<'_> {
-    type Output = Vec<f64>;
-
-    #[inline(always)]
-    fn run<const N: usize, V>(self) -> Vec<f64>
-    where
-        V: Normals<N, Number: Real + Into<f64>> + Planar,
-    {
-        let mut all = Vec::with_capacity(self.0.len());
-        for rows in self.0.chunks_exact(N) {
-            let column = |column: usize| Lanes::from_fn(|lane| V::Number::splat(f64::from(rows[lane][column])));
-            let [x, square, factor, term] = [0, 1, 2, 3].map(|index| V::from_lanes(column(index)));
-            all.extend(x.over_root(square, factor, term).to_lanes().0.map(Into::into));
-        }
-        all
-    }
-}
-
-#[test]
-fn singles_are_divided_by_roots_alike_in_every_vector_and_to_a_millionth() {
-    let mut random = StdRng::seed_from_u64(12);
-    let mut power_of_ten = |from: f32, to: f32| 10_f32.powf(random.random_range(from..to));
-    let mut rows: Vec<[f32; 4]> = (0..1 << 18)
-        .map(|row| {
-            let x = power_of_ten(-12.0, 6.0) * if row % 2 == 0 { 1.0 } else { -1.0 };
-            // From what singles cannot hold as a normal number, where Adam's ε is all that counts.
-            [x, power_of_ten(-44.0, 37.0), power_of_ten(-2.0, 1.5), power_of_ten(-9.0, -7.0)]
-        })
-        .collect();
-    rows.iter_mut().step_by(1000).for_each(|row| row[1] = 0.0);
-    let [plain, others @ ..] = &*Instructions::all() else { panic!("plain instructions are everywhere") };
-    let plain = plain.run(OverRoots(&rows));
-    for (row, found) in rows.iter().zip(&plain) {
-        let [x, square, factor, term] = row.map(f64::from);
-        let exact = x / (factor * square.sqrt() + term);
-        let off = (found / exact - 1.0).abs();
-        // Singles below 1e-37 have fewer digits.
-        assert!(off < 1e-6 || exact.abs() < 1e-37, "{row:?} gives {found:e}, which should be {exact:e}");
-    }
-    let bits = |all: &[f64]| all.iter().map(|number| number.to_bits()).collect::<Vec<_>>();
-    for instructions in others {
-        assert!(bits(&instructions.run(OverRoots(&rows))) == bits(&plain), "{} differs", instructions.name());
-    }
-}
-
-/// Norms of x and y in singles, for each x and then for each y.
-#[derive(Clone, Copy)]
-struct Norms<'a>(&'a [[f32; 2]]);
-
-impl VectorWork for Norms<'_> {
-    type Output = [Vec<f64>; 2];
-
-    #[inline(always)]
-    fn run<S: VectorSet>(self) -> [Vec<f64>; 2] {
-        S::in_singles(self)
-    }
-}
-
-impl WideWork for Norms<'_> {
-    type Output = [Vec<f64>; 2];
-
-    #[inline(always)]
-    fn run<const N: usize, V>(self) -> [Vec<f64>; 2]
-    where
-        V: Normals<N, Number: Real + Into<f64>> + Planar,
-    {
-        let mut norms: [Vec<f64>; 2] = Default::default();
-        for rows in self.0.chunks_exact(N) {
-            let column = |column: usize| Lanes::from_fn(|lane| V::Number::splat(f64::from(rows[lane][column])));
-            let both = V::apart(V::both([0, 1].map(|index| V::from_lanes(column(index)))).norm());
-            for (norms, norm) in norms.iter_mut().zip(both) {
-                norms.extend(norm.to_lanes().0.map(Into::into));
-            }
-        }
-        norms
-    }
-}
-
-#[test]
-fn both_coordinates_have_the_norm_of_both_in_every_vector() {
-    let mut random = StdRng::seed_from_u64(13);
-    let places: Vec<[f32; 2]> = (0..256).map(|_| [(); 2].map(|()| random.random_range(-3.0..3.0))).collect();
-    let expected: Vec<f64> = places.iter().map(|[x, y]| f64::from(x.mul_add(*x, y * y).sqrt())).collect();
-    for instructions in Instructions::all() {
-        let norms = instructions.run(Norms(&places));
-        assert!(norms == [expected.clone(), expected.clone()], "{}", instructions.name());
-    }
-}
-
-#[test]
-fn singles_divided_by_the_root_of_what_is_not_finite_are_not_finite() {
-    for square in [f32::NAN, f32::INFINITY] {
-        let found = Instructions::all()[0].run(OverRoots(&[[1.0, square, 1.0, 1e-8]; 16]));
-        assert!(found.iter().all(|found| !found.is_finite()), "{square} gives {found:?}");
     }
 }

@@ -1,5 +1,6 @@
 //! The numeric core against mathematics and against an independent oracle.
 
+mod by_hand;
 mod comparison;
 mod diagnostics;
 mod engine;
@@ -15,6 +16,7 @@ mod optimizers;
 mod oracle;
 mod paper;
 mod replay;
+mod roots;
 mod specs;
 mod statistics;
 mod step_trace;

@@ -1,464 +1,271 @@
-//! The update rules against steps worked out by hand and against the oracle, one step at a time.
+//! The update rules against the oracle, one step at a time, and against their reference implementations.
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use valleyscope::lanes::{Lanes, Planar};
 use valleyscope::optimizer::{
-    Adam, BiasCorrection, Focus, Lion, Mars, Moved, Numbers, Operand, RatedRule, Rates, Rule, RuleInput, RuleKind,
-    RuleSpec, RuleVisitor, Sgd, Signum, StepInputs, trace, zero_state,
+    Batch, BiasCorrection, Hyperparameter, HyperparameterKind, Numbers, Operand, PartRole, RatedRule, Rates, Rule,
+    RuleInput, RuleKind, RuleSpec, RuleVisitor, StepInputs, trace,
 };
+use valleyscope::quantity::LearningRate;
 
-use crate::golden::{GOLDENS, Golden, TOLERANCE, deviation};
-use crate::laws::known_law;
-use crate::oracle::{Coordinate, Law};
-use crate::specs::{DecayTarget, adam, focus, lion, mars, rated, sgd, signum};
+use crate::golden::{GOLDENS, Golden, GoldenStep, TOLERANCE, deviation};
+use crate::laws::{known_law, law};
+use crate::oracle::{Parameter, Seen};
 
-/// One coordinate with the library's rule `R`, whose hyperparameters may be changed between steps.
-struct Run<R: Rule> {
-    bias: BiasCorrection,
-    theta: f64,
-    state: R::State<f64>,
+type One = Lanes<f64, 1>;
+type Both = <One as Planar>::Both;
+
+fn both(pair: [f64; 2]) -> Both {
+    One::both(pair.map(|value| Lanes([value])))
 }
 
-impl<R: Rule> Run<R> {
-    fn starting_at(theta: f64) -> Self {
-        Run { bias: BiasCorrection::START, theta, state: zero_state::<R, f64>() }
-    }
-
-    /// Takes a step; returns its direction.
-    fn step(&mut self, rule: &RatedRule, gradient: f64) -> f64 {
-        self.bias = self.bias.after::<R>(&rule.rule);
-        let (state, Moved { theta, direction }) = step::<R>(rule, &self.bias, self.theta, gradient, self.state);
-        (self.theta, self.state) = (theta, state);
-        direction
-    }
-
-    fn state(&self, index: usize) -> f64 {
-        self.state.as_ref()[index]
-    }
+fn apart(both: Both) -> [f64; 2] {
+    One::apart(both).map(|Lanes([value])| value)
 }
 
-fn step<R: Rule>(
-    rule: &RatedRule,
-    bias: &BiasCorrection,
-    theta: f64,
-    gradient: f64,
-    state: R::State<f64>,
-) -> (R::State<f64>, Moved<f64>) {
-    let rates = Rates { learning_rate: rule.learning_rate.get(), weight_decay: rule.rule.weight_decay() };
-    R::step(&bias.coefficients::<R, f64>(&rule.rule), rates, RuleInput { theta, gradient }, state)
-}
-
-#[track_caller]
-fn assert_close(found: f64, expected: f64) {
-    assert!((found - expected).abs() <= 4.0 * f64::EPSILON * expected.abs(), "{found} where {expected} is right");
-}
-
-#[test]
-fn adam_by_hand() {
-    let rule = adam(0.1, 0.5, 0.75, 0.5);
-    let mut run = Run::<Adam>::starting_at(2.0);
-    // m = 2, m̂ = 2/0.5 = 4; s = 0.25·16 = 4, ŝ = 4/0.25 = 16; d = 4/(4 + 1e-8) = 1 − 2.5e-9
-    // θ = 2 − 0.1 (0.9999999975 + 0.5·2)
-    assert_close(run.step(&rule, 4.0), 0.999_999_997_5);
-    assert_close(run.theta, 1.800_000_000_25);
-    // m = 0.5·2 − 0.5·4 = −1, m̂ = −1/0.75; s = 0.75·4 + 0.25·16 = 7, ŝ = 7/(1 − 0.5625) = 16
-    // d = −(1/3)(1 − 2.5e-9); θ = 1.80000000025 − 0.1 (−0.3333333325 + 0.900000000125)
-    assert_close(run.step(&rule, -4.0), -0.333_333_332_5);
-    assert_close(run.theta, 1.743_333_333_487_5);
-    // β₁ and β₂ change: the averages have gathered 1 − 0.5·0.5·0.25 = 15/16 and 1 − 0.75·0.75·(2/3) = 5/8.
-    // m = −0.25 + 0.75·4 = 11/4, m̂ = 44/15; s = (2/3)·7 + (1/3)·16 = 10, ŝ = 16
-    // d = (11/15)(1 − 2.5e-9); θ = 1.7433333334875 − 0.1 (0.7333333315 + 0.87166666674375)
-    let rule = adam(0.1, 0.25, 2.0 / 3.0, 0.5);
-    assert_close(run.step(&rule, 4.0), 0.733_333_331_5);
-    assert_close(run.theta, 1.582_833_333_663_125);
-    assert_close(run.state(0), 2.75);
-    assert_close(run.state(1), 10.0);
-}
-
-#[test]
-fn signum_by_hand() {
-    let rule = signum(0.25, 0.5, 0.5);
-    let mut run = Run::<Signum>::starting_at(1.0);
-    // m = −1: θ = 1 − 0.25 (−1 + 0.5·1)
-    assert_eq!(run.step(&rule, -2.0), -1.0);
-    assert_eq!(run.theta, 1.125);
-    // m = −0.5 + 0.5 = 0, so there is only decay: θ = 1.125 − 0.25·0.5625
-    assert_eq!(run.step(&rule, 1.0), 0.0);
-    assert_eq!(run.theta, 0.984_375);
-    // m = 1.5: θ = 0.984375 − 0.25 (1 + 0.4921875)
-    assert_eq!(run.step(&rule, 3.0), 1.0);
-    assert_eq!(run.theta, 0.611_328_125);
-    // β₁ = 0.25: m = 0.375 − 0.75·1 = −0.375, where β₁ = 0.5 would give +0.25.
-    // θ = 0.611328125 − 0.25 (−1 + 0.3056640625)
-    let rule = signum(0.25, 0.25, 0.5);
-    assert_eq!(run.step(&rule, -1.0), -1.0);
-    assert_eq!(run.theta, 0.784_912_109_375);
-}
-
-#[test]
-fn sgd_by_hand() {
-    let rule = sgd(0.25, 0.5, 0.5);
-    let mut run = Run::<Sgd>::starting_at(1.0);
-    // m = 2: θ = 1 − 0.25 (2 + 0.5)
-    assert_eq!(run.step(&rule, 2.0), 2.0);
-    assert_eq!(run.theta, 0.375);
-    // m = 1 − 3 = −2: θ = 0.375 − 0.25 (−2 + 0.1875)
-    assert_eq!(run.step(&rule, -3.0), -2.0);
-    assert_eq!(run.theta, 0.828_125);
-    // β₁ = 0.25: m = −0.5 + 1 = 0.5; θ = 0.828125 − 0.25 (0.5 + 0.4140625)
-    let rule = sgd(0.25, 0.25, 0.5);
-    assert_eq!(run.step(&rule, 1.0), 0.5);
-    assert_eq!(run.theta, 0.599_609_375);
-}
-
-/// With η = 0.25, β₁ = 0.5 and ω = 0.5.
-fn toy_focus(beta2: f64, gamma: f64, decay: DecayTarget) -> RatedRule {
-    focus(0.25, [0.5, beta2], gamma, 0.5, decay)
-}
-
-#[test]
-fn focus_with_decay_of_the_parameters_by_hand() {
-    let rule = toy_focus(0.5, 0.25, DecayTarget::Parameters);
-    let mut run = Run::<Focus>::starting_at(2.0);
-    // θ̄ = 0.5·2 = 1, θ̂ = 1/0.5 = 2 = θ: no pull. m = 0.5: θ = 2 − 0.25 (1 + 0.5·2)
-    assert_eq!(run.step(&rule, 1.0), 1.0);
-    assert_eq!(run.theta, 1.5);
-    // θ̄ = 0.5·1 + 0.5·1.5 = 1.25, θ̂ = 1.25/0.75 = 5/3 > θ. m = 0.75: d = 1 − 0.25
-    // θ = 1.5 − 0.25 (0.75 + 0.75)
-    assert_eq!(run.step(&rule, 1.0), 0.75);
-    assert_close(run.state(1), 5.0 / 3.0);
-    assert_close(run.theta, 1.125);
-    // β₂ = 0.75: θ̄ = 0.75·1.25 + 0.25·1.125 = 1.21875, θ̂ = 1.21875/(1 − 0.25·0.75) = 1.5 > θ.
-    // m = 0.375 − 2.5: d = −1 − 0.25; θ = 1.125 − 0.25 (−1.25 + 0.5625)
-    let rule = toy_focus(0.75, 0.25, DecayTarget::Parameters);
-    assert_eq!(run.step(&rule, -5.0), -1.25);
-    assert_close(run.state(1), 1.5);
-    assert_close(run.theta, 1.296_875);
-}
-
-#[test]
-fn focus_with_decay_of_the_average_by_hand() {
-    let rule = toy_focus(0.5, 0.25, DecayTarget::Average);
-    let mut run = Run::<Focus>::starting_at(2.0);
-    // θ̂ = θ: as with decay of the parameters.
-    assert_eq!(run.step(&rule, 1.0), 1.0);
-    assert_eq!(run.theta, 1.5);
-    // θ̂ = 5/3: θ = 1.5 − 0.25·0.75 − 0.25·0.5·(5/3) = 53/48
-    assert_eq!(run.step(&rule, 1.0), 0.75);
-    assert_close(run.theta, 53.0 / 48.0);
-    // β₂ = 0.75: θ̄ = 0.75·1.25 + 0.25·53/48 = 233/192, θ̂ = (233/192)/(13/16) = 233/156 > θ.
-    // d = −1.25: θ = 53/48 + 0.25·1.25 − 0.25·0.5·233/156 = 1535/1248
-    let rule = toy_focus(0.75, 0.25, DecayTarget::Average);
-    assert_eq!(run.step(&rule, -5.0), -1.25);
-    assert_close(run.state(1), 233.0 / 156.0);
-    assert_close(run.theta, 1535.0 / 1248.0);
-}
-
-#[test]
-fn focus_with_repulsion_by_hand() {
-    let rule = toy_focus(0.5, -0.25, DecayTarget::Parameters);
-    let mut run = Run::<Focus>::starting_at(2.0);
-    assert_eq!(run.step(&rule, 1.0), 1.0);
-    // θ = 1.5 is below θ̂ = 5/3, and now driven further down: d = 1 + 0.25; θ = 1.5 − 0.25 (1.25 + 0.75)
-    assert_eq!(run.step(&rule, 1.0), 1.25);
-    assert_close(run.theta, 1.0);
-}
-
-#[test]
-fn focus_without_attraction_and_memory_is_signum() {
-    let mut random = StdRng::seed_from_u64(2);
-    let signum = signum(0.03, 0.9, 0.1);
-    for (gamma, beta2) in [(0.0, 0.0), (0.0, 0.9), (0.7, 0.0)] {
-        let focus = focus(0.03, [0.9, beta2], gamma, 0.1, DecayTarget::Parameters);
-        let (mut with_signum, mut with_focus) = (Run::<Signum>::starting_at(0.3), Run::<Focus>::starting_at(0.3));
-        for _ in 0..500 {
-            let gradient = random.random_range(-1.0..1.0);
-            assert_eq!(with_signum.step(&signum, gradient), with_focus.step(&focus, gradient));
-            assert_eq!(with_signum.theta, with_focus.theta);
-        }
-    }
-}
-
-/// Dividing by 1 − β₂ᵗ would round, and the sign turn the rounding into steps of ±γη.
-#[test]
-fn a_parameter_that_has_not_moved_is_not_pulled() {
-    let mut random = StdRng::seed_from_u64(3);
-    for decay in [DecayTarget::Parameters, DecayTarget::Average] {
-        for _ in 0..100 {
-            let theta = random.random_range(-3.0..3.0);
-            let rule = focus(0.25, [0.5, random.random_range(0.0..0.999)], 0.25, 0.0, decay);
-            let mut run = Run::<Focus>::starting_at(theta);
-            for _ in 0..200 {
-                assert_eq!(run.step(&rule, 0.0), 0.0);
-                assert_eq!(run.theta, theta);
-            }
-        }
-    }
-}
-
-#[test]
-fn a_gradient_that_is_not_a_number_shows() {
-    struct Check(RatedRule);
-
-    impl RuleVisitor for Check {
-        type Output = ();
-
-        fn visit<R: Rule>(self) {
-            let Check(rule) = self;
-            let mut run = Run::<R>::starting_at(1.0);
-            run.step(&rule, 1.0);
-            assert!(run.step(&rule, f64::NAN).is_nan());
-            assert!(run.theta.is_nan());
-            run.step(&rule, 1.0);
-            assert!(run.theta.is_nan(), "a diverged parameter does not come back");
-        }
-    }
-    let rules = RuleKind::ALL.iter().map(|&kind| rated(0.1, RuleSpec::on_plane(kind)));
-    for rule in rules.chain([toy_focus(0.5, 0.25, DecayTarget::Average)]) {
-        rule.rule.kind().visit(Check(rule));
-    }
-}
-
-#[test]
-fn the_first_step_of_adam_has_the_size_of_the_learning_rate() {
-    let rule = adam(0.1, 0.9, 0.999, 0.0);
-    for gradient in [1e-3, -0.5, 7e5] {
-        let direction = Run::<Adam>::starting_at(0.0).step(&rule, gradient);
-        assert!((direction - gradient.signum()).abs() < 2e-5, "{direction} for a gradient of {gradient}");
-    }
-    // ε keeps a step without any gradient finite.
-    assert_eq!(Run::<Adam>::starting_at(0.0).step(&rule, 0.0), 0.0);
-}
-
-#[test]
-fn the_bias_correction_multiplies_the_decay_rates() {
-    let powers = |bias: &BiasCorrection, rule: &RatedRule| bias.powers(&rule.rule).collect::<Vec<_>>();
-    let fast = adam(0.1, 0.5, 0.75, 0.0);
-    let bias = BiasCorrection::START.after::<Adam>(&fast.rule).after::<Adam>(&fast.rule);
-    assert_eq!((bias.steps, powers(&bias, &fast)), (2, vec![("beta1", 0.25), ("beta2", 0.5625)]));
-    let bias = bias.after::<Adam>(&adam(0.1, 0.0, 0.5, 0.0).rule);
-    assert_eq!((bias.steps, powers(&bias, &fast)), (3, vec![("beta1", 0.0), ("beta2", 0.281_25)]));
-    let focus = toy_focus(0.5, 0.25, DecayTarget::Parameters);
-    let bias = BiasCorrection::START.after::<Focus>(&focus.rule);
-    assert_eq!((bias.steps, powers(&bias, &focus)), (1, vec![("beta1", 0.5), ("beta2", 0.5)]));
-}
-
-/// A state in which a coordinate may find itself.
-#[derive(Clone, Copy, Debug)]
+/// A state in which a particle may find itself, and what it sees there.
+#[derive(Clone, Debug)]
 struct State {
     steps: u64,
-    beta1_power: f64,
-    beta2_power: f64,
-    theta: f64,
-    gradient: f64,
-    m: f64,
-    /// Adam's s, FOCUS's θ̂.
-    second: f64,
-    /// MARS's gradient of the step before.
-    previous: f64,
+    rule: RatedRule,
+    theta: [f64; 2],
+    gradient: [f64; 2],
+    /// In the order of the rule's states.
+    remembered: Vec<[f64; 2]>,
+    /// The gradient at another place is so many times the place.
+    slope: f64,
+    curvature: [f64; 2],
 }
 
 /// What one step makes of it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Outcome {
-    theta: f64,
-    direction: f64,
-    m: f64,
-    second: f64,
+    theta: [f64; 2],
+    direction: [f64; 2],
+    remembered: Vec<[f64; 2]>,
 }
 
-fn by_library(law: Law, state: State) -> Outcome {
-    fn by<R: Rule>(rule: &RatedRule, state: State) -> Outcome {
-        let power = |key: &str| Some(if key == "beta1" { state.beta1_power } else { state.beta2_power });
-        let bias = BiasCorrection::new(state.steps, &rule.rule, power).unwrap().after::<R>(&rule.rule);
-        let before = Numbers::from_fn(|index| [state.m, state.second, state.previous][index]);
-        let (after, moved) = step::<R>(rule, &bias, state.theta, state.gradient, before);
-        let second = after.as_ref().get(1).copied().unwrap_or(0.0);
-        Outcome { theta: moved.theta, direction: moved.direction, m: after.as_ref()[0], second }
+impl State {
+    /// The product of a decay rate over the steps so far.
+    fn power(&self, key: &str) -> f64 {
+        self.rule.rule.get(key).unwrap().powf(self.steps as f64)
     }
-    match law {
-        Law::Adam { eta, beta1, beta2, omega } => by::<Adam>(&adam(eta, beta1, beta2, omega), state),
-        Law::Signum { eta, beta1, omega } => by::<Signum>(&signum(eta, beta1, omega), state),
-        Law::Sgd { eta, beta1, omega } => by::<Sgd>(&sgd(eta, beta1, omega), state),
-        Law::Lion { eta, beta1, beta2, omega } => by::<Lion>(&lion(eta, beta1, beta2, omega), state),
-        Law::Mars { eta, beta1, beta2, gamma, omega } => by::<Mars>(&mars(eta, beta1, beta2, gamma, omega), state),
-        Law::Focus { eta, beta1, beta2, gamma, omega, decays_average } => {
-            let decay = if decays_average { DecayTarget::Average } else { DecayTarget::Parameters };
-            by::<Focus>(&focus(eta, [beta1, beta2], gamma, omega, decay), state)
+}
+
+/// A batch whose gradient grows in proportion to the parameters.
+#[derive(Clone, Copy)]
+struct Given {
+    slope: f64,
+    curvature: [f64; 2],
+}
+
+impl Batch<Both> for Given {
+    fn gradient_at(self, theta: Both) -> Both {
+        both([self.slope; 2]) * theta
+    }
+
+    fn curvature(self) -> Both {
+        both(self.curvature)
+    }
+}
+
+struct ByLibrary<'a>(&'a State);
+
+impl RuleVisitor for ByLibrary<'_> {
+    type Output = Outcome;
+
+    fn visit<R: Rule>(self) -> Outcome {
+        let State { steps, rule, theta, gradient, remembered, slope, curvature } = self.0;
+        let bias = BiasCorrection::new(*steps, &rule.rule, |key| Some(self.0.power(key))).unwrap();
+        let bias = bias.after::<R>(&rule.rule);
+        let [learning_rate, weight_decay] =
+            [rule.learning_rate.get(), rule.rule.weight_decay()].map(|it| both([it; 2]));
+        let batch = Given { slope: *slope, curvature: *curvature };
+        let seen = RuleInput { theta: both(*theta), gradient: both(*gradient), batch };
+        let state = Numbers::from_fn(|index| both(remembered[index]));
+        let rates = Rates { learning_rate, weight_decay };
+        let (after, moved) = R::step(&bias.coefficients::<R, Both>(&rule.rule), rates, seen, state);
+        let remembered = after.as_ref().iter().map(|state| apart(*state)).collect();
+        Outcome { theta: apart(moved.theta), direction: apart(moved.direction), remembered }
+    }
+}
+
+fn by_oracle(state: &State) -> Outcome {
+    let rule = &state.rule.rule;
+    let mut parameter = Parameter::matrix(&state.theta, 2);
+    parameter.steps = state.steps;
+    for (key, values) in rule.info().state_keys().zip(&state.remembered) {
+        parameter.remember(key, values.to_vec(), |key| state.power(key));
+    }
+    for (of, _) in rule.hyperparameters().filter(|(of, _)| of.is_decay_rate()) {
+        parameter.set_product(of.key, state.power(of.key));
+    }
+    let seen = Seen {
+        gradient: &state.gradient,
+        gradient_at: &|place| place.iter().map(|place| state.slope * place).collect(),
+        curvature: &|| state.curvature.to_vec(),
+    };
+    let direction = parameter.step(&law(rule, state.rule.learning_rate.get()), &seen, None);
+    let remembered = rule.info().state_keys().map(|key| pair(&parameter.remembered(key))).collect();
+    Outcome { theta: pair(&parameter.theta), direction: pair(&direction), remembered }
+}
+
+/// Each rule with each of its choices, and random numbers.
+fn random_rules(random: &mut StdRng) -> Vec<RatedRule> {
+    let mut rules = Vec::new();
+    for &kind in RuleKind::ALL {
+        let mut specs = vec![RuleSpec::on_plane(kind)];
+        for of in kind.info().hyperparameters {
+            let values: Vec<f64> = match of.kind {
+                HyperparameterKind::Choice(choices) => (0..choices.len()).map(|index| index as f64).collect(),
+                HyperparameterKind::DecayRate if of.key == "beta1" => vec![random.random_range(0.0..0.99)],
+                HyperparameterKind::DecayRate => vec![1.0 - 10_f64.powf(random.random_range(-3.0..0.0))],
+                HyperparameterKind::Whole(_) => vec![f64::from(random.random_range(1..4_u32))],
+                HyperparameterKind::Number(_) if of.key == Hyperparameter::WEIGHT_DECAY => {
+                    vec![random.random_range(0.0..0.5)]
+                }
+                HyperparameterKind::Number(_) => vec![random.random_range(of.slider[0]..of.slider[1])],
+            };
+            let with =
+                |spec: &RuleSpec| values.iter().map(|value| spec.with(of.key, *value).unwrap()).collect::<Vec<_>>();
+            specs = specs.iter().flat_map(with).collect();
         }
+        let rate = LearningRate::new(10_f64.powf(random.random_range(-4.0..0.0))).unwrap();
+        rules.extend(specs.into_iter().map(|spec| spec.rated(rate)));
     }
+    rules
 }
 
-fn by_oracle(law: Law, state: State) -> Outcome {
-    let mut coordinate = Coordinate {
-        theta: state.theta,
-        m: state.m,
-        s: state.second,
-        previous: state.previous,
-        log_beta1_product: state.beta1_power.ln(),
-        log_beta2_product: state.beta2_power.ln(),
-        // All that was averaged before, as one lump.
-        past: vec![(1.0 - state.beta2_power, state.second)],
-    };
-    let direction = coordinate.step(law, state.gradient, None);
-    let second = match law {
-        Law::Adam { .. } | Law::Mars { .. } => coordinate.s,
-        Law::Focus { .. } => coordinate.average(None),
-        Law::Signum { .. } | Law::Sgd { .. } | Law::Lion { .. } => 0.0,
-    };
-    Outcome { theta: coordinate.theta, direction, m: coordinate.m, second }
-}
-
-/// Each rule with random hyperparameters.
-fn random_laws(random: &mut StdRng) -> [Law; 8] {
-    let eta = 10_f64.powf(random.random_range(-4.0..0.0));
-    let beta1 = random.random_range(0.0..0.99);
-    let beta2 = 1.0 - 10_f64.powf(random.random_range(-3.0..0.0));
-    let omega = random.random_range(0.0..0.5);
-    let gamma = random.random_range(0.0..1.0);
-    let focus = Law::Focus { eta, beta1, beta2, gamma, omega, decays_average: false };
-    [
-        Law::Adam { eta, beta1, beta2, omega },
-        Law::Signum { eta, beta1, omega },
-        Law::Sgd { eta, beta1, omega },
-        Law::Lion { eta, beta1, beta2, omega },
-        Law::Mars { eta, beta1, beta2, gamma: 0.1 * gamma, omega },
-        focus,
-        Law::Focus { eta, beta1, beta2, gamma, omega, decays_average: true },
-        Law::Focus { eta, beta1, beta2, gamma: -gamma, omega, decays_average: false },
-    ]
-}
-
-fn random_state(random: &mut StdRng, law: Law) -> State {
+fn random_state(random: &mut StdRng, rule: RatedRule) -> State {
+    let scale = 10_f64.powf(random.random_range(-4.0..4.0));
+    let remembered = rule.rule.info().states.iter().map(|part| {
+        let PartRole::State { key, is_place } = part.role else { panic!("{} is a state", part.symbol) };
+        [(); 2].map(|()| match key {
+            _ if is_place => random.random_range(-3.0..3.0),
+            // Averages of what is not negative here.
+            "s" | "h" => random.random_range(0.0..1.0) * scale * scale,
+            _ => random.random_range(-1.0..1.0) * scale,
+        })
+    });
+    let remembered = remembered.collect();
+    let mut signed = |size: f64| [(); 2].map(|()| random.random_range(-1.0..1.0) * size);
+    let (theta, gradient) = (signed(3.0), signed(scale));
+    let curvature = signed(scale * scale).map(f64::abs);
+    let slope = random.random_range(-1.0..1.0) * scale;
     let steps = 10_f64.powf(random.random_range(0.0..3.7)) as u64;
-    let (beta1, beta2) = match law {
-        Law::Adam { beta1, beta2, .. }
-        | Law::Focus { beta1, beta2, .. }
-        | Law::Lion { beta1, beta2, .. }
-        | Law::Mars { beta1, beta2, .. } => (beta1, beta2),
-        Law::Signum { beta1, .. } | Law::Sgd { beta1, .. } => (beta1, 0.0),
-    };
-    let gradient_scale = 10_f64.powf(random.random_range(-4.0..4.0));
-    let theta = random.random_range(-3.0..3.0);
-    let second = match law {
-        Law::Focus { .. } => random.random_range(-3.0..3.0),
-        _ => random.random_range(0.0..1.0) * gradient_scale * gradient_scale,
-    };
-    State {
-        steps,
-        beta1_power: beta1.powf(steps as f64),
-        beta2_power: beta2.powf(steps as f64),
-        theta,
-        gradient: random.random_range(-1.0..1.0) * gradient_scale,
-        m: random.random_range(-1.0..1.0) * gradient_scale,
-        second,
-        previous: random.random_range(-1.0..1.0) * gradient_scale,
-    }
+    State { steps, rule, theta, gradient, remembered, slope, curvature }
 }
+
+/// Rules whose direction is made of signs, and so has no rounding.
+const OF_SIGNS: [RuleKind; 3] = [RuleKind::Signum, RuleKind::Focus, RuleKind::Lion];
 
 #[test]
 fn one_step_from_a_thousand_states_agrees_with_the_oracle() {
     let mut random = StdRng::seed_from_u64(4);
     for _ in 0..1000 {
-        for law in random_laws(&mut random) {
-            let state = random_state(&mut random, law);
-            let (ours, theirs) = (by_library(law, state), by_oracle(law, state));
-            // Relative to the largest term of each sum. The bias correction 1 − βᵗ loses what the
-            // rounding of βᵗ, half an ε, is of it.
-            let (eta, omega, conditioning) = match law {
-                Law::Adam { eta, beta1, beta2, omega } | Law::Mars { eta, beta1, beta2, omega, .. } => {
-                    let gathered = (1.0 - state.beta1_power * beta1, 1.0 - state.beta2_power * beta2);
-                    (eta, omega, 1.0 / gathered.0 + 1.0 / gathered.1)
-                }
-                Law::Focus { eta, beta2, omega, .. } => (eta, omega, 1.0 / (1.0 - state.beta2_power * beta2)),
-                Law::Signum { eta, omega, .. } | Law::Sgd { eta, omega, .. } | Law::Lion { eta, omega, .. } => {
-                    (eta, omega, 0.0)
-                }
-            };
-            let relative = 1e-14 + 0.5 * f64::EPSILON * conditioning;
-            let decayed = state.theta.abs().max(theirs.second.abs() * f64::from(matches!(law, Law::Focus { .. })));
-            let check = |name: &str, ours: f64, theirs: f64, scale: f64| {
-                assert!(
-                    (ours - theirs).abs() <= relative * scale,
-                    "{name} {ours:e} against {theirs:e} for {law:?} from {state:?}"
-                );
-            };
-            check("θ", ours.theta, theirs.theta, state.theta.abs() + eta * (theirs.direction.abs() + omega * decayed));
-            let momentum = state.m.abs().max(state.gradient.abs());
-            let direction_scale = match law {
-                Law::Adam { .. } | Law::Mars { .. } => theirs.direction.abs() * (momentum / theirs.m.abs()).max(1.0),
-                Law::Sgd { .. } => momentum,
-                Law::Signum { .. } | Law::Focus { .. } | Law::Lion { .. } => 0.0,
-            };
-            check("direction", ours.direction, theirs.direction, direction_scale);
-            check("m", ours.m, theirs.m, momentum);
-            check("second", ours.second, theirs.second, theirs.second.abs() + decayed);
+        for rule in random_rules(&mut random) {
+            let state = random_state(&mut random, rule);
+            let (ours, theirs) = (rule.rule.kind().visit(ByLibrary(&state)), by_oracle(&state));
+            (0..2).for_each(|axis| compare(&state, &ours, &theirs, axis));
         }
     }
 }
 
-/// Whoever registers a rule writes it a second time, from its source, in `oracle.rs`, and names it in `laws.rs`.
+/// Compares a coordinate, relative to the largest term of each sum.
+#[track_caller]
+fn compare(state: &State, ours: &Outcome, theirs: &Outcome, axis: usize) {
+    let rule = &state.rule.rule;
+    // The bias correction 1 − βᵗ loses what the rounding of βᵗ, half an ε, is of it.
+    let rates = rule.hyperparameters().filter(|(of, _)| of.is_decay_rate());
+    let conditioning: f64 = rates.map(|(of, beta)| 1.0 / (1.0 - state.power(of.key) * beta)).sum();
+    let relative = 1e-14 + 0.5 * f64::EPSILON * conditioning;
+    let check = |name: &str, ours: f64, theirs: f64, scale: f64| {
+        assert!((ours - theirs).abs() <= relative * scale, "{name} {ours:e} against {theirs:e} from {state:?}");
+    };
+    let (theta, gradient, direction) = (state.theta[axis], state.gradient[axis], theirs.direction[axis]);
+    let mut decayed = theta.abs();
+    // What is lost where the momentum's terms cancel, in this coordinate or, through a norm, in the other one.
+    let mut cancellation: f64 = 1.0;
+    for (place, part) in rule.info().states.iter().enumerate() {
+        let PartRole::State { key, is_place } = part.role else { panic!("{} is a state", part.symbol) };
+        let (before, after) = (state.remembered[place], theirs.remembered[place]);
+        let scale = match key {
+            _ if is_place => after[axis].abs() + theta.abs(),
+            "s" | "h" | "previous" => after[axis].abs(),
+            _ => before[axis].abs().max(gradient.abs()),
+        };
+        check(key, ours.remembered[place][axis], after[axis], scale);
+        if is_place {
+            decayed = decayed.max(after[axis].abs());
+        }
+        if key == "m" {
+            let lost = |axis: usize| before[axis].abs().max(state.gradient[axis].abs()) / after[axis].abs();
+            cancellation = cancellation.max(lost(axis));
+            if !rule.info().is_element_wise() {
+                cancellation = cancellation.max(lost(1 - axis));
+            }
+        }
+    }
+    // Muon's terms can cancel once more, and each of its five steps rounds.
+    let more = if rule.kind() == RuleKind::Muon { 1e3 } else { 1.0 };
+    let scale = if OF_SIGNS.contains(&rule.kind()) { 0.0 } else { more * direction.abs() * cancellation };
+    check("direction", ours.direction[axis], direction, scale);
+    let eta = state.rule.learning_rate.get();
+    let moved = eta * (direction.abs().max(scale) + rule.weight_decay() * decayed);
+    check("θ", ours.theta[axis], theirs.theta[axis], theta.abs() + moved);
+}
+
+/// Whoever registers a rule writes it a second time, from its source, in `oracle/`.
 #[test]
 fn every_registered_rule_has_an_oracle() {
     for &kind in RuleKind::ALL {
         let law = known_law(&RuleSpec::on_plane(kind), 0.1);
-        assert!(law.is_some(), "{} is registered, and the oracle has no law of it", kind.info().name);
+        assert!(law.is_some(), "{} is registered, and has no oracle", kind.info().name);
     }
-}
-
-#[test]
-fn lion_by_hand() {
-    let rule = lion(0.25, 0.5, 0.75, 0.5);
-    let mut run = Run::<Lion>::starting_at(1.0);
-    // c = 0.5·(−2) = −1: θ = 1 − 0.25 (−1 + 0.5·1); m = 0.25·(−2)
-    assert_eq!(run.step(&rule, -2.0), -1.0);
-    assert_eq!((run.theta, run.state(0)), (1.125, -0.5));
-    // c = −0.25 + 0.5: the new gradient outweighs the momentum, which stays negative.
-    // θ = 1.125 − 0.25 (1 + 0.5625); m = −0.375 + 0.25
-    assert_eq!(run.step(&rule, 1.0), 1.0);
-    assert_eq!((run.theta, run.state(0)), (0.734_375, -0.125));
-}
-
-#[test]
-fn mars_by_hand() {
-    let rule = mars(0.1, 0.5, 0.75, 0.5, 0.5);
-    let mut run = Run::<Mars>::starting_at(2.0);
-    // c = 0.25 + 0.5·(0.5/0.5)·0.25 = 0.375, shorter than 1: m̂ = 0.375, ŝ = 0.375², d = 1 but for ε.
-    assert!((run.step(&rule, 0.25) - 1.0).abs() < 1e-7);
-    assert_eq!((run.state(0), run.state(1), run.state(2)), (0.1875, 0.035_156_25, 0.25));
-    // c = 4 + 0.5·3.75 = 5.875, brought to length 1: m = 0.09375 + 0.5, s = 0.75·0.03515625 + 0.25.
-    run.step(&rule, 4.0);
-    assert_eq!((run.state(0), run.state(1), run.state(2)), (0.593_75, 0.276_367_187_5, 4.0));
 }
 
 #[test]
 fn every_registered_rule_has_a_golden() {
     for &kind in RuleKind::ALL {
-        assert!(GOLDENS.iter().any(|(of, _)| *of == kind), "{} has no golden", kind.info().name);
+        assert!(GOLDENS.iter().any(|(of, ..)| *of == kind), "{} has no golden", kind.info().name);
+    }
+}
+
+/// The answers of a golden to a step.
+#[derive(Clone, Copy)]
+struct OfGolden<'a>(&'a GoldenStep<'a>);
+
+impl Batch<[f64; 2]> for OfGolden<'_> {
+    fn gradient_at(self, _theta: [f64; 2]) -> [f64; 2] {
+        pair(self.0.gradient_elsewhere.expect("the golden has it"))
+    }
+
+    fn curvature(self) -> [f64; 2] {
+        pair(self.0.curvature.as_ref().expect("the golden has it"))
     }
 }
 
 /// The plane's steps, as their formulas are shown, against the reference implementations.
 #[test]
 fn every_rule_is_its_reference_implementation_on_the_plane() {
-    for &(kind, name) in GOLDENS {
+    for &(kind, name, chosen) in GOLDENS {
         let golden = Golden::read(name);
-        let rule = golden.rule(kind);
-        let parameters = golden.parameters("p2");
+        let rule = golden.rule(kind, chosen);
         let mut inputs = StepInputs {
             rule,
             bias: BiasCorrection::START,
-            theta: pair(parameters[0]),
+            theta: pair(golden.start("p2")),
             gradient: [0.0; 2],
             states: vec![[0.0; 2]; kind.info().states.len()],
         };
-        for (gradient, expected) in golden.gradients("p2").into_iter().zip(&parameters[1..]) {
+        for step in golden.steps("p2") {
             inputs.bias = kind.visit(After(&inputs));
-            inputs.gradient = pair(gradient);
-            let trace = trace(&inputs);
+            inputs.gradient = pair(step.gradient);
+            let trace = trace(&inputs, OfGolden(&step));
             let Operand::Node(theta) = trace.theta else { panic!("θ is computed") };
             (inputs.theta, inputs.states) = (trace.nodes[theta].values, trace.states);
-            let off = deviation(&inputs.theta, expected);
+            let off = deviation(&inputs.theta, step.after);
             assert!(off < TOLERANCE, "{name}, step {}: {off:e}", inputs.bias.steps);
         }
     }

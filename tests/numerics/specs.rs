@@ -110,7 +110,9 @@ pub fn all_rules(learning_rate: f64) -> Vec<RatedRule> {
     ];
     for &kind in RuleKind::ALL {
         if rules.iter().all(|rule| rule.rule.kind() != kind) {
-            rules.push(rated(learning_rate, RuleSpec::on_plane(kind)));
+            // Muon's steps of one length make rounding grow wherever they jump over the valley.
+            let factor = if kind == RuleKind::Muon { 0.1 } else { 1.0 };
+            rules.push(rated(factor * learning_rate, RuleSpec::on_plane(kind)));
         }
     }
     rules

@@ -1,12 +1,12 @@
 //! A recorded step: its parts are those of the step that was taken.
 
-use valleyscope::optimizer::{Operand, Operation, RatioCorrection, Symbol};
+use valleyscope::optimizer::{Operand, Operation, RatioCorrection, RuleKind, Symbol};
 use valleyscope::random::Streams;
 use valleyscope::simulation::{ParticleId, Setting, Simulation, StepTrace, noise_key};
 
-use crate::comparison::{next_draws, valley_of};
+use crate::comparison::{draws_of_step, valley_of};
 use crate::laws::law;
-use crate::oracle::{Coordinate, Law, Particle, sign};
+use crate::oracle::{Particle, sign};
 use crate::specs::{adam, all_rules, noise, simulation, valley};
 
 #[track_caller]
@@ -27,30 +27,24 @@ fn part(step: &StepTrace, symbol: &str) -> [f64; 2] {
 
 /// Compares what is remembered with the oracle's particle before and after the same step.
 #[track_caller]
-fn assert_states(step: &StepTrace, law: Law, was: &Particle, is: &Particle) {
-    let of = |particle: &Particle, part: fn(&Coordinate) -> f64| [part(&particle.0[0]), part(&particle.0[1])];
+fn assert_states(step: &StepTrace, was: &Particle, is: &Particle) {
+    let of = |particle: &Particle, name: &str| -> [f64; 2] { particle.0.remembered(name).try_into().unwrap() };
     let names: Vec<&str> = step.inputs.rule.rule.info().state_keys().collect();
     assert!(!names.is_empty());
     for (index, name) in names.into_iter().enumerate() {
-        let remembered: fn(&Coordinate) -> f64 = match name {
-            "m" => |coordinate| coordinate.m,
-            "s" => |coordinate| coordinate.s,
-            "previous" => |coordinate| coordinate.previous,
-            // Nothing is remembered at first.
-            "average" => |coordinate| if coordinate.past.is_empty() { 0.0 } else { coordinate.average(None) },
-            other => panic!("the oracle remembers no {other}"),
-        };
-        assert_close(&format!("{name} before"), step.inputs.states[index], of(was, remembered));
-        assert_close(name, step.trace.states[index], of(is, remembered));
+        assert_close(&format!("{name} before"), step.inputs.states[index], of(was, name));
+        assert_close(name, step.trace.states[index], of(is, name));
         let Operand::Node(node) = step.trace.new_states[index] else { panic!("{name} is computed") };
-        // A kept gradient has a symbol of its own.
-        if step.trace.nodes[node].operation != Operation::Symbol(Symbol::Gradient) {
+        // What is kept as it was given has a symbol of its own.
+        let kept = [Symbol::Gradient, Symbol::Theta, Symbol::State(index)].map(Operation::Symbol);
+        if !kept.contains(&step.trace.nodes[node].operation) {
             let symbol = step.inputs.rule.rule.info().states[index].symbol;
             assert_eq!(part(step, symbol), step.trace.states[index], "{symbol} is shown as it is remembered");
         }
     }
-    match law {
-        Law::Adam { .. } => {
+    let gathered = |key: &str| [is.0.gathered_so_far(key); 2];
+    match step.inputs.rule.rule.kind() {
+        RuleKind::Adam => {
             let (ratio, _) = step.trace.parts.iter().find(|(_, part)| part.symbol == "d").unwrap();
             let Operation::Ratio(_, _, RatioCorrection { m_weight, s_weight, .. }) = step.trace.nodes[*ratio].operation
             else {
@@ -60,15 +54,12 @@ fn assert_states(step: &StepTrace, law: Law, was: &Particle, is: &Particle) {
                 Operand::Constant(value, _) => [value; 2],
                 Operand::Node(index) => step.trace.nodes[index].values,
             };
-            assert_close("1 − β₁ᵗ", value(m_weight), of(is, |coordinate| -coordinate.log_beta1_product.exp_m1()));
-            assert_close("1 − β₂ᵗ", value(s_weight), of(is, |coordinate| -coordinate.log_beta2_product.exp_m1()));
+            assert_close("1 − β₁ᵗ", value(m_weight), gathered("beta1"));
+            assert_close("1 − β₂ᵗ", value(s_weight), gathered("beta2"));
         }
-        Law::Focus { gamma, .. } => {
-            let newest_share = |coordinate: &Coordinate| {
-                let all: f64 = coordinate.past.iter().map(|(weight, _)| weight).sum();
-                coordinate.past.last().map_or(f64::NAN, |(weight, _)| weight / all)
-            };
-            assert_close("w", part(step, "w"), of(is, newest_share));
+        RuleKind::Focus => {
+            let gamma = step.inputs.rule.rule.get("gamma").unwrap();
+            assert_close("w", part(step, "w"), [is.0.newest_share(); 2]);
             let (_, pull) = step.trace.arrows.iter().find(|(arrow, _)| arrow.label == "pull").unwrap();
             let average = step.trace.states[1];
             assert_eq!(*pull, [0, 1].map(|axis| gamma * sign(step.inputs.theta[axis] - average[axis])));
@@ -95,11 +86,11 @@ fn the_parts_of_a_step_are_those_of_the_oracle() {
             }
             let (valley, sigma) = (valley_of(&simulation.spec().landscape), simulation.spec().noise.get());
             let before = simulation.ensembles()[index].position(id.particle);
-            let draws = next_draws(&mut noise_stream);
+            let [draws, curvature_draws] = draws_of_step(&rule.rule, &mut noise_stream);
             simulation.advance();
             let was = particle.clone();
             let law = law(&rule.rule, rule.learning_rate.get());
-            let direction = particle.step(valley, law, sigma, draws, None);
+            let direction = particle.step(valley, &law, sigma, [draws, curvature_draws], None);
 
             let step = simulation.step_trace().expect("a step was taken");
             assert_eq!((step.id, step.step(), step.inputs.rule), (id, number, rule));
@@ -109,7 +100,7 @@ fn the_parts_of_a_step_are_those_of_the_oracle() {
             assert_close("noise", step.noise, draws.map(|draw| 1.0 + sigma * draw));
             assert_close("noisy gradient", step.inputs.gradient, valley.noisy_gradient(before, sigma, draws, None));
             assert_close("direction", step.trace.direction, direction);
-            assert_states(&step, law, &was, &particle);
+            assert_states(&step, &was, &particle);
         }
     }
 }

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use tch::{Device, Tensor};
 
+use valleyscope::optimizer::RuleKind;
 use valleyscope::run::RunFolder;
 use valleyscope::train::{Checkpoint, CheckpointError, CheckpointOrigin, Training};
 use valleyscope::workload::mnist::train::MnistRun;
@@ -42,7 +43,8 @@ fn complaint(folder: &RunFolder, step: u64, run: &MnistRun) -> String {
 #[test]
 fn what_is_saved_and_loaded_goes_on_bit_for_bit() {
     let data = mnist();
-    for rule in ["Adam", "Signum", "FOCUS", "SGD"] {
+    for kind in RuleKind::ALL {
+        let rule = kind.info().name;
         let spec = spec(rule);
         let mut run = MnistRun::new(&spec, &data, Device::Cpu).unwrap();
         run.start().unwrap();

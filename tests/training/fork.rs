@@ -136,7 +136,9 @@ fn another_rule_begins_afresh_on_the_same_parameters() {
         (name, copy)
     });
     let saved: Vec<_> = saved.collect();
-    expected.restore(50, &BTreeMap::new(), &saved).unwrap();
+    // The products of decay rates before a first step.
+    let powers = expected.optimized().2.powers();
+    expected.restore(50, &powers, &saved).unwrap();
     let own = curve(&fork).split_off(50);
     assert_eq!(own.len(), 5);
     for (step, loss) in own {

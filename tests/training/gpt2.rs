@@ -3,7 +3,7 @@
 use tch::{Device, Kind, Tensor};
 use valleyscope::optimizer::{RuleKind, RuleSpec};
 use valleyscope::random::Key;
-use valleyscope::train::{FlatOptimizer, TrainError};
+use valleyscope::train::{Answers, FlatOptimizer, TrainError, drawn_labels, uniforms};
 use valleyscope::workload::gpt2::train::Gpt2;
 use valleyscope::workload::{Attention, Gpt2Precision, Gpt2Shape};
 
@@ -143,7 +143,7 @@ fn half_precision_stays_near_single() {
                     gpt2.forget_gradients();
                     let loss = gpt2.differentiate(&inputs, &targets, 1.0, scale, &mut || Ok(())).unwrap();
                     let norm = gpt2.clip(Some(1.0), scale).unwrap();
-                    gpt2.update(&mut optimizer).unwrap();
+                    gpt2.update(&mut optimizer, &Answers::default()).unwrap();
                     assert!(number(&norm) > 0.1 && number(&norm) < 5.0, "{precision:?}: norm {norm:?}");
                     number(&loss)
                 };
@@ -276,7 +276,7 @@ fn text_follows_what_was_learned_and_depends_on_the_key_only() {
     for step in 0..150 {
         gpt2.forget_gradients();
         let _loss = gpt2.differentiate(&part(step % 11), &part(step % 11 + 1), 1.0, 1.0, &mut || Ok(())).unwrap();
-        gpt2.update(&mut optimizer).unwrap();
+        gpt2.update(&mut optimizer, &Answers::default()).unwrap();
     }
     let expected: Vec<i64> = (4..24).map(|at| at % 11).collect();
     assert_eq!(gpt2.generate(&[2, 3], 20, 0.0, None, Key::new(1), &mut || Ok(())).unwrap(), expected);
@@ -314,4 +314,20 @@ fn what_does_not_fit_is_refused() {
         assert!(error.contains(expected), "{error}");
     }
     assert_eq!((Gpt2Shape::SMALL.parameters(), Gpt2Shape::CHARACTERS.parameters()), (124_373_760, 804_096));
+}
+
+/// Each drawn token is that of the predictions after the tokens up to its place.
+#[test]
+fn drawn_targets_are_those_of_the_models_predictions() {
+    let gpt2 = model(shape(true), Gpt2Precision::Float64, Attention::Explicit);
+    let (tokens, _) = tokens(3, 7, 11, 1);
+    let uniforms = uniforms(&[Key::new(3)], 21, Device::Cpu).unwrap();
+    let drawn = gpt2.drawn_targets(&tokens, &uniforms, &mut || Ok(())).unwrap();
+    assert_eq!(drawn.size(), [3, 7]);
+    let uniforms = uniforms.view([3, 7]);
+    for place in 0..7 {
+        let logits = gpt2.logits(&tokens.narrow(1, 0, place + 1).contiguous(), &mut || Ok(())).unwrap();
+        let expected = drawn_labels(&logits, &uniforms.select(1, place)).unwrap();
+        assert_eq!(drawn.select(1, place), expected);
+    }
 }

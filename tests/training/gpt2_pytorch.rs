@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tch::{Device, Kind, Tensor};
 use valleyscope::optimizer::{RuleKind, RuleSpec};
-use valleyscope::train::FlatOptimizer;
+use valleyscope::train::{Answers, FlatOptimizer};
 use valleyscope::workload::gpt2::train::Gpt2;
 use valleyscope::workload::{Attention, Gpt2Precision, Gpt2Shape};
 
@@ -96,7 +96,7 @@ fn losses_and_norms_follow_pytorch() {
                         found += weight * loss.double_value(&[]);
                     }
                     let found_norm = gpt2.clip(Some(0.5), 1.0).unwrap().double_value(&[]);
-                    gpt2.update(&mut optimizer).unwrap();
+                    gpt2.update(&mut optimizer, &Answers::default()).unwrap();
                     for (found, expected) in [(found, loss), (found_norm, norm)] {
                         let off = (found - expected.as_f64().unwrap()).abs();
                         assert!(off < limit, "{about}, step {step}: {found}, PyTorch {expected}");

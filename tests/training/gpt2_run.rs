@@ -39,6 +39,14 @@ fn a_killed_run_of_gpt2_goes_on_bit_for_bit() {
     go_on_after_kills(&[("precision", "Float16"), ("clip", "0.5"), ("log_every", "7")]);
 }
 
+/// What these rules ask of a batch, and steps over matrices, are the same after a kill.
+#[test]
+fn a_killed_run_of_a_rule_that_is_not_element_wise_goes_on_bit_for_bit() {
+    go_on_after_kills(&[("optimizer", "Mars(form: Exact)"), ("clip", "0.5")]);
+    go_on_after_kills(&[("optimizer", "Sophia(interval: 4)")]);
+    go_on_after_kills(&[("optimizer", "Muon"), ("learning_rate", "0.02")]);
+}
+
 fn go_on_after_kills(settings: &[(&str, &str)]) {
     let stage = Stage::new();
     let whole = tiny(&stage, settings);

@@ -1,5 +1,6 @@
 //! The training: models and optimizers on tensors, runs that survive anything, the scan.
 
+mod answers;
 mod batch_sampler;
 mod checkpoints;
 #[path = "../data_folder/mod.rs"]
@@ -19,7 +20,7 @@ mod mlp;
 mod needs;
 mod optimizers;
 #[allow(dead_code, reason = "the plane is of the other tests")]
-#[path = "../numerics/oracle.rs"]
+#[path = "../numerics/oracle/mod.rs"]
 mod oracle;
 mod probe;
 mod pytorch;

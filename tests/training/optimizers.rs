@@ -2,12 +2,12 @@
 
 use tch::nn::{self, OptimizerConfig};
 use tch::{Device, Kind, Tensor};
-use valleyscope::optimizer::{RuleKind, RuleSpec};
-use valleyscope::train::{FlatOptimizer, ParameterLayout};
+use valleyscope::optimizer::{Hyperparameter, HyperparameterKind, RuleKind, RuleSpec};
+use valleyscope::train::{Answers, FlatOptimizer, ParameterLayout, Questions};
 
-use crate::golden::{GOLDENS, Golden, TOLERANCE, deviation};
+use crate::golden::{GOLDENS, Golden, GoldenStep, TOLERANCE, deviation};
 use crate::laws::law;
-use crate::oracle::{Coordinate, step_parameter};
+use crate::oracle::{Parameter, Seen};
 use crate::small::uniform;
 
 const MODELS: usize = 3;
@@ -18,20 +18,45 @@ fn layout() -> ParameterLayout {
     ParameterLayout::new(tensors.map(|(name, shape, decays)| (name.to_owned(), shape, decays)), MODELS)
 }
 
-/// Every registered rule with decay that matters, FOCUS with both targets of it.
+/// Every registered rule with each of its choices and numbers that are not its defaults, and FOCUS with repulsion.
 fn rules() -> Vec<RuleSpec> {
-    let with = |rule: RuleSpec, values: &[(&str, f64)]| {
-        values.iter().fold(rule, |rule, (key, value)| rule.with(key, *value).unwrap())
-    };
-    let registered = RuleKind::ALL.iter().map(|&kind| {
-        let rule = with(RuleSpec::in_training(kind), &[("beta1", 0.8), ("weight_decay", 0.3)]);
-        let others = [("beta2", 0.97), ("gamma", 0.4)].into_iter().filter(|(key, _)| rule.get(key).is_some());
-        with(rule, &others.collect::<Vec<_>>())
-    });
-    let focus = RuleSpec::in_training(RuleKind::Focus);
-    let repelled =
-        with(focus, &[("beta2", 0.97), ("beta1", 0.8), ("gamma", -0.3), ("weight_decay", 0.3), ("decay", 0.0)]);
-    registered.chain([repelled]).collect()
+    let mut rules = Vec::new();
+    for &kind in RuleKind::ALL {
+        let mut specs = vec![RuleSpec::in_training(kind)];
+        for of in kind.info().hyperparameters {
+            let values: Vec<f64> = match of.kind {
+                HyperparameterKind::Choice(choices) => (0..choices.len()).map(|index| index as f64).collect(),
+                HyperparameterKind::DecayRate => vec![if of.key == "beta1" { 0.8 } else { 0.97 }],
+                HyperparameterKind::Whole(_) => vec![3.0],
+                HyperparameterKind::Number(_) if of.key == Hyperparameter::WEIGHT_DECAY => vec![0.3],
+                HyperparameterKind::Number(_) => vec![of.slider[0] + 0.7 * (of.slider[1] - of.slider[0])],
+            };
+            let with =
+                |spec: &RuleSpec| values.iter().map(|value| spec.with(of.key, *value).unwrap()).collect::<Vec<_>>();
+            specs = specs.iter().flat_map(with).collect();
+        }
+        rules.extend(specs);
+    }
+    let attracted = rules.iter().find(|rule| rule.kind() == RuleKind::Focus).unwrap();
+    rules.push(attracted.with("gamma", -0.3).unwrap());
+    rules
+}
+
+/// The gradient at another place is so many times the place.
+const SLOPE: f64 = 0.3;
+
+/// The curvature in a step, the same for all elements.
+fn curvature(step: u64) -> f64 {
+    100.0 * uniform(step) - 20.0
+}
+
+/// The answers to what an optimizer asks before a step.
+fn answers(questions: Questions, like: &Tensor, step: u64) -> Answers {
+    let Questions { gradient_at, curvature: has_curvature } = questions;
+    Answers {
+        gradient_elsewhere: gradient_at.map(|place| place * SLOPE),
+        curvature: has_curvature.then(|| like.full_like(curvature(step))),
+    }
 }
 
 /// Whether a number of the flat tensor is an element of a parameter, and in none of the gaps.
@@ -71,30 +96,50 @@ fn every_rule_follows_its_formulas_step_by_step() {
                 optimizer = optimizer.with_tensor_operations(&layout).unwrap();
             }
             let mut theta = Tensor::from_slice(&start(&layout));
-            let mut oracle: Vec<Coordinate> = start(&layout).into_iter().map(Coordinate::starting_at).collect();
+            let mut oracle = oracles(&layout, &start(&layout));
             for t in 1..=100 {
                 let gradients: Vec<f64> =
                     (0..layout.length()).map(|at| if elements[at] { gradient(t, at) } else { 0.0 }).collect();
-                optimizer.step(&layout, &mut theta, &Tensor::from_slice(&gradients)).unwrap();
+                let answers = answers(optimizer.questions(), &theta, t);
+                optimizer.step(&layout, &mut theta, &Tensor::from_slice(&gradients), &answers).unwrap();
                 let found = numbers(&theta);
                 for (index, segment) in layout.segments().iter().enumerate() {
                     let rule = if segment.decays { rule } else { rule.with("weight_decay", 0.0).unwrap() };
                     for (model, rate) in RATES.into_iter().enumerate() {
                         let range = layout.range(index, model);
-                        step_parameter(&mut oracle[range.clone()], law(&rule, rate), &gradients[range], None);
+                        let parameter = &mut oracle[index][model];
+                        let seen = Seen {
+                            gradient: &gradients[range.clone()],
+                            gradient_at: &|place| place.iter().map(|place| SLOPE * place).collect(),
+                            curvature: &|| vec![curvature(t); range.len()],
+                        };
+                        parameter.step(&law(&rule, rate), &seen, None);
+                        for (found, expected) in found[range.clone()].iter().zip(&parameter.theta) {
+                            let off = (found - expected).abs() / expected.abs().max(1.0);
+                            assert!(off < 1e-11, "{rule:?}, tensors {tensors}, step {t}, {}: {off:e}", segment.name);
+                        }
                     }
                 }
-                for (at, oracle) in oracle.iter().enumerate() {
-                    if !elements[at] {
-                        assert_eq!(found[at], 0.0, "the gaps of the layout stay zero");
-                        continue;
-                    }
-                    let off = (found[at] - oracle.theta).abs() / oracle.theta.abs().max(1.0);
-                    assert!(off < 1e-11, "{rule:?}, tensors {tensors}, step {t}, number {at}: {off:e}");
-                }
+                let gaps = found.iter().zip(&elements).filter(|(_, is_element)| !**is_element);
+                assert!(gaps.into_iter().all(|(found, _)| *found == 0.0), "the gaps of the layout stay zero");
             }
         }
     }
+}
+
+/// The parameters of each segment and model.
+fn oracles(layout: &ParameterLayout, start: &[f64]) -> Vec<Vec<Parameter>> {
+    let segments = layout.segments().iter().enumerate().map(|(index, segment)| {
+        let of = |model| {
+            let theta = &start[layout.range(index, model)];
+            match segment.matrices {
+                0 => Parameter::starting_at(theta),
+                _ => Parameter::matrix(theta, segment.shape[0] as usize),
+            }
+        };
+        (0..MODELS).map(of).collect()
+    });
+    segments.collect()
 }
 
 #[test]
@@ -112,7 +157,7 @@ fn adam_is_libtorchs_adamw() {
     for t in 1..=100 {
         let gradients = Tensor::from_slice(&(0..layout.length()).map(|at| gradient(t, at)).collect::<Vec<_>>());
         theirs.backward_step(&(&variable * &gradients).sum(Kind::Double));
-        flat.step(&layout, &mut theta, &gradients).unwrap();
+        flat.step(&layout, &mut theta, &gradients, &Answers::default()).unwrap();
         let off = (&theta - &variable).narrow(0, 0, 200).abs().max().double_value(&[]);
         assert!(off < 1e-12, "step {t}: {off:e}");
     }
@@ -127,7 +172,9 @@ fn single_precision_follows_double() {
             let mut theta = Tensor::from_slice(&start(&layout)).to_kind(kind);
             for t in 1..=20 {
                 let gradients: Vec<f64> = (0..layout.length()).map(|at| gradient(t, at)).collect();
-                optimizer.step(&layout, &mut theta, &Tensor::from_slice(&gradients).to_kind(kind)).unwrap();
+                let answers = answers(optimizer.questions(), &theta, t);
+                let gradients = Tensor::from_slice(&gradients).to_kind(kind);
+                optimizer.step(&layout, &mut theta, &gradients, &answers).unwrap();
             }
             numbers(&theta)
         });
@@ -148,20 +195,31 @@ fn what_is_no_number_stays_none() {
             let mut theta = Tensor::zeros([layout.length() as i64], (Kind::Float, Device::Cpu));
             let gradients = theta.copy();
             let _ = gradients.get(1).fill_(f64::NAN);
-            optimizer.step(&layout, &mut theta, &gradients).unwrap();
+            let answers = answers(optimizer.questions(), &theta, 1);
+            optimizer.step(&layout, &mut theta, &gradients, &answers).unwrap();
             let theta = numbers(&theta);
             assert!(theta[0].is_finite() && theta[1].is_nan() && theta[2].is_finite(), "{rule:?}: {:?}", &theta[..3]);
         }
     }
 }
 
-/// Loops and tensor operations against the reference implementations, for a matrix and for two parameters.
+/// The tensors of a golden that are stepped by the rule itself, with their shapes.
+fn golden_tensors(kind: RuleKind) -> Vec<(&'static str, Vec<i64>)> {
+    match kind {
+        // Vectors have another rule.
+        RuleKind::Mars => vec![("W", vec![6, 4]), ("p2", vec![2])],
+        RuleKind::Muon => vec![("W", vec![6, 4]), ("U", vec![4, 6]), ("p2", vec![2, 1]), ("b", vec![5])],
+        _ => vec![("W", vec![6, 4]), ("p2", vec![2]), ("b", vec![5])],
+    }
+}
+
+/// Loops and tensor operations against the reference implementations, for matrices and vectors.
 #[test]
 fn every_rule_is_its_reference_implementation() {
-    for &(kind, name) in GOLDENS {
+    for &(kind, name, chosen) in GOLDENS {
         let golden = Golden::read(name);
-        let rule = golden.rule(kind);
-        for (tensor, shape) in [("W", vec![6, 4]), ("p2", vec![2])] {
+        let rule = golden.rule(kind, chosen);
+        for (tensor, shape) in golden_tensors(kind) {
             for tensors in [false, true] {
                 let layout = ParameterLayout::new([(tensor.to_owned(), shape.clone(), true)], 1);
                 let rates = [rule.learning_rate.get()];
@@ -169,18 +227,21 @@ fn every_rule_is_its_reference_implementation() {
                 if tensors {
                     optimizer = optimizer.with_tensor_operations(&layout).unwrap();
                 }
-                let parameters = golden.parameters(tensor);
                 let flat = |values: &[f64]| {
                     let mut flat = values.to_vec();
                     flat.resize(layout.length(), 0.0);
                     Tensor::from_slice(&flat)
                 };
-                let mut theta = flat(parameters[0]);
-                for (step, (gradients, expected)) in
-                    golden.gradients(tensor).into_iter().zip(&parameters[1..]).enumerate()
-                {
-                    optimizer.step(&layout, &mut theta, &flat(gradients)).unwrap();
-                    let off = deviation(&numbers(&theta)[..expected.len()], expected);
+                let mut theta = flat(golden.start(tensor));
+                for (step, of_golden) in golden.steps(tensor).enumerate() {
+                    let GoldenStep { gradient, gradient_elsewhere, curvature, after } = of_golden;
+                    let Questions { gradient_at, curvature: has_curvature } = optimizer.questions();
+                    let answers = Answers {
+                        gradient_elsewhere: gradient_at.and(gradient_elsewhere).map(flat),
+                        curvature: curvature.as_deref().filter(|_| has_curvature).map(flat),
+                    };
+                    optimizer.step(&layout, &mut theta, &flat(gradient), &answers).unwrap();
+                    let off = deviation(&numbers(&theta)[..after.len()], after);
                     assert!(off < TOLERANCE, "{name}, {tensor}, tensors {tensors}, step {}: {off:e}", step + 1);
                 }
             }

@@ -4,7 +4,7 @@ use tch::{Device, Kind, Tensor};
 use valleyscope::optimizer::{RuleKind, RuleSpec};
 use valleyscope::run::MetricId;
 use valleyscope::train::probe::Probe;
-use valleyscope::train::{FlatOptimizer, ParameterLayout};
+use valleyscope::train::{Answers, FlatOptimizer, ParameterLayout};
 
 use crate::small::uniform;
 
@@ -42,7 +42,7 @@ fn steps_of_focus() {
     for step in 2..6 {
         let before = values(&theta);
         probe.begin(&theta).unwrap();
-        optimizer.step(&layout, &mut theta, &flat(&layout, step)).unwrap();
+        optimizer.step(&layout, &mut theta, &flat(&layout, step), &Answers::default()).unwrap();
         let metrics = probe.end(&theta, &optimizer).unwrap();
         let after = values(&theta);
         let memory: Vec<Vec<f64>> = optimizer.states().map(|(_, tensor)| values(tensor)).collect();
@@ -71,7 +71,7 @@ fn steps_of_adam() {
     // One gradient, and then its opposite: m̂ = −g (1 − β₁) / (1 + β₁), ŝ = g².
     for (factor, expected) in [(1.0, 1.0), (-1.0, 0.1 / 1.9)] {
         probe.begin(&theta).unwrap();
-        optimizer.step(&layout, &mut theta, &(&gradient * factor)).unwrap();
+        optimizer.step(&layout, &mut theta, &(&gradient * factor), &Answers::default()).unwrap();
         let metrics = probe.end(&theta, &optimizer).unwrap();
         for metric in ["signal_q10", "signal_q50", "signal_q90"].map(MetricId::of) {
             let found = metrics.get(metric).unwrap();

@@ -4,7 +4,7 @@ use serde_json::Value;
 use tch::{Device, Kind};
 use valleyscope::dataset::mnist;
 use valleyscope::optimizer::{RuleKind, RuleSpec};
-use valleyscope::train::FlatOptimizer;
+use valleyscope::train::{Answers, FlatOptimizer};
 use valleyscope::workload::mnist::train::{Images, Mlp};
 
 use crate::small::uniform;
@@ -49,7 +49,7 @@ fn losses_follow_pytorch() {
             for (step, expected) in expected.iter().enumerate() {
                 let batch = images.range(step * batch..(step + 1) * batch, kind).unwrap();
                 let loss = mlp.differentiate(batch).unwrap().double_value(&[0]);
-                mlp.update(&mut optimizer).unwrap();
+                mlp.update(&mut optimizer, &Answers::default()).unwrap();
                 let off = (loss - expected.as_f64().unwrap()).abs();
                 assert!(off < limit, "{rule:?}, {precision}, step {step}: {loss}, PyTorch {expected}");
             }

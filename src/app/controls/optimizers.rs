@@ -148,13 +148,13 @@ fn full() -> String {
 /// The learning rate and the hyperparameters of a rule, in the order of its table.
 fn rule(ui: &mut Ui, owner: &str, rule: &mut RatedRule) {
     parameters::LEARNING_RATE.show(ui, owner, &mut rule.learning_rate, defaults::learning_rate());
-    for (of, value) in rule.rule.hyperparameters() {
+    for (of, value) in rule.rule.hyperparameters().filter(|(of, _)| !of.is_for_vectors) {
         let set = match of.kind {
             HyperparameterKind::Choice(choices) => choose(ui, owner, of, choices, value),
-            HyperparameterKind::DecayRate | HyperparameterKind::Number(_) => {
+            HyperparameterKind::DecayRate | HyperparameterKind::Number(_) | HyperparameterKind::Whole(_) => {
                 let mut shown = HyperparameterValue { of, value };
                 parameters::of_rule(of).show(ui, owner, &mut shown, HyperparameterValue { of, value: of.on_plane });
-                shown.value
+                if of.is_whole() { shown.value.round() } else { shown.value }
             }
         };
         rule.rule.set(of.key, set).expect("controls keep values in range");

@@ -19,19 +19,27 @@ pub struct Formula {
     pub result: [f64; 2],
 }
 
+/// The estimate of the Hessian's diagonal in formulas.
+const CURVATURE: &str = "ĥ";
 /// Significant digits in the formulas.
 const DIGITS: usize = 4;
 
 /// The formulas of the step, in the order in which they are computed.
 pub fn formulas(step: &StepTrace) -> Vec<Formula> {
-    let StepTrace { gradient, noise, trace, inputs, .. } = step;
-    let filled = [0, 1].map(|axis| {
-        let factor = Expression::number(gradient[axis]).at_least(PRODUCT + 1);
-        format!("{} · {factor}", text(noise[axis]))
-    });
-    let rule = "g = ξ ∇L(θ),  ξ ~ Normal(1, σ)".to_owned();
-    let mut lines =
-        vec![Formula { rule, meaning: "the gradient as the optimizer sees it", filled, result: inputs.gradient }];
+    let StepTrace { gradient, noise, curvature, curvature_noise, trace, inputs, .. } = step;
+    let noisy = |rule: &str, meaning, noise: &[f64; 2], exact: &[f64; 2]| Formula {
+        rule: rule.to_owned(),
+        meaning,
+        filled: [0, 1]
+            .map(|axis| format!("{} · {}", text(noise[axis]), Expression::number(exact[axis]).at_least(PRODUCT + 1))),
+        result: [0, 1].map(|axis| noise[axis] * exact[axis]),
+    };
+    let meaning = "the gradient as the optimizer sees it";
+    let mut lines = vec![noisy("g = ξ ∇L(θ),  ξ ~ Normal(1, σ)", meaning, noise, gradient)];
+    if trace.nodes.iter().any(|node| node.operation == Operation::Symbol(Symbol::Curvature)) {
+        let rule = format!("{CURVATURE} = ξ′ ∂²L/∂θ²,  ξ′ ~ Normal(1, σ)");
+        lines.push(noisy(&rule, "the curvature as the optimizer sees it", curvature_noise, curvature));
+    }
     let mut printer = Printer {
         nodes: &trace.nodes,
         symbols: vec![None; trace.nodes.len()],
@@ -50,10 +58,11 @@ pub fn formulas(step: &StepTrace) -> Vec<Formula> {
         lines.push(printer.line(index, &format!("{} {arrow}", part.symbol), part.meaning));
         printer.symbols[index] = Some(part.symbol);
     }
-    // A state that the step only keeps, such as the gradient.
-    for (part, state) in inputs.rule.rule.info().states.iter().zip(&trace.new_states) {
+    // A state without a name of its own, such as the gradient; one that stays the same has no line.
+    for (place, (part, state)) in inputs.rule.rule.info().states.iter().zip(&trace.new_states).enumerate() {
         if let Operand::Node(index) = *state
             && printer.symbols[index] != Some(part.symbol)
+            && trace.nodes[index].operation != Operation::Symbol(Symbol::State(place))
         {
             lines.push(printer.line(index, &format!("{} ←", part.symbol), part.meaning));
         }
@@ -190,7 +199,20 @@ impl Printer<'_> {
             Operation::Size(a) => Expression::atom(format!("|{}|", of(a).text)),
             Operation::Sign(a) => Expression::atom(format!("sign({})", of(a).text)),
             Operation::Larger(a, b) => Expression::atom(format!("max({}, {})", of(a).text, of(b).text)),
-            Operation::Norm(a) => self.norm(a, mode),
+            Operation::Norm(a) => Expression::atom(format!("‖{}‖", self.of_both(a, mode))),
+            Operation::Orthogonal(a) => {
+                let of_both = self.of_both(a, mode);
+                let text = match mode {
+                    Mode::Symbols => format!("√2 NewtonSchulz({of_both})"),
+                    Mode::Numbers(_) => format!("√2 NewtonSchulz{of_both}"),
+                };
+                Expression { text, binding: PRODUCT }
+            }
+            Operation::ByShape(matrix, _) => of(matrix),
+            Operation::GradientAt(place) => match mode {
+                Mode::Symbols => Expression { text: format!("ξ ∇L({})", of(place).text), binding: PRODUCT },
+                Mode::Numbers(axis) => Expression::number(self.nodes[index].values[axis]),
+            },
             Operation::Toward(average, target, AverageWeight { weight, .. }) => {
                 let way = self.difference_of(target, average, mode);
                 sum(&of(average), &multiplied(&[of(weight), way], mode))
@@ -208,14 +230,14 @@ impl Printer<'_> {
         }
     }
 
-    /// A norm; in numbers, of the values for both coordinates.
-    fn norm(&self, a: Operand, mode: Mode) -> Expression {
+    /// An operand of a function of the whole parameter; in numbers, its values for both coordinates.
+    fn of_both(&self, a: Operand, mode: Mode) -> String {
         match mode {
             Mode::Numbers(_) => {
                 let [x, y] = [0, 1].map(|axis| text(self.value(a, axis)));
-                Expression::atom(format!("‖({x}, {y})‖"))
+                format!("({x}, {y})")
             }
-            Mode::Symbols => Expression::atom(format!("‖{}‖", self.operand(a, mode).text)),
+            Mode::Symbols => self.operand(a, mode).text,
         }
     }
 
@@ -246,6 +268,8 @@ impl Printer<'_> {
         match symbol {
             Symbol::Theta => Expression::atom("θ"),
             Symbol::Gradient => Expression::atom("g"),
+            Symbol::Curvature => Expression::atom(CURVATURE),
+            Symbol::Step => Expression::atom("t"),
             Symbol::LearningRate => Expression::atom("η"),
             Symbol::WeightDecay => Expression::atom("ω"),
             // Once the new state has its line, the old one is told apart.
@@ -316,7 +340,9 @@ impl Printer<'_> {
     fn is_scalar(&self, operand: Operand) -> bool {
         let Operand::Node(index) = operand else { return true };
         match self.nodes[index].operation {
-            Operation::Symbol(symbol) => !matches!(symbol, Symbol::Theta | Symbol::Gradient | Symbol::State(_)),
+            Operation::Symbol(symbol) => {
+                !matches!(symbol, Symbol::Theta | Symbol::Gradient | Symbol::Curvature | Symbol::State(_))
+            }
             operation => operation.operands().into_iter().all(|it| self.is_scalar(it)),
         }
     }

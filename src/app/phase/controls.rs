@@ -309,7 +309,7 @@ fn remove(spec: &mut SweepSpec, index: usize) {
 }
 
 fn rule(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer) {
-    for (of, value) in optimizer.rule.hyperparameters() {
+    for (of, value) in optimizer.rule.hyperparameters().filter(|(of, _)| !of.is_for_vectors) {
         let mut set = value;
         match of.kind {
             HyperparameterKind::Choice(choices) => line(ui, of.label, of.help, |ui| {
@@ -317,13 +317,19 @@ fn rule(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer) {
                     ui.selectable_value(&mut set, index as f64, choice.label).on_hover_text(choice.help);
                 }
             }),
-            HyperparameterKind::DecayRate | HyperparameterKind::Number(_) => line(ui, of.label, of.help, |ui| {
-                let speed = 0.005 * (of.slider[1] - of.slider[0]);
-                let drag = DragValue::new(&mut set).speed(speed).max_decimals(6).update_while_editing(false);
-                let (low, high) = of.range().map_or((f64::MIN, f64::MAX), |range| (range.min, range.max));
-                let drag = drag.range(low..=high).custom_parser(finite);
-                ui.add(drag).on_hover_text(of.help).accessible_name(form::owned(owner, of.label));
-            }),
+            HyperparameterKind::DecayRate | HyperparameterKind::Number(_) | HyperparameterKind::Whole(_) => {
+                line(ui, of.label, of.help, |ui| {
+                    let speed = 0.005 * (of.slider[1] - of.slider[0]);
+                    let decimals = if of.is_whole() { 0 } else { 6 };
+                    let drag = DragValue::new(&mut set).speed(speed).max_decimals(decimals).update_while_editing(false);
+                    let (low, high) = of.range().map_or((f64::MIN, f64::MAX), |range| (range.min, range.max));
+                    let drag = drag.range(low..=high).custom_parser(finite);
+                    ui.add(drag).on_hover_text(of.help).accessible_name(form::owned(owner, of.label));
+                })
+            }
+        }
+        if of.is_whole() {
+            set = set.round();
         }
         if set != value {
             optimizer.rule.set(of.key, set).expect("controls keep values in range");

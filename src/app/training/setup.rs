@@ -239,7 +239,7 @@ fn hyperparameters(ui: &mut Ui, owner: &str, rule: &mut RuleSpec) {
                 }
                 rule.set(of.key, value).expect("it is one of the choices");
             }),
-            HyperparameterKind::DecayRate | HyperparameterKind::Number(_) => {
+            HyperparameterKind::DecayRate | HyperparameterKind::Number(_) | HyperparameterKind::Whole(_) => {
                 real(ui, owner, of.label, of.help, &mut HyperparameterField { rule, key: of.key, value });
             }
         }

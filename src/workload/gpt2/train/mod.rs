@@ -16,8 +16,8 @@ use crate::export::Overwrite;
 use crate::random::Key;
 use crate::run::{MetricId, MetricValues};
 use crate::train::{
-    Check, FlatOptimizer, MeanLoss, NamedTensors, ObtainResult, Obtained, ParameterLayout, SampleRequest, SavedRun,
-    TrainError, TrainedSpec, Training, restore_tensors,
+    Answers, Check, Differentiable, FlatOptimizer, Labels, MeanLoss, NamedTensors, ObtainResult, Obtained,
+    ParameterLayout, SampleRequest, SavedRun, TrainError, TrainedSpec, Training, restore_tensors, uniforms,
 };
 use crate::workload::RunSpec;
 
@@ -26,6 +26,7 @@ mod purpose {
     pub(super) const WEIGHTS: u64 = 0;
     pub(super) const SEQUENCES: u64 = 1;
     pub(super) const SAMPLES: u64 = 2;
+    pub(super) const LABELS: u64 = 3;
 }
 
 /// The name of the model's parameters among the tensors of a checkpoint.
@@ -60,6 +61,16 @@ struct SincePoint {
 /// The loss scale before the first step.
 fn first_scale(precision: Gpt2Precision) -> LossScale {
     LossScale::new(if precision == Gpt2Precision::Float16 { 65536.0 } else { 1.0 })
+}
+
+impl Differentiable for Gpt2Run {
+    fn parameters_mut(&mut self) -> &mut Tensor {
+        self.model.parameters_mut()
+    }
+
+    fn gradients_mut(&mut self) -> &mut Tensor {
+        self.model.gradients_mut()
+    }
 }
 
 impl Gpt2Run {
@@ -102,14 +113,19 @@ impl Gpt2Run {
     }
 
     /// The gradients of a step's global batch, and its mean loss.
-    fn differentiate(&mut self, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
+    fn differentiate(&mut self, labels: Labels, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
         let (micro_batches, size) = (self.spec.accumulation.get() as u64, self.spec.batch_size.get());
         let share = 1.0 / micro_batches as f64;
         self.model.forget_gradients();
         let mut sum: Option<Tensor> = None;
         for micro_batch in 0..micro_batches {
             let offsets = self.sequences.batch(self.step, micro_batch, size);
-            let [tokens, targets] = self.batch(Split::Train, &offsets)?;
+            let [tokens, mut targets] = self.batch(Split::Train, &offsets)?;
+            if labels == Labels::OfModel {
+                let key = Key::new(self.spec.seed).at(purpose::LABELS).at(self.step).at(micro_batch);
+                let uniforms = uniforms(&[key], tokens.numel(), self.model.device())?;
+                targets = self.model.drawn_targets(&tokens, &uniforms, check)?;
+            }
             let loss = self.model.differentiate(&tokens, &targets, share, self.scale.factor, check)?;
             sum = Some(match sum {
                 Some(sum) => sum.f_add(&loss)?,
@@ -118,6 +134,18 @@ impl Gpt2Run {
         }
         let sum = sum.ok_or_else(|| TrainError::Refused("expected at least one micro-batch".to_owned()))?;
         Ok(sum.f_mul_scalar(share)?.f_view([1])?)
+    }
+
+    /// The answers to the questions of the optimizer's next step. The gradient at other parameters is clipped like a
+    /// step's, by its own norm; the curvature is that of the loss and is not clipped.
+    fn answers(&mut self, check: &mut Check<'_>) -> Result<Answers, TrainError> {
+        let tokens = self.spec.tokens_per_step() as f64;
+        let (scale, most) = (self.scale.factor, self.spec.clip.map(|clip| clip.get()));
+        Answers::find(self.optimizer.questions(), self, tokens, |run, labels| {
+            let _ = run.differentiate(labels, check)?;
+            let most = most.filter(|_| labels == Labels::OfData);
+            run.model.clip(most, scale).map(drop)
+        })
     }
 
     /// The mean loss over the batches of an evaluation, which are the same every time.
@@ -177,7 +205,7 @@ impl Training for Gpt2Run {
     }
 
     fn advance(&mut self, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
-        let loss = self.differentiate(check)?;
+        let loss = self.differentiate(Labels::OfData, check)?;
         let most = self.spec.clip.map(|clip| clip.get());
         let norm = self.model.clip(most, self.scale.factor)?;
         let mut finite = true;
@@ -191,7 +219,10 @@ impl Training for Gpt2Run {
         }
         if finite {
             self.optimizer.set_learning_rate(self.learning_rate(self.step));
-            self.model.update(&mut self.optimizer)?;
+            let answers = self.answers(check)?;
+            if self.spec.precision != Gpt2Precision::Float16 || answers.are_finite()? {
+                self.model.update(&mut self.optimizer, &answers)?;
+            }
         }
         self.gradient_norm = norm;
         self.since.steps += 1;

@@ -30,6 +30,7 @@ use crate::workload::{DataChoice, FloatType, MnistSpec};
 pub(super) mod purpose {
     pub(crate) const WEIGHTS: u64 = 0;
     pub(crate) const ORDER: u64 = 1;
+    pub(crate) const LABELS: u64 = 2;
 }
 
 /// The key of one of a seed's trainings. In a scan each learning rate and replicate is a training of its own,
@@ -119,9 +120,13 @@ impl Training for MnistRun {
     }
 
     fn advance(&mut self, _: &mut Check<'_>) -> Result<Tensor, TrainError> {
-        let batch = self.train.batch(self.order.batch(self.step), 1, self.mlp.kind())?;
-        let loss = self.mlp.differentiate(batch)?;
-        self.mlp.update(&mut self.optimizer)?;
+        let kind = self.mlp.kind();
+        let indices = self.order.batch(self.step);
+        let batch = || self.train.batch(indices, 1, kind);
+        let loss = self.mlp.differentiate(batch()?)?;
+        let labels = key(self.seed, purpose::LABELS, 0, 0).at(self.step);
+        let answers = self.mlp.answers(self.optimizer.questions(), &[labels], batch)?;
+        self.mlp.update(&mut self.optimizer, &answers)?;
         self.step += 1;
         Ok(loss)
     }

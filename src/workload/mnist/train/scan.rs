@@ -142,8 +142,12 @@ impl<'a> Scan<'a> {
             for order in &mut orders {
                 indices.extend_from_slice(order.batch(step));
             }
-            losses = Some(mlp.differentiate(self.train.batch(&indices, members.len(), self.kind)?)?);
-            mlp.update(&mut optimizer)?;
+            let batch = || self.train.batch(&indices, members.len(), self.kind);
+            losses = Some(mlp.differentiate(batch()?)?);
+            let labels = |member| member_key(purpose::LABELS, member).at(step);
+            let labels: Vec<Key> = members.iter().map(labels).collect();
+            let answers = mlp.answers(optimizer.questions(), &labels, batch)?;
+            mlp.update(&mut optimizer, &answers)?;
         }
         let losses = losses.expect("a scan has steps");
         let losses = Vec::<f64>::try_from(losses.f_to_kind(Kind::Double)?.f_to_device(Device::Cpu)?)?;

@@ -18,7 +18,7 @@ use views::Views;
 
 use crate::lanes::Lanes;
 use crate::random::{Key, Streams};
-use crate::train::{Check, FlatOptimizer, ParameterLayout, TrainError};
+use crate::train::{Answers, Check, Differentiable, FlatOptimizer, ParameterLayout, TrainError};
 use crate::workload::{Attention, Gpt2Precision, Gpt2Shape};
 
 /// A GPT-2: a residual stream `[tokens, width]` to which each block adds attention and a feed-forward net.
@@ -77,6 +77,16 @@ macro_rules! with_operations {
             }
         }
     };
+}
+
+impl Differentiable for Gpt2 {
+    fn parameters_mut(&mut self) -> &mut Tensor {
+        &mut self.parameters
+    }
+
+    fn gradients_mut(&mut self) -> &mut Tensor {
+        &mut self.gradients
+    }
 }
 
 impl Gpt2 {
@@ -238,8 +248,8 @@ impl Gpt2 {
     }
 
     /// Takes an optimizer step with the gradients.
-    pub fn update(&mut self, optimizer: &mut FlatOptimizer) -> Result<(), TrainError> {
-        optimizer.step(&self.layout, &mut self.parameters, &self.gradients)
+    pub fn update(&mut self, optimizer: &mut FlatOptimizer, answers: &Answers) -> Result<(), TrainError> {
+        optimizer.step(&self.layout, &mut self.parameters, &self.gradients, answers)
     }
 
     /// The name of the first tensor with a number that is not finite, among the parameters or their gradients.
@@ -261,6 +271,19 @@ impl Gpt2 {
         self.check_targets(tokens, targets)?;
         self.lower()?;
         with_operations!(self.form, O => self.network.loss::<O>(tokens, targets, check))
+    }
+
+    /// Tokens drawn from the model's predictions of those that follow, like `tokens` in shape; `uniforms` has a number from
+    /// [0, 1) for each.
+    pub fn drawn_targets(
+        &self,
+        tokens: &Tensor,
+        uniforms: &Tensor,
+        check: &mut Check<'_>,
+    ) -> Result<Tensor, TrainError> {
+        self.check(tokens)?;
+        self.lower()?;
+        with_operations!(self.form, O => self.network.drawn_targets::<O>(tokens, uniforms, check))
     }
 
     /// The logits of the token that follows each sequence, `[sequences, vocabulary]`.

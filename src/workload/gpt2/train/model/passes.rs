@@ -4,7 +4,7 @@ use tch::{Kind, TchError, Tensor};
 
 use super::operations::{Heads, Operations};
 use super::views::{BlockViews, Linear, Views, add_product};
-use crate::train::{Check, TrainError};
+use crate::train::{Check, TrainError, drawn_labels};
 use crate::workload::{Attention, Gpt2Shape};
 
 /// The tensors of a block that the backward pass needs, in the order in which they were made.
@@ -181,6 +181,25 @@ impl Network {
             add_to(&mut sum, O::cross_entropy(logits, &targets, 0.0)?.0)?;
         }
         Ok(mean(sum, rows)?)
+    }
+
+    /// Tokens drawn from the predictions of those that follow.
+    pub(super) fn drawn_targets<O: Operations>(
+        &self,
+        tokens: &Tensor,
+        uniforms: &Tensor,
+        check: &mut Check<'_>,
+    ) -> Result<Tensor, TrainError> {
+        let stream = self.stream::<O>(tokens, check)?;
+        let (normalized, _) = O::normalize(&stream, &self.own.norm, self.product_kind())?;
+        let head = self.products().tokens.f_transpose(0, 1)?;
+        let rows = normalized.size()[0];
+        let mut drawn = Vec::new();
+        for (start, length) in self.chunks(rows) {
+            let logits = normalized.f_narrow(0, start, length)?.f_mm(&head)?;
+            drawn.push(drawn_labels(&logits, &uniforms.f_view(-1)?.f_narrow(0, start, length)?)?);
+        }
+        Ok(Tensor::f_cat(&drawn, 0)?.f_view(&tokens.size()[..])?)
     }
 
     /// Rows whose logits are computed at once, by their start and number.

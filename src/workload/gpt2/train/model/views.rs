@@ -32,7 +32,11 @@ pub(super) fn layout(shape: &Gpt2Shape) -> ParameterLayout {
         }
     }
     add("transformer.ln_f".to_owned(), &[width]);
-    ParameterLayout::new(segments, 1)
+    // Queries, keys and values are matrices of their own.
+    ParameterLayout::new(segments, 1).with_matrices(|name| match name {
+        "transformer.wte.weight" | "transformer.wpe.weight" => Some(0),
+        name => name.ends_with("attn.c_attn.weight").then_some(3),
+    })
 }
 
 /// Parts of a flat tensor: the parameters, their gradients, or a copy in half precision.

@@ -8,7 +8,9 @@ use tch::{Device, Kind, Tensor};
 
 use super::images::{Batch, Images};
 use crate::random::{Key, Stream};
-use crate::train::{FlatOptimizer, ParameterLayout, TrainError};
+use crate::train::{
+    Answers, Differentiable, FlatOptimizer, Labels, ParameterLayout, Questions, TrainError, drawn_labels, uniforms,
+};
 use crate::workload::mnist::SIZES;
 
 /// A stack of classifiers 784 → 128 × 5 → 10 with batch normalisation before each linear layer and ReLU between
@@ -120,6 +122,16 @@ pub struct Evaluation {
     pub accuracy: f64,
 }
 
+impl Differentiable for Mlp {
+    fn parameters_mut(&mut self) -> &mut Tensor {
+        &mut self.parameters
+    }
+
+    fn gradients_mut(&mut self) -> &mut Tensor {
+        &mut self.gradients
+    }
+}
+
 impl Mlp {
     pub const SIZES: [i64; 7] = SIZES;
 
@@ -138,6 +150,8 @@ impl Mlp {
             }),
             models,
         );
+        let output = format!("layers.{}.linear.weight", sizes.len() - 2);
+        let layout = layout.with_matrices(|name| (name == output).then_some(0));
         let statistics_layout = ParameterLayout::new(
             layers().flat_map(|(index, pair)| {
                 let inputs = pair[0];
@@ -267,18 +281,28 @@ impl Mlp {
         }
     }
 
-    fn differentiate_with<O: Operations>(&mut self, batch: Batch) -> Result<Tensor, TrainError> {
+    /// What the backward pass needs of each layer, and the outputs, to which the last bias is not added yet. Updates the
+    /// running averages.
+    fn forward<O: Operations>(&mut self, images: Tensor) -> Result<(Vec<Passed>, Tensor), TrainError> {
         let last = self.layers.len() - 1;
         let mut passed = Vec::with_capacity(self.layers.len());
-        let mut inputs = batch.images;
+        let mut inputs = images;
         for (index, Views { parameters, transposed, running, .. }) in self.layers.iter_mut().enumerate() {
             let through = O::normalize(inputs, parameters, running)?;
             let outputs = through.normalized.f_bmm(transposed)?;
             passed.push(through);
             inputs = if index < last { O::bias_and_relu(outputs, &parameters.bias)? } else { outputs };
         }
-        let bias = &self.layers[last].parameters.bias;
-        let (losses, mut by_outputs) = O::cross_entropy(inputs, bias, &batch.labels)?;
+        Ok((passed, inputs))
+    }
+
+    fn last_bias(&self) -> &Tensor {
+        &self.layers[self.layers.len() - 1].parameters.bias
+    }
+
+    fn differentiate_with<O: Operations>(&mut self, batch: Batch) -> Result<Tensor, TrainError> {
+        let (passed, outputs) = self.forward::<O>(batch.images)?;
+        let (losses, mut by_outputs) = O::cross_entropy(outputs, self.last_bias(), &batch.labels)?;
         for (index, (layer, passed)) in self.layers.iter_mut().zip(&passed).enumerate().rev() {
             let Views { parameters, gradients, .. } = layer;
             O::bias_gradient(&by_outputs, &mut gradients.bias)?;
@@ -290,8 +314,43 @@ impl Mlp {
     }
 
     /// Takes an optimizer step with the gradients.
-    pub fn update(&mut self, optimizer: &mut FlatOptimizer) -> Result<(), TrainError> {
-        optimizer.step(&self.layout, &mut self.parameters, &self.gradients)
+    pub fn update(&mut self, optimizer: &mut FlatOptimizer, answers: &Answers) -> Result<(), TrainError> {
+        optimizer.step(&self.layout, &mut self.parameters, &self.gradients, answers)
+    }
+
+    /// The answers to the questions of an optimizer about a batch, which `batch` makes again. Labels are drawn from the
+    /// streams of `keys`, one for each model. The running averages stay as they are.
+    pub fn answers(
+        &mut self,
+        questions: Questions,
+        keys: &[Key],
+        batch: impl Fn() -> Result<Batch, TrainError>,
+    ) -> Result<Answers, TrainError> {
+        if !questions.are_asked() {
+            return Ok(Answers::default());
+        }
+        let statistics = self.statistics.f_detach_copy()?;
+        let samples = batch()?.labels.size()[1];
+        let answers = Answers::find(questions, self, samples as f64, |mlp, labels| {
+            let mut batch = batch()?;
+            if labels == Labels::OfModel {
+                let logits = mlp.logits(batch.images.f_detach_copy()?)?;
+                batch.labels = drawn_labels(&logits, &uniforms(keys, samples as usize, mlp.device)?)?;
+            }
+            mlp.differentiate(batch).map(drop)
+        });
+        self.statistics.f_copy_(&statistics)?;
+        answers
+    }
+
+    /// The logits of a training batch, normalized by its own mean and variance. Updates the running averages.
+    fn logits(&mut self, images: Tensor) -> Result<Tensor, TrainError> {
+        let (_, outputs) = match (self.with_tensors, self.kind) {
+            (true, _) => self.forward::<tensors::Operations>(images),
+            (false, Kind::Double) => self.forward::<processor::Operations<f64>>(images),
+            (false, _) => self.forward::<processor::Operations<f32>>(images),
+        }?;
+        Ok(outputs.f_add(&self.last_bias().f_unsqueeze(1)?)?)
     }
 
     /// A model's loss and accuracy over all images, with the running averages.

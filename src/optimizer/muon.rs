@@ -1,0 +1,122 @@
+use super::{
+    Algebra, Batch, Elapsed, Hyperparameter, Marker, Moved, Need, Rates, RatioCorrection, Rule, RuleInfo, RuleInput,
+    Scalar, StepArrow, StepPart, hyperparameters,
+};
+use crate::quantity::{Beta, Range};
+
+/// Muon: the momentum of a matrix, orthogonalized (Jordan et al., <https://kellerjordan.github.io/posts/muon>; `muon.py` of
+/// [KellerJordan/Muon](https://github.com/KellerJordan/Muon)).
+///
+/// ```text
+/// m ← μ m + (1 − μ) g
+/// v = μ m + (1 − μ) g                 Nesterov's momentum
+/// d = √max(1, r/c) NewtonSchulz(v)    of an r × c matrix: its singular values are brought near 1
+/// θ ← θ − η (d + ω θ)
+/// ```
+///
+/// x and y on the plane are a matrix of 2 × 1. Vectors, embeddings and output layers take steps of AdamW with β₁, β₂ and
+/// ε = 1e-10, and with `vector_rate` times the learning rate and `vector_decay` times the weight decay. Jordan et al. take
+/// η = 0.02 and μ = 0.95, and for AdamW η = 3e-4, β₁ = 0.9 and β₂ = 0.95.
+pub struct Muon;
+
+hyperparameters! {
+    momentum: Hyperparameter::number("μ", "Momentum μ", Range { name: "momentum", ..Beta::RANGE })
+        .help("How much of the running average of the gradient is kept in each step. 0 keeps nothing.")
+        .slider(0.0, 0.999)
+        .defaults(0.95, 0.95),
+    weight_decay: Hyperparameter::weight_decay(),
+    beta1: Hyperparameter::momentum().help("AdamW's β₁, for vectors, embeddings and output layers.").for_vectors(),
+    beta2: Hyperparameter::decay_rate("β₂", "Squares β₂")
+        .help("AdamW's β₂, for vectors, embeddings and output layers.")
+        .defaults(0.95, 0.95)
+        .for_vectors(),
+    vector_rate: Hyperparameter::number("η′", "η of vectors", Range { name: "vector_rate", min: 0.0, max: 100.0 })
+        .help("AdamW's learning rate for vectors, embeddings and output layers, as a multiple of the learning rate.")
+        .slider(0.0, 1.0)
+        .defaults(0.015, 0.015)
+        .for_vectors(),
+    vector_decay: Hyperparameter::number("ω′", "ω of vectors", Range { name: "vector_decay", min: 0.0, max: 100.0 })
+        .help("AdamW's weight decay for vectors, embeddings and output layers, as a multiple of the weight decay.")
+        .slider(0.0, 2.0)
+        .defaults(1.0, 1.0)
+        .for_vectors(),
+}
+
+/// Of AdamW.
+const EPSILON: f64 = 1e-10;
+
+const M: StepPart = StepPart::state("m", "m", "momentum: running average of the gradient");
+const S: StepPart = StepPart::state("s", "s", "running average of the squared gradient, for vectors");
+const V: StepPart = StepPart::quantity("v", "Nesterov's momentum");
+const D: StepPart = StepPart::quantity("d", "direction of the step, near 1 in length");
+const DIRECTION: StepArrow = StepArrow::direction("−d", "Muon's direction");
+
+#[derive(Clone, Copy, Debug)]
+pub struct Coefficients<A> {
+    momentum: A,
+    one_minus_momentum: A,
+    beta1: A,
+    one_minus_beta1: A,
+    beta2: A,
+    one_minus_beta2: A,
+    ratio: RatioCorrection<A>,
+    vector_rate: A,
+    /// What decays of a vector: its share of θ times ω.
+    vector_decay: A,
+}
+
+impl Rule for Muon {
+    const INFO: RuleInfo = RuleInfo {
+        name: "Muon",
+        color: [160, 136, 236],
+        marker: Marker::Plus,
+        source: "https://kellerjordan.github.io/posts/muon",
+        hyperparameters: TABLE,
+        states: &[&M, &S],
+        needs: &[Need::WholeParameter],
+        observed: None,
+    };
+
+    type Hyper<N: Copy> = Hyper<N>;
+    type Coefficients<A: Algebra> = Coefficients<A>;
+    type State<A: Algebra> = [A; 2];
+
+    #[inline(always)]
+    fn coefficients<N: Scalar, A: Algebra>(
+        h: &Hyper<N>,
+        Elapsed { power, .. }: &Elapsed<N, Hyper<N>>,
+        of: impl Fn(N) -> A,
+    ) -> Coefficients<A> {
+        let one = N::splat(1.0);
+        Coefficients {
+            momentum: of(h.momentum),
+            one_minus_momentum: of(one - h.momentum),
+            beta1: of(h.beta1),
+            one_minus_beta1: of(one - h.beta1),
+            beta2: of(h.beta2),
+            one_minus_beta2: of(one - h.beta2),
+            ratio: RatioCorrection::new([power.beta1, power.beta2], N::constant("ε", EPSILON), &of),
+            vector_rate: of(h.vector_rate),
+            vector_decay: of(h.vector_rate * h.vector_decay),
+        }
+    }
+
+    #[inline(always)]
+    fn step<A: Algebra, B: Batch<A>>(
+        c: &Coefficients<A>,
+        rates: Rates<A>,
+        RuleInput { theta, gradient, .. }: RuleInput<A, B>,
+        [m, s]: [A; 2],
+    ) -> ([A; 2], Moved<A>) {
+        let kept = |m: A| c.momentum.mul_add(m, c.one_minus_momentum * gradient);
+        let m = A::by_shape(|| kept(m), || c.beta1.mul_add(m, c.one_minus_beta1 * gradient)).named(&M);
+        let s = A::by_shape(|| s, || c.beta2.mul_add(s, c.one_minus_beta2 * gradient * gradient));
+        let direction =
+            A::by_shape(|| kept(m).named(&V).orthogonal(), || c.vector_rate * m.bias_corrected_ratio(s, &c.ratio))
+                .named(&D);
+        let decayed = A::by_shape(|| theta, || c.vector_decay * theta);
+        A::draw(&StepArrow::MOMENTUM, || m);
+        A::draw(&DIRECTION, || direction);
+        ([m, s], Moved { theta: rates.decayed_step(theta, direction, decayed), direction })
+    }
+}

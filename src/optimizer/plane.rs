@@ -1,0 +1,47 @@
+//! The batch of a step on the plane.
+
+use super::Batch;
+use crate::landscape::{Landscape, Valley};
+use crate::lanes::{Planar, Real};
+
+/// A place on a landscape and the draws of noise of a step there.
+#[derive(Clone, Copy, Debug)]
+pub struct PlaneBatch<V> {
+    pub landscape: Landscape,
+    /// θ before the step.
+    pub at: Valley<V>,
+    /// The factors of the gradient in x and y, drawn from Normal(1, σ).
+    pub noise: [V; 2],
+    /// The factors of the curvature, drawn as those of the gradient.
+    pub curvature_noise: [V; 2],
+}
+
+impl<V: Real> Batch<[V; 2]> for PlaneBatch<V> {
+    #[inline(always)]
+    fn gradient_at(self, theta: [V; 2]) -> [V; 2] {
+        let [x, y] = self.landscape.gradient(self.landscape.uv_from_xy(theta));
+        [x * self.noise[0], y * self.noise[1]]
+    }
+
+    #[inline(always)]
+    fn curvature(self) -> [V; 2] {
+        let [x, y] = self.landscape.hessian_diagonal(self.at);
+        [x * self.curvature_noise[0], y * self.curvature_noise[1]]
+    }
+}
+
+/// The same for both coordinates side by side.
+#[derive(Clone, Copy, Debug)]
+pub struct SideBySide<V>(pub PlaneBatch<V>);
+
+impl<V: Planar> Batch<V::Both> for SideBySide<V> {
+    #[inline(always)]
+    fn gradient_at(self, theta: V::Both) -> V::Both {
+        V::both(self.0.gradient_at(V::apart(theta)))
+    }
+
+    #[inline(always)]
+    fn curvature(self) -> V::Both {
+        V::both(self.0.curvature())
+    }
+}

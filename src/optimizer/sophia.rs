@@ -1,0 +1,109 @@
+use super::{
+    Algebra, Batch, Elapsed, Hyperparameter, Marker, Moved, Need, Rates, Rule, RuleInfo, RuleInput, Scalar, StepArrow,
+    StepPart, hyperparameters,
+};
+use crate::quantity::Range;
+
+/// Sophia: the momentum divided by the curvature, at most 1 in size (Liu et al.,
+/// [arXiv:2305.14342](https://arxiv.org/abs/2305.14342), Algorithm 3; Sophia-G of
+/// [Liuhong99/Sophia](https://github.com/Liuhong99/Sophia)).
+///
+/// ```text
+/// h ← β₂ h + (1 − β₂) ĥ                 in the steps k + 1, 2k + 1, …
+/// m ← β₁ m + (1 − β₁) g
+/// d = m / max(|m|, ρ max(h, 0) + ε)     which is sign(m) min(1, |m| / (ρ max(h, 0) + ε))
+/// θ ← θ − η (d + ω θ)
+/// ```
+///
+/// ĥ is an estimate of the diagonal of the loss's Hessian at θ: on the plane the exact one with noise, in training
+/// `B g̃²` with the gradient g̃ for labels drawn from the model, over B samples. Where the curvature is negative, and before the
+/// first estimate, the step is that of the sign. Liu et al. take β₁ = 0.965, β₂ = 0.99, k = 10 and ρ from 0.03 to 0.05.
+pub struct Sophia;
+
+hyperparameters! {
+    beta1: Hyperparameter::momentum().defaults(0.965, 0.965),
+    beta2: Hyperparameter::decay_rate("β₂", "Curvature β₂")
+        .help("How much of the running average of the curvature is kept when it is estimated again.")
+        .defaults(0.99, 0.99),
+    rho: Hyperparameter::number("ρ", "Curvature scale ρ", Range { name: "rho", min: 0.0, max: 10.0 })
+        .help("The curvature times ρ divides the momentum. 0 gives the sign of the momentum.")
+        .slider(0.0, 0.5)
+        .defaults(0.04, 0.04),
+    interval: Hyperparameter::whole("k", "Interval k", Range { name: "interval", min: 1.0, max: 10_000.0 })
+        .help("The curvature is estimated every k steps.")
+        .slider(1.0, 100.0)
+        .defaults(10.0, 10.0),
+    weight_decay: Hyperparameter::weight_decay(),
+}
+
+/// Keeps the step finite where neither a gradient nor a curvature was ever seen.
+const EPSILON: f64 = 1e-15;
+
+const H: StepPart = StepPart::state("h", "h", "running average of the curvature");
+const M: StepPart = StepPart::state("m", "m", "momentum: running average of the gradient");
+const D: StepPart = StepPart::quantity("d", "direction of the step, at most 1 in size");
+const DIRECTION: StepArrow = StepArrow::direction("−d", "Sophia's direction");
+
+#[derive(Clone, Copy, Debug)]
+pub struct Coefficients<A> {
+    beta1: A,
+    one_minus_beta1: A,
+    beta2: A,
+    one_minus_beta2: A,
+    rho: A,
+    epsilon: A,
+    /// Whether the curvature is estimated in this step.
+    is_estimated: bool,
+}
+
+impl Rule for Sophia {
+    const INFO: RuleInfo = RuleInfo {
+        name: "Sophia",
+        color: [236, 112, 160],
+        marker: Marker::Down,
+        source: "arXiv:2305.14342",
+        hyperparameters: TABLE,
+        states: &[&M, &H],
+        needs: &[Need::Curvature],
+        observed: None,
+    };
+
+    type Hyper<N: Copy> = Hyper<N>;
+    type Coefficients<A: Algebra> = Coefficients<A>;
+    type State<A: Algebra> = [A; 2];
+
+    #[inline(always)]
+    fn coefficients<N: Scalar, A: Algebra>(
+        h: &Hyper<N>,
+        Elapsed { t, .. }: &Elapsed<N, Hyper<N>>,
+        of: impl Fn(N) -> A,
+    ) -> Coefficients<A> {
+        let one = N::splat(1.0);
+        let before = t.value() - 1.0;
+        Coefficients {
+            beta1: of(h.beta1),
+            one_minus_beta1: of(one - h.beta1),
+            beta2: of(h.beta2),
+            one_minus_beta2: of(one - h.beta2),
+            rho: of(h.rho),
+            epsilon: of(N::constant("ε", EPSILON)),
+            is_estimated: before > 0.0 && before % h.interval.value() == 0.0,
+        }
+    }
+
+    #[inline(always)]
+    fn step<A: Algebra, B: Batch<A>>(
+        c: &Coefficients<A>,
+        rates: Rates<A>,
+        RuleInput { theta, gradient, batch }: RuleInput<A, B>,
+        [m, h]: [A; 2],
+    ) -> ([A; 2], Moved<A>) {
+        let h = if c.is_estimated { c.beta2.mul_add(h, c.one_minus_beta2 * batch.curvature()).named(&H) } else { h };
+        let m = c.beta1.mul_add(m, c.one_minus_beta1 * gradient).named(&M);
+        let most = c.rho.mul_add(h.larger(A::splat(0.0)), c.epsilon);
+        let direction = (m / m.abs().larger(most)).named(&D);
+        A::draw(&StepArrow::MOMENTUM, || m);
+        A::draw(&DIRECTION, || direction);
+        ([m, h], Moved { theta: rates.decayed_step(theta, direction, theta), direction })
+    }
+}

@@ -1,0 +1,307 @@
+//! The toy model and the update rules once more, written from their papers and the specification alone.
+//!
+//! Nothing here uses the library. It works on plain numbers, and is slow on purpose: the average of FOCUS is an explicit
+//! weighted sum over all past positions, bias corrections come from logarithms, and the rotation is a matrix. Feeding it
+//! the noise that the library drew must give the library's trajectory.
+//!
+//! It can also misread the paper, in the ways in which people do. A comparison that is worth its name notices each of
+//! these [`Misreading`]s.
+//!
+//! A rule's oracle is a file with a function `step`, and a line in [`ORACLES`].
+
+mod adam;
+mod focus;
+mod lion;
+mod mars;
+mod muon;
+mod sgd;
+mod signum;
+mod sophia;
+mod valley;
+
+use std::collections::BTreeMap;
+
+pub use valley::Valley;
+
+/// The oracles, by the keys of their rules.
+pub const ORACLES: &[(&str, Step)] = &[
+    ("Adam", adam::step),
+    ("Signum", signum::step),
+    ("Focus", focus::step),
+    ("Sgd", sgd::step),
+    ("Lion", lion::step),
+    ("Mars", mars::step),
+    ("Sophia", sophia::step),
+    ("Muon", muon::step),
+];
+
+/// Steps a parameter, and returns the step without weight decay, in units of −η.
+pub type Step = fn(&mut Parameter, &Hyper, &Seen<'_>, Reading) -> Vec<f64>;
+
+/// A way to get the model wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misreading {
+    /// The noise multiplies the gradient in valley coordinates, and is then rotated.
+    NoiseBeforeRotatingBack,
+    /// x and y share x's draw.
+    OneDrawForBoth,
+    /// FOCUS remembers the position after the step instead of the one before.
+    AverageAfterStep,
+    /// FOCUS decays the average where it should decay the parameters, and the other way round.
+    OtherDecayTarget,
+    /// The running averages are used as they are, biased towards 0.
+    NoBiasCorrection,
+    /// The valley is turned clockwise.
+    OtherRotation,
+    /// σ is taken as the variance of the noise.
+    VarianceForDeviation,
+}
+
+impl Misreading {
+    pub const ALL: [Misreading; 7] = [
+        Misreading::NoiseBeforeRotatingBack,
+        Misreading::OneDrawForBoth,
+        Misreading::AverageAfterStep,
+        Misreading::OtherDecayTarget,
+        Misreading::NoBiasCorrection,
+        Misreading::OtherRotation,
+        Misreading::VarianceForDeviation,
+    ];
+}
+
+/// How the model is read: rightly, or wrongly in one way.
+pub type Reading = Option<Misreading>;
+
+/// A rule with its hyperparameters.
+#[derive(Clone, Debug)]
+pub struct Law {
+    pub step: Step,
+    pub hyper: Hyper,
+}
+
+#[derive(Clone, Debug)]
+pub struct Hyper {
+    pub eta: f64,
+    /// By key.
+    pub values: BTreeMap<&'static str, f64>,
+    /// The keys of what is chosen, by key.
+    pub choices: BTreeMap<&'static str, &'static str>,
+}
+
+impl Hyper {
+    pub fn get(&self, key: &str) -> f64 {
+        self.values[key]
+    }
+
+    pub fn omega(&self) -> f64 {
+        self.get("weight_decay")
+    }
+}
+
+/// What an optimizer sees of a parameter in a step.
+pub struct Seen<'a> {
+    pub gradient: &'a [f64],
+    /// The gradient at another place, with the same noise.
+    pub gradient_at: &'a dyn Fn(&[f64]) -> Vec<f64>,
+    /// An estimate of the diagonal of the Hessian.
+    pub curvature: &'a dyn Fn() -> Vec<f64>,
+}
+
+/// A parameter, a matrix or a vector, and what its optimizer remembers.
+#[derive(Clone, Debug)]
+pub struct Parameter {
+    /// Row after row.
+    pub theta: Vec<f64>,
+    /// The rows of a matrix; none of a vector.
+    pub rows: Option<usize>,
+    /// Steps taken.
+    pub steps: u64,
+    /// Of each element, by the name of what is remembered; 0 at first.
+    memory: BTreeMap<&'static str, Vec<f64>>,
+    /// The logarithms of the products of decay rates over the steps so far, by their keys.
+    log_products: BTreeMap<&'static str, f64>,
+    /// Every position that an average is made of, with its weight.
+    past: Vec<(f64, Vec<f64>)>,
+}
+
+impl Parameter {
+    /// A vector.
+    pub fn starting_at(theta: &[f64]) -> Parameter {
+        Parameter {
+            theta: theta.to_vec(),
+            rows: None,
+            steps: 0,
+            memory: BTreeMap::new(),
+            log_products: BTreeMap::new(),
+            past: Vec::new(),
+        }
+    }
+
+    /// A matrix of so many rows.
+    pub fn matrix(theta: &[f64], rows: usize) -> Parameter {
+        Parameter { rows: Some(rows), ..Parameter::starting_at(theta) }
+    }
+
+    pub fn step(&mut self, law: &Law, seen: &Seen<'_>, reading: Reading) -> Vec<f64> {
+        self.steps += 1;
+        (law.step)(self, &law.hyper, seen, reading)
+    }
+
+    /// What is remembered under a name, to be read and changed.
+    pub fn memory(&mut self, name: &'static str) -> &mut Vec<f64> {
+        let count = self.theta.len();
+        self.memory.entry(name).or_insert_with(|| vec![0.0; count])
+    }
+
+    /// What is remembered under the name of a library's state.
+    pub fn remembered(&self, name: &str) -> Vec<f64> {
+        match name {
+            // Nothing is remembered at first.
+            "average" if self.past.is_empty() => vec![0.0; self.theta.len()],
+            "average" => self.average(None),
+            _ => self.memory.get(name).cloned().unwrap_or_else(|| vec![0.0; self.theta.len()]),
+        }
+    }
+
+    /// Sets what is remembered after steps over which a decay rate's product is `power(key)`.
+    pub fn remember(&mut self, name: &'static str, values: Vec<f64>, power: impl Fn(&str) -> f64) {
+        match name {
+            // All that was averaged before, as one lump.
+            "average" => self.past = vec![(1.0 - power("beta2"), values)],
+            _ => drop(self.memory.insert(name, values)),
+        }
+    }
+
+    /// Sets the product of a decay rate over the steps so far.
+    pub fn set_product(&mut self, key: &'static str, power: f64) {
+        self.log_products.insert(key, power.ln());
+    }
+
+    /// `a ← β a + (1 − β) input` for what is remembered under a name; returns it.
+    fn keep(&mut self, name: &'static str, beta: f64, input: &[f64]) -> Vec<f64> {
+        let memory = self.memory(name);
+        for (kept, input) in memory.iter_mut().zip(input) {
+            *kept = beta * *kept + (1.0 - beta) * input;
+        }
+        memory.clone()
+    }
+
+    /// 1 − Πβ over the steps up to this one, without cancellation; called once a step for each decay rate.
+    fn gathered(&mut self, key: &'static str, beta: f64) -> f64 {
+        let log = self.log_products.entry(key).or_insert(0.0);
+        *log += beta.ln();
+        -log.exp_m1()
+    }
+
+    /// The same after the step.
+    pub fn gathered_so_far(&self, key: &str) -> f64 {
+        -self.log_products[key].exp_m1()
+    }
+
+    /// `θ ← θ − η (d + ω x)` with the direction d, where x decays.
+    fn move_by(&mut self, hyper: &Hyper, direction: &[f64], decayed: &[f64]) {
+        for ((theta, direction), decayed) in self.theta.iter_mut().zip(direction).zip(decayed) {
+            *theta -= hyper.eta * direction + hyper.eta * hyper.omega() * decayed;
+        }
+    }
+
+    /// The same with θ itself decaying.
+    fn move_and_decay(&mut self, hyper: &Hyper, direction: &[f64]) {
+        let decayed = self.theta.clone();
+        self.move_by(hyper, direction, &decayed);
+    }
+
+    /// `θ̄ ← β₂ θ̄ + (1 − β₂) θ`, where θ̄ is kept as the sum that it stands for.
+    fn add_to_past(&mut self, beta2: f64) {
+        for (weight, _) in &mut self.past {
+            *weight *= beta2;
+        }
+        self.past.push((1.0 - beta2, self.theta.clone()));
+    }
+
+    /// The paper's `θ̂ = θ̄ / (1 − β₂ᵗ)`; the divisor is the sum of the weights in θ̄.
+    pub fn average(&self, reading: Reading) -> Vec<f64> {
+        let weights: f64 = self.past.iter().map(|(weight, _)| weight).sum();
+        let of = |element: usize| {
+            let sum: f64 = self.past.iter().map(|(weight, theta)| weight * theta[element]).sum();
+            match reading {
+                Some(Misreading::NoBiasCorrection) => sum,
+                _ if self.past.is_empty() => self.theta[element],
+                _ => sum / weights,
+            }
+        };
+        (0..self.theta.len()).map(of).collect()
+    }
+
+    /// sign(θ − θ̂). Multiplied by 1 − β₂ᵗ, θ − θ̂ is the weighted sum of θ − θᵢ, in which nothing has to cancel: it is
+    /// exactly 0 for a parameter that has not moved, at t = 1 for one.
+    pub fn pull(&self, reading: Reading) -> Vec<f64> {
+        if reading == Some(Misreading::NoBiasCorrection) {
+            return self
+                .theta
+                .iter()
+                .zip(self.average(reading))
+                .map(|(theta, average)| sign(theta - average))
+                .collect();
+        }
+        let of = |(element, theta): (usize, &f64)| {
+            sign(self.past.iter().map(|(weight, past)| weight * (theta - past[element])).sum())
+        };
+        self.theta.iter().enumerate().map(of).collect()
+    }
+
+    /// The share of the newest position in the average.
+    pub fn newest_share(&self) -> f64 {
+        let all: f64 = self.past.iter().map(|(weight, _)| weight).sum();
+        self.past.last().map_or(f64::NAN, |(weight, _)| weight / all)
+    }
+}
+
+/// −1, 0, 1, or NaN for NaN.
+pub fn sign(x: f64) -> f64 {
+    match x.partial_cmp(&0.0) {
+        Some(std::cmp::Ordering::Less) => -1.0,
+        Some(std::cmp::Ordering::Equal) => 0.0,
+        Some(std::cmp::Ordering::Greater) => 1.0,
+        None => f64::NAN,
+    }
+}
+
+fn norm(values: &[f64]) -> f64 {
+    values.iter().map(|value| value.powi(2)).sum::<f64>().sqrt()
+}
+
+/// A particle: a parameter of x and y, which a rule for matrices takes for one of 2 × 1.
+#[derive(Clone, Debug)]
+pub struct Particle(pub Parameter);
+
+impl Particle {
+    pub fn starting_at(position: [f64; 2]) -> Self {
+        Particle(Parameter::matrix(&position, 2))
+    }
+
+    pub fn position(&self) -> [f64; 2] {
+        [self.0.theta[0], self.0.theta[1]]
+    }
+
+    /// One step on `valley`, with draws for the gradient and for the curvature; returns the step without weight decay, in
+    /// units of −η.
+    pub fn step(
+        &mut self,
+        valley: Valley,
+        law: &Law,
+        sigma: f64,
+        [draws, curvature_draws]: [[f64; 2]; 2],
+        reading: Reading,
+    ) -> [f64; 2] {
+        let position = self.position();
+        let gradient = valley.noisy_gradient(position, sigma, draws, reading);
+        let seen = Seen {
+            gradient: &gradient,
+            gradient_at: &|place| valley.noisy_gradient([place[0], place[1]], sigma, draws, reading).to_vec(),
+            curvature: &|| valley.noisy_curvature(position, sigma, curvature_draws).to_vec(),
+        };
+        let steps = self.0.step(law, &seen, reading);
+        [steps[0], steps[1]]
+    }
+}
