@@ -29,6 +29,10 @@ pub trait VectorSet {
 
     /// Runs the work with the widest useful vectors of doubles.
     fn in_doubles<W: WideWork>(work: W) -> W::Output;
+
+    /// Runs the work in a function of its own, which is compiled for the set. One function for the steps of all rules takes
+    /// the compiler much longer than one for each.
+    fn in_function<W: OwnFunction>(work: W) -> W::Output;
 }
 
 /// Work that is generic over the vector set. Its method should be `#[inline(always)]`: only inlined code is compiled
@@ -39,11 +43,18 @@ pub trait VectorWork {
     fn run<S: VectorSet>(self) -> Self::Output;
 }
 
-/// Work that is generic over vectors `V` of `N` numbers. Its method should be `#[inline(always)]`.
+/// Work that is done in a function of its own. Its method should be `#[inline(always)]`.
+pub trait OwnFunction {
+    type Output;
+
+    fn run(self) -> Self::Output;
+}
+
+/// Work that is generic over vectors `V` of `N` numbers of the set `S`. Its method should be `#[inline(always)]`.
 pub trait WideWork {
     type Output;
 
-    fn run<const N: usize, V>(self) -> Self::Output
+    fn run<S: VectorSet, const N: usize, V>(self) -> Self::Output
     where
         V: Normals<N, Number: Real + Into<f64>> + Planar;
 }
@@ -106,7 +117,10 @@ fn has_avx512() -> bool {
 }
 
 macro_rules! sets {
-    ($($(#[$attribute:meta])* $set:ident: $doubles:ty, $single_lanes:literal $singles:ty, $double_lanes:literal $wide:ty;)*) => {$(
+    ($(
+        $(#[$attribute:meta])*
+        $set:ident $(for $features:literal)?: $doubles:ty, $single_lanes:literal $singles:ty, $double_lanes:literal $wide:ty;
+    )*) => {$(
         $(#[$attribute])*
         pub(crate) struct $set;
 
@@ -116,12 +130,26 @@ macro_rules! sets {
 
             #[inline(always)]
             fn in_singles<W: WideWork>(work: W) -> W::Output {
-                work.run::<$single_lanes, $singles>()
+                work.run::<Self, $single_lanes, $singles>()
             }
 
             #[inline(always)]
             fn in_doubles<W: WideWork>(work: W) -> W::Output {
-                work.run::<$double_lanes, $wide>()
+                work.run::<Self, $double_lanes, $wide>()
+            }
+
+            #[inline(always)]
+            fn in_function<W: OwnFunction>(work: W) -> W::Output {
+                #[inline(never)]
+                $(#[target_feature(enable = $features)])?
+                fn run<W: OwnFunction>(work: W) -> W::Output {
+                    work.run()
+                }
+                // SAFETY: a set is used only where `Instructions` were detected.
+                #[allow(unused_unsafe, reason = "for the set of no instructions in particular")]
+                unsafe {
+                    run(work)
+                }
             }
         }
     )*};
@@ -130,9 +158,9 @@ macro_rules! sets {
 sets! {
     PlainSet: Lanes<f64, 8>, 16 Lanes<f32, 16>, 8 Lanes<f64, 8>;
     #[cfg(target_arch = "x86_64")]
-    Avx2Set: x86::F64x4x2, 32 x86::F32x8x4, 16 x86::F64x4x4;
+    Avx2Set for "avx2,fma": x86::F64x4x2, 32 x86::F32x8x4, 16 x86::F64x4x4;
     #[cfg(target_arch = "x86_64")]
-    Avx512Set: x86::F64x8, 64 x86::F32x16x4, 32 x86::F64x8x4;
+    Avx512Set for "avx512f,avx512dq,avx2,fma": x86::F64x8, 64 x86::F32x16x4, 32 x86::F64x8x4;
 }
 
 /// Defines a function whose body is compiled for each set of vector instructions; a call uses the widest available set,

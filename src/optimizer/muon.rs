@@ -68,7 +68,7 @@ pub struct Coefficients<A> {
 impl Rule for Muon {
     const INFO: RuleInfo = RuleInfo {
         name: "Muon",
-        color: [160, 136, 236],
+        color: [206, 182, 92],
         marker: Marker::Plus,
         source: "https://kellerjordan.github.io/posts/muon",
         hyperparameters: TABLE,

@@ -25,7 +25,7 @@ hyperparameters! {
     beta2: Hyperparameter::decay_rate("β₂", "Curvature β₂")
         .help("How much of the running average of the curvature is kept when it is estimated again.")
         .defaults(0.99, 0.99),
-    rho: Hyperparameter::number("ρ", "Curvature scale ρ", Range { name: "rho", min: 0.0, max: 10.0 })
+    rho: Hyperparameter::number("ρ", "Scale ρ", Range { name: "rho", min: 0.0, max: 10.0 })
         .help("The curvature times ρ divides the momentum. 0 gives the sign of the momentum.")
         .slider(0.0, 0.5)
         .defaults(0.04, 0.04),

@@ -1,5 +1,6 @@
 //! Whole runs in more than two dimensions.
 
+use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
@@ -7,6 +8,7 @@ use super::coordinates::{Arena, Coordinates};
 use super::kernel::{Metrics, StepBlocks};
 use super::pixel_runs::{PixelKey, Runs, append};
 use super::spec::{Point, PointOptimizer, SweepSpec};
+use crate::instructions::{OwnFunction, VectorSet};
 use crate::landscape::{Place, ValleyInSpace};
 use crate::lanes::{Lanes, Real};
 use crate::optimizer::{
@@ -33,7 +35,7 @@ impl<'a> NdProblem<'a> {
     }
 
     #[inline(always)]
-    pub(super) fn runs<const N: usize, V>(
+    pub(super) fn runs<S: VectorSet, const N: usize, V>(
         &self,
         key: PixelKey,
         replicates: Range<usize>,
@@ -45,7 +47,10 @@ impl<'a> NdProblem<'a> {
         let job = Job { key, replicates, cancelled };
         let mut all = Vec::with_capacity(self.point.optimizers.len());
         for optimizer in &self.point.optimizers {
-            all.push(with_rule!(optimizer.rule.kind(), R => self.of_optimizer::<N, V, R>(optimizer, &job)?));
+            let runs = with_rule!(optimizer.rule.kind(), R => {
+                S::in_function(OfOptimizer::<N, V, R> { problem: self, point: optimizer, job: &job, of: PhantomData })
+            });
+            all.push(runs?);
         }
         Some(all)
     }
@@ -98,6 +103,26 @@ impl<'a> NdProblem<'a> {
             append::<N, V>(&mut metrics, batch.metrics, count);
         }
         Some(Runs { replicates, metrics })
+    }
+}
+
+/// The runs of an optimizer.
+struct OfOptimizer<'a, const N: usize, V, R> {
+    problem: &'a NdProblem<'a>,
+    point: &'a PointOptimizer,
+    job: &'a Job<'a>,
+    of: PhantomData<(V, R)>,
+}
+
+impl<const N: usize, V, R: Rule> OwnFunction for OfOptimizer<'_, N, V, R>
+where
+    V: Normals<N, Number: Real + Into<f64>>,
+{
+    type Output = Option<Runs>;
+
+    #[inline(always)]
+    fn run(self) -> Option<Runs> {
+        self.problem.of_optimizer::<N, V, R>(self.point, self.job)
     }
 }
 

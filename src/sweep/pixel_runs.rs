@@ -1,5 +1,6 @@
 //! The runs of one pixel.
 
+use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
@@ -9,7 +10,7 @@ use super::nd_batch::NdProblem;
 use super::shared_noise::{LaneAssignment, SharedNoiseBatch};
 use super::spec::{Point, SweepSpec};
 use super::statistics::with_one_nan;
-use crate::instructions::WideWork;
+use crate::instructions::{OwnFunction, VectorSet, WideWork};
 use crate::lanes::{Lanes, Planar, Real};
 use crate::optimizer::{BiasCorrection, Need, Rule, with_rule, zero_state};
 use crate::random::{Key, Normals};
@@ -84,21 +85,43 @@ impl WideWork for PixelRuns<'_> {
     type Output = Option<Vec<Runs>>;
 
     #[inline(always)]
-    fn run<const N: usize, V>(self) -> Option<Vec<Runs>>
+    fn run<S: VectorSet, const N: usize, V>(self) -> Option<Vec<Runs>>
     where
         V: Normals<N, Number: Real + Into<f64>> + Planar,
     {
         if self.point.dimension.get() > 2 {
-            return NdProblem::new(self.spec, self.point).runs::<N, V>(self.key, self.replicates, self.cancelled);
+            return NdProblem::new(self.spec, self.point).runs::<S, N, V>(self.key, self.replicates, self.cancelled);
         }
         if self.key.common {
-            return self.common::<N, V>();
+            return self.common::<S, N, V>();
         }
         let mut all = Vec::with_capacity(self.point.optimizers.len());
         for (index, optimizer) in self.point.optimizers.iter().enumerate() {
-            all.push(with_rule!(optimizer.rule.kind(), R => self.independent::<N, V, R>(index)?));
+            let runs = with_rule!(optimizer.rule.kind(), R => {
+                S::in_function(Independent::<N, V, R> { pixel: &self, index, of: PhantomData })
+            });
+            all.push(runs?);
         }
         Some(all)
+    }
+}
+
+/// The runs of an optimizer, each with noise of its own.
+struct Independent<'a, const N: usize, V, R> {
+    pixel: &'a PixelRuns<'a>,
+    index: usize,
+    of: PhantomData<(V, R)>,
+}
+
+impl<const N: usize, V, R: Rule> OwnFunction for Independent<'_, N, V, R>
+where
+    V: Normals<N, Number: Real + Into<f64>> + Planar,
+{
+    type Output = Option<Runs>;
+
+    #[inline(always)]
+    fn run(self) -> Option<Runs> {
+        self.pixel.independent::<N, V, R>(self.index)
     }
 }
 
@@ -171,7 +194,7 @@ impl PixelRuns<'_> {
 
     /// All runs of all optimizers, with noise that is drawn once for each replicate.
     #[inline(always)]
-    fn common<const N: usize, V>(&self) -> Option<Vec<Runs>>
+    fn common<S: VectorSet, const N: usize, V>(&self) -> Option<Vec<Runs>>
     where
         V: Normals<N, Number: Real + Into<f64>> + Planar,
     {
@@ -202,7 +225,7 @@ impl PixelRuns<'_> {
                     curvature_noise.draw(&mut curvature_generator, steps);
                 }
                 for batch in &mut batches {
-                    batch.advance::<N>(&problem, [&noise, &curvature_noise], steps);
+                    batch.advance::<S, N>(&problem, [&noise, &curvature_noise], steps);
                 }
             }
             if !blocks.are_through() {

@@ -1,7 +1,10 @@
 //! Runs of one optimizer that share their noise.
 
+use std::marker::PhantomData;
+
 use super::kernel::{Metrics, Noise, RunBatch, ToyProblem};
 use super::spec::PointOptimizer;
+use crate::instructions::{OwnFunction, VectorSet};
 use crate::landscape::Landscape;
 use crate::lanes::{Lanes, Planar, Real, Vector};
 use crate::optimizer::{BiasCorrection, Numbers, Rule, RuleSpec, with_rule};
@@ -67,11 +70,17 @@ impl<'a, V: Planar> SharedNoiseBatch<'a, V> {
 
     /// Takes `steps` steps with these draws for the gradient and for the curvature.
     #[inline(always)]
-    pub(super) fn advance<const N: usize>(&mut self, problem: &ToyProblem, noise: [&Noise<V>; 2], steps: usize)
-    where
+    pub(super) fn advance<S: VectorSet, const N: usize>(
+        &mut self,
+        problem: &ToyProblem,
+        noise: [&Noise<V>; 2],
+        steps: usize,
+    ) where
         V: Vector<N>,
     {
-        with_rule!(self.rule.kind(), R => self.advance_with::<N, R>(problem, noise, steps));
+        with_rule!(self.rule.kind(), R => {
+            S::in_function(Advance::<N, V, R> { batch: self, problem, noise, steps, of: PhantomData });
+        });
     }
 
     #[inline(always)]
@@ -91,5 +100,23 @@ impl<'a, V: Planar> SharedNoiseBatch<'a, V> {
     /// The metrics of each batch so far.
     pub(super) fn metrics(&self) -> Vec<Metrics<V>> {
         self.batches.iter().map(RunBatch::metrics).collect()
+    }
+}
+
+/// Steps of the rule `R` with the same draws in all batches of an optimizer.
+struct Advance<'a, 'b, const N: usize, V: Planar, R> {
+    batch: &'a mut SharedNoiseBatch<'b, V>,
+    problem: &'a ToyProblem,
+    noise: [&'a Noise<V>; 2],
+    steps: usize,
+    of: PhantomData<R>,
+}
+
+impl<const N: usize, V: Vector<N> + Planar, R: Rule> OwnFunction for Advance<'_, '_, N, V, R> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.batch.advance_with::<N, R>(self.problem, self.noise, self.steps);
     }
 }

@@ -23,7 +23,7 @@ impl WideWork for OverRoots<'_> {
     type Output = Vec<f64>;
 
     #[inline(always)]
-    fn run<const N: usize, V>(self) -> Vec<f64>
+    fn run<S: VectorSet, const N: usize, V>(self) -> Vec<f64>
     where
         V: Normals<N, Number: Real + Into<f64>> + Planar,
     {
@@ -81,7 +81,7 @@ impl WideWork for Norms<'_> {
     type Output = [Vec<f64>; 2];
 
     #[inline(always)]
-    fn run<const N: usize, V>(self) -> [Vec<f64>; 2]
+    fn run<S: VectorSet, const N: usize, V>(self) -> [Vec<f64>; 2]
     where
         V: Normals<N, Number: Real + Into<f64>> + Planar,
     {

@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use valleyscope::sweep::{LearningRates, Machine, Pool, Precision, Runs, Sweep, SweepOptimizer, SweepSpec, Work};
 
-use crate::specs::{bits, count, machines, mars, odd, optimizer, runs, runs_with, signum};
+use crate::specs::{bits, count, machines, odd, optimizer, rules_of_whole_parameters, runs, runs_with, signum};
 
-/// Rules that step each coordinate by itself, and one that does not, on a plane and in a space of an odd number of
+/// Rules that step each coordinate by itself, and those that do not, on a plane and in a space of an odd number of
 /// dimensions, with noise of each run's own and with common noise.
 fn sweeps() -> Vec<SweepSpec> {
     let with = |dimension: u64, common: bool| SweepSpec { common_random_numbers: common, ..odd(dimension) };
     let whole = |dimension: u64, common: bool| {
         let learning_rates = LearningRates { count: count(7), ..LearningRates::default() };
-        let optimizers = vec![SweepOptimizer { learning_rates, ..optimizer(3, mars()) }];
+        let of_rule = |(id, rule)| SweepOptimizer { learning_rates, ..optimizer(id, rule) };
+        let optimizers = (3..).zip(rules_of_whole_parameters()).map(of_rule).collect();
         SweepSpec { optimizers, ..with(dimension, common) }
     };
     let kinds = [(2, false), (2, true), (5, false), (5, true)];

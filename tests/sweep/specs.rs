@@ -91,6 +91,23 @@ pub fn mars() -> RuleSpec {
     RuleSpec::on_plane(RuleKind::Mars)
 }
 
+/// Every rule that needs more than each coordinate's gradient, with each of its choices.
+pub fn rules_of_whole_parameters() -> Vec<RuleSpec> {
+    let mut rules = Vec::new();
+    for &kind in RuleKind::ALL.iter().filter(|kind| !kind.info().is_element_wise()) {
+        let mut specs = vec![RuleSpec::on_plane(kind)];
+        for of in kind.info().hyperparameters.iter().filter(|of| !of.choices().is_empty()) {
+            let with = |spec: &RuleSpec| {
+                let spec = *spec;
+                (0..of.choices().len()).map(move |index| spec.with(of.key, index as f64).unwrap())
+            };
+            specs = specs.iter().flat_map(with).collect();
+        }
+        rules.extend(specs);
+    }
+    rules
+}
+
 /// All runs of some replicates at a pixel.
 pub fn runs_with(
     machine: Machine,

@@ -115,7 +115,7 @@ fn heading(ui: &mut Ui, step: &StepTrace) {
 
 /// The rule's learning rate and hyperparameters in one line.
 fn hyperparameters(rule: &RatedRule) -> String {
-    let numbers = rule.rule.hyperparameters().filter(|(of, _)| of.choices().is_empty());
+    let numbers = rule.rule.hyperparameters().filter(|(of, _)| of.is_axis());
     let numbers = numbers.map(|(of, value)| (of.symbol, value));
     let all = std::iter::once(("η", rule.learning_rate.get())).chain(numbers);
     all.map(|(symbol, value)| format!("{symbol} {}", text(value))).collect::<Vec<_>>().join("   ")
