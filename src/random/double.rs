@@ -92,6 +92,7 @@ macro_rules! normals {
 }
 
 normals!(
+    Lanes<f64, 2>: 2,
     Lanes<f64, 8>: 8,
     #[cfg(target_arch = "x86_64")]
     x86::F64x4x4: 16,
