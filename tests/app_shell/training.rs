@@ -379,7 +379,7 @@ fn a_scan_shows_its_scores_and_the_improvement() {
     app.settle();
     assert_eq!(plotted(&app, losses), "Adam at 2: 0.500; Adam at 128: 0.100; Signum at 2: 0.400");
     assert_eq!(plotted(&app, "Plot of the improvement of Signum on Adam"), "2: 20.0 ± 0 %");
-    assert!(app.shows("3 of 4 pixels"));
+    assert!(app.shows("3 of 4 grid points"));
 }
 
 #[test]

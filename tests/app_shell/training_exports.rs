@@ -35,7 +35,7 @@ fn a_scan_is_exported_as_figure_scores_and_arrays() {
     let (mut app, run) = open_tab(begun_scan);
     listed(&mut app, 1);
     choose(&mut app, "Scan");
-    app.until("the scan's picture", |app| app.shows("3 of 4 pixels"));
+    app.until("the scan's picture", |app| app.shows("3 of 4 grid points"));
     app.settle();
     let files = [
         ("Figure as PNG…", "scan.png"),
