@@ -4,9 +4,7 @@ use valleyscope::app::landscape::{
     Bounds, Follower, FramedEnsembles, compressed_length, fitted, formulas, limited, panned, zoomed,
 };
 use valleyscope::landscape::Landscape;
-use valleyscope::optimizer::{
-    Batch, BiasCorrection, Operand, Operation, RuleKind, RuleSpec, StepInputs, Symbol, trace,
-};
+use valleyscope::optimizer::{Batch, BiasCorrection, Operand, RuleKind, RuleSpec, StepInputs, trace};
 use valleyscope::quantity::LearningRate;
 use valleyscope::simulation::{ParticleId, StepTrace};
 use valleyscope::view::ticks::{Ticks, beyond, fixed, grouped, nice_step, short, significant};
@@ -378,7 +376,7 @@ fn mars_shows_its_norm_and_the_gradient_that_it_keeps() {
 fn mars_in_its_exact_form_shows_the_gradient_at_the_last_place() {
     let rule = RuleSpec::on_plane(RuleKind::Mars).with("form", 1.0).unwrap();
     let states = [[0.0; 2], [0.0; 2], [0.1, 0.2], [0.4, 0.2]];
-    let lines = shown(&step_number(2, rule, &states, 1.0));
+    let lines = shown(&step_number(2, rule, &states, 0.9));
     assert_eq!(lines[1].0, "c = g + (γ β₁ / (1 − β₁)) (g − ξ ∇L(θ′))");
     assert_eq!(lines[1].1, "0.3 + 0.475 · (0.3 − 0.2)");
 }
@@ -398,13 +396,13 @@ fn sophia_shows_the_curvature_when_it_is_estimated() {
         ("ĥ = ξ′ ∂²L/∂θ²,  ξ′ ~ Normal(1, σ)", "2 · 2"),
         ("h ← β₂ h + (1 − β₂) ĥ", "0.99 · 0.5 + 0.01 · 4"),
         ("m ← β₁ m + (1 − β₁) g", "0.965 · 0.1 + 0.035 · 0.3"),
-        ("d = m / max(|m|, ρ max(h, 0) + ε),  ε = 10⁻¹⁵", "0.107 / max(|0.107|, 0.04 · max(0.535, 0) + ε)"),
+        ("d = m / max(|m|, ρ max(0, h) + ε),  ε = 10⁻¹⁵", "0.107 / max(|0.107|, 0.04 · max(0, 0.535) + ε)"),
         ("θ ← θ − η (d + ω θ)", "0.5 − 0.01 · (1 + 0.1 · 0.5)"),
     ];
     assert_eq!(lines(11), texts(&estimated));
     let others = [
         estimated[2],
-        ("d = m / max(|m|, ρ max(h, 0) + ε),  ε = 10⁻¹⁵", "0.107 / max(|0.107|, 0.04 · max(0.5, 0) + ε)"),
+        ("d = m / max(|m|, ρ max(0, h) + ε),  ε = 10⁻¹⁵", "0.107 / max(|0.107|, 0.04 · max(0, 0.5) + ε)"),
         estimated[4],
     ];
     assert_eq!(lines(10), texts(&others));
@@ -427,12 +425,6 @@ fn muon_shows_its_orthogonalization() {
     assert!((d[0].hypot(d[1]) - 0.98491).abs() < 1e-4, "{d:?}");
 }
 
-/// A given number of a recorded step.
-fn given(step: &StepTrace, symbol: Symbol) -> Option<Operand> {
-    let nodes = &step.trace.nodes;
-    nodes.iter().position(|node| node.operation == Operation::Symbol(symbol)).map(Operand::Node)
-}
-
 /// Every number that a rule changes and remembers is shown with a formula, and so is the step; none of them is empty.
 #[test]
 fn every_registered_rule_shows_its_whole_step() {
@@ -441,8 +433,9 @@ fn every_registered_rule_shows_its_whole_step() {
         // A step in which Sophia estimates the curvature.
         let step = step_number(11, RuleSpec::on_plane(kind), &vec![[0.1, 0.2]; info.states.len()], 0.5);
         let lines = formulas(&step);
-        for (index, part) in info.states.iter().enumerate() {
-            let is_unused = Some(&step.trace.new_states[index]) == given(&step, Symbol::State(index)).as_ref();
+        for part in info.states {
+            // Muon's squares are for vectors, of which there are none here.
+            let is_unused = kind == RuleKind::Muon && part.symbol == "s";
             let starts = format!("{} ← ", part.symbol);
             assert!(
                 is_unused || lines.iter().any(|line| line.rule.starts_with(&starts)),

@@ -8,7 +8,7 @@ use crate::lanes::Real;
 /// A number of a kind that update rules are written for: a plain float, a vector of runs, both coordinates of a place
 /// side by side, or a [`Traced`](super::Traced) number that records what is computed.
 ///
-/// Operations act on each element of a parameter alone, but for [`Algebra::norm`].
+/// Operations act on each element of a parameter alone, but for [`Algebra::norm`] and [`Algebra::orthogonal`].
 pub trait Algebra:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>
 {
@@ -26,7 +26,7 @@ pub trait Algebra:
     fn larger(self, other: Self) -> Self;
 
     /// `‖self‖`, the Euclidean norm over the whole parameter (a matrix or vector; x and y on the plane), the same for
-    /// each element. A rule that uses it says so in [`RuleInfo::is_element_wise`](super::RuleInfo::is_element_wise).
+    /// each element. A rule that uses it says so in [`RuleInfo::needs`](super::RuleInfo::needs).
     fn norm(self) -> Self;
 
     /// `√max(1, r/c) X`, where X is `self` as a matrix of r × c with its singular values brought near 1, by five steps of a

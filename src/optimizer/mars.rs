@@ -97,7 +97,7 @@ impl Rule for Mars {
     #[inline(always)]
     fn coefficients<N: Scalar, A: Algebra>(
         h: &Hyper<N>,
-        Elapsed { t, power }: &Elapsed<N, Hyper<N>>,
+        Elapsed { power, .. }: &Elapsed<N, Hyper<N>>,
         of: impl Fn(N) -> A,
     ) -> Coefficients<A> {
         let one = N::splat(1.0);
@@ -109,7 +109,8 @@ impl Rule for Mars {
             one_minus_beta2: of(one - h.beta2),
             ratio: RatioCorrection::new([power.beta1, power.beta2], N::constant("ε", EPSILON), &of),
             is_exact: h.form.value() == IS_EXACT,
-            is_first: t.value() == 1.0,
+            // Also of an optimizer that starts afresh in a run that goes on.
+            is_first: power.beta1.value() == h.beta1.value(),
         }
     }
 

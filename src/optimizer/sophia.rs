@@ -11,7 +11,7 @@ use crate::quantity::Range;
 /// ```text
 /// h ← β₂ h + (1 − β₂) ĥ                 in the steps k + 1, 2k + 1, …
 /// m ← β₁ m + (1 − β₁) g
-/// d = m / max(|m|, ρ max(h, 0) + ε)     which is sign(m) min(1, |m| / (ρ max(h, 0) + ε))
+/// d = m / max(|m|, ρ max(0, h) + ε)     which is sign(m) min(1, |m| / (ρ max(0, h) + ε))
 /// θ ← θ − η (d + ω θ)
 /// ```
 ///
@@ -100,7 +100,8 @@ impl Rule for Sophia {
     ) -> ([A; 2], Moved<A>) {
         let h = if c.is_estimated { c.beta2.mul_add(h, c.one_minus_beta2 * batch.curvature()).named(&H) } else { h };
         let m = c.beta1.mul_add(m, c.one_minus_beta1 * gradient).named(&M);
-        let most = c.rho.mul_add(h.larger(A::splat(0.0)), c.epsilon);
+        // The larger one of 0 and NaN is NaN, in this order.
+        let most = c.rho.mul_add(A::splat(0.0).larger(h), c.epsilon);
         let direction = (m / m.abs().larger(most)).named(&D);
         A::draw(&StepArrow::MOMENTUM, || m);
         A::draw(&DIRECTION, || direction);

@@ -47,7 +47,7 @@ impl PixelKey {
         PixelKey { key, common: spec.common_random_numbers }
     }
 
-    /// The key of the stream that a run draws from: its start, then a pair for the noise of each step.
+    /// The key of the stream that a run draws from: its start, then a pair for the noise of the gradient in each step.
     pub fn of_run(&self, optimizer: u32, learning_rate: usize, replicate: usize) -> Key {
         let key = self.key.at(replicate as u64);
         if self.common { key } else { key.at(u64::from(optimizer)).at(learning_rate as u64) }

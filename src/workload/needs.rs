@@ -24,8 +24,8 @@ const LIBRARY: u64 = 150 << 20;
 
 impl Needs {
     /// The requirements of a model with `parameters` parameters of a number of bytes each, a gradient for each, the rule's
-    /// states and what it asks of a batch; `activations` are the bytes of everything else that is in memory at once, and `step_operations`
-    /// those of a step.
+    /// states and what it asks of a batch; `activations` are the bytes of everything else that is in memory at once, and
+    /// `step_operations` those of a step.
     pub(super) fn of_model(
         parameters: u64,
         bytes: u64,

@@ -4,6 +4,9 @@ use tch::nn::{self, OptimizerConfig};
 use tch::{Device, Kind, Tensor};
 use valleyscope::optimizer::{Hyperparameter, HyperparameterKind, RuleKind, RuleSpec};
 use valleyscope::train::{Answers, FlatOptimizer, ParameterLayout, Questions};
+use valleyscope::workload::gpt2::train::Gpt2;
+use valleyscope::workload::mnist::train::Mlp;
+use valleyscope::workload::{Attention, Gpt2Precision, Gpt2Shape};
 
 use crate::golden::{GOLDENS, Golden, GoldenStep, TOLERANCE, deviation};
 use crate::laws::law;
@@ -247,4 +250,32 @@ fn every_rule_is_its_reference_implementation() {
             }
         }
     }
+}
+
+/// What a rule for matrices takes for how many matrices: queries, keys and values are three, embeddings and output layers
+/// none.
+#[test]
+fn the_models_layouts_name_their_matrices() {
+    let mlp = Mlp::new(1, Kind::Float, Device::Cpu).unwrap();
+    for segment in mlp.layout().segments() {
+        let is_matrix = segment.name.ends_with("linear.weight") && segment.name != "layers.5.linear.weight";
+        assert_eq!(segment.matrices, usize::from(is_matrix), "{}", segment.name);
+    }
+    let shape = Gpt2Shape {
+        layers: 1,
+        heads: 2,
+        width: 4,
+        context: 3,
+        vocabulary: 5,
+        bias: true,
+        scale_attn_by_inverse_layer_idx: false,
+        decay_embeddings: false,
+    };
+    let gpt2 = Gpt2::new(shape, Gpt2Precision::Float32, Attention::Explicit, Device::Cpu).unwrap();
+    let matrices = gpt2.layout().segments().iter().filter(|segment| segment.matrices > 0);
+    let found: Vec<(&str, usize)> =
+        matrices.map(|segment| (segment.name.trim_start_matches("transformer.h.0."), segment.matrices)).collect();
+    let expected =
+        [("attn.c_attn.weight", 3), ("attn.c_proj.weight", 1), ("mlp.c_fc.weight", 1), ("mlp.c_proj.weight", 1)];
+    assert_eq!(found, expected);
 }

@@ -208,10 +208,13 @@ impl Training for Gpt2Run {
         let loss = self.differentiate(Labels::OfData, check)?;
         let most = self.spec.clip.map(|clip| clip.get());
         let norm = self.model.clip(most, self.scale.factor)?;
-        let mut finite = true;
-        if self.spec.precision == Gpt2Precision::Float16 {
-            // A step with such gradients must not be taken, so the device is waited for here.
-            finite = norm.f_double_value(&[])?.is_finite();
+        let is_scaled = self.spec.precision == Gpt2Precision::Float16;
+        // A step with gradients that are not finite must not be taken, so the device is waited for here.
+        let mut finite = !is_scaled || norm.f_double_value(&[])?.is_finite();
+        // Before anything changes, as this can be interrupted.
+        let answers = if finite { self.answers(check)? } else { Answers::default() };
+        if is_scaled {
+            finite &= answers.are_finite()?;
             self.scale.update(finite);
         }
         if let Some(most) = most {
@@ -219,10 +222,7 @@ impl Training for Gpt2Run {
         }
         if finite {
             self.optimizer.set_learning_rate(self.learning_rate(self.step));
-            let answers = self.answers(check)?;
-            if self.spec.precision != Gpt2Precision::Float16 || answers.are_finite()? {
-                self.model.update(&mut self.optimizer, &answers)?;
-            }
+            self.model.update(&mut self.optimizer, &answers)?;
         }
         self.gradient_norm = norm;
         self.since.steps += 1;
