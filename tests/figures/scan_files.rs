@@ -202,12 +202,12 @@ fn equal_scans_are_equal_bytes() {
 fn what_is_no_scan_or_has_no_grid_point_is_refused_with_the_reason() {
     let refusal = |started, points| of(started, points).expect_err("refused").to_string();
     let axes = axes();
-    assert!(refusal(started(&axes, DATA), vec![]).contains("no pixel of the scan is complete yet"));
+    assert!(refusal(started(&axes, DATA), vec![]).contains("no grid point of the scan is complete yet"));
     let other = Started { scan: None, kind: "Mnist".to_owned(), ..started(&axes, DATA) };
     let said = refusal(other, vec![]);
     assert!(said.contains("expected a scan") && said.contains("found a run of the kind `Mnist`"), "{said}");
     let many = ScanAxes { replicates: u64::MAX, ..axes.clone() };
-    assert!(refusal(started(&many, DATA), vec![]).contains("at most 10000 trainings of a pixel"));
+    assert!(refusal(started(&many, DATA), vec![]).contains("at most 10000 trainings of a grid point"));
     let zero = ScanAxes { batch_sizes: vec![2, 0, 32, 128], ..axes.clone() };
     assert!(refusal(started(&zero, DATA), vec![point(&axes, [0, 0])]).contains("found 0"));
     let folder = tempfile::tempdir().expect("a folder");
