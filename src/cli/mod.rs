@@ -56,18 +56,18 @@ enum Command {
     ///
     /// The folder gets spec.ron, which repeats the sweep, phase.npz and phase.csv with its results, and the
     /// pictures phase.png and phase.svg. Until it is complete the finished pixels are in checkpoint.bin there,
-    /// so that a sweep that was stopped goes on with --resume. Equal sweeps give equal bytes, on any number of
+    /// so that a stopped sweep continues with --resume. Equal sweeps give equal bytes, on any number of
     /// threads.
     Sweep(sweep::SweepArgs),
     /// Draw a figure of a landscape, of a phase diagram, of a scan over batch sizes, or of trainings
     ///
-    /// What is not in results already is computed first, but a scan. A landscape is drawn with the trajectories of its
+    /// Missing results are computed first, except those of scans. A landscape is drawn with the trajectories of its
     /// preset's optimizers, for the preset's steps, or for 1000 where it names none. --all draws the figures of the
-    /// paper's toy models one after another; the phase diagram in 100 dimensions takes hours at
-    /// full size, and a figure that is done stays. To keep what a long computation finds, do it
-    /// with `valleyscope sweep`, and draw from its folder. A scan is a run, begun by `valleyscope train`, and can be
-    /// drawn while it goes on. Of a preset of trainings, such as fig3a, the runs that are found are drawn, finished or
-    /// not: how their validation loss falls over the steps, or over the time of training for walltime.
+    /// paper's toy models one after another; the phase diagram in 100 dimensions takes hours at full size, and finished
+    /// figures stay. To keep the results of a long computation, run `valleyscope sweep`, and draw from its folder. A scan
+    /// is a run, started by `valleyscope train`, and can be drawn while it runs. A preset of trainings, such as fig3a,
+    /// draws the existing runs, finished or not: their validation loss over the steps, or over the time of training for
+    /// walltime.
     Figure(figure::FigureArgs),
     /// Check the bound of the paper's convergence theorem against the regret that FOCUS has
     ///

@@ -36,16 +36,16 @@ pub(super) struct TrainArgs {
     /// Set a field of the preset, such as learning_rate=0.01 or optimizer.gamma=0.4; may be repeated
     #[arg(long, value_name = "KEY=VALUE", conflicts_with = "resume", value_parser = assignment)]
     set: Vec<(String, String)>,
-    /// Go on with a run that was stopped: its name, the beginning of it, `last`, or its folder
+    /// Resume a stopped run: its name, the beginning of it, `last`, or its folder
     #[arg(long, value_name = "RUN", conflicts_with = "preset")]
     resume: Option<OsString>,
-    /// Begin with a checkpoint of another run, its newest, that of STEP or the best by evaluation, in a new run
+    /// Start a new run from a checkpoint of another: its newest, that of STEP, or the best by evaluation
     ///
-    /// The fork has the settings of the other run, or those of PRESET, with what --set changes. It counts steps on from the
-    /// checkpoint's: `steps` is the number at its end, and a schedule goes on. The optimizer goes on with what it
-    /// remembers where its rule is the same, and begins afresh where it is another. Each step's batch follows from seed,
-    /// data, batch size and the number of the step: where these are the same, the fork meets what the other run met. The
-    /// checkpoint is not copied where the file system can link files, and the other run is not changed.
+    /// The fork has the settings of the other run, or those of PRESET, changed by --set. Its steps count on from the
+    /// checkpoint's: `steps` is the number at its end, and the schedule continues. The optimizer keeps its state where its
+    /// rule is the same, and starts with an empty one where it is another. Each step's batch is determined by seed, data,
+    /// batch size and the number of the step: where these are equal, the fork trains on the same batches. The checkpoint
+    /// is not copied where the file system can link files, and the other run is not changed.
     #[arg(long, value_name = "RUN[@STEP|@best]", conflicts_with = "resume", value_parser = OsStringValueParser::new().try_map(CheckpointName::parse))]
     fork: Option<CheckpointName>,
     /// The worker that trains [default: the one beside valleyscope, or the installed one]

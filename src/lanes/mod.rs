@@ -19,6 +19,26 @@ use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Sub};
 pub use both::Both;
 pub use plain::Lanes;
 
+/// An array of the values of a function for their indices. Unlike [`std::array::from_fn`] and `array::map`, it is compiled
+/// into its caller, and so for its vector instructions.
+#[inline(always)]
+pub fn array<T: Copy, const N: usize>(mut value: impl FnMut(usize) -> T) -> [T; N] {
+    const { assert!(N > 0) };
+    let mut values = [value(0); N];
+    let mut index = 1;
+    while index < N {
+        values[index] = value(index);
+        index += 1;
+    }
+    values
+}
+
+/// Each element of an array converted, as [`array`] does it.
+#[inline(always)]
+pub fn each<T: Copy, U: Copy, const N: usize>(from: [T; N], convert: impl Fn(T) -> U) -> [U; N] {
+    array(|index| convert(from[index]))
+}
+
 /// A real number, or a vector of them on which every operation acts lane by lane.
 pub trait Real:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>

@@ -1,21 +1,19 @@
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Sub};
 
 use super::root::over_root;
-use super::{Bits, Real, Singles, Vector};
+use super::{Bits, Real, Singles, Vector, array};
 
 /// `N` numbers side by side in memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(64))]
 pub struct Lanes<T, const N: usize>(pub [T; N]);
 
-impl<T, const N: usize> Lanes<T, N> {
+impl<T: Copy, const N: usize> Lanes<T, N> {
     #[inline(always)]
     pub fn from_fn(value: impl FnMut(usize) -> T) -> Self {
-        Lanes(std::array::from_fn(value))
+        Lanes(array(value))
     }
-}
 
-impl<T: Copy, const N: usize> Lanes<T, N> {
     #[inline(always)]
     fn map(self, mut f: impl FnMut(T) -> T) -> Self {
         Lanes::from_fn(|lane| f(self.0[lane]))

@@ -18,6 +18,7 @@ mod name;
 mod part;
 mod plane;
 mod spec;
+mod step_trace;
 mod trace;
 
 pub use algebra::{
@@ -31,7 +32,8 @@ pub use name::HyperparameterName;
 pub use part::{ArrowRole, PartRole, StepArrow, StepPart};
 pub use plane::{PlaneBatch, SideBySide};
 pub use spec::{RatedRule, RuleSpec};
-pub use trace::{Node, Operand, Operation, StepInputs, Symbol, Tape, Trace, Traced, TracedBatch, trace};
+pub use step_trace::{StepInputs, Trace, trace};
+pub use trace::{Node, Operand, Operation, Symbol, Tape, Traced, TracedBatch};
 
 use hyperparameter::hyperparameters;
 
@@ -203,7 +205,7 @@ pub enum Need {
 
 impl RuleInfo {
     /// Whether each element of a parameter is stepped by itself, with its gradient alone.
-    pub const fn is_element_wise(&self) -> bool {
+    pub const fn needs_gradient_only(&self) -> bool {
         self.needs.is_empty()
     }
 
@@ -293,7 +295,7 @@ pub trait Batch<A>: Copy {
     fn curvature(self) -> A;
 }
 
-/// The batch of an [element-wise](RuleInfo::is_element_wise) rule, which asks nothing of it.
+/// The batch of a rule that [needs the gradient only](RuleInfo::needs_gradient_only).
 #[derive(Clone, Copy, Debug)]
 pub struct NoBatch;
 

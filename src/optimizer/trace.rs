@@ -1,14 +1,11 @@
-//! A step, recorded as it is computed.
+//! Numbers that record how they are computed.
 
 use std::cell::RefCell;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
+use super::Batch;
 use super::algebra::{Algebra, AverageWeight, RatioCorrection, Scalar};
 use super::part::{StepArrow, StepPart};
-use super::{
-    Batch, BiasCorrection, Elapsed, Hyperparameter, HyperparameterKind, Numbers, RatedRule, Rates, Rule, RuleInput,
-    with_rule,
-};
 use crate::lanes::{Lanes, Planar, Real};
 
 /// What is computed with, or one of the numbers before.
@@ -130,8 +127,9 @@ impl Tape {
     }
 
     /// All that was computed.
-    pub fn nodes(self) -> Vec<Node> {
-        self.nodes.into_inner()
+    pub fn recorded(self) -> Recorded {
+        let Tape { nodes, parts, arrows, .. } = self;
+        Recorded { nodes: nodes.into_inner(), parts: parts.into_inner(), arrows: arrows.into_inner() }
     }
 
     fn push(&self, operation: Operation, values: [f64; 2]) -> Traced<'_> {
@@ -139,6 +137,15 @@ impl Tape {
         nodes.push(Node { operation, values });
         Traced::Node { tape: self, index: nodes.len() - 1, values }
     }
+}
+
+/// What was recorded on a tape.
+#[derive(Debug)]
+pub struct Recorded {
+    pub nodes: Vec<Node>,
+    /// The named ones among them, in the order of naming.
+    pub parts: Vec<(usize, &'static StepPart)>,
+    pub arrows: Vec<(&'static StepArrow, [f64; 2])>,
 }
 
 /// A number for both coordinates that records how it is computed. It has the values that a plain float would have.
@@ -339,74 +346,4 @@ impl<'t, B: Batch<[f64; 2]>> Batch<Traced<'t>> for TracedBatch<'t, B> {
     fn curvature(self) -> Traced<'t> {
         self.tape.symbol(Symbol::Curvature, self.batch.curvature())
     }
-}
-
-/// What a step begins with, for the coordinates x and y.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StepInputs {
-    pub rule: RatedRule,
-    /// Of this step.
-    pub bias: BiasCorrection,
-    pub theta: [f64; 2],
-    pub gradient: [f64; 2],
-    /// In the order of the rule's states.
-    pub states: Vec<[f64; 2]>,
-}
-
-/// A step, recorded.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Trace {
-    pub nodes: Vec<Node>,
-    /// The named ones among the nodes, in the order in which they are computed.
-    pub parts: Vec<(usize, &'static StepPart)>,
-    /// The vectors to draw, whose negatives are the arrows.
-    pub arrows: Vec<(&'static StepArrow, [f64; 2])>,
-    /// θ after the step.
-    pub theta: Operand,
-    pub direction: [f64; 2],
-    /// The state after the step, in the order of the rule's states, and its values.
-    pub new_states: Vec<Operand>,
-    pub states: Vec<[f64; 2]>,
-}
-
-/// Takes a step with traced numbers.
-pub fn trace(inputs: &StepInputs, batch: impl Batch<[f64; 2]>) -> Trace {
-    with_rule!(inputs.rule.rule.kind(), R => trace_rule::<R>(inputs, batch))
-}
-
-fn trace_rule<R: Rule>(inputs: &StepInputs, batch: impl Batch<[f64; 2]>) -> Trace {
-    let StepInputs { rule: RatedRule { rule, learning_rate }, bias, theta, gradient, states } = inputs;
-    let tape = Tape::default();
-    let table = R::INFO.hyperparameters;
-    let hyper = <R::Hyper<Traced<'_>> as Numbers<_>>::from_fn(|index| match table[index].kind {
-        HyperparameterKind::Choice(_) => Traced::splat(rule.values()[index]),
-        HyperparameterKind::DecayRate | HyperparameterKind::Number(_) | HyperparameterKind::Whole(_) => {
-            tape.symbol(Symbol::Hyperparameter(table[index].symbol), [rule.values()[index]; 2])
-        }
-    });
-    let power = <R::Hyper<Traced<'_>> as Numbers<_>>::from_fn(|index| {
-        tape.symbol(Symbol::Power(table[index].symbol), [bias.powers[index]; 2])
-    });
-    let elapsed = Elapsed { t: tape.symbol(Symbol::Step, [bias.steps as f64; 2]), power };
-    let coefficients = R::coefficients(&hyper, &elapsed, |coefficient| coefficient);
-    let rates = Rates {
-        learning_rate: tape.symbol(Symbol::LearningRate, [learning_rate.get(); 2]),
-        weight_decay: match rule.hyperparameter(Hyperparameter::WEIGHT_DECAY) {
-            Some(_) => tape.symbol(Symbol::WeightDecay, [rule.weight_decay(); 2]),
-            None => Traced::splat(0.0),
-        },
-    };
-    let seen = RuleInput {
-        theta: tape.symbol(Symbol::Theta, *theta),
-        gradient: tape.symbol(Symbol::Gradient, *gradient),
-        batch: TracedBatch::new(&tape, batch),
-    };
-    let state = Numbers::from_fn(|index| tape.symbol(Symbol::State(index), states[index]));
-    let (state, moved) = R::step(&coefficients, rates, seen, state);
-    let new_states = state.as_ref().iter().map(|state| state.operand()).collect();
-    let states = state.as_ref().iter().map(|state| state.values()).collect();
-    let (theta, direction) = (moved.theta.operand(), moved.direction.values());
-    let Tape { nodes, parts, arrows, .. } = tape;
-    let (nodes, parts, arrows) = (nodes.into_inner(), parts.into_inner(), arrows.into_inner());
-    Trace { nodes, parts, arrows, theta, direction, new_states, states }
 }

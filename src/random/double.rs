@@ -7,7 +7,7 @@ use super::{Key, Normals};
 use crate::elementary::{cos, ln, sin};
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::x86;
-use crate::lanes::{Bits, Doubles, Lanes, Vector};
+use crate::lanes::{Bits, Doubles, Lanes, Vector, array, each};
 
 /// One random stream, for use with `rand` and its distributions.
 #[derive(Clone, Debug)]
@@ -54,9 +54,9 @@ impl<const N: usize> Streams<N> {
     /// vector.
     #[inline(always)]
     pub fn normal_pair<V: Doubles<N>>(&mut self) -> [V; 2] {
-        let mut generator = Generator::<N, V::Bits>(self.state.map(Bits::from_lanes));
+        let mut generator = Generator::<N, V::Bits>(each(self.state, Bits::from_lanes));
         let pair = box_muller(generator.next_bits(), generator.next_bits());
-        self.state = generator.0.map(Bits::to_lanes);
+        self.state = each(generator.0, Bits::to_lanes);
         pair
     }
 
@@ -80,7 +80,7 @@ macro_rules! normals {
 
             #[inline(always)]
             fn generator(keys: &[Key; $lanes]) -> Self::Generator {
-                Generator(start(&keys.map(Key::words)).map(Bits::from_lanes))
+                Generator(each(start(&keys.map(Key::words)), Bits::from_lanes))
             }
 
             #[inline(always)]
@@ -102,7 +102,7 @@ normals!(
 
 /// The generators' words, one of each lane side by side.
 fn start<const N: usize>(states: &[[u64; 4]; N]) -> [Lanes<u64, N>; 4] {
-    std::array::from_fn(|word| Lanes::from_fn(|lane| states[lane][word]))
+    array(|word| Lanes::from_fn(|lane| states[lane][word]))
 }
 
 impl<const N: usize, B: Bits<N, Word = u64>> Generator<N, B> {

@@ -5,7 +5,7 @@ use std::f64::consts::{FRAC_1_SQRT_2, LN_2, PI};
 use super::{Key, Normals};
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::x86;
-use crate::lanes::{Bits, Lanes, Real, Singles, Vector};
+use crate::lanes::{Bits, Lanes, Real, Singles, Vector, array};
 
 /// xoshiro128+ in every lane. Its lowest bits are its weakest, and become the least significant ones of the results.
 #[derive(Clone, Copy)]
@@ -14,7 +14,7 @@ pub struct Generator<const N: usize, B: Bits<N>>([B; 4]);
 impl<const N: usize, B: Bits<N, Word = u32>> Generator<N, B> {
     fn new(keys: &[Key; N]) -> Self {
         let words = keys.map(Key::words::<2>);
-        Generator(std::array::from_fn(|word| {
+        Generator(array(|word| {
             B::from_lanes(Lanes::from_fn(|lane| (words[lane][word / 2] >> (32 * (word % 2))) as u32))
         }))
     }

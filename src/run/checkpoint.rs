@@ -35,6 +35,16 @@ impl CheckpointOrigin {
     }
 }
 
+/// How far the optimizer of a training has come.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OptimizerProgress {
+    /// Steps that it has taken: fewer than the training's after a fork that began with another optimizer, and where steps
+    /// in float16 were skipped.
+    pub steps: u64,
+    /// Products of its decay rates over these steps, by the keys of the hyperparameters.
+    pub powers: BTreeMap<String, f64>,
+}
+
 /// The description of a checkpoint's tensors, and the progress of the training. It is written after the tensors, so a
 /// checkpoint that has it is complete.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,9 +55,12 @@ pub struct Checkpoint {
     pub step: u64,
     /// Seconds of training until then.
     pub wall_s: f64,
-    /// Products of the optimizer's decay rates over the steps taken, by the keys of the hyperparameters.
+    /// [`OptimizerProgress::steps`]; those of the training in versions before 7.
     #[serde(default)]
-    pub powers: BTreeMap<String, f64>,
+    pub(crate) optimizer_steps: u64,
+    /// [`OptimizerProgress::powers`]
+    #[serde(default)]
+    pub(crate) powers: BTreeMap<String, f64>,
     /// Read by [`Checkpoint::parse`] in versions before 6, as is the next.
     #[serde(default, skip_serializing)]
     pub(crate) beta1_power: IgnoredAny,
@@ -77,7 +90,7 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    pub(crate) const VERSION: u32 = 6;
+    pub(crate) const VERSION: u32 = 7;
     /// An upper limit of the bytes of the text.
     pub(crate) const LONGEST_TEXT: u64 = 1 << 20;
     /// An upper limit of the bytes of the names, types and shapes of tensors in their file.
@@ -97,12 +110,26 @@ impl Checkpoint {
             ));
         }
         let mut checkpoint: Checkpoint = ron::from_str(text).map_err(|error| error.to_string())?;
-        checkpoint.powers = powers_of(version, text).map_err(|error| error.to_string())?;
+        let OptimizerProgress { steps, powers } =
+            progress_of(version, checkpoint.step, text).map_err(|error| error.to_string())?;
+        if steps > checkpoint.step {
+            return Err(format!("expected at most {} as `optimizer_steps`, found {steps}", checkpoint.step));
+        }
+        (checkpoint.optimizer_steps, checkpoint.powers) = (steps, powers);
         let sum = checkpoint.text_sum;
         if sum != 0 && crc32fast::hash(with_sum(text, TEXT_SUM, sum, 0).as_bytes()) != sum {
-            return Err("the check sum is wrong: bytes have changed".to_owned());
+            return Err("the checksum is wrong: bytes have changed".to_owned());
         }
         Ok(checkpoint)
+    }
+
+    pub fn progress(&self) -> OptimizerProgress {
+        OptimizerProgress { steps: self.optimizer_steps, powers: self.powers.clone() }
+    }
+
+    #[cfg(feature = "torch")]
+    pub(crate) fn set_progress(&mut self, progress: OptimizerProgress) {
+        (self.optimizer_steps, self.powers) = (progress.steps, progress.powers);
     }
 
     /// The part of the text that the checksum covers.
@@ -165,9 +192,9 @@ impl Checkpoint {
     }
 }
 
-/// [`Checkpoint::powers`] in a text of this version. Those of `beta1` and `beta2` have fields of their own before
-/// version 6.
-fn powers_of(version: u32, text: &str) -> Result<BTreeMap<String, f64>, SpannedError> {
+/// The optimizer's progress in a text of this version. The products of `beta1` and `beta2` have fields of their own before
+/// version 6; its steps are those of the training before version 7.
+fn progress_of(version: u32, step: u64, text: &str) -> Result<OptimizerProgress, SpannedError> {
     #[derive(Deserialize)]
     struct TwoPowers {
         beta1_power: f64,
@@ -177,11 +204,19 @@ fn powers_of(version: u32, text: &str) -> Result<BTreeMap<String, f64>, SpannedE
     struct Powers {
         powers: BTreeMap<String, f64>,
     }
+    #[derive(Deserialize)]
+    struct Steps {
+        optimizer_steps: u64,
+    }
     if version < 6 {
         let TwoPowers { beta1_power, beta2_power } = ron::from_str(text)?;
-        return Ok([("beta1", beta1_power), ("beta2", beta2_power)].map(|(key, power)| (key.to_owned(), power)).into());
+        let powers =
+            [("beta1", beta1_power), ("beta2", beta2_power)].map(|(key, power)| (key.to_owned(), power)).into();
+        return Ok(OptimizerProgress { steps: step, powers });
     }
-    ron::from_str(text).map(|Powers { powers }| powers)
+    let Powers { powers } = ron::from_str(text)?;
+    let steps = if version < 7 { step } else { ron::from_str::<Steps>(text)?.optimizer_steps };
+    Ok(OptimizerProgress { steps, powers })
 }
 
 /// The files of a checkpoint, whose tensors are not read yet.
@@ -214,7 +249,7 @@ impl CheckpointFiles {
         let covered = self.checkpoint.covered(&self.text);
         let (sum, header) = sum_and_header(&mut self.tensors, &covered).map_err(unread)?;
         if sum != self.checkpoint.crc32 {
-            return Err("the check sum is wrong: bytes have changed".to_owned());
+            return Err("the checksum is wrong: bytes have changed".to_owned());
         }
         tensors_of_header(&header, self.length)?;
         Ok(self.checkpoint)

@@ -197,7 +197,7 @@ pub struct GridPoint {
 /// Why a line of `events.jsonl` cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum BadLine {
-    #[error("its check sum is wrong: bytes have changed since it was written")]
+    #[error("its checksum is wrong: bytes have changed since it was written")]
     Changed,
     #[error("it has more than {LONGEST_LINE} bytes")]
     TooLong,

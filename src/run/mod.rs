@@ -66,7 +66,7 @@ pub use jiff::Timestamp;
 pub use capacity::{Capacity, CapacityReport, SystemMemory};
 pub use check::MendRefused;
 pub(crate) use check::replace;
-pub use checkpoint::{Checkpoint, CheckpointOrigin};
+pub use checkpoint::{Checkpoint, CheckpointOrigin, OptimizerProgress};
 pub use choice::{CheckpointChoice, ChoiceError};
 pub use command::{ReceivedCommand, RunCommand, send};
 pub use concern::{Concern, ConcernKind};

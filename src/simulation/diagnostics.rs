@@ -3,7 +3,7 @@
 use std::f64::consts::{E, TAU};
 
 use crate::landscape::Valley;
-use crate::lanes::{Lanes, Real, Vector};
+use crate::lanes::{Lanes, Real, Vector, each};
 
 /// The distribution of a quantity over the particles of an ensemble.
 ///
@@ -115,7 +115,7 @@ impl<R: Real> QuantitySums<R> {
     }
 
     #[inline(always)]
-    fn map<T>(&self, f: impl Fn(R) -> T) -> QuantitySums<T> {
+    fn map<T: Copy>(&self, f: impl Fn(R) -> T) -> QuantitySums<T> {
         QuantitySums {
             pivot: self.pivot,
             sum: f(self.sum),
@@ -136,8 +136,8 @@ impl<R: Real> Sums<R> {
     pub(super) fn about(previous: &Sample, mean_position: [f64; 2]) -> Self {
         let pivots = [previous.loss, previous.u, previous.abs_v, previous.effective_step];
         Sums {
-            quantities: pivots.map(|spread| QuantitySums::about(spread.mean)),
-            position_pivot: mean_position.map(finite_or_zero),
+            quantities: each(pivots, |spread| QuantitySums::about(spread.mean)),
+            position_pivot: each(mean_position, finite_or_zero),
             position: [R::splat(0.0); 2],
             products: [R::splat(0.0); 3],
         }
@@ -163,12 +163,13 @@ impl<R: Real> Sums<R> {
 
     /// The same sums with `f` applied to each.
     #[inline(always)]
-    pub(super) fn map<T>(&self, f: impl Fn(R) -> T) -> Sums<T> {
+    pub(super) fn map<T: Copy>(&self, f: impl Fn(R) -> T) -> Sums<T> {
+        let ([x, y], [xx, yy, xy]) = (self.position, self.products);
         Sums {
-            quantities: self.quantities.each_ref().map(|sums| sums.map(&f)),
+            quantities: each(self.quantities, |sums| sums.map(&f)),
             position_pivot: self.position_pivot,
-            position: self.position.map(&f),
-            products: self.products.map(&f),
+            position: [f(x), f(y)],
+            products: [f(xx), f(yy), f(xy)],
         }
     }
 }

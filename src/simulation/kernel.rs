@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use super::diagnostics::{Observed, Sample, Sums};
 use crate::instructions::{Instructions, VectorSet, VectorWork};
 use crate::landscape::Landscape;
-use crate::lanes::{Doubles, Lanes, Planar};
+use crate::lanes::{Doubles, Lanes, Planar, each};
 use crate::optimizer::{
     Algebra, BiasCorrection, Need, Numbers, PlaneBatch, RatedRule, Rates, Rule, RuleInput, RuleSpec, SideBySide,
 };
@@ -113,20 +113,20 @@ impl Step {
         streams: &mut Streams<WIDTH>,
         states: &mut [Pair<Block>],
     ) -> Observed<V> {
-        let theta = position.map(V::from_lanes);
+        let theta = each(*position, V::from_lanes);
         let at = self.landscape.uv_from_xy(theta);
         let [gradient_x, gradient_y] = self.landscape.gradient(at);
         let noise = noise_factors(R::INFO.needs(Need::Curvature), streams, self.noise);
         let batch = PlaneBatch { landscape: self.landscape, at, noise: noise[0], curvature_noise: noise[1] };
         let noisy = [gradient_x * batch.noise[0], gradient_y * batch.noise[1]];
         let seen = RuleInput { theta: V::both(theta), gradient: V::both(noisy), batch: SideBySide(batch) };
-        let state = Numbers::from_fn(|index| V::both(states[index].map(V::from_lanes)));
+        let state = Numbers::from_fn(|index| V::both(each(states[index], V::from_lanes)));
         let (state, moved) = R::step(coefficients, rates, seen, state);
         for (place, state) in states.iter_mut().zip(state.as_ref()) {
-            *place = V::apart(*state).map(V::to_lanes);
+            *place = each(V::apart(*state), V::to_lanes);
         }
         let [x, y] = V::apart(moved.theta);
-        *position = [x, y].map(V::to_lanes);
+        *position = each([x, y], V::to_lanes);
         let valley = self.landscape.uv_from_xy([x, y]);
         let [direction_x, direction_y] = V::apart(moved.direction);
         Observed {

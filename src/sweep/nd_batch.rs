@@ -200,7 +200,7 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
                 let gradient = valley.gradient(slopes, coordinate, *theta);
                 let factor = draws[within].mul_add(noise, V::splat(1.0));
                 let noisy = gradient * factor;
-                if R::INFO.is_element_wise() {
+                if R::INFO.needs_gradient_only() {
                     let seen = RuleInput { theta: *theta, gradient: noisy, batch: NoBatch };
                     let (state, moved) = R::step(&coefficients, self.rates, seen, self.states[coordinate]);
                     self.states[coordinate] = state;
@@ -219,7 +219,7 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
                 }
             }
         }
-        if !R::INFO.is_element_wise() {
+        if !R::INFO.needs_gradient_only() {
             self.step_whole(valley, rule, arena);
         }
         self.place = valley.place(&self.theta);

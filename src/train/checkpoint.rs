@@ -1,7 +1,6 @@
 //! The tensors of checkpoints, written and read as safetensors.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,7 +14,7 @@ use super::wanted::ExpectedTensors;
 use crate::export::{AtomicFile, write_plain_file};
 use crate::optimizer::MOST_STATES;
 use crate::plain_file::{self, Links};
-use crate::run::checkpoint::{CRC32, Checkpoint, CheckpointOrigin, TEXT_SUM, orphans, with_sum};
+use crate::run::checkpoint::{CRC32, Checkpoint, CheckpointOrigin, OptimizerProgress, TEXT_SUM, orphans, with_sum};
 use crate::run::{Forked, RunFolder};
 use crate::visible::visible;
 
@@ -41,8 +40,8 @@ pub type NamedTensors<'a> = Vec<(String, &'a Tensor)>;
 /// What a checkpoint holds of a training.
 pub struct TrainingState<'a> {
     pub tensors: NamedTensors<'a>,
-    /// The optimizer's products of decay rates ([`FlatOptimizer::powers`](super::FlatOptimizer::powers)).
-    pub powers: BTreeMap<String, f64>,
+    /// [`FlatOptimizer::progress`](super::FlatOptimizer::progress)
+    pub progress: OptimizerProgress,
 }
 
 /// A tensor's numbers as bytes.
@@ -75,15 +74,17 @@ impl Checkpoint {
     pub fn new(
         step: u64,
         wall_s: f64,
-        powers: BTreeMap<String, f64>,
+        progress: OptimizerProgress,
         best: Option<(u64, f64)>,
         origin: CheckpointOrigin,
     ) -> Checkpoint {
+        let OptimizerProgress { steps: optimizer_steps, powers } = progress;
         let CheckpointOrigin { data, config, preset } = origin;
         Checkpoint {
             version: Checkpoint::VERSION,
             step,
             wall_s,
+            optimizer_steps,
             powers,
             beta1_power: IgnoredAny,
             beta2_power: IgnoredAny,
@@ -147,13 +148,13 @@ impl Checkpoint {
         let tensors = &expected.tensors;
         let wanted = ExpectedTensors { tensors, most: bytes_of_all(tensors), passes_over: &|_| false };
         let (checkpoint, tensors) = Checkpoint::read(run, step, &wanted, check)?;
-        checkpoint.check_powers(run, &expected.powers)?;
+        checkpoint.check_powers(run, &expected.progress)?;
         Ok((checkpoint, tensors))
     }
 
-    /// Checks that it has a product of each of these decay rates.
-    pub(super) fn check_powers(&self, run: &RunFolder, of: &BTreeMap<String, f64>) -> Result<(), CheckpointError> {
-        let Some(missing) = of.keys().find(|key| !self.powers.contains_key(*key)) else { return Ok(()) };
+    /// Checks that it has a product of each of an optimizer's decay rates.
+    pub(super) fn check_powers(&self, run: &RunFolder, of: &OptimizerProgress) -> Result<(), CheckpointError> {
+        let Some(missing) = of.powers.keys().find(|key| !self.powers.contains_key(*key)) else { return Ok(()) };
         let found: Vec<&str> = self.powers.keys().map(String::as_str).collect();
         let found = if found.is_empty() { "none".to_owned() } else { found.join(", ") };
         let about = Checkpoint::tensors_path(run, self.step).with_extension("ron");

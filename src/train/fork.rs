@@ -12,10 +12,9 @@ use crate::run::{Forked, RunFolder};
 impl Checkpoint {
     /// The checkpoint that a run was forked from, as the fork continues from it, and its tensors by name.
     ///
-    /// An optimizer of another rule starts with the states and products of decay rates of `expected`, which are those
-    /// before its first step. The best
-    /// evaluation is this checkpoint's, if the fork evaluates in the same way: earlier ones are not in the fork's
-    /// folder.
+    /// An optimizer of another rule starts with the states and the progress of `expected`, which are those before its
+    /// first step. The best evaluation is this checkpoint's, if the fork evaluates in the same way: earlier ones are not
+    /// in the fork's folder.
     ///
     /// # Errors
     ///
@@ -37,13 +36,13 @@ impl Checkpoint {
             if forked.is_checkpoint(found) {
                 return Ok(());
             }
-            let [expected, found] = [forked.checkpoint_crc32, found.crc32].map(|sum| format!("check sum {sum}"));
+            let [expected, found] = [forked.checkpoint_crc32, found.crc32].map(|sum| format!("checksum {sum}"));
             Err(CheckpointError::Foreign { path: about.to_owned(), with: "from another fork", expected, found })
         })?;
         tensors.extend(fresh.into_iter().map(|(name, tensor)| (name, tensor.shallow_clone())));
         match forked.keeps_optimizer {
-            true => checkpoint.check_powers(run, &expected.powers)?,
-            false => checkpoint.powers.clone_from(&expected.powers),
+            true => checkpoint.check_powers(run, &expected.progress)?,
+            false => checkpoint.set_progress(expected.progress.clone()),
         }
         checkpoint.best = checkpoint.best.filter(|(best, _)| *best == step && evaluate_the_same(&checkpoint, origin));
         Ok((checkpoint, tensors))

@@ -27,6 +27,7 @@ mod since;
 mod spikes;
 pub(crate) mod team;
 mod tensor_step;
+mod tensor_value;
 mod trainer;
 mod training;
 pub mod usage;
@@ -34,7 +35,7 @@ mod waiting;
 mod wanted;
 mod worker;
 
-pub use crate::run::{Checkpoint, CheckpointOrigin};
+pub use crate::run::{Checkpoint, CheckpointOrigin, OptimizerProgress};
 pub use answers::{Answers, Differentiable, Labels, Questions, drawn_labels, uniforms};
 pub use checkpoint::{CheckpointError, NamedTensors, TrainingState};
 pub use device::Devices;

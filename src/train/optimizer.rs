@@ -1,7 +1,5 @@
 //! The update rules on flat tensors.
 
-use std::collections::BTreeMap;
-
 use tch::{Device, Kind, Tensor};
 
 use super::answers::{Answers, Questions};
@@ -16,6 +14,7 @@ use crate::lanes::Real;
 use crate::optimizer::{
     BiasCorrection, MOST_STATES, Need, NoBatch, Numbers, Rates, Rule, RuleInput, RuleSpec, with_rule,
 };
+use crate::run::OptimizerProgress;
 
 /// An optimizer of a stack of models, each with a learning rate of its own.
 ///
@@ -64,7 +63,7 @@ impl FlatOptimizer {
         let zeros = |_| Tensor::f_zeros([layout.length() as i64], (kind, device));
         let states = rule.info().states.iter().map(zeros).collect::<Result<_, _>>()?;
         // Loops over elements serve rules that step each by itself.
-        let in_loops = device == Device::Cpu && rule.info().is_element_wise();
+        let in_loops = device == Device::Cpu && rule.info().needs_gradient_only();
         let rates = (!in_loops).then(|| TensorRates::new(&rule, learning_rates, layout, kind, device)).transpose()?;
         let learning_rates = learning_rates.to_vec();
         let numbers = (kind, device);
@@ -100,19 +99,18 @@ impl FlatOptimizer {
         &self.bias
     }
 
-    /// The products of the rule's decay rates over the steps taken, by the keys of the hyperparameters.
-    pub fn powers(&self) -> BTreeMap<String, f64> {
-        self.bias.powers(&self.rule).map(|(key, power)| (key.to_owned(), power)).collect()
+    pub fn progress(&self) -> OptimizerProgress {
+        let powers = self.bias.powers(&self.rule).map(|(key, power)| (key.to_owned(), power)).collect();
+        OptimizerProgress { steps: self.bias.steps, powers }
     }
 
-    /// Continues after so many steps with these products of decay rates; the states are set through
-    /// [`FlatOptimizer::states`].
+    /// Continues from there; the states are set through [`FlatOptimizer::states`].
     ///
     /// # Errors
     ///
-    /// Where one is missing.
-    pub fn set_progress(&mut self, steps: u64, powers: &BTreeMap<String, f64>) -> Result<(), TrainError> {
-        let bias = BiasCorrection::new(steps, &self.rule, |key| powers.get(key).copied());
+    /// Where the product of a decay rate is missing.
+    pub fn set_progress(&mut self, progress: &OptimizerProgress) -> Result<(), TrainError> {
+        let bias = BiasCorrection::new(progress.steps, &self.rule, |key| progress.powers.get(key).copied());
         self.bias = bias.map_err(|key| TrainError::Refused(format!("no product of the decay rate `{key}`")))?;
         Ok(())
     }
@@ -224,7 +222,7 @@ vectorized! {
     fn step_slices<R: Rule, T: Number>(
         coefficients: &R::Coefficients<T>, rates: Rates<T>, theta: &mut [T], gradients: &[T], states: &mut [&mut [T]],
     ) {
-        assert!(R::INFO.is_element_wise(), "a slice is no whole parameter");
+        assert!(R::INFO.needs_gradient_only(), "a slice is no whole parameter");
         let count = theta.len();
         let gradients = &gradients[..count];
         let mut columns: [&mut [T]; MOST_STATES] = Default::default();

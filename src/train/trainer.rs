@@ -103,7 +103,7 @@ impl<'a, T: Training> Trainer<'a, T> {
             let forked = self.session.before().forked();
             match Checkpoint::load_any(self.session.run(), step, forked, &self.origin, &self.run.state()) {
                 Ok((checkpoint, tensors)) => {
-                    self.run.restore(step, &checkpoint.powers, &tensors)?;
+                    self.run.restore(step, &checkpoint.progress(), &tensors)?;
                     self.best = checkpoint.best;
                     self.since = Since::restored(&checkpoint);
                     self.saved = Some(step);
@@ -325,7 +325,7 @@ impl<'a, T: Training> Trainer<'a, T> {
         let mut checkpoint = Checkpoint::new(
             step,
             self.session.wall_s(),
-            self.run.optimized().2.powers(),
+            self.run.optimized().2.progress(),
             self.best,
             self.origin.clone(),
         );

@@ -1,6 +1,5 @@
 //! The interface of workloads for training by the worker.
 
-use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -16,7 +15,7 @@ use super::saved::SavedRun;
 use super::worker::{Ended, Work};
 use crate::preset::Preset;
 use crate::quantity::{OutOfRange, SampleTemperature, SampleTokens, TopK};
-use crate::run::{MetricId, MetricValues, WholeLoss};
+use crate::run::{MetricId, MetricValues, OptimizerProgress, WholeLoss};
 use crate::workload::{RunSpec, RunsPreset, Workload, for_each_workload};
 
 /// A preset that the worker can train.
@@ -189,15 +188,15 @@ pub trait Training {
 
     /// All that a checkpoint holds of it.
     fn state(&self) -> TrainingState<'_> {
-        TrainingState { tensors: self.tensors(), powers: self.optimized().2.powers() }
+        TrainingState { tensors: self.tensors(), progress: self.optimized().2.progress() }
     }
 
     /// Continues after `step` steps from a checkpoint's tensors, which have the names and shapes of
-    /// [`Training::tensors`], and its products of decay rates ([`FlatOptimizer::powers`]).
+    /// [`Training::tensors`], and the optimizer's progress.
     fn restore(
         &mut self,
         step: u64,
-        powers: &BTreeMap<String, f64>,
+        optimizer: &OptimizerProgress,
         saved: &[(String, Tensor)],
     ) -> Result<(), TrainError>;
 

@@ -53,7 +53,7 @@ impl ExpectedTensors<'_> {
         file.sum.update(checkpoint.covered(text).as_bytes());
         if file.sum.finalize() != checkpoint.crc32 {
             let about = path.with_extension("ron");
-            let reason = format!("the check sum is wrong: bytes have changed, here or in {}", about.display());
+            let reason = format!("the checksum is wrong: bytes have changed, here or in {}", about.display());
             return Err(damaged(path, reason));
         }
         tensors

@@ -128,7 +128,7 @@ fn what_is_damaged_is_told_and_mended_without_loss() {
 
     let before = files(run.path());
     let damaged = [
-        ("damaged", "checkpoint-00000040.safetensors", "check sum"),
+        ("damaged", "checkpoint-00000040.safetensors", "checksum"),
         ("damaged", "checkpoint-00000060.safetensors", "expected step 60, found step 20"),
         ("whole", "checkpoints", "1, of steps 20"),
         ("note", "commands.jsonl", "lines that are no commands, and are refused: 1"),

@@ -1,12 +1,11 @@
 //! Checkpoints of trainings.
 
-use std::collections::BTreeMap;
 use std::fs;
 
 use tch::{Device, Kind, Tensor};
 use valleyscope::preset::built_ins;
 use valleyscope::run::RunFolder;
-use valleyscope::train::{Checkpoint, CheckpointOrigin, TrainingState};
+use valleyscope::train::{Checkpoint, CheckpointOrigin, OptimizerProgress, TrainingState};
 
 use crate::driver::{Target, fuzz};
 
@@ -32,7 +31,7 @@ const WORDS: &[&str] = &[
 /// Between the two files of a checkpoint, in an input.
 const BETWEEN: &[u8] = b"\n----\n";
 
-/// The length and the check sum that the text has to have, so that more than them is tried.
+/// The length and the checksum that the text has to have, so that more than them is tried.
 fn mended(text: &[u8], tensors: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(text);
     let text = with_field(&with_field(&text, "bytes: ", tensors.len() as u64), "text_sum: ", 0);
@@ -64,14 +63,14 @@ pub fn checkpoints() {
     let folder = tempfile::tempdir().expect("a folder");
     let preset = &built_ins().iter().find(|built_in| built_in.name == "mnist").expect("it is built in").preset;
     let run = RunFolder::create(folder.path(), "fuzz", &preset.to_ron()).expect("a run");
-    let powers: BTreeMap<String, f64> =
-        [("beta1", 0.5), ("beta2", 0.9)].map(|(key, power)| (key.to_owned(), power)).into();
+    let powers = [("beta1", 0.5), ("beta2", 0.9)].map(|(key, power)| (key.to_owned(), power)).into();
+    let progress = OptimizerProgress { steps: 6, powers };
     let parameters = Tensor::from_slice(&[1.5_f32, -0.0, f32::NAN, 4.0, 5.0, 6.0]).reshape([2, 3]);
     let memory = Tensor::from_slice(&[0.25_f64, f64::INFINITY]);
     let named = || vec![("parameters".to_owned(), &parameters), ("optimizer.m".to_owned(), &memory)];
-    let state = || TrainingState { tensors: named(), powers: powers.clone() };
+    let state = || TrainingState { tensors: named(), progress: progress.clone() };
     let origin = CheckpointOrigin { data: "data".to_owned(), config: "config".to_owned(), preset: String::new() };
-    let new = Checkpoint::new(7, 1.5, powers.clone(), Some((3, 0.25)), origin.clone());
+    let new = Checkpoint::new(7, 1.5, progress.clone(), Some((3, 0.25)), origin.clone());
     new.save(&run, named()).expect("there is room");
     let path = run.path().join("checkpoint-00000007.safetensors");
     let about = path.with_extension("ron");
@@ -105,7 +104,7 @@ pub fn checkpoints() {
             all
         };
         let Checkpoint { step, wall_s, best, since, .. } = checkpoint;
-        let mut copy = Checkpoint::new(step, wall_s, checkpoint.powers.clone(), best, origin.clone());
+        let mut copy = Checkpoint::new(step, wall_s, checkpoint.progress(), best, origin.clone());
         copy.since = since;
         let saved = copy.save(&run, tensors.iter().map(|(name, tensor)| (name.clone(), tensor)).collect());
         saved.expect("there is room");

@@ -58,7 +58,7 @@ fn large_axes() -> Vec<u8> {
     format!("{head}{scan}\"replicates\":1,\"steps\":1}}}}\n{pixel}\n").into_bytes()
 }
 
-/// The events of a run with check sums, of one without, and of both in one file.
+/// The events of a run with checksums, of one without, and of both in one file.
 fn runs() -> Vec<Vec<u8>> {
     let place = tempfile::tempdir().expect("a folder");
     let run = RunFolder::create(place.path(), "run", "Mnist()").expect("a run");

@@ -38,7 +38,7 @@ fn put(bytes: &mut [u8], at: usize, number: u32) {
     }
 }
 
-/// Makes the check sums in an archive right, so that more than them is tried.
+/// Makes the checksums in an archive right, so that more than them is tried.
 fn mend_archive(bytes: &mut [u8]) {
     let heads: Vec<usize> =
         bytes.windows(4).enumerate().filter(|(_, b)| *b == b"PK\x01\x02").map(|(at, _)| at).collect();
@@ -80,7 +80,7 @@ pub fn results() {
     });
 }
 
-/// A head of 16 bytes, a text whose length is the last of them, a check sum, and records of equal length with one each.
+/// A head of 16 bytes, a text whose length is the last of them, a checksum, and records of equal length with one each.
 fn mend_checkpoint(bytes: &mut [u8], record: usize) {
     let Some(head) = u32_at(bytes, 12).and_then(|text| text.checked_add(16)) else { return };
     if let Some(content) = bytes.get(..head) {

@@ -42,6 +42,8 @@ pub struct GoldenStep<'a> {
     pub gradient: &'a [f64],
     /// At the parameters before the last step.
     pub gradient_elsewhere: Option<&'a [f64]>,
+    /// Those parameters; none in the first step.
+    pub elsewhere: Option<&'a [f64]>,
     pub curvature: Option<Vec<f64>>,
     /// The parameters after it.
     pub after: &'a [f64],
@@ -95,6 +97,7 @@ impl Golden {
         (1..=60).map(move |step| GoldenStep {
             gradient: self.row(&gradients, 60, step - 1).unwrap(),
             gradient_elsewhere: self.row(&elsewhere, 60, step - 1),
+            elsewhere: step.checked_sub(2).and_then(|before| self.row(&after, 61, before)),
             curvature: self.curvature(&format!("{tensor}_hgrad"), step),
             after: self.row(&after, 61, step).unwrap(),
         })

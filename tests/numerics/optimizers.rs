@@ -4,8 +4,8 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use valleyscope::lanes::{Lanes, Planar};
 use valleyscope::optimizer::{
-    Batch, BiasCorrection, Hyperparameter, HyperparameterKind, Numbers, Operand, PartRole, RatedRule, Rates, Rule,
-    RuleInput, RuleKind, RuleSpec, RuleVisitor, StepInputs, trace,
+    Batch, BiasCorrection, Hyperparameter, HyperparameterKind, Need, Numbers, Operand, Operation, PartRole, RatedRule,
+    Rates, Rule, RuleInput, RuleKind, RuleSpec, RuleVisitor, StepInputs, Symbol, trace,
 };
 use valleyscope::quantity::LearningRate;
 
@@ -67,6 +67,20 @@ impl Batch<Both> for Given {
 
     fn curvature(self) -> Both {
         both(self.curvature)
+    }
+}
+
+/// The same for x and y apart.
+#[derive(Clone, Copy)]
+struct GivenApart(Given);
+
+impl Batch<[f64; 2]> for GivenApart {
+    fn gradient_at(self, theta: [f64; 2]) -> [f64; 2] {
+        apart(self.0.gradient_at(both(theta)))
+    }
+
+    fn curvature(self) -> [f64; 2] {
+        self.0.curvature
     }
 }
 
@@ -143,15 +157,15 @@ fn random_state(random: &mut StdRng, rule: RatedRule) -> State {
         let PartRole::State { key, is_place } = part.role else { panic!("{} is a state", part.symbol) };
         [(); 2].map(|()| match key {
             _ if is_place => random.random_range(-3.0..3.0),
-            // Averages of what is not negative here.
-            "s" | "h" => random.random_range(0.0..1.0) * scale * scale,
+            "s" => random.random_range(0.0..1.0) * scale * scale,
+            "h" => random.random_range(-1.0..1.0) * scale * scale,
             _ => random.random_range(-1.0..1.0) * scale,
         })
     });
     let remembered = remembered.collect();
     let mut signed = |size: f64| [(); 2].map(|()| random.random_range(-1.0..1.0) * size);
     let (theta, gradient) = (signed(3.0), signed(scale));
-    let curvature = signed(scale * scale).map(f64::abs);
+    let curvature = signed(scale * scale);
     let slope = random.random_range(-1.0..1.0) * scale;
     let steps = 10_f64.powf(random.random_range(0.0..3.7)) as u64;
     State { steps, rule, theta, gradient, remembered, slope, curvature }
@@ -192,17 +206,21 @@ fn compare(state: &State, ours: &Outcome, theirs: &Outcome, axis: usize) {
         let (before, after) = (state.remembered[place], theirs.remembered[place]);
         let scale = match key {
             _ if is_place => after[axis].abs() + theta.abs(),
-            "s" | "h" | "previous" => after[axis].abs(),
+            "s" | "previous" => after[axis].abs(),
+            "h" => before[axis].abs().max(state.curvature[axis].abs()),
             _ => before[axis].abs().max(gradient.abs()),
         };
         check(key, ours.remembered[place][axis], after[axis], scale);
         if is_place {
             decayed = decayed.max(after[axis].abs());
         }
+        if key == "h" && before != after {
+            cancellation = cancellation.max(scale / after[axis].abs());
+        }
         if key == "m" {
             let lost = |axis: usize| before[axis].abs().max(state.gradient[axis].abs()) / after[axis].abs();
             cancellation = cancellation.max(lost(axis));
-            if !rule.info().is_element_wise() {
+            if !rule.info().needs_gradient_only() {
                 cancellation = cancellation.max(lost(1 - axis));
             }
         }
@@ -232,12 +250,48 @@ fn every_registered_rule_has_a_golden() {
     }
 }
 
+/// What a step asks for is what its rule says that it needs.
+#[test]
+fn rules_say_what_they_need() {
+    let mut random = StdRng::seed_from_u64(5);
+    let mut asked = vec![Vec::new(); RuleKind::ALL.len()];
+    for rule in random_rules(&mut random) {
+        let kind = rule.rule.kind();
+        let State { theta, gradient, remembered: states, slope, curvature, .. } = random_state(&mut random, rule);
+        let mut inputs = StepInputs { rule, bias: BiasCorrection::START, theta, gradient, states };
+        // Some steps may ask for more than others.
+        for _ in 0..12 {
+            inputs.bias = kind.visit(After(&inputs));
+            for node in trace(&inputs, GivenApart(Given { slope, curvature })).nodes {
+                let need = match node.operation {
+                    Operation::Norm(_) | Operation::Orthogonal(_) | Operation::ByShape(..) => Need::WholeParameter,
+                    Operation::GradientAt(_) => Need::GradientElsewhere,
+                    Operation::Symbol(Symbol::Curvature) => Need::Curvature,
+                    _ => continue,
+                };
+                let asked = &mut asked[kind as usize];
+                if !asked.contains(&need) {
+                    asked.push(need);
+                }
+            }
+        }
+    }
+    for (&kind, asked) in RuleKind::ALL.iter().zip(asked) {
+        let needs = [Need::WholeParameter, Need::GradientElsewhere, Need::Curvature];
+        let [asks, says] = [needs.map(|need| asked.contains(&need)), needs.map(|need| kind.info().needs(need))];
+        assert_eq!(asks, says, "{} asks for {asked:?}, and says {:?}", kind.info().name, kind.info().needs);
+    }
+}
+
 /// The answers of a golden to a step.
 #[derive(Clone, Copy)]
 struct OfGolden<'a>(&'a GoldenStep<'a>);
 
 impl Batch<[f64; 2]> for OfGolden<'_> {
-    fn gradient_at(self, _theta: [f64; 2]) -> [f64; 2] {
+    fn gradient_at(self, theta: [f64; 2]) -> [f64; 2] {
+        if let Some(elsewhere) = self.0.elsewhere {
+            assert!(deviation(&theta, elsewhere) < TOLERANCE, "asked at {theta:?}, not at {elsewhere:?}");
+        }
         pair(self.0.gradient_elsewhere.expect("the golden has it"))
     }
 

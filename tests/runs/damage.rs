@@ -42,7 +42,7 @@ fn history(run: &RunFolder) -> RunHistory {
     reader.history().clone()
 }
 
-/// The number of a line, which its check sum covers, by the words of the documentation.
+/// The number of a line, which its checksum covers, by the words of the documentation.
 fn number(line: &str) -> u64 {
     let (covered, sum) = line.trim_end().strip_suffix('}').unwrap().split_once(",\"crc\":").unwrap();
     assert_eq!(u64::from(crc32fast::hash(covered.as_bytes())), sum.parse::<u64>().unwrap(), "{line}");

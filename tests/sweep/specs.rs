@@ -94,7 +94,7 @@ pub fn mars() -> RuleSpec {
 /// Every rule that needs more than each coordinate's gradient, with each of its choices.
 pub fn rules_of_whole_parameters() -> Vec<RuleSpec> {
     let mut rules = Vec::new();
-    for &kind in RuleKind::ALL.iter().filter(|kind| !kind.info().is_element_wise()) {
+    for &kind in RuleKind::ALL.iter().filter(|kind| !kind.info().needs_gradient_only()) {
         let mut specs = vec![RuleSpec::on_plane(kind)];
         for of in kind.info().hyperparameters.iter().filter(|of| !of.choices().is_empty()) {
             let with = |spec: &RuleSpec| {

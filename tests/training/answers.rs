@@ -1,9 +1,15 @@
 //! What models answer an optimizer: gradients at other parameters, and the curvature.
 
+use std::ops::Range;
+
 use tch::{Device, Kind, Tensor};
+use valleyscope::dataset::text::Corpus;
+use valleyscope::preset::{Preset, built_ins};
 use valleyscope::random::Key;
-use valleyscope::train::{Questions, TrainError, drawn_labels, uniforms};
+use valleyscope::train::{Questions, TrainError, Training, drawn_labels, uniforms};
+use valleyscope::workload::gpt2::train::{Gpt2, Gpt2Run};
 use valleyscope::workload::mnist::train::{Batch, Images, Mlp};
+use valleyscope::workload::{Gpt2Precision, Gpt2Spec};
 
 use crate::small::digits;
 
@@ -19,10 +25,15 @@ fn mlp(models: usize) -> Mlp {
 
 /// A batch for each model.
 fn batch(models: usize) -> Result<Batch, TrainError> {
+    batch_of(0..models)
+}
+
+/// The batches of some of the models.
+fn batch_of(models: Range<usize>) -> Result<Batch, TrainError> {
     let digits = digits(300, 9);
     let images = Images::new(&digits.images, &digits.labels, Kind::Double, Device::Cpu)?;
-    let chosen: Vec<u32> = (0..models * BATCH).map(|at| (at * 37 % 300) as u32).collect();
-    images.batch(&chosen, models, Kind::Double)
+    let chosen: Vec<u32> = (models.start * BATCH..models.end * BATCH).map(|at| (at * 37 % 300) as u32).collect();
+    images.batch(&chosen, models.len(), Kind::Double)
 }
 
 fn numbers(tensor: &Tensor) -> Vec<f64> {
@@ -99,4 +110,121 @@ fn uniform_numbers_are_those_of_their_keys() {
     assert!(all.iter().all(|value| (0.0..1.0).contains(value)));
     let mean = all.iter().sum::<f64>() / all.len() as f64;
     assert!((mean - 0.5).abs() < 4.0 / (12.0 * all.len() as f64).sqrt(), "{mean}");
+}
+
+/// A training of GPT-2 in which all sequences are the same, with a learning rate that leaves the parameters where they
+/// are, and a copy of its model.
+fn gpt2(rule: &str, precision: Gpt2Precision) -> (Gpt2Run, Gpt2, Tensor) {
+    const CONTEXT: u16 = 8;
+    let folder = tempfile::tempdir().unwrap();
+    let tokens: Vec<u16> = (0..=CONTEXT).map(|at| at * 7 % 11).collect();
+    for part in ["train.bin", "val.bin"] {
+        std::fs::write(
+            folder.path().join(part),
+            tokens.iter().flat_map(|token| token.to_le_bytes()).collect::<Vec<_>>(),
+        )
+        .unwrap();
+    }
+    let corpus = Corpus::open(folder.path(), usize::from(CONTEXT)).unwrap();
+    let built_in = built_ins().iter().find(|built_in| built_in.name == "gpt2-shakespeare").unwrap();
+    let settings = [
+        ("shape", "(layers: 1, heads: 2, width: 12, context: 8, vocabulary: 11, bias: true)"),
+        ("optimizer", rule),
+        ("learning_rate", "1e-8"),
+        ("schedule", "(warmup: 0, min_lr: 1e-8)"),
+        ("clip", "0.01"),
+        ("batch_size", "2"),
+        ("accumulation", "3"),
+    ];
+    let preset =
+        settings.iter().fold(built_in.preset.clone(), |preset, (path, value)| preset.with(path, value).unwrap());
+    let Preset::Gpt2(preset) = preset else { unreachable!("it is of GPT-2") };
+    let spec = Gpt2Spec { precision, ..preset.runs[0].clone() };
+    let mut run = Gpt2Run::new(&spec, corpus, Device::Cpu).unwrap();
+    run.start().unwrap();
+    // Predictions that are not all the same.
+    let _ = run.optimized().0.shallow_clone().f_mul_scalar_(10.0).unwrap();
+    let model = Gpt2::new(spec.shape, Gpt2Precision::Float64, spec.attention, Device::Cpu).unwrap();
+    model.parameters().shallow_clone().copy_(run.optimized().0);
+    let inputs: Vec<i64> = tokens[..usize::from(CONTEXT)].iter().map(|&token| i64::from(token)).collect();
+    (run, model, Tensor::from_slice(&inputs).view([1, i64::from(CONTEXT)]))
+}
+
+fn remembered(run: &Gpt2Run, key: &str) -> Tensor {
+    let state = run.tensors().into_iter().find(|(name, _)| *name == format!("optimizer.{key}"));
+    state.unwrap().1.to_kind(Kind::Double).copy()
+}
+
+/// Of the bias of the last normalization, whose product with the embeddings is added to the logits, the gradient for one
+/// token is the mean of the embeddings by the prediction, less that of the label: over drawn labels the mean of B g² is the
+/// embeddings' variance by the prediction, in the mean over the tokens. It is neither clipped nor scaled, and the
+/// micro-batches draw different labels.
+#[test]
+fn the_curvature_of_gpt2_is_the_variance_of_what_labels_add() {
+    for (precision, draws) in [(Gpt2Precision::Float64, 600_u32), (Gpt2Precision::Float16, 200)] {
+        let (mut run, model, tokens) = gpt2("Sophia(beta2: 0, interval: 1)", precision);
+        let named = |name: &str| model.layout().segments().iter().position(|segment| segment.name == name).unwrap();
+        let (embeddings, bias) = (named("transformer.wte.weight"), named("transformer.ln_f.bias"));
+        let shares = model.logits(&tokens, &mut || Ok(())).unwrap().softmax(-1, Kind::Double).view([-1, 11]);
+        let embeddings = model.layout().view(model.parameters(), embeddings).get(0);
+        let variance = shares.matmul(&embeddings.square()) - shares.matmul(&embeddings).square();
+        let expected = numbers(&variance.mean_dim(&[0_i64][..], false, Kind::Double));
+        // The first step asks for no curvature.
+        let _ = run.advance(&mut || Ok(())).unwrap();
+        let mut sum = vec![0.0; expected.len()];
+        for _ in 0..draws {
+            let _ = run.advance(&mut || Ok(())).unwrap();
+            let of_bias = numbers(&run.optimized().1.view(&remembered(&run, "h"), bias));
+            sum.iter_mut().zip(of_bias).for_each(|(sum, of_bias)| *sum += of_bias);
+        }
+        for (sum, expected) in sum.into_iter().zip(expected) {
+            let mean = sum / f64::from(draws);
+            let deviation = 2.0_f64.sqrt() * expected / f64::from(draws).sqrt();
+            assert!(
+                (mean - expected).abs() < 5.0 * deviation,
+                "{precision:?}: {mean} where {expected} ± {deviation} is right"
+            );
+        }
+    }
+}
+
+/// Where the parameters do not move, the gradient at the previous ones is that of the step, clipped like it: so MARS adds
+/// nothing to it.
+#[test]
+fn the_gradient_of_gpt2_at_the_previous_parameters_is_that_of_the_step() {
+    for (precision, allowed) in [(Gpt2Precision::Float64, 1e-5), (Gpt2Precision::Float16, 1e-4)] {
+        let (mut run, ..) = gpt2("Mars(form: Exact, beta1: 0.9, gamma: 1)", precision);
+        let states = [1, 2].map(|_| {
+            let _ = run.advance(&mut || Ok(())).unwrap();
+            remembered(&run, "m")
+        });
+        let largest = |tensor: &Tensor| tensor.abs().max().double_value(&[]);
+        // m = 0.1 g after the first step, and 0.19 g after the second.
+        let off = largest(&(&states[1] - &states[0] * 1.9)) / largest(&states[0]);
+        assert!(off < allowed, "{precision:?}: {off:e}");
+        let norm = states[0].norm().double_value(&[]);
+        assert!((norm - 0.001).abs() < 1e-5, "{norm}: the gradient is clipped to 0.01");
+    }
+}
+
+/// A model of a stack answers what it would answer alone.
+#[test]
+fn the_curvatures_of_a_stack_are_those_of_its_models() {
+    let curvature = || Questions { gradient_at: None, curvature: true };
+    let keys = [Key::new(1), Key::new(2)];
+    let mut stack = mlp(2);
+    let both = stack.answers(curvature(), &keys, || batch(2)).unwrap().curvature.unwrap();
+    for model in 0..2 {
+        let mut alone = Mlp::new(1, Kind::Double, Device::Cpu).unwrap();
+        alone.initialize(0, Key::new(5).at(model as u64)).unwrap();
+        let of_model = alone.answers(curvature(), &keys[model..=model], || batch_of(model..model + 1)).unwrap();
+        for segment in 0..alone.layout().segments().len() {
+            let expected = numbers(&alone.layout().view(of_model.curvature.as_ref().unwrap(), segment));
+            let found = numbers(&stack.layout().view(&both, segment).get(model as i64));
+            let largest = expected.iter().fold(0.0, |largest: f64, value| largest.max(*value));
+            for (found, expected) in found.into_iter().zip(expected) {
+                assert!((found - expected).abs() <= 1e-9 * largest, "model {model}: {found} {expected}");
+            }
+        }
+    }
 }

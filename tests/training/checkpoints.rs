@@ -1,9 +1,8 @@
-use std::collections::BTreeMap;
 use tch::{Device, Tensor};
 
 use valleyscope::optimizer::RuleKind;
 use valleyscope::run::RunFolder;
-use valleyscope::train::{Checkpoint, CheckpointError, CheckpointOrigin, Training};
+use valleyscope::train::{Checkpoint, CheckpointError, CheckpointOrigin, OptimizerProgress, Training};
 use valleyscope::workload::mnist::train::MnistRun;
 
 use crate::small::{config, mnist, spec};
@@ -22,12 +21,12 @@ fn origin() -> CheckpointOrigin {
     CheckpointOrigin { data: "data".to_owned(), config: "config".to_owned(), preset: String::new() }
 }
 
-fn powers(run: &MnistRun) -> BTreeMap<String, f64> {
-    run.optimized().2.powers()
+fn progress(run: &MnistRun) -> OptimizerProgress {
+    run.optimized().2.progress()
 }
 
-fn save(folder: &RunFolder, step: u64, run: &MnistRun, powers: BTreeMap<String, f64>) {
-    let checkpoint = Checkpoint::new(step, 1.5, powers, Some((3, 0.25)), origin());
+fn save(folder: &RunFolder, step: u64, run: &MnistRun, progress: OptimizerProgress) {
+    let checkpoint = Checkpoint::new(step, 1.5, progress, Some((3, 0.25)), origin());
     checkpoint.save(folder, run.tensors()).unwrap();
 }
 
@@ -50,12 +49,12 @@ fn what_is_saved_and_loaded_goes_on_bit_for_bit() {
         run.start().unwrap();
         advance(&mut run, 7);
         let (_place, folder) = folder();
-        save(&folder, 7, &run, powers(&run));
+        save(&folder, 7, &run, progress(&run));
         let mut restored = MnistRun::new(&spec, &data, Device::Cpu).unwrap();
         let (checkpoint, tensors) = load(&folder, 7, &restored).unwrap();
         assert_eq!((checkpoint.step, checkpoint.wall_s, checkpoint.best), (7, 1.5, Some((3, 0.25))));
-        assert_eq!(checkpoint.powers, powers(&run));
-        restored.restore(7, &checkpoint.powers, &tensors).unwrap();
+        assert_eq!(checkpoint.progress(), progress(&run));
+        restored.restore(7, &checkpoint.progress(), &tensors).unwrap();
         assert_eq!(advance(&mut run, 8), advance(&mut restored, 8), "{rule}");
         assert_eq!(run.mlp.model(0).unwrap(), restored.mlp.model(0).unwrap());
         assert_eq!(run.evaluate(&mut || Ok(())).unwrap(), restored.evaluate(&mut || Ok(())).unwrap());
@@ -78,7 +77,7 @@ fn a_checkpoint_of_another_training_is_refused() {
     let adam = MnistRun::new(&spec("Adam"), &data, Device::Cpu).unwrap();
     let signum = MnistRun::new(&spec("Signum"), &data, Device::Cpu).unwrap();
     let (_place, folder) = folder();
-    save(&folder, 1, &signum, powers(&signum));
+    save(&folder, 1, &signum, progress(&signum));
     let error = complaint(&folder, 1, &adam);
     assert!(error.contains("optimizer.s") && error.contains("found nothing"), "{error}");
 }
@@ -87,10 +86,10 @@ fn a_checkpoint_of_another_training_is_refused() {
 fn damage_is_noticed_wherever_it_is() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
-    save(&folder, 5, &run, powers(&run));
+    save(&folder, 5, &run, progress(&run));
     let tensors = folder.path().join("checkpoint-00000005.safetensors");
     let about = tensors.with_extension("ron");
-    for (path, expected) in [(&tensors, "check sum"), (&about, ".ron")] {
+    for (path, expected) in [(&tensors, "checksum"), (&about, ".ron")] {
         let good = std::fs::read(path).unwrap();
         let mut changed = good.clone();
         let middle = changed.len() / 2;
@@ -110,22 +109,24 @@ fn damage_is_noticed_wherever_it_is() {
 fn a_checkpoint_whose_sum_is_of_the_tensors_alone_is_read() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
-    save(&folder, 5, &run, powers(&run));
+    save(&folder, 5, &run, progress(&run));
     let tensors = folder.path().join("checkpoint-00000005.safetensors");
     let about = tensors.with_extension("ron");
     let sum = crc32fast::hash(&std::fs::read(&tensors).unwrap());
-    let old = std::fs::read_to_string(&about).unwrap().replace("version: 6", "version: 1");
+    let old = std::fs::read_to_string(&about).unwrap().replace("version: 7", "version: 1");
     // The products of two decay rates had fields of their own.
     let (before, after) = old.split_once("    powers: {").unwrap();
     let (_, after) = after.split_once("},\n").unwrap();
     let old = format!("{before}    beta1_power: 0.59,\n    beta2_power: 0.0,\n{after}");
+    let old = old.replace("    optimizer_steps: 0,\n", "");
     let old = old.replace("    config: \"config\",\n", "");
     let old: String = old.split_inclusive('\n').filter(|line| !line.contains("text_sum: ")).collect();
     let (before, after) = old.split_once("crc32: ").unwrap();
     let after = after.trim_start_matches(|c: char| c.is_ascii_digit());
     std::fs::write(&about, format!("{before}crc32: {sum}{after}")).unwrap();
     let checkpoint = load(&folder, 5, &run).unwrap().0;
-    assert_eq!((checkpoint.step, checkpoint.powers["beta1"]), (5, 0.59));
+    assert_eq!(checkpoint.progress().steps, 5, "the optimizer has taken the training's steps");
+    assert_eq!((checkpoint.step, checkpoint.progress().powers["beta1"]), (5, 0.59));
     let without = std::fs::read_to_string(&about).unwrap().replace("    beta2_power: 0.0,\n", "");
     std::fs::write(&about, without).unwrap();
     let error = complaint(&folder, 5, &run);
@@ -136,14 +137,14 @@ fn a_checkpoint_whose_sum_is_of_the_tensors_alone_is_read() {
 fn a_checkpoint_without_a_product_of_decay_rates_is_refused() {
     let run = MnistRun::new(&spec("Adam"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
-    let mut one = powers(&run);
-    one.remove("beta2");
-    for (powers, found) in [(one, "found beta1"), (BTreeMap::new(), "found none")] {
-        save(&folder, 5, &run, powers);
+    let mut one = progress(&run);
+    one.powers.remove("beta2");
+    for (progress, found) in [(one, "found beta1"), (OptimizerProgress::default(), "found none")] {
+        save(&folder, 5, &run, progress);
         let error = complaint(&folder, 5, &run);
         assert!(error.contains("checkpoint-00000005.ron: expected `beta") && error.contains(found), "{error}");
     }
-    save(&folder, 5, &run, powers(&run));
+    save(&folder, 5, &run, progress(&run));
     let about = folder.path().join("checkpoint-00000005.ron");
     let text = std::fs::read_to_string(&about).unwrap();
     let (before, after) = text.split_once("    powers: {").unwrap();
@@ -160,10 +161,10 @@ fn checkpoints_after_the_present_step_do_not_push_out_newer_ones() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
     for step in [70, 80] {
-        save(&folder, step, &run, powers(&run));
+        save(&folder, step, &run, progress(&run));
     }
     for step in [10, 20, 30] {
-        save(&folder, step, &run, powers(&run));
+        save(&folder, step, &run, progress(&run));
         Checkpoint::tidy(&folder, step, None, None).unwrap();
     }
     assert_eq!(Checkpoint::steps(&folder).unwrap(), [20, 30, 70, 80]);
@@ -174,7 +175,7 @@ fn the_last_two_the_best_and_some_are_kept() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
     for step in [10, 20, 30, 40, 50, 60] {
-        save(&folder, step, &run, powers(&run));
+        save(&folder, step, &run, progress(&run));
         Checkpoint::tidy(&folder, step, Some(20), Some(30)).unwrap();
     }
     assert_eq!(Checkpoint::steps(&folder).unwrap(), [20, 30, 50, 60]);
@@ -187,7 +188,7 @@ fn the_last_two_the_best_and_some_are_kept() {
 fn a_checkpoint_of_another_run_or_step_is_not_used() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
-    save(&folder, 20, &run, powers(&run));
+    save(&folder, 20, &run, progress(&run));
     for (other, expected) in [
         (CheckpointOrigin { data: "other".to_owned(), ..origin() }, "on other data"),
         (CheckpointOrigin { config: "other".to_owned(), ..origin() }, "with another config"),
@@ -205,7 +206,7 @@ fn a_checkpoint_of_another_run_or_step_is_not_used() {
     load(&folder, 20, &run).unwrap();
 }
 
-/// Writes tensors as a checkpoint's, with the right length and check sum.
+/// Writes tensors as a checkpoint's, with the right length and checksum.
 fn put(folder: &RunFolder, step: u64, file: &[u8]) {
     let tensors = folder.path().join(format!("checkpoint-{step:08}.safetensors"));
     let about = tensors.with_extension("ron");
@@ -225,7 +226,7 @@ fn put(folder: &RunFolder, step: u64, file: &[u8]) {
 fn crafted_tensors_are_refused_before_they_are_tensors() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     let (_place, folder) = folder();
-    save(&folder, 5, &run, powers(&run));
+    save(&folder, 5, &run, progress(&run));
     let good = std::fs::read(folder.path().join("checkpoint-00000005.safetensors")).unwrap();
     put(&folder, 5, &good);
     load(&folder, 5, &run).unwrap();
@@ -273,7 +274,7 @@ fn links_are_neither_written_through_nor_read() {
     let run = MnistRun::new(&spec("Signum"), &mnist(), Device::Cpu).unwrap();
     for extension in ["safetensors", "ron"] {
         let (place, folder) = folder();
-        save(&folder, 5, &run, powers(&run));
+        save(&folder, 5, &run, progress(&run));
         let (victim, link) =
             (place.path().join("victim"), folder.path().join("checkpoint-00000005").with_extension(extension));
         std::fs::rename(&link, &victim).unwrap();
@@ -281,7 +282,7 @@ fn links_are_neither_written_through_nor_read() {
         let before = std::fs::read(&victim).unwrap();
         let error = complaint(&folder, 5, &run);
         assert!(error.contains("expected a plain file, found a symbolic link"), "{error}");
-        let again = Checkpoint::new(5, 9.5, powers(&run), None, origin()).save(&folder, run.tensors());
+        let again = Checkpoint::new(5, 9.5, progress(&run), None, origin()).save(&folder, run.tensors());
         let error = again.unwrap_err().to_string();
         assert!(error.contains("expected a plain file, found a symbolic link"), "{error}");
         assert_eq!(std::fs::read(&victim).unwrap(), before);

@@ -136,9 +136,9 @@ fn another_rule_begins_afresh_on_the_same_parameters() {
         (name, copy)
     });
     let saved: Vec<_> = saved.collect();
-    // The products of decay rates before a first step.
-    let powers = expected.optimized().2.powers();
-    expected.restore(50, &powers, &saved).unwrap();
+    // The optimizer is before its first step.
+    let progress = expected.optimized().2.progress();
+    expected.restore(50, &progress, &saved).unwrap();
     let own = curve(&fork).split_off(50);
     assert_eq!(own.len(), 5);
     for (step, loss) in own {
@@ -286,7 +286,7 @@ fn what_cannot_be_forked_is_refused_and_leaves_nothing() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     fs::write(&newest, &bytes).unwrap();
-    refused(&run, Some(60), &[], &["step 60", "check sum is wrong"]);
+    refused(&run, Some(60), &[], &["step 60", "checksum is wrong"]);
     let older = fork(&run, None, &[]).unwrap();
     assert_eq!(history(&older).forked().unwrap().from_step, 50);
     assert_eq!(Checkpoint::steps(&older).unwrap(), [50]);
@@ -355,7 +355,7 @@ fn a_fork_does_not_begin_with_tensors_that_the_disk_has_lost() {
     let output = to_the_end(&fork, true);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1));
-    assert!(said.contains("the check sum is wrong") && said.contains("from another checkpoint"), "{said}");
+    assert!(said.contains("the checksum is wrong") && said.contains("from another checkpoint"), "{said}");
     assert_eq!(curve(&fork), curve(&run)[..50]);
     rot(&tensors, length / 2);
     assert!(to_the_end(&fork, true).status.success());

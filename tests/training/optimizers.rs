@@ -237,8 +237,12 @@ fn every_rule_is_its_reference_implementation() {
                 };
                 let mut theta = flat(golden.start(tensor));
                 for (step, of_golden) in golden.steps(tensor).enumerate() {
-                    let GoldenStep { gradient, gradient_elsewhere, curvature, after } = of_golden;
+                    let GoldenStep { gradient, gradient_elsewhere, elsewhere, curvature, after } = of_golden;
                     let Questions { gradient_at, curvature: has_curvature } = optimizer.questions();
+                    if let (Some(asked), Some(elsewhere)) = (&gradient_at, elsewhere) {
+                        let off = deviation(&numbers(asked)[..elsewhere.len()], elsewhere);
+                        assert!(off < TOLERANCE, "{name}, {tensor}: asked at another place, off by {off:e}");
+                    }
                     let answers = Answers {
                         gradient_elsewhere: gradient_at.and(gradient_elsewhere).map(flat),
                         curvature: curvature.as_deref().filter(|_| has_curvature).map(flat),
@@ -246,6 +250,8 @@ fn every_rule_is_its_reference_implementation() {
                     optimizer.step(&layout, &mut theta, &flat(gradient), &answers).unwrap();
                     let off = deviation(&numbers(&theta)[..after.len()], after);
                     assert!(off < TOLERANCE, "{name}, {tensor}, tensors {tensors}, step {}: {off:e}", step + 1);
+                    let gap = numbers(&theta)[after.len()..].iter().all(|value| *value == 0.0);
+                    assert!(gap, "{name}, {tensor}, tensors {tensors}: the gap of the layout stays 0");
                 }
             }
         }

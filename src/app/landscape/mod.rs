@@ -2,8 +2,10 @@
 
 mod axes;
 mod color_bar;
+mod expression;
 mod formula;
 mod formula_panel;
+mod formula_printer;
 mod framing;
 mod glyphs;
 mod interaction;

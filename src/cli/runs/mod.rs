@@ -33,14 +33,14 @@ pub(super) struct RunsArgs {
 enum Command {
     /// List all runs, newest first
     List,
-    /// Say what a run is, how it stands with it, and what has happened last
+    /// Describe a run: its settings, its status and its last events
     Show(Run),
     /// Follow a run until it ends, also on another machine whose folder is mounted or mirrored here
     ///
     /// Ends with 0 where the run has finished, with 1 where it has failed, and with 130 where it was stopped. Ctrl-C
     /// ends the watching and not the run.
     Watch(Run),
-    /// Let a run save a checkpoint and end
+    /// Stop a run after it has saved a checkpoint
     Stop(Run),
     /// Read everything in the folders of runs or sweeps, and say what is whole and what is not
     ///

@@ -34,13 +34,13 @@ pub(super) struct SweepArgs {
     /// Threads to work with [default: as many as the processor runs at the same time]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = asked::threads)]
     threads: Option<usize>,
-    /// Digits of the runs: f32, or f64 to check it
+    /// The floating-point type of the runs: f32, or f64 as a check
     #[arg(long, value_name = "f32|f64", default_value = "f32", value_parser = asked::precision)]
     precision: Precision,
     /// Write the final metrics of all runs too, in the arrays of the paper
     #[arg(long)]
     raw: bool,
-    /// Go on with what was stopped in this folder
+    /// Resume the stopped sweep in this folder
     #[arg(long)]
     resume: bool,
 }

@@ -83,7 +83,7 @@ impl MnistScanSpec {
         }
         if self.stack() > LARGEST_STACK {
             let complaint = format!(
-                "times `learning_rates.count` is {}, more than the {} trainings of a pixel that are possible",
+                "times `learning_rates.count` is {}, more than the {} trainings of a grid point that are possible",
                 self.stack(),
                 LARGEST_STACK
             );
@@ -92,7 +92,7 @@ impl MnistScanSpec {
         Ok(())
     }
 
-    /// Pixels of the scan: optimizers times batch sizes.
+    /// Grid points of the scan: optimizers times batch sizes.
     pub fn grid_points(&self) -> usize {
         self.optimizers.len() * self.batch_sizes.len()
     }

@@ -46,7 +46,7 @@ impl Variant {
         folder.path().join(format!("pytorch-{VERSION}-{kind}"))
     }
 
-    /// All packages that pip is to install, as a file of requirements with versions and check sums.
+    /// All packages that pip is to install, as a file of requirements with versions and checksums.
     ///
     /// The libraries for the processor ask for some of CUDA's where PyTorch is made for CUDA as well.
     fn requirements(self) -> &'static str {
@@ -222,7 +222,7 @@ fn explain(words: &str, python: &Python) -> String {
          downloaded already is not downloaded twice."
             .to_owned()
     } else if has(&["DO NOT MATCH THE HASHES"]) {
-        "A package is not the one whose check sum Valleyscope knows: it was damaged on the way, or the package index has \
+        "A package is not the one whose checksum Valleyscope knows: it was damaged on the way, or the package index has \
          another in its place. Start again; where that does not help, look into pip's settings, or set LIBTORCH to a \
          PyTorch that you have."
             .to_owned()
@@ -274,7 +274,7 @@ mod tests {
         Python { program: "python3", version: (3, 9), torch: None, has_pip: true }
     }
 
-    /// The requirements with their markers, each with its check sums.
+    /// The requirements with their markers, each with its checksums.
     fn pinned(variant: Variant) -> Vec<(String, Vec<&'static str>)> {
         let text = variant.requirements();
         let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
@@ -350,7 +350,7 @@ mod tests {
         assert!(cause("ERROR: No matching distribution found for torch==2.11.0").contains("Python 3.9"));
         assert!(cause("ERROR: Could not find a version (from versions: none)").contains("no way to it"));
         assert!(
-            cause("ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.").contains("check sum")
+            cause("ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.").contains("checksum")
         );
         assert!(explain("ERROR: surprise", &python()).ends_with("ERROR: surprise"));
     }

@@ -3,7 +3,6 @@
 mod loss_scale;
 mod model;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use tch::{Device, Kind, Tensor};
@@ -17,7 +16,8 @@ use crate::random::Key;
 use crate::run::{MetricId, MetricValues};
 use crate::train::{
     Answers, Check, Differentiable, FlatOptimizer, Labels, MeanLoss, NamedTensors, ObtainResult, Obtained,
-    ParameterLayout, SampleRequest, SavedRun, TrainError, TrainedSpec, Training, restore_tensors, uniforms,
+    OptimizerProgress, ParameterLayout, SampleRequest, SavedRun, TrainError, TrainedSpec, Training, restore_tensors,
+    uniforms,
 };
 use crate::workload::RunSpec;
 
@@ -301,7 +301,7 @@ impl Training for Gpt2Run {
     fn restore(
         &mut self,
         step: u64,
-        powers: &BTreeMap<String, f64>,
+        optimizer: &OptimizerProgress,
         saved: &[(String, Tensor)],
     ) -> Result<(), TrainError> {
         restore_tensors(&self.tensors(), saved)?;
@@ -318,7 +318,7 @@ impl Training for Gpt2Run {
         let is_of_this = is_scaled == (self.spec.precision == Gpt2Precision::Float16);
         self.scale = if is_of_this { scale } else { first_scale(self.spec.precision) };
         self.since.steps = steps as u64;
-        self.optimizer.set_progress(step, powers)?;
+        self.optimizer.set_progress(optimizer)?;
         self.step = step;
         Ok(())
     }

@@ -9,7 +9,6 @@ mod images;
 mod mlp;
 mod scan;
 
-use std::collections::BTreeMap;
 use tch::{Device, Kind, Tensor};
 
 pub use self::batch_sampler::BatchSampler;
@@ -21,8 +20,8 @@ use crate::dataset::mnist::{DataError, Mnist, MnistSource, MnistSources, obtain}
 use crate::random::Key;
 use crate::run::{MetricId, MetricValues};
 use crate::train::{
-    Check, FlatOptimizer, MeanLoss, NamedTensors, ObtainResult, Obtained, ParameterLayout, TrainError, TrainedSpec,
-    Training, restore_tensors,
+    Check, FlatOptimizer, MeanLoss, NamedTensors, ObtainResult, Obtained, OptimizerProgress, ParameterLayout,
+    TrainError, TrainedSpec, Training, restore_tensors,
 };
 use crate::workload::{DataChoice, FloatType, MnistSpec};
 
@@ -168,11 +167,11 @@ impl Training for MnistRun {
     fn restore(
         &mut self,
         step: u64,
-        powers: &BTreeMap<String, f64>,
+        optimizer: &OptimizerProgress,
         saved: &[(String, Tensor)],
     ) -> Result<(), TrainError> {
         restore_tensors(&self.tensors(), saved)?;
-        self.optimizer.set_progress(step, powers)?;
+        self.optimizer.set_progress(optimizer)?;
         self.step = step;
         Ok(())
     }

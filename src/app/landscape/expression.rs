@@ -1,0 +1,74 @@
+//! Expressions in the text of formulas.
+
+use super::formula::text;
+
+/// The display of the numbers in a formula.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    Symbols,
+    /// The numbers of x, which is 0, or of y, which is 1. Unnamed values that are the same for both are computed.
+    Numbers(usize),
+}
+
+/// The binding strength of the parts of an expression.
+pub(super) const SUM: u8 = 0;
+pub(super) const PRODUCT: u8 = 1;
+pub(super) const ATOM: u8 = 2;
+
+/// An expression with its outermost operation.
+pub(super) struct Expression {
+    pub text: String,
+    pub binding: u8,
+}
+
+impl Expression {
+    pub(super) fn atom(text: impl Into<String>) -> Expression {
+        Expression { text: text.into(), binding: ATOM }
+    }
+
+    /// A negative number binds like the sum that its sign begins; every other, like one with a power of ten, like a symbol.
+    pub(super) fn number(value: f64) -> Expression {
+        let text = text(value);
+        let binding = if text.starts_with('−') { SUM } else { ATOM };
+        Expression { text, binding }
+    }
+
+    /// The text, in brackets where it binds less tightly.
+    pub(super) fn at_least(&self, binding: u8) -> String {
+        if self.binding < binding { format!("({})", self.text) } else { self.text.clone() }
+    }
+}
+
+pub(super) fn sum(a: &Expression, b: &Expression) -> Expression {
+    // A term that begins with a minus is put in brackets after a plus.
+    let b = if b.text.starts_with('−') { format!("({})", b.text) } else { b.text.clone() };
+    Expression { text: format!("{} + {b}", a.text), binding: SUM }
+}
+
+pub(super) fn difference(a: &Expression, b: &Expression) -> Expression {
+    Expression { text: format!("{} − {}", a.text, b.at_least(PRODUCT)), binding: SUM }
+}
+
+pub(super) fn multiplied(factors: &[Expression], mode: Mode) -> Expression {
+    let between = if mode == Mode::Symbols { " " } else { " · " };
+    let texts: Vec<String> = factors.iter().map(|factor| factor.at_least(ATOM)).collect();
+    Expression { text: texts.join(between), binding: PRODUCT }
+}
+
+/// A symbol with a hat.
+pub(super) fn hat(symbol: &str) -> String {
+    // Letters that have one of their own are drawn better with that.
+    match symbol {
+        "s" => "ŝ".to_owned(),
+        "g" => "ĝ".to_owned(),
+        "h" => "ĥ".to_owned(),
+        other => format!("{other}\u{302}"),
+    }
+}
+
+/// `10⁻⁸` for 1e-8; other numbers as everywhere.
+pub(super) fn power_of_ten(value: f64) -> String {
+    let text = text(value);
+    let digits = text.split_once("×").filter(|(digits, _)| digits.trim_end_matches(['0', '.']) == "1");
+    digits.map_or(text.clone(), |(_, power)| power.to_owned())
+}

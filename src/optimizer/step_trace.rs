@@ -1,0 +1,77 @@
+//! A step on the plane, recorded as it is computed.
+
+use super::part::{StepArrow, StepPart};
+use super::trace::{Node, Operand, Recorded, Symbol, Tape, Traced, TracedBatch};
+use super::{
+    Algebra, Batch, BiasCorrection, Elapsed, Hyperparameter, HyperparameterKind, Numbers, RatedRule, Rates, Rule,
+    RuleInput, with_rule,
+};
+
+/// What a step begins with, for the coordinates x and y.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepInputs {
+    pub rule: RatedRule,
+    /// Of this step.
+    pub bias: BiasCorrection,
+    pub theta: [f64; 2],
+    pub gradient: [f64; 2],
+    /// In the order of the rule's states.
+    pub states: Vec<[f64; 2]>,
+}
+
+/// A step, recorded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trace {
+    pub nodes: Vec<Node>,
+    /// The named ones among the nodes, in the order in which they are computed.
+    pub parts: Vec<(usize, &'static StepPart)>,
+    /// The vectors to draw, whose negatives are the arrows.
+    pub arrows: Vec<(&'static StepArrow, [f64; 2])>,
+    /// θ after the step.
+    pub theta: Operand,
+    pub direction: [f64; 2],
+    /// The state after the step, in the order of the rule's states, and its values.
+    pub new_states: Vec<Operand>,
+    pub states: Vec<[f64; 2]>,
+}
+
+/// Takes a step with traced numbers.
+pub fn trace(inputs: &StepInputs, batch: impl Batch<[f64; 2]>) -> Trace {
+    with_rule!(inputs.rule.rule.kind(), R => trace_rule::<R>(inputs, batch))
+}
+
+fn trace_rule<R: Rule>(inputs: &StepInputs, batch: impl Batch<[f64; 2]>) -> Trace {
+    let StepInputs { rule: RatedRule { rule, learning_rate }, bias, theta, gradient, states } = inputs;
+    let tape = Tape::default();
+    let table = R::INFO.hyperparameters;
+    let hyper = <R::Hyper<Traced<'_>> as Numbers<_>>::from_fn(|index| match table[index].kind {
+        HyperparameterKind::Choice(_) => Traced::splat(rule.values()[index]),
+        HyperparameterKind::DecayRate | HyperparameterKind::Number(_) | HyperparameterKind::Whole(_) => {
+            tape.symbol(Symbol::Hyperparameter(table[index].symbol), [rule.values()[index]; 2])
+        }
+    });
+    let power = <R::Hyper<Traced<'_>> as Numbers<_>>::from_fn(|index| {
+        tape.symbol(Symbol::Power(table[index].symbol), [bias.powers[index]; 2])
+    });
+    let elapsed = Elapsed { t: tape.symbol(Symbol::Step, [bias.steps as f64; 2]), power };
+    let coefficients = R::coefficients(&hyper, &elapsed, |coefficient| coefficient);
+    let rates = Rates {
+        learning_rate: tape.symbol(Symbol::LearningRate, [learning_rate.get(); 2]),
+        weight_decay: match rule.hyperparameter(Hyperparameter::WEIGHT_DECAY) {
+            Some(_) => tape.symbol(Symbol::WeightDecay, [rule.weight_decay(); 2]),
+            None => Traced::splat(0.0),
+        },
+    };
+    let seen = RuleInput {
+        theta: tape.symbol(Symbol::Theta, *theta),
+        gradient: tape.symbol(Symbol::Gradient, *gradient),
+        batch: TracedBatch::new(&tape, batch),
+    };
+    let state = Numbers::from_fn(|index| tape.symbol(Symbol::State(index), states[index]));
+    let (state, moved) = R::step(&coefficients, rates, seen, state);
+    let new_states = state.as_ref().iter().map(|state| state.operand()).collect();
+    let states = state.as_ref().iter().map(|state| state.values()).collect();
+    let (theta, direction) = (moved.theta.operand(), moved.direction.values());
+    let Recorded { nodes, parts, arrows } = tape.recorded();
+    Trace { nodes, parts, arrows, theta, direction, new_states, states }
+}
