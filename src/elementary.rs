@@ -87,8 +87,19 @@ pub fn geometric(low: f64, high: f64, part: f64) -> f64 {
     match part {
         0.0 => low,
         1.0 => high,
-        _ => low * exp(part * ln(Lanes([high / low])).0[0]),
+        _ => low * exp(part * ln_of(high / low)),
     }
+}
+
+/// `base^exponent` of a positive base; 0 where that is below the normal numbers.
+pub fn power(base: f64, exponent: f64) -> f64 {
+    let logarithm = exponent * ln_of(base);
+    if logarithm < -708.0 { 0.0 } else { exp(logarithm) }
+}
+
+/// [`ln`] of a single number.
+pub fn ln_of(x: f64) -> f64 {
+    ln(Lanes([x])).0[0]
 }
 
 /// The exponential function, for results that are normal numbers.

@@ -9,7 +9,7 @@ use super::map::MapImage;
 use super::scale::Scale;
 use super::xml::escaped;
 use super::{FigureError, font, png};
-use crate::optimizer::Marker;
+use crate::optimizer::{Marker, MarkerShape};
 use crate::view::Dash;
 
 /// A rectangle.
@@ -166,20 +166,25 @@ impl Canvas {
     /// A marker of about this radius around a point, with an edge.
     pub(super) fn marker(&mut self, marker: Marker, [x, y]: [f64; 2], radius: f64, [fill, edge]: [[u8; 3]; 2]) {
         let colors = format!(r#"fill="{}" stroke="{}" stroke-width="{LINE_WIDTH}""#, hex(fill), hex(edge));
+        if marker.is_open {
+            let filled = Marker::filled(marker.shape);
+            self.marker(filled, [x, y], radius, [fill, edge]);
+            return self.marker(filled, [x, y], 0.45 * radius, [edge; 2]);
+        }
         // The shapes have about equal areas.
-        let corners: &[[f64; 2]] = match marker {
-            Marker::Circle => {
+        let corners: &[[f64; 2]] = match marker.shape {
+            MarkerShape::Circle => {
                 return self.push(format_args!(r#"<circle cx="{x:.3}" cy="{y:.3}" r="{radius:.3}" {colors}/>"#));
             }
-            Marker::Square => &[[-0.88, -0.88], [0.88, -0.88], [0.88, 0.88], [-0.88, 0.88]],
-            Marker::Triangle => &[[0.0, -1.3], [1.2, 0.85], [-1.2, 0.85]],
-            Marker::Diamond => &[[0.0, -1.3], [1.3, 0.0], [0.0, 1.3], [-1.3, 0.0]],
-            Marker::Cross => &CROSS,
-            Marker::Star => &STAR,
-            Marker::Plus => &PLUS,
-            Marker::Down => &[[0.0, 1.3], [-1.2, -0.85], [1.2, -0.85]],
-            Marker::Left => &[[-1.3, 0.0], [0.85, -1.2], [0.85, 1.2]],
-            Marker::Right => &[[1.3, 0.0], [-0.85, 1.2], [-0.85, -1.2]],
+            MarkerShape::Square => &[[-0.88, -0.88], [0.88, -0.88], [0.88, 0.88], [-0.88, 0.88]],
+            MarkerShape::Triangle => &[[0.0, -1.3], [1.2, 0.85], [-1.2, 0.85]],
+            MarkerShape::Diamond => &[[0.0, -1.3], [1.3, 0.0], [0.0, 1.3], [-1.3, 0.0]],
+            MarkerShape::Cross => &CROSS,
+            MarkerShape::Star => &STAR,
+            MarkerShape::Plus => &PLUS,
+            MarkerShape::Down => &[[0.0, 1.3], [-1.2, -0.85], [1.2, -0.85]],
+            MarkerShape::Left => &[[-1.3, 0.0], [0.85, -1.2], [0.85, 1.2]],
+            MarkerShape::Right => &[[1.3, 0.0], [-0.85, 1.2], [-0.85, -1.2]],
         };
         let corners = corners.iter().map(|[dx, dy]| format!("{:.3},{:.3}", x + radius * dx, y + radius * dy));
         let corners = corners.collect::<Vec<_>>().join(" ");

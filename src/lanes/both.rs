@@ -74,6 +74,12 @@ impl<V: Real> Real for Both<V> {
         let [x, y] = self.0;
         Both([x.mul_add(x, y * y).sqrt(); 2])
     }
+
+    #[inline(always)]
+    fn mean(self) -> Self {
+        let [x, y] = self.0;
+        Both([V::splat(0.5) * (x + y); 2])
+    }
 }
 
 /// The norm of two coordinates that are joined to one vector.
@@ -82,6 +88,14 @@ impl<V: Real> Real for Both<V> {
 pub(super) fn norm_of_both<V: Planar>(both: V::Both) -> V::Both {
     let [x, y] = V::apart(both);
     V::both([x.mul_add(x, y * y).sqrt(); 2])
+}
+
+/// The mean of two coordinates that are joined to one vector.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(super) fn mean_of_both<V: Planar>(both: V::Both) -> V::Both {
+    let [x, y] = V::apart(both);
+    V::both([V::splat(0.5) * (x + y); 2])
 }
 
 macro_rules! planar {

@@ -72,6 +72,12 @@ pub trait Real:
     fn norm(self) -> Self {
         self.abs()
     }
+
+    /// The mean over that parameter.
+    #[inline(always)]
+    fn mean(self) -> Self {
+        self
+    }
 }
 
 macro_rules! plain_number {

@@ -1,6 +1,6 @@
 use super::{
-    Algebra, Batch, Elapsed, Hyperparameter, Marker, Moved, Observation, ObservedStatistic, Rates, RatioCorrection,
-    Rule, RuleInfo, RuleInput, Scalar, StepArrow, StepPart, hyperparameters,
+    Algebra, Batch, Elapsed, Hyperparameter, Marker, MarkerShape, Moved, Observation, ObservedStatistic, Rates,
+    RatioCorrection, Rule, RuleInfo, RuleInput, Scalar, StepArrow, StepPart, hyperparameters,
 };
 
 /// Adam with decoupled weight decay, AdamW (Kingma and Ba, [arXiv:1412.6980](https://arxiv.org/abs/1412.6980);
@@ -17,11 +17,7 @@ pub struct Adam;
 
 hyperparameters! {
     beta1: Hyperparameter::momentum().paper("0.9"),
-    beta2: Hyperparameter::decay_rate("β₂", "Squares β₂")
-        .help("How much of the running average of the squared gradient is kept in each step. Its root divides the step.")
-        .paper("0.999")
-        .slider(0.0, 0.9999)
-        .defaults(0.999, 0.999),
+    beta2: Hyperparameter::squares().paper("0.999"),
     weight_decay: Hyperparameter::weight_decay().paper("0.1"),
 }
 
@@ -46,7 +42,7 @@ impl Rule for Adam {
     const INFO: RuleInfo = RuleInfo {
         name: "Adam",
         color: [244, 111, 67],
-        marker: Marker::Circle,
+        marker: Marker::filled(MarkerShape::Circle),
         source: "arXiv:1412.6980, arXiv:1711.05101",
         hyperparameters: TABLE,
         states: &[&M, &S],

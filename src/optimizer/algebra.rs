@@ -8,7 +8,8 @@ use crate::lanes::Real;
 /// A number of a kind that update rules are written for: a plain float, a vector of runs, both coordinates of a place
 /// side by side, or a [`Traced`](super::Traced) number that records what is computed.
 ///
-/// Operations act on each element of a parameter alone, but for [`Algebra::norm`] and [`Algebra::orthogonal`].
+/// Operations act on each element of a parameter alone, but for [`Algebra::norm`],
+/// [`Algebra::block_mean`] and [`Algebra::orthogonal`].
 pub trait Algebra:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>
 {
@@ -28,6 +29,12 @@ pub trait Algebra:
     /// `‖self‖`, the Euclidean norm over the whole parameter (a matrix or vector; x and y on the plane), the same for
     /// each element. A rule that uses it says so in [`RuleInfo::needs`](super::RuleInfo::needs).
     fn norm(self) -> Self;
+
+    /// The mean over the block that an element of the parameter belongs to, the same for each element of it (Adam-mini,
+    /// [arXiv:2406.16793](https://arxiv.org/abs/2406.16793)): x and y on the plane; a head of queries or keys, a row of
+    /// another matrix, an element of a bias, or the whole of another vector in training. A rule that uses it
+    /// [needs](super::RuleInfo::needs) [`Need::WholeParameter`](super::Need::WholeParameter).
+    fn block_mean(self) -> Self;
 
     /// `√max(1, r/c) X`, where X is `self` as a matrix of r × c with its singular values brought near 1, by five steps of a
     /// Newton-Schulz iteration (Muon, [Jordan et al.](https://kellerjordan.github.io/posts/muon)): with
@@ -114,6 +121,11 @@ impl<R: Real> Algebra for R {
     }
 
     #[inline(always)]
+    fn block_mean(self) -> Self {
+        Real::mean(self)
+    }
+
+    #[inline(always)]
     fn orthogonal(self) -> Self {
         orthogonal_column(self, 2.0)
     }
@@ -156,6 +168,9 @@ pub trait Scalar: Algebra {
 
     /// A constant of the rule, with the symbol that it has in formulas.
     fn constant(symbol: &'static str, value: f64) -> Self;
+
+    /// A number that is computed of this and others by other means, and that formulas show as `formula`.
+    fn computed(self, formula: &'static str, value: f64) -> Self;
 }
 
 impl Scalar for f64 {
@@ -164,6 +179,10 @@ impl Scalar for f64 {
     }
 
     fn constant(_symbol: &'static str, value: f64) -> f64 {
+        value
+    }
+
+    fn computed(self, _formula: &'static str, value: f64) -> f64 {
         value
     }
 }
@@ -179,8 +198,11 @@ pub struct AverageWeight<A> {
 
 impl<A> AverageWeight<A> {
     /// Of the weight w.
-    pub fn new<S: Scalar>(weight: S, of: impl Fn(S) -> A) -> AverageWeight<A> {
-        AverageWeight { weight: of(weight), minus_kept: of(weight - S::splat(1.0)) }
+    #[inline(always)]
+    pub fn new<S: Scalar>(weight: S, of: &impl Fn(S) -> A) -> AverageWeight<A> {
+        // The function itself is called: a call through the reference would not be inlined, and so not be compiled for the
+        // vector instructions of the step.
+        AverageWeight { weight: (*of)(weight), minus_kept: (*of)(weight - S::splat(1.0)) }
     }
 }
 
@@ -200,14 +222,16 @@ pub struct RatioCorrection<A> {
 
 impl<A> RatioCorrection<A> {
     /// With β₁ᵗ, β₂ᵗ and ε.
-    pub fn new<S: Scalar>([beta1, beta2]: [S; 2], epsilon: S, of: impl Fn(S) -> A) -> RatioCorrection<A> {
+    #[inline(always)]
+    pub fn new<S: Scalar>([beta1, beta2]: [S; 2], epsilon: S, of: &impl Fn(S) -> A) -> RatioCorrection<A> {
         let (m_weight, s_weight) = (S::splat(1.0) - beta1, S::splat(1.0) - beta2);
+        // As in `AverageWeight::new`.
         RatioCorrection {
-            factor: of(m_weight / s_weight.sqrt()),
-            term: of(m_weight * epsilon),
-            m_weight: of(m_weight),
-            s_weight: of(s_weight),
-            epsilon: of(epsilon),
+            factor: (*of)(m_weight / s_weight.sqrt()),
+            term: (*of)(m_weight * epsilon),
+            m_weight: (*of)(m_weight),
+            s_weight: (*of)(s_weight),
+            epsilon: (*of)(epsilon),
         }
     }
 }

@@ -50,7 +50,8 @@ impl BiasCorrection {
         self.steps += 1;
         for (index, hyperparameter) in R::INFO.hyperparameters.iter().enumerate() {
             if hyperparameter.is_decay_rate() {
-                self.powers[index] *= rule.values()[index];
+                let (rate, t) = (rule.values()[index], self.steps as f64);
+                self.powers[index] *= R::decay_factor(hyperparameter, rate, &rule.hyper::<R>(), t);
             }
         }
         self

@@ -1,6 +1,6 @@
 use super::{
-    Algebra, AverageWeight, Batch, Elapsed, Hyperparameter, HyperparameterChoice, Marker, Moved, Observation,
-    ObservedStatistic, Rates, Rule, RuleInfo, RuleInput, Scalar, StepArrow, StepPart, hyperparameters,
+    Algebra, AverageWeight, Batch, Elapsed, Hyperparameter, HyperparameterChoice, Marker, MarkerShape, Moved,
+    Observation, ObservedStatistic, Rates, Rule, RuleInfo, RuleInput, Scalar, StepArrow, StepPart, hyperparameters,
 };
 
 /// FOCUS: Signum with an attraction to the averaged parameters (Liu, Liu and Gore,
@@ -73,7 +73,7 @@ impl Rule for Focus {
     const INFO: RuleInfo = RuleInfo {
         name: "FOCUS",
         color: [128, 166, 226],
-        marker: Marker::Triangle,
+        marker: Marker::filled(MarkerShape::Triangle),
         source: "arXiv:2501.12243",
         hyperparameters: TABLE,
         states: &[&M, &AVERAGE],

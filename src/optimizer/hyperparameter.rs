@@ -18,6 +18,8 @@ pub struct Hyperparameter {
     pub kind: HyperparameterKind,
     /// The ends of a slider, and of an axis of a diagram to begin with.
     pub slider: [f64; 2],
+    /// Whether the slider is logarithmic.
+    pub is_logarithmic: bool,
     /// Where nothing is said: on the plane (the paper's toy model).
     pub on_plane: f64,
     /// Where nothing is said: in the training of networks.
@@ -53,6 +55,21 @@ pub struct HyperparameterChoice {
     pub words: &'static str,
 }
 
+const COUPLINGS: &[HyperparameterChoice] = &[
+    HyperparameterChoice {
+        key: "Decoupled",
+        label: "of the parameters",
+        help: "Each step shrinks the parameters by ηω of their size.",
+        words: "",
+    },
+    HyperparameterChoice {
+        key: "Coupled",
+        label: "in the gradient",
+        help: "ωθ is added to the gradient before anything is computed of it, as in PyTorch.",
+        words: "coupled decay",
+    },
+];
+
 impl Hyperparameter {
     /// A decay rate with its symbol and label.
     pub const fn decay_rate(symbol: &'static str, label: &'static str) -> Hyperparameter {
@@ -64,6 +81,7 @@ impl Hyperparameter {
             paper: "",
             kind: HyperparameterKind::DecayRate,
             slider: [0.0, 0.999],
+            is_logarithmic: false,
             on_plane: 0.9,
             in_training: 0.9,
             is_for_vectors: false,
@@ -108,6 +126,11 @@ impl Hyperparameter {
         Hyperparameter { on_plane, in_training, ..self }
     }
 
+    /// With a logarithmic slider.
+    pub const fn logarithmic(self) -> Hyperparameter {
+        Hyperparameter { is_logarithmic: true, ..self }
+    }
+
     /// Without effect on matrices, and so on the plane.
     pub const fn for_vectors(self) -> Hyperparameter {
         Hyperparameter { is_for_vectors: true, ..self }
@@ -118,6 +141,31 @@ impl Hyperparameter {
         Hyperparameter::decay_rate("β₁", "Momentum β₁")
             .help("How much of the running average of the gradient is kept in each step. 0 keeps nothing.")
     }
+
+    /// β₂, the decay rate of the average of squares.
+    pub const fn squares() -> Hyperparameter {
+        Hyperparameter::decay_rate("β₂", "Squares β₂")
+            .help("How much of the running average of the squared gradient is kept in each step. Its root divides the step.")
+            .slider(0.0, 0.9999)
+            .defaults(0.999, 0.999)
+    }
+
+    /// ε, which is added to a divisor.
+    pub const fn epsilon() -> Hyperparameter {
+        Hyperparameter::number("ε", "Constant ε", Range { name: "eps", min: 0.0, max: 1.0 })
+            .help("Added to the divisor. Steps get shorter where gradients are not much larger.")
+            .slider(1e-16, 1e-3)
+            .logarithmic()
+            .defaults(1e-8, 1e-8)
+    }
+
+    /// Whether weight decay acts on the parameters or on the gradient.
+    pub const fn decay_coupling() -> Hyperparameter {
+        Hyperparameter::choice("Weight decay", COUPLINGS).help("What weight decay is added to.")
+    }
+
+    /// The value of [`Hyperparameter::decay_coupling`] for a decay that is added to the gradient.
+    pub const IS_COUPLED: f64 = 1.0;
 
     /// γ, a strength of attraction.
     pub const fn attraction() -> Hyperparameter {

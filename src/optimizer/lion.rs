@@ -1,6 +1,6 @@
 use super::{
-    Algebra, Batch, Elapsed, Hyperparameter, Marker, Moved, Rates, Rule, RuleInfo, RuleInput, Scalar, StepArrow,
-    StepPart, hyperparameters,
+    Algebra, Batch, Elapsed, Hyperparameter, Marker, MarkerShape, Moved, Rates, Rule, RuleInfo, RuleInput, Scalar,
+    StepArrow, StepPart, hyperparameters,
 };
 
 /// Lion: the sign of a momentum that is mixed anew with the gradient (Chen et al.,
@@ -43,7 +43,7 @@ impl Rule for Lion {
     const INFO: RuleInfo = RuleInfo {
         name: "Lion",
         color: [178, 132, 190],
-        marker: Marker::Right,
+        marker: Marker::filled(MarkerShape::Right),
         source: "arXiv:2302.06675",
         hyperparameters: TABLE,
         states: &[&M],

@@ -2,9 +2,16 @@
 
 use super::RuleKind;
 
-/// A shape that stands for an optimizer, for readers who cannot see its colour.
+/// A mark that stands for an optimizer, for readers who cannot see its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Marker {
+pub struct Marker {
+    pub shape: MarkerShape,
+    /// Whether it has a hole.
+    pub is_open: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarkerShape {
     Circle,
     Square,
     Triangle,
@@ -18,18 +25,37 @@ pub enum Marker {
 }
 
 impl Marker {
-    const ALL: [Marker; 10] = [
-        Marker::Circle,
-        Marker::Square,
-        Marker::Triangle,
-        Marker::Diamond,
-        Marker::Cross,
-        Marker::Star,
-        Marker::Plus,
-        Marker::Down,
-        Marker::Left,
-        Marker::Right,
+    const SHAPES: [MarkerShape; 10] = [
+        MarkerShape::Circle,
+        MarkerShape::Square,
+        MarkerShape::Triangle,
+        MarkerShape::Diamond,
+        MarkerShape::Cross,
+        MarkerShape::Star,
+        MarkerShape::Plus,
+        MarkerShape::Down,
+        MarkerShape::Left,
+        MarkerShape::Right,
     ];
+
+    pub const fn filled(shape: MarkerShape) -> Marker {
+        Marker { shape, is_open: false }
+    }
+
+    /// Of a shape that has an inside: no cross, plus or star.
+    pub const fn open(shape: MarkerShape) -> Marker {
+        Marker { shape, is_open: true }
+    }
+
+    /// All marks: the filled ones, then those with a hole.
+    fn all() -> impl Iterator<Item = Marker> {
+        let has_inside =
+            |shape: &MarkerShape| !matches!(shape, MarkerShape::Cross | MarkerShape::Plus | MarkerShape::Star);
+        Self::SHAPES
+            .into_iter()
+            .map(Marker::filled)
+            .chain(Self::SHAPES.into_iter().filter(has_inside).map(Marker::open))
+    }
 }
 
 /// The marks of optimizers side by side, of which the rules have the marks `own`. The first of each rule has the rule's
@@ -37,7 +63,7 @@ impl Marker {
 pub fn markers(own: impl IntoIterator<Item = Marker>) -> Vec<Marker> {
     let own: Vec<Marker> = own.into_iter().collect();
     let is_of_a_rule = |marker: &Marker| RuleKind::ALL.iter().any(|kind| kind.info().marker == *marker);
-    let (of_rules, spare): (Vec<Marker>, Vec<Marker>) = Marker::ALL.into_iter().partition(is_of_a_rule);
+    let (of_rules, spare): (Vec<Marker>, Vec<Marker>) = Marker::all().partition(is_of_a_rule);
     let absent = of_rules.into_iter().filter(|marker| !own.contains(marker));
     let others: Vec<Marker> = spare.into_iter().chain(absent).collect();
     let mut others = others.into_iter().cycle();
@@ -54,18 +80,21 @@ pub fn markers(own: impl IntoIterator<Item = Marker>) -> Vec<Marker> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Marker, markers};
+    use super::{Marker, MarkerShape, markers};
 
     #[test]
     fn a_rule_has_its_mark_wherever_it_stands_and_copies_have_others() {
-        use Marker::{Circle, Cross, Square, Star, Triangle};
-        assert_eq!(markers([Circle, Square, Triangle]), [Circle, Square, Triangle]);
-        assert_eq!(markers([Triangle, Circle, Triangle, Triangle]), [Triangle, Circle, Cross, Star]);
+        let [circle, square, triangle, cross, star] =
+            [MarkerShape::Circle, MarkerShape::Square, MarkerShape::Triangle, MarkerShape::Cross, MarkerShape::Star]
+                .map(Marker::filled);
+        assert_eq!(markers([circle, square, triangle]), [circle, square, triangle]);
+        assert_eq!(markers([triangle, circle, triangle, triangle]), [triangle, circle, cross, star]);
     }
 
     #[test]
     fn each_of_seven_copies_has_a_mark_of_its_own() {
-        let mut marks: Vec<String> = markers([Marker::Circle; 7]).iter().map(|mark| format!("{mark:?}")).collect();
+        let mut marks: Vec<String> =
+            markers([Marker::filled(MarkerShape::Circle); 7]).iter().map(|mark| format!("{mark:?}")).collect();
         marks.sort();
         marks.dedup();
         assert_eq!(marks.len(), 7, "{marks:?}");

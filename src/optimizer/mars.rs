@@ -1,6 +1,6 @@
 use super::{
-    Algebra, Batch, Elapsed, Hyperparameter, HyperparameterChoice, Marker, Moved, Need, Rates, RatioCorrection, Rule,
-    RuleInfo, RuleInput, Scalar, StepArrow, StepPart, hyperparameters,
+    Algebra, Batch, Elapsed, Hyperparameter, HyperparameterChoice, Marker, MarkerShape, Moved, Need, Rates,
+    RatioCorrection, Rule, RuleInfo, RuleInput, Scalar, StepArrow, StepPart, hyperparameters,
 };
 use crate::quantity::Range;
 
@@ -82,7 +82,7 @@ impl Rule for Mars {
     const INFO: RuleInfo = RuleInfo {
         name: "MARS",
         color: [72, 190, 186],
-        marker: Marker::Left,
+        marker: Marker::filled(MarkerShape::Left),
         source: "arXiv:2411.10438",
         hyperparameters: TABLE,
         states: &[&M, &S, &PREVIOUS, &PLACE],

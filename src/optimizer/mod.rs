@@ -27,7 +27,7 @@ pub use algebra::{
 };
 pub use bias::BiasCorrection;
 pub use hyperparameter::{Hyperparameter, HyperparameterChoice, HyperparameterKind, MOST_STATES, Numbers};
-pub use marker::{Marker, markers};
+pub use marker::{Marker, MarkerShape, markers};
 pub use name::HyperparameterName;
 pub use part::{ArrowRole, PartRole, StepArrow, StepPart};
 pub use plane::{PlaneBatch, SideBySide};
@@ -101,6 +101,11 @@ rules! { ($)
     mars::Mars,
     sophia::Sophia,
     muon::Muon,
+    rmsprop::RmsProp,
+    nadam::NAdam,
+    ademamix::AdEmaMix,
+    adam_mini::AdamMini,
+    adabelief::AdaBelief,
 }
 
 impl RuleKind {
@@ -132,6 +137,12 @@ pub trait Rule: Send + Sync + 'static {
 
     /// What is remembered for each parameter, 0 before the first step: an array in the order of [`RuleInfo::states`].
     type State<A: Algebra>: Numbers<A> + AsRef<[A]>;
+
+    /// What the product of a decay rate over the steps is multiplied with in step t: the rate, unless the rule varies it.
+    #[inline(always)]
+    fn decay_factor(_of: &Hyperparameter, rate: f64, _hyper: &Self::Hyper<f64>, _t: f64) -> f64 {
+        rate
+    }
 
     /// The coefficients of a step.
     fn coefficients<N: Scalar, A: Algebra>(
@@ -194,8 +205,8 @@ pub struct RuleInfo {
 /// What a step may use besides an element's parameter, gradient and states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// All elements of the parameter together, and its shape: [`Algebra::norm`], [`Algebra::orthogonal`],
-    /// [`Algebra::by_shape`].
+    /// All elements of the parameter together, and its shape: [`Algebra::norm`], [`Algebra::block_mean`],
+    /// [`Algebra::orthogonal`], [`Algebra::by_shape`].
     WholeParameter,
     /// [`Batch::gradient_at`]
     GradientElsewhere,
@@ -261,6 +272,12 @@ impl<A: Algebra> Rates<A> {
     #[inline(always)]
     pub fn decayed_step(self, theta: A, direction: A, decayed: A) -> A {
         theta.add_product(-self.learning_rate, direction.add_product(self.weight_decay, decayed))
+    }
+
+    /// The gradient `g + ω θ` with coupled weight decay, and the rates of the step that is left.
+    #[inline(always)]
+    pub fn coupled(self, gradient: A, theta: A) -> (A, Rates<A>) {
+        (gradient.add_product(self.weight_decay, theta), Rates { weight_decay: A::splat(0.0), ..self })
     }
 }
 

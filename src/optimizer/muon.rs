@@ -1,6 +1,6 @@
 use super::{
-    Algebra, Batch, Elapsed, Hyperparameter, Marker, Moved, Need, Rates, RatioCorrection, Rule, RuleInfo, RuleInput,
-    Scalar, StepArrow, StepPart, hyperparameters,
+    Algebra, Batch, Elapsed, Hyperparameter, Marker, MarkerShape, Moved, Need, Rates, RatioCorrection, Rule, RuleInfo,
+    RuleInput, Scalar, StepArrow, StepPart, hyperparameters,
 };
 use crate::quantity::{Beta, Range};
 
@@ -69,7 +69,7 @@ impl Rule for Muon {
     const INFO: RuleInfo = RuleInfo {
         name: "Muon",
         color: [206, 182, 92],
-        marker: Marker::Plus,
+        marker: Marker::filled(MarkerShape::Plus),
         source: "https://kellerjordan.github.io/posts/muon",
         hyperparameters: TABLE,
         states: &[&M, &S],

@@ -1,15 +1,15 @@
 use super::{
-    Algebra, Batch, Elapsed, Hyperparameter, Marker, Moved, Rates, Rule, RuleInfo, RuleInput, Scalar, StepArrow,
-    StepPart, hyperparameters,
+    Algebra, Batch, Elapsed, Hyperparameter, HyperparameterChoice, Marker, MarkerShape, Moved, Rates, Rule, RuleInfo,
+    RuleInput, Scalar, StepArrow, StepPart, hyperparameters,
 };
 
-/// Stochastic gradient descent with (heavy-ball) momentum and decoupled weight decay
-/// ([PyTorch's `SGD`](https://docs.pytorch.org/docs/stable/generated/torch.optim.SGD.html) without dampening, but for the
-/// decay).
+/// Stochastic gradient descent with momentum, Polyak's or Nesterov's
+/// ([PyTorch's `SGD`](https://docs.pytorch.org/docs/stable/generated/torch.optim.SGD.html) without dampening, whose weight
+/// decay is the coupled one).
 ///
 /// ```text
 /// m ← β₁ m + g
-/// θ ← θ − η ( m + ω θ )
+/// θ ← θ − η ( m + ω θ )             Nesterov's: g + β₁ m in place of m
 /// ```
 ///
 /// The momentum is not an average: with β₁ = 0.9 a steady gradient moves ten times as far.
@@ -19,20 +19,37 @@ hyperparameters! {
     beta1: Hyperparameter::momentum()
         .help("How much of the sum of gradients is kept in each step. 0 keeps nothing."),
     weight_decay: Hyperparameter::weight_decay(),
+    /// The momentum of the step.
+    form: Hyperparameter::choice("Momentum", FORMS).help("What the step is made of."),
+    decay: Hyperparameter::decay_coupling(),
 }
 
+const FORMS: &[HyperparameterChoice] = &[
+    HyperparameterChoice { key: "Plain", label: "heavy ball", help: "The step is the momentum.", words: "" },
+    HyperparameterChoice {
+        key: "Nesterov",
+        label: "Nesterov's",
+        help: "The step is the momentum as it will be after the same gradient once more.",
+        words: "Nesterov",
+    },
+];
+const IS_NESTEROV: f64 = 1.0;
+
+const D: StepPart = StepPart::quantity("d", "the momentum after the same gradient once more");
 const M: StepPart = StepPart::state("m", "m", "momentum, a sum of the gradients");
 
 #[derive(Clone, Copy, Debug)]
 pub struct Coefficients<A> {
     beta1: A,
+    is_nesterov: bool,
+    is_coupled: bool,
 }
 
 impl Rule for Sgd {
     const INFO: RuleInfo = RuleInfo {
         name: "SGD",
         color: [136, 196, 120],
-        marker: Marker::Diamond,
+        marker: Marker::filled(MarkerShape::Diamond),
         source: "torch.optim.SGD",
         hyperparameters: TABLE,
         states: &[&M],
@@ -50,7 +67,11 @@ impl Rule for Sgd {
         _elapsed: &Elapsed<N, Hyper<N>>,
         of: impl Fn(N) -> A,
     ) -> Coefficients<A> {
-        Coefficients { beta1: of(h.beta1) }
+        Coefficients {
+            beta1: of(h.beta1),
+            is_nesterov: h.form.value() == IS_NESTEROV,
+            is_coupled: h.decay.value() == Hyperparameter::IS_COUPLED,
+        }
     }
 
     #[inline(always)]
@@ -60,8 +81,10 @@ impl Rule for Sgd {
         RuleInput { theta, gradient, .. }: RuleInput<A, B>,
         [m]: [A; 1],
     ) -> ([A; 1], Moved<A>) {
+        let (gradient, rates) = if c.is_coupled { rates.coupled(gradient, theta) } else { (gradient, rates) };
         let m = c.beta1.mul_add(m, gradient).named(&M);
+        let direction = if c.is_nesterov { gradient.add_product(c.beta1, m).named(&D) } else { m };
         A::draw(&StepArrow::MOMENTUM, || m);
-        ([m], Moved { theta: rates.decayed_step(theta, m, theta), direction: m })
+        ([m], Moved { theta: rates.decayed_step(theta, direction, theta), direction })
     }
 }

@@ -1,6 +1,6 @@
 use super::{
-    Algebra, Batch, Elapsed, Hyperparameter, Marker, Moved, Rates, Rule, RuleInfo, RuleInput, Scalar, StepArrow,
-    StepPart, hyperparameters,
+    Algebra, Batch, Elapsed, Hyperparameter, Marker, MarkerShape, Moved, Rates, Rule, RuleInfo, RuleInput, Scalar,
+    StepArrow, StepPart, hyperparameters,
 };
 
 /// Signum: the sign of the momentum (Bernstein et al., [arXiv:1802.04434](https://arxiv.org/abs/1802.04434)), with
@@ -33,7 +33,7 @@ impl Rule for Signum {
     const INFO: RuleInfo = RuleInfo {
         name: "Signum",
         color: [251, 221, 133],
-        marker: Marker::Square,
+        marker: Marker::filled(MarkerShape::Square),
         source: "arXiv:1802.04434",
         hyperparameters: TABLE,
         states: &[&M],

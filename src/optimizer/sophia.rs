@@ -1,6 +1,6 @@
 use super::{
-    Algebra, Batch, Elapsed, Hyperparameter, Marker, Moved, Need, Rates, Rule, RuleInfo, RuleInput, Scalar, StepArrow,
-    StepPart, hyperparameters,
+    Algebra, Batch, Elapsed, Hyperparameter, Marker, MarkerShape, Moved, Need, Rates, Rule, RuleInfo, RuleInput,
+    Scalar, StepArrow, StepPart, hyperparameters,
 };
 use crate::quantity::Range;
 
@@ -60,7 +60,7 @@ impl Rule for Sophia {
     const INFO: RuleInfo = RuleInfo {
         name: "Sophia",
         color: [236, 112, 160],
-        marker: Marker::Down,
+        marker: Marker::filled(MarkerShape::Down),
         source: "arXiv:2305.14342",
         hyperparameters: TABLE,
         states: &[&M, &H],

@@ -37,6 +37,8 @@ pub enum Operation {
     Larger(Operand, Operand),
     /// [`Algebra::norm`]
     Norm(Operand),
+    /// [`Algebra::block_mean`]
+    BlockMean(Operand),
     /// [`Algebra::orthogonal`]
     Orthogonal(Operand),
     /// [`Algebra::by_shape`]: of matrices, and of others.
@@ -59,6 +61,7 @@ impl Operation {
             | Operation::Size(a)
             | Operation::Sign(a)
             | Operation::Norm(a)
+            | Operation::BlockMean(a)
             | Operation::Orthogonal(a)
             | Operation::GradientAt(a) => vec![a],
             Operation::Sum(a, b)
@@ -95,6 +98,8 @@ pub enum Symbol {
     Power(&'static str),
     /// t, the number of the step.
     Step,
+    /// A number that follows from others by this formula.
+    Computed(&'static str),
 }
 
 /// A number that was computed, for the coordinates x and y.
@@ -252,6 +257,11 @@ impl Algebra for Traced<'_> {
         Traced::with_values([self], |[a]| Operation::Norm(a), [x.mul_add(x, y * y).sqrt(); 2])
     }
 
+    fn block_mean(self) -> Self {
+        let [x, y] = self.values();
+        Traced::with_values([self], |[a]| Operation::BlockMean(a), [0.5 * (x + y); 2])
+    }
+
     fn orthogonal(self) -> Self {
         let both = Lanes::<f64, 1>::both(self.values().map(|value| Lanes([value])));
         let values = Lanes::<f64, 1>::apart(both.orthogonal()).map(|Lanes([value])| value);
@@ -322,6 +332,13 @@ impl Scalar for Traced<'_> {
 
     fn constant(symbol: &'static str, value: f64) -> Self {
         Traced::Constant(value, Some(symbol))
+    }
+
+    fn computed(self, formula: &'static str, value: f64) -> Self {
+        match self.tape() {
+            Some(tape) => tape.symbol(Symbol::Computed(formula), [value; 2]),
+            None => Traced::Constant(value, None),
+        }
     }
 }
 

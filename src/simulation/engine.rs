@@ -5,10 +5,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, TryRecvErr
 use std::time::{Duration, Instant};
 
 use super::ensemble::Ensemble;
-use super::history::Bucket;
+use super::history::{Bucket, PlotRequest};
 use super::model::Simulation;
 use super::pace::{Pace, Rate, Speed};
-use super::snapshot::{EnsembleView, ParticleId, Playback, PlotRequest, Snapshot};
+use super::snapshot::{EnsembleView, ParticleId, Playback, Snapshot};
 use super::spec::{Record, Setting, SimulationSpec};
 use super::trail::{MeanPath, Trail, trail_columns};
 

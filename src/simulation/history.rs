@@ -7,8 +7,25 @@
 
 use std::collections::VecDeque;
 
+/// The part of the history to show, and its resolution.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PlotRequest {
+    pub first_step: u64,
+    /// The last step, inclusive; `None` follows the run.
+    pub last_step: Option<u64>,
+    /// The largest number of buckets of an optimizer's curve.
+    pub buckets: usize,
+    /// Buckets of equal width on a logarithmic axis of steps.
+    pub log_steps: bool,
+}
+
+impl Default for PlotRequest {
+    fn default() -> Self {
+        PlotRequest { first_step: 0, last_step: None, buckets: 500, log_steps: false }
+    }
+}
+
 use super::diagnostics::{Sample, Spread};
-use super::snapshot::PlotRequest;
 
 /// Steps kept in full, the newest ones.
 pub const RECENT_STEPS: usize = 20_000;

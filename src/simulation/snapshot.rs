@@ -68,24 +68,6 @@ pub struct ParticleId {
     pub particle: usize,
 }
 
-/// The part of the history to show, and its resolution.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PlotRequest {
-    pub first_step: u64,
-    /// The last step, inclusive; `None` follows the run.
-    pub last_step: Option<u64>,
-    /// The largest number of buckets of an optimizer's curve.
-    pub buckets: usize,
-    /// Buckets of equal width on a logarithmic axis of steps.
-    pub log_steps: bool,
-}
-
-impl Default for PlotRequest {
-    fn default() -> Self {
-        PlotRequest { first_step: 0, last_step: None, buckets: 500, log_steps: false }
-    }
-}
-
 /// One step of one particle, recorded. Pairs are the coordinates x and y.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepTrace {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::spec::Point;
+use super::point::Point;
 use crate::elementary::geometric;
 use crate::optimizer::{Hyperparameter, HyperparameterName};
 use crate::quantity::{Dimension, LearningRate, Noise, OutOfRange, PointCount, Rotation, Sharpness, Slope, StepCount};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::pixel_runs::Runs;
+use super::runs::Runs;
 use super::statistics::{Estimate, Gap, mean_and_deviation, median};
 
 /// The metric by which runs are compared.

@@ -175,6 +175,21 @@ impl<V: Real> Algebra for Coordinates<'_, V> {
     }
 
     #[inline(always)]
+    fn block_mean(self) -> Self {
+        match self {
+            Coordinates::Same(_) => unreachable!("a step takes means of what differs between coordinates"),
+            Coordinates::Each { arena, start } => {
+                let values = arena.values.borrow();
+                let mut sum = V::splat(0.0);
+                for value in &values[start..start + arena.dimension] {
+                    sum = sum + *value;
+                }
+                Coordinates::Same(sum / V::splat(arena.dimension as f64))
+            }
+        }
+    }
+
+    #[inline(always)]
     fn orthogonal(self) -> Self {
         let rows = self.arena().map_or(1, |arena| arena.dimension);
         orthogonal_column(self, rows as f64)

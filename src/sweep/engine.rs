@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 
 use super::cell::Cell;
 use super::machine::Machine;
-use super::pixel_runs::{Runs, pixel_runs};
+use super::pixel_runs::pixel_runs;
+use super::runs::Runs;
 use super::spec::SweepSpec;
-use super::tasks::{Part, Task, tasks};
+use super::tasks::{Part, Task, Work, tasks};
 
 /// The thread pool of sweeps, separate from all other threads.
 #[derive(Clone)]
@@ -27,16 +28,6 @@ impl Pool {
     pub fn threads(&self) -> usize {
         self.0.current_num_threads()
     }
-}
-
-/// The order of the pixels. The result is the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Work {
-    /// Pictures of the whole from few pixels and replicates, each finer than the one before, up to the first
-    /// picture; then still finer, until every pixel is exact.
-    CoarseToFine,
-    /// One row after another.
-    RowByRow,
 }
 
 /// A computed pixel.

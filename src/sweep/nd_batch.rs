@@ -6,8 +6,10 @@ use std::sync::atomic::AtomicBool;
 
 use super::coordinates::{Arena, Coordinates};
 use super::kernel::{Metrics, StepBlocks};
-use super::pixel_runs::{PixelKey, Runs, append};
-use super::spec::{Point, PointOptimizer, SweepSpec};
+use super::pixel_key::PixelKey;
+use super::point::{Point, PointOptimizer};
+use super::runs::{Runs, append};
+use super::spec::SweepSpec;
 use crate::instructions::{OwnFunction, VectorSet};
 use crate::landscape::{Place, ValleyInSpace};
 use crate::lanes::{Lanes, Real};

@@ -7,57 +7,15 @@ use std::sync::atomic::AtomicBool;
 use super::kernel::{Metrics, NOISE_BLOCK, Noise, RunBatch, StepBlocks, ToyProblem};
 use super::machine::Machine;
 use super::nd_batch::NdProblem;
+use super::pixel_key::PixelKey;
+use super::point::Point;
+use super::runs::{Runs, append};
 use super::shared_noise::{LaneAssignment, SharedNoiseBatch};
-use super::spec::{Point, SweepSpec};
-use super::statistics::with_one_nan;
+use super::spec::SweepSpec;
 use crate::instructions::{OwnFunction, VectorSet, WideWork};
 use crate::lanes::{Lanes, Planar, Real};
 use crate::optimizer::{BiasCorrection, Need, Rule, with_rule, zero_state};
-use crate::random::{Key, Normals};
-
-/// The results of the runs of one optimizer at one pixel: learning rates before replicates.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Runs {
-    /// The number of replicates of each learning rate.
-    pub replicates: usize,
-    /// `[learning rate × replicates + replicate]`
-    pub metrics: Vec<Metrics<f64>>,
-}
-
-impl Runs {
-    /// These replicates and then those of `later`.
-    pub(super) fn followed_by(&self, later: &Runs) -> Runs {
-        let rates = self.metrics.chunks(self.replicates).zip(later.metrics.chunks(later.replicates));
-        let metrics = rates.flat_map(|(these, those)| these.iter().chain(those)).copied().collect();
-        Runs { replicates: self.replicates + later.replicates, metrics }
-    }
-}
-
-/// The keys of a pixel's runs; runs with the same key share their noise.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PixelKey {
-    key: Key,
-    /// Whether optimizer and learning rate are left out of a run's key.
-    common: bool,
-}
-
-impl PixelKey {
-    pub fn new(spec: &SweepSpec, row: usize, column: usize) -> Self {
-        let key = Key::new(spec.seed).at(row as u64).at(column as u64);
-        PixelKey { key, common: spec.common_random_numbers }
-    }
-
-    /// The key of the stream that a run draws from: its start, then a pair for the noise of the gradient in each step.
-    pub fn of_run(&self, optimizer: u32, learning_rate: usize, replicate: usize) -> Key {
-        let key = self.key.at(replicate as u64);
-        if self.common { key } else { key.at(u64::from(optimizer)).at(learning_rate as u64) }
-    }
-
-    /// The key of the stream from which the noise of the curvature is drawn in such a run, a pair for each step.
-    pub(super) fn of_curvature(&self, optimizer: u32, learning_rate: usize, replicate: usize) -> Key {
-        self.of_run(optimizer, learning_rate, replicate).at(u64::MAX)
-    }
-}
+use crate::random::Normals;
 
 /// The runs of some replicates at a pixel, for each optimizer in the order of the spec, or `None` when
 /// `cancelled` before the end.
@@ -255,19 +213,3 @@ impl PixelRuns<'_> {
 }
 
 const UNKNOWN: Metrics<f64> = Metrics { final_loss: f64::NAN, smallest_loss: f64::NAN, depth: f64::NAN };
-
-/// Appends the lanes' metrics until there are `most`.
-#[inline(always)]
-pub(super) fn append<const N: usize, V>(all: &mut Vec<Metrics<f64>>, metrics: Metrics<V>, most: usize)
-where
-    V: Normals<N, Number: Into<f64>>,
-{
-    let lanes = metrics.map(V::to_lanes);
-    for lane in 0..N.min(most - all.len()) {
-        all.push(Metrics {
-            final_loss: with_one_nan(lanes.final_loss.0[lane].into()),
-            smallest_loss: with_one_nan(lanes.smallest_loss.0[lane].into()),
-            depth: with_one_nan(lanes.depth.0[lane].into()),
-        });
-    }
-}

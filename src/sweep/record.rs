@@ -3,7 +3,7 @@
 use super::cell::{Cell, Comparison};
 use super::engine::Finished;
 use super::kernel::Metrics;
-use super::pixel_runs::Runs;
+use super::runs::Runs;
 use super::spec::SweepSpec;
 use super::statistics::Gap;
 

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use super::kernel::{Metrics, Noise, RunBatch, ToyProblem};
-use super::spec::PointOptimizer;
+use super::point::PointOptimizer;
 use crate::instructions::{OwnFunction, VectorSet};
 use crate::landscape::Landscape;
 use crate::lanes::{Lanes, Planar, Real, Vector};

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::axis::{Axis, Quantity, Spacing, spread};
 use super::cell::{Average, Metric};
+use super::point::{Point, PointOptimizer};
 use crate::optimizer::RuleSpec;
 use crate::quantity::{Dimension, LearningRate, Noise, OutOfRange, PointCount, Replicates, StartSpread, StepCount};
 use crate::simulation::LandscapeSpec;
@@ -112,24 +113,6 @@ impl LearningRates {
     pub fn values(&self) -> Vec<f64> {
         spread(self.from.get(), self.to.get(), self.count.get(), Spacing::Log)
     }
-}
-
-/// The settings of the runs at one pixel.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Point {
-    pub landscape: LandscapeSpec,
-    pub dimension: Dimension,
-    pub noise: Noise,
-    pub steps: StepCount,
-    pub optimizers: Vec<PointOptimizer>,
-}
-
-/// An optimizer at one pixel.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PointOptimizer {
-    pub id: u32,
-    pub rule: RuleSpec,
-    pub learning_rates: Vec<f64>,
 }
 
 fn broken<T>(path: impl Into<String>, complaint: impl Into<String>) -> Result<T, SpecError> {

@@ -2,8 +2,17 @@
 
 use std::ops::Range;
 
-use super::engine::Work;
 use super::spec::SweepSpec;
+
+/// The order of the pixels. The result is the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Pictures of the whole from few pixels and replicates, each finer than the one before, up to the first
+    /// picture; then still finer, until every pixel is exact.
+    CoarseToFine,
+    /// One row after another.
+    RowByRow,
+}
 
 /// A unit of work: some replicates of a pixel.
 #[derive(Clone, Copy, Debug)]

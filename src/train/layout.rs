@@ -21,6 +21,8 @@ pub struct Segment {
     /// The number of matrices `[outputs, inputs]` of which it consists, one below the other. 0 where a rule for matrices
     /// takes it for a vector: what is no matrix, embeddings and output layers.
     pub matrices: usize,
+    /// The blocks of which it consists for Adam-mini, one after the other: how many there are of how many elements.
+    pub blocks: Vec<(usize, usize)>,
     offset: usize,
 }
 
@@ -41,7 +43,13 @@ impl ParameterLayout {
         let mut length = 0;
         let segments = tensors.into_iter().map(|(name, shape, decays)| {
             let matrices = usize::from(shape.len() == 2);
-            let segment = Segment { name, shape, decays, matrices, offset: length };
+            let sides: Vec<usize> = shape.iter().map(|side| *side as usize).collect();
+            let blocks = match sides[..] {
+                [rows, columns] => (rows, columns),
+                _ if name.ends_with("bias") => (sides.iter().product(), 1),
+                _ => (1, sides.iter().product()),
+            };
+            let segment = Segment { name, shape, decays, matrices, blocks: vec![blocks], offset: length };
             length = (length + segment.size() * models).next_multiple_of(Self::ALIGNMENT);
             segment
         });
@@ -54,6 +62,19 @@ impl ParameterLayout {
     pub fn with_matrices(mut self, count: impl Fn(&str) -> Option<usize>) -> ParameterLayout {
         for segment in &mut self.segments {
             segment.matrices = count(&segment.name).unwrap_or(segment.matrices);
+        }
+        self
+    }
+
+    /// The same with other blocks in the segments whose names `blocks` knows. Else they are the rows of a matrix, the elements
+    /// of a bias, and the whole of another vector.
+    pub fn with_blocks(mut self, blocks: impl Fn(&str) -> Option<Vec<(usize, usize)>>) -> ParameterLayout {
+        for segment in &mut self.segments {
+            if let Some(blocks) = blocks(&segment.name) {
+                let size: usize = blocks.iter().map(|(count, elements)| count * elements).sum();
+                assert_eq!(size, segment.size(), "the blocks of {} are all of it", segment.name);
+                segment.blocks = blocks;
+            }
         }
         self
     }
@@ -89,6 +110,18 @@ impl ParameterLayout {
         let Segment { ref shape, matrices, .. } = self.segments[segment];
         let (&[rows, columns], 1..) = (&shape[..], matrices) else { return None };
         Some(self.view(flat, segment).view([-1, rows / matrices as i64, columns]))
+    }
+
+    /// The blocks of all models in a segment of a flat tensor, `[models, blocks, elements]` for each length of blocks.
+    pub fn blocks(&self, flat: &tch::Tensor, segment: usize) -> Vec<tch::Tensor> {
+        let of_models = self.view(flat, segment).view([self.models as i64, -1]);
+        let mut start = 0;
+        let parts = self.segments[segment].blocks.iter().map(|&(count, elements)| {
+            let part = of_models.narrow(1, start, (count * elements) as i64);
+            start += (count * elements) as i64;
+            part.unflatten(1, [count as i64, elements as i64])
+        });
+        parts.collect()
     }
 
     /// The view of a segment in a flat tensor, of the shape `[models, …]`.

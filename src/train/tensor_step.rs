@@ -80,7 +80,9 @@ impl TensorStep {
                     values.take(place);
                     NodeValue::Known(answer(answers.gradient_elsewhere.as_ref()))
                 }
-                Operation::Symbol(Symbol::Hyperparameter(_) | Symbol::Power(_) | Symbol::Step) => {
+                Operation::Symbol(
+                    Symbol::Hyperparameter(_) | Symbol::Power(_) | Symbol::Step | Symbol::Computed(_),
+                ) => {
                     unreachable!("coefficients are computed before")
                 }
                 _ if self.is_fused(index, &values.uses) => NodeValue::Fused,
@@ -204,6 +206,7 @@ impl StepValues<'_> {
             Operation::Sign(a) => self.take(a).map(Real::sign, sign),
             Operation::Larger(a, b) => self.take(a).larger(self.take(b)),
             Operation::Norm(a) => self.take(a).norm(self.layout),
+            Operation::BlockMean(a) => self.take(a).block_mean(self.layout),
             Operation::Orthogonal(a) => self.take(a).orthogonal(self.layout),
             Operation::ByShape(matrix, other) => self.take(matrix).of_matrices(self.take(other), self.layout),
             Operation::Toward(average, target, AverageWeight { weight, minus_kept }) => {

@@ -149,6 +149,21 @@ impl TensorValue {
         Ok(TensorValue::free(norms))
     }
 
+    /// The mean over each block of each model, in all of its elements.
+    pub(super) fn block_mean(self, layout: &ParameterLayout) -> Result<TensorValue, TchError> {
+        let TensorValue::Tensor { tensor: flat, .. } = self else {
+            unreachable!("a step takes means of what differs between elements")
+        };
+        let means = flat.f_zeros_like()?;
+        for segment in 0..layout.segments().len() {
+            for (blocks, mut means) in layout.blocks(&flat, segment).into_iter().zip(layout.blocks(&means, segment)) {
+                let mean = blocks.f_mean_dim(&[-1_i64][..], true, blocks.kind())?;
+                means.f_copy_(&mean.f_expand_as(&blocks)?)?;
+            }
+        }
+        Ok(TensorValue::free(means))
+    }
+
     /// [`Algebra::orthogonal`](crate::optimizer::Algebra::orthogonal) of each matrix; 0 for other parameters.
     pub(super) fn orthogonal(self, layout: &ParameterLayout) -> Result<TensorValue, TchError> {
         let TensorValue::Tensor { tensor: flat, .. } = self else {

@@ -3,7 +3,9 @@
 //! A file has for tensors `W`, of 6 × 4, `b`, of 5, and `p2`, of x and y, the gradients of 60 steps (`W_g`), which do not
 //! depend on the parameters, the parameters before the first step and after each (`W_theta`), and the hyperparameters
 //! (`h_lr`). Where a rule asks for them, it has the gradients at the previous parameters (`W_gprev`), or those for labels of
-//! the model at every `h_interval` steps (`W_hgrad`); and for rules for matrices a tensor `U` of 4 × 6.
+//! the model at every `h_interval` steps (`W_hgrad`); and for rules for matrices a tensor `U` of 4 × 6;
+//! Adam-mini's `Q` of 4 × 4 consists of two heads, its `U` is one block, and its `b` has one for each element and does not
+//! decay.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -17,17 +19,28 @@ use zip::ZipArchive;
 /// Choices of a rule by key and index.
 type Choices = &'static [(&'static str, f64)];
 
+const COUPLED: Choices = &[("form", 0.0), ("decay", 1.0)];
+
 /// A rule, the file of its golden, and what the reference chooses.
 pub const GOLDENS: &[(RuleKind, &str, Choices)] = &[
     (RuleKind::Adam, "adamw", &[]),
     (RuleKind::Signum, "signum", &[]),
     (RuleKind::Focus, "focus", &[("decay", 1.0)]),
-    (RuleKind::Sgd, "sgd_momentum_decoupled", &[]),
+    (RuleKind::Sgd, "sgd_momentum_decoupled", &[("form", 0.0), ("decay", 0.0)]),
     (RuleKind::Lion, "lion", &[]),
     (RuleKind::Mars, "mars_approx", &[("form", 0.0)]),
     (RuleKind::Mars, "mars", &[("form", 1.0)]),
     (RuleKind::Sophia, "sophia", &[]),
     (RuleKind::Muon, "muon", &[]),
+    (RuleKind::Sgd, "sgd", COUPLED),
+    (RuleKind::Sgd, "sgd_momentum", COUPLED),
+    (RuleKind::Sgd, "sgd_nesterov", &[("form", 1.0), ("decay", 1.0)]),
+    (RuleKind::RmsProp, "rmsprop", COUPLED),
+    (RuleKind::RmsProp, "rmsprop_centered", &[("form", 1.0), ("decay", 0.0)]),
+    (RuleKind::NAdam, "nadam", &[]),
+    (RuleKind::AdEmaMix, "ademamix", &[]),
+    (RuleKind::AdamMini, "adam_mini", &[]),
+    (RuleKind::AdaBelief, "adabelief", &[]),
 ];
 
 /// The largest difference from a golden, relative to its largest parameter.
@@ -69,7 +82,9 @@ impl Golden {
         let mut rule = RuleSpec::in_training(kind);
         for hyperparameter in kind.info().hyperparameters {
             let value = match (kind, hyperparameter.key) {
-                (RuleKind::Sgd, "beta1") => number("momentum"),
+                (RuleKind::Sgd, "beta1") => number("momentum").or(Some(0.0)),
+                (RuleKind::RmsProp, "momentum") => number("momentum").or(Some(0.0)),
+                (RuleKind::RmsProp, "beta2") => number("alpha"),
                 (RuleKind::Muon, "beta1") => number("aux_beta1"),
                 (RuleKind::Muon, "beta2") => number("aux_beta2"),
                 (RuleKind::Muon, "vector_rate") => ratio("aux_lr", "lr"),

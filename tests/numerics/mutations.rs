@@ -19,7 +19,9 @@ fn matters_to(misreading: Misreading, rule: &RatedRule) -> bool {
         | Misreading::OtherRotation
         | Misreading::VarianceForDeviation => true,
         Misreading::AverageAfterStep | Misreading::OtherDecayTarget => rule.rule.kind() == RuleKind::Focus,
-        Misreading::NoBiasCorrection => [RuleKind::Adam, RuleKind::Focus, RuleKind::Mars].contains(&rule.rule.kind()),
+        Misreading::NoBiasCorrection => {
+            [RuleKind::Adam, RuleKind::Focus, RuleKind::Mars, RuleKind::AdaBelief].contains(&rule.rule.kind())
+        }
     }
 }
 

@@ -110,8 +110,8 @@ pub fn all_rules(learning_rate: f64) -> Vec<RatedRule> {
     ];
     for &kind in RuleKind::ALL {
         if rules.iter().all(|rule| rule.rule.kind() != kind) {
-            // Muon's steps of one length make rounding grow wherever they jump over the valley.
-            let factor = if kind == RuleKind::Muon { 0.1 } else { 1.0 };
+            // Rounding grows wherever steps jump over the valley, which those of one length, and NAdam's, do for long.
+            let factor = if matches!(kind, RuleKind::Muon | RuleKind::NAdam) { 0.1 } else { 1.0 };
             rules.push(rated(factor * learning_rate, RuleSpec::on_plane(kind)));
         }
     }

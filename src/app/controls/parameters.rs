@@ -96,6 +96,6 @@ pub(crate) const TRAIL: ParameterSpec = ParameterSpec {
 
 /// The control of a rule's hyperparameter that is a number.
 pub(super) const fn of_rule(hyperparameter: &Hyperparameter) -> ParameterSpec {
-    let &Hyperparameter { label, help, paper, slider: [low, high], .. } = hyperparameter;
-    ParameterSpec { label, help, paper, low, high, logarithmic: false }
+    let &Hyperparameter { label, help, paper, slider: [low, high], is_logarithmic: logarithmic, .. } = hyperparameter;
+    ParameterSpec { label, help, paper, low, high, logarithmic }
 }

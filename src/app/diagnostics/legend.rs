@@ -39,7 +39,7 @@ fn entry(ui: &mut Ui, ensemble: &EnsembleHistory, document: &Document) {
     let color = ensemble.color(document, ui.ctx().theme());
     ui.painter().hline(line.x_range(), middle, Stroke::new(2.0, color));
     let marker = Marker::of(&document.spec.optimizers, ensemble.optimizer);
-    ui.painter().add(marker.shape(line.center(), 4.0, color, ui.visuals().text_color()));
+    ui.painter().add(marker.drawn(line.center(), 4.0, color, ui.visuals().text_color()));
     let at = pos2(line.right() + GAP, middle - 0.5 * galley.size().y);
     ui.painter().galley(at, galley, ui.visuals().text_color());
 }

@@ -1,6 +1,11 @@
 //! Expressions in the text of formulas.
 
-use super::formula::text;
+use crate::view::ticks::significant;
+
+/// The estimate of the Hessian's diagonal in formulas.
+pub(super) const CURVATURE: &str = "ĥ";
+/// Significant digits in the formulas.
+const DIGITS: usize = 4;
 
 /// The display of the numbers in a formula.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -71,4 +76,20 @@ pub(super) fn power_of_ten(value: f64) -> String {
     let text = text(value);
     let digits = text.split_once("×").filter(|(digits, _)| digits.trim_end_matches(['0', '.']) == "1");
     digits.map_or(text.clone(), |(_, power)| power.to_owned())
+}
+
+/// A number in a formula. Hyperparameters such as 0.9 are not padded with zeros.
+pub(super) fn text(value: f64) -> String {
+    let exact = significant(value, 12);
+    let rounded = significant(value, DIGITS);
+    let trimmed = |text: &str| match text.contains('×') || !text.contains('.') {
+        true => text.to_owned(),
+        false => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+    };
+    if trimmed(&exact).chars().count() <= rounded.chars().count() { trimmed(&exact) } else { rounded }
+}
+
+/// A result, always with the same number of digits, so that columns line up.
+pub(super) fn result_text(value: f64) -> String {
+    significant(value, DIGITS + 1)
 }

@@ -2,29 +2,10 @@
 //!
 //! The formulas are those of the recorded step: they show the actual computation.
 
-use super::expression::{Expression, Mode, PRODUCT};
-use super::formula_printer::Printer;
+use super::expression::{CURVATURE, Expression, Mode, PRODUCT, text};
+use super::formula_printer::{Formula, Printer};
 use crate::optimizer::{Hyperparameter, Operand, Operation, PartRole, Symbol};
 use crate::simulation::StepTrace;
-use crate::view::ticks::significant;
-
-/// One line of a rule and what it came to for the two coordinates.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Formula {
-    /// The rule as on paper: `m ← β₁ m + (1 − β₁) g`.
-    pub rule: String,
-    /// The meaning of the result, in words.
-    pub meaning: &'static str,
-    /// The rule with its numbers, for x and y: `0.9 · 0.0123 + 0.1 · 0.456`.
-    pub filled: [String; 2],
-    /// The result, for x and y.
-    pub result: [f64; 2],
-}
-
-/// The estimate of the Hessian's diagonal in formulas.
-pub(super) const CURVATURE: &str = "ĥ";
-/// Significant digits in the formulas.
-const DIGITS: usize = 4;
 
 /// The formulas of the step, in the order in which they are computed.
 pub fn formulas(step: &StepTrace) -> Vec<Formula> {
@@ -76,20 +57,4 @@ pub fn formulas(step: &StepTrace) -> Vec<Formula> {
         lines.push(printer.line(index, "θ ←", meaning));
     }
     lines
-}
-
-/// A number in a formula. Hyperparameters such as 0.9 are not padded with zeros.
-pub(super) fn text(value: f64) -> String {
-    let exact = significant(value, 12);
-    let rounded = significant(value, DIGITS);
-    let trimmed = |text: &str| match text.contains('×') || !text.contains('.') {
-        true => text.to_owned(),
-        false => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-    };
-    if trimmed(&exact).chars().count() <= rounded.chars().count() { trimmed(&exact) } else { rounded }
-}
-
-/// A result, always with the same number of digits, so that columns line up.
-pub(super) fn result_text(value: f64) -> String {
-    significant(value, DIGITS + 1)
 }

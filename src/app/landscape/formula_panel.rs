@@ -2,7 +2,9 @@
 
 use egui::{Color32, DragValue, FontSelection, Label, RichText, TextStyle, Ui};
 
-use super::formula::{Formula, formulas, result_text, text};
+use super::expression::{result_text, text};
+use super::formula::formulas;
+use super::formula_printer::Formula;
 use super::marker::{Marker, color_of, line_color};
 use super::standing;
 use crate::app::{Document, Live, Requests};
@@ -97,7 +99,7 @@ fn particle_chooser(ui: &mut Ui, document: &Document, live: &mut Live, requests:
             if let Some(spec) = document.spec.optimizers.iter().find(|spec| spec.id == particle.optimizer) {
                 let (rect, _) = ui.allocate_exact_size(egui::Vec2::splat(14.0), egui::Sense::hover());
                 let color = line_color(color_of(spec), ui.ctx().theme());
-                ui.painter().add(marker.shape(rect.center(), 4.5, color, ui.visuals().text_color()));
+                ui.painter().add(marker.drawn(rect.center(), 4.5, color, ui.visuals().text_color()));
             }
         }
     });

@@ -1,8 +1,25 @@
 //! The lines of a recorded step as text.
 
-use super::expression::{ATOM, Expression, Mode, PRODUCT, SUM, difference, hat, multiplied, power_of_ten, sum};
-use super::formula::{CURVATURE, Formula, text};
+use super::expression::{
+    ATOM, CURVATURE, Expression, Mode, PRODUCT, SUM, difference, hat, multiplied, power_of_ten, sum, text,
+};
 use crate::optimizer::{AverageWeight, Node, Operand, Operation, RatioCorrection, Symbol};
+
+/// One line of a rule and what it came to for the two coordinates.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Formula {
+    /// The rule as on paper: `m ← β₁ m + (1 − β₁) g`.
+    pub rule: String,
+    /// The meaning of the result, in words.
+    pub meaning: &'static str,
+    /// The rule with its numbers, for x and y: `0.9 · 0.0123 + 0.1 · 0.456`.
+    pub filled: [String; 2],
+    /// The result, for x and y.
+    pub result: [f64; 2],
+}
+
+/// The weight of what is no average that starts at 0.
+const WITHOUT_BIAS: Operand = Operand::Constant(1.0, None);
 
 /// Writes the expressions of a recorded step.
 pub(super) struct Printer<'a> {
@@ -49,7 +66,8 @@ impl Printer<'_> {
                 result: [0, 1].map(|axis| self.value(average, axis) / self.value(weight, axis)),
             }
         };
-        [(m, m_weight), (s, s_weight)].map(line).into()
+        let corrected = [(m, m_weight), (s, s_weight)].into_iter().filter(|(_, weight)| *weight != WITHOUT_BIAS);
+        corrected.map(line).collect()
     }
 
     fn operand(&self, operand: Operand, mode: Mode) -> Expression {
@@ -91,6 +109,10 @@ impl Printer<'_> {
             Operation::Sign(a) => Expression::atom(format!("sign({})", of(a).text)),
             Operation::Larger(a, b) => Expression::atom(format!("max({}, {})", of(a).text, of(b).text)),
             Operation::Norm(a) => Expression::atom(format!("‖{}‖", self.of_both(a, mode))),
+            Operation::BlockMean(a) => match mode {
+                Mode::Symbols => Expression::atom(format!("mean({})", of(a).text)),
+                Mode::Numbers(_) => Expression::atom(format!("mean{}", self.of_both(a, mode))),
+            },
             Operation::Orthogonal(a) => {
                 let of_both = self.of_both(a, mode);
                 let text = match mode {
@@ -110,6 +132,7 @@ impl Printer<'_> {
             }
             Operation::Ratio(m, s, RatioCorrection { m_weight, s_weight, epsilon, .. }) => {
                 let corrected = |average, weight| match mode {
+                    _ if weight == WITHOUT_BIAS => of(average),
                     Mode::Symbols => Expression::atom(hat(&of(average).text)),
                     Mode::Numbers(axis) => Expression::number(self.value(average, axis) / self.value(weight, axis)),
                 };
@@ -170,6 +193,7 @@ impl Printer<'_> {
             Symbol::State(index) => Expression::atom(self.states[index]),
             Symbol::Hyperparameter(symbol) => Expression::atom(symbol),
             Symbol::Power(symbol) => Expression::atom(format!("{symbol}ᵗ")),
+            Symbol::Computed(formula) => Expression { text: formula.to_owned(), binding: PRODUCT },
         }
     }
 

@@ -141,7 +141,7 @@ impl Legend {
         let middle = area.center().y;
         let fill = if row.shown { row.color } else { Color32::TRANSPARENT };
         let outline = if row.shown { Color32::BLACK } else { text };
-        painter.add(row.marker.shape(pos2(at.x + 6.0, middle), 4.5, fill, outline));
+        painter.add(row.marker.drawn(pos2(at.x + 6.0, middle), 4.5, fill, outline));
         let name_at = pos2(at.x + MARKER, middle);
         let name = painter.text(name_at, Align2::LEFT_CENTER, &row.name, self.font.clone(), text);
         if !row.shown {
@@ -175,7 +175,7 @@ pub(super) fn mark_means(
         let Some(spec) = document.spec.optimizers.iter().find(|spec| spec.id == view.optimizer) else { continue };
         if x.is_finite() && y.is_finite() && canvas.expand2(Vec2::splat(10.0)).contains(at) {
             let marker = Marker::of(&document.spec.optimizers, view.optimizer);
-            painter.add(marker.shape(at, MEAN_RADIUS, color_of(spec), Color32::BLACK));
+            painter.add(marker.drawn(at, MEAN_RADIUS, color_of(spec), Color32::BLACK));
         }
     }
 }

@@ -1,10 +1,9 @@
 //! Markers that distinguish ensembles: a colour, and a shape for readers who cannot see the colour.
 
 use egui::{Color32, Pos2, Shape, Stroke, Theme, vec2};
-use egui_plot::MarkerShape;
 
 pub use crate::optimizer::Marker;
-use crate::optimizer::markers;
+use crate::optimizer::{MarkerShape, markers};
 use crate::simulation::OptimizerSpec;
 use crate::view::{Background, contrasting};
 
@@ -13,27 +12,32 @@ impl Marker {
     pub fn of(optimizers: &[OptimizerSpec], id: u32) -> Self {
         let all = markers(optimizers.iter().map(|spec| spec.rule.rule.marker()));
         let index = optimizers.iter().position(|spec| spec.id == id);
-        index.map_or(Marker::Circle, |index| all[index])
+        index.map_or(Marker::filled(MarkerShape::Circle), |index| all[index])
     }
 
     /// The shape that comes nearest to it in a plot.
-    pub fn in_plot(self) -> MarkerShape {
-        match self {
-            Marker::Circle => MarkerShape::Circle,
-            Marker::Square => MarkerShape::Square,
-            Marker::Triangle => MarkerShape::Up,
-            Marker::Diamond => MarkerShape::Diamond,
-            Marker::Cross => MarkerShape::Cross,
-            Marker::Star => MarkerShape::Asterisk,
-            Marker::Plus => MarkerShape::Plus,
-            Marker::Down => MarkerShape::Down,
-            Marker::Left => MarkerShape::Left,
-            Marker::Right => MarkerShape::Right,
+    pub fn in_plot(self) -> egui_plot::MarkerShape {
+        match self.shape {
+            MarkerShape::Circle => egui_plot::MarkerShape::Circle,
+            MarkerShape::Square => egui_plot::MarkerShape::Square,
+            MarkerShape::Triangle => egui_plot::MarkerShape::Up,
+            MarkerShape::Diamond => egui_plot::MarkerShape::Diamond,
+            MarkerShape::Cross => egui_plot::MarkerShape::Cross,
+            MarkerShape::Star => egui_plot::MarkerShape::Asterisk,
+            MarkerShape::Plus => egui_plot::MarkerShape::Plus,
+            MarkerShape::Down => egui_plot::MarkerShape::Down,
+            MarkerShape::Left => egui_plot::MarkerShape::Left,
+            MarkerShape::Right => egui_plot::MarkerShape::Right,
         }
     }
 
-    /// Draws the marker filled and outlined.
-    pub fn shape(self, center: Pos2, radius: f32, fill: Color32, outline: Color32) -> Shape {
+    /// Draws the marker filled and outlined, with a hole in the colour of the outline where it is open.
+    pub fn drawn(self, center: Pos2, radius: f32, fill: Color32, outline: Color32) -> Shape {
+        if self.is_open {
+            let filled = Marker::filled(self.shape);
+            let hole = filled.drawn(center, 0.45 * radius, outline, outline);
+            return Shape::Vec(vec![filled.drawn(center, radius, fill, outline), hole]);
+        }
         let stroke = Stroke::new(1.2, outline);
         // Points on a circle about the centre, from the top, clockwise.
         let around = |count: usize, radius_of: &dyn Fn(usize) -> f32, turn: f32| -> Vec<Pos2> {
@@ -55,22 +59,22 @@ impl Marker {
             let thin = arms.map(|from| Shape::line_segment(arm(from * 0.94), Stroke::new(3.0, fill)));
             Shape::Vec(wide.into_iter().chain(thin).collect())
         };
-        match self {
-            Marker::Circle => Shape::Vec(vec![
+        match self.shape {
+            MarkerShape::Circle => Shape::Vec(vec![
                 Shape::circle_filled(center, radius, fill),
                 Shape::circle_stroke(center, radius, stroke),
             ]),
-            Marker::Square => {
+            MarkerShape::Square => {
                 Shape::convex_polygon(around(4, &|_| 1.25 * radius, std::f32::consts::FRAC_PI_4), fill, stroke)
             }
-            Marker::Triangle => turned(0),
-            Marker::Right => turned(1),
-            Marker::Down => turned(2),
-            Marker::Left => turned(3),
-            Marker::Diamond => Shape::convex_polygon(around(4, &|_| 1.3 * radius, 0.0), fill, stroke),
-            Marker::Cross => crossed([vec2(1.0, 1.0), vec2(1.0, -1.0)]),
-            Marker::Plus => crossed([vec2(1.3, 0.0), vec2(0.0, 1.3)]),
-            Marker::Star => {
+            MarkerShape::Triangle => turned(0),
+            MarkerShape::Right => turned(1),
+            MarkerShape::Down => turned(2),
+            MarkerShape::Left => turned(3),
+            MarkerShape::Diamond => Shape::convex_polygon(around(4, &|_| 1.3 * radius, 0.0), fill, stroke),
+            MarkerShape::Cross => crossed([vec2(1.0, 1.0), vec2(1.0, -1.0)]),
+            MarkerShape::Plus => crossed([vec2(1.3, 0.0), vec2(0.0, 1.3)]),
+            MarkerShape::Star => {
                 // A pentagram is not convex: five triangles about the centre, and the outline over them.
                 let rim = around(10, &|corner| if corner % 2 == 0 { 1.5 * radius } else { 0.65 * radius }, 0.0);
                 let mut shapes: Vec<Shape> = (0..10)

@@ -20,8 +20,9 @@ mod readout;
 mod standing;
 mod summary;
 
-pub use formula::{Formula, formulas};
+pub use formula::formulas;
 pub use formula_panel::FormulaPanel;
+pub use formula_printer::Formula;
 pub use glyphs::{Glyph, compressed_length, glyphs};
 pub use interaction::{Tool, nearest_particle};
 pub use marker::{Marker, line_color};

@@ -2,7 +2,7 @@
 
 use egui::{Grid, Ui};
 
-use super::formula::text;
+use super::expression::text;
 use crate::app::{Document, Live};
 use crate::landscape::Landscape;
 use crate::simulation::ParticleId;

@@ -7,17 +7,16 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::editor::ForkPoint;
-use super::install::{InstallCommand, Installation};
+use super::install::InstallCommand;
 use super::outlook::OutlookAnswer;
 use super::queue::Queue;
-use super::summary::Summary;
+use super::update::{Update, WorkerState};
 use super::watcher::{self, WatcherCommand};
-use super::words::RunDetail;
 use crate::app::wake::Wake;
 use crate::machine::WorkerFolder;
 use crate::preset::Preset;
 use crate::run::{
-    CapacityReport, Fork, Handshake, LaunchError, RunConfig, RunFolder, RunReader, Status, Timestamp, WorkerProgram,
+    CapacityReport, Fork, Handshake, RunConfig, RunFolder, RunReader, Status, Timestamp, WorkerProgram,
     check_removable, remove, runs_folder,
 };
 use crate::workload::Outlook;
@@ -26,51 +25,6 @@ use crate::workload::Outlook;
 const AT_WORK: Duration = Duration::from_secs(120);
 /// Updates that wait to be taken.
 const MOST_UPDATES: usize = 64;
-
-/// A message of the threads to the window.
-pub(super) enum Update {
-    /// All runs, and why the folder cannot be read, if it cannot.
-    Runs(Vec<Summary>, Option<String>),
-    Detail(RunFolder, Box<RunDetail>),
-    Worker(Box<WorkerState>),
-    /// The status of the worker's set-up.
-    SetUp(Box<Installation>),
-    /// The worker's set-up has begun, or why it has not.
-    InstallBegun(Result<(), String>),
-    /// The data and the requirements of a training, or why it could not begin.
-    Outlook(Box<Preset>, OutlookAnswer),
-    /// A run was made, and its worker is being started.
-    Made(RunFolder),
-    /// Something that is worth a notice.
-    Said(String),
-    Failed(String),
-    /// The desktop's trash does not take it.
-    NotTrashed {
-        run: RunFolder,
-        reason: String,
-    },
-    Removed(RunFolder),
-}
-
-/// The state of the worker.
-#[derive(Clone, Debug)]
-pub enum WorkerState {
-    Asked,
-    Ready(Handshake),
-    /// It is not installed.
-    Missing(String),
-    /// It is installed and cannot be used.
-    Unusable(String),
-}
-
-impl WorkerState {
-    fn of(error: &LaunchError) -> WorkerState {
-        match error {
-            LaunchError::Missing | LaunchError::NoFile { .. } => WorkerState::Missing(error.to_string()),
-            _ => WorkerState::Unusable(error.to_string()),
-        }
-    }
-}
 
 /// The paths of runs and of the worker, and its installation.
 #[derive(Clone, Debug, Default)]

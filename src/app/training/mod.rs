@@ -33,11 +33,13 @@ mod scan_view;
 mod setup;
 mod summary;
 mod track;
+mod update;
 mod watcher;
 mod words;
 mod worker;
 
 pub(super) use editor::TrainingMemory;
 pub use install::InstallCommand;
-pub use jobs::{TrainingPaths, WorkerState};
+pub use jobs::TrainingPaths;
 pub use panel::TrainingPanel;
+pub use update::WorkerState;

@@ -82,7 +82,7 @@ fn draw(plot: &mut PlotUi<'_>, name: &str, measured: &[Measured], marker: Marker
         }
     }
     let points: Vec<[f64; 2]> = measured.iter().map(|measured| measured.at).collect();
-    let marks = Points::new("", points.clone()).shape(marker.in_plot());
+    let marks = Points::new("", points.clone()).shape(marker.in_plot()).filled(!marker.is_open);
     plot.points(marks.color(color).radius(RADIUS).allow_hover(false));
     plot.line(Line::new(name, points).color(color).width(1.6).allow_hover(false));
 }

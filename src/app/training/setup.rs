@@ -3,7 +3,7 @@
 use egui::{Button, CollapsingHeader, ComboBox, Label, RichText, Stroke, Ui};
 
 use super::editor::{TrainingEditor, TrainingFault};
-use super::jobs::WorkerState;
+use super::update::WorkerState;
 use super::{data_field, preset_menu};
 use crate::app::form;
 use crate::app::live::Requests;

@@ -6,10 +6,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::install::Installation;
-use super::jobs::Update;
 use super::names::{unusual, word_settings};
 use super::pens::NEUTRAL;
 use super::summary::Summary;
+use super::update::Update;
 use super::words::{RunDetail, shown_log};
 use crate::app::wake::Wake;
 use crate::machine::{PyTorchBytes, SetUpState, WorkerFolder, has_nvidia_gpu};

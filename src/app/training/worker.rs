@@ -5,7 +5,8 @@ use egui::{
 };
 
 use super::install::Installation;
-use super::jobs::{TrainingPaths, WorkerState};
+use super::jobs::TrainingPaths;
+use super::update::WorkerState;
 use crate::app::live::{Action, Requests};
 use crate::app::question::Question;
 use crate::app::theme;

@@ -3,7 +3,7 @@
 use std::arch::x86_64::*;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Sub};
 
-use crate::lanes::both::norm_of_both;
+use crate::lanes::both::{mean_of_both, norm_of_both};
 use crate::lanes::root::over_root;
 use crate::lanes::{Bits, Lanes, Planar, Real, Singles, Vector};
 
@@ -80,7 +80,7 @@ doubles!(
 );
 
 macro_rules! singles {
-    ($(#[$doc:meta])* $floats:ident $words:ident [$($register:tt)*] $lanes:literal $($item:item)?) => {
+    ($(#[$doc:meta])* $floats:ident $words:ident [$($register:tt)*] $lanes:literal $($item:item)*) => {
         vector!(
             $(#[$doc])*
             $floats(__m512), $words(__m512i),
@@ -95,7 +95,7 @@ macro_rules! singles {
                 over_root(self, square, factor, term)
             }
 
-            $($item)?
+            $($item)*
         );
         registers!(
             $floats(__m512, __m512i),
@@ -119,6 +119,10 @@ singles!(
     #[inline(always)]
     fn norm(self) -> Self {
         norm_of_both::<F32x16x4>(self)
+    }
+    #[inline(always)]
+    fn mean(self) -> Self {
+        mean_of_both::<F32x16x4>(self)
     }
 );
 

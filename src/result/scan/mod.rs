@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 pub use scores::{Improvement, NEGLIGIBLE, NOT_FINITE, ScanScore, ScanScores, counted};
 
-use crate::optimizer::{Marker, RuleKind, markers};
+use crate::optimizer::{Marker, MarkerShape, RuleKind, markers};
 use crate::preset::Preset;
 use crate::run::{GridPoint, RunFolder, RunHistory, RunReader, ScanAxes, Started};
 use crate::workload::{LARGEST_STACK, MOST_SCANNED, Workload, without_folder};
@@ -201,7 +201,11 @@ fn scanned(axes: &ScanAxes, config: &str) -> Vec<Scanned> {
         let given = given.get(index).filter(|optimizer| optimizer.label() == name);
         let rule = given.map(|optimizer| optimizer.rule.kind()).or_else(|| RuleKind::named(name));
         let color = given.map(|optimizer| optimizer.rgb()).or(rule.map(|rule| rule.info().color));
-        Scanned { rule, color: color.unwrap_or([150; 3]), marker: rule.map_or(Marker::Star, |rule| rule.info().marker) }
+        Scanned {
+            rule,
+            color: color.unwrap_or([150; 3]),
+            marker: rule.map_or(Marker::filled(MarkerShape::Star), |rule| rule.info().marker),
+        }
     };
     axes.optimizers.iter().enumerate().map(known).collect()
 }

@@ -9,11 +9,16 @@
 //!
 //! A rule's oracle is a file with a function `step`, and a line in [`ORACLES`].
 
+mod adabelief;
 mod adam;
+mod adam_mini;
+mod ademamix;
 mod focus;
 mod lion;
 mod mars;
 mod muon;
+mod nadam;
+mod rmsprop;
 mod sgd;
 mod signum;
 mod sophia;
@@ -33,6 +38,11 @@ pub const ORACLES: &[(&str, Step)] = &[
     ("Mars", mars::step),
     ("Sophia", sophia::step),
     ("Muon", muon::step),
+    ("RmsProp", rmsprop::step),
+    ("NAdam", nadam::step),
+    ("AdEmaMix", ademamix::step),
+    ("AdamMini", adam_mini::step),
+    ("AdaBelief", adabelief::step),
 ];
 
 /// Steps a parameter, and returns the step without weight decay, in units of −η.
@@ -114,6 +124,8 @@ pub struct Parameter {
     pub theta: Vec<f64>,
     /// The rows of a matrix; none of a vector.
     pub rows: Option<usize>,
+    /// The blocks of a rule that takes means over them, in order: how many of how many elements. All of it, if none.
+    pub blocks: Vec<(usize, usize)>,
     /// Steps taken.
     pub steps: u64,
     /// Of each element, by the name of what is remembered; 0 at first.
@@ -130,6 +142,7 @@ impl Parameter {
         Parameter {
             theta: theta.to_vec(),
             rows: None,
+            blocks: Vec::new(),
             steps: 0,
             memory: BTreeMap::new(),
             log_products: BTreeMap::new(),
@@ -209,6 +222,20 @@ impl Parameter {
     fn move_and_decay(&mut self, hyper: &Hyper, direction: &[f64]) {
         let decayed = self.theta.clone();
         self.move_by(hyper, direction, &decayed);
+    }
+
+    /// The gradient, with weight decay where that is coupled.
+    fn with_coupled_decay(&self, hyper: &Hyper, gradient: &[f64]) -> Vec<f64> {
+        let omega = if hyper.choices["decay"] == "Coupled" { hyper.omega() } else { 0.0 };
+        gradient.iter().zip(&self.theta).map(|(gradient, theta)| gradient + omega * theta).collect()
+    }
+
+    /// [`Parameter::move_and_decay`], without decay where that is coupled.
+    fn move_and_decay_unless_coupled(&mut self, hyper: &Hyper, direction: &[f64]) {
+        match hyper.choices["decay"] {
+            "Coupled" => self.move_by(hyper, direction, &vec![0.0; direction.len()]),
+            _ => self.move_and_decay(hyper, direction),
+        }
     }
 
     /// `θ̄ ← β₂ θ̄ + (1 − β₂) θ`, where θ̄ is kept as the sum that it stands for.

@@ -1,14 +1,18 @@
-//! Gradient descent with momentum, as PyTorch has it, with decoupled weight decay.
+//! Gradient descent with momentum, as PyTorch has it, with weight decay of either kind.
 
 use super::{Hyper, Parameter, Reading, Seen};
 
 pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, _: Reading) -> Vec<f64> {
     let beta1 = hyper.get("beta1");
+    let gradient = parameter.with_coupled_decay(hyper, seen.gradient);
     let m = parameter.memory("m");
-    for (m, gradient) in m.iter_mut().zip(seen.gradient) {
+    for (m, gradient) in m.iter_mut().zip(&gradient) {
         *m = beta1 * *m + gradient;
     }
-    let direction = m.clone();
-    parameter.move_and_decay(hyper, &direction);
+    let mut direction = m.clone();
+    if hyper.choices["form"] == "Nesterov" {
+        direction = direction.iter().zip(gradient).map(|(m, gradient)| gradient + beta1 * m).collect();
+    }
+    parameter.move_and_decay_unless_coupled(hyper, &direction);
     direction
 }

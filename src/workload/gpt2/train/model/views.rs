@@ -32,11 +32,15 @@ pub(super) fn layout(shape: &Gpt2Shape) -> ParameterLayout {
         }
     }
     add("transformer.ln_f".to_owned(), &[width]);
-    // Queries, keys and values are matrices of their own.
-    ParameterLayout::new(segments, 1).with_matrices(|name| match name {
-        "transformer.wte.weight" | "transformer.wpe.weight" => Some(0),
-        name => name.ends_with("attn.c_attn.weight").then_some(3),
-    })
+    // Queries, keys and values are matrices of their own, and their heads are blocks.
+    let (heads, width) = (shape.heads as usize, width as usize);
+    let is_attention = |name: &str| name.ends_with("attn.c_attn.weight");
+    ParameterLayout::new(segments, 1)
+        .with_matrices(|name| match name {
+            "transformer.wte.weight" | "transformer.wpe.weight" => Some(0),
+            name => is_attention(name).then_some(3),
+        })
+        .with_blocks(|name| is_attention(name).then(|| vec![(2 * heads, width / heads * width), (width, width)]))
 }
 
 /// Parts of a flat tensor: the parameters, their gradients, or a copy in half precision.

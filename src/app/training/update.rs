@@ -1,0 +1,53 @@
+//! What the threads of trainings tell the window.
+
+use super::install::Installation;
+use super::outlook::OutlookAnswer;
+use super::summary::Summary;
+use super::words::RunDetail;
+use crate::preset::Preset;
+use crate::run::{Handshake, LaunchError, RunFolder};
+
+/// A message of the threads to the window.
+pub(super) enum Update {
+    /// All runs, and why the folder cannot be read, if it cannot.
+    Runs(Vec<Summary>, Option<String>),
+    Detail(RunFolder, Box<RunDetail>),
+    Worker(Box<WorkerState>),
+    /// The status of the worker's set-up.
+    SetUp(Box<Installation>),
+    /// The worker's set-up has begun, or why it has not.
+    InstallBegun(Result<(), String>),
+    /// The data and the requirements of a training, or why it could not begin.
+    Outlook(Box<Preset>, OutlookAnswer),
+    /// A run was made, and its worker is being started.
+    Made(RunFolder),
+    /// Something that is worth a notice.
+    Said(String),
+    Failed(String),
+    /// The desktop's trash does not take it.
+    NotTrashed {
+        run: RunFolder,
+        reason: String,
+    },
+    Removed(RunFolder),
+}
+
+/// The state of the worker.
+#[derive(Clone, Debug)]
+pub enum WorkerState {
+    Asked,
+    Ready(Handshake),
+    /// It is not installed.
+    Missing(String),
+    /// It is installed and cannot be used.
+    Unusable(String),
+}
+
+impl WorkerState {
+    pub(super) fn of(error: &LaunchError) -> WorkerState {
+        match error {
+            LaunchError::Missing | LaunchError::NoFile { .. } => WorkerState::Missing(error.to_string()),
+            _ => WorkerState::Unusable(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,137 @@
+use super::{
+    Algebra, Batch, Elapsed, Hyperparameter, Marker, MarkerShape, Moved, Rates, RatioCorrection, Rule, RuleInfo,
+    RuleInput, Scalar, StepArrow, StepPart, hyperparameters,
+};
+use crate::elementary::{ln_of, power};
+use crate::quantity::Range;
+
+/// AdEMAMix: Adam with a second, slow average of the gradients (Pagliardini, Ablin and Grangier,
+/// [arXiv:2409.03137](https://arxiv.org/abs/2409.03137); `ademamix.py` of
+/// [apple/ml-ademamix](https://github.com/apple/ml-ademamix)).
+///
+/// ```text
+/// m ← β₁ m + (1 − β₁) g              m̂ = m / (1 − β₁ᵗ)
+/// s ← β₂ s + (1 − β₂) g²             ŝ = s / (1 − β₂ᵗ)
+/// n ← β₃(t) n + (1 − β₃(t)) g
+/// θ ← θ − η ( (m̂ + α(t) n) / (√ŝ + ε) + ω θ )
+/// ```
+///
+/// α(t) grows in proportion to t until T_α, and β₃(t) from β₁ to β₃ until T_β so that its half-life does. Pagliardini et al.
+/// take β₁ = 0.9, β₂ = 0.999, β₃ = 0.9999, α from 4 to 10, T_α and T_β as long as the training, and ε = 1e-8; their code
+/// takes α = 2.
+pub struct AdEmaMix;
+
+const STEPS: Range = Range { name: "warm-up", min: 0.0, max: 1e9 };
+
+hyperparameters! {
+    beta1: Hyperparameter::momentum(),
+    beta2: Hyperparameter::squares(),
+    beta3: Hyperparameter::decay_rate("β₃", "Slow β₃")
+        .help("How much of the slow average of the gradient is kept in each step.")
+        .slider(0.9, 0.99999)
+        .defaults(0.9999, 0.9999),
+    alpha: Hyperparameter::number("α", "Slow share α", Range { name: "alpha", min: 0.0, max: 100.0 })
+        .help("How much of the slow average is added to the fast one. 0 gives Adam.")
+        .slider(0.0, 20.0)
+        .defaults(2.0, 2.0),
+    alpha_warmup: Hyperparameter::whole("T_α", "Warm-up of α", STEPS)
+        .help("The steps until α has its full value. 0: from the first.")
+        .slider(0.0, 10_000.0)
+        .defaults(0.0, 0.0),
+    beta3_warmup: Hyperparameter::whole("T_β", "Warm-up of β₃", STEPS)
+        .help("The steps until β₃ has its full value, beginning with β₁. 0: from the first.")
+        .slider(0.0, 10_000.0)
+        .defaults(0.0, 0.0),
+    weight_decay: Hyperparameter::weight_decay(),
+}
+
+const M: StepPart = StepPart::state("m", "m", "running average of the gradients");
+const S: StepPart = StepPart::state("s", "s", "running average of their squares");
+const SLOW: StepPart = StepPart::state("n", "n", "slow average of the gradients, not corrected for its bias");
+const SUM: StepPart = StepPart::quantity("p", "both averages, so that p̂ = m̂ + α n");
+const D: StepPart = StepPart::quantity("d", "direction: signal over noise");
+const BETA3: StepPart = StepPart::coefficient("β₃(t)");
+const DIRECTION: StepArrow = StepArrow::direction("−p̂/√ŝ", "AdEMAMix's direction");
+
+/// Keeps the step finite where no gradient was ever seen.
+const EPSILON: f64 = 1e-8;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Coefficients<A> {
+    beta1: A,
+    one_minus_beta1: A,
+    beta2: A,
+    one_minus_beta2: A,
+    beta3: A,
+    one_minus_beta3: A,
+    /// α(t) (1 − β₁ᵗ)
+    slow: A,
+    ratio: RatioCorrection<A>,
+}
+
+/// The decay rate at `part` of the way from one to another, on which half-lives grow in proportion.
+fn between(from: f64, to: f64, part: f64) -> f64 {
+    // As in the reference, which has β = 0 in mind.
+    let half_life = |beta: f64| ln_of(0.5) / ln_of(beta + 1e-8) - 1.0;
+    power(0.5, 1.0 / ((1.0 - part) * half_life(from) + part * half_life(to) + 1.0))
+}
+
+impl Rule for AdEmaMix {
+    const INFO: RuleInfo = RuleInfo {
+        name: "AdEMAMix",
+        color: [175, 100, 40],
+        marker: Marker::open(MarkerShape::Triangle),
+        source: "arXiv:2409.03137",
+        hyperparameters: TABLE,
+        states: &[&M, &S, &SLOW],
+        needs: &[],
+        observed: None,
+    };
+
+    type Hyper<N: Copy> = Hyper<N>;
+    type Coefficients<A: Algebra> = Coefficients<A>;
+    type State<A: Algebra> = [A; 3];
+
+    #[inline(always)]
+    fn coefficients<N: Scalar, A: Algebra>(
+        h: &Hyper<N>,
+        Elapsed { t, power }: &Elapsed<N, Hyper<N>>,
+        of: impl Fn(N) -> A,
+    ) -> Coefficients<A> {
+        let one = N::splat(1.0);
+        let alpha = if t.value() < h.alpha_warmup.value() { h.alpha * *t / h.alpha_warmup } else { h.alpha };
+        let beta3 = if t.value() < h.beta3_warmup.value() {
+            let now = between(h.beta1.value(), h.beta3.value(), t.value() / h.beta3_warmup.value());
+            h.beta3.computed("β₁ to β₃ by half-lives until T_β", now).named(&BETA3)
+        } else {
+            h.beta3
+        };
+        Coefficients {
+            beta1: of(h.beta1),
+            one_minus_beta1: of(one - h.beta1),
+            beta2: of(h.beta2),
+            one_minus_beta2: of(one - h.beta2),
+            beta3: of(beta3),
+            one_minus_beta3: of(one - beta3),
+            slow: of(alpha * (one - power.beta1)),
+            ratio: RatioCorrection::new([power.beta1, power.beta2], N::constant("ε", EPSILON), &of),
+        }
+    }
+
+    #[inline(always)]
+    fn step<A: Algebra, B: Batch<A>>(
+        c: &Coefficients<A>,
+        rates: Rates<A>,
+        RuleInput { theta, gradient, .. }: RuleInput<A, B>,
+        [m, s, slow]: [A; 3],
+    ) -> ([A; 3], Moved<A>) {
+        let m = c.beta1.mul_add(m, c.one_minus_beta1 * gradient).named(&M);
+        let s = c.beta2.mul_add(s, c.one_minus_beta2 * gradient * gradient).named(&S);
+        let slow = c.beta3.mul_add(slow, c.one_minus_beta3 * gradient).named(&SLOW);
+        let sum = m.add_product(c.slow, slow).named(&SUM);
+        let direction = sum.bias_corrected_ratio(s, &c.ratio).named(&D);
+        A::draw(&StepArrow::MOMENTUM, || m);
+        A::draw(&DIRECTION, || direction);
+        ([m, s, slow], Moved { theta: rates.decayed_step(theta, direction, theta), direction })
+    }
+}

@@ -1,0 +1,119 @@
+use super::{
+    Algebra, Batch, Elapsed, Hyperparameter, Marker, MarkerShape, Moved, Rates, RatioCorrection, Rule, RuleInfo,
+    RuleInput, Scalar, StepArrow, StepPart, hyperparameters,
+};
+use crate::elementary::power;
+use crate::quantity::Range;
+
+/// NAdam: Adam with Nesterov's momentum (Dozat, [Incorporating Nesterov Momentum into
+/// Adam](https://openreview.net/forum?id=OM0jvwB8jIp57ZJjtNEZ), 2016; PyTorch's
+/// [`NAdam`](https://docs.pytorch.org/docs/stable/generated/torch.optim.NAdam.html) with `decoupled_weight_decay`).
+///
+/// ```text
+/// μₜ = β₁ (1 − ½ · 0.96^(ψt)),  Πₜ = μ₁ μ₂ … μₜ
+/// m ← β₁ m + (1 − β₁) g
+/// s ← β₂ s + (1 − β₂) g²         ŝ = s / (1 − β₂ᵗ)
+/// n = (1 − μₜ) / (1 − Πₜ) g + μₜ₊₁ / (1 − Πₜ μₜ₊₁) m
+/// θ ← θ − η ( n / (√ŝ + ε) + ω θ )
+/// ```
+///
+/// PyTorch takes β₁ = 0.9, β₂ = 0.999, ψ = 0.004, ε = 1e-8 and a learning rate of 0.002.
+pub struct NAdam;
+
+hyperparameters! {
+    beta1: Hyperparameter::momentum(),
+    beta2: Hyperparameter::squares(),
+    momentum_decay: Hyperparameter::number("ψ", "Momentum decay ψ", Range { name: "momentum_decay", min: 0.0, max: 1.0 })
+        .help("How fast the share of the momentum grows from half of β₁ to β₁. 0 leaves it at half.")
+        .slider(0.0, 0.1)
+        .defaults(0.004, 0.004),
+    weight_decay: Hyperparameter::weight_decay(),
+}
+
+const M: StepPart = StepPart::state("m", "m", "running average of the gradients");
+const S: StepPart = StepPart::state("s", "s", "running average of their squares");
+const N: StepPart = StepPart::quantity("n", "the gradient and what its momentum will be");
+const D: StepPart = StepPart::quantity("d", "direction: signal over noise");
+const MU: StepPart = StepPart::coefficient("μ");
+const NEXT_MU: StepPart = StepPart::coefficient("μ′");
+const PRODUCT: StepPart = StepPart::coefficient("Π");
+const DIRECTION: StepArrow = StepArrow::direction("−n/√ŝ", "NAdam's direction");
+
+/// Keeps the step finite where no gradient was ever seen.
+const EPSILON: f64 = 1e-8;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Coefficients<A> {
+    beta1: A,
+    one_minus_beta1: A,
+    beta2: A,
+    one_minus_beta2: A,
+    gradient: A,
+    momentum: A,
+    ratio: RatioCorrection<A>,
+}
+
+/// μ in step t.
+fn mu(beta1: f64, momentum_decay: f64, t: f64) -> f64 {
+    beta1 * (1.0 - 0.5 * power(0.96, t * momentum_decay))
+}
+
+impl Rule for NAdam {
+    const INFO: RuleInfo = RuleInfo {
+        name: "NAdam",
+        color: [175, 40, 70],
+        marker: Marker::open(MarkerShape::Circle),
+        source: "Dozat 2016, torch.optim.NAdam",
+        hyperparameters: TABLE,
+        states: &[&M, &S],
+        needs: &[],
+        observed: None,
+    };
+
+    type Hyper<N: Copy> = Hyper<N>;
+    type Coefficients<A: Algebra> = Coefficients<A>;
+    type State<A: Algebra> = [A; 2];
+
+    /// Of β₁ it is μₜ, so that its product is Πₜ.
+    fn decay_factor(of: &Hyperparameter, rate: f64, h: &Hyper<f64>, t: f64) -> f64 {
+        if of.key == "beta1" { mu(rate, h.momentum_decay, t) } else { rate }
+    }
+
+    #[inline(always)]
+    fn coefficients<S: Scalar, A: Algebra>(
+        h: &Hyper<S>,
+        Elapsed { t, power }: &Elapsed<S, Hyper<S>>,
+        of: impl Fn(S) -> A,
+    ) -> Coefficients<A> {
+        let one = S::splat(1.0);
+        let at = |t: f64| mu(h.beta1.value(), h.momentum_decay.value(), t);
+        let mu = h.beta1.computed("β₁ (1 − ½ · 0.96^(ψt))", at(t.value())).named(&MU);
+        let next = h.beta1.computed("β₁ (1 − ½ · 0.96^(ψ(t + 1)))", at(t.value() + 1.0)).named(&NEXT_MU);
+        let product = power.beta1.computed("μ₁ μ₂ … μₜ", power.beta1.value()).named(&PRODUCT);
+        Coefficients {
+            beta1: of(h.beta1),
+            one_minus_beta1: of(one - h.beta1),
+            beta2: of(h.beta2),
+            one_minus_beta2: of(one - h.beta2),
+            gradient: of((one - mu) / (one - product)),
+            momentum: of(next / (one - product * next)),
+            ratio: RatioCorrection::new([S::splat(0.0), power.beta2], S::constant("ε", EPSILON), &of),
+        }
+    }
+
+    #[inline(always)]
+    fn step<A: Algebra, B: Batch<A>>(
+        c: &Coefficients<A>,
+        rates: Rates<A>,
+        RuleInput { theta, gradient, .. }: RuleInput<A, B>,
+        [m, s]: [A; 2],
+    ) -> ([A; 2], Moved<A>) {
+        let m = c.beta1.mul_add(m, c.one_minus_beta1 * gradient).named(&M);
+        let s = c.beta2.mul_add(s, c.one_minus_beta2 * gradient * gradient).named(&S);
+        let n = c.gradient.mul_add(gradient, c.momentum * m).named(&N);
+        let direction = n.bias_corrected_ratio(s, &c.ratio).named(&D);
+        A::draw(&StepArrow::MOMENTUM, || m);
+        A::draw(&DIRECTION, || direction);
+        ([m, s], Moved { theta: rates.decayed_step(theta, direction, theta), direction })
+    }
+}

@@ -1,0 +1,121 @@
+use super::{
+    Algebra, Batch, Elapsed, Hyperparameter, HyperparameterChoice, Marker, MarkerShape, Moved, Rates, RatioCorrection,
+    Rule, RuleInfo, RuleInput, Scalar, StepArrow, StepPart, hyperparameters,
+};
+use crate::quantity::{Beta, Range};
+
+/// RMSProp: the gradient over the root of its running mean square (Hinton, [lecture 6e of Neural Networks for Machine
+/// Learning](https://www.cs.toronto.edu/~tijmen/csc321/slides/lecture_slides_lec6.pdf), 2012; PyTorch's
+/// [`RMSprop`](https://docs.pytorch.org/docs/stable/generated/torch.optim.RMSprop.html), whose weight decay is the coupled
+/// one).
+///
+/// ```text
+/// s ← α s + (1 − α) g²
+/// a ← α a + (1 − α) g
+/// w = g / (√v + ε),  v = s, or centred s − a²
+/// b ← μ b + w
+/// θ ← θ − η ( b + ω θ )
+/// ```
+///
+/// The averages are not corrected for their bias: the first step has the size η / √(1 − α). PyTorch takes α = 0.99,
+/// ε = 1e-8, μ = 0 and a learning rate of 0.01.
+pub struct RmsProp;
+
+hyperparameters! {
+    beta2: Hyperparameter::decay_rate("α", "Squares α")
+        .help("How much of the running average of the squared gradient is kept in each step. Its root divides the step.")
+        .defaults(0.99, 0.99),
+    momentum: Hyperparameter::number("μ", "Momentum μ", Range { name: "momentum", ..Beta::RANGE })
+        .help("How much of the sum of steps is kept in each step. 0 keeps nothing.")
+        .slider(0.0, 0.999)
+        .defaults(0.0, 0.0),
+    eps: Hyperparameter::epsilon(),
+    weight_decay: Hyperparameter::weight_decay(),
+    /// What divides the gradient.
+    form: Hyperparameter::choice("Divided by", FORMS).help("What the gradient is divided by."),
+    decay: Hyperparameter::decay_coupling(),
+}
+
+const FORMS: &[HyperparameterChoice] = &[
+    HyperparameterChoice {
+        key: "Plain",
+        label: "root mean square",
+        help: "The root of the running average of the squared gradient.",
+        words: "",
+    },
+    HyperparameterChoice {
+        key: "Centred",
+        label: "deviation",
+        help: "The root of the gradient's estimated variance: the average of its square less the square of its average.",
+        words: "centred",
+    },
+];
+const IS_CENTRED: f64 = 1.0;
+
+const S: StepPart = StepPart::state("s", "s", "running average of the squared gradients");
+const A: StepPart = StepPart::state("a", "a", "running average of the gradients, for the centred form");
+const B: StepPart = StepPart::state("b", "b", "momentum, a sum of the steps");
+const V: StepPart = StepPart::quantity("v", "estimated variance of the gradient");
+const W: StepPart = StepPart::quantity("w", "the gradient over its size");
+const DIRECTION: StepArrow = StepArrow::direction("−b", "RMSProp's direction");
+
+#[derive(Clone, Copy, Debug)]
+pub struct Coefficients<N> {
+    alpha: N,
+    one_minus_alpha: N,
+    momentum: N,
+    ratio: RatioCorrection<N>,
+    is_centred: bool,
+    is_coupled: bool,
+}
+
+impl Rule for RmsProp {
+    const INFO: RuleInfo = RuleInfo {
+        name: "RMSProp",
+        color: [85, 100, 145],
+        marker: Marker::open(MarkerShape::Square),
+        source: "Hinton 2012, torch.optim.RMSprop",
+        hyperparameters: TABLE,
+        states: &[&S, &A, &B],
+        needs: &[],
+        observed: None,
+    };
+
+    type Hyper<N: Copy> = Hyper<N>;
+    type Coefficients<N: Algebra> = Coefficients<N>;
+    type State<N: Algebra> = [N; 3];
+
+    #[inline(always)]
+    fn coefficients<S: Scalar, N: Algebra>(
+        h: &Hyper<S>,
+        _elapsed: &Elapsed<S, Hyper<S>>,
+        of: impl Fn(S) -> N,
+    ) -> Coefficients<N> {
+        Coefficients {
+            alpha: of(h.beta2),
+            one_minus_alpha: of(S::splat(1.0) - h.beta2),
+            momentum: of(h.momentum),
+            ratio: RatioCorrection::new([S::splat(0.0); 2], h.eps, &of),
+            is_centred: h.form.value() == IS_CENTRED,
+            is_coupled: h.decay.value() == Hyperparameter::IS_COUPLED,
+        }
+    }
+
+    #[inline(always)]
+    fn step<N: Algebra, Q: Batch<N>>(
+        c: &Coefficients<N>,
+        rates: Rates<N>,
+        RuleInput { theta, gradient, .. }: RuleInput<N, Q>,
+        [s, a, b]: [N; 3],
+    ) -> ([N; 3], Moved<N>) {
+        let (gradient, rates) = if c.is_coupled { rates.coupled(gradient, theta) } else { (gradient, rates) };
+        let s = c.alpha.mul_add(s, c.one_minus_alpha * gradient * gradient).named(&S);
+        let a = c.alpha.mul_add(a, c.one_minus_alpha * gradient).named(&A);
+        // Rounding may take the variance of equal gradients below 0.
+        let v = if c.is_centred { N::splat(0.0).larger(s.add_product(-a, a)).named(&V) } else { s };
+        let w = gradient.bias_corrected_ratio(v, &c.ratio).named(&W);
+        let b = c.momentum.mul_add(b, w).named(&B);
+        N::draw(&DIRECTION, || b);
+        ([s, a, b], Moved { theta: rates.decayed_step(theta, b, theta), direction: b })
+    }
+}

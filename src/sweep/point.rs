@@ -1,0 +1,23 @@
+//! The settings of a pixel.
+
+use crate::optimizer::RuleSpec;
+use crate::quantity::{Dimension, Noise, StepCount};
+use crate::simulation::LandscapeSpec;
+
+/// The settings of the runs at one pixel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    pub landscape: LandscapeSpec,
+    pub dimension: Dimension,
+    pub noise: Noise,
+    pub steps: StepCount,
+    pub optimizers: Vec<PointOptimizer>,
+}
+
+/// An optimizer at one pixel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PointOptimizer {
+    pub id: u32,
+    pub rule: RuleSpec,
+    pub learning_rates: Vec<f64>,
+}
