@@ -50,7 +50,7 @@ pub struct Coefficients<A> {
 impl Rule for AdaBelief {
     const INFO: RuleInfo = RuleInfo {
         name: "AdaBelief",
-        color: [190, 55, 190],
+        color: [120, 240, 30],
         marker: Marker::open(MarkerShape::Down),
         source: "arXiv:2010.07468",
         hyperparameters: TABLE,

@@ -43,7 +43,7 @@ pub struct Coefficients<A> {
 impl Rule for AdamMini {
     const INFO: RuleInfo = RuleInfo {
         name: "Adam-mini",
-        color: [115, 115, 250],
+        color: [225, 180, 255],
         marker: Marker::open(MarkerShape::Diamond),
         source: "arXiv:2406.16793",
         hyperparameters: TABLE,

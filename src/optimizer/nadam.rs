@@ -61,7 +61,7 @@ fn mu(beta1: f64, momentum_decay: f64, t: f64) -> f64 {
 impl Rule for NAdam {
     const INFO: RuleInfo = RuleInfo {
         name: "NAdam",
-        color: [175, 40, 70],
+        color: [210, 45, 255],
         marker: Marker::open(MarkerShape::Circle),
         source: "Dozat 2016, torch.optim.NAdam",
         hyperparameters: TABLE,

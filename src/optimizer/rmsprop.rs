@@ -72,7 +72,7 @@ pub struct Coefficients<N> {
 impl Rule for RmsProp {
     const INFO: RuleInfo = RuleInfo {
         name: "RMSProp",
-        color: [85, 100, 145],
+        color: [165, 210, 195],
         marker: Marker::open(MarkerShape::Square),
         source: "Hinton 2012, torch.optim.RMSprop",
         hyperparameters: TABLE,
