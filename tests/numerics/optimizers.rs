@@ -202,13 +202,15 @@ fn compare(state: &State, ours: &Outcome, theirs: &Outcome, axis: usize) {
     // The sum of a gradient and its coupled decay loses what cancels in it.
     let decay =
         if rule.choice("decay").is_some_and(|choice| choice.key == "Coupled") { rule.weight_decay() } else { 0.0 };
-    let decayed = (state.gradient[axis].abs() + decay * state.theta[axis].abs())
-        / (state.gradient[axis] + decay * state.theta[axis]).abs();
-    let relative = (1e-14 + 0.5 * f64::EPSILON * conditioning) * decayed.max(1.0);
+    let terms = |axis: usize| state.gradient[axis].abs() + decay * state.theta[axis].abs();
+    let cancelled = terms(axis) / (state.gradient[axis] + decay * state.theta[axis]).abs();
+    let relative = (1e-14 + 0.5 * f64::EPSILON * conditioning) * cancelled.max(1.0);
     let check = |name: &str, ours: f64, theirs: f64, scale: f64| {
         assert!((ours - theirs).abs() <= relative * scale, "{name} {ours:e} against {theirs:e} from {state:?}");
     };
-    let (theta, gradient, direction) = (state.theta[axis], state.gradient[axis], theirs.direction[axis]);
+    let (theta, direction) = (state.theta[axis], theirs.direction[axis]);
+    // The terms of these can cancel once more, and each of Muon's five steps rounds.
+    let more = if OF_MORE_TERMS.contains(&rule.kind()) { 1e3 } else { 1.0 };
     let mut decayed = theta.abs();
     // What is lost where the momentum's terms cancel, in this coordinate or, through a norm, in the other one.
     let mut cancellation: f64 = 1.0;
@@ -219,7 +221,9 @@ fn compare(state: &State, ours: &Outcome, theirs: &Outcome, axis: usize) {
             _ if is_place => after[axis].abs() + theta.abs(),
             "s" | "previous" => after[axis].abs(),
             "h" => before[axis].abs().max(state.curvature[axis].abs()),
-            _ => before[axis].abs().max(gradient.abs()),
+            // RMSProp's sum of steps.
+            "b" => more * (before[axis].abs() + after[axis].abs()),
+            _ => before[axis].abs().max(terms(axis)),
         };
         check(key, ours.remembered[place][axis], after[axis], scale);
         if is_place {
@@ -229,15 +233,13 @@ fn compare(state: &State, ours: &Outcome, theirs: &Outcome, axis: usize) {
             cancellation = cancellation.max(scale / after[axis].abs());
         }
         if key == "m" {
-            let lost = |axis: usize| before[axis].abs().max(state.gradient[axis].abs()) / after[axis].abs();
+            let lost = |axis: usize| before[axis].abs().max(terms(axis)) / after[axis].abs();
             cancellation = cancellation.max(lost(axis));
             if !rule.info().needs_gradient_only() {
                 cancellation = cancellation.max(lost(1 - axis));
             }
         }
     }
-    // The terms of these can cancel once more, and each of Muon's five steps rounds.
-    let more = if OF_MORE_TERMS.contains(&rule.kind()) { 1e3 } else { 1.0 };
     let scale = if OF_SIGNS.contains(&rule.kind()) { 0.0 } else { more * direction.abs() * cancellation };
     check("direction", ours.direction[axis], direction, scale);
     let eta = state.rule.learning_rate.get();
