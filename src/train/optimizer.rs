@@ -1,5 +1,7 @@
 //! The update rules on flat tensors.
 
+use std::cell::Cell;
+
 use tch::{Device, Kind, Tensor};
 
 use super::answers::{Answers, Questions};
@@ -225,17 +227,22 @@ vectorized! {
         assert!(R::INFO.needs_gradient_only(), "a slice is no whole parameter");
         let count = theta.len();
         let gradients = &gradients[..count];
-        let mut columns: [&mut [T]; MOST_STATES] = Default::default();
-        for (column, state) in columns.iter_mut().zip(states) {
-            *column = &mut state[..count];
-        }
+        let mut states = states.iter_mut();
+        // Written out for each state, so that the compiler sees all lengths to be equal and vectorises the loop.
+        let columns: [&[Cell<T>]; MOST_STATES] = Numbers::from_fn(|of| -> &[Cell<T>] {
+            if of >= <R::State<T> as Numbers<T>>::COUNT {
+                return &[];
+            }
+            let state = states.next().expect("a slice for each state");
+            &Cell::from_mut(&mut **state).as_slice_of_cells()[..count]
+        });
         for index in 0..count {
             let seen = RuleInput { theta: theta[index], gradient: gradients[index], batch: NoBatch };
-            let state: R::State<T> = Numbers::from_fn(|of| columns[of][index]);
+            let state: R::State<T> = Numbers::from_fn(|of| columns[of][index].get());
             let (state, moved) = R::step(coefficients, rates, seen, state);
             theta[index] = moved.theta;
             for (of, state) in state.as_ref().iter().enumerate() {
-                columns[of][index] = *state;
+                columns[of][index].set(*state);
             }
         }
     }

@@ -111,15 +111,19 @@ pub fn wait_for(run: &RunFolder, child: &mut Child, step: u64) {
     wait_until(run, child, |history| history.step() >= step);
 }
 
-/// Waits until the run's events say so.
+/// Waits until the run's events say so. A worker may be slow, on a busy machine, but has to get on.
 pub fn wait_until(run: &RunFolder, child: &mut Child, say: impl Fn(&RunHistory) -> bool) {
-    let begun = Instant::now();
+    let mut progress = (0, Instant::now());
     let mut reader = RunReader::new(run.clone());
     while !say(reader.history()) {
         let ended = child.try_wait().unwrap().is_some();
         reader.poll().unwrap();
         assert!(!ended || say(reader.history()), "the worker ended early: {:?}", reader.history().last());
-        assert!(begun.elapsed() < Duration::from_secs(120), "the worker does not get on");
+        let length = std::fs::metadata(run.events()).map_or(0, |events| events.len());
+        if length != progress.0 {
+            progress = (length, Instant::now());
+        }
+        assert!(progress.1.elapsed() < Duration::from_secs(300), "the worker does not get on");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

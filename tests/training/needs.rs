@@ -13,7 +13,8 @@ use crate::gpt2_run::tiny;
 #[cfg(target_os = "linux")]
 fn a_training_needs_what_is_said_beforehand() {
     // With a single sequence the checkpoint needs more than the passes.
-    for (precision, sequences) in [("Float32", "4"), ("BFloat16", "4"), ("Float32", "1")] {
+    // And passes in half precision are slow on many processors.
+    for (precision, sequences) in [("Float32", "4"), ("BFloat16", "1"), ("Float32", "1")] {
         let stage = Stage::new();
         let shape = "(layers: 6, heads: 6, width: 384, context: 256, vocabulary: 20000)";
         let every_step = [("eval_every", "1"), ("checkpoint_every", "1"), ("sample.every", "1"), ("eval_batches", "1")];
@@ -63,11 +64,11 @@ fn the_batch_that_fits_is_the_largest_that_needs_no_more() {
 #[cfg(target_os = "linux")]
 fn a_device_without_enough_memory_ends_the_run_with_what_to_do() {
     let stage = Stage::new();
-    let shape = "(layers: 1, heads: 1, width: 512, context: 1024, vocabulary: 200)";
+    let shape = "(layers: 1, heads: 64, width: 512, context: 1024, vocabulary: 200)";
     let run =
-        tiny(&stage, &[("shape", shape), ("batch_size", "2000"), ("accumulation", "1"), ("attention", "Explicit")]);
+        tiny(&stage, &[("shape", shape), ("batch_size", "100"), ("accumulation", "1"), ("attention", "Explicit")]);
     let worker = worker(&run, false);
-    // Of each sequence alone the scores are 4 MiB.
+    // Of each sequence alone the scores are 256 MiB.
     let limited = "ulimit -v 12000000; exec \"$0\" \"$@\"";
     let mut command = Command::new("sh");
     command.args(["-c", limited]).arg(worker.get_program()).args(worker.get_args());
