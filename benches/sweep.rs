@@ -9,9 +9,10 @@ use std::sync::atomic::AtomicBool;
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use valleyscope::instructions::Instructions;
+use valleyscope::optimizer::{RuleKind, RuleSpec};
 use valleyscope::preset::{Preset, built_ins};
 use valleyscope::quantity::{Dimension, PointCount};
-use valleyscope::sweep::{Diagram, Machine, Pool, Precision, Sweep, SweepSpec, Work, pixel_runs};
+use valleyscope::sweep::{Diagram, Machine, Pool, Precision, Sweep, SweepOptimizer, SweepSpec, Work, pixel_runs};
 
 fn main() {
     divan::main();
@@ -23,11 +24,19 @@ fn fig2a() -> SweepSpec {
     preset.sweep.clone()
 }
 
-/// Fig. 2a with one optimizer, or with all.
+/// Fig. 2a with one of the optimizers, or with all of its own.
 fn with_optimizer(name: &str) -> SweepSpec {
     let mut spec = fig2a();
-    spec.optimizers.retain(|optimizer| name == "all" || optimizer.label() == name);
+    if let Some(kind) = RuleKind::named(name) {
+        let first = spec.optimizers.swap_remove(0);
+        spec.optimizers = vec![SweepOptimizer { rule: RuleSpec::on_plane(kind), ..first }];
+    }
     spec
+}
+
+/// Every optimizer, and those of Fig. 2a together.
+fn optimizers() -> Vec<&'static str> {
+    RuleKind::ALL.iter().map(|kind| kind.info().name).chain(["all"]).collect()
 }
 
 /// All runs of the pixel in the middle of the diagram, on one thread.
@@ -39,7 +48,7 @@ fn bench_pixel(bencher: Bencher<'_, '_>, spec: &SweepSpec, machine: Machine) {
         .bench_local(|| pixel_runs(machine, spec, [48, 50], 0..spec.replicates.get(), &running));
 }
 
-#[divan::bench(args = ["Adam", "Signum", "FOCUS", "all"])]
+#[divan::bench(args = optimizers())]
 fn pixel(bencher: Bencher<'_, '_>, optimizer: &str) {
     bench_pixel(bencher, &with_optimizer(optimizer), Machine::new(Precision::Single));
 }

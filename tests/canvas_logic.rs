@@ -1,12 +1,13 @@
 //! The canvas' arithmetic: ticks, camera, colour scale and formulas.
 
 use valleyscope::app::landscape::{
-    Bounds, Follower, FramedEnsembles, compressed_length, fitted, formulas, limited, panned, zoomed,
+    Bounds, Follower, FramedEnsembles, compressed_length, fitted, limited, panned, zoomed,
 };
 use valleyscope::landscape::Landscape;
 use valleyscope::optimizer::{Batch, BiasCorrection, Operand, RuleKind, RuleSpec, StepInputs, trace};
 use valleyscope::quantity::LearningRate;
 use valleyscope::simulation::{ParticleId, StepTrace};
+use valleyscope::view::formula::formulas;
 use valleyscope::view::ticks::{Ticks, beyond, fixed, grouped, nice_step, short, significant};
 use valleyscope::view::{AutoScale, Camera, SymLog, Viewport};
 
@@ -318,6 +319,14 @@ fn adams_formulas_hold_the_numbers_of_the_step() {
     assert!((lines[6].2 - 0.4895).abs() < 1e-9);
     let second = &formulas(&step)[2].filled[1];
     assert_eq!(second, "0.999 · 0 + 0.001 · (−0.2)²");
+}
+
+#[test]
+fn a_line_that_is_a_difference_shows_both_numbers() {
+    let lines = shown(&step(RuleSpec::on_plane(RuleKind::AdaBelief), &[[0.1; 2]; 2], 1.0));
+    let (rule, filled, result) = &lines[2];
+    assert_eq!((rule.as_str(), filled.as_str()), ("r = g − m", "0.3 − 0.12"));
+    assert!((result - 0.18).abs() < 1e-12);
 }
 
 fn focus(decay: f64) -> Vec<(String, String, f64)> {

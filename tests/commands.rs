@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
+use valleyscope::optimizer::{RuleInfo, RuleKind};
 
 /// A place with its own folder for settings, so that a user's presets play no part.
 struct Place {
@@ -60,6 +61,35 @@ fn expect_error(output: &Output, code: i32, words: &[&str]) {
 
 const SMALL: &str = "Landscape(version: 1, title: \"Small\", simulation: (noise: 1, steps: 5, particles: 3,
     optimizers: [(id: 0, rule: Adam(learning_rate: 0.01)), (id: 1, name: \"a, b\", rule: Signum(learning_rate: 0.01))]))";
+
+#[test]
+fn optimizers_are_listed_and_shown_with_all_that_is_set() {
+    let place = Place::new();
+    let list = place.run(&["optimizers", "list"]);
+    expect_code(&list, 0);
+    for kind in RuleKind::ALL {
+        let RuleInfo { name, source, hyperparameters, states, .. } = kind.info();
+        assert!(stdout(&list).lines().any(|line| line.starts_with(name) && line.ends_with(source)), "{name}");
+        let shown = place.run(&["optimizers", "show", name]);
+        expect_code(&shown, 0);
+        let parts = states.iter().map(|part| part.meaning);
+        let hyperparameters = hyperparameters.iter().flat_map(|of| [of.key, of.help]);
+        let choices = kind.info().hyperparameters.iter().flat_map(|of| of.choices()).map(|choice| choice.key);
+        for word in [*source, "θ ←"].into_iter().chain(parts).chain(hyperparameters).chain(choices) {
+            assert!(stdout(&shown).contains(word), "{name} without {word:?}: {}", stdout(&shown));
+        }
+        assert!(!stdout(&shown).contains("NaN"), "{}", stdout(&shown));
+        assert_eq!(shown.stdout, place.run(&["optimizers", "show", &kind.key().to_lowercase()]).stdout);
+    }
+    let adam = place.run(&["optimizers", "show", "adam"]);
+    for line in ["m ← β₁ m + (1 − β₁) g", "d = m̂ / (√ŝ + ε),  ε = 10⁻⁸", "θ ← θ − η (d + ω θ)"]
+    {
+        assert!(stdout(&adam).contains(line), "{}", stdout(&adam));
+    }
+    expect_error(&place.run(&["optimizers", "show", "Adan"]), 2, &["\"Adan\"", "Adam, Signum, FOCUS"]);
+    let unread = place.command(&["optimizers", "list"]).stdout(Stdio::null()).output().unwrap();
+    expect_code(&unread, 0);
+}
 
 #[test]
 fn help_and_version_are_given() {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::window_layout::Tab;
+use crate::optimizer::RuleKind;
 use crate::preset::LandscapePreset;
 use crate::result::RawPlan;
 use crate::simulation::{EngineCommand, EnsembleView, ParticleId, Playback, Snapshot, StepTrace};
@@ -115,6 +116,8 @@ pub enum Action {
     GoToStep(usize),
     TogglePresentation,
     ShowKeys,
+    /// Shows what is known of an optimizer.
+    ShowOptimizer(RuleKind),
     ShowAbout,
     Quit,
 }

@@ -13,6 +13,7 @@ use super::live::{Action, Requests};
 use super::number;
 use super::preset_catalog::{OwnPreset, PresetCatalog};
 use super::window_layout::{Tab, WindowLayout};
+use crate::optimizer::RuleKind;
 use crate::preset::{Preset, built_ins};
 use crate::quantity::OutOfRange;
 use crate::view::{Colormap, SymLog, ViewSettings};
@@ -47,6 +48,7 @@ pub(super) fn bar(
         MenuButton::new("View").config(stay_open).ui(ui, |ui| view(ui, view_settings, layout, requests));
         ui.menu_button("Help", |ui| {
             item(ui, "Keys", "?", Action::ShowKeys, requests);
+            item(ui, "Optimizers", "", Action::ShowOptimizer(RuleKind::ALL[0]), requests);
             item(ui, "About Valleyscope", "", Action::ShowAbout, requests);
         });
         ui.separator();

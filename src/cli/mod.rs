@@ -8,6 +8,7 @@ mod data;
 pub mod doctor;
 mod figure;
 mod interrupt;
+mod optimizers;
 mod output;
 mod presets;
 mod progress;
@@ -46,6 +47,9 @@ enum Command {
     /// List, print or check presets
     #[command(subcommand)]
     Presets(presets::PresetsCommand),
+    /// List the optimizers, or show the formulas and hyperparameters of one
+    #[command(subcommand)]
+    Optimizers(optimizers::OptimizersCommand),
     /// Run a preset without a window and record what happens
     ///
     /// The changes of a recorded session are made again at their steps; a lesson's steps play no part. CSV
@@ -127,6 +131,7 @@ pub fn run() -> ExitCode {
     let outcome = match cli.command.unwrap_or(Command::App(cli.app)) {
         Command::App(args) => app::run(&args),
         Command::Presets(command) => presets::run(&command),
+        Command::Optimizers(command) => optimizers::run(&command),
         Command::Simulate(args) => simulate::run(&args),
         Command::Sweep(args) => sweep::run(&args),
         Command::Figure(args) => figure::run(&args),

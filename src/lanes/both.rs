@@ -123,7 +123,6 @@ planar! {
 #[cfg(target_arch = "x86_64")]
 planar! {
     impl for super::x86::F64x4x2;
-    impl for super::x86::F64x4x4;
     impl for super::x86::F64x8;
     impl for super::x86::F64x8x4;
 }

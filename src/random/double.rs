@@ -92,10 +92,10 @@ macro_rules! normals {
 }
 
 normals!(
-    Lanes<f64, 2>: 2,
+    Lanes<f64, 1>: 1,
     Lanes<f64, 8>: 8,
     #[cfg(target_arch = "x86_64")]
-    x86::F64x4x4: 16,
+    x86::F64x4x2: 8,
     #[cfg(target_arch = "x86_64")]
     x86::F64x8x4: 32
 );

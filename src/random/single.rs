@@ -68,7 +68,7 @@ macro_rules! normals {
 }
 
 normals!(
-    Lanes<f32, 4>: 4,
+    Lanes<f32, 1>: 1,
     Lanes<f32, 16>: 16,
     #[cfg(target_arch = "x86_64")]
     x86::F32x8x4: 32,

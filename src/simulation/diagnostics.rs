@@ -67,6 +67,20 @@ pub(super) struct Observed<R> {
     pub effective_step: R,
 }
 
+impl<R: Copy> Observed<R> {
+    /// The same in another vector.
+    #[inline(always)]
+    pub(super) fn map<T: Copy>(self, convert: impl Fn(R) -> T) -> Observed<T> {
+        let [x, y] = self.position;
+        Observed {
+            position: [convert(x), convert(y)],
+            valley: Valley { u: convert(self.valley.u), v: convert(self.valley.v) },
+            loss: convert(self.loss),
+            effective_step: convert(self.effective_step),
+        }
+    }
+}
+
 /// Sums from which a [`Sample`] is made, lane by lane.
 ///
 /// Values are summed as their distance from a nearby pivot, the mean of the step before: a small spread about a large

@@ -65,42 +65,34 @@ impl Step {
         *bias = bias.after::<R>(&rated.rule);
         let rates = Rates { learning_rate: rated.learning_rate.get(), weight_decay: rated.rule.weight_decay() };
         let update = Update { rule: &rated.rule, bias, rates };
-        let full = particles.count / WIDTH;
-        let (full_positions, rest_positions) = particles.positions.split_at_mut(full);
-        let (full_streams, rest_streams) = particles.streams.split_at_mut(full);
-        let (full_states, rest_states) = states.split_at_mut(full * R::INFO.states.len());
-        let mut sums = Instructions::widest().run(FullBlocks::<R> {
-            step: self,
-            update,
-            positions: full_positions,
-            streams: full_streams,
-            states: full_states,
-            rule: PhantomData,
-        });
-        for (position, streams) in rest_positions.iter_mut().zip(rest_streams) {
-            let (coefficients, rates) = update.splat::<R, <Block as Planar>::Both>();
-            let observed = self.block::<R, Block>(&coefficients, rates, position, streams, rest_states);
-            sums.add_some(&observed, particles.count % WIDTH);
-        }
-        sums
+        Instructions::widest().run(Blocks::<R> { step: self, update, particles, states, rule: PhantomData })
     }
 
     #[inline(always)]
     fn blocks<R: Rule, V: Doubles<WIDTH> + Planar>(
         &self,
         update: Update<'_>,
-        positions: &mut [Pair<Block>],
-        streams: &mut [Streams<WIDTH>],
+        Particles { count, positions, streams }: Particles<'_>,
         mut states: &mut [Pair<Block>],
     ) -> Sums<Block> {
         let (coefficients, rates) = update.splat::<R, V::Both>();
         let mut sums = Sums::<V>::about(&self.pivots.0, self.pivots.1);
-        for (position, streams) in positions.iter_mut().zip(streams) {
+        let mut partial = None;
+        for (index, (position, streams)) in positions.iter_mut().zip(streams).enumerate() {
             let of_block;
             (of_block, states) = states.split_at_mut(R::INFO.states.len());
-            sums.add(&self.block::<R, V>(&coefficients, rates, position, streams, of_block));
+            let observed = self.block::<R, V>(&coefficients, rates, position, streams, of_block);
+            if index < count / WIDTH {
+                sums.add(&observed);
+            } else {
+                partial = Some(observed);
+            }
         }
-        sums.map(V::to_lanes)
+        let mut sums = sums.map(V::to_lanes);
+        if let Some(observed) = partial {
+            sums.add_some(&observed.map(V::to_lanes), count % WIDTH);
+        }
+        sums
     }
 
     /// Steps one block and returns its observed quantities.
@@ -138,22 +130,21 @@ impl Step {
     }
 }
 
-/// The step of blocks all of whose particles move.
-struct FullBlocks<'a, R> {
+/// The step of all blocks with the rule `R`.
+struct Blocks<'a, R> {
     step: &'a Step,
     update: Update<'a>,
-    positions: &'a mut [Pair<Block>],
-    streams: &'a mut [Streams<WIDTH>],
+    particles: Particles<'a>,
     states: &'a mut [Pair<Block>],
     rule: PhantomData<R>,
 }
 
-impl<R: Rule> VectorWork for FullBlocks<'_, R> {
+impl<R: Rule> VectorWork for Blocks<'_, R> {
     type Output = Sums<Block>;
 
     #[inline(always)]
     fn run<S: VectorSet>(self) -> Sums<Block> {
-        self.step.blocks::<R, S::Doubles>(self.update, self.positions, self.streams, self.states)
+        self.step.blocks::<R, S::Doubles>(self.update, self.particles, self.states)
     }
 }
 

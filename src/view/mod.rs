@@ -7,8 +7,10 @@ mod axis;
 mod camera;
 mod contrast;
 pub mod crossing;
+pub mod formula;
 mod pen;
 pub mod range;
+pub mod rule_summary;
 mod scale;
 pub mod ticks;
 

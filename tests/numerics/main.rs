@@ -17,6 +17,7 @@ mod oracle;
 mod paper;
 mod replay;
 mod roots;
+mod rotation;
 mod specs;
 mod statistics;
 mod step_trace;

@@ -28,9 +28,17 @@ fn every_built_in_preset_has_a_title_and_a_sentence() {
 
 #[test]
 fn the_canonical_presets_are_built_in() {
-    for name in
-        ["fig1c", "saturation", "adam-wins", "signum-wins", "focus-wins", "unrotated", "four-optimizers", "lesson"]
-    {
+    for name in [
+        "fig1c",
+        "saturation",
+        "adam-wins",
+        "signum-wins",
+        "focus-wins",
+        "unrotated",
+        "four-optimizers",
+        "zoo",
+        "lesson",
+    ] {
         built_in(name);
     }
     assert!(built_in("lesson").lesson.len() >= 6);

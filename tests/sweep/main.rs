@@ -8,6 +8,7 @@ mod calibration;
 mod checkpoint;
 mod diagram;
 mod oracle;
+mod precision;
 mod space;
 mod specs;
 #[path = "../numerics/statistics.rs"]

@@ -14,6 +14,7 @@ use crate::simulation::{OptimizerSpec, SimulationSpec, defaults, distinct_name};
 
 /// The button that was pressed on a card.
 enum Pressed {
+    Explain,
     Duplicate,
     Remove,
 }
@@ -45,6 +46,10 @@ pub(super) fn cards(ui: &mut Ui, spec: &mut SimulationSpec, live: &Live, request
             requests.actions.push(Action::Notify(format!("Removed {}. Undo brings it back.", names[index])));
         }
         Some((index, Pressed::Duplicate)) => duplicate(spec, index),
+        Some((index, Pressed::Explain)) => {
+            let kind = spec.optimizers[index].rule.rule.kind();
+            requests.actions.push(Action::ShowOptimizer(kind));
+        }
         None => {}
     }
     add_menu(ui, spec, room);
@@ -121,8 +126,11 @@ impl Card<'_> {
     fn footer(&self, ui: &mut Ui, optimizer: &mut OptimizerSpec) -> Option<Pressed> {
         let mut pressed = None;
         ui.horizontal(|ui| {
-            let rule = RichText::new(optimizer.rule.name()).small().weak();
-            ui.label(rule).on_hover_text(format!("Source: {}", optimizer.rule.rule.info().source));
+            let rule = ui.link(RichText::new(optimizer.rule.name()).small());
+            let rule = rule.on_hover_text("Formulas, source and hyperparameters");
+            if rule.accessible_name(format!("{}: explain", self.name)).clicked() {
+                pressed = Some(Pressed::Explain);
+            }
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
                 let remove = Button::new(RichText::new("Remove").small());
                 let response = ui.add_enabled(self.removable, remove);

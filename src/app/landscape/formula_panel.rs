@@ -2,14 +2,12 @@
 
 use egui::{Color32, DragValue, FontSelection, Label, RichText, TextStyle, Ui};
 
-use super::expression::{result_text, text};
-use super::formula::formulas;
-use super::formula_printer::Formula;
 use super::marker::{Marker, color_of, line_color};
 use super::standing;
 use crate::app::{Document, Live, Requests};
 use crate::optimizer::RatedRule;
 use crate::simulation::{ParticleId, Playback, StepTrace};
+use crate::view::formula::{Formula, formulas, result_text, text};
 use crate::view::ticks::grouped;
 
 /// Shows each line of the selected particle's update rule with its live numbers, so that stepping

@@ -2,10 +2,7 @@
 
 mod axes;
 mod color_bar;
-mod expression;
-mod formula;
 mod formula_panel;
-mod formula_printer;
 mod framing;
 mod glyphs;
 mod interaction;
@@ -20,9 +17,7 @@ mod readout;
 mod standing;
 mod summary;
 
-pub use formula::formulas;
 pub use formula_panel::FormulaPanel;
-pub use formula_printer::Formula;
 pub use glyphs::{Glyph, compressed_length, glyphs};
 pub use interaction::{Tool, nearest_particle};
 pub use marker::{Marker, line_color};

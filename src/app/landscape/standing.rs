@@ -2,10 +2,10 @@
 
 use egui::{Grid, Ui};
 
-use super::expression::text;
 use crate::app::{Document, Live};
 use crate::landscape::Landscape;
 use crate::simulation::ParticleId;
+use crate::view::formula::text;
 
 /// A particle's position, and the gradient there without noise.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -81,6 +81,7 @@ impl Valleyscope {
             Action::GoToStep(step) => self.go_to_lesson_step(ctx, step),
             Action::TogglePresentation => self.toggle_presentation(ctx),
             Action::ShowKeys => self.dialogs.help.keys = !self.dialogs.help.keys,
+            Action::ShowOptimizer(kind) => self.dialogs.help.optimizer = Some(kind),
             Action::ShowAbout => self.dialogs.help.about = true,
             Action::Quit => ctx.send_viewport_cmd(ViewportCommand::Close),
         }

@@ -82,10 +82,6 @@ doubles!(
     /// Eight doubles in two registers.
     F64x4x2 U64x4x2 [0 1] 8
 );
-doubles!(
-    /// Sixteen doubles in four registers.
-    F64x4x4 U64x4x4 [0 1 2 3] 16
-);
 
 macro_rules! singles {
     ($(#[$doc:meta])* $floats:ident $words:ident [$($register:tt)*] $lanes:literal $($item:item)*) => {

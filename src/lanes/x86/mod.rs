@@ -8,7 +8,7 @@
 mod avx2;
 mod avx512;
 
-pub(crate) use avx2::{F32x8x4, F64x4x2, F64x4x4};
+pub(crate) use avx2::{F32x8x4, F64x4x2};
 pub(crate) use avx512::{F32x16x4, F64x8, F64x8x4};
 
 /// Operators that act register by register.

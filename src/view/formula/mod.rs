@@ -1,13 +1,18 @@
-//! The selected particle's last step, as the formulas of its rule with its numbers in them.
+//! The step of a rule as formulas, with the numbers of a particle in them.
 //!
 //! The formulas are those of the recorded step: they show the actual computation.
 
-use super::expression::{CURVATURE, Expression, Mode, PRODUCT, text};
-use super::formula_printer::{Formula, Printer};
-use crate::optimizer::{Hyperparameter, Operand, Operation, PartRole, Symbol};
+mod expression;
+mod printer;
+
+use self::expression::{CURVATURE, Expression, Mode, PRODUCT};
+pub use self::expression::{result_text, text};
+pub use self::printer::Formula;
+use self::printer::Printer;
+use crate::optimizer::{Hyperparameter, Operand, Operation, PartRole, RuleInfo, Symbol, Trace};
 use crate::simulation::StepTrace;
 
-/// The formulas of the step, in the order in which they are computed.
+/// The formulas of the selected particle's last step, in the order in which they are computed, after those of the noise.
 pub fn formulas(step: &StepTrace) -> Vec<Formula> {
     let StepTrace { gradient, noise, curvature, curvature_noise, trace, inputs, .. } = step;
     let noisy = |rule: &str, meaning, noise: &[f64; 2], exact: &[f64; 2]| Formula {
@@ -23,10 +28,17 @@ pub fn formulas(step: &StepTrace) -> Vec<Formula> {
         let rule = format!("{CURVATURE} = ξ′ ∂²L/∂θ²,  ξ′ ~ Normal(1, σ)");
         lines.push(noisy(&rule, "the curvature as the optimizer sees it", curvature_noise, curvature));
     }
+    lines.extend(step_formulas(trace, inputs.rule.rule.info()));
+    lines
+}
+
+/// The formulas of a recorded step, in the order in which they are computed.
+pub fn step_formulas(trace: &Trace, info: &RuleInfo) -> Vec<Formula> {
+    let mut lines = Vec::new();
     let mut printer = Printer {
         nodes: &trace.nodes,
         symbols: vec![None; trace.nodes.len()],
-        states: inputs.rule.rule.info().states.iter().map(|part| part.symbol).collect(),
+        states: info.states.iter().map(|part| part.symbol).collect(),
         definitions: Vec::new(),
     };
     for &(index, part) in &trace.parts {
@@ -42,7 +54,7 @@ pub fn formulas(step: &StepTrace) -> Vec<Formula> {
         printer.symbols[index] = Some(part.symbol);
     }
     // A state without a name of its own, such as the gradient; one that stays the same has no line.
-    for (place, (part, state)) in inputs.rule.rule.info().states.iter().zip(&trace.new_states).enumerate() {
+    for (place, (part, state)) in info.states.iter().zip(&trace.new_states).enumerate() {
         if let Operand::Node(index) = *state
             && printer.symbols[index] != Some(part.symbol)
             && trace.nodes[index].operation != Operation::Symbol(Symbol::State(place))
@@ -51,7 +63,7 @@ pub fn formulas(step: &StepTrace) -> Vec<Formula> {
         }
     }
     if let Operand::Node(index) = trace.theta {
-        let decays = inputs.rule.rule.hyperparameter(Hyperparameter::WEIGHT_DECAY).is_some();
+        let decays = info.hyperparameters.iter().any(|of| of.key == Hyperparameter::WEIGHT_DECAY);
         let meaning = if decays { "the step, with weight decay" } else { "the step" };
         lines.extend(printer.bias_corrections(index));
         lines.push(printer.line(index, "θ ←", meaning));

@@ -40,7 +40,14 @@ impl Printer<'_> {
         for definition in definitions {
             rule += &format!(",  {definition}");
         }
-        let filled = [0, 1].map(|axis| self.expression(index, Mode::Numbers(axis)).text);
+        let filled = [0, 1].map(|axis| match self.nodes[index].operation {
+            // Both numbers, where there is nothing else to show.
+            Operation::Difference(a, b) => {
+                let [a, b] = [a, b].map(|operand| self.operand(operand, Mode::Numbers(axis)));
+                difference(&a, &b).text
+            }
+            _ => self.expression(index, Mode::Numbers(axis)).text,
+        });
         Formula { rule, meaning, filled, result: self.nodes[index].values }
     }
 

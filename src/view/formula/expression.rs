@@ -79,7 +79,7 @@ pub(super) fn power_of_ten(value: f64) -> String {
 }
 
 /// A number in a formula. Hyperparameters such as 0.9 are not padded with zeros.
-pub(super) fn text(value: f64) -> String {
+pub fn text(value: f64) -> String {
     let exact = significant(value, 12);
     let rounded = significant(value, DIGITS);
     let trimmed = |text: &str| match text.contains('×') || !text.contains('.') {
@@ -90,6 +90,6 @@ pub(super) fn text(value: f64) -> String {
 }
 
 /// A result, always with the same number of digits, so that columns line up.
-pub(super) fn result_text(value: f64) -> String {
+pub fn result_text(value: f64) -> String {
     significant(value, DIGITS + 1)
 }

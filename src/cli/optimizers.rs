@@ -1,0 +1,99 @@
+//! `valleyscope optimizers`: the update rules with their formulas, sources and hyperparameters.
+
+use std::fmt::Write;
+
+use anyhow::anyhow;
+use clap::Subcommand;
+
+use super::Failure;
+use super::output::print;
+use crate::optimizer::{PartRole, RuleInfo, RuleKind};
+use crate::view::formula::Formula;
+use crate::view::rule_summary::{RuleSummary, Variant, defaults, values};
+
+#[derive(Subcommand)]
+pub(super) enum OptimizersCommand {
+    /// List the optimizers with their hyperparameters and sources
+    List,
+    /// Show an optimizer's formulas, source, hyperparameters and their defaults
+    Show {
+        /// As in the list, or as in presets
+        name: String,
+    },
+}
+
+pub(super) fn run(command: &OptimizersCommand) -> Result<(), Failure> {
+    match command {
+        OptimizersCommand::List => print(&list()),
+        OptimizersCommand::Show { name } => print(&summary(named(name)?)),
+    }
+}
+
+/// The rule of a name, in capitals or not.
+fn named(name: &str) -> Result<RuleKind, Failure> {
+    let is_named =
+        |kind: &RuleKind| kind.key().eq_ignore_ascii_case(name) || kind.info().name.eq_ignore_ascii_case(name);
+    RuleKind::ALL.iter().copied().find(is_named).ok_or_else(|| {
+        let all: Vec<&str> = RuleKind::ALL.iter().map(|kind| kind.info().name).collect();
+        Failure::BadInput(anyhow!("there is no optimizer {name:?}; there are {}", all.join(", ")))
+    })
+}
+
+fn list() -> String {
+    let rows = RuleKind::ALL.iter().map(|kind| {
+        let RuleInfo { name, source, hyperparameters, .. } = kind.info();
+        let symbols = hyperparameters.iter().filter(|of| of.range().is_some()).map(|of| of.symbol);
+        [(*name).to_owned(), symbols.collect::<Vec<_>>().join(" "), (*source).to_owned()]
+    });
+    table(&rows.collect::<Vec<_>>(), "")
+}
+
+/// Rows with aligned columns, each row after an indent.
+fn table<const N: usize>(rows: &[[String; N]], indent: &str) -> String {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; N] = std::array::from_fn(width);
+    let line = |row: &[String; N]| {
+        let cells: String = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}   ")).collect();
+        format!("{indent}{}\n", cells.trim_end())
+    };
+    rows.iter().map(line).collect()
+}
+
+fn summary(kind: RuleKind) -> String {
+    let summary = RuleSummary::new(kind);
+    let RuleInfo { name, source, states, hyperparameters, .. } = summary.info();
+    let mut text = format!("{name}, in presets {}\nSource: {source}\n", kind.key());
+    text +=
+        "\nA step, with the parameter θ, its gradient g, the learning rate η and the number of the step t from 1:\n";
+    text += &lines(&summary.formulas);
+    for Variant { of, choice, formulas } in &summary.variants {
+        write!(text, "\n{}: {} ({} = {})\n", of.label, choice.label, of.key, choice.key)
+            .expect("a text can be written");
+        text += &lines(formulas);
+    }
+    if !states.is_empty() {
+        text += "\nKept for each parameter from step to step:\n";
+        let kept = states.iter().map(|part| {
+            let key = match part.role {
+                PartRole::State { key, .. } => key,
+                PartRole::Quantity | PartRole::Coefficient => "",
+            };
+            [part.symbol, key, part.meaning].map(str::to_owned)
+        });
+        text += &table(&kept.collect::<Vec<_>>(), "  ");
+    }
+    text += "\nHyperparameters besides the learning rate, with the values on the plane and in training where none are given:\n";
+    let head = ["", "in presets", "on the plane", "in training", "values", ""].map(str::to_owned);
+    let rows = hyperparameters.iter().map(|of| {
+        let [on_plane, in_training] = defaults(of);
+        [of.symbol.to_owned(), of.key.to_owned(), on_plane, in_training, values(of), of.help.to_owned()]
+    });
+    text += &table(&std::iter::once(head).chain(rows).collect::<Vec<_>>(), "  ");
+    text
+}
+
+fn lines(formulas: &[Formula]) -> String {
+    let rows: Vec<[String; 2]> =
+        formulas.iter().map(|formula| [formula.rule.clone(), formula.meaning.to_owned()]).collect();
+    table(&rows, "  ")
+}

@@ -1,0 +1,78 @@
+//! What is known of a rule, for the help in the window and on the command line.
+
+use super::formula::{Formula, step_formulas, text};
+use crate::landscape::Landscape;
+use crate::optimizer::{
+    BiasCorrection, Hyperparameter, HyperparameterChoice, PlaneBatch, RuleInfo, RuleKind, RuleSpec, StepInputs, trace,
+};
+use crate::quantity::LearningRate;
+use crate::simulation::LandscapeSpec;
+
+/// A rule in words and formulas.
+#[derive(Clone, Debug)]
+pub struct RuleSummary {
+    pub kind: RuleKind,
+    /// The formulas of a step with the choices that hold where nothing is said.
+    pub formulas: Vec<Formula>,
+    pub variants: Vec<Variant>,
+}
+
+/// What another choice of a hyperparameter changes.
+#[derive(Clone, Debug)]
+pub struct Variant {
+    pub of: &'static Hyperparameter,
+    pub choice: &'static HyperparameterChoice,
+    /// The formulas that differ.
+    pub formulas: Vec<Formula>,
+}
+
+impl RuleSummary {
+    pub fn new(kind: RuleKind) -> RuleSummary {
+        let usual = RuleSpec::on_plane(kind);
+        let formulas = formulas(usual);
+        let variants = kind.info().hyperparameters.iter().flat_map(|of| {
+            let others = of.choices().iter().enumerate().skip(1);
+            others.map(move |(value, choice)| (of, choice, value as f64))
+        });
+        let variants = variants.map(|(of, choice, value)| {
+            let changed = usual.with(of.key, value).expect("the value is one of the choices");
+            let differ = |line: &Formula| formulas.iter().all(|usual| usual.rule != line.rule);
+            Variant { of, choice, formulas: self::formulas(changed).into_iter().filter(differ).collect() }
+        });
+        let variants = variants.collect();
+        RuleSummary { kind, formulas, variants }
+    }
+
+    pub fn info(&self) -> &'static RuleInfo {
+        self.kind.info()
+    }
+}
+
+/// The formulas of a step. The numbers in them are of no importance.
+fn formulas(rule: RuleSpec) -> Vec<Formula> {
+    let landscape: Landscape = LandscapeSpec::default().landscape();
+    let theta = [0.5, 0.25];
+    let batch = PlaneBatch { landscape, at: landscape.uv_from_xy(theta), noise: [1.0; 2], curvature_noise: [1.0; 2] };
+    let states = vec![[0.125, 0.25]; rule.info().states.len()];
+    let bias = BiasCorrection::new(1, &rule, |key| rule.get(key)).expect("a decay rate is a hyperparameter");
+    let rule = rule.rated(LearningRate::clamped(0.01));
+    let inputs = StepInputs { rule, bias, theta, gradient: [1.0, -1.0], states };
+    step_formulas(&trace(&inputs, batch), rule.rule.info())
+}
+
+/// The values of a hyperparameter where nothing is said, on the plane and in training.
+pub fn defaults(of: &Hyperparameter) -> [String; 2] {
+    [of.on_plane, of.in_training].map(|value| match of.choices().get(value as usize) {
+        Some(choice) => choice.key.to_owned(),
+        None => text(value),
+    })
+}
+
+/// The values that a hyperparameter can have: `0 to 1`, or choices.
+pub fn values(of: &Hyperparameter) -> String {
+    match of.range() {
+        Some(range) if of.is_whole() => format!("{} to {}, whole", text(range.min), text(range.max)),
+        Some(range) => format!("{} to {}", text(range.min), text(range.max)),
+        None => of.choices().iter().map(|choice| choice.key).collect::<Vec<_>>().join(", "),
+    }
+}
