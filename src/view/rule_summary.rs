@@ -71,8 +71,8 @@ pub fn defaults(of: &Hyperparameter) -> [String; 2] {
 /// The values that a hyperparameter can have: `0 to 1`, or choices.
 pub fn values(of: &Hyperparameter) -> String {
     match of.range() {
-        Some(range) if of.is_whole() => format!("{} to {}, whole", text(range.min), text(range.max)),
-        Some(range) => format!("{} to {}", text(range.min), text(range.max)),
+        Some(range) if of.is_whole() => format!("{} to {}, whole", range.min, range.max),
+        Some(range) => format!("{} to {}", range.min, range.max),
         None => of.choices().iter().map(|choice| choice.key).collect::<Vec<_>>().join(", "),
     }
 }

@@ -6,10 +6,8 @@ use valleyscope::simulation::Simulation;
 
 use crate::specs::{simulation, start, valley};
 
-const STEPS: usize = 300;
-
 /// The losses of a particle that starts at u = 0.5 and v = 0.3 of a valley turned by so many degrees, without noise.
-fn losses(rule: RatedRule, degrees: f64) -> Vec<f64> {
+fn losses(rule: RatedRule, degrees: f64, steps: usize) -> Vec<f64> {
     let mut spec = simulation(0.0, 1, &[rule]);
     spec.landscape = valley(10.0, 0.1, degrees);
     let (sin, cos) = degrees.to_radians().sin_cos();
@@ -17,7 +15,7 @@ fn losses(rule: RatedRule, degrees: f64) -> Vec<f64> {
     let mut simulation = Simulation::new(spec);
     let loss = |simulation: &Simulation| simulation.ensembles()[0].sample().loss.mean;
     let mut losses = vec![loss(&simulation)];
-    for _ in 0..STEPS {
+    for _ in 0..steps {
         simulation.advance();
         losses.push(loss(&simulation));
     }
@@ -25,9 +23,9 @@ fn losses(rule: RatedRule, degrees: f64) -> Vec<f64> {
 }
 
 /// The largest relative distance between the losses in the turned valley and in that along x.
-fn turned(rule: RatedRule, degrees: f64) -> f64 {
+fn turned(rule: RatedRule, degrees: f64, steps: usize) -> f64 {
     let apart = |(a, b): (f64, f64)| (a - b).abs() / a.abs().max(1e-3);
-    losses(rule, 0.0).into_iter().zip(losses(rule, degrees)).map(apart).fold(0.0, f64::max)
+    losses(rule, 0.0, steps).into_iter().zip(losses(rule, degrees, steps)).map(apart).fold(0.0, f64::max)
 }
 
 #[test]
@@ -43,7 +41,7 @@ fn rules_of_the_whole_parameter_do_not_see_the_direction_of_the_valley() {
     for (rate, rule) in blind {
         let rated = rule.rated(LearningRate::clamped(rate));
         for degrees in [17.0, 30.0, 45.0, 118.0] {
-            let apart = turned(rated, degrees);
+            let apart = turned(rated, degrees, 300);
             assert!(apart < 1e-9, "{rule:?} at {degrees}°: {apart}");
         }
     }
@@ -54,10 +52,10 @@ fn element_wise_rules_see_the_direction_of_the_valley() {
     let blind = [RuleKind::Sgd, RuleKind::Muon, RuleKind::AdamMini];
     for &kind in RuleKind::ALL.iter().filter(|kind| !blind.contains(kind)) {
         let rated = RuleSpec::on_plane(kind).rated(LearningRate::clamped(0.02));
-        let apart = turned(rated, 30.0);
+        let apart = turned(rated, 30.0, 300);
         assert!(apart > 1e-3, "{}: {apart}", kind.info().name);
-        // A quarter turn exchanges the coordinates, up to their signs.
-        let apart = turned(rated, 90.0);
+        // A quarter turn exchanges the coordinates, up to their signs. Later on chaos amplifies rounding.
+        let apart = turned(rated, 90.0, 50);
         assert!(apart < 1e-6, "{} at 90°: {apart}", kind.info().name);
     }
 }
