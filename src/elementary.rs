@@ -92,18 +92,23 @@ pub fn geometric(low: f64, high: f64, part: f64) -> f64 {
 }
 
 /// `base^exponent` of a positive base; 0 where that is below the normal numbers.
+#[inline(always)]
 pub fn power(base: f64, exponent: f64) -> f64 {
-    let logarithm = exponent * ln_of(base);
-    if logarithm < -708.0 { 0.0 } else { exp(logarithm) }
+    exp(exponent * ln_of(base))
 }
 
 /// [`ln`] of a single number.
+#[inline(always)]
 pub fn ln_of(x: f64) -> f64 {
     ln(Lanes([x])).0[0]
 }
 
-/// The exponential function, for results that are normal numbers.
-fn exp(x: f64) -> f64 {
+/// The exponential function, for results that are no larger than the largest number; 0 where they are below the normal numbers.
+#[inline(always)]
+pub fn exp(x: f64) -> f64 {
+    if x < -708.0 {
+        return 0.0;
+    }
     let doublings = (x * LOG2_E).round();
     // ln 2 in two parts, the first so short that its product with a whole number below 2¹¹ is exact.
     const HIGH: f64 = 0.693_147_167_563_438_4;

@@ -4,7 +4,7 @@ use egui::{Align, Button, Label, Layout, RichText, Ui, vec2};
 
 /// A line with a name and something to change.
 pub(super) fn line(ui: &mut Ui, name_width: f32, name: &str, help: &str, add: impl FnOnce(&mut Ui)) {
-    ui.horizontal(|ui| {
+    ui.horizontal_wrapped(|ui| {
         let size = vec2(name_width, ui.spacing().interact_size.y);
         ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), |ui| {
             ui.set_min_width(name_width);

@@ -3,7 +3,7 @@
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use super::part::{StepArrow, StepPart};
-use crate::lanes::Real;
+use crate::lanes::{Real, each};
 
 /// A number of a kind that update rules are written for: a plain float, a vector of runs, both coordinates of a place
 /// side by side, or a [`Traced`](super::Traced) number that records what is computed.
@@ -51,8 +51,8 @@ pub trait Algebra:
     /// What a rule computes for matrices, or for parameters that it does not take for matrices. On the plane there are
     /// only matrices, and `other` is not called. Neither may be a coefficient alone.
     #[inline(always)]
-    fn by_shape(matrix: impl FnOnce() -> Self, _other: impl FnOnce() -> Self) -> Self {
-        matrix()
+    fn by_shape(matrix: Self, _other: impl FnOnce() -> Self) -> Self {
+        matrix
     }
 
     /// `self × factor + term`, rounded once.
@@ -151,7 +151,7 @@ pub const NEWTON_SCHULZ_EPSILON: f64 = 1e-7;
 /// [`Algebra::orthogonal`] of a matrix of so many rows and one column: each step multiplies X by a number.
 #[inline(always)]
 pub fn orthogonal_column<A: Algebra>(column: A, rows: f64) -> A {
-    let [linear, cubic, quintic] = NEWTON_SCHULZ.map(A::splat);
+    let [linear, cubic, quintic] = each(NEWTON_SCHULZ, A::splat);
     let norm = column.norm();
     let mut factor = A::splat(1.0) / (norm + A::splat(NEWTON_SCHULZ_EPSILON));
     for _ in 0..NEWTON_SCHULZ_STEPS {

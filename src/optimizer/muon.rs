@@ -108,13 +108,12 @@ impl Rule for Muon {
         RuleInput { theta, gradient, .. }: RuleInput<A, B>,
         [m, s]: [A; 2],
     ) -> ([A; 2], Moved<A>) {
-        let kept = |m: A| c.momentum.mul_add(m, c.one_minus_momentum * gradient);
-        let m = A::by_shape(|| kept(m), || c.beta1.mul_add(m, c.one_minus_beta1 * gradient)).named(&M);
-        let s = A::by_shape(|| s, || c.beta2.mul_add(s, c.one_minus_beta2 * gradient * gradient));
-        let direction =
-            A::by_shape(|| kept(m).named(&V).orthogonal(), || c.vector_rate * m.bias_corrected_ratio(s, &c.ratio))
-                .named(&D);
-        let decayed = A::by_shape(|| theta, || c.vector_decay * theta);
+        let kept = c.momentum.mul_add(m, c.one_minus_momentum * gradient);
+        let m = A::by_shape(kept, || c.beta1.mul_add(m, c.one_minus_beta1 * gradient)).named(&M);
+        let s = A::by_shape(s, || c.beta2.mul_add(s, c.one_minus_beta2 * gradient * gradient));
+        let orthogonal = c.momentum.mul_add(m, c.one_minus_momentum * gradient).named(&V).orthogonal();
+        let direction = A::by_shape(orthogonal, || c.vector_rate * m.bias_corrected_ratio(s, &c.ratio)).named(&D);
+        let decayed = A::by_shape(theta, || c.vector_decay * theta);
         A::draw(&StepArrow::MOMENTUM, || m);
         A::draw(&DIRECTION, || direction);
         ([m, s], Moved { theta: rates.decayed_step(theta, direction, decayed), direction })

@@ -2,7 +2,7 @@ use super::{
     Algebra, Batch, Elapsed, Hyperparameter, Marker, MarkerShape, Moved, Rates, RatioCorrection, Rule, RuleInfo,
     RuleInput, Scalar, StepArrow, StepPart, hyperparameters,
 };
-use crate::elementary::power;
+use crate::elementary::exp;
 use crate::quantity::Range;
 
 /// NAdam: Adam with Nesterov's momentum (Dozat, [Incorporating Nesterov Momentum into
@@ -53,9 +53,19 @@ pub struct Coefficients<A> {
     ratio: RatioCorrection<A>,
 }
 
-/// μ in step t.
-fn mu(beta1: f64, momentum_decay: f64, t: f64) -> f64 {
-    beta1 * (1.0 - 0.5 * power(0.96, t * momentum_decay))
+/// ln 0.96
+const LN: f64 = -0.040_821_994_520_255_166;
+
+/// `0.96^(ψt)`
+#[inline(always)]
+fn decayed(momentum_decay: f64, t: f64) -> f64 {
+    exp(LN * t * momentum_decay)
+}
+
+/// μₜ of `0.96^(ψt)`.
+#[inline(always)]
+fn mu(beta1: f64, decayed: f64) -> f64 {
+    beta1 * (1.0 - 0.5 * decayed)
 }
 
 impl Rule for NAdam {
@@ -75,8 +85,9 @@ impl Rule for NAdam {
     type State<A: Algebra> = [A; 2];
 
     /// Of β₁ it is μₜ, so that its product is Πₜ.
+    #[inline(always)]
     fn decay_factor(of: &Hyperparameter, rate: f64, h: &Hyper<f64>, t: f64) -> f64 {
-        if of.key == "beta1" { mu(rate, h.momentum_decay, t) } else { rate }
+        if of.key == "beta1" { mu(rate, decayed(h.momentum_decay, t)) } else { rate }
     }
 
     #[inline(always)]
@@ -86,9 +97,12 @@ impl Rule for NAdam {
         of: impl Fn(S) -> A,
     ) -> Coefficients<A> {
         let one = S::splat(1.0);
-        let at = |t: f64| mu(h.beta1.value(), h.momentum_decay.value(), t);
-        let mu = h.beta1.computed("β₁ (1 − ½ · 0.96^(ψt))", at(t.value())).named(&MU);
-        let next = h.beta1.computed("β₁ (1 − ½ · 0.96^(ψ(t + 1)))", at(t.value() + 1.0)).named(&NEXT_MU);
+        // With one power a step, as the second is the same in all of them.
+        let decayed_so_far = decayed(h.momentum_decay.value(), t.value());
+        let decayed_next = decayed_so_far * decayed(h.momentum_decay.value(), 1.0);
+        let [now, next] = [mu(h.beta1.value(), decayed_so_far), mu(h.beta1.value(), decayed_next)];
+        let mu = h.beta1.computed("β₁ (1 − ½ · 0.96^(ψt))", now).named(&MU);
+        let next = h.beta1.computed("β₁ (1 − ½ · 0.96^(ψ(t + 1)))", next).named(&NEXT_MU);
         let product = power.beta1.computed("μ₁ μ₂ … μₜ", power.beta1.value()).named(&PRODUCT);
         Coefficients {
             beta1: of(h.beta1),

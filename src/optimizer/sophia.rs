@@ -30,7 +30,7 @@ hyperparameters! {
         .slider(0.0, 0.5)
         .defaults(0.04, 0.04),
     interval: Hyperparameter::whole("k", "Interval k", Range { name: "interval", min: 1.0, max: 10_000.0 })
-        .help("The curvature is estimated every k steps.")
+        .help("The curvature is estimated after every k steps, for the first time in step k + 1.")
         .slider(1.0, 100.0)
         .defaults(10.0, 10.0),
     weight_decay: Hyperparameter::weight_decay(),

@@ -268,8 +268,7 @@ impl Algebra for Traced<'_> {
         Traced::with_values([self], |[a]| Operation::Orthogonal(a), values)
     }
 
-    fn by_shape(matrix: impl FnOnce() -> Self, other: impl FnOnce() -> Self) -> Self {
-        let matrix = matrix();
+    fn by_shape(matrix: Self, other: impl FnOnce() -> Self) -> Self {
         match matrix.tape() {
             Some(tape) if tape.has_shapes => {
                 let of = [matrix, other()].map(Traced::operand);

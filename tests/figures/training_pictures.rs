@@ -202,7 +202,8 @@ fn digits_or_text_that_the_program_made_are_named() {
 #[test]
 fn what_cannot_be_drawn_is_refused() {
     let place = place();
-    let none = ["no run of fig3-cpu was found in .", "`valleyscope train fig3-cpu --runs .`"];
+    let none =
+        ["no run of fig3-cpu was found in ., with all settings of the preset", "`valleyscope train fig3-cpu --runs .`"];
     expect_error(&figure(&place, "fig3-cpu", &["--runs", "."]), &none);
     expect_error(&figure(&place, "fig3-cpu", &[]), &["no run of fig3-cpu", "`valleyscope train fig3-cpu`"]);
     expect_error(&figure(&place, "fig3-cpu", &["--runs", "gone"]), &["--runs must be a folder", "gone"]);

@@ -1,5 +1,7 @@
 //! The panel with the selected particle's formulas.
 
+use std::collections::BTreeMap;
+
 use egui::{Color32, DragValue, FontSelection, Label, RichText, TextStyle, Ui};
 
 use super::marker::{Marker, color_of, line_color};
@@ -16,9 +18,11 @@ use crate::view::ticks::grouped;
 pub struct FormulaPanel {
     /// The particle that is shown.
     particle: Option<ParticleId>,
+    /// The step that is shown, from 1.
+    step: u64,
     /// The largest width of the numbers of each of its formulas so far, in points. Results are placed beyond it, so
     /// that they keep their places while the numbers change.
-    reached: Vec<f32>,
+    reached: BTreeMap<String, f32>,
 }
 
 impl FormulaPanel {
@@ -35,18 +39,18 @@ impl FormulaPanel {
             standing::show(ui, document, live);
             return;
         };
-        if self.particle != Some(step.id) {
-            *self = FormulaPanel { particle: Some(step.id), reached: Vec::new() };
+        if self.particle != Some(step.id) || step.step() < self.step {
+            *self = FormulaPanel { particle: Some(step.id), ..FormulaPanel::default() };
         }
+        self.step = step.step();
         heading(ui, step);
         if step.after.iter().any(|value| !value.is_finite()) {
             let text = "This particle has diverged: its position is not a finite number any more.";
             ui.label(RichText::new(text).color(ui.visuals().error_fg_color));
         }
-        let formulas = formulas(step);
-        self.reached.resize(formulas.len(), 0.0);
-        for (formula, reached) in formulas.iter().zip(&mut self.reached) {
-            formula_block(ui, formula, reached);
+        for formula in formulas(step) {
+            let reached = self.reached.entry(formula.rule.clone()).or_default();
+            formula_block(ui, &formula, reached);
         }
         if !paused {
             ui.add_space(6.0);
@@ -69,6 +73,7 @@ fn particle_chooser(ui: &mut Ui, document: &Document, live: &mut Live, requests:
         let before = optimizer;
         egui::ComboBox::from_id_salt("formula optimizer")
             .selected_text(label(optimizer))
+            .height(500.0)
             .show_ui(ui, |ui| {
                 for &(id, _) in &ensembles {
                     ui.selectable_value(&mut optimizer, id, label(id));

@@ -33,12 +33,16 @@ impl Marker {
 
     /// Draws the marker filled and outlined, with a hole in the colour of the outline where it is open.
     pub fn drawn(self, center: Pos2, radius: f32, fill: Color32, outline: Color32) -> Shape {
-        if self.is_open {
-            let filled = Marker::filled(self.shape);
-            let hole = filled.drawn(center, 0.45 * radius, outline, outline);
-            return Shape::Vec(vec![filled.drawn(center, radius, fill, outline), hole]);
-        }
         let stroke = Stroke::new(1.2, outline);
+        if !self.is_open {
+            return self.filled_shape(center, radius, fill, stroke);
+        }
+        // Larger, so that as much of the colour is seen.
+        let around = self.filled_shape(center, 1.2 * radius, fill, stroke);
+        Shape::Vec(vec![around, self.filled_shape(center, 0.45 * radius, outline, Stroke::NONE)])
+    }
+
+    fn filled_shape(self, center: Pos2, radius: f32, fill: Color32, stroke: Stroke) -> Shape {
         // Points on a circle about the centre, from the top, clockwise.
         let around = |count: usize, radius_of: &dyn Fn(usize) -> f32, turn: f32| -> Vec<Pos2> {
             (0..count)
@@ -55,7 +59,7 @@ impl Marker {
         };
         let crossed = |arms: [egui::Vec2; 2]| {
             let arm = |from: egui::Vec2| [center - from * radius, center + from * radius];
-            let wide = arms.map(|from| Shape::line_segment(arm(from), Stroke::new(5.0, outline)));
+            let wide = arms.map(|from| Shape::line_segment(arm(from), Stroke::new(5.0, stroke.color)));
             let thin = arms.map(|from| Shape::line_segment(arm(from * 0.94), Stroke::new(3.0, fill)));
             Shape::Vec(wide.into_iter().chain(thin).collect())
         };

@@ -149,7 +149,7 @@ fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
     let spread = (axis.to - axis.from).abs();
     ui.horizontal(|ui| {
         ui.label(RichText::new(name).weak());
-        let combo = ComboBox::from_id_salt(name).selected_text(axis_label(spec, axis)).truncate();
+        let combo = ComboBox::from_id_salt(name).selected_text(axis_label(spec, axis)).truncate().height(500.0);
         let combo = combo.width(ui.available_width() - 8.0);
         let shown = combo.show_ui(ui, |ui| {
             let against = if *axis == spec.rows { &spec.columns } else { &spec.rows };
@@ -338,7 +338,7 @@ fn rule(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer) {
 }
 
 fn rates(ui: &mut Ui, owner: &str, rates: &mut LearningRates) {
-    ui.horizontal(|ui| {
+    ui.horizontal_wrapped(|ui| {
         ui.label("η").on_hover_text("The learning rates that are tried");
         for (end, value) in [("from", &mut rates.from), ("to", &mut rates.to)] {
             let mut number = value.get();
@@ -353,7 +353,7 @@ fn rates(ui: &mut Ui, owner: &str, rates: &mut LearningRates) {
             }
         }
     });
-    ui.horizontal(|ui| {
+    ui.horizontal_wrapped(|ui| {
         let mut count = rates.count.get();
         ui.label("in");
         let drag = DragValue::new(&mut count)

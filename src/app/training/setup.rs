@@ -159,7 +159,7 @@ fn choices(ui: &mut Ui, choice: &mut Choice<'_>) {
 }
 
 fn rules(ui: &mut Ui, value: &mut RuleSpec) {
-    let shown = ComboBox::from_id_salt("rule").selected_text(value.name()).show_ui(ui, |ui| {
+    let shown = ComboBox::from_id_salt("rule").selected_text(value.name()).height(500.0).show_ui(ui, |ui| {
         for &kind in RuleKind::ALL {
             let chosen = kind == value.kind();
             if ui.selectable_label(chosen, kind.info().name).clicked() && !chosen {

@@ -27,7 +27,7 @@ pub(super) fn figure(name: &OsStr, preset: &Preset, folder: Option<&Path>) -> Re
     let found: Vec<Option<&Candidate>> = all.iter().map(|training| furthest(&candidates, training)).collect();
     if found.iter().all(Option::is_none) {
         return Err(Failure::BadInput(anyhow!(
-            "no run of {} was found in {}; train with `{command}`",
+            "no run of {} was found in {}, with all settings of the preset; train with `{command}`",
             name.display(),
             place.folder.display()
         )));

@@ -9,7 +9,7 @@ use self::expression::{CURVATURE, Expression, Mode, PRODUCT};
 pub use self::expression::{result_text, text};
 pub use self::printer::Formula;
 use self::printer::Printer;
-use crate::optimizer::{Hyperparameter, Operand, Operation, PartRole, RuleInfo, Symbol, Trace};
+use crate::optimizer::{Operand, Operation, PartRole, RuleInfo, Symbol, Trace};
 use crate::simulation::StepTrace;
 
 /// The formulas of the selected particle's last step, in the order in which they are computed, after those of the noise.
@@ -63,8 +63,8 @@ pub fn step_formulas(trace: &Trace, info: &RuleInfo) -> Vec<Formula> {
         }
     }
     if let Operand::Node(index) = trace.theta {
-        let decays = info.hyperparameters.iter().any(|of| of.key == Hyperparameter::WEIGHT_DECAY);
-        let meaning = if decays { "the step, with weight decay" } else { "the step" };
+        let meaning =
+            if printer.mentions(index, Symbol::WeightDecay) { "the step, with weight decay" } else { "the step" };
         lines.extend(printer.bias_corrections(index));
         lines.push(printer.line(index, "θ ←", meaning));
     }

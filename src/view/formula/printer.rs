@@ -251,6 +251,17 @@ impl Printer<'_> {
         }
     }
 
+    /// Whether the line of a node has a symbol in it.
+    pub(super) fn mentions(&self, index: usize, symbol: Symbol) -> bool {
+        let operation = self.nodes[index].operation;
+        let without_name = |operand| match operand {
+            Operand::Node(index) => self.symbols[index].is_none().then_some(index),
+            Operand::Constant(..) => None,
+        };
+        operation == Operation::Symbol(symbol)
+            || operation.operands().into_iter().filter_map(without_name).any(|index| self.mentions(index, symbol))
+    }
+
     fn value(&self, operand: Operand, axis: usize) -> f64 {
         match operand {
             Operand::Constant(value, _) => value,
