@@ -71,7 +71,9 @@ fn optimizers(ui: &mut Ui, shown: &mut RuleKind) {
             }
         });
         ui.separator();
-        ScrollArea::vertical().id_salt(*shown).auto_shrink(false).show(ui, |ui| optimizer(ui, *shown));
+        ScrollArea::vertical().id_salt(*shown).auto_shrink(false).show(ui, |ui| {
+            ui.vertical(|ui| optimizer(ui, *shown));
+        });
     });
 }
 

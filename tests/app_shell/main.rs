@@ -4,6 +4,7 @@ mod controls;
 mod figure_export;
 mod files;
 mod harness;
+mod help;
 mod keyboard;
 mod layout;
 mod legibility;
