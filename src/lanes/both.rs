@@ -80,6 +80,12 @@ impl<V: Real> Real for Both<V> {
         let [x, y] = self.0;
         Both([V::splat(0.5) * (x + y); 2])
     }
+
+    #[inline(always)]
+    fn exchanged(self) -> Self {
+        let [x, y] = self.0;
+        Both([y, x])
+    }
 }
 
 /// The norm of two coordinates that are joined to one vector.
@@ -96,6 +102,14 @@ pub(super) fn norm_of_both<V: Planar>(both: V::Both) -> V::Both {
 pub(super) fn mean_of_both<V: Planar>(both: V::Both) -> V::Both {
     let [x, y] = V::apart(both);
     V::both([V::splat(0.5) * (x + y); 2])
+}
+
+/// The two coordinates that are joined to one vector, in the other order.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(super) fn exchanged_both<V: Planar>(both: V::Both) -> V::Both {
+    let [x, y] = V::apart(both);
+    V::both([y, x])
 }
 
 macro_rules! planar {

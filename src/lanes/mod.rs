@@ -78,6 +78,12 @@ pub trait Real:
     fn mean(self) -> Self {
         self
     }
+
+    /// y and x where a number holds x and y, and itself otherwise.
+    #[inline(always)]
+    fn exchanged(self) -> Self {
+        self
+    }
 }
 
 macro_rules! plain_number {

@@ -9,7 +9,7 @@ use crate::lanes::{Real, each};
 /// side by side, or a [`Traced`](super::Traced) number that records what is computed.
 ///
 /// Operations act on each element of a parameter alone, but for [`Algebra::norm`],
-/// [`Algebra::block_mean`] and [`Algebra::orthogonal`].
+/// [`Algebra::block_mean`], [`Algebra::orthogonal`] and [`Algebra::exchanged`].
 pub trait Algebra:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>
 {
@@ -47,6 +47,10 @@ pub trait Algebra:
     /// x and y of the plane are a matrix of 2 × 1. A rule that uses it [needs](super::RuleInfo::needs)
     /// [`Need::WholeParameter`](super::Need::WholeParameter).
     fn orthogonal(self) -> Self;
+
+    /// (y, x) of (x, y) on the plane: with it, a symmetric matrix of 2 × 2 is two numbers, its diagonal and the number beside
+    /// that, twice. A rule that uses it [needs](super::RuleInfo::needs) [`Need::Axes`](super::Need::Axes).
+    fn exchanged(self) -> Self;
 
     /// What a rule computes for matrices, or for parameters that it does not take for matrices. On the plane there are
     /// only matrices, and `other` is not called. Neither may be a coefficient alone.
@@ -128,6 +132,11 @@ impl<R: Real> Algebra for R {
     #[inline(always)]
     fn orthogonal(self) -> Self {
         orthogonal_column(self, 2.0)
+    }
+
+    #[inline(always)]
+    fn exchanged(self) -> Self {
+        Real::exchanged(self)
     }
 
     #[inline(always)]

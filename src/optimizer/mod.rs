@@ -208,6 +208,9 @@ pub enum Need {
     /// All elements of the parameter together, and its shape: [`Algebra::norm`], [`Algebra::block_mean`],
     /// [`Algebra::orthogonal`], [`Algebra::by_shape`].
     WholeParameter,
+    /// The axes of the parameter's tensor, each with a statistic of its own: [`Algebra::exchanged`] on the plane, and a step
+    /// of its own in training (`src/train/axes/`). There is none for sweeps in more than two dimensions.
+    Axes,
     /// [`Batch::gradient_at`]
     GradientElsewhere,
     /// [`Batch::curvature`]

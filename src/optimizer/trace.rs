@@ -41,6 +41,8 @@ pub enum Operation {
     BlockMean(Operand),
     /// [`Algebra::orthogonal`]
     Orthogonal(Operand),
+    /// [`Algebra::exchanged`]
+    Exchanged(Operand),
     /// [`Algebra::by_shape`]: of matrices, and of others.
     ByShape(Operand, Operand),
     /// [`Batch::gradient_at`]
@@ -63,6 +65,7 @@ impl Operation {
             | Operation::Norm(a)
             | Operation::BlockMean(a)
             | Operation::Orthogonal(a)
+            | Operation::Exchanged(a)
             | Operation::GradientAt(a) => vec![a],
             Operation::Sum(a, b)
             | Operation::Difference(a, b)
@@ -266,6 +269,11 @@ impl Algebra for Traced<'_> {
         let both = Lanes::<f64, 1>::both(self.values().map(|value| Lanes([value])));
         let values = Lanes::<f64, 1>::apart(both.orthogonal()).map(|Lanes([value])| value);
         Traced::with_values([self], |[a]| Operation::Orthogonal(a), values)
+    }
+
+    fn exchanged(self) -> Self {
+        let [x, y] = self.values();
+        Traced::with_values([self], |[a]| Operation::Exchanged(a), [y, x])
     }
 
     fn by_shape(matrix: Self, other: impl FnOnce() -> Self) -> Self {

@@ -195,6 +195,10 @@ impl<V: Real> Algebra for Coordinates<'_, V> {
         orthogonal_column(self, rows as f64)
     }
 
+    fn exchanged(self) -> Self {
+        unreachable!("`SweepSpec::check` refuses rules that exchange x and y in more than two dimensions")
+    }
+
     #[inline(always)]
     fn mul_add(self, factor: Self, term: Self) -> Self {
         let a = self;
@@ -213,7 +217,7 @@ impl<V: Real> Algebra for Coordinates<'_, V> {
 mod tests {
     use super::{Arena, Coordinates};
     use crate::optimizer::{
-        Batch, BiasCorrection, Numbers, Rates, Rule, RuleInput, RuleKind, RuleSpec, StepInputs, trace, with_rule,
+        Batch, BiasCorrection, Need, Numbers, Rates, Rule, RuleInput, RuleKind, RuleSpec, StepInputs, trace, with_rule,
     };
     use crate::quantity::LearningRate;
 
@@ -265,7 +269,7 @@ mod tests {
     #[test]
     fn every_rule_takes_the_same_step_as_on_the_plane() {
         let close = |a: f64, b: f64| (a - b).abs() <= 1e-15 * b.abs().max(1.0);
-        for &kind in RuleKind::ALL {
+        for &kind in RuleKind::ALL.iter().filter(|kind| !kind.info().needs(Need::Axes)) {
             let rule = RuleSpec::on_plane(kind);
             let inputs = StepInputs {
                 rule: rule.rated(LearningRate::clamped(0.1)),

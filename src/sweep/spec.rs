@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::axis::{Axis, Quantity, Spacing, spread};
 use super::cell::{Average, Metric};
 use super::point::{Point, PointOptimizer};
-use crate::optimizer::RuleSpec;
+use crate::optimizer::{Need, RuleSpec};
 use crate::quantity::{Dimension, LearningRate, Noise, OutOfRange, PointCount, Replicates, StartSpread, StepCount};
 use crate::simulation::LandscapeSpec;
 use crate::spec_error::SpecError;
@@ -247,10 +247,23 @@ impl SweepSpec {
         self.check_size()?;
         for row in [self.rows.from, self.rows.to] {
             for column in [self.columns.from, self.columns.to] {
-                self.point_at(row, column)?;
+                self.check_dimension(&self.point_at(row, column)?)?;
             }
         }
         Ok(())
+    }
+
+    /// Checks that each optimizer has a step in as many dimensions as there are at a point.
+    fn check_dimension(&self, point: &Point) -> Result<(), SpecError> {
+        let is_of_plane = |optimizer: &SweepOptimizer| optimizer.rule.info().needs(Need::Axes);
+        match (point.dimension.get(), self.optimizers.iter().position(is_of_plane)) {
+            (dimension @ 3.., Some(index)) => {
+                let name = self.optimizers[index].rule.name();
+                let complaint = format!("is {name}, which is for 2 dimensions; the sweep has {dimension}");
+                broken(format!("optimizers[{index}].rule"), complaint)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn check_optimizers(&self) -> Result<(), SpecError> {

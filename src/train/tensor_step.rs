@@ -208,6 +208,7 @@ impl StepValues<'_> {
             Operation::Norm(a) => self.take(a).norm(self.layout),
             Operation::BlockMean(a) => self.take(a).block_mean(self.layout),
             Operation::Orthogonal(a) => self.take(a).orthogonal(self.layout),
+            Operation::Exchanged(_) => unreachable!("a rule that exchanges x and y has a step of its own in training"),
             Operation::ByShape(matrix, other) => self.take(matrix).of_matrices(self.take(other), self.layout),
             Operation::Toward(average, target, AverageWeight { weight, minus_kept }) => {
                 let [average, target, _, minus_kept] = [average, target, weight, minus_kept].map(|it| self.take(it));

@@ -1,4 +1,4 @@
-//! Numbers of single precision, many side by side: quotients by roots, and norms of x and y.
+//! Numbers of single precision, many side by side: quotients by roots, norms of x and y, and y and x in their places.
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -64,47 +64,51 @@ fn singles_are_divided_by_roots_alike_in_every_vector_and_to_a_millionth() {
     }
 }
 
-/// Norms of x and y in singles, for each x and then for each y.
+/// What is computed of both x and y in singles, for each x and for each y: their norms, and the other one.
 #[derive(Clone, Copy)]
-struct Norms<'a>(&'a [[f32; 2]]);
+struct OfBoth<'a>(&'a [[f32; 2]]);
 
-impl VectorWork for Norms<'_> {
-    type Output = [Vec<f64>; 2];
+impl VectorWork for OfBoth<'_> {
+    type Output = [[Vec<f64>; 2]; 2];
 
     #[inline(always)]
-    fn run<S: VectorSet>(self) -> [Vec<f64>; 2] {
+    fn run<S: VectorSet>(self) -> Self::Output {
         S::in_singles(self)
     }
 }
 
-impl WideWork for Norms<'_> {
-    type Output = [Vec<f64>; 2];
+impl WideWork for OfBoth<'_> {
+    type Output = [[Vec<f64>; 2]; 2];
 
     #[inline(always)]
-    fn run<S: VectorSet, const N: usize, V>(self) -> [Vec<f64>; 2]
+    fn run<S: VectorSet, const N: usize, V>(self) -> Self::Output
     where
         V: Normals<N, Number: Real + Into<f64>> + Planar,
     {
-        let mut norms: [Vec<f64>; 2] = Default::default();
+        let mut all = Self::Output::default();
         for rows in self.0.chunks_exact(N) {
             let column = |column: usize| Lanes::from_fn(|lane| V::Number::splat(f64::from(rows[lane][column])));
-            let both = V::apart(V::both([0, 1].map(|index| V::from_lanes(column(index)))).norm());
-            for (norms, norm) in norms.iter_mut().zip(both) {
-                norms.extend(norm.to_lanes().0.map(Into::into));
+            let both = V::both([0, 1].map(|index| V::from_lanes(column(index))));
+            for (all, found) in all.iter_mut().zip([both.norm(), both.exchanged()]) {
+                for (all, found) in all.iter_mut().zip(V::apart(found)) {
+                    all.extend(found.to_lanes().0.map(Into::into));
+                }
             }
         }
-        norms
+        all
     }
 }
 
 #[test]
-fn both_coordinates_have_the_norm_of_both_in_every_vector() {
+fn both_coordinates_have_the_norm_of_both_and_change_places_in_every_vector() {
     let mut random = StdRng::seed_from_u64(13);
     let places: Vec<[f32; 2]> = (0..256).map(|_| [(); 2].map(|()| random.random_range(-3.0..3.0))).collect();
     let expected: Vec<f64> = places.iter().map(|[x, y]| f64::from(x.mul_add(*x, y * y).sqrt())).collect();
+    let coordinate = |index: usize| places.iter().map(|place| f64::from(place[index])).collect::<Vec<_>>();
     for instructions in Instructions::all() {
-        let norms = instructions.run(Norms(&places));
+        let [norms, exchanged] = instructions.run(OfBoth(&places));
         assert!(norms == [expected.clone(), expected.clone()], "{}", instructions.name());
+        assert!(exchanged == [coordinate(1), coordinate(0)], "{}", instructions.name());
     }
 }
 

@@ -3,7 +3,7 @@
 use std::arch::x86_64::*;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Sub};
 
-use crate::lanes::both::{mean_of_both, norm_of_both};
+use crate::lanes::both::{exchanged_both, mean_of_both, norm_of_both};
 use crate::lanes::root::over_root;
 use crate::lanes::{Bits, Lanes, Planar, Real, Singles, Vector};
 
@@ -123,6 +123,10 @@ singles!(
     #[inline(always)]
     fn mean(self) -> Self {
         mean_of_both::<F32x16x4>(self)
+    }
+    #[inline(always)]
+    fn exchanged(self) -> Self {
+        exchanged_both::<F32x16x4>(self)
     }
 );
 

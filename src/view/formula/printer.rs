@@ -128,6 +128,10 @@ impl Printer<'_> {
                 };
                 Expression { text, binding: PRODUCT }
             }
+            Operation::Exchanged(a) => match mode {
+                Mode::Symbols => Expression::atom(format!("swap({})", of(a).text)),
+                Mode::Numbers(axis) => self.operand(a, Mode::Numbers(1 - axis)),
+            },
             Operation::ByShape(matrix, _) => of(matrix),
             Operation::GradientAt(place) => match mode {
                 Mode::Symbols => Expression { text: format!("ξ ∇L({})", of(place).text), binding: PRODUCT },
