@@ -434,6 +434,74 @@ fn muon_shows_its_orthogonalization() {
     assert!((d[0].hypot(d[1]) - 0.98491).abs() < 1e-4, "{d:?}");
 }
 
+#[test]
+fn shampoo_shows_its_matrices_as_their_diagonals_and_what_is_beside_them() {
+    let rule = RuleSpec::on_plane(RuleKind::Shampoo);
+    let states = [[0.1, 0.2], [0.02, 0.04], [0.5, 1.0], [0.25, 0.25], [1.0, 1.0], [0.0, 0.0]];
+    let lines = shown(&step_number(11, rule, &states, 0.5));
+    let texts: Vec<(&str, &str)> = lines.iter().map(|(rule, filled, _)| (rule.as_str(), filled.as_str())).collect();
+    assert_eq!(
+        texts[1..6],
+        [
+            ("m ← β₁ m + (1 − β₁) g", "0.9 · 0.1 + 0.1 · 0.3"),
+            ("L ← β₂ L + (1 − β₂) g²", "0.99 · 0.5 + 0.01 · (0.3)²"),
+            ("L′ ← β₂ L′ + (1 − β₂) g swap(g)", "0.99 · 0.25 + 0.01 · 0.3 · (−0.2)"),
+            ("A′ = L′ / (1 − β₂ᵗ)", "0.2469 / 0.505"),
+            ("A = L / (1 − β₂ᵗ) + ε", "0.4959 / 0.505 + 1.000×10⁻¹²"),
+        ]
+    );
+    let rules: Vec<&str> = texts[6..].iter().map(|(rule, _)| *rule).collect();
+    assert_eq!(
+        rules,
+        [
+            "T = A + swap(A)",
+            "D = √max(ε (T − ε), A swap(A) − A′²)",
+            "P ← (swap(A) + D) / (D √(2 D + T))",
+            "P′ ← −A′ / (D √(2 D + T))",
+            "u = (P m + P′ swap(m)) / (1 − β₁ᵗ)",
+            "s ← β₂′ s + (1 − β₂′) g²",
+            "m̂ = m / (1 − β₁ᵗ)",
+            "ŝ = s / (1 − β₂′ᵗ)",
+            "v = m̂ / (√ŝ + ε′)",
+            "d = u (‖v‖ / (‖u‖ + 1.000×10⁻¹⁶))",
+            "θ ← θ − η (d + ω θ)",
+        ]
+    );
+}
+
+#[test]
+fn soap_shows_what_is_along_its_axis_and_across_it() {
+    let rule = RuleSpec::on_plane(RuleKind::Soap);
+    let states = [[0.1, 0.2], [0.5; 2], [0.25; 2], [0.5, 1.0], [0.25, 0.25], [0.6, 0.8]];
+    let rules = |number| shown(&step_number(number, rule, &states, 0.5)).into_iter().map(|(rule, ..)| rule);
+    let usual = [
+        "m ← β₁ m + (1 − β₁) g",
+        "g₁ = q g + swap(q g)",
+        "g₂ = q swap(g) − swap(q swap(g))",
+        "s₁ ← β₂ s₁ + (1 − β₂) g₁²",
+        "s₂ ← β₂ s₂ + (1 − β₂) g₂²",
+        "m₁ = q m + swap(q m)",
+        "m₂ = q swap(m) − swap(q swap(m))",
+        "n₁ = m₁ / (√s₁ + ε)",
+        "n₂ = m₂ / (√s₂ + ε)",
+        "d = c (q n₁ − swap(q) n₂),  c = √(1 − β₂ⁿ) / (1 − β₁ⁿ),  n = t − 1",
+        "L ← β₂ L + (1 − β₂) g²",
+        "L′ ← β₂ L′ + (1 − β₂) g swap(g)",
+        "p = L q + L′ swap(q)",
+        "λ = q p + swap(q p)",
+        "w = max(0, sign(L + swap(L) − 2 λ))",
+        "p′ = (1 − w) p + w (swap(L) q − L′ swap(q))",
+        "q ← (p′ + (1 − sign(‖p′‖)) q) / (‖p′‖ + 1 − sign(‖p′‖))",
+        "θ ← θ − η (d + ω (θ − η d))",
+    ];
+    assert_eq!(rules(11).skip(1).collect::<Vec<_>>(), usual);
+    // The axis turns in every tenth step after the first.
+    let between: Vec<&str> = usual[..12].iter().chain(&usual[17..]).copied().collect();
+    assert_eq!(rules(12).skip(1).collect::<Vec<_>>(), between);
+    let first = rules(1).skip(1).collect::<Vec<_>>();
+    assert!(first[2].starts_with("q ← (g + ") && first[3] == "θ ← θ", "{first:?}");
+}
+
 /// Every number that a rule changes and remembers is shown with a formula, and so is the step; none of them is empty.
 #[test]
 fn every_registered_rule_shows_its_whole_step() {

@@ -10,6 +10,7 @@
 //! weight decay.
 
 mod algebra;
+mod axes;
 mod bias;
 mod hyperparameter;
 mod identifier;
@@ -25,6 +26,7 @@ pub use algebra::{
     Algebra, AverageWeight, NEWTON_SCHULZ, NEWTON_SCHULZ_EPSILON, NEWTON_SCHULZ_STEPS, RatioCorrection, Scalar,
     orthogonal_column,
 };
+pub use axes::LONGEST_AXIS;
 pub use bias::BiasCorrection;
 pub use hyperparameter::{Hyperparameter, HyperparameterChoice, HyperparameterKind, MOST_STATES, Numbers};
 pub use marker::{Marker, MarkerShape, markers};
@@ -106,6 +108,8 @@ rules! { ($)
     ademamix::AdEmaMix,
     adam_mini::AdamMini,
     adabelief::AdaBelief,
+    shampoo::Shampoo,
+    soap::Soap,
 }
 
 impl RuleKind {

@@ -12,7 +12,7 @@ use tch::{Device, Kind, Tensor};
 use super::error::TrainError;
 use super::wanted::ExpectedTensors;
 use crate::export::{AtomicFile, write_plain_file};
-use crate::optimizer::MOST_STATES;
+use crate::optimizer::{LONGEST_AXIS, MOST_STATES};
 use crate::plain_file::{self, Links};
 use crate::run::checkpoint::{CRC32, Checkpoint, CheckpointOrigin, OptimizerProgress, TEXT_SUM, orphans, with_sum};
 use crate::run::{Forked, RunFolder};
@@ -174,7 +174,7 @@ impl Checkpoint {
         forked: Option<&Forked>,
         expected: &NamedTensors<'_>,
     ) -> Result<Vec<(String, Tensor)>, CheckpointError> {
-        let most = bytes_of_all(expected) * (1 + MOST_STATES as u64);
+        let most = most_bytes(expected);
         let wanted = ExpectedTensors { tensors: expected, most, passes_over: &|_| true };
         let (_, tensors) = Checkpoint::read(run, step, &wanted, |about, found| {
             let is_of_fork = forked.is_some_and(|forked| forked.is_checkpoint(found));
@@ -262,6 +262,14 @@ fn shape(tensor: &Tensor) -> Vec<usize> {
 
 pub(super) fn bytes_of_all(tensors: &NamedTensors<'_>) -> u64 {
     tensors.iter().map(|(_, tensor)| bytes_of(tensor) as u64).sum()
+}
+
+/// The most bytes of these tensors and of an optimizer's states for them, of any rule: flat ones, or statistics of axes, of
+/// which there are two for each. The axes are at most twice as long together as the tensors have numbers.
+pub(super) fn most_bytes(tensors: &NamedTensors<'_>) -> u64 {
+    let numbers: u64 = tensors.iter().map(|(_, tensor)| tensor.numel() as u64).sum();
+    let statistics = 4 * numbers.min(LONGEST_AXIS as u64);
+    bytes_of_all(tensors).saturating_mul(1 + MOST_STATES as u64 + statistics)
 }
 
 pub(super) fn bytes_of(tensor: &Tensor) -> usize {

@@ -2,9 +2,8 @@
 
 use tch::Tensor;
 
-use super::checkpoint::{CheckpointError, NamedTensors, OPTIMIZER, TrainingState, bytes_of_all};
+use super::checkpoint::{CheckpointError, NamedTensors, OPTIMIZER, TrainingState, most_bytes};
 use super::wanted::ExpectedTensors;
-use crate::optimizer::MOST_STATES;
 use crate::preset::Preset;
 use crate::run::checkpoint::{Checkpoint, CheckpointOrigin};
 use crate::run::{Forked, RunFolder};
@@ -30,7 +29,7 @@ impl Checkpoint {
         let (fresh, kept): (NamedTensors<'_>, NamedTensors<'_>) =
             expected.tensors.iter().cloned().partition(|(name, _)| is_fresh(name));
         let step = forked.from_step;
-        let most = bytes_of_all(&kept) * (1 + MOST_STATES as u64);
+        let most = most_bytes(&kept);
         let wanted = ExpectedTensors { tensors: &kept, most, passes_over: &is_fresh };
         let (mut checkpoint, mut tensors) = Checkpoint::read(run, step, &wanted, |about, found| {
             if forked.is_checkpoint(found) {

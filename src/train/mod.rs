@@ -12,6 +12,7 @@
 //! compare.
 
 mod answers;
+mod axes;
 mod checkpoint;
 mod cuda;
 mod device;

@@ -2,9 +2,10 @@
 
 use std::cell::Cell;
 
-use tch::{Device, Kind, Tensor};
+use tch::{Device, Kind, TchError, Tensor};
 
 use super::answers::{Answers, Questions};
+use super::axes;
 use super::checkpoint::OPTIMIZER;
 use super::error::TrainError;
 use super::layout::ParameterLayout;
@@ -22,14 +23,16 @@ use crate::run::OptimizerProgress;
 ///
 /// On the processor it is the rule of [`crate::optimizer`], in one pass over the parameters; elsewhere, and for a rule
 /// that sees a parameter as a whole, the same rule as some ten tensor operations, whatever the number of layers, and
-/// some more for each norm of a parameter tensor.
+/// some more for each norm of a parameter tensor. Rules with statistics of axes have steps of their own (`axes`).
 #[derive(Debug)]
 pub struct FlatOptimizer {
     rule: RuleSpec,
     learning_rates: Vec<f64>,
     bias: BiasCorrection,
-    /// What is remembered, each as long as the parameters, in the order of the rule's states.
+    /// What is remembered: in the order of the rule's states and each as long as the parameters, or as [`axes::states`] says.
     states: Vec<Tensor>,
+    /// The names of the states in a checkpoint.
+    names: Vec<String>,
     numbers: (Kind, Device),
     /// For tensor operations.
     rates: Option<TensorRates>,
@@ -52,6 +55,16 @@ pub(super) enum TensorLearningRates {
     Each(Tensor),
 }
 
+impl TensorLearningRates {
+    /// η times a flat tensor.
+    pub(super) fn times(&self, tensor: &Tensor) -> Result<Tensor, TchError> {
+        match self {
+            TensorLearningRates::One(rate) => tensor.f_mul_scalar(*rate),
+            TensorLearningRates::Each(rates) => tensor.f_mul(rates),
+        }
+    }
+}
+
 impl FlatOptimizer {
     /// An optimizer before its first step, for parameters of this layout, with a learning rate for each model.
     pub fn new(
@@ -62,14 +75,19 @@ impl FlatOptimizer {
         device: Device,
     ) -> Result<FlatOptimizer, TrainError> {
         assert_eq!(learning_rates.len(), layout.models(), "each model has a learning rate");
-        let zeros = |_| Tensor::f_zeros([layout.length() as i64], (kind, device));
-        let states = rule.info().states.iter().map(zeros).collect::<Result<_, _>>()?;
+        let (names, states) = if rule.info().needs(Need::Axes) {
+            axes::states(rule.kind(), layout, kind, device)?
+        } else {
+            let zeros = |_| Tensor::f_zeros([layout.length() as i64], (kind, device));
+            let names = rule.info().state_keys().map(|key| format!("{OPTIMIZER}{key}"));
+            (names.collect(), rule.info().states.iter().map(zeros).collect::<Result<_, _>>()?)
+        };
         // Loops over elements serve rules that step each by itself.
         let in_loops = device == Device::Cpu && rule.info().needs_gradient_only();
         let rates = (!in_loops).then(|| TensorRates::new(&rule, learning_rates, layout, kind, device)).transpose()?;
         let learning_rates = learning_rates.to_vec();
         let numbers = (kind, device);
-        Ok(FlatOptimizer { rule, learning_rates, bias: BiasCorrection::START, states, numbers, rates })
+        Ok(FlatOptimizer { rule, learning_rates, bias: BiasCorrection::START, states, names, numbers, rates })
     }
 
     /// Sets the learning rate of a single model.
@@ -90,7 +108,7 @@ impl FlatOptimizer {
 
     /// What is remembered, with names for a checkpoint.
     pub fn states(&self) -> impl Iterator<Item = (String, &Tensor)> {
-        self.rule.info().state_keys().map(|key| format!("{OPTIMIZER}{key}")).zip(&self.states)
+        self.names.iter().cloned().zip(&self.states)
     }
 
     pub fn rule(&self) -> &RuleSpec {
@@ -148,6 +166,9 @@ impl FlatOptimizer {
     ) -> Result<(), TrainError> {
         self.bias = self.bias.after::<R>(&self.rule);
         if let Some(rates) = &self.rates {
+            if R::INFO.needs(Need::Axes) {
+                return axes::step(&self.rule, &self.bias, layout, parameters, gradients, &mut self.states, rates);
+            }
             let step = TensorStep::record::<R>(&self.rule, &self.bias);
             return step.run(parameters, gradients, answers, &mut self.states, rates, layout);
         }

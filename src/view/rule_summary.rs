@@ -48,13 +48,15 @@ impl RuleSummary {
     }
 }
 
-/// The formulas of a step. The numbers in them are of no importance.
+/// The formulas of a step. The numbers in them are of no importance; in the eleventh, rules that do more in some steps than in
+/// others do all of it.
 fn formulas(rule: RuleSpec) -> Vec<Formula> {
     let landscape: Landscape = LandscapeSpec::default().landscape();
     let theta = [0.5, 0.25];
     let batch = PlaneBatch { landscape, at: landscape.uv_from_xy(theta), noise: [1.0; 2], curvature_noise: [1.0; 2] };
     let states = vec![[0.125, 0.25]; rule.info().states.len()];
-    let bias = BiasCorrection::new(1, &rule, |key| rule.get(key)).expect("a decay rate is a hyperparameter");
+    let power = |key: &str| Some(rule.get(key)?.powi(11));
+    let bias = BiasCorrection::new(11, &rule, power).expect("a decay rate is a hyperparameter");
     let rule = rule.rated(LearningRate::clamped(0.01));
     let inputs = StepInputs { rule, bias, theta, gradient: [1.0, -1.0], states };
     step_formulas(&trace(&inputs, batch), rule.rule.info())

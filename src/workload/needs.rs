@@ -23,11 +23,11 @@ pub struct Needs {
 const LIBRARY: u64 = 150 << 20;
 
 impl Needs {
-    /// The requirements of a model with `parameters` parameters of a number of bytes each, a gradient for each, the rule's
-    /// states and what it asks of a batch; `activations` are the bytes of everything else that is in memory at once, and
-    /// `step_operations` those of a step.
+    /// The requirements of a model with so many parameter tensors of these shapes and a number of bytes for each parameter, a
+    /// gradient for each, the rule's states and what it asks of a batch; `activations` are the bytes of everything else that is in
+    /// memory at once, and `step_operations` those of a step.
     pub(super) fn of_model(
-        parameters: u64,
+        tensors: &[(u64, Vec<i64>)],
         bytes: u64,
         rule: &RuleSpec,
         course: &Course,
@@ -35,16 +35,31 @@ impl Needs {
         step_operations: f64,
     ) -> Needs {
         let info = rule.info();
-        let remembered = info.states.len() as u64;
+        let (mut parameters, mut statistics, mut largest) = (0, 0, 0);
+        for (count, shape) in tensors {
+            parameters += count * shape.iter().product::<i64>() as u64;
+            for length in rule.kind().statistics(shape).into_iter().flatten() {
+                let square = (length * length) as u64;
+                statistics += count * square;
+                largest = square.max(largest);
+            }
+        }
+        // Of each axis with a statistic that, and its root or eigenvectors, beside averages of the gradient and of squares.
+        let remembered = match info.needs(Need::Axes) {
+            true => 2 * parameters + 2 * statistics,
+            false => info.states.len() as u64 * parameters,
+        };
+        // Eigenvectors are found in double precision, with room for five matrices.
+        let activations = activations.max(5 * 8 * largest);
         // What is kept while gradients are computed again, and their result.
         let asked = if info.needs(Need::GradientElsewhere) { 3 } else { 2 * u64::from(info.needs(Need::Curvature)) };
         let flat = parameters * bytes;
         // The last two, the best and the next checkpoint, and those that are kept at multiples of `keep_every`.
         let common = |every: u64| every / greatest_divisor(every, course.checkpoint_every) * course.checkpoint_every;
         let kept = 4 + course.keep_every.map_or(0, |every| course.steps / common(every));
-        let checkpoint = flat * (1 + remembered);
+        let checkpoint = flat + remembered * bytes;
         Needs {
-            kept: LIBRARY + flat * (2 + remembered + asked),
+            kept: LIBRARY + flat * (2 + asked) + remembered * bytes,
             activations,
             checkpoint,
             disk: checkpoint.saturating_mul(kept),

@@ -1,6 +1,6 @@
 //! The diagnostics against their definitions, computed plainly from the positions.
 
-use valleyscope::optimizer::RatedRule;
+use valleyscope::optimizer::{RatedRule, RuleKind};
 use valleyscope::simulation::{Sample, Setting, Simulation, SimulationSpec, Spread};
 
 use crate::comparison::valley_of;
@@ -111,11 +111,17 @@ fn assert_diagnostics(spec: SimulationSpec, steps: u64) {
 /// inexact as they are, over η.
 fn assert_effective_step(sample: &Sample, rule: &RatedRule, before: &[[f64; 2]], after: &[[f64; 2]]) {
     let (eta, omega) = (rule.learning_rate.get(), decay_of_theta(rule));
+    let step = |before: f64, after: f64| match rule.rule.kind() {
+        // Its first step is none, and its decay follows the others.
+        RuleKind::Soap if before == after => 0.0,
+        RuleKind::Soap => (before - after / (1.0 - eta * omega)) / eta,
+        _ => (before - after) / eta - omega * before,
+    };
     let steps: Vec<f64> = before
         .iter()
         .zip(after)
         .map(|(before, after)| {
-            let [x, y] = [0, 1].map(|axis| ((before[axis] - after[axis]) / eta - omega * before[axis]).abs());
+            let [x, y] = [0, 1].map(|axis| step(before[axis], after[axis]).abs());
             0.5 * (x + y)
         })
         .collect();

@@ -3,7 +3,8 @@
 //! A file has for tensors `W`, of 6 × 4, `b`, of 5, and `p2`, of x and y, the gradients of 60 steps (`W_g`), which do not
 //! depend on the parameters, the parameters before the first step and after each (`W_theta`), and the hyperparameters
 //! (`h_lr`). Where a rule asks for them, it has the gradients at the previous parameters (`W_gprev`), or those for labels of
-//! the model at every `h_interval` steps (`W_hgrad`); and for rules for matrices a tensor `U` of 4 × 6;
+//! the model at every `h_interval` steps (`W_hgrad`); and for rules for matrices a tensor `U` of 4 × 6, in place of which
+//! SOAP's has `S` of 4 × 4, and the eigenvectors of `W` after the first step (`W_Q0`, `W_Q1`), some of which are arbitrary;
 //! Adam-mini's `Q` of 4 × 4 consists of two heads, its `U` is one block, and its `b` has one for each element and does not
 //! decay.
 
@@ -41,6 +42,10 @@ pub const GOLDENS: &[(RuleKind, &str, Choices)] = &[
     (RuleKind::AdEmaMix, "ademamix", &[]),
     (RuleKind::AdamMini, "adam_mini", &[]),
     (RuleKind::AdaBelief, "adabelief", &[]),
+    (RuleKind::Shampoo, "shampoo", &[("statistics", 1.0), ("grafting", 1.0)]),
+    (RuleKind::Shampoo, "shampoo_ema", &[("statistics", 0.0), ("grafting", 1.0)]),
+    (RuleKind::Shampoo, "shampoo_ema_graft", &[("statistics", 0.0), ("grafting", 0.0)]),
+    (RuleKind::Soap, "soap", &[]),
 ];
 
 /// The largest difference from a golden, relative to its largest parameter.
@@ -85,6 +90,10 @@ impl Golden {
                 (RuleKind::Sgd, "beta1") => number("momentum").or(Some(0.0)),
                 (RuleKind::RmsProp, "momentum") => number("momentum").or(Some(0.0)),
                 (RuleKind::RmsProp, "beta2") => number("alpha"),
+                // Sums of gradients themselves, with roots in each step and without grafting, where the golden says nothing else.
+                (RuleKind::Shampoo, "beta1") => number("beta1").or(Some(0.0)),
+                (RuleKind::Shampoo | RuleKind::Soap, "interval") => number("frequency").or(Some(1.0)),
+                (RuleKind::Shampoo, "beta2" | "graft_beta2" | "graft_eps") => number(hyperparameter.key).or(Some(0.9)),
                 (RuleKind::Muon, "beta1") => number("aux_beta1"),
                 (RuleKind::Muon, "beta2") => number("aux_beta2"),
                 (RuleKind::Muon, "vector_rate") => ratio("aux_lr", "lr"),
@@ -94,11 +103,16 @@ impl Golden {
             let value = value.unwrap_or_else(|| panic!("the golden has no {}", hyperparameter.key));
             rule.set(hyperparameter.key, value).unwrap();
         }
-        rule.rated(LearningRate::new(self.arrays["h_lr"][0]).unwrap())
+        rule.rated(LearningRate::new(self.array("h_lr")[0]).unwrap())
     }
 
     fn number(&self, key: &str) -> Option<f64> {
         self.arrays.get(&format!("h_{key}")).map(|values| values[0])
+    }
+
+    /// The numbers of an array, row after row.
+    pub fn array(&self, name: &str) -> &[f64] {
+        &self.arrays[name]
     }
 
     /// The parameters before the first step.

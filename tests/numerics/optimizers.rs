@@ -156,6 +156,10 @@ fn random_state(random: &mut StdRng, rule: RatedRule) -> State {
     let mut remembered: Vec<[f64; 2]> = Vec::new();
     for part in rule.rule.info().states {
         let PartRole::State { key, is_place } = part.role else { panic!("{} is a state", part.symbol) };
+        if let Some(values) = of_statistic(random, key, &remembered, scale) {
+            remembered.push(values);
+            continue;
+        }
         remembered.push([0, 1].map(|axis| match key {
             _ if is_place => random.random_range(-3.0..3.0),
             "s" => random.random_range(0.0..1.0) * scale * scale,
@@ -173,12 +177,51 @@ fn random_state(random: &mut StdRng, rule: RatedRule) -> State {
     State { steps, rule, theta, gradient, remembered, slope, curvature }
 }
 
+/// The states of rules with a statistic of 2 × 2, which is positive: its diagonal, and then the number beside it, twice; the
+/// same of its root; an axis, and the squares along it and across it, twice each.
+fn of_statistic(random: &mut StdRng, key: &str, before: &[[f64; 2]], scale: f64) -> Option<[f64; 2]> {
+    let mut positive = |scale: f64| random.random_range(0.01..1.0) * scale;
+    Some(match key {
+        "diagonal" => [(); 2].map(|()| positive(scale * scale)),
+        "root" => [(); 2].map(|()| positive(1.0 / scale)),
+        "mixed" | "mixed_root" => {
+            let [a, b] = *before.last()?;
+            [random.random_range(-0.9..0.9) * (a * b).sqrt(); 2]
+        }
+        "along" | "across" => [positive(scale * scale); 2],
+        "axis" => random.random_range(0.0..std::f64::consts::TAU).sin_cos().into(),
+        _ => return None,
+    })
+}
+
+/// How much a relative rounding grows in a rule with a statistic: in its root, and where what is along an axis is small
+/// beside what is across it.
+fn growth_in_statistic(state: &State, theirs: &Outcome) -> f64 {
+    let of = |key: &str| {
+        let place = state.rule.rule.info().state_keys().position(|other| other == key)?;
+        Some(theirs.remembered[place])
+    };
+    let (Some([a, b]), Some([c, _])) = (of("diagonal"), of("mixed")) else { return 1.0 };
+    let spread = (a + b).powi(2) / (a * b - c * c);
+    let Some([along, across]) = of("along").zip(of("across")).map(|(along, across)| [along[0], across[0]]) else {
+        return spread;
+    };
+    spread * (along / across).max(across / along)
+}
+
 /// Rules whose direction is made of signs, and so has no rounding.
 const OF_SIGNS: [RuleKind; 3] = [RuleKind::Signum, RuleKind::Focus, RuleKind::Lion];
 
 /// Rules whose direction is a sum of what is itself rounded.
-const OF_MORE_TERMS: [RuleKind; 5] =
-    [RuleKind::Muon, RuleKind::Sgd, RuleKind::RmsProp, RuleKind::NAdam, RuleKind::AdEmaMix];
+const OF_MORE_TERMS: [RuleKind; 7] = [
+    RuleKind::Muon,
+    RuleKind::Sgd,
+    RuleKind::RmsProp,
+    RuleKind::NAdam,
+    RuleKind::AdEmaMix,
+    RuleKind::Shampoo,
+    RuleKind::Soap,
+];
 
 #[test]
 fn one_step_from_a_thousand_states_agrees_with_the_oracle() {
@@ -213,7 +256,7 @@ fn compare(state: &State, ours: &Outcome, theirs: &Outcome, axis: usize) {
     let more = if OF_MORE_TERMS.contains(&rule.kind()) { 1e3 } else { 1.0 };
     let mut decayed = theta.abs();
     // What is lost where the momentum's terms cancel, in this coordinate or, through a norm, in the other one.
-    let mut cancellation: f64 = 1.0;
+    let mut cancellation: f64 = growth_in_statistic(state, theirs);
     for (place, part) in rule.info().states.iter().enumerate() {
         let PartRole::State { key, is_place } = part.role else { panic!("{} is a state", part.symbol) };
         let (before, after) = (state.remembered[place], theirs.remembered[place]);
@@ -221,6 +264,16 @@ fn compare(state: &State, ours: &Outcome, theirs: &Outcome, axis: usize) {
             _ if is_place => after[axis].abs() + theta.abs(),
             "s" | "previous" => after[axis].abs(),
             "h" => before[axis].abs().max(state.curvature[axis].abs()),
+            "diagonal" | "mixed" | "along" | "across" => {
+                before[axis].abs() + (state.gradient[0].abs() + state.gradient[1].abs()).powi(2)
+            }
+            "root" => cancellation * after[0].max(after[1]),
+            // Beside the root's diagonal.
+            "mixed_root" => {
+                let [a, b] = theirs.remembered[place - 1];
+                cancellation * a.max(b)
+            }
+            "axis" => cancellation,
             // RMSProp's sum of steps.
             "b" => more * (before[axis].abs() + after[axis].abs()),
             _ => before[axis].abs().max(terms(axis)),
@@ -240,7 +293,12 @@ fn compare(state: &State, ours: &Outcome, theirs: &Outcome, axis: usize) {
             }
         }
     }
-    let scale = if OF_SIGNS.contains(&rule.kind()) { 0.0 } else { more * direction.abs() * cancellation };
+    // A statistic mixes the coordinates.
+    let size = match rule.info().needs(Need::Axes) {
+        true => direction.abs().max(theirs.direction[1 - axis].abs()),
+        false => direction.abs(),
+    };
+    let scale = if OF_SIGNS.contains(&rule.kind()) { 0.0 } else { more * size * cancellation };
     check("direction", ours.direction[axis], direction, scale);
     let eta = state.rule.learning_rate.get();
     let moved = eta * (direction.abs().max(scale) + rule.weight_decay() * decayed);
@@ -281,6 +339,7 @@ fn rules_say_what_they_need() {
                     | Operation::BlockMean(_)
                     | Operation::Orthogonal(_)
                     | Operation::ByShape(..) => Need::WholeParameter,
+                    Operation::Exchanged(_) => Need::Axes,
                     Operation::GradientAt(_) => Need::GradientElsewhere,
                     Operation::Symbol(Symbol::Curvature) => Need::Curvature,
                     _ => continue,
@@ -293,7 +352,7 @@ fn rules_say_what_they_need() {
         }
     }
     for (&kind, asked) in RuleKind::ALL.iter().zip(asked) {
-        let needs = [Need::WholeParameter, Need::GradientElsewhere, Need::Curvature];
+        let needs = [Need::WholeParameter, Need::Axes, Need::GradientElsewhere, Need::Curvature];
         let [asks, says] = [needs.map(|need| asked.contains(&need)), needs.map(|need| kind.info().needs(need))];
         assert_eq!(asks, says, "{} asks for {asked:?}, and says {:?}", kind.info().name, kind.info().needs);
     }

@@ -110,9 +110,11 @@ pub fn all_rules(learning_rate: f64) -> Vec<RatedRule> {
     ];
     for &kind in RuleKind::ALL {
         if rules.iter().all(|rule| rule.rule.kind() != kind) {
-            // Rounding grows wherever steps jump over the valley, which those of one length, and NAdam's, do for long.
-            let factor = if matches!(kind, RuleKind::Muon | RuleKind::NAdam) { 0.1 } else { 1.0 };
-            rules.push(rated(factor * learning_rate, RuleSpec::on_plane(kind)));
+            // Rounding grows wherever steps jump over the valley, which those of one length, and NAdam's and SOAP's, do for long.
+            let factor = if matches!(kind, RuleKind::Muon | RuleKind::NAdam | RuleKind::Soap) { 0.1 } else { 1.0 };
+            // And where SOAP divides what gradients along one line have across it.
+            let values: &[_] = if kind == RuleKind::Soap { &[("eps", 0.01)] } else { &[] };
+            rules.push(rated(factor * learning_rate, rule(kind, values)));
         }
     }
     rules

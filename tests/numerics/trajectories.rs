@@ -92,6 +92,21 @@ fn the_beginning_of_a_trajectory_without_noise_is_the_oracles() {
     });
 }
 
+/// A direction is divided by nothing.
+#[test]
+fn without_gradients_nothing_moves() {
+    let spec = SimulationSpec {
+        landscape: valley(10.0, 0.0, 30.0),
+        start: start(0.0, 0.0, 0.0),
+        ..simulation(1.0, 1, &all_rules(0.01))
+    };
+    let mut simulation = Simulation::new(spec);
+    (0..50).for_each(|_| simulation.advance());
+    for ensemble in simulation.ensembles() {
+        assert_eq!(ensemble.position(0), [0.0; 2], "{}", ensemble.rule().name());
+    }
+}
+
 /// The bits of the first particles' positions at all steps, in the order of steps and particles.
 fn trajectories(spec: &SimulationSpec, id: u32, particles: usize, steps: u64) -> Vec<[u64; 2]> {
     let mut simulation = Simulation::new(spec.clone());

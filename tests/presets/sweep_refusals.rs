@@ -133,6 +133,26 @@ fn a_comparison_needs_two_optimizers_and_ids() {
     refused("id: 5", "id: 3", "3", &["`sweep.optimizers[1].id`", "`optimizers[0].id`", "is 3"]);
 }
 
+/// Shampoo and SOAP have a step on the plane only, also where an axis adds dimensions.
+#[test]
+fn rules_of_the_plane_are_refused_in_more_dimensions() {
+    for rule in ["Shampoo", "SOAP"] {
+        let text = GOOD.replace("Focus(gamma: 0.2)", &format!("{rule}()"));
+        let Ok(Preset::Sweep(_)) = Preset::parse(&text, "good.ron") else { panic!("on the plane it is good") };
+        let rows = "(of: Sharpness, from: 0.1, to: 1000.0, count: 96, spacing: Log)";
+        let dimensions = "(of: Dimension, from: 2, to: 7, count: 6, spacing: Linear)";
+        let many = [("noise: 1.0", "noise: 1.0, dimension: 7"), (rows, dimensions)];
+        for (part, replacement) in many {
+            assert_eq!(text.matches(part).count(), 1, "{part}");
+            let fault = fault_of(&text.replace(part, replacement));
+            assert_eq!(fault.line, 13, "{fault}");
+            for word in ["`sweep.optimizers[1].rule`", rule, "for 2 dimensions", "the sweep has 7"] {
+                assert!(fault.message.contains(word), "no {word:?} in: {fault}");
+            }
+        }
+    }
+}
+
 #[test]
 fn grids_and_work_beyond_reason_are_refused() {
     // 10⁹ pixels.

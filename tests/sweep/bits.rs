@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use valleyscope::optimizer::Need;
 use valleyscope::sweep::{LearningRates, Machine, Pool, Precision, Runs, Sweep, SweepOptimizer, SweepSpec, Work};
 
 use crate::specs::{bits, count, machines, odd, optimizer, rules_of_whole_parameters, runs, runs_with, signum};
@@ -13,7 +14,9 @@ fn sweeps() -> Vec<SweepSpec> {
     let whole = |dimension: u64, common: bool| {
         let learning_rates = LearningRates { count: count(7), ..LearningRates::default() };
         let of_rule = |(id, rule)| SweepOptimizer { learning_rates, ..optimizer(id, rule) };
-        let optimizers = (3..).zip(rules_of_whole_parameters()).map(of_rule).collect();
+        let rules = rules_of_whole_parameters().into_iter();
+        let rules = rules.filter(|rule| dimension == 2 || !rule.info().needs(Need::Axes));
+        let optimizers = (3..).zip(rules).map(of_rule).collect();
         SweepSpec { optimizers, ..with(dimension, common) }
     };
     let kinds = [(2, false), (2, true), (5, false), (5, true)];

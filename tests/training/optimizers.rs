@@ -2,22 +2,25 @@
 
 use tch::nn::{self, OptimizerConfig};
 use tch::{Device, Kind, Tensor};
-use valleyscope::optimizer::{Hyperparameter, HyperparameterKind, RuleKind, RuleSpec};
+use valleyscope::optimizer::{Hyperparameter, HyperparameterKind, Need, RuleKind, RuleSpec};
 use valleyscope::train::{Answers, FlatOptimizer, ParameterLayout, Questions};
 use valleyscope::workload::gpt2::train::Gpt2;
 use valleyscope::workload::mnist::train::Mlp;
-use valleyscope::workload::{Attention, Gpt2Precision, Gpt2Shape};
+use valleyscope::workload::{Attention, Gpt2Precision, Gpt2Shape, RunSpec};
 
 use crate::golden::{GOLDENS, Golden, GoldenStep, TOLERANCE, deviation};
 use crate::laws::law;
 use crate::oracle::{Parameter, Seen};
-use crate::small::uniform;
+use crate::small::{spec, uniform};
 
 const MODELS: usize = 3;
 const RATES: [f64; MODELS] = [1e-3, 0.02, 0.3];
 
-fn layout() -> ParameterLayout {
-    let tensors = [("weight", vec![7, 5], true), ("bias", vec![7], false), ("last", vec![130], true)];
+/// A matrix and vectors. Of a rule with statistics of the axes, the matrix is such that its eigenvectors are all determined
+/// after one step, up to their signs.
+fn layout(rule: &RuleSpec) -> ParameterLayout {
+    let (matrix, last) = if rule.info().needs(Need::Axes) { (vec![6, 5], 10) } else { (vec![7, 5], 130) };
+    let tensors = [("weight", matrix, true), ("bias", vec![7], false), ("last", vec![last], true)];
     ParameterLayout::new(tensors.map(|(name, shape, decays)| (name.to_owned(), shape, decays)), MODELS)
 }
 
@@ -73,9 +76,11 @@ fn elements(layout: &ParameterLayout) -> Vec<bool> {
     elements
 }
 
-/// Gradients of all sizes, and exact zeros.
-fn gradient(step: u64, at: usize) -> f64 {
+/// Gradients of all sizes, and exact zeros; of similar sizes for a rule with statistics, whose roots and eigenvectors are
+/// determined by the largest ones otherwise.
+fn gradient(rule: &RuleSpec, step: u64, at: usize) -> f64 {
     let [u, v] = [0, 1].map(|draw| uniform(step * 100_000 + 2 * at as u64 + draw));
+    let v = if rule.info().needs(Need::Axes) { 2.0 / 3.0 } else { v };
     if at % 11 == 3 { 0.0 } else { (2.0 * u - 1.0) * 10_f64.powf(6.0 * v - 4.0) }
 }
 
@@ -90,9 +95,9 @@ fn numbers(tensor: &Tensor) -> Vec<f64> {
 
 #[test]
 fn every_rule_follows_its_formulas_step_by_step() {
-    let layout = layout();
-    let elements = elements(&layout);
     for rule in rules() {
+        let layout = layout(&rule);
+        let elements = elements(&layout);
         for tensors in [false, true] {
             let mut optimizer = FlatOptimizer::new(rule, &RATES, &layout, Kind::Double, Device::Cpu).unwrap();
             if tensors {
@@ -102,7 +107,7 @@ fn every_rule_follows_its_formulas_step_by_step() {
             let mut oracle = oracles(&layout, &start(&layout));
             for t in 1..=100 {
                 let gradients: Vec<f64> =
-                    (0..layout.length()).map(|at| if elements[at] { gradient(t, at) } else { 0.0 }).collect();
+                    (0..layout.length()).map(|at| if elements[at] { gradient(&rule, t, at) } else { 0.0 }).collect();
                 let answers = answers(optimizer.questions(), &theta, t);
                 optimizer.step(&layout, &mut theta, &Tensor::from_slice(&gradients), &answers).unwrap();
                 let found = numbers(&theta);
@@ -160,7 +165,7 @@ fn adam_is_libtorchs_adamw() {
     tch::no_grad(|| variable.shallow_clone().copy_(&theta));
     let mut theirs = nn::AdamW { beta1, beta2, wd: 0.1, eps: 1e-8, amsgrad: false }.build(&store, 0.01).unwrap();
     for t in 1..=100 {
-        let gradients = Tensor::from_slice(&(0..layout.length()).map(|at| gradient(t, at)).collect::<Vec<_>>());
+        let gradients = Tensor::from_slice(&(0..layout.length()).map(|at| gradient(&rule, t, at)).collect::<Vec<_>>());
         theirs.backward_step(&(&variable * &gradients).sum(Kind::Double));
         flat.step(&layout, &mut theta, &gradients, &Answers::default()).unwrap();
         let off = (&theta - &variable).narrow(0, 0, 200).abs().max().double_value(&[]);
@@ -170,13 +175,13 @@ fn adam_is_libtorchs_adamw() {
 
 #[test]
 fn single_precision_follows_double() {
-    let layout = layout();
     for rule in rules() {
+        let layout = layout(&rule);
         let runs = [Kind::Double, Kind::Float].map(|kind| {
             let mut optimizer = FlatOptimizer::new(rule, &RATES, &layout, kind, Device::Cpu).unwrap();
             let mut theta = Tensor::from_slice(&start(&layout)).to_kind(kind);
             for t in 1..=20 {
-                let gradients: Vec<f64> = (0..layout.length()).map(|at| gradient(t, at)).collect();
+                let gradients: Vec<f64> = (0..layout.length()).map(|at| gradient(&rule, t, at)).collect();
                 let answers = answers(optimizer.questions(), &theta, t);
                 let gradients = Tensor::from_slice(&gradients).to_kind(kind);
                 optimizer.step(&layout, &mut theta, &gradients, &answers).unwrap();
@@ -200,11 +205,14 @@ fn what_is_no_number_stays_none() {
             let mut theta = Tensor::zeros([layout.length() as i64], (Kind::Float, Device::Cpu));
             let gradients = theta.copy();
             let _ = gradients.get(1).fill_(f64::NAN);
-            let answers = answers(optimizer.questions(), &theta, 1);
-            optimizer.step(&layout, &mut theta, &gradients, &answers).unwrap();
+            // SOAP does not move in the first step, and Shampoo computes its root in the third.
+            for t in 1..=3 {
+                let answers = answers(optimizer.questions(), &theta, t);
+                optimizer.step(&layout, &mut theta, &gradients, &answers).unwrap();
+            }
             let theta = numbers(&theta);
-            // A mean spreads it over its block.
-            let others = rule.kind() != RuleKind::AdamMini;
+            // A mean spreads it over its block, and a root over its vector.
+            let others = ![RuleKind::AdamMini, RuleKind::Shampoo].contains(&rule.kind());
             assert!(theta[0].is_finite() == others && theta[1].is_nan() && theta[2].is_finite() == others, "{rule:?}");
         }
     }
@@ -219,6 +227,8 @@ fn golden_tensors(kind: RuleKind) -> Vec<(&'static str, Vec<i64>)> {
             vec![("W", vec![6, 4]), ("Q", vec![4, 4]), ("U", vec![4, 6]), ("p2", vec![2]), ("b", vec![5])]
         }
         RuleKind::Muon => vec![("W", vec![6, 4]), ("U", vec![4, 6]), ("p2", vec![2, 1]), ("b", vec![5])],
+        RuleKind::Shampoo => vec![("W", vec![6, 4]), ("U", vec![4, 6]), ("p2", vec![2]), ("b", vec![5])],
+        RuleKind::Soap => vec![("W", vec![6, 4]), ("S", vec![4, 4]), ("p2", vec![2, 1]), ("b", vec![5])],
         _ => vec![("W", vec![6, 4]), ("p2", vec![2]), ("b", vec![5])],
     }
 }
@@ -262,6 +272,9 @@ fn every_rule_is_its_reference_implementation() {
                         curvature: curvature.as_deref().filter(|_| has_curvature).map(flat),
                     };
                     optimizer.step(&layout, &mut theta, &flat(gradient), &answers).unwrap();
+                    if step == 0 && (kind, tensor) == (RuleKind::Soap, "W") {
+                        set_eigenvectors(&optimizer, &golden);
+                    }
                     let off = deviation(&numbers(&theta)[..after.len()], after);
                     assert!(off < TOLERANCE, "{name}, {tensor}, tensors {tensors}, step {}: {off:e}", step + 1);
                     let gap = numbers(&theta)[after.len()..].iter().all(|value| *value == 0.0);
@@ -270,6 +283,43 @@ fn every_rule_is_its_reference_implementation() {
             }
         }
     }
+}
+
+/// Takes the eigenvectors of `W` from SOAP's golden: those of eigenvalue 0 are arbitrary.
+fn set_eigenvectors(optimizer: &FlatOptimizer, golden: &Golden) {
+    for (side, array) in [("left", "W_Q0"), ("right", "W_Q1")] {
+        let name = format!("optimizer.{side}_eigenvectors.W");
+        let (_, vectors) = optimizer.states().find(|(state, _)| *state == name).unwrap();
+        let of_golden = Tensor::from_slice(golden.array(array)).view_as(vectors);
+        vectors.shallow_clone().copy_(&of_golden);
+    }
+}
+
+/// An axis that is too long has no statistic; the other one has.
+#[test]
+fn a_vocabulary_has_no_statistic() {
+    let layout = ParameterLayout::new([("embedding".to_owned(), vec![1, 10_001], true)], 1);
+    let start = Tensor::zeros([layout.length() as i64], (Kind::Double, Device::Cpu));
+    let optimizer = |kind: RuleKind| {
+        let rule = RuleSpec::in_training(kind);
+        let rule = rule.with("interval", 1.0).unwrap();
+        let rule = if kind == RuleKind::Shampoo { rule.with("grafting", 1.0).unwrap() } else { rule };
+        FlatOptimizer::new(rule, &[1.0], &layout, Kind::Double, Device::Cpu).unwrap()
+    };
+    for (kind, left) in [(RuleKind::Shampoo, "left_root"), (RuleKind::Soap, "left_eigenvectors")] {
+        let names: Vec<String> = optimizer(kind).states().map(|(name, _)| name).collect();
+        let left = [format!("optimizer.{left}.embedding")];
+        assert_eq!(
+            names,
+            [&["optimizer.m", "optimizer.s", "optimizer.left.embedding"].map(str::to_owned)[..], &left].concat()
+        );
+    }
+    let (mut theta, gradients) = (start.copy(), start.copy());
+    let _ = gradients.narrow(0, 0, 10_001).fill_(0.01);
+    optimizer(RuleKind::Shampoo).step(&layout, &mut theta, &gradients, &Answers::default()).unwrap();
+    // The statistic is the square of the norm, 1.0001.
+    let expected = -0.01 / 1.0001_f64.powf(0.25);
+    assert!((theta.double_value(&[10_000]) - expected).abs() < 1e-12, "{}", theta.double_value(&[10_000]));
 }
 
 /// What a rule for matrices takes for how many matrices: queries, keys and values are three, embeddings and output layers
@@ -291,6 +341,8 @@ fn the_models_layouts_name_their_matrices() {
         scale_attn_by_inverse_layer_idx: false,
         decay_embeddings: false,
     };
+    let counted: u64 = shape.tensors().iter().map(|(count, sides)| count * sides.iter().product::<i64>() as u64).sum();
+    assert_eq!(counted, shape.parameters());
     let gpt2 = Gpt2::new(shape, Gpt2Precision::Float32, Attention::Explicit, Device::Cpu).unwrap();
     let matrices = gpt2.layout().segments().iter().filter(|segment| segment.matrices > 0);
     let found: Vec<(&str, usize)> =
@@ -298,4 +350,19 @@ fn the_models_layouts_name_their_matrices() {
     let expected =
         [("attn.c_attn.weight", 3), ("attn.c_proj.weight", 1), ("mlp.c_fc.weight", 1), ("mlp.c_proj.weight", 1)];
     assert_eq!(found, expected);
+}
+
+/// The states of rules with statistics are as large as is said before a training.
+#[test]
+fn statistics_need_what_is_said_beforehand() {
+    for rule in ["Adam", "Shampoo", "SOAP"] {
+        let spec = spec(rule);
+        let mlp = Mlp::new(1, Kind::Float, Device::Cpu).unwrap();
+        let optimizer = FlatOptimizer::new(spec.optimizer, &[0.1], mlp.layout(), Kind::Float, Device::Cpu).unwrap();
+        let numbers: usize = optimizer.states().map(|(_, state)| state.numel()).sum();
+        let checkpoint = 4.0 * (numbers + mlp.layout().length()) as f64;
+        // Four checkpoints are kept.
+        let said = spec.needs(1).disk as f64 / 4.0;
+        assert!((said / checkpoint - 1.0).abs() < 0.01, "{rule}: {said} were said, {checkpoint} needed");
+    }
 }

@@ -1,7 +1,7 @@
 use std::sync::atomic::AtomicBool;
 
 use tch::Device;
-use valleyscope::optimizer::{RuleKind, RuleSpec};
+use valleyscope::optimizer::{Need, RuleKind, RuleSpec};
 use valleyscope::quantity::{BatchSize, PointCount, Replicates, TrainingSteps};
 use valleyscope::run::MetricId;
 use valleyscope::sweep::LearningRates;
@@ -50,8 +50,10 @@ fn the_first_training_of_a_grid_point_is_that_of_a_single_run() {
                 loss = run.advance(&mut || Ok(())).unwrap().double_value(&[0]);
             }
             let evaluation = run.evaluate(&mut || Ok(())).unwrap();
-            assert!((point.train_loss[0][0] - loss).abs() < 1e-9, "{} {loss}", point.train_loss[0][0]);
-            assert!((point.test_loss[0][0] - evaluation.get(MetricId::TEST_LOSS).unwrap()).abs() < 1e-9);
+            // In directions without gradients SOAP divides rounding, which depends on the number of threads, by ε.
+            let tolerance = if optimizer.rule.info().needs(Need::Axes) { 1e-7 } else { 1e-9 };
+            assert!((point.train_loss[0][0] - loss).abs() < tolerance, "{} {loss}", point.train_loss[0][0]);
+            assert!((point.test_loss[0][0] - evaluation.get(MetricId::TEST_LOSS).unwrap()).abs() < tolerance);
             assert!((point.test_accuracy[0][0] - evaluation.get(MetricId::TEST_ACCURACY).unwrap()).abs() < 1e-12);
             // Replicates and learning rates are trainings of their own.
             let mut losses = point.test_loss.concat();

@@ -241,7 +241,7 @@ impl RunSpec for Gpt2Spec {
         let tokens = context * (sequences * self.accumulation.get() as u64) as f64;
         let step_operations = (6.0 * matrices + 12.0 * layers * width * context) * tokens;
         let course = self.common().course;
-        Needs::of_model(parameters, bytes, &self.optimizer, &course, activations, step_operations)
+        Needs::of_model(&self.shape.tensors(), bytes, &self.optimizer, &course, activations, step_operations)
     }
 
     fn outlook(&self) -> OutlookResult {

@@ -190,6 +190,26 @@ impl Gpt2Shape {
         ]
     }
 
+    /// The shapes of the parameter tensors, and how many there are of each.
+    pub fn tensors(&self) -> Vec<(u64, Vec<i64>)> {
+        let [width, context, vocabulary] = [self.width, self.context, self.vocabulary].map(i64::from);
+        let layers = u64::from(self.layers);
+        let mut tensors = vec![(1, vec![vocabulary, width]), (1, vec![context, width])];
+        for (count, shape) in [
+            (2 * layers + 1, &[width][..]),
+            (layers, &[3 * width, width]),
+            (layers, &[width, width]),
+            (layers, &[4 * width, width]),
+            (layers, &[width, 4 * width]),
+        ] {
+            tensors.push((count, shape.to_vec()));
+            if self.bias {
+                tensors.push((count, vec![shape[0]]));
+            }
+        }
+        tensors
+    }
+
     /// The number of trainable parameters. The output layer is not counted again, as it is the embedding.
     pub fn parameters(&self) -> u64 {
         let [layers, width, context, vocabulary] =

@@ -173,9 +173,12 @@ impl RunSpec for MnistSpec {
         // All images, and the tensors of the passes of a batch; all test images are one batch.
         let (pixels, units) = (SIZES[0] as u64, SIZES.iter().sum::<i64>() as u64);
         let activations = ((train + test) * pixels + batch.max(test) * units * 4) * bytes;
+        // Of each layer the weight and bias of a normalisation, and those of a linear layer.
+        let of_layer = |sides: &[i64]| [(2, vec![sides[0]]), (1, vec![sides[1], sides[0]]), (1, vec![sides[1]])];
+        let tensors: Vec<(u64, Vec<i64>)> = SIZES.windows(2).flat_map(of_layer).collect();
         let parameters = SIZES.windows(2).map(|sides| (sides[0] * (sides[1] + 2) + sides[1]) as u64).sum::<u64>();
         let step_operations = 6.0 * parameters as f64 * batch as f64;
-        Needs::of_model(parameters, bytes, &self.optimizer, &self.common().course, activations, step_operations)
+        Needs::of_model(&tensors, bytes, &self.optimizer, &self.common().course, activations, step_operations)
     }
 
     fn outlook(&self) -> OutlookResult {

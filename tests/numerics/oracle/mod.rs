@@ -20,8 +20,11 @@ mod muon;
 mod nadam;
 mod rmsprop;
 mod sgd;
+mod shampoo;
 mod signum;
+mod soap;
 mod sophia;
+mod symmetric;
 mod valley;
 
 use std::collections::BTreeMap;
@@ -43,6 +46,8 @@ pub const ORACLES: &[(&str, Step)] = &[
     ("AdEmaMix", ademamix::step),
     ("AdamMini", adam_mini::step),
     ("AdaBelief", adabelief::step),
+    ("Shampoo", shampoo::step),
+    ("Soap", soap::step),
 ];
 
 /// Steps a parameter, and returns the step without weight decay, in units of −η.

@@ -1,0 +1,241 @@
+use super::{
+    Algebra, Batch, Elapsed, Hyperparameter, HyperparameterChoice, Marker, MarkerShape, Moved, Need, Rates,
+    RatioCorrection, Rule, RuleInfo, RuleInput, Scalar, StepArrow, StepPart, hyperparameters,
+};
+use crate::quantity::Range;
+
+/// Shampoo: the momentum, preconditioned by the roots of second moments of each axis of a tensor (Gupta et al.,
+/// [arXiv:1802.09568](https://arxiv.org/abs/1802.09568); the running averages and the grafting are those of Shi et al.,
+/// [arXiv:2309.06497](https://arxiv.org/abs/2309.06497), `distributed_shampoo` of
+/// [facebookresearch/optimizers](https://github.com/facebookresearch/optimizers)).
+///
+/// ```text
+/// m ← β₁ m + (1 − β₁) g,  m̂ = m / (1 − β₁ᵗ)
+/// L ← β₂ L + (1 − β₂) g gᵗ,  L̂ = L / (1 − β₂ᵗ)       with sums: L ← L + g gᵗ, L̂ = L
+/// P ← (L̂ + ε I)^(−½)                                  in the steps k, 2k, …; I before
+/// u = P m̂
+/// s ← β₂′ s + (1 − β₂′) g²,  ŝ = s / (1 − β₂′ᵗ)
+/// v = m̂ / (√ŝ + ε′)                                   Adam's direction
+/// d = u ‖v‖ / ‖u‖                                      grafting: Adam's length; v before step k
+/// θ ← θ − η (d + ω θ)
+/// ```
+///
+/// x and y on the plane are a vector with a statistic of 2 × 2, whose root is
+/// `((tr A + D) I − A) / (D √(tr A + 2 D))` with `D = √det A`. Of a matrix g of r × c, in training, L = g gᵗ is r × r and
+/// R = gᵗ g is c × c, and `u = (L̂ + ε I)^(−¼) m̂ (R̂ + ε I)^(−¼)`; an axis that is longer than 10000 has no statistic.
+///
+/// Gupta et al. sum (`Sum`), with β₁ = 0, k = 1 and no grafting. Shi et al. take η = 1e-3, β₁ = 0.9, β₂ = 0.99 and ε = 1e-12,
+/// and k from 10 to 100 where roots take long, as in training.
+pub struct Shampoo;
+
+hyperparameters! {
+    beta1: Hyperparameter::momentum(),
+    beta2: Hyperparameter::decay_rate("β₂", "Statistics β₂")
+        .help("How much of the running average of g gᵗ is kept in each step.")
+        .slider(0.0, 0.9999)
+        .defaults(0.99, 0.99),
+    eps: Hyperparameter::number("ε", "Constant ε", Range { name: "eps", min: 1e-16, max: 1.0 })
+        .help("Added to the diagonal of the statistics. Limits how far directions with small gradients are stretched.")
+        .slider(1e-16, 1e-3)
+        .logarithmic()
+        .defaults(1e-12, 1e-12),
+    interval: Hyperparameter::whole("k", "Interval k", Range { name: "interval", min: 1.0, max: 10_000.0 })
+        .help("The roots of the statistics are computed in every k-th step. Until the first time they have no effect.")
+        .slider(1.0, 100.0)
+        .defaults(1.0, 10.0),
+    weight_decay: Hyperparameter::weight_decay(),
+    /// What is remembered of g gᵗ.
+    statistics: Hyperparameter::choice("Statistics", STATISTICS).help("What is remembered of g gᵗ."),
+    /// Whose length the step has.
+    grafting: Hyperparameter::choice("Length", GRAFTINGS).help("What the length of the step is taken from."),
+    graft_beta2: Hyperparameter::decay_rate("β₂′", "Adam's β₂")
+        .help("β₂ of the Adam from which the length of the step is taken.")
+        .slider(0.0, 0.9999)
+        .defaults(0.999, 0.999),
+    graft_eps: Hyperparameter::number("ε′", "Adam's ε", Range { name: "graft_eps", min: 0.0, max: 1.0 })
+        .help("ε of the Adam from which the length of the step is taken.")
+        .slider(1e-16, 1e-3)
+        .logarithmic()
+        .defaults(1e-10, 1e-10),
+}
+
+const STATISTICS: &[HyperparameterChoice] = &[
+    HyperparameterChoice {
+        key: "Average",
+        label: "running average",
+        help: "A running average of g gᵗ, without the bias of its start at 0.",
+        words: "averages",
+    },
+    HyperparameterChoice {
+        key: "Sum",
+        label: "sum of all steps",
+        help: "The sum of g gᵗ over all steps, as in the first paper: steps get shorter.",
+        words: "sums",
+    },
+];
+const IS_SUM: f64 = 1.0;
+
+const GRAFTINGS: &[HyperparameterChoice] = &[
+    HyperparameterChoice {
+        key: "Adam",
+        label: "of Adam",
+        help: "The preconditioned momentum gives the direction, and Adam's step the length (grafting).",
+        words: "",
+    },
+    HyperparameterChoice {
+        key: "None",
+        label: "its own",
+        help: "The preconditioned momentum is the step.",
+        words: "no grafting",
+    },
+];
+const IS_GRAFTED: f64 = 0.0;
+
+/// What keeps the grafted step finite where the momentum is 0.
+const NO_LENGTH: f64 = 1e-16;
+
+const M: StepPart = StepPart::state("m", "m", "running average of the gradient");
+const S: StepPart = StepPart::state("s", "s", "running average of its square, for the length of Adam's step");
+const L: StepPart = StepPart::state("L", "diagonal", "the statistic of g gᵗ: its diagonal");
+const L_MIXED: StepPart =
+    StepPart::state("L′", "mixed", "the same: the number beside its diagonal (swap: y in place of x, and x of y)");
+const P: StepPart = StepPart::state("P", "root", "the statistic to the power −½: its diagonal");
+const P_MIXED: StepPart = StepPart::state("P′", "mixed_root", "the same: the number beside its diagonal");
+const A: StepPart = StepPart::quantity("A", "the statistic without bias, plus ε: its diagonal");
+const A_MIXED: StepPart = StepPart::quantity("A′", "the same: the number beside its diagonal");
+const T: StepPart = StepPart::quantity("T", "trace of A");
+const D_ROOT: StepPart = StepPart::quantity("D", "root of the determinant of A");
+const U: StepPart = StepPart::quantity("u", "preconditioned momentum, P m̂");
+const V: StepPart = StepPart::quantity("v", "Adam's direction");
+const D: StepPart = StepPart::quantity("d", "direction of u, with the length of v");
+const DIRECTION: StepArrow = StepArrow::direction("−d", "Shampoo's direction");
+
+#[derive(Clone, Copy, Debug)]
+pub struct Coefficients<A> {
+    beta1: A,
+    one_minus_beta1: A,
+    beta2: A,
+    one_minus_beta2: A,
+    graft_beta2: A,
+    one_minus_graft_beta2: A,
+    epsilon: A,
+    /// 1 − β₁ᵗ
+    m_weight: A,
+    /// 1 − β₂ᵗ
+    statistic_weight: A,
+    /// Of the grafted Adam.
+    ratio: RatioCorrection<A>,
+    is_sum: bool,
+    is_grafted: bool,
+    /// Whether the root is computed in this step.
+    is_refreshed: bool,
+    /// Whether no root was computed yet.
+    is_early: bool,
+}
+
+impl Rule for Shampoo {
+    const INFO: RuleInfo = RuleInfo {
+        name: "Shampoo",
+        color: [255, 60, 60],
+        marker: Marker::open(MarkerShape::Left),
+        source: "arXiv:1802.09568, arXiv:2309.06497",
+        hyperparameters: TABLE,
+        states: &[&M, &S, &L, &L_MIXED, &P, &P_MIXED],
+        needs: &[Need::WholeParameter, Need::Axes],
+        observed: None,
+    };
+
+    type Hyper<N: Copy> = Hyper<N>;
+    type Coefficients<A: Algebra> = Coefficients<A>;
+    type State<A: Algebra> = [A; 6];
+
+    #[inline(always)]
+    fn coefficients<N: Scalar, A: Algebra>(
+        h: &Hyper<N>,
+        Elapsed { t, power }: &Elapsed<N, Hyper<N>>,
+        of: impl Fn(N) -> A,
+    ) -> Coefficients<A> {
+        let one = N::splat(1.0);
+        Coefficients {
+            beta1: of(h.beta1),
+            one_minus_beta1: of(one - h.beta1),
+            beta2: of(h.beta2),
+            one_minus_beta2: of(one - h.beta2),
+            graft_beta2: of(h.graft_beta2),
+            one_minus_graft_beta2: of(one - h.graft_beta2),
+            epsilon: of(h.eps),
+            m_weight: of(one - power.beta1),
+            statistic_weight: of(one - power.beta2),
+            ratio: RatioCorrection::new([power.beta1, power.graft_beta2], h.graft_eps, &of),
+            is_sum: h.statistics.value() == IS_SUM,
+            is_grafted: h.grafting.value() == IS_GRAFTED,
+            is_refreshed: t.value() % h.interval.value() == 0.0,
+            is_early: t.value() < h.interval.value(),
+        }
+    }
+
+    #[inline(always)]
+    fn step<A: Algebra, B: Batch<A>>(
+        c: &Coefficients<A>,
+        rates: Rates<A>,
+        RuleInput { theta, gradient, .. }: RuleInput<A, B>,
+        [m, s, diagonal, mixed, root, mixed_root]: [A; 6],
+    ) -> ([A; 6], Moved<A>) {
+        let m = c.beta1.mul_add(m, c.one_minus_beta1 * gradient).named(&M);
+        let statistic = c.statistic([diagonal, mixed], gradient);
+        let [root, mixed_root] = match (c.is_refreshed, c.is_early) {
+            (true, _) => c.root(statistic),
+            (false, true) => [A::splat(1.0), A::splat(0.0)],
+            (false, false) => [root, mixed_root],
+        };
+        let u = (root.mul_add(m, mixed_root * m.exchanged()) / c.m_weight).named(&U);
+        let s = c.graft_beta2.mul_add(s, c.one_minus_graft_beta2 * gradient * gradient).named(&S);
+        let direction = if c.is_grafted {
+            let v = m.bias_corrected_ratio(s, &c.ratio).named(&V);
+            if c.is_early { v } else { u * (v.norm() / (u.norm() + A::splat(NO_LENGTH))) }.named(&D)
+        } else {
+            u
+        };
+        A::draw(&StepArrow::MOMENTUM, || m);
+        A::draw(&DIRECTION, || direction);
+        let [diagonal, mixed] = statistic;
+        let state = [m, s, diagonal, mixed, root, mixed_root];
+        (state, Moved { theta: rates.decayed_step(theta, direction, theta), direction })
+    }
+}
+
+impl<A: Algebra> Coefficients<A> {
+    /// The diagonal of the statistic and the number beside it, with another gradient.
+    #[inline(always)]
+    fn statistic(&self, [diagonal, mixed]: [A; 2], gradient: A) -> [A; 2] {
+        let (square, product) = (gradient * gradient, gradient * gradient.exchanged());
+        let [diagonal, mixed] = if self.is_sum {
+            [diagonal + square, mixed + product]
+        } else {
+            [
+                self.beta2.mul_add(diagonal, self.one_minus_beta2 * square),
+                self.beta2.mul_add(mixed, self.one_minus_beta2 * product),
+            ]
+        };
+        [diagonal.named(&L), mixed.named(&L_MIXED)]
+    }
+
+    /// `A^(−½) = ((tr A + D) I − A) / (D √(tr A + 2 D))` with `D = √det A`, of the statistic without bias, plus ε I.
+    #[inline(always)]
+    fn root(&self, [diagonal, mixed]: [A; 2]) -> [A; 2] {
+        let [diagonal, mixed] = if self.is_sum {
+            [diagonal, mixed]
+        } else {
+            [diagonal / self.statistic_weight, (mixed / self.statistic_weight).named(&A_MIXED)]
+        };
+        let a = (diagonal + self.epsilon).named(&A);
+        let other = a.exchanged();
+        let trace = (a + other).named(&T);
+        // Rounding takes the determinant below its bound where all gradients so far lie along one line.
+        let bound = self.epsilon * (trace - self.epsilon);
+        let determinant = bound.larger(a * other - mixed * mixed);
+        let d = determinant.sqrt().named(&D_ROOT);
+        let divisor = d * A::splat(2.0).mul_add(d, trace).sqrt();
+        [((other + d) / divisor).named(&P), (-(mixed / divisor)).named(&P_MIXED)]
+    }
+}

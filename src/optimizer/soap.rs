@@ -1,0 +1,197 @@
+use super::{
+    Algebra, Batch, Elapsed, Hyperparameter, Marker, MarkerShape, Moved, Need, Rates, RatioCorrection, Rule, RuleInfo,
+    RuleInput, Scalar, StepArrow, StepPart, hyperparameters,
+};
+use crate::quantity::Range;
+
+/// SOAP: Adam in the eigenvectors of Shampoo's statistics (Vyas et al.,
+/// [arXiv:2409.11321](https://arxiv.org/abs/2409.11321); `soap.py` of
+/// [nikhilvyas/SOAP](https://github.com/nikhilvyas/SOAP) with `precondition_1d`).
+///
+/// ```text
+/// L = (1 − β₂) g gᵗ,  Q = eigenvectors of L           step 1, in which θ stays
+/// g̃ = Qᵗ g                                            all others; n = t − 1
+/// m ← β₁ m + (1 − β₁) g
+/// s ← β₂ s + (1 − β₂) g̃²
+/// d = Q ( Qᵗ m / (√s + ε) ) √(1 − β₂ⁿ) / (1 − β₁ⁿ)
+/// θ ← θ − η (d + ω (θ − η d))                          the decay follows the step
+/// L ← β₂ L + (1 − β₂) g gᵗ
+/// Q ← orthogonal factor of L Q                         where n is a multiple of f, columns in falling order of Qᵗ L Q
+/// ```
+///
+/// x and y on the plane are a vector, whose L is a matrix of 2 × 2, and whose Q is known by one column q: the other one is
+/// perpendicular to it, and the signs do not matter. s is s₁ along q and s₂ across it. The first eigenvector is g / ‖g‖. Of
+/// the orthogonal factor of L Q, q becomes `L q / ‖L q‖` if q comes first; if the other column comes first, q becomes what is
+/// perpendicular to that one's product with L, which is along `(tr L − L) q`.
+///
+/// Of a matrix g of r × c, in training, R = gᵗ g is c × c, `g̃ = Q_Lᵗ g Q_R`, and the direction is turned back likewise; an axis
+/// that is longer than 10000 has no Q, and neither have vectors. Vyas et al. take η = 3e-3, β₁ = β₂ = 0.95 and f = 10.
+pub struct Soap;
+
+hyperparameters! {
+    beta1: Hyperparameter::momentum(),
+    beta2: Hyperparameter::decay_rate("β₂", "Squares β₂")
+        .help("How much of the running averages of g̃² and of g gᵗ is kept in each step.")
+        .slider(0.0, 0.9999)
+        .defaults(0.95, 0.95),
+    eps: Hyperparameter::epsilon(),
+    interval: Hyperparameter::whole("f", "Interval f", Range { name: "interval", min: 1.0, max: 10_000.0 })
+        .help("The eigenvectors are computed again after every f steps.")
+        .slider(1.0, 100.0)
+        .defaults(10.0, 10.0),
+    weight_decay: Hyperparameter::weight_decay(),
+}
+
+const M: StepPart = StepPart::state("m", "m", "running average of the gradient");
+const ALONG: StepPart = StepPart::state("s₁", "along", "running average of g₁²");
+const ACROSS: StepPart = StepPart::state("s₂", "across", "running average of g₂²");
+const L: StepPart = StepPart::state("L", "diagonal", "running average of g gᵗ: its diagonal");
+const L_MIXED: StepPart =
+    StepPart::state("L′", "mixed", "the same: the number beside its diagonal (swap: y in place of x, and x of y)");
+const AXIS: StepPart = StepPart::state("q", "axis", "eigenvector of L, of length 1");
+const G_ALONG: StepPart = StepPart::quantity("g₁", "gradient along q");
+const G_ACROSS: StepPart = StepPart::quantity("g₂", "gradient across q, with either sign");
+const M_ALONG: StepPart = StepPart::quantity("m₁", "momentum along q");
+const M_ACROSS: StepPart = StepPart::quantity("m₂", "momentum across q, with either sign");
+const N_ALONG: StepPart = StepPart::quantity("n₁", "Adam's step along q, with its bias");
+const N_ACROSS: StepPart = StepPart::quantity("n₂", "Adam's step across q, with its bias");
+const BIAS: StepPart = StepPart::coefficient("c");
+const D: StepPart = StepPart::quantity("d", "direction of the step: turned back, without bias");
+const TURNED: StepPart = StepPart::quantity("p", "L q, along which q turns");
+const LAMBDA: StepPart = StepPart::quantity("λ", "L along q; across it, it is the trace less λ");
+const IS_OTHER: StepPart = StepPart::quantity("w", "1 where L is larger across q than along it, else 0");
+const NEW_AXIS: StepPart = StepPart::quantity("p′", "p, or (tr L − L) q where w is 1");
+const DIRECTION: StepArrow = StepArrow::direction("−d", "SOAP's direction");
+
+#[derive(Clone, Copy, Debug)]
+pub struct Coefficients<A> {
+    beta1: A,
+    one_minus_beta1: A,
+    beta2: A,
+    one_minus_beta2: A,
+    /// √(1 − β₂ⁿ) / (1 − β₁ⁿ)
+    bias: A,
+    /// Of averages with their bias.
+    ratio: RatioCorrection<A>,
+    is_first: bool,
+    /// Whether the eigenvectors are computed again in this step.
+    is_refreshed: bool,
+}
+
+impl Rule for Soap {
+    const INFO: RuleInfo = RuleInfo {
+        name: "SOAP",
+        color: [255, 190, 20],
+        marker: Marker::open(MarkerShape::Right),
+        source: "arXiv:2409.11321",
+        hyperparameters: TABLE,
+        states: &[&M, &ALONG, &ACROSS, &L, &L_MIXED, &AXIS],
+        needs: &[Need::WholeParameter, Need::Axes],
+        observed: None,
+    };
+
+    type Hyper<N: Copy> = Hyper<N>;
+    type Coefficients<A: Algebra> = Coefficients<A>;
+    type State<A: Algebra> = [A; 6];
+
+    /// The first step takes no average.
+    #[inline(always)]
+    fn decay_factor(_of: &Hyperparameter, rate: f64, _hyper: &Hyper<f64>, t: f64) -> f64 {
+        if t == 1.0 { 1.0 } else { rate }
+    }
+
+    #[inline(always)]
+    fn coefficients<N: Scalar, A: Algebra>(
+        h: &Hyper<N>,
+        Elapsed { t, power }: &Elapsed<N, Hyper<N>>,
+        of: impl Fn(N) -> A,
+    ) -> Coefficients<A> {
+        let (one, zero) = (N::splat(1.0), N::splat(0.0));
+        let bias = (1.0 - power.beta2.value()).sqrt() / (1.0 - power.beta1.value());
+        let n = t.value() - 1.0;
+        Coefficients {
+            beta1: of(h.beta1),
+            one_minus_beta1: of(one - h.beta1),
+            beta2: of(h.beta2),
+            one_minus_beta2: of(one - h.beta2),
+            bias: of(power.beta1.computed("√(1 − β₂ⁿ) / (1 − β₁ⁿ),  n = t − 1", bias).named(&BIAS)),
+            ratio: RatioCorrection::new([zero, zero], h.eps, &of),
+            is_first: n == 0.0,
+            is_refreshed: n % h.interval.value() == 0.0,
+        }
+    }
+
+    #[inline(always)]
+    fn step<A: Algebra, B: Batch<A>>(
+        c: &Coefficients<A>,
+        rates: Rates<A>,
+        RuleInput { theta, gradient, .. }: RuleInput<A, B>,
+        [m, along, across, diagonal, mixed, axis]: [A; 6],
+    ) -> ([A; 6], Moved<A>) {
+        if c.is_first {
+            let [diagonal, mixed] = c.statistic([diagonal, mixed], gradient);
+            let axis = unit(gradient, A::splat(0.5).sqrt()).named(&AXIS);
+            return ([m, along, across, diagonal, mixed, axis], Moved { theta, direction: A::splat(0.0) });
+        }
+        let m = c.beta1.mul_add(m, c.one_minus_beta1 * gradient).named(&M);
+        let [gradient_along, gradient_across] = turned(axis, gradient, [&G_ALONG, &G_ACROSS]);
+        let along = c.beta2.mul_add(along, c.one_minus_beta2 * gradient_along * gradient_along).named(&ALONG);
+        let across = c.beta2.mul_add(across, c.one_minus_beta2 * gradient_across * gradient_across).named(&ACROSS);
+        let [m_along, m_across] = turned(axis, m, [&M_ALONG, &M_ACROSS]);
+        let step_along = m_along.bias_corrected_ratio(along, &c.ratio).named(&N_ALONG);
+        let step_across = m_across.bias_corrected_ratio(across, &c.ratio).named(&N_ACROSS);
+        let direction = (c.bias * (axis * step_along - axis.exchanged() * step_across)).named(&D);
+        let moved = theta.add_product(-rates.learning_rate, direction);
+        let statistic = c.statistic([diagonal, mixed], gradient);
+        let axis = if c.is_refreshed { refreshed(statistic, axis) } else { axis };
+        A::draw(&StepArrow::MOMENTUM, || m);
+        A::draw(&DIRECTION, || direction);
+        let [diagonal, mixed] = statistic;
+        let theta = rates.decayed_step(theta, direction, moved);
+        ([m, along, across, diagonal, mixed, axis], Moved { theta, direction })
+    }
+}
+
+impl<A: Algebra> Coefficients<A> {
+    /// The diagonal of L and the number beside it, with another gradient.
+    #[inline(always)]
+    fn statistic(&self, [diagonal, mixed]: [A; 2], gradient: A) -> [A; 2] {
+        let (square, product) = (gradient * gradient, gradient * gradient.exchanged());
+        [
+            self.beta2.mul_add(diagonal, self.one_minus_beta2 * square).named(&L),
+            self.beta2.mul_add(mixed, self.one_minus_beta2 * product).named(&L_MIXED),
+        ]
+    }
+}
+
+/// What a vector is along an axis and across it, q · v and q × v. The latter has the other sign in place of y, as has an axis
+/// perpendicular to q that is made of it by an exchange.
+#[inline(always)]
+fn turned<A: Algebra>(axis: A, vector: A, parts: [&'static StepPart; 2]) -> [A; 2] {
+    let (straight, crossed) = (axis * vector, axis * vector.exchanged());
+    [(straight + straight.exchanged()).named(parts[0]), (crossed - crossed.exchanged()).named(parts[1])]
+}
+
+/// The axis after a step of orthogonal iteration with L.
+#[inline(always)]
+fn refreshed<A: Algebra>([diagonal, mixed]: [A; 2], axis: A) -> A {
+    let p = diagonal.mul_add(axis, mixed * axis.exchanged()).named(&TURNED);
+    let straight = axis * p;
+    let along = (straight + straight.exchanged()).named(&LAMBDA);
+    // The larger one of 0 and NaN is NaN, in this order.
+    let excess = diagonal + diagonal.exchanged() - A::splat(2.0) * along;
+    let is_other = A::splat(0.0).larger(excess.sign()).named(&IS_OTHER);
+    let is_same = A::splat(1.0) - is_other;
+    // (tr L − L) q, where L has the diagonal (a, b) and c beside it, is (b, a) q − c swap(q).
+    let other = diagonal.exchanged() * axis - mixed * axis.exchanged();
+    let turned = is_same.mul_add(p, is_other * other).named(&NEW_AXIS);
+    unit(turned, axis).named(&AXIS)
+}
+
+/// A vector divided by its length; another one where that is 0.
+#[inline(always)]
+fn unit<A: Algebra>(vector: A, otherwise: A) -> A {
+    let length = vector.norm();
+    let is_zero = A::splat(1.0) - length.sign();
+    (vector + is_zero * otherwise) / (length + is_zero)
+}
