@@ -93,7 +93,7 @@ impl Rule for NAdam {
     #[inline(always)]
     fn coefficients<S: Scalar, A: Algebra>(
         h: &Hyper<S>,
-        Elapsed { t, power }: &Elapsed<S, Hyper<S>>,
+        Elapsed { t, power, .. }: &Elapsed<S, Hyper<S>>,
         of: impl Fn(S) -> A,
     ) -> Coefficients<A> {
         let one = S::splat(1.0);
