@@ -38,6 +38,11 @@ impl Marker {
         MarkerShape::Right,
     ];
 
+    /// The radius of an open marker in those of a filled one: larger, so that as much of the colour is seen.
+    pub const OPEN: f32 = 1.2;
+    /// The radius of its hole, likewise.
+    pub const HOLE: f32 = 0.45;
+
     pub const fn filled(shape: MarkerShape) -> Marker {
         Marker { shape, is_open: false }
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::read::RuleReader;
 use super::{
     Hyperparameter, HyperparameterChoice, HyperparameterKind, MOST_HYPERPARAMETERS, Marker, Numbers, Rule, RuleInfo,
-    RuleKind,
+    RuleKind, TypedRule,
 };
 use crate::quantity::{LearningRate, OutOfRange};
 
@@ -44,6 +44,19 @@ impl RuleSpec {
             *value = default(hyperparameter);
         }
         RuleSpec { kind, values }
+    }
+
+    /// The rule with another text. Hyperparameters that both have keep their values where these were set and the new range
+    /// allows them.
+    pub fn with_text(&self, typed: &'static TypedRule) -> RuleSpec {
+        let mut rule = RuleSpec::on_plane(RuleKind::Typed(typed));
+        for (of, value) in self.hyperparameters() {
+            let is_set = value != of.on_plane;
+            if let (true, Some(index)) = (is_set, rule.index(of.key)) {
+                rule.values[index] = rule.info().hyperparameters[index].checked(value).unwrap_or(rule.values[index]);
+            }
+        }
+        rule
     }
 
     /// The same rule with a learning rate.

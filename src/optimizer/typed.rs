@@ -40,7 +40,7 @@ static KNOWN: Mutex<Vec<&'static TypedRule>> = Mutex::new(Vec::new());
 impl TypedRule {
     pub const LONGEST_NAME: usize = 60;
     pub const MARKER: Marker = Marker::filled(MarkerShape::Star);
-    const COLOR: [u8; 3] = [150, 110, 70];
+    const COLOR: [u8; 3] = [214, 140, 88];
 
     /// The rule of this name and text.
     ///
@@ -77,6 +77,19 @@ impl TypedRule {
 
     pub fn info(&'static self) -> &'static RuleInfo {
         &self.info
+    }
+
+    /// The last of each name, in the order of the names' first.
+    pub fn latest() -> Vec<&'static TypedRule> {
+        let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut latest: Vec<&'static TypedRule> = Vec::new();
+        for rule in known.iter() {
+            match latest.iter_mut().find(|other| other.name == rule.name) {
+                Some(other) => *other = rule,
+                None => latest.push(rule),
+            }
+        }
+        latest
     }
 
     /// The tables of the hyperparameters of all that were made so far.

@@ -111,6 +111,8 @@ impl Ensemble {
         }
         if from.hyperparameters.len() != to.hyperparameters.len() || from.states != to.states {
             self.bias = self.bias.carried_over(&self.rule.rule, &rule.rule);
+            // It is explained with the states and products that it had.
+            self.before = None;
         }
         self.rule = rule;
     }
