@@ -9,7 +9,8 @@ use std::sync::atomic::AtomicBool;
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use valleyscope::instructions::Instructions;
-use valleyscope::optimizer::{RuleKind, RuleSpec};
+use valleyscope::optimizer::program::text_of;
+use valleyscope::optimizer::{RuleKind, RuleSpec, TypedRule};
 use valleyscope::preset::{Preset, built_ins};
 use valleyscope::quantity::{Dimension, PointCount};
 use valleyscope::sweep::{Diagram, Machine, Pool, Precision, Sweep, SweepOptimizer, SweepSpec, Work, pixel_runs};
@@ -27,16 +28,25 @@ fn fig2a() -> SweepSpec {
 /// Fig. 2a with one of the optimizers, or with all of its own.
 fn with_optimizer(name: &str) -> SweepSpec {
     let mut spec = fig2a();
-    if let Some(kind) = RuleKind::named(name) {
+    let typed = || {
+        let of = name.strip_suffix(TYPED).and_then(RuleKind::named)?;
+        let text = text_of(&RuleSpec::on_plane(of)).expect("the language has words for it");
+        Some(RuleKind::Typed(TypedRule::new(name, &text).expect("it has no mistake")))
+    };
+    if let Some(kind) = RuleKind::named(name).or_else(typed) {
         let first = spec.optimizers.swap_remove(0);
         spec.optimizers = vec![SweepOptimizer { rule: RuleSpec::on_plane(kind), ..first }];
     }
     spec
 }
 
-/// Every optimizer, and those of Fig. 2a together.
+/// Behind the name of a built-in rule that is written as text.
+const TYPED: &str = " as text";
+
+/// Every optimizer, some of them also as text, and those of Fig. 2a together.
 fn optimizers() -> Vec<&'static str> {
-    RuleKind::ALL.iter().map(|kind| kind.info().name).chain(["all"]).collect()
+    let typed = ["FOCUS as text", "Signum as text", "Adam as text"];
+    RuleKind::ALL.iter().map(|kind| kind.info().name).chain(typed).chain(["all"]).collect()
 }
 
 /// All runs of the pixel in the middle of the diagram, on one thread.

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use tch::{Device, Kind, Tensor};
 use valleyscope::dataset::mnist::{self, Mnist};
-use valleyscope::optimizer::{RuleKind, RuleSpec};
+use valleyscope::optimizer::program::text_of;
+use valleyscope::optimizer::{RuleKind, RuleSpec, TypedRule};
 use valleyscope::quantity::{BatchSize, LearningRate, PointCount, Replicates, TrainingSteps};
 use valleyscope::random::Key;
 use valleyscope::sweep::LearningRates;
@@ -63,7 +64,9 @@ fn best(rounds: usize, mut round: impl FnMut()) -> Duration {
 
 fn single_runs(data: &Mnist) {
     for batch in [8, 32, 128] {
-        for rule in RuleKind::ALL.iter().map(|&kind| RuleSpec::in_training(kind)) {
+        let text = text_of(&RuleSpec::in_training(RuleKind::Focus)).expect("the language has words for it");
+        let typed = RuleKind::Typed(TypedRule::new("FOCUS as text", &text).expect("it has no mistake"));
+        for rule in RuleKind::ALL.iter().chain([&typed]).map(|&kind| RuleSpec::in_training(kind)) {
             let spec = MnistSpec {
                 batch_size: BatchSize::clamped(batch),
                 device: DeviceChoice::Cpu,
@@ -76,7 +79,7 @@ fn single_runs(data: &Mnist) {
                     let _loss = run.advance(&mut || Ok(())).expect("it fits");
                 }
             });
-            println!("single, batch {batch:4}, {:6}: {:8.0} steps/s", rule.name(), STEPS as f64 / time.as_secs_f64());
+            println!("single, batch {batch:4}, {:13}: {:8.0} steps/s", rule.name(), STEPS as f64 / time.as_secs_f64());
         }
     }
 }

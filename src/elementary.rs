@@ -121,6 +121,79 @@ pub fn exp(x: f64) -> f64 {
     sum * f64::from_bits(((doublings as i64 + 1023) as u64) << 52)
 }
 
+/// `eˣ` of any number: infinite where it is larger than the largest number, 0 where it is below the normal numbers.
+pub fn exp_of_any(x: f64) -> f64 {
+    if x > 709.782_712_893_384 {
+        return f64::INFINITY;
+    }
+    // The largest results are twice what the exponent of a double can express at once.
+    if x > 709.0 { exp(x - LN_2) * 2.0 } else { exp(x) }
+}
+
+/// The natural logarithm of any number: −∞ of 0, NaN of negative numbers.
+pub fn ln_of_any(x: f64) -> f64 {
+    const TWO_54: f64 = (1_u64 << 54) as f64;
+    match x {
+        _ if x.is_nan() || x < 0.0 => f64::NAN,
+        0.0 => f64::NEG_INFINITY,
+        f64::INFINITY => f64::INFINITY,
+        _ if x < f64::MIN_POSITIVE => ln_of(x * TWO_54) - 54.0 * LN_2,
+        _ => ln_of(x),
+    }
+}
+
+/// The hyperbolic tangent.
+pub fn tanh(x: f64) -> f64 {
+    let size = x.abs();
+    if size < 0.5 {
+        // sinh over cosh, as the difference of exponentials would cancel.
+        let square = x * x;
+        let sinh = polynomial(
+            square,
+            [1.0, 1.0 / 6.0, 1.0 / 120.0, 1.0 / 5_040.0, 1.0 / 362_880.0, 1.0 / 39_916_800.0, 1.0 / 6_227_020_800.0],
+        );
+        let cosh = polynomial(
+            square,
+            [1.0, 1.0 / 2.0, 1.0 / 24.0, 1.0 / 720.0, 1.0 / 40_320.0, 1.0 / 3_628_800.0, 1.0 / 479_001_600.0],
+        );
+        return x * sinh / cosh;
+    }
+    if size > 20.0 {
+        return x.signum();
+    }
+    let square = exp(2.0 * x);
+    (square - 1.0) / (square + 1.0)
+}
+
+/// `baseᵉ` as [`f64::powf`] defines it: of a negative base for whole exponents only.
+pub fn power_of_any(base: f64, exponent: f64) -> f64 {
+    if exponent.fract() == 0.0 && exponent.abs() <= 64.0 {
+        return whole_power(base, exponent as i32);
+    }
+    if base > 0.0 && base != 1.0 {
+        return exp_of_any(exponent * ln_of_any(base));
+    }
+    if base < 0.0 && base.is_finite() && exponent.fract() == 0.0 {
+        let size = exp_of_any(exponent * ln_of_any(-base));
+        return if exponent % 2.0 == 0.0 { size } else { -size };
+    }
+    // 0, 1, NaN and infinite numbers, whose powers are exact.
+    base.powf(exponent)
+}
+
+/// A power by squaring.
+fn whole_power(base: f64, exponent: i32) -> f64 {
+    let (mut result, mut square, mut left) = (1.0, base, exponent.unsigned_abs());
+    while left > 0 {
+        if left % 2 == 1 {
+            result *= square;
+        }
+        square *= square;
+        left /= 2;
+    }
+    if exponent < 0 { 1.0 / result } else { result }
+}
+
 /// `c₀ + c₁ x + c₂ x² + …` by Horner's rule.
 #[inline(always)]
 fn polynomial<R: Real, const TERMS: usize>(x: R, coefficients: [f64; TERMS]) -> R {
@@ -153,6 +226,27 @@ mod tests {
             assert!((cos - turned.cos()).abs() <= 1e-15 && (sin - turned.sin()).abs() <= 1e-15, "{turned}");
             let power = 10.0 * angle;
             assert!((exp(power) / power.exp() - 1.0).abs() <= 1e-15, "exp {power}");
+            let wide = 5.0 * angle;
+            assert!((tanh(wide) - wide.tanh()).abs() <= 4e-16 * wide.tanh().abs(), "tanh {wide}");
+            let (base, exponent) = (20.0 * x, 40.0 * angle);
+            let expected = base.powf(exponent);
+            assert!((power_of_any(base, exponent) / expected - 1.0).abs() <= 1e-13, "{base} to the {exponent}");
         }
+    }
+
+    #[test]
+    fn functions_of_any_number_have_the_results_of_the_standard_library_at_the_ends() {
+        let same = |a: f64, b: f64| a == b || (a.is_nan() && b.is_nan()) || (a / b - 1.0).abs() <= 1e-13;
+        let ends = [0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0, -7.0, 1e300, -1e300, 5e-324, f64::MAX, f64::INFINITY];
+        let all = ends.into_iter().chain([f64::NEG_INFINITY, f64::NAN, 709.7, 710.0, -700.0, 65.0, 101.0]);
+        for x in all.clone() {
+            assert!(same(exp_of_any(x), x.exp()), "exp {x}: {}", exp_of_any(x));
+            assert!(same(ln_of_any(x), x.ln()), "ln {x}: {}", ln_of_any(x));
+            assert!(same(tanh(x), x.tanh()), "tanh {x}: {}", tanh(x));
+            for y in all.clone() {
+                assert!(same(power_of_any(x, y), x.powf(y)), "{x} to the {y}: {}", power_of_any(x, y));
+            }
+        }
+        assert_eq!(exp_of_any(-800.0), 0.0);
     }
 }

@@ -79,6 +79,15 @@ fn optimizers_are_listed_and_shown_with_all_that_is_set() {
             assert!(stdout(&shown).contains(word), "{name} without {word:?}: {}", stdout(&shown));
         }
         assert!(!stdout(&shown).contains("NaN"), "{}", stdout(&shown));
+        let shown_text = stdout(&shown);
+        let formulas = shown_text.split("Kept for each").next().unwrap();
+        // Muon's second state is of parameters that are no matrices, which the plane does not have.
+        for part in states.iter().filter(|part| (*kind, part.symbol) != (RuleKind::Muon, "s")) {
+            assert!(formulas.contains(&format!("{} ←", part.symbol)), "{name} without {}: {formulas}", part.symbol);
+        }
+        for heading in formulas.split("\n\n").filter(|part| part.contains(" = ") && !part.starts_with(*name)) {
+            assert!(heading.trim_end().lines().count() > 1, "{name}: nothing below {heading:?}");
+        }
         assert_eq!(shown.stdout, place.run(&["optimizers", "show", &kind.key().to_lowercase()]).stdout);
     }
     let adam = place.run(&["optimizers", "show", "adam"]);

@@ -3,7 +3,7 @@
 use egui::{Align, Context, Grid, Layout, RichText, ScrollArea, Ui, Window, vec2};
 
 use super::keyboard::SHORTCUTS;
-use crate::optimizer::RuleKind;
+use crate::optimizer::{RuleKind, TypedRule};
 use crate::view::formula::Formula;
 use crate::view::rule_summary::{RuleSummary, Variant, defaults, values};
 
@@ -66,7 +66,8 @@ fn optimizers(ui: &mut Ui, shown: &mut RuleKind) {
         ui.vertical(|ui| {
             ui.set_width(110.0);
             ui.set_min_height(height);
-            for &kind in RuleKind::ALL {
+            let typed = TypedRule::latest().into_iter().map(RuleKind::Typed);
+            for kind in RuleKind::ALL.iter().copied().chain(typed) {
                 ui.selectable_value(shown, kind, kind.info().name);
             }
         });

@@ -42,7 +42,7 @@ fn named(name: &str) -> Result<RuleKind, Failure> {
 fn list() -> String {
     let rows = RuleKind::ALL.iter().map(|kind| {
         let RuleInfo { name, source, hyperparameters, .. } = kind.info();
-        let symbols = hyperparameters.iter().filter(|of| of.range().is_some()).map(|of| of.symbol);
+        let symbols = hyperparameters.iter().map(|of| if of.symbol.is_empty() { of.key } else { of.symbol });
         [(*name).to_owned(), symbols.collect::<Vec<_>>().join(" "), (*source).to_owned()]
     });
     table(&rows.collect::<Vec<_>>(), "")
@@ -50,10 +50,13 @@ fn list() -> String {
 
 /// Rows with aligned columns, each row after an indent.
 fn table<const N: usize>(rows: &[[String; N]], indent: &str) -> String {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    // Accents that stand on the letter before them take no column.
+    let columns = |cell: &str| cell.chars().filter(|c| !('\u{300}'..='\u{36f}').contains(c)).count();
+    let width = |column: usize| rows.iter().map(|row| columns(&row[column])).max().unwrap_or(0);
     let widths: [usize; N] = std::array::from_fn(width);
     let line = |row: &[String; N]| {
-        let cells: String = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}   ")).collect();
+        let padded = |(cell, width): (&String, usize)| cell.clone() + &" ".repeat(width + 3 - columns(cell));
+        let cells: String = row.iter().zip(widths).map(padded).collect();
         format!("{indent}{}\n", cells.trim_end())
     };
     rows.iter().map(line).collect()

@@ -168,8 +168,8 @@ impl Canvas {
         let colors = format!(r#"fill="{}" stroke="{}" stroke-width="{LINE_WIDTH}""#, hex(fill), hex(edge));
         if marker.is_open {
             let filled = Marker::filled(marker.shape);
-            self.marker(filled, [x, y], radius, [fill, edge]);
-            return self.marker(filled, [x, y], 0.45 * radius, [edge; 2]);
+            self.marker(filled, [x, y], f64::from(Marker::OPEN) * radius, [fill, edge]);
+            return self.marker(filled, [x, y], f64::from(Marker::HOLE) * radius, [edge; 2]);
         }
         // The shapes have about equal areas.
         let corners: &[[f64; 2]] = match marker.shape {

@@ -70,6 +70,36 @@ impl<V: Real> Real for Both<V> {
     }
 
     #[inline(always)]
+    fn less(self, other: Self) -> Self {
+        Both([self.0[0].less(other.0[0]), self.0[1].less(other.0[1])])
+    }
+
+    #[inline(always)]
+    fn at_most(self, other: Self) -> Self {
+        Both([self.0[0].at_most(other.0[0]), self.0[1].at_most(other.0[1])])
+    }
+
+    #[inline(always)]
+    fn equals(self, other: Self) -> Self {
+        Both([self.0[0].equals(other.0[0]), self.0[1].equals(other.0[1])])
+    }
+
+    #[inline(always)]
+    fn choose(self, then: Self, otherwise: Self) -> Self {
+        Both([self.0[0].choose(then.0[0], otherwise.0[0]), self.0[1].choose(then.0[1], otherwise.0[1])])
+    }
+
+    #[inline(always)]
+    fn of_each(self, function: fn(f64) -> f64) -> Self {
+        Both([self.0[0].of_each(function), self.0[1].of_each(function)])
+    }
+
+    #[inline(always)]
+    fn of_each_pair(self, other: Self, function: fn(f64, f64) -> f64) -> Self {
+        Both([self.0[0].of_each_pair(other.0[0], function), self.0[1].of_each_pair(other.0[1], function)])
+    }
+
+    #[inline(always)]
     fn norm(self) -> Self {
         let [x, y] = self.0;
         Both([x.mul_add(x, y * y).sqrt(); 2])
@@ -85,6 +115,12 @@ impl<V: Real> Real for Both<V> {
     fn exchanged(self) -> Self {
         let [x, y] = self.0;
         Both([y, x])
+    }
+
+    #[inline(always)]
+    fn sum(self) -> Self {
+        let [x, y] = self.0;
+        Both([x + y; 2])
     }
 }
 
@@ -110,6 +146,14 @@ pub(super) fn mean_of_both<V: Planar>(both: V::Both) -> V::Both {
 pub(super) fn exchanged_both<V: Planar>(both: V::Both) -> V::Both {
     let [x, y] = V::apart(both);
     V::both([y, x])
+}
+
+/// The sum of two coordinates that are joined to one vector.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(super) fn sum_of_both<V: Planar>(both: V::Both) -> V::Both {
+    let [x, y] = V::apart(both);
+    V::both([x + y; 2])
 }
 
 macro_rules! planar {

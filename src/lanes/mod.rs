@@ -66,6 +66,24 @@ pub trait Real:
     /// The larger of two numbers; where either is NaN, `other`.
     fn larger(self, other: Self) -> Self;
 
+    /// 1 where this is less than `other`, else 0; 0 where either is NaN.
+    fn less(self, other: Self) -> Self;
+
+    /// 1 where this is at most `other`, else 0; 0 where either is NaN.
+    fn at_most(self, other: Self) -> Self;
+
+    /// 1 where this equals `other`, else 0; 0 where either is NaN.
+    fn equals(self, other: Self) -> Self;
+
+    /// `then` where this is not 0, else `otherwise`.
+    fn choose(self, then: Self, otherwise: Self) -> Self;
+
+    /// A function of each lane.
+    fn of_each(self, function: fn(f64) -> f64) -> Self;
+
+    /// A function of each lane and that of another vector.
+    fn of_each_pair(self, other: Self, function: fn(f64, f64) -> f64) -> Self;
+
     /// The Euclidean norm of the parameter that a number is of: of x and y where it holds both
     /// ([`Planar::Both`]), of itself alone otherwise.
     #[inline(always)]
@@ -82,6 +100,12 @@ pub trait Real:
     /// y and x where a number holds x and y, and itself otherwise.
     #[inline(always)]
     fn exchanged(self) -> Self {
+        self
+    }
+
+    /// The sum over that parameter.
+    #[inline(always)]
+    fn sum(self) -> Self {
         self
     }
 }
@@ -123,6 +147,36 @@ macro_rules! plain_number {
             #[inline(always)]
             fn larger(self, other: Self) -> Self {
                 if self > other { self } else { other }
+            }
+
+            #[inline(always)]
+            fn less(self, other: Self) -> Self {
+                if self < other { 1.0 } else { 0.0 }
+            }
+
+            #[inline(always)]
+            fn at_most(self, other: Self) -> Self {
+                if self <= other { 1.0 } else { 0.0 }
+            }
+
+            #[inline(always)]
+            fn equals(self, other: Self) -> Self {
+                if self == other { 1.0 } else { 0.0 }
+            }
+
+            #[inline(always)]
+            fn choose(self, then: Self, otherwise: Self) -> Self {
+                if self != 0.0 { then } else { otherwise }
+            }
+
+            #[inline(always)]
+            fn of_each(self, function: fn(f64) -> f64) -> Self {
+                function(f64::from(self)) as $number
+            }
+
+            #[inline(always)]
+            fn of_each_pair(self, other: Self, function: fn(f64, f64) -> f64) -> Self {
+                function(f64::from(self), f64::from(other)) as $number
             }
         }
     };

@@ -89,6 +89,36 @@ macro_rules! vector {
                 self.zip(other, |a, b| if a > b { a } else { b })
             }
 
+            #[inline(always)]
+            fn less(self, other: Self) -> Self {
+                self.zip(other, Real::less)
+            }
+
+            #[inline(always)]
+            fn at_most(self, other: Self) -> Self {
+                self.zip(other, Real::at_most)
+            }
+
+            #[inline(always)]
+            fn equals(self, other: Self) -> Self {
+                self.zip(other, Real::equals)
+            }
+
+            #[inline(always)]
+            fn choose(self, then: Self, otherwise: Self) -> Self {
+                Lanes::from_fn(|lane| self.0[lane].choose(then.0[lane], otherwise.0[lane]))
+            }
+
+            #[inline(always)]
+            fn of_each(self, function: fn(f64) -> f64) -> Self {
+                self.map(|value| value.of_each(function))
+            }
+
+            #[inline(always)]
+            fn of_each_pair(self, other: Self, function: fn(f64, f64) -> f64) -> Self {
+                self.zip(other, |a, b| a.of_each_pair(b, function))
+            }
+
             $($over_root)?
         }
 

@@ -3,12 +3,62 @@
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use super::part::{StepArrow, StepPart};
+use crate::elementary;
 use crate::lanes::{Real, each};
+
+/// A function of one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Function {
+    Exp,
+    /// The natural logarithm.
+    Ln,
+    Tanh,
+}
+
+impl Function {
+    pub const ALL: [Function; 3] = [Function::Exp, Function::Ln, Function::Tanh];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Function::Exp => "exp",
+            Function::Ln => "ln",
+            Function::Tanh => "tanh",
+        }
+    }
+
+    /// The function itself, with the same bits on every system.
+    #[inline(always)]
+    pub fn of_number(self) -> fn(f64) -> f64 {
+        match self {
+            Function::Exp => elementary::exp_of_any,
+            Function::Ln => elementary::ln_of_any,
+            Function::Tanh => elementary::tanh,
+        }
+    }
+}
+
+/// A relation between two numbers; none holds where either is NaN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    Less,
+    AtMost,
+    Equal,
+}
+
+impl Relation {
+    pub fn sign(self) -> &'static str {
+        match self {
+            Relation::Less => "<",
+            Relation::AtMost => "≤",
+            Relation::Equal => "=",
+        }
+    }
+}
 
 /// A number of a kind that update rules are written for: a plain float, a vector of runs, both coordinates of a place
 /// side by side, or a [`Traced`](super::Traced) number that records what is computed.
 ///
-/// Operations act on each element of a parameter alone, but for [`Algebra::norm`],
+/// Operations act on each element of a parameter alone, but for [`Algebra::norm`], [`Algebra::sum`], [`Algebra::mean`],
 /// [`Algebra::block_mean`], [`Algebra::orthogonal`] and [`Algebra::exchanged`].
 pub trait Algebra:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>
@@ -25,6 +75,24 @@ pub trait Algebra:
 
     /// The larger of two numbers; where either is NaN, `other`.
     fn larger(self, other: Self) -> Self;
+
+    /// 1 where the relation of this to `other` holds, else 0.
+    fn compared(self, relation: Relation, other: Self) -> Self;
+
+    /// `then` where this is not 0, else `otherwise`.
+    fn choose(self, then: Self, otherwise: Self) -> Self;
+
+    fn function(self, function: Function) -> Self;
+
+    /// `selfᵉ`; of a negative number for whole exponents only.
+    fn power(self, exponent: Self) -> Self;
+
+    /// The sum over the whole parameter, the same for each element. A rule that uses it
+    /// [needs](super::RuleInfo::needs) [`Need::WholeParameter`](super::Need::WholeParameter).
+    fn sum(self) -> Self;
+
+    /// The mean over the whole parameter, likewise.
+    fn mean(self) -> Self;
 
     /// `‖self‖`, the Euclidean norm over the whole parameter (a matrix or vector; x and y on the plane), the same for
     /// each element. A rule that uses it says so in [`RuleInfo::needs`](super::RuleInfo::needs).
@@ -117,6 +185,40 @@ impl<R: Real> Algebra for R {
     #[inline(always)]
     fn larger(self, other: Self) -> Self {
         Real::larger(self, other)
+    }
+
+    #[inline(always)]
+    fn compared(self, relation: Relation, other: Self) -> Self {
+        match relation {
+            Relation::Less => self.less(other),
+            Relation::AtMost => self.at_most(other),
+            Relation::Equal => self.equals(other),
+        }
+    }
+
+    #[inline(always)]
+    fn choose(self, then: Self, otherwise: Self) -> Self {
+        Real::choose(self, then, otherwise)
+    }
+
+    #[inline(always)]
+    fn function(self, function: Function) -> Self {
+        self.of_each(function.of_number())
+    }
+
+    #[inline(always)]
+    fn power(self, exponent: Self) -> Self {
+        self.of_each_pair(exponent, elementary::power_of_any)
+    }
+
+    #[inline(always)]
+    fn sum(self) -> Self {
+        Real::sum(self)
+    }
+
+    #[inline(always)]
+    fn mean(self) -> Self {
+        Real::mean(self)
     }
 
     #[inline(always)]

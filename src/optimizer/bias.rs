@@ -1,5 +1,7 @@
 //! What the running averages of an optimizer have in common over all parameters.
 
+use crate::elementary;
+
 use super::{Algebra, Elapsed, MOST_HYPERPARAMETERS, Numbers, Rule, RuleSpec};
 
 /// The steps taken, and for each decay rate the product over them.
@@ -38,6 +40,14 @@ impl BiasCorrection {
         Ok(BiasCorrection { steps, powers })
     }
 
+    /// The same for a rule that takes the place of another: products by the names of the decay rates, βᵗ where the other
+    /// rule has none.
+    pub fn carried_over(&self, from: &RuleSpec, to: &RuleSpec) -> BiasCorrection {
+        let known = |key: &str| self.powers(from).find(|(of, _)| *of == key).map(|(_, power)| power);
+        let power = |key: &str| known(key).or_else(|| Some(elementary::power_of_any(to.get(key)?, self.steps as f64)));
+        BiasCorrection::new(self.steps, to, power).expect("each of its decay rates has a value")
+    }
+
     /// The products of a rule's decay rates, by their keys.
     pub fn powers(&self, rule: &RuleSpec) -> impl Iterator<Item = (&'static str, f64)> {
         let all = rule.info().hyperparameters.iter().zip(self.powers);
@@ -48,7 +58,7 @@ impl BiasCorrection {
     #[inline(always)]
     pub fn after<R: Rule>(mut self, rule: &RuleSpec) -> BiasCorrection {
         self.steps += 1;
-        for (index, hyperparameter) in R::INFO.hyperparameters.iter().enumerate() {
+        for (index, hyperparameter) in R::info(rule).hyperparameters.iter().enumerate() {
             if hyperparameter.is_decay_rate() {
                 let (rate, t) = (rule.values()[index], self.steps as f64);
                 self.powers[index] *= R::decay_factor(hyperparameter, rate, &rule.hyper::<R>(), t);
@@ -60,12 +70,13 @@ impl BiasCorrection {
     /// The coefficients of the step of the rule `R` that this belongs to.
     #[inline(always)]
     pub fn coefficients<R: Rule, A: Algebra>(&self, rule: &RuleSpec) -> R::Coefficients<A> {
-        R::coefficients(&rule.hyper::<R>(), &self.elapsed::<R>(), A::splat)
+        R::coefficients(&rule.hyper::<R>(), &self.elapsed::<R>(rule), A::splat)
     }
 
     /// The same for the rule `R`.
     #[inline(always)]
-    pub fn elapsed<R: Rule>(&self) -> Elapsed<f64, R::Hyper<f64>> {
-        Elapsed { t: self.steps as f64, power: Numbers::from_fn(|index| self.powers[index]) }
+    pub fn elapsed<R: Rule>(&self, rule: &RuleSpec) -> Elapsed<f64, R::Hyper<f64>> {
+        let power = Numbers::from_fn(|index| self.powers[index]);
+        Elapsed { t: self.steps as f64, power, typed: rule.kind().typed() }
     }
 }

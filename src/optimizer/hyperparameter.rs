@@ -244,6 +244,7 @@ arrays! {
     4: 0 1 2 3;
     5: 0 1 2 3 4;
     6: 0 1 2 3 4 5;
+    12: 0 1 2 3 4 5 6 7 8 9 10 11;
 }
 
 /// Defines a rule's hyperparameters: the struct `Hyper` with a field for each, and the table `TABLE`.

@@ -1,6 +1,6 @@
 //! How optimizers are told apart wherever they are shown: each rule has a colour and a mark of its own.
 
-use super::RuleKind;
+use super::{RuleKind, TypedRule};
 
 /// A mark that stands for an optimizer, for readers who cannot see its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +38,11 @@ impl Marker {
         MarkerShape::Right,
     ];
 
+    /// The radius of an open marker in those of a filled one: larger, so that as much of the colour is seen.
+    pub const OPEN: f32 = 1.2;
+    /// The radius of its hole, likewise.
+    pub const HOLE: f32 = 0.45;
+
     pub const fn filled(shape: MarkerShape) -> Marker {
         Marker { shape, is_open: false }
     }
@@ -62,7 +67,9 @@ impl Marker {
 /// mark; the others take turns with those of no rule, and then with those of no rule beside them.
 pub fn markers(own: impl IntoIterator<Item = Marker>) -> Vec<Marker> {
     let own: Vec<Marker> = own.into_iter().collect();
-    let is_of_a_rule = |marker: &Marker| RuleKind::ALL.iter().any(|kind| kind.info().marker == *marker);
+    let is_of_a_rule = |marker: &Marker| {
+        *marker == TypedRule::MARKER || RuleKind::ALL.iter().any(|kind| kind.info().marker == *marker)
+    };
     let (of_rules, spare): (Vec<Marker>, Vec<Marker>) = Marker::all().partition(is_of_a_rule);
     let absent = of_rules.into_iter().filter(|marker| !own.contains(marker));
     let others: Vec<Marker> = spare.into_iter().chain(absent).collect();

@@ -18,13 +18,16 @@ mod marker;
 mod name;
 mod part;
 mod plane;
+pub mod program;
+mod read;
 mod spec;
 mod step_trace;
 mod trace;
+mod typed;
 
 pub use algebra::{
-    Algebra, AverageWeight, NEWTON_SCHULZ, NEWTON_SCHULZ_EPSILON, NEWTON_SCHULZ_STEPS, RatioCorrection, Scalar,
-    orthogonal_column,
+    Algebra, AverageWeight, Function, NEWTON_SCHULZ, NEWTON_SCHULZ_EPSILON, NEWTON_SCHULZ_STEPS, RatioCorrection,
+    Relation, Scalar, orthogonal_column,
 };
 pub use axes::LONGEST_AXIS;
 pub use bias::BiasCorrection;
@@ -36,8 +39,10 @@ pub use plane::{PlaneBatch, SideBySide};
 pub use spec::{RatedRule, RuleSpec};
 pub use step_trace::{StepInputs, Trace, trace};
 pub use trace::{Node, Operand, Operation, Symbol, Tape, Traced, TracedBatch};
+pub use typed::{Typed, TypedRule, TypedRuleError};
 
 use hyperparameter::hyperparameters;
+use identifier::lasting;
 
 /// Registers the rules: a file of this folder and the rule in it, a line each, in the order of menus.
 macro_rules! rules {
@@ -50,20 +55,28 @@ macro_rules! rules {
         /// Which rule.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum RuleKind {
-            $($rule),*
+            $($rule,)*
+            Typed(&'static TypedRule),
         }
 
         impl RuleKind {
-            /// In the order of menus.
+            /// Those that are built in, in the order of menus.
             pub const ALL: &[RuleKind] = &[$(RuleKind::$rule),*];
-            /// As in presets, in the same order.
-            const KEYS: &[&str] = &[$(stringify!($rule)),*];
             /// As they are shown, in the same order.
             const NAMES: &[&str] = &[$(<$rule as Rule>::INFO.name),*];
 
+            /// As in presets.
+            pub fn key(self) -> &'static str {
+                match self {
+                    $(RuleKind::$rule => stringify!($rule),)*
+                    RuleKind::Typed(_) => Self::TYPED,
+                }
+            }
+
             pub fn info(self) -> &'static RuleInfo {
                 match self {
-                    $(RuleKind::$rule => const { &<$rule as Rule>::INFO }),*
+                    $(RuleKind::$rule => const { &<$rule as Rule>::INFO },)*
+                    RuleKind::Typed(rule) => rule.info(),
                 }
             }
         }
@@ -87,6 +100,10 @@ macro_rules! rules {
                         type $d name = crate::optimizer::$rule;
                         $d body
                     })*
+                    crate::optimizer::RuleKind::Typed(_) => {
+                        type $d name = crate::optimizer::Typed;
+                        $d body
+                    }
                 }
             };
         }
@@ -113,9 +130,30 @@ rules! { ($)
 }
 
 impl RuleKind {
-    /// As in presets.
-    pub fn key(self) -> &'static str {
-        Self::KEYS[self as usize]
+    /// The names that a preset may give, as they are shown.
+    fn names_in_presets() -> &'static [&'static str] {
+        lasting(Self::NAMES.iter().copied().chain([Self::TYPED]).collect())
+    }
+
+    /// Its place among the built-in rules; behind them that of a typed one.
+    fn index(self) -> u32 {
+        Self::ALL.iter().position(|kind| *kind == self).unwrap_or(Self::ALL.len()) as u32
+    }
+
+    /// Of typed rules in presets.
+    const TYPED: &str = "Typed";
+
+    /// The typed rule, if it is one.
+    pub fn typed(self) -> Option<&'static TypedRule> {
+        match self {
+            RuleKind::Typed(rule) => Some(rule),
+            _ => None,
+        }
+    }
+
+    /// Whether an optimizer can become one of another kind while it runs: the text of a typed rule may change.
+    pub fn may_become(self, other: RuleKind) -> bool {
+        self == other || (self.typed().is_some() && other.typed().is_some())
     }
 
     /// Does something with the rule.
@@ -123,7 +161,7 @@ impl RuleKind {
         with_rule!(self, R => visitor.visit::<R>())
     }
 
-    /// The rule of this name, as it is shown or as in presets.
+    /// The built-in rule of this name, as it is shown or as in presets.
     pub fn named(name: &str) -> Option<RuleKind> {
         Self::ALL.iter().copied().find(|kind| kind.info().name == name || kind.key() == name)
     }
@@ -132,6 +170,15 @@ impl RuleKind {
 /// An update rule.
 pub trait Rule: Send + Sync + 'static {
     const INFO: RuleInfo;
+
+    /// Whether a step is executed for blocks of elements in a training, and not for one after the other.
+    const IS_STEPPED_IN_BLOCKS: bool = false;
+
+    /// What is known of `rule`, which is this one.
+    #[inline(always)]
+    fn info(_rule: &RuleSpec) -> &'static RuleInfo {
+        const { &Self::INFO }
+    }
 
     /// A number for each hyperparameter; made by [`hyperparameters!`].
     type Hyper<N: Copy>: Numbers<N>;
@@ -295,6 +342,8 @@ pub struct Elapsed<N, H> {
     pub t: N,
     /// β₁ᵗ for β₁, and so on: the products of the decay rates over the steps up to this one.
     pub power: H,
+    /// The typed rule that is run, if it is one.
+    pub typed: Option<&'static TypedRule>,
 }
 
 /// What the optimizer sees of a parameter.

@@ -53,19 +53,18 @@ pub struct Coefficients<A> {
     ratio: RatioCorrection<A>,
 }
 
-/// ln 0.96
-const LN: f64 = -0.040_821_994_520_255_166;
+const LN_0_96: f64 = -0.040_821_994_520_255_166;
 
-/// `0.96^(ψt)`
+/// `0.96^(ψt)`: how much of the momentum's share is still missing, up to a half.
 #[inline(always)]
-fn decayed(momentum_decay: f64, t: f64) -> f64 {
-    exp(LN * t * momentum_decay)
+fn share_missing(momentum_decay: f64, t: f64) -> f64 {
+    exp(LN_0_96 * t * momentum_decay)
 }
 
-/// μₜ of `0.96^(ψt)`.
+/// μₜ of [`share_missing`].
 #[inline(always)]
-fn mu(beta1: f64, decayed: f64) -> f64 {
-    beta1 * (1.0 - 0.5 * decayed)
+fn mu(beta1: f64, missing: f64) -> f64 {
+    beta1 * (1.0 - 0.5 * missing)
 }
 
 impl Rule for NAdam {
@@ -87,20 +86,20 @@ impl Rule for NAdam {
     /// Of β₁ it is μₜ, so that its product is Πₜ.
     #[inline(always)]
     fn decay_factor(of: &Hyperparameter, rate: f64, h: &Hyper<f64>, t: f64) -> f64 {
-        if of.key == "beta1" { mu(rate, decayed(h.momentum_decay, t)) } else { rate }
+        if of.key == "beta1" { mu(rate, share_missing(h.momentum_decay, t)) } else { rate }
     }
 
     #[inline(always)]
     fn coefficients<S: Scalar, A: Algebra>(
         h: &Hyper<S>,
-        Elapsed { t, power }: &Elapsed<S, Hyper<S>>,
+        Elapsed { t, power, .. }: &Elapsed<S, Hyper<S>>,
         of: impl Fn(S) -> A,
     ) -> Coefficients<A> {
         let one = S::splat(1.0);
-        // With one power a step, as the second is the same in all of them.
-        let decayed_so_far = decayed(h.momentum_decay.value(), t.value());
-        let decayed_next = decayed_so_far * decayed(h.momentum_decay.value(), 1.0);
-        let [now, next] = [mu(h.beta1.value(), decayed_so_far), mu(h.beta1.value(), decayed_next)];
+        // The power of one step is the same in all of them, and that of t is the one in `decay_factor`: inlined, one is left.
+        let missing = share_missing(h.momentum_decay.value(), t.value());
+        let missing_next = missing * share_missing(h.momentum_decay.value(), 1.0);
+        let [now, next] = [mu(h.beta1.value(), missing), mu(h.beta1.value(), missing_next)];
         let mu = h.beta1.computed("β₁ (1 − ½ · 0.96^(ψt))", now).named(&MU);
         let next = h.beta1.computed("β₁ (1 − ½ · 0.96^(ψ(t + 1)))", next).named(&NEXT_MU);
         let product = power.beta1.computed("μ₁ μ₂ … μₜ", power.beta1.value()).named(&PRODUCT);

@@ -6,7 +6,7 @@ use serde::de::{Deserializer, EnumAccess, VariantAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::identifier::{Identifier, lasting};
-use super::{Hyperparameter, RuleKind, RuleSpec};
+use super::{Hyperparameter, RuleKind, RuleSpec, TypedRule};
 
 /// The name of the learning rate, or of a hyperparameter that some rule has and that is a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,8 +21,19 @@ impl HyperparameterName {
         HyperparameterName::all().find(|name| name.0 == key)
     }
 
-    /// All of them: the learning rate, then those of the rules.
+    /// All of them: the learning rate, those of the built-in rules, then those of the rules typed so far.
     pub fn all() -> impl Iterator<Item = HyperparameterName> {
+        let mut names: Vec<HyperparameterName> = HyperparameterName::built_in().collect();
+        for hyperparameter in TypedRule::tables().into_iter().flatten() {
+            if names.iter().all(|name| name.0 != hyperparameter.key) {
+                names.push(HyperparameterName(hyperparameter.key));
+            }
+        }
+        names.into_iter()
+    }
+
+    /// The learning rate and those of the built-in rules.
+    fn built_in() -> impl Iterator<Item = HyperparameterName> {
         let mut keys = vec![Self::LEARNING_RATE.0];
         for hyperparameter in RuleKind::ALL.iter().flat_map(|kind| kind.info().hyperparameters) {
             if hyperparameter.is_axis() && !keys.contains(&hyperparameter.key) {
@@ -39,7 +50,8 @@ impl HyperparameterName {
 
     /// What the first rule that has it says of it; none of the learning rate.
     pub fn hyperparameter(self) -> Option<&'static Hyperparameter> {
-        let mut all = RuleKind::ALL.iter().flat_map(|kind| kind.info().hyperparameters);
+        let built_in = RuleKind::ALL.iter().map(|kind| kind.info().hyperparameters);
+        let mut all = built_in.chain(TypedRule::tables()).flatten();
         all.find(|hyperparameter| hyperparameter.key == self.0 && hyperparameter.is_axis())
     }
 
@@ -57,16 +69,20 @@ impl HyperparameterName {
         self.0.split('_').map(word).collect()
     }
 
-    /// The names in presets, in the order of [`HyperparameterName::all`].
+    /// The names in presets: those of the built-in rules, and one that stands before a name that a typed rule gives.
     fn type_names() -> &'static [&'static str] {
-        lasting(HyperparameterName::all().map(HyperparameterName::type_name).collect())
+        let built_in = HyperparameterName::built_in().map(HyperparameterName::type_name);
+        lasting(built_in.chain([OF_TYPED.to_owned()]).collect())
     }
 }
 
 impl Serialize for HyperparameterName {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let index = HyperparameterName::all().position(|name| name == *self).expect("it is one of all");
-        serializer.serialize_unit_variant("Hyperparameter", index as u32, Self::type_names()[index])
+        let names = Self::type_names();
+        match HyperparameterName::built_in().position(|name| name == *self) {
+            Some(index) => serializer.serialize_unit_variant("Hyperparameter", index as u32, names[index]),
+            None => serializer.serialize_newtype_variant("Hyperparameter", names.len() as u32, OF_TYPED, self.0),
+        }
     }
 }
 
@@ -75,6 +91,9 @@ impl<'de> Deserialize<'de> for HyperparameterName {
         deserializer.deserialize_enum("Hyperparameter", Self::type_names(), NameReader)
     }
 }
+
+/// In presets, before the name of a hyperparameter of typed rules only: `OfTyped("kappa")`.
+const OF_TYPED: &str = "OfTyped";
 
 struct NameReader;
 
@@ -86,10 +105,16 @@ impl<'de> Visitor<'de> for NameReader {
     }
 
     fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<HyperparameterName, A::Error> {
-        let of = |found: &str| HyperparameterName::all().find(|name| name.type_name() == found);
+        let of = |found: &str| match HyperparameterName::built_in().find(|name| name.type_name() == found) {
+            Some(name) => Some(Some(name)),
+            None => (found == OF_TYPED).then_some(None),
+        };
         let names = HyperparameterName::type_names();
-        let (name, unit) = data.variant_seed(Identifier { names, of, is_field: false })?;
-        unit.unit_variant()?;
-        Ok(name)
+        let (name, content) = data.variant_seed(Identifier { names, of, is_field: false })?;
+        match name {
+            Some(name) => content.unit_variant().map(|()| name),
+            // Whether an optimizer has it is known once all are read.
+            None => content.newtype_variant::<String>().map(|key| HyperparameterName(lasting(vec![key])[0])),
+        }
     }
 }

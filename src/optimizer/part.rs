@@ -37,6 +37,11 @@ impl StepPart {
         StepPart { symbol, meaning, role: PartRole::State { key, is_place: true } }
     }
 
+    /// Whether it is the state with this name in checkpoints.
+    pub fn is_state_of(&self, name: &str) -> bool {
+        matches!(self.role, PartRole::State { key, .. } if key == name)
+    }
+
     pub const fn quantity(symbol: &'static str, meaning: &'static str) -> StepPart {
         StepPart { symbol, meaning, role: PartRole::Quantity }
     }

@@ -152,7 +152,7 @@ impl Rule for Shampoo {
     #[inline(always)]
     fn coefficients<N: Scalar, A: Algebra>(
         h: &Hyper<N>,
-        Elapsed { t, power }: &Elapsed<N, Hyper<N>>,
+        Elapsed { t, power, .. }: &Elapsed<N, Hyper<N>>,
         of: impl Fn(N) -> A,
     ) -> Coefficients<A> {
         let one = N::splat(1.0);

@@ -103,7 +103,7 @@ impl Rule for Soap {
     #[inline(always)]
     fn coefficients<N: Scalar, A: Algebra>(
         h: &Hyper<N>,
-        Elapsed { t, power }: &Elapsed<N, Hyper<N>>,
+        Elapsed { t, power, .. }: &Elapsed<N, Hyper<N>>,
         of: impl Fn(N) -> A,
     ) -> Coefficients<A> {
         let (one, zero) = (N::splat(1.0), N::splat(0.0));

@@ -1,15 +1,13 @@
 //! A rule with its hyperparameters, as it stands in presets.
 
-use std::fmt;
-
-use serde::de::{self, DeserializeSeed, Deserializer, EnumAccess, MapAccess, VariantAccess, Visitor};
+use serde::de::Deserializer;
 use serde::ser::SerializeStructVariant;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::identifier::{Identifier, lasting};
+use super::read::RuleReader;
 use super::{
     Hyperparameter, HyperparameterChoice, HyperparameterKind, MOST_HYPERPARAMETERS, Marker, Numbers, Rule, RuleInfo,
-    RuleKind,
+    RuleKind, TypedRule,
 };
 use crate::quantity::{LearningRate, OutOfRange};
 
@@ -46,6 +44,19 @@ impl RuleSpec {
             *value = default(hyperparameter);
         }
         RuleSpec { kind, values }
+    }
+
+    /// The rule with another text. Hyperparameters that both have keep their values where these were set and the new range
+    /// allows them.
+    pub fn with_text(&self, typed: &'static TypedRule) -> RuleSpec {
+        let mut rule = RuleSpec::on_plane(RuleKind::Typed(typed));
+        for (of, value) in self.hyperparameters() {
+            let is_set = value != of.on_plane;
+            if let (true, Some(index)) = (is_set, rule.index(of.key)) {
+                rule.values[index] = rule.info().hyperparameters[index].checked(value).unwrap_or(rule.values[index]);
+            }
+        }
+        rule
     }
 
     /// The same rule with a learning rate.
@@ -125,8 +136,13 @@ impl RuleSpec {
         Some(&self.info().hyperparameters[self.index(key)?])
     }
 
-    fn index(&self, key: &str) -> Option<usize> {
+    pub(super) fn index(&self, key: &str) -> Option<usize> {
         self.info().hyperparameters.iter().position(|hyperparameter| hyperparameter.key == key)
+    }
+
+    /// Sets the value with this index, which was checked.
+    pub(super) fn set_checked(&mut self, index: usize, value: f64) {
+        self.values[index] = value;
     }
 
     #[inline(always)]
@@ -143,13 +159,13 @@ impl RuleSpec {
     /// Reads a rule; what is not said is as on the plane.
     pub fn deserialize_on_plane<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RuleSpec, D::Error> {
         let reader = RuleReader { default: RuleSpec::on_plane, is_rated: false };
-        Ok(deserializer.deserialize_enum("Rule", RuleKind::NAMES, reader)?.0)
+        Ok(deserializer.deserialize_enum("Rule", RuleKind::names_in_presets(), reader)?.0)
     }
 
     /// Reads a rule; what is not said is as in training.
     pub fn deserialize_in_training<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RuleSpec, D::Error> {
         let reader = RuleReader { default: RuleSpec::in_training, is_rated: false };
-        Ok(deserializer.deserialize_enum("Rule", RuleKind::NAMES, reader)?.0)
+        Ok(deserializer.deserialize_enum("Rule", RuleKind::names_in_presets(), reader)?.0)
     }
 }
 
@@ -183,7 +199,10 @@ impl Hyperparameter {
     }
 }
 
-const LEARNING_RATE: &str = "learning_rate";
+pub(super) const LEARNING_RATE: &str = "learning_rate";
+/// The name and the text of a typed rule.
+pub(super) const NAME: &str = "name";
+pub(super) const TEXT: &str = "text";
 
 impl Serialize for RuleSpec {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -199,8 +218,13 @@ impl Serialize for RatedRule {
 
 /// Writes a rule as a variant of an enum with its hyperparameters as fields.
 fn write<S: Serializer>(rule: &RuleSpec, rate: Option<LearningRate>, serializer: S) -> Result<S::Ok, S::Error> {
-    let fields = rule.info().hyperparameters.len() + usize::from(rate.is_some());
-    let mut variant = serializer.serialize_struct_variant("Rule", rule.kind as u32, rule.kind.key(), fields)?;
+    let of_typed = if rule.kind.typed().is_some() { 2 } else { 0 };
+    let fields = rule.info().hyperparameters.len() + usize::from(rate.is_some()) + of_typed;
+    let mut variant = serializer.serialize_struct_variant("Rule", rule.kind.index(), rule.kind.key(), fields)?;
+    if let Some(typed) = rule.kind.typed() {
+        variant.serialize_field(NAME, typed.name())?;
+        variant.serialize_field(TEXT, typed.text())?;
+    }
     if let Some(rate) = rate {
         variant.serialize_field(LEARNING_RATE, &rate)?;
     }
@@ -226,99 +250,8 @@ impl<'de> Deserialize<'de> for RatedRule {
     /// What is not said is as on the plane; the learning rate must be said.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let reader = RuleReader { default: RuleSpec::on_plane, is_rated: true };
-        let (rule, learning_rate) = deserializer.deserialize_enum("Rule", RuleKind::NAMES, reader)?;
+        let (rule, learning_rate) = deserializer.deserialize_enum("Rule", RuleKind::names_in_presets(), reader)?;
         let learning_rate = learning_rate.expect("a rated rule without it is refused");
         Ok(RatedRule { rule, learning_rate })
-    }
-}
-
-/// Reads a rule, with its learning rate where it is rated.
-struct RuleReader {
-    default: fn(RuleKind) -> RuleSpec,
-    is_rated: bool,
-}
-
-impl<'de> Visitor<'de> for RuleReader {
-    type Value = (RuleSpec, Option<LearningRate>);
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an update rule")
-    }
-
-    fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<Self::Value, A::Error> {
-        let (kind, fields) =
-            data.variant_seed(Identifier { names: RuleKind::NAMES, of: RuleKind::named, is_field: false })?;
-        let rate = self.is_rated.then_some(LEARNING_RATE);
-        let names = lasting(rate.into_iter().chain(kind.info().hyperparameters.iter().map(|of| of.key)).collect());
-        fields.struct_variant(names, HyperparameterReader { rule: (self.default)(kind), names })
-    }
-}
-
-/// The fields of a rule, over its defaults.
-struct HyperparameterReader {
-    rule: RuleSpec,
-    names: &'static [&'static str],
-}
-
-impl<'de> Visitor<'de> for HyperparameterReader {
-    type Value = (RuleSpec, Option<LearningRate>);
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "the hyperparameters of {}", self.rule.name())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let HyperparameterReader { mut rule, names } = self;
-        let (mut rate, mut seen) = (None, [false; MOST_HYPERPARAMETERS]);
-        let of = |name: &str| names.iter().copied().find(|key| *key == name);
-        while let Some(key) = map.next_key_seed(Identifier { names, of, is_field: true })? {
-            let is_repeated = match rule.index(key) {
-                None => rate.replace(map.next_value()?).is_some(),
-                Some(index) => {
-                    rule.values[index] = map.next_value_seed(&rule.info().hyperparameters[index])?;
-                    std::mem::replace(&mut seen[index], true)
-                }
-            };
-            if is_repeated {
-                return Err(de::Error::duplicate_field(key));
-            }
-        }
-        if rate.is_none() && names.contains(&LEARNING_RATE) {
-            return Err(de::Error::missing_field(LEARNING_RATE));
-        }
-        Ok((rule, rate))
-    }
-}
-
-/// The value of a hyperparameter, checked where it stands; of a choice, its index.
-impl<'de> DeserializeSeed<'de> for &'static Hyperparameter {
-    type Value = f64;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<f64, D::Error> {
-        match self.kind {
-            HyperparameterKind::Choice(choices) => deserializer.deserialize_enum(self.key, &[], ChoiceReader(choices)),
-            HyperparameterKind::DecayRate | HyperparameterKind::Number(_) | HyperparameterKind::Whole(_) => {
-                self.checked(f64::deserialize(deserializer)?).map_err(de::Error::custom)
-            }
-        }
-    }
-}
-
-/// One of a few choices, as its index.
-struct ChoiceReader(&'static [HyperparameterChoice]);
-
-impl<'de> Visitor<'de> for ChoiceReader {
-    type Value = f64;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "one of {}", self.0.iter().map(|choice| choice.key).collect::<Vec<_>>().join(", "))
-    }
-
-    fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<f64, A::Error> {
-        let names = lasting(self.0.iter().map(|choice| choice.key).collect());
-        let of = |name: &str| names.iter().position(|key| *key == name);
-        let (index, unit) = data.variant_seed(Identifier { names, of, is_field: false })?;
-        unit.unit_variant()?;
-        Ok(index as f64)
     }
 }

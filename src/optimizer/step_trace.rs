@@ -43,17 +43,17 @@ pub fn trace(inputs: &StepInputs, batch: impl Batch<[f64; 2]>) -> Trace {
 fn trace_rule<R: Rule>(inputs: &StepInputs, batch: impl Batch<[f64; 2]>) -> Trace {
     let StepInputs { rule: RatedRule { rule, learning_rate }, bias, theta, gradient, states } = inputs;
     let tape = Tape::default();
-    let table = R::INFO.hyperparameters;
-    let hyper = <R::Hyper<Traced<'_>> as Numbers<_>>::from_fn(|index| match table[index].kind {
-        HyperparameterKind::Choice(_) => Traced::splat(rule.values()[index]),
-        HyperparameterKind::DecayRate | HyperparameterKind::Number(_) | HyperparameterKind::Whole(_) => {
-            tape.symbol(Symbol::Hyperparameter(table[index].symbol), [rule.values()[index]; 2])
-        }
+    let table = R::info(rule).hyperparameters;
+    let hyper = <R::Hyper<Traced<'_>> as Numbers<_>>::from_fn(|index| match table.get(index) {
+        None | Some(Hyperparameter { kind: HyperparameterKind::Choice(_), .. }) => Traced::splat(rule.values()[index]),
+        Some(of) => tape.symbol(Symbol::Hyperparameter(of.symbol), [rule.values()[index]; 2]),
     });
-    let power = <R::Hyper<Traced<'_>> as Numbers<_>>::from_fn(|index| {
-        tape.symbol(Symbol::Power(table[index].symbol), [bias.powers[index]; 2])
+    let power = <R::Hyper<Traced<'_>> as Numbers<_>>::from_fn(|index| match table.get(index) {
+        None => Traced::splat(1.0),
+        Some(of) => tape.symbol(Symbol::Power(of.symbol), [bias.powers[index]; 2]),
     });
-    let elapsed = Elapsed { t: tape.symbol(Symbol::Step, [bias.steps as f64; 2]), power };
+    let t = tape.symbol(Symbol::Step, [bias.steps as f64; 2]);
+    let elapsed = Elapsed { t, power, typed: rule.kind().typed() };
     let coefficients = R::coefficients(&hyper, &elapsed, |coefficient| coefficient);
     let rates = Rates {
         learning_rate: tape.symbol(Symbol::LearningRate, [learning_rate.get(); 2]),
@@ -67,10 +67,14 @@ fn trace_rule<R: Rule>(inputs: &StepInputs, batch: impl Batch<[f64; 2]>) -> Trac
         gradient: tape.symbol(Symbol::Gradient, *gradient),
         batch: TracedBatch::new(&tape, batch),
     };
-    let state = Numbers::from_fn(|index| tape.symbol(Symbol::State(index), states[index]));
+    let state = Numbers::from_fn(|index| match states.get(index) {
+        Some(values) => tape.symbol(Symbol::State(index), *values),
+        None => Traced::splat(0.0),
+    });
     let (state, moved) = R::step(&coefficients, rates, seen, state);
-    let new_states = state.as_ref().iter().map(|state| state.operand()).collect();
-    let states = state.as_ref().iter().map(|state| state.values()).collect();
+    let states = &state.as_ref()[..states.len()];
+    let new_states = states.iter().map(|state| state.operand()).collect();
+    let states = states.iter().map(|state| state.values()).collect();
     let (theta, direction) = (moved.theta.operand(), moved.direction.values());
     let Recorded { nodes, parts, arrows } = tape.recorded();
     Trace { nodes, parts, arrows, theta, direction, new_states, states }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use super::Batch;
-use super::algebra::{Algebra, AverageWeight, RatioCorrection, Scalar};
+use super::algebra::{Algebra, AverageWeight, Function, RatioCorrection, Relation, Scalar};
 use super::part::{StepArrow, StepPart};
 use crate::lanes::{Lanes, Planar, Real};
 
@@ -35,6 +35,17 @@ pub enum Operation {
     Size(Operand),
     Sign(Operand),
     Larger(Operand, Operand),
+    /// [`Algebra::compared`]
+    Compared(Relation, Operand, Operand),
+    /// [`Algebra::choose`] by the first operand.
+    Choice(Operand, Operand, Operand),
+    Function(Function, Operand),
+    /// [`Algebra::power`]
+    Power(Operand, Operand),
+    /// [`Algebra::sum`]
+    Total(Operand),
+    /// [`Algebra::mean`]
+    Mean(Operand),
     /// [`Algebra::norm`]
     Norm(Operand),
     /// [`Algebra::block_mean`]
@@ -62,6 +73,9 @@ impl Operation {
             | Operation::Root(a)
             | Operation::Size(a)
             | Operation::Sign(a)
+            | Operation::Function(_, a)
+            | Operation::Total(a)
+            | Operation::Mean(a)
             | Operation::Norm(a)
             | Operation::BlockMean(a)
             | Operation::Orthogonal(a)
@@ -72,8 +86,12 @@ impl Operation {
             | Operation::Product(a, b)
             | Operation::Quotient(a, b)
             | Operation::Larger(a, b)
+            | Operation::Compared(_, a, b)
+            | Operation::Power(a, b)
             | Operation::ByShape(a, b) => vec![a, b],
-            Operation::ProductSum(a, b, c) | Operation::SumProduct(a, b, c) => vec![a, b, c],
+            Operation::ProductSum(a, b, c) | Operation::SumProduct(a, b, c) | Operation::Choice(a, b, c) => {
+                vec![a, b, c]
+            }
             Operation::Toward(average, target, AverageWeight { weight, minus_kept }) => {
                 vec![average, target, weight, minus_kept]
             }
@@ -253,6 +271,32 @@ impl Algebra for Traced<'_> {
 
     fn larger(self, other: Self) -> Self {
         Traced::of([self, other], |[a, b]| Operation::Larger(a, b), |[a, b]| Real::larger(a, b))
+    }
+
+    fn compared(self, relation: Relation, other: Self) -> Self {
+        Traced::of([self, other], |[a, b]| Operation::Compared(relation, a, b), |[a, b]| a.compared(relation, b))
+    }
+
+    fn choose(self, then: Self, otherwise: Self) -> Self {
+        Traced::of([self, then, otherwise], |[a, b, c]| Operation::Choice(a, b, c), |[a, b, c]| Real::choose(a, b, c))
+    }
+
+    fn function(self, function: Function) -> Self {
+        Traced::of([self], |[a]| Operation::Function(function, a), |[a]| a.function(function))
+    }
+
+    fn power(self, exponent: Self) -> Self {
+        Traced::of([self, exponent], |[a, b]| Operation::Power(a, b), |[a, b]| a.power(b))
+    }
+
+    fn sum(self) -> Self {
+        let [x, y] = self.values();
+        Traced::with_values([self], |[a]| Operation::Total(a), [x + y; 2])
+    }
+
+    fn mean(self) -> Self {
+        let [x, y] = self.values();
+        Traced::with_values([self], |[a]| Operation::Mean(a), [0.5 * (x + y); 2])
     }
 
     fn norm(self) -> Self {

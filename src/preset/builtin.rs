@@ -32,6 +32,7 @@ pub fn built_ins() -> &'static [BuiltIn] {
             "unrotated",
             "four-optimizers",
             "zoo",
+            "own-rule",
             "fig2a",
             "fig2b",
             "fig2b-unrotated",

@@ -278,7 +278,7 @@ impl Preset {
 
     /// The preset as a file's text, which [`Preset::parse`] turns into an equal preset, bit for bit.
     pub fn to_ron(&self) -> String {
-        let layout = ron::ser::PrettyConfig::new().new_line("\n");
+        let layout = ron::ser::PrettyConfig::new().new_line("\n").escape_strings(false);
         let body = read::format()
             .to_string_pretty(self, layout)
             .expect("a preset holds no value that RON cannot express, and is not nested deeply");

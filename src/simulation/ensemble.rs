@@ -96,7 +96,24 @@ impl Ensemble {
         &self.rule
     }
 
+    /// Changes the rule, for one that it [may become](crate::optimizer::RuleKind::may_become). States keep their values by
+    /// their names; new ones begin with 0.
     pub(super) fn set_rule(&mut self, rule: RatedRule) {
+        let (from, to) = (self.rule.rule.info(), rule.rule.info());
+        if from.states != to.states {
+            let place = |key: &str| from.state_keys().position(|known| known == key);
+            let places: Vec<Option<usize>> = to.state_keys().map(place).collect();
+            let of_block = |block| {
+                let states = self.states_of(block);
+                places.iter().map(|place| place.map_or([Block::splat(0.0); 2], |place| states[place]))
+            };
+            self.states = (0..self.positions.len()).flat_map(of_block).collect();
+        }
+        if from.hyperparameters.len() != to.hyperparameters.len() || from.states != to.states {
+            self.bias = self.bias.carried_over(&self.rule.rule, &rule.rule);
+            // It is explained with the states and products that it had.
+            self.before = None;
+        }
         self.rule = rule;
     }
 

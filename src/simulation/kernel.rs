@@ -76,12 +76,14 @@ impl Step {
         mut states: &mut [Pair<Block>],
     ) -> Sums<Block> {
         let (coefficients, rates) = update.splat::<R, V::Both>();
+        let info = R::info(update.rule);
+        let has_curvature = info.needs(Need::Curvature);
         let mut sums = Sums::<V>::about(&self.pivots.0, self.pivots.1);
         let mut partial = None;
         for (index, (position, streams)) in positions.iter_mut().zip(streams).enumerate() {
             let of_block;
-            (of_block, states) = states.split_at_mut(R::INFO.states.len());
-            let observed = self.block::<R, V>(&coefficients, rates, position, streams, of_block);
+            (of_block, states) = states.split_at_mut(info.states.len());
+            let observed = self.block::<R, V>(&coefficients, rates, has_curvature, position, streams, of_block);
             if index < count / WIDTH {
                 sums.add(&observed);
             } else {
@@ -101,6 +103,7 @@ impl Step {
         &self,
         coefficients: &R::Coefficients<V::Both>,
         rates: Rates<V::Both>,
+        has_curvature: bool,
         position: &mut Pair<Block>,
         streams: &mut Streams<WIDTH>,
         states: &mut [Pair<Block>],
@@ -108,11 +111,14 @@ impl Step {
         let theta = each(*position, V::from_lanes);
         let at = self.landscape.uv_from_xy(theta);
         let [gradient_x, gradient_y] = self.landscape.gradient(at);
-        let noise = noise_factors(R::INFO.needs(Need::Curvature), streams, self.noise);
+        let noise = noise_factors(has_curvature, streams, self.noise);
         let batch = PlaneBatch { landscape: self.landscape, at, noise: noise[0], curvature_noise: noise[1] };
         let noisy = [gradient_x * batch.noise[0], gradient_y * batch.noise[1]];
         let seen = RuleInput { theta: V::both(theta), gradient: V::both(noisy), batch: SideBySide(batch) };
-        let state = Numbers::from_fn(|index| V::both(each(states[index], V::from_lanes)));
+        let state = Numbers::from_fn(|index| match states.get(index) {
+            Some(state) => V::both(each(*state, V::from_lanes)),
+            None => V::Both::splat(0.0),
+        });
         let (state, moved) = R::step(coefficients, rates, seen, state);
         for (place, state) in states.iter_mut().zip(state.as_ref()) {
             *place = each(V::apart(*state), V::to_lanes);

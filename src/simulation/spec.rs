@@ -189,7 +189,7 @@ impl SimulationSpec {
                     .iter_mut()
                     .find(|spec| spec.id == optimizer)
                     .ok_or(SettingError::UnknownOptimizer(optimizer))?;
-                if spec.rule.rule.kind() != rule.rule.kind() {
+                if !spec.rule.rule.kind().may_become(rule.rule.kind()) {
                     return Err(SettingError::OtherRule { id: optimizer, has: spec.rule.name(), found: rule.name() });
                 }
                 spec.rule = rule;
@@ -205,7 +205,7 @@ impl SimulationSpec {
     pub fn settings_to(&self, target: &SimulationSpec) -> Option<Vec<Setting>> {
         let same_ensembles = self.optimizers.len() == target.optimizers.len()
             && self.optimizers.iter().zip(&target.optimizers).all(|(from, to)| {
-                (from.id, from.enabled, from.rule.rule.kind()) == (to.id, to.enabled, to.rule.rule.kind())
+                (from.id, from.enabled) == (to.id, to.enabled) && from.rule.rule.kind().may_become(to.rule.rule.kind())
             });
         let same_start = (self.seed, self.particles, self.start) == (target.seed, target.particles, target.start);
         if !same_ensembles || !same_start {

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use crate::lanes::Real;
-use crate::optimizer::{Algebra, RatioCorrection, orthogonal_column};
+use crate::optimizer::{Algebra, Function, RatioCorrection, Relation, orthogonal_column};
 
 /// Where the numbers of a step are kept.
 pub(super) struct Arena<V> {
@@ -160,6 +160,30 @@ impl<V: Real> Algebra for Coordinates<'_, V> {
     }
 
     #[inline(always)]
+    fn compared(self, relation: Relation, b: Self) -> Self {
+        let a = self;
+        in_each!(a, b => a.compared(relation, b))
+    }
+
+    #[inline(always)]
+    fn choose(self, then: Self, otherwise: Self) -> Self {
+        let condition = self;
+        in_each!(condition, then, otherwise => Real::choose(condition, then, otherwise))
+    }
+
+    #[inline(always)]
+    fn function(self, function: Function) -> Self {
+        let a = self;
+        in_each!(a => a.function(function))
+    }
+
+    #[inline(always)]
+    fn power(self, exponent: Self) -> Self {
+        let a = self;
+        in_each!(a, exponent => a.power(exponent))
+    }
+
+    #[inline(always)]
     fn norm(self) -> Self {
         match self {
             Coordinates::Same(_) => unreachable!("a step takes norms of what differs between coordinates"),
@@ -175,18 +199,29 @@ impl<V: Real> Algebra for Coordinates<'_, V> {
     }
 
     #[inline(always)]
-    fn block_mean(self) -> Self {
+    fn sum(self) -> Self {
         match self {
-            Coordinates::Same(_) => unreachable!("a step takes means of what differs between coordinates"),
+            Coordinates::Same(_) => unreachable!("a step takes sums of what differs between coordinates"),
             Coordinates::Each { arena, start } => {
                 let values = arena.values.borrow();
                 let mut sum = V::splat(0.0);
                 for value in &values[start..start + arena.dimension] {
                     sum = sum + *value;
                 }
-                Coordinates::Same(sum / V::splat(arena.dimension as f64))
+                Coordinates::Same(sum)
             }
         }
+    }
+
+    #[inline(always)]
+    fn mean(self) -> Self {
+        let dimension = self.arena().map_or(1, |arena| arena.dimension);
+        self.sum() / Self::splat(dimension as f64)
+    }
+
+    #[inline(always)]
+    fn block_mean(self) -> Self {
+        self.mean()
     }
 
     #[inline(always)]

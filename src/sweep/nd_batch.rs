@@ -82,7 +82,7 @@ impl<'a> NdProblem<'a> {
                 let (rate, replicate) = lane_of(lane);
                 job.key.of_run(point.id, rate, replicate)
             }));
-            let curvature_generator = R::INFO.needs(Need::Curvature).then(|| {
+            let curvature_generator = R::info(&point.rule).needs(Need::Curvature).then(|| {
                 V::generator(&std::array::from_fn(|lane| {
                     let (rate, replicate) = lane_of(lane);
                     job.key.of_curvature(point.id, rate, replicate)
@@ -202,7 +202,7 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
                 let gradient = valley.gradient(slopes, coordinate, *theta);
                 let factor = draws[within].mul_add(noise, V::splat(1.0));
                 let noisy = gradient * factor;
-                if R::INFO.needs_gradient_only() {
+                if R::info(rule).needs_gradient_only() {
                     let seen = RuleInput { theta: *theta, gradient: noisy, batch: NoBatch };
                     let (state, moved) = R::step(&coefficients, self.rates, seen, self.states[coordinate]);
                     self.states[coordinate] = state;
@@ -221,7 +221,7 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
                 }
             }
         }
-        if !R::INFO.needs_gradient_only() {
+        if !R::info(rule).needs_gradient_only() {
             self.step_whole(valley, rule, arena);
         }
         self.place = valley.place(&self.theta);

@@ -118,7 +118,7 @@ impl PixelRuns<'_> {
                 let Lane { rate, replicate } = lane(index);
                 self.key.of_run(point.id, rate, replicate)
             }));
-            let mut curvature_generator = R::INFO.needs(Need::Curvature).then(|| {
+            let mut curvature_generator = R::info(&point.rule).needs(Need::Curvature).then(|| {
                 V::generator(&std::array::from_fn(|index| {
                     let Lane { rate, replicate } = lane(index);
                     self.key.of_curvature(point.id, rate, replicate)

@@ -88,12 +88,15 @@ impl<'a, V: Planar> SharedNoiseBatch<'a, V> {
     where
         V: Vector<N>,
     {
-        let (count, start) = (R::INFO.states.len(), self.bias);
+        let (count, start) = (R::info(self.rule).states.len(), self.bias);
         for (index, batch) in self.batches.iter_mut().enumerate() {
             let states = &mut self.states[index * count..(index + 1) * count];
-            let mut state = Numbers::from_fn(|of| states[of]);
+            let mut state: R::State<V::Both> = Numbers::from_fn(|of| match states.get(of) {
+                Some(state) => *state,
+                None => V::Both::splat(0.0),
+            });
             self.bias = problem.advance::<N, V, R>(self.rule, start, batch, &mut state, noise, steps);
-            states.copy_from_slice(state.as_ref());
+            states.copy_from_slice(&state.as_ref()[..count]);
         }
     }
 

@@ -2,7 +2,10 @@
 
 use tch::{Device, Kind, Tensor};
 
-use crate::lanes::Real;
+use crate::lanes::{Lanes, Real, array};
+
+/// Numbers in a block.
+pub(crate) const BLOCK: usize = 64;
 
 /// `f32` or `f64`.
 pub trait Number: Real + tch::kind::Element + Into<f64> + PartialOrd + Send + Sync + 'static {
@@ -14,6 +17,15 @@ pub trait Number: Real + tch::kind::Element + Into<f64> + PartialOrd + Send + Sy
     fn quick_exp(self) -> Self;
 
     fn ln(self) -> Self;
+
+    /// Numbers side by side.
+    type Block: Real;
+
+    /// The block of what a function gives for each index.
+    fn block(number: impl Fn(usize) -> Self) -> Self::Block;
+
+    /// The numbers of a block.
+    fn of_block(block: &Self::Block) -> &[Self; BLOCK];
 }
 
 macro_rules! number {
@@ -37,6 +49,18 @@ macro_rules! number {
             #[inline(always)]
             fn ln(self) -> Self {
                 $number::ln(self)
+            }
+
+            type Block = Lanes<$number, BLOCK>;
+
+            #[inline(always)]
+            fn block(number: impl Fn(usize) -> Self) -> Self::Block {
+                Lanes(array(number))
+            }
+
+            #[inline(always)]
+            fn of_block(block: &Self::Block) -> &[Self; BLOCK] {
+                &block.0
             }
         }
     };

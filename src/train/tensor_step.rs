@@ -12,8 +12,8 @@ use super::optimizer::{TensorLearningRates, TensorRates};
 use super::tensor_value::{TensorValue, sign};
 use crate::lanes::Real;
 use crate::optimizer::{
-    AverageWeight, Batch, BiasCorrection, Node, Numbers, Operand, Operation, Rates, RatioCorrection, Rule, RuleInput,
-    RuleSpec, Symbol, Tape, Traced, TracedBatch,
+    Algebra, AverageWeight, Batch, BiasCorrection, Node, Numbers, Operand, Operation, Rates, RatioCorrection, Rule,
+    RuleInput, RuleSpec, Symbol, Tape, Traced, TracedBatch,
 };
 
 /// What is to be computed in a step.
@@ -33,9 +33,11 @@ impl TensorStep {
         let rates = Rates { learning_rate: given(Symbol::LearningRate), weight_decay: given(Symbol::WeightDecay) };
         let batch = TracedBatch::new(&tape, UnknownBatch);
         let seen = RuleInput { theta: given(Symbol::Theta), gradient: given(Symbol::Gradient), batch };
-        let state = Numbers::from_fn(|index| given(Symbol::State(index)));
+        let count = rule.info().states.len();
+        let state =
+            Numbers::from_fn(|index| if index < count { given(Symbol::State(index)) } else { Traced::splat(0.0) });
         let (state, moved) = R::step(&coefficients, rates, seen, state);
-        let states = state.as_ref().iter().map(|state| state.operand()).collect();
+        let states = state.as_ref()[..count].iter().map(|state| state.operand()).collect();
         let theta = moved.theta.operand();
         TensorStep { nodes: tape.recorded().nodes, theta, states }
     }
@@ -205,6 +207,15 @@ impl StepValues<'_> {
             Operation::Size(a) => self.take(a).map(f64::abs, Tensor::f_abs),
             Operation::Sign(a) => self.take(a).map(Real::sign, sign),
             Operation::Larger(a, b) => self.take(a).larger(self.take(b)),
+            Operation::Compared(relation, a, b) => self.take(a).compared(relation, self.take(b)),
+            Operation::Choice(condition, then, otherwise) => {
+                let [condition, then, otherwise] = [condition, then, otherwise].map(|it| self.take(it));
+                condition.choose(then, otherwise)
+            }
+            Operation::Function(function, a) => self.take(a).function(function),
+            Operation::Power(a, b) => self.take(a).power(self.take(b)),
+            Operation::Total(a) => self.take(a).total(self.layout),
+            Operation::Mean(a) => self.take(a).mean(self.layout),
             Operation::Norm(a) => self.take(a).norm(self.layout),
             Operation::BlockMean(a) => self.take(a).block_mean(self.layout),
             Operation::Orthogonal(a) => self.take(a).orthogonal(self.layout),

@@ -6,7 +6,7 @@ use tch::{TchError, Tensor};
 
 use super::layout::ParameterLayout;
 use crate::lanes::Real;
-use crate::optimizer::{NEWTON_SCHULZ, NEWTON_SCHULZ_EPSILON, NEWTON_SCHULZ_STEPS};
+use crate::optimizer::{Algebra, Function, NEWTON_SCHULZ, NEWTON_SCHULZ_EPSILON, NEWTON_SCHULZ_STEPS, Relation};
 
 /// Numbers for all parameters.
 pub(super) enum TensorValue {
@@ -134,19 +134,105 @@ impl TensorValue {
         larger.map(TensorValue::free)
     }
 
+    /// 1 where the relation to `other` holds, else 0.
+    pub(super) fn compared(self, relation: Relation, other: TensorValue) -> Result<TensorValue, TchError> {
+        let (a, b) = match (self, other) {
+            (TensorValue::Number(a), TensorValue::Number(b)) => {
+                return Ok(TensorValue::Number(a.compared(relation, b)));
+            }
+            (TensorValue::Tensor { tensor: a, .. }, TensorValue::Number(b)) => {
+                let holds = match relation {
+                    Relation::Less => a.f_lt(b),
+                    Relation::AtMost => a.f_le(b),
+                    Relation::Equal => a.f_eq(b),
+                }?;
+                return holds.f_to_kind(a.kind()).map(TensorValue::free);
+            }
+            (a @ TensorValue::Number(_), TensorValue::Tensor { tensor: b, .. }) => (a.into_tensor(&b)?, b),
+            (TensorValue::Tensor { tensor: a, .. }, TensorValue::Tensor { tensor: b, .. }) => (a, b),
+        };
+        let holds = match relation {
+            Relation::Less => a.f_lt_tensor(&b),
+            Relation::AtMost => a.f_le_tensor(&b),
+            Relation::Equal => a.f_eq_tensor(&b),
+        }?;
+        holds.f_to_kind(a.kind()).map(TensorValue::free)
+    }
+
+    /// `then` where this is not 0, else `otherwise`.
+    pub(super) fn choose(self, then: TensorValue, otherwise: TensorValue) -> Result<TensorValue, TchError> {
+        let tensor = match self {
+            TensorValue::Number(number) => return Ok(if number != 0.0 { then } else { otherwise }),
+            TensorValue::Tensor { tensor, .. } => tensor,
+        };
+        let condition = tensor.f_ne(0.0)?;
+        let chosen = match (then, otherwise) {
+            (TensorValue::Tensor { tensor: then, .. }, TensorValue::Tensor { tensor: otherwise, .. }) => {
+                then.f_where_self(&condition, &otherwise)
+            }
+            (TensorValue::Tensor { tensor: then, .. }, TensorValue::Number(otherwise)) => {
+                then.f_where_scalarother(&condition, otherwise)
+            }
+            (TensorValue::Number(then), TensorValue::Tensor { tensor: otherwise, .. }) => {
+                otherwise.f_where_scalarother(&condition.f_logical_not()?, then)
+            }
+            (TensorValue::Number(then), TensorValue::Number(otherwise)) => {
+                tensor.f_full_like(then)?.f_where_scalarother(&condition, otherwise)
+            }
+        };
+        chosen.map(TensorValue::free)
+    }
+
+    pub(super) fn function(self, function: Function) -> Result<TensorValue, TchError> {
+        let of_tensor = match function {
+            Function::Exp => Tensor::f_exp,
+            Function::Ln => Tensor::f_log,
+            Function::Tanh => Tensor::f_tanh,
+        };
+        self.map(function.of_number(), of_tensor)
+    }
+
+    pub(super) fn power(self, exponent: TensorValue) -> Result<TensorValue, TchError> {
+        let power = match (self, exponent) {
+            (TensorValue::Number(a), TensorValue::Number(b)) => return Ok(TensorValue::Number(a.power(b))),
+            (TensorValue::Tensor { tensor, .. }, TensorValue::Number(exponent)) => tensor.f_pow_tensor_scalar(exponent),
+            (TensorValue::Number(base), TensorValue::Tensor { tensor, .. }) => Tensor::f_pow_scalar(base, &tensor),
+            (TensorValue::Tensor { tensor: a, .. }, TensorValue::Tensor { tensor: b, .. }) => a.f_pow(&b),
+        };
+        power.map(TensorValue::free)
+    }
+
     /// The norm of each parameter tensor of each model, in all of its elements.
     pub(super) fn norm(self, layout: &ParameterLayout) -> Result<TensorValue, TchError> {
+        self.of_whole(layout, |models| models.f_norm_scalaropt_dim(2.0, [1_i64], true))
+    }
+
+    /// The sum over each parameter tensor of each model, likewise.
+    pub(super) fn total(self, layout: &ParameterLayout) -> Result<TensorValue, TchError> {
+        self.of_whole(layout, |models| models.f_sum_dim_intlist(&[1_i64][..], true, models.kind()))
+    }
+
+    /// The mean over each parameter tensor of each model, likewise.
+    pub(super) fn mean(self, layout: &ParameterLayout) -> Result<TensorValue, TchError> {
+        self.of_whole(layout, |models| models.f_mean_dim(&[1_i64][..], true, models.kind()))
+    }
+
+    /// A number for each model of `[models, elements]`, in all of its elements, for each parameter tensor.
+    fn of_whole(
+        self,
+        layout: &ParameterLayout,
+        of_models: impl Fn(&Tensor) -> Result<Tensor, TchError>,
+    ) -> Result<TensorValue, TchError> {
         let TensorValue::Tensor { tensor: flat, .. } = self else {
-            unreachable!("a step takes norms of what differs between elements")
+            unreachable!("a step takes norms and sums of what differs between elements")
         };
-        let norms = flat.f_zeros_like()?;
+        let results = flat.f_zeros_like()?;
         for segment in 0..layout.segments().len() {
-            let elements = layout.view(&flat, segment);
-            let models = elements.f_flatten(1, -1)?;
-            let norm = models.f_norm_scalaropt_dim(2.0, [1_i64], true)?;
-            layout.view(&norms, segment).f_flatten(1, -1)?.f_copy_(&norm.f_expand_as(&models)?)?;
+            let models = layout.view(&flat, segment).f_flatten(1, -1)?;
+            let result = of_models(&models)?.f_expand_as(&models)?;
+            layout.view(&results, segment).f_flatten(1, -1)?.f_copy_(&result)?;
         }
-        Ok(TensorValue::free(norms))
+        Ok(TensorValue::free(results))
     }
 
     /// The mean over each block of each model, in all of its elements.

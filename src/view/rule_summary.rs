@@ -1,6 +1,6 @@
 //! What is known of a rule, for the help in the window and on the command line.
 
-use super::formula::{Formula, step_formulas, text};
+use super::formula::{Formula, step_formulas};
 use crate::landscape::Landscape;
 use crate::optimizer::{
     BiasCorrection, Hyperparameter, HyperparameterChoice, PlaneBatch, RuleInfo, RuleKind, RuleSpec, StepInputs, trace,
@@ -48,25 +48,34 @@ impl RuleSummary {
     }
 }
 
-/// The formulas of a step. The numbers in them are of no importance; in the eleventh, rules that do more in some steps than in
-/// others do all of it.
+/// The formulas of a step. The numbers in them are of no importance.
 fn formulas(rule: RuleSpec) -> Vec<Formula> {
     let landscape: Landscape = LandscapeSpec::default().landscape();
     let theta = [0.5, 0.25];
     let batch = PlaneBatch { landscape, at: landscape.uv_from_xy(theta), noise: [1.0; 2], curvature_noise: [1.0; 2] };
     let states = vec![[0.125, 0.25]; rule.info().states.len()];
-    let power = |key: &str| Some(rule.get(key)?.powi(11));
-    let bias = BiasCorrection::new(11, &rule, power).expect("a decay rate is a hyperparameter");
+    let step = complete_step(&rule);
+    let power = |key: &str| rule.get(key).map(|rate| rate.powi(step as i32));
+    let bias = BiasCorrection::new(step, &rule, power).expect("a decay rate is a hyperparameter");
     let rule = rule.rated(LearningRate::clamped(0.01));
     let inputs = StepInputs { rule, bias, theta, gradient: [1.0, -1.0], states };
     step_formulas(&trace(&inputs, batch), rule.rule.info())
+}
+
+/// A step in which everything happens that does not happen in all: one after an interval of any hyperparameter that counts
+/// steps, and not the first.
+fn complete_step(rule: &RuleSpec) -> u64 {
+    let intervals = rule.hyperparameters().filter(|(of, value)| of.is_whole() && *value > 0.0);
+    intervals.map(|(_, value)| value as u64).product::<u64>().max(2) + 1
 }
 
 /// The values of a hyperparameter where nothing is said, on the plane and in training.
 pub fn defaults(of: &Hyperparameter) -> [String; 2] {
     [of.on_plane, of.in_training].map(|value| match of.choices().get(value as usize) {
         Some(choice) => choice.key.to_owned(),
-        None => text(value),
+        // As it can be typed.
+        None if value != 0.0 && value.abs() < 1e-4 => format!("{value:e}"),
+        None => value.to_string(),
     })
 }
 

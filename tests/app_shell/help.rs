@@ -19,6 +19,7 @@ fn the_link_on_a_card_explains_its_optimizer() {
     let [first, last] = ["m ← β₁ m + (1 − β₁) g", "θ ← θ − η (d + ω θ)"].map(|line| rect(&app, line));
     assert!(first.left() == last.left() && first.bottom() < last.top(), "{first} and {last} are lines");
     assert!(first.height() < 30.0 && last.height() < 30.0, "{first} and {last} are not broken");
+    assert!(app.shows("Source: arXiv:1412.6980"));
     app.harness.key_press_modifiers(Modifiers::NONE, Key::Escape);
     app.harness.run_steps(4);
     assert!(!app.shows("Source: arXiv:1412.6980"));

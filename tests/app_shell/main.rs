@@ -19,6 +19,7 @@ mod put_program;
 #[cfg(target_os = "linux")]
 mod queue;
 mod raw;
+mod rule_text;
 mod session;
 mod training;
 mod training_exports;

@@ -22,3 +22,4 @@ mod specs;
 mod statistics;
 mod step_trace;
 mod trajectories;
+mod typed;

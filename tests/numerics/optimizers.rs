@@ -344,7 +344,8 @@ fn rules_say_what_they_need() {
                     Operation::Symbol(Symbol::Curvature) => Need::Curvature,
                     _ => continue,
                 };
-                let asked = &mut asked[kind as usize];
+                let place = RuleKind::ALL.iter().position(|known| *known == kind).unwrap();
+                let asked = &mut asked[place];
                 if !asked.contains(&need) {
                     asked.push(need);
                 }

@@ -46,6 +46,12 @@ fn the_canonical_presets_are_built_in() {
 }
 
 #[test]
+fn the_zoo_has_every_optimizer() {
+    let kinds: Vec<RuleKind> = built_in("zoo").simulation.optimizers.iter().map(|of| of.rule.rule.kind()).collect();
+    assert_eq!(kinds, RuleKind::ALL);
+}
+
+#[test]
 fn the_paper_s_presets_have_the_paper_s_values() {
     let fig1c = &built_in("fig1c").simulation;
     let paper = LandscapeSpec {

@@ -30,3 +30,4 @@ mod saved;
 mod scan;
 mod small;
 mod spikes;
+mod typed;

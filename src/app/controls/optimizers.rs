@@ -8,13 +8,15 @@ use super::highlight::Highlight;
 use super::parameter::HyperparameterValue;
 use super::parameters;
 use crate::app::live::{Action, Live, Requests};
+use crate::app::rule_text::{self, RuleEditor};
 use crate::app::theme;
-use crate::optimizer::{Hyperparameter, HyperparameterChoice, HyperparameterKind, RatedRule, RuleKind, RuleSpec};
+use crate::optimizer::{Hyperparameter, HyperparameterChoice, HyperparameterKind, RatedRule, RuleSpec};
 use crate::simulation::{OptimizerSpec, SimulationSpec, defaults, distinct_name};
 
 /// The button that was pressed on a card.
 enum Pressed {
     Explain,
+    AsText,
     Duplicate,
     Remove,
 }
@@ -39,6 +41,7 @@ pub(super) fn cards(ui: &mut Ui, spec: &mut SimulationSpec, live: &Live, request
         if let Some(press) = ui.push_id(("optimizer", id), |ui| card.show(ui, optimizer)).inner {
             pressed = Some((index, press));
         }
+        editor(id, name).show(ui.ctx(), &mut optimizer.rule.rule);
     }
     match pressed {
         Some((index, Pressed::Remove)) => {
@@ -46,6 +49,7 @@ pub(super) fn cards(ui: &mut Ui, spec: &mut SimulationSpec, live: &Live, request
             requests.actions.push(Action::Notify(format!("Removed {}. Undo brings it back.", names[index])));
         }
         Some((index, Pressed::Duplicate)) => duplicate(spec, index),
+        Some((index, Pressed::AsText)) => as_text(ui, spec, index, requests),
         Some((index, Pressed::Explain)) => {
             let kind = spec.optimizers[index].rule.rule.kind();
             requests.actions.push(Action::ShowOptimizer(kind));
@@ -53,6 +57,27 @@ pub(super) fn cards(ui: &mut Ui, spec: &mut SimulationSpec, live: &Live, request
         None => {}
     }
     add_menu(ui, spec, room);
+}
+
+/// Opens the editor of a typed rule; of another, of a copy as text.
+fn as_text(ui: &Ui, spec: &mut SimulationSpec, index: usize, requests: &mut Requests) {
+    let optimizer = &spec.optimizers[index];
+    let (id, rated) = (optimizer.id, optimizer.rule);
+    if rated.rule.kind().typed().is_some() {
+        return editor(id, "").open(ui.ctx());
+    }
+    match rule_text::as_text(&rated.rule) {
+        Ok(rule) => {
+            let rule = rule.rated(rated.learning_rate);
+            let id = add(spec, OptimizerSpec { id: 0, name: None, color: None, enabled: true, rule });
+            editor(id, "").open(ui.ctx());
+        }
+        Err(reason) => requests.actions.push(Action::Notify(reason)),
+    }
+}
+
+fn editor(id: u32, owner: &str) -> RuleEditor<'_> {
+    RuleEditor { of: ("landscape", id), owner }
 }
 
 /// One optimizer's card.
@@ -143,6 +168,17 @@ impl Card<'_> {
                 if response.accessible_name(format!("{}: duplicate", self.name)).clicked() {
                     pressed = Some(Pressed::Duplicate);
                 }
+                let is_typed = optimizer.rule.rule.kind().typed().is_some();
+                let (label, help) = match is_typed {
+                    true => ("Edit text", "The rule as text, to be changed while it runs"),
+                    false => ("As text", "A copy of the rule as text, to be changed"),
+                };
+                let button = Button::new(RichText::new(label).small());
+                let response = ui.add_enabled(self.room || is_typed, button).on_disabled_hover_text(full());
+                let response = response.on_hover_text(help);
+                if response.accessible_name(format!("{}: text", self.name)).clicked() {
+                    pressed = Some(Pressed::AsText);
+                }
             });
         });
         pressed
@@ -185,12 +221,13 @@ fn choose(ui: &mut Ui, owner: &str, of: &Hyperparameter, choices: &[Hyperparamet
 fn add_menu(ui: &mut Ui, spec: &mut SimulationSpec, room: bool) {
     ui.add_enabled_ui(room, |ui| {
         let (response, _) = egui::containers::menu::MenuButton::new("+ Add optimizer").ui(ui, |ui| {
-            for &kind in RuleKind::ALL {
-                if ui.button(kind.info().name).clicked() {
-                    let rule = RuleSpec::on_plane(kind).rated(defaults::learning_rate());
-                    add(spec, OptimizerSpec { id: 0, name: None, color: None, enabled: true, rule });
-                    ui.close();
+            if let Some(kind) = rule_text::choices(ui, None) {
+                let rule = RuleSpec::on_plane(kind).rated(defaults::learning_rate());
+                let id = add(spec, OptimizerSpec { id: 0, name: None, color: None, enabled: true, rule });
+                if kind.typed().is_some() {
+                    editor(id, "").open(ui.ctx());
                 }
+                ui.close();
             }
         });
         response.on_disabled_hover_text(full());
@@ -202,8 +239,8 @@ fn duplicate(spec: &mut SimulationSpec, index: usize) {
     add(spec, copy);
 }
 
-/// Adds an optimizer with an id, a name and a colour that no other has.
-fn add(spec: &mut SimulationSpec, mut optimizer: OptimizerSpec) {
+/// Adds an optimizer with an id, a name and a colour that no other has; returns its id.
+fn add(spec: &mut SimulationSpec, mut optimizer: OptimizerSpec) -> u32 {
     let highest = spec.optimizers.iter().map(|other| other.id).max().unwrap_or(0);
     let free = || (0..).find(|id| spec.optimizers.iter().all(|other| other.id != *id));
     optimizer.id = highest.checked_add(1).or_else(free).unwrap_or_default();
@@ -216,5 +253,7 @@ fn add(spec: &mut SimulationSpec, mut optimizer: OptimizerSpec) {
     if taken.contains(&optimizer.rgb()) {
         optimizer.color = Some(copy_color(optimizer.rule.rule.rgb(), &taken));
     }
+    let id = optimizer.id;
     spec.optimizers.push(optimizer);
+    id
 }

@@ -37,9 +37,8 @@ impl Marker {
         if !self.is_open {
             return self.filled_shape(center, radius, fill, stroke);
         }
-        // Larger, so that as much of the colour is seen.
-        let around = self.filled_shape(center, 1.2 * radius, fill, stroke);
-        Shape::Vec(vec![around, self.filled_shape(center, 0.45 * radius, outline, Stroke::NONE)])
+        let around = self.filled_shape(center, Marker::OPEN * radius, fill, stroke);
+        Shape::Vec(vec![around, self.filled_shape(center, Marker::HOLE * radius, outline, Stroke::NONE)])
     }
 
     fn filled_shape(self, center: Pos2, radius: f32, fill: Color32, stroke: Stroke) -> Shape {

@@ -4,10 +4,11 @@ use egui::{Button, CollapsingHeader, ComboBox, DragValue, Label, RichText, Ui};
 
 use crate::app::form;
 use crate::app::number;
+use crate::app::rule_text::{self, RuleEditor};
 use crate::app::theme::legible;
 use crate::app::typed::TypedField;
 use crate::figure::axis_label;
-use crate::optimizer::{HyperparameterKind, HyperparameterName, RuleKind, RuleSpec};
+use crate::optimizer::{HyperparameterKind, HyperparameterName, RuleSpec};
 use crate::quantity::{Dimension, LearningRate, Noise, PointCount, Replicates, Rotation, Sharpness, Slope, StepCount};
 use crate::simulation::distinct_name;
 use crate::spec_error::{Part, SpecError};
@@ -253,6 +254,11 @@ fn optimizers(ui: &mut Ui, spec: &mut SweepSpec) {
         CollapsingHeader::new(title).id_salt(optimizer.id).show(ui, |ui| {
             let label = optimizer.label().to_owned();
             rule(ui, &label, optimizer);
+            if optimizer.rule.kind().typed().is_some()
+                && form::small_button(ui, true, "Edit text", &form::owned(&label, "text"), "The rule as text")
+            {
+                editor(optimizer.id, "").open(ui.ctx());
+            }
             rates(ui, &label, &mut optimizer.learning_rates);
             let remove = ui.add_enabled(can_remove, Button::new("Remove").small());
             let remove = remove.accessible_name(form::owned(&label, "remove"));
@@ -261,21 +267,32 @@ fn optimizers(ui: &mut Ui, spec: &mut SweepSpec) {
             }
         });
     }
+    for optimizer in &mut spec.optimizers {
+        let label = optimizer.label().to_owned();
+        editor(optimizer.id, &label).show(ui.ctx(), &mut optimizer.rule);
+    }
     if let Some(index) = removed {
         remove(spec, index);
     }
     ui.menu_button("Add an optimizer", |ui| {
-        for &kind in RuleKind::ALL {
-            if spec.optimizers.len() < SweepSpec::MAX_OPTIMIZERS && ui.button(kind.info().name).clicked() {
-                add(spec, RuleSpec::on_plane(kind));
-                ui.close();
+        if let Some(kind) = rule_text::choices(ui, None)
+            && spec.optimizers.len() < SweepSpec::MAX_OPTIMIZERS
+        {
+            let id = add(spec, RuleSpec::on_plane(kind));
+            if kind.typed().is_some() {
+                editor(id, "").open(ui.ctx());
             }
+            ui.close();
         }
     });
 }
 
-/// Adds an optimizer, also to the axes that vary a hyperparameter of all that have it.
-fn add(spec: &mut SweepSpec, rule: RuleSpec) {
+fn editor(id: u32, owner: &str) -> RuleEditor<'_> {
+    RuleEditor { of: ("sweep", id), owner }
+}
+
+/// Adds an optimizer, also to the axes that vary a hyperparameter of all that have it; returns its id.
+fn add(spec: &mut SweepSpec, rule: RuleSpec) -> u32 {
     let is_free = |id: &u32| spec.optimizers.iter().all(|optimizer| optimizer.id != *id);
     let id = (0..).find(is_free).expect("a sweep has few optimizers");
     let of_all = [&spec.rows, &spec.columns].map(|axis| left_out(spec, axis).is_none());
@@ -296,6 +313,7 @@ fn add(spec: &mut SweepSpec, rule: RuleSpec) {
         rule.rgb().map(|channel| (f64::from(channel) * shade) as u8)
     });
     spec.optimizers.push(SweepOptimizer { id, name, color, rule, learning_rates: LearningRates::default() });
+    id
 }
 
 /// Removes an optimizer, also from the axes.

@@ -9,8 +9,9 @@ use crate::app::form;
 use crate::app::live::Requests;
 use crate::app::number;
 use crate::app::preset_catalog::PresetCatalog;
+use crate::app::rule_text::{self, RuleEditor};
 use crate::app::typed::TypedField;
-use crate::optimizer::{HyperparameterKind, RuleKind, RuleSpec};
+use crate::optimizer::{HyperparameterKind, RuleSpec};
 use crate::quantity::{BatchSize, OutOfRange, RealQuantity, WholeQuantity};
 use crate::workload::form::{Choice, Field, Section, Value};
 use crate::workload::{DeviceChoice, ScanOptimizer};
@@ -160,14 +161,18 @@ fn choices(ui: &mut Ui, choice: &mut Choice<'_>) {
 
 fn rules(ui: &mut Ui, value: &mut RuleSpec) {
     let shown = ComboBox::from_id_salt("rule").selected_text(value.name()).height(500.0).show_ui(ui, |ui| {
-        for &kind in RuleKind::ALL {
-            let chosen = kind == value.kind();
-            if ui.selectable_label(chosen, kind.info().name).clicked() && !chosen {
-                *value = RuleSpec::in_training(kind);
-            }
+        if let Some(kind) = rule_text::choices(ui, Some(value.kind())).filter(|kind| *kind != value.kind()) {
+            *value = RuleSpec::in_training(kind);
         }
     });
     shown.response.accessible_name("Optimizer");
+    let editor = RuleEditor { of: ("training", 0), owner: value.name() };
+    if value.kind().typed().is_some()
+        && form::small_button(ui, true, "Edit text", "Text of the optimizer", "The rule as text")
+    {
+        editor.open(ui.ctx());
+    }
+    editor.show(ui.ctx(), value);
 }
 
 fn seed(ui: &mut Ui, seed: &mut u64) {
@@ -263,11 +268,9 @@ fn optimizers(ui: &mut Ui, optimizers: &mut Vec<ScanOptimizer>) {
         optimizers.remove(index);
     }
     ui.menu_button("Add an optimizer", |ui| {
-        for &kind in RuleKind::ALL {
-            if ui.button(kind.info().name).clicked() {
-                optimizers.push(ScanOptimizer { name: None, color: None, rule: RuleSpec::in_training(kind) });
-                ui.close();
-            }
+        if let Some(kind) = rule_text::choices(ui, None) {
+            optimizers.push(ScanOptimizer { name: None, color: None, rule: RuleSpec::in_training(kind) });
+            ui.close();
         }
     });
 }

@@ -3,7 +3,7 @@
 use std::arch::x86_64::*;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Sub};
 
-use crate::lanes::both::{exchanged_both, mean_of_both, norm_of_both};
+use crate::lanes::both::{exchanged_both, mean_of_both, norm_of_both, sum_of_both};
 use crate::lanes::root::over_root;
 use crate::lanes::{Bits, Lanes, Planar, Real, Singles, Vector};
 
@@ -24,6 +24,21 @@ macro_rules! registers {
                     let signs = $and($compare::<_CMP_NEQ_OQ>(register, $zero()), one);
                     $blend(signs, register, $compare::<_CMP_UNORD_Q>(register, register))
                 }
+            }
+
+            /// 1 where the relation holds, else 0.
+            #[inline(always)]
+            unsafe fn compare_register<const RELATION: i32>(a: $float_register, b: $float_register) -> $float_register {
+                unsafe { $and($compare::<RELATION>(a, b), $set(1.0)) }
+            }
+
+            #[inline(always)]
+            unsafe fn choose_register(
+                condition: $float_register,
+                then: $float_register,
+                otherwise: $float_register,
+            ) -> $float_register {
+                unsafe { $blend(otherwise, then, $compare::<_CMP_NEQ_UQ>(condition, $zero())) }
             }
         }
 
@@ -135,6 +150,10 @@ singles!(
     #[inline(always)]
     fn exchanged(self) -> Self {
         exchanged_both::<F32x8x4>(self)
+    }
+    #[inline(always)]
+    fn sum(self) -> Self {
+        sum_of_both::<F32x8x4>(self)
     }
 );
 

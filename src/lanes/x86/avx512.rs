@@ -3,7 +3,7 @@
 use std::arch::x86_64::*;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Sub};
 
-use crate::lanes::both::{exchanged_both, mean_of_both, norm_of_both};
+use crate::lanes::both::{exchanged_both, mean_of_both, norm_of_both, sum_of_both};
 use crate::lanes::root::over_root;
 use crate::lanes::{Bits, Lanes, Planar, Real, Singles, Vector};
 
@@ -15,8 +15,8 @@ const SIGNS: i32 = 0xa9a9_a821_u32 as i32;
 
 macro_rules! registers {
     (
-        $floats:ident($float_register:ident, $word_register:ident), $words:ident, $fix_up:ident,
-        $set_word:ident($signed:ident), $left:ident, $right:ident, $rotate:ident
+        $floats:ident($float_register:ident, $word_register:ident), $words:ident, $fix_up:ident, $set:ident,
+        $compare:ident, $keep:ident, $blend:ident, $set_word:ident($signed:ident), $left:ident, $right:ident, $rotate:ident
     ) => {
         // SAFETY of all blocks below: the types are only used where their instructions are enabled.
 
@@ -24,6 +24,21 @@ macro_rules! registers {
             #[inline(always)]
             unsafe fn sign_of_register(register: $float_register) -> $float_register {
                 unsafe { $fix_up::<0>(register, register, $set_word(SIGNS as $signed)) }
+            }
+
+            /// 1 where the relation holds, else 0.
+            #[inline(always)]
+            unsafe fn compare_register<const RELATION: i32>(a: $float_register, b: $float_register) -> $float_register {
+                unsafe { $keep($compare::<RELATION>(a, b), $set(1.0)) }
+            }
+
+            #[inline(always)]
+            unsafe fn choose_register(
+                condition: $float_register,
+                then: $float_register,
+                otherwise: $float_register,
+            ) -> $float_register {
+                unsafe { $blend($compare::<_CMP_NEQ_UQ>(condition, $set(0.0)), otherwise, then) }
             }
         }
 
@@ -62,6 +77,10 @@ macro_rules! doubles {
             $floats(__m512d, __m512i),
             $words,
             _mm512_fixupimm_pd,
+            _mm512_set1_pd,
+            _mm512_cmp_pd_mask,
+            _mm512_maskz_mov_pd,
+            _mm512_mask_blend_pd,
             _mm512_set1_epi64(i64),
             _mm512_slli_epi64,
             _mm512_srli_epi64,
@@ -101,6 +120,10 @@ macro_rules! singles {
             $floats(__m512, __m512i),
             $words,
             _mm512_fixupimm_ps,
+            _mm512_set1_ps,
+            _mm512_cmp_ps_mask,
+            _mm512_maskz_mov_ps,
+            _mm512_mask_blend_ps,
             _mm512_set1_epi32(i32),
             _mm512_slli_epi32,
             _mm512_srli_epi32,
@@ -127,6 +150,10 @@ singles!(
     #[inline(always)]
     fn exchanged(self) -> Self {
         exchanged_both::<F32x16x4>(self)
+    }
+    #[inline(always)]
+    fn sum(self) -> Self {
+        sum_of_both::<F32x16x4>(self)
     }
 );
 

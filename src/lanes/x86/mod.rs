@@ -96,6 +96,38 @@ macro_rules! vector {
                 $floats(unsafe { [$($max(self.0[$register], other.0[$register])),*] })
             }
 
+            #[inline(always)]
+            fn less(self, other: Self) -> Self {
+                $floats(unsafe { [$(Self::compare_register::<_CMP_LT_OQ>(self.0[$register], other.0[$register])),*] })
+            }
+
+            #[inline(always)]
+            fn at_most(self, other: Self) -> Self {
+                $floats(unsafe { [$(Self::compare_register::<_CMP_LE_OQ>(self.0[$register], other.0[$register])),*] })
+            }
+
+            #[inline(always)]
+            fn equals(self, other: Self) -> Self {
+                $floats(unsafe { [$(Self::compare_register::<_CMP_EQ_OQ>(self.0[$register], other.0[$register])),*] })
+            }
+
+            #[inline(always)]
+            fn choose(self, then: Self, otherwise: Self) -> Self {
+                $floats(unsafe {
+                    [$(Self::choose_register(self.0[$register], then.0[$register], otherwise.0[$register])),*]
+                })
+            }
+
+            #[inline(always)]
+            fn of_each(self, function: fn(f64) -> f64) -> Self {
+                Self::from_lanes(self.to_lanes().of_each(function))
+            }
+
+            #[inline(always)]
+            fn of_each_pair(self, other: Self, function: fn(f64, f64) -> f64) -> Self {
+                Self::from_lanes(self.to_lanes().of_each_pair(other.to_lanes(), function))
+            }
+
             $($item)*
         }
 

@@ -12,7 +12,7 @@ impl Step<'_> {
     /// The direction of Shampoo's step, a flat tensor.
     pub(super) fn shampoo(&self, states: &mut [Tensor]) -> Result<Tensor, TchError> {
         let hyper = self.rule.hyper::<Shampoo>();
-        let Elapsed { t, power } = self.bias.elapsed::<Shampoo>();
+        let Elapsed { t, power, .. } = self.bias.elapsed::<Shampoo>(self.rule);
         let is_chosen = |of: &str, key: &str| self.rule.choice(of).is_some_and(|choice| choice.key == key);
         let [m, s, statistics @ ..] = states else { unreachable!("averages come before statistics") };
         average(m, hyper.beta1, self.gradients)?;

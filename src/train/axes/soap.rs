@@ -16,7 +16,7 @@ impl Step<'_> {
     /// The direction of SOAP's step, a flat tensor; none in the first one.
     pub(super) fn soap(&self, states: &mut [Tensor]) -> Result<Option<Tensor>, TchError> {
         let hyper = self.rule.hyper::<Soap>();
-        let Elapsed { t, power } = self.bias.elapsed::<Soap>();
+        let Elapsed { t, power, .. } = self.bias.elapsed::<Soap>(self.rule);
         let (steps, is_first) = (t - 1.0, t == 1.0);
         let [m, s, statistics @ ..] = states else { unreachable!("averages come before statistics") };
         if !is_first {

@@ -115,11 +115,20 @@ impl Printer<'_> {
             Operation::Size(a) => Expression::atom(format!("|{}|", of(a).text)),
             Operation::Sign(a) => Expression::atom(format!("sign({})", of(a).text)),
             Operation::Larger(a, b) => Expression::atom(format!("max({}, {})", of(a).text, of(b).text)),
+            Operation::Compared(relation, a, b) => {
+                let text = format!("{} {} {}", of(a).text, relation.sign(), of(b).text);
+                // Less tightly than a sum.
+                Expression::atom(format!("[{text}]"))
+            }
+            Operation::Choice(condition, then, otherwise) => {
+                let [condition, then, otherwise] = [condition, then, otherwise].map(|it| of(it).text);
+                Expression::atom(format!("where({condition}, {then}, {otherwise})"))
+            }
+            Operation::Function(function, a) => Expression::atom(format!("{}({})", function.name(), of(a).text)),
+            Operation::Power(a, b) => Expression::atom(format!("{}^{}", of(a).at_least(ATOM), of(b).at_least(ATOM))),
+            Operation::Total(a) => self.of_whole("sum", a, mode),
+            Operation::Mean(a) | Operation::BlockMean(a) => self.of_whole("mean", a, mode),
             Operation::Norm(a) => Expression::atom(format!("‖{}‖", self.of_both(a, mode))),
-            Operation::BlockMean(a) => match mode {
-                Mode::Symbols => Expression::atom(format!("mean({})", of(a).text)),
-                Mode::Numbers(_) => Expression::atom(format!("mean{}", self.of_both(a, mode))),
-            },
             Operation::Orthogonal(a) => {
                 let of_both = self.of_both(a, mode);
                 let text = match mode {
@@ -153,6 +162,15 @@ impl Printer<'_> {
                 Expression { text, binding: PRODUCT }
             }
         }
+    }
+
+    /// A function of the whole parameter.
+    fn of_whole(&self, function: &str, a: Operand, mode: Mode) -> Expression {
+        let of_both = self.of_both(a, mode);
+        Expression::atom(match mode {
+            Mode::Symbols => format!("{function}({of_both})"),
+            Mode::Numbers(_) => format!("{function}{of_both}"),
+        })
     }
 
     /// An operand of a function of the whole parameter; in numbers, its values for both coordinates.

@@ -1,0 +1,81 @@
+//! The words of a program's text.
+
+use std::ops::Range;
+
+/// What a word is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenKind {
+    /// `state`, `param` or `in`.
+    Keyword,
+    Name,
+    Number,
+    /// `+`, `<=`, `(` and so on.
+    Sign,
+    LineEnd,
+    /// From `#` to the end of the line.
+    Comment,
+    /// A character that no word begins with.
+    Unknown,
+}
+
+/// A word and where it stands, in bytes. Spaces are no words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Token {
+    pub kind: TokenKind,
+    pub range: Range<usize>,
+}
+
+const KEYWORDS: [&str; 3] = ["state", "param", "in"];
+/// Longer ones before what they begin with.
+const SIGNS: [&str; 17] = ["..", "<=", ">=", "==", "!=", "+", "-", "−", "*", "/", "^", "(", ")", ",", "=", "<", ">"];
+
+/// The words of a text, in their order.
+pub fn tokens(text: &str) -> Vec<Token> {
+    let (mut tokens, mut at) = (Vec::new(), 0);
+    while let Some(first) = text[at..].chars().next() {
+        let rest = &text[at..];
+        let (kind, length) = match first {
+            '\n' => (TokenKind::LineEnd, 1),
+            _ if first.is_whitespace() => {
+                at += first.len_utf8();
+                continue;
+            }
+            '#' => (TokenKind::Comment, rest.find('\n').unwrap_or(rest.len())),
+            _ if first.is_ascii_digit() => (TokenKind::Number, number_length(rest)),
+            '.' if rest[1..].starts_with(|next: char| next.is_ascii_digit()) => {
+                (TokenKind::Number, number_length(rest))
+            }
+            _ if first.is_ascii_alphabetic() || first == '_' => {
+                let length = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+                let kind = if KEYWORDS.contains(&&rest[..length]) { TokenKind::Keyword } else { TokenKind::Name };
+                (kind, length)
+            }
+            _ => match SIGNS.iter().find(|sign| rest.starts_with(**sign)) {
+                Some(sign) => (TokenKind::Sign, sign.len()),
+                None => (TokenKind::Unknown, first.len_utf8()),
+            },
+        };
+        tokens.push(Token { kind, range: at..at + length });
+        at += length;
+    }
+    tokens
+}
+
+/// The length of the number that a text begins with: digits, a point that is not the first of two, an exponent.
+fn number_length(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let digits = |from: usize| bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let mut length = digits(0);
+    if bytes.get(length) == Some(&b'.') && bytes.get(length + 1) != Some(&b'.') {
+        length += 1;
+        length += digits(length);
+    }
+    if matches!(bytes.get(length), Some(b'e' | b'E')) {
+        let sign = usize::from(matches!(bytes.get(length + 1), Some(b'+' | b'-')));
+        let exponent = digits(length + 1 + sign);
+        if exponent > 0 {
+            length += 1 + sign + exponent;
+        }
+    }
+    length
+}

@@ -1,0 +1,158 @@
+//! Rules as they are read from presets and configurations.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{self, DeserializeSeed, Deserializer, EnumAccess, MapAccess, VariantAccess, Visitor};
+
+use super::identifier::{Identifier, lasting};
+use super::spec::{LEARNING_RATE, NAME, TEXT};
+use super::{
+    Hyperparameter, HyperparameterChoice, HyperparameterKind, MOST_HYPERPARAMETERS, RuleKind, RuleSpec, TypedRule,
+};
+use crate::quantity::LearningRate;
+
+/// Reads a rule, with its learning rate where it is rated.
+pub(super) struct RuleReader {
+    pub default: fn(RuleKind) -> RuleSpec,
+    pub is_rated: bool,
+}
+
+impl<'de> Visitor<'de> for RuleReader {
+    type Value = (RuleSpec, Option<LearningRate>);
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an update rule")
+    }
+
+    fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<Self::Value, A::Error> {
+        let of = |name: &str| match RuleKind::named(name) {
+            Some(kind) => Some(Some(kind)),
+            None => (name == RuleKind::TYPED).then_some(None),
+        };
+        let names = RuleKind::names_in_presets();
+        let (kind, fields) = data.variant_seed(Identifier { names, of, is_field: false })?;
+        let rate = self.is_rated.then_some(LEARNING_RATE);
+        let Some(kind) = kind else {
+            let names = lasting([NAME, TEXT].into_iter().chain(rate).collect());
+            return fields.struct_variant(names, TypedReader(self));
+        };
+        let names = lasting(rate.into_iter().chain(kind.info().hyperparameters.iter().map(|of| of.key)).collect());
+        fields.struct_variant(names, HyperparameterReader { rule: (self.default)(kind), names })
+    }
+}
+
+/// The fields of a rule, over its defaults.
+struct HyperparameterReader {
+    rule: RuleSpec,
+    names: &'static [&'static str],
+}
+
+impl<'de> Visitor<'de> for HyperparameterReader {
+    type Value = (RuleSpec, Option<LearningRate>);
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "the hyperparameters of {}", self.rule.name())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let HyperparameterReader { mut rule, names } = self;
+        let (mut rate, mut seen) = (None, [false; MOST_HYPERPARAMETERS]);
+        let of = |name: &str| names.iter().copied().find(|key| *key == name);
+        while let Some(key) = map.next_key_seed(Identifier { names, of, is_field: true })? {
+            let is_repeated = match rule.index(key) {
+                None => rate.replace(map.next_value()?).is_some(),
+                Some(index) => {
+                    rule.set_checked(index, map.next_value_seed(&rule.info().hyperparameters[index])?);
+                    std::mem::replace(&mut seen[index], true)
+                }
+            };
+            if is_repeated {
+                return Err(de::Error::duplicate_field(key));
+            }
+        }
+        if rate.is_none() && names.contains(&LEARNING_RATE) {
+            return Err(de::Error::missing_field(LEARNING_RATE));
+        }
+        Ok((rule, rate))
+    }
+}
+
+/// The fields of a typed rule: its name and text, and the hyperparameters that the text has.
+struct TypedReader(RuleReader);
+
+impl<'de> Visitor<'de> for TypedReader {
+    type Value = (RuleSpec, Option<LearningRate>);
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("the name, the text and the hyperparameters of a typed rule")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let RuleReader { default, is_rated } = self.0;
+        let (mut name, mut text, mut rate) = (None::<String>, None::<String>, None::<LearningRate>);
+        // Their names are known once the text is read.
+        let mut values: Vec<(String, f64)> = Vec::new();
+        while let Some(key) = map.next_key::<String>()? {
+            let known = [(NAME, name.is_some()), (TEXT, text.is_some()), (LEARNING_RATE, rate.is_some())];
+            if let Some((key, _)) = known.into_iter().find(|(of, is_repeated)| *of == key && *is_repeated) {
+                return Err(de::Error::duplicate_field(key));
+            }
+            match key.as_str() {
+                NAME => name = Some(map.next_value()?),
+                TEXT => text = Some(map.next_value()?),
+                LEARNING_RATE if is_rated => rate = Some(map.next_value()?),
+                _ => values.push((key, map.next_value()?)),
+            }
+        }
+        let name = name.ok_or_else(|| de::Error::missing_field(NAME))?;
+        let text = text.ok_or_else(|| de::Error::missing_field(TEXT))?;
+        if is_rated && rate.is_none() {
+            return Err(de::Error::missing_field(LEARNING_RATE));
+        }
+        let mut rule = default(RuleKind::Typed(TypedRule::new(&name, &text).map_err(de::Error::custom)?));
+        for (index, (key, value)) in values.iter().enumerate() {
+            let keys = || lasting(rule.info().hyperparameters.iter().map(|of| of.key).collect());
+            let place = rule.index(key).ok_or_else(|| de::Error::unknown_field(key, keys()))?;
+            let of = &rule.info().hyperparameters[place];
+            if values[..index].iter().any(|(before, _)| before == key) {
+                return Err(de::Error::duplicate_field(of.key));
+            }
+            rule.set_checked(place, of.checked(*value).map_err(de::Error::custom)?);
+        }
+        Ok((rule, rate))
+    }
+}
+
+/// The value of a hyperparameter, checked where it stands; of a choice, its index.
+impl<'de> DeserializeSeed<'de> for &'static Hyperparameter {
+    type Value = f64;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<f64, D::Error> {
+        match self.kind {
+            HyperparameterKind::Choice(choices) => deserializer.deserialize_enum(self.key, &[], ChoiceReader(choices)),
+            HyperparameterKind::DecayRate | HyperparameterKind::Number(_) | HyperparameterKind::Whole(_) => {
+                self.checked(f64::deserialize(deserializer)?).map_err(de::Error::custom)
+            }
+        }
+    }
+}
+
+/// One of a few choices, as its index.
+struct ChoiceReader(&'static [HyperparameterChoice]);
+
+impl<'de> Visitor<'de> for ChoiceReader {
+    type Value = f64;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "one of {}", self.0.iter().map(|choice| choice.key).collect::<Vec<_>>().join(", "))
+    }
+
+    fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<f64, A::Error> {
+        let names = lasting(self.0.iter().map(|choice| choice.key).collect());
+        let of = |name: &str| names.iter().position(|key| *key == name);
+        let (index, unit) = data.variant_seed(Identifier { names, of, is_field: false })?;
+        unit.unit_variant()?;
+        Ok(index as f64)
+    }
+}

@@ -1,0 +1,75 @@
+//! Rules that are typed in the window.
+
+use egui::accesskit::Role;
+use egui_kittest::kittest::Queryable;
+use valleyscope::optimizer::RuleSpec;
+
+use crate::harness::App;
+
+const SIGN: &str = "param pull = 0.5 in 0..2\ntheta = theta - eta*(sign(g) + pull*theta)";
+
+/// Replaces what a field says.
+fn replace(app: &mut App, field: &str, role: Role, text: &str) {
+    app.harness.get_by_role_and_label(role, field).focus();
+    app.harness.run_steps(2);
+    app.harness.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::A);
+    app.harness.run_steps(2);
+    app.harness.get_by_role_and_label(role, field).type_text(text);
+    app.harness.run_steps(4);
+}
+
+fn rule(app: &App, index: usize) -> RuleSpec {
+    app.state().live().spec.optimizers[index].rule.rule
+}
+
+#[test]
+fn a_built_in_rule_is_copied_as_text_and_changed_while_it_runs() {
+    let mut app = App::plain();
+    let before = app.state().live().spec.optimizers.len();
+    app.button("Adam: text");
+    app.settle();
+    let copy = rule(&app, before);
+    assert_eq!(copy.name(), "Adam as text");
+    assert!(copy.kind().typed().unwrap().text().contains("m = beta1*m + (1.0 - beta1)*g"), "{copy:?}");
+    let field = "Adam as text: text of the rule";
+    replace(&mut app, field, Role::MultilineTextInput, &SIGN.replace("sign(", "sing("));
+    assert!(app.shows(
+        "line 2, column 22: expected a number, a function or one of eta, g, omega, pull, t, theta, found `sing`"
+    ));
+    assert_eq!(rule(&app, before), copy, "the last rule without a mistake runs");
+    replace(&mut app, field, Role::MultilineTextInput, SIGN);
+    assert_eq!(rule(&app, before).kind().typed().unwrap().text(), SIGN);
+    assert!(app.shows("It runs as it stands."));
+    app.until("a step of it", |app| {
+        let snapshot = app.state().live().snapshot.as_ref().unwrap();
+        snapshot.ensembles.len() == before + 1
+    });
+    app.settle();
+    assert!(app.harness.query_by_role_and_label(Role::Slider, "Adam as text: pull").is_some(), "it has its slider");
+    // The name is taken over when the field is left.
+    replace(&mut app, "Adam as text: name of the rule", Role::TextInput, "Sign with a pull");
+    app.harness.key_press(egui::Key::Enter);
+    app.settle();
+    assert_eq!(rule(&app, before).name(), "Sign with a pull");
+}
+
+#[test]
+fn a_rule_of_ones_own_is_added() {
+    let mut app = App::plain();
+    app.button("+ Add optimizer");
+    app.press("A rule of your own…");
+    app.settle();
+    let own = app.state().live().spec.optimizers.last().unwrap().rule.rule;
+    assert!(own.name().starts_with("My rule"), "{}", own.name());
+    assert!(app.shows("It runs as it stands."));
+}
+
+#[test]
+fn what_the_language_cannot_say_is_explained() {
+    let mut app = App::with("zoo");
+    let before = app.state().live().spec.optimizers.len();
+    app.button("Muon: text");
+    app.settle();
+    assert!(app.shows("Muon cannot be written as text, as the language has no words for"));
+    assert_eq!(app.state().live().spec.optimizers.len(), before);
+}

@@ -1,0 +1,288 @@
+//! Rules that are typed, against the built-in rules and by their mistakes.
+
+use std::fmt::Write;
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use valleyscope::optimizer::program::{Program, text_of, tokens};
+use valleyscope::optimizer::{RuleKind, RuleSpec, TypedRule};
+use valleyscope::preset::Preset;
+use valleyscope::simulation::Simulation;
+
+const FOCUS: &str = "\
+state m, avg
+param beta1 = 0.9 in 0..1, beta2 = 0.9 in 0..1, gamma = 0.2 in -1..1
+m   = beta1*m + (1 - beta1)*g
+avg = avg + (1 - beta2)/(1 - beta2^t)*(theta - avg)
+theta = theta - eta*(sign(m) + gamma*sign(theta - avg) + omega*theta)
+";
+
+/// With the product of the momenta, which the hyperparameters do not have, as a state.
+const NADAM: &str = "\
+state m, s, product
+param beta1 = 0.9 in 0..1, beta2 = 0.999 in 0..1, psi = 0.004 in 0..1
+mu = beta1*(1 - 0.5*0.96^(psi*t))
+next = beta1*(1 - 0.5*0.96^(psi*(t + 1)))
+product = where(t == 1, mu, product*mu)
+m = beta1*m + (1 - beta1)*g
+s = beta2*s + (1 - beta2)*g^2
+n = (1 - mu)/(1 - product)*g + next/(1 - product*next)*m
+theta = theta - eta*(n/(sqrt(s/(1 - beta2^t)) + 1e-8) + omega*theta)
+";
+
+/// A rule as it stands in a preset: `Typed(name: …, text: …, …)`.
+fn written(text: &str, hyperparameters: &str) -> String {
+    format!("Typed(name: \"mine\", text: {text:?}, learning_rate: 0.01{hyperparameters})")
+}
+
+/// Where a few particles are after some steps with noise.
+fn positions(rule: &str, steps: u64) -> Vec<[f64; 2]> {
+    let preset = format!(
+        "Landscape(version: 1, title: \"t\", simulation: (
+            landscape: (sharpness: 10.0, slope: 0.1, rotation_degrees: 30.0),
+            noise: 0.5, steps: {steps}, particles: 13, seed: 3,
+            optimizers: [(id: 1, rule: {rule})],
+        ))"
+    );
+    let Preset::Landscape(preset) = Preset::parse(&preset, "test").unwrap_or_else(|error| panic!("{error}")) else {
+        panic!("it is a landscape");
+    };
+    let mut simulation = Simulation::new(preset.simulation);
+    (0..steps).for_each(|_| simulation.advance());
+    simulation.ensembles()[0].positions().collect()
+}
+
+fn assert_close(what: &str, found: &[[f64; 2]], expected: &[[f64; 2]]) {
+    assert!(expected.iter().flatten().all(|value| value.is_finite()), "{what}: the run diverged");
+    for (found, expected) in found.iter().flatten().zip(expected.iter().flatten()) {
+        assert!((found - expected).abs() <= 1e-12 * expected.abs().max(1e-2), "{what}: {found} and {expected}");
+    }
+}
+
+/// A rule in RON without its typed form: the defaults of the plane.
+fn built_in(kind: RuleKind) -> String {
+    format!("{}(learning_rate: 0.01)", kind.key())
+}
+
+#[test]
+fn built_in_rules_as_text_take_the_same_steps() {
+    let mut not_written = Vec::new();
+    for &kind in RuleKind::ALL {
+        match text_of(&RuleSpec::on_plane(kind)) {
+            Ok(text) => {
+                assert_close(&text, &positions(&written(&text, ""), 60), &positions(&built_in(kind), 60));
+            }
+            Err(_) => not_written.push(kind.info().name),
+        }
+    }
+    assert_eq!(not_written, ["MARS", "Sophia", "Muon", "NAdam", "Adam-mini", "Shampoo", "SOAP"]);
+}
+
+#[test]
+fn rules_written_by_hand_are_the_built_in_ones() {
+    let nadam = RuleKind::named("NAdam").unwrap();
+    assert_close(NADAM, &positions(&written(NADAM, ""), 60), &positions(&built_in(nadam), 60));
+    let with = |hyperparameters: &str| positions(&written(FOCUS, hyperparameters), 60);
+    let focus = |hyperparameters: &str| positions(&format!("Focus(learning_rate: 0.01{hyperparameters})"), 60);
+    for of in [", weight_decay: 0.0, gamma: -0.4", ", weight_decay: 0.3, beta1: 0.5, beta2: 0.99, gamma: 0.8"] {
+        assert_close(of, &with(of), &focus(of));
+    }
+}
+
+/// Each mistake with its line and column, what was expected, and what was found.
+const MISTAKES: &[(&str, &str)] = &[
+    ("", "line 1, column 1: expected a line `theta = …` that takes the step, found none"),
+    ("m = g", "line 1, column 6: expected a line `theta = …` that takes the step, found none"),
+    (
+        "theta = theta - eta*g2",
+        "line 1, column 21: expected a number, a function or one of eta, g, omega, t, theta, found `g2`",
+    ),
+    ("theta = theta -", "line 1, column 16: expected a number, a name, a function or `(`, found the end of the text"),
+    ("theta = (g\n", "line 2, column 1: expected `)`, found the end of the text"),
+    ("theta = g $ 2", "line 1, column 11: expected an operator or the end of the line, found `$`"),
+    ("g = theta", "line 1, column 1: expected a state, `theta` or a new name to assign to, found `g`, which is given"),
+    (
+        "sqrt = theta",
+        "line 1, column 1: expected a state, `theta` or a new name to assign to, found `sqrt`, which is a function",
+    ),
+    ("# β\nstate m, m", "line 2, column 10: expected a name that nothing has yet, found `m`"),
+    ("param a = 1", "line 1, column 12: expected `in` and the range, as in `0.9 in 0..1`, found the end of the text"),
+    ("param a = 2 in 0..1", "line 1, column 11: expected a default from 0 to 1, found 2"),
+    ("param a = 2 in 3..1", "line 1, column 16: expected a range whose end is larger than its start, found 3..1"),
+    ("theta = max(g)", "line 1, column 14: expected `,`, as `max` takes 2 numbers, found `)`"),
+    ("theta = abs(g, g)", "line 1, column 14: expected `)`, as `abs` takes 1 number, found `,`"),
+    (
+        "theta = norm(t)",
+        "line 1, column 9: expected something in `norm` that differs between parameters, such as `g`, found a number that is \
+         the same for all of them",
+    ),
+    ("state a, b, c, d, e, f, h", "line 1, column 25: expected at most 6 states, found one more"),
+    ("theta = 1e999", "line 1, column 9: expected a number of at most 1.8e308, found `1e999`"),
+];
+
+#[test]
+fn mistakes_say_where_they_are_and_what_was_expected() {
+    for (text, expected) in MISTAKES {
+        let error = Program::new(text).unwrap_err();
+        assert_eq!(error.to_string(), *expected, "of {text:?}");
+        assert!(error.range.end <= text.len() && text.get(error.range.clone()).is_some(), "of {text:?}");
+    }
+}
+
+#[test]
+fn sizes_are_bounded() {
+    let refused = |text: &str, of: &str| {
+        let error = Program::new(text).unwrap_err().to_string();
+        assert!(error.contains(of), "{error}");
+    };
+    refused(&format!("theta = {}g{}", "(".repeat(100), ")".repeat(100)), "at most 64 brackets");
+    refused(&format!("theta = {}g", "-".repeat(100)), "at most 64 brackets");
+    refused(&format!("theta = g{}", "^g".repeat(100)), "at most 64 brackets");
+    refused(&format!("theta = g{}", " + g".repeat(600)), "at most 512 operations");
+    refused(&"# nothing\n".repeat(1100), "at most 10000 characters");
+    let many: String = (1..40).map(|number| format!(" + {number}.5*g")).collect();
+    refused(&format!("theta = theta{many}"), "at most 24 constants");
+    let mut kept = String::new();
+    (1..30).for_each(|number| writeln!(kept, "a{number} = g^(theta + {number})").unwrap());
+    let sum: String = (1..30).rev().map(|number| format!(" + a{number}*a{number}")).collect();
+    refused(&format!("{kept}theta = theta{sum}"), "at most 24");
+}
+
+#[test]
+fn what_is_not_a_number_is_a_result() {
+    let after = |step: &str| positions(&written(&format!("theta = {step}"), ""), 1)[0][0];
+    assert_eq!(after("1/(theta - theta)"), f64::INFINITY);
+    assert!(after("(theta - theta)/(theta - theta)").is_nan());
+    assert!(after("sqrt(-abs(theta))").is_nan() && after("ln(-abs(theta))").is_nan());
+    assert_eq!(after("exp(1e5 + theta)"), f64::INFINITY);
+    assert_eq!(after("ln(theta - theta)"), f64::NEG_INFINITY);
+    for function in ["max(x, 1)", "max(1, x)", "min(x, 1)", "min(1, x)", "max(x, g)", "max(g, x)", "clamp(x, -1, 1)"] {
+        let text = format!("x = sqrt(-1 - abs(g))\ntheta = {function}");
+        assert!(positions(&written(&text, ""), 1)[0][0].is_nan(), "{function}");
+    }
+    assert_eq!(after("where(theta != theta, 1, 2)"), 2.0);
+    assert_eq!(after("(theta >= theta) + 2*(theta > theta) + 4*(theta <= theta) + 8*(theta < theta)"), 5.0);
+}
+
+#[test]
+fn functions_of_the_whole_parameter_see_x_and_y() {
+    let text = "theta = where(norm(theta)^2 == dot(theta, theta), mean(theta), sum(theta))";
+    let start = positions("Sgd(learning_rate: 0.00000001)", 1);
+    for ([x, y], [a, b]) in positions(&written("theta = sum(theta) - mean(theta)", ""), 1).iter().zip(start) {
+        assert!((x - 0.5 * (a + b)).abs() < 1e-6 && x == y);
+    }
+    assert!(Program::new(text).unwrap().needs_whole_parameter());
+}
+
+#[test]
+fn a_preset_with_a_typed_rule_is_read_as_it_was_written() {
+    let rule = written(FOCUS, ", gamma: 0.5");
+    let text = format!(
+        "Landscape(version: 1, title: \"t\", simulation: (landscape: (sharpness: 10.0, slope: 0.1, \
+         rotation_degrees: 30.0), noise: 1.0, steps: 100, optimizers: [(id: 1, rule: {rule})]))"
+    );
+    let preset = Preset::parse(&text, "test").unwrap();
+    let ron = preset.to_ron();
+    assert!(ron.contains("\nm   = beta1*m + (1 - beta1)*g\n"), "the text stays readable:\n{ron}");
+    assert_eq!(Preset::parse(&ron, "test").unwrap(), preset);
+    let with_quotes = text.replace("state m, avg\\n", "state m, avg # of \\\"this\\\" and \\\\ that\\n");
+    let preset = Preset::parse(&with_quotes, "test").unwrap();
+    assert_eq!(Preset::parse(&preset.to_ron(), "test").unwrap(), preset);
+    for (from, to, expected) in [
+        ("gamma: 0.5", "kappa: 0.5", "kappa"),
+        ("gamma: 0.5", "gamma: 1.5", "-1"),
+        ("sign(m)", "sing(m)", "line 5, column 20"),
+        ("name: \"mine\"", "name: \"Adam\"", "Adam"),
+        ("name: \"mine\", ", "", "name"),
+    ] {
+        let error = Preset::parse(&text.replace(from, to), "test").unwrap_err().to_string();
+        assert!(error.contains(expected), "{from} → {to}: {error}");
+    }
+}
+
+#[test]
+fn equal_typed_rules_are_one() {
+    let [a, b] = [FOCUS; 2].map(|text| TypedRule::new("twice", text).unwrap());
+    assert!(std::ptr::eq(a, b));
+    assert_ne!(RuleKind::Typed(a), RuleKind::Typed(TypedRule::new("twice", NADAM).unwrap()));
+}
+
+/// A million texts: pieces of programs in any order, and programs with some characters changed.
+#[test]
+fn no_text_makes_the_parser_panic() {
+    const PIECES: &[&str] = &[
+        "state ",
+        "param ",
+        " in ",
+        "m",
+        "theta",
+        "g",
+        "t",
+        "eta",
+        "omega",
+        "beta",
+        "=",
+        "==",
+        "+",
+        "-",
+        "*",
+        "/",
+        "^",
+        "(",
+        ")",
+        ",",
+        "..",
+        ".",
+        "<",
+        ">=",
+        "!=",
+        "0",
+        "0.9",
+        "1e-8",
+        "2",
+        "sign(",
+        "norm(",
+        "where(",
+        "max(",
+        "clamp(",
+        "exp(",
+        "#",
+        "\n",
+        "\n",
+        " ",
+        "β",
+        "\u{301}",
+        "\0",
+        "theta = theta - eta*(",
+        "m = ",
+        "beta^t",
+    ];
+    let mut random = StdRng::seed_from_u64(11);
+    let mut accepted = 0;
+    for round in 0..1_000_000 {
+        let text = if round % 2 == 0 {
+            (0..random.random_range(1..24)).map(|_| PIECES[random.random_range(0..PIECES.len())]).collect()
+        } else {
+            let mut characters: Vec<char> = FOCUS.chars().collect();
+            for _ in 0..random.random_range(1..4) {
+                let at = random.random_range(0..characters.len());
+                match random.random_range(0..3) {
+                    0 => drop(characters.remove(at)),
+                    1 => characters[at] = random.random_range('\0'..'\u{7f}'),
+                    _ => characters.insert(at, PIECES[random.random_range(0..PIECES.len())].chars().next().unwrap()),
+                }
+            }
+            characters.into_iter().collect::<String>()
+        };
+        match Program::new(&text) {
+            Ok(_) => accepted += 1,
+            Err(error) => assert!(text.get(error.range).is_some(), "{text:?}"),
+        }
+        let end = tokens(&text).into_iter().fold(0, |end, token| {
+            assert!(token.range.start >= end && !token.range.is_empty());
+            token.range.end
+        });
+        assert!(end <= text.len());
+    }
+    assert!(accepted > 1_000, "only {accepted} were programs");
+}
