@@ -366,3 +366,27 @@ fn statistics_need_what_is_said_beforehand() {
         assert!((said / checkpoint - 1.0).abs() < 0.01, "{rule}: {said} were said, {checkpoint} needed");
     }
 }
+
+/// A model that diverges takes no other model of its stack along, and its statistics fail nobody.
+#[test]
+fn a_diverged_model_leaves_the_others_of_its_stack_alone() {
+    let layout = ParameterLayout::new([("weight".to_owned(), vec![4, 3], true)], 2);
+    for (kind, from) in [(RuleKind::Shampoo, 1), (RuleKind::Shampoo, 5), (RuleKind::Soap, 1), (RuleKind::Soap, 5)] {
+        let rule = RuleSpec::in_training(kind).with("interval", 3.0).unwrap();
+        let mut optimizer = FlatOptimizer::new(rule, &[0.1; 2], &layout, Kind::Double, Device::Cpu).unwrap();
+        let mut theta = Tensor::zeros([layout.length() as i64], (Kind::Double, Device::Cpu));
+        for t in 1..=12 {
+            let gradients: Vec<f64> = (0..layout.length())
+                .map(|at| match at {
+                    5 if t >= from => f64::NAN,
+                    0..24 => gradient(&rule, t, at),
+                    _ => 0.0,
+                })
+                .collect();
+            optimizer.step(&layout, &mut theta, &Tensor::from_slice(&gradients), &Answers::default()).unwrap();
+        }
+        let theta = numbers(&theta);
+        assert!(theta[..12].iter().all(|value| value.is_nan()), "{kind:?} from step {from}: {theta:?}");
+        assert!(theta[12..24].iter().all(|value| value.is_finite() && *value != 0.0), "{kind:?}: {theta:?}");
+    }
+}
