@@ -19,13 +19,13 @@ fn replace(app: &mut App, field: &str, role: Role, text: &str) {
 }
 
 fn rule(app: &App, index: usize) -> RuleSpec {
-    app.state().live().spec.optimizers[index].rule.rule
+    app.state().document().spec.optimizers[index].rule.rule
 }
 
 #[test]
 fn a_built_in_rule_is_copied_as_text_and_changed_while_it_runs() {
     let mut app = App::plain();
-    let before = app.state().live().spec.optimizers.len();
+    let before = app.state().document().spec.optimizers.len();
     app.button("Adam: text");
     app.settle();
     let copy = rule(&app, before);
@@ -59,7 +59,7 @@ fn a_rule_of_ones_own_is_added() {
     app.button("+ Add optimizer");
     app.press("A rule of your own…");
     app.settle();
-    let own = app.state().live().spec.optimizers.last().unwrap().rule.rule;
+    let own = app.state().document().spec.optimizers.last().unwrap().rule.rule;
     assert!(own.name().starts_with("My rule"), "{}", own.name());
     assert!(app.shows("It runs as it stands."));
 }
@@ -67,9 +67,9 @@ fn a_rule_of_ones_own_is_added() {
 #[test]
 fn what_the_language_cannot_say_is_explained() {
     let mut app = App::with("zoo");
-    let before = app.state().live().spec.optimizers.len();
+    let before = app.state().document().spec.optimizers.len();
     app.button("Muon: text");
     app.settle();
     assert!(app.shows("Muon cannot be written as text, as the language has no words for"));
-    assert_eq!(app.state().live().spec.optimizers.len(), before);
+    assert_eq!(app.state().document().spec.optimizers.len(), before);
 }

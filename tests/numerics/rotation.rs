@@ -47,7 +47,8 @@ fn rules_of_the_whole_parameter_do_not_see_the_direction_of_the_valley() {
         for degrees in [17.0, 30.0, 45.0, 118.0] {
             let apart = turned(rated, degrees, 300);
             // SOAP's second gradient is the first again: what it has across the axis is rounding, which ε divides.
-            assert!(apart < 1e-8, "{rule:?} at {degrees}°: {apart}");
+            let most = if rule.kind() == RuleKind::Soap { 1e-8 } else { 1e-9 };
+            assert!(apart < most, "{rule:?} at {degrees}°: {apart}");
         }
     }
 }

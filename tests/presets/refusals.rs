@@ -80,7 +80,8 @@ fn names_that_do_not_exist_are_refused_with_those_that_do() {
     refused("noise: 1.0", "nose: 1.0", "nose", &["`simulation`", "no field `nose`", "`noise`"]);
     refused("version: 1,", "version: 1, x: 2,", "x", &["the preset", "no field `x`", "`title`"]);
     refused("gamma: 0.2", "gama: 0.2", "gama", &["simulation.optimizers[1].rule", "`gama`", "`gamma`"]);
-    let names: Vec<String> = RuleKind::ALL.iter().map(|kind| format!("`{}`", kind.info().name)).collect();
+    let built_in = RuleKind::ALL.iter().map(|kind| kind.info().name);
+    let names: Vec<String> = built_in.chain(["Typed"]).map(|name| format!("`{name}`")).collect();
     refused("Adam(", "Adamm(", "Adamm", &[&format!("one of {}, found `Adamm`", names.join(", "))]);
     refused("set: [Noise(0.0)]", "set: [Nose(0.0)]", "Nose", &["`Noise`", "`Nose`"]);
     refused("noise: 1.0,", "noise: 1.0, noise: 2.0,", "noise: 2", &["`noise`", "twice", "`simulation`"]);

@@ -80,8 +80,8 @@ fn every_operation_is_the_same_in_loops_and_in_tensors() {
         "u = abs(g)^1.5 + g^3 + 2^g + abs(theta)^g + (g <= theta) - (g != theta) + (g == g)",
         "u = 1/(1 + g^2) + theta/t + (1 - 0.9^t)*g + where(t > 2, g, 0.5)",
     ];
-    for line in lines {
-        let rule = typed(line, &format!("{line}\ntheta = theta - eta*u"));
+    for (index, line) in lines.into_iter().enumerate() {
+        let rule = typed(&format!("line {index}"), &format!("{line}\ntheta = theta - eta*u"));
         let [loops, tensors] = [false, true].map(|in_tensors| trained(rule, Kind::Double, in_tensors));
         let apart = distance(&tensors, &loops);
         assert!(apart <= 1e-12, "{line}: {apart}");
