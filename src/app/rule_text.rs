@@ -166,7 +166,11 @@ impl Draft {
         let text = match &self.mistake {
             None => RichText::new("It runs as it stands. A change takes effect in the next step.").weak(),
             Some(mistake) => {
-                let text = format!("{mistake}. The last text without a mistake runs.");
+                let mistake = match mistake {
+                    TypedRuleError::Text(mistake) => format!("In {mistake}"),
+                    other => other.to_string(),
+                };
+                let text = format!("{mistake}. The last rule without a mistake runs.");
                 RichText::new(text).color(ui.visuals().error_fg_color)
             }
         };

@@ -3,6 +3,7 @@
 use egui::accesskit::Role;
 use egui_kittest::kittest::Queryable;
 use valleyscope::optimizer::RuleSpec;
+use valleyscope::preset::built_ins;
 
 use crate::harness::App;
 
@@ -66,7 +67,8 @@ fn a_rule_of_ones_own_is_added() {
 
 #[test]
 fn what_the_language_cannot_say_is_explained() {
-    let mut app = App::with("zoo");
+    let zoo = built_ins().iter().find(|built_in| built_in.name == "zoo").unwrap();
+    let mut app = App::with(zoo.text);
     let before = app.state().document().spec.optimizers.len();
     app.button("Muon: text");
     app.settle();

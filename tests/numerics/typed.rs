@@ -191,7 +191,7 @@ fn a_preset_with_a_typed_rule_is_read_as_it_was_written() {
     for (from, to, expected) in [
         ("gamma: 0.5", "kappa: 0.5", "kappa"),
         ("gamma: 0.5", "gamma: 1.5", "-1"),
-        ("sign(m)", "sing(m)", "line 5, column 20"),
+        ("sign(m)", "sing(m)", "line 5, column 22"),
         ("name: \"mine\"", "name: \"Adam\"", "Adam"),
         ("name: \"mine\", ", "", "name"),
     ] {

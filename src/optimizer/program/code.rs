@@ -50,6 +50,8 @@ pub(super) struct Code {
     pub new_states: Vec<Place>,
     pub theta: Place,
     pub direction: Place,
+    /// The state that is called `m`, as momenta are.
+    pub momentum: Option<usize>,
 }
 
 /// What a program needs too many of.
@@ -84,7 +86,8 @@ impl Code {
         let [new_states @ .., theta, direction] = &places[..] else { unreachable!("two results are always there") };
         let (new_states, theta, direction) = (new_states.to_vec(), *theta, *direction);
         let Coder { numbers, coefficients, inputs, instructions, .. } = coder;
-        Ok(Code { numbers, coefficients, inputs, instructions, new_states, theta, direction })
+        let momentum = parsed.states.iter().position(|name| name == "m");
+        Ok(Code { numbers, coefficients, inputs, instructions, new_states, theta, direction, momentum })
     }
 }
 

@@ -3,7 +3,7 @@
 use super::Program;
 use super::code::{COEFFICIENTS, Code, Instruction, Place, REGISTERS, STEP_NUMBERS, StepNumber};
 use super::graph::Input;
-use crate::optimizer::{Algebra, MOST_HYPERPARAMETERS, MOST_STATES, Moved, Rates, Scalar, StepPart};
+use crate::optimizer::{Algebra, MOST_HYPERPARAMETERS, MOST_STATES, Moved, Rates, Scalar, StepArrow, StepPart};
 
 /// The numbers of a step that are the same for all elements, and its instructions.
 #[derive(Clone, Copy, Debug)]
@@ -88,6 +88,9 @@ impl<A: Algebra> ProgramCoefficients<A> {
         let mut after = states;
         for (index, place) in self.code.new_states.iter().enumerate() {
             after[index % MOST_STATES] = *self.at(*place, &registers);
+        }
+        if let Some(momentum) = self.code.momentum {
+            A::draw(&StepArrow::MOMENTUM, || after[momentum % MOST_STATES]);
         }
         let theta = *self.at(self.code.theta, &registers);
         (after, Moved { theta, direction: *self.at(self.code.direction, &registers) })
