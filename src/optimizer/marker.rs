@@ -1,6 +1,6 @@
 //! How optimizers are told apart wherever they are shown: each rule has a colour and a mark of its own.
 
-use super::{RuleKind, TypedRule};
+use super::RuleKind;
 
 /// A mark that stands for an optimizer, for readers who cannot see its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,12 +67,10 @@ impl Marker {
 /// mark; the others take turns with those of no rule, and then with those of no rule beside them.
 pub fn markers(own: impl IntoIterator<Item = Marker>) -> Vec<Marker> {
     let own: Vec<Marker> = own.into_iter().collect();
-    let is_of_a_rule = |marker: &Marker| {
-        *marker == TypedRule::MARKER || RuleKind::ALL.iter().any(|kind| kind.info().marker == *marker)
-    };
+    let is_of_a_rule = |marker: &Marker| RuleKind::ALL.iter().any(|kind| kind.info().marker == *marker);
     let (of_rules, spare): (Vec<Marker>, Vec<Marker>) = Marker::all().partition(is_of_a_rule);
-    let absent = of_rules.into_iter().filter(|marker| !own.contains(marker));
-    let others: Vec<Marker> = spare.into_iter().chain(absent).collect();
+    // A typed rule has one of the spare marks.
+    let others: Vec<Marker> = spare.into_iter().chain(of_rules).filter(|marker| !own.contains(marker)).collect();
     let mut others = others.into_iter().cycle();
     let mut seen = Vec::new();
     let marker = |marker: Marker| {
