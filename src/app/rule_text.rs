@@ -151,7 +151,12 @@ impl Draft {
             _ => None,
         };
         let edited = ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
-            let mut layouter = |ui: &Ui, text: &dyn TextBuffer, width: f32| layout(ui, text.as_str(), &mark, width);
+            // In the frame of a change, the mark is still that of the text before.
+            let marked = self.text.clone();
+            let mut layouter = |ui: &Ui, text: &dyn TextBuffer, width: f32| {
+                let mark = mark.as_ref().filter(|_| text.as_str() == marked);
+                layout(ui, text.as_str(), mark, width)
+            };
             let field = TextEdit::multiline(&mut self.text).code_editor().layouter(&mut layouter);
             let field = ui.add(field.desired_width(f32::INFINITY).desired_rows(12));
             ui.add_space(6.0);
@@ -205,7 +210,7 @@ fn visible(text: &str, range: Range<usize>) -> Range<usize> {
 }
 
 /// The text with its words in colours, and a line under the mistake.
-fn layout(ui: &Ui, text: &str, mark: &Option<Range<usize>>, width: f32) -> Arc<Galley> {
+fn layout(ui: &Ui, text: &str, mark: Option<&Range<usize>>, width: f32) -> Arc<Galley> {
     let visuals = ui.visuals();
     let font = TextStyle::Monospace.resolve(ui.style());
     let color = |kind: Option<TokenKind>| match kind {
@@ -218,11 +223,11 @@ fn layout(ui: &Ui, text: &str, mark: &Option<Range<usize>>, width: f32) -> Arc<G
     let mut job = LayoutJob::default();
     let mut append = |range: Range<usize>, kind: Option<TokenKind>| {
         // In parts, where the mark begins or ends inside.
-        let ends = mark.as_ref().map_or([range.end; 2], |mark| [mark.start, mark.end]);
+        let ends = mark.map_or([range.end; 2], |mark| [mark.start, mark.end]);
         let mut start = range.start;
         for end in ends.into_iter().chain([range.end]) {
             let end = end.clamp(start, range.end);
-            let is_marked = mark.as_ref().is_some_and(|mark| mark.start <= start && end <= mark.end);
+            let is_marked = mark.is_some_and(|mark| mark.start <= start && end <= mark.end);
             let underline = if is_marked { Stroke::new(2.0, visuals.error_fg_color) } else { Stroke::NONE };
             let format = TextFormat { font_id: font.clone(), color: color(kind), underline, ..TextFormat::default() };
             job.append(&text[start..end], 0.0, format);

@@ -1,7 +1,7 @@
 //! Rules that are typed: the language of [`program`](super::program) as one more rule.
 
 use std::hash::{Hash, Hasher};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::program::{Program, ProgramCoefficients, ProgramError};
 use super::{
@@ -30,12 +30,18 @@ pub enum TypedRuleError {
     Text(#[from] ProgramError),
     #[error("a typed rule has a name of 1 to {} characters, found {found} of them", TypedRule::LONGEST_NAME)]
     Name { found: usize },
+    #[error("a typed rule's name has no spaces around it and no control characters, found `{0}`")]
+    Characters(String),
     #[error("the name `{0}` is that of another optimizer; a typed rule has a name of its own")]
     NameOfAnother(String),
 }
 
 /// All that were made so far.
 static KNOWN: Mutex<Vec<&'static TypedRule>> = Mutex::new(Vec::new());
+
+fn known() -> MutexGuard<'static, Vec<&'static TypedRule>> {
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 impl TypedRule {
     pub const LONGEST_NAME: usize = 60;
@@ -48,18 +54,25 @@ impl TypedRule {
     ///
     /// The first mistake in the text, or a name that is empty, too long or that of another optimizer.
     pub fn new(name: &str, text: &str) -> Result<&'static TypedRule, TypedRuleError> {
-        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(rule) = known.iter().find(|rule| rule.name == name && rule.text() == text) {
+        let is_it = |rule: &&&'static TypedRule| rule.name == name && rule.text() == text;
+        if let Some(rule) = known().iter().find(is_it) {
             return Ok(rule);
         }
-        let length = name.trim().chars().count();
+        let length = name.chars().count();
         if length == 0 || length > Self::LONGEST_NAME {
             return Err(TypedRuleError::Name { found: length });
+        }
+        if name.trim() != name || name.contains(char::is_control) {
+            return Err(TypedRuleError::Characters(name.escape_debug().to_string()));
         }
         if RuleKind::named(name).is_some() || name == Typed::INFO.name {
             return Err(TypedRuleError::NameOfAnother(name.to_owned()));
         }
         let program = Program::new(text)?;
+        let mut known = known();
+        if let Some(rule) = known.iter().find(is_it) {
+            return Ok(rule);
+        }
         let name = &*name.to_owned().leak();
         let parts = parts(&program).leak();
         let rule = Box::leak(Box::new(TypedRule { name, info: info(name, &program, parts), program, parts }));
@@ -81,9 +94,8 @@ impl TypedRule {
 
     /// The last of each name, in the order of the names' first.
     pub fn latest() -> Vec<&'static TypedRule> {
-        let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         let mut latest: Vec<&'static TypedRule> = Vec::new();
-        for rule in known.iter() {
+        for rule in known().iter() {
             match latest.iter_mut().find(|other| other.name == rule.name) {
                 Some(other) => *other = rule,
                 None => latest.push(rule),
@@ -94,8 +106,7 @@ impl TypedRule {
 
     /// The tables of the hyperparameters of all that were made so far.
     pub(super) fn tables() -> Vec<&'static [Hyperparameter]> {
-        let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        known.iter().map(|rule| rule.info.hyperparameters).collect()
+        known().iter().map(|rule| rule.info.hyperparameters).collect()
     }
 }
 
@@ -114,15 +125,14 @@ impl Hash for TypedRule {
     }
 }
 
-/// A name as it is shown: with a Greek letter and an index in place of their names.
+/// A name as it is shown: with a Greek letter and an index in place of their names, so that no two look alike.
 fn symbol(name: &str) -> &'static str {
-    const GREEK: [(&str, &str); 16] = [
+    const GREEK: [(&str, &str); 15] = [
         ("alpha", "α"),
         ("beta", "β"),
         ("gamma", "γ"),
         ("delta", "δ"),
         ("eps", "ε"),
-        ("epsilon", "ε"),
         ("zeta", "ζ"),
         ("kappa", "κ"),
         ("lambda", "λ"),
@@ -136,7 +146,6 @@ fn symbol(name: &str) -> &'static str {
     ];
     let letters = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let index = name[letters.len()..].chars().filter_map(|digit| char::from_u32(0x2080 + digit.to_digit(10)?));
-    let letters = letters.trim_end_matches('_');
     let greek = GREEK.iter().find(|(word, _)| *word == letters).map_or(letters, |(_, letter)| letter);
     greek.chars().chain(index).collect::<String>().leak()
 }

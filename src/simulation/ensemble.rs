@@ -109,7 +109,7 @@ impl Ensemble {
             };
             self.states = (0..self.positions.len()).flat_map(of_block).collect();
         }
-        if from.hyperparameters.len() != to.hyperparameters.len() || from.states != to.states {
+        if self.rule.rule.kind() != rule.rule.kind() {
             self.bias = self.bias.carried_over(&self.rule.rule, &rule.rule);
             // It is explained with the states and products that it had.
             self.before = None;

@@ -162,7 +162,16 @@ impl TensorValue {
     /// `then` where this is not 0, else `otherwise`.
     pub(super) fn choose(self, then: TensorValue, otherwise: TensorValue) -> Result<TensorValue, TchError> {
         let tensor = match self {
-            TensorValue::Number(number) => return Ok(if number != 0.0 { then } else { otherwise }),
+            TensorValue::Number(number) => {
+                let (chosen, other) = if number != 0.0 { (then, otherwise) } else { (otherwise, then) };
+                // Spread over the elements if the other one is, as the next operation may be one on tensors.
+                return match (&chosen, other) {
+                    (TensorValue::Number(value), TensorValue::Tensor { tensor, .. }) => {
+                        tensor.f_full_like(*value).map(TensorValue::free)
+                    }
+                    _ => Ok(chosen),
+                };
+            }
             TensorValue::Tensor { tensor, .. } => tensor,
         };
         let condition = tensor.f_ne(0.0)?;

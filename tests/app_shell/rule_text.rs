@@ -47,6 +47,14 @@ fn a_built_in_rule_is_copied_as_text_and_changed_while_it_runs() {
     });
     app.settle();
     assert!(app.harness.query_by_role_and_label(Role::Slider, "Adam as text: pull").is_some(), "it has its slider");
+    // A mark of two bytes, and a character before it.
+    replace(&mut app, field, Role::MultilineTextInput, "β");
+    app.harness.key_press(egui::Key::Home);
+    app.harness.run_steps(2);
+    app.harness.get_by_role_and_label(Role::MultilineTextInput, field).type_text("a");
+    app.harness.run_steps(3);
+    assert!(app.shows("line 1, column 2: expected `=`, found `β`"));
+    replace(&mut app, field, Role::MultilineTextInput, SIGN);
     // The name is taken over when the field is left.
     replace(&mut app, "Adam as text: name of the rule", Role::TextInput, "Sign with a pull");
     app.harness.key_press(egui::Key::Enter);

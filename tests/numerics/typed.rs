@@ -117,6 +117,7 @@ const MISTAKES: &[(&str, &str)] = &[
          the same for all of them",
     ),
     ("state a, b, c, d, e, f, h", "line 1, column 25: expected at most 6 states, found one more"),
+    ("param text = 1 in 0..2", "line 1, column 7: expected a name that presets do not use themselves, found `text`"),
     ("theta = 1e999", "line 1, column 9: expected a number of at most 1.8e308, found `1e999`"),
 ];
 
@@ -140,6 +141,10 @@ fn sizes_are_bounded() {
     refused(&format!("theta = g{}", "^g".repeat(100)), "at most 64 brackets");
     refused(&format!("theta = g{}", " + g".repeat(600)), "at most 512 operations");
     refused(&"# nothing\n".repeat(1100), "at most 10000 characters");
+    let again: String = std::iter::repeat_n("u = u*u\n", 60).collect();
+    refused(&format!("u = g*g\n{again}theta = theta - u"), "at most 20000 numbers");
+    let named: String = (1..300).map(|number| format!("a{number} = g + {number}\n")).collect();
+    refused(&format!("{named}theta = theta - g"), "at most 255 assignments");
     let many: String = (1..40).map(|number| format!(" + {number}.5*g")).collect();
     refused(&format!("theta = theta{many}"), "at most 24 constants");
     let mut kept = String::new();
@@ -193,6 +198,8 @@ fn a_preset_with_a_typed_rule_is_read_as_it_was_written() {
         ("gamma: 0.5", "gamma: 1.5", "-1"),
         ("sign(m)", "sing(m)", "line 5, column 22"),
         ("name: \"mine\"", "name: \"Adam\"", "Adam"),
+        ("name: \"mine\"", "name: \" Adam\"", "spaces"),
+        ("name: \"mine\"", "name: \"a\\nb\"", "control characters"),
         ("name: \"mine\", ", "", "name"),
     ] {
         let error = Preset::parse(&text.replace(from, to), "test").unwrap_err().to_string();

@@ -93,7 +93,10 @@ fn every_operation_is_the_same_in_loops_and_in_tensors() {
 /// Sums, means and norms are those of each tensor of each model.
 #[test]
 fn functions_of_the_whole_parameter_are_of_each_tensor() {
-    let rule = typed("whole", "theta = theta - eta*(g/norm(g) + mean(g) + 0.01*sum(g) + 0.01*dot(g, theta))");
+    let rule = typed(
+        "whole",
+        "theta = theta - eta*(g/norm(g) + mean(g) + 0.01*sum(g) + 0.01*dot(g, theta) + mean(where(t < 3, 0, g)))",
+    );
     let found = trained(rule, Kind::Double, false);
     // The same element by element.
     let layout = layout();
@@ -109,7 +112,9 @@ fn functions_of_the_whole_parameter_are_of_each_tensor() {
                 let norm = g.iter().map(|g| g * g).sum::<f64>().sqrt();
                 let dot: f64 = g.iter().zip(&theta).map(|(g, theta)| g * theta).sum();
                 for (theta, g) in theta.iter_mut().zip(&g) {
-                    *theta -= rate * (g / norm + sum / range.len() as f64 + 0.01 * sum + 0.01 * dot);
+                    let mean = sum / range.len() as f64;
+                    let later = if step < 3 { 0.0 } else { mean };
+                    *theta -= rate * (g / norm + mean + 0.01 * sum + 0.01 * dot + later);
                 }
             }
             expected.extend(theta);

@@ -258,21 +258,38 @@ fn optimizers(ui: &mut Ui, optimizers: &mut Vec<ScanOptimizer>) {
         CollapsingHeader::new(&label).id_salt(("scanned", index)).show(ui, |ui| {
             let owner = format!("{} {label}", index + 1);
             hyperparameters(ui, &owner, &mut optimizer.rule);
+            if optimizer.rule.kind().typed().is_some()
+                && form::small_button(ui, true, "Edit text", &form::owned(&owner, "text"), "The rule as text")
+            {
+                scanned(index, "").open(ui.ctx());
+            }
             let remove = ui.add_enabled(several, Button::new("Remove").small());
             if remove.accessible_name(form::owned(&owner, "remove")).clicked() {
                 removed = Some(index);
             }
         });
     }
+    for (index, optimizer) in optimizers.iter_mut().enumerate() {
+        let label = optimizer.label().to_owned();
+        scanned(index, &label).show(ui.ctx(), &mut optimizer.rule);
+    }
     if let Some(index) = removed {
         optimizers.remove(index);
     }
     ui.menu_button("Add an optimizer", |ui| {
         if let Some(kind) = rule_text::choices(ui, None) {
+            if kind.typed().is_some() {
+                scanned(optimizers.len(), "").open(ui.ctx());
+            }
             optimizers.push(ScanOptimizer { name: None, color: None, rule: RuleSpec::in_training(kind) });
             ui.close();
         }
     });
+}
+
+/// The editor of the text of a scan's optimizer.
+fn scanned(index: usize, owner: &str) -> RuleEditor<'_> {
+    RuleEditor { of: ("scan", index as u32), owner }
 }
 
 fn batch_sizes(text: &str) -> Result<Vec<BatchSize>, String> {

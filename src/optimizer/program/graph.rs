@@ -52,6 +52,9 @@ pub(super) struct Graph {
 impl Graph {
     /// More than a rule of any use needs; each new one is compared with all others.
     pub(super) const MOST_NODES: usize = 512;
+    /// The most numbers of an expression that is written out: formulas are, and an expression whose numbers are used again and
+    /// again would never end.
+    pub(super) const LARGEST_EXPRESSION: usize = 20_000;
 
     /// A node, the one that is there already if it is. None where there is no room for more.
     pub(super) fn add(&mut self, node: Node) -> Option<NodeId> {
@@ -98,6 +101,20 @@ impl Graph {
                 all.max().unwrap_or(Dependence::Step)
             }
         }
+    }
+
+    /// The most numbers that the expression of a node has when it is written out without names.
+    pub(super) fn largest_expression(&self) -> usize {
+        let mut sizes: Vec<usize> = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            sizes.push(match node {
+                Node::Constant(_) | Node::Input(_) => 1,
+                Node::Of(calculation) => {
+                    calculation.operands().into_iter().fold(1, |size, operand| size.saturating_add(sizes[operand.0]))
+                }
+            });
+        }
+        sizes.into_iter().max().unwrap_or(0)
     }
 
     /// `(θ − θ′) / η`, where θ′ is θ after a step without weight decay: the direction of the step.

@@ -75,6 +75,10 @@ impl Program {
     pub fn new(text: &str) -> Result<Program, ProgramError> {
         let mut parsed = parser::parse(text)?;
         let end = text.len()..text.len();
+        if parsed.graph.largest_expression() > Graph::LARGEST_EXPRESSION {
+            let expected = format!("at most {} numbers in an expression, written out", Graph::LARGEST_EXPRESSION);
+            return Err(ProgramError::new(text, end, expected, "more"));
+        }
         let Some(direction) = parsed.graph.direction(parsed.theta) else {
             let expected = format!("at most {} operations", Graph::MOST_NODES);
             return Err(ProgramError::new(text, end, expected, "more"));

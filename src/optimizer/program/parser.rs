@@ -9,6 +9,7 @@ use super::graph::{Dependence, Graph, Input, Node, NodeId};
 use super::token::{Token, TokenKind, tokens};
 use super::{MOST_PARAMETERS, Parameter};
 use crate::optimizer::{Function, MOST_STATES, Relation};
+use crate::quantity::Beta;
 
 /// What a text says.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +41,10 @@ const DEEPEST: usize = 64;
 const ONE_ARGUMENT: [&str; 9] = ["sign", "abs", "sqrt", "exp", "ln", "tanh", "norm", "mean", "sum"];
 const TWO_ARGUMENTS: [&str; 3] = ["min", "max", "dot"];
 const THREE_ARGUMENTS: [&str; 2] = ["clamp", "where"];
+/// What a preset says of a typed rule besides its hyperparameters.
+const OF_PRESETS: [&str; 4] = ["name", "text", "learning_rate", "weight_decay"];
+/// The most names that lines assign to.
+const MOST_NAMES: usize = 255;
 const GIVEN: [&str; 5] = ["theta", "g", "t", "eta", "omega"];
 
 /// Reads a text.
@@ -131,6 +136,9 @@ impl Parser<'_> {
 
     fn parameter(&mut self) -> Parse<()> {
         let (name, range) = self.new_name()?;
+        if OF_PRESETS.contains(&name.as_str()) {
+            return Err(self.error(range, "a name that presets do not use themselves", format!("`{name}`")));
+        }
         if self.parsed.parameters.len() == MOST_PARAMETERS {
             return Err(self.error(range, format!("at most {MOST_PARAMETERS} hyperparameters"), "one more"));
         }
@@ -186,6 +194,9 @@ impl Parser<'_> {
         self.line_end()?;
         let is_computed = matches!(self.parsed.graph.node(value), Node::Of(_));
         if name != "theta" && is_computed && self.parsed.named.iter().all(|(node, _)| *node != value) {
+            if self.parsed.named.len() == MOST_NAMES {
+                return Err(self.error(range, format!("at most {MOST_NAMES} assignments"), "one more"));
+            }
             self.parsed.named.push((value, name.clone()));
         }
         self.values.insert(name, value);
@@ -270,7 +281,7 @@ impl Parser<'_> {
         match (self.parsed.graph.node(base), self.parsed.graph.node(exponent)) {
             (Node::Input(Input::Parameter(index)), Node::Input(Input::Step)) => {
                 let Parameter { range: [low, high], is_decay_rate, .. } = &mut self.parsed.parameters[index];
-                if *low < 0.0 || *high > 1.0 {
+                if *low < 0.0 || *high > 1.0 || *low >= Beta::RANGE.max {
                     return self.of(Calculation::Power(base, exponent));
                 }
                 *is_decay_rate = true;
