@@ -73,7 +73,13 @@ impl BiasCorrection {
         R::coefficients(&rule.hyper::<R>(), &self.elapsed::<R>(rule), A::splat)
     }
 
-    /// The same for the rule `R`.
+    /// The same, in the place of those of another step with the same hyperparameters.
+    #[inline(always)]
+    pub fn set_coefficients<R: Rule, A: Algebra>(&self, rule: &RuleSpec, coefficients: &mut R::Coefficients<A>) {
+        R::set_coefficients(coefficients, &rule.hyper::<R>(), &self.elapsed::<R>(rule), A::splat);
+    }
+
+    /// How far a run of the rule `R` has come.
     #[inline(always)]
     pub fn elapsed<R: Rule>(&self, rule: &RuleSpec) -> Elapsed<f64, R::Hyper<f64>> {
         let power = Numbers::from_fn(|index| self.powers[index]);

@@ -171,9 +171,6 @@ impl RuleKind {
 pub trait Rule: Send + Sync + 'static {
     const INFO: RuleInfo;
 
-    /// Whether a step is executed for blocks of elements in a training, and not for one after the other.
-    const IS_STEPPED_IN_BLOCKS: bool = false;
-
     /// What is known of `rule`, which is this one.
     #[inline(always)]
     fn info(_rule: &RuleSpec) -> &'static RuleInfo {
@@ -202,6 +199,17 @@ pub trait Rule: Send + Sync + 'static {
         of: impl Fn(N) -> A,
     ) -> Self::Coefficients<A>;
 
+    /// The same, in the place of those of another step with the same hyperparameters.
+    #[inline(always)]
+    fn set_coefficients<N: Scalar, A: Algebra>(
+        coefficients: &mut Self::Coefficients<A>,
+        hyper: &Self::Hyper<N>,
+        elapsed: &Elapsed<N, Self::Hyper<N>>,
+        of: impl Fn(N) -> A,
+    ) {
+        *coefficients = Self::coefficients(hyper, elapsed, of);
+    }
+
     /// One step: from the parameter, its gradient and the state to the new state and the move. A pure function.
     fn step<A: Algebra, B: Batch<A>>(
         coefficients: &Self::Coefficients<A>,
@@ -209,6 +217,19 @@ pub trait Rule: Send + Sync + 'static {
         seen: RuleInput<A, B>,
         state: Self::State<A>,
     ) -> (Self::State<A>, Moved<A>);
+
+    /// The same, with the new state in the place of the old one.
+    #[inline(always)]
+    fn step_in_place<A: Algebra, B: Batch<A>>(
+        coefficients: &Self::Coefficients<A>,
+        rates: Rates<A>,
+        seen: RuleInput<A, B>,
+        state: &mut Self::State<A>,
+    ) -> Moved<A> {
+        let (after, moved) = Self::step(coefficients, rates, seen, *state);
+        *state = after;
+        moved
+    }
 
     /// What is observed of a parameter in a training ([`RuleInfo::observed`]), from θ before a step and the state after it.
     fn observed(

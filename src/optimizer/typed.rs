@@ -3,7 +3,7 @@
 use std::hash::{Hash, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::program::{Program, ProgramCoefficients, ProgramError};
+use super::program::{GivenOfStep, Program, ProgramCoefficients, ProgramError};
 use super::{
     Algebra, Batch, Elapsed, Hyperparameter, HyperparameterKind, MOST_HYPERPARAMETERS, MOST_STATES, Marker,
     MarkerShape, Moved, Need, Rates, Rule, RuleInfo, RuleInput, RuleKind, RuleSpec, Scalar, StepArrow, StepPart,
@@ -198,6 +198,15 @@ fn table(program: &Program) -> &'static [Hyperparameter] {
     table.leak()
 }
 
+/// What the coefficients of a step are computed of.
+#[inline(always)]
+fn given<'a, N: Copy>(
+    parameters: &'a [N; MOST_HYPERPARAMETERS],
+    elapsed: &'a Elapsed<N, [N; MOST_HYPERPARAMETERS]>,
+) -> GivenOfStep<'a, N> {
+    GivenOfStep { parameters, powers: &elapsed.power, t: elapsed.t }
+}
+
 const DIRECTION: StepArrow = StepArrow::direction("−d", "direction of the step");
 
 impl Rule for Typed {
@@ -212,7 +221,6 @@ impl Rule for Typed {
         needs: &[],
         observed: None,
     };
-    const IS_STEPPED_IN_BLOCKS: bool = true;
 
     type Hyper<N: Copy> = [N; MOST_HYPERPARAMETERS];
     type Coefficients<A: Algebra> = ProgramCoefficients<A>;
@@ -226,22 +234,45 @@ impl Rule for Typed {
     #[inline(always)]
     fn coefficients<N: Scalar, A: Algebra>(
         hyper: &[N; MOST_HYPERPARAMETERS],
-        Elapsed { t, power, typed }: &Elapsed<N, [N; MOST_HYPERPARAMETERS]>,
+        elapsed: &Elapsed<N, [N; MOST_HYPERPARAMETERS]>,
         of: impl Fn(N) -> A,
     ) -> ProgramCoefficients<A> {
-        let TypedRule { program, parts, .. } = typed.expect("a typed rule has its text");
-        program.coefficients(parts, hyper, power, *t, of)
+        let TypedRule { program, parts, .. } = elapsed.typed.expect("a typed rule has its text");
+        let mut coefficients = ProgramCoefficients::new(program, parts);
+        coefficients.set(given(hyper, elapsed), of);
+        coefficients
+    }
+
+    #[inline(always)]
+    fn set_coefficients<N: Scalar, A: Algebra>(
+        coefficients: &mut ProgramCoefficients<A>,
+        hyper: &[N; MOST_HYPERPARAMETERS],
+        elapsed: &Elapsed<N, [N; MOST_HYPERPARAMETERS]>,
+        of: impl Fn(N) -> A,
+    ) {
+        coefficients.set_changed(given(hyper, elapsed), of);
     }
 
     #[inline(always)]
     fn step<A: Algebra, B: Batch<A>>(
         coefficients: &ProgramCoefficients<A>,
         rates: Rates<A>,
-        RuleInput { theta, gradient, .. }: RuleInput<A, B>,
-        states: [A; MOST_STATES],
+        seen: RuleInput<A, B>,
+        mut states: [A; MOST_STATES],
     ) -> ([A; MOST_STATES], Moved<A>) {
-        let (states, moved) = coefficients.step(rates, theta, gradient, states);
-        A::draw(&DIRECTION, || moved.direction);
+        let moved = Typed::step_in_place(coefficients, rates, seen, &mut states);
         (states, moved)
+    }
+
+    #[inline(always)]
+    fn step_in_place<A: Algebra, B: Batch<A>>(
+        coefficients: &ProgramCoefficients<A>,
+        rates: Rates<A>,
+        RuleInput { theta, gradient, .. }: RuleInput<A, B>,
+        states: &mut [A; MOST_STATES],
+    ) -> Moved<A> {
+        let moved = coefficients.step(rates, theta, gradient, states);
+        A::draw(&DIRECTION, || moved.direction);
+        moved
     }
 }

@@ -74,6 +74,12 @@ impl<V: Real> Noise<V> {
     }
 }
 
+/// `1 + σ n` for draws n from Normal(0, 1).
+#[inline(always)]
+fn noise_factors<V: Planar>(noise: f64, draws: [V; 2]) -> V::Both {
+    V::both(draws).mul_add(V::Both::splat(noise), V::Both::splat(1.0))
+}
+
 /// The valley and the noise of the runs.
 #[derive(Clone, Copy)]
 pub(super) struct ToyProblem {
@@ -100,9 +106,10 @@ impl ToyProblem {
             learning_rate: batch_in_registers.learning_rate,
             weight_decay: <V::Both as Real>::splat(rule.weight_decay()),
         };
+        let mut coefficients = bias.after::<R>(rule).coefficients::<R, V::Both>(rule);
         for step in 0..steps.min(NOISE_BLOCK) {
             bias = bias.after::<R>(rule);
-            let coefficients = bias.coefficients::<R, V::Both>(rule);
+            bias.set_coefficients::<R, V::Both>(rule, &mut coefficients);
             let (batch, state) = (&mut batch_in_registers, &mut state_in_registers);
             self.step::<N, V, R>(&coefficients, rates, batch, state, [noise.0[step], curvature_noise.0[step]]);
         }
@@ -120,17 +127,15 @@ impl ToyProblem {
         [draws, curvature_draws]: [[V; 2]; 2],
     ) {
         let gradient = V::both(self.landscape.gradient(batch.valley));
-        let factors = |draws| V::both(draws).mul_add(V::Both::splat(self.noise), V::Both::splat(1.0));
-        let noise = factors(draws);
+        let noise = noise_factors::<V>(self.noise, draws);
         let of_step = SideBySide(PlaneBatch {
             landscape: self.landscape,
             at: batch.valley,
             noise: V::apart(noise),
-            curvature_noise: V::apart(factors(curvature_draws)),
+            curvature_noise: V::apart(noise_factors::<V>(self.noise, curvature_draws)),
         });
         let seen = RuleInput { theta: batch.theta, gradient: gradient * noise, batch: of_step };
-        let (after, moved) = R::step(coefficients, rates, seen, *state);
-        *state = after;
+        let moved = R::step_in_place(coefficients, rates, seen, state);
         batch.theta = moved.theta;
         batch.valley = self.landscape.uv_from_xy(V::apart(moved.theta));
         let loss = self.landscape.loss(batch.valley);

@@ -204,8 +204,7 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
                 let noisy = gradient * factor;
                 if R::info(rule).needs_gradient_only() {
                     let seen = RuleInput { theta: *theta, gradient: noisy, batch: NoBatch };
-                    let (state, moved) = R::step(&coefficients, self.rates, seen, self.states[coordinate]);
-                    self.states[coordinate] = state;
+                    let moved = R::step_in_place(&coefficients, self.rates, seen, &mut self.states[coordinate]);
                     *theta = moved.theta;
                 } else {
                     self.gradient[coordinate] = noisy;

@@ -2,10 +2,7 @@
 
 use tch::{Device, Kind, Tensor};
 
-use crate::lanes::{Lanes, Real, array};
-
-/// Numbers in a block.
-pub(crate) const BLOCK: usize = 64;
+use crate::lanes::Real;
 
 /// `f32` or `f64`.
 pub trait Number: Real + tch::kind::Element + Into<f64> + PartialOrd + Send + Sync + 'static {
@@ -17,15 +14,6 @@ pub trait Number: Real + tch::kind::Element + Into<f64> + PartialOrd + Send + Sy
     fn quick_exp(self) -> Self;
 
     fn ln(self) -> Self;
-
-    /// Numbers side by side.
-    type Block: Real;
-
-    /// The block of what a function gives for each index.
-    fn block(number: impl Fn(usize) -> Self) -> Self::Block;
-
-    /// The numbers of a block.
-    fn of_block(block: &Self::Block) -> &[Self; BLOCK];
 }
 
 macro_rules! number {
@@ -49,18 +37,6 @@ macro_rules! number {
             #[inline(always)]
             fn ln(self) -> Self {
                 $number::ln(self)
-            }
-
-            type Block = Lanes<$number, BLOCK>;
-
-            #[inline(always)]
-            fn block(number: impl Fn(usize) -> Self) -> Self::Block {
-                Lanes(array(number))
-            }
-
-            #[inline(always)]
-            fn of_block(block: &Self::Block) -> &[Self; BLOCK] {
-                &block.0
             }
         }
     };

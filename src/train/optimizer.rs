@@ -9,12 +9,12 @@ use super::axes;
 use super::checkpoint::OPTIMIZER;
 use super::error::TrainError;
 use super::layout::ParameterLayout;
-use super::loops::{BLOCK, Number, numbers, numbers_mut, with_number};
+use super::loops::{Number, numbers, numbers_mut, with_number};
 use super::team::share;
 use super::tensor_step::TensorStep;
 use crate::instructions::vectorized;
 use crate::optimizer::{
-    Algebra, BiasCorrection, MOST_STATES, Need, NoBatch, Numbers, Rates, Rule, RuleInput, RuleSpec, with_rule,
+    BiasCorrection, MOST_STATES, Need, NoBatch, Numbers, Rates, Rule, RuleInput, RuleSpec, Typed, program, with_rule,
 };
 use crate::run::OptimizerProgress;
 
@@ -182,9 +182,9 @@ impl FlatOptimizer {
                 let weight_decay = if piece.decays { rule.weight_decay() } else { 0.0 };
                 let rates = Rates { learning_rate: piece.learning_rate, weight_decay };
                 let Slices { theta, gradients, mut states } = piece.slices;
-                if R::IS_STEPPED_IN_BLOCKS {
-                    let coefficients = bias.coefficients::<R, <T as Number>::Block>(rule);
-                    return step_blocks::<R, T>(&coefficients, rates, theta, gradients, &mut states);
+                if rule.kind().typed().is_some() {
+                    let coefficients = bias.coefficients::<Typed, T>(rule);
+                    return program::step_slices(&coefficients, rates, theta, gradients, &mut states);
                 }
                 let coefficients = bias.coefficients::<R, T>(rule);
                 step_slices::<R, T>(&coefficients, rates, theta, gradients, &mut states);
@@ -270,44 +270,6 @@ vectorized! {
                 columns[of][index].set(*state);
             }
         }
-    }
-}
-
-vectorized! {
-    /// The same in blocks of elements, for a rule whose step takes long to begin with.
-    fn step_blocks<R: Rule, T: Number>(
-        coefficients: &R::Coefficients<T::Block>, rates: Rates<f64>, theta: &mut [T], gradients: &[T],
-        states: &mut [&mut [T]],
-    ) {
-        let splat = |rate| <T::Block as Algebra>::splat(rate);
-        let rates = Rates { learning_rate: splat(rates.learning_rate), weight_decay: splat(rates.weight_decay) };
-        for start in (0..theta.len()).step_by(BLOCK) {
-            let range = start..theta.len().min(start + BLOCK);
-            let zero = T::splat(0.0);
-            let seen = RuleInput {
-                theta: block_of(&theta[range.clone()], zero),
-                gradient: block_of(&gradients[range.clone()], zero),
-                batch: NoBatch,
-            };
-            let state: R::State<T::Block> = Numbers::from_fn(|of| match states.get(of) {
-                Some(state) => block_of(&state[range.clone()], zero),
-                None => splat(0.0),
-            });
-            let (state, moved) = R::step(coefficients, rates, seen, state);
-            theta[range.clone()].copy_from_slice(&T::of_block(&moved.theta)[..range.len()]);
-            for (place, state) in states.iter_mut().zip(state.as_ref()) {
-                place[range.clone()].copy_from_slice(&T::of_block(state)[..range.len()]);
-            }
-        }
-    }
-}
-
-/// The numbers of a slice, and others behind them where it is shorter than a block.
-#[inline(always)]
-fn block_of<T: Number>(slice: &[T], behind: T) -> T::Block {
-    match <&[T; BLOCK]>::try_from(slice) {
-        Ok(whole) => T::block(|index| whole[index]),
-        Err(_) => T::block(|index| slice.get(index).copied().unwrap_or(behind)),
     }
 }
 

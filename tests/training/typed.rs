@@ -12,7 +12,7 @@ const STEPS: u64 = 60;
 
 fn layout() -> ParameterLayout {
     // With whole blocks of elements, parts of one, and less than one.
-    let tensors = [("weight", vec![7, 37], true), ("bias", vec![7], false), ("last", vec![128], true)];
+    let tensors = [("weight", vec![7, 37], true), ("bias", vec![7], false), ("last", vec![512], true)];
     ParameterLayout::new(tensors.map(|(name, shape, decays)| (name.to_owned(), shape, decays)), RATES.len())
 }
 
@@ -122,4 +122,34 @@ fn functions_of_the_whole_parameter_are_of_each_tensor() {
     }
     let apart = distance(&found, &expected);
     assert!(apart <= 1e-12, "{apart}");
+}
+
+/// States that become other states, and θ from a state: what was there before the step counts.
+#[test]
+fn states_that_change_places_keep_what_they_were() {
+    let rule = typed(
+        "places",
+        "state last, m, a, b\nold = last\nb = a\na = m\nm = 0.5*m + g\nlast = theta - eta*(b + g)\ntheta = old",
+    );
+    let layout = layout();
+    let number = |seed: u64, at: usize| 2.0 * uniform(seed << 32 | at as u64) - 1.0;
+    let mut expected = Vec::new();
+    for index in 0..layout.segments().len() {
+        for (model, rate) in RATES.iter().enumerate() {
+            for at in layout.range(index, model) {
+                let (mut theta, mut last, mut m, mut a) = (number(0, at), 0.0, 0.0, 0.0);
+                for step in 1..=STEPS {
+                    let (b, g) = (a, number(step, at));
+                    a = m;
+                    m = 0.5 * m + g;
+                    (theta, last) = (last, theta - rate * (b + g));
+                }
+                expected.push(theta);
+            }
+        }
+    }
+    for in_tensors in [false, true] {
+        let apart = distance(&trained(rule, Kind::Double, in_tensors), &expected);
+        assert!(apart <= 1e-12, "{apart} with tensor operations {in_tensors}");
+    }
 }

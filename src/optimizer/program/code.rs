@@ -5,9 +5,9 @@ use super::graph::{Dependence, Graph, Input, Node, NodeId};
 use super::parser::Parsed;
 
 /// Numbers of an element that are kept at the same time.
-pub(super) const REGISTERS: usize = 24;
+pub(super) const REGISTERS: usize = 32;
 /// Numbers of a step that the instructions for elements use.
-pub(super) const COEFFICIENTS: usize = 24;
+pub(super) const COEFFICIENTS: usize = 32;
 /// Numbers that are computed once a step.
 pub(super) const STEP_NUMBERS: usize = 128;
 
@@ -18,6 +18,25 @@ pub(super) enum Place {
     Register(u8),
     /// Of the numbers of the step.
     Coefficient(u8),
+    /// Of what is given: θ, the gradient, η, ω and the states before the step.
+    Given(u8),
+}
+
+/// Of the first state, among what is given.
+pub(super) const FIRST_STATE: usize = 4;
+
+impl Place {
+    /// The place of an input of an element.
+    fn of_input(input: Input) -> Place {
+        match input {
+            Input::Theta => Place::Given(0),
+            Input::Gradient => Place::Given(1),
+            Input::LearningRate => Place::Given(2),
+            Input::WeightDecay => Place::Given(3),
+            Input::State(index) => Place::Given((FIRST_STATE + index) as u8),
+            Input::Parameter(_) | Input::Power(_) | Input::Step => unreachable!("they are numbers of the step"),
+        }
+    }
 }
 
 /// An operation, where its operands are and its result goes; its name as an index of the program's.
@@ -44,14 +63,19 @@ pub(super) struct Code {
     pub numbers: Vec<StepNumber>,
     /// Which of them the instructions use.
     pub coefficients: Vec<u8>,
-    /// What is given of an element, and its register.
-    pub inputs: Vec<(Input, u8)>,
+    pub changes: Changes,
     pub instructions: Vec<Instruction>,
+    /// The registers that they use.
+    pub registers: usize,
+    /// States before the step that are other states after it, and the registers that keep them meanwhile.
+    pub kept: Vec<(u8, u8)>,
     pub new_states: Vec<Place>,
     pub theta: Place,
     pub direction: Place,
     /// The state that is called `m`, as momenta are.
     pub momentum: Option<usize>,
+    /// Whether the step depends on ω.
+    pub has_weight_decay: bool,
 }
 
 /// What a program needs too many of.
@@ -79,15 +103,64 @@ impl Code {
                 coder.element(id, *node, names.of(id))?;
             }
         }
-        let mut places = Vec::with_capacity(results.len());
-        for id in results {
-            places.push(coder.place(id)?);
+        let [new_states @ .., theta, direction] = &results[..] else { unreachable!("two results are always there") };
+        let (theta, direction) = (coder.place(*theta)?, coder.place(*direction)?);
+        let mut places = Vec::with_capacity(new_states.len());
+        for (index, id) in new_states.iter().enumerate() {
+            places.push(coder.new_state(index, *id)?);
         }
-        let [new_states @ .., theta, direction] = &places[..] else { unreachable!("two results are always there") };
-        let (new_states, theta, direction) = (new_states.to_vec(), *theta, *direction);
-        let Coder { numbers, coefficients, inputs, instructions, .. } = coder;
-        let momentum = parsed.states.iter().position(|name| name == "m");
-        Ok(Code { numbers, coefficients, inputs, instructions, new_states, theta, direction, momentum })
+        let Coder { registers, numbers, coefficients, instructions, kept, .. } = coder;
+        Ok(Code {
+            changes: Changes::new(&numbers, &coefficients),
+            numbers,
+            coefficients,
+            instructions,
+            registers,
+            kept,
+            new_states: places,
+            theta,
+            direction,
+            momentum: parsed.states.iter().position(|name| name == "m"),
+            has_weight_decay: nodes
+                .iter()
+                .zip(&is_used)
+                .any(|(node, is_used)| *is_used && *node == Node::Input(Input::WeightDecay)),
+        })
+    }
+}
+
+/// What a step changes of the one before it: coefficients, and all numbers that those are computed of.
+#[derive(Clone, Debug)]
+pub(super) struct Changes {
+    pub numbers: Vec<u8>,
+    pub coefficients: Vec<u8>,
+}
+
+impl Changes {
+    fn new(numbers: &[StepNumber], coefficients: &[u8]) -> Changes {
+        let mut changes: Vec<bool> = Vec::with_capacity(numbers.len());
+        for number in numbers {
+            changes.push(match number {
+                StepNumber::Constant(_) => false,
+                StepNumber::Input(input) => matches!(input, Input::Power(_) | Input::Step),
+                StepNumber::Of { operands, .. } => operands.iter().any(|operand| changes[usize::from(*operand)]),
+            });
+        }
+        let mut is_needed = vec![false; numbers.len()];
+        let mut changed = Vec::new();
+        for (index, number) in coefficients.iter().enumerate() {
+            if changes[usize::from(*number)] {
+                is_needed[usize::from(*number)] = true;
+                changed.push(index as u8);
+            }
+        }
+        for index in (0..numbers.len()).rev() {
+            if let (StepNumber::Of { operands, .. }, true) = (numbers[index], is_needed[index]) {
+                operands.into_iter().for_each(|operand| is_needed[usize::from(operand)] = true);
+            }
+        }
+        let needed = (0..numbers.len()).filter(|index| is_needed[*index]).map(|index| index as u8);
+        Changes { numbers: needed.collect(), coefficients: changed }
     }
 }
 
@@ -122,7 +195,7 @@ fn fused(graph: &Graph, results: &[NodeId], names: &Names<'_>) -> Vec<Node> {
     let uses = uses(&nodes, results);
     let product = |nodes: &[Node], id: NodeId| match nodes[id.0] {
         Node::Of(Calculation::Product(a, b))
-            if uses[id.0] == 1 && names.of(id).is_none() && graph.dependence(id) != Dependence::Step =>
+            if uses[id.0] == 1 && names.of(id).is_none() && graph.dependence(id) > Dependence::Step =>
         {
             Some((a, b))
         }
@@ -156,10 +229,12 @@ struct Coder {
     /// The index of each node among the numbers of the step.
     of_step: Vec<Option<u8>>,
     is_free: [bool; REGISTERS],
+    /// Registers that were used so far, the first ones.
+    registers: usize,
     numbers: Vec<StepNumber>,
     coefficients: Vec<u8>,
-    inputs: Vec<(Input, u8)>,
     instructions: Vec<Instruction>,
+    kept: Vec<(u8, u8)>,
 }
 
 impl Coder {
@@ -169,10 +244,11 @@ impl Coder {
             places: vec![None; nodes.len()],
             of_step: vec![None; nodes.len()],
             is_free: [true; REGISTERS],
+            registers: 0,
             numbers: Vec::new(),
             coefficients: Vec::new(),
-            inputs: Vec::new(),
             instructions: Vec::new(),
+            kept: Vec::new(),
         }
     }
 
@@ -197,13 +273,9 @@ impl Coder {
 
     /// A number of an element.
     fn element(&mut self, id: NodeId, node: Node, name: Option<u8>) -> Result<(), Excess> {
-        let to = match node {
+        let place = match node {
             Node::Constant(_) => unreachable!("a constant is a number of the step"),
-            Node::Input(input) => {
-                let to = self.register()?;
-                self.inputs.push((input, to));
-                to
-            }
+            Node::Input(input) => Place::of_input(input),
             Node::Of(calculation) => {
                 let operands = calculation.operands();
                 for operand in &operands {
@@ -214,11 +286,23 @@ impl Coder {
                 operands.into_iter().for_each(|operand| self.release(operand));
                 let to = self.register()?;
                 self.instructions.push(Instruction { operation, operands: places, to, name });
-                to
+                Place::Register(to)
             }
         };
-        self.places[id.0] = Some(Place::Register(to));
+        self.places[id.0] = Some(place);
         Ok(())
+    }
+
+    /// Where the new value of a state is. The old value of another state is kept, as that state changes first perhaps.
+    fn new_state(&mut self, index: usize, id: NodeId) -> Result<Place, Excess> {
+        match self.place(id)? {
+            Place::Given(given) if Place::Given(given) != Place::of_input(Input::State(index)) => {
+                let register = self.register()?;
+                self.kept.push((given, register));
+                Ok(Place::Register(register))
+            }
+            place => Ok(place),
+        }
     }
 
     /// Where a number is that an instruction uses, or a result.
@@ -239,6 +323,7 @@ impl Coder {
     fn register(&mut self) -> Result<u8, Excess> {
         let register = self.is_free.iter().position(|is_free| *is_free).ok_or(Excess::Registers)?;
         self.is_free[register] = false;
+        self.registers = self.registers.max(register + 1);
         Ok(register as u8)
     }
 

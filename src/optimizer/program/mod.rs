@@ -24,17 +24,22 @@ mod calculation;
 mod code;
 mod error;
 mod graph;
+mod memory;
 mod parser;
 mod run;
+#[cfg(feature = "torch")]
+mod slices;
 mod token;
 
 pub use built_in::text_of;
 pub use error::ProgramError;
-pub use run::ProgramCoefficients;
+pub use run::{GivenOfStep, ProgramCoefficients};
+#[cfg(feature = "torch")]
+pub use slices::step_slices;
 pub use token::{Token, TokenKind, tokens};
 
 use code::{COEFFICIENTS, Code, Excess, REGISTERS, STEP_NUMBERS};
-use graph::{Graph, Input};
+use graph::Graph;
 
 use super::MOST_HYPERPARAMETERS;
 
@@ -94,7 +99,7 @@ impl Program {
         let is_whole = |instruction: &code::Instruction| instruction.operation.is_of_whole();
         Ok(Program {
             text: text.to_owned(),
-            has_weight_decay: code.inputs.iter().any(|(input, _)| *input == Input::WeightDecay),
+            has_weight_decay: code.has_weight_decay,
             needs_whole_parameter: code.instructions.iter().any(is_whole),
             names_of_step: parsed.names_of_step(),
             names: parsed.named.into_iter().map(|(_, name)| name).collect(),

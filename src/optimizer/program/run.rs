@@ -1,50 +1,122 @@
 //! The execution of a program.
 
 use super::Program;
-use super::code::{COEFFICIENTS, Code, Instruction, Place, REGISTERS, STEP_NUMBERS, StepNumber};
+use super::code::{COEFFICIENTS, Code, FIRST_STATE, Instruction, Place, REGISTERS, STEP_NUMBERS, StepNumber};
 use super::graph::Input;
+use super::memory::Memory;
 use crate::optimizer::{Algebra, MOST_HYPERPARAMETERS, MOST_STATES, Moved, Rates, Scalar, StepArrow, StepPart};
 
 /// The numbers of a step that are the same for all elements, and its instructions.
-#[derive(Clone, Copy, Debug)]
-pub struct ProgramCoefficients<A> {
-    code: &'static Code,
+#[derive(Clone, Copy)]
+pub struct ProgramCoefficients<A: Copy> {
+    pub(super) code: &'static Code,
     /// The names of numbers, for whoever records the step.
     parts: &'static [StepPart],
-    values: [A; COEFFICIENTS],
+    pub(super) values: Memory<A, COEFFICIENTS>,
 }
 
-impl Program {
-    /// Computes the numbers of the step t from the hyperparameters and their products over the steps.
+/// What the numbers of a step are computed of.
+#[derive(Clone, Copy, Debug)]
+pub struct GivenOfStep<'a, N> {
+    pub parameters: &'a [N; MOST_HYPERPARAMETERS],
+    /// The products of decay rates over the steps.
+    pub powers: &'a [N; MOST_HYPERPARAMETERS],
+    pub t: N,
+}
+
+impl<A: Algebra> ProgramCoefficients<A> {
+    /// Those of a program, before they are set.
     #[inline(always)]
-    pub fn coefficients<N: Scalar, A: Algebra>(
-        &'static self,
-        parts: &'static [StepPart],
-        parameters: &[N; MOST_HYPERPARAMETERS],
-        powers: &[N; MOST_HYPERPARAMETERS],
-        t: N,
+    pub fn new(program: &'static Program, parts: &'static [StepPart]) -> ProgramCoefficients<A> {
+        ProgramCoefficients { code: &program.code, parts, values: Memory::new() }
+    }
+
+    /// Computes those of a step.
+    #[inline(always)]
+    pub fn set<N: Scalar>(&mut self, given: GivenOfStep<'_, N>, of: impl Fn(N) -> A) {
+        let code = self.code;
+        self.compute(0..code.numbers.len() as u8, 0..code.coefficients.len() as u8, given, of);
+    }
+
+    /// The same where those of another step with the same hyperparameters are there.
+    #[inline(always)]
+    pub fn set_changed<N: Scalar>(&mut self, given: GivenOfStep<'_, N>, of: impl Fn(N) -> A) {
+        let changes = &self.code.changes;
+        self.compute(changes.numbers.iter().copied(), changes.coefficients.iter().copied(), given, of);
+    }
+
+    #[inline(always)]
+    fn compute<N: Scalar>(
+        &mut self,
+        numbers: impl Iterator<Item = u8>,
+        coefficients: impl Iterator<Item = u8>,
+        given: GivenOfStep<'_, N>,
         of: impl Fn(N) -> A,
-    ) -> ProgramCoefficients<A> {
-        let code = &self.code;
-        let mut numbers = [N::splat(0.0); STEP_NUMBERS];
-        for (index, number) in code.numbers.iter().enumerate() {
-            numbers[index % STEP_NUMBERS] = match *number {
+    ) {
+        let mut computed = [N::splat(0.0); STEP_NUMBERS];
+        for index in numbers {
+            let at = |index: u8| &computed[usize::from(index) % STEP_NUMBERS];
+            let number = match self.code.numbers[usize::from(index)] {
                 StepNumber::Constant(value) => N::splat(value),
-                StepNumber::Input(Input::Parameter(of)) => parameters[of],
-                StepNumber::Input(Input::Power(of)) => powers[of],
-                StepNumber::Input(Input::Step) => t,
+                StepNumber::Input(Input::Parameter(of)) => given.parameters[of],
+                StepNumber::Input(Input::Power(of)) => given.powers[of],
+                StepNumber::Input(Input::Step) => given.t,
                 StepNumber::Input(_) => unreachable!("the other inputs are of the element"),
-                StepNumber::Of { operation, operands, name } => {
-                    let [a, b, c] = operands.map(|of| &numbers[usize::from(of) % STEP_NUMBERS]);
-                    named(operation.result(a, b, c), parts, name)
+                StepNumber::Of { operation, operands: [a, b, c], name } => {
+                    named(operation.result(at(a), at(b), at(c)), self.parts, name)
                 }
             };
+            computed[usize::from(index) % STEP_NUMBERS] = number;
         }
-        let mut values = [A::splat(0.0); COEFFICIENTS];
-        for (index, number) in code.coefficients.iter().enumerate() {
-            values[index % COEFFICIENTS] = of(numbers[usize::from(*number) % STEP_NUMBERS]);
+        for index in coefficients {
+            let number = self.code.coefficients[usize::from(index)];
+            self.values.write(index, of(computed[usize::from(number) % STEP_NUMBERS]));
         }
-        ProgramCoefficients { code, parts, values }
+    }
+
+    /// Takes a step from θ, its gradient and the states, of which the program has the first ones and changes these.
+    #[inline(always)]
+    pub fn step(&self, rates: Rates<A>, theta: A, gradient: A, states: &mut [A; MOST_STATES]) -> Moved<A> {
+        let code = self.code;
+        let mut registers = Memory::<A, REGISTERS>::new();
+        let rates = [&rates.learning_rate, &rates.weight_decay];
+        let given = given([&theta, &gradient], rates, states);
+        for instruction in &code.instructions {
+            let Instruction { operation, operands: [a, b, c], to, name } = *instruction;
+            // References, so that only what an operation needs is loaded.
+            let [a, b, c] =
+                [self.at(a, given, &registers), self.at(b, given, &registers), self.at(c, given, &registers)];
+            let value = named(operation.result(a, b, c), self.parts, name);
+            registers.write(to, value);
+        }
+        for &(state, register) in &code.kept {
+            registers.write(register, *self.at(Place::Given(state), given, &registers));
+        }
+        let moved = Moved {
+            theta: *self.at(code.theta, given, &registers),
+            direction: *self.at(code.direction, given, &registers),
+        };
+        for (index, place) in code.new_states.iter().enumerate() {
+            states[index % MOST_STATES] = match *place {
+                Place::Register(register) => *registers.at(register),
+                Place::Coefficient(coefficient) => *self.values.at(coefficient),
+                // The state stays as it is.
+                Place::Given(_) => continue,
+            };
+        }
+        if let Some(momentum) = code.momentum {
+            A::draw(&StepArrow::MOMENTUM, || states[momentum % MOST_STATES]);
+        }
+        moved
+    }
+
+    #[inline(always)]
+    fn at<'a>(&'a self, place: Place, given: Given<'a, A>, registers: &'a Memory<A, REGISTERS>) -> &'a A {
+        match place {
+            Place::Register(index) => registers.at(index),
+            Place::Coefficient(index) => self.values.at(index),
+            Place::Given(index) => given[usize::from(index) % GIVEN],
+        }
     }
 }
 
@@ -57,50 +129,16 @@ fn named<A: Algebra>(value: A, parts: &'static [StepPart], name: Option<u8>) -> 
     }
 }
 
-impl<A: Algebra> ProgramCoefficients<A> {
-    /// Takes a step from θ, its gradient and the states, of which there are as many as the program has and zeros.
-    #[inline(always)]
-    pub fn step(
-        &self,
-        rates: Rates<A>,
-        theta: A,
-        gradient: A,
-        states: [A; MOST_STATES],
-    ) -> ([A; MOST_STATES], Moved<A>) {
-        let mut registers = [A::splat(0.0); REGISTERS];
-        for &(input, to) in &self.code.inputs {
-            registers[usize::from(to) % REGISTERS] = match input {
-                Input::Theta => theta,
-                Input::Gradient => gradient,
-                Input::LearningRate => rates.learning_rate,
-                Input::WeightDecay => rates.weight_decay,
-                Input::State(index) => states[index % MOST_STATES],
-                Input::Parameter(_) | Input::Power(_) | Input::Step => unreachable!("they are numbers of the step"),
-            };
-        }
-        for instruction in &self.code.instructions {
-            let Instruction { operation, operands: [a, b, c], to, name } = *instruction;
-            // References, so that only what an operation needs is loaded.
-            let [a, b, c] = [self.at(a, &registers), self.at(b, &registers), self.at(c, &registers)];
-            let value = operation.result(a, b, c);
-            registers[usize::from(to) % REGISTERS] = named(value, self.parts, name);
-        }
-        let mut after = states;
-        for (index, place) in self.code.new_states.iter().enumerate() {
-            after[index % MOST_STATES] = *self.at(*place, &registers);
-        }
-        if let Some(momentum) = self.code.momentum {
-            A::draw(&StepArrow::MOMENTUM, || after[momentum % MOST_STATES]);
-        }
-        let theta = *self.at(self.code.theta, &registers);
-        (after, Moved { theta, direction: *self.at(self.code.direction, &registers) })
-    }
+const GIVEN: usize = FIRST_STATE + MOST_STATES;
+/// What is given of an element, in the order of [`Place::Given`].
+type Given<'a, A> = [&'a A; GIVEN];
 
-    #[inline(always)]
-    fn at<'a>(&'a self, place: Place, registers: &'a [A; REGISTERS]) -> &'a A {
-        match place {
-            Place::Register(index) => &registers[usize::from(index) % REGISTERS],
-            Place::Coefficient(index) => &self.values[usize::from(index) % COEFFICIENTS],
-        }
-    }
+#[inline(always)]
+fn given<'a, A>(
+    [theta, gradient]: [&'a A; 2],
+    [learning_rate, weight_decay]: [&'a A; 2],
+    states: &'a [A; MOST_STATES],
+) -> Given<'a, A> {
+    let [a, b, c, d, e, f] = states;
+    [theta, gradient, learning_rate, weight_decay, a, b, c, d, e, f]
 }

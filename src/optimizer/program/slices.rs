@@ -1,0 +1,158 @@
+//! The execution of a program for many parameters: each operation for a block of them, then the next.
+
+use std::mem::swap;
+
+use super::calculation::{Calculation, Operation};
+use super::code::{Code, FIRST_STATE, Place};
+use super::run::ProgramCoefficients;
+use crate::instructions::vectorized;
+use crate::lanes::{Real, each};
+use crate::optimizer::{MOST_STATES, Rates};
+
+/// Parameters in a block: so many that finding an operation takes little time beside the operation, and so few that all
+/// their numbers stay in the cache.
+const LENGTH: usize = 256;
+type Block<T> = [T; LENGTH];
+
+vectorized! {
+    /// A step for each parameter of some slices of equal length, of a program that does not need them as a whole.
+    pub fn step_slices<T: Real>(
+        coefficients: &ProgramCoefficients<T>, rates: Rates<f64>, theta: &mut [T], gradients: &[T],
+        states: &mut [&mut [T]],
+    ) {
+        let mut memory = Memory::new(coefficients, rates);
+        let (whole, rest) = (theta.len() - theta.len() % LENGTH, theta.len() % LENGTH);
+        for start in (0..whole).step_by(LENGTH) {
+            memory.step(theta, gradients, states, start);
+        }
+        if rest == 0 {
+            return;
+        }
+        // The rest stands at the beginning of a block of its own.
+        let padded = |from: &[T]| {
+            let mut block = [T::splat(0.0); LENGTH];
+            block[..rest].copy_from_slice(&from[whole..]);
+            block
+        };
+        let (mut last_theta, last_gradients) = (padded(theta), padded(gradients));
+        let mut last_states: Vec<Block<T>> = states.iter().map(|state| padded(state)).collect();
+        let mut last: Vec<&mut [T]> = last_states.iter_mut().map(|state| &mut state[..]).collect();
+        memory.step(&mut last_theta, &last_gradients, &mut last, 0);
+        theta[whole..].copy_from_slice(&last_theta[..rest]);
+        for (state, last) in states.iter_mut().zip(&last_states) {
+            state[whole..].copy_from_slice(&last[..rest]);
+        }
+    }
+}
+
+/// The numbers of a block.
+struct Memory<T> {
+    code: &'static Code,
+    /// η and ω
+    rates: [Block<T>; 2],
+    coefficients: Vec<Block<T>>,
+    registers: Vec<Box<Block<T>>>,
+    /// The result of an operation before it takes the place of what is in a register; at the end, θ if it is none of them.
+    result: Box<Block<T>>,
+}
+
+impl<T: Real> Memory<T> {
+    #[inline(always)]
+    fn new(coefficients: &ProgramCoefficients<T>, rates: Rates<f64>) -> Memory<T> {
+        let code = coefficients.code;
+        let of_each = |value: T| [value; LENGTH];
+        Memory {
+            code,
+            rates: [of_each(T::splat(rates.learning_rate)), of_each(T::splat(rates.weight_decay))],
+            coefficients: (0..code.coefficients.len())
+                .map(|index| of_each(*coefficients.values.at(index as u8)))
+                .collect(),
+            registers: vec![Box::new(of_each(T::splat(0.0))); code.registers],
+            result: Box::new(of_each(T::splat(0.0))),
+        }
+    }
+
+    /// The step of the block that begins at `start`.
+    #[inline(always)]
+    fn step(&mut self, theta: &mut [T], gradients: &[T], states: &mut [&mut [T]], start: usize) {
+        let code = self.code;
+        let range = start..start + LENGTH;
+        let mut given = [&self.rates[0]; FIRST_STATE + MOST_STATES];
+        given[0] = block(&theta[range.clone()]);
+        given[1] = block(&gradients[range.clone()]);
+        given[3] = &self.rates[1];
+        for (place, state) in given[FIRST_STATE..].iter_mut().zip(&*states) {
+            *place = block(&state[range.clone()]);
+        }
+        for instruction in &code.instructions {
+            let operands = each(instruction.operands, |place| match place {
+                Place::Register(index) => &*self.registers[usize::from(index)],
+                Place::Coefficient(index) => &self.coefficients[usize::from(index)],
+                Place::Given(index) => given[usize::from(index)],
+            });
+            results(instruction.operation, operands, &mut self.result);
+            swap(&mut self.registers[usize::from(instruction.to)], &mut self.result);
+        }
+        for &(state, register) in &code.kept {
+            *self.registers[usize::from(register)] = *given[usize::from(state)];
+        }
+        if let Place::Given(index) = code.theta {
+            *self.result = *given[usize::from(index)];
+        }
+        theta[range.clone()].copy_from_slice(self.after(code.theta));
+        for (place, state) in code.new_states.iter().zip(states) {
+            // A state that is given is the same as before.
+            if !matches!(place, Place::Given(_)) {
+                state[range.clone()].copy_from_slice(self.after(*place));
+            }
+        }
+    }
+
+    /// A number at the end of a step.
+    #[inline(always)]
+    fn after(&self, place: Place) -> &Block<T> {
+        match place {
+            Place::Register(index) => &self.registers[usize::from(index)],
+            Place::Coefficient(index) => &self.coefficients[usize::from(index)],
+            Place::Given(_) => &self.result,
+        }
+    }
+}
+
+#[inline(always)]
+fn block<T>(slice: &[T]) -> &Block<T> {
+    slice.try_into().expect("a slice of a block's length")
+}
+
+/// An operation on each number of a block.
+#[inline(always)]
+fn results<T: Real>(operation: Operation, [a, b, c]: [&Block<T>; 3], to: &mut Block<T>) {
+    // A loop for each operation, so that it is vectorised.
+    macro_rules! results_of {
+        ($operation:expr) => {{
+            let operation: Operation = $operation;
+            for index in 0..LENGTH {
+                to[index] = operation.result(&a[index], &b[index], &c[index]);
+            }
+        }};
+    }
+    match operation {
+        Calculation::Negative(()) => results_of!(Calculation::Negative(())),
+        Calculation::Root(()) => results_of!(Calculation::Root(())),
+        Calculation::Size(()) => results_of!(Calculation::Size(())),
+        Calculation::Sign(()) => results_of!(Calculation::Sign(())),
+        Calculation::Sum((), ()) => results_of!(Calculation::Sum((), ())),
+        Calculation::Difference((), ()) => results_of!(Calculation::Difference((), ())),
+        Calculation::Product((), ()) => results_of!(Calculation::Product((), ())),
+        Calculation::Quotient((), ()) => results_of!(Calculation::Quotient((), ())),
+        Calculation::Larger((), ()) => results_of!(Calculation::Larger((), ())),
+        Calculation::Choice((), (), ()) => results_of!(Calculation::Choice((), (), ())),
+        Calculation::ProductSum((), (), ()) => results_of!(Calculation::ProductSum((), (), ())),
+        Calculation::MinusProduct((), (), ()) => results_of!(Calculation::MinusProduct((), (), ())),
+        // Their functions take longer than finding them.
+        Calculation::Function(..) | Calculation::Power(..) | Calculation::Compared(..) => results_of!(operation),
+        Calculation::Norm(()) | Calculation::Mean(()) | Calculation::Total(()) => {
+            unreachable!("a block is no whole parameter")
+        }
+    }
+}
