@@ -27,7 +27,7 @@ pub(super) const FIRST_STATE: usize = 4;
 
 impl Place {
     /// The place of an input of an element.
-    fn of_input(input: Input) -> Place {
+    pub(super) fn of_input(input: Input) -> Place {
         match input {
             Input::Theta => Place::Given(0),
             Input::Gradient => Place::Given(1),

@@ -3,7 +3,8 @@
 use std::mem::swap;
 
 use super::calculation::{Calculation, Operation};
-use super::code::{Code, FIRST_STATE, Place};
+use super::code::{Code, FIRST_STATE, Instruction, Place};
+use super::graph::Input;
 use super::run::ProgramCoefficients;
 use crate::instructions::vectorized;
 use crate::lanes::{Real, each};
@@ -48,6 +49,7 @@ vectorized! {
 /// The numbers of a block.
 struct Memory<T> {
     code: &'static Code,
+    instructions: Vec<Instruction>,
     /// η and ω
     rates: [Block<T>; 2],
     coefficients: Vec<Block<T>>,
@@ -63,6 +65,7 @@ impl<T: Real> Memory<T> {
         let of_each = |value: T| [value; LENGTH];
         Memory {
             code,
+            instructions: code.instructions.iter().map(|instruction| same_first(*instruction)).collect(),
             rates: [of_each(T::splat(rates.learning_rate)), of_each(T::splat(rates.weight_decay))],
             coefficients: (0..code.coefficients.len())
                 .map(|index| of_each(*coefficients.values.at(index as u8)))
@@ -84,13 +87,17 @@ impl<T: Real> Memory<T> {
         for (place, state) in given[FIRST_STATE..].iter_mut().zip(&*states) {
             *place = block(&state[range.clone()]);
         }
-        for instruction in &code.instructions {
-            let operands = each(instruction.operands, |place| match place {
+        for instruction in &self.instructions {
+            let [a, b, c] = each(instruction.operands, |place| match place {
                 Place::Register(index) => &*self.registers[usize::from(index)],
                 Place::Coefficient(index) => &self.coefficients[usize::from(index)],
                 Place::Given(index) => given[usize::from(index)],
             });
-            results(instruction.operation, operands, &mut self.result);
+            if is_same_for_all(instruction.operands[0]) {
+                results_with_same(instruction.operation, a[0], [b, c], &mut self.result);
+            } else {
+                results(instruction.operation, [a, b, c], &mut self.result);
+            }
             swap(&mut self.registers[usize::from(instruction.to)], &mut self.result);
         }
         for &(state, register) in &code.kept {
@@ -124,35 +131,72 @@ fn block<T>(slice: &[T]) -> &Block<T> {
     slice.try_into().expect("a slice of a block's length")
 }
 
-/// An operation on each number of a block.
+/// Whether a number is the same for all parameters of a block: a coefficient, η or ω.
+fn is_same_for_all(place: Place) -> bool {
+    matches!(place, Place::Coefficient(_))
+        || [Input::LearningRate, Input::WeightDecay].map(Place::of_input).contains(&place)
+}
+
+/// The same instruction with its factors or summands in the order in which a number that is the same for all comes first:
+/// that is read once for a block.
+fn same_first(mut instruction: Instruction) -> Instruction {
+    let [a, b, _] = instruction.operands;
+    let may_change_places = matches!(
+        instruction.operation,
+        Calculation::Sum(..) | Calculation::Product(..) | Calculation::ProductSum(..) | Calculation::MinusProduct(..)
+    );
+    if may_change_places && is_same_for_all(b) && !is_same_for_all(a) {
+        instruction.operands.swap(0, 1);
+    }
+    instruction
+}
+
+macro_rules! for_each_operation {
+    ($operation:ident, $results_of:ident) => {
+        match $operation {
+            Calculation::Negative(()) => $results_of!(Calculation::Negative(())),
+            Calculation::Root(()) => $results_of!(Calculation::Root(())),
+            Calculation::Size(()) => $results_of!(Calculation::Size(())),
+            Calculation::Sign(()) => $results_of!(Calculation::Sign(())),
+            Calculation::Sum((), ()) => $results_of!(Calculation::Sum((), ())),
+            Calculation::Difference((), ()) => $results_of!(Calculation::Difference((), ())),
+            Calculation::Product((), ()) => $results_of!(Calculation::Product((), ())),
+            Calculation::Quotient((), ()) => $results_of!(Calculation::Quotient((), ())),
+            Calculation::Larger((), ()) => $results_of!(Calculation::Larger((), ())),
+            Calculation::Choice((), (), ()) => $results_of!(Calculation::Choice((), (), ())),
+            Calculation::ProductSum((), (), ()) => $results_of!(Calculation::ProductSum((), (), ())),
+            Calculation::MinusProduct((), (), ()) => $results_of!(Calculation::MinusProduct((), (), ())),
+            // Their functions take longer than finding them.
+            Calculation::Function(..) | Calculation::Power(..) | Calculation::Compared(..) => $results_of!($operation),
+            Calculation::Norm(()) | Calculation::Mean(()) | Calculation::Total(()) => {
+                unreachable!("a block is no whole parameter")
+            }
+        }
+    };
+}
+
+/// An operation on each number of a block. There is a loop for each operation, so that it is vectorised.
 #[inline(always)]
 fn results<T: Real>(operation: Operation, [a, b, c]: [&Block<T>; 3], to: &mut Block<T>) {
-    // A loop for each operation, so that it is vectorised.
     macro_rules! results_of {
-        ($operation:expr) => {{
-            let operation: Operation = $operation;
+        ($operation:expr) => {
             for index in 0..LENGTH {
-                to[index] = operation.result(&a[index], &b[index], &c[index]);
+                to[index] = Operation::result($operation, &a[index], &b[index], &c[index]);
             }
-        }};
+        };
     }
-    match operation {
-        Calculation::Negative(()) => results_of!(Calculation::Negative(())),
-        Calculation::Root(()) => results_of!(Calculation::Root(())),
-        Calculation::Size(()) => results_of!(Calculation::Size(())),
-        Calculation::Sign(()) => results_of!(Calculation::Sign(())),
-        Calculation::Sum((), ()) => results_of!(Calculation::Sum((), ())),
-        Calculation::Difference((), ()) => results_of!(Calculation::Difference((), ())),
-        Calculation::Product((), ()) => results_of!(Calculation::Product((), ())),
-        Calculation::Quotient((), ()) => results_of!(Calculation::Quotient((), ())),
-        Calculation::Larger((), ()) => results_of!(Calculation::Larger((), ())),
-        Calculation::Choice((), (), ()) => results_of!(Calculation::Choice((), (), ())),
-        Calculation::ProductSum((), (), ()) => results_of!(Calculation::ProductSum((), (), ())),
-        Calculation::MinusProduct((), (), ()) => results_of!(Calculation::MinusProduct((), (), ())),
-        // Their functions take longer than finding them.
-        Calculation::Function(..) | Calculation::Power(..) | Calculation::Compared(..) => results_of!(operation),
-        Calculation::Norm(()) | Calculation::Mean(()) | Calculation::Total(()) => {
-            unreachable!("a block is no whole parameter")
-        }
+    for_each_operation!(operation, results_of);
+}
+
+/// The same with a first operand that is the same for all.
+#[inline(always)]
+fn results_with_same<T: Real>(operation: Operation, a: T, [b, c]: [&Block<T>; 2], to: &mut Block<T>) {
+    macro_rules! results_of {
+        ($operation:expr) => {
+            for index in 0..LENGTH {
+                to[index] = Operation::result($operation, &a, &b[index], &c[index]);
+            }
+        };
     }
+    for_each_operation!(operation, results_of);
 }
