@@ -90,6 +90,7 @@ impl Rule for AdaBelief {
         let deviation = (gradient - m).named(&R);
         let s = (c.beta2.mul_add(s, c.one_minus_beta2 * deviation * deviation) + c.ratio.epsilon).named(&S);
         let direction = m.bias_corrected_ratio(s, &c.ratio).named(&D);
+        let direction = rates.masked(direction, gradient);
         A::draw(&StepArrow::MOMENTUM, || m);
         A::draw(&DIRECTION, || direction);
         ([m, s], Moved { theta: rates.decayed_step(theta, direction, theta), direction })

@@ -82,6 +82,7 @@ impl Rule for AdamMini {
         let m = c.beta1.mul_add(m, c.one_minus_beta1 * gradient).named(&M);
         let s = c.beta2.mul_add(s, c.one_minus_beta2 * (gradient * gradient).block_mean()).named(&S);
         let direction = m.bias_corrected_ratio(s, &c.ratio).named(&D);
+        let direction = rates.masked(direction, gradient);
         A::draw(&StepArrow::MOMENTUM, || m);
         A::draw(&DIRECTION, || direction);
         ([m, s], Moved { theta: rates.decayed_step(theta, direction, theta), direction })

@@ -130,6 +130,7 @@ impl Rule for AdEmaMix {
         let slow = c.beta3.mul_add(slow, c.one_minus_beta3 * gradient).named(&SLOW);
         let sum = m.add_product(c.slow, slow).named(&SUM);
         let direction = sum.bias_corrected_ratio(s, &c.ratio).named(&D);
+        let direction = rates.masked(direction, gradient);
         A::draw(&StepArrow::MOMENTUM, || m);
         A::draw(&DIRECTION, || direction);
         ([m, s, slow], Moved { theta: rates.decayed_step(theta, direction, theta), direction })

@@ -116,6 +116,7 @@ impl Rule for Focus {
         let average = average.toward(theta, c.weight).named(&AVERAGE);
         let pull = (theta - average).sign();
         let direction = m.sign().add_product(c.gamma, pull).named(&D);
+        let direction = rates.masked(direction, gradient);
         A::draw(&StepArrow::MOMENTUM, || m);
         A::draw(&PULL, || c.gamma * pull);
         let decayed = if c.decays_average { average } else { theta };

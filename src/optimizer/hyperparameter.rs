@@ -70,6 +70,18 @@ const COUPLINGS: &[HyperparameterChoice] = &[
     },
 ];
 
+const MASKS: &[HyperparameterChoice] = &[
+    HyperparameterChoice { key: "None", label: "none", help: "All elements are moved.", words: "" },
+    HyperparameterChoice {
+        key: "Cautious",
+        label: "cautious",
+        help: "Elements whose step goes against the gradient stay, and the others move the further \
+               (Liang et al., arXiv:2411.16085).",
+        // Its optimizer's name says it.
+        words: "",
+    },
+];
+
 impl Hyperparameter {
     /// A decay rate with its symbol and label.
     pub const fn decay_rate(symbol: &'static str, label: &'static str) -> Hyperparameter {
@@ -167,6 +179,17 @@ impl Hyperparameter {
     /// The value of [`Hyperparameter::decay_coupling`] for a decay that is added to the gradient.
     pub const IS_COUPLED: f64 = 1.0;
 
+    /// The key of [`Hyperparameter::mask`].
+    pub const MASK: &'static str = "mask";
+    /// The value of [`Hyperparameter::mask`] for a cautious step.
+    pub const IS_CAUTIOUS: f64 = 1.0;
+
+    /// The mask of the step, the last one of each built-in rule.
+    pub const fn mask() -> Hyperparameter {
+        let mask = Hyperparameter::choice("Mask", MASKS).help("Which elements a step moves.");
+        Hyperparameter { key: Hyperparameter::MASK, ..mask }
+    }
+
     /// γ, a strength of attraction.
     pub const fn attraction() -> Hyperparameter {
         Hyperparameter::number("γ", "Attraction γ", Gamma::RANGE).slider(-1.0, 1.0).defaults(0.2, 0.2)
@@ -247,31 +270,32 @@ arrays! {
     12: 0 1 2 3 4 5 6 7 8 9 10 11;
 }
 
-/// Defines a rule's hyperparameters: the struct `Hyper` with a field for each, and the table `TABLE`.
+/// Defines a rule's hyperparameters and the mask of its step: the struct `Hyper` with a field for each, and the table `TABLE`.
 macro_rules! hyperparameters {
     ($($(#[$attribute:meta])* $key:ident: $definition:expr,)*) => {
         /// A number for each hyperparameter.
         #[derive(Clone, Copy, Debug)]
         pub struct Hyper<S> {
             $($(#[$attribute])* pub $key: S,)*
+            pub mask: S,
         }
 
         const TABLE: &[$crate::optimizer::Hyperparameter] = &[
-            $($crate::optimizer::Hyperparameter { key: stringify!($key), ..$definition }),*
+            $($crate::optimizer::Hyperparameter { key: stringify!($key), ..$definition },)*
+            $crate::optimizer::Hyperparameter::mask(),
         ];
 
         impl<S: Copy> $crate::optimizer::Numbers<S> for Hyper<S> {
             const COUNT: usize = TABLE.len();
 
             #[inline(always)]
-            #[allow(unused_assignments, reason = "of the last index")]
             fn from_fn(mut number: impl FnMut(usize) -> S) -> Self {
                 let mut index = 0;
                 $(
                     let $key = number(index);
                     index += 1;
                 )*
-                Hyper { $($key),* }
+                Hyper { $($key,)* mask: number(index) }
             }
         }
     };

@@ -80,6 +80,7 @@ impl Rule for Lion {
         let mixed = c.beta1.mul_add(m, c.one_minus_beta1 * gradient).named(&C);
         let direction = mixed.sign().named(&D);
         let m = c.beta2.mul_add(m, c.one_minus_beta2 * gradient).named(&M);
+        let direction = rates.masked(direction, gradient);
         A::draw(&StepArrow::MOMENTUM, || m);
         A::draw(&DIRECTION, || direction);
         ([m], Moved { theta: rates.decayed_step(theta, direction, theta), direction })

@@ -128,6 +128,7 @@ impl Rule for Mars {
         let m = c.beta1.mul_add(m, c.one_minus_beta1 * clipped).named(&M);
         let s = c.beta2.mul_add(s, c.one_minus_beta2 * clipped * clipped).named(&S);
         let direction = m.bias_corrected_ratio(s, &c.ratio).named(&D);
+        let direction = rates.masked(direction, gradient);
         A::draw(&StepArrow::MOMENTUM, || m);
         A::draw(&DIRECTION, || direction);
         ([m, s, gradient, theta], Moved { theta: rates.decayed_step(theta, direction, theta), direction })

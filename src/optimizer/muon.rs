@@ -114,6 +114,7 @@ impl Rule for Muon {
         let orthogonal = c.momentum.mul_add(m, c.one_minus_momentum * gradient).named(&V).orthogonal();
         let direction = A::by_shape(orthogonal, || c.vector_rate * m.bias_corrected_ratio(s, &c.ratio)).named(&D);
         let decayed = A::by_shape(theta, || c.vector_decay * theta);
+        let direction = rates.masked(direction, gradient);
         A::draw(&StepArrow::MOMENTUM, || m);
         A::draw(&DIRECTION, || direction);
         ([m, s], Moved { theta: rates.decayed_step(theta, direction, decayed), direction })

@@ -125,6 +125,7 @@ impl Rule for NAdam {
         let s = c.beta2.mul_add(s, c.one_minus_beta2 * gradient * gradient).named(&S);
         let n = c.gradient.mul_add(gradient, c.momentum * m).named(&N);
         let direction = n.bias_corrected_ratio(s, &c.ratio).named(&D);
+        let direction = rates.masked(direction, gradient);
         A::draw(&StepArrow::MOMENTUM, || m);
         A::draw(&DIRECTION, || direction);
         ([m, s], Moved { theta: rates.decayed_step(theta, direction, theta), direction })

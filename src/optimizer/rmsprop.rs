@@ -115,7 +115,8 @@ impl Rule for RmsProp {
         let v = if c.is_centred { N::splat(0.0).larger(s.add_product(-a, a)).named(&V) } else { s };
         let w = gradient.bias_corrected_ratio(v, &c.ratio).named(&W);
         let b = c.momentum.mul_add(b, w).named(&B);
-        N::draw(&DIRECTION, || b);
-        ([s, a, b], Moved { theta: rates.decayed_step(theta, b, theta), direction: b })
+        let direction = rates.masked(b, gradient);
+        N::draw(&DIRECTION, || direction);
+        ([s, a, b], Moved { theta: rates.decayed_step(theta, direction, theta), direction })
     }
 }

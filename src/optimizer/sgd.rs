@@ -84,6 +84,7 @@ impl Rule for Sgd {
         let (gradient, rates) = if c.is_coupled { rates.coupled(gradient, theta) } else { (gradient, rates) };
         let m = c.beta1.mul_add(m, gradient).named(&M);
         let direction = if c.is_nesterov { gradient.add_product(c.beta1, m).named(&D) } else { m };
+        let direction = rates.masked(direction, gradient);
         A::draw(&StepArrow::MOMENTUM, || m);
         ([m], Moved { theta: rates.decayed_step(theta, direction, theta), direction })
     }

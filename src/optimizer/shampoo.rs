@@ -196,6 +196,7 @@ impl Rule for Shampoo {
         } else {
             u
         };
+        let direction = rates.masked(direction, gradient);
         A::draw(&StepArrow::MOMENTUM, || m);
         A::draw(&DIRECTION, || direction);
         let [diagonal, mixed] = statistic;

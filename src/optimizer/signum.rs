@@ -63,6 +63,7 @@ impl Rule for Signum {
     ) -> ([A; 1], Moved<A>) {
         let m = c.beta1.mul_add(m, c.one_minus_beta1 * gradient).named(&M);
         let direction = m.sign().named(&D);
+        let direction = rates.masked(direction, gradient);
         A::draw(&StepArrow::MOMENTUM, || m);
         A::draw(&DIRECTION, || direction);
         ([m], Moved { theta: rates.decayed_step(theta, direction, theta), direction })

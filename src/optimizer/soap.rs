@@ -141,6 +141,7 @@ impl Rule for Soap {
         let step_along = m_along.bias_corrected_ratio(along, &c.ratio).named(&N_ALONG);
         let step_across = m_across.bias_corrected_ratio(across, &c.ratio).named(&N_ACROSS);
         let direction = (c.bias * (axis * step_along - axis.exchanged() * step_across)).named(&D);
+        let direction = rates.masked(direction, gradient);
         let moved = theta.add_product(-rates.learning_rate, direction);
         let statistic = c.statistic([diagonal, mixed], gradient);
         let axis = if c.is_refreshed { refreshed(statistic, axis) } else { axis };

@@ -103,6 +103,7 @@ impl Rule for Sophia {
         // The larger one of 0 and NaN is NaN, in this order.
         let most = c.rho.mul_add(A::splat(0.0).larger(h), c.epsilon);
         let direction = (m / m.abs().larger(most)).named(&D);
+        let direction = rates.masked(direction, gradient);
         A::draw(&StepArrow::MOMENTUM, || m);
         A::draw(&DIRECTION, || direction);
         ([m, h], Moved { theta: rates.decayed_step(theta, direction, theta), direction })

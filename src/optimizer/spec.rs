@@ -1,5 +1,7 @@
 //! A rule with its hyperparameters, as it stands in presets.
 
+use std::sync::LazyLock;
+
 use serde::de::Deserializer;
 use serde::ser::SerializeStructVariant;
 use serde::{Deserialize, Serialize, Serializer};
@@ -72,8 +74,14 @@ impl RuleSpec {
         self.kind.info()
     }
 
+    /// As it is shown: that of its kind, as in "Cautious Adam" where its steps are masked.
     pub fn name(&self) -> &'static str {
-        self.info().name
+        static CAUTIOUS: LazyLock<Vec<String>> =
+            LazyLock::new(|| RuleKind::ALL.iter().map(|kind| format!("Cautious {}", kind.info().name)).collect());
+        match self.is_cautious() {
+            true => &CAUTIOUS[self.kind.index() as usize],
+            false => self.info().name,
+        }
     }
 
     /// Red, green and blue of the rule, the same wherever it is shown.
@@ -129,6 +137,20 @@ impl RuleSpec {
     /// ω; 0 where the rule has none.
     pub fn weight_decay(&self) -> f64 {
         self.get(Hyperparameter::WEIGHT_DECAY).unwrap_or(0.0)
+    }
+
+    /// Whether its steps are [masked](super::Rates::masked).
+    #[inline(always)]
+    pub fn is_cautious(&self) -> bool {
+        let last = self.info().hyperparameters.last().map(|of| of.key);
+        last == Some(Hyperparameter::MASK)
+            && self.values[self.info().hyperparameters.len() - 1] == Hyperparameter::IS_CAUTIOUS
+    }
+
+    /// Whether each element of a parameter is stepped by itself, with its gradient alone.
+    #[inline(always)]
+    pub fn needs_gradient_only(&self) -> bool {
+        self.info().needs_gradient_only() && !self.is_cautious()
     }
 
     /// What is known of one of its hyperparameters.

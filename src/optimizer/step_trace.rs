@@ -61,6 +61,7 @@ fn trace_rule<R: Rule>(inputs: &StepInputs, batch: impl Batch<[f64; 2]>) -> Trac
             Some(_) => tape.symbol(Symbol::WeightDecay, [rule.weight_decay(); 2]),
             None => Traced::splat(0.0),
         },
+        is_cautious: rule.is_cautious(),
     };
     let seen = RuleInput {
         theta: tape.symbol(Symbol::Theta, *theta),

@@ -79,11 +79,15 @@ impl Descent {
         self.decayed[1] *= self.theorem.gamma[1];
         let [beta1, gamma] = self.decayed;
         self.beta2_power *= BETA2;
-        let hyper = Hyper { beta1, beta2: BETA2, gamma, weight_decay: 0.0, decay: 0.0 };
+        let hyper = Hyper { beta1, beta2: BETA2, gamma, weight_decay: 0.0, decay: 0.0, mask: 0.0 };
         let power = Hyper { beta2: self.beta2_power, ..hyper };
         let elapsed = Elapsed { t: step as f64, power, typed: None };
         let coefficients = Focus::coefficients(&hyper, &elapsed, |number: f64| number);
-        let rates = Rates { learning_rate: self.theorem.learning_rate / (step as f64).sqrt(), weight_decay: 0.0 };
+        let rates = Rates {
+            learning_rate: self.theorem.learning_rate / (step as f64).sqrt(),
+            weight_decay: 0.0,
+            is_cautious: false,
+        };
         for ((theta, state), gradient) in self.theta.iter_mut().zip(&mut self.states).zip(&self.gradient) {
             let input = RuleInput { theta: *theta, gradient: *gradient, batch: NoBatch };
             let (after, moved) = Focus::step(&coefficients, rates, input, *state);

@@ -63,7 +63,11 @@ impl Step {
         states: &mut [Pair<Block>],
     ) -> Sums<Block> {
         *bias = bias.after::<R>(&rated.rule);
-        let rates = Rates { learning_rate: rated.learning_rate.get(), weight_decay: rated.rule.weight_decay() };
+        let rates = Rates {
+            learning_rate: rated.learning_rate.get(),
+            weight_decay: rated.rule.weight_decay(),
+            is_cautious: rated.rule.is_cautious(),
+        };
         let update = Update { rule: &rated.rule, bias, rates };
         Instructions::widest().run(Blocks::<R> { step: self, update, particles, states, rule: PhantomData })
     }
@@ -167,8 +171,8 @@ impl Update<'_> {
     /// The coefficients and rates of the rule `R`, the same in every place of a vector.
     #[inline(always)]
     fn splat<R: Rule, A: Algebra>(self) -> (R::Coefficients<A>, Rates<A>) {
-        let Rates { learning_rate, weight_decay } = self.rates;
-        let rates = Rates { learning_rate: A::splat(learning_rate), weight_decay: A::splat(weight_decay) };
+        let Rates { learning_rate, weight_decay, is_cautious } = self.rates;
+        let rates = Rates { learning_rate: A::splat(learning_rate), weight_decay: A::splat(weight_decay), is_cautious };
         (self.bias.coefficients::<R, A>(self.rule), rates)
     }
 }

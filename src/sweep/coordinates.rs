@@ -289,6 +289,7 @@ mod tests {
         let rates = Rates {
             learning_rate: Coordinates::Same(rule.learning_rate.get()),
             weight_decay: Coordinates::Same(rule.rule.weight_decay()),
+            is_cautious: rule.rule.is_cautious(),
         };
         let batch = Squares(arena.number(&CURVATURE));
         let seen = RuleInput { theta: arena.number(theta), gradient: arena.number(gradient), batch };

@@ -105,6 +105,7 @@ impl ToyProblem {
         let rates = Rates {
             learning_rate: batch_in_registers.learning_rate,
             weight_decay: <V::Both as Real>::splat(rule.weight_decay()),
+            is_cautious: rule.is_cautious(),
         };
         let mut coefficients = bias.after::<R>(rule).coefficients::<R, V::Both>(rule);
         for step in 0..steps.min(NOISE_BLOCK) {

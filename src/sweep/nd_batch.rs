@@ -77,6 +77,7 @@ impl<'a> NdProblem<'a> {
             let rates = Rates {
                 learning_rate: V::from_lanes(learning_rates),
                 weight_decay: <V as Real>::splat(point.rule.weight_decay()),
+                is_cautious: point.rule.is_cautious(),
             };
             let mut generator = V::generator(&std::array::from_fn(|lane| {
                 let (rate, replicate) = lane_of(lane);
@@ -195,6 +196,7 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
         let coefficients = self.bias.coefficients::<R, V>(rule);
         let (valley, noise) = (&problem.valley, V::splat(problem.point.noise.get()));
         let slopes = valley.slopes(self.place);
+        let is_of_elements = R::info(rule).needs_gradient_only() && !self.rates.is_cautious;
         for (pair, thetas) in self.theta.chunks_mut(2).enumerate() {
             let draws = V::normal_pair(generator);
             for (within, theta) in thetas.iter_mut().enumerate() {
@@ -202,7 +204,7 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
                 let gradient = valley.gradient(slopes, coordinate, *theta);
                 let factor = draws[within].mul_add(noise, V::splat(1.0));
                 let noisy = gradient * factor;
-                if R::info(rule).needs_gradient_only() {
+                if is_of_elements {
                     let seen = RuleInput { theta: *theta, gradient: noisy, batch: NoBatch };
                     let moved = R::step_in_place(&coefficients, self.rates, seen, &mut self.states[coordinate]);
                     *theta = moved.theta;
@@ -220,7 +222,7 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
                 }
             }
         }
-        if !R::info(rule).needs_gradient_only() {
+        if !is_of_elements {
             self.step_whole(valley, rule, arena);
         }
         self.place = valley.place(&self.theta);
@@ -237,9 +239,12 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
     fn step_whole(&mut self, valley: &ValleyInSpace, rule: &RuleSpec, arena: &Arena<V>) {
         arena.clear();
         let coefficients = self.bias.coefficients::<R, Coordinates<'_, V>>(rule);
-        let Rates { learning_rate, weight_decay } = self.rates;
-        let rates =
-            Rates { learning_rate: Coordinates::Same(learning_rate), weight_decay: Coordinates::Same(weight_decay) };
+        let Rates { learning_rate, weight_decay, is_cautious } = self.rates;
+        let rates = Rates {
+            learning_rate: Coordinates::Same(learning_rate),
+            weight_decay: Coordinates::Same(weight_decay),
+            is_cautious,
+        };
         let theta = arena.number(&self.theta);
         let batch = SpaceBatch {
             valley,

@@ -82,7 +82,7 @@ impl FlatOptimizer {
             (names.collect(), rule.info().states.iter().map(zeros).collect::<Result<_, _>>()?)
         };
         // Loops over elements serve rules that step each by itself.
-        let in_loops = device == Device::Cpu && rule.info().needs_gradient_only();
+        let in_loops = device == Device::Cpu && rule.needs_gradient_only();
         let rates = (!in_loops).then(|| TensorRates::new(&rule, learning_rates, layout, kind, device)).transpose()?;
         let learning_rates = learning_rates.to_vec();
         let numbers = (kind, device);
@@ -180,7 +180,7 @@ impl FlatOptimizer {
             };
             share(slices.pieces(layout, &self.learning_rates).into_iter(), |piece| {
                 let weight_decay = if piece.decays { rule.weight_decay() } else { 0.0 };
-                let rates = Rates { learning_rate: piece.learning_rate, weight_decay };
+                let rates = Rates { learning_rate: piece.learning_rate, weight_decay, is_cautious: false };
                 let Slices { theta, gradients, mut states } = piece.slices;
                 if rule.kind().typed().is_some() {
                     let coefficients = bias.coefficients::<Typed, T>(rule);
@@ -249,7 +249,11 @@ vectorized! {
         coefficients: &R::Coefficients<T>, rates: Rates<f64>, theta: &mut [T], gradients: &[T], states: &mut [&mut [T]],
     ) {
         assert!(R::INFO.needs_gradient_only(), "a slice is no whole parameter");
-        let rates = Rates { learning_rate: T::splat(rates.learning_rate), weight_decay: T::splat(rates.weight_decay) };
+        let rates = Rates {
+            learning_rate: T::splat(rates.learning_rate),
+            weight_decay: T::splat(rates.weight_decay),
+            is_cautious: false,
+        };
         let count = theta.len();
         let gradients = &gradients[..count];
         let mut states = states.iter_mut();

@@ -30,7 +30,11 @@ impl TensorStep {
         let tape = Tape::with_shapes();
         let given = |symbol| tape.symbol(symbol, UNKNOWN);
         let coefficients = bias.coefficients::<R, Traced<'_>>(rule);
-        let rates = Rates { learning_rate: given(Symbol::LearningRate), weight_decay: given(Symbol::WeightDecay) };
+        let rates = Rates {
+            learning_rate: given(Symbol::LearningRate),
+            weight_decay: given(Symbol::WeightDecay),
+            is_cautious: rule.is_cautious(),
+        };
         let batch = TracedBatch::new(&tape, UnknownBatch);
         let seen = RuleInput { theta: given(Symbol::Theta), gradient: given(Symbol::Gradient), batch };
         let count = rule.info().states.len();

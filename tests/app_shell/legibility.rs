@@ -77,7 +77,7 @@ fn cut_fields(app: &App) -> Vec<String> {
 #[test]
 fn number_boxes_show_all_digits() {
     const LONG: &str = "18446744073709551615";
-    for size in [[900.0, 600.0], [1440.0, 900.0]] {
+    for size in [[900.0, 600.0], [1440.0, 960.0]] {
         let mut app = App::begin(Begin { preset: Some(SMALL), size, ..Begin::default() });
         for (key, field) in [(Key::Num1, "Seed"), (Key::Num2, "Seed of the sweep"), (Key::Num3, "Seed of the training")]
         {

@@ -41,7 +41,11 @@ fn step<R: Rule>(
     gradient: f64,
     state: R::State<f64>,
 ) -> (R::State<f64>, Moved<f64>) {
-    let rates = Rates { learning_rate: rule.learning_rate.get(), weight_decay: rule.rule.weight_decay() };
+    let rates = Rates {
+        learning_rate: rule.learning_rate.get(),
+        weight_decay: rule.rule.weight_decay(),
+        is_cautious: rule.rule.is_cautious(),
+    };
     R::step(&bias.coefficients::<R, f64>(&rule.rule), rates, RuleInput { theta, gradient, batch: NoBatch }, state)
 }
 

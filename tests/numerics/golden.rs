@@ -13,13 +13,14 @@ use std::fs::File;
 use std::path::Path;
 
 use npyz::NpyFile;
-use valleyscope::optimizer::{RatedRule, RuleKind, RuleSpec};
+use valleyscope::optimizer::{Hyperparameter, RatedRule, RuleKind, RuleSpec};
 use valleyscope::quantity::LearningRate;
 use zip::ZipArchive;
 
 /// Choices of a rule by key and index.
 type Choices = &'static [(&'static str, f64)];
 
+const CAUTIOUS: Choices = &[("mask", 1.0)];
 const COUPLED: Choices = &[("form", 0.0), ("decay", 1.0)];
 
 /// A rule, the file of its golden, and what the reference chooses.
@@ -46,6 +47,8 @@ pub const GOLDENS: &[(RuleKind, &str, Choices)] = &[
     (RuleKind::Shampoo, "shampoo_ema", &[("statistics", 0.0), ("grafting", 1.0)]),
     (RuleKind::Shampoo, "shampoo_ema_graft", &[("statistics", 0.0), ("grafting", 0.0)]),
     (RuleKind::Soap, "soap", &[]),
+    (RuleKind::Adam, "cautious_adamw", CAUTIOUS),
+    (RuleKind::Lion, "cautious_lion", CAUTIOUS),
 ];
 
 /// The largest difference from a golden, relative to its largest parameter.
@@ -98,6 +101,7 @@ impl Golden {
                 (RuleKind::Muon, "beta2") => number("aux_beta2"),
                 (RuleKind::Muon, "vector_rate") => ratio("aux_lr", "lr"),
                 (RuleKind::Muon, "vector_decay") => ratio("aux_weight_decay", "weight_decay"),
+                (_, Hyperparameter::MASK) => Some(f64::from(chosen == CAUTIOUS)),
                 (_, key) => chosen.iter().find(|(of, _)| *of == key).map(|(_, index)| *index).or_else(|| number(key)),
             };
             let value = value.unwrap_or_else(|| panic!("the golden has no {}", hyperparameter.key));

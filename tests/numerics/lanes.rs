@@ -197,6 +197,7 @@ impl<V: Doubles<WIDTH>> RuleVisitor for InVectors<'_, V> {
             let rates = Rates {
                 learning_rate: A::splat(rule.learning_rate.get()),
                 weight_decay: A::splat(rule.rule.weight_decay()),
+                is_cautious: rule.rule.is_cautious(),
             };
             let batch = Given(number(gradient));
             let seen = RuleInput { theta: number(theta), gradient: number(gradient), batch };
@@ -322,7 +323,11 @@ fn state_survives_being_written_down() {
             let Check(rule) = self;
             let mut random = StdRng::seed_from_u64(1);
             let mut gradient = || random.random_range(-1.0..1.0);
-            let rates = Rates { learning_rate: rule.learning_rate.get(), weight_decay: rule.rule.weight_decay() };
+            let rates = Rates {
+                learning_rate: rule.learning_rate.get(),
+                weight_decay: rule.rule.weight_decay(),
+                is_cautious: rule.rule.is_cautious(),
+            };
             let step = |bias: &mut BiasCorrection, theta: &mut f64, state: &mut R::State<f64>, gradient: f64| {
                 *bias = bias.after::<R>(&rule.rule);
                 let seen = RuleInput { theta: *theta, gradient, batch: Given(gradient) };

@@ -98,7 +98,7 @@ impl RuleVisitor for ByLibrary<'_> {
         let batch = Given { slope: *slope, curvature: *curvature };
         let seen = RuleInput { theta: both(*theta), gradient: both(*gradient), batch };
         let state = Numbers::from_fn(|index| both(remembered[index]));
-        let rates = Rates { learning_rate, weight_decay };
+        let rates = Rates { learning_rate, weight_decay, is_cautious: rule.rule.is_cautious() };
         let (after, moved) = R::step(&bias.coefficients::<R, Both>(&rule.rule), rates, seen, state);
         let remembered = after.as_ref().iter().map(|state| apart(*state)).collect();
         Outcome { theta: apart(moved.theta), direction: apart(moved.direction), remembered }
@@ -414,4 +414,25 @@ impl RuleVisitor for After<'_> {
 
 fn pair(values: &[f64]) -> [f64; 2] {
     values.try_into().unwrap()
+}
+
+/// Cautious: with one of two elements along the gradient, that one moves twice as far and the other stays, and weight decay
+/// acts on both.
+#[test]
+fn a_cautious_step_leaves_out_what_goes_against_the_gradient() {
+    let rule = RuleSpec::on_plane(RuleKind::Signum);
+    let rule = rule.with("mask", 1.0).and_then(|rule| rule.with("weight_decay", 0.5)).unwrap();
+    assert_eq!(rule.name(), "Cautious Signum");
+    let inputs = StepInputs {
+        rule: rule.rated(LearningRate::new(0.125).unwrap()),
+        bias: BiasCorrection::START,
+        theta: [1.0, 2.0],
+        gradient: [0.5, -0.5],
+        states: vec![[4.0, 4.0]],
+    };
+    let inputs = StepInputs { bias: rule.kind().visit(After(&inputs)), ..inputs };
+    let trace = trace(&inputs, GivenApart(Given { slope: 0.0, curvature: [0.0; 2] }));
+    assert_eq!(trace.direction, [2.0, 0.0]);
+    let Operand::Node(theta) = trace.theta else { panic!("θ is computed") };
+    assert_eq!(trace.nodes[theta].values, [1.0 - 0.125 * (2.0 + 0.5), 2.0 - 0.125 * (0.5 * 2.0)]);
 }

@@ -78,6 +78,25 @@ fn built_in_rules_as_text_take_the_same_steps() {
     assert_eq!(not_written, ["MARS", "Sophia", "Muon", "NAdam", "Adam-mini", "Shampoo", "SOAP"]);
 }
 
+/// With each other choice of the rule's, cautious steps among them.
+#[test]
+fn built_in_rules_with_other_choices_as_text_take_the_same_steps() {
+    let mut compared = 0;
+    for &kind in RuleKind::ALL {
+        for of in kind.info().hyperparameters {
+            for (value, choice) in of.choices().iter().enumerate().skip(1) {
+                let rule = RuleSpec::on_plane(kind).with(of.key, value as f64).unwrap();
+                let Ok(text) = text_of(&rule) else { continue };
+                let chosen = format!("{}(learning_rate: 0.01, {}: {})", kind.key(), of.key, choice.key);
+                let what = format!("{chosen}\n{text}");
+                assert_close(&what, &positions(&written(&text, ""), 60), &positions(&chosen, 60));
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared >= 12, "{compared} were compared");
+}
+
 #[test]
 fn rules_written_by_hand_are_the_built_in_ones() {
     let nadam = RuleKind::named("NAdam").unwrap();

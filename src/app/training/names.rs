@@ -241,7 +241,7 @@ pub(super) fn unusual(rule: &RuleSpec) -> Vec<String> {
         Some(choice) => choice.words.to_owned(),
         None => format!("{} {}", of.symbol, number::text(value)),
     };
-    differing.map(|(set, _)| word(set)).collect()
+    differing.map(|(set, _)| word(set)).filter(|word| !word.is_empty()).collect()
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ const ONE_ARGUMENT: [&str; 9] = ["sign", "abs", "sqrt", "exp", "ln", "tanh", "no
 const TWO_ARGUMENTS: [&str; 3] = ["min", "max", "dot"];
 const THREE_ARGUMENTS: [&str; 2] = ["clamp", "where"];
 /// What a preset says of a typed rule besides its hyperparameters.
-const OF_PRESETS: [&str; 4] = ["name", "text", "learning_rate", "weight_decay"];
+const OF_PRESETS: [&str; 5] = ["name", "text", "learning_rate", "weight_decay", "mask"];
 /// The most names that lines assign to.
 const MOST_NAMES: usize = 255;
 const GIVEN: [&str; 5] = ["theta", "g", "t", "eta", "omega"];

@@ -12,7 +12,9 @@ use super::checkpoint::OPTIMIZER;
 use super::error::TrainError;
 use super::layout::ParameterLayout;
 use super::optimizer::TensorRates;
-use crate::optimizer::{BiasCorrection, RuleKind, RuleSpec};
+#[cfg(doc)]
+use crate::optimizer::Rates;
+use crate::optimizer::{BiasCorrection, LEAST_MEAN_OF_MASK, RuleKind, RuleSpec};
 
 /// An axis of the matrices `[models, rows, columns]` of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,11 +62,12 @@ pub(super) fn step(
     let step = Step { rule, bias, layout, gradients };
     match rule.kind() {
         RuleKind::Shampoo => {
-            let direction = step.shampoo(states)?.f_addcmul(&rates.decay, parameters)?;
+            let direction = step.masked(step.shampoo(states)?)?.f_addcmul(&rates.decay, parameters)?;
             let _ = parameters.f_sub_(&rates.learning_rate.times(&direction)?)?;
         }
         RuleKind::Soap => {
             if let Some(direction) = step.soap(states)? {
+                let direction = step.masked(direction)?;
                 // Weight decay follows the step.
                 let moved = parameters.f_sub(&rates.learning_rate.times(&direction)?)?;
                 let direction = direction.f_addcmul(&rates.decay, &moved)?;
@@ -85,6 +88,21 @@ struct Step<'a> {
 }
 
 impl Step<'_> {
+    /// The direction of the step, with the mask of a cautious one ([`Rates::masked`]).
+    fn masked(&self, direction: Tensor) -> Result<Tensor, TchError> {
+        if !self.rule.is_cautious() {
+            return Ok(direction);
+        }
+        for index in 0..self.layout.segments().len() {
+            let mut direction = self.matrices(&direction, index)?;
+            let mask =
+                direction.f_mul(&self.matrices(self.gradients, index)?)?.f_gt(0.0)?.f_to_kind(direction.kind())?;
+            let mean = mask.f_mean_dim(&[1_i64, 2][..], true, direction.kind())?;
+            direction.f_copy_(&direction.f_mul(&mask)?.f_div(&mean.f_clamp_min(LEAST_MEAN_OF_MASK)?)?)?;
+        }
+        Ok(direction)
+    }
+
     /// The matrices of a segment in a flat tensor, `[models, rows, columns]`.
     fn matrices(&self, flat: &Tensor, segment: usize) -> Result<Tensor, TchError> {
         let shape = &self.layout.segments()[segment].shape;

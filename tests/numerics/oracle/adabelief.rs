@@ -1,6 +1,6 @@
 //! AdaBelief, arXiv:2010.07468, as in `adabelief-pytorch` without rectification, with decoupled weight decay.
 
-use super::{Hyper, Misreading, Parameter, Reading, Seen};
+use super::{Hyper, Misreading, Parameter, Reading, Seen, masked};
 
 const EPSILON: f64 = 1e-8;
 
@@ -18,6 +18,7 @@ pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, re
     }
     let of = |(m, s): (f64, f64)| m / weights[0] / ((s / weights[1]).sqrt() + EPSILON);
     let direction: Vec<f64> = m.into_iter().zip(s).map(of).collect();
+    let direction = masked(hyper, seen.gradient, direction);
     parameter.move_and_decay(hyper, &direction);
     direction
 }

@@ -1,6 +1,6 @@
 //! Adam-mini, arXiv:2406.16793.
 
-use super::{Hyper, Parameter, Reading, Seen};
+use super::{Hyper, Parameter, Reading, Seen, masked};
 
 pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, _: Reading) -> Vec<f64> {
     let (beta1, beta2) = (hyper.get("beta1"), hyper.get("beta2"));
@@ -18,6 +18,7 @@ pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, _:
     let s = parameter.keep("s", beta2, &means);
     let weights = [parameter.gathered("beta1", beta1), parameter.gathered("beta2", beta2)];
     let direction: Vec<f64> = m.iter().zip(s).map(|(m, s)| m / weights[0] / ((s / weights[1]).sqrt() + 1e-8)).collect();
+    let direction = masked(hyper, seen.gradient, direction);
     parameter.move_and_decay(hyper, &direction);
     direction
 }

@@ -1,6 +1,6 @@
 //! AdEMAMix, arXiv:2409.03137, as in `ademamix.py` of apple/ml-ademamix.
 
-use super::{Hyper, Parameter, Reading, Seen};
+use super::{Hyper, Parameter, Reading, Seen, masked};
 
 pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, _: Reading) -> Vec<f64> {
     let [beta1, beta2, beta3] = ["beta1", "beta2", "beta3"].map(|key| hyper.get(key));
@@ -22,6 +22,7 @@ pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, _:
     let weights = [parameter.gathered("beta1", beta1), parameter.gathered("beta2", beta2)];
     let of = |((m, s), slow): ((f64, f64), f64)| (m / weights[0] + alpha * slow) / ((s / weights[1]).sqrt() + 1e-8);
     let direction: Vec<f64> = m.into_iter().zip(s).zip(slow).map(of).collect();
+    let direction = masked(hyper, seen.gradient, direction);
     parameter.move_and_decay(hyper, &direction);
     direction
 }

@@ -1,6 +1,6 @@
 //! FOCUS, arXiv:2501.12243.
 
-use super::{Hyper, Misreading, Parameter, Reading, Seen, sign};
+use super::{Hyper, Misreading, Parameter, Reading, Seen, masked, sign};
 
 pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, reading: Reading) -> Vec<f64> {
     let (beta2, gamma) = (hyper.get("beta2"), hyper.get("gamma"));
@@ -14,6 +14,7 @@ pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, re
     let decays_average = hyper.choices["decay"] == "Average";
     let decays_average = decays_average != (reading == Some(Misreading::OtherDecayTarget));
     let decayed = if decays_average { parameter.average(reading) } else { parameter.theta.clone() };
+    let direction = masked(hyper, seen.gradient, direction);
     parameter.move_by(hyper, &direction, &decayed);
     if is_late {
         parameter.add_to_past(beta2);

@@ -1,6 +1,6 @@
 //! MARS-AdamW, arXiv:2411.10438, as in `MARS/optimizers/mars.py` of AGI-Arena/MARS with `optimize_1d`.
 
-use super::{Hyper, Parameter, Reading, Seen, adam, norm};
+use super::{Hyper, Parameter, Reading, Seen, adam, masked, norm};
 
 pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, reading: Reading) -> Vec<f64> {
     let (beta1, gamma) = (hyper.get("beta1"), hyper.get("gamma"));
@@ -20,6 +20,7 @@ pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, re
         corrected.iter_mut().for_each(|c| *c /= length);
     }
     let direction = adam::direction(parameter, hyper, &corrected, 1e-8, reading);
+    let direction = masked(hyper, seen.gradient, direction);
     parameter.move_and_decay(hyper, &direction);
     direction
 }

@@ -299,6 +299,17 @@ pub fn sign(x: f64) -> f64 {
     }
 }
 
+/// The direction of a step; of a cautious one, arXiv:2411.16085, without the elements that go against the gradient.
+fn masked(hyper: &Hyper, gradient: &[f64], direction: Vec<f64>) -> Vec<f64> {
+    if hyper.choices.get("mask") != Some(&"Cautious") {
+        return direction;
+    }
+    let agrees = |(direction, gradient): (&f64, &f64)| direction * gradient > 0.0;
+    let agreeing = direction.iter().zip(gradient).filter(|(direction, gradient)| agrees((direction, gradient))).count();
+    let share = (agreeing as f64 / direction.len() as f64).max(1e-3);
+    direction.iter().zip(gradient).map(|pair| if agrees(pair) { pair.0 / share } else { 0.0 }).collect()
+}
+
 fn norm(values: &[f64]) -> f64 {
     values.iter().map(|value| value.powi(2)).sum::<f64>().sqrt()
 }

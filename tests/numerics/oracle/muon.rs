@@ -1,12 +1,13 @@
 //! Muon, kellerjordan.github.io/posts/muon, as in `muon.py` of KellerJordan/Muon, in double precision.
 
-use super::{Hyper, Parameter, Reading, Seen, adam, norm};
+use super::{Hyper, Parameter, Reading, Seen, adam, masked, norm};
 
 type Matrix = Vec<Vec<f64>>;
 
 pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, reading: Reading) -> Vec<f64> {
     let Some(rows) = parameter.rows else {
         let direction = adam::direction(parameter, hyper, seen.gradient, 1e-10, reading);
+        let direction = masked(hyper, seen.gradient, direction);
         let rate = hyper.eta * hyper.get("vector_rate");
         let omega = hyper.omega() * hyper.get("vector_decay");
         for (theta, direction) in parameter.theta.iter_mut().zip(&direction) {
@@ -22,6 +23,7 @@ pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, re
     let matrix: Matrix = nesterov.chunks(columns).map(<[f64]>::to_vec).collect();
     let larger = (rows as f64 / columns as f64).max(1.0).sqrt();
     let direction: Vec<f64> = newton_schulz(matrix).concat().into_iter().map(|value| larger * value).collect();
+    let direction = masked(hyper, seen.gradient, direction);
     parameter.move_and_decay(hyper, &direction);
     direction
 }

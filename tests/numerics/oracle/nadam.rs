@@ -1,6 +1,6 @@
 //! NAdam, Dozat 2016, as PyTorch's `NAdam` with `decoupled_weight_decay` has it.
 
-use super::{Hyper, Parameter, Reading, Seen};
+use super::{Hyper, Parameter, Reading, Seen, masked};
 
 pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, _: Reading) -> Vec<f64> {
     let (beta1, beta2) = (hyper.get("beta1"), hyper.get("beta2"));
@@ -16,6 +16,7 @@ pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, _:
         ((1.0 - now) * gradient / rest + next * m / rest_after) / ((s / s_weight).sqrt() + 1e-8)
     };
     let direction: Vec<f64> = seen.gradient.iter().zip(m).zip(s).map(of).collect();
+    let direction = masked(hyper, seen.gradient, direction);
     parameter.move_and_decay(hyper, &direction);
     direction
 }

@@ -1,6 +1,6 @@
 //! RMSProp, as PyTorch's `RMSprop` has it, with weight decay of either kind.
 
-use super::{Hyper, Parameter, Reading, Seen};
+use super::{Hyper, Parameter, Reading, Seen, masked};
 
 pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, _: Reading) -> Vec<f64> {
     let gradient = parameter.with_coupled_decay(hyper, seen.gradient);
@@ -16,6 +16,7 @@ pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, _:
         *b = hyper.get("momentum") * *b + step;
     }
     let direction = b.clone();
+    let direction = masked(hyper, &gradient, direction);
     parameter.move_and_decay_unless_coupled(hyper, &direction);
     direction
 }

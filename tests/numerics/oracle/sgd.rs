@@ -1,6 +1,6 @@
 //! Gradient descent with momentum, as PyTorch has it, with weight decay of either kind.
 
-use super::{Hyper, Parameter, Reading, Seen};
+use super::{Hyper, Parameter, Reading, Seen, masked};
 
 pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, _: Reading) -> Vec<f64> {
     let beta1 = hyper.get("beta1");
@@ -11,8 +11,9 @@ pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, _:
     }
     let mut direction = m.clone();
     if hyper.choices["form"] == "Nesterov" {
-        direction = direction.iter().zip(gradient).map(|(m, gradient)| gradient + beta1 * m).collect();
+        direction = direction.iter().zip(&gradient).map(|(m, gradient)| gradient + beta1 * m).collect();
     }
+    let direction = masked(hyper, &gradient, direction);
     parameter.move_and_decay_unless_coupled(hyper, &direction);
     direction
 }

@@ -5,7 +5,7 @@
 //! pairs: its diagonal, and the number beside it.
 
 use super::symmetric::{Matrix, eigen, on_sides, product, statistics, transposed};
-use super::{Hyper, Parameter, Reading, Seen, norm};
+use super::{Hyper, Parameter, Reading, Seen, masked, norm};
 
 const SIDES: [&str; 2] = ["left", "right"];
 const ROOTS: [&str; 2] = ["root_left", "root_right"];
@@ -58,6 +58,7 @@ pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, _:
         direction.iter_mut().for_each(|direction| *direction *= longer);
         direction = if t < interval { adam } else { direction };
     }
+    let direction = masked(hyper, seen.gradient, direction);
     parameter.move_and_decay(hyper, &direction);
     direction
 }

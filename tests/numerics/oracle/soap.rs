@@ -6,7 +6,7 @@
 
 use super::shampoo::{keep_square, square};
 use super::symmetric::{Matrix, dot, eigen, on_sides, product, statistics, transposed};
-use super::{Hyper, Parameter, Reading, Seen, norm};
+use super::{Hyper, Parameter, Reading, Seen, masked, norm};
 
 const STATISTIC: [[&str; 3]; 2] = [["diagonal", "mixed", "left"], ["diagonal", "mixed", "right"]];
 const BASIS: [&str; 2] = ["basis_left", "basis_right"];
@@ -53,6 +53,7 @@ pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, _:
     let step: Vec<f64> = on(&turned, &m).iter().zip(&s).map(|(m, s)| m / (s.sqrt() + hyper.get("eps"))).collect();
     let bias = weights[1].sqrt() / weights[0];
     let direction: Vec<f64> = on(&turned_back, &step).into_iter().map(|direction| bias * direction).collect();
+    let direction = masked(hyper, seen.gradient, direction);
     for (theta, direction) in parameter.theta.iter_mut().zip(&direction) {
         *theta = (*theta - hyper.eta * direction) * (1.0 - hyper.eta * hyper.omega());
     }

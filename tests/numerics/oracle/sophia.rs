@@ -1,6 +1,6 @@
 //! Sophia-G, arXiv:2305.14342, as in `sophia.py` of Liuhong99/Sophia; a negative curvature counts as 0.
 
-use super::{Hyper, Parameter, Reading, Seen, sign};
+use super::{Hyper, Parameter, Reading, Seen, masked, sign};
 
 pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, _: Reading) -> Vec<f64> {
     let before = parameter.steps - 1;
@@ -11,6 +11,7 @@ pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &Seen<'_>, _:
     let m = parameter.keep("m", hyper.get("beta1"), seen.gradient);
     let of = |(m, h): (f64, f64)| sign(m) * (m.abs() / (hyper.get("rho") * h.max(0.0) + 1e-15)).min(1.0);
     let direction: Vec<f64> = m.into_iter().zip(h).map(of).collect();
+    let direction = masked(hyper, seen.gradient, direction);
     parameter.move_and_decay(hyper, &direction);
     direction
 }
