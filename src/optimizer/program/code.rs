@@ -65,8 +65,6 @@ pub(super) struct Code {
     pub coefficients: Vec<u8>,
     pub changes: Changes,
     pub instructions: Vec<Instruction>,
-    /// The registers that they use.
-    pub registers: usize,
     /// States before the step that are other states after it, and the registers that keep them meanwhile.
     pub kept: Vec<(u8, u8)>,
     pub new_states: Vec<Place>,
@@ -109,13 +107,12 @@ impl Code {
         for (index, id) in new_states.iter().enumerate() {
             places.push(coder.new_state(index, *id)?);
         }
-        let Coder { registers, numbers, coefficients, instructions, kept, .. } = coder;
+        let Coder { numbers, coefficients, instructions, kept, .. } = coder;
         Ok(Code {
             changes: Changes::new(&numbers, &coefficients),
             numbers,
             coefficients,
             instructions,
-            registers,
             kept,
             new_states: places,
             theta,
@@ -229,8 +226,6 @@ struct Coder {
     /// The index of each node among the numbers of the step.
     of_step: Vec<Option<u8>>,
     is_free: [bool; REGISTERS],
-    /// Registers that were used so far, the first ones.
-    registers: usize,
     numbers: Vec<StepNumber>,
     coefficients: Vec<u8>,
     instructions: Vec<Instruction>,
@@ -244,7 +239,6 @@ impl Coder {
             places: vec![None; nodes.len()],
             of_step: vec![None; nodes.len()],
             is_free: [true; REGISTERS],
-            registers: 0,
             numbers: Vec::new(),
             coefficients: Vec::new(),
             instructions: Vec::new(),
@@ -323,7 +317,6 @@ impl Coder {
     fn register(&mut self) -> Result<u8, Excess> {
         let register = self.is_free.iter().position(|is_free| *is_free).ok_or(Excess::Registers)?;
         self.is_free[register] = false;
-        self.registers = self.registers.max(register + 1);
         Ok(register as u8)
     }
 

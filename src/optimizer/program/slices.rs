@@ -63,6 +63,9 @@ impl<T: Real> Memory<T> {
     fn new(coefficients: &ProgramCoefficients<T>, rates: Rates<f64>) -> Memory<T> {
         let code = coefficients.code;
         let of_each = |value: T| [value; LENGTH];
+        let written = code.instructions.iter().map(|instruction| instruction.to);
+        let registers =
+            written.chain(code.kept.iter().map(|(_, register)| *register)).map(|last| usize::from(last) + 1);
         Memory {
             code,
             instructions: code.instructions.iter().map(|instruction| same_first(*instruction)).collect(),
@@ -70,7 +73,7 @@ impl<T: Real> Memory<T> {
             coefficients: (0..code.coefficients.len())
                 .map(|index| of_each(*coefficients.values.at(index as u8)))
                 .collect(),
-            registers: vec![Box::new(of_each(T::splat(0.0))); code.registers],
+            registers: vec![Box::new(of_each(T::splat(0.0))); registers.max().unwrap_or(0)],
             result: Box::new(of_each(T::splat(0.0))),
         }
     }
