@@ -4,7 +4,8 @@ use crate::elementary;
 
 use super::{Algebra, Elapsed, MOST_HYPERPARAMETERS, Numbers, Rule, RuleSpec};
 
-/// The steps taken, and for each decay rate the product over them.
+/// The steps taken, and for each decay rate the product over them; of rules that [weigh steps](Rule::WEIGHS_STEPS) also
+/// the weights.
 ///
 /// An average that starts at 0 and is pulled by `1 − β` towards its input has gathered the weight
 /// `1 − Πβ` after some steps; dividing by it removes the bias. With a constant β the product is βᵗ.
@@ -15,13 +16,49 @@ pub struct BiasCorrection {
     pub steps: u64,
     /// Of each hyperparameter of the rule in its order; 1 for those that are no decay rates.
     pub(super) powers: [f64; MOST_HYPERPARAMETERS],
+    pub(super) weights: StepWeights,
+}
+
+/// What is known of the weights of the steps so far, in an average over all of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StepWeights {
+    /// The largest learning rate so far.
+    pub largest_rate: f64,
+    /// The sum of the weights.
+    pub sum: f64,
+    /// The weight of the last step divided by the sum; 0 where the sum is.
+    pub share: f64,
+}
+
+impl StepWeights {
+    const START: StepWeights = StepWeights { largest_rate: 0.0, sum: 0.0, share: 0.0 };
+    /// The names of both numbers that say how to go on, among [`BiasCorrection::powers`].
+    const KEYS: [&str; 2] = ["largest_rate", "weight_sum"];
+
+    /// After one more step.
+    #[inline(always)]
+    pub fn with(self, weight: f64, largest_rate: f64) -> StepWeights {
+        let sum = self.sum + weight;
+        StepWeights { largest_rate, sum, share: if sum > 0.0 { weight / sum } else { 0.0 } }
+    }
+
+    /// After so many steps with a learning rate of 1 and the weight 1.
+    fn equal(steps: u64) -> StepWeights {
+        StepWeights { largest_rate: 1.0, sum: steps as f64, share: 1.0 / steps.max(1) as f64 }
+    }
 }
 
 impl BiasCorrection {
     /// Before the first step.
-    pub const START: BiasCorrection = BiasCorrection { steps: 0, powers: [1.0; MOST_HYPERPARAMETERS] };
+    pub const START: BiasCorrection =
+        BiasCorrection { steps: 0, powers: [1.0; MOST_HYPERPARAMETERS], weights: StepWeights::START };
 
-    /// After some steps of a rule, with the products of decay rates that `power` gives by their keys.
+    /// For the learning rate in [`BiasCorrection::after`] where it is the same in all steps: weights depend only on its
+    /// changes.
+    pub const CONSTANT_RATE: f64 = 1.0;
+
+    /// After some steps of a rule, with what `power` gives by the keys of [`BiasCorrection::powers`]. Where it gives no
+    /// weights of the steps, these had all the same.
     ///
     /// # Errors
     ///
@@ -37,7 +74,11 @@ impl BiasCorrection {
                 *place = power(hyperparameter.key).ok_or(hyperparameter.key)?;
             }
         }
-        Ok(BiasCorrection { steps, powers })
+        let weights = match StepWeights::KEYS.map(&power) {
+            [Some(largest_rate), Some(sum)] => StepWeights { largest_rate, sum, share: 0.0 },
+            _ => StepWeights::equal(steps),
+        };
+        Ok(BiasCorrection { steps, powers, weights })
     }
 
     /// The same for a rule that takes the place of another: products by the names of the decay rates, βᵗ where the other
@@ -48,21 +89,28 @@ impl BiasCorrection {
         BiasCorrection::new(self.steps, to, power).expect("each of its decay rates has a value")
     }
 
-    /// The products of a rule's decay rates, by their keys.
+    /// The products of a rule's decay rates, by their keys; of a rule that weighs steps also the largest learning rate and
+    /// the sum of the weights.
     pub fn powers(&self, rule: &RuleSpec) -> impl Iterator<Item = (&'static str, f64)> {
         let all = rule.info().hyperparameters.iter().zip(self.powers);
-        all.filter(|(hyperparameter, _)| hyperparameter.is_decay_rate()).map(|(of, power)| (of.key, power))
+        let products = all.filter(|(of, _)| of.is_decay_rate()).map(|(of, power)| (of.key, power));
+        let StepWeights { largest_rate, sum, .. } = self.weights;
+        let weights = StepWeights::KEYS.into_iter().zip([largest_rate, sum]).filter(|_| rule.weighs_steps());
+        products.chain(weights.collect::<Vec<_>>())
     }
 
-    /// One step of the rule `R` later.
+    /// One step of the rule `R` later, which had this learning rate, or any fixed multiple of it.
     #[inline(always)]
-    pub fn after<R: Rule>(mut self, rule: &RuleSpec) -> BiasCorrection {
+    pub fn after<R: Rule>(mut self, rule: &RuleSpec, learning_rate: f64) -> BiasCorrection {
         self.steps += 1;
         for (index, hyperparameter) in R::info(rule).hyperparameters.iter().enumerate() {
             if hyperparameter.is_decay_rate() {
                 let (rate, t) = (rule.values()[index], self.steps as f64);
                 self.powers[index] *= R::decay_factor(hyperparameter, rate, &rule.hyper::<R>(), t);
             }
+        }
+        if R::WEIGHS_STEPS {
+            self.weights = R::weighed(self.weights, &rule.hyper::<R>(), self.steps as f64, learning_rate);
         }
         self
     }
@@ -83,6 +131,6 @@ impl BiasCorrection {
     #[inline(always)]
     pub fn elapsed<R: Rule>(&self, rule: &RuleSpec) -> Elapsed<f64, R::Hyper<f64>> {
         let power = Numbers::from_fn(|index| self.powers[index]);
-        Elapsed { t: self.steps as f64, power, typed: rule.kind().typed() }
+        Elapsed { t: self.steps as f64, power, share: self.weights.share, typed: rule.kind().typed() }
     }
 }

@@ -30,7 +30,7 @@ pub use algebra::{
     Relation, Scalar, orthogonal_column,
 };
 pub use axes::LONGEST_AXIS;
-pub use bias::BiasCorrection;
+pub use bias::{BiasCorrection, StepWeights};
 pub use hyperparameter::{Hyperparameter, HyperparameterChoice, HyperparameterKind, MOST_STATES, Numbers};
 pub use marker::{Marker, MarkerShape, markers};
 pub use name::HyperparameterName;
@@ -127,6 +127,7 @@ rules! { ($)
     adabelief::AdaBelief,
     shampoo::Shampoo,
     soap::Soap,
+    schedule_free::ScheduleFree,
 }
 
 impl RuleKind {
@@ -190,6 +191,25 @@ pub trait Rule: Send + Sync + 'static {
     #[inline(always)]
     fn decay_factor(_of: &Hyperparameter, rate: f64, _hyper: &Self::Hyper<f64>, _t: f64) -> f64 {
         rate
+    }
+
+    /// The state, by its index, towards which the gradient of a step is taken: at θ and [a part](Rule::part_toward) of the
+    /// state. None: at θ.
+    const GRADIENT_TOWARD: Option<usize> = None;
+
+    /// How much of the state [`Rule::GRADIENT_TOWARD`] is added to θ for that.
+    #[inline(always)]
+    fn part_toward(_hyper: &Self::Hyper<f64>) -> f64 {
+        0.0
+    }
+
+    /// Whether it averages over steps that have weights, [`Rule::weighed`].
+    const WEIGHS_STEPS: bool = false;
+
+    /// The weights of the steps with that of step t, whose learning rate is η.
+    #[inline(always)]
+    fn weighed(before: StepWeights, _hyper: &Self::Hyper<f64>, _t: f64, _learning_rate: f64) -> StepWeights {
+        before
     }
 
     /// The coefficients of a step.
@@ -390,6 +410,8 @@ pub struct Elapsed<N, H> {
     pub t: N,
     /// β₁ᵗ for β₁, and so on: the products of the decay rates over the steps up to this one.
     pub power: H,
+    /// The weight of this step divided by those of all steps so far, in rules that [weigh them](Rule::WEIGHS_STEPS).
+    pub share: f64,
     /// The typed rule that is run, if it is one.
     pub typed: Option<&'static TypedRule>,
 }
@@ -399,7 +421,7 @@ pub struct Elapsed<N, H> {
 pub struct RuleInput<A, B> {
     /// θ before the step.
     pub theta: A,
-    /// g at θ, with its noise.
+    /// g at θ, or where else [the rule](Rule::GRADIENT_TOWARD) takes it, with its noise.
     pub gradient: A,
     /// For what else the rule needs.
     pub batch: B,

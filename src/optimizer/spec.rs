@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::read::RuleReader;
 use super::{
     Hyperparameter, HyperparameterChoice, HyperparameterKind, MOST_HYPERPARAMETERS, Marker, Numbers, Rule, RuleInfo,
-    RuleKind, TypedRule,
+    RuleKind, TypedRule, with_rule,
 };
 use crate::quantity::{LearningRate, OutOfRange};
 
@@ -151,6 +151,17 @@ impl RuleSpec {
     #[inline(always)]
     pub fn needs_gradient_only(&self) -> bool {
         self.info().needs_gradient_only() && !self.is_cautious()
+    }
+
+    /// The state, by its index, of which a part is added to θ where the gradient of a step is taken, and that part
+    /// ([`Rule::GRADIENT_TOWARD`]). None: the gradient is taken at θ.
+    pub fn gradient_toward(&self) -> Option<(usize, f64)> {
+        with_rule!(self.kind, R => Some((R::GRADIENT_TOWARD?, R::part_toward(&self.hyper::<R>()))))
+    }
+
+    /// [`Rule::WEIGHS_STEPS`]
+    pub fn weighs_steps(&self) -> bool {
+        with_rule!(self.kind, R => R::WEIGHS_STEPS)
     }
 
     /// What is known of one of its hyperparameters.

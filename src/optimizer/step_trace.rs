@@ -53,7 +53,7 @@ fn trace_rule<R: Rule>(inputs: &StepInputs, batch: impl Batch<[f64; 2]>) -> Trac
         Some(of) => tape.symbol(Symbol::Power(of.symbol), [bias.powers[index]; 2]),
     });
     let t = tape.symbol(Symbol::Step, [bias.steps as f64; 2]);
-    let elapsed = Elapsed { t, power, typed: rule.kind().typed() };
+    let elapsed = Elapsed { t, power, share: bias.weights.share, typed: rule.kind().typed() };
     let coefficients = R::coefficients(&hyper, &elapsed, |coefficient| coefficient);
     let rates = Rates {
         learning_rate: tape.symbol(Symbol::LearningRate, [learning_rate.get(); 2]),

@@ -81,7 +81,7 @@ impl Descent {
         self.beta2_power *= BETA2;
         let hyper = Hyper { beta1, beta2: BETA2, gamma, weight_decay: 0.0, decay: 0.0, mask: 0.0 };
         let power = Hyper { beta2: self.beta2_power, ..hyper };
-        let elapsed = Elapsed { t: step as f64, power, typed: None };
+        let elapsed = Elapsed { t: step as f64, power, share: 1.0, typed: None };
         let coefficients = Focus::coefficients(&hyper, &elapsed, |number: f64| number);
         let rates = Rates {
             learning_rate: self.theorem.learning_rate / (step as f64).sqrt(),

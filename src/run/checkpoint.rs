@@ -41,7 +41,8 @@ pub struct OptimizerProgress {
     /// Steps that it has taken: fewer than the training's after a fork that began with another optimizer, and where steps
     /// in float16 were skipped.
     pub steps: u64,
-    /// Products of its decay rates over these steps, by the keys of the hyperparameters.
+    /// [`BiasCorrection::powers`](crate::optimizer::BiasCorrection::powers): products of its decay rates over these steps, by
+    /// the keys of the hyperparameters, and what it keeps of the steps' weights.
     pub powers: BTreeMap<String, f64>,
 }
 

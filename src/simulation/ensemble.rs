@@ -162,7 +162,8 @@ impl Ensemble {
     /// Takes one step on `landscape`, with noise of standard deviation `noise`.
     pub(super) fn advance(&mut self, landscape: &Landscape, noise: f64) {
         self.before = self.selected.map(|particle| self.remember(particle / WIDTH, landscape, noise));
-        let step = Step { landscape: *landscape, noise, pivots: (self.sample, self.mean_position) };
+        let part_toward = self.rule.rule.gradient_toward().map_or(0.0, |(_, part)| part);
+        let step = Step { landscape: *landscape, noise, part_toward, pivots: (self.sample, self.mean_position) };
         let particles = Particles { count: self.particles, positions: &mut self.positions, streams: &mut self.streams };
         let (bias, states) = (&mut self.bias, &mut self.states);
         let sums = with_rule!(self.rule.rule.kind(), R => step.run::<R>(&self.rule, bias, particles, states));
@@ -223,12 +224,16 @@ impl Ensemble {
         let lane = particle % WIDTH;
         let pick = |pair: Pair<Block>| pair.map(|block| block.0[lane]);
         let theta = pick(before.position);
-        let at = before.landscape.uv_from_xy(theta);
+        let states: Vec<[f64; 2]> = before.states.iter().copied().map(pick).collect();
+        let place = match before.rule.rule.gradient_toward() {
+            None => theta,
+            Some((state, part)) => [0, 1].map(|axis| states[state][axis].mul_add(part, theta[axis])),
+        };
+        let at = before.landscape.uv_from_xy(place);
         let gradient = before.landscape.gradient(at);
         let [noise, curvature_noise] = before.noise.map(pick);
         let noisy_gradient = [gradient[0] * noise[0], gradient[1] * noise[1]];
         let batch = PlaneBatch { landscape: before.landscape, at, noise, curvature_noise };
-        let states = before.states.iter().copied().map(pick).collect();
         let inputs = StepInputs { rule: before.rule, bias: self.bias, theta, gradient: noisy_gradient, states };
         Some(Box::new(StepTrace {
             id: ParticleId { optimizer: self.optimizer, particle },

@@ -23,6 +23,8 @@ pub(super) struct Step {
     pub landscape: Landscape,
     /// σ
     pub noise: f64,
+    /// How much of the state [`Rule::GRADIENT_TOWARD`] is added to positions for the gradient.
+    pub part_toward: f64,
     /// The diagnostics and the mean position before the step.
     pub pivots: (Sample, [f64; 2]),
 }
@@ -62,7 +64,7 @@ impl Step {
         particles: Particles<'_>,
         states: &mut [Pair<Block>],
     ) -> Sums<Block> {
-        *bias = bias.after::<R>(&rated.rule);
+        *bias = bias.after::<R>(&rated.rule, rated.learning_rate.get());
         let rates = Rates {
             learning_rate: rated.learning_rate.get(),
             weight_decay: rated.rule.weight_decay(),
@@ -113,7 +115,14 @@ impl Step {
         states: &mut [Pair<Block>],
     ) -> Observed<V> {
         let theta = each(*position, V::from_lanes);
-        let at = self.landscape.uv_from_xy(theta);
+        let place = match R::GRADIENT_TOWARD {
+            None => theta,
+            Some(state) => {
+                let (part, [x, y]) = (V::splat(self.part_toward), each(states[state], V::from_lanes));
+                [x.mul_add(part, theta[0]), y.mul_add(part, theta[1])]
+            }
+        };
+        let at = self.landscape.uv_from_xy(place);
         let [gradient_x, gradient_y] = self.landscape.gradient(at);
         let noise = noise_factors(has_curvature, streams, self.noise);
         let batch = PlaneBatch { landscape: self.landscape, at, noise: noise[0], curvature_noise: noise[1] };

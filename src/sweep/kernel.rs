@@ -107,12 +107,15 @@ impl ToyProblem {
             weight_decay: <V::Both as Real>::splat(rule.weight_decay()),
             is_cautious: rule.is_cautious(),
         };
-        let mut coefficients = bias.after::<R>(rule).coefficients::<R, V::Both>(rule);
+        let rate = BiasCorrection::CONSTANT_RATE;
+        let part_toward = <V::Both as Real>::splat(R::part_toward(&rule.hyper::<R>()));
+        let mut coefficients = bias.after::<R>(rule, rate).coefficients::<R, V::Both>(rule);
         for step in 0..steps.min(NOISE_BLOCK) {
-            bias = bias.after::<R>(rule);
+            bias = bias.after::<R>(rule, rate);
             bias.set_coefficients::<R, V::Both>(rule, &mut coefficients);
             let (batch, state) = (&mut batch_in_registers, &mut state_in_registers);
-            self.step::<N, V, R>(&coefficients, rates, batch, state, [noise.0[step], curvature_noise.0[step]]);
+            let draws = [noise.0[step], curvature_noise.0[step]];
+            self.step::<N, V, R>(&coefficients, rates, part_toward, batch, state, draws);
         }
         (*batch, *state) = (batch_in_registers, state_in_registers);
         bias
@@ -123,15 +126,23 @@ impl ToyProblem {
         &self,
         coefficients: &R::Coefficients<V::Both>,
         rates: Rates<V::Both>,
+        part_toward: V::Both,
         batch: &mut RunBatch<V>,
         state: &mut R::State<V::Both>,
         [draws, curvature_draws]: [[V; 2]; 2],
     ) {
-        let gradient = V::both(self.landscape.gradient(batch.valley));
+        let at = match R::GRADIENT_TOWARD {
+            None => batch.valley,
+            Some(index) => {
+                let place = Real::mul_add(state.as_ref()[index], part_toward, batch.theta);
+                self.landscape.uv_from_xy(V::apart(place))
+            }
+        };
+        let gradient = V::both(self.landscape.gradient(at));
         let noise = noise_factors::<V>(self.noise, draws);
         let of_step = SideBySide(PlaneBatch {
             landscape: self.landscape,
-            at: batch.valley,
+            at,
             noise: V::apart(noise),
             curvature_noise: V::apart(noise_factors::<V>(self.noise, curvature_draws)),
         });

@@ -148,7 +148,7 @@ struct NdBatch<const N: usize, V: Normals<N>, R: Rule> {
     noise: Vec<V>,
     curvature_noise: Vec<V>,
     curvature_generator: Option<V::Generator>,
-    /// Room for one of the states.
+    /// Room for one of the states, and for where the gradient is taken if that is not at θ.
     column: Vec<V>,
     place: Place<V>,
     metrics: Metrics<V>,
@@ -192,16 +192,25 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
 
     #[inline(always)]
     fn step(&mut self, problem: &NdProblem<'_>, rule: &RuleSpec, arena: &Arena<V>, generator: &mut V::Generator) {
-        self.bias = self.bias.after::<R>(rule);
+        self.bias = self.bias.after::<R>(rule, BiasCorrection::CONSTANT_RATE);
         let coefficients = self.bias.coefficients::<R, V>(rule);
         let (valley, noise) = (&problem.valley, V::splat(problem.point.noise.get()));
+        if let Some(index) = R::GRADIENT_TOWARD {
+            let part = V::splat(R::part_toward(&rule.hyper::<R>()));
+            for coordinate in 0..self.theta.len() {
+                let toward = self.states[coordinate].as_ref()[index];
+                self.column[coordinate] = Real::mul_add(toward, part, self.theta[coordinate]);
+            }
+            self.place = valley.place(&self.column);
+        }
         let slopes = valley.slopes(self.place);
         let is_of_elements = R::info(rule).needs_gradient_only() && !self.rates.is_cautious;
         for (pair, thetas) in self.theta.chunks_mut(2).enumerate() {
             let draws = V::normal_pair(generator);
             for (within, theta) in thetas.iter_mut().enumerate() {
                 let coordinate = 2 * pair + within;
-                let gradient = valley.gradient(slopes, coordinate, *theta);
+                let at = if R::GRADIENT_TOWARD.is_some() { self.column[coordinate] } else { *theta };
+                let gradient = valley.gradient(slopes, coordinate, at);
                 let factor = draws[within].mul_add(noise, V::splat(1.0));
                 let noisy = gradient * factor;
                 if is_of_elements {

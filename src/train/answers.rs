@@ -37,6 +37,26 @@ pub trait Differentiable {
     fn gradients_mut(&mut self) -> &mut Tensor;
 }
 
+/// Does something with a model whose parameters are those of `place` meanwhile, if there is one.
+///
+/// # Errors
+///
+/// Where `work` fails, or memory is short. The model has its parameters back then, too.
+pub fn at_place<M: Differentiable, T>(
+    model: &mut M,
+    place: Option<Tensor>,
+    work: impl FnOnce(&mut M) -> Result<T, TrainError>,
+) -> Result<T, TrainError> {
+    let Some(place) = place else { return work(model) };
+    let parameters = model.parameters_mut().f_detach_copy()?;
+    model.parameters_mut().f_copy_(&place)?;
+    // It may be as large as the model.
+    drop(place);
+    let outcome = work(model);
+    model.parameters_mut().f_copy_(&parameters)?;
+    outcome
+}
+
 impl Questions {
     /// Whether it needs to know anything.
     pub fn are_asked(&self) -> bool {
@@ -66,12 +86,8 @@ impl Answers {
         }
         let Questions { gradient_at, curvature } = questions;
         let gradients = model.gradients_mut().f_detach_copy()?;
-        if let Some(place) = gradient_at {
-            let parameters = model.parameters_mut().f_detach_copy()?;
-            model.parameters_mut().f_copy_(&place)?;
-            let outcome = differentiate(model, Labels::OfData);
-            model.parameters_mut().f_copy_(&parameters)?;
-            outcome?;
+        if gradient_at.is_some() {
+            at_place(model, gradient_at, |model| differentiate(model, Labels::OfData))?;
             answers.gradient_elsewhere = Some(model.gradients_mut().f_detach_copy()?);
         }
         if curvature {

@@ -37,7 +37,7 @@ mod wanted;
 mod worker;
 
 pub use crate::run::{Checkpoint, CheckpointOrigin, OptimizerProgress};
-pub use answers::{Answers, Differentiable, Labels, Questions, drawn_labels, uniforms};
+pub use answers::{Answers, Differentiable, Labels, Questions, at_place, drawn_labels, uniforms};
 pub use checkpoint::{CheckpointError, NamedTensors, TrainingState};
 pub use device::Devices;
 pub use error::TrainError;

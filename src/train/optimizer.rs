@@ -127,11 +127,20 @@ impl FlatOptimizer {
     ///
     /// # Errors
     ///
-    /// Where the product of a decay rate is missing.
+    /// Where one of [`BiasCorrection::powers`] is missing.
     pub fn set_progress(&mut self, progress: &OptimizerProgress) -> Result<(), TrainError> {
-        let bias = BiasCorrection::new(progress.steps, &self.rule, |key| progress.powers.get(key).copied());
-        self.bias = bias.map_err(|key| TrainError::Refused(format!("no product of the decay rate `{key}`")))?;
+        let power = |key: &str| progress.powers.get(key).copied();
+        if let Some(key) = self.progress().powers.keys().find(|key| power(key).is_none()) {
+            return Err(TrainError::Refused(format!("no `{key}` among the optimizer's products and sums over steps")));
+        }
+        self.bias = BiasCorrection::new(progress.steps, &self.rule, power).expect("nothing is missing");
         Ok(())
+    }
+
+    /// Where the gradients of the next step are taken, if not at the parameters.
+    pub fn gradient_place(&self, parameters: &Tensor) -> Result<Option<Tensor>, TrainError> {
+        let Some((state, part)) = self.rule.gradient_toward() else { return Ok(None) };
+        Ok(Some(self.states[state].f_mul_scalar(part)?.f_add_(parameters)?))
     }
 
     /// What the next step needs to know of its batch besides the gradients.
@@ -141,11 +150,12 @@ impl FlatOptimizer {
             return Questions::default();
         }
         with_rule!(self.rule.kind(), R => {
-            TensorStep::record::<R>(&self.rule, &self.bias.after::<R>(&self.rule)).questions(&self.states)
+            let bias = self.bias.after::<R>(&self.rule, self.learning_rates[0]);
+            TensorStep::record::<R>(&self.rule, &bias).questions(&self.states)
         })
     }
 
-    /// One step: changes `parameters` by what the `gradients` and the answers to [`FlatOptimizer::questions`] say.
+    /// One step: changes `parameters` by what the `gradients`, taken where [`FlatOptimizer::gradient_place`] says, and the answers to [`FlatOptimizer::questions`] say.
     pub fn step(
         &mut self,
         layout: &ParameterLayout,
@@ -163,7 +173,8 @@ impl FlatOptimizer {
         gradients: &Tensor,
         answers: &Answers,
     ) -> Result<(), TrainError> {
-        self.bias = self.bias.after::<R>(&self.rule);
+        // The rates of a stack stay the same.
+        self.bias = self.bias.after::<R>(&self.rule, self.learning_rates[0]);
         if let Some(rates) = &self.rates {
             if R::INFO.needs(Need::Axes) {
                 return axes::step(&self.rule, &self.bias, layout, parameters, gradients, &mut self.states, rates);

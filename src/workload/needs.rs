@@ -52,7 +52,12 @@ impl Needs {
         // Eigenvectors are found in double precision, with room for five matrices.
         let activations = activations.max(5 * 8 * largest);
         // What is kept while gradients are computed again, and their result.
-        let asked = if info.needs(Need::GradientElsewhere) { 3 } else { 2 * u64::from(info.needs(Need::Curvature)) };
+        let asked = match rule.gradient_toward() {
+            // The parameters, while those are in their place where the gradient is taken.
+            Some(_) => 1,
+            None if info.needs(Need::GradientElsewhere) => 3,
+            None => 2 * u64::from(info.needs(Need::Curvature)),
+        };
         let flat = parameters * bytes;
         // The last two, the best and the next checkpoint, and those that are kept at multiples of `keep_every`.
         let common = |every: u64| every / greatest_divisor(every, course.checkpoint_every) * course.checkpoint_every;

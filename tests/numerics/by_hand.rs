@@ -23,7 +23,7 @@ impl<R: Rule> Run<R> {
 
     /// Takes a step; returns its direction.
     fn step(&mut self, rule: &RatedRule, gradient: f64) -> f64 {
-        self.bias = self.bias.after::<R>(&rule.rule);
+        self.bias = self.bias.after::<R>(&rule.rule, rule.learning_rate.get());
         let (state, Moved { theta, direction }) = step::<R>(rule, &self.bias, self.theta, gradient, self.state);
         (self.theta, self.state) = (theta, state);
         direction
@@ -235,12 +235,12 @@ fn the_first_step_of_adam_has_the_size_of_the_learning_rate() {
 fn the_bias_correction_multiplies_the_decay_rates() {
     let powers = |bias: &BiasCorrection, rule: &RatedRule| bias.powers(&rule.rule).collect::<Vec<_>>();
     let fast = adam(0.1, 0.5, 0.75, 0.0);
-    let bias = BiasCorrection::START.after::<Adam>(&fast.rule).after::<Adam>(&fast.rule);
+    let bias = BiasCorrection::START.after::<Adam>(&fast.rule, 0.1).after::<Adam>(&fast.rule, 0.1);
     assert_eq!((bias.steps, powers(&bias, &fast)), (2, vec![("beta1", 0.25), ("beta2", 0.5625)]));
-    let bias = bias.after::<Adam>(&adam(0.1, 0.0, 0.5, 0.0).rule);
+    let bias = bias.after::<Adam>(&adam(0.1, 0.0, 0.5, 0.0).rule, 0.1);
     assert_eq!((bias.steps, powers(&bias, &fast)), (3, vec![("beta1", 0.0), ("beta2", 0.281_25)]));
     let focus = toy_focus(0.5, 0.25, DecayTarget::Parameters);
-    let bias = BiasCorrection::START.after::<Focus>(&focus.rule);
+    let bias = BiasCorrection::START.after::<Focus>(&focus.rule, 0.1);
     assert_eq!((bias.steps, powers(&bias, &focus)), (1, vec![("beta1", 0.5), ("beta2", 0.5)]));
 }
 

@@ -6,7 +6,7 @@
 //! the model at every `h_interval` steps (`W_hgrad`); and for rules for matrices a tensor `U` of 4 × 6, in place of which
 //! SOAP's has `S` of 4 × 4, and the eigenvectors of `W` after the first step (`W_Q0`, `W_Q1`), some of which are arbitrary;
 //! Adam-mini's `Q` of 4 × 4 consists of two heads, its `U` is one block, and its `b` has one for each element and does not
-//! decay.
+//! decay. Schedule-Free's `W_theta` is y, at which it takes gradients, and it has x after each step, too (`W_x`).
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -47,6 +47,7 @@ pub const GOLDENS: &[(RuleKind, &str, Choices)] = &[
     (RuleKind::Shampoo, "shampoo_ema", &[("statistics", 0.0), ("grafting", 1.0)]),
     (RuleKind::Shampoo, "shampoo_ema_graft", &[("statistics", 0.0), ("grafting", 0.0)]),
     (RuleKind::Soap, "soap", &[]),
+    (RuleKind::ScheduleFree, "schedule_free", &[]),
     (RuleKind::Adam, "cautious_adamw", CAUTIOUS),
     (RuleKind::Lion, "cautious_lion", CAUTIOUS),
 ];
@@ -66,8 +67,10 @@ pub struct GoldenStep<'a> {
     /// Those parameters; none in the first step.
     pub elsewhere: Option<&'a [f64]>,
     pub curvature: Option<Vec<f64>>,
-    /// The parameters after it.
+    /// The parameters after it, at which the next gradient is taken.
     pub after: &'a [f64],
+    /// Those of a rule that takes gradients elsewhere.
+    pub averaged: Option<&'a [f64]>,
 }
 
 impl Golden {
@@ -126,13 +129,14 @@ impl Golden {
 
     /// The steps from 1 to 60.
     pub fn steps(&self, tensor: &str) -> impl Iterator<Item = GoldenStep<'_>> {
-        let [gradients, elsewhere, after] = ["g", "gprev", "theta"].map(|of| format!("{tensor}_{of}"));
+        let [gradients, elsewhere, after, averaged] = ["g", "gprev", "theta", "x"].map(|of| format!("{tensor}_{of}"));
         (1..=60).map(move |step| GoldenStep {
             gradient: self.row(&gradients, 60, step - 1).unwrap(),
             gradient_elsewhere: self.row(&elsewhere, 60, step - 1),
             elsewhere: step.checked_sub(2).and_then(|before| self.row(&after, 61, before)),
             curvature: self.curvature(&format!("{tensor}_hgrad"), step),
             after: self.row(&after, 61, step).unwrap(),
+            averaged: self.row(&averaged, 60, step - 1),
         })
     }
 

@@ -204,7 +204,7 @@ impl<V: Doubles<WIDTH>> RuleVisitor for InVectors<'_, V> {
             let state = Numbers::from_fn(|index| number(states[index]));
             R::step(&bias.coefficients::<R, A>(&rule.rule), rates, seen, state)
         }
-        let bias = bias.after::<R>(&rule.rule);
+        let bias = bias.after::<R>(&rule.rule, rule.learning_rate.get());
         let inputs = [*theta, *gradient];
         let (after, moved) = step::<R, V>(rule, &bias, |all| V::from_lanes(Lanes(all)), inputs, *states);
         let (theta, direction) = (moved.theta.to_lanes(), moved.direction.to_lanes());
@@ -329,7 +329,7 @@ fn state_survives_being_written_down() {
                 is_cautious: rule.rule.is_cautious(),
             };
             let step = |bias: &mut BiasCorrection, theta: &mut f64, state: &mut R::State<f64>, gradient: f64| {
-                *bias = bias.after::<R>(&rule.rule);
+                *bias = bias.after::<R>(&rule.rule, rule.learning_rate.get());
                 let seen = RuleInput { theta: *theta, gradient, batch: Given(gradient) };
                 let (after, moved) = R::step(&bias.coefficients::<R, f64>(&rule.rule), rates, seen, *state);
                 (*state, *theta) = (after, moved.theta);

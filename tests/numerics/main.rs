@@ -18,6 +18,7 @@ mod paper;
 mod replay;
 mod roots;
 mod rotation;
+mod schedule_free;
 mod specs;
 mod statistics;
 mod step_trace;

@@ -19,6 +19,7 @@ fn matters_to(misreading: Misreading, rule: &RatedRule) -> bool {
         | Misreading::OtherRotation
         | Misreading::VarianceForDeviation => true,
         Misreading::AverageAfterStep | Misreading::OtherDecayTarget => rule.rule.kind() == RuleKind::Focus,
+        Misreading::GradientAtAverage => rule.rule.kind() == RuleKind::ScheduleFree,
         Misreading::NoBiasCorrection => {
             [RuleKind::Adam, RuleKind::Focus, RuleKind::Mars, RuleKind::AdaBelief].contains(&rule.rule.kind())
         }

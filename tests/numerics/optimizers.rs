@@ -36,6 +36,8 @@ struct State {
     /// The gradient at another place is so many times the place.
     slope: f64,
     curvature: [f64; 2],
+    /// The largest learning rate so far and the sum of the weights of the steps, for a rule that weighs them.
+    weights: [f64; 2],
 }
 
 /// What one step makes of it.
@@ -47,9 +49,13 @@ struct Outcome {
 }
 
 impl State {
-    /// The product of a decay rate over the steps so far.
+    /// The product of a decay rate over the steps so far, and what else an optimizer keeps of them.
     fn power(&self, key: &str) -> f64 {
-        self.rule.rule.get(key).unwrap().powf(self.steps as f64)
+        match key {
+            "largest_rate" => self.weights[0],
+            "weight_sum" => self.weights[1],
+            key => self.rule.rule.get(key).unwrap().powf(self.steps as f64),
+        }
     }
 }
 
@@ -90,9 +96,9 @@ impl RuleVisitor for ByLibrary<'_> {
     type Output = Outcome;
 
     fn visit<R: Rule>(self) -> Outcome {
-        let State { steps, rule, theta, gradient, remembered, slope, curvature } = self.0;
+        let State { steps, rule, theta, gradient, remembered, slope, curvature, .. } = self.0;
         let bias = BiasCorrection::new(*steps, &rule.rule, |key| Some(self.0.power(key))).unwrap();
-        let bias = bias.after::<R>(&rule.rule);
+        let bias = bias.after::<R>(&rule.rule, rule.learning_rate.get());
         let [learning_rate, weight_decay] =
             [rule.learning_rate.get(), rule.rule.weight_decay()].map(|it| both([it; 2]));
         let batch = Given { slope: *slope, curvature: *curvature };
@@ -161,7 +167,7 @@ fn random_state(random: &mut StdRng, rule: RatedRule) -> State {
             continue;
         }
         remembered.push([0, 1].map(|axis| match key {
-            _ if is_place => random.random_range(-3.0..3.0),
+            _ if is_place || key == "lead" => random.random_range(-3.0..3.0),
             "s" => random.random_range(0.0..1.0) * scale * scale,
             "h" => random.random_range(-1.0..1.0) * scale * scale,
             // An average whose square is below that of the squares, which RMSProp remembers before it.
@@ -174,7 +180,16 @@ fn random_state(random: &mut StdRng, rule: RatedRule) -> State {
     let curvature = signed(scale * scale);
     let slope = random.random_range(-1.0..1.0) * scale;
     let steps = 10_f64.powf(random.random_range(0.0..3.7)) as u64;
-    State { steps, rule, theta, gradient, remembered, slope, curvature }
+    let weights = if rule.rule.weighs_steps() { random_weights(random, &rule, steps) } else { [0.0; 2] };
+    State { steps, rule, theta, gradient, remembered, slope, curvature, weights }
+}
+
+/// A largest learning rate about that of now, and a sum of weights in which a step with it has a share of 1/30 to 30/31.
+fn random_weights(random: &mut StdRng, rule: &RatedRule, steps: u64) -> [f64; 2] {
+    let largest = rule.learning_rate.get() * random.random_range(0.5..2.0);
+    let [r, p] = ["r", "weight_lr_power"].map(|key| rule.rule.get(key).unwrap());
+    let weight = (steps as f64).powf(r) * largest.powf(p);
+    [largest, weight * 30_f64.powf(random.random_range(-1.0..1.0))]
 }
 
 /// The states of rules with a statistic of 2 × 2, which is positive: its diagonal, and then the number beside it, twice; the
@@ -276,9 +291,14 @@ fn compare(state: &State, ours: &Outcome, theirs: &Outcome, axis: usize) {
             "axis" => cancellation,
             // RMSProp's sum of steps.
             "b" => more * (before[axis].abs() + after[axis].abs()),
+            // Of z, from which the oracle subtracts θ.
+            "lead" => theta.abs() + before[axis].abs() + after[axis].abs(),
             _ => before[axis].abs().max(terms(axis)),
         };
         check(key, ours.remembered[place][axis], after[axis], scale);
+        if key == "lead" {
+            decayed += before[axis].abs();
+        }
         if is_place {
             decayed = decayed.max(after[axis].abs());
         }
@@ -302,7 +322,7 @@ fn compare(state: &State, ours: &Outcome, theirs: &Outcome, axis: usize) {
     check("direction", ours.direction[axis], direction, scale);
     let eta = state.rule.learning_rate.get();
     let moved = eta * (direction.abs().max(scale) + rule.weight_decay() * decayed);
-    check("θ", ours.theta[axis], theirs.theta[axis], theta.abs() + moved);
+    check("θ", ours.theta[axis], theirs.theta[axis], theta.abs().max(decayed) + moved);
 }
 
 /// Whoever registers a rule writes it a second time, from its source, in `oracle/`.
@@ -395,8 +415,15 @@ fn every_rule_is_its_reference_implementation_on_the_plane() {
             let trace = trace(&inputs, OfGolden(&step));
             let Operand::Node(theta) = trace.theta else { panic!("θ is computed") };
             (inputs.theta, inputs.states) = (trace.nodes[theta].values, trace.states);
-            let off = deviation(&inputs.theta, step.after);
+            let place = match rule.rule.gradient_toward() {
+                None => inputs.theta,
+                Some((state, part)) => [0, 1].map(|axis| inputs.theta[axis] + part * inputs.states[state][axis]),
+            };
+            let off = deviation(&place, step.after);
             assert!(off < TOLERANCE, "{name}, step {}: {off:e}", inputs.bias.steps);
+            assert_eq!(step.averaged.is_some(), rule.rule.gradient_toward().is_some());
+            let off = step.averaged.map_or(0.0, |averaged| deviation(&inputs.theta, averaged));
+            assert!(off < TOLERANCE, "{name}, x of step {}: {off:e}", inputs.bias.steps);
         }
     }
 }
@@ -408,7 +435,7 @@ impl RuleVisitor for After<'_> {
     type Output = BiasCorrection;
 
     fn visit<R: Rule>(self) -> BiasCorrection {
-        self.0.bias.after::<R>(&self.0.rule.rule)
+        self.0.bias.after::<R>(&self.0.rule.rule, self.0.rule.learning_rate.get())
     }
 }
 

@@ -75,7 +75,7 @@ fn built_in_rules_as_text_take_the_same_steps() {
             Err(_) => not_written.push(kind.info().name),
         }
     }
-    assert_eq!(not_written, ["MARS", "Sophia", "Muon", "NAdam", "Adam-mini", "Shampoo", "SOAP"]);
+    assert_eq!(not_written, ["MARS", "Sophia", "Muon", "NAdam", "Adam-mini", "Shampoo", "SOAP", "Schedule-Free"]);
 }
 
 /// With each other choice of the rule's, cautious steps among them.

@@ -9,6 +9,7 @@ mod checkpoint;
 mod diagram;
 mod oracle;
 mod precision;
+mod schedule_free;
 mod space;
 mod specs;
 #[path = "../numerics/statistics.rs"]

@@ -116,7 +116,7 @@ fn uniform_numbers_are_those_of_their_keys() {
 
 /// A training of GPT-2 in which all sequences are the same, with a learning rate that leaves the parameters where they
 /// are, and a copy of its model.
-fn gpt2(rule: &str, precision: Gpt2Precision) -> (Gpt2Run, Gpt2, Tensor) {
+pub fn gpt2(rule: &str, precision: Gpt2Precision) -> (Gpt2Run, Gpt2, Tensor) {
     const CONTEXT: usize = 64;
     let folder = tempfile::tempdir().unwrap();
     let text = folder.path().join("text.txt");

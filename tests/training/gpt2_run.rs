@@ -47,7 +47,7 @@ fn a_killed_run_of_a_rule_that_is_not_element_wise_goes_on_bit_for_bit() {
     go_on_after_kills(&[("optimizer", "Muon"), ("learning_rate", "0.02")]);
 }
 
-fn go_on_after_kills(settings: &[(&str, &str)]) {
+pub fn go_on_after_kills(settings: &[(&str, &str)]) {
     let stage = Stage::new();
     let whole = tiny(&stage, settings);
     assert!(to_the_end(&whole, false).status.success());

@@ -28,6 +28,7 @@ mod real;
 mod resume;
 mod saved;
 mod scan;
+mod schedule_free;
 mod small;
 mod spikes;
 mod typed;

@@ -264,7 +264,7 @@ fn every_rule_is_its_reference_implementation() {
                 };
                 let mut theta = flat(golden.start(tensor));
                 for (step, of_golden) in golden.steps(tensor).enumerate() {
-                    let GoldenStep { gradient, gradient_elsewhere, elsewhere, curvature, after } = of_golden;
+                    let GoldenStep { gradient, gradient_elsewhere, elsewhere, curvature, after, averaged } = of_golden;
                     let Questions { gradient_at, curvature: has_curvature } = optimizer.questions();
                     if let (Some(asked), Some(elsewhere)) = (&gradient_at, elsewhere) {
                         let off = deviation(&numbers(asked)[..elsewhere.len()], elsewhere);
@@ -278,8 +278,12 @@ fn every_rule_is_its_reference_implementation() {
                     if step == 0 && (kind, tensor) == (RuleKind::Soap, "W") {
                         set_eigenvectors(&optimizer, &golden);
                     }
-                    let off = deviation(&numbers(&theta)[..after.len()], after);
+                    let place = optimizer.gradient_place(&theta).unwrap();
+                    assert_eq!(place.is_some(), averaged.is_some());
+                    let off = deviation(&numbers(place.as_ref().unwrap_or(&theta))[..after.len()], after);
                     assert!(off < TOLERANCE, "{name}, {tensor}, tensors {tensors}, step {}: {off:e}", step + 1);
+                    let off = averaged.map_or(0.0, |x| deviation(&numbers(&theta)[..x.len()], x));
+                    assert!(off < TOLERANCE, "{name}, {tensor}, tensors {tensors}, x of step {}: {off:e}", step + 1);
                     let gap = numbers(&theta)[after.len()..].iter().all(|value| *value == 0.0);
                     assert!(gap, "{name}, {tensor}, tensors {tensors}: the gap of the layout stays 0");
                 }

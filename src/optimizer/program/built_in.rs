@@ -23,6 +23,9 @@ pub fn text_of(rule: &RuleSpec) -> Result<String, &'static str> {
     if rule.info().needs(Need::Curvature) {
         return Err("the curvature of the loss");
     }
+    if rule.gradient_toward().is_some() {
+        return Err("a gradient that is taken elsewhere than at θ");
+    }
     // The formulas are the same in all steps but the first.
     const STEP: u64 = 3;
     let power = |key: &str| rule.get(key).map(|rate| rate.powi(STEP as i32));

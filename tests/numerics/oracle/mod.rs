@@ -19,6 +19,7 @@ mod mars;
 mod muon;
 mod nadam;
 mod rmsprop;
+mod schedule_free;
 mod sgd;
 mod shampoo;
 mod signum;
@@ -48,6 +49,7 @@ pub const ORACLES: &[(&str, Step)] = &[
     ("AdaBelief", adabelief::step),
     ("Shampoo", shampoo::step),
     ("Soap", soap::step),
+    ("ScheduleFree", schedule_free::step),
 ];
 
 /// Steps a parameter, and returns the step without weight decay, in units of −η.
@@ -70,10 +72,12 @@ pub enum Misreading {
     OtherRotation,
     /// σ is taken as the variance of the noise.
     VarianceForDeviation,
+    /// Schedule-Free takes gradients at the parameters that losses are measured at.
+    GradientAtAverage,
 }
 
 impl Misreading {
-    pub const ALL: [Misreading; 7] = [
+    pub const ALL: [Misreading; 8] = [
         Misreading::NoiseBeforeRotatingBack,
         Misreading::OneDrawForBoth,
         Misreading::AverageAfterStep,
@@ -81,6 +85,7 @@ impl Misreading {
         Misreading::NoBiasCorrection,
         Misreading::OtherRotation,
         Misreading::VarianceForDeviation,
+        Misreading::GradientAtAverage,
     ];
 }
 
@@ -139,6 +144,10 @@ pub struct Parameter {
     log_products: BTreeMap<&'static str, f64>,
     /// Every position that an average is made of, with its weight.
     past: Vec<(f64, Vec<f64>)>,
+    /// Schedule-Free's z, once it has moved.
+    base: Option<Vec<f64>>,
+    /// The largest learning rate so far.
+    largest_rate: f64,
 }
 
 impl Parameter {
@@ -152,6 +161,8 @@ impl Parameter {
             memory: BTreeMap::new(),
             log_products: BTreeMap::new(),
             past: Vec::new(),
+            base: None,
+            largest_rate: 0.0,
         }
     }
 
@@ -177,6 +188,7 @@ impl Parameter {
             // Nothing is remembered at first.
             "average" if self.past.is_empty() => vec![0.0; self.theta.len()],
             "average" => self.average(None),
+            "lead" => self.gradient_place(0.0).iter().zip(&self.theta).map(|(base, theta)| base - theta).collect(),
             _ => self.memory.get(name).cloned().unwrap_or_else(|| vec![0.0; self.theta.len()]),
         }
     }
@@ -186,6 +198,11 @@ impl Parameter {
         match name {
             // All that was averaged before, as one lump.
             "average" => self.past = vec![(1.0 - power("beta2"), values)],
+            "lead" => {
+                self.base = Some(self.theta.iter().zip(values).map(|(theta, lead)| theta + lead).collect());
+                self.past = vec![(power("weight_sum"), self.theta.clone())];
+                self.largest_rate = power("largest_rate");
+            }
             _ => drop(self.memory.insert(name, values)),
         }
     }
@@ -193,6 +210,12 @@ impl Parameter {
     /// Sets the product of a decay rate over the steps so far.
     pub fn set_product(&mut self, key: &'static str, power: f64) {
         self.log_products.insert(key, power.ln());
+    }
+
+    /// Where the gradient of a step is taken: at θ, or at Schedule-Free's y between z and θ, which is x.
+    pub fn gradient_place(&self, beta1: f64) -> Vec<f64> {
+        let Some(base) = &self.base else { return self.theta.clone() };
+        base.iter().zip(&self.theta).map(|(base, theta)| (1.0 - beta1) * base + beta1 * theta).collect()
     }
 
     /// `a ← β a + (1 − β) input` for what is remembered under a name; returns it.
@@ -337,7 +360,10 @@ impl Particle {
         [draws, curvature_draws]: [[f64; 2]; 2],
         reading: Reading,
     ) -> [f64; 2] {
-        let position = self.position();
+        let position = match (reading, law.hyper.values.get("beta1")) {
+            (Some(Misreading::GradientAtAverage), _) | (_, None) => self.position(),
+            (_, Some(beta1)) => self.0.gradient_place(*beta1).try_into().expect("a particle has two coordinates"),
+        };
         let gradient = valley.noisy_gradient(position, sigma, draws, reading);
         let seen = Seen {
             gradient: &gradient,

@@ -16,8 +16,8 @@ use crate::random::Key;
 use crate::run::{MetricId, MetricValues};
 use crate::train::{
     Answers, Check, Differentiable, FlatOptimizer, Labels, MeanLoss, NamedTensors, ObtainResult, Obtained,
-    OptimizerProgress, ParameterLayout, SampleRequest, SavedRun, TrainError, TrainedSpec, Training, restore_tensors,
-    uniforms,
+    OptimizerProgress, ParameterLayout, SampleRequest, SavedRun, TrainError, TrainedSpec, Training, at_place,
+    restore_tensors, uniforms,
 };
 use crate::workload::RunSpec;
 
@@ -205,7 +205,8 @@ impl Training for Gpt2Run {
     }
 
     fn advance(&mut self, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
-        let loss = self.differentiate(Labels::OfData, check)?;
+        let place = self.optimizer.gradient_place(self.model.parameters())?;
+        let loss = at_place(self, place, |run| run.differentiate(Labels::OfData, check))?;
         let most = self.spec.clip.map(|clip| clip.get());
         let norm = self.model.clip(most, self.scale.factor)?;
         let is_scaled = self.spec.precision == Gpt2Precision::Float16;

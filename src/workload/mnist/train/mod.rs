@@ -21,7 +21,7 @@ use crate::random::Key;
 use crate::run::{MetricId, MetricValues};
 use crate::train::{
     Check, FlatOptimizer, MeanLoss, NamedTensors, ObtainResult, Obtained, OptimizerProgress, ParameterLayout,
-    TrainError, TrainedSpec, Training, restore_tensors,
+    TrainError, TrainedSpec, Training, at_place, restore_tensors,
 };
 use crate::workload::{DataChoice, FloatType, MnistSpec};
 
@@ -122,7 +122,8 @@ impl Training for MnistRun {
         let kind = self.mlp.kind();
         let indices = self.order.batch(self.step);
         let batch = || self.train.batch(indices, 1, kind);
-        let loss = self.mlp.differentiate(batch()?)?;
+        let place = self.optimizer.gradient_place(self.mlp.parameters())?;
+        let loss = at_place(&mut self.mlp, place, |mlp| mlp.differentiate(batch()?))?;
         let labels = key(self.seed, purpose::LABELS, 0, 0).at(self.step);
         let answers = self.mlp.answers(self.optimizer.questions(), &[labels], batch)?;
         self.mlp.update(&mut self.optimizer, &answers)?;

@@ -10,7 +10,7 @@ use crate::dataset::mnist::Mnist;
 use crate::optimizer::RuleSpec;
 use crate::random::Key;
 use crate::train::{
-    Ended, FlatOptimizer, ObtainResult, PointLosses, PointTraining, TrainError, Trained, TrainedScan, Work,
+    Ended, FlatOptimizer, ObtainResult, PointLosses, PointTraining, TrainError, Trained, TrainedScan, Work, at_place,
 };
 use crate::workload::{MnistScanPreset, MnistScanSpec};
 
@@ -143,7 +143,8 @@ impl<'a> Scan<'a> {
                 indices.extend_from_slice(order.batch(step));
             }
             let batch = || self.train.batch(&indices, members.len(), self.kind);
-            losses = Some(mlp.differentiate(batch()?)?);
+            let place = optimizer.gradient_place(mlp.parameters())?;
+            losses = Some(at_place(&mut mlp, place, |mlp| mlp.differentiate(batch()?))?);
             let labels = |member| member_key(purpose::LABELS, member).at(step);
             let labels: Vec<Key> = members.iter().map(labels).collect();
             let answers = mlp.answers(optimizer.questions(), &labels, batch)?;

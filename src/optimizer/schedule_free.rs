@@ -1,0 +1,150 @@
+use super::{
+    Algebra, Batch, Elapsed, Hyperparameter, Marker, MarkerShape, Moved, Rates, RatioCorrection, Rule, RuleInfo,
+    RuleInput, Scalar, StepArrow, StepPart, StepWeights, hyperparameters,
+};
+use crate::elementary::power_of_any;
+use crate::quantity::Range;
+
+/// Schedule-Free AdamW: an average of the parameters in place of a schedule of the learning rate (Defazio et al.,
+/// [arXiv:2405.15682](https://arxiv.org/abs/2405.15682); `adamw_schedulefree.py` of `schedulefree` 1.4.1).
+///
+/// ```text
+/// y = (1 − β₁) z + β₁ x                     where the gradient g is taken
+/// s ← β₂ s + (1 − β₂) g²                    ŝ = s / (1 − β₂ᵗ)
+/// z ← z − ηₜ ( g / (√ŝ + ε) + ω y )         ηₜ = η min(1, t / T_w)
+/// x ← (1 − c) x + c z                       c = w / Σw,  w = tʳ (max η)ᵖ
+/// ```
+///
+/// max η is the largest ηₜ so far; where all weights so far are 0, so is c. θ is x, at which losses are measured, and z is
+/// remembered as δ = z − x, which is 0 before the first step, where x, y and z are the same. With e = z − x between both
+/// moves, the step is
+///
+/// ```text
+/// y = θ + (1 − β₁) δ
+/// e = δ − ηₜ ( g / (√ŝ + ε) + ω y )
+/// θ ← θ + c e
+/// δ ← (1 − c) e
+/// ```
+///
+/// Defazio et al. take β₁ = 0.9, β₂ = 0.999, ε = 1e-8, r = 0, p = 2, and learning rates one to ten times those of Adam.
+pub struct ScheduleFree;
+
+const STEPS: Range = Range { name: "warm-up", min: 0.0, max: 1e9 };
+
+hyperparameters! {
+    beta1: Hyperparameter::momentum()
+        .help("Where gradients are taken: at the average of the parameters with 1, at the parameters that it averages with 0."),
+    beta2: Hyperparameter::squares(),
+    warmup: Hyperparameter::whole("T_w", "Warm-up of η", STEPS)
+        .help("The steps until η has its full value. 0: from the first.")
+        .slider(0.0, 10_000.0)
+        .defaults(0.0, 0.0),
+    r: Hyperparameter::number("r", "Weight of t", Range { name: "r", min: 0.0, max: 10.0 })
+        .help("The power of a step's number that the step counts with in the average. 0: all count the same.")
+        .slider(0.0, 2.0)
+        .defaults(0.0, 0.0),
+    weight_lr_power: Hyperparameter::number("p", "Weight of η", Range { name: "weight_lr_power", min: 0.0, max: 10.0 })
+        .help("The power of the largest learning rate so far that a step counts with in the average.")
+        .slider(0.0, 2.0)
+        .defaults(2.0, 2.0),
+    weight_decay: Hyperparameter::weight_decay(),
+}
+
+const LEAD: StepPart = StepPart::state("δ", "lead", "how far z, which θ averages, is from θ");
+const S: StepPart = StepPart::state("s", "s", "running average of the squared gradient");
+const Y: StepPart = StepPart::quantity("y", "parameters at which the gradient is taken");
+const D: StepPart = StepPart::quantity("d", "direction of z's step");
+const E: StepPart = StepPart::quantity("e", "how far z, moved, is from θ");
+const C: StepPart = StepPart::coefficient("c");
+const DIRECTION: StepArrow = StepArrow::direction("−g/√ŝ", "Schedule-Free's direction");
+
+/// Keeps the step finite where no gradient was ever seen.
+const EPSILON: f64 = 1e-8;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Coefficients<A> {
+    one_minus_beta1: A,
+    beta2: A,
+    one_minus_beta2: A,
+    ratio: RatioCorrection<A>,
+    /// t / T_w, while η grows.
+    warm_up: A,
+    is_warming_up: bool,
+    /// c
+    share: A,
+    one_minus_share: A,
+}
+
+impl Rule for ScheduleFree {
+    const INFO: RuleInfo = RuleInfo {
+        name: "Schedule-Free",
+        color: [75, 165, 105],
+        marker: Marker::filled(MarkerShape::Cross),
+        source: "arXiv:2405.15682",
+        hyperparameters: TABLE,
+        states: &[&LEAD, &S],
+        needs: &[],
+        observed: None,
+    };
+
+    type Hyper<N: Copy> = Hyper<N>;
+    type Coefficients<A: Algebra> = Coefficients<A>;
+    type State<A: Algebra> = [A; 2];
+
+    const GRADIENT_TOWARD: Option<usize> = Some(0);
+
+    #[inline(always)]
+    fn part_toward(h: &Hyper<f64>) -> f64 {
+        1.0 - h.beta1
+    }
+
+    const WEIGHS_STEPS: bool = true;
+
+    #[inline(always)]
+    fn weighed(before: StepWeights, h: &Hyper<f64>, t: f64, learning_rate: f64) -> StepWeights {
+        let warm_up = if t < h.warmup { t / h.warmup } else { 1.0 };
+        let largest_rate = before.largest_rate.max(learning_rate * warm_up);
+        before.with(power_of_any(t, h.r) * power_of_any(largest_rate, h.weight_lr_power), largest_rate)
+    }
+
+    #[inline(always)]
+    fn coefficients<N: Scalar, A: Algebra>(
+        h: &Hyper<N>,
+        Elapsed { t, power, share, .. }: &Elapsed<N, Hyper<N>>,
+        of: impl Fn(N) -> A,
+    ) -> Coefficients<A> {
+        let one = N::splat(1.0);
+        let is_warming_up = t.value() < h.warmup.value();
+        let share = h.weight_lr_power.computed("w / Σw, w = tʳ (max η)ᵖ", *share).named(&C);
+        Coefficients {
+            one_minus_beta1: of(one - h.beta1),
+            beta2: of(h.beta2),
+            one_minus_beta2: of(one - h.beta2),
+            ratio: RatioCorrection::new([N::splat(0.0), power.beta2], N::constant("ε", EPSILON), &of),
+            warm_up: of(if is_warming_up { *t / h.warmup } else { one }),
+            is_warming_up,
+            share: of(share),
+            one_minus_share: of(one - share),
+        }
+    }
+
+    #[inline(always)]
+    fn step<A: Algebra, B: Batch<A>>(
+        c: &Coefficients<A>,
+        mut rates: Rates<A>,
+        RuleInput { theta, gradient, .. }: RuleInput<A, B>,
+        [lead, s]: [A; 2],
+    ) -> ([A; 2], Moved<A>) {
+        if c.is_warming_up {
+            rates.learning_rate = rates.learning_rate * c.warm_up;
+        }
+        let y = theta.add_product(c.one_minus_beta1, lead).named(&Y);
+        let s = c.beta2.mul_add(s, c.one_minus_beta2 * gradient * gradient).named(&S);
+        let direction = gradient.bias_corrected_ratio(s, &c.ratio).named(&D);
+        let direction = rates.masked(direction, gradient);
+        let ahead = rates.decayed_step(lead, direction, y).named(&E);
+        let lead = (c.one_minus_share * ahead).named(&LEAD);
+        A::draw(&DIRECTION, || direction);
+        ([lead, s], Moved { theta: theta.add_product(c.share, ahead), direction })
+    }
+}
