@@ -75,6 +75,7 @@ impl BiasCorrection {
             }
         }
         let weights = match StepWeights::KEYS.map(&power) {
+            _ if !rule.weighs_steps() => StepWeights::START,
             [Some(largest_rate), Some(sum)] => StepWeights { largest_rate, sum, share: 0.0 },
             _ => StepWeights::equal(steps),
         };

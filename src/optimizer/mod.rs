@@ -457,6 +457,7 @@ impl<A> Batch<A> for NoBatch {
 pub struct Moved<A> {
     /// The parameter after the step.
     pub theta: A,
-    /// The step without weight decay, in units of −η. Its size is the effective step size.
+    /// The step without weight decay, in units of −η; where θ is an average, the step of what it averages. Its size is the
+    /// effective step size.
     pub direction: A,
 }

@@ -89,6 +89,10 @@ fn the_parts_of_a_step_are_those_of_the_oracle() {
             let [draws, curvature_draws] = draws_of_step(&rule.rule, &mut noise_stream);
             simulation.advance();
             let was = particle.clone();
+            let place = match rule.rule.gradient_toward() {
+                Some(_) => was.0.gradient_place(rule.rule.get("beta1").unwrap()).try_into().unwrap(),
+                None => before,
+            };
             let law = law(&rule.rule, rule.learning_rate.get());
             let direction = particle.step(valley, &law, sigma, [draws, curvature_draws], None);
 
@@ -96,9 +100,9 @@ fn the_parts_of_a_step_are_those_of_the_oracle() {
             assert_eq!((step.id, step.step(), step.inputs.rule), (id, number, rule));
             assert_eq!(step.inputs.theta, before);
             assert_eq!(step.after, simulation.ensembles()[index].position(id.particle));
-            assert_close("gradient", step.gradient, valley.gradient(before));
+            assert_close("gradient", step.gradient, valley.gradient(place));
             assert_close("noise", step.noise, draws.map(|draw| 1.0 + sigma * draw));
-            assert_close("noisy gradient", step.inputs.gradient, valley.noisy_gradient(before, sigma, draws, None));
+            assert_close("noisy gradient", step.inputs.gradient, valley.noisy_gradient(place, sigma, draws, None));
             assert_close("direction", step.trace.direction, direction);
             assert_states(&step, &was, &particle);
         }
