@@ -104,21 +104,61 @@ pub fn ln_of(x: f64) -> f64 {
 }
 
 /// The exponential function, for results that are no larger than the largest number; 0 where they are below the normal numbers.
+/// Points of axes are made of it, so that a change of its last bit would change the results of sweeps.
 #[inline(always)]
 pub fn exp(x: f64) -> f64 {
-    if x < -708.0 {
+    if x < LEAST_EXPONENT {
         return 0.0;
     }
+    let (doublings, rest) = reduced(x);
+    let mut sum = 1.0;
+    for term in (1..=14).rev() {
+        sum = 1.0 + sum * rest / f64::from(term);
+    }
+    sum * doublings
+}
+
+/// The same, which may differ in the last bit and takes a fifth of the time: nothing is divided, and its even and odd terms are
+/// summed side by side.
+#[inline(always)]
+pub fn quick_exp(x: f64) -> f64 {
+    if x < LEAST_EXPONENT {
+        return 0.0;
+    }
+    let (doublings, rest) = reduced(x);
+    let square = rest * rest;
+    let even = polynomial(
+        square,
+        [
+            1.0,
+            1.0 / 2.0,
+            1.0 / 24.0,
+            1.0 / 720.0,
+            1.0 / 40_320.0,
+            1.0 / 3_628_800.0,
+            1.0 / 479_001_600.0,
+            1.0 / 87_178_291_200.0,
+        ],
+    );
+    let odd = polynomial(
+        square,
+        [1.0, 1.0 / 6.0, 1.0 / 120.0, 1.0 / 5_040.0, 1.0 / 362_880.0, 1.0 / 39_916_800.0, 1.0 / 6_227_020_800.0],
+    );
+    (even + rest * odd) * doublings
+}
+
+/// Below it `eˣ` is below the normal numbers.
+const LEAST_EXPONENT: f64 = -708.0;
+
+/// A power of 2 and a rest r of at most ½ ln 2, with `eˣ` = 2ⁿ eʳ.
+#[inline(always)]
+fn reduced(x: f64) -> (f64, f64) {
     let doublings = (x * LOG2_E).round();
     // ln 2 in two parts, the first so short that its product with a whole number below 2¹¹ is exact.
     const HIGH: f64 = 0.693_147_167_563_438_4;
     const LOW: f64 = 1.299_650_689_388_988_9e-8;
     let rest = x - doublings * HIGH - doublings * LOW;
-    let mut sum = 1.0;
-    for term in (1..=14).rev() {
-        sum = 1.0 + sum * rest / f64::from(term);
-    }
-    sum * f64::from_bits(((doublings as i64 + 1023) as u64) << 52)
+    (f64::from_bits(((doublings as i64 + 1023) as u64) << 52), rest)
 }
 
 /// `eˣ` of any number: infinite where it is larger than the largest number, 0 where it is below the normal numbers.

@@ -2,7 +2,7 @@ use super::{
     Algebra, Batch, Elapsed, Hyperparameter, Marker, MarkerShape, Moved, Rates, RatioCorrection, Rule, RuleInfo,
     RuleInput, Scalar, StepArrow, StepPart, hyperparameters,
 };
-use crate::elementary::exp;
+use crate::elementary::quick_exp;
 use crate::quantity::Range;
 
 /// NAdam: Adam with Nesterov's momentum (Dozat, [Incorporating Nesterov Momentum into
@@ -58,7 +58,7 @@ const LN_0_96: f64 = -0.040_821_994_520_255_166;
 /// `0.96^(ψt)`: how much of the momentum's share is still missing, up to a half.
 #[inline(always)]
 fn share_missing(momentum_decay: f64, t: f64) -> f64 {
-    exp(LN_0_96 * t * momentum_decay)
+    quick_exp(LN_0_96 * t * momentum_decay)
 }
 
 /// μₜ of [`share_missing`].
