@@ -118,7 +118,7 @@ impl RuleEditor<'_> {
         let window = Window::new(format!("{}: rule", self.owner)).id(self.id()).collapsible(false);
         let mut is_open = true;
         let window = window.default_size(size).default_pos(screen.center() - 0.5 * size).open(&mut is_open);
-        let is_changed = window.show(ctx, |ui| draft.fields(ui, self.owner)).and_then(|shown| shown.inner);
+        let is_changed = window.show(ctx, |ui| draft.fields(ui, self)).and_then(|shown| shown.inner);
         draft.is_open = is_open;
         if is_changed == Some(true) {
             match TypedRule::new(&draft.name, &draft.text) {
@@ -136,7 +136,7 @@ impl RuleEditor<'_> {
 
 impl Draft {
     /// Whether the name was entered or the text changed.
-    fn fields(&mut self, ui: &mut Ui, owner: &str) -> bool {
+    fn fields(&mut self, ui: &mut Ui, RuleEditor { of: (tab, _), owner }: &RuleEditor<'_>) -> bool {
         let is_named = ui
             .horizontal(|ui| {
                 ui.label("Name");
@@ -145,7 +145,7 @@ impl Draft {
                 field.lost_focus()
             })
             .inner;
-        self.outcome(ui);
+        self.outcome(ui, tab);
         let mark = match &self.mistake {
             Some(TypedRuleError::Text(mistake)) => Some(visible(&self.text, mistake.range.clone())),
             _ => None,
@@ -167,9 +167,12 @@ impl Draft {
     }
 
     /// Whether it runs, or what is wrong.
-    fn outcome(&self, ui: &mut Ui) {
+    fn outcome(&self, ui: &mut Ui, tab: &str) {
         let text = match &self.mistake {
-            None => RichText::new("It runs as it stands. A change takes effect in the next step.").weak(),
+            None if tab == "landscape" => {
+                RichText::new("It runs as it stands. A change takes effect in the next step.").weak()
+            }
+            None => RichText::new("It has no mistake. A change takes effect in what is started next.").weak(),
             Some(mistake) => {
                 let mistake = match mistake {
                     TypedRuleError::Text(mistake) => format!("In {mistake}"),

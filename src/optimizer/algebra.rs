@@ -82,6 +82,18 @@ pub trait Algebra:
     /// `then` where this is not 0, else `otherwise`.
     fn choose(self, then: Self, otherwise: Self) -> Self;
 
+    /// The larger of two numbers; NaN where either is.
+    #[inline(always)]
+    fn maximum(self, other: Self) -> Self {
+        self.compared(Relation::Equal, self).choose(self.larger(other), self)
+    }
+
+    /// The smaller of two numbers; NaN where either is.
+    #[inline(always)]
+    fn minimum(self, other: Self) -> Self {
+        -(-self).maximum(-other)
+    }
+
     fn function(self, function: Function) -> Self;
 
     /// `selfᵉ`; of a negative number for whole exponents only.

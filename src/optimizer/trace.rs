@@ -34,7 +34,12 @@ pub enum Operation {
     Root(Operand),
     Size(Operand),
     Sign(Operand),
+    /// [`Algebra::larger`]
     Larger(Operand, Operand),
+    /// [`Algebra::maximum`]
+    Maximum(Operand, Operand),
+    /// [`Algebra::minimum`]
+    Minimum(Operand, Operand),
     /// [`Algebra::compared`]
     Compared(Relation, Operand, Operand),
     /// [`Algebra::choose`] by the first operand.
@@ -86,6 +91,8 @@ impl Operation {
             | Operation::Product(a, b)
             | Operation::Quotient(a, b)
             | Operation::Larger(a, b)
+            | Operation::Maximum(a, b)
+            | Operation::Minimum(a, b)
             | Operation::Compared(_, a, b)
             | Operation::Power(a, b)
             | Operation::ByShape(a, b) => vec![a, b],
@@ -271,6 +278,14 @@ impl Algebra for Traced<'_> {
 
     fn larger(self, other: Self) -> Self {
         Traced::of([self, other], |[a, b]| Operation::Larger(a, b), |[a, b]| Real::larger(a, b))
+    }
+
+    fn maximum(self, other: Self) -> Self {
+        Traced::of([self, other], |[a, b]| Operation::Maximum(a, b), |[a, b]| Algebra::maximum(a, b))
+    }
+
+    fn minimum(self, other: Self) -> Self {
+        Traced::of([self, other], |[a, b]| Operation::Minimum(a, b), |[a, b]| Algebra::minimum(a, b))
     }
 
     fn compared(self, relation: Relation, other: Self) -> Self {

@@ -211,6 +211,8 @@ impl StepValues<'_> {
             Operation::Size(a) => self.take(a).map(f64::abs, Tensor::f_abs),
             Operation::Sign(a) => self.take(a).map(Real::sign, sign),
             Operation::Larger(a, b) => self.take(a).larger(self.take(b)),
+            Operation::Maximum(a, b) => self.take(a).maximum(self.take(b)),
+            Operation::Minimum(a, b) => self.take(a).minimum(self.take(b)),
             Operation::Compared(relation, a, b) => self.take(a).compared(relation, self.take(b)),
             Operation::Choice(condition, then, otherwise) => {
                 let [condition, then, otherwise] = [condition, then, otherwise].map(|it| self.take(it));

@@ -134,6 +134,28 @@ impl TensorValue {
         larger.map(TensorValue::free)
     }
 
+    /// The larger of both; NaN where either is, as by libtorch's functions.
+    pub(super) fn maximum(self, other: TensorValue) -> Result<TensorValue, TchError> {
+        let larger = match (self, other) {
+            (TensorValue::Number(a), TensorValue::Number(b)) => return Ok(TensorValue::Number(Algebra::maximum(a, b))),
+            (TensorValue::Tensor { tensor, .. }, TensorValue::Number(number))
+            | (TensorValue::Number(number), TensorValue::Tensor { tensor, .. }) => tensor.f_clamp_min(number),
+            (TensorValue::Tensor { tensor: a, .. }, TensorValue::Tensor { tensor: b, .. }) => a.f_maximum(&b),
+        };
+        larger.map(TensorValue::free)
+    }
+
+    /// The smaller of both, likewise.
+    pub(super) fn minimum(self, other: TensorValue) -> Result<TensorValue, TchError> {
+        let smaller = match (self, other) {
+            (TensorValue::Number(a), TensorValue::Number(b)) => return Ok(TensorValue::Number(Algebra::minimum(a, b))),
+            (TensorValue::Tensor { tensor, .. }, TensorValue::Number(number))
+            | (TensorValue::Number(number), TensorValue::Tensor { tensor, .. }) => tensor.f_clamp_max(number),
+            (TensorValue::Tensor { tensor: a, .. }, TensorValue::Tensor { tensor: b, .. }) => a.f_minimum(&b),
+        };
+        smaller.map(TensorValue::free)
+    }
+
     /// 1 where the relation to `other` holds, else 0.
     pub(super) fn compared(self, relation: Relation, other: TensorValue) -> Result<TensorValue, TchError> {
         let (a, b) = match (self, other) {

@@ -7,7 +7,9 @@ use rand::{RngExt, SeedableRng};
 use valleyscope::optimizer::program::{Program, text_of, tokens};
 use valleyscope::optimizer::{RuleKind, RuleSpec, TypedRule};
 use valleyscope::preset::Preset;
-use valleyscope::simulation::Simulation;
+use valleyscope::simulation::{Setting, Simulation};
+
+use crate::specs::{rated, simulation};
 
 const FOCUS: &str = "\
 state m, avg
@@ -133,7 +135,32 @@ const MISTAKES: &[(&str, &str)] = &[
         "line 1, column 21: expected a number, a function or one of eta, g, omega, t, theta, found `g2`",
     ),
     ("theta = theta -", "line 1, column 16: expected a number, a name, a function or `(`, found the end of the text"),
-    ("theta = (g\n", "line 2, column 1: expected `)`, found the end of the text"),
+    ("theta = (g\n", "line 1, column 9: expected `)` behind this `(`, found the end of the text"),
+    (
+        "u = max(g,\n2\ntheta = u",
+        "line 1, column 8: expected `)`, as `max` takes 2 numbers behind this `(`, found `theta` in line 3",
+    ),
+    ("theta = max(g +\n3 3)", "line 2, column 3: expected `,`, as `max` takes 2 numbers, found `3`"),
+    (
+        "state m\ntheta = m - g",
+        "line 1, column 7: expected a line `m = …`, as without one the state stays 0, found none",
+    ),
+    ("state m m2", "line 1, column 9: expected `,` or the end of the line, found `m2`"),
+    ("Theta = g", "line 1, column 1: expected `theta` in small letters, found `Theta`"),
+    (
+        "theta = u\nu = g",
+        "line 1, column 9: expected a number, a function or one of eta, g, omega, t, theta, found `u`, which has a value only after \
+         this",
+    ),
+    (
+        "theta = sgn(g)",
+        "line 1, column 9: expected one of the functions sign, abs, sqrt, exp, ln, tanh, norm, mean, sum, min, max, dot, clamp, \
+         where, found `sgn`",
+    ),
+    (
+        "param a = 1 in 0..2\na = g",
+        "line 2, column 1: expected a state, `theta` or a new name to assign to, found `a`, which is a hyperparameter",
+    ),
     ("theta = g $ 2", "line 1, column 11: expected an operator or the end of the line, found `$`"),
     ("g = theta", "line 1, column 1: expected a state, `theta` or a new name to assign to, found `g`, which is given"),
     (
@@ -155,6 +182,46 @@ const MISTAKES: &[(&str, &str)] = &[
     ("param text = 1 in 0..2", "line 1, column 7: expected a name that presets do not use themselves, found `text`"),
     ("theta = 1e999", "line 1, column 9: expected a number of at most 1.8e308, found `1e999`"),
 ];
+
+/// βᵗ is the product of what β was in each step, also where the text changes on the way; a new β counts as if it had always
+/// been there.
+#[test]
+fn products_of_decay_rates_outlast_a_change_of_the_text() {
+    let rule = |text: &str, values: &[(&str, f64)]| {
+        let typed = RuleSpec::on_plane(RuleKind::Typed(TypedRule::new("mine", text).unwrap()));
+        rated(0.1, values.iter().fold(typed, |rule, (key, value)| rule.with(key, *value).unwrap()))
+    };
+    let first = "param beta1 = 0.9 in 0..1\ntheta = theta - eta*beta1^t";
+    let second = "param beta2 = 0.99 in 0..1, beta1 = 0.9 in 0..1\ntheta = theta - eta*(beta1^t + 2*beta2^t)";
+    let changes = [
+        (0, rule(first, &[])),
+        (10, rule(first, &[("beta1", 0.8)])),
+        (20, rule(second, &[("beta1", 0.8), ("beta2", 0.95)])),
+        (30, rule(second, &[("beta1", 0.95), ("beta2", 0.9)])),
+        (40, rule(first, &[("beta1", 0.99)])),
+    ];
+    let mut simulation = Simulation::new(simulation(1.0, 1, &[changes[0].1]));
+    let [mut expected, _] = simulation.ensembles()[0].position(0);
+    let (mut beta1_power, mut beta2_power) = (1.0, 1.0);
+    for step in 0..50 {
+        let (_, rule) = changes.iter().rev().find(|(from, _)| *from <= step).unwrap();
+        if changes.iter().any(|(from, _)| *from == step) {
+            simulation.apply(&Setting::Rule { optimizer: 1, rule: *rule }).unwrap();
+        }
+        simulation.advance();
+        beta1_power *= rule.rule.get("beta1").unwrap();
+        let of_beta2 = rule.rule.get("beta2").map(|beta2| {
+            if step == 20 {
+                beta2_power = beta2.powi(20);
+            }
+            beta2_power *= beta2;
+            2.0 * beta2_power
+        });
+        expected -= 0.1 * (beta1_power + of_beta2.unwrap_or(0.0));
+        let [x, _] = simulation.ensembles()[0].position(0);
+        assert!((x - expected).abs() < 1e-13, "step {step}: {x} where {expected} is right");
+    }
+}
 
 #[test]
 fn mistakes_say_where_they_are_and_what_was_expected() {

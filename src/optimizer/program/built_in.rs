@@ -4,7 +4,6 @@ use crate::optimizer::{
     AverageWeight, Batch, BiasCorrection, Hyperparameter, Need, Node, Operand, Operation, PartRole, RatioCorrection,
     Relation, RuleSpec, StepInputs, Symbol, Trace, trace,
 };
-use crate::quantity::LearningRate;
 
 /// The text of a rule, made of its recorded step, so that it says what the rule computes. A choice among the
 /// hyperparameters is made as `rule` has it.
@@ -31,8 +30,8 @@ pub fn text_of(rule: &RuleSpec) -> Result<String, &'static str> {
     let power = |key: &str| rule.get(key).map(|rate| rate.powi(STEP as i32));
     let bias = BiasCorrection::new(STEP, rule, power).map_err(|_| "a decay rate without a value")?;
     let states = vec![[0.25, 0.5]; rule.info().states.len()];
-    let rated = rule.rated(LearningRate::clamped(0.1));
-    let inputs = StepInputs { rule: rated, bias, theta: [1.0, 2.0], gradient: [0.5, 0.25], states };
+    let (theta, gradient) = ([1.0, 2.0], [0.5, 0.25]);
+    let inputs = StepInputs { rule: *rule, learning_rate: 0.1, bias, theta, gradient, states };
     Writer::new(rule, &trace(&inputs, NoAnswer)).text()
 }
 
@@ -245,7 +244,8 @@ impl<'a> Writer<'a> {
             Operation::Size(a) => call("abs", &[a]),
             Operation::Sign(a) => call("sign", &[a]),
             Operation::Function(function, a) => call(function.name(), &[a]),
-            Operation::Larger(a, b) => call("max", &[a, b]),
+            Operation::Larger(a, b) | Operation::Maximum(a, b) => call("max", &[a, b]),
+            Operation::Minimum(a, b) => call("min", &[a, b]),
             Operation::Choice(a, b, c) => call("where", &[a, b, c]),
             Operation::Norm(a) => call("norm", &[a]),
             Operation::Mean(a) => call("mean", &[a]),

@@ -114,7 +114,10 @@ impl Printer<'_> {
             Operation::Root(a) => Expression::atom(format!("√{}", of(a).at_least(ATOM))),
             Operation::Size(a) => Expression::atom(format!("|{}|", of(a).text)),
             Operation::Sign(a) => Expression::atom(format!("sign({})", of(a).text)),
-            Operation::Larger(a, b) => Expression::atom(format!("max({}, {})", of(a).text, of(b).text)),
+            Operation::Larger(a, b) | Operation::Maximum(a, b) => {
+                Expression::atom(format!("max({}, {})", of(a).text, of(b).text))
+            }
+            Operation::Minimum(a, b) => Expression::atom(format!("min({}, {})", of(a).text, of(b).text)),
             Operation::Compared(relation, a, b) => {
                 let text = format!("{} {} {}", of(a).text, relation.sign(), of(b).text);
                 // Less tightly than a sum.

@@ -1,5 +1,7 @@
 //! From a program's text to the graph of its numbers.
 
+mod expression;
+
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -8,8 +10,7 @@ use super::error::ProgramError;
 use super::graph::{Dependence, Graph, Input, Node, NodeId};
 use super::token::{Token, TokenKind, tokens};
 use super::{MOST_PARAMETERS, Parameter};
-use crate::optimizer::{Function, MOST_STATES, Relation};
-use crate::quantity::Beta;
+use crate::optimizer::MOST_STATES;
 
 /// What a text says.
 #[derive(Clone, Debug, Default)]
@@ -42,7 +43,7 @@ const ONE_ARGUMENT: [&str; 9] = ["sign", "abs", "sqrt", "exp", "ln", "tanh", "no
 const TWO_ARGUMENTS: [&str; 3] = ["min", "max", "dot"];
 const THREE_ARGUMENTS: [&str; 2] = ["clamp", "where"];
 /// What a preset says of a typed rule besides its hyperparameters.
-const OF_PRESETS: [&str; 5] = ["name", "text", "learning_rate", "weight_decay", "mask"];
+const OF_PRESETS: [&str; 6] = ["name", "text", "learning_rate", "schedule", "weight_decay", "mask"];
 /// The most names that lines assign to.
 const MOST_NAMES: usize = 255;
 const GIVEN: [&str; 5] = ["theta", "g", "t", "eta", "omega"];
@@ -55,8 +56,16 @@ pub(super) fn parse(text: &str) -> Result<Parsed, ProgramError> {
         return Err(ProgramError::new(text, end..end, expected, format!("{} of them", text.len())));
     }
     let words = tokens(text).into_iter().filter(|token| token.kind != TokenKind::Comment).collect();
-    let mut parser =
-        Parser { text, words, at: 0, depth: 0, open_brackets: 0, parsed: Parsed::default(), values: HashMap::new() };
+    let mut parser = Parser {
+        text,
+        words,
+        at: 0,
+        depth: 0,
+        open_brackets: 0,
+        states: Vec::new(),
+        parsed: Parsed::default(),
+        values: HashMap::new(),
+    };
     for (name, input) in [
         ("theta", Input::Theta),
         ("g", Input::Gradient),
@@ -78,6 +87,8 @@ struct Parser<'a> {
     /// Of what is read inside of something else.
     depth: usize,
     open_brackets: usize,
+    /// Where each state is declared.
+    states: Vec<Range<usize>>,
     parsed: Parsed,
     /// The present value of each name.
     values: HashMap<String, NodeId>,
@@ -101,12 +112,28 @@ impl Parser<'_> {
             }
         }
         if !moves {
-            let expected = "a line `theta = …` that takes the step";
-            return Err(ProgramError::new(self.text, self.text.len()..self.text.len(), expected, "none"));
+            return Err(self.without_step());
         }
         self.parsed.new_states = self.parsed.states.iter().map(|name| self.values[name]).collect();
+        for (index, (state, name)) in self.parsed.new_states.iter().zip(&self.parsed.states).enumerate() {
+            if self.parsed.graph.node(*state) == Node::Input(Input::State(index)) {
+                let expected = format!("a line `{name} = …`, as without one the state stays 0");
+                return Err(self.error(self.states[index].clone(), expected, "none"));
+            }
+        }
         self.parsed.theta = self.values["theta"];
         Ok(self.parsed)
+    }
+
+    /// The error that no line changes θ.
+    fn without_step(&self) -> ProgramError {
+        let name = |token: &Token| &self.text[token.range.clone()];
+        let is_theta = |token: &&Token| name(token) != "theta" && name(token).eq_ignore_ascii_case("theta");
+        if let Some(token) = self.words.iter().find(is_theta) {
+            return self.error(token.range.clone(), "`theta` in small letters", format!("`{}`", name(token)));
+        }
+        let end = self.text.len();
+        self.error(end..end, "a line `theta = …` that takes the step", "none")
     }
 
     /// The items behind `state` or `param`, with commas between them.
@@ -115,7 +142,7 @@ impl Parser<'_> {
         loop {
             item(self)?;
             if !self.takes(",") {
-                return self.line_end();
+                return self.line_end("`,` or the end of the line");
             }
             while self.kind() == Some(TokenKind::LineEnd) {
                 self.at += 1;
@@ -129,6 +156,7 @@ impl Parser<'_> {
             return Err(self.error(range, format!("at most {MOST_STATES} states"), "one more"));
         }
         let node = self.add(Node::Input(Input::State(self.parsed.states.len())))?;
+        self.states.push(range);
         self.parsed.states.push(name.clone());
         self.values.insert(name, node);
         Ok(())
@@ -184,14 +212,18 @@ impl Parser<'_> {
         let (name, range) = (self.word().to_owned(), self.words[self.at].range.clone());
         let is_parameter = self.parsed.parameters.iter().any(|parameter| parameter.name == name);
         if is_function(&name) || is_parameter || (name != "theta" && GIVEN.contains(&name.as_str())) {
-            let what = if is_function(&name) { "a function" } else { "given" };
+            let what = match () {
+                () if is_function(&name) => "a function",
+                () if is_parameter => "a hyperparameter",
+                () => "given",
+            };
             let expected = "a state, `theta` or a new name to assign to";
             return Err(self.error(range, expected, format!("`{name}`, which is {what}")));
         }
         self.at += 1;
         self.take("=", "`=`")?;
         let value = self.expression()?;
-        self.line_end()?;
+        self.line_end("an operator or the end of the line")?;
         let is_computed = matches!(self.parsed.graph.node(value), Node::Of(_));
         if name != "theta" && is_computed && self.parsed.named.iter().all(|(node, _)| *node != value) {
             if self.parsed.named.len() == MOST_NAMES {
@@ -201,205 +233,6 @@ impl Parser<'_> {
         }
         self.values.insert(name, value);
         Ok(())
-    }
-
-    fn expression(&mut self) -> Parse<NodeId> {
-        let left = self.sum()?;
-        let relation = match self.word() {
-            "<" => (Relation::Less, false),
-            ">" => (Relation::Less, true),
-            "<=" => (Relation::AtMost, false),
-            ">=" => (Relation::AtMost, true),
-            "==" | "!=" => (Relation::Equal, false),
-            _ => return Ok(left),
-        };
-        let is_opposite = self.word() == "!=";
-        self.at += 1;
-        let right = self.sum()?;
-        let (relation, is_swapped) = relation;
-        let (a, b) = if is_swapped { (right, left) } else { (left, right) };
-        let holds = self.of(Calculation::Compared(relation, a, b))?;
-        if !is_opposite {
-            return Ok(holds);
-        }
-        let one = self.add(Node::Constant(1.0))?;
-        self.of(Calculation::Difference(one, holds))
-    }
-
-    fn sum(&mut self) -> Parse<NodeId> {
-        let mut sum = self.product()?;
-        loop {
-            let make = match self.word() {
-                "+" => Calculation::Sum,
-                "-" | "−" => Calculation::Difference,
-                _ => return Ok(sum),
-            };
-            self.at += 1;
-            let term = self.product()?;
-            sum = self.of(make(sum, term))?;
-        }
-    }
-
-    fn product(&mut self) -> Parse<NodeId> {
-        let mut product = self.signed()?;
-        loop {
-            let make = match self.word() {
-                "*" => Calculation::Product,
-                "/" => Calculation::Quotient,
-                _ => return Ok(product),
-            };
-            self.at += 1;
-            let factor = self.signed()?;
-            product = self.of(make(product, factor))?;
-        }
-    }
-
-    fn signed(&mut self) -> Parse<NodeId> {
-        match self.word() {
-            "-" | "−" => {
-                self.at += 1;
-                let of = self.deeper(Self::signed)?;
-                match self.parsed.graph.node(of) {
-                    Node::Constant(value) => self.add(Node::Constant(-value)),
-                    Node::Input(_) | Node::Of(_) => self.of(Calculation::Negative(of)),
-                }
-            }
-            "+" => {
-                self.at += 1;
-                self.deeper(Self::signed)
-            }
-            _ => self.power(),
-        }
-    }
-
-    fn power(&mut self) -> Parse<NodeId> {
-        let base = self.primary()?;
-        if !self.takes("^") {
-            return Ok(base);
-        }
-        let exponent = self.deeper(Self::signed)?;
-        match (self.parsed.graph.node(base), self.parsed.graph.node(exponent)) {
-            (Node::Input(Input::Parameter(index)), Node::Input(Input::Step)) => {
-                let Parameter { range: [low, high], is_decay_rate, .. } = &mut self.parsed.parameters[index];
-                if *low < 0.0 || *high > 1.0 || *low >= Beta::RANGE.max {
-                    return self.of(Calculation::Power(base, exponent));
-                }
-                *is_decay_rate = true;
-                self.add(Node::Input(Input::Power(index)))
-            }
-            (_, Node::Constant(2.0)) => self.of(Calculation::Product(base, base)),
-            (_, Node::Constant(0.5)) => self.of(Calculation::Root(base)),
-            _ => self.of(Calculation::Power(base, exponent)),
-        }
-    }
-
-    fn primary(&mut self) -> Parse<NodeId> {
-        match (self.kind(), self.word()) {
-            (Some(TokenKind::Number), _) => {
-                let value = self.number()?;
-                self.add(Node::Constant(value))
-            }
-            (_, "(") => {
-                self.at += 1;
-                let inside = self.in_brackets()?;
-                self.take(")", "`)`")?;
-                Ok(inside)
-            }
-            (Some(TokenKind::Name), name) if is_function(name) => self.call(),
-            (Some(TokenKind::Name), name) => {
-                let name = name.to_owned();
-                let Some(&value) = self.values.get(&name) else {
-                    let mut known: Vec<&str> = self.values.keys().map(String::as_str).collect();
-                    known.sort_unstable();
-                    return Err(self.expected(&format!("a number, a function or one of {}", known.join(", "))));
-                };
-                self.at += 1;
-                Ok(value)
-            }
-            _ => Err(self.expected("a number, a name, a function or `(`")),
-        }
-    }
-
-    fn call(&mut self) -> Parse<NodeId> {
-        let (name, range) = (self.word().to_owned(), self.words[self.at].range.clone());
-        self.at += 1;
-        self.take("(", &format!("`(` behind `{name}`"))?;
-        let count = match name.as_str() {
-            name if ONE_ARGUMENT.contains(&name) => 1,
-            name if TWO_ARGUMENTS.contains(&name) => 2,
-            _ => 3,
-        };
-        let mut arguments = Vec::with_capacity(count);
-        for index in 0..count {
-            if index > 0 {
-                self.take(",", &format!("`,`, as `{name}` takes {count} numbers"))?;
-            }
-            arguments.push(self.in_brackets()?);
-        }
-        self.take(")", &format!("`)`, as `{name}` takes {count} number{}", if count == 1 { "" } else { "s" }))?;
-        self.function(&name, &arguments, range)
-    }
-
-    fn function(&mut self, name: &str, arguments: &[NodeId], range: Range<usize>) -> Parse<NodeId> {
-        let whole = |parser: &mut Self, of: NodeId, make: fn(NodeId) -> Calculation<NodeId>| {
-            if parser.parsed.graph.is_of_element(of) {
-                return parser.of(make(of));
-            }
-            let expected = format!("something in `{name}` that differs between parameters, such as `g`");
-            Err(parser.error(range.clone(), expected, "a number that is the same for all of them"))
-        };
-        let a = arguments[0];
-        match (name, arguments) {
-            ("sign", _) => self.of(Calculation::Sign(a)),
-            ("abs", _) => self.of(Calculation::Size(a)),
-            ("sqrt", _) => self.of(Calculation::Root(a)),
-            ("norm", _) => whole(self, a, Calculation::Norm),
-            ("mean", _) => whole(self, a, Calculation::Mean),
-            ("sum", _) => whole(self, a, Calculation::Total),
-            ("dot", &[a, b]) => {
-                let product = self.of(Calculation::Product(a, b))?;
-                whole(self, product, Calculation::Total)
-            }
-            ("max", &[a, b]) => self.larger(a, b),
-            ("min", &[a, b]) => self.smaller(a, b),
-            ("clamp", &[a, low, high]) => {
-                let raised = self.larger(a, low)?;
-                self.smaller(raised, high)
-            }
-            ("where", &[condition, then, otherwise]) => self.of(Calculation::Choice(condition, then, otherwise)),
-            _ => {
-                let function = Function::ALL.into_iter().find(|function| function.name() == name);
-                self.of(Calculation::Function(function.expect("every function has its line"), a))
-            }
-        }
-    }
-
-    /// The larger of two numbers; NaN where either is.
-    fn larger(&mut self, a: NodeId, b: NodeId) -> Parse<NodeId> {
-        // `Algebra::larger` gives its second number where either is NaN; a constant is none.
-        match (self.parsed.graph.node(a), self.parsed.graph.node(b)) {
-            (Node::Constant(_), _) => self.of(Calculation::Larger(a, b)),
-            (_, Node::Constant(_)) => self.of(Calculation::Larger(b, a)),
-            _ => {
-                let larger = self.of(Calculation::Larger(a, b))?;
-                let is_number = self.of(Calculation::Compared(Relation::Equal, a, a))?;
-                self.of(Calculation::Choice(is_number, larger, a))
-            }
-        }
-    }
-
-    /// The smaller of two numbers; NaN where either is.
-    fn smaller(&mut self, a: NodeId, b: NodeId) -> Parse<NodeId> {
-        let [a, b] = [self.negative(a)?, self.negative(b)?];
-        let larger = self.larger(a, b)?;
-        self.negative(larger)
-    }
-
-    fn negative(&mut self, of: NodeId) -> Parse<NodeId> {
-        match self.parsed.graph.node(of) {
-            Node::Constant(value) => self.add(Node::Constant(-value)),
-            Node::Input(_) | Node::Of(_) => self.of(Calculation::Negative(of)),
-        }
     }
 
     fn signed_number(&mut self) -> Parse<f64> {
@@ -477,14 +310,31 @@ impl Parser<'_> {
         if self.takes(sign) { Ok(()) } else { Err(self.expected(expected)) }
     }
 
-    fn line_end(&mut self) -> Parse<()> {
+    /// The same inside of brackets, of which the first stands at `open`: it is marked where the line ends without the sign.
+    fn take_in(&mut self, open: usize, sign: &str, expected: &str) -> Parse<()> {
+        if self.takes(sign) {
+            return Ok(());
+        }
+        let error = self.expected(expected);
+        if self.at < self.words.len() && self.words[self.at - 1].kind != TokenKind::LineEnd {
+            return Err(error);
+        }
+        let bracket = self.words[open].range.clone();
+        let found = match self.words.get(self.at) {
+            Some(_) => format!("{} in line {}", error.found, error.line),
+            None => error.found,
+        };
+        Err(self.error(bracket, format!("{expected} behind this `(`"), found))
+    }
+
+    fn line_end(&mut self, expected: &str) -> Parse<()> {
         match self.kind() {
             None => Ok(()),
             Some(TokenKind::LineEnd) => {
                 self.at += 1;
                 Ok(())
             }
-            Some(_) => Err(self.expected("an operator or the end of the line")),
+            Some(_) => Err(self.expected(expected)),
         }
     }
 
