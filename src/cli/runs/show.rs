@@ -7,7 +7,8 @@ use jiff::Timestamp;
 
 use super::{cell, left, newest, print, progress, rate, unit};
 use crate::cli::Failure;
-use crate::run::{Checkpoint, Concern, Notes, RunFolder, RunHistory, RunReader, Started, span};
+use crate::optimizer::Hyperparameter;
+use crate::run::{Checkpoint, Concern, Notes, RunConfig, RunFolder, RunHistory, RunReader, Started, span};
 
 /// The number of the last events that are shown.
 const EVENTS: usize = 12;
@@ -37,6 +38,7 @@ pub(super) fn run(run: &RunFolder) -> Result<(), Failure> {
     if let Some(started) = history.started() {
         lines.describe(started);
     }
+    lines.add_rule(run);
     for info in history.metrics() {
         let name = info.name.clone();
         lines.add(&name, newest(history, &[("", info)]).concat());
@@ -122,6 +124,21 @@ impl Lines {
         self.add("device", started.device.clone());
         self.add("precision", started.precision.clone());
         self.add("worker", started.version.clone());
+    }
+
+    /// The hyperparameters of a training's rule, and the text of a typed one, where the config can be read.
+    fn add_rule(&mut self, run: &RunFolder) {
+        let config = RunConfig::read(run).ok();
+        let common = config.as_ref().and_then(|config| config.preset.workload()?.training());
+        let Some(rule) = common.map(|common| *common.rule) else { return };
+        let value = |(of, value): (&Hyperparameter, f64)| match of.choices().get(value as usize) {
+            Some(choice) => format!("{} {}", of.key, choice.key),
+            None => format!("{} {value}", of.key),
+        };
+        self.add("hyperparameters", rule.hyperparameters().map(value).collect::<Vec<_>>().join(", "));
+        if let Some(typed) = rule.kind().typed() {
+            self.add("its text", typed.text().trim_end().to_owned());
+        }
     }
 
     fn text(&self) -> String {
