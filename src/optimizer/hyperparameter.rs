@@ -71,7 +71,7 @@ const COUPLINGS: &[HyperparameterChoice] = &[
 ];
 
 const MASKS: &[HyperparameterChoice] = &[
-    HyperparameterChoice { key: "None", label: "none", help: "All elements are moved.", words: "" },
+    HyperparameterChoice { key: "Off", label: "off", help: "All elements are moved.", words: "" },
     HyperparameterChoice {
         key: "Cautious",
         label: "cautious",

@@ -83,7 +83,7 @@ const GRAFTINGS: &[HyperparameterChoice] = &[
         words: "",
     },
     HyperparameterChoice {
-        key: "None",
+        key: "Off",
         label: "its own",
         help: "The preconditioned momentum is the step.",
         words: "no grafting",

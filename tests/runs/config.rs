@@ -80,8 +80,8 @@ fn what_is_computed_may_not_change() {
     let (_place, run) = run_of("mnist", &[]);
     write(&run, vec![Event::Started(started(&run))]);
     change(&run, "optimizer", "Adam");
-    let expected = "optimizer: Focus(beta1: 0.9, beta2: 0.99, decay: Average, gamma: 0.2, mask: None, weight_decay: 0.01) \
-                    -> Adam(beta1: 0.9, beta2: 0.999, mask: None, weight_decay: 0.01)";
+    let expected = "optimizer: Focus(beta1: 0.9, beta2: 0.99, decay: Average, gamma: 0.2, mask: Off, weight_decay: 0.01) \
+                    -> Adam(beta1: 0.9, beta2: 0.999, mask: Off, weight_decay: 0.01)";
     assert_eq!(differences(&run), [expected]);
     fs::write(run.config(), built_ins().iter().find(|preset| preset.name == "fig2cd").unwrap().preset.to_ron())
         .unwrap();
