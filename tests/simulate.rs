@@ -239,6 +239,38 @@ fn equal_runs_are_equal_bytes() {
 }
 
 #[test]
+fn fields_are_set_as_if_they_stood_in_the_file() {
+    let place = small();
+    let written = SMALL
+        .replace("noise: 1,", "noise: 0.5,")
+        .replace("Adam(learning_rate: 0.01)", "Adam(learning_rate: 0.01, schedule: (warmup: 2, decay: Cosine()))");
+    fs::write(place.path("written.ron"), written).unwrap();
+    let set = ["noise=0.5", "optimizers[0].rule.schedule.warmup=2", "optimizers[0].rule.schedule.decay=cosine"];
+    let set: Vec<&str> = ["small.ron"].into_iter().chain(set.iter().flat_map(|set| ["--set", *set])).collect();
+    assert_eq!(place.csv(&set), place.csv(&["written.ron"]));
+    assert_ne!(place.csv(&["written.ron"]), place.csv(&["small.ron"]));
+    let wrong = place.run(&["small.ron", "--set", "optimizers[7].rule=Adam"]);
+    expect_error(&wrong, 2, &["--set optimizers[7].rule=Adam", "the preset has no"]);
+    expect_error(&place.run(&["small.ron", "--set", "noise"]), 2, &["expected KEY=VALUE"]);
+}
+
+/// The decay of a learning rate spans the steps that are asked for, not those of the preset.
+#[test]
+fn a_schedule_ends_with_the_run() {
+    let place = Place::new();
+    let written = |steps: u64| {
+        SMALL
+            .replace("steps: 6,", &format!("steps: {steps},"))
+            .replace("learning_rate: 0.02", "learning_rate: 0.02, schedule: (decay: Cosine())")
+    };
+    for steps in [6, 12] {
+        fs::write(place.path(&format!("{steps}.ron")), written(steps)).unwrap();
+    }
+    assert_eq!(place.csv(&["6.ron", "--steps", "12"]), place.csv(&["12.ron"]));
+    assert_eq!(place.csv(&["6.ron"]), place.csv(&["12.ron", "--steps", "6"]));
+}
+
+#[test]
 fn every_k_th_step_and_the_last_are_recorded() {
     let place = small();
     let all = place.csv(&["small.ron", "--steps", "10"]);

@@ -26,6 +26,7 @@ use std::sync::Arc;
 use clap::{Parser, Subcommand};
 
 use self::output::say;
+use crate::preset::Preset;
 use crate::visible::visible_lines;
 
 /// See why one optimizer beats another in a narrowing valley.
@@ -193,4 +194,18 @@ fn in_one_line(error: &anyhow::Error) -> String {
         }
     }
     text
+}
+
+/// The key and the value of a `--set`.
+fn assignment(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
+        _ => Err("expected KEY=VALUE, such as noise=0.5 or learning_rate=0.01".to_owned()),
+    }
+}
+
+/// The preset with the fields that `--set` sets.
+fn changed(preset: &Preset, settings: &[(String, String)]) -> Result<Preset, Failure> {
+    let settings = settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    preset.with_all(settings).map_err(|error| Failure::BadInput(anyhow::anyhow!("--set {error}")))
 }

@@ -30,6 +30,9 @@ pub(super) struct SimulateArgs {
     /// Seed of the starting positions and of the noise [default: the preset's]
     #[arg(long, value_name = "S", allow_hyphen_values = true, value_parser = seed)]
     seed: Option<u64>,
+    /// Set a field of the preset, such as noise=0.5 or optimizers[0].rule.schedule.warmup=100; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = super::assignment)]
+    set: Vec<(String, String)>,
     /// Record the start, every K-th step and the last
     #[arg(long, value_name = "K", default_value = "1", allow_hyphen_values = true, value_parser = every)]
     every: NonZeroU64,
@@ -100,13 +103,18 @@ pub(super) fn run(args: &SimulateArgs) -> Result<(), Failure> {
 /// The preset with the changes of the command line.
 fn preset(args: &SimulateArgs) -> Result<LandscapePreset, Failure> {
     let loaded = Library::open().load(&args.preset).map_err(Failure::bad_input)?;
-    let Preset::Landscape(mut preset) = loaded.preset else {
+    if !matches!(loaded.preset, Preset::Landscape(_)) {
         let name = args.preset.display().to_string();
         let (kind, command) = (loaded.preset.kind(), loaded.preset.command(&name));
         return Err(Failure::BadInput(anyhow!(
             "expected a preset of the kind Landscape, and `{name}` is a {kind}; run it with `valleyscope {command}`"
         )));
+    }
+    let Preset::Landscape(mut preset) = super::changed(&loaded.preset, &args.set)? else {
+        unreachable!("a preset with another value of a field is of the same kind")
     };
+    // A schedule of the learning rate spans the steps that are taken.
+    preset.simulation.steps = args.steps.or(preset.simulation.steps);
     if let Some(particles) = args.particles {
         preset.simulation.particles = particles;
     }

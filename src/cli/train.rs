@@ -74,15 +74,10 @@ pub(super) fn data(folder: &Path) -> Result<String, Failure> {
 }
 
 fn assignment(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((key, value)) if !key.trim().is_empty() => {
-            let [key, value] = [key, value].map(|part| part.trim().to_owned());
-            // Written as for --device, or as in a preset.
-            let value = if key.ends_with("device") { device(&value).unwrap_or(value) } else { value };
-            Ok((key, value))
-        }
-        _ => Err("expected KEY=VALUE, such as learning_rate=0.01".to_owned()),
-    }
+    let (key, value) = super::assignment(text)?;
+    // Written as for --device, or as in a preset.
+    let value = if key.ends_with("device") { device(&value).unwrap_or(value) } else { value };
+    Ok((key, value))
 }
 
 pub(super) fn run(args: &TrainArgs) -> Result<(), Failure> {
@@ -262,8 +257,7 @@ fn trainings(args: &TrainArgs, fork: Option<&Fork>) -> Result<Vec<Preset>, Failu
     if let Some(folder) = &args.data {
         settings.push(("data".to_owned(), data(folder)?));
     }
-    let settings = settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-    preset = preset.with_all(settings).map_err(|error| Failure::BadInput(anyhow!("--set {error}")))?;
+    preset = super::changed(&preset, &settings)?;
     let mut trainings = preset.trainings();
     if fork.is_some() && trainings.len() > 1 {
         return Err(Failure::BadInput(anyhow!(

@@ -14,8 +14,8 @@ impl Preset {
     /// file's capitals (`bfloat16`, `go_on` and `go-on` are accepted), and an optimizer's name alone means the
     /// optimizer with its defaults.
     ///
-    /// A path is that in the file, like `runs[0].optimizer.gamma`. For trainings its beginning may be omitted:
-    /// `optimizer.gamma` means all runs of the preset, or its scan.
+    /// A path is that in the file, like `runs[0].optimizer.gamma`. Its beginning may be omitted: `optimizer.gamma` means all
+    /// runs of the preset, or its scan, and `noise` that of the simulation or sweep.
     ///
     /// # Errors
     ///
@@ -50,11 +50,20 @@ impl Preset {
     /// The paths in the file for a path on the command line.
     fn paths(&self, path: &str) -> Vec<String> {
         let first = &path[..path.find(['.', '[']).unwrap_or(path.len())];
-        let whole = ["title", "description", "runs", "scan"].contains(&first);
-        match self.workload() {
-            Some(workload) if !whole => workload.places().iter().map(|place| format!("{place}.{path}")).collect(),
-            _ => vec![path.to_owned()],
+        let of_file: &[&str] = match self {
+            Preset::Landscape(_) => &["simulation", "view", "lesson", "changes"],
+            Preset::Sweep(_) => &["sweep"],
+            _ => &["runs", "scan"],
+        };
+        if of_file.contains(&first) || ["version", "title", "description"].contains(&first) {
+            return vec![path.to_owned()];
         }
+        let places = match (self, self.workload()) {
+            (_, Some(workload)) => workload.places(),
+            (Preset::Landscape(_), None) => vec!["simulation".to_owned()],
+            (_, None) => vec!["sweep".to_owned()],
+        };
+        places.iter().map(|place| format!("{place}.{path}")).collect()
     }
 
     /// The command that runs a preset of this kind without a window, after `valleyscope`.

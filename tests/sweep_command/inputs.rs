@@ -22,6 +22,8 @@ fn wrong_options_say_what_was_expected_and_found() {
         ("--seed", "-1", "expected a seed"),
         ("--threads", "0", "found 0"),
         ("--threads", "100000", "from 1 to 1024"),
+        ("--set", "noise=-1", "--set noise=-1: noise must be a number from 0 to 100, found -1"),
+        ("--set", "optimizers[9].schedule.warmup=3", "the preset has no `sweep.optimizers[9].schedule`"),
         ("--precision", "f16", "expected f32 or f64, found f16"),
     ] {
         let output = place.run(&["sweep", "fig2a", "--out", "out", option, value]);

@@ -17,7 +17,7 @@ use self::asked::SweepRequest;
 use self::folder::{FolderState, ResultFolder};
 use super::{Failure, in_one_line, say};
 use crate::figure::as_changed;
-use crate::preset::SweepPreset;
+use crate::preset::{Preset, SweepPreset};
 use crate::result::{RawFormat, SweepResult};
 use crate::sweep::{Diagram, Finished, Precision, SweepCheckpoint};
 
@@ -31,6 +31,9 @@ pub(super) struct SweepArgs {
     out: PathBuf,
     #[command(flatten)]
     asked: SweepRequest,
+    /// Set a field of the preset, such as optimizers[0].schedule.warmup=100; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = super::assignment)]
+    set: Vec<(String, String)>,
     /// Threads to work with [default: as many as the processor runs at the same time]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = asked::threads)]
     threads: Option<usize>,
@@ -47,9 +50,13 @@ pub(super) struct SweepArgs {
 
 pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
     let preset = load(&args.preset)?;
-    let spec = args.asked.of(preset.sweep.clone())?;
+    let Preset::Sweep(changed) = super::changed(&Preset::Sweep(preset.clone()), &args.set)? else {
+        unreachable!("a preset with another value of a field is of the same kind")
+    };
+    let spec = args.asked.of(changed.sweep)?;
     // Title and description include the changes of the command line.
-    let SweepPreset { title, description, .. } = as_changed(preset, spec.clone());
+    let named = SweepPreset { title: changed.title, description: changed.description, ..preset };
+    let SweepPreset { title, description, .. } = as_changed(named, spec.clone());
     let spec = Arc::new(spec);
     let raw = args.raw.then(|| RawFormat::of(&spec)).transpose().map_err(Failure::bad_input)?;
     let folder = ResultFolder { path: &args.out, raw };
