@@ -137,6 +137,10 @@ quantity! {
     StartCoordinate, "start coordinate", -1e6, 1e6
 }
 quantity! {
+    /// Share of the learning rate that is left at the end of its decay.
+    FinalShare, "final share of the learning rate", 0.0, 1.0
+}
+quantity! {
     /// Learning rate at the end of a schedule.
     FinalLearningRate, "min_lr", 0.0, 10.0
 }

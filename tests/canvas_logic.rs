@@ -5,7 +5,6 @@ use valleyscope::app::landscape::{
 };
 use valleyscope::landscape::Landscape;
 use valleyscope::optimizer::{Batch, BiasCorrection, Operand, RuleKind, RuleSpec, StepInputs, trace};
-use valleyscope::quantity::LearningRate;
 use valleyscope::simulation::{ParticleId, StepTrace};
 use valleyscope::view::formula::formulas;
 use valleyscope::view::ticks::{Ticks, beyond, fixed, grouped, nice_step, short, significant};
@@ -274,7 +273,8 @@ fn step(rule: RuleSpec, states: &[[f64; 2]], powers: f64) -> StepTrace {
 /// Such a step of this number.
 fn step_number(number: u64, rule: RuleSpec, states: &[[f64; 2]], powers: f64) -> StepTrace {
     let inputs = StepInputs {
-        rule: rule.rated(LearningRate::clamped(0.01)),
+        rule,
+        learning_rate: 0.01,
         bias: BiasCorrection::new(number, &rule, |key| rule.get(key).map(|rate| rate * powers)).unwrap(),
         theta: [0.5, -0.25],
         gradient: [0.3, -0.2],
@@ -521,7 +521,8 @@ fn every_registered_rule_shows_its_whole_step() {
                 part.symbol
             );
         }
-        assert!(lines.last().unwrap().rule.starts_with("θ ← θ − η ("), "{}", info.name);
+        let starts = if kind == RuleKind::ScheduleFree { "θ ← θ + c e" } else { "θ ← θ − η (" };
+        assert!(lines.last().unwrap().rule.starts_with(starts), "{}", info.name);
         for line in &lines {
             assert!(!line.meaning.is_empty() && line.filled.iter().all(|filled| !filled.is_empty()), "{line:?}");
             assert!(line.result.iter().all(|value| value.is_finite()), "{line:?}");

@@ -73,6 +73,8 @@ fn optimizers(these: &[SweepOptimizer], others: &[SweepOptimizer], all: &mut Vec
             all.push(format!("another rule of {}", this.label()));
         } else if this.learning_rates != other.learning_rates {
             all.push(format!("other learning rates of {}", this.label()));
+        } else if this.schedule != other.schedule {
+            all.push(format!("another schedule of the learning rate of {}", this.label()));
         } else if this != other {
             all.push(format!("another name or colour of {}", this.label()));
         }

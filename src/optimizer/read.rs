@@ -6,20 +6,46 @@ use serde::Deserialize;
 use serde::de::{self, DeserializeSeed, Deserializer, EnumAccess, MapAccess, VariantAccess, Visitor};
 
 use super::identifier::{Identifier, lasting};
-use super::spec::{LEARNING_RATE, NAME, TEXT};
+use super::spec::{LEARNING_RATE, NAME, SCHEDULE, TEXT};
 use super::{
-    Hyperparameter, HyperparameterChoice, HyperparameterKind, MOST_HYPERPARAMETERS, RuleKind, RuleSpec, TypedRule,
+    Hyperparameter, HyperparameterChoice, HyperparameterKind, MOST_HYPERPARAMETERS, RuleKind, RuleSpec, Schedule,
+    TypedRule,
 };
 use crate::quantity::LearningRate;
 
-/// Reads a rule, with its learning rate where it is rated.
+/// The fields of a rated rule that are no hyperparameters, as far as they were read.
+#[derive(Default)]
+pub(super) struct RateFields {
+    pub learning_rate: Option<LearningRate>,
+    pub schedule: Option<Schedule>,
+}
+
+impl RateFields {
+    const NAMES: [&str; 2] = [LEARNING_RATE, SCHEDULE];
+
+    /// The field of this name; none where it is another's.
+    fn named(key: &str) -> Option<&'static str> {
+        Self::NAMES.into_iter().find(|name| *name == key)
+    }
+
+    /// Reads the value of one of the fields.
+    fn read<'de, A: MapAccess<'de>>(&mut self, name: &'static str, map: &mut A) -> Result<(), A::Error> {
+        let is_repeated = match name {
+            LEARNING_RATE => self.learning_rate.replace(map.next_value()?).is_some(),
+            _ => self.schedule.replace(map.next_value()?).is_some(),
+        };
+        if is_repeated { Err(de::Error::duplicate_field(name)) } else { Ok(()) }
+    }
+}
+
+/// Reads a rule, with its learning rate and schedule where it is rated.
 pub(super) struct RuleReader {
     pub default: fn(RuleKind) -> RuleSpec,
     pub is_rated: bool,
 }
 
 impl<'de> Visitor<'de> for RuleReader {
-    type Value = (RuleSpec, Option<LearningRate>);
+    type Value = (RuleSpec, RateFields);
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("an update rule")
@@ -32,12 +58,12 @@ impl<'de> Visitor<'de> for RuleReader {
         };
         let names = RuleKind::names_in_presets();
         let (kind, fields) = data.variant_seed(Identifier { names, of, is_field: false })?;
-        let rate = self.is_rated.then_some(LEARNING_RATE);
+        let of_rated = RateFields::NAMES.into_iter().filter(|_| self.is_rated);
         let Some(kind) = kind else {
-            let names = lasting([NAME, TEXT].into_iter().chain(rate).collect());
+            let names = lasting([NAME, TEXT].into_iter().chain(of_rated).collect());
             return fields.struct_variant(names, TypedReader(self));
         };
-        let names = lasting(rate.into_iter().chain(kind.info().hyperparameters.iter().map(|of| of.key)).collect());
+        let names = lasting(of_rated.chain(kind.info().hyperparameters.iter().map(|of| of.key)).collect());
         fields.struct_variant(names, HyperparameterReader { rule: (self.default)(kind), names })
     }
 }
@@ -49,7 +75,7 @@ struct HyperparameterReader {
 }
 
 impl<'de> Visitor<'de> for HyperparameterReader {
-    type Value = (RuleSpec, Option<LearningRate>);
+    type Value = (RuleSpec, RateFields);
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "the hyperparameters of {}", self.rule.name())
@@ -57,24 +83,23 @@ impl<'de> Visitor<'de> for HyperparameterReader {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let HyperparameterReader { mut rule, names } = self;
-        let (mut rate, mut seen) = (None, [false; MOST_HYPERPARAMETERS]);
+        let (mut rates, mut seen) = (RateFields::default(), [false; MOST_HYPERPARAMETERS]);
         let of = |name: &str| names.iter().copied().find(|key| *key == name);
         while let Some(key) = map.next_key_seed(Identifier { names, of, is_field: true })? {
-            let is_repeated = match rule.index(key) {
-                None => rate.replace(map.next_value()?).is_some(),
+            match rule.index(key) {
+                None => rates.read(key, &mut map)?,
                 Some(index) => {
                     rule.set_checked(index, map.next_value_seed(&rule.info().hyperparameters[index])?);
-                    std::mem::replace(&mut seen[index], true)
+                    if std::mem::replace(&mut seen[index], true) {
+                        return Err(de::Error::duplicate_field(key));
+                    }
                 }
-            };
-            if is_repeated {
-                return Err(de::Error::duplicate_field(key));
             }
         }
-        if rate.is_none() && names.contains(&LEARNING_RATE) {
+        if rates.learning_rate.is_none() && names.contains(&LEARNING_RATE) {
             return Err(de::Error::missing_field(LEARNING_RATE));
         }
-        Ok((rule, rate))
+        Ok((rule, rates))
     }
 }
 
@@ -82,7 +107,7 @@ impl<'de> Visitor<'de> for HyperparameterReader {
 struct TypedReader(RuleReader);
 
 impl<'de> Visitor<'de> for TypedReader {
-    type Value = (RuleSpec, Option<LearningRate>);
+    type Value = (RuleSpec, RateFields);
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("the name, the text and the hyperparameters of a typed rule")
@@ -90,29 +115,34 @@ impl<'de> Visitor<'de> for TypedReader {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let RuleReader { default, is_rated } = self.0;
-        let (mut name, mut text, mut rate) = (None::<String>, None::<String>, None::<LearningRate>);
+        let (mut name, mut text, mut rates) = (None::<String>, None::<String>, RateFields::default());
         // Their names are known once the text is read.
         let mut values: Vec<(String, f64)> = Vec::new();
         while let Some(key) = map.next_key::<String>()? {
-            let known = [(NAME, name.is_some()), (TEXT, text.is_some()), (LEARNING_RATE, rate.is_some())];
+            let known = [(NAME, name.is_some()), (TEXT, text.is_some())];
             if let Some((key, _)) = known.into_iter().find(|(of, is_repeated)| *of == key && *is_repeated) {
                 return Err(de::Error::duplicate_field(key));
             }
-            match key.as_str() {
-                NAME => name = Some(map.next_value()?),
-                TEXT => text = Some(map.next_value()?),
-                LEARNING_RATE if is_rated => rate = Some(map.next_value()?),
+            match (key.as_str(), RateFields::named(&key)) {
+                (NAME, _) => name = Some(map.next_value()?),
+                (TEXT, _) => text = Some(map.next_value()?),
+                (_, Some(field)) if is_rated => rates.read(field, &mut map)?,
+                (Hyperparameter::MASK, _) => return Err(de::Error::unknown_field(Hyperparameter::MASK, &[NAME, TEXT])),
                 _ => values.push((key, map.next_value()?)),
             }
         }
         let name = name.ok_or_else(|| de::Error::missing_field(NAME))?;
         let text = text.ok_or_else(|| de::Error::missing_field(TEXT))?;
-        if is_rated && rate.is_none() {
+        if is_rated && rates.learning_rate.is_none() {
             return Err(de::Error::missing_field(LEARNING_RATE));
         }
         let mut rule = default(RuleKind::Typed(TypedRule::new(&name, &text).map_err(de::Error::custom)?));
         for (index, (key, value)) in values.iter().enumerate() {
-            let keys = || lasting(rule.info().hyperparameters.iter().map(|of| of.key).collect());
+            let keys = || {
+                let of_rated = RateFields::NAMES.into_iter().filter(|_| is_rated);
+                let all = [NAME, TEXT].into_iter().chain(of_rated);
+                lasting(all.chain(rule.info().hyperparameters.iter().map(|of| of.key)).collect())
+            };
             let place = rule.index(key).ok_or_else(|| de::Error::unknown_field(key, keys()))?;
             let of = &rule.info().hyperparameters[place];
             if values[..index].iter().any(|(before, _)| before == key) {
@@ -120,7 +150,7 @@ impl<'de> Visitor<'de> for TypedReader {
             }
             rule.set_checked(place, of.checked(*value).map_err(de::Error::custom)?);
         }
-        Ok((rule, rate))
+        Ok((rule, rates))
     }
 }
 
@@ -150,7 +180,8 @@ impl<'de> Visitor<'de> for ChoiceReader {
 
     fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<f64, A::Error> {
         let names = lasting(self.0.iter().map(|choice| choice.key).collect());
-        let of = |name: &str| names.iter().position(|key| *key == name);
+        // Older files say `None`.
+        let of = |name: &str| names.iter().position(|key| *key == name || (*key == "Off" && name == "None"));
         let (index, unit) = data.variant_seed(Identifier { names, of, is_field: false })?;
         unit.unit_variant()?;
         Ok(index as f64)

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::read::RuleReader;
 use super::{
     Hyperparameter, HyperparameterChoice, HyperparameterKind, MOST_HYPERPARAMETERS, Marker, Numbers, Rule, RuleInfo,
-    RuleKind, TypedRule, with_rule,
+    RuleKind, Schedule, TypedRule, with_rule,
 };
 use crate::quantity::{LearningRate, OutOfRange};
 
@@ -21,12 +21,13 @@ pub struct RuleSpec {
     values: [f64; MOST_HYPERPARAMETERS],
 }
 
-/// An update rule with its learning rate.
+/// An update rule with its learning rate, and how that changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RatedRule {
     pub rule: RuleSpec,
     /// η
     pub learning_rate: LearningRate,
+    pub schedule: Schedule,
 }
 
 impl RuleSpec {
@@ -61,9 +62,9 @@ impl RuleSpec {
         rule
     }
 
-    /// The same rule with a learning rate.
+    /// The same rule with a learning rate, which does not change.
     pub fn rated(self, learning_rate: LearningRate) -> RatedRule {
-        RatedRule { rule: self, learning_rate }
+        RatedRule { rule: self, learning_rate, schedule: Schedule::default() }
     }
 
     pub fn kind(&self) -> RuleKind {
@@ -206,6 +207,11 @@ impl RatedRule {
     pub fn name(&self) -> &'static str {
         self.rule.name()
     }
+
+    /// The learning rate of step t = 1, 2, … of a run of so many steps.
+    pub fn learning_rate_at(&self, t: u64, run: Option<u64>) -> f64 {
+        self.learning_rate.get() * self.schedule.over(run).factor(t)
+    }
 }
 
 impl Hyperparameter {
@@ -232,7 +238,9 @@ impl Hyperparameter {
     }
 }
 
+/// The fields of a rated rule that are no hyperparameters.
 pub(super) const LEARNING_RATE: &str = "learning_rate";
+pub(super) const SCHEDULE: &str = "schedule";
 /// The name and the text of a typed rule.
 pub(super) const NAME: &str = "name";
 pub(super) const TEXT: &str = "text";
@@ -245,21 +253,23 @@ impl Serialize for RuleSpec {
 
 impl Serialize for RatedRule {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        write(&self.rule, Some(self.learning_rate), serializer)
+        write(&self.rule, Some(self), serializer)
     }
 }
 
 /// Writes a rule as a variant of an enum with its hyperparameters as fields.
-fn write<S: Serializer>(rule: &RuleSpec, rate: Option<LearningRate>, serializer: S) -> Result<S::Ok, S::Error> {
+fn write<S: Serializer>(rule: &RuleSpec, rated: Option<&RatedRule>, serializer: S) -> Result<S::Ok, S::Error> {
     let of_typed = if rule.kind.typed().is_some() { 2 } else { 0 };
-    let fields = rule.info().hyperparameters.len() + usize::from(rate.is_some()) + of_typed;
+    let of_rated = if rated.is_some() { 2 } else { 0 };
+    let fields = rule.info().hyperparameters.len() + of_rated + of_typed;
     let mut variant = serializer.serialize_struct_variant("Rule", rule.kind.index(), rule.kind.key(), fields)?;
     if let Some(typed) = rule.kind.typed() {
         variant.serialize_field(NAME, typed.name())?;
         variant.serialize_field(TEXT, typed.text())?;
     }
-    if let Some(rate) = rate {
-        variant.serialize_field(LEARNING_RATE, &rate)?;
+    if let Some(RatedRule { learning_rate, schedule, .. }) = rated {
+        variant.serialize_field(LEARNING_RATE, learning_rate)?;
+        variant.serialize_field(SCHEDULE, schedule)?;
     }
     for (hyperparameter, value) in rule.hyperparameters() {
         match hyperparameter.choices().get(value as usize) {
@@ -280,11 +290,11 @@ impl Serialize for ChoiceName {
 }
 
 impl<'de> Deserialize<'de> for RatedRule {
-    /// What is not said is as on the plane; the learning rate must be said.
+    /// What is not said is as on the plane, and the learning rate constant; it must be said.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let reader = RuleReader { default: RuleSpec::on_plane, is_rated: true };
-        let (rule, learning_rate) = deserializer.deserialize_enum("Rule", RuleKind::names_in_presets(), reader)?;
-        let learning_rate = learning_rate.expect("a rated rule without it is refused");
-        Ok(RatedRule { rule, learning_rate })
+        let (rule, rates) = deserializer.deserialize_enum("Rule", RuleKind::names_in_presets(), reader)?;
+        let learning_rate = rates.learning_rate.expect("a rated rule without it is refused");
+        Ok(RatedRule { rule, learning_rate, schedule: rates.schedule.unwrap_or_default() })
     }
 }

@@ -3,14 +3,16 @@
 use super::part::{StepArrow, StepPart};
 use super::trace::{Node, Operand, Recorded, Symbol, Tape, Traced, TracedBatch};
 use super::{
-    Algebra, Batch, BiasCorrection, Elapsed, Hyperparameter, HyperparameterKind, Numbers, RatedRule, Rates, Rule,
-    RuleInput, with_rule,
+    Algebra, Batch, BiasCorrection, Elapsed, Hyperparameter, HyperparameterKind, Numbers, Rates, Rule, RuleInput,
+    RuleSpec, with_rule,
 };
 
 /// What a step begins with, for the coordinates x and y.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepInputs {
-    pub rule: RatedRule,
+    pub rule: RuleSpec,
+    /// η of this step.
+    pub learning_rate: f64,
     /// Of this step.
     pub bias: BiasCorrection,
     pub theta: [f64; 2],
@@ -37,11 +39,11 @@ pub struct Trace {
 
 /// Takes a step with traced numbers.
 pub fn trace(inputs: &StepInputs, batch: impl Batch<[f64; 2]>) -> Trace {
-    with_rule!(inputs.rule.rule.kind(), R => trace_rule::<R>(inputs, batch))
+    with_rule!(inputs.rule.kind(), R => trace_rule::<R>(inputs, batch))
 }
 
 fn trace_rule<R: Rule>(inputs: &StepInputs, batch: impl Batch<[f64; 2]>) -> Trace {
-    let StepInputs { rule: RatedRule { rule, learning_rate }, bias, theta, gradient, states } = inputs;
+    let StepInputs { rule, learning_rate, bias, theta, gradient, states } = inputs;
     let tape = Tape::default();
     let table = R::info(rule).hyperparameters;
     let hyper = <R::Hyper<Traced<'_>> as Numbers<_>>::from_fn(|index| match table.get(index) {
@@ -56,7 +58,7 @@ fn trace_rule<R: Rule>(inputs: &StepInputs, batch: impl Batch<[f64; 2]>) -> Trac
     let elapsed = Elapsed { t, power, share: bias.weights.share, typed: rule.kind().typed() };
     let coefficients = R::coefficients(&hyper, &elapsed, |coefficient| coefficient);
     let rates = Rates {
-        learning_rate: tape.symbol(Symbol::LearningRate, [learning_rate.get(); 2]),
+        learning_rate: tape.symbol(Symbol::LearningRate, [*learning_rate; 2]),
         weight_decay: match rule.hyperparameter(Hyperparameter::WEIGHT_DECAY) {
             Some(_) => tape.symbol(Symbol::WeightDecay, [rule.weight_decay(); 2]),
             None => Traced::splat(0.0),

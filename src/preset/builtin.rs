@@ -39,6 +39,7 @@ pub fn built_ins() -> &'static [BuiltIn] {
             "fig2b-100d",
             "twelve",
             "rotation",
+            "decay",
             "mnist",
             "fig2cd",
             "mnist-optimizers",

@@ -8,7 +8,7 @@ use super::snapshot::{ParticleId, StepTrace};
 use super::spec::{OptimizerSpec, SimulationSpec, StartSpec};
 use crate::landscape::Landscape;
 use crate::lanes::{Lanes, Real};
-use crate::optimizer::{BiasCorrection, Need, PlaneBatch, RatedRule, StepInputs, trace, with_rule};
+use crate::optimizer::{BiasCorrection, Need, PlaneBatch, RatedRule, RuleSpec, StepInputs, trace, with_rule};
 use crate::random::{Key, Stream, Streams};
 
 /// The key of the stream from which a particle's starting position is drawn, x before y.
@@ -49,7 +49,9 @@ struct Before {
     noise: [Pair<Block>; 2],
     states: Vec<Pair<Block>>,
     landscape: Landscape,
-    rule: RatedRule,
+    rule: RuleSpec,
+    /// η of the step.
+    learning_rate: f64,
 }
 
 impl Ensemble {
@@ -159,14 +161,16 @@ impl Ensemble {
         self.before = None;
     }
 
-    /// Takes one step on `landscape`, with noise of standard deviation `noise`.
-    pub(super) fn advance(&mut self, landscape: &Landscape, noise: f64) {
-        self.before = self.selected.map(|particle| self.remember(particle / WIDTH, landscape, noise));
+    /// Takes one step on `landscape` with noise of standard deviation `noise`, in a run of so many steps.
+    pub(super) fn advance(&mut self, landscape: &Landscape, noise: f64, run: Option<u64>) {
+        let learning_rate = self.rule.learning_rate_at(self.bias.steps + 1, run);
+        self.before = self.selected.map(|particle| self.remember(particle / WIDTH, landscape, noise, learning_rate));
         let part_toward = self.rule.rule.gradient_toward().map_or(0.0, |(_, part)| part);
-        let step = Step { landscape: *landscape, noise, part_toward, pivots: (self.sample, self.mean_position) };
+        let pivots = (self.sample, self.mean_position);
+        let step = Step { landscape: *landscape, noise, learning_rate, part_toward, pivots };
         let particles = Particles { count: self.particles, positions: &mut self.positions, streams: &mut self.streams };
         let (bias, states) = (&mut self.bias, &mut self.states);
-        let sums = with_rule!(self.rule.rule.kind(), R => step.run::<R>(&self.rule, bias, particles, states));
+        let sums = with_rule!(self.rule.rule.kind(), R => step.run::<R>(&self.rule.rule, bias, particles, states));
         (self.sample, self.mean_position) = sums.finish(self.particles, || self.diverged());
     }
 
@@ -202,14 +206,15 @@ impl Ensemble {
         sums.finish(self.particles, || self.diverged())
     }
 
-    fn remember(&self, block: usize, landscape: &Landscape, noise: f64) -> Before {
+    fn remember(&self, block: usize, landscape: &Landscape, noise: f64, learning_rate: f64) -> Before {
         let has_curvature = self.rule.rule.info().needs(Need::Curvature);
         Before {
             position: self.positions[block],
             noise: noise_factors(has_curvature, &mut self.streams[block].clone(), noise),
             states: self.states_of(block).to_vec(),
             landscape: *landscape,
-            rule: self.rule,
+            rule: self.rule.rule,
+            learning_rate,
         }
     }
 
@@ -225,7 +230,7 @@ impl Ensemble {
         let pick = |pair: Pair<Block>| pair.map(|block| block.0[lane]);
         let theta = pick(before.position);
         let states: Vec<[f64; 2]> = before.states.iter().copied().map(pick).collect();
-        let place = match before.rule.rule.gradient_toward() {
+        let place = match before.rule.gradient_toward() {
             None => theta,
             Some((state, part)) => [0, 1].map(|axis| states[state][axis].mul_add(part, theta[axis])),
         };
@@ -234,7 +239,14 @@ impl Ensemble {
         let [noise, curvature_noise] = before.noise.map(pick);
         let noisy_gradient = [gradient[0] * noise[0], gradient[1] * noise[1]];
         let batch = PlaneBatch { landscape: before.landscape, at, noise, curvature_noise };
-        let inputs = StepInputs { rule: before.rule, bias: self.bias, theta, gradient: noisy_gradient, states };
+        let inputs = StepInputs {
+            rule: before.rule,
+            learning_rate: before.learning_rate,
+            bias: self.bias,
+            theta,
+            gradient: noisy_gradient,
+            states,
+        };
         Some(Box::new(StepTrace {
             id: ParticleId { optimizer: self.optimizer, particle },
             after: self.position(particle),

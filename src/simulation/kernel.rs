@@ -7,7 +7,7 @@ use crate::instructions::{Instructions, VectorSet, VectorWork};
 use crate::landscape::Landscape;
 use crate::lanes::{Doubles, Lanes, Planar, each};
 use crate::optimizer::{
-    Algebra, BiasCorrection, Need, Numbers, PlaneBatch, RatedRule, Rates, Rule, RuleInput, RuleSpec, SideBySide,
+    Algebra, BiasCorrection, Need, Numbers, PlaneBatch, Rates, Rule, RuleInput, RuleSpec, SideBySide,
 };
 use crate::random::Streams;
 
@@ -23,6 +23,8 @@ pub(super) struct Step {
     pub landscape: Landscape,
     /// σ
     pub noise: f64,
+    /// η of this step.
+    pub learning_rate: f64,
     /// How much of the state [`Rule::GRADIENT_TOWARD`] is added to positions for the gradient.
     pub part_toward: f64,
     /// The diagnostics and the mean position before the step.
@@ -55,22 +57,22 @@ pub(super) fn noise_factors<V: Doubles<WIDTH>>(
 }
 
 impl Step {
-    /// Takes the step with the rule `R`, which is that of `rated`, and sums up the diagnostics. `states` has those of a
+    /// Takes the step with the rule `R`, which is that of `rule`, and sums up the diagnostics. `states` has those of a
     /// block one after another.
     pub(super) fn run<R: Rule>(
         &self,
-        rated: &RatedRule,
+        rule: &RuleSpec,
         bias: &mut BiasCorrection,
         particles: Particles<'_>,
         states: &mut [Pair<Block>],
     ) -> Sums<Block> {
-        *bias = bias.after::<R>(&rated.rule, rated.learning_rate.get());
+        *bias = bias.after::<R>(rule, self.learning_rate);
         let rates = Rates {
-            learning_rate: rated.learning_rate.get(),
-            weight_decay: rated.rule.weight_decay(),
-            is_cautious: rated.rule.is_cautious(),
+            learning_rate: self.learning_rate,
+            weight_decay: rule.weight_decay(),
+            is_cautious: rule.is_cautious(),
         };
-        let update = Update { rule: &rated.rule, bias, rates };
+        let update = Update { rule, bias, rates };
         Instructions::widest().run(Blocks::<R> { step: self, update, particles, states, rule: PhantomData })
     }
 

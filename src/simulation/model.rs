@@ -103,7 +103,7 @@ impl Simulation {
     pub fn advance(&mut self) {
         let noise = self.spec.noise.get();
         for (ensemble, history) in self.ensembles.iter_mut().zip(&mut self.histories) {
-            ensemble.advance(&self.landscape, noise);
+            ensemble.advance(&self.landscape, noise, self.spec.steps);
             history.push(*ensemble.sample(), temperature(&self.spec, ensemble));
         }
         self.measured_on = self.landscape;

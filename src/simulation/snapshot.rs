@@ -74,7 +74,7 @@ pub struct StepTrace {
     pub id: ParticleId,
     /// θ after the step.
     pub after: [f64; 2],
-    /// The exact gradient at θ before the step.
+    /// The exact gradient, at θ before the step or where else the rule takes it.
     pub gradient: [f64; 2],
     /// The factors, drawn from Normal(1, σ), that made it noisy.
     pub noise: [f64; 2],

@@ -111,7 +111,7 @@ impl OptimizerSpec {
     pub const LONGEST_NAME: usize = 60;
 
     pub fn label(&self) -> &str {
-        self.name.as_deref().unwrap_or(self.rule.name())
+        self.name.as_deref().unwrap_or_else(|| self.rule.schedule.named(self.rule.name()))
     }
 
     pub fn rgb(&self) -> [u8; 3] {

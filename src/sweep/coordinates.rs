@@ -254,7 +254,6 @@ mod tests {
     use crate::optimizer::{
         Batch, BiasCorrection, Need, Numbers, Rates, Rule, RuleInput, RuleKind, RuleSpec, StepInputs, trace, with_rule,
     };
-    use crate::quantity::LearningRate;
 
     /// A batch whose gradient is the square of the parameters.
     #[derive(Clone, Copy)]
@@ -283,13 +282,13 @@ mod tests {
     const CURVATURE: [f64; 2] = [2.0, 0.5];
 
     fn step<R: Rule>(inputs: &StepInputs) -> (Vec<[f64; 2]>, [f64; 2]) {
-        let StepInputs { rule, bias, theta, gradient, states } = inputs;
+        let StepInputs { rule, learning_rate, bias, theta, gradient, states } = inputs;
         let arena = Arena::new(2);
-        let coefficients = bias.coefficients::<R, Coordinates<'_, f64>>(&rule.rule);
+        let coefficients = bias.coefficients::<R, Coordinates<'_, f64>>(rule);
         let rates = Rates {
-            learning_rate: Coordinates::Same(rule.learning_rate.get()),
-            weight_decay: Coordinates::Same(rule.rule.weight_decay()),
-            is_cautious: rule.rule.is_cautious(),
+            learning_rate: Coordinates::Same(*learning_rate),
+            weight_decay: Coordinates::Same(rule.weight_decay()),
+            is_cautious: rule.is_cautious(),
         };
         let batch = Squares(arena.number(&CURVATURE));
         let seen = RuleInput { theta: arena.number(theta), gradient: arena.number(gradient), batch };
@@ -308,7 +307,8 @@ mod tests {
         for &kind in RuleKind::ALL.iter().filter(|kind| !kind.info().needs(Need::Axes)) {
             let rule = RuleSpec::on_plane(kind);
             let inputs = StepInputs {
-                rule: rule.rated(LearningRate::clamped(0.1)),
+                rule,
+                learning_rate: 0.1,
                 bias: BiasCorrection::new(7, &rule, |key| rule.get(key).map(|beta| beta.powi(7))).unwrap(),
                 theta: [0.7, -1.3],
                 gradient: [3.0, -0.2],

@@ -2,9 +2,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::point::PointOptimizer;
 use crate::landscape::{Landscape, Valley};
 use crate::lanes::{Planar, Real, Vector};
-use crate::optimizer::{BiasCorrection, PlaneBatch, Rates, Rule, RuleInput, RuleSpec, SideBySide};
+use crate::optimizer::{BiasCorrection, PlaneBatch, Rates, Rule, RuleInput, SideBySide};
 use crate::random::Normals;
 
 /// The metrics of a run.
@@ -89,12 +90,12 @@ pub(super) struct ToyProblem {
 }
 
 impl ToyProblem {
-    /// Takes a step for each pair of draws with the rule `R`, which is that of `rule`; returns the bias correction after
-    /// them. The noise of the curvature is used by rules that need it.
+    /// Takes a step for each pair of draws with the rule `R`, which is that of the optimizer; returns the bias correction
+    /// after them. The noise of the curvature is used by rules that need it.
     #[inline(always)]
     pub(super) fn advance<const N: usize, V: Vector<N> + Planar, R: Rule>(
         &self,
-        rule: &RuleSpec,
+        PointOptimizer { rule, schedule, .. }: &PointOptimizer,
         mut bias: BiasCorrection,
         batch: &mut RunBatch<V>,
         state: &mut R::State<V::Both>,
@@ -102,15 +103,20 @@ impl ToyProblem {
         steps: usize,
     ) -> BiasCorrection {
         let (mut batch_in_registers, mut state_in_registers) = (*batch, *state);
-        let rates = Rates {
+        let mut rates = Rates {
             learning_rate: batch_in_registers.learning_rate,
             weight_decay: <V::Both as Real>::splat(rule.weight_decay()),
             is_cautious: rule.is_cautious(),
         };
-        let rate = BiasCorrection::CONSTANT_RATE;
+        let is_constant = schedule.is_constant();
+        let mut rate = BiasCorrection::CONSTANT_RATE;
         let part_toward = <V::Both as Real>::splat(R::part_toward(&rule.hyper::<R>()));
         let mut coefficients = bias.after::<R>(rule, rate).coefficients::<R, V::Both>(rule);
         for step in 0..steps.min(NOISE_BLOCK) {
+            if !is_constant {
+                rate = schedule.factor(bias.steps + 1);
+                rates.learning_rate = batch_in_registers.learning_rate * <V::Both as Real>::splat(rate);
+            }
             bias = bias.after::<R>(rule, rate);
             bias.set_coefficients::<R, V::Both>(rule, &mut coefficients);
             let (batch, state) = (&mut batch_in_registers, &mut state_in_registers);

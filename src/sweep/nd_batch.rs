@@ -97,7 +97,7 @@ impl<'a> NdProblem<'a> {
                     break;
                 }
                 for _ in 0..steps {
-                    batch.step(self, &point.rule, &arena, &mut generator);
+                    batch.step(self, point, &arena, &mut generator);
                 }
             }
             if !blocks.are_through() {
@@ -137,6 +137,7 @@ struct Job<'a> {
 
 /// A vector of runs.
 struct NdBatch<const N: usize, V: Normals<N>, R: Rule> {
+    /// With the base of the learning rate, that without its schedule.
     rates: Rates<V>,
     bias: BiasCorrection,
     theta: Vec<V>,
@@ -191,8 +192,16 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
     }
 
     #[inline(always)]
-    fn step(&mut self, problem: &NdProblem<'_>, rule: &RuleSpec, arena: &Arena<V>, generator: &mut V::Generator) {
-        self.bias = self.bias.after::<R>(rule, BiasCorrection::CONSTANT_RATE);
+    fn step(
+        &mut self,
+        problem: &NdProblem<'_>,
+        PointOptimizer { rule, schedule, .. }: &PointOptimizer,
+        arena: &Arena<V>,
+        generator: &mut V::Generator,
+    ) {
+        let rate = schedule.factor(self.bias.steps + 1);
+        let rates = Rates { learning_rate: self.rates.learning_rate * <V as Real>::splat(rate), ..self.rates };
+        self.bias = self.bias.after::<R>(rule, rate);
         let coefficients = self.bias.coefficients::<R, V>(rule);
         let (valley, noise) = (&problem.valley, V::splat(problem.point.noise.get()));
         if let Some(index) = R::GRADIENT_TOWARD {
@@ -215,7 +224,7 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
                 let noisy = gradient * factor;
                 if is_of_elements {
                     let seen = RuleInput { theta: *theta, gradient: noisy, batch: NoBatch };
-                    let moved = R::step_in_place(&coefficients, self.rates, seen, &mut self.states[coordinate]);
+                    let moved = R::step_in_place(&coefficients, rates, seen, &mut self.states[coordinate]);
                     *theta = moved.theta;
                 } else {
                     self.gradient[coordinate] = noisy;
@@ -232,7 +241,7 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
             }
         }
         if !is_of_elements {
-            self.step_whole(valley, rule, arena);
+            self.step_whole(valley, rule, rates, arena);
         }
         self.place = valley.place(&self.theta);
         let loss = valley.loss(self.place);
@@ -245,10 +254,10 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
 
     /// Steps the parameter as a whole along [`NdBatch::gradient`].
     #[inline(always)]
-    fn step_whole(&mut self, valley: &ValleyInSpace, rule: &RuleSpec, arena: &Arena<V>) {
+    fn step_whole(&mut self, valley: &ValleyInSpace, rule: &RuleSpec, rates: Rates<V>, arena: &Arena<V>) {
         arena.clear();
         let coefficients = self.bias.coefficients::<R, Coordinates<'_, V>>(rule);
-        let Rates { learning_rate, weight_decay, is_cautious } = self.rates;
+        let Rates { learning_rate, weight_decay, is_cautious } = rates;
         let rates = Rates {
             learning_rate: Coordinates::Same(learning_rate),
             weight_decay: Coordinates::Same(weight_decay),

@@ -140,7 +140,7 @@ impl PixelRuns<'_> {
                     curvature_noise.draw(generator, steps);
                 }
                 let noise = [&noise, &curvature_noise];
-                bias = problem.advance::<N, V, R>(&point.rule, bias, &mut batch, &mut state, noise, steps);
+                bias = problem.advance::<N, V, R>(point, bias, &mut batch, &mut state, noise, steps);
             }
             if !blocks.are_through() {
                 return None;

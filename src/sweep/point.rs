@@ -1,6 +1,6 @@
 //! The settings of a pixel.
 
-use crate::optimizer::RuleSpec;
+use crate::optimizer::{RuleSpec, Schedule};
 use crate::quantity::{Dimension, Noise, StepCount};
 use crate::simulation::LandscapeSpec;
 
@@ -20,4 +20,6 @@ pub struct PointOptimizer {
     pub id: u32,
     pub rule: RuleSpec,
     pub learning_rates: Vec<f64>,
+    /// Over the steps of the point.
+    pub schedule: Schedule,
 }

@@ -7,7 +7,7 @@ use super::point::PointOptimizer;
 use crate::instructions::{OwnFunction, VectorSet};
 use crate::landscape::Landscape;
 use crate::lanes::{Lanes, Planar, Real, Vector};
-use crate::optimizer::{BiasCorrection, Numbers, Rule, RuleSpec, with_rule};
+use crate::optimizer::{BiasCorrection, Numbers, Rule, with_rule};
 
 /// The arrangement of runs with the same noise in a vector: some replicates with the first learning rate, then the same
 /// with the next one.
@@ -37,7 +37,7 @@ impl LaneAssignment {
 
 /// The runs of one optimizer on the plane, in batches of some learning rates.
 pub(super) struct SharedNoiseBatch<'a, V: Planar> {
-    rule: &'a RuleSpec,
+    point: &'a PointOptimizer,
     bias: BiasCorrection,
     batches: Vec<RunBatch<V>>,
     /// The rule's state, batch after batch.
@@ -65,7 +65,7 @@ impl<'a, V: Planar> SharedNoiseBatch<'a, V> {
             })
             .collect();
         let states = vec![V::Both::splat(0.0); batches.len() * point.rule.info().states.len()];
-        SharedNoiseBatch { rule: &point.rule, bias: BiasCorrection::START, batches, states }
+        SharedNoiseBatch { point, bias: BiasCorrection::START, batches, states }
     }
 
     /// Takes `steps` steps with these draws for the gradient and for the curvature.
@@ -78,7 +78,7 @@ impl<'a, V: Planar> SharedNoiseBatch<'a, V> {
     ) where
         V: Vector<N>,
     {
-        with_rule!(self.rule.kind(), R => {
+        with_rule!(self.point.rule.kind(), R => {
             S::in_function(Advance::<N, V, R> { batch: self, problem, noise, steps, of: PhantomData });
         });
     }
@@ -88,14 +88,14 @@ impl<'a, V: Planar> SharedNoiseBatch<'a, V> {
     where
         V: Vector<N>,
     {
-        let (count, start) = (R::info(self.rule).states.len(), self.bias);
+        let (count, start) = (R::info(&self.point.rule).states.len(), self.bias);
         for (index, batch) in self.batches.iter_mut().enumerate() {
             let states = &mut self.states[index * count..(index + 1) * count];
             let mut state: R::State<V::Both> = Numbers::from_fn(|of| match states.get(of) {
                 Some(state) => *state,
                 None => V::Both::splat(0.0),
             });
-            self.bias = problem.advance::<N, V, R>(self.rule, start, batch, &mut state, noise, steps);
+            self.bias = problem.advance::<N, V, R>(self.point, start, batch, &mut state, noise, steps);
             states.copy_from_slice(&state.as_ref()[..count]);
         }
     }

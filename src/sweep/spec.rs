@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::axis::{Axis, Quantity, Spacing, spread};
 use super::cell::{Average, Metric};
 use super::point::{Point, PointOptimizer};
-use crate::optimizer::{Need, RuleSpec};
+use crate::optimizer::{Need, RuleSpec, Schedule};
 use crate::quantity::{Dimension, LearningRate, Noise, OutOfRange, PointCount, Replicates, StartSpread, StepCount};
 use crate::simulation::LandscapeSpec;
 use crate::spec_error::SpecError;
@@ -77,11 +77,14 @@ pub struct SweepOptimizer {
     pub rule: RuleSpec,
     #[serde(default)]
     pub learning_rates: LearningRates,
+    /// How each of them changes over a run.
+    #[serde(default)]
+    pub schedule: Schedule,
 }
 
 impl SweepOptimizer {
     pub fn label(&self) -> &str {
-        self.name.as_deref().unwrap_or(self.rule.name())
+        self.name.as_deref().unwrap_or_else(|| self.schedule.named(self.rule.name()))
     }
 
     pub fn rgb(&self) -> [u8; 3] {
@@ -185,6 +188,7 @@ impl SweepSpec {
             id: optimizer.id,
             rule: optimizer.rule,
             learning_rates: optimizer.learning_rates.values(),
+            schedule: optimizer.schedule,
         });
         let mut point = Point {
             landscape: self.landscape,
@@ -205,6 +209,9 @@ impl SweepSpec {
         };
         self.rows.of.put(&mut point, row).map_err(fault("rows"))?;
         self.columns.of.put(&mut point, column).map_err(fault("columns"))?;
+        for optimizer in &mut point.optimizers {
+            optimizer.schedule = optimizer.schedule.over(Some(point.steps.get() as u64));
+        }
         Ok(point)
     }
 

@@ -5,7 +5,6 @@ use crate::landscape::Landscape;
 use crate::optimizer::{
     BiasCorrection, Hyperparameter, HyperparameterChoice, PlaneBatch, RuleInfo, RuleKind, RuleSpec, StepInputs, trace,
 };
-use crate::quantity::LearningRate;
 use crate::simulation::LandscapeSpec;
 
 /// A rule in words and formulas.
@@ -57,9 +56,8 @@ fn formulas(rule: RuleSpec) -> Vec<Formula> {
     let step = complete_step(&rule);
     let power = |key: &str| rule.get(key).map(|rate| rate.powi(step as i32));
     let bias = BiasCorrection::new(step, &rule, power).expect("a decay rate is a hyperparameter");
-    let rule = rule.rated(LearningRate::clamped(0.01));
-    let inputs = StepInputs { rule, bias, theta, gradient: [1.0, -1.0], states };
-    step_formulas(&trace(&inputs, batch), rule.rule.info())
+    let inputs = StepInputs { rule, learning_rate: 0.01, bias, theta, gradient: [1.0, -1.0], states };
+    step_formulas(&trace(&inputs, batch), rule.info())
 }
 
 /// A step in which everything happens that does not happen in all: one after an interval of any hyperparameter that counts

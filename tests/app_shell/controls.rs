@@ -2,7 +2,8 @@
 
 use egui::accesskit::Role;
 use egui_kittest::kittest::{NodeT as _, Queryable};
-use valleyscope::optimizer::{RatedRule, RuleKind};
+use valleyscope::optimizer::{Decay, RatedRule, RuleKind, Schedule};
+use valleyscope::quantity::{FinalShare, WarmupSteps};
 use valleyscope::simulation::SimulationSpec;
 
 use crate::harness::App;
@@ -51,13 +52,36 @@ fn each_rules_parameters_reach_the_engine() {
     app.set_slider("FOCUS: Average β₂", 0.5);
     app.set_slider("FOCUS: Attraction γ", -0.5);
     app.button("FOCUS: decay of the average of θ");
-    let RatedRule { rule, learning_rate } = spec(&app).optimizers[0].rule;
+    let RatedRule { rule, learning_rate, .. } = spec(&app).optimizers[0].rule;
     assert_eq!((rule.kind(), learning_rate.get()), (RuleKind::Adam, 0.1));
     assert_eq!(["beta1", "beta2", "weight_decay"].map(|key| rule.get(key).unwrap()), [0.5, 0.9, 0.25]);
-    let RatedRule { rule, learning_rate } = spec(&app).optimizers[1].rule;
+    let RatedRule { rule, learning_rate, .. } = spec(&app).optimizers[1].rule;
     assert_eq!((rule.kind(), learning_rate.get()), (RuleKind::Focus, 0.002));
     assert_eq!(["beta2", "gamma"].map(|key| rule.get(key).unwrap()), [0.5, -0.5]);
     assert_eq!(rule.choice("decay").map(|choice| choice.key), Some("Average"));
+    engine_follows(&mut app);
+}
+
+#[test]
+fn the_schedule_of_a_learning_rate_reaches_the_engine() {
+    let mut app = App::plain();
+    app.button("Adam: schedule cosine");
+    assert_eq!(spec(&app).optimizers[0].rule.schedule.decay, Decay::Cosine { to: Decay::nothing(), steps: Some(1000) });
+    for (name, value) in [
+        ("Adam (cosine): final share of the learning rate", 25.0),
+        ("Adam (cosine): end of the decay", 300.0),
+        ("Adam (cosine): warm-up of the learning rate", 40.0),
+    ] {
+        app.harness.get_by_role_and_label(Role::SpinButton, name).set_value_accesskit(value);
+        app.harness.run_steps(2);
+    }
+    app.button("FOCUS: schedule 1/√t");
+    let schedules: Vec<Schedule> = spec(&app).optimizers.iter().map(|it| it.rule.schedule).collect();
+    let cosine = Decay::Cosine { to: FinalShare::clamped(0.25), steps: Some(300) };
+    assert_eq!(schedules[0], Schedule { warmup: WarmupSteps::clamped(40), decay: cosine });
+    assert_eq!(schedules[1], Schedule { decay: Decay::InverseRoot, ..Schedule::default() });
+    assert!(schedules[2..].iter().all(Schedule::is_constant));
+    assert_eq!(spec(&app).optimizers[0].label(), "Adam (cosine)");
     engine_follows(&mut app);
 }
 

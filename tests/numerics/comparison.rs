@@ -7,6 +7,7 @@ use valleyscope::simulation::{Change, LandscapeSpec, Simulation, SimulationSpec,
 
 use crate::laws::law;
 use crate::oracle::{Particle, Reading, Valley};
+use crate::schedules::expected_factor;
 
 /// A session to compare.
 pub struct Case {
@@ -71,11 +72,12 @@ pub fn first_disagreement(reading: Reading, case: &Case) -> Option<Disagreement>
             simulation.apply(&change.set).expect("the change fits");
         }
         let valley = valley_of(&simulation.spec().landscape);
-        let sigma = simulation.spec().noise.get();
+        let (sigma, run) = (simulation.spec().noise.get(), simulation.spec().steps);
         simulation.advance();
         for (ensemble, companions) in simulation.ensembles().iter().zip(&mut companions) {
             let rule = ensemble.rule();
-            let law = law(&rule.rule, rule.learning_rate.get());
+            let factor = expected_factor(&rule.schedule, step + 1, run);
+            let law = law(&rule.rule, rule.learning_rate.get() * factor);
             for (index, companion) in companions.iter_mut().enumerate() {
                 let draws = draws_of_step(&rule.rule, &mut companion.noise);
                 companion.particle.step(valley, &law, sigma, draws, reading);

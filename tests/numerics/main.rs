@@ -19,6 +19,7 @@ mod replay;
 mod roots;
 mod rotation;
 mod schedule_free;
+mod schedules;
 mod specs;
 mod statistics;
 mod step_trace;

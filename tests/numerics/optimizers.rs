@@ -349,7 +349,9 @@ fn rules_say_what_they_need() {
     for rule in random_rules(&mut random) {
         let kind = rule.rule.kind();
         let State { theta, gradient, remembered: states, slope, curvature, .. } = random_state(&mut random, rule);
-        let mut inputs = StepInputs { rule, bias: BiasCorrection::START, theta, gradient, states };
+        let RatedRule { rule, learning_rate, .. } = rule;
+        let learning_rate = learning_rate.get();
+        let mut inputs = StepInputs { rule, learning_rate, bias: BiasCorrection::START, theta, gradient, states };
         // Some steps may ask for more than others.
         for _ in 0..12 {
             inputs.bias = kind.visit(After(&inputs));
@@ -401,9 +403,10 @@ impl Batch<[f64; 2]> for OfGolden<'_> {
 fn every_rule_is_its_reference_implementation_on_the_plane() {
     for &(kind, name, chosen) in GOLDENS {
         let golden = Golden::read(name);
-        let rule = golden.rule(kind, chosen);
+        let RatedRule { rule, learning_rate, .. } = golden.rule(kind, chosen);
         let mut inputs = StepInputs {
             rule,
+            learning_rate: learning_rate.get(),
             bias: BiasCorrection::START,
             theta: pair(golden.start("p2")),
             gradient: [0.0; 2],
@@ -415,13 +418,13 @@ fn every_rule_is_its_reference_implementation_on_the_plane() {
             let trace = trace(&inputs, OfGolden(&step));
             let Operand::Node(theta) = trace.theta else { panic!("θ is computed") };
             (inputs.theta, inputs.states) = (trace.nodes[theta].values, trace.states);
-            let place = match rule.rule.gradient_toward() {
+            let place = match rule.gradient_toward() {
                 None => inputs.theta,
                 Some((state, part)) => [0, 1].map(|axis| inputs.theta[axis] + part * inputs.states[state][axis]),
             };
             let off = deviation(&place, step.after);
             assert!(off < TOLERANCE, "{name}, step {}: {off:e}", inputs.bias.steps);
-            assert_eq!(step.averaged.is_some(), rule.rule.gradient_toward().is_some());
+            assert_eq!(step.averaged.is_some(), rule.gradient_toward().is_some());
             let off = step.averaged.map_or(0.0, |averaged| deviation(&inputs.theta, averaged));
             assert!(off < TOLERANCE, "{name}, x of step {}: {off:e}", inputs.bias.steps);
         }
@@ -435,7 +438,7 @@ impl RuleVisitor for After<'_> {
     type Output = BiasCorrection;
 
     fn visit<R: Rule>(self) -> BiasCorrection {
-        self.0.bias.after::<R>(&self.0.rule.rule, self.0.rule.learning_rate.get())
+        self.0.bias.after::<R>(&self.0.rule, self.0.learning_rate)
     }
 }
 
@@ -451,7 +454,8 @@ fn a_cautious_step_leaves_out_what_goes_against_the_gradient() {
     let rule = rule.with("mask", 1.0).and_then(|rule| rule.with("weight_decay", 0.5)).unwrap();
     assert_eq!(rule.name(), "Cautious Signum");
     let inputs = StepInputs {
-        rule: rule.rated(LearningRate::new(0.125).unwrap()),
+        rule,
+        learning_rate: 0.125,
         bias: BiasCorrection::START,
         theta: [1.0, 2.0],
         gradient: [0.5, -0.5],

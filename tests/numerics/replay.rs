@@ -2,6 +2,8 @@
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use valleyscope::optimizer::{Decay, RatedRule, Schedule};
+use valleyscope::quantity::{FinalShare, WarmupSteps};
 use valleyscope::simulation::{Change, Record, Setting, SettingError, Simulation, SimulationSpec};
 
 use crate::specs::{DecayTarget, adam, all_rules, focus, noise, sgd, signum, simulation, valley};
@@ -19,7 +21,8 @@ fn random_setting(random: &mut StdRng) -> Setting {
     let beta1 = random.random_range(0.0..0.99);
     let beta2 = random.random_range(0.0..0.999);
     let omega = random.random_range(0.0..0.5);
-    let rule = |optimizer, rule| Setting::Rule { optimizer, rule };
+    let schedule = random_schedule(random);
+    let rule = |optimizer, rule| Setting::Rule { optimizer, rule: RatedRule { schedule, ..rule } };
     match random.random_range(0..7) {
         0 => rule(1, adam(eta, beta1, beta2, omega)),
         1 => rule(2, signum(eta, beta1, omega)),
@@ -33,6 +36,17 @@ fn random_setting(random: &mut StdRng) -> Setting {
         )),
         _ => Setting::Steps(Some(random.random_range(1..1_000_000))),
     }
+}
+
+fn random_schedule(random: &mut StdRng) -> Schedule {
+    let to = FinalShare::clamped(random.random_range(0.0..1.0));
+    let steps = random.random_bool(0.5).then(|| random.random_range(1..2 * STEPS));
+    let decay = match random.random_range(0..3) {
+        0 => Decay::Constant,
+        1 => Decay::Cosine { to, steps },
+        _ => Decay::InverseRoot,
+    };
+    Schedule { warmup: WarmupSteps::clamped(random.random_range(0..STEPS)), decay }
 }
 
 /// A session with changes at random steps, and the positions at each step.

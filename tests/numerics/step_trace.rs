@@ -29,7 +29,7 @@ fn part(step: &StepTrace, symbol: &str) -> [f64; 2] {
 #[track_caller]
 fn assert_states(step: &StepTrace, was: &Particle, is: &Particle) {
     let of = |particle: &Particle, name: &str| -> [f64; 2] { particle.0.remembered(name).try_into().unwrap() };
-    let names: Vec<&str> = step.inputs.rule.rule.info().state_keys().collect();
+    let names: Vec<&str> = step.inputs.rule.info().state_keys().collect();
     assert!(!names.is_empty());
     for (index, name) in names.into_iter().enumerate() {
         assert_close(&format!("{name} before"), step.inputs.states[index], of(was, name));
@@ -38,12 +38,12 @@ fn assert_states(step: &StepTrace, was: &Particle, is: &Particle) {
         // What is kept as it was given has a symbol of its own.
         let kept = [Symbol::Gradient, Symbol::Theta, Symbol::State(index)].map(Operation::Symbol);
         if !kept.contains(&step.trace.nodes[node].operation) {
-            let symbol = step.inputs.rule.rule.info().states[index].symbol;
+            let symbol = step.inputs.rule.info().states[index].symbol;
             assert_eq!(part(step, symbol), step.trace.states[index], "{symbol} is shown as it is remembered");
         }
     }
     let gathered = |key: &str| [is.0.gathered_so_far(key); 2];
-    match step.inputs.rule.rule.kind() {
+    match step.inputs.rule.kind() {
         RuleKind::Adam => {
             let (ratio, _) = step.trace.parts.iter().find(|(_, part)| part.symbol == "d").unwrap();
             let Operation::Ratio(_, _, RatioCorrection { m_weight, s_weight, .. }) = step.trace.nodes[*ratio].operation
@@ -58,7 +58,7 @@ fn assert_states(step: &StepTrace, was: &Particle, is: &Particle) {
             assert_close("1 − β₂ᵗ", value(s_weight), gathered("beta2"));
         }
         RuleKind::Focus => {
-            let gamma = step.inputs.rule.rule.get("gamma").unwrap();
+            let gamma = step.inputs.rule.get("gamma").unwrap();
             assert_close("w", part(step, "w"), [is.0.newest_share(); 2]);
             let (_, pull) = step.trace.arrows.iter().find(|(arrow, _)| arrow.label == "pull").unwrap();
             let average = step.trace.states[1];
@@ -97,7 +97,8 @@ fn the_parts_of_a_step_are_those_of_the_oracle() {
             let direction = particle.step(valley, &law, sigma, [draws, curvature_draws], None);
 
             let step = simulation.step_trace().expect("a step was taken");
-            assert_eq!((step.id, step.step(), step.inputs.rule), (id, number, rule));
+            assert_eq!((step.id, step.step(), step.inputs.rule), (id, number, rule.rule));
+            assert_eq!(step.inputs.learning_rate, rule.learning_rate.get());
             assert_eq!(step.inputs.theta, before);
             assert_eq!(step.after, simulation.ensembles()[index].position(id.particle));
             assert_close("gradient", step.gradient, valley.gradient(place));

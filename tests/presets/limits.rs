@@ -1,6 +1,8 @@
 //! How much a preset may hold, and what is said of one that holds more.
 
+use valleyscope::optimizer::{Decay, Schedule};
 use valleyscope::preset::{Preset, PresetError, built_ins};
+use valleyscope::quantity::{FinalShare, WarmupSteps};
 
 use crate::fault::{fault_of, refused_in};
 use crate::refusals::GOOD;
@@ -102,6 +104,31 @@ fn a_field_is_set_only_where_its_path_leads() {
     assert_eq!(set("title", "Two words, and a comma").title, "Two words, and a comma");
     assert_eq!(set("name", "a \"b\" (c").runs[0].name.as_deref(), Some("a \"b\" (c"));
     assert_eq!(set("optimizer", "SGD").runs[0].optimizer.name(), "SGD");
+}
+
+/// A schedule has paths of its own, in a preset that does not say it too.
+#[test]
+fn a_schedule_is_set_by_its_path() {
+    let built_in = |name: &str| &built_ins().iter().find(|built_in| built_in.name == name).unwrap().preset;
+    let schedule = Schedule {
+        warmup: WarmupSteps::clamped(20),
+        decay: Decay::Cosine { to: FinalShare::clamped(0.1), steps: Some(500) },
+    };
+    let values = [("warmup", "20"), ("decay", "cosine(to: 0.1)"), ("decay.steps", "500")];
+    let set = |name: &str, at: &str| {
+        let paths = values.map(|(field, value)| (format!("{at}.schedule.{field}"), value));
+        built_in(name).with_all(paths.iter().map(|(path, value)| (path.as_str(), *value))).unwrap()
+    };
+    let Preset::Sweep(preset) = set("fig2a", "optimizers[1]") else { panic!("it is a sweep") };
+    assert_eq!(
+        preset.sweep.optimizers.iter().map(|it| it.schedule).collect::<Vec<_>>(),
+        [Schedule::default(), schedule, Schedule::default()]
+    );
+    let Preset::Landscape(preset) = set("four-optimizers", "simulation.optimizers[0].rule") else {
+        panic!("it is a landscape")
+    };
+    assert_eq!(preset.simulation.optimizers[0].rule.schedule, schedule);
+    assert_eq!(preset.simulation.optimizers[1].rule.schedule, Schedule::default());
 }
 
 #[test]

@@ -59,6 +59,23 @@ fn quantities_out_of_range_are_refused_where_they_stand() {
 }
 
 #[test]
+fn schedules_that_make_no_sense_are_refused_where_they_stand() {
+    let schedule = |schedule: &str| format!("Adam(learning_rate: 0.1, schedule: {schedule})");
+    let refused = |wrong: &str, mark: &str, words: &[&str]| {
+        refused("Adam(learning_rate: 0.1)", &schedule(wrong), mark, words);
+    };
+    refused("(warmup: -1)", "-1", &["warmup", "whole number", "-1"]);
+    refused("(warm_up: 1)", "warm_up", &["`warm_up`", "`warmup`", "`decay`"]);
+    refused("(decay: Linear)", "Linear", &["`Constant`, `Cosine`, `InverseRoot`", "`Linear`"]);
+    refused("(decay: Cosine(to: 1.5))", "1.5", &["final share of the learning rate", "from 0 to 1", "1.5"]);
+    refused("(), schedule: (), beta1: 0.9", ", beta1", &["`schedule` is given twice"]);
+    let endless = GOOD.replace("steps: 100,", "").replace("Adam(learning_rate: 0.1)", &schedule("(decay: Cosine())"));
+    let fault = fault_of(&endless);
+    assert!(fault.message.contains("needs an end: give `simulation.steps`"), "{fault}");
+    Preset::parse(&endless.replace("Cosine()", "Cosine(steps: 7)"), "with an end").unwrap();
+}
+
+#[test]
 fn values_of_another_type_are_refused_where_they_stand() {
     refused("noise: 1.0", "noise: \"1.0\"", "\"1.0\"", &["expected a number", "found a text"]);
     refused("noise: 1.0", "noise: loud", "loud", &["expected a number", "`loud`"]);

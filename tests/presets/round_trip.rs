@@ -1,7 +1,7 @@
 //! What is written is read again, and how values are written.
 
 use proptest::prelude::*;
-use valleyscope::optimizer::{Hyperparameter, RatedRule, RuleKind, RuleSpec};
+use valleyscope::optimizer::{Decay, Hyperparameter, RatedRule, RuleKind, RuleSpec, Schedule};
 use valleyscope::preset::{LandscapePreset, LessonStep, Preset, built_ins};
 use valleyscope::quantity::*;
 use valleyscope::simulation::{Change, LandscapeSpec, OptimizerSpec, Setting, SimulationSpec, StartSpec};
@@ -75,13 +75,25 @@ fn rule(kind: u8) -> BoxedStrategy<RatedRule> {
         None => (0..of.choices().len()).prop_map(|choice| choice as f64).boxed(),
     };
     let values: Vec<_> = rule.info().hyperparameters.iter().map(value).collect();
-    (quantity!(LearningRate), values)
-        .prop_map(move |(rate, values)| {
+    (quantity!(LearningRate), schedule(), values)
+        .prop_map(move |(learning_rate, schedule, values)| {
             let keys = rule.info().hyperparameters.iter().map(|of| of.key);
             let set = |rule: RuleSpec, (key, value): (&str, f64)| rule.with(key, value).unwrap();
-            keys.zip(values).fold(rule, set).rated(rate)
+            RatedRule { rule: keys.zip(values).fold(rule, set), learning_rate, schedule }
         })
         .boxed()
+}
+
+/// Any schedule whose decay has an end of its own.
+fn schedule() -> impl Strategy<Value = Schedule> {
+    let cosine = (quantity!(FinalShare), any::<u64>());
+    let decay = prop_oneof![
+        Just(Decay::Constant),
+        Just(Decay::InverseRoot),
+        cosine.prop_map(|(to, steps)| Decay::Cosine { to, steps: Some(steps) }),
+    ];
+    let warmup = (0..=u64::from(WarmupSteps::MAX)).prop_map(WarmupSteps::clamped);
+    (warmup, decay).prop_map(|(warmup, decay)| Schedule { warmup, decay })
 }
 
 fn landscape() -> impl Strategy<Value = LandscapeSpec> {

@@ -10,6 +10,7 @@ mod diagram;
 mod oracle;
 mod precision;
 mod schedule_free;
+mod schedules;
 mod space;
 mod specs;
 #[path = "../numerics/statistics.rs"]

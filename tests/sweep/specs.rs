@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use valleyscope::instructions::Instructions;
-use valleyscope::optimizer::{RuleKind, RuleSpec};
+use valleyscope::optimizer::{RuleKind, RuleSpec, Schedule};
 use valleyscope::quantity::{Dimension, LearningRate, Noise, PointCount, Replicates, StartSpread, StepCount};
 use valleyscope::simulation::LandscapeSpec;
 use valleyscope::sweep::{
@@ -55,7 +55,14 @@ pub fn count(points: usize) -> PointCount {
 }
 
 pub fn optimizer(id: u32, rule: RuleSpec) -> SweepOptimizer {
-    SweepOptimizer { id, name: None, color: None, rule, learning_rates: LearningRates::default() }
+    SweepOptimizer {
+        id,
+        name: None,
+        color: None,
+        rule,
+        learning_rates: LearningRates::default(),
+        schedule: Schedule::default(),
+    }
 }
 
 /// A single learning rate.

@@ -5,12 +5,14 @@ mod highlight;
 mod optimizers;
 mod parameter;
 mod parameters;
+mod schedule;
 mod settings;
 mod simulation;
 
 pub(super) use highlight::Highlight;
 pub(super) use parameter::{Adjustable, ParameterSpec};
 pub(super) use parameters::TRAIL;
+pub(super) use schedule::schedule;
 pub(super) use settings::set_controls;
 
 use egui::{ScrollArea, Ui};

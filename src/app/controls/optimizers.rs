@@ -7,6 +7,7 @@ use super::copy_color::copy_color;
 use super::highlight::Highlight;
 use super::parameter::HyperparameterValue;
 use super::parameters;
+use super::schedule::schedule;
 use crate::app::live::{Action, Live, Requests};
 use crate::app::rule_text::{self, RuleEditor};
 use crate::app::theme;
@@ -28,6 +29,7 @@ pub(super) fn cards(ui: &mut Ui, spec: &mut SimulationSpec, live: &Live, request
     let only_one = spec.optimizers.len() == 1;
     let only_one_enabled = spec.optimizers.iter().filter(|optimizer| optimizer.enabled).count() == 1;
     let names = spec.distinct_names();
+    let run = spec.steps;
     for (index, (optimizer, name)) in spec.optimizers.iter_mut().zip(&names).enumerate() {
         let diverged = live
             .snapshot
@@ -37,7 +39,7 @@ pub(super) fn cards(ui: &mut Ui, spec: &mut SimulationSpec, live: &Live, request
             .map_or(0, |ensemble| ensemble.sample.diverged);
         let id = optimizer.id;
         let last = optimizer.enabled && only_one_enabled;
-        let card = Card { name, room, removable: !only_one && !last, last_enabled: last, diverged };
+        let card = Card { name, run, room, removable: !only_one && !last, last_enabled: last, diverged };
         if let Some(press) = ui.push_id(("optimizer", id), |ui| card.show(ui, optimizer)).inner {
             pressed = Some((index, press));
         }
@@ -68,7 +70,7 @@ fn as_text(ui: &Ui, spec: &mut SimulationSpec, index: usize, requests: &mut Requ
     }
     match rule_text::as_text(&rated.rule) {
         Ok(rule) => {
-            let rule = rule.rated(rated.learning_rate);
+            let rule = RatedRule { rule, ..rated };
             let id = add(spec, OptimizerSpec { id: 0, name: None, color: None, enabled: true, rule });
             editor(id, "").open(ui.ctx());
         }
@@ -83,6 +85,8 @@ fn editor(id: u32, owner: &str) -> RuleEditor<'_> {
 /// One optimizer's card.
 struct Card<'a> {
     name: &'a str,
+    /// The steps of the simulation, if it has an end.
+    run: Option<u64>,
     /// Another optimizer may be added.
     room: bool,
     /// The last one, and the last enabled one, stay.
@@ -104,7 +108,7 @@ impl Card<'_> {
             }
             let header = state.show_header(ui, |ui| self.header(ui, optimizer));
             header.body_unindented(|ui| {
-                ui.add_enabled_ui(optimizer.enabled, |ui| rule(ui, self.name, &mut optimizer.rule));
+                ui.add_enabled_ui(optimizer.enabled, |ui| rule(ui, self.name, &mut optimizer.rule, self.run));
                 pressed = self.footer(ui, optimizer);
             });
         });
@@ -189,9 +193,11 @@ fn full() -> String {
     format!("At most {} optimizers run side by side.", SimulationSpec::MAX_OPTIMIZERS)
 }
 
-/// The learning rate and the hyperparameters of a rule, in the order of its table.
-fn rule(ui: &mut Ui, owner: &str, rule: &mut RatedRule) {
+/// The learning rate of a rule and how it changes in a run of so many steps, and the rule's hyperparameters in the order of
+/// its table.
+fn rule(ui: &mut Ui, owner: &str, rule: &mut RatedRule, run: Option<u64>) {
     parameters::LEARNING_RATE.show(ui, owner, &mut rule.learning_rate, defaults::learning_rate());
+    schedule(ui, owner, &mut rule.schedule, run);
     for (of, value) in rule.rule.hyperparameters().filter(|(of, _)| !of.is_for_vectors) {
         let set = match of.kind {
             HyperparameterKind::Choice(choices) => choose(ui, owner, of, choices, value),

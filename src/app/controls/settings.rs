@@ -1,6 +1,6 @@
 //! The controls that show a setting.
 
-use super::parameters;
+use super::{parameters, schedule};
 use crate::simulation::{Setting, SimulationSpec};
 
 /// The names of the controls that show what `settings` set, as far as that differs between two simulations; of all
@@ -34,10 +34,11 @@ fn controls_of(setting: &Setting, before: &SimulationSpec, after: &SimulationSpe
             };
             let owner = &after.distinct_names()[index];
             let rate = (parameters::LEARNING_RATE.label, old.learning_rate != new.learning_rate);
+            let schedule = (schedule::LABEL, old.schedule != new.schedule);
             let others = old.rule.hyperparameters().zip(new.rule.hyperparameters());
             let others = others.map(|((of, old), (_, new))| (of.label, old != new));
             let named = |(label, changed)| (format!("{owner}: {label}"), changed);
-            std::iter::once(rate).chain(others).map(named).collect()
+            [rate, schedule].into_iter().chain(others).map(named).collect()
         }
     }
 }

@@ -7,7 +7,7 @@ use egui::{Color32, DragValue, FontSelection, Label, RichText, TextStyle, Ui};
 use super::marker::{Marker, color_of, line_color};
 use super::standing;
 use crate::app::{Document, Live, Requests};
-use crate::optimizer::RatedRule;
+use crate::optimizer::StepInputs;
 use crate::simulation::{ParticleId, Playback, StepTrace};
 use crate::view::formula::{Formula, formulas, result_text, text};
 use crate::view::ticks::grouped;
@@ -114,15 +114,15 @@ fn heading(ui: &mut Ui, step: &StepTrace) {
         ui.strong(step.inputs.rule.name());
         ui.label(format!("step t = {}", grouped(step.step())));
     });
-    ui.weak(hyperparameters(&step.inputs.rule));
+    ui.weak(hyperparameters(&step.inputs));
     ui.add_space(4.0);
 }
 
-/// The rule's learning rate and hyperparameters in one line.
-fn hyperparameters(rule: &RatedRule) -> String {
-    let numbers = rule.rule.hyperparameters().filter(|(of, _)| of.is_axis());
+/// The learning rate of the step and the rule's hyperparameters in one line.
+fn hyperparameters(inputs: &StepInputs) -> String {
+    let numbers = inputs.rule.hyperparameters().filter(|(of, _)| of.is_axis());
     let numbers = numbers.map(|(of, value)| (of.symbol, value));
-    let all = std::iter::once(("η", rule.learning_rate.get())).chain(numbers);
+    let all = std::iter::once(("η", inputs.learning_rate)).chain(numbers);
     all.map(|(symbol, value)| format!("{symbol} {}", text(value))).collect::<Vec<_>>().join("   ")
 }
 

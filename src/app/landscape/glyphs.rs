@@ -109,7 +109,7 @@ pub(super) fn draw(
             labels.push((wanted, galley, glyph.color));
         }
         let mut taken = vec![Rect::from_center_size(at, Vec2::splat(10.0))];
-        let states = step.inputs.rule.rule.info().states.iter().zip(&step.trace.states);
+        let states = step.inputs.rule.info().states.iter().zip(&step.trace.states);
         for (part, place) in states.filter(|(part, _)| matches!(part.role, PartRole::State { is_place: true, .. })) {
             taken.push(place_mark(painter, on_canvas(canvas, viewport, *place), part.symbol, font));
         }

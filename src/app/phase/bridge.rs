@@ -48,7 +48,11 @@ fn simulation(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric)
             name: optimizer.name.clone(),
             color: optimizer.color,
             enabled: true,
-            rule: at_point.rule.rated(LearningRate::clamped(rate)),
+            rule: RatedRule {
+                rule: at_point.rule,
+                learning_rate: LearningRate::clamped(rate),
+                schedule: optimizer.schedule,
+            },
         }
     });
     Some(SimulationSpec {

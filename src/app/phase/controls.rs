@@ -2,13 +2,14 @@
 
 use egui::{Button, CollapsingHeader, ComboBox, DragValue, Label, RichText, Ui};
 
+use crate::app::controls::schedule;
 use crate::app::form;
 use crate::app::number;
 use crate::app::rule_text::{self, RuleEditor};
 use crate::app::theme::legible;
 use crate::app::typed::TypedField;
 use crate::figure::axis_label;
-use crate::optimizer::{HyperparameterKind, HyperparameterName, RuleSpec};
+use crate::optimizer::{HyperparameterKind, HyperparameterName, RuleSpec, Schedule};
 use crate::quantity::{Dimension, LearningRate, Noise, PointCount, Replicates, Rotation, Sharpness, Slope, StepCount};
 use crate::simulation::distinct_name;
 use crate::spec_error::{Part, SpecError};
@@ -249,6 +250,7 @@ fn choices(spec: &SweepSpec) -> Vec<(Quantity, (f64, f64, Spacing))> {
 fn optimizers(ui: &mut Ui, spec: &mut SweepSpec) {
     let mut removed = None;
     let can_remove = spec.optimizers.len() > 2;
+    let steps = spec.steps.get() as u64;
     for (index, optimizer) in spec.optimizers.iter_mut().enumerate() {
         let title = RichText::new(format!("■ {}", optimizer.label())).color(legible(ui, optimizer.rgb()));
         CollapsingHeader::new(title).id_salt(optimizer.id).show(ui, |ui| {
@@ -260,6 +262,7 @@ fn optimizers(ui: &mut Ui, spec: &mut SweepSpec) {
                 editor(optimizer.id, "").open(ui.ctx());
             }
             rates(ui, &label, &mut optimizer.learning_rates);
+            schedule(ui, &label, &mut optimizer.schedule, Some(steps));
             let remove = ui.add_enabled(can_remove, Button::new("Remove").small());
             let remove = remove.accessible_name(form::owned(&label, "remove"));
             if remove.on_disabled_hover_text("A comparison needs two.").clicked() {
@@ -312,7 +315,14 @@ fn add(spec: &mut SweepSpec, rule: RuleSpec) -> u32 {
         let shade = 0.75_f64.powi(same as i32);
         rule.rgb().map(|channel| (f64::from(channel) * shade) as u8)
     });
-    spec.optimizers.push(SweepOptimizer { id, name, color, rule, learning_rates: LearningRates::default() });
+    spec.optimizers.push(SweepOptimizer {
+        id,
+        name,
+        color,
+        rule,
+        learning_rates: LearningRates::default(),
+        schedule: Schedule::default(),
+    });
     id
 }
 

@@ -23,12 +23,14 @@ pub fn formulas(step: &StepTrace) -> Vec<Formula> {
         result: [0, 1].map(|axis| noise[axis] * exact[axis]),
     };
     let meaning = "the gradient as the optimizer sees it";
-    let mut lines = vec![noisy("g = ξ ∇L(θ),  ξ ~ Normal(1, σ)", meaning, noise, gradient)];
+    let place = if inputs.rule.gradient_toward().is_some() { "y" } else { "θ" };
+    let rule = format!("g = ξ ∇L({place}),  ξ ~ Normal(1, σ)");
+    let mut lines = vec![noisy(&rule, meaning, noise, gradient)];
     if trace.nodes.iter().any(|node| node.operation == Operation::Symbol(Symbol::Curvature)) {
         let rule = format!("{CURVATURE} = ξ′ ∂²L/∂θ²,  ξ′ ~ Normal(1, σ)");
         lines.push(noisy(&rule, "the curvature as the optimizer sees it", curvature_noise, curvature));
     }
-    lines.extend(step_formulas(trace, inputs.rule.rule.info()));
+    lines.extend(step_formulas(trace, inputs.rule.info()));
     lines
 }
 

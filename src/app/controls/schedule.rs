@@ -1,0 +1,84 @@
+//! The controls of a schedule of the learning rate, the same for a simulation's optimizers and a sweep's.
+
+use egui::{DragValue, Ui};
+
+use super::highlight::Highlight;
+use crate::app::form;
+use crate::optimizer::{Decay, Schedule};
+use crate::quantity::{FinalShare, WarmupSteps};
+
+pub(super) const LABEL: &str = "Schedule of η";
+
+const NAME_WIDTH: f32 = 104.0;
+/// The first length of a decay in a run without an end.
+const FIRST_STEPS: u64 = 1000;
+
+/// Shows the schedule of an optimizer's learning rate in a run of so many steps.
+pub(crate) fn schedule(ui: &mut Ui, owner: &str, schedule: &mut Schedule, run: Option<u64>) {
+    let shown = ui.scope(|ui| {
+        let help = "How the learning rate changes over the run.";
+        form::line(ui, NAME_WIDTH, LABEL, help, |ui| decays(ui, owner, &mut schedule.decay, run));
+        if let Decay::Cosine { to, steps } = &mut schedule.decay {
+            let help = "The share of η that is left at the end of the cosine.";
+            form::line(ui, NAME_WIDTH, "Falls to", help, |ui| share(ui, owner, to));
+            let help = "The step at which the cosine ends.";
+            form::line(ui, NAME_WIDTH, "Ends", help, |ui| end(ui, owner, steps, run));
+        }
+        form::line(ui, NAME_WIDTH, "Warm-up", "The steps in which the learning rate grows to η.", |ui| {
+            let mut steps = schedule.warmup.get() as u64;
+            let drag = DragValue::new(&mut steps).range(WarmupSteps::MIN..=WarmupSteps::MAX).suffix(" steps");
+            let drag = drag.update_while_editing(false);
+            if ui.add(drag).accessible_name(form::owned(owner, "warm-up of the learning rate")).changed() {
+                schedule.warmup = WarmupSteps::clamped(steps);
+            }
+        });
+    });
+    Highlight::mark(ui, shown.response.rect, &format!("{owner}: {LABEL}"));
+}
+
+/// The choice of the decay.
+fn decays(ui: &mut Ui, owner: &str, decay: &mut Decay, run: Option<u64>) {
+    let steps = if run.is_none() { Some(FIRST_STEPS) } else { None };
+    let choices = [
+        (Decay::Constant, "constant", "η in all steps."),
+        (Decay::Cosine { to: Decay::nothing(), steps }, "cosine", "Half a cosine, down to a share of η at the end."),
+        (Decay::InverseRoot, "1/√t", "η / √t, as in the paper's bound on the regret."),
+    ];
+    for (choice, label, help) in choices {
+        let is_chosen = std::mem::discriminant(decay) == std::mem::discriminant(&choice);
+        let response = ui.selectable_label(is_chosen, label).on_hover_text(help);
+        if response.accessible_name(form::owned(owner, &format!("schedule {label}"))).clicked() && !is_chosen {
+            *decay = choice;
+        }
+    }
+}
+
+/// The share of η at the end of a cosine.
+fn share(ui: &mut Ui, owner: &str, to: &mut FinalShare) {
+    let mut percent = 100.0 * to.get();
+    let drag = DragValue::new(&mut percent).range(0.0..=100.0).speed(0.5).max_decimals(2).suffix(" %");
+    let drag = drag.update_while_editing(false);
+    if ui.add(drag).accessible_name(form::owned(owner, "final share of the learning rate")).changed() {
+        *to = FinalShare::clamped(percent / 100.0);
+    }
+}
+
+/// The step at which a cosine ends: that of the run, or one of its own.
+fn end(ui: &mut Ui, owner: &str, steps: &mut Option<u64>, run: Option<u64>) {
+    let mut with_run = steps.is_none();
+    let help = "Where the run has no end, the learning rate stays.";
+    let toggle = ui.checkbox(&mut with_run, "with the run").on_hover_text(help);
+    if toggle.accessible_name(form::owned(owner, "decay to the run's end")).changed() {
+        *steps = (!with_run).then(|| run.unwrap_or(FIRST_STEPS));
+    }
+    match steps {
+        Some(end) => {
+            let drag = DragValue::new(end).range(1..=u64::from(u32::MAX)).speed(5.0).prefix("step ");
+            ui.add(drag.update_while_editing(false)).accessible_name(form::owned(owner, "end of the decay"));
+        }
+        None if run.is_none() => {
+            ui.weak("(no end)").on_hover_text("“Stop at step” below the landscape sets it.");
+        }
+        None => {}
+    }
+}

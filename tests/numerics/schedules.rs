@@ -1,0 +1,149 @@
+//! Learning rates that change over a run.
+
+use std::f64::consts::PI;
+
+use valleyscope::optimizer::{Decay, RatedRule, Schedule};
+use valleyscope::quantity::{FinalShare, WarmupSteps};
+use valleyscope::simulation::{Change, ParticleId, Setting, Simulation, SimulationSpec};
+
+use crate::comparison::{Case, first_disagreement};
+use crate::specs::{all_rules, noise, sgd, simulation, start, valley};
+
+pub fn schedule(warmup: u64, decay: Decay) -> Schedule {
+    Schedule { warmup: WarmupSteps::new(warmup).unwrap(), decay }
+}
+
+fn cosine(to: f64, steps: Option<u64>) -> Decay {
+    Decay::Cosine { to: FinalShare::new(to).unwrap(), steps }
+}
+
+/// What the learning rate of step t of a run is multiplied by.
+pub fn expected_factor(schedule: &Schedule, t: u64, run: Option<u64>) -> f64 {
+    let warmup = schedule.warmup.get() as f64;
+    let taken = t as f64 - 1.0;
+    if taken < warmup {
+        return (taken + 1.0) / warmup;
+    }
+    match schedule.decay {
+        Decay::Constant => 1.0,
+        Decay::InverseRoot => warmup.max(1.0).sqrt() * (taken + 1.0).powf(-0.5),
+        Decay::Cosine { to, steps } => {
+            let Some(steps) = steps.or(run) else { return 1.0 };
+            let past = if t > steps { 1.0 } else { (taken - warmup) / (steps as f64 - warmup) };
+            to.get() + (1.0 - to.get()) * (0.5 * PI * past).cos().powi(2)
+        }
+    }
+}
+
+/// Steps that a schedule multiplies, by hand.
+#[test]
+fn the_factors_of_short_runs() {
+    let root = 0.5_f64.sqrt();
+    let cases: [(Schedule, &[f64]); 8] = [
+        (schedule(0, Decay::Constant), &[1.0, 1.0, 1.0, 1.0]),
+        (schedule(4, Decay::Constant), &[0.25, 0.5, 0.75, 1.0, 1.0, 1.0]),
+        (schedule(0, Decay::InverseRoot), &[1.0, root, 3_f64.sqrt().recip(), 0.5]),
+        (schedule(2, Decay::InverseRoot), &[0.5, 1.0, (2.0_f64 / 3.0).sqrt(), root]),
+        (schedule(0, cosine(0.0, Some(4))), &[1.0, 0.5 + 0.5 * root, 0.5, 0.5 - 0.5 * root, 0.0, 0.0]),
+        (schedule(2, cosine(0.5, Some(4))), &[0.5, 1.0, 1.0, 0.75, 0.5, 0.5]),
+        // The warm-up is longer than the decay lasts.
+        (schedule(4, cosine(0.25, Some(2))), &[0.25, 0.5, 0.75, 1.0, 0.25, 0.25]),
+        // A run without an end.
+        (schedule(2, cosine(0.25, None)), &[0.5, 1.0, 1.0, 1.0]),
+    ];
+    for (schedule, expected) in cases {
+        for (t, expected) in (1..).zip(expected) {
+            let found = schedule.factor(t);
+            assert!((found - expected).abs() < 1e-15, "{schedule:?}, step {t}: {found} where {expected} is right");
+        }
+    }
+}
+
+#[test]
+fn the_factors_are_those_of_the_formula() {
+    for warmup in [0, 1, 7, 100, 5000] {
+        for decay in [Decay::Constant, Decay::InverseRoot, cosine(0.1, None), cosine(0.0, Some(300))] {
+            let schedule = schedule(warmup, decay);
+            for run in [None, Some(1), Some(100), Some(1000)] {
+                for t in 1..1200 {
+                    let (found, expected) = (schedule.over(run).factor(t), expected_factor(&schedule, t, run));
+                    assert!((found - expected).abs() < 1e-14, "{schedule:?} of {run:?}, step {t}: {found}, {expected}");
+                }
+            }
+        }
+    }
+}
+
+/// Gradient descent along the floor of a valley, where each step adds the learning rate times the slope.
+#[test]
+fn a_run_adds_up_its_learning_rates() {
+    let rule = RatedRule { schedule: schedule(10, cosine(0.2, None)), ..sgd(0.1, 0.0, 0.0) };
+    let spec = SimulationSpec {
+        landscape: valley(1.0, 0.5, 0.0),
+        start: start(0.0, 0.0, 0.0),
+        steps: Some(50),
+        ..simulation(0.0, 1, &[rule])
+    };
+    let mut simulation = Simulation::new(spec);
+    let mut sum = 0.0;
+    for t in 1..=60 {
+        simulation.advance();
+        sum += 0.5 * 0.1 * expected_factor(&rule.schedule, t, Some(50));
+        let [x, _] = simulation.ensembles()[0].position(0);
+        assert!((x - sum).abs() < 1e-13, "step {t}: {x} where {sum} is right");
+    }
+}
+
+/// All rules with a warm-up and a decay, and changes of the schedule and of the run's length on the way.
+#[test]
+fn every_rule_with_a_schedule_goes_as_the_oracle_goes() {
+    let schedules = [schedule(50, cosine(0.1, None)), schedule(0, Decay::InverseRoot), schedule(200, Decay::Constant)];
+    let with = |offset: usize| -> Vec<RatedRule> {
+        let scheduled = |(index, rule)| RatedRule { schedule: schedules[(index + offset) % 3], ..rule };
+        all_rules(0.02).into_iter().enumerate().map(scheduled).collect()
+    };
+    for offset in 0..3 {
+        let rules = with(offset);
+        let later = with(offset + 1);
+        let set = |optimizer: usize| Setting::Rule { optimizer: optimizer as u32 + 1, rule: later[optimizer] };
+        let mut changes = vec![Change { step: 100, set: Setting::Noise(noise(0.5)) }];
+        changes.push(Change { step: 150, set: Setting::Steps(Some(450)) });
+        changes.extend((0..rules.len()).step_by(2).map(|optimizer| Change { step: 200, set: set(optimizer) }));
+        changes.push(Change { step: 300, set: Setting::Steps(None) });
+        let spec = SimulationSpec { steps: Some(250), ..simulation(1.0, 2, &rules) };
+        let case = Case { name: "schedules", spec, changes, steps: 400 };
+        let found = first_disagreement(None, &case);
+        assert!(found.is_none(), "{found:?}");
+    }
+}
+
+/// A cosine to the whole learning rate is none, to the last bit.
+#[test]
+fn a_factor_of_one_changes_no_bit() {
+    let run = |schedule: Schedule| {
+        let rules: Vec<RatedRule> = all_rules(0.02).into_iter().map(|rule| RatedRule { schedule, ..rule }).collect();
+        let mut simulation = Simulation::new(SimulationSpec { steps: Some(80), ..simulation(1.0, 3, &rules) });
+        (0..100).for_each(|_| simulation.advance());
+        let positions = simulation.ensembles().iter().flat_map(|ensemble| ensemble.positions());
+        positions.map(|position| position.map(f64::to_bits)).collect::<Vec<_>>()
+    };
+    assert_eq!(run(schedule(0, cosine(1.0, None))), run(Schedule::default()));
+}
+
+/// The learning rate that a step is shown with is that which it was taken with.
+#[test]
+fn a_recorded_step_has_its_own_learning_rate() {
+    let rule = RatedRule { schedule: schedule(4, Decay::InverseRoot), ..sgd(0.1, 0.0, 0.0) };
+    let mut simulation = Simulation::new(simulation(1.0, 2, &[rule]));
+    simulation.select(Some(ParticleId { optimizer: 1, particle: 1 }));
+    for t in 1..10 {
+        simulation.advance();
+        let step = simulation.step_trace().unwrap();
+        let eta = 0.1 * expected_factor(&rule.schedule, t, None);
+        assert!((step.inputs.learning_rate - eta).abs() < 1e-15);
+        for axis in 0..2 {
+            let expected = step.inputs.theta[axis] - eta * step.inputs.gradient[axis];
+            assert!((step.after[axis] - expected).abs() < 1e-14);
+        }
+    }
+}
