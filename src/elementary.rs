@@ -119,13 +119,10 @@ pub fn exp(x: f64) -> f64 {
 }
 
 /// The same, which may differ in the last bit and takes a fifth of the time: nothing is divided, and its even and odd terms are
-/// summed side by side.
+/// summed side by side. It is never 0, and without branches, so that a compiler can take it out of a loop.
 #[inline(always)]
 pub fn quick_exp(x: f64) -> f64 {
-    if x < LEAST_EXPONENT {
-        return 0.0;
-    }
-    let (doublings, rest) = reduced(x);
+    let (doublings, rest) = reduced(x.max(LEAST_EXPONENT));
     let square = rest * rest;
     let even = polynomial(
         square,
@@ -266,6 +263,7 @@ mod tests {
             assert!((cos - turned.cos()).abs() <= 1e-15 && (sin - turned.sin()).abs() <= 1e-15, "{turned}");
             let power = 10.0 * angle;
             assert!((exp(power) / power.exp() - 1.0).abs() <= 1e-15, "exp {power}");
+            assert!((quick_exp(power) / power.exp() - 1.0).abs() <= 1e-15, "exp {power}");
             let wide = 5.0 * angle;
             assert!((tanh(wide) - wide.tanh()).abs() <= 1e-15 * wide.tanh().abs(), "tanh {wide}");
             let (base, exponent) = (20.0 * x, 40.0 * angle);
