@@ -1,11 +1,11 @@
 //! Learning rates that change over a run.
 
-use std::f64::consts::PI;
+use std::f64::consts::FRAC_PI_2;
 
 use serde::{Deserialize, Serialize};
 
 use super::lasting;
-use crate::elementary::cos_sin;
+use crate::elementary::{cos, sin};
 use crate::quantity::{FinalShare, WarmupSteps};
 
 /// How the learning rate of an optimizer on the plane or in a sweep changes over its steps: first a linear warm-up, then a
@@ -86,8 +86,9 @@ impl Schedule {
             Decay::Cosine { to, steps: Some(steps) } if t > steps => to.get(),
             Decay::Cosine { to, steps: Some(steps) } => {
                 let part = (step - 1.0 - warmup) / (steps as f64 - warmup);
-                let [cos, _] = cos_sin(PI * part);
-                to.get() + 0.5 * (1.0 - to.get()) * (1.0 + cos)
+                // ½ (1 + cos x) = cos² ½x, from the cosine or the sine of at most a quarter of π.
+                let root = if part <= 0.5 { cos(FRAC_PI_2 * part) } else { sin(FRAC_PI_2 * (1.0 - part)) };
+                to.get() + (1.0 - to.get()) * root * root
             }
             Decay::InverseRoot => (warmup.max(1.0) / step).sqrt(),
         }
