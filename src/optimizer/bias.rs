@@ -122,7 +122,7 @@ impl BiasCorrection {
         R::coefficients(&rule.hyper::<R>(), &self.elapsed::<R>(rule), A::splat)
     }
 
-    /// The same, in the place of those of another step with the same hyperparameters.
+    /// The same, in the place of those of another step of the same rule ([`Rule::set_coefficients`]).
     #[inline(always)]
     pub fn set_coefficients<R: Rule, A: Algebra>(&self, rule: &RuleSpec, coefficients: &mut R::Coefficients<A>) {
         R::set_coefficients(coefficients, &rule.hyper::<R>(), &self.elapsed::<R>(rule), A::splat);

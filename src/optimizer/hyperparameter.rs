@@ -75,7 +75,7 @@ const MASKS: &[HyperparameterChoice] = &[
     HyperparameterChoice {
         key: "Cautious",
         label: "cautious",
-        help: "Elements whose step goes against the gradient stay, and the others move the further \
+        help: "Elements that the step would move up the gradient stay, and the others move the further \
                (Liang et al., arXiv:2411.16085).",
         // Its optimizer's name says it.
         words: "",

@@ -19,6 +19,7 @@ mod name;
 mod part;
 mod plane;
 pub mod program;
+mod rates;
 mod read;
 mod schedule;
 mod spec;
@@ -37,6 +38,7 @@ pub use marker::{Marker, MarkerShape, markers};
 pub use name::HyperparameterName;
 pub use part::{ArrowRole, PartRole, StepArrow, StepPart};
 pub use plane::{PlaneBatch, SideBySide};
+pub use rates::{LEAST_MEAN_OF_MASK, Rates};
 pub use schedule::{Decay, Schedule};
 pub use spec::{RatedRule, RuleSpec};
 pub use step_trace::{StepInputs, Trace, trace};
@@ -168,6 +170,11 @@ impl RuleKind {
     pub fn named(name: &str) -> Option<RuleKind> {
         Self::ALL.iter().copied().find(|kind| kind.info().name == name || kind.key() == name)
     }
+
+    /// The built-in rule of an optimizer that is shown with this name, as [`RuleSpec::name`] gives it.
+    pub fn shown_as(name: &str) -> Option<RuleKind> {
+        Self::named(name.strip_prefix("Cautious ").unwrap_or(name))
+    }
 }
 
 /// An update rule.
@@ -221,7 +228,8 @@ pub trait Rule: Send + Sync + 'static {
         of: impl Fn(N) -> A,
     ) -> Self::Coefficients<A>;
 
-    /// The same, in the place of those of another step with the same hyperparameters.
+    /// The same, in the place of those of another step of the same rule with the same hyperparameters and text: only what t
+    /// and the products of decay rates change may be computed.
     #[inline(always)]
     fn set_coefficients<N: Scalar, A: Algebra>(
         coefficients: &mut Self::Coefficients<A>,
@@ -352,57 +360,6 @@ pub enum ObservedStatistic {
     Mean,
     /// The quantiles of 10, 50 and 90 %.
     Quantiles,
-}
-
-/// What may differ from parameter to parameter.
-#[derive(Clone, Copy, Debug)]
-pub struct Rates<A> {
-    /// η
-    pub learning_rate: A,
-    /// ω; 0 for parameters that do not decay.
-    pub weight_decay: A,
-    /// Whether steps are [masked](Rates::masked).
-    pub is_cautious: bool,
-}
-
-const MASK: StepPart = StepPart::quantity("φ", "1 where the step goes along the gradient, else 0");
-const MASKED: StepPart = StepPart::quantity("d′", "the direction where it goes along the gradient");
-/// The least mean of a mask that a step is divided by.
-pub const LEAST_MEAN_OF_MASK: f64 = 1e-3;
-
-impl<A: Algebra> Rates<A> {
-    /// `θ − η (d + ω x)` with the direction d, where x, mostly θ itself, is what decays (decoupled weight decay,
-    /// [arXiv:1711.05101](https://arxiv.org/abs/1711.05101)).
-    #[inline(always)]
-    pub fn decayed_step(self, theta: A, direction: A, decayed: A) -> A {
-        theta.add_product(-self.learning_rate, direction.add_product(self.weight_decay, decayed))
-    }
-
-    /// The direction of a step; of a cautious one without the elements that go against the gradient (Liang et al.,
-    /// [arXiv:2411.16085](https://arxiv.org/abs/2411.16085), as the
-    /// [`c_adamw.py`](https://github.com/kyleliang919/C-Optim/blob/2c0517c/c_adamw.py) of its authors has it):
-    ///
-    /// ```text
-    /// φ = 1 where d g > 0, else 0
-    /// d ← d φ / max(mean φ, 0.001)
-    /// ```
-    ///
-    /// The mean is over the parameter: x and y on the plane, a tensor in training. Weight decay is not masked, and what the
-    /// rule remembers does not see the mask.
-    #[inline(always)]
-    pub fn masked(self, direction: A, gradient: A) -> A {
-        if !self.is_cautious {
-            return direction;
-        }
-        let mask = A::splat(0.0).compared(Relation::Less, direction * gradient).named(&MASK);
-        (direction * mask / mask.mean().larger(A::splat(LEAST_MEAN_OF_MASK))).named(&MASKED)
-    }
-
-    /// The gradient `g + ω θ` with coupled weight decay, and the rates of the step that is left.
-    #[inline(always)]
-    pub fn coupled(self, gradient: A, theta: A) -> (A, Rates<A>) {
-        (gradient.add_product(self.weight_decay, theta), Rates { weight_decay: A::splat(0.0), ..self })
-    }
 }
 
 /// How far a run has come, counting the step that is taken.

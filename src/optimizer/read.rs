@@ -127,7 +127,6 @@ impl<'de> Visitor<'de> for TypedReader {
                 (NAME, _) => name = Some(map.next_value()?),
                 (TEXT, _) => text = Some(map.next_value()?),
                 (_, Some(field)) if is_rated => rates.read(field, &mut map)?,
-                (Hyperparameter::MASK, _) => return Err(de::Error::unknown_field(Hyperparameter::MASK, &[NAME, TEXT])),
                 _ => values.push((key, map.next_value()?)),
             }
         }

@@ -144,7 +144,9 @@ impl RuleSpec {
     #[inline(always)]
     pub fn is_cautious(&self) -> bool {
         let last = self.info().hyperparameters.last().map(|of| of.key);
-        last == Some(Hyperparameter::MASK)
+        // A typed rule may have a number of that name.
+        self.kind.typed().is_none()
+            && last == Some(Hyperparameter::MASK)
             && self.values[self.info().hyperparameters.len() - 1] == Hyperparameter::IS_CAUTIOUS
     }
 

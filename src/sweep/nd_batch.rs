@@ -213,7 +213,7 @@ impl<const N: usize, V: Normals<N>, R: Rule> NdBatch<N, V, R> {
             self.place = valley.place(&self.column);
         }
         let slopes = valley.slopes(self.place);
-        let is_of_elements = R::info(rule).needs_gradient_only() && !self.rates.is_cautious;
+        let is_of_elements = rule.needs_gradient_only();
         for (pair, thetas) in self.theta.chunks_mut(2).enumerate() {
             let draws = V::normal_pair(generator);
             for (within, theta) in thetas.iter_mut().enumerate() {

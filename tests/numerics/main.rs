@@ -1,6 +1,7 @@
 //! The numeric core against mathematics and against an independent oracle.
 
 mod by_hand;
+mod cautious;
 mod comparison;
 mod diagnostics;
 mod engine;

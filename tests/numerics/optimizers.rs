@@ -446,10 +446,10 @@ fn pair(values: &[f64]) -> [f64; 2] {
     values.try_into().unwrap()
 }
 
-/// Cautious: with one of two elements along the gradient, that one moves twice as far and the other stays, and weight decay
+/// Cautious: with one of two elements that would move down the gradient, that one moves twice as far and the other stays, and weight decay
 /// acts on both.
 #[test]
-fn a_cautious_step_leaves_out_what_goes_against_the_gradient() {
+fn a_cautious_step_leaves_out_what_would_move_up_the_gradient() {
     let rule = RuleSpec::on_plane(RuleKind::Signum);
     let rule = rule.with("mask", 1.0).and_then(|rule| rule.with("weight_decay", 0.5)).unwrap();
     assert_eq!(rule.name(), "Cautious Signum");

@@ -5,9 +5,9 @@ use std::fmt::Write;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use valleyscope::optimizer::program::{Program, text_of, tokens};
-use valleyscope::optimizer::{RuleKind, RuleSpec, TypedRule};
+use valleyscope::optimizer::{RuleKind, RuleSpec, StepInputs, TypedRule};
 use valleyscope::preset::Preset;
-use valleyscope::simulation::{Setting, Simulation};
+use valleyscope::simulation::{ParticleId, Setting, Simulation};
 
 use crate::specs::{rated, simulation};
 
@@ -306,6 +306,35 @@ fn a_preset_with_a_typed_rule_is_read_as_it_was_written() {
     ] {
         let error = Preset::parse(&text.replace(from, to), "test").unwrap_err().to_string();
         assert!(error.contains(expected), "{from} → {to}: {error}");
+    }
+}
+
+/// States that become what a step is given: the gradient, θ before it, the learning rate, ω, t and a number.
+#[test]
+fn states_may_become_what_a_step_is_given() {
+    const STATES: [&str; 6] = ["p", "q", "r", "o", "n", "s"];
+    let rule = |state: &str| {
+        let given = "p = g\nq = theta\nr = eta\no = omega\nn = t\ns = 2";
+        let text = format!("state p, q, r, o, n, s\nkept = {state}\n{given}\ntheta = theta - eta*kept");
+        let typed = TypedRule::new(&format!("keeps {state}"), &text).unwrap();
+        rated(0.1, RuleSpec::on_plane(RuleKind::Typed(typed)))
+    };
+    for index in 0..STATES.len() {
+        let mut simulation = Simulation::new(simulation(1.0, 1, &STATES.map(rule)));
+        simulation.select(Some(ParticleId { optimizer: index as u32 + 1, particle: 0 }));
+        let mut kept = [0.0; 2];
+        for _ in 0..5 {
+            simulation.advance();
+            let step = simulation.step_trace().unwrap();
+            for (axis, kept) in kept.iter().enumerate() {
+                let expected = step.inputs.theta[axis] - 0.1 * kept;
+                let found = step.after[axis];
+                assert!((found - expected).abs() <= 1e-14, "{}: {found} and {expected}", STATES[index]);
+            }
+            let number = step.step() as f64;
+            let StepInputs { theta, gradient, rule, .. } = step.inputs;
+            kept = [gradient, theta, [0.1; 2], [rule.weight_decay(); 2], [number; 2], [2.0; 2]][index];
+        }
     }
 }
 

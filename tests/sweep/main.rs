@@ -18,3 +18,4 @@ mod statistics;
 mod streams;
 mod truth;
 mod two_samples;
+mod typed;

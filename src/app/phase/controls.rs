@@ -307,7 +307,7 @@ fn add(spec: &mut SweepSpec, rule: RuleSpec) -> u32 {
             ids.push(id);
         }
     }
-    let same = spec.optimizers.iter().filter(|optimizer| optimizer.rule.name() == rule.name()).count();
+    let same = spec.optimizers.iter().filter(|optimizer| optimizer.rule.kind() == rule.kind()).count();
     let is_taken = |name: &str| spec.optimizers.iter().any(|optimizer| optimizer.label() == name);
     let name = Some(distinct_name(rule.name(), is_taken)).filter(|name| name != rule.name());
     let color = (same > 0).then(|| {

@@ -313,7 +313,7 @@ impl Watched {
         let workload = self.config.as_ref().and_then(Preset::workload);
         let is_scan =
             workload.is_some_and(|it| !it.scanned().is_empty()) || started.is_some_and(|it| it.scan.is_some());
-        let rule = spec.map(|spec| spec.rule.kind()).or_else(|| RuleKind::named(&optimizer));
+        let rule = spec.map(|spec| spec.rule.kind()).or_else(|| RuleKind::shown_as(&optimizer));
         let concerns = Concern::of(&status, history, now).into_iter();
         Summary {
             concerns: concerns.map(|it| Concern { words: visible_lines(&it.words).into_owned(), ..it }).collect(),

@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 #[derive(Clone, Copy)]
 pub(super) struct Memory<A: Copy, const PLACES: usize> {
     places: [MaybeUninit<A>; PLACES],
-    /// The first ones, which were written to.
+    /// How many of them, from the first on, were written to.
     written: usize,
 }
 
@@ -30,7 +30,7 @@ impl<A: Copy, const PLACES: usize> Memory<A, PLACES> {
     pub(super) fn at(&self, index: u8) -> &A {
         let index = usize::from(index);
         assert!(index < self.written, "a number is computed before it is used");
-        // SAFETY: it was written to.
+        // SAFETY: `write` leaves no gap, so that all places below `written` are filled.
         unsafe { self.places[index].assume_init_ref() }
     }
 }

@@ -21,7 +21,7 @@ vectorized! {
         coefficients: &ProgramCoefficients<T>, rates: Rates<f64>, theta: &mut [T], gradients: &[T],
         states: &mut [&mut [T]],
     ) {
-        let mut memory = Memory::new(coefficients, rates);
+        let mut memory = Blocks::new(coefficients, rates);
         let (whole, rest) = (theta.len() - theta.len() % LENGTH, theta.len() % LENGTH);
         for start in (0..whole).step_by(LENGTH) {
             memory.step(theta, gradients, states, start);
@@ -47,7 +47,7 @@ vectorized! {
 }
 
 /// The numbers of a block.
-struct Memory<T> {
+struct Blocks<T> {
     code: &'static Code,
     instructions: Vec<Instruction>,
     /// η and ω
@@ -58,15 +58,15 @@ struct Memory<T> {
     result: Box<Block<T>>,
 }
 
-impl<T: Real> Memory<T> {
+impl<T: Real> Blocks<T> {
     #[inline(always)]
-    fn new(coefficients: &ProgramCoefficients<T>, rates: Rates<f64>) -> Memory<T> {
+    fn new(coefficients: &ProgramCoefficients<T>, rates: Rates<f64>) -> Blocks<T> {
         let code = coefficients.code;
         let of_each = |value: T| [value; LENGTH];
         let written = code.instructions.iter().map(|instruction| instruction.to);
         let registers =
             written.chain(code.kept.iter().map(|(_, register)| *register)).map(|last| usize::from(last) + 1);
-        Memory {
+        Blocks {
             code,
             instructions: code.instructions.iter().map(|instruction| same_first(*instruction)).collect(),
             rates: [of_each(T::splat(rates.learning_rate)), of_each(T::splat(rates.weight_decay))],

@@ -199,7 +199,7 @@ fn scanned(axes: &ScanAxes, config: &str) -> Vec<Scanned> {
     let given = preset.as_ref().and_then(Preset::workload).map_or(&[][..], Workload::scanned);
     let known = |(index, name): (usize, &String)| {
         let given = given.get(index).filter(|optimizer| optimizer.label() == name);
-        let rule = given.map(|optimizer| optimizer.rule.kind()).or_else(|| RuleKind::named(name));
+        let rule = given.map(|optimizer| optimizer.rule.kind()).or_else(|| RuleKind::shown_as(name));
         let color = given.map(|optimizer| optimizer.rgb()).or(rule.map(|rule| rule.info().color));
         Scanned {
             rule,

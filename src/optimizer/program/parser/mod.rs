@@ -42,8 +42,8 @@ const DEEPEST: usize = 64;
 const ONE_ARGUMENT: [&str; 9] = ["sign", "abs", "sqrt", "exp", "ln", "tanh", "norm", "mean", "sum"];
 const TWO_ARGUMENTS: [&str; 3] = ["min", "max", "dot"];
 const THREE_ARGUMENTS: [&str; 2] = ["clamp", "where"];
-/// What a preset says of a typed rule besides its hyperparameters.
-const OF_PRESETS: [&str; 6] = ["name", "text", "learning_rate", "schedule", "weight_decay", "mask"];
+/// What a preset says of a typed rule besides its hyperparameters, and the weight decay, which every rule has.
+const OF_PRESETS: [&str; 5] = ["name", "text", "learning_rate", "schedule", "weight_decay"];
 /// The most names that lines assign to.
 const MOST_NAMES: usize = 255;
 const GIVEN: [&str; 5] = ["theta", "g", "t", "eta", "omega"];

@@ -1,0 +1,53 @@
+use super::{Algebra, Relation, StepPart};
+
+/// What may differ from parameter to parameter.
+#[derive(Clone, Copy, Debug)]
+pub struct Rates<A> {
+    /// η
+    pub learning_rate: A,
+    /// ω; 0 for parameters that do not decay.
+    pub weight_decay: A,
+    /// Whether steps are [masked](Rates::masked).
+    pub is_cautious: bool,
+}
+
+const MASK: StepPart = StepPart::quantity("φ", "1 where d has the gradient's sign, else 0");
+const MASKED: StepPart = StepPart::quantity("d′", "the direction where it has the gradient's sign");
+/// The least mean of a mask that a step is divided by.
+pub const LEAST_MEAN_OF_MASK: f64 = 1e-3;
+
+impl<A: Algebra> Rates<A> {
+    /// `θ − η (d + ω x)` with the direction d, where x, mostly θ itself, is what decays (decoupled weight decay,
+    /// [arXiv:1711.05101](https://arxiv.org/abs/1711.05101)).
+    #[inline(always)]
+    pub fn decayed_step(self, theta: A, direction: A, decayed: A) -> A {
+        theta.add_product(-self.learning_rate, direction.add_product(self.weight_decay, decayed))
+    }
+
+    /// The direction of a step; of a cautious one without the elements that would move up the gradient (Liang et al.,
+    /// [arXiv:2411.16085](https://arxiv.org/abs/2411.16085), as the
+    /// [`c_adamw.py`](https://github.com/kyleliang919/C-Optim/blob/2c0517c/c_adamw.py) of its authors has it):
+    ///
+    /// ```text
+    /// φ = 1 where d g > 0, else 0
+    /// d ← d φ / max(mean φ, 0.001)
+    /// ```
+    ///
+    /// The mean is over the parameter: x and y on the plane, all coordinates in more dimensions, a tensor in training. Weight
+    /// decay is not masked, unless it is [coupled](Rates::coupled), which makes it a part of g; and what the rule remembers
+    /// does not see the mask.
+    #[inline(always)]
+    pub fn masked(self, direction: A, gradient: A) -> A {
+        if !self.is_cautious {
+            return direction;
+        }
+        let mask = A::splat(0.0).compared(Relation::Less, direction * gradient).named(&MASK);
+        (direction * mask / mask.mean().larger(A::splat(LEAST_MEAN_OF_MASK))).named(&MASKED)
+    }
+
+    /// The gradient `g + ω θ` with coupled weight decay, and the rates of the step that is left.
+    #[inline(always)]
+    pub fn coupled(self, gradient: A, theta: A) -> (A, Rates<A>) {
+        (gradient.add_product(self.weight_decay, theta), Rates { weight_decay: A::splat(0.0), ..self })
+    }
+}
