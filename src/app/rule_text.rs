@@ -8,6 +8,7 @@ use egui::{
     Align, CollapsingHeader, Context, Galley, Id, Label, Layout, RichText, ScrollArea, Stroke, TextBuffer, TextEdit,
     TextStyle, Ui, Window, vec2,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::optimizer::program::{TokenKind, text_of, tokens};
 use crate::optimizer::{RuleKind, RuleSpec, TypedRule, TypedRuleError};
@@ -76,14 +77,16 @@ fn typed_as(name: &str, text: &str) -> Option<RuleKind> {
     Some(RuleKind::Typed(TypedRule::new(&names.find(is_free)?, text).ok()?))
 }
 
-/// What is being typed.
-#[derive(Clone, Default)]
+/// What is being typed; kept when the program ends, as it may have a mistake and so be no part of the preset.
+#[derive(Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 struct Draft {
     is_open: bool,
     name: String,
     text: String,
-    /// The rule that it was when it last had no mistake.
-    of: Option<RuleKind>,
+    /// The name and the text of the rule that it was when it last had no mistake.
+    of: (String, String),
+    #[serde(skip)]
     mistake: Option<TypedRuleError>,
 }
 
@@ -100,19 +103,29 @@ impl RuleEditor<'_> {
 
     /// Opens the window, or brings it to the front.
     pub(super) fn open(&self, ctx: &Context) {
-        ctx.data_mut(|data| data.get_temp_mut_or_default::<Draft>(self.id()).is_open = true);
+        ctx.data_mut(|data| data.get_persisted_mut_or_default::<Draft>(self.id()).is_open = true);
+    }
+
+    /// Whether what was typed last has a mistake, so that this rule is not what it says.
+    pub(super) fn has_mistake(&self, ctx: &Context, rule: &RuleSpec) -> bool {
+        let draft = ctx.data_mut(|data| data.get_persisted::<Draft>(self.id()));
+        rule.kind().typed().zip(draft).is_some_and(|(typed, Draft { text, of, .. })| {
+            (typed.name(), typed.text()) == (of.0.as_str(), of.1.as_str()) && text != of.1
+        })
     }
 
     /// Shows the window if it is open, and puts what is typed in force as soon as it has no mistake.
     pub(super) fn show(&self, ctx: &Context, rule: &mut RuleSpec) {
         let Some(typed) = rule.kind().typed() else { return };
-        let Some(mut draft) = ctx.data(|data| data.get_temp::<Draft>(self.id())).filter(|draft| draft.is_open) else {
-            return;
-        };
-        if draft.of != Some(rule.kind()) {
-            let (name, text) = (typed.name().to_owned(), typed.text().to_owned());
-            draft = Draft { is_open: true, name, text, of: Some(rule.kind()), mistake: None };
+        let known = ctx.data_mut(|data| data.get_persisted::<Draft>(self.id()));
+        let Some(mut draft) = known.filter(|draft| draft.is_open) else { return };
+        let in_force = (typed.name().to_owned(), typed.text().to_owned());
+        if draft.of != in_force {
+            let (name, text) = in_force.clone();
+            draft = Draft { is_open: true, name, text, of: in_force, mistake: None };
         }
+        // A mistake is not kept with its text.
+        let is_back = draft.text != draft.of.1 && draft.mistake.is_none();
         let screen = ctx.content_rect();
         let size = vec2(640.0, 430.0).min(screen.size() - vec2(40.0, 90.0));
         let window = Window::new(format!("{}: rule", self.owner)).id(self.id()).collapsible(false);
@@ -120,17 +133,17 @@ impl RuleEditor<'_> {
         let window = window.default_size(size).default_pos(screen.center() - 0.5 * size).open(&mut is_open);
         let is_changed = window.show(ctx, |ui| draft.fields(ui, self)).and_then(|shown| shown.inner);
         draft.is_open = is_open;
-        if is_changed == Some(true) {
+        if is_back || is_changed == Some(true) {
             match TypedRule::new(&draft.name, &draft.text) {
                 Ok(typed) => {
                     *rule = rule.with_text(typed);
-                    draft.of = Some(rule.kind());
+                    draft.of = (typed.name().to_owned(), typed.text().to_owned());
                     draft.mistake = None;
                 }
                 Err(mistake) => draft.mistake = Some(mistake),
             }
         }
-        ctx.data_mut(|data| data.insert_temp(self.id(), draft));
+        ctx.data_mut(|data| data.insert_persisted(self.id(), draft));
     }
 }
 

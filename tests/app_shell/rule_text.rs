@@ -3,7 +3,7 @@
 use egui::accesskit::Role;
 use egui_kittest::kittest::Queryable;
 use valleyscope::optimizer::RuleSpec;
-use valleyscope::preset::built_ins;
+use valleyscope::preset::{LandscapePreset, Preset, built_ins};
 
 use crate::harness::App;
 
@@ -69,6 +69,31 @@ fn a_rule_of_ones_own_is_added() {
     let own = app.state().document().spec.optimizers.last().unwrap().rule.rule;
     assert!(own.name().starts_with("My rule"), "{}", own.name());
     assert!(app.shows("It runs as it stands."));
+}
+
+/// A text with a mistake is no part of the preset, and is there again after a restart, with the mistake.
+#[test]
+fn a_text_with_a_mistake_outlasts_a_restart() {
+    let mut app = App::plain();
+    let before = app.state().document().spec.optimizers.len();
+    app.button("Adam: text");
+    app.settle();
+    let wrong = SIGN.replace("sign(", "sing(");
+    replace(&mut app, "Adam as text: text of the rule", Role::MultilineTextInput, &wrong);
+    let memory = app.harness.ctx.memory(|memory| ron::to_string(memory).unwrap());
+    let preset = Preset::Landscape(LandscapePreset::new("again", app.state().document().spec.clone())).to_ron();
+
+    let mut again = App::with(&preset);
+    let memory = ron::from_str(&memory).unwrap();
+    again.harness.ctx.memory_mut(|known| *known = memory);
+    again.settle();
+    let field = again.harness.get_by_role_and_label(Role::MultilineTextInput, "Adam as text: text of the rule");
+    assert_eq!(field.value().as_deref(), Some(wrong.as_str()));
+    assert!(again.shows("expected one of the functions"));
+    assert_eq!(rule(&again, before), rule(&app, before));
+    replace(&mut again, "Adam as text: text of the rule", Role::MultilineTextInput, SIGN);
+    again.settle();
+    assert_eq!(rule(&again, before).kind().typed().unwrap().text(), SIGN);
 }
 
 #[test]

@@ -173,11 +173,15 @@ impl Card<'_> {
                     pressed = Some(Pressed::Duplicate);
                 }
                 let is_typed = optimizer.rule.rule.kind().typed().is_some();
-                let (label, help) = match is_typed {
-                    true => ("Edit text", "The rule as text, to be changed while it runs"),
-                    false => ("As text", "A copy of the rule as text, to be changed"),
+                let has_mistake = editor(optimizer.id, "").has_mistake(ui.ctx(), &optimizer.rule.rule);
+                let (label, help) = match (is_typed, has_mistake) {
+                    (true, true) => ("Edit text", "The text has a mistake, and the last rule without one runs"),
+                    (true, false) => ("Edit text", "The rule as text, to be changed while it runs"),
+                    (false, _) => ("As text", "A copy of the rule as text, to be changed"),
                 };
-                let button = Button::new(RichText::new(label).small());
+                let label = RichText::new(label).small();
+                let label = if has_mistake { label.color(ui.visuals().error_fg_color) } else { label };
+                let button = Button::new(label);
                 let response = ui.add_enabled(self.room || is_typed, button).on_disabled_hover_text(full());
                 let response = response.on_hover_text(help);
                 if response.accessible_name(format!("{}: text", self.name)).clicked() {
