@@ -74,12 +74,13 @@ fn a_rule_of_ones_own_is_added() {
 /// A text with a mistake is no part of the preset, and is there again after a restart, with the mistake.
 #[test]
 fn a_text_with_a_mistake_outlasts_a_restart() {
+    // Another rule than that of the test above, as names of texts are known to the whole process.
     let mut app = App::plain();
     let before = app.state().document().spec.optimizers.len();
-    app.button("Adam: text");
+    app.button("FOCUS: text");
     app.settle();
     let wrong = SIGN.replace("sign(", "sing(");
-    replace(&mut app, "Adam as text: text of the rule", Role::MultilineTextInput, &wrong);
+    replace(&mut app, "FOCUS as text: text of the rule", Role::MultilineTextInput, &wrong);
     let memory = app.harness.ctx.memory(|memory| ron::to_string(memory).unwrap());
     let preset = Preset::Landscape(LandscapePreset::new("again", app.state().document().spec.clone())).to_ron();
 
@@ -87,11 +88,11 @@ fn a_text_with_a_mistake_outlasts_a_restart() {
     let memory = ron::from_str(&memory).unwrap();
     again.harness.ctx.memory_mut(|known| *known = memory);
     again.settle();
-    let field = again.harness.get_by_role_and_label(Role::MultilineTextInput, "Adam as text: text of the rule");
+    let field = again.harness.get_by_role_and_label(Role::MultilineTextInput, "FOCUS as text: text of the rule");
     assert_eq!(field.value().as_deref(), Some(wrong.as_str()));
     assert!(again.shows("expected one of the functions"));
     assert_eq!(rule(&again, before), rule(&app, before));
-    replace(&mut again, "Adam as text: text of the rule", Role::MultilineTextInput, SIGN);
+    replace(&mut again, "FOCUS as text: text of the rule", Role::MultilineTextInput, SIGN);
     again.settle();
     assert_eq!(rule(&again, before).kind().typed().unwrap().text(), SIGN);
 }
