@@ -68,7 +68,7 @@ fn schedules_that_make_no_sense_are_refused_where_they_stand() {
     refused("(warm_up: 1)", "warm_up", &["`warm_up`", "`warmup`", "`decay`"]);
     refused("(decay: Linear)", "Linear", &["`Constant`, `Cosine`, `InverseRoot`", "`Linear`"]);
     refused("(decay: Cosine(to: 1.5))", "1.5", &["final share of the learning rate", "from 0 to 1", "1.5"]);
-    refused("(), schedule: (), beta1: 0.9", ", beta1", &["`schedule` is given twice"]);
+    refused("(), schedule: (), beta1: 0.9", " beta1: 0.9", &["`schedule` is given twice"]);
     let endless = GOOD.replace("steps: 100,", "").replace("Adam(learning_rate: 0.1)", &schedule("(decay: Cosine())"));
     let fault = fault_of(&endless);
     assert!(fault.message.contains("needs an end: give `simulation.steps`"), "{fault}");
