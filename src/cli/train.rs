@@ -48,6 +48,12 @@ pub(super) struct TrainArgs {
     /// is not copied where the file system can link files, and the other run is not changed.
     #[arg(long, value_name = "RUN[@STEP|@best]", conflicts_with = "resume", value_parser = OsStringValueParser::new().try_map(CheckpointName::parse))]
     fork: Option<CheckpointName>,
+    /// Train with so many processes on this machine, which share each batch; a resumed run may have another number
+    ///
+    /// Each has an equal share of the processors, or a GPU of its own. The losses are those of a single process, up to
+    /// rounding. On several machines, `valleyscope-train run` is started by torchrun or srun instead.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    processes: u16,
     /// The worker that trains [default: the one beside valleyscope, or the installed one]
     #[arg(long, value_name = "PATH")]
     worker: Option<PathBuf>,
@@ -114,7 +120,7 @@ pub(super) fn run(args: &TrainArgs) -> Result<(), Failure> {
     if let Some(run) = &resumed {
         worker.handshake().map_err(anyhow::Error::from)?;
         check_config(run).map_err(Failure::BadInput)?;
-        return train(&worker, run, true, &Interrupt::listen()?);
+        return train(&worker, run, true, args.processes, &Interrupt::listen()?);
     }
     let fork = args.fork.as_ref().map(|point| find(args, point)).transpose()?;
     let trainings = trainings(args, fork.as_ref())?;
@@ -127,14 +133,14 @@ pub(super) fn run(args: &TrainArgs) -> Result<(), Failure> {
     let interrupt = Interrupt::listen()?;
     let (stem, count) = (stem(args, fork.as_ref()), trainings.len());
     if let (Some(fork), [training]) = (&fork, &trainings[..]) {
-        return train(&worker, &begin_fork(fork, &parent, &stem, training)?, true, &interrupt);
+        return train(&worker, &begin_fork(fork, &parent, &stem, training)?, true, args.processes, &interrupt);
     }
     for (index, training) in trainings.iter().enumerate() {
         let run = RunFolder::create(&parent, &stem, &training.to_ron()).map_err(anyhow::Error::from)?;
         if count > 1 {
             say(format_args!("run {} of {count}", index + 1));
         }
-        train(&worker, &run, false, &interrupt)?;
+        train(&worker, &run, false, args.processes, &interrupt)?;
     }
     Ok(())
 }
@@ -269,6 +275,14 @@ fn trainings(args: &TrainArgs, fork: Option<&Fork>) -> Result<Vec<Preset>, Failu
     for (index, training) in trainings.iter_mut().enumerate() {
         retitle(training, index, &called, &args.set);
     }
+    let scan = trainings.iter().filter_map(Preset::workload).any(|workload| !workload.scanned().is_empty());
+    if args.processes > 1 && scan {
+        return Err(Failure::BadInput(anyhow!(
+            "expected a training of one model for --processes {}, and the {called} is a scan of many, which uses all \
+             processors by itself; leave --processes out",
+            args.processes
+        )));
+    }
     for workload in trainings.iter().filter_map(Preset::workload) {
         workload.outlook().map_err(|error| Failure::BadInput(anyhow!(error)))?;
     }
@@ -312,12 +326,18 @@ fn retitle(training: &mut Preset, index: usize, called: &str, settings: &[(Strin
 }
 
 /// Lets the worker train, and shows its progress until it ends.
-fn train(worker: &WorkerProgram, run: &RunFolder, resume: bool, interrupt: &Interrupt) -> Result<(), Failure> {
+fn train(
+    worker: &WorkerProgram,
+    run: &RunFolder,
+    resume: bool,
+    processes: u16,
+    interrupt: &Interrupt,
+) -> Result<(), Failure> {
     const AT_WORK: Duration = Duration::from_secs(120);
     const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
     say(format_args!("the run is in {}", run.path().display()));
     let mut watch = Watch::from_now(run.clone());
-    let launched = worker.start(run, resume).map_err(anyhow::Error::from)?;
+    let launched = worker.start(run, resume, processes).map_err(anyhow::Error::from)?;
     launched.wait_until_at_work(AT_WORK).map_err(anyhow::Error::from)?;
     let mut stopping = false;
     loop {

@@ -99,6 +99,9 @@ pub struct Started {
     pub synthetic: bool,
     /// Such as `cuda:0, NVIDIA H200`.
     pub device: String,
+    /// The number of processes that share each batch, where they are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processes: Option<u64>,
     /// Such as `float32`.
     pub precision: String,
     /// Version of the worker.

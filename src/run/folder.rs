@@ -163,6 +163,11 @@ impl RunFolder {
         self.path.join(Self::LOG)
     }
 
+    /// The log of one of several processes that train it; that of rank 0 is [`RunFolder::log`].
+    pub fn rank_log(&self, rank: usize) -> PathBuf {
+        self.path.join(format!("log-rank-{rank}.txt"))
+    }
+
     pub fn events(&self) -> PathBuf {
         self.path.join(Self::EVENTS)
     }

@@ -159,14 +159,18 @@ impl WorkerProgram {
     }
 
     /// Starts the worker on a run, detached from this process: it continues when this one ends, and when the terminal
-    /// is closed. Its output and that of its libraries go to the run's log.
-    pub fn start(&self, run: &RunFolder, resume: bool) -> Result<Launched, LaunchError> {
+    /// is closed. Its output and that of its libraries go to the run's log. The worker starts the others where several
+    /// processes are to share each batch.
+    pub fn start(&self, run: &RunFolder, resume: bool, processes: u16) -> Result<Launched, LaunchError> {
         let path = run.log();
         let log = plain_file::open_to_append(&path).map_err(|source| LaunchError::Log { path, source })?;
         let mut command = Command::new(&self.path);
         command.arg("run").arg(run.path());
         if resume {
             command.arg("--resume");
+        }
+        if processes > 1 {
+            command.arg("--processes").arg(processes.to_string());
         }
         // Stdout has the same events as the folder, and need not be kept.
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);

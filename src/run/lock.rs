@@ -190,7 +190,7 @@ impl LockState {
 }
 
 /// The name of this machine in the network.
-pub(super) fn host() -> String {
+pub(crate) fn host() -> String {
     #[cfg(unix)]
     let name = Some(rustix::system::uname().nodename().to_string_lossy().into_owned());
     #[cfg(not(unix))]

@@ -36,6 +36,11 @@ impl StopRequest {
         Ok(StopRequest(raised))
     }
 
+    /// Asks for it within the program.
+    pub fn raise(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
     pub fn is_raised(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

@@ -58,17 +58,27 @@ impl Devices {
         std::iter::once(processor).chain(cards).collect()
     }
 
-    /// The device that was chosen.
+    /// The device that was chosen, for the process of this number among those of a training on this machine: each has a GPU
+    /// of its own, from the chosen one on.
     ///
     /// # Errors
     ///
     /// Where there is no such device.
-    pub fn open(&self, choice: DeviceChoice) -> Result<Device, TrainError> {
-        match choice {
-            DeviceChoice::Cpu => Ok(Device::Cpu),
-            DeviceChoice::Automatic => Ok(if self.cuda > 0 { Device::Cuda(0) } else { Device::Cpu }),
-            DeviceChoice::Cuda(index) if (index as usize) < self.cuda => Ok(Device::Cuda(index as usize)),
-            DeviceChoice::Cuda(index) => {
+    pub fn open(&self, choice: DeviceChoice, local_rank: usize) -> Result<Device, TrainError> {
+        let first = match choice {
+            DeviceChoice::Cpu => return Ok(Device::Cpu),
+            DeviceChoice::Automatic if self.cuda == 0 => return Ok(Device::Cpu),
+            DeviceChoice::Automatic => 0,
+            DeviceChoice::Cuda(index) => index as usize,
+        };
+        match first + local_rank {
+            index if index < self.cuda => Ok(Device::Cuda(index)),
+            index if local_rank > 0 => Err(TrainError::Device(format!(
+                "expected a CUDA device for each process of this machine, found {} for process {local_rank}, counted from 0, \
+                 which needs cuda:{index}; start fewer processes, or choose `device: Cpu`",
+                self.cuda
+            ))),
+            index => {
                 let found = match (self.cuda, &self.problem) {
                     (0, Some(problem)) => format!("there is none that works: {problem}"),
                     (0, None) => "this machine has none".to_owned(),

@@ -15,6 +15,9 @@ pub enum TrainError {
     Device(String),
     #[error("{0}")]
     Refused(String),
+    /// Another process of the training, or the connection to it.
+    #[error("{0}; resume the run, which goes on from its last checkpoint")]
+    Lost(String),
     /// It was asked to stop.
     #[error("stopped before it was done")]
     Interrupted,

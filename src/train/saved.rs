@@ -60,7 +60,7 @@ impl SavedRun {
 
     /// The loss of the model over all held-out data.
     pub fn evaluate<S: TrainedSpec>(&self, spec: &S, devices: &Devices) -> anyhow::Result<WholeLoss> {
-        let device = devices.open(spec.common().device)?;
+        let device = devices.open(spec.common().device, 0)?;
         let obtained = spec.obtain(&mut say, &|| false).map_err(anyhow::Error::from_boxed)?;
         let Obtained { data, source, fingerprint, warnings, .. } = obtained.context("nobody has asked to stop")?;
         warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));

@@ -1,10 +1,15 @@
 //! Takes a training of any workload through its steps: events, evaluations, checkpoints, commands.
 
+use std::sync::Arc;
+
 use super::checkpoint::CheckpointError;
 use super::error::TrainError;
+use super::follower::share_state;
+use super::group::{Group, Order};
 use super::probe::Probe;
 use super::since::Since;
 use super::spikes::LossSpikes;
+use super::together::Waits;
 use super::training::{Check, SampleRequest, Training};
 use super::usage::Usage;
 use super::worker::Ended;
@@ -43,23 +48,26 @@ pub struct Trainer<'a, T> {
     saved: Option<u64>,
     heard: Heard,
     instruments: Instruments,
+    /// The processes that train together, of which this one leads.
+    group: Arc<Group>,
 }
 
 /// Measurements common to all trainings, besides the training's own metrics.
 pub struct Instruments {
     probe: Probe,
     usage: Usage,
+    waits: Waits,
 }
 
 impl Instruments {
-    pub fn new(run: &impl Training, usage: Usage) -> Result<Instruments, TrainError> {
+    pub(super) fn new(run: &impl Training, usage: Usage, waits: Waits) -> Result<Instruments, TrainError> {
         let (parameters, layout, _) = run.optimized();
-        Ok(Instruments { probe: Probe::new(layout, parameters)?, usage })
+        Ok(Instruments { probe: Probe::new(layout, parameters)?, usage, waits })
     }
 
     /// The metrics that they measure of a training with this rule.
     pub fn metrics(&self, rule: &RuleSpec) -> impl Iterator<Item = MetricInfo> {
-        self.usage.metrics().into_iter().chain(self.probe.metrics(rule))
+        self.usage.metrics().into_iter().chain(self.waits.metrics()).chain(self.probe.metrics(rule))
     }
 }
 
@@ -82,7 +90,14 @@ impl<'a, T: Training> Trainer<'a, T> {
     ) -> Self {
         let (since, heard, spikes) = (Since::default(), Heard::default(), LossSpikes::default());
         let (best, warned, saved) = (None, false, None);
-        Trainer { course, run, session, stop, origin, best, since, warned, spikes, saved, heard, instruments }
+        let group = Arc::new(Group::alone());
+        Trainer { course, run, session, stop, origin, best, since, warned, spikes, saved, heard, instruments, group }
+    }
+
+    /// The same as the leader of a group of processes.
+    pub fn together(mut self, group: &Arc<Group>) -> Self {
+        self.group = Arc::clone(group);
+        self
     }
 
     /// Goes back to the newest readable checkpoint; unreadable ones cause warnings. A run without checkpoints starts
@@ -163,14 +178,16 @@ impl<'a, T: Training> Trainer<'a, T> {
 
     /// Trains to the end, or until it is asked to stop.
     pub fn go(&mut self) -> Result<Ended, TrainerError> {
-        match self.train() {
+        let ended = match self.train() {
             Err(TrainerError::Train(TrainError::Interrupted)) => {
                 self.handle_commands()?;
                 self.save()?;
-                Ok(Ended::Stopped)
+                Ended::Stopped
             }
-            outcome => outcome,
-        }
+            outcome => outcome?,
+        };
+        self.order(Order::End)?;
+        Ok(ended)
     }
 
     fn train(&mut self) -> Result<Ended, TrainerError> {
@@ -178,7 +195,9 @@ impl<'a, T: Training> Trainer<'a, T> {
         if self.run.step() == 0 && self.saved.is_none() {
             self.run.start()?;
         }
+        share_state(&self.group, self.run)?;
         self.session.begin_training();
+        self.instruments.waits.begin();
         if self.lacks_evaluation() {
             self.evaluate()?;
         }
@@ -187,7 +206,7 @@ impl<'a, T: Training> Trainer<'a, T> {
                 let (parameters, ..) = self.run.optimized();
                 self.instruments.probe.begin(parameters)?;
             }
-            let loss = self.interruptibly(T::advance)?;
+            let loss = self.with_all(Order::Step, T::advance)?;
             let course = self.course;
             let step = self.run.step();
             let last = step == self.course.steps;
@@ -228,6 +247,29 @@ impl<'a, T: Training> Trainer<'a, T> {
         step.is_multiple_of(self.course.log_every) && (step / self.course.log_every) % 10 == 1
     }
 
+    /// Has all processes do something, and hears whether one of them was asked to stop, such as by the system that has
+    /// started it.
+    fn order(&mut self, order: Order) -> Result<(), TrainError> {
+        let (_, is_asked_to_stop) = self.group.order(order, self.stop.is_raised())?;
+        if is_asked_to_stop {
+            self.stop.raise();
+        }
+        Ok(())
+    }
+
+    /// Does work that all processes do together. Only that of a process alone can be interrupted.
+    fn with_all<V>(
+        &mut self,
+        order: Order,
+        work: impl FnOnce(&mut T, &mut Check<'_>) -> Result<V, TrainError>,
+    ) -> Result<V, TrainError> {
+        if self.group.is_alone() {
+            return self.interruptibly(work);
+        }
+        self.order(order)?;
+        work(self.run, &mut || Ok(()))
+    }
+
     /// Does work that is interrupted, with [`TrainError::Interrupted`], where the run is to stop.
     fn interruptibly<V>(
         &mut self,
@@ -263,6 +305,8 @@ impl<'a, T: Training> Trainer<'a, T> {
         let mut point = MetricValues::from([(MetricId::LOSS, loss)]);
         diagnostics.iter().for_each(|(metric, value)| point.set(metric, value));
         point.set(rate, since.steps as f64 * of_step / (now - since.wall_s));
+        let waits = self.instruments.waits.measure(now - since.wall_s);
+        waits.iter().for_each(|(metric, value)| point.set(metric, value));
         if self.is_probed(step) {
             let usage = self.instruments.usage.measure(since.steps, now - since.wall_s);
             let (parameters, _, optimizer) = self.run.optimized();
@@ -292,7 +336,7 @@ impl<'a, T: Training> Trainer<'a, T> {
 
     fn evaluate(&mut self) -> Result<(), TrainerError> {
         let step = self.run.step();
-        let evaluation = self.interruptibly(T::evaluate)?;
+        let evaluation = self.with_all(Order::Evaluate, T::evaluate)?;
         let loss = evaluation.iter().next().map_or(f64::NAN, |(_, loss)| loss);
         if loss.is_finite() && self.best.is_none_or(|(_, best)| loss < best) {
             self.best = Some((step, loss));

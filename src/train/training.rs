@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use tch::{Device, Tensor};
@@ -9,6 +10,8 @@ use tch::{Device, Tensor};
 use super::checkpoint::{NamedTensors, TrainingState};
 use super::device::Devices;
 use super::error::TrainError;
+use super::follower::Follower;
+use super::group::Group;
 use super::layout::ParameterLayout;
 use super::optimizer::FlatOptimizer;
 use super::saved::SavedRun;
@@ -23,6 +26,11 @@ pub trait Trained: Workload {
     /// Trains it to its end, or until it is asked to stop.
     fn train(&self, work: &mut Work<'_>) -> anyhow::Result<Ended>;
 
+    /// Takes part in the training of which another process writes the run.
+    fn follow(&self, _follower: &Follower<'_>) -> anyhow::Result<()> {
+        anyhow::bail!(NOT_TOGETHER)
+    }
+
     /// Writes a model that a run has saved into a folder, in the form that other programs read.
     fn export(&self, _saved: &SavedRun, _folder: &Path) -> anyhow::Result<()> {
         anyhow::bail!(NO_MODEL)
@@ -34,6 +42,9 @@ pub trait Trained: Workload {
     }
 }
 
+/// Why a scan is not trained by several processes.
+pub(super) const NOT_TOGETHER: &str =
+    "expected a run of one training, found a scan, which several processes cannot train together";
 const NO_MODEL: &str = "expected a run of one training, found a scan, which saves no models";
 
 impl<S: TrainedSpec> Trained for RunsPreset<S>
@@ -42,6 +53,10 @@ where
 {
     fn train(&self, work: &mut Work<'_>) -> anyhow::Result<Ended> {
         work.run(only(self)?)
+    }
+
+    fn follow(&self, follower: &Follower<'_>) -> anyhow::Result<()> {
+        follower.run(only(self)?)
     }
 
     fn export(&self, saved: &SavedRun, folder: &Path) -> anyhow::Result<()> {
@@ -157,11 +172,19 @@ pub type Check<'a> = dyn FnMut() -> Result<(), TrainError> + 'a;
 
 /// A training in progress.
 pub trait Training {
+    /// From now on computes the gradients of a part of each batch, and steps with the sum over all processes of the group.
+    ///
+    /// # Errors
+    ///
+    /// Where batches are too small to be divided among so many.
+    fn join(&mut self, group: Arc<Group>) -> Result<(), TrainError>;
+
     /// Steps taken.
     fn step(&self) -> u64;
 
     /// Takes one step; returns the loss of its batch, `[1]`, which is on the device. A step interrupted by `check` has
-    /// no effect: the state for a checkpoint is as before, and the next call takes the same step.
+    /// no effect: the state for a checkpoint is as before, and the next call takes the same step. Several processes call it
+    /// together, and are not interrupted.
     fn advance(&mut self, check: &mut Check<'_>) -> Result<Tensor, TrainError>;
 
     /// The metrics of the last step for the training curve, besides the loss and the rate. Waits for the device.
@@ -170,7 +193,7 @@ pub trait Training {
     /// The metric of the rate of training, and the amount that a step adds to it.
     fn rate(&self) -> (MetricId, f64);
 
-    /// Evaluates the model; the first metric is the loss by which the best checkpoint is chosen.
+    /// Evaluates the model, with all processes together; the first metric is the loss by which the best checkpoint is chosen.
     fn evaluate(&mut self, check: &mut Check<'_>) -> Result<MetricValues, TrainError>;
 
     /// The loss over all held-out data, none of them twice. `progress` gets from time to time the amount done, and the

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::io::{self, IsTerminal, Stdout, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -14,11 +15,15 @@ use tch::Device;
 
 use super::device::Devices;
 use super::error::TrainError;
+use super::follower::{share_config, share_data};
+use super::group::{Group, LocalProcesses, Place};
 use super::progress::ProgressLines;
 use super::saved;
+use super::together::{Together, Waits};
 use super::trainer::{Instruments, Trainer, TrainerError};
 use super::training::{
-    NO_TEXT, ObtainResult, Obtained, PointLosses, PointTraining, TrainedScan, TrainedSpec, Training, trained,
+    NO_TEXT, NOT_TOGETHER, ObtainResult, Obtained, PointLosses, PointTraining, TrainedScan, TrainedSpec, Training,
+    trained,
 };
 use super::usage::Usage;
 use super::waiting::Waiting;
@@ -47,6 +52,8 @@ enum Command {
         /// Go on from the last checkpoint
         #[arg(long)]
         resume: bool,
+        #[command(flatten)]
+        together: Together,
     },
     /// Write the model of a run's checkpoint into a folder
     Export {
@@ -82,7 +89,7 @@ pub fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let outcome = match args.command {
-        Some(Command::Run { folder, resume }) => run(&folder, resume, &devices),
+        Some(Command::Run { folder, resume, together }) => run(&folder, resume, &together, &devices),
         Some(Command::Export { folder, step, out }) => Ok(saved::export(&folder, step, &out)),
         Some(Command::Evaluate { folder, step, set }) => Ok(saved::evaluate(&folder, step, &set, &devices)),
         None => {
@@ -128,6 +135,13 @@ pub struct Work<'a> {
     stop: StopRequest,
     devices: &'a Devices,
     config: RunConfig,
+    together: &'a Together,
+    /// Where this process is to meet others.
+    place: Option<Place>,
+    /// The processes that train together.
+    group: Arc<Group>,
+    /// Those that this one has started. They end before the lock of the run is released.
+    processes: Option<LocalProcesses>,
 }
 
 /// Standard output, for the lines of events: unchanged for a program, and with control characters escaped for a
@@ -150,8 +164,15 @@ impl Write for Echo {
     }
 }
 
-fn run(folder: &Path, resume: bool, devices: &Devices) -> anyhow::Result<ExitCode> {
+fn run(folder: &Path, resume: bool, together: &Together, devices: &Devices) -> anyhow::Result<ExitCode> {
     let stop = StopRequest::listen().context("cannot listen for signals")?;
+    let place = match together.place()? {
+        Some(place) if place.rank > 0 => {
+            let _waiting = Waiting::adapt();
+            return together.follow(folder, place, devices, stop).map(|()| ExitCode::SUCCESS);
+        }
+        place => place,
+    };
     let folder = RunFolder::open(folder)?;
     let config = RunConfig::read(&folder)?;
     let mut session = RunSession::begin(&folder)?;
@@ -159,10 +180,12 @@ fn run(folder: &Path, resume: bool, devices: &Devices) -> anyhow::Result<ExitCod
     if !session.is_new() && !resume {
         bail!("the run in {} was trained before; resume it instead", folder.path().display());
     }
-    let mut work = Work { session, stop, devices, config };
+    let (group, processes) = (Arc::new(Group::alone()), None);
+    let mut work = Work { session, stop, devices, config, together, place, group, processes };
     let waiting = Waiting::adapt();
     let outcome = work.train();
     drop(waiting);
+    work.group.end(outcome.as_ref().err().map(why_all_end).as_deref());
     let step = work.session.step();
     match outcome {
         Ok(Ended::Finished) => work.session.record(step, Event::Finished)?,
@@ -181,9 +204,25 @@ fn run(folder: &Path, resume: bool, devices: &Devices) -> anyhow::Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
+/// What rank 0 tells the other processes when it ends with an error, which may be the loss of one of them.
+fn why_all_end(error: &anyhow::Error) -> String {
+    let of_trainer = error.downcast_ref::<TrainerError>();
+    let lost = error.downcast_ref::<TrainError>().or(match of_trainer {
+        Some(TrainerError::Train(error)) => Some(error),
+        _ => None,
+    });
+    match lost {
+        Some(TrainError::Lost(why)) => why.clone(),
+        _ => format!("rank 0 ended: {error:#}"),
+    }
+}
+
 impl Work<'_> {
     fn train(&mut self) -> anyhow::Result<Ended> {
         self.config.check(self.session.before())?;
+        let (group, processes) = self.together.lead(self.session.run(), self.place.take())?;
+        (self.group, self.processes) = (Arc::new(group), processes);
+        share_config(&self.group, self.config.text())?;
         trained(&self.config.preset.clone())?.train(self)
     }
 
@@ -207,35 +246,42 @@ impl Work<'_> {
 
     fn run_all<S: TrainedSpec>(&mut self, spec: &S) -> anyhow::Result<Ended> {
         let common = spec.common();
-        let device = self.devices.open(common.device)?;
+        let device = self.devices.open(common.device, 0)?;
         let obtained = self.data(|say, cancelled| spec.obtain(say, cancelled))?;
         let Some(obtained) = obtained else { return Ok(Ended::Stopped) };
         let started = self.started(&obtained, device);
         let Obtained { data, fingerprint, warnings, .. } = obtained;
+        share_data(&self.group, &fingerprint)?;
         let mut training = spec.begin(data, device)?;
+        training.join(Arc::clone(&self.group))?;
         let mut started = Started { parameters: Some(training.parameters()), ..started };
         let usage =
             Usage::new(device, &started.device, common.precision, spec.needs(spec.samples_at_once()).step_operations);
         let (stop, steps) = (self.stop.clone(), self.session.before().steps());
         let (config, preset) = (self.config.identity(self.session.before()), self.config.preset.to_ron());
         let origin = CheckpointOrigin { data: fingerprint, config, preset };
-        let instruments = Instruments::new(&training, usage)?;
+        let instruments = Instruments::new(&training, usage, Waits::new(Arc::clone(&self.group)))?;
         started.metrics.extend(instruments.metrics(training.optimized().2.rule()));
         let course = common.course;
         if self.session.is_new() {
             self.session.record(0, Event::Started(started))?;
             self.warn(warnings)?;
-            return Ok(Trainer::new(course, &mut training, &mut self.session, &stop, origin, instruments).go()?);
+            let trainer = Trainer::new(course, &mut training, &mut self.session, &stop, origin, instruments);
+            return Ok(trainer.together(&self.group).go()?);
         }
         let again = self.again(started);
-        let mut trainer = Trainer::new(course, &mut training, &mut self.session, &stop, origin, instruments);
+        let trainer = Trainer::new(course, &mut training, &mut self.session, &stop, origin, instruments);
+        let mut trainer = trainer.together(&self.group);
         trainer.resume(steps, again, warnings)?;
         Ok(trainer.go()?)
     }
 
     /// Trains all points of a scan.
     pub(crate) fn scan<S: TrainedScan>(&mut self, preset: &S) -> anyhow::Result<Ended> {
-        let device = self.devices.open(preset.device())?;
+        if !self.group.is_alone() {
+            bail!(NOT_TOGETHER);
+        }
+        let device = self.devices.open(preset.device(), 0)?;
         let obtained = self.data(|say, cancelled| preset.obtain(say, cancelled))?;
         let Some(obtained) = obtained else { return Ok(Ended::Stopped) };
         let complete = complete(self.session.before());
@@ -354,12 +400,14 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// The description that a resumed run records again, where the original line is lost or does not hold the config.
+    /// The description that a resumed run records again, where the original line is lost or does not hold the config, and
+    /// where another number of processes goes on.
     fn again(&self, started: Started) -> Option<Started> {
         let before = self.session.before();
         // Commands may have changed the number of steps.
         let steps = before.steps().unwrap_or(started.steps);
-        let whole = before.started().is_some_and(|started| !started.config.is_empty());
+        let is_whole = |before: &Started| !before.config.is_empty() && before.processes == started.processes;
+        let whole = before.started().is_some_and(is_whole);
         (!whole).then_some(Started { steps, ..started })
     }
 
@@ -370,6 +418,7 @@ impl Work<'_> {
             fingerprint: obtained.fingerprint.clone(),
             synthetic: obtained.is_synthetic,
             device: self.devices.describe(device),
+            processes: (!self.group.is_alone()).then_some(self.group.size() as u64),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             ..self.config.started()
         }

@@ -31,4 +31,5 @@ mod scan;
 mod schedule_free;
 mod small;
 mod spikes;
+mod together;
 mod typed;

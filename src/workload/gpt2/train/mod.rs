@@ -4,6 +4,7 @@ mod loss_scale;
 mod model;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use tch::{Device, Kind, Tensor};
 
@@ -14,6 +15,7 @@ use crate::dataset::text::{Corpus, Offsets, Split, TextError, TextSource, TextSo
 use crate::export::Overwrite;
 use crate::random::Key;
 use crate::run::{MetricId, MetricValues};
+use crate::train::group::Group;
 use crate::train::{
     Answers, Check, Differentiable, FlatOptimizer, Labels, MeanLoss, NamedTensors, ObtainResult, Obtained,
     OptimizerProgress, ParameterLayout, SampleRequest, SavedRun, TrainError, TrainedSpec, Training, at_place,
@@ -40,6 +42,8 @@ pub struct Gpt2Run {
     optimizer: FlatOptimizer,
     corpus: Corpus,
     sequences: Offsets,
+    /// The processes that share each batch.
+    group: Arc<Group>,
     step: u64,
     /// The loss scale of float16.
     scale: LossScale,
@@ -87,6 +91,7 @@ impl Gpt2Run {
         let mut run = Gpt2Run {
             spec: spec.clone(),
             sequences,
+            group: Arc::new(Group::alone()),
             step: 0,
             scale: first_scale(spec.precision),
             gradient_norm: zero()?,
@@ -113,27 +118,35 @@ impl Gpt2Run {
     }
 
     /// The gradients of a step's global batch, and its mean loss.
+    ///
+    /// Each process computes those of a part of the batch's sequences, a micro-batch or a part of one at a time.
     fn differentiate(&mut self, labels: Labels, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
-        let (micro_batches, size) = (self.spec.accumulation.get() as u64, self.spec.batch_size.get());
-        let share = 1.0 / micro_batches as f64;
+        let size = self.spec.batch_size.get();
+        let all = size * self.spec.accumulation.get();
+        let own = self.group.part(all);
         self.model.forget_gradients();
-        let mut sum: Option<Tensor> = None;
-        for micro_batch in 0..micro_batches {
+        let mut loss = Tensor::f_zeros([1], (self.model.parameters().kind(), self.model.device()))?;
+        let mut start = own.start;
+        while start < own.end {
+            let micro_batch = (start / size) as u64;
+            let rows = start % size..size.min(start % size + own.end - start);
             let offsets = self.sequences.batch(self.step, micro_batch, size);
-            let [tokens, mut targets] = self.batch(Split::Train, &offsets)?;
+            let [tokens, mut targets] = self.batch(Split::Train, &offsets[rows.clone()])?;
             if labels == Labels::OfModel {
                 let key = Key::new(self.spec.seed).at(purpose::LABELS).at(self.step).at(micro_batch);
-                let uniforms = uniforms(&[key], tokens.numel(), self.model.device())?;
-                targets = self.model.drawn_targets(&tokens, &uniforms, check)?;
+                let context = self.spec.shape.context as usize;
+                let uniforms = uniforms(&[key], size * context, self.model.device())?;
+                let of_rows = uniforms.f_narrow(1, (rows.start * context) as i64, (rows.len() * context) as i64)?;
+                targets = self.model.drawn_targets(&tokens, &of_rows.f_contiguous()?, check)?;
             }
-            let loss = self.model.differentiate(&tokens, &targets, share, self.scale.factor, check)?;
-            sum = Some(match sum {
-                Some(sum) => sum.f_add(&loss)?,
-                None => loss,
-            });
+            let share = rows.len() as f64 / all as f64;
+            let of_rows = self.model.differentiate(&tokens, &targets, share, self.scale.factor, check)?;
+            let _ = loss.f_add_(&of_rows.f_mul_scalar(share)?)?;
+            start += rows.len();
         }
-        let sum = sum.ok_or_else(|| TrainError::Refused("expected at least one micro-batch".to_owned()))?;
-        Ok(sum.f_mul_scalar(share)?.f_view([1])?)
+        self.group.sum(self.model.gradients_mut())?;
+        self.group.sum(&mut loss)?;
+        Ok(loss)
     }
 
     /// The answers to the questions of the optimizer's next step. The gradient at other parameters is clipped like a
@@ -148,16 +161,17 @@ impl Gpt2Run {
         })
     }
 
-    /// The mean loss over the batches of an evaluation, which are the same every time.
+    /// The mean loss over the batches of an evaluation, which are the same every time. Each process does some of them.
     fn evaluate_on(&self, split: Split, check: &mut Check<'_>) -> Result<f64, TrainError> {
         let offsets = self.corpus.evaluation_offsets(split);
-        let (batches, size) = (self.spec.eval_batches.get() as u64, self.spec.batch_size.get());
+        let (batches, size) = (self.spec.eval_batches.get(), self.spec.batch_size.get());
         let mut sum = Tensor::f_zeros([], (Kind::Double, self.model.device()))?;
-        for batch in 0..batches {
-            let [tokens, targets] = self.batch(split, &offsets.batch(0, batch, size))?;
+        for batch in self.group.part(batches) {
+            let [tokens, targets] = self.batch(split, &offsets.batch(0, batch as u64, size))?;
             let loss = self.model.loss(&tokens, &targets, check)?;
             let _ = sum.f_add_(&loss.f_to_kind(Kind::Double)?.f_view([0; 0])?)?;
         }
+        self.group.sum(&mut sum)?;
         Ok(sum.f_double_value(&[])? / batches as f64)
     }
 
@@ -200,6 +214,18 @@ impl TrainedSpec for Gpt2Spec {
 }
 
 impl Training for Gpt2Run {
+    fn join(&mut self, group: Arc<Group>) -> Result<(), TrainError> {
+        let (sequences, processes) = (self.spec.batch_size.get() * self.spec.accumulation.get(), group.size());
+        if processes > sequences {
+            return Err(TrainError::Refused(format!(
+                "expected at most {sequences} processes, one for each sequence of a step (`batch_size` times \
+                 `accumulation`), found {processes}"
+            )));
+        }
+        self.group = group;
+        Ok(())
+    }
+
     fn step(&self) -> u64 {
         self.step
     }

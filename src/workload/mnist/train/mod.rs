@@ -9,6 +9,8 @@ mod images;
 mod mlp;
 mod scan;
 
+use std::sync::Arc;
+
 use tch::{Device, Kind, Tensor};
 
 pub use self::batch_sampler::BatchSampler;
@@ -19,6 +21,7 @@ use crate::dataset::download::DownloadError;
 use crate::dataset::mnist::{DataError, Mnist, MnistSource, MnistSources, obtain};
 use crate::random::Key;
 use crate::run::{MetricId, MetricValues};
+use crate::train::group::Group;
 use crate::train::{
     Check, FlatOptimizer, MeanLoss, NamedTensors, ObtainResult, Obtained, OptimizerProgress, ParameterLayout,
     TrainError, TrainedSpec, Training, at_place, restore_tensors,
@@ -65,6 +68,8 @@ pub struct MnistRun {
     pub mlp: Mlp,
     optimizer: FlatOptimizer,
     order: BatchSampler,
+    /// The processes that share each batch.
+    group: Arc<Group>,
     train: Images,
     test: Images,
     step: u64,
@@ -86,7 +91,8 @@ impl MnistRun {
         let train = Images::new(&data.train.images, &data.train.labels, kind, device)?;
         let test = Images::new(&data.test.images, &data.test.labels, kind, device)?;
         let (learning_rate, batch_size, seed) = (spec.learning_rate.get(), batch_size as u64, spec.seed);
-        Ok(MnistRun { mlp, optimizer, order, train, test, step: 0, learning_rate, batch_size, seed })
+        let group = Arc::new(Group::alone());
+        Ok(MnistRun { mlp, optimizer, order, group, train, test, step: 0, learning_rate, batch_size, seed })
     }
 }
 
@@ -114,6 +120,21 @@ fn obtain_mnist(choice: &DataChoice, say: &mut dyn FnMut(&str), cancelled: &dyn 
 }
 
 impl Training for MnistRun {
+    fn join(&mut self, group: Arc<Group>) -> Result<(), TrainError> {
+        let (images, batch_size, processes) = (self.train.count(), self.batch_size as usize, group.size());
+        let last = images % batch_size;
+        let least = if last == 0 { batch_size } else { last };
+        if processes > least {
+            return Err(TrainError::Refused(format!(
+                "expected at most {least} processes, one for each image of the smallest batch (of {images} images in \
+                 batches of {batch_size}), found {processes}"
+            )));
+        }
+        self.mlp.join(Arc::clone(&group));
+        self.group = group;
+        Ok(())
+    }
+
     fn step(&self) -> u64 {
         self.step
     }
@@ -121,6 +142,7 @@ impl Training for MnistRun {
     fn advance(&mut self, _: &mut Check<'_>) -> Result<Tensor, TrainError> {
         let kind = self.mlp.kind();
         let indices = self.order.batch(self.step);
+        let indices = &indices[self.group.part(indices.len())];
         let batch = || self.train.batch(indices, 1, kind);
         let place = self.optimizer.gradient_place(self.mlp.parameters())?;
         let loss = at_place(&mut self.mlp, place, |mlp| mlp.differentiate(batch()?))?;

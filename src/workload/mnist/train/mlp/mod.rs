@@ -3,11 +3,15 @@
 mod processor;
 mod tensors;
 
+use std::marker::PhantomData;
+use std::sync::Arc;
+
 use rand::Rng;
 use tch::{Device, Kind, Tensor};
 
 use super::images::{Batch, Images};
 use crate::random::{Key, Stream};
+use crate::train::group::Group;
 use crate::train::{
     Answers, Differentiable, FlatOptimizer, Labels, ParameterLayout, Questions, TrainError, drawn_labels, uniforms,
 };
@@ -37,6 +41,8 @@ pub struct Mlp {
     kind: Kind,
     device: Device,
     with_tensors: bool,
+    /// The processes that share each batch.
+    group: Arc<Group>,
 }
 
 /// The fraction of the running averages that a step replaces.
@@ -92,19 +98,20 @@ struct Passed {
 /// Element-wise operations and reductions, in two forms.
 trait Operations {
     /// Batch normalisation of `inputs`, which updates the running averages.
-    fn normalize(inputs: Tensor, layer: &Layer, running: &mut [Tensor; 2]) -> Result<Passed, TrainError>;
+    fn normalize(&self, inputs: Tensor, layer: &Layer, running: &mut [Tensor; 2]) -> Result<Passed, TrainError>;
 
     /// `max(z + b, 0)`
-    fn bias_and_relu(outputs: Tensor, bias: &Tensor) -> Result<Tensor, TrainError>;
+    fn bias_and_relu(&self, outputs: Tensor, bias: &Tensor) -> Result<Tensor, TrainError>;
 
     /// The mean cross entropy of each model, and its gradient by the outputs, to which `bias` is not added yet.
-    fn cross_entropy(outputs: Tensor, bias: &Tensor, labels: &Tensor) -> Result<(Tensor, Tensor), TrainError>;
+    fn cross_entropy(&self, outputs: Tensor, bias: &Tensor, labels: &Tensor) -> Result<(Tensor, Tensor), TrainError>;
 
     /// Sums over the batch into the bias's gradient.
-    fn bias_gradient(by_outputs: &Tensor, gradient: &mut Tensor) -> Result<(), TrainError>;
+    fn bias_gradient(&self, by_outputs: &Tensor, gradient: &mut Tensor) -> Result<(), TrainError>;
 
     /// From the gradient by y to those of γ and β and, unless the layer is the first, by the z before it.
     fn normalize_backward(
+        &self,
         by_normalized: Tensor,
         passed: &Passed,
         layer: &Layer,
@@ -184,6 +191,7 @@ impl Mlp {
             kind,
             device,
             with_tensors: device != Device::Cpu,
+            group: Arc::new(Group::alone()),
         })
     }
 
@@ -191,6 +199,14 @@ impl Mlp {
     pub fn with_tensor_operations(mut self) -> Mlp {
         self.with_tensors = true;
         self
+    }
+
+    /// Shares each batch with the other processes of a group, which have the same parameters: losses, gradients and running
+    /// averages are those of the whole batch. A stack of one model only.
+    pub(super) fn join(&mut self, group: Arc<Group>) {
+        assert_eq!(self.models(), 1, "several processes train a single model");
+        self.with_tensors |= !group.is_alone();
+        self.group = group;
     }
 
     /// All parameters.
@@ -272,26 +288,38 @@ impl Mlp {
         Ok(values)
     }
 
-    /// The training loss of each model on its images, `[models]`, and all gradients.
+    /// The training loss of each model on its images, `[models]`, and all gradients. In a group `batch` is this process's
+    /// part of the images.
     pub fn differentiate(&mut self, batch: Batch) -> Result<Tensor, TrainError> {
         match (self.with_tensors, self.kind) {
-            (true, _) => self.differentiate_with::<tensors::Operations>(batch),
-            (false, Kind::Double) => self.differentiate_with::<processor::Operations<f64>>(batch),
-            (false, _) => self.differentiate_with::<processor::Operations<f32>>(batch),
+            (true, _) => {
+                let mut losses = self.differentiate_with(&self.tensor_operations(&batch)?, batch)?;
+                self.group.sum(&mut self.gradients)?;
+                self.group.sum(&mut losses)?;
+                Ok(losses)
+            }
+            (false, Kind::Double) => self.differentiate_with(&processor::Operations::<f64>(PhantomData), batch),
+            (false, _) => self.differentiate_with(&processor::Operations::<f32>(PhantomData), batch),
         }
+    }
+
+    fn tensor_operations(&self, batch: &Batch) -> Result<tensors::Operations, TrainError> {
+        let mut images = Tensor::f_from_slice(&[batch.labels.size()[1]])?;
+        self.group.sum(&mut images)?;
+        Ok(tensors::Operations { group: Arc::clone(&self.group), images: images.f_int64_value(&[0])? as f64 })
     }
 
     /// What the backward pass needs of each layer, and the outputs, to which the last bias is not added yet. Updates the
     /// running averages.
-    fn forward<O: Operations>(&mut self, images: Tensor) -> Result<(Vec<Passed>, Tensor), TrainError> {
+    fn forward(&mut self, operations: &impl Operations, images: Tensor) -> Result<(Vec<Passed>, Tensor), TrainError> {
         let last = self.layers.len() - 1;
         let mut passed = Vec::with_capacity(self.layers.len());
         let mut inputs = images;
         for (index, Views { parameters, transposed, running, .. }) in self.layers.iter_mut().enumerate() {
-            let through = O::normalize(inputs, parameters, running)?;
+            let through = operations.normalize(inputs, parameters, running)?;
             let outputs = through.normalized.f_bmm(transposed)?;
             passed.push(through);
-            inputs = if index < last { O::bias_and_relu(outputs, &parameters.bias)? } else { outputs };
+            inputs = if index < last { operations.bias_and_relu(outputs, &parameters.bias)? } else { outputs };
         }
         Ok((passed, inputs))
     }
@@ -300,15 +328,15 @@ impl Mlp {
         &self.layers[self.layers.len() - 1].parameters.bias
     }
 
-    fn differentiate_with<O: Operations>(&mut self, batch: Batch) -> Result<Tensor, TrainError> {
-        let (passed, outputs) = self.forward::<O>(batch.images)?;
-        let (losses, mut by_outputs) = O::cross_entropy(outputs, self.last_bias(), &batch.labels)?;
+    fn differentiate_with(&mut self, operations: &impl Operations, batch: Batch) -> Result<Tensor, TrainError> {
+        let (passed, outputs) = self.forward(operations, batch.images)?;
+        let (losses, mut by_outputs) = operations.cross_entropy(outputs, self.last_bias(), &batch.labels)?;
         for (index, (layer, passed)) in self.layers.iter_mut().zip(&passed).enumerate().rev() {
             let Views { parameters, gradients, .. } = layer;
-            O::bias_gradient(&by_outputs, &mut gradients.bias)?;
+            operations.bias_gradient(&by_outputs, &mut gradients.bias)?;
             let _ = by_outputs.f_transpose(1, 2)?.f_bmm_out(&gradients.weight, &passed.normalized)?;
             let by_normalized = by_outputs.f_bmm(&parameters.weight)?;
-            by_outputs = O::normalize_backward(by_normalized, passed, parameters, gradients, index == 0)?;
+            by_outputs = operations.normalize_backward(by_normalized, passed, parameters, gradients, index == 0)?;
         }
         Ok(losses)
     }
@@ -330,12 +358,14 @@ impl Mlp {
             return Ok(Answers::default());
         }
         let statistics = self.statistics.f_detach_copy()?;
-        let samples = batch()?.labels.size()[1];
-        let answers = Answers::find(questions, self, samples as f64, |mlp, labels| {
+        let samples = self.tensor_operations(&batch()?)?.images;
+        let answers = Answers::find(questions, self, samples, |mlp, labels| {
             let mut batch = batch()?;
             if labels == Labels::OfModel {
-                let logits = mlp.logits(batch.images.f_detach_copy()?)?;
-                batch.labels = drawn_labels(&logits, &uniforms(keys, samples as usize, mlp.device)?)?;
+                let logits = mlp.logits(&batch)?;
+                let uniforms = uniforms(keys, samples as usize, mlp.device)?;
+                let own = mlp.group.part(samples as usize);
+                batch.labels = drawn_labels(&logits, &uniforms.f_narrow(1, own.start as i64, own.len() as i64)?)?;
             }
             mlp.differentiate(batch).map(drop)
         });
@@ -344,11 +374,13 @@ impl Mlp {
     }
 
     /// The logits of a training batch, normalized by its own mean and variance. Updates the running averages.
-    fn logits(&mut self, images: Tensor) -> Result<Tensor, TrainError> {
+    fn logits(&mut self, batch: &Batch) -> Result<Tensor, TrainError> {
+        // The first normalisation may change its inputs.
+        let images = batch.images.f_detach_copy()?;
         let (_, outputs) = match (self.with_tensors, self.kind) {
-            (true, _) => self.forward::<tensors::Operations>(images),
-            (false, Kind::Double) => self.forward::<processor::Operations<f64>>(images),
-            (false, _) => self.forward::<processor::Operations<f32>>(images),
+            (true, _) => self.forward(&self.tensor_operations(batch)?, images),
+            (false, Kind::Double) => self.forward(&processor::Operations::<f64>(PhantomData), images),
+            (false, _) => self.forward(&processor::Operations::<f32>(PhantomData), images),
         }?;
         Ok(outputs.f_add(&self.last_bias().f_unsqueeze(1)?)?)
     }

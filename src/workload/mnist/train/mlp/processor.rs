@@ -9,7 +9,7 @@ use crate::instructions::vectorized;
 use crate::train::TrainError;
 use crate::train::loops::{Number, numbers, numbers_mut};
 
-pub(super) struct Operations<T>(PhantomData<T>);
+pub(super) struct Operations<T>(pub(super) PhantomData<T>);
 
 /// For a tensor `[models, batch, units]`: the number of elements for one model, and of units.
 fn shape(tensor: &Tensor) -> (usize, usize) {
@@ -24,7 +24,7 @@ fn empty_per_unit(like: &Tensor) -> Result<Tensor, TrainError> {
 }
 
 impl<T: Number> super::Operations for Operations<T> {
-    fn normalize(inputs: Tensor, layer: &Layer, running: &mut [Tensor; 2]) -> Result<Passed, TrainError> {
+    fn normalize(&self, inputs: Tensor, layer: &Layer, running: &mut [Tensor; 2]) -> Result<Passed, TrainError> {
         let (model, units) = shape(&inputs);
         let mut normalized = inputs.f_empty_like()?;
         let (mut mean, mut inverse_deviation) = (empty_per_unit(&inputs)?, empty_per_unit(&inputs)?);
@@ -46,7 +46,7 @@ impl<T: Number> super::Operations for Operations<T> {
         Ok(Passed { inputs, normalized, mean, inverse_deviation })
     }
 
-    fn bias_and_relu(mut outputs: Tensor, bias: &Tensor) -> Result<Tensor, TrainError> {
+    fn bias_and_relu(&self, mut outputs: Tensor, bias: &Tensor) -> Result<Tensor, TrainError> {
         let (model, units) = shape(&outputs);
         let models = numbers_mut::<T>(&mut outputs).chunks_exact_mut(model);
         for (z, bias) in models.zip(numbers::<T>(bias).chunks_exact(units)) {
@@ -55,7 +55,12 @@ impl<T: Number> super::Operations for Operations<T> {
         Ok(outputs)
     }
 
-    fn cross_entropy(mut outputs: Tensor, bias: &Tensor, labels: &Tensor) -> Result<(Tensor, Tensor), TrainError> {
+    fn cross_entropy(
+        &self,
+        mut outputs: Tensor,
+        bias: &Tensor,
+        labels: &Tensor,
+    ) -> Result<(Tensor, Tensor), TrainError> {
         let (model, units) = shape(&outputs);
         let batch = model / units;
         let labels = Vec::<i64>::try_from(labels.f_flatten(0, -1)?)?;
@@ -71,7 +76,7 @@ impl<T: Number> super::Operations for Operations<T> {
         Ok((losses, outputs))
     }
 
-    fn bias_gradient(by_outputs: &Tensor, gradient: &mut Tensor) -> Result<(), TrainError> {
+    fn bias_gradient(&self, by_outputs: &Tensor, gradient: &mut Tensor) -> Result<(), TrainError> {
         let (model, units) = shape(by_outputs);
         let models = numbers::<T>(by_outputs).chunks_exact(model);
         for (by_outputs, gradient) in models.zip(numbers_mut::<T>(gradient).chunks_exact_mut(units)) {
@@ -81,6 +86,7 @@ impl<T: Number> super::Operations for Operations<T> {
     }
 
     fn normalize_backward(
+        &self,
         mut by_normalized: Tensor,
         passed: &Passed,
         layer: &Layer,

@@ -1,0 +1,139 @@
+//! A process of a training that follows rank 0, which writes the run.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use serde::{Deserialize, Serialize};
+
+use super::device::Devices;
+use super::error::TrainError;
+use super::group::{Group, Order};
+use super::training::{TrainedSpec, Training, trained};
+use crate::plain_file;
+use crate::preset::Preset;
+use crate::run::{OptimizerProgress, RunFolder, StopRequest, Timestamp};
+use crate::visible::visible;
+
+/// What a process that follows works with.
+pub struct Follower<'a> {
+    pub group: Arc<Group>,
+    pub devices: &'a Devices,
+    /// The number of this process among those of its machine.
+    pub local_rank: usize,
+    pub stop: StopRequest,
+    pub log: RankLog,
+}
+
+/// The log of a process that follows, in the run's folder where this machine has it, and on its standard error.
+pub struct RankLog {
+    file: Option<File>,
+}
+
+impl RankLog {
+    pub fn open(folder: &Path, rank: usize) -> RankLog {
+        // On another machine the run may be in no folder.
+        let run = RunFolder::open(folder).ok();
+        RankLog { file: run.and_then(|run| plain_file::open_to_append(&run.rank_log(rank)).ok()) }
+    }
+
+    pub fn say(&self, message: &str) {
+        let line = format!("{} {}\n", Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ"), visible(message));
+        match &self.file {
+            // A log that cannot be written is no reason to end a training.
+            Some(file) => drop((&*file).write_all(line.as_bytes())),
+            None => eprint!("{line}"),
+        }
+    }
+}
+
+/// The keys of what rank 0 says to all before the first step.
+mod key {
+    pub(super) const CONFIG: &str = "config";
+    pub(super) const DATA: &str = "data";
+    pub(super) const PROGRESS: &str = "progress";
+}
+
+/// Tells the other processes the config of the run.
+pub(super) fn share_config(group: &Group, text: &str) -> Result<(), TrainError> {
+    group.share_text(key::CONFIG, text).map(drop)
+}
+
+/// Tells the other processes which data are to be used, when they are there.
+pub(super) fn share_data(group: &Group, fingerprint: &str) -> Result<(), TrainError> {
+    group.share_text(key::DATA, fingerprint).map(drop)
+}
+
+/// Steps and optimizer of a training.
+#[derive(Serialize, Deserialize)]
+struct Progress {
+    step: u64,
+    steps: u64,
+    powers: BTreeMap<String, f64>,
+}
+
+/// Gives a training of each process the state of that of rank 0.
+pub(super) fn share_state(group: &Group, training: &mut impl Training) -> Result<(), TrainError> {
+    if group.is_alone() {
+        return Ok(());
+    }
+    let OptimizerProgress { steps, powers } = training.optimized().2.progress();
+    let progress = Progress { step: training.step(), steps, powers };
+    let own = serde_json::to_string(&progress).expect("numbers and names are text");
+    let said = group.share_text(key::PROGRESS, &own)?;
+    let progress: Progress = serde_json::from_str(&said)
+        .map_err(|error| TrainError::Lost(format!("rank 0 said what is no progress: {error}")))?;
+    let mut saved = Vec::new();
+    for (name, tensor) in training.tensors() {
+        let mut copy = tensor.f_detach_copy()?;
+        group.share(&mut copy)?;
+        saved.push((name, copy));
+    }
+    if group.leads() {
+        return Ok(());
+    }
+    let Progress { step, steps, powers } = progress;
+    training.restore(step, &OptimizerProgress { steps, powers }, &saved)
+}
+
+impl Follower<'_> {
+    /// Takes part in the training that rank 0 leads, to its end.
+    pub fn follow(&self) -> anyhow::Result<()> {
+        let text = self.group.share_text(key::CONFIG, "")?;
+        let preset = Preset::parse(&text, "the config of rank 0")?;
+        trained(&preset)?.follow(self)
+    }
+
+    /// Takes part in a training.
+    pub(super) fn run<S: TrainedSpec>(&self, spec: &S) -> anyhow::Result<()> {
+        let device = self.devices.open(spec.common().device, self.local_rank)?;
+        // Rank 0 has downloaded and prepared them before.
+        let expected = self.group.share_text(key::DATA, "")?;
+        let obtained = spec.obtain(&mut |line| self.log.say(line), &|| self.stop.is_raised());
+        let obtained = obtained.map_err(anyhow::Error::from_boxed)?.context("it was asked to stop")?;
+        if obtained.fingerprint != expected {
+            let (source, found) = (obtained.source, obtained.fingerprint);
+            bail!(
+                "this process has other data than rank 0: expected the fingerprint {expected}, found {found} in {source}; \
+                 give all machines the same data"
+            );
+        }
+        let mut training = spec.begin(obtained.data, device)?;
+        training.join(Arc::clone(&self.group))?;
+        share_state(&self.group, &mut training)?;
+        self.log.say(&format!("training on {} from step {}", self.devices.describe(device), training.step()));
+        let mut never = || Ok(());
+        loop {
+            match self.group.order(Order::Step, self.stop.is_raised())?.0 {
+                Order::Step => drop(training.advance(&mut never)?),
+                Order::Evaluate => drop(training.evaluate(&mut never)?),
+                Order::End => break,
+            }
+        }
+        self.log.say(&format!("ended after step {}", training.step()));
+        Ok(())
+    }
+}

@@ -1,0 +1,148 @@
+// What Valleyscope needs of libtorch's c10d, as functions with C linkage: a store, and a group of processes over Gloo.
+//
+// Each function that can fail returns a message, to be freed by `valleyscope_text_free`, or null. No exception leaves
+// this file.
+
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+namespace {
+
+using std::chrono::milliseconds;
+
+struct Store {
+  c10::intrusive_ptr<c10d::Store> store;
+};
+
+struct Group {
+  c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo;
+};
+
+struct Work {
+  c10::intrusive_ptr<c10d::Work> work;
+};
+
+char* copied(const std::string& text) {
+  char* copy = static_cast<char*>(std::malloc(text.size() + 1));
+  if (copy != nullptr) {
+    std::memcpy(copy, text.c_str(), text.size() + 1);
+  }
+  return copy;
+}
+
+// Does the work; returns the message of what it throws.
+template <typename F>
+char* guarded(F&& work) {
+  try {
+    work();
+    return nullptr;
+  } catch (const c10::Error& error) {
+    return copied(error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    return copied(error.what());
+  } catch (...) {
+    return copied("unknown error");
+  }
+}
+
+} // namespace
+
+extern "C" {
+
+void valleyscope_text_free(char* text) {
+  std::free(text);
+}
+
+// A client of the store at an address. Where `listener` is the descriptor of a socket that listens there, and not −1, this
+// process serves the store, too, and takes the socket over. All keys get the prefix.
+char* valleyscope_store_open(
+    const char* host, uint16_t port, int listener, const char* prefix, int64_t timeout_ms, Store** out) {
+  return guarded([&] {
+    c10d::TCPStoreOptions options;
+    options.port = port;
+    options.isServer = listener >= 0;
+    options.waitWorkers = false;
+    options.timeout = milliseconds(timeout_ms);
+    if (listener >= 0) {
+      options.masterListenFd = listener;
+    }
+    auto store = c10::make_intrusive<c10d::TCPStore>(host, options);
+    *out = new Store{c10::make_intrusive<c10d::PrefixStore>(prefix, std::move(store))};
+  });
+}
+
+void valleyscope_store_free(Store* store) {
+  delete store;
+}
+
+char* valleyscope_store_set(Store* store, const char* key, const char* value) {
+  return guarded([&] { store->store->set(key, std::string(value)); });
+}
+
+// The value of a key, to be freed; null where there is none.
+char* valleyscope_store_get(Store* store, const char* key, char** value) {
+  return guarded([&] {
+    *value = nullptr;
+    if (store->store->check({key})) {
+      *value = copied(store->store->get_to_str(key));
+    }
+  });
+}
+
+// A group whose processes meet in the store. `interface` is the name of a network interface, or null for the address `host`.
+char* valleyscope_group_join(
+    Store* store, int rank, int size, const char* host, const char* interface, int64_t timeout_ms, Group** out) {
+  return guarded([&] {
+    auto options = c10d::ProcessGroupGloo::Options::create(milliseconds(timeout_ms));
+    options->devices.push_back(
+        interface != nullptr ? c10d::ProcessGroupGloo::createDeviceForInterface(interface)
+                             : c10d::ProcessGroupGloo::createDeviceForHostname(host));
+    *out = new Group{c10::make_intrusive<c10d::ProcessGroupGloo>(store->store, rank, size, options)};
+  });
+}
+
+// Begins to replace a tensor by its sum over all processes.
+char* valleyscope_group_sum(Group* group, at::Tensor* tensor, Work** out) {
+  return guarded([&] {
+    std::vector<at::Tensor> tensors{*tensor};
+    *out = new Work{group->gloo->allreduce(tensors)};
+  });
+}
+
+// Begins to replace a tensor by that of one process.
+char* valleyscope_group_send(Group* group, at::Tensor* tensor, int from, Work** out) {
+  return guarded([&] {
+    std::vector<at::Tensor> tensors{*tensor};
+    c10d::BroadcastOptions options;
+    options.rootRank = from;
+    *out = new Work{group->gloo->broadcast(tensors, options)};
+  });
+}
+
+// Waits for an operation for a time at most; sets whether it has ended.
+char* valleyscope_work_wait(Work* work, int64_t timeout_ms, bool* ended) {
+  *ended = false;
+  char* error = guarded([&] {
+    work->work->wait(milliseconds(timeout_ms));
+    *ended = true;
+  });
+  if (error == nullptr) {
+    return nullptr;
+  }
+  // A wait that takes too long throws, too; the operation may have ended since.
+  std::free(error);
+  *ended = work->work->isCompleted();
+  return *ended ? guarded([&] { work->work->wait(); }) : nullptr;
+}
+
+void valleyscope_work_free(Work* work) {
+  delete work;
+}
+}

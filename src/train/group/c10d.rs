@@ -1,0 +1,209 @@
+//! libtorch's c10d, through the functions of `c10d.cpp`.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::net::TcpListener;
+use std::os::fd::IntoRawFd;
+use std::ptr::{NonNull, null, null_mut};
+use std::time::Duration;
+
+use tch::Tensor;
+
+/// Why an operation of c10d fails, in its words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct C10dError(pub(super) String);
+
+type Handle = c_void;
+
+unsafe extern "C" {
+    fn valleyscope_text_free(text: *mut c_char);
+    fn valleyscope_store_open(
+        host: *const c_char,
+        port: u16,
+        listener: c_int,
+        prefix: *const c_char,
+        timeout_ms: i64,
+        out: *mut *mut Handle,
+    ) -> *mut c_char;
+    fn valleyscope_store_free(store: *mut Handle);
+    fn valleyscope_store_set(store: *mut Handle, key: *const c_char, value: *const c_char) -> *mut c_char;
+    fn valleyscope_store_get(store: *mut Handle, key: *const c_char, value: *mut *mut c_char) -> *mut c_char;
+    fn valleyscope_group_join(
+        store: *mut Handle,
+        rank: c_int,
+        size: c_int,
+        host: *const c_char,
+        interface: *const c_char,
+        timeout_ms: i64,
+        out: *mut *mut Handle,
+    ) -> *mut c_char;
+    fn valleyscope_group_sum(group: *mut Handle, tensor: *mut Handle, out: *mut *mut Handle) -> *mut c_char;
+    fn valleyscope_group_send(
+        group: *mut Handle,
+        tensor: *mut Handle,
+        from: c_int,
+        out: *mut *mut Handle,
+    ) -> *mut c_char;
+    fn valleyscope_work_wait(work: *mut Handle, timeout_ms: i64, ended: *mut bool) -> *mut c_char;
+    fn valleyscope_work_free(work: *mut Handle);
+}
+
+/// Takes over a text of the C functions.
+fn taken(text: *mut c_char) -> Option<String> {
+    let text = NonNull::new(text)?;
+    // SAFETY: a text of the C functions ends with 0 and is the caller's to free.
+    unsafe {
+        let copy = CStr::from_ptr(text.as_ptr()).to_string_lossy().into_owned();
+        valleyscope_text_free(text.as_ptr());
+        Some(copy)
+    }
+}
+
+fn checked(error: *mut c_char) -> Result<(), C10dError> {
+    let Some(error) = taken(error) else { return Ok(()) };
+    // The first line says what is wrong; what is before it, and other lines, are of use for c10d's authors.
+    let first = error.lines().next().unwrap_or_default();
+    let plain = first.strip_prefix("[/").and_then(|rest| Some(rest.split_once("] ")?.1));
+    Err(C10dError(plain.unwrap_or(first).to_owned()))
+}
+
+/// Calls a function that sets a handle.
+fn made(make: impl FnOnce(*mut *mut Handle) -> *mut c_char) -> Result<NonNull<Handle>, C10dError> {
+    let mut out = null_mut();
+    checked(make(&raw mut out))?;
+    NonNull::new(out).ok_or_else(|| C10dError("nothing was made".to_owned()))
+}
+
+fn c_text(text: &str) -> Result<CString, C10dError> {
+    CString::new(text).map_err(|_| C10dError(format!("expected a text without a zero byte, found {text:?}")))
+}
+
+/// A store of keys and values that one process serves to all.
+#[derive(Debug)]
+pub(super) struct Store(NonNull<Handle>);
+
+// SAFETY: c10d's stores take a lock for each operation.
+unsafe impl Send for Store {}
+// SAFETY: as above.
+unsafe impl Sync for Store {}
+
+impl Store {
+    /// A client of the store at an address; with a listener there, this process serves it. Operations fail after
+    /// `timeout`.
+    pub(super) fn open(
+        host: &str,
+        port: u16,
+        listener: Option<TcpListener>,
+        prefix: &str,
+        timeout: Duration,
+    ) -> Result<Store, C10dError> {
+        let (host, prefix) = (c_text(host)?, c_text(prefix)?);
+        let listener = listener.map_or(-1, IntoRawFd::into_raw_fd);
+        let timeout = timeout.as_millis() as i64;
+        // SAFETY: the texts live for the call; the descriptor is given away.
+        made(|out| unsafe { valleyscope_store_open(host.as_ptr(), port, listener, prefix.as_ptr(), timeout, out) })
+            .map(Store)
+    }
+
+    pub(super) fn set(&self, key: &str, value: &str) -> Result<(), C10dError> {
+        let (key, value) = (c_text(key)?, c_text(value)?);
+        // SAFETY: the handle is of a store, and the texts live for the call.
+        checked(unsafe { valleyscope_store_set(self.0.as_ptr(), key.as_ptr(), value.as_ptr()) })
+    }
+
+    /// The value of a key that was set.
+    pub(super) fn get(&self, key: &str) -> Result<Option<String>, C10dError> {
+        let (key, mut value) = (c_text(key)?, null_mut());
+        // SAFETY: as above.
+        checked(unsafe { valleyscope_store_get(self.0.as_ptr(), key.as_ptr(), &raw mut value) })?;
+        Ok(taken(value))
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        // SAFETY: the handle is of a store, and used no more.
+        unsafe { valleyscope_store_free(self.0.as_ptr()) }
+    }
+}
+
+/// The network that a process's connections to the others use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Bind {
+    /// An address of this machine.
+    Address(String),
+    /// The name of a network interface.
+    Interface(String),
+}
+
+/// A group of processes over Gloo. It is never freed, as that waits for operations which may not end.
+#[derive(Debug)]
+pub(super) struct ProcessGroup(NonNull<Handle>);
+
+// SAFETY: c10d's groups take a lock for each operation.
+unsafe impl Send for ProcessGroup {}
+// SAFETY: as above.
+unsafe impl Sync for ProcessGroup {}
+
+impl ProcessGroup {
+    pub(super) fn join(
+        store: &Store,
+        rank: usize,
+        size: usize,
+        bind: &Bind,
+        timeout: Duration,
+    ) -> Result<ProcessGroup, C10dError> {
+        let (host, interface) = match bind {
+            Bind::Address(host) => (Some(c_text(host)?), None),
+            Bind::Interface(name) => (None, Some(c_text(name)?)),
+        };
+        let pointer = |text: &Option<CString>| text.as_ref().map_or(null(), |text| text.as_ptr());
+        let (host, interface, timeout) = (pointer(&host), pointer(&interface), timeout.as_millis() as i64);
+        // SAFETY: the handle is of a store, which the group keeps; the texts live for the call.
+        let made = made(|out| unsafe {
+            valleyscope_group_join(store.0.as_ptr(), rank as c_int, size as c_int, host, interface, timeout, out)
+        });
+        made.map(ProcessGroup)
+    }
+
+    /// Begins to replace a tensor by its sum over all processes.
+    pub(super) fn sum<'a>(&self, tensor: &'a mut Tensor) -> Result<Operation<'a>, C10dError> {
+        // SAFETY: the handles are of a group and of a tensor.
+        Operation::begin(|out| unsafe { valleyscope_group_sum(self.0.as_ptr(), tensor.as_mut_ptr().cast(), out) })
+    }
+
+    /// Begins to replace a tensor by that of one process.
+    pub(super) fn send<'a>(&self, tensor: &'a mut Tensor, from: usize) -> Result<Operation<'a>, C10dError> {
+        // SAFETY: as above.
+        Operation::begin(|out| unsafe {
+            valleyscope_group_send(self.0.as_ptr(), tensor.as_mut_ptr().cast(), from as c_int, out)
+        })
+    }
+}
+
+/// An operation on tensors, which belong to it until it has ended.
+pub(super) struct Operation<'a> {
+    handle: NonNull<Handle>,
+    _tensors: std::marker::PhantomData<&'a mut Tensor>,
+}
+
+impl Operation<'_> {
+    fn begin(make: impl FnOnce(*mut *mut Handle) -> *mut c_char) -> Result<Self, C10dError> {
+        Ok(Operation { handle: made(make)?, _tensors: std::marker::PhantomData })
+    }
+
+    /// Waits for its end for a time at most; returns whether it has ended.
+    pub(super) fn wait(&self, timeout: Duration) -> Result<bool, C10dError> {
+        let mut ended = false;
+        // SAFETY: the handle is of an operation.
+        checked(unsafe { valleyscope_work_wait(self.handle.as_ptr(), timeout.as_millis() as i64, &raw mut ended) })?;
+        Ok(ended)
+    }
+}
+
+impl Drop for Operation<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the handle is of an operation, and used no more. c10d itself keeps it, and its tensors, to its end.
+        unsafe { valleyscope_work_free(self.handle.as_ptr()) }
+    }
+}

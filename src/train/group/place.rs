@@ -1,0 +1,232 @@
+//! The place of a process among those of its training: as torchrun, SLURM or the program itself say it in the environment.
+
+use std::io;
+use std::net::{TcpListener, ToSocketAddrs};
+
+use super::c10d::Bind;
+
+/// A process's place, and where it finds the others.
+#[derive(Debug)]
+pub struct Place {
+    /// From 0; that of rank 0 leads.
+    pub rank: usize,
+    /// The number of processes.
+    pub size: usize,
+    /// The number among those of this machine, from 0.
+    pub local_rank: usize,
+    /// The address of the store that one process serves.
+    pub host: String,
+    pub port: u16,
+    /// The network of the connections between processes.
+    pub bind: Bind,
+    /// What all keys in the store begin with.
+    pub prefix: String,
+    /// The store's socket, where this process serves it.
+    pub listener: Option<TcpListener>,
+}
+
+/// Why a place cannot be told.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    #[error("expected {expected} as {variable} in the environment, found {found}")]
+    Variable { variable: &'static str, expected: String, found: String },
+    #[error(
+        "{variable} is {found}, and {needed} is not set; all processes of a training need RANK, WORLD_SIZE, MASTER_ADDR and \
+         MASTER_PORT, which torchrun sets"
+    )]
+    Missing { variable: &'static str, found: String, needed: &'static str },
+    #[error(
+        "the processes meet at {host}, which is no loopback address, and no network is named for their connections; name \
+         the interface of this machine that reaches the others: --interface NAME, or GLOO_SOCKET_IFNAME (anybody who \
+         reaches it can disturb the training: let it be a private one)"
+    )]
+    NoNetwork { host: String },
+    #[error(
+        "cannot listen at {host}:{port}, where the processes are to meet: {source}; MASTER_ADDR must be an address of the machine of rank 0, and MASTER_PORT be free there"
+    )]
+    Listen { host: String, port: u16, source: io::Error },
+}
+
+/// The address at which processes of one machine meet.
+pub(super) const LOOPBACK: &str = "127.0.0.1";
+
+impl Place {
+    pub(super) const PREFIX: &str = "valleyscope";
+
+    /// The place that the environment tells; `None` where the process is alone. `interface` is the network interface that a
+    /// user has named.
+    ///
+    /// # Errors
+    ///
+    /// Where variables are missing or wrong, and where the processes are on several machines and no network is named.
+    pub fn of_environment(
+        interface: Option<&str>,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Option<Place>, PlaceError> {
+        let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let known = match (variable("WORLD_SIZE"), variable("SLURM_STEP_NUM_TASKS")) {
+            (Some(size), _) => Known::of_torchrun(&size, &variable)?,
+            (None, Some(size)) => Known::of_slurm(&size, &variable)?,
+            (None, None) => return Ok(None),
+        };
+        let Known { rank, size, local_rank, host, port } = known;
+        if size == 1 {
+            return Ok(None);
+        }
+        if rank >= size {
+            let expected = format!("a number below WORLD_SIZE, which is {size},");
+            return Err(PlaceError::Variable { variable: "RANK", expected, found: rank.to_string() });
+        }
+        let interface = interface.map(str::to_owned).or_else(|| variable("GLOO_SOCKET_IFNAME"));
+        let bind = match interface {
+            Some(name) => Bind::Interface(name),
+            None if is_loopback(&host) => Bind::Address(LOOPBACK.to_owned()),
+            None => return Err(PlaceError::NoNetwork { host }),
+        };
+        // torchrun's own process serves a store, and each of its attempts has a part of it.
+        let has_store = variable("TORCHELASTIC_USE_AGENT_STORE").is_some_and(|value| value == "True");
+        let attempt = variable("TORCHELASTIC_RESTART_COUNT").unwrap_or_default();
+        let prefix = if has_store { format!("{}/{attempt}", Self::PREFIX) } else { Self::PREFIX.to_owned() };
+        let listener = (rank == 0 && !has_store).then(|| {
+            let listen = TcpListener::bind((host.as_str(), port));
+            listen.map_err(|source| PlaceError::Listen { host: host.clone(), port, source })
+        });
+        Ok(Some(Place { rank, size, local_rank, listener: listener.transpose()?, host, port, bind, prefix }))
+    }
+}
+
+fn is_loopback(host: &str) -> bool {
+    let found = (host, 0).to_socket_addrs();
+    found.is_ok_and(|mut addresses| addresses.len() > 0 && addresses.all(|address| address.ip().is_loopback()))
+}
+
+/// What the environment says.
+struct Known {
+    rank: usize,
+    size: usize,
+    local_rank: usize,
+    host: String,
+    port: u16,
+}
+
+fn number<N: std::str::FromStr>(variable: &'static str, found: &str) -> Result<N, PlaceError> {
+    let wrong = |_| PlaceError::Variable { variable, expected: "a number".to_owned(), found: found.to_owned() };
+    found.trim().parse().map_err(wrong)
+}
+
+impl Known {
+    /// As torchrun sets it, and whoever starts processes by hand.
+    fn of_torchrun(size: &str, variable: &impl Fn(&str) -> Option<String>) -> Result<Known, PlaceError> {
+        let needed = |needed: &'static str| {
+            let missing = || PlaceError::Missing { variable: "WORLD_SIZE", found: size.to_owned(), needed };
+            variable(needed).ok_or_else(missing)
+        };
+        let local_rank = variable("LOCAL_RANK").map_or(Ok(0), |rank| number("LOCAL_RANK", &rank))?;
+        let size: usize = number("WORLD_SIZE", size)?;
+        if size == 1 {
+            return Ok(Known { rank: 0, size, local_rank, host: String::new(), port: 0 });
+        }
+        Ok(Known {
+            rank: number("RANK", &needed("RANK")?)?,
+            size,
+            local_rank,
+            host: needed("MASTER_ADDR")?,
+            port: number("MASTER_PORT", &needed("MASTER_PORT")?)?,
+        })
+    }
+
+    /// As SLURM's `srun` sets it. Rank 0 is on the first machine of the step.
+    fn of_slurm(size: &str, variable: &impl Fn(&str) -> Option<String>) -> Result<Known, PlaceError> {
+        const SIZE: &str = "SLURM_STEP_NUM_TASKS";
+        let needed = |needed: &'static str| {
+            variable(needed).ok_or_else(|| PlaceError::Missing { variable: SIZE, found: size.to_owned(), needed })
+        };
+        let size = number(SIZE, size)?;
+        let rank = number("SLURM_PROCID", &needed("SLURM_PROCID")?)?;
+        let local_rank = number("SLURM_LOCALID", &needed("SLURM_LOCALID")?)?;
+        let host = match variable("MASTER_ADDR") {
+            Some(host) => host,
+            None => first_host(&needed("SLURM_STEP_NODELIST")?),
+        };
+        let port = match variable("MASTER_PORT") {
+            Some(port) => number("MASTER_PORT", &port)?,
+            None => port_of_job(number("SLURM_JOB_ID", &needed("SLURM_JOB_ID")?)?),
+        };
+        Ok(Known { rank, size, local_rank, host, port })
+    }
+}
+
+/// The first host of SLURM's list, such as `node003` of `node[003-005,9],other`.
+fn first_host(list: &str) -> String {
+    let Some((stem, rest)) = list.split_once('[').filter(|(stem, _)| !stem.contains(',')) else {
+        return list.split(',').next().unwrap_or_default().to_owned();
+    };
+    let (ranges, after) = rest.split_once(']').unwrap_or((rest, ""));
+    let first = ranges.split([',', '-']).next().unwrap_or_default();
+    format!("{stem}{first}{}", after.split(',').next().unwrap_or_default())
+}
+
+/// A port that jobs which share a machine do not share: 20,000 to 29,999.
+fn port_of_job(job: u64) -> u16 {
+    20_000 + (job % 10_000) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(interface: Option<&str>, variables: &[(&str, &str)]) -> Result<Option<Place>, String> {
+        let of = |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
+        Place::of_environment(interface, of).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn torchrun_tells_the_place() {
+        let variables = [
+            ("RANK", "3"),
+            ("WORLD_SIZE", "4"),
+            ("LOCAL_RANK", "1"),
+            ("MASTER_ADDR", "localhost"),
+            ("MASTER_PORT", "29500"),
+            ("TORCHELASTIC_USE_AGENT_STORE", "True"),
+            ("TORCHELASTIC_RESTART_COUNT", "2"),
+        ];
+        let found = place(None, &variables).unwrap().unwrap();
+        assert_eq!((found.rank, found.size, found.local_rank, found.port), (3, 4, 1, 29500));
+        assert_eq!((found.prefix.as_str(), found.bind), ("valleyscope/2", Bind::Address(LOOPBACK.to_owned())));
+        assert!(place(None, &variables[..3]).unwrap_err().contains("MASTER_ADDR is not set"));
+        assert!(place(None, &[("WORLD_SIZE", "1")]).unwrap().is_none());
+        assert!(place(None, &[]).unwrap().is_none());
+        let wrong = place(None, &[&[("RANK", "4")], &variables[1..]].concat()).unwrap_err();
+        assert!(wrong.contains("below WORLD_SIZE, which is 4, as RANK in the environment, found 4"), "{wrong}");
+        let wrong = place(None, &[&[("RANK", "x")], &variables[1..]].concat()).unwrap_err();
+        assert!(wrong.contains("expected a number as RANK in the environment, found x"), "{wrong}");
+    }
+
+    #[test]
+    fn other_machines_need_the_name_of_a_network() {
+        let variables = [("RANK", "1"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "192.0.2.1"), ("MASTER_PORT", "29500")];
+        assert!(place(None, &variables).unwrap_err().contains("--interface NAME, or GLOO_SOCKET_IFNAME"));
+        let found = place(Some("eth1"), &variables).unwrap().unwrap();
+        assert_eq!(found.bind, Bind::Interface("eth1".to_owned()));
+    }
+
+    #[test]
+    fn slurm_tells_the_place() {
+        let variables = [
+            ("SLURM_STEP_NUM_TASKS", "8"),
+            ("SLURM_PROCID", "5"),
+            ("SLURM_LOCALID", "1"),
+            ("SLURM_STEP_NODELIST", "gpu[07-08,11]"),
+            ("SLURM_JOB_ID", "1234567"),
+            ("GLOO_SOCKET_IFNAME", "ib0"),
+        ];
+        let found = place(None, &variables).unwrap().unwrap();
+        assert_eq!((found.rank, found.size, found.local_rank), (5, 8, 1));
+        assert_eq!((found.host.as_str(), found.port), ("gpu07", 24_567));
+        assert_eq!(found.bind, Bind::Interface("ib0".to_owned()));
+        for (list, first) in [("a", "a"), ("a,b[1-2]", "a"), ("n[3,5-9]-ib,m", "n3-ib"), ("x[12]", "x12")] {
+            assert_eq!(first_host(list), first, "{list}");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! How the processes of a training are started, and how they end.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::bail;
+
+use super::device::Devices;
+use super::follower::{Follower, RankLog};
+use super::group::{Group, LocalProcesses, Place};
+use crate::run::{Better, MetricId, MetricInfo, MetricScale, MetricSource, MetricValues, RunFolder, StopRequest, Unit};
+
+/// The processes of a training.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct Together {
+    /// Train with so many processes on this machine, which share each batch
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    processes: u16,
+    /// The network interface for connections to processes on other machines, such as eth0 [default: the loopback device, for
+    /// processes of one machine]
+    #[arg(long, value_name = "NAME")]
+    interface: Option<String>,
+    /// End when a process does not answer, or does not come to the end of its part of a step, for so long
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u16).range(5..))]
+    timeout: u16,
+}
+
+impl Together {
+    /// The place that torchrun, SLURM or another process of this program has given this process.
+    pub(super) fn place(&self) -> anyhow::Result<Option<Place>> {
+        let place = Place::of_environment(self.interface.as_deref(), |name| std::env::var(name).ok())?;
+        if let Some(place) = place.as_ref().filter(|_| self.processes > 1) {
+            bail!(
+                "the environment says that this is process {} of {} (RANK, WORLD_SIZE), and --processes asks for {} more \
+                 of each; leave --processes out where torchrun or srun starts them",
+                place.rank,
+                place.size,
+                self.processes - 1
+            );
+        }
+        Ok(place)
+    }
+
+    fn patience(&self) -> Duration {
+        Duration::from_secs(u64::from(self.timeout))
+    }
+
+    /// Meets the other processes as the one that leads, and starts them first where they are to be on this machine.
+    pub(super) fn lead(
+        &self,
+        run: &RunFolder,
+        place: Option<Place>,
+    ) -> anyhow::Result<(Group, Option<LocalProcesses>)> {
+        if let Some(place) = place {
+            return Ok((Group::join(place, self.patience())?, None));
+        }
+        let count = usize::from(self.processes);
+        if count == 1 {
+            return Ok((Group::alone(), None));
+        }
+        let threads = share_processors(count);
+        let timeout = ["--timeout".to_owned(), self.timeout.to_string()];
+        let (processes, place) = LocalProcesses::start(run, count, threads, &timeout)?;
+        Ok((Group::join(place, self.patience())?, Some(processes)))
+    }
+
+    /// Follows the process that leads, to the end of the training.
+    pub(super) fn follow(
+        &self,
+        folder: &Path,
+        place: Place,
+        devices: &Devices,
+        stop: StopRequest,
+    ) -> anyhow::Result<()> {
+        let (rank, local_rank) = (place.rank, place.local_rank);
+        let log = RankLog::open(folder, rank);
+        log.say(&format!("rank {rank} of {}, process {}", place.size, std::process::id()));
+        let joined = Group::join(place, self.patience());
+        let group = Arc::new(joined.inspect_err(|error| log.say(&error.to_string()))?);
+        let follower = Follower { group: Arc::clone(&group), devices, local_rank, stop, log };
+        let outcome = follower.follow();
+        let error = outcome.as_ref().err().map(|error| format!("{error:#}"));
+        if let Some(error) = &error {
+            follower.log.say(error);
+        }
+        group.end(error.as_deref());
+        outcome
+    }
+}
+
+/// Gives each process of this machine as many threads, unless the environment says how many; returns them.
+fn share_processors(processes: usize) -> Option<usize> {
+    if std::env::var_os("OMP_NUM_THREADS").is_some() {
+        return None;
+    }
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let threads = (processors / processes).max(1);
+    tch::set_num_threads(threads as i32);
+    Some(threads)
+}
+
+/// The number of processes.
+const PROCESSES: MetricId = MetricId::of("processes");
+/// The fraction of the time for which rank 0 has waited for the others, and for the network.
+const WAIT_SHARE: MetricId = MetricId::of("wait_share");
+/// The rank that has waited least for the others.
+const SLOWEST_RANK: MetricId = MetricId::of("slowest_rank");
+
+/// Measures how the processes of a training wait for each other.
+pub(super) struct Waits {
+    group: Arc<Group>,
+    before: Vec<f64>,
+}
+
+impl Waits {
+    pub(super) fn new(group: Arc<Group>) -> Waits {
+        Waits { group, before: Vec::new() }
+    }
+
+    /// The metrics that it measures: none of a process alone.
+    pub(super) fn metrics(&self) -> Vec<MetricInfo> {
+        if self.group.is_alone() {
+            return Vec::new();
+        }
+        let info = |metric: MetricId, title: &str, unit| MetricInfo {
+            name: metric.name().to_owned(),
+            title: title.to_owned(),
+            unit,
+            scale: MetricScale::Linear,
+            better: Better::Neither,
+            source: MetricSource::Training,
+        };
+        vec![
+            info(PROCESSES, "Processes", Unit::Plain),
+            info(WAIT_SHARE, "Wait for other processes", Unit::Fraction),
+            info(SLOWEST_RANK, "Slowest rank", Unit::Plain),
+        ]
+    }
+
+    /// Begins to measure.
+    pub(super) fn begin(&mut self) {
+        self.before = self.group.waited_s();
+    }
+
+    /// The metrics of the last `seconds`, since this was asked before.
+    pub(super) fn measure(&mut self, seconds: f64) -> MetricValues {
+        if self.group.is_alone() {
+            return MetricValues::default();
+        }
+        let now = self.group.waited_s();
+        let waited: Vec<f64> = now.iter().zip(&self.before).map(|(now, before)| now - before).collect();
+        self.before = now;
+        let least = waited.iter().enumerate().min_by(|(_, a), (_, b)| a.total_cmp(b));
+        let slowest = least.map_or(0, |(rank, _)| rank);
+        let share = (waited[0] / seconds).clamp(0.0, 1.0);
+        [(PROCESSES, self.group.size() as f64), (WAIT_SHARE, share), (SLOWEST_RANK, slowest as f64)].into()
+    }
+}

@@ -1,0 +1,247 @@
+//! Several processes that train together: the same losses, and one that dies, hangs or loses its connection.
+
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use valleyscope::optimizer::{RuleKind, RuleSpec};
+use valleyscope::run::{MetricId, RunFolder, Status};
+use valleyscope::workload::{FloatType, MnistSpec};
+
+use crate::faults::{Stage, curve, expect, history, kill, quick, scan, status, wait_for, worker};
+use crate::gpt2_run::tiny;
+
+fn together(run: &RunFolder, resume: bool, processes: usize) -> Command {
+    let mut command = worker(run, resume);
+    command.args(["--processes", &processes.to_string(), "--timeout", "6"]);
+    command
+}
+
+fn losses(run: &RunFolder) -> Vec<(u64, f64)> {
+    curve(run).into_iter().map(|(step, loss)| (step, f64::from_bits(loss))).collect()
+}
+
+/// Trains runs with as many processes, and compares the curves with that of the first.
+#[track_caller]
+fn equal_losses(what: &str, runs: &[(RunFolder, usize)], within: f64) {
+    for (run, processes) in runs {
+        let output = together(run, false, *processes).output().unwrap();
+        assert!(output.status.success(), "{what}, {processes}: {}", String::from_utf8_lossy(&output.stderr));
+        let evaluation = |run: &RunFolder| {
+            let history = history(run);
+            let loss = [MetricId::VAL_LOSS, MetricId::TEST_LOSS].into_iter().find_map(|id| history.latest_at(id));
+            loss.unwrap()
+        };
+        let (first, found) = (losses(&runs[0].0), losses(run));
+        assert_eq!(first.len(), 20, "{what}");
+        let pairs = first.into_iter().zip(found).chain([(evaluation(&runs[0].0), evaluation(run))]);
+        for ((step, expected), (of, found)) in pairs {
+            assert_eq!(step, of);
+            assert!(
+                (found - expected).abs() <= within * expected.abs(),
+                "{what}, {processes} processes, step {step}: {found} where one process has {expected}"
+            );
+        }
+    }
+}
+
+#[test]
+fn any_number_of_processes_has_the_losses_of_one_on_mnist() {
+    let stage = Stage::new();
+    // What a rule asks of a batch is of the whole batch, too: of the same images or of labels that the model draws.
+    let kinds = ["FOCUS", "Sophia", "MARS", "Muon", "Schedule-Free"];
+    for (name, precision, counts, within) in kinds
+        .map(|name| (name, FloatType::Float64, &[1, 2][..], 1e-12))
+        .into_iter()
+        .chain([("Adam", FloatType::Float64, &[1, 3][..], 1e-12), ("FOCUS", FloatType::Float64, &[1, 4][..], 1e-12)])
+        // In float32 a gradient near 0 may get another sign by its rounding, and Adam and Signum take whole steps then:
+        // not compared.
+        .chain(["FOCUS", "SGD"].map(|name| (name, FloatType::Float32, &[1, 2, 4][..], 1e-4)))
+    {
+        let kind = RuleKind::ALL.iter().copied().find(|kind| kind.info().name == name).unwrap();
+        let optimizer = RuleSpec::in_training(kind);
+        let runs = counts.iter().map(|count| (stage.run(MnistSpec { optimizer, precision, ..quick(20) }), *count));
+        equal_losses(name, &runs.collect::<Vec<_>>(), within);
+    }
+}
+
+#[test]
+fn any_number_of_processes_has_the_losses_of_one_on_gpt2() {
+    let stage = Stage::new();
+    let usual = [("steps", "20"), ("log_every", "1"), ("eval_every", "20"), ("sample", "None"), ("clip", "0.5")];
+    let compare = |counts: &[usize], within, settings: &[(&str, &str)]| {
+        let settings = [&usual[..], settings].concat();
+        let runs = counts.iter().map(|count| (tiny(&stage, &settings), *count));
+        equal_losses(&format!("{settings:?}"), &runs.collect::<Vec<_>>(), within);
+    };
+    let double = ("precision", "Float64");
+    // Six sequences: with four processes the parts differ, and one has parts of two micro-batches.
+    compare(&[1, 2, 4], 1e-12, &[double, ("batch_size", "3"), ("accumulation", "2")]);
+    compare(&[1, 3][..], 1e-4, &[("batch_size", "4"), ("accumulation", "1")]);
+    compare(&[1, 2], 1e-12, &[double, ("optimizer", "Sophia(interval: 4)")]);
+    compare(&[1, 2], 1e-12, &[double, ("optimizer", "Mars(form: Exact)")]);
+}
+
+/// The processes that a process has started.
+fn children(of: &Child) -> Vec<u32> {
+    let path = format!("/proc/{0}/task/{0}/children", of.id());
+    std::fs::read_to_string(path).unwrap().split_whitespace().map(|pid| pid.parse().unwrap()).collect()
+}
+
+fn signal(name: &str, pid: u32) {
+    assert!(Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status().unwrap().success());
+}
+
+/// Waits for the end of a process, which must come in under a minute.
+#[track_caller]
+fn ends(mut child: Child) {
+    let begun = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it goes on");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[track_caller]
+fn end(pids: &[u32]) {
+    let begun = Instant::now();
+    for pid in pids {
+        // A process that has ended stays until its parent knows, and says so.
+        let lives = || std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "));
+        while lives() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{pid} goes on");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+#[track_caller]
+fn failed(run: &RunFolder, words: &str) {
+    match status(run) {
+        Status::Failed(message) => assert!(message.contains(words), "no {words:?} in {message:?}"),
+        status => panic!("{status:?}, where it should have failed with {words:?}"),
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_process_that_dies_or_hangs_ends_all_and_the_run_goes_on_with_any_number() {
+    let stage = Stage::new();
+    let precision = FloatType::Float64;
+    let long = || MnistSpec { precision, ..quick(200) };
+    let whole = stage.run(long());
+    assert!(worker(&whole, false).output().unwrap().status.success());
+    let run = stage.run(long());
+
+    let mut child = together(&run, false, 3).spawn().unwrap();
+    wait_for(&run, &mut child, 15);
+    let others = children(&child);
+    assert_eq!(others.len(), 2);
+    signal("KILL", others[0]);
+    ends(child);
+    end(&others);
+    failed(&run, &format!("rank 1 (process {} on ", others[0]));
+    failed(&run, "resume the run, which goes on from its last checkpoint");
+
+    let mut child = together(&run, true, 2).spawn().unwrap();
+    wait_for(&run, &mut child, 45);
+    let others = children(&child);
+    signal("STOP", others[0]);
+    ends(child);
+    end(&others);
+    failed(&run, &format!("rank 1 (process {} on ", others[0]));
+
+    // That of rank 0 takes the others with it, also one that is stopped.
+    let mut child = together(&run, true, 3).spawn().unwrap();
+    wait_for(&run, &mut child, 75);
+    let others = children(&child);
+    signal("STOP", others[1]);
+    kill(child);
+    end(&others);
+
+    assert!(worker(&run, true).output().unwrap().status.success());
+    let (expected, found) = (losses(&whole), losses(&run));
+    assert_eq!(expected.len(), found.len());
+    for ((step, expected), (of, found)) in expected.into_iter().zip(found) {
+        assert_eq!(step, of);
+        assert!((found - expected).abs() <= 1e-6 * expected.abs(), "step {step}: {found}, {expected}");
+    }
+}
+
+/// A process as torchrun starts it.
+fn ranked(run: &RunFolder, rank: usize, port: u16) -> Child {
+    let mut command = worker(run, true);
+    command.args(["--timeout", "6"]).env("MASTER_ADDR", "localhost").env("MASTER_PORT", port.to_string());
+    let variables = [("RANK", rank), ("LOCAL_RANK", rank), ("WORLD_SIZE", 2)];
+    command.envs(variables.map(|(name, value)| (name, value.to_string()))).stderr(Stdio::null()).spawn().unwrap()
+}
+
+fn free_port() -> u16 {
+    std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
+}
+
+#[test]
+fn processes_that_others_start_meet_by_their_environment() {
+    let stage = Stage::new();
+    let [alone, run] = [(); 2].map(|()| stage.run(MnistSpec { precision: FloatType::Float64, ..quick(20) }));
+    assert!(worker(&alone, false).output().unwrap().status.success());
+    let port = free_port();
+    let [mut leads, mut follows] = [0, 1].map(|rank| ranked(&run, rank, port));
+    assert!(leads.wait().unwrap().success());
+    assert!(follows.wait().unwrap().success());
+    for ((_, expected), (_, found)) in losses(&alone).into_iter().zip(losses(&run)) {
+        assert!((found - expected).abs() <= 1e-12 * expected);
+    }
+    let log = std::fs::read_to_string(run.path().join("log-rank-1.txt")).unwrap();
+    assert!(log.contains("rank 1 of 2") && log.contains("ended after step 20"), "{log}");
+    let started = history(&run).started().unwrap().clone();
+    assert_eq!(started.processes, Some(2));
+}
+
+/// The last line of a process's log says why it ended.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_connection_that_is_cut_ends_all() {
+    use rustix::net::sockopt::socket_acceptconn;
+    use rustix::net::{Shutdown, shutdown};
+    use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
+
+    let stage = Stage::new();
+    let run = stage.run(quick(100_000));
+    let port = free_port();
+    let [mut leads, follows] = [0, 1].map(|rank| ranked(&run, rank, port));
+    wait_for(&run, &mut leads, 10);
+    let process = pidfd_open(Pid::from_raw(follows.id() as i32).unwrap(), PidfdFlags::empty()).unwrap();
+    for open in std::fs::read_dir(format!("/proc/{}/fd", follows.id())).unwrap() {
+        let number: i32 = open.unwrap().file_name().to_str().unwrap().parse().unwrap();
+        let open = pidfd_getfd(&process, number, PidfdGetfdFlags::empty());
+        // Of files and sockets that listen it is not known.
+        if let Ok(open) = open
+            && !socket_acceptconn(&open).unwrap_or(true)
+        {
+            let _ = shutdown(&open, Shutdown::Both);
+        }
+    }
+    let other = follows.id();
+    ends(leads);
+    ends(follows);
+    failed(&run, &format!("rank 1 (process {other} on "));
+    let log = std::fs::read_to_string(run.path().join("log-rank-1.txt")).unwrap();
+    assert!(log.lines().last().unwrap().contains("resume the run"), "{log}");
+}
+
+#[test]
+fn what_cannot_be_trained_together_is_refused() {
+    let stage = Stage::new();
+    let run = tiny(&stage, &[("batch_size", "1"), ("accumulation", "2")]);
+    let output = together(&run, false, 3).output().unwrap();
+    expect(&output, 1, &["expected at most 2 processes, one for each sequence of a step", "found 3"]);
+    let run = scan(&stage);
+    expect(&together(&run, false, 2).output().unwrap(), 1, &["found a scan"]);
+    let run = stage.run(quick(20));
+    let mut alone = together(&run, false, 2);
+    alone.envs([("RANK", "0"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "127.0.0.1"), ("MASTER_PORT", "0")]);
+    expect(&alone.output().unwrap(), 1, &["leave --processes out where torchrun or srun starts them"]);
+    let mut lonely = worker(&run, false);
+    lonely.envs([("RANK", "0"), ("WORLD_SIZE", "2")]);
+    expect(&lonely.output().unwrap(), 1, &["MASTER_ADDR is not set"]);
+}
