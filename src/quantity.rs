@@ -280,6 +280,10 @@ count! {
     Accumulation, "accumulation", 1, 65_536
 }
 count! {
+    /// Processes that share each batch.
+    Processes, "processes", 1, 1024
+}
+count! {
     /// Steps in which the learning rate grows from 0 to its peak.
     WarmupSteps, "warmup", 0, 1_000_000_000
 }

@@ -52,8 +52,8 @@ pub(super) struct TrainArgs {
     ///
     /// Each has an equal share of the processors, or a GPU of its own. The losses are those of a single process, up to
     /// rounding. On several machines, `valleyscope-train run` is started by torchrun or srun instead.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    processes: u16,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    processes: Option<u16>,
     /// The worker that trains [default: the one beside valleyscope, or the installed one]
     #[arg(long, value_name = "PATH")]
     worker: Option<PathBuf>,
@@ -133,14 +133,14 @@ pub(super) fn run(args: &TrainArgs) -> Result<(), Failure> {
     let interrupt = Interrupt::listen()?;
     let (stem, count) = (stem(args, fork.as_ref()), trainings.len());
     if let (Some(fork), [training]) = (&fork, &trainings[..]) {
-        return train(&worker, &begin_fork(fork, &parent, &stem, training)?, true, args.processes, &interrupt);
+        return train(&worker, &begin_fork(fork, &parent, &stem, training)?, true, None, &interrupt);
     }
     for (index, training) in trainings.iter().enumerate() {
         let run = RunFolder::create(&parent, &stem, &training.to_ron()).map_err(anyhow::Error::from)?;
         if count > 1 {
             say(format_args!("run {} of {count}", index + 1));
         }
-        train(&worker, &run, false, args.processes, &interrupt)?;
+        train(&worker, &run, false, None, &interrupt)?;
     }
     Ok(())
 }
@@ -249,8 +249,11 @@ fn trainings(args: &TrainArgs, fork: Option<&Fork>) -> Result<Vec<Preset>, Failu
         )));
     }
     let mut settings = args.set.clone();
-    for (option, key, given) in [("--device", "device", args.device.is_some()), ("--data", "data", args.data.is_some())]
-    {
+    for (option, key, given) in [
+        ("--device", "device", args.device.is_some()),
+        ("--data", "data", args.data.is_some()),
+        ("--processes", "processes", args.processes.is_some()),
+    ] {
         if given && settings.iter().any(|(set, _)| set == key) {
             return Err(Failure::BadInput(anyhow!(
                 "{option} and --set {key}=… say the same thing twice; give one of them"
@@ -259,6 +262,16 @@ fn trainings(args: &TrainArgs, fork: Option<&Fork>) -> Result<Vec<Preset>, Failu
     }
     if let Some(device) = &args.device {
         settings.push(("device".to_owned(), device.clone()));
+    }
+    let is_scan = preset.workload().is_some_and(|workload| !workload.scanned().is_empty());
+    if let (Some(processes), true) = (args.processes, is_scan) {
+        return Err(Failure::BadInput(anyhow!(
+            "expected a training of one model for --processes {processes}, and the {called} is a scan of many, which uses \
+             all processors by itself; leave --processes out"
+        )));
+    }
+    if let Some(processes) = args.processes {
+        settings.push(("processes".to_owned(), processes.to_string()));
     }
     if let Some(folder) = &args.data {
         settings.push(("data".to_owned(), data(folder)?));
@@ -275,14 +288,6 @@ fn trainings(args: &TrainArgs, fork: Option<&Fork>) -> Result<Vec<Preset>, Failu
     for (index, training) in trainings.iter_mut().enumerate() {
         retitle(training, index, &called, &args.set);
     }
-    let scan = trainings.iter().filter_map(Preset::workload).any(|workload| !workload.scanned().is_empty());
-    if args.processes > 1 && scan {
-        return Err(Failure::BadInput(anyhow!(
-            "expected a training of one model for --processes {}, and the {called} is a scan of many, which uses all \
-             processors by itself; leave --processes out",
-            args.processes
-        )));
-    }
     for workload in trainings.iter().filter_map(Preset::workload) {
         workload.outlook().map_err(|error| Failure::BadInput(anyhow!(error)))?;
     }
@@ -294,7 +299,7 @@ fn trainings(args: &TrainArgs, fork: Option<&Fork>) -> Result<Vec<Preset>, Failu
 fn retitle(training: &mut Preset, index: usize, called: &str, settings: &[(String, String)]) {
     const LONGEST: usize = 100;
     // Fields that are not in titles: runs that differ only in these are distinguished otherwise, or do the same.
-    const UNTOLD: [&str; 5] = ["seed", "data", "device", "title", "description"];
+    const UNTOLD: [&str; 7] = ["seed", "data", "device", "processes", "shard_optimizer", "title", "description"];
     let own = format!("runs[{index}].");
     let mut told: Vec<(&str, String)> = Vec::new();
     for (key, value) in settings {
@@ -330,7 +335,7 @@ fn train(
     worker: &WorkerProgram,
     run: &RunFolder,
     resume: bool,
-    processes: u16,
+    processes: Option<u16>,
     interrupt: &Interrupt,
 ) -> Result<(), Failure> {
     const AT_WORK: Duration = Duration::from_secs(120);

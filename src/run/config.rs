@@ -259,7 +259,7 @@ fn rounded(numbers: &[f64]) -> String {
 }
 
 /// The fields that need not be equal for a run to resume. The data have a fingerprint.
-const FREE: [&str; 4] = ["title", "description", "data", "device"];
+const FREE: [&str; 6] = ["title", "description", "data", "device", "processes", "shard_optimizer"];
 
 fn fields_that_differ(before: &Preset, now: &Preset) -> Vec<Difference> {
     if before.kind() != now.kind() {

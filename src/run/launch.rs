@@ -161,7 +161,7 @@ impl WorkerProgram {
     /// Starts the worker on a run, detached from this process: it continues when this one ends, and when the terminal
     /// is closed. Its output and that of its libraries go to the run's log. The worker starts the others where several
     /// processes are to share each batch.
-    pub fn start(&self, run: &RunFolder, resume: bool, processes: u16) -> Result<Launched, LaunchError> {
+    pub fn start(&self, run: &RunFolder, resume: bool, processes: Option<u16>) -> Result<Launched, LaunchError> {
         let path = run.log();
         let log = plain_file::open_to_append(&path).map_err(|source| LaunchError::Log { path, source })?;
         let mut command = Command::new(&self.path);
@@ -169,7 +169,7 @@ impl WorkerProgram {
         if resume {
             command.arg("--resume");
         }
-        if processes > 1 {
+        if let Some(processes) = processes {
             command.arg("--processes").arg(processes.to_string());
         }
         // Stdout has the same events as the folder, and need not be kept.

@@ -1,9 +1,12 @@
 //! What an optimizer may ask of the batch of a step besides its gradients.
 
+use std::ops::Range;
+
 use rand::Rng;
 use tch::{Device, Kind, Tensor};
 
 use super::error::TrainError;
+use super::optimizer::narrow;
 use crate::random::{Key, Stream};
 
 /// What a step needs to know of its batch besides the gradients.
@@ -96,6 +99,12 @@ impl Answers {
         }
         model.gradients_mut().f_copy_(&gradients)?;
         Ok(answers)
+    }
+
+    /// The answers for some elements, which share the tensors with these.
+    pub(super) fn narrow(&self, elements: &Range<usize>) -> Result<Answers, TrainError> {
+        let part = |answer: &Option<Tensor>| answer.as_ref().map(|answer| narrow(answer, elements)).transpose();
+        Ok(Answers { gradient_elsewhere: part(&self.gradient_elsewhere)?, curvature: part(&self.curvature)? })
     }
 
     /// Whether all numbers are finite. Waits for the device.

@@ -1,22 +1,20 @@
 //! A process of a training that follows rank 0, which writes the run.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, bail};
-use serde::{Deserialize, Serialize};
-
 use super::device::Devices;
 use super::error::TrainError;
 use super::group::{Group, Order};
+use super::shared_state::{give_parts, share_state};
 use super::training::{TrainedSpec, Training, trained};
 use crate::plain_file;
 use crate::preset::Preset;
-use crate::run::{OptimizerProgress, RunFolder, StopRequest, Timestamp};
+use crate::run::{RunFolder, StopRequest, Timestamp};
 use crate::visible::visible;
+use anyhow::{Context, bail};
 
 /// What a process that follows works with.
 pub struct Follower<'a> {
@@ -51,10 +49,10 @@ impl RankLog {
 }
 
 /// The keys of what rank 0 says to all before the first step.
-mod key {
-    pub(super) const CONFIG: &str = "config";
-    pub(super) const DATA: &str = "data";
-    pub(super) const PROGRESS: &str = "progress";
+pub(super) mod key {
+    pub(in crate::train) const CONFIG: &str = "config";
+    pub(in crate::train) const DATA: &str = "data";
+    pub(in crate::train) const PROGRESS: &str = "progress";
 }
 
 /// Tells the other processes the config of the run.
@@ -65,38 +63,6 @@ pub(super) fn share_config(group: &Group, text: &str) -> Result<(), TrainError> 
 /// Tells the other processes which data are to be used, when they are there.
 pub(super) fn share_data(group: &Group, fingerprint: &str) -> Result<(), TrainError> {
     group.share_text(key::DATA, fingerprint).map(drop)
-}
-
-/// Steps and optimizer of a training.
-#[derive(Serialize, Deserialize)]
-struct Progress {
-    step: u64,
-    steps: u64,
-    powers: BTreeMap<String, f64>,
-}
-
-/// Gives a training of each process the state of that of rank 0.
-pub(super) fn share_state(group: &Group, training: &mut impl Training) -> Result<(), TrainError> {
-    if group.is_alone() {
-        return Ok(());
-    }
-    let OptimizerProgress { steps, powers } = training.optimized().2.progress();
-    let progress = Progress { step: training.step(), steps, powers };
-    let own = serde_json::to_string(&progress).expect("numbers and names are text");
-    let said = group.share_text(key::PROGRESS, &own)?;
-    let progress: Progress = serde_json::from_str(&said)
-        .map_err(|error| TrainError::Lost(format!("rank 0 said what is no progress: {error}")))?;
-    let mut saved = Vec::new();
-    for (name, tensor) in training.tensors() {
-        let mut copy = tensor.f_detach_copy()?;
-        group.share(&mut copy)?;
-        saved.push((name, copy));
-    }
-    if group.leads() {
-        return Ok(());
-    }
-    let Progress { step, steps, powers } = progress;
-    training.restore(step, &OptimizerProgress { steps, powers }, &saved)
 }
 
 impl Follower<'_> {
@@ -123,13 +89,14 @@ impl Follower<'_> {
         }
         let mut training = spec.begin(obtained.data, device)?;
         training.join(Arc::clone(&self.group))?;
-        share_state(&self.group, &mut training)?;
+        share_state(&self.group, &mut training, None)?;
         self.log.say(&format!("training on {} from step {}", self.devices.describe(device), training.step()));
         let mut never = || Ok(());
         loop {
             match self.group.order(Order::Step, self.stop.is_raised())?.0 {
                 Order::Step => drop(training.advance(&mut never)?),
                 Order::Evaluate => drop(training.evaluate(&mut never)?),
+                Order::Gather => give_parts(&self.group, &training)?,
                 Order::End => break,
             }
         }

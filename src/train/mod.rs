@@ -26,6 +26,7 @@ mod optimizer;
 pub mod probe;
 mod progress;
 mod saved;
+mod shared_state;
 mod since;
 mod spikes;
 pub(crate) mod team;

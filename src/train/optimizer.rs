@@ -1,6 +1,7 @@
 //! The update rules on flat tensors.
 
 use std::cell::Cell;
+use std::ops::Range;
 
 use tch::{Device, Kind, TchError, Tensor};
 
@@ -32,6 +33,8 @@ pub struct FlatOptimizer {
     states: Vec<Tensor>,
     /// The names of the states in a checkpoint.
     names: Vec<String>,
+    /// The elements of the flat tensors for which it keeps states, and which it steps.
+    own: Range<usize>,
     numbers: (Kind, Device),
     /// For tensor operations.
     rates: Option<TensorRates>,
@@ -85,8 +88,41 @@ impl FlatOptimizer {
         let in_loops = device == Device::Cpu && rule.needs_gradient_only();
         let rates = (!in_loops).then(|| TensorRates::new(&rule, learning_rates, layout, kind, device)).transpose()?;
         let learning_rates = learning_rates.to_vec();
-        let numbers = (kind, device);
-        Ok(FlatOptimizer { rule, learning_rates, bias: BiasCorrection::START, states, names, numbers, rates })
+        let (bias, numbers, own) = (BiasCorrection::START, (kind, device), 0..layout.length());
+        Ok(FlatOptimizer { rule, learning_rates, bias, states, names, own, numbers, rates })
+    }
+
+    /// Keeps the states of some elements of a single model's flat tensors only, and steps only these.
+    ///
+    /// # Errors
+    ///
+    /// For a rule whose step of an element needs more than what belongs to this element.
+    pub fn keep(&mut self, own: Range<usize>) -> Result<(), TrainError> {
+        let needs = [Need::WholeParameter, Need::Axes].map(|need| self.rule.info().needs(need));
+        let elsewhere = self.rule.info().needs(Need::GradientElsewhere) || self.rule.gradient_toward().is_some();
+        let why = match () {
+            () if needs.contains(&true) || self.rule.is_cautious() => "steps whole parameters",
+            () if elsewhere => "takes gradients where its memory of all parameters says",
+            () => {
+                let part = |tensor: &Tensor| narrow(tensor, &own)?.f_detach_copy();
+                self.states = self.states.iter().map(part).collect::<Result<_, _>>()?;
+                if let Some(rates) = &mut self.rates {
+                    rates.decay = part(&rates.decay)?;
+                }
+                self.own = own;
+                return Ok(());
+            }
+        };
+        Err(TrainError::Refused(format!(
+            "expected an optimizer that steps each element by itself, as its memory is to be divided among the processes, \
+             found {}, which {why}; leave `shard_optimizer` out",
+            self.rule.name()
+        )))
+    }
+
+    /// The elements of the flat tensors for which it keeps states, and which it steps.
+    pub fn own(&self) -> &Range<usize> {
+        &self.own
     }
 
     /// Sets the learning rate of a single model.
@@ -180,16 +216,18 @@ impl FlatOptimizer {
                 return axes::step(&self.rule, &self.bias, layout, parameters, gradients, &mut self.states, rates);
             }
             let step = TensorStep::record::<R>(&self.rule, &self.bias);
-            return step.run(parameters, gradients, answers, &mut self.states, rates, layout);
+            let mut parameters = narrow(parameters, &self.own)?;
+            let (gradients, answers) = (narrow(gradients, &self.own)?, answers.narrow(&self.own)?);
+            return step.run(&mut parameters, &gradients, &answers, &mut self.states, rates, layout);
         }
         let (rule, bias) = (&self.rule, &self.bias);
         with_number!(parameters.kind(), T => {
             let slices = Slices {
-                theta: numbers_mut::<T>(parameters),
-                gradients: numbers::<T>(gradients),
+                theta: &mut numbers_mut::<T>(parameters)[self.own.clone()],
+                gradients: &numbers::<T>(gradients)[self.own.clone()],
                 states: self.states.iter_mut().map(numbers_mut::<T>).collect(),
             };
-            share(slices.pieces(layout, &self.learning_rates).into_iter(), |piece| {
+            share(slices.pieces(layout, &self.own, &self.learning_rates).into_iter(), |piece| {
                 let weight_decay = if piece.decays { rule.weight_decay() } else { 0.0 };
                 let rates = Rates { learning_rate: piece.learning_rate, weight_decay, is_cautious: false };
                 let Slices { theta, gradients, mut states } = piece.slices;
@@ -203,6 +241,11 @@ impl FlatOptimizer {
         });
         Ok(())
     }
+}
+
+/// The elements of a flat tensor, which it shares with it.
+pub(super) fn narrow(flat: &Tensor, elements: &Range<usize>) -> Result<Tensor, TchError> {
+    flat.f_narrow(0, elements.start as i64, elements.len() as i64)
 }
 
 /// Parameters and what goes with each of them.
@@ -236,12 +279,16 @@ impl<'a, T> Slices<'a, T> {
         Slices { theta: next(&mut self.theta, count), gradients, states }
     }
 
-    /// All but the gaps of the layout, in pieces.
-    fn pieces(mut self, layout: &ParameterLayout, learning_rates: &[f64]) -> Vec<Piece<'a, T>> {
-        let (mut pieces, mut at) = (Vec::new(), 0);
+    /// All but the gaps of the layout, in pieces; these are the parameters of `own`.
+    fn pieces(mut self, layout: &ParameterLayout, own: &Range<usize>, learning_rates: &[f64]) -> Vec<Piece<'a, T>> {
+        let (mut pieces, mut at) = (Vec::new(), own.start);
         for (index, segment) in layout.segments().iter().enumerate() {
             for (model, &learning_rate) in learning_rates.iter().enumerate() {
                 let range = layout.range(index, model);
+                let range = range.start.max(own.start)..range.end.min(own.end);
+                if range.is_empty() {
+                    continue;
+                }
                 self.next(range.start - at);
                 at = range.end;
                 for start in range.clone().step_by(Self::PIECE) {

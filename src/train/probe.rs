@@ -20,6 +20,8 @@ const MOST_LAYERS: usize = 128;
 /// A sample of a model's parameters, evenly spread over each layer.
 pub struct Probe {
     layers: Vec<Layer>,
+    /// The number of elements of the flat tensor.
+    length: usize,
     /// Places in the flat tensor, `[sampled]`, layer after layer.
     places: Tensor,
     /// The parameters there before the step.
@@ -56,17 +58,19 @@ impl Probe {
         });
         let layers = layers.collect();
         let places = Tensor::f_from_slice(&places)?.f_to_device(parameters.device())?;
-        Ok(Probe { layers, places, before: None })
+        Ok(Probe { layers, length: layout.length(), places, before: None })
     }
 
-    /// The metrics that it measures with a rule.
-    pub fn metrics(&self, rule: &RuleSpec) -> Vec<MetricInfo> {
+    /// The metrics that it measures with an optimizer.
+    pub fn metrics(&self, optimizer: &FlatOptimizer) -> Vec<MetricInfo> {
         let info = |metric: MetricId, title: String, unit, scale| {
             let (better, source) = (Better::Neither, MetricSource::Training);
             MetricInfo { name: metric.name().to_owned(), title, unit, scale, better, source }
         };
         let mut metrics = Vec::new();
-        if let Some(Observation { title, statistic, .. }) = rule.info().observed {
+        let rule = optimizer.rule();
+        if let (Some(Observation { title, statistic, .. }), true) = (rule.info().observed, self.is_observed(optimizer))
+        {
             metrics.extend(observed_metrics(rule).into_iter().zip(QUANTILES).map(
                 |(metric, (share, _))| match statistic {
                     ObservedStatistic::Mean => info(metric, title.to_owned(), Unit::Fraction, MetricScale::Linear),
@@ -87,6 +91,11 @@ impl Probe {
         metrics
     }
 
+    /// Whether the states of the sampled parameters are here to be observed: other processes may keep some.
+    fn is_observed(&self, optimizer: &FlatOptimizer) -> bool {
+        optimizer.own().len() == self.length
+    }
+
     /// Stores the parameters before a step.
     pub fn begin(&mut self, parameters: &Tensor) -> Result<(), TrainError> {
         self.before = Some(self.sample(parameters)?);
@@ -99,9 +108,12 @@ impl Probe {
         let numbers =
             |sample: &Tensor| Ok::<_, TrainError>(Vec::<f64>::try_from(sample.f_to_kind(tch::Kind::Double)?)?);
         let (before, after) = (numbers(&before)?, numbers(&self.sample(parameters)?)?);
-        let states = optimizer.states().map(|(_, flat)| numbers(&self.sample(flat)?));
-        let states = states.collect::<Result<Vec<_>, _>>()?;
-        let mut metrics = observed(optimizer.rule(), optimizer.bias(), &before, &states);
+        let mut metrics = MetricValues::default();
+        if self.is_observed(optimizer) {
+            let states = optimizer.states().map(|(_, flat)| numbers(&self.sample(flat)?));
+            let states = states.collect::<Result<Vec<_>, _>>()?;
+            metrics = observed(optimizer.rule(), optimizer.bias(), &before, &states);
+        }
         let mut at = 0;
         for Layer { metric, count, .. } in &self.layers {
             let (before, after) = (&before[at..at + count], &after[at..at + count]);

@@ -10,18 +10,20 @@ use super::device::Devices;
 use super::follower::{Follower, RankLog};
 use super::group::{Group, LocalProcesses, Place};
 use crate::run::{Better, MetricId, MetricInfo, MetricScale, MetricSource, MetricValues, RunFolder, StopRequest, Unit};
+use crate::workload::Sharing;
 
 /// The processes of a training.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Together {
-    /// Train with so many processes on this machine, which share each batch
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    processes: u16,
+    /// Train with so many processes on this machine, which share each batch [default: those of the config]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    processes: Option<u16>,
     /// The network interface for connections to processes on other machines, such as eth0 [default: the loopback device, for
     /// processes of one machine]
     #[arg(long, value_name = "NAME")]
     interface: Option<String>,
-    /// End when a process does not answer, or does not come to the end of its part of a step, for so long
+    /// End when a process does not answer for so long, or does not come to the end of its part of a step for this and twice
+    /// the time that another took for its own
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u16).range(5..))]
     timeout: u16,
 }
@@ -30,13 +32,13 @@ impl Together {
     /// The place that torchrun, SLURM or another process of this program has given this process.
     pub(super) fn place(&self) -> anyhow::Result<Option<Place>> {
         let place = Place::of_environment(self.interface.as_deref(), |name| std::env::var(name).ok())?;
-        if let Some(place) = place.as_ref().filter(|_| self.processes > 1) {
+        if let (Some(place), Some(processes @ 2..)) = (&place, self.processes) {
             bail!(
                 "the environment says that this is process {} of {} (RANK, WORLD_SIZE), and --processes asks for {} more \
                  of each; leave --processes out where torchrun or srun starts them",
                 place.rank,
                 place.size,
-                self.processes - 1
+                processes - 1
             );
         }
         Ok(place)
@@ -51,18 +53,19 @@ impl Together {
         &self,
         run: &RunFolder,
         place: Option<Place>,
+        sharing: Sharing,
     ) -> anyhow::Result<(Group, Option<LocalProcesses>)> {
         if let Some(place) = place {
-            return Ok((Group::join(place, self.patience())?, None));
+            return Ok((Group::join(place, self.patience(), sharing.shard_optimizer)?, None));
         }
-        let count = usize::from(self.processes);
+        let count = self.processes.map_or(sharing.processes.get(), usize::from);
         if count == 1 {
             return Ok((Group::alone(), None));
         }
         let threads = share_processors(count);
         let timeout = ["--timeout".to_owned(), self.timeout.to_string()];
         let (processes, place) = LocalProcesses::start(run, count, threads, &timeout)?;
-        Ok((Group::join(place, self.patience())?, Some(processes)))
+        Ok((Group::join(place, self.patience(), sharing.shard_optimizer)?, Some(processes)))
     }
 
     /// Follows the process that leads, to the end of the training.
@@ -76,7 +79,7 @@ impl Together {
         let (rank, local_rank) = (place.rank, place.local_rank);
         let log = RankLog::open(folder, rank);
         log.say(&format!("rank {rank} of {}, process {}", place.size, std::process::id()));
-        let joined = Group::join(place, self.patience());
+        let joined = Group::join(place, self.patience(), false);
         let group = Arc::new(joined.inspect_err(|error| log.say(&error.to_string()))?);
         let follower = Follower { group: Arc::clone(&group), devices, local_rank, stop, log };
         let outcome = follower.follow();

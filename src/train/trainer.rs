@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use super::checkpoint::CheckpointError;
 use super::error::TrainError;
-use super::follower::share_state;
 use super::group::{Group, Order};
+use super::optimizer::FlatOptimizer;
 use super::probe::Probe;
+use super::shared_state::{OwnedTensors, like_whole, own_parts, share_state, state_with, whole_state};
 use super::since::Since;
 use super::spikes::LossSpikes;
 use super::together::Waits;
 use super::training::{Check, SampleRequest, Training};
 use super::usage::Usage;
 use super::worker::Ended;
-use crate::optimizer::RuleSpec;
 use crate::run::checkpoint::orphans;
 use crate::run::{
     Checkpoint, CheckpointOrigin, Event, MetricId, MetricInfo, MetricValues, RunCommand, RunFolder, RunSession,
@@ -46,6 +46,8 @@ pub struct Trainer<'a, T> {
     warned: bool,
     spikes: LossSpikes,
     saved: Option<u64>,
+    /// The tensors of the checkpoint from which it resumes, until the other processes have their parts of them.
+    restored: Option<OwnedTensors>,
     heard: Heard,
     instruments: Instruments,
     /// The processes that train together, of which this one leads.
@@ -65,9 +67,9 @@ impl Instruments {
         Ok(Instruments { probe: Probe::new(layout, parameters)?, usage, waits })
     }
 
-    /// The metrics that they measure of a training with this rule.
-    pub fn metrics(&self, rule: &RuleSpec) -> impl Iterator<Item = MetricInfo> {
-        self.usage.metrics().into_iter().chain(self.waits.metrics()).chain(self.probe.metrics(rule))
+    /// The metrics that they measure of a training with this optimizer.
+    pub fn metrics(&self, optimizer: &FlatOptimizer) -> impl Iterator<Item = MetricInfo> {
+        self.usage.metrics().into_iter().chain(self.waits.metrics()).chain(self.probe.metrics(optimizer))
     }
 }
 
@@ -88,10 +90,22 @@ impl<'a, T: Training> Trainer<'a, T> {
         origin: CheckpointOrigin,
         instruments: Instruments,
     ) -> Self {
-        let (since, heard, spikes) = (Since::default(), Heard::default(), LossSpikes::default());
-        let (best, warned, saved) = (None, false, None);
-        let group = Arc::new(Group::alone());
-        Trainer { course, run, session, stop, origin, best, since, warned, spikes, saved, heard, instruments, group }
+        Trainer {
+            course,
+            run,
+            session,
+            stop,
+            origin,
+            best: None,
+            since: Since::default(),
+            warned: false,
+            spikes: LossSpikes::default(),
+            saved: None,
+            restored: None,
+            heard: Heard::default(),
+            instruments,
+            group: Arc::new(Group::alone()),
+        }
     }
 
     /// The same as the leader of a group of processes.
@@ -114,11 +128,15 @@ impl<'a, T: Training> Trainer<'a, T> {
         self.course.steps = steps.unwrap_or(self.course.steps);
         let mut wall_s = 0.0;
         let mut unusable = Vec::new();
+        let like = like_whole(&self.group, self.run)?;
+        let expected = state_with(self.run, &like);
         for step in Checkpoint::steps(self.session.run())?.into_iter().rev() {
             let forked = self.session.before().forked();
-            match Checkpoint::load_any(self.session.run(), step, forked, &self.origin, &self.run.state()) {
+            match Checkpoint::load_any(self.session.run(), step, forked, &self.origin, &expected) {
                 Ok((checkpoint, tensors)) => {
-                    self.run.restore(step, &checkpoint.progress(), &tensors)?;
+                    let own = own_parts(&self.group, &tensors)?;
+                    self.run.restore(step, &checkpoint.progress(), &own)?;
+                    self.restored = self.group.divides_optimizer().then_some(tensors);
                     self.best = checkpoint.best;
                     self.since = Since::restored(&checkpoint);
                     self.saved = Some(step);
@@ -195,7 +213,7 @@ impl<'a, T: Training> Trainer<'a, T> {
         if self.run.step() == 0 && self.saved.is_none() {
             self.run.start()?;
         }
-        share_state(&self.group, self.run)?;
+        share_state(&self.group, self.run, self.restored.take())?;
         self.session.begin_training();
         self.instruments.waits.begin();
         if self.lacks_evaluation() {
@@ -358,6 +376,15 @@ impl<'a, T: Training> Trainer<'a, T> {
         }
     }
 
+    /// The tensors of a checkpoint where the processes have parts of them.
+    fn whole_state(&mut self) -> Result<Option<OwnedTensors>, TrainError> {
+        if !self.group.divides_optimizer() {
+            return Ok(None);
+        }
+        self.order(Order::Gather)?;
+        whole_state(&self.group, self.run).map(Some)
+    }
+
     /// Saves a checkpoint, unless this step has one.
     fn save(&mut self) -> Result<(), TrainerError> {
         let step = self.run.step();
@@ -374,7 +401,9 @@ impl<'a, T: Training> Trainer<'a, T> {
             self.origin.clone(),
         );
         checkpoint.since = self.since.saved()?;
-        let saved = checkpoint.save(self.session.run(), self.run.tensors());
+        let whole = self.whole_state()?;
+        let tensors = whole.as_ref().map_or_else(|| self.run.tensors(), |whole| state_with(self.run, whole).tensors);
+        let saved = checkpoint.save(self.session.run(), tensors);
         let file = saved.map_err(|error| match error {
             CheckpointError::File { path, source } => TrainerError::Session(self.session.failure(path, source)),
             other => TrainerError::Checkpoint(other),

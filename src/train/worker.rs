@@ -32,6 +32,7 @@ use crate::run::{
     RunSession, SessionError, Started, StopRequest,
 };
 use crate::visible::visible_lines;
+use crate::workload::{Sharing, Workload};
 
 /// Trains the run in a folder, for `valleyscope`, which starts it.
 #[derive(Parser)]
@@ -220,7 +221,8 @@ fn why_all_end(error: &anyhow::Error) -> String {
 impl Work<'_> {
     fn train(&mut self) -> anyhow::Result<Ended> {
         self.config.check(self.session.before())?;
-        let (group, processes) = self.together.lead(self.session.run(), self.place.take())?;
+        let sharing = self.config.preset.workload().map_or_else(Sharing::none, Workload::sharing);
+        let (group, processes) = self.together.lead(self.session.run(), self.place.take(), sharing)?;
         (self.group, self.processes) = (Arc::new(group), processes);
         share_config(&self.group, self.config.text())?;
         trained(&self.config.preset.clone())?.train(self)
@@ -261,7 +263,7 @@ impl Work<'_> {
         let (config, preset) = (self.config.identity(self.session.before()), self.config.preset.to_ron());
         let origin = CheckpointOrigin { data: fingerprint, config, preset };
         let instruments = Instruments::new(&training, usage, Waits::new(Arc::clone(&self.group)))?;
-        started.metrics.extend(instruments.metrics(training.optimized().2.rule()));
+        started.metrics.extend(instruments.metrics(training.optimized().2));
         let course = common.course;
         if self.session.is_new() {
             self.session.record(0, Event::Started(started))?;

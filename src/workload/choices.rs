@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::quantity::Processes;
+
 /// The device of the tensors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DeviceChoice {
@@ -11,6 +13,29 @@ pub enum DeviceChoice {
     Cpu,
     /// The CUDA device of this number, counted from 0.
     Cuda(u32),
+}
+
+/// The processes of a training on one machine, which share each batch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sharing {
+    pub processes: Processes,
+    /// Whether each keeps the optimizer's memory for a part of the parameters only, and steps these.
+    pub shard_optimizer: bool,
+}
+
+impl Sharing {
+    /// A process alone.
+    pub fn none() -> Sharing {
+        Sharing { processes: one_process(), shard_optimizer: false }
+    }
+}
+
+pub(super) fn one_process() -> Processes {
+    Processes::clamped(1)
+}
+
+pub(super) fn is_one(processes: &Processes) -> bool {
+    *processes == one_process()
 }
 
 /// Floating-point precision of the parameters and of everything computed with them.

@@ -2,7 +2,7 @@
 
 use super::{DataChoice, Dataset, DeviceChoice, NotFinite, ScanOptimizer};
 use crate::optimizer::RuleSpec;
-use crate::quantity::{BatchSize, RealQuantity, WholeQuantity};
+use crate::quantity::{BatchSize, Processes, RealQuantity, WholeQuantity};
 
 /// Fields in sections.
 pub type Form<'a> = Vec<Section<'a>>;
@@ -96,6 +96,18 @@ impl<'a> Field<'a> {
 
     pub fn device(value: &'a mut DeviceChoice) -> Field<'a> {
         Field::new("Device", "What the worker has found on this machine", Value::Device(value)).at("device")
+    }
+
+    /// The number of processes, and where there are several, whether they divide the optimizer's memory.
+    pub fn sharing(processes: &'a mut Processes, shard_optimizer: &'a mut bool) -> Vec<Field<'a>> {
+        const PROCESSES: &str = "Processes on this machine that share each batch. Each has a part of the processor, or a GPU \
+            of its own; the losses are those of one process, up to rounding.";
+        const SHARD: &str = "Each process keeps the optimizer's memory for a part of the parameters only. For rules that step \
+            each element by itself.";
+        let several = processes.get() > 1;
+        let shard = several.then(|| Field::new("Divide memory", SHARD, Value::Switch(shard_optimizer)));
+        let processes = Field::whole("Processes", PROCESSES, processes).at("processes");
+        std::iter::once(processes).chain(shard).collect()
     }
 
     pub fn rule(value: &'a mut RuleSpec) -> Field<'a> {

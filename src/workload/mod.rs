@@ -19,7 +19,7 @@ mod needs;
 mod runs;
 mod scan;
 
-pub use choices::{DataChoice, DeviceChoice, FloatType, NotFinite, TokenizerKind};
+pub use choices::{DataChoice, DeviceChoice, FloatType, NotFinite, Sharing, TokenizerKind};
 pub use dataset::{Dataset, Outlook, OutlookResult, without_folder};
 pub use gpt2::{Attention, Gpt2Precision, Gpt2Preset, Gpt2Shape, Gpt2Spec};
 pub use mnist::{MnistPreset, MnistScanPreset, MnistScanSpec, MnistSpec};
@@ -109,6 +109,9 @@ pub trait Workload {
 
     /// The device of the first run.
     fn device(&self) -> DeviceChoice;
+
+    /// The processes of the first run on a machine.
+    fn sharing(&self) -> Sharing;
 
     /// The requirements of a run on the machine, where they are known beforehand.
     fn needs(&self, run: usize) -> Option<Needs>;

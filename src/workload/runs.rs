@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::form::Form;
-use super::{DataChoice, Dataset, DeviceChoice, Needs, NotFinite, OutlookResult, ScanOptimizer, Workload};
+use super::{DataChoice, Dataset, DeviceChoice, Needs, NotFinite, OutlookResult, ScanOptimizer, Sharing, Workload};
 use crate::optimizer::RuleSpec;
 use crate::preset::{FormatVersion, Preset};
 use crate::quantity::LearningRate;
@@ -87,6 +87,7 @@ pub struct Common<'a> {
     pub course: Course,
     pub data: &'a DataChoice,
     pub device: DeviceChoice,
+    pub sharing: Sharing,
     /// The name in the events of a run.
     pub precision: &'static str,
 }
@@ -214,6 +215,10 @@ where
 
     fn device(&self) -> DeviceChoice {
         self.runs.first().map_or(DeviceChoice::default(), |run| run.common().device)
+    }
+
+    fn sharing(&self) -> Sharing {
+        self.runs.first().map_or_else(Sharing::none, |run| run.common().sharing)
     }
 
     fn needs(&self, run: usize) -> Option<Needs> {

@@ -73,12 +73,12 @@ fn a_worker_that_cannot_start_says_why() {
 fn a_worker_trains_and_is_resumed() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
-    let launched = real(&place, 300, "").start(&run, false, 1).unwrap();
+    let launched = real(&place, 300, "").start(&run, false, None).unwrap();
     launched.wait_until_at_work(PATIENCE).unwrap();
     wait_until("the end", || launched.exit().is_some());
     let mut reader = RunReader::new(run.clone());
     assert_eq!(reader.status(Timestamp::now()).unwrap(), Status::Finished, "{}", last_words(&run));
-    real(&place, 500, "").start(&run, true, 1).unwrap().wait_until_at_work(PATIENCE).unwrap();
+    real(&place, 500, "").start(&run, true, None).unwrap().wait_until_at_work(PATIENCE).unwrap();
     wait_until("the second end", || {
         reader.status(Timestamp::now()).unwrap() == Status::Finished && reader.history().step() == 500
     });
@@ -96,7 +96,7 @@ fn a_worker_is_at_work_whatever_its_clock_says() {
         format!("exec 9> \"$2/lock\"\nflock 9\necho '{owner}' >&9\nwhile [ -e \"$2/go-on\" ]; do sleep 0.05; done");
     let going_on = run.path().join("go-on");
     fs::write(&going_on, "").unwrap();
-    let launched = program(&place, &script).start(&run, true, 1).unwrap();
+    let launched = program(&place, &script).start(&run, true, None).unwrap();
     launched.wait_until_at_work(PATIENCE).unwrap();
     assert!(launched.exit().is_none());
     fs::remove_file(going_on).unwrap();
@@ -107,7 +107,7 @@ fn a_worker_is_at_work_whatever_its_clock_says() {
 fn early_death_comes_with_its_last_words() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
-    let launched = real(&place, 300, "dies at once").start(&run, false, 1).unwrap();
+    let launched = real(&place, 300, "dies at once").start(&run, false, None).unwrap();
     match launched.wait_until_at_work(PATIENCE) {
         Err(error @ LaunchError::Died { .. }) => assert!(error.to_string().contains("no device is left"), "{error}"),
         other => panic!("{other:?}"),
@@ -119,7 +119,7 @@ fn a_worker_that_is_refused_says_who_holds_the_run() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     let _session = valleyscope::run::RunSession::begin(&run).unwrap();
-    let launched = real(&place, 300, "").start(&run, false, 1).unwrap();
+    let launched = real(&place, 300, "").start(&run, false, None).unwrap();
     match launched.wait_until_at_work(PATIENCE) {
         Err(error @ LaunchError::Died { .. }) => {
             assert!(error.to_string().contains("already being trained"), "{error}")
@@ -133,7 +133,7 @@ fn a_worker_that_is_refused_says_who_holds_the_run() {
 fn a_worker_has_a_session_of_its_own_and_leaves_no_trace() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
-    let launched = real(&place, u64::MAX, "slow").start(&run, false, 1).unwrap();
+    let launched = real(&place, u64::MAX, "slow").start(&run, false, None).unwrap();
     launched.wait_until_at_work(PATIENCE).unwrap();
     let process = PathBuf::from(format!("/proc/{}", launched.pid()));
     let stat = fs::read_to_string(process.join("stat")).unwrap();

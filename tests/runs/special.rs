@@ -87,7 +87,7 @@ fn notes_and_logs_are_plain_files() {
     }
     let start = |run: &RunFolder| {
         let worker = WorkerProgram::find(Some(Path::new("/bin/sh"))).unwrap();
-        worker.start(run, false, 1).map(drop).map_err(|error| error.to_string())
+        worker.start(run, false, None).map(drop).map_err(|error| error.to_string())
     };
     for outcome in with_special(RunFolder::log, start) {
         let said = outcome.unwrap_err();

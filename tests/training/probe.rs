@@ -84,9 +84,8 @@ fn steps_of_adam() {
 fn each_rule_says_what_is_measured_of_it() {
     let layout = layout();
     let probe = Probe::new(&layout, &flat(&layout, 1)).unwrap();
-    let names = |name: &str| -> Vec<String> {
-        probe.metrics(optimizer(name).rule()).into_iter().map(|info| info.name).collect()
-    };
+    let names =
+        |name: &str| -> Vec<String> { probe.metrics(&optimizer(name)).into_iter().map(|info| info.name).collect() };
     let layers = ["update_ratio.layers.0", "update_ratio.head"];
     assert_eq!(names("Signum"), layers);
     assert_eq!(names("FOCUS"), ["pull_opposes", layers[0], layers[1]]);

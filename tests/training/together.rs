@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use valleyscope::optimizer::{RuleKind, RuleSpec};
 use valleyscope::run::{MetricId, RunFolder, Status};
-use valleyscope::workload::{FloatType, MnistSpec};
+use valleyscope::workload::{DeviceChoice, FloatType, MnistSpec};
 
 use crate::faults::{Stage, curve, expect, history, kill, quick, scan, status, wait_for, worker};
 use crate::gpt2_run::tiny;
@@ -14,6 +14,16 @@ fn together(run: &RunFolder, resume: bool, processes: usize) -> Command {
     let mut command = worker(run, resume);
     command.args(["--processes", &processes.to_string(), "--timeout", "6"]);
     command
+}
+
+/// A config in which the processes divide the optimizer's memory.
+fn divided(run: RunFolder) -> RunFolder {
+    let path = run.path().join(RunFolder::CONFIG);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let changed = text.replacen("device: Cpu,", "device: Cpu, shard_optimizer: true,", 1);
+    assert_ne!(text, changed);
+    std::fs::write(path, changed).unwrap();
+    run
 }
 
 fn losses(run: &RunFolder) -> Vec<(u64, f64)> {
@@ -79,6 +89,54 @@ fn any_number_of_processes_has_the_losses_of_one_on_gpt2() {
     compare(&[1, 3][..], 1e-4, &[("batch_size", "4"), ("accumulation", "1")]);
     compare(&[1, 2], 1e-12, &[double, ("optimizer", "Sophia(interval: 4)")]);
     compare(&[1, 2], 1e-12, &[double, ("optimizer", "Mars(form: Exact)")]);
+}
+
+#[test]
+fn processes_that_divide_the_optimizers_memory_have_the_losses_of_one() {
+    let stage = Stage::new();
+    let of = |kind, settings: &[(&str, &str)]| {
+        let name = format!("{kind:?}");
+        let usual = [("steps", "20"), ("log_every", "1"), ("eval_every", "20"), ("sample", "None"), ("clip", "0.5")];
+        let double = [("precision", "Float64"), ("optimizer", kind), ("batch_size", "4"), ("accumulation", "1")];
+        let settings = [&usual[..], &double, settings].concat();
+        let [alone, together] = [(); 2].map(|()| tiny(&stage, &settings));
+        // Three parts of the parameters are not equally long.
+        equal_losses(&name, &[(alone, 1), (divided(together), 3)], 1e-12);
+    };
+    of("Adam", &[]);
+    of("Focus", &[]);
+    of("Sophia(interval: 4)", &[]);
+    let optimizer = RuleSpec::in_training(RuleKind::Adam);
+    let spec = || MnistSpec { optimizer, precision: FloatType::Float64, device: DeviceChoice::Cpu, ..quick(20) };
+    let runs = [(stage.run(spec()), 1), (divided(stage.run(spec())), 2)];
+    equal_losses("MNIST", &runs, 1e-12);
+}
+
+/// A checkpoint is the whole state, whoever has saved it.
+#[test]
+fn a_run_with_divided_memory_goes_on_with_any_number_of_processes() {
+    let stage = Stage::new();
+    let optimizer = RuleSpec::in_training(RuleKind::Adam);
+    let spec = |steps| {
+        let (precision, device) = (FloatType::Float64, DeviceChoice::Cpu);
+        stage.run(MnistSpec { optimizer, precision, device, ..quick(steps) })
+    };
+    let (whole, run) = (spec(40), divided(spec(40)));
+    assert!(worker(&whole, false).output().unwrap().status.success());
+    for (steps, processes) in [(10, 3), (20, 1), (30, 2), (40, 4)] {
+        let mut child = together(&run, steps > 10, processes).spawn().unwrap();
+        if steps == 40 {
+            assert!(child.wait().unwrap().success());
+            continue;
+        }
+        wait_for(&run, &mut child, steps);
+        kill(child);
+    }
+    let (expected, found) = (losses(&whole), losses(&run));
+    assert_eq!(found.len(), 40);
+    for ((step, expected), (_, found)) in expected.into_iter().zip(found) {
+        assert!((found - expected).abs() <= 1e-12 * expected, "step {step}: {found}, {expected}");
+    }
 }
 
 /// The processes that a process has started.
@@ -235,6 +293,10 @@ fn what_cannot_be_trained_together_is_refused() {
     let run = tiny(&stage, &[("batch_size", "1"), ("accumulation", "2")]);
     let output = together(&run, false, 3).output().unwrap();
     expect(&output, 1, &["expected at most 2 processes, one for each sequence of a step", "found 3"]);
+    for (kind, why) in [("Muon", "steps whole parameters"), ("ScheduleFree", "takes gradients where its memory")] {
+        let run = divided(tiny(&stage, &[("optimizer", kind), ("batch_size", "4")]));
+        expect(&together(&run, false, 2).output().unwrap(), 1, &["leave `shard_optimizer` out", why]);
+    }
     let run = scan(&stage);
     expect(&together(&run, false, 2).output().unwrap(), 1, &["found a scan"]);
     let run = stage.run(quick(20));

@@ -200,7 +200,7 @@ impl TrainingJobs {
         self.in_background(move |send| {
             let same = RunConfig::check_run(&run).map_err(|error| error.to_string());
             let begun = same.and_then(|()| worker_for(named.as_deref(), send)).and_then(|(worker, _)| {
-                let launched = worker.start(&run, true, 1).and_then(|launched| launched.wait_until_at_work(AT_WORK));
+                let launched = worker.start(&run, true, None).and_then(|launched| launched.wait_until_at_work(AT_WORK));
                 launched.map_err(|error| error.to_string())
             });
             match begun {
@@ -277,7 +277,7 @@ impl ForkPoint {
 /// Lets the worker begin with a run, which has a checkpoint if it is a fork.
 fn begin(worker: &WorkerProgram, run: &RunFolder, is_fork: bool, send: &dyn Fn(Update)) -> Result<(), String> {
     send(Update::Made(run.clone()));
-    let begun = worker.start(run, is_fork, 1).and_then(|launched| launched.wait_until_at_work(AT_WORK));
+    let begun = worker.start(run, is_fork, None).and_then(|launched| launched.wait_until_at_work(AT_WORK));
     begun.map_err(|error| format!("{} did not begin: {error}", run.name()))
 }
 

@@ -126,6 +126,11 @@ char* valleyscope_group_send(Group* group, at::Tensor* tensor, int from, Work** 
   });
 }
 
+// Begins to fill a tensor with the parts of all processes, equally long, in the order of their ranks.
+char* valleyscope_group_gather(Group* group, at::Tensor* whole, at::Tensor* part, Work** out) {
+  return guarded([&] { *out = new Work{group->gloo->_allgather_base(*whole, *part)}; });
+}
+
 // Waits for an operation for a time at most; sets whether it has ended.
 char* valleyscope_work_wait(Work* work, int64_t timeout_ms, bool* ended) {
   *ended = false;

@@ -44,6 +44,12 @@ unsafe extern "C" {
         from: c_int,
         out: *mut *mut Handle,
     ) -> *mut c_char;
+    fn valleyscope_group_gather(
+        group: *mut Handle,
+        whole: *mut Handle,
+        part: *mut Handle,
+        out: *mut *mut Handle,
+    ) -> *mut c_char;
     fn valleyscope_work_wait(work: *mut Handle, timeout_ms: i64, ended: *mut bool) -> *mut c_char;
     fn valleyscope_work_free(work: *mut Handle);
 }
@@ -177,6 +183,14 @@ impl ProcessGroup {
         // SAFETY: as above.
         Operation::begin(|out| unsafe {
             valleyscope_group_send(self.0.as_ptr(), tensor.as_mut_ptr().cast(), from as c_int, out)
+        })
+    }
+
+    /// Begins to fill a tensor with the parts of all processes, equally long, in the order of their ranks.
+    pub(super) fn gather<'a>(&self, whole: &'a mut Tensor, part: &'a mut Tensor) -> Result<Operation<'a>, C10dError> {
+        // SAFETY: as above.
+        Operation::begin(|out| unsafe {
+            valleyscope_group_gather(self.0.as_ptr(), whole.as_mut_ptr().cast(), part.as_mut_ptr().cast(), out)
         })
     }
 }

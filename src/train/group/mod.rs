@@ -9,7 +9,7 @@ mod place;
 mod watch;
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -34,11 +34,13 @@ const LOOK: Duration = Duration::from_millis(100);
 pub enum Order {
     Step,
     Evaluate,
+    /// Put the parts of the optimizer's memory together.
+    Gather,
     End,
 }
 
 impl Order {
-    const ALL: [Order; 3] = [Order::Step, Order::Evaluate, Order::End];
+    const ALL: [Order; 4] = [Order::Step, Order::Evaluate, Order::Gather, Order::End];
 }
 
 /// The processes of a training, or a single one.
@@ -46,6 +48,8 @@ impl Order {
 pub struct Group {
     rank: usize,
     size: usize,
+    /// Whether each process keeps the optimizer's memory for a part of the parameters only, and steps these.
+    divides_optimizer: bool,
     link: Option<Link>,
 }
 
@@ -56,6 +60,8 @@ struct Link {
     store: Arc<Store>,
     watch: Watch,
     patience: Duration,
+    /// When the last operation ended.
+    ended: Mutex<Instant>,
 }
 
 fn lost(why: String) -> TrainError {
@@ -65,16 +71,16 @@ fn lost(why: String) -> TrainError {
 impl Group {
     /// A process without others.
     pub fn alone() -> Group {
-        Group { rank: 0, size: 1, link: None }
+        Group { rank: 0, size: 1, divides_optimizer: false, link: None }
     }
 
-    /// Meets the other processes. A process that does not answer for `patience`, or does not come to the end of its part
-    /// of a step, ends the training.
+    /// Meets the other processes. A process that does not answer for `patience` ends the training, and one that does not
+    /// come to the end of its part of a step for that and twice the time that another has taken for its own. Rank 0 says whether the optimizer's memory is divided.
     ///
     /// # Errors
     ///
     /// Where they do not all come.
-    pub fn join(mut place: Place, patience: Duration) -> Result<Group, TrainError> {
+    pub fn join(mut place: Place, patience: Duration, divides_optimizer: bool) -> Result<Group, TrainError> {
         let Place { rank, size, .. } = place;
         let mut open = |prefix: &str| {
             let listener = place.listener.take();
@@ -90,7 +96,11 @@ impl Group {
         meet(&store, rank, size)?;
         let group = ProcessGroup::join(&store, rank, size, &place.bind, LONGEST).map_err(failed)?;
         let watch = Watch::begin(beats, last_words, rank, size, patience);
-        Ok(Group { rank, size, link: Some(Link { group, store, watch, patience }) })
+        let link = Link { group, store, watch, patience, ended: Mutex::new(Instant::now()) };
+        let mut group = Group { rank, size, divides_optimizer: false, link: Some(link) };
+        let said = group.share_text("divides_optimizer", if divides_optimizer { "yes" } else { "no" })?;
+        group.divides_optimizer = said == "yes";
+        Ok(group)
     }
 
     pub fn rank(&self) -> usize {
@@ -115,6 +125,43 @@ impl Group {
     pub fn part(&self, count: usize) -> Range<usize> {
         let start = |rank: usize| count * rank / self.size;
         start(self.rank)..start(self.rank + 1)
+    }
+
+    /// The elements, of so many, for which this process keeps the optimizer's memory, and which it steps: where they are
+    /// divided, as many for each process, and the rest for the last one.
+    pub fn optimized(&self, count: usize) -> Range<usize> {
+        if !self.divides_optimizer {
+            return 0..count;
+        }
+        let each = count / self.size;
+        let end = if self.rank + 1 == self.size { count } else { (self.rank + 1) * each };
+        self.rank * each..end
+    }
+
+    pub fn divides_optimizer(&self) -> bool {
+        self.divides_optimizer
+    }
+
+    /// Gives all processes the elements of a flat tensor that each has ([`Group::optimized`]). Nothing is done where each has
+    /// all.
+    pub fn gather(&self, tensor: &mut Tensor) -> Result<(), TrainError> {
+        let Some(link) = self.link.as_ref().filter(|_| self.divides_optimizer) else { return Ok(()) };
+        on_host(tensor, |tensor| {
+            let count = tensor.size1()?;
+            let (rank, size) = (self.rank as i64, self.size as i64);
+            let each = count / size;
+            if each > 0 {
+                let mut even = tensor.f_narrow(0, 0, each * size)?;
+                // A copy, as the whole is written while the part is read.
+                let mut own = even.f_narrow(0, each * rank, each)?.f_detach_copy()?;
+                link.complete(link.group.gather(&mut even, &mut own), Some(link.patience))?;
+            }
+            let mut rest = tensor.f_narrow(0, each * size, count - each * size)?;
+            if count == each * size {
+                return Ok(());
+            }
+            link.complete(link.group.send(&mut rest, self.size - 1), Some(link.patience))
+        })
     }
 
     /// Replaces a tensor by its sum over all processes, the same bits for all of them.
@@ -207,7 +254,8 @@ fn on_host(tensor: &mut Tensor, work: impl FnOnce(&mut Tensor) -> Result<(), Tra
 }
 
 impl Link {
-    /// Waits for an operation, and looks at the other processes meanwhile.
+    /// Waits for an operation, and looks at the other processes meanwhile. They may take longer than this one, as their
+    /// parts of a step can be larger.
     fn complete(
         &self,
         operation: Result<Operation<'_>, C10dError>,
@@ -215,6 +263,8 @@ impl Link {
     ) -> Result<(), TrainError> {
         self.watch.begin_operation();
         let begun = Instant::now();
+        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let patience = patience.map(|patience| patience + 2 * ended.elapsed());
         let operation = operation.map_err(|C10dError(error)| self.failed(&error))?;
         while !operation.wait(LOOK).map_err(|C10dError(error)| self.failed(&error))? {
             if let Some(trouble) = self.watch.trouble() {
@@ -224,6 +274,7 @@ impl Link {
                 return Err(lost(self.watch.late()));
             }
         }
+        *ended = Instant::now();
         self.watch.add_wait(begun.elapsed());
         Ok(())
     }
@@ -242,12 +293,23 @@ mod tests {
         for (count, size) in [(0, 1), (7, 3), (8, 4), (2, 5), (1000, 7)] {
             let mut end = 0;
             for rank in 0..size {
-                let part = Group { rank, size, link: None }.part(count);
+                let part = Group { rank, size, divides_optimizer: false, link: None }.part(count);
                 assert_eq!(part.start, end);
                 assert!((count / size..=count.div_ceil(size)).contains(&part.len()), "{count} {size}");
                 end = part.end;
             }
             assert_eq!(end, count);
+        }
+    }
+
+    #[test]
+    fn parts_of_the_optimizer_are_equally_long_and_the_last_has_the_rest() {
+        for (count, size) in [(0, 2), (7, 3), (8, 4), (2, 5), (1000, 7)] {
+            let of = |rank, divides_optimizer| Group { rank, size, divides_optimizer, link: None }.optimized(count);
+            let parts: Vec<_> = (0..size).map(|rank| of(rank, true)).collect();
+            assert!(parts.windows(2).all(|pair| pair[0].end == pair[1].start && pair[0].len() == count / size));
+            assert_eq!((parts[0].start, parts[size - 1].end), (0, count));
+            assert_eq!(of(0, false), 0..count);
         }
     }
 }

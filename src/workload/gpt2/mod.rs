@@ -10,16 +10,17 @@ use serde::{Deserialize, Serialize};
 pub use schedule::Schedule;
 pub use shape::{Attention, Gpt2Precision, Gpt2Shape};
 
+use super::choices::{is_one, one_process};
 use super::form::{Field, Form, Section, Value};
 use super::{
     Common, CommonMut, Course, DataChoice, Dataset, DeviceChoice, Needs, NotFinite, Outlook, OutlookResult, RunSpec,
-    RunsPreset, TokenizerKind,
+    RunsPreset, Sharing, TokenizerKind,
 };
 use crate::dataset::text::{self, TextNeeds, TextSource, TextSources};
 use crate::optimizer::RuleSpec;
 use crate::quantity::{
     Accumulation, CheckpointInterval, ClipNorm, EvaluationBatches, EvaluationInterval, LearningRate, LoggingInterval,
-    SampleInterval, SampleTemperature, SampleTokens, SequenceCount, TopK, TrainingSteps,
+    Processes, SampleInterval, SampleTemperature, SampleTokens, SequenceCount, TopK, TrainingSteps,
 };
 use crate::run::{Better, MetricId, MetricInfo, MetricScale, MetricSource, Started, Unit};
 use crate::spec_error::SpecError;
@@ -82,6 +83,12 @@ pub struct Gpt2Spec {
     pub data: DataChoice,
     #[serde(default)]
     pub device: DeviceChoice,
+    /// Processes on this machine that share each batch; others may start them instead.
+    #[serde(default = "one_process", skip_serializing_if = "is_one")]
+    pub processes: Processes,
+    /// Each of several processes keeps the optimizer's memory for a part of the parameters only, and steps these.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shard_optimizer: bool,
     #[serde(default)]
     pub precision: Gpt2Precision,
     #[serde(default)]
@@ -200,6 +207,7 @@ impl RunSpec for Gpt2Spec {
             },
             data: &self.data,
             device: self.device,
+            sharing: Sharing { processes: self.processes, shard_optimizer: self.shard_optimizer },
             precision: self.precision.name(),
         }
     }
@@ -295,27 +303,28 @@ impl RunSpec for Gpt2Spec {
             logging.push(Field::whole("Sample tokens", "Tokens of such a text", &mut sample.tokens));
             logging.push(Field::real("Temperature", "0 takes the likeliest token each time", &mut sample.temperature));
         }
-        vec![
-            Section::new(
-                "",
-                vec![
-                    Field::data(&mut self.data, &TEXT),
-                    Field::choice("Tokens", "What text is cut into", &mut self.tokenizer, TOKENIZERS),
-                    Field::device(&mut self.device),
-                    Field::choice(
-                        "Precision",
-                        "Of products of matrices; all else is in float32 where they are in half precision",
-                        &mut self.precision,
-                        PRECISIONS,
-                    ),
-                    Field::choice(
-                        "Attention",
-                        "Explicit as the authors had it, whose scores can overflow in float16",
-                        &mut self.attention,
-                        ATTENTIONS,
-                    ),
-                ],
+        let mut place = vec![
+            Field::data(&mut self.data, &TEXT),
+            Field::choice("Tokens", "What text is cut into", &mut self.tokenizer, TOKENIZERS),
+            Field::device(&mut self.device),
+        ];
+        place.extend(Field::sharing(&mut self.processes, &mut self.shard_optimizer));
+        place.extend([
+            Field::choice(
+                "Precision",
+                "Of products of matrices; all else is in float32 where they are in half precision",
+                &mut self.precision,
+                PRECISIONS,
             ),
+            Field::choice(
+                "Attention",
+                "Explicit as the authors had it, whose scores can overflow in float16",
+                &mut self.attention,
+                ATTENTIONS,
+            ),
+        ]);
+        vec![
+            Section::new("", place),
             Section::folded("Size of the model", self.shape.fields()),
             Section::new("", vec![Field::new("", "", Value::Note(size))]),
             Section::new(

@@ -6,15 +6,16 @@ pub mod train;
 
 use serde::{Deserialize, Serialize};
 
+use super::choices::{is_one, one_process};
 use super::form::{Field, Form, Section};
 use super::{
     Common, CommonMut, Course, DataChoice, Dataset, DeviceChoice, FloatType, Needs, NotFinite, Outlook, OutlookResult,
-    RunSpec, RunsPreset,
+    RunSpec, RunsPreset, Sharing,
 };
 use crate::dataset::mnist::{self, MnistSource, MnistSources};
 use crate::optimizer::RuleSpec;
 use crate::quantity::{
-    BatchSize, CheckpointInterval, EvaluationInterval, LearningRate, LoggingInterval, TrainingSteps,
+    BatchSize, CheckpointInterval, EvaluationInterval, LearningRate, LoggingInterval, Processes, TrainingSteps,
 };
 use crate::run::{MetricId, Started};
 
@@ -70,6 +71,12 @@ pub struct MnistSpec {
     pub data: DataChoice,
     #[serde(default)]
     pub device: DeviceChoice,
+    /// Processes on this machine that share each batch; others may start them instead.
+    #[serde(default = "one_process", skip_serializing_if = "is_one")]
+    pub processes: Processes,
+    /// Each of several processes keeps the optimizer's memory for a part of the parameters only, and steps these.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shard_optimizer: bool,
     #[serde(default)]
     pub precision: FloatType,
 }
@@ -127,6 +134,8 @@ impl MnistSpec {
             not_finite: NotFinite::default(),
             data: DataChoice::default(),
             device: DeviceChoice::default(),
+            processes: one_process(),
+            shard_optimizer: false,
             precision: FloatType::default(),
         }
     }
@@ -155,6 +164,7 @@ impl RunSpec for MnistSpec {
             },
             data: &self.data,
             device: self.device,
+            sharing: Sharing { processes: self.processes, shard_optimizer: self.shard_optimizer },
             precision: self.precision.name(),
         }
     }
@@ -202,15 +212,11 @@ impl RunSpec for MnistSpec {
     }
 
     fn form(&mut self) -> Form<'_> {
+        let mut place = vec![Field::data(&mut self.data, &MNIST), Field::device(&mut self.device)];
+        place.extend(Field::sharing(&mut self.processes, &mut self.shard_optimizer));
+        place.push(Field::choice("Precision", "Double precision is for checking", &mut self.precision, PRECISIONS));
         vec![
-            Section::new(
-                "",
-                vec![
-                    Field::data(&mut self.data, &MNIST),
-                    Field::device(&mut self.device),
-                    Field::choice("Precision", "Double precision is for checking", &mut self.precision, PRECISIONS),
-                ],
-            ),
+            Section::new("", place),
             Section::new(
                 "Optimizer",
                 vec![

@@ -10,7 +10,7 @@ use crate::workload::form::{Field, Form, Section, Value};
 use crate::workload::runs::check_name;
 use crate::workload::scan::{LARGEST_STACK, MOST_SCANNED};
 use crate::workload::{
-    Common, DataChoice, Dataset, DeviceChoice, FloatType, Needs, OutlookResult, ScanOptimizer, Workload,
+    Common, DataChoice, Dataset, DeviceChoice, FloatType, Needs, OutlookResult, ScanOptimizer, Sharing, Workload,
 };
 
 /// A scan of MNIST trainings.
@@ -172,6 +172,10 @@ impl Workload for MnistScanPreset {
 
     fn device(&self) -> DeviceChoice {
         self.scan.device
+    }
+
+    fn sharing(&self) -> Sharing {
+        Sharing::none()
     }
 
     fn needs(&self, _: usize) -> Option<Needs> {

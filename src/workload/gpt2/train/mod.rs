@@ -222,6 +222,9 @@ impl Training for Gpt2Run {
                  `accumulation`), found {processes}"
             )));
         }
+        if group.divides_optimizer() {
+            self.optimizer.keep(group.optimized(self.model.layout().length()))?;
+        }
         self.group = group;
         Ok(())
     }
@@ -250,6 +253,7 @@ impl Training for Gpt2Run {
         if finite {
             self.optimizer.set_learning_rate(self.learning_rate(self.step));
             self.model.update(&mut self.optimizer, &answers)?;
+            self.group.gather(self.model.parameters_mut())?;
         }
         self.gradient_norm = norm;
         self.since.steps += 1;
@@ -265,7 +269,9 @@ impl Training for Gpt2Run {
             (MetricId::GRAD_NORM, self.gradient_norm.f_double_value(&[])?),
             (super::PARAM_NORM, norm(self.model.parameters())?),
         ]);
-        if let Some((_, momentum)) = self.optimizer.states().next() {
+        // Other processes may have parts of it.
+        let is_whole = self.optimizer.own().len() == self.model.layout().length();
+        if let Some((_, momentum)) = self.optimizer.states().next().filter(|_| is_whole) {
             metrics.set(super::MOMENTUM_NORM, norm(momentum)?);
         }
         if self.spec.clip.is_some() {

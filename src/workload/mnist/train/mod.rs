@@ -23,8 +23,8 @@ use crate::random::Key;
 use crate::run::{MetricId, MetricValues};
 use crate::train::group::Group;
 use crate::train::{
-    Check, FlatOptimizer, MeanLoss, NamedTensors, ObtainResult, Obtained, OptimizerProgress, ParameterLayout,
-    TrainError, TrainedSpec, Training, at_place, restore_tensors,
+    Check, Differentiable, FlatOptimizer, MeanLoss, NamedTensors, ObtainResult, Obtained, OptimizerProgress,
+    ParameterLayout, TrainError, TrainedSpec, Training, at_place, restore_tensors,
 };
 use crate::workload::{DataChoice, FloatType, MnistSpec};
 
@@ -130,6 +130,9 @@ impl Training for MnistRun {
                  batches of {batch_size}), found {processes}"
             )));
         }
+        if group.divides_optimizer() {
+            self.optimizer.keep(group.optimized(self.mlp.layout().length()))?;
+        }
         self.mlp.join(Arc::clone(&group));
         self.group = group;
         Ok(())
@@ -149,6 +152,7 @@ impl Training for MnistRun {
         let labels = key(self.seed, purpose::LABELS, 0, 0).at(self.step);
         let answers = self.mlp.answers(self.optimizer.questions(), &[labels], batch)?;
         self.mlp.update(&mut self.optimizer, &answers)?;
+        self.group.gather(self.mlp.parameters_mut())?;
         self.step += 1;
         Ok(loss)
     }
