@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 
 use super::engine::Finished;
 use super::machine::Precision;
+use super::part::PartLabel;
 use super::record::RecordLayout;
 use super::spec::SweepSpec;
 use crate::plain_file;
@@ -74,6 +75,26 @@ impl SweepCheckpoint {
         precision: Precision,
         keep_runs: bool,
     ) -> Result<SweepCheckpoint, SweepCheckpointError> {
+        SweepCheckpoint::open_as(path, spec, keep_runs, &Identity::of(spec, precision, keep_runs))
+    }
+
+    /// The same for a part of a sweep.
+    pub fn open_part(
+        path: &Path,
+        label: &PartLabel,
+        spec: &SweepSpec,
+        precision: Precision,
+        keep_runs: bool,
+    ) -> Result<SweepCheckpoint, SweepCheckpointError> {
+        SweepCheckpoint::open_as(path, spec, keep_runs, &Identity::of_part(label, spec, precision, keep_runs))
+    }
+
+    fn open_as(
+        path: &Path,
+        spec: &SweepSpec,
+        keep_runs: bool,
+        identity: &Identity,
+    ) -> Result<SweepCheckpoint, SweepCheckpointError> {
         let failed = |source| SweepCheckpointError::File { path: path.to_owned(), source };
         let mut file = plain_file::open_to_write(path).map_err(failed)?;
         match file.try_lock() {
@@ -81,7 +102,7 @@ impl SweepCheckpoint {
             Err(TryLockError::WouldBlock) => return Err(SweepCheckpointError::Busy(path.to_owned())),
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
-        let expected = header(&Identity::of(spec, precision, keep_runs).text());
+        let expected = header(&identity.text());
         let mut found = vec![0; expected.len()];
         let length = read_most(&mut file, &mut found).map_err(failed)?;
         found.truncate(length);
@@ -89,7 +110,7 @@ impl SweepCheckpoint {
             // A sweep that was stopped while it wrote the header has not finished a pixel.
             if !expected.starts_with(&found) {
                 file.rewind().map_err(failed)?;
-                return Err(refusal(path, &file, &Identity::of(spec, precision, keep_runs)).unwrap_or_else(failed));
+                return Err(refusal(path, &file, identity).unwrap_or_else(failed));
             }
             begin(&mut file, &expected).map_err(failed)?;
         }
@@ -264,16 +285,25 @@ fn refusal(path: &Path, file: &File, asked: &Identity) -> Result<SweepCheckpoint
 }
 
 /// The names in the text that are not fields of the sweep.
-pub(super) const NOT_OF_SPEC: [&str; 3] = ["program", "precision", "raw"];
+pub(super) const NOT_OF_SPEC: [&str; 6] = ["program", "precision", "raw", "part", "title", "description"];
 
 /// The values that must be equal for a sweep to resume, with their names.
-struct Identity(Vec<(&'static str, String)>);
+pub(super) struct Identity(Vec<(&'static str, String)>);
+
+/// A value in a line of the text.
+fn text(value: &impl serde::Serialize) -> String {
+    ron::to_string(value).expect("a sweep holds no value that RON cannot express")
+}
 
 impl Identity {
+    pub(super) fn of_part(label: &PartLabel, spec: &SweepSpec, precision: Precision, keep_runs: bool) -> Identity {
+        let PartLabel { part, title, description } = label;
+        let Identity(mut values) = Identity::of(spec, precision, keep_runs);
+        values.extend([("part", part.to_string()), ("title", text(title)), ("description", text(description))]);
+        Identity(values)
+    }
+
     fn of(spec: &SweepSpec, precision: Precision, keep_runs: bool) -> Identity {
-        fn text(value: &impl serde::Serialize) -> String {
-            ron::to_string(value).expect("a sweep holds no value that RON cannot express")
-        }
         let SweepSpec {
             landscape,
             dimension,
@@ -314,7 +344,7 @@ impl Identity {
     }
 
     /// The first name whose value differs in `text`, the value there, and the value here.
-    fn difference(&self, text: &str) -> Option<[String; 3]> {
+    pub(super) fn difference(&self, text: &str) -> Option<[String; 3]> {
         self.0.iter().find_map(|(name, value)| {
             let found = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).unwrap_or("unknown");
             (found != value).then(|| [(*name).to_owned(), found.to_owned(), value.clone()])

@@ -80,7 +80,7 @@ fn count(file: &File, layout: &RecordLayout, bytes: u64) -> io::Result<(usize, u
 }
 
 /// The sweep in a checkpoint's text, the version of the program, and whether the runs are kept.
-fn sweep_in(text: &str) -> Option<(SweepSpec, String, bool)> {
+pub(super) fn sweep_in(text: &str) -> Option<(SweepSpec, String, bool)> {
     let lines = || text.lines().filter_map(|line| line.split_once(' '));
     let fields =
         lines().filter(|(name, _)| !NOT_OF_SPEC.contains(name)).map(|(name, value)| format!("{name}: {value}"));

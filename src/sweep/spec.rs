@@ -226,6 +226,21 @@ impl SweepSpec {
         }
     }
 
+    /// What each run at a pixel costs: its steps times its dimensions. All pixels have as many runs.
+    pub(super) fn costs(&self) -> impl Fn([usize; 2]) -> u64 + use<> {
+        let along = |axis: &Axis| (axis.of == Quantity::Dimension).then(|| axis.values());
+        let (rows, columns, dimension) = (along(&self.rows), along(&self.columns), self.dimension.get() as u64);
+        let steps = self.steps_of_runs();
+        move |pixel @ [row, column]| {
+            let dimensions = match (&rows, &columns) {
+                (Some(rows), _) => rows[row] as u64,
+                (None, Some(columns)) => columns[column] as u64,
+                (None, None) => dimension,
+            };
+            steps(pixel) * dimensions
+        }
+    }
+
     /// The optimizer steps of the whole sweep, each being one step of one run.
     pub fn total_steps(&self) -> f64 {
         let [rows, columns] = self.shape().map(|count| count as f64);

@@ -8,6 +8,7 @@ mod calibration;
 mod checkpoint;
 mod diagram;
 mod oracle;
+mod parts;
 mod precision;
 mod schedule_free;
 mod schedules;

@@ -3,6 +3,7 @@
 
 mod figures;
 mod inputs;
+mod parts;
 mod place;
 mod results;
 mod stopped;

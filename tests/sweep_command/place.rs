@@ -46,8 +46,13 @@ impl Place {
 
     /// Starts a sweep and waits until its checkpoint holds some pixels.
     pub fn start_and_wait(&self, args: &[&str], folder: &str) -> Child {
+        self.start_and_wait_for(args, &format!("{folder}/checkpoint.bin"))
+    }
+
+    /// Starts a sweep and waits until a file holds some pixels.
+    pub fn start_and_wait_for(&self, args: &[&str], file: &str) -> Child {
         let mut child = self.command(args).stderr(Stdio::piped()).spawn().unwrap();
-        let checkpoint = self.path(folder).join("checkpoint.bin");
+        let checkpoint = self.path(file);
         let length = || fs::metadata(&checkpoint).map_or(0, |metadata| metadata.len());
         let started = Instant::now();
         while length() < 4096 {

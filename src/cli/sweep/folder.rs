@@ -69,6 +69,27 @@ impl ResultFolder<'_> {
         Ok(FolderState::Open { checkpoint, overwrite })
     }
 
+    /// The name of a picture of a diagram that is not complete.
+    pub(super) const SO_FAR: &'static str = "phase-so-far.png";
+
+    /// Draws a diagram that is not complete.
+    pub(super) fn draw_so_far(&self, result: &SweepResult) -> anyhow::Result<()> {
+        let figure = Figure::as_in_the_paper(result, false);
+        let drawing = figure.render(&Options { width_mm: figure.usual_width_mm(), ..Options::default() })?;
+        write_file(&self.path.join(Self::SO_FAR), Overwrite::Yes, &drawing.to_file(Format::Png, PICTURE_DPI)?)
+            .with_context(|| format!("cannot write {}", Self::SO_FAR))
+    }
+
+    /// Removes such a picture, when the diagram is complete.
+    pub(super) fn remove_so_far(&self) -> anyhow::Result<()> {
+        match fs::remove_file(self.path.join(Self::SO_FAR)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(error).with_context(|| format!("cannot remove {}", Self::SO_FAR))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn checkpoint(&self) -> PathBuf {
         self.path.join(SweepCheckpoint::FILE)
     }
@@ -137,7 +158,7 @@ fn runs(checkpoint: &mut SweepCheckpoint, pixel: [usize; 2]) -> io::Result<Vec<R
     known.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the checkpoint lacks the runs of a pixel"))
 }
 
-fn refused(error: SweepCheckpointError) -> Failure {
+pub(super) fn refused(error: SweepCheckpointError) -> Failure {
     match error {
         SweepCheckpointError::File { .. } | SweepCheckpointError::Busy(_) => Failure::Failed(error.into()),
         _ => Failure::BadInput(error.into()),

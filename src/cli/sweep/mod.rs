@@ -3,6 +3,8 @@
 mod asked;
 mod computing;
 mod folder;
+mod merge;
+mod part;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -19,16 +21,30 @@ use super::{Failure, in_one_line, say};
 use crate::figure::as_changed;
 use crate::preset::{Preset, SweepPreset};
 use crate::result::{RawFormat, SweepResult};
-use crate::sweep::{Diagram, Finished, Precision, SweepCheckpoint};
+use crate::sweep::{Diagram, Finished, Precision, SweepCheckpoint, SweepPart};
 
 #[derive(clap::Args)]
 pub(super) struct SweepArgs {
     /// Name of a built-in preset or of one of your own, or a file
-    #[arg(value_name = "PRESET")]
-    preset: OsString,
+    #[arg(value_name = "PRESET", required_unless_present = "merge")]
+    preset: Option<OsString>,
     /// Folder for the results; it is made if it is not there
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
+    /// Compute only a part of the pixels, such as 3/8, the third of eight parts of equal cost
+    ///
+    /// It goes into a file of its own, DIR/part-3-of-8.bin, so that parts can have one folder, and be computed at the same
+    /// time on several machines. A part that was stopped goes on when the command is repeated.
+    #[arg(long, value_name = "K/N", allow_hyphen_values = true)]
+    part: Option<SweepPart>,
+    /// Put the parts in these folders together: the same files as those of the sweep in one go
+    ///
+    /// Where some are missing, they are named, what is there is drawn as phase-so-far.png, and the command ends with 1. It
+    /// can be repeated with the same --out when there is more.
+    #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with_all = [
+        "preset", "part", "set", "threads", "precision", "raw", "resume", "grid", "lrs", "replicates", "steps", "seed"
+    ])]
+    merge: Vec<PathBuf>,
     #[command(flatten)]
     asked: SweepRequest,
     /// Set a field of the preset, such as optimizers[0].schedule.warmup=100; may be repeated
@@ -49,16 +65,21 @@ pub(super) struct SweepArgs {
 }
 
 pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
-    let preset = load(&args.preset)?;
+    let Some(preset) = &args.preset else { return merge::run(args) };
+    let preset = load(preset)?;
     let Preset::Sweep(changed) = super::changed(&Preset::Sweep(preset.clone()), &args.set)? else {
         unreachable!("a preset with another value of a field is of the same kind")
     };
     let spec = args.asked.of(changed.sweep)?;
     // Title and description include the changes of the command line.
     let named = SweepPreset { title: changed.title, description: changed.description, ..preset };
-    let SweepPreset { title, description, .. } = as_changed(named, spec.clone());
+    let asked = as_changed(named, spec);
+    let raw = args.raw.then(|| RawFormat::of(&asked.sweep)).transpose().map_err(Failure::bad_input)?;
+    if let Some(part) = args.part {
+        return part::compute(args, asked, part);
+    }
+    let SweepPreset { title, description, sweep: spec, .. } = asked;
     let spec = Arc::new(spec);
-    let raw = args.raw.then(|| RawFormat::of(&spec)).transpose().map_err(Failure::bad_input)?;
     let folder = ResultFolder { path: &args.out, raw };
     let (checkpoint, overwrite) = match folder.open(&spec, args.precision, args.resume)? {
         FolderState::Open { checkpoint, overwrite } => (checkpoint, overwrite),
@@ -143,6 +164,11 @@ impl Keeper {
         Ok(Keeper { diagram, checkpoint, saved: Instant::now() })
     }
 
+    fn add(&mut self, finished: &Finished) {
+        self.checkpoint.add(finished);
+        self.diagram.insert(finished.pixel, finished.cell.clone());
+    }
+
     fn save(&mut self) -> Result<(), Failure> {
         let path = self.checkpoint.path().to_owned();
         self.checkpoint.save().with_context(|| format!("cannot write {}", path.display()))?;
@@ -153,8 +179,7 @@ impl Keeper {
 
 impl Taker for Keeper {
     fn take(&mut self, finished: Finished) -> Result<(), Failure> {
-        self.checkpoint.add(&finished);
-        self.diagram.insert(finished.pixel, finished.cell);
+        self.add(&finished);
         Ok(())
     }
 
