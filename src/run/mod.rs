@@ -78,6 +78,7 @@ pub use folder::{FolderError, RunFolder, data_folder, runs_folder};
 pub use fork::{Fork, ForkError, Forked};
 pub use history::{CommandAnswer, Ending, RunHistory, TextSample};
 pub use launch::{Device, Handshake, LaunchError, Launched, SETUP, WorkerProgram};
+#[cfg(feature = "torch")]
 pub(crate) use lock::host;
 pub use lock::{LockOwner, LockState};
 pub use metric::{Better, MetricId, MetricInfo, MetricScale, MetricSource, MetricValues, Unit};
