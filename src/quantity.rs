@@ -284,6 +284,10 @@ count! {
     Processes, "processes", 1, 1024
 }
 count! {
+    /// The step at which a decay of the learning rate ends.
+    DecaySteps, "steps of the decay", 1, u32::MAX
+}
+count! {
     /// Steps in which the learning rate grows from 0 to its peak.
     WarmupSteps, "warmup", 0, 1_000_000_000
 }

@@ -113,8 +113,11 @@ fn preset(args: &SimulateArgs) -> Result<LandscapePreset, Failure> {
     let Preset::Landscape(mut preset) = super::changed(&loaded.preset, &args.set)? else {
         unreachable!("a preset with another value of a field is of the same kind")
     };
-    // A schedule of the learning rate spans the steps that are taken.
-    preset.simulation.steps = args.steps.or(preset.simulation.steps);
+    // A schedule of the learning rate spans the steps that are taken, except in a recorded session, which is repeated as it
+    // was for as many steps.
+    if preset.changes.is_empty() {
+        preset.simulation.steps = args.steps.or(preset.simulation.steps);
+    }
     if let Some(particles) = args.particles {
         preset.simulation.particles = particles;
     }

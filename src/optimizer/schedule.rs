@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::lasting;
 use crate::elementary::{cos, sin};
-use crate::quantity::{FinalShare, WarmupSteps};
+use crate::quantity::{DecaySteps, FinalShare, WarmupSteps};
 
 /// How the learning rate of an optimizer on the plane or in a sweep changes over its steps: first a linear warm-up, then a
 /// decay. In step t = 1, 2, … the learning rate is η times
@@ -41,9 +41,9 @@ pub enum Decay {
         to: FinalShare,
         /// N; without it, that of the run. Where that has no end, the learning rate stays.
         #[serde(default)]
-        steps: Option<u64>,
+        steps: Option<DecaySteps>,
     },
-    /// η/√t, as in the paper's bound on the regret.
+    /// η √(max(W, 1)/t); without a warm-up η/√t, as in the paper's bound on the regret.
     InverseRoot,
 }
 
@@ -70,7 +70,7 @@ impl Schedule {
     /// The schedule in a run of so many steps, which is the length of its decay where that has none of its own.
     pub fn over(mut self, run: Option<u64>) -> Schedule {
         if let Decay::Cosine { steps: steps @ None, .. } = &mut self.decay {
-            *steps = run;
+            *steps = run.map(DecaySteps::clamped);
         }
         self
     }
@@ -83,9 +83,9 @@ impl Schedule {
         }
         match self.decay {
             Decay::Constant | Decay::Cosine { steps: None, .. } => 1.0,
-            Decay::Cosine { to, steps: Some(steps) } if t > steps => to.get(),
+            Decay::Cosine { to, steps: Some(steps) } if t > steps.get() as u64 => to.get(),
             Decay::Cosine { to, steps: Some(steps) } => {
-                let part = (step - 1.0 - warmup) / (steps as f64 - warmup);
+                let part = (step - 1.0 - warmup) / (steps.get() as f64 - warmup);
                 // ½ (1 + cos x) = cos² ½x, from the cosine or the sine of at most a quarter of π.
                 let root = if part <= 0.5 { cos(FRAC_PI_2 * part) } else { sin(FRAC_PI_2 * (1.0 - part)) };
                 to.get() + (1.0 - to.get()) * root * root

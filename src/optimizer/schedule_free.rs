@@ -32,8 +32,8 @@ pub struct ScheduleFree;
 const STEPS: Range = Range { name: "warm-up", min: 0.0, max: 1e9 };
 
 hyperparameters! {
-    beta1: Hyperparameter::momentum()
-        .help("Where gradients are taken: at the average of the parameters with 1, at the parameters that it averages with 0."),
+    beta1: Hyperparameter::decay_rate("β₁", "Interpolation β₁")
+        .help("Where gradients are taken: with 0 at z, which makes the steps, and the nearer to θ, its average, the nearer it is to 1."),
     beta2: Hyperparameter::squares(),
     warmup: Hyperparameter::whole("T_w", "Warm-up of η", STEPS)
         .help("The steps until η has its full value. 0: from the first.")

@@ -1,7 +1,6 @@
 //! Rules between the fields of a preset, and others that their types do not express.
 
 use super::{LandscapePreset, Preset, SweepPreset};
-use crate::optimizer::Decay;
 use crate::simulation::{Change, OptimizerSpec, Setting, SimulationSpec};
 use crate::spec_error::SpecError;
 use crate::view::ViewSettings;
@@ -52,7 +51,7 @@ fn check_landscape(preset: &LandscapePreset) -> Result<(), SpecError> {
     check_changes(&preset.simulation, &preset.changes)
 }
 
-fn check_optimizers(SimulationSpec { optimizers, steps, .. }: &SimulationSpec) -> Result<(), SpecError> {
+fn check_optimizers(SimulationSpec { optimizers, .. }: &SimulationSpec) -> Result<(), SpecError> {
     const PATH: &str = "simulation.optimizers";
     const MOST: usize = SimulationSpec::MAX_OPTIMIZERS;
     if !(1..=MOST).contains(&optimizers.len()) {
@@ -67,11 +66,6 @@ fn check_optimizers(SimulationSpec { optimizers, steps, .. }: &SimulationSpec) -
         }
         if let Some(name) = &optimizer.name {
             SpecError::check_line(&format!("{PATH}[{index}].name"), name, OptimizerSpec::LONGEST_NAME)?;
-        }
-        if let Decay::Cosine { steps: None, .. } = optimizer.rule.schedule.over(*steps).decay {
-            let complaint =
-                "is Cosine, which needs an end: give `simulation.steps`, or its own as in `Cosine(steps: 1000)`";
-            return broken(format!("{PATH}[{index}].rule.schedule.decay"), complaint);
         }
     }
     if optimizers.iter().all(|optimizer| !optimizer.enabled) {

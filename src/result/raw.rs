@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::export::{AtomicFile, Overwrite, read_npy, write_npy};
-use crate::optimizer::{HyperparameterName, RuleKind};
+use crate::optimizer::{Hyperparameter, HyperparameterName, RuleKind};
 use crate::sweep::{Average, Diagram, Metric, Quantity, Runs, SweepSpec};
 
 /// The arrays that the authors' own analysis reads, one file per row of the diagram, float64. The optimizers are Adam,
@@ -146,9 +146,21 @@ fn is_near(one: f64, other: f64) -> bool {
     one == other || (one - other).abs() <= 1e-9 * other.abs() || one.is_nan() && other.is_nan()
 }
 
-/// The indices of Adam, FOCUS and Signum among the optimizers, which must be exactly these.
+/// The indices of Adam, FOCUS and Signum among the optimizers, which must be exactly these, with steps that are neither
+/// scheduled nor masked.
 fn places(spec: &SweepSpec) -> Result<[usize; 3], RawRefused> {
     const EXPECTED: &str = "exactly Adam, FOCUS and Signum";
+    let scheduled = spec.optimizers.iter().find(|optimizer| !optimizer.schedule.is_constant());
+    if let Some(scheduled) = scheduled {
+        return refused("constant learning rates", format!("a schedule of {}", scheduled.rule.name()));
+    }
+    let masked = spec
+        .optimizers
+        .iter()
+        .find(|optimizer| optimizer.rule.get(Hyperparameter::MASK).is_some_and(|mask| mask != 0.0));
+    if let Some(masked) = masked {
+        return refused("steps without a mask", format!("cautious steps of {}", masked.rule.name()));
+    }
     let place = |kind| spec.optimizers.iter().position(|optimizer| optimizer.rule.kind() == kind);
     let places = [RuleKind::Adam, RuleKind::Focus, RuleKind::Signum].map(place);
     match (places, spec.optimizers.len()) {

@@ -3,7 +3,7 @@
 use egui::accesskit::Role;
 use egui_kittest::kittest::{NodeT as _, Queryable};
 use valleyscope::optimizer::{Decay, RatedRule, RuleKind, Schedule};
-use valleyscope::quantity::{FinalShare, WarmupSteps};
+use valleyscope::quantity::{DecaySteps, FinalShare, WarmupSteps};
 use valleyscope::simulation::SimulationSpec;
 
 use crate::harness::App;
@@ -66,7 +66,10 @@ fn each_rules_parameters_reach_the_engine() {
 fn the_schedule_of_a_learning_rate_reaches_the_engine() {
     let mut app = App::plain();
     app.button("Adam: schedule cosine");
-    assert_eq!(spec(&app).optimizers[0].rule.schedule.decay, Decay::Cosine { to: Decay::nothing(), steps: Some(1000) });
+    assert_eq!(
+        spec(&app).optimizers[0].rule.schedule.decay,
+        Decay::Cosine { to: Decay::nothing(), steps: Some(DecaySteps::clamped(1000)) }
+    );
     for (name, value) in [
         ("Adam (cosine): final share of the learning rate", 25.0),
         ("Adam (cosine): end of the decay", 300.0),
@@ -77,7 +80,7 @@ fn the_schedule_of_a_learning_rate_reaches_the_engine() {
     }
     app.button("FOCUS: schedule 1/√t");
     let schedules: Vec<Schedule> = spec(&app).optimizers.iter().map(|it| it.rule.schedule).collect();
-    let cosine = Decay::Cosine { to: FinalShare::clamped(0.25), steps: Some(300) };
+    let cosine = Decay::Cosine { to: FinalShare::clamped(0.25), steps: Some(DecaySteps::clamped(300)) };
     assert_eq!(schedules[0], Schedule { warmup: WarmupSteps::clamped(40), decay: cosine });
     assert_eq!(schedules[1], Schedule { decay: Decay::InverseRoot, ..Schedule::default() });
     assert!(schedules[2..].iter().all(Schedule::is_constant));

@@ -3,7 +3,7 @@
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use valleyscope::optimizer::{Decay, RatedRule, Schedule};
-use valleyscope::quantity::{FinalShare, WarmupSteps};
+use valleyscope::quantity::{DecaySteps, FinalShare, WarmupSteps};
 use valleyscope::simulation::{Change, Record, Setting, SettingError, Simulation, SimulationSpec};
 
 use crate::specs::{DecayTarget, adam, all_rules, focus, noise, sgd, signum, simulation, valley};
@@ -40,7 +40,7 @@ fn random_setting(random: &mut StdRng) -> Setting {
 
 fn random_schedule(random: &mut StdRng) -> Schedule {
     let to = FinalShare::clamped(random.random_range(0.0..1.0));
-    let steps = random.random_bool(0.5).then(|| random.random_range(1..2 * STEPS));
+    let steps = random.random_bool(0.5).then(|| DecaySteps::clamped(random.random_range(1..2 * STEPS)));
     let decay = match random.random_range(0..3) {
         0 => Decay::Constant,
         1 => Decay::Cosine { to, steps },

@@ -3,7 +3,7 @@
 use std::f64::consts::PI;
 
 use valleyscope::optimizer::{Decay, RatedRule, Schedule};
-use valleyscope::quantity::{FinalShare, WarmupSteps};
+use valleyscope::quantity::{DecaySteps, FinalShare, WarmupSteps};
 use valleyscope::simulation::{Change, ParticleId, Setting, Simulation, SimulationSpec};
 
 use crate::comparison::{Case, first_disagreement};
@@ -14,7 +14,7 @@ pub fn schedule(warmup: u64, decay: Decay) -> Schedule {
 }
 
 fn cosine(to: f64, steps: Option<u64>) -> Decay {
-    Decay::Cosine { to: FinalShare::new(to).unwrap(), steps }
+    Decay::Cosine { to: FinalShare::new(to).unwrap(), steps: steps.map(DecaySteps::clamped) }
 }
 
 /// What the learning rate of step t of a run is multiplied by.
@@ -28,7 +28,7 @@ pub fn expected_factor(schedule: &Schedule, t: u64, run: Option<u64>) -> f64 {
         Decay::Constant => 1.0,
         Decay::InverseRoot => warmup.max(1.0).sqrt() * (taken + 1.0).powf(-0.5),
         Decay::Cosine { to, steps } => {
-            let Some(steps) = steps.or(run) else { return 1.0 };
+            let Some(steps) = steps.map(|steps| steps.get() as u64).or(run) else { return 1.0 };
             let past = if t > steps { 1.0 } else { (taken - warmup) / (steps as f64 - warmup) };
             to.get() + (1.0 - to.get()) * (0.5 * PI * past).cos().powi(2)
         }

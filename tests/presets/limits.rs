@@ -2,7 +2,7 @@
 
 use valleyscope::optimizer::{Decay, Schedule};
 use valleyscope::preset::{Preset, PresetError, built_ins};
-use valleyscope::quantity::{FinalShare, WarmupSteps};
+use valleyscope::quantity::{DecaySteps, FinalShare, WarmupSteps};
 
 use crate::fault::{fault_of, refused_in};
 use crate::refusals::GOOD;
@@ -112,7 +112,7 @@ fn a_schedule_is_set_by_its_path() {
     let built_in = |name: &str| &built_ins().iter().find(|built_in| built_in.name == name).unwrap().preset;
     let schedule = Schedule {
         warmup: WarmupSteps::clamped(20),
-        decay: Decay::Cosine { to: FinalShare::clamped(0.1), steps: Some(500) },
+        decay: Decay::Cosine { to: FinalShare::clamped(0.1), steps: Some(DecaySteps::clamped(500)) },
     };
     let values = [("warmup", "20"), ("decay", "cosine(to: 0.1)"), ("decay.steps", "500")];
     let set = |name: &str, at: &str| {

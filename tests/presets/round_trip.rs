@@ -84,13 +84,13 @@ fn rule(kind: u8) -> BoxedStrategy<RatedRule> {
         .boxed()
 }
 
-/// Any schedule whose decay has an end of its own.
+/// Any schedule.
 fn schedule() -> impl Strategy<Value = Schedule> {
-    let cosine = (quantity!(FinalShare), any::<u64>());
+    let cosine = (quantity!(FinalShare), proptest::option::of(any::<u64>()));
     let decay = prop_oneof![
         Just(Decay::Constant),
         Just(Decay::InverseRoot),
-        cosine.prop_map(|(to, steps)| Decay::Cosine { to, steps: Some(steps) }),
+        cosine.prop_map(|(to, steps)| Decay::Cosine { to, steps: steps.map(DecaySteps::clamped) }),
     ];
     let warmup = (0..=u64::from(WarmupSteps::MAX)).prop_map(WarmupSteps::clamped);
     (warmup, decay).prop_map(|(warmup, decay)| Schedule { warmup, decay })

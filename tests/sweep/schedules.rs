@@ -1,7 +1,9 @@
 //! Learning rates that change over the runs of a sweep.
 
 use valleyscope::optimizer::{Decay, Need, RuleKind, RuleSpec, Schedule};
-use valleyscope::quantity::{Dimension, FinalShare, Noise, Replicates, StartSpread, StepCount, WarmupSteps};
+use valleyscope::quantity::{
+    DecaySteps, Dimension, FinalShare, Noise, Replicates, StartSpread, StepCount, WarmupSteps,
+};
 use valleyscope::sweep::{Axis, Precision, Quantity, Spacing, SweepOptimizer, SweepSpec};
 
 use crate::oracle::SLOPE;
@@ -11,7 +13,7 @@ const ETA: f64 = 0.05;
 const OMEGA: f64 = 0.2;
 
 fn cosine(to: f64, steps: Option<u64>) -> Decay {
-    Decay::Cosine { to: FinalShare::clamped(to), steps }
+    Decay::Cosine { to: FinalShare::clamped(to), steps: steps.map(DecaySteps::clamped) }
 }
 
 fn schedules() -> Vec<Schedule> {
@@ -35,7 +37,7 @@ fn factor(schedule: &Schedule, taken: usize, steps: usize) -> f64 {
         Decay::Constant => 1.0,
         Decay::InverseRoot => (warmup.max(1) as f64 / t).sqrt(),
         Decay::Cosine { to, steps: own } => {
-            let end = own.map_or(steps, |own| own as usize);
+            let end = own.map_or(steps, DecaySteps::get);
             let past = if taken >= end { 1.0 } else { (taken - warmup) as f64 / (end - warmup) as f64 };
             to.get() + (1.0 - to.get()) * 0.5 * (1.0 + (std::f64::consts::PI * past).cos())
         }

@@ -5,13 +5,15 @@ use egui::{DragValue, Ui};
 use super::highlight::Highlight;
 use crate::app::form;
 use crate::optimizer::{Decay, Schedule};
-use crate::quantity::{FinalShare, WarmupSteps};
+use crate::quantity::{DecaySteps, FinalShare, WarmupSteps};
 
 pub(super) const LABEL: &str = "Schedule of η";
 
 const NAME_WIDTH: f32 = 104.0;
 /// The first length of a decay in a run without an end.
-const FIRST_STEPS: u64 = 1000;
+fn first_steps() -> DecaySteps {
+    DecaySteps::clamped(1000)
+}
 
 /// Shows the schedule of an optimizer's learning rate in a run of so many steps.
 pub(crate) fn schedule(ui: &mut Ui, owner: &str, schedule: &mut Schedule, run: Option<u64>) {
@@ -38,11 +40,15 @@ pub(crate) fn schedule(ui: &mut Ui, owner: &str, schedule: &mut Schedule, run: O
 
 /// The choice of the decay.
 fn decays(ui: &mut Ui, owner: &str, decay: &mut Decay, run: Option<u64>) {
-    let steps = if run.is_none() { Some(FIRST_STEPS) } else { None };
+    let steps = if run.is_none() { Some(first_steps()) } else { None };
     let choices = [
         (Decay::Constant, "constant", "η in all steps."),
         (Decay::Cosine { to: Decay::nothing(), steps }, "cosine", "Half a cosine, down to a share of η at the end."),
-        (Decay::InverseRoot, "1/√t", "η / √t, as in the paper's bound on the regret."),
+        (
+            Decay::InverseRoot,
+            "1/√t",
+            "η √(W/t) after a warm-up of W steps; without one η/√t, as in the paper's bound on the regret.",
+        ),
     ];
     for (choice, label, help) in choices {
         let is_chosen = std::mem::discriminant(decay) == std::mem::discriminant(&choice);
@@ -64,17 +70,21 @@ fn share(ui: &mut Ui, owner: &str, to: &mut FinalShare) {
 }
 
 /// The step at which a cosine ends: that of the run, or one of its own.
-fn end(ui: &mut Ui, owner: &str, steps: &mut Option<u64>, run: Option<u64>) {
+fn end(ui: &mut Ui, owner: &str, steps: &mut Option<DecaySteps>, run: Option<u64>) {
     let mut with_run = steps.is_none();
     let help = "Where the run has no end, the learning rate stays.";
     let toggle = ui.checkbox(&mut with_run, "with the run").on_hover_text(help);
     if toggle.accessible_name(form::owned(owner, "decay to the run's end")).changed() {
-        *steps = (!with_run).then(|| run.unwrap_or(FIRST_STEPS));
+        *steps = (!with_run).then(|| run.map_or_else(first_steps, DecaySteps::clamped));
     }
     match steps {
         Some(end) => {
-            let drag = DragValue::new(end).range(1..=u64::from(u32::MAX)).speed(5.0).prefix("step ");
-            ui.add(drag.update_while_editing(false)).accessible_name(form::owned(owner, "end of the decay"));
+            let mut step = end.get() as u64;
+            let drag = DragValue::new(&mut step).range(DecaySteps::MIN..=DecaySteps::MAX).speed(5.0).prefix("step ");
+            let drag = drag.update_while_editing(false);
+            if ui.add(drag).accessible_name(form::owned(owner, "end of the decay")).changed() {
+                *end = DecaySteps::clamped(step);
+            }
         }
         None if run.is_none() => {
             ui.weak("(no end)").on_hover_text("“Stop at step” below the landscape sets it.");

@@ -117,7 +117,8 @@ impl Graph {
         sizes.into_iter().max().unwrap_or(0)
     }
 
-    /// `(θ − θ′) / η`, where θ′ is θ after a step without weight decay: the direction of the step.
+    /// `(θ − θ′) / η`, where θ′ is θ after a step without weight decay: the direction of the step. Where η is not found as a
+    /// factor, it is 0 for η = 0.
     pub(super) fn direction(&mut self, theta_after: NodeId) -> Option<NodeId> {
         let after = self.without_decay(theta_after)?;
         let theta = self.add(Node::Input(Input::Theta))?;
@@ -134,7 +135,10 @@ impl Graph {
         }
         let difference = self.add(Node::Of(Calculation::Difference(theta, after)))?;
         let rate = self.add(Node::Input(Input::LearningRate))?;
-        self.add(Node::Of(Calculation::Quotient(difference, rate)))
+        let quotient = self.add(Node::Of(Calculation::Quotient(difference, rate)))?;
+        // A schedule may end with no step at all.
+        let none = self.constant(0.0)?;
+        self.add(Node::Of(Calculation::Choice(rate, quotient, none)))
     }
 
     /// The same number with ω = 0.
