@@ -16,6 +16,8 @@
 use std::fs::{File, TryLockError};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::engine::Finished;
 use super::machine::Precision;
@@ -66,7 +68,7 @@ const MAGIC: [u8; 8] = *b"\x89vssweep";
 impl SweepCheckpoint {
     /// The usual name, beside the results.
     pub const FILE: &str = "checkpoint.bin";
-    pub const VERSION: u32 = 2;
+    pub const VERSION: u32 = 3;
 
     /// Opens the file of a sweep, or creates it. With `keep_runs` it holds the runs of all pixels too.
     pub fn open(
@@ -97,11 +99,7 @@ impl SweepCheckpoint {
     ) -> Result<SweepCheckpoint, SweepCheckpointError> {
         let failed = |source| SweepCheckpointError::File { path: path.to_owned(), source };
         let mut file = plain_file::open_to_write(path).map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(SweepCheckpointError::Busy(path.to_owned())),
-            Err(TryLockError::Error(source)) => return Err(failed(source)),
-        }
+        lock(&file, path)?;
         let expected = header(&identity.text());
         let mut found = vec![0; expected.len()];
         let length = read_most(&mut file, &mut found).map_err(failed)?;
@@ -253,6 +251,32 @@ impl Flaw {
             Flaw::Damaged => SweepCheckpointError::Damaged(path),
         }
     }
+}
+
+/// Locks a file. Who only looks at it has it locked for a moment.
+fn lock(file: &File, path: &Path) -> Result<(), SweepCheckpointError> {
+    const LOOKING: Duration = Duration::from_secs(1);
+    let begun = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) if begun.elapsed() < LOOKING => thread::sleep(Duration::from_millis(20)),
+            Err(TryLockError::WouldBlock) => return Err(SweepCheckpointError::Busy(path.to_owned())),
+            Err(TryLockError::Error(source)) => {
+                return Err(SweepCheckpointError::File { path: path.to_owned(), source });
+            }
+        }
+    }
+}
+
+/// Whether a file ends within its header, as where the disk was full when it was begun.
+pub(super) fn is_cut(beginning: &[u8]) -> bool {
+    let Some(rest) = beginning.strip_prefix(&MAGIC) else { return MAGIC.starts_with(beginning) };
+    let length = rest.get(4..8).and_then(|length| length.try_into().ok()).map(u32::from_le_bytes);
+    length.is_none_or(|length| {
+        let whole = header("").len() as u64 + u64::from(length);
+        whole <= LONGEST_HEADER && (beginning.len() as u64) < whole
+    })
 }
 
 /// The text in the header at the beginning of a file.

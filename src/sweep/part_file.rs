@@ -4,7 +4,7 @@ use std::fs::{File, TryLockError};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use super::checkpoint::{Flaw, Identity, LONGEST_HEADER, SweepCheckpointError, header, header_text};
+use super::checkpoint::{Flaw, Identity, LONGEST_HEADER, SweepCheckpointError, header, header_text, is_cut};
 use super::engine::Finished;
 use super::machine::Precision;
 use super::part::{PartLabel, SweepPart};
@@ -32,7 +32,8 @@ pub struct PartFile {
 }
 
 impl PartFile {
-    /// Opens the file of a part; `None` where the process that computes it has just begun.
+    /// Opens the file of a part; `None` where its header is not there or cut, as where the process that computes it has just
+    /// begun.
     ///
     /// # Errors
     ///
@@ -47,7 +48,7 @@ impl PartFile {
         };
         let mut beginning = Vec::new();
         (&mut file).take(LONGEST_HEADER).read_to_end(&mut beginning).map_err(failed)?;
-        if beginning.is_empty() {
+        if is_cut(&beginning) {
             return Ok(None);
         }
         let text = header_text(&beginning).map_err(|flaw| flaw.at(path))?.to_owned();

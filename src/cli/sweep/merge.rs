@@ -37,9 +37,9 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
     let numbers = SweepPart::numbers(part.count(), &spec);
     for file in &mut parts {
         take(file, &numbers, &mut keeper, &mut notes)?;
+        keeper.save()?;
         found.entry(file.label.part).or_default().push(file.path());
     }
-    keeper.save()?;
     let Keeper { diagram, mut checkpoint, .. } = keeper;
     for (part, files) in found.iter().filter(|(_, files)| files.len() > 1) {
         let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
@@ -97,7 +97,7 @@ fn open(paths: &[PathBuf], notes: &mut Vec<String>) -> Result<Vec<PartFile>, Fai
     let mut parts: Vec<PartFile> = Vec::new();
     for path in paths {
         let Some(file) = PartFile::open(path).map_err(refused)? else {
-            notes.push(format!("{} has just begun", path.display()));
+            notes.push(format!("{} has just begun, or could not be written: nothing is in it", path.display()));
             continue;
         };
         let (this, place) = (env!("CARGO_PKG_VERSION"), path.display());

@@ -109,6 +109,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
     folder
         .finish(&result, &mut checkpoint, overwrite)
         .map_err(|error| and_resume(error.into(), &args.out, &result.diagram, &checkpoint))?;
+    folder.remove_so_far()?;
     checkpoint.remove().context("the results are complete, but the checkpoint beside them cannot be removed")?;
     say(format_args!("{}; results are in {}", workshop.speed(&done), args.out.display()));
     Ok(())
