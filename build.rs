@@ -7,7 +7,8 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     // Told by torch-sys, which has found libtorch.
     let Ok(folder) = std::env::var("DEP_TCH_LIBTORCH_LIB") else { return };
-    compile_c10d(Path::new(&folder));
+    #[cfg(feature = "torch")]
+    c10d::compile(Path::new(&folder));
     let own_folder = match std::env::var("CARGO_CFG_TARGET_OS").as_deref() {
         Ok("windows") => return,
         Ok("macos") => "@loader_path",
@@ -21,26 +22,49 @@ fn main() {
 }
 
 #[cfg(feature = "torch")]
-fn compile_c10d(libraries: &Path) {
-    const SOURCE: &str = "src/train/group/c10d.cpp";
-    println!("cargo::rerun-if-changed={SOURCE}");
-    println!("cargo::rerun-if-changed=src/train/group/gloo");
-    println!("cargo::rerun-if-env-changed=LIBTORCH_INCLUDE");
-    // The headers are beside the libraries, unless somebody says otherwise, as to torch-sys.
-    let named = std::env::var_os("LIBTORCH_INCLUDE").map(std::path::PathBuf::from);
-    let root = named.or_else(|| libraries.parent().map(Path::to_owned)).expect("libtorch's libraries are in a folder");
-    cc::Build::new()
-        .cpp(true)
-        .std("c++17")
-        .define("USE_C10D_GLOO", None)
-        .include("src/train/group")
-        .include(root.join("include"))
-        .include(root.join("include/torch/csrc/api/include"))
-        // Libtorch's headers cause many.
-        .warnings(false)
-        .file(SOURCE)
-        .compile("valleyscope_c10d");
-}
+mod c10d {
+    use std::path::{Path, PathBuf};
 
-#[cfg(not(feature = "torch"))]
-fn compile_c10d(_: &Path) {}
+    const SOURCE: &str = "src/train/group/c10d.cpp";
+
+    pub fn compile(libraries: &Path) {
+        println!("cargo::rerun-if-changed={SOURCE}");
+        println!("cargo::rerun-if-changed=src/train/group/gloo");
+        println!("cargo::rerun-if-env-changed=LIBTORCH_INCLUDE");
+        println!("cargo::rerun-if-env-changed=CUDA_HOME");
+        // The headers are beside the libraries, unless somebody says otherwise, as to torch-sys.
+        let named = std::env::var_os("LIBTORCH_INCLUDE").map(PathBuf::from);
+        let root =
+            named.or_else(|| libraries.parent().map(Path::to_owned)).expect("libtorch's libraries are in a folder");
+        let mut build = cc::Build::new();
+        build.cpp(true).std("c++17").define("USE_C10D_GLOO", None).include("src/train/group");
+        build.include(root.join("include")).include(root.join("include/torch/csrc/api/include"));
+        if libraries.join("libtorch_cuda.so").is_file() {
+            match nccl_headers(&root) {
+                Some(folders) => {
+                    build.define("USE_C10D_NCCL", None).includes(folders);
+                }
+                None => println!(
+                    "cargo::warning=without the headers of NCCL and CUDA, several GPUs exchange gradients through the \
+                     processor's memory; `pip install nvidia-cuda-crt==13.0.* nvidia-cuda-cccl==13.0.*` beside PyTorch \
+                     brings what is missing, or CUDA_HOME names a CUDA toolkit with NCCL"
+                ),
+            }
+        }
+        // Libtorch's headers cause many.
+        build.warnings(false).file(SOURCE).compile("valleyscope_c10d");
+    }
+
+    /// The folders of the headers that c10d's part for NCCL includes: of pip's packages, which are beside PyTorch's, or of a
+    /// CUDA toolkit.
+    fn nccl_headers(root: &Path) -> Option<Vec<PathBuf>> {
+        let packages = root.parent()?.join("nvidia");
+        let toolkit = std::env::var_os("CUDA_HOME").map_or_else(|| "/usr/local/cuda".into(), PathBuf::from);
+        let folders = [packages.join("nccl/include"), packages.join("cu13/include"), toolkit.join("include")];
+        let folders = folders.into_iter().chain(["/usr/include".into()]);
+        let folders: Vec<PathBuf> = folders.flat_map(|folder| [folder.join("cccl"), folder]).collect();
+        let having = |header: &str| folders.iter().find(|folder| folder.join(header).is_file()).cloned();
+        let needed = ["nccl.h", "cuda_runtime.h", "crt/host_config.h", "nv/target", "cublas_v2.h", "cusolverDn.h"];
+        needed.into_iter().map(having).collect()
+    }
+}

@@ -164,6 +164,7 @@ fn scans(data: &Mnist) {
                 data: DataChoice::Synthetic,
                 device: DeviceChoice::Cpu,
                 precision: FloatType::Float32,
+                part: None,
             };
             let scan = Scan::new(&spec, data, Device::Cpu).expect("it fits");
             let time = best(2, || {

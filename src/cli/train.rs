@@ -16,6 +16,7 @@ use crate::run::{
     CapacityReport, CheckpointChoice, Fork, ForkError, Handshake, LaunchError, RunConfig, RunFolder, RunReader, Status,
     Timestamp, WorkerProgram, runs_folder,
 };
+use crate::sweep::SweepPart;
 use crate::workload::DeviceChoice;
 
 #[derive(clap::Args)]
@@ -54,6 +55,10 @@ pub(super) struct TrainArgs {
     /// rounding. On several machines, `valleyscope-train run` is started by torchrun or srun instead.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     processes: Option<u16>,
+    /// Train a part of a scan only, such as 3/8, the third of eight parts of about equal cost; `valleyscope runs merge` puts
+    /// their runs together
+    #[arg(long, value_name = "K/N", allow_hyphen_values = true, conflicts_with_all = ["resume", "fork"])]
+    part: Option<SweepPart>,
     /// The worker that trains [default: the one beside valleyscope, or the installed one]
     #[arg(long, value_name = "PATH")]
     worker: Option<PathBuf>,
@@ -222,7 +227,11 @@ fn check_capacity(training: &Preset, has: &Handshake, runs: &Path) -> Result<(),
 fn stem(args: &TrainArgs, fork: Option<&Fork>) -> String {
     let named = args.preset.as_deref().map(Path::new).and_then(Path::file_stem);
     let named = named.map(|stem| stem.to_string_lossy().into_owned());
-    named.or_else(|| fork.map(|fork| fork.run.stem())).unwrap_or_else(|| "run".to_owned())
+    let stem = named.or_else(|| fork.map(|fork| fork.run.stem())).unwrap_or_else(|| "run".to_owned());
+    match args.part {
+        Some(part) => format!("{stem}-part-{}-of-{}", part.number(), part.count()),
+        None => stem,
+    }
 }
 
 /// The preset before the changes of the command line, and its name.
@@ -253,6 +262,7 @@ fn trainings(args: &TrainArgs, fork: Option<&Fork>) -> Result<Vec<Preset>, Failu
         ("--device", "device", args.device.is_some()),
         ("--data", "data", args.data.is_some()),
         ("--processes", "processes", args.processes.is_some()),
+        ("--part", "part", args.part.is_some()),
     ] {
         if given && settings.iter().any(|(set, _)| set == key) {
             return Err(Failure::BadInput(anyhow!(
@@ -269,6 +279,14 @@ fn trainings(args: &TrainArgs, fork: Option<&Fork>) -> Result<Vec<Preset>, Failu
             "expected a training of one model for --processes {processes}, and the {called} is a scan of many, which uses \
              all processors by itself; leave --processes out"
         )));
+    }
+    if let (Some(part), false) = (args.part, is_scan) {
+        return Err(Failure::BadInput(anyhow!(
+            "expected a scan of trainings for --part {part}, and the {called} is none; leave --part out"
+        )));
+    }
+    if let Some(part) = args.part {
+        settings.push(("part".to_owned(), part.to_string()));
     }
     if let Some(processes) = args.processes {
         settings.push(("processes".to_owned(), processes.to_string()));

@@ -129,7 +129,7 @@ impl RunConfig {
 
     /// Whether it computes the same as a training, with the differences that [`RunConfig::check`] allows.
     pub fn computes_the_same_as(&self, training: &Preset) -> bool {
-        fields_that_differ(training, &self.preset).is_empty()
+        differing_fields(training, &self.preset).is_empty()
     }
 
     /// The description of the run, for its first event.
@@ -158,7 +158,7 @@ impl RunConfig {
             None => Vec::new(),
             Some(before) if before.config.is_empty() => facts_that_differ(before, &now),
             Some(before) if before.config == self.text => Vec::new(),
-            Some(before) => fields_that_differ(&RunConfig::parse_begun(&before.config)?.preset, &self.preset),
+            Some(before) => differing_fields(&RunConfig::parse_begun(&before.config)?.preset, &self.preset),
         };
         if !differences.is_empty() {
             let kept = history.started().is_some_and(|before| !before.config.is_empty());
@@ -187,7 +187,7 @@ impl RunConfig {
 /// Whether two texts are configs that compute the same ([`RunConfig::check`]).
 pub(super) fn compute_the_same(one: &str, other: &str) -> bool {
     let [one, other] = [one, other].map(|text| Preset::parse(text, RunFolder::CONFIG));
-    matches!((one, other), (Ok(one), Ok(other)) if fields_that_differ(&one, &other).is_empty())
+    matches!((one, other), (Ok(one), Ok(other)) if differing_fields(&one, &other).is_empty())
 }
 
 /// The facts of the config in the first event of a run that differ from the current ones, as far as they are recorded.
@@ -261,7 +261,8 @@ fn rounded(numbers: &[f64]) -> String {
 /// The fields that need not be equal for a run to resume. The data have a fingerprint.
 const FREE: [&str; 6] = ["title", "description", "data", "device", "processes", "shard_optimizer"];
 
-fn fields_that_differ(before: &Preset, now: &Preset) -> Vec<Difference> {
+/// The fields in which two configs differ, so that they do not compute the same.
+pub fn differing_fields(before: &Preset, now: &Preset) -> Vec<Difference> {
     if before.kind() != now.kind() {
         return vec![Difference::new("kind", before.kind(), now.kind())];
     }

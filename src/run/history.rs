@@ -209,7 +209,15 @@ impl RunHistory {
     /// which take the longer the larger their batches are ([`ScanCosts`]).
     pub fn seconds_left(&self) -> Option<f64> {
         if let Some(axes) = self.started.as_ref().and_then(|started| started.scan.as_ref()) {
-            return ScanCosts::of(self.grid_points()).seconds_left(axes, self.grid_points());
+            let all = ScanCosts::of(self.grid_points()).seconds_left(axes, self.grid_points())?;
+            // A part of a scan has as many of the open points of each batch size as others.
+            let open = |of: u64| of.saturating_sub(self.grid_points().len() as u64) as f64;
+            let own = self.steps.unwrap_or_else(|| axes.grid_points());
+            return Some(if own == axes.grid_points() {
+                all
+            } else {
+                all * open(own) / open(axes.grid_points()).max(1.0)
+            });
         }
         Some(self.steps?.saturating_sub(self.step()) as f64 / self.steps_per_s()?)
     }

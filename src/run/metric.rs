@@ -28,6 +28,12 @@ impl MetricId {
     pub const TEST_LOSS: MetricId = MetricId("test_loss");
     /// Test accuracy, as a fraction.
     pub const TEST_ACCURACY: MetricId = MetricId("test_accuracy");
+    /// The number of processes that share each batch.
+    pub const PROCESSES: MetricId = MetricId("processes");
+    /// The fraction of the time for which rank 0 has waited for the other processes, and for the network.
+    pub const WAIT_SHARE: MetricId = MetricId("wait_share");
+    /// The rank of the process that has waited least for the others.
+    pub const SLOWEST_RANK: MetricId = MetricId("slowest_rank");
 
     const KNOWN: [MetricId; 9] = [
         MetricId::LOSS,

@@ -13,6 +13,7 @@
 //! | `lock` | the worker | its identity ([`LockOwner`]); locked as long as it lives |
 //! | `heartbeat` | the worker | the time, renewed every 10 s |
 //! | `log.txt` | the worker | output of the worker and its libraries; its last messages, if it dies |
+//! | `log-rank-*.txt` | the other processes of a training by several | the same of each |
 //! | `notes.ron` | the user ([`Notes`]) | a title of the user's, and a note |
 //! | `reserve` | the worker | unused bytes; removed when the disk is full, so that this can still be recorded |
 //!
@@ -50,6 +51,7 @@ mod number;
 mod pace;
 mod points;
 mod process;
+mod ranks;
 mod reader;
 mod request;
 mod saved_model;
@@ -70,7 +72,7 @@ pub use checkpoint::{Checkpoint, CheckpointOrigin, OptimizerProgress};
 pub use choice::{CheckpointChoice, ChoiceError};
 pub use command::{ReceivedCommand, RunCommand, send};
 pub use concern::{Concern, ConcernKind};
-pub use config::{ConfigError, Difference, RunConfig};
+pub use config::{ConfigError, Difference, RunConfig, differing_fields};
 pub use damage::{Damage, LineNumbers};
 pub use event::{BadLine, Event, EventRecord, GridPoint, ScanAxes, Started};
 pub use findings::{Condition, Finding, Findings};
@@ -84,6 +86,7 @@ pub use lock::{LockOwner, LockState};
 pub use metric::{Better, MetricId, MetricInfo, MetricScale, MetricSource, MetricValues, Unit};
 pub use notes::{Notes, RemoveError, check_removable, remove};
 pub use points::MetricCurve;
+pub use ranks::Ranks;
 pub use reader::RunReader;
 pub use request::{CommandRequest, Reply};
 pub use saved_model::{SavedModel, WholeLoss};
@@ -95,4 +98,4 @@ pub use tail::{LONGEST_LINE, last_lines};
 
 /// The version of the protocol between a worker and the programs that start and watch it: the files of a run's folder
 /// and the worker's command line.
-pub const PROTOCOL: u32 = 5;
+pub const PROTOCOL: u32 = 6;

@@ -5,10 +5,13 @@ use std::collections::BinaryHeap;
 use std::fmt::{self, Display};
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use super::spec::SweepSpec;
 
 /// A part of a sweep's pixels: its number, counted from 1, and how many parts there are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct SweepPart {
     count: u32,
     number: u32,
@@ -60,14 +63,19 @@ impl SweepPart {
     }
 
     /// The number of the part of each pixel, row by row, with so many parts.
-    ///
-    /// Each pixel, the costliest first, is of the part that costs least so far, the first of equals. So parts differ in
-    /// cost by that of one pixel at most, and have pixels everywhere in the diagram.
     pub fn numbers(count: u32, spec: &SweepSpec) -> Vec<u32> {
         let cost = spec.costs();
         let [rows, columns] = spec.shape();
-        let mut order: Vec<usize> = (0..rows * columns).collect();
-        let costs: Vec<u64> = order.iter().map(|index| cost([index / columns, index % columns])).collect();
+        let costs: Vec<u64> = (0..rows * columns).map(|index| cost([index / columns, index % columns])).collect();
+        SweepPart::divide(count, &costs)
+    }
+
+    /// The number of the part of each piece of work, by their costs, with so many parts.
+    ///
+    /// Each piece, the costliest first, is of the part that costs least so far, the first of equals. So parts differ in
+    /// cost by that of one piece at most, and where costs are equal, neighbours are of different parts.
+    pub fn divide(count: u32, costs: &[u64]) -> Vec<u32> {
+        let mut order: Vec<usize> = (0..costs.len()).collect();
         order.sort_by_key(|&index| Reverse(costs[index]));
         let mut cheapest: BinaryHeap<_> = (1..=count).map(|number| Reverse((0_u128, number))).collect();
         let mut numbers = vec![0; order.len()];
@@ -106,6 +114,20 @@ impl FromStr for SweepPart {
         let inside = u32::try_from(number).ok().filter(|number| (1..=count).contains(number));
         let number = inside.ok_or(PartError::Outside { found: number, count })?;
         Ok(SweepPart { count, number })
+    }
+}
+
+impl TryFrom<String> for SweepPart {
+    type Error = PartError;
+
+    fn try_from(text: String) -> Result<SweepPart, PartError> {
+        text.parse()
+    }
+}
+
+impl From<SweepPart> for String {
+    fn from(part: SweepPart) -> String {
+        part.to_string()
     }
 }
 

@@ -10,6 +10,7 @@ use super::error::TrainError;
 use super::group::{Group, Order};
 use super::shared_state::{give_parts, share_state};
 use super::training::{TrainedSpec, Training, trained};
+use super::worker::Ended;
 use crate::plain_file;
 use crate::preset::Preset;
 use crate::run::{RunFolder, StopRequest, Timestamp};
@@ -55,6 +56,9 @@ pub(super) mod key {
     pub(in crate::train) const PROGRESS: &str = "progress";
 }
 
+/// What rank 0 says in place of the data's fingerprint where the run is stopped before it has begun.
+const STOPPED: &str = "";
+
 /// Tells the other processes the config of the run.
 pub(super) fn share_config(group: &Group, text: &str) -> Result<(), TrainError> {
     group.share_text(key::CONFIG, text).map(drop)
@@ -65,19 +69,28 @@ pub(super) fn share_data(group: &Group, fingerprint: &str) -> Result<(), TrainEr
     group.share_text(key::DATA, fingerprint).map(drop)
 }
 
+/// Tells the other processes that the run is stopped before it has begun.
+pub(super) fn share_stop(group: &Group) -> Result<(), TrainError> {
+    group.share_text(key::DATA, STOPPED).map(drop)
+}
+
 impl Follower<'_> {
     /// Takes part in the training that rank 0 leads, to its end.
-    pub fn follow(&self) -> anyhow::Result<()> {
+    pub fn follow(&self) -> anyhow::Result<Ended> {
         let text = self.group.share_text(key::CONFIG, "")?;
         let preset = Preset::parse(&text, "the config of rank 0")?;
         trained(&preset)?.follow(self)
     }
 
     /// Takes part in a training.
-    pub(super) fn run<S: TrainedSpec>(&self, spec: &S) -> anyhow::Result<()> {
+    pub(super) fn run<S: TrainedSpec>(&self, spec: &S) -> anyhow::Result<Ended> {
         let device = self.devices.open(spec.common().device, self.local_rank)?;
+        let backend = self.group.meet_on_devices(device)?;
         // Rank 0 has downloaded and prepared them before.
         let expected = self.group.share_text(key::DATA, "")?;
+        if expected == STOPPED {
+            return Ok(Ended::Stopped);
+        }
         let obtained = spec.obtain(&mut |line| self.log.say(line), &|| self.stop.is_raised());
         let obtained = obtained.map_err(anyhow::Error::from_boxed)?.context("it was asked to stop")?;
         if obtained.fingerprint != expected {
@@ -90,17 +103,23 @@ impl Follower<'_> {
         let mut training = spec.begin(obtained.data, device)?;
         training.join(Arc::clone(&self.group))?;
         share_state(&self.group, &mut training, None)?;
-        self.log.say(&format!("training on {} from step {}", self.devices.describe(device), training.step()));
+        self.log.say(&format!(
+            "training on {} from step {}, over {}",
+            self.devices.describe(device),
+            training.step(),
+            backend.name()
+        ));
         let mut never = || Ok(());
-        loop {
+        let ended = loop {
             match self.group.order(Order::Step, self.stop.is_raised())?.0 {
                 Order::Step => drop(training.advance(&mut never)?),
                 Order::Evaluate => drop(training.evaluate(&mut never)?),
                 Order::Gather => give_parts(&self.group, &training)?,
-                Order::End => break,
+                Order::End => break Ended::Finished,
+                Order::Fail => break Ended::NotFinite,
             }
-        }
+        };
         self.log.say(&format!("ended after step {}", training.step()));
-        Ok(())
+        Ok(ended)
     }
 }

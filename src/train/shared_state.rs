@@ -107,29 +107,28 @@ pub(super) fn share_state(
     training.restore(step, &OptimizerProgress { steps, powers }, &saved)
 }
 
-/// The whole of a tensor of which each process has a part.
-fn gathered(group: &Group, training: &impl Training, part: &Tensor) -> Result<Tensor, TrainError> {
-    let mut whole = empty_whole(training, part)?;
-    own_part(group, &whole)?.f_copy_(part)?;
-    group.gather(&mut whole)?;
-    Ok(whole)
+/// The whole of a tensor of which each process has a part, for rank 0.
+fn gathered(group: &Group, training: &impl Training, part: &Tensor) -> Result<Option<Tensor>, TrainError> {
+    let shape = training.optimized().0.size();
+    let whole = group.gather_to_first(&part.f_view([-1])?, shape.iter().product())?;
+    Ok(whole.map(|whole| whole.f_view(&shape[..])).transpose()?)
 }
 
-/// The tensors of a checkpoint, with the parts of the other processes, which [give theirs](give_parts) meanwhile.
+/// The tensors of a checkpoint for rank 0, with the parts of the other processes, which [give theirs](give_parts) meanwhile.
 pub(super) fn whole_state(group: &Group, training: &impl Training) -> Result<OwnedTensors, TrainError> {
-    let whole = training.tensors().into_iter().map(|(name, tensor)| {
-        let is_divided = is_divided(group, &name);
-        let whole = if is_divided { gathered(group, training, tensor)? } else { tensor.shallow_clone() };
-        Ok((name, whole))
-    });
-    whole.collect()
+    let mut whole = Vec::new();
+    for (name, tensor) in training.tensors() {
+        let gathered = if is_divided(group, &name) { gathered(group, training, tensor)? } else { None };
+        whole.push((name, gathered.unwrap_or_else(|| tensor.shallow_clone())));
+    }
+    Ok(whole)
 }
 
 /// Gives rank 0 this process's parts.
 pub(super) fn give_parts(group: &Group, training: &impl Training) -> Result<(), TrainError> {
     for (name, tensor) in training.tensors() {
         if is_divided(group, &name) {
-            drop(gathered(group, training, tensor)?);
+            gathered(group, training, tensor)?;
         }
     }
     Ok(())

@@ -7,8 +7,10 @@ use std::time::Duration;
 use anyhow::bail;
 
 use super::device::Devices;
+use super::error::TrainError;
 use super::follower::{Follower, RankLog};
-use super::group::{Group, LocalProcesses, Place};
+use super::group::{Backend, Group, Joining, LocalProcesses, Place};
+use super::worker::Ended;
 use crate::run::{Better, MetricId, MetricInfo, MetricScale, MetricSource, MetricValues, RunFolder, StopRequest, Unit};
 use crate::workload::Sharing;
 
@@ -26,6 +28,9 @@ pub(super) struct Together {
     /// the time that another took for its own
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u16).range(5..))]
     timeout: u16,
+    /// How GPUs exchange gradients and parameters
+    #[arg(long, value_enum, default_value_t)]
+    backend: Backend,
 }
 
 impl Together {
@@ -44,28 +49,35 @@ impl Together {
         Ok(place)
     }
 
-    fn patience(&self) -> Duration {
-        Duration::from_secs(u64::from(self.timeout))
+    fn joining(&self, sharing: Sharing) -> Joining {
+        let patience = Duration::from_secs(u64::from(self.timeout));
+        Joining { patience, backend: self.backend, divides_optimizer: sharing.shard_optimizer }
     }
 
     /// Meets the other processes as the one that leads, and starts them first where they are to be on this machine.
     pub(super) fn lead(
         &self,
         run: &RunFolder,
-        place: Option<Place>,
+        place: &mut Option<Place>,
         sharing: Sharing,
+        stop: &StopRequest,
     ) -> anyhow::Result<(Group, Option<LocalProcesses>)> {
-        if let Some(place) = place {
-            return Ok((Group::join(place, self.patience(), sharing.shard_optimizer)?, None));
+        if let Some(place) = place.take() {
+            return Ok((Group::join(place, self.joining(sharing), &mut || go_on(stop))?, None));
         }
         let count = self.processes.map_or(sharing.processes.get(), usize::from);
         if count == 1 {
             return Ok((Group::alone(), None));
         }
         let threads = share_processors(count);
-        let timeout = ["--timeout".to_owned(), self.timeout.to_string()];
-        let (processes, place) = LocalProcesses::start(run, count, threads, &timeout)?;
-        Ok((Group::join(place, self.patience(), sharing.shard_optimizer)?, Some(processes)))
+        let timeout = self.timeout.to_string();
+        let arguments = ["--timeout", &timeout, "--backend", self.backend.name()].map(str::to_owned);
+        let (mut processes, place) = LocalProcesses::start(run, count, threads, &arguments)?;
+        let group = Group::join(place, self.joining(sharing), &mut || {
+            go_on(stop)?;
+            processes.ended().map_or(Ok(()), |ended| Err(TrainError::Lost(ended)))
+        });
+        Ok((group?, Some(processes)))
     }
 
     /// Follows the process that leads, to the end of the training.
@@ -74,14 +86,14 @@ impl Together {
         folder: &Path,
         place: Place,
         devices: &Devices,
-        stop: StopRequest,
-    ) -> anyhow::Result<()> {
+        stop: &StopRequest,
+    ) -> anyhow::Result<Ended> {
         let (rank, local_rank) = (place.rank, place.local_rank);
         let log = RankLog::open(folder, rank);
         log.say(&format!("rank {rank} of {}, process {}", place.size, std::process::id()));
-        let joined = Group::join(place, self.patience(), false);
+        let joined = Group::join(place, self.joining(Sharing::none()), &mut || go_on(stop));
         let group = Arc::new(joined.inspect_err(|error| log.say(&error.to_string()))?);
-        let follower = Follower { group: Arc::clone(&group), devices, local_rank, stop, log };
+        let follower = Follower { group: Arc::clone(&group), devices, local_rank, stop: stop.clone(), log };
         let outcome = follower.follow();
         let error = outcome.as_ref().err().map(|error| format!("{error:#}"));
         if let Some(error) = &error {
@@ -90,6 +102,11 @@ impl Together {
         group.end(error.as_deref());
         outcome
     }
+}
+
+/// An error where the run is to stop.
+fn go_on(stop: &StopRequest) -> Result<(), TrainError> {
+    if stop.is_raised() { Err(TrainError::Interrupted) } else { Ok(()) }
 }
 
 /// Gives each process of this machine as many threads, unless the environment says how many; returns them.
@@ -102,13 +119,6 @@ fn share_processors(processes: usize) -> Option<usize> {
     tch::set_num_threads(threads as i32);
     Some(threads)
 }
-
-/// The number of processes.
-const PROCESSES: MetricId = MetricId::of("processes");
-/// The fraction of the time for which rank 0 has waited for the others, and for the network.
-const WAIT_SHARE: MetricId = MetricId::of("wait_share");
-/// The rank that has waited least for the others.
-const SLOWEST_RANK: MetricId = MetricId::of("slowest_rank");
 
 /// Measures how the processes of a training wait for each other.
 pub(super) struct Waits {
@@ -135,9 +145,9 @@ impl Waits {
             source: MetricSource::Training,
         };
         vec![
-            info(PROCESSES, "Processes", Unit::Plain),
-            info(WAIT_SHARE, "Wait for other processes", Unit::Fraction),
-            info(SLOWEST_RANK, "Slowest rank", Unit::Plain),
+            info(MetricId::PROCESSES, "Processes", Unit::Plain),
+            info(MetricId::WAIT_SHARE, "Wait for other processes", Unit::Fraction),
+            info(MetricId::SLOWEST_RANK, "Slowest rank", Unit::Plain),
         ]
     }
 
@@ -157,6 +167,11 @@ impl Waits {
         let least = waited.iter().enumerate().min_by(|(_, a), (_, b)| a.total_cmp(b));
         let slowest = least.map_or(0, |(rank, _)| rank);
         let share = (waited[0] / seconds).clamp(0.0, 1.0);
-        [(PROCESSES, self.group.size() as f64), (WAIT_SHARE, share), (SLOWEST_RANK, slowest as f64)].into()
+        [
+            (MetricId::PROCESSES, self.group.size() as f64),
+            (MetricId::WAIT_SHARE, share),
+            (MetricId::SLOWEST_RANK, slowest as f64),
+        ]
+        .into()
     }
 }

@@ -204,7 +204,7 @@ impl<'a, T: Training> Trainer<'a, T> {
             }
             outcome => outcome?,
         };
-        self.order(Order::End)?;
+        self.order(if ended == Ended::NotFinite { Order::Fail } else { Order::End })?;
         Ok(ended)
     }
 

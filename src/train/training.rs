@@ -27,7 +27,7 @@ pub trait Trained: Workload {
     fn train(&self, work: &mut Work<'_>) -> anyhow::Result<Ended>;
 
     /// Takes part in the training of which another process writes the run.
-    fn follow(&self, _follower: &Follower<'_>) -> anyhow::Result<()> {
+    fn follow(&self, _follower: &Follower<'_>) -> anyhow::Result<Ended> {
         anyhow::bail!(NOT_TOGETHER)
     }
 
@@ -55,7 +55,7 @@ where
         work.run(only(self)?)
     }
 
-    fn follow(&self, follower: &Follower<'_>) -> anyhow::Result<()> {
+    fn follow(&self, follower: &Follower<'_>) -> anyhow::Result<Ended> {
         follower.run(only(self)?)
     }
 
@@ -271,6 +271,9 @@ pub trait TrainedScan: Workload {
 
     /// As for [`TrainedSpec::obtain`].
     fn obtain(&self, say: &mut dyn FnMut(&str), cancelled: &dyn Fn() -> bool) -> ObtainResult<Self::Data>;
+
+    /// The grid points that this run trains, in order, by their indices in the scan's axes.
+    fn own_points(&self) -> Vec<[usize; 2]>;
 
     fn begin(&self, data: Self::Data, device: Device) -> Result<Self::Scan<'_>, TrainError>;
 }

@@ -15,7 +15,7 @@ use tch::Device;
 
 use super::device::Devices;
 use super::error::TrainError;
-use super::follower::{share_config, share_data};
+use super::follower::{share_config, share_data, share_stop};
 use super::group::{Group, LocalProcesses, Place};
 use super::progress::ProgressLines;
 use super::saved;
@@ -132,17 +132,17 @@ pub enum Ended {
 
 /// A session of a run, with its config and the devices.
 pub struct Work<'a> {
+    /// The other processes that this one has started, which end before the lock of the run is released.
+    processes: Option<LocalProcesses>,
     session: RunSession,
     stop: StopRequest,
     devices: &'a Devices,
     config: RunConfig,
     together: &'a Together,
-    /// Where this process is to meet others.
-    place: Option<Place>,
+    /// Where this process is to meet others, until it does.
+    place: &'a mut Option<Place>,
     /// The processes that train together.
     group: Arc<Group>,
-    /// Those that this one has started. They end before the lock of the run is released.
-    processes: Option<LocalProcesses>,
 }
 
 /// Standard output, for the lines of events: unchanged for a program, and with control characters escaped for a
@@ -167,13 +167,40 @@ impl Write for Echo {
 
 fn run(folder: &Path, resume: bool, together: &Together, devices: &Devices) -> anyhow::Result<ExitCode> {
     let stop = StopRequest::listen().context("cannot listen for signals")?;
-    let place = match together.place()? {
-        Some(place) if place.rank > 0 => {
+    let mut place = together.place()?;
+    let outcome = match place.take_if(|place| place.rank > 0) {
+        Some(place) => {
             let _waiting = Waiting::adapt();
-            return together.follow(folder, place, devices, stop).map(|()| ExitCode::SUCCESS);
+            let outcome = together.follow(folder, place, devices, &stop);
+            as_stopped(outcome, &stop)
         }
-        place => place,
+        None => lead(folder, resume, together, devices, &stop, &mut place),
     };
+    // One that ends before it has met the others.
+    if let (Some(place), Err(error)) = (place, &outcome) {
+        Group::refuse(place, &why_all_end(error));
+    }
+    // All processes end with the same code, so that what has started them does not start them again after some.
+    outcome.map(|ended| if ended == Ended::NotFinite { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// A training that was asked to stop, and of which another process was asked before this one, has stopped.
+fn as_stopped(outcome: anyhow::Result<Ended>, stop: &StopRequest) -> anyhow::Result<Ended> {
+    outcome.or_else(|error| match of_training(&error) {
+        Some(TrainError::Lost(_) | TrainError::Interrupted) if stop.is_raised() => Ok(Ended::Stopped),
+        _ => Err(error),
+    })
+}
+
+/// Trains a run as the process that writes it.
+fn lead(
+    folder: &Path,
+    resume: bool,
+    together: &Together,
+    devices: &Devices,
+    stop: &StopRequest,
+    place: &mut Option<Place>,
+) -> anyhow::Result<Ended> {
     let folder = RunFolder::open(folder)?;
     let config = RunConfig::read(&folder)?;
     let mut session = RunSession::begin(&folder)?;
@@ -182,37 +209,40 @@ fn run(folder: &Path, resume: bool, together: &Together, devices: &Devices) -> a
         bail!("the run in {} was trained before; resume it instead", folder.path().display());
     }
     let (group, processes) = (Arc::new(Group::alone()), None);
-    let mut work = Work { session, stop, devices, config, together, place, group, processes };
+    let mut work = Work { processes, session, stop: stop.clone(), devices, config, together, place, group };
     let waiting = Waiting::adapt();
-    let outcome = work.train();
+    let outcome = as_stopped(work.train(), stop);
     drop(waiting);
     work.group.end(outcome.as_ref().err().map(why_all_end).as_deref());
+    // Whoever resumes the run finds the devices free.
+    work.processes = None;
     let step = work.session.step();
-    match outcome {
+    match &outcome {
         Ok(Ended::Finished) => work.session.record(step, Event::Finished)?,
         Ok(Ended::Stopped) => work.session.record(step, Event::Stopped)?,
         Ok(Ended::NotFinite) => {
             let message = "the training loss is not a finite number any more, and the run was to stop then";
             work.session.record(step, Event::Failed { message: message.to_owned() })?;
-            return Ok(ExitCode::FAILURE);
         }
         Err(error) => {
             // It is in the log too, in case it cannot be written here.
             let _ = work.session.record(step, Event::Failed { message: format!("{error:#}") });
-            return Err(error);
         }
     }
-    Ok(ExitCode::SUCCESS)
+    outcome
+}
+
+/// The error of a training in an error of the worker.
+fn of_training(error: &anyhow::Error) -> Option<&TrainError> {
+    error.downcast_ref::<TrainError>().or(match error.downcast_ref::<TrainerError>() {
+        Some(TrainerError::Train(error)) => Some(error),
+        _ => None,
+    })
 }
 
 /// What rank 0 tells the other processes when it ends with an error, which may be the loss of one of them.
 fn why_all_end(error: &anyhow::Error) -> String {
-    let of_trainer = error.downcast_ref::<TrainerError>();
-    let lost = error.downcast_ref::<TrainError>().or(match of_trainer {
-        Some(TrainerError::Train(error)) => Some(error),
-        _ => None,
-    });
-    match lost {
+    match of_training(error) {
         Some(TrainError::Lost(why)) => why.clone(),
         _ => format!("rank 0 ended: {error:#}"),
     }
@@ -222,7 +252,7 @@ impl Work<'_> {
     fn train(&mut self) -> anyhow::Result<Ended> {
         self.config.check(self.session.before())?;
         let sharing = self.config.preset.workload().map_or_else(Sharing::none, Workload::sharing);
-        let (group, processes) = self.together.lead(self.session.run(), self.place.take(), sharing)?;
+        let (group, processes) = self.together.lead(self.session.run(), self.place, sharing, &self.stop)?;
         (self.group, self.processes) = (Arc::new(group), processes);
         share_config(&self.group, self.config.text())?;
         trained(&self.config.preset.clone())?.train(self)
@@ -249,16 +279,20 @@ impl Work<'_> {
     fn run_all<S: TrainedSpec>(&mut self, spec: &S) -> anyhow::Result<Ended> {
         let common = spec.common();
         let device = self.devices.open(common.device, 0)?;
+        self.group.meet_on_devices(device)?;
         let obtained = self.data(|say, cancelled| spec.obtain(say, cancelled))?;
-        let Some(obtained) = obtained else { return Ok(Ended::Stopped) };
+        let Some(obtained) = obtained else {
+            share_stop(&self.group)?;
+            return Ok(Ended::Stopped);
+        };
         let started = self.started(&obtained, device);
         let Obtained { data, fingerprint, warnings, .. } = obtained;
         share_data(&self.group, &fingerprint)?;
         let mut training = spec.begin(data, device)?;
         training.join(Arc::clone(&self.group))?;
         let mut started = Started { parameters: Some(training.parameters()), ..started };
-        let usage =
-            Usage::new(device, &started.device, common.precision, spec.needs(spec.samples_at_once()).step_operations);
+        let operations = spec.needs(spec.samples_at_once()).step_operations / self.group.size() as f64;
+        let usage = Usage::new(device, &started.device, common.precision, operations);
         let (stop, steps) = (self.stop.clone(), self.session.before().steps());
         let (config, preset) = (self.config.identity(self.session.before()), self.config.preset.to_ron());
         let origin = CheckpointOrigin { data: fingerprint, config, preset };
@@ -303,29 +337,24 @@ impl Work<'_> {
         let scan = preset.begin(data, device)?;
         let flag = AtomicBool::new(false);
         self.session.begin_training();
-        // Large batches last, as they take longest: so the picture fills quickly.
-        for (column, &batch_size) in axes.batch_sizes.iter().enumerate() {
-            for (row, optimizer) in axes.optimizers.iter().enumerate() {
-                if complete.contains(&[row, column]) {
-                    continue;
-                }
-                let begun = Instant::now();
-                let Some(losses) = self.point(&scan, [row, column], &flag)? else { return Ok(Ended::Stopped) };
-                done += 1;
-                let PointLosses { train_loss, test_loss, test_accuracy } = losses;
-                let event = Event::GridPoint(GridPoint {
-                    index: [row, column],
-                    optimizer: optimizer.clone(),
-                    batch_size,
-                    done,
-                    total: axes.grid_points(),
-                    seconds: begun.elapsed().as_secs_f64(),
-                    train_loss,
-                    test_loss,
-                    test_accuracy,
-                });
-                self.session.record(done, event)?;
-            }
+        let own = preset.own_points();
+        for &[row, column] in own.iter().filter(|point| !complete.contains(*point)) {
+            let begun = Instant::now();
+            let Some(losses) = self.point(&scan, [row, column], &flag)? else { return Ok(Ended::Stopped) };
+            done += 1;
+            let PointLosses { train_loss, test_loss, test_accuracy } = losses;
+            let event = Event::GridPoint(GridPoint {
+                index: [row, column],
+                optimizer: axes.optimizers[row].clone(),
+                batch_size: axes.batch_sizes[column],
+                done,
+                total: own.len() as u64,
+                seconds: begun.elapsed().as_secs_f64(),
+                train_loss,
+                test_loss,
+                test_accuracy,
+            });
+            self.session.record(done, event)?;
         }
         Ok(Ended::Finished)
     }

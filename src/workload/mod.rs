@@ -25,7 +25,7 @@ pub use gpt2::{Attention, Gpt2Precision, Gpt2Preset, Gpt2Shape, Gpt2Spec};
 pub use mnist::{MnistPreset, MnistScanPreset, MnistScanSpec, MnistSpec};
 pub use needs::Needs;
 pub use runs::{Common, CommonMut, Course, RunSpec, RunsPreset};
-pub use scan::{LARGEST_STACK, MOST_SCANNED, ScanOptimizer};
+pub use scan::{LARGEST_STACK, MOST_SCANNED, ScanOptimizer, ScanPart};
 
 use self::form::Form;
 use crate::preset::Preset;
@@ -90,6 +90,9 @@ pub trait Workload {
 
     /// The optimizers of a scan; none for other workloads.
     fn scanned(&self) -> &[ScanOptimizer];
+
+    /// The part of a scan that it is; none for a whole scan, and for other workloads.
+    fn part(&self) -> Option<ScanPart>;
 
     /// The dataset, in words.
     fn dataset(&self) -> &'static Dataset;

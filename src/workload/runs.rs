@@ -1,7 +1,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::form::Form;
-use super::{DataChoice, Dataset, DeviceChoice, Needs, NotFinite, OutlookResult, ScanOptimizer, Sharing, Workload};
+use super::{
+    DataChoice, Dataset, DeviceChoice, Needs, NotFinite, OutlookResult, ScanOptimizer, ScanPart, Sharing, Workload,
+};
 use crate::optimizer::RuleSpec;
 use crate::preset::{FormatVersion, Preset};
 use crate::quantity::LearningRate;
@@ -215,6 +217,10 @@ where
 
     fn device(&self) -> DeviceChoice {
         self.runs.first().map_or(DeviceChoice::default(), |run| run.common().device)
+    }
+
+    fn part(&self) -> Option<ScanPart> {
+        None
     }
 
     fn sharing(&self) -> Sharing {

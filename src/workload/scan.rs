@@ -1,6 +1,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::optimizer::RuleSpec;
+use crate::preset::Preset;
+use crate::sweep::SweepPart;
 
 /// The largest number of optimizers in a scan, and of batch sizes.
 pub const MOST_SCANNED: usize = 64;
@@ -19,6 +21,18 @@ pub struct ScanOptimizer {
     pub color: Option<[u8; 3]>,
     #[serde(deserialize_with = "RuleSpec::deserialize_in_training")]
     pub rule: RuleSpec,
+}
+
+/// A part of a scan, and the scan.
+#[derive(Clone, Debug)]
+pub struct ScanPart {
+    pub part: SweepPart,
+    /// The grid points of the part, by their indices of optimizer and batch size.
+    pub own_points: Vec<[usize; 2]>,
+    /// The preset of the whole scan.
+    pub whole: Preset,
+    /// All grid points, in the order in which a run of the whole scan trains them.
+    pub all_points: Vec<[usize; 2]>,
 }
 
 impl ScanOptimizer {

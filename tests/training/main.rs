@@ -22,6 +22,7 @@ mod optimizers;
 #[allow(dead_code, reason = "the plane is of the other tests")]
 #[path = "../numerics/oracle/mod.rs"]
 mod oracle;
+mod parts;
 mod probe;
 mod pytorch;
 mod real;

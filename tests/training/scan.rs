@@ -23,6 +23,7 @@ fn scan_spec(precision: FloatType) -> MnistScanSpec {
         data: DataChoice::Synthetic,
         device: DeviceChoice::Cpu,
         precision,
+        part: None,
     }
 }
 

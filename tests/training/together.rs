@@ -4,11 +4,12 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use valleyscope::optimizer::{RuleKind, RuleSpec};
-use valleyscope::run::{MetricId, RunFolder, Status};
-use valleyscope::workload::{DeviceChoice, FloatType, MnistSpec};
+use valleyscope::run::{self, MetricId, RunCommand, RunFolder, Status};
+use valleyscope::workload::{DeviceChoice, FloatType, MnistSpec, NotFinite};
 
 use crate::faults::{Stage, curve, expect, history, kill, quick, scan, status, wait_for, worker};
 use crate::gpt2_run::tiny;
+use crate::small::rate;
 
 fn together(run: &RunFolder, resume: bool, processes: usize) -> Command {
     let mut command = worker(run, resume);
@@ -223,6 +224,84 @@ fn a_process_that_dies_or_hangs_ends_all_and_the_run_goes_on_with_any_number() {
         assert_eq!(step, of);
         assert!((found - expected).abs() <= 1e-6 * expected.abs(), "step {step}: {found}, {expected}");
     }
+}
+
+/// The first process that a process starts, as soon as it is there.
+#[cfg(target_os = "linux")]
+fn first_child(of: &Child) -> u32 {
+    let begun = Instant::now();
+    loop {
+        if let Some(first) = children(of).first() {
+            return *first;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "it has started none");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_process_that_dies_before_the_first_step_ends_all() {
+    let stage = Stage::new();
+    // When it starts, and while the processes meet or get their data.
+    for delay_ms in [0, 300, 600] {
+        let run = stage.run(quick(100_000));
+        let child = together(&run, false, 2).spawn().unwrap();
+        let other = first_child(&child);
+        std::thread::sleep(Duration::from_millis(delay_ms));
+        signal("KILL", other);
+        ends(child);
+        failed(&run, &format!("rank 1 (process {other}"));
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_by_several_is_stopped_and_goes_on() {
+    let stage = Stage::new();
+    let run = stage.run(quick(100_000));
+    // By a command, and by the signal that torchrun and SLURM send to each process.
+    let mut child = together(&run, false, 2).spawn().unwrap();
+    wait_for(&run, &mut child, 5);
+    let others = children(&child);
+    run::send(&run, RunCommand::Stop).unwrap();
+    assert!(child.wait().unwrap().success());
+    end(&others);
+    assert_eq!(status(&run), Status::Stopped);
+    let port = free_port();
+    let [mut leads, mut follows] = [0, 1].map(|rank| ranked(&run, rank, port));
+    let before = history(&run).step();
+    wait_for(&run, &mut leads, before + 5);
+    for child in [&follows, &leads] {
+        signal("TERM", child.id());
+    }
+    assert!(leads.wait().unwrap().success());
+    assert!(follows.wait().unwrap().success());
+    assert_eq!(status(&run), Status::Stopped);
+    assert!(run.newest_checkpoint().unwrap().is_some_and(|step| step >= before + 5));
+}
+
+#[test]
+fn processes_of_a_run_that_cannot_begin_or_diverges_all_fail() {
+    let stage = Stage::new();
+    let run = stage.run(quick(20));
+    assert!(worker(&run, false).output().unwrap().status.success());
+    let config = std::fs::read_to_string(run.config()).unwrap();
+    std::fs::write(run.config(), config.replacen("batch_size: 128", "batch_size: 16", 1)).unwrap();
+    let port = free_port();
+    let follows = ranked(&run, 1, port);
+    let leads = ranked(&run, 0, port);
+    ends(leads);
+    ends(follows);
+    let log = std::fs::read_to_string(run.path().join("log-rank-1.txt")).unwrap();
+    assert!(log.contains("rank 0 ended: ") && log.contains("`batch_size` was 128 and is 16"), "{log}");
+
+    let optimizer = RuleSpec::in_training(RuleKind::Sgd);
+    let wild = MnistSpec { optimizer, learning_rate: rate(10.0), not_finite: NotFinite::Stop, ..quick(60) };
+    let run = stage.run(wild);
+    let [mut leads, mut follows] = [0, 1].map(|rank| ranked(&run, rank, port));
+    assert_eq!([leads.wait().unwrap().code(), follows.wait().unwrap().code()], [Some(1), Some(1)]);
+    failed(&run, "not a finite number");
 }
 
 /// A process as torchrun starts it.

@@ -197,6 +197,9 @@ fn status(ui: &Ui, run: &Summary) -> RichText {
     let concerns = Concern::summary(&run.concerns);
     let words = [run.status.word(), concerns].into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>();
     let mut text = format!("{}, {unit} {}{steps}", words.join(", "), grouped(run.step));
+    if let Some(ranks) = &run.ranks {
+        text.push_str(&format!(", {} processes", ranks.count));
+    }
     if run.is_open() {
         if let Some(rate) = run.steps_per_s {
             let rate = if rate < 0.1 { format!("{:.1}/h", 3600.0 * rate) } else { format!("{}/s", number::rate(rate)) };
@@ -240,6 +243,7 @@ fn about(run: &Summary) -> String {
     let folder = run.run.path().display().to_string();
     let [name, _] = run.heading();
     let concerns = Some(words(&run.concerns)).filter(|words| !words.is_empty());
-    let lines = [Some(name), concerns, Some(facts(run)), train, began, Some(folder)];
+    let ranks = run.ranks.map(|ranks| ranks.to_string());
+    let lines = [Some(name), concerns, Some(facts(run)), ranks, train, began, Some(folder)];
     lines.into_iter().flatten().collect::<Vec<_>>().join("\n")
 }

@@ -1,6 +1,6 @@
 //! The summary of a run for lists.
 
-use crate::run::{Better, Concern, Forked, MetricInfo, Notes, RunFolder, Status, Timestamp};
+use crate::run::{Better, Concern, Forked, MetricInfo, Notes, Ranks, RunFolder, Status, Timestamp};
 
 /// A run in the list.
 #[derive(Clone, Debug)]
@@ -28,6 +28,8 @@ pub struct Summary {
     pub steps: Option<u64>,
     pub steps_per_s: Option<f64>,
     pub seconds_left: Option<f64>,
+    /// The processes that train it, where they are several.
+    pub ranks: Option<Ranks>,
     pub loss: Option<f64>,
     /// The newest evaluation.
     pub evaluated: Vec<(MetricInfo, f64)>,
@@ -59,13 +61,13 @@ impl Summary {
     fn parts(&self) -> impl PartialEq {
         let Summary { run, title, notes, status, concerns, optimizer, unusual, family, settings, color, .. } = self;
         let Summary { learning_rate, batch_size, seed, .. } = self;
-        let Summary { step, steps, steps_per_s, seconds_left, loss, evaluated, .. } = self;
+        let Summary { step, steps, steps_per_s, seconds_left, ranks, loss, evaluated, .. } = self;
         let Summary { began, is_scan, writes_text, synthetic, forked, config, trouble, .. } = self;
         let numbers = [learning_rate, steps_per_s, seconds_left, loss].map(|number| number.map(f64::to_bits));
         let evaluated: Vec<_> = evaluated.iter().map(|(info, value)| (info, value.to_bits())).collect();
         let words = (run, title, notes, status, concerns, optimizer, unusual, forked, config, trouble, synthetic);
         (
-            (words, family, settings),
+            (words, family, settings, ranks),
             (color, batch_size, seed, step, steps, began, is_scan, writes_text),
             numbers,
             evaluated,

@@ -16,8 +16,8 @@ use crate::machine::{PyTorchBytes, SetUpState, WorkerFolder, has_nvidia_gpu};
 use crate::optimizer::RuleKind;
 use crate::preset::Preset;
 use crate::run::{
-    CommandRequest, Concern, Forked, MetricId, MetricInfo, Notes, Reply, RunCommand, RunConfig, RunFolder, RunHistory,
-    RunReader, Status, Timestamp,
+    CommandRequest, Concern, Forked, MetricId, MetricInfo, Notes, Ranks, Reply, RunCommand, RunConfig, RunFolder,
+    RunHistory, RunReader, Status, Timestamp,
 };
 use crate::visible::{visible, visible_lines};
 use crate::workload::Common;
@@ -332,6 +332,7 @@ impl Watched {
             steps: history.steps(),
             steps_per_s: history.steps_per_s(),
             seconds_left: history.seconds_left().filter(|_| open),
+            ranks: Ranks::of(history),
             loss: history.latest(MetricId::LOSS),
             evaluated: evaluated(history),
             began: history.began().or_else(|| run.made()),

@@ -7,18 +7,19 @@ use jiff::Timestamp;
 use super::find::{RunsPlace, began};
 use super::{cell, left, newest, print, progress, rate};
 use crate::cli::{Failure, say};
-use crate::run::{Concern, MetricId, Notes, RunFolder, RunHistory, RunReader, Started};
+use crate::run::{Concern, MetricId, Notes, Ranks, RunFolder, RunHistory, RunReader, Started};
 
-const HEADER: [&str; 9] = ["RUN", "STATUS", "STEP", "RATE", "LEFT", "LOSS", "EVALUATED", "OPTIMIZER", "TITLE"];
+const HEADER: [&str; 10] =
+    ["RUN", "STATUS", "STEP", "RATE", "LEFT", "RANKS", "LOSS", "EVALUATED", "OPTIMIZER", "TITLE"];
 
 /// The most characters in each column; a name has to be whole, as it is typed, and the system limits it.
-const LONGEST: [usize; HEADER.len()] = [usize::MAX, 40, 45, 20, 20, 40, 1000, 1000, 1000];
+const LONGEST: [usize; HEADER.len()] = [usize::MAX, 40, 45, 20, 20, 30, 40, 1000, 1000, 1000];
 
 /// The largest width of lines, unless names or numbers are long.
 const WIDTH: usize = 100;
 
 /// Columns of texts that are shortened in the middle for that, and the fewest characters that are left of each.
-const SHORTENED: [(usize, usize); 3] = [(6, 30), (7, 30), (8, 12)];
+const SHORTENED: [(usize, usize); 3] = [(7, 30), (8, 30), (9, 12)];
 
 /// Spaces between two columns.
 const GAP: usize = 2;
@@ -68,6 +69,7 @@ fn row(run: &RunFolder) -> io::Result<(Timestamp, Row)> {
         progress(history) + &fork(history),
         rate(history).filter(|_| open).unwrap_or_default(),
         left(history).filter(|_| open).unwrap_or_default(),
+        Ranks::of(history).map(|ranks| ranks.brief()).unwrap_or_default(),
         newest(history, &[("", MetricId::LOSS.info())]).concat(),
         evaluation(history),
         history.started().map(optimizer).unwrap_or_default(),

@@ -4,6 +4,7 @@ mod check;
 mod export;
 pub(super) mod find;
 mod list;
+mod merge;
 mod model;
 mod show;
 mod stop;
@@ -42,6 +43,15 @@ enum Command {
     Watch(Run),
     /// Stop a run after it has saved a checkpoint
     Stop(Run),
+    /// Put the runs of a scan's parts together, in a new run
+    ///
+    /// The parts are begun by `valleyscope train PRESET --part K/N`, here or on other machines whose folders are mounted or
+    /// copied here. Ends with 1 where parts are missing or not finished, which are named; the new run can be resumed.
+    Merge {
+        /// Names of runs, beginnings of them, or folders
+        #[arg(required = true, value_name = "RUN")]
+        parts: Vec<OsString>,
+    },
     /// Read everything in the folders of runs or sweeps, and say what is whole and what is not
     ///
     /// Ends with 1 where anything is not whole. Nothing is changed without --mend.
@@ -112,6 +122,7 @@ pub(super) fn run(args: &RunsArgs) -> Result<(), Failure> {
         Command::Show(run) => show::run(&place.find(&run.run)?),
         Command::Watch(run) => watch::run(place.find(&run.run)?),
         Command::Stop(run) => stop::run(place.find(&run.run)?),
+        Command::Merge { parts } => merge::run(&place, parts),
         Command::Check { folders, mend } => check::run(&place, folders, *mend),
         Command::Export { checkpoint, out, model, worker } => match (out, model) {
             (Some(out), _) => export::run(&place, &checkpoint.name, out),

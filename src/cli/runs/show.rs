@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::{cell, left, newest, print, progress, rate, unit};
 use crate::cli::Failure;
 use crate::optimizer::Hyperparameter;
-use crate::run::{Checkpoint, Concern, Notes, RunConfig, RunFolder, RunHistory, RunReader, Started, span};
+use crate::run::{Checkpoint, Concern, Notes, Ranks, RunConfig, RunFolder, RunHistory, RunReader, Started, span};
 
 /// The number of the last events that are shown.
 const EVENTS: usize = 12;
@@ -38,6 +38,7 @@ pub(super) fn run(run: &RunFolder) -> Result<(), Failure> {
     if let Some(started) = history.started() {
         lines.describe(started);
     }
+    lines.add("processes", Ranks::of(history).map(|ranks| ranks.to_string()).unwrap_or_default());
     lines.add_rule(run);
     for info in history.metrics() {
         let name = info.name.clone();

@@ -1,32 +1,45 @@
-// What Valleyscope needs of libtorch's c10d, as functions with C linkage: a store, and a group of processes over Gloo.
+// What Valleyscope needs of libtorch's c10d, as functions with C linkage: a store, and groups of processes over Gloo and,
+// where libtorch is one for CUDA (USE_C10D_NCCL), over NCCL.
 //
 // Each function that can fail returns a message, to be freed by `valleyscope_text_free`, or null. No exception leaves
 // this file.
 
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
+#include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#ifdef USE_C10D_NCCL
+#include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
+#endif
 
 namespace {
 
 using std::chrono::milliseconds;
+
+// When c10d itself gives up an operation, where nothing else has ended the process.
+constexpr milliseconds LONGEST = std::chrono::hours(24);
 
 struct Store {
   c10::intrusive_ptr<c10d::Store> store;
 };
 
 struct Group {
-  c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo;
+  c10::intrusive_ptr<c10d::Backend> backend;
+  // Whether its operations go on while a stream of the device is waited for.
+  bool is_on_device;
 };
 
 struct Work {
   c10::intrusive_ptr<c10d::Work> work;
+  bool is_on_device;
 };
 
 char* copied(const std::string& text) {
@@ -104,15 +117,49 @@ char* valleyscope_group_join(
     options->devices.push_back(
         interface != nullptr ? c10d::ProcessGroupGloo::createDeviceForInterface(interface)
                              : c10d::ProcessGroupGloo::createDeviceForHostname(host));
-    *out = new Group{c10::make_intrusive<c10d::ProcessGroupGloo>(store->store, rank, size, options)};
+    *out = new Group{c10::make_intrusive<c10d::ProcessGroupGloo>(store->store, rank, size, options), false};
   });
+}
+
+// Whether libtorch has NCCL.
+bool valleyscope_has_nccl() {
+#ifdef USE_C10D_NCCL
+  return true;
+#else
+  return false;
+#endif
+}
+
+// A group over NCCL, for tensors on the device with this number, whose processes meet in the store.
+char* valleyscope_group_join_nccl(Store* store, int rank, int size, int device, int64_t timeout_ms, Group** out) {
+  return guarded([&] {
+#ifdef USE_C10D_NCCL
+    // A watchdog of c10d's would end the process before it can say which other process was lost.
+    setenv("TORCH_NCCL_ASYNC_ERROR_HANDLING", "0", 0);
+    setenv("TORCH_NCCL_ENABLE_MONITORING", "0", 0);
+    auto options = c10d::ProcessGroupNCCL::Options::create();
+    options->timeout = milliseconds(timeout_ms);
+    auto group = c10::make_intrusive<c10d::ProcessGroupNCCL>(store->store, rank, size, options);
+    group->eagerConnectSingleDevice(at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(device)));
+    *out = new Group{std::move(group), true};
+#else
+    throw std::runtime_error("this worker was built without NCCL");
+#endif
+  });
+}
+
+// Ends the operations of a group that is not used any more: one over NCCL would keep the device busy.
+char* valleyscope_group_abort(Group* group) {
+  return guarded([&] { group->backend->abort(); });
 }
 
 // Begins to replace a tensor by its sum over all processes.
 char* valleyscope_group_sum(Group* group, at::Tensor* tensor, Work** out) {
   return guarded([&] {
     std::vector<at::Tensor> tensors{*tensor};
-    *out = new Work{group->gloo->allreduce(tensors)};
+    c10d::AllreduceOptions options;
+    options.timeout = LONGEST;
+    *out = new Work{group->backend->allreduce(tensors, options), group->is_on_device};
   });
 }
 
@@ -122,18 +169,53 @@ char* valleyscope_group_send(Group* group, at::Tensor* tensor, int from, Work** 
     std::vector<at::Tensor> tensors{*tensor};
     c10d::BroadcastOptions options;
     options.rootRank = from;
-    *out = new Work{group->gloo->broadcast(tensors, options)};
+    options.timeout = LONGEST;
+    *out = new Work{group->backend->broadcast(tensors, options), group->is_on_device};
   });
 }
 
 // Begins to fill a tensor with the parts of all processes, equally long, in the order of their ranks.
 char* valleyscope_group_gather(Group* group, at::Tensor* whole, at::Tensor* part, Work** out) {
-  return guarded([&] { *out = new Work{group->gloo->_allgather_base(*whole, *part)}; });
+  return guarded([&] {
+    c10d::AllgatherOptions options;
+    options.timeout = LONGEST;
+    *out = new Work{group->backend->_allgather_base(*whole, *part, options), group->is_on_device};
+  });
+}
+
+// The same for process 0 alone: for the others `whole` is not used.
+char* valleyscope_group_gather_to_first(Group* group, int rank, int size, at::Tensor* whole, at::Tensor* part, Work** out) {
+  return guarded([&] {
+    std::vector<std::vector<at::Tensor>> parts;
+    if (rank == 0) {
+      parts.push_back(whole->chunk(size));
+    }
+    std::vector<at::Tensor> own{*part};
+    c10d::GatherOptions options;
+    options.rootRank = 0;
+    options.timeout = LONGEST;
+    *out = new Work{group->backend->gather(parts, own, options), group->is_on_device};
+  });
 }
 
 // Waits for an operation for a time at most; sets whether it has ended.
 char* valleyscope_work_wait(Work* work, int64_t timeout_ms, bool* ended) {
   *ended = false;
+  if (work->is_on_device) {
+    // A wait of c10d's that takes too long would end the group.
+    const auto last = std::chrono::steady_clock::now() + milliseconds(timeout_ms);
+    return guarded([&] {
+      while (!work->work->isCompleted()) {
+        if (std::chrono::steady_clock::now() > last) {
+          return;
+        }
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+      }
+      // Throws what has gone wrong.
+      work->work->wait();
+      *ended = true;
+    });
+  }
   char* error = guarded([&] {
     work->work->wait(milliseconds(timeout_ms));
     *ended = true;

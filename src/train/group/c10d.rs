@@ -2,7 +2,6 @@
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::net::TcpListener;
-use std::os::fd::IntoRawFd;
 use std::ptr::{NonNull, null, null_mut};
 use std::time::Duration;
 
@@ -37,6 +36,16 @@ unsafe extern "C" {
         timeout_ms: i64,
         out: *mut *mut Handle,
     ) -> *mut c_char;
+    fn valleyscope_has_nccl() -> bool;
+    fn valleyscope_group_join_nccl(
+        store: *mut Handle,
+        rank: c_int,
+        size: c_int,
+        device: c_int,
+        timeout_ms: i64,
+        out: *mut *mut Handle,
+    ) -> *mut c_char;
+    fn valleyscope_group_abort(group: *mut Handle) -> *mut c_char;
     fn valleyscope_group_sum(group: *mut Handle, tensor: *mut Handle, out: *mut *mut Handle) -> *mut c_char;
     fn valleyscope_group_send(
         group: *mut Handle,
@@ -46,6 +55,14 @@ unsafe extern "C" {
     ) -> *mut c_char;
     fn valleyscope_group_gather(
         group: *mut Handle,
+        whole: *mut Handle,
+        part: *mut Handle,
+        out: *mut *mut Handle,
+    ) -> *mut c_char;
+    fn valleyscope_group_gather_to_first(
+        group: *mut Handle,
+        rank: c_int,
+        size: c_int,
         whole: *mut Handle,
         part: *mut Handle,
         out: *mut *mut Handle,
@@ -84,6 +101,18 @@ fn c_text(text: &str) -> Result<CString, C10dError> {
     CString::new(text).map_err(|_| C10dError(format!("expected a text without a zero byte, found {text:?}")))
 }
 
+/// Gives a socket away.
+#[cfg(unix)]
+fn descriptor(listener: TcpListener) -> c_int {
+    std::os::fd::IntoRawFd::into_raw_fd(listener)
+}
+
+/// Gives a socket away.
+#[cfg(windows)]
+fn descriptor(listener: TcpListener) -> c_int {
+    std::os::windows::io::IntoRawSocket::into_raw_socket(listener) as c_int
+}
+
 /// A store of keys and values that one process serves to all.
 #[derive(Debug)]
 pub(super) struct Store(NonNull<Handle>);
@@ -104,7 +133,7 @@ impl Store {
         timeout: Duration,
     ) -> Result<Store, C10dError> {
         let (host, prefix) = (c_text(host)?, c_text(prefix)?);
-        let listener = listener.map_or(-1, IntoRawFd::into_raw_fd);
+        let listener = listener.map_or(-1, descriptor);
         let timeout = timeout.as_millis() as i64;
         // SAFETY: the texts live for the call; the descriptor is given away.
         made(|out| unsafe { valleyscope_store_open(host.as_ptr(), port, listener, prefix.as_ptr(), timeout, out) })
@@ -142,7 +171,13 @@ pub enum Bind {
     Interface(String),
 }
 
-/// A group of processes over Gloo. It is never freed, as that waits for operations which may not end.
+/// Whether this libtorch has NCCL, for tensors on GPUs.
+pub(super) fn has_nccl() -> bool {
+    // SAFETY: the function only returns a constant.
+    unsafe { valleyscope_has_nccl() }
+}
+
+/// A group of processes over Gloo or NCCL. It is never freed, as that waits for operations which may not end.
 #[derive(Debug)]
 pub(super) struct ProcessGroup(NonNull<Handle>);
 
@@ -172,6 +207,28 @@ impl ProcessGroup {
         made.map(ProcessGroup)
     }
 
+    /// A group over NCCL, for tensors on the CUDA device with this number. It waits for the other processes.
+    pub(super) fn join_nccl(
+        store: &Store,
+        rank: usize,
+        size: usize,
+        device: usize,
+        timeout: Duration,
+    ) -> Result<ProcessGroup, C10dError> {
+        let timeout = timeout.as_millis() as i64;
+        let [rank, size, device] = [rank, size, device].map(|number| number as c_int);
+        // SAFETY: the handle is of a store, which the group keeps.
+        let made =
+            made(|out| unsafe { valleyscope_group_join_nccl(store.0.as_ptr(), rank, size, device, timeout, out) });
+        made.map(ProcessGroup)
+    }
+
+    /// Ends its operations, after which it is of no use.
+    pub(super) fn abort(&self) -> Result<(), C10dError> {
+        // SAFETY: the handle is of a group.
+        checked(unsafe { valleyscope_group_abort(self.0.as_ptr()) })
+    }
+
     /// Begins to replace a tensor by its sum over all processes.
     pub(super) fn sum<'a>(&self, tensor: &'a mut Tensor) -> Result<Operation<'a>, C10dError> {
         // SAFETY: the handles are of a group and of a tensor.
@@ -191,6 +248,22 @@ impl ProcessGroup {
         // SAFETY: as above.
         Operation::begin(|out| unsafe {
             valleyscope_group_gather(self.0.as_ptr(), whole.as_mut_ptr().cast(), part.as_mut_ptr().cast(), out)
+        })
+    }
+
+    /// The same for process 0 alone: for the others `whole` is not used.
+    pub(super) fn gather_to_first<'a>(
+        &self,
+        rank: usize,
+        size: usize,
+        whole: &'a mut Tensor,
+        part: &'a mut Tensor,
+    ) -> Result<Operation<'a>, C10dError> {
+        let (rank, size) = (rank as c_int, size as c_int);
+        // SAFETY: as above.
+        Operation::begin(|out| unsafe {
+            let (whole, part) = (whole.as_mut_ptr().cast(), part.as_mut_ptr().cast());
+            valleyscope_group_gather_to_first(self.0.as_ptr(), rank, size, whole, part, out)
         })
     }
 }

@@ -60,13 +60,31 @@ impl LocalProcesses {
     }
 }
 
+impl LocalProcesses {
+    /// What is to be said of one that has ended by itself.
+    pub fn ended(&mut self) -> Option<String> {
+        self.children.iter_mut().zip(1..).find_map(|(child, rank)| match child.try_wait() {
+            Ok(Some(status)) => Some(format!("rank {rank} (process {}) ended with {status}; see its log", child.id())),
+            _ => None,
+        })
+    }
+}
+
 /// Has the process end when this one does, also when this one is killed.
 #[cfg(target_os = "linux")]
 fn end_with_parent(command: &mut Command) {
     use std::os::unix::process::CommandExt;
-    // SAFETY: between fork and exec only `prctl` is called, which allocates nothing and takes no lock.
+
+    use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
+    let parent = getpid();
+    let ask = move || {
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        // The parent may have ended before.
+        if getppid() == Some(parent) { Ok(()) } else { Err(rustix::io::Errno::SRCH.into()) }
+    };
+    // SAFETY: between fork and exec only `prctl` and `getppid` are called, which allocate nothing and take no lock.
     unsafe {
-        command.pre_exec(|| Ok(rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?));
+        command.pre_exec(ask);
     }
 }
 

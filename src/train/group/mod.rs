@@ -8,8 +8,10 @@ mod local;
 mod place;
 mod watch;
 
+use std::net::TcpListener;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,10 +26,42 @@ use super::error::TrainError;
 
 /// The time for all processes to find each other: those of a cluster do not start at once.
 const MEETING: Duration = Duration::from_secs(300);
+/// The time for which a process that ends before it has joined the others waits for them, to tell them.
+const REFUSING: Duration = Duration::from_secs(10);
 /// The time after which c10d itself gives up an operation, where nothing else has ended the process.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 /// The interval between two looks at the others while an operation lasts.
 const LOOK: Duration = Duration::from_millis(100);
+
+/// How processes exchange tensors that are on GPUs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Backend {
+    /// From GPU to GPU, where libtorch has it.
+    #[default]
+    Nccl,
+    /// Through the processor's memory.
+    Gloo,
+}
+
+impl Backend {
+    pub fn name(self) -> &'static str {
+        match self {
+            Backend::Nccl => "nccl",
+            Backend::Gloo => "gloo",
+        }
+    }
+}
+
+/// How a process joins the others.
+#[derive(Clone, Copy, Debug)]
+pub struct Joining {
+    /// A process that does not answer for so long ends the training, and so does one that does not come to the end of its part
+    /// of a step for this and twice the time that another has taken for its own.
+    pub patience: Duration,
+    pub backend: Backend,
+    /// Whether the optimizer's memory is divided; rank 0 says it for all.
+    pub divides_optimizer: bool,
+}
 
 /// What rank 0 has all processes do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,10 +71,12 @@ pub enum Order {
     /// Put the parts of the optimizer's memory together.
     Gather,
     End,
+    /// The same, where the run has failed.
+    Fail,
 }
 
 impl Order {
-    const ALL: [Order; 4] = [Order::Step, Order::Evaluate, Order::Gather, Order::End];
+    const ALL: [Order; 5] = [Order::Step, Order::Evaluate, Order::Gather, Order::End, Order::Fail];
 }
 
 /// The processes of a training, or a single one.
@@ -50,18 +86,25 @@ pub struct Group {
     size: usize,
     /// Whether each process keeps the optimizer's memory for a part of the parameters only, and steps these.
     divides_optimizer: bool,
+    /// How this process would exchange tensors on a GPU.
+    backend: Backend,
     link: Option<Link>,
 }
 
 /// The connections to the other processes.
 #[derive(Debug)]
 struct Link {
+    /// For tensors in the processor's memory.
     group: ProcessGroup,
+    /// For tensors on a GPU, once all processes are known to have one and NCCL.
+    device_group: OnceLock<Arc<ProcessGroup>>,
     store: Arc<Store>,
     watch: Watch,
     patience: Duration,
     /// When the last operation ended.
     ended: Mutex<Instant>,
+    /// Whether operations belong to a step, whose waits are counted.
+    is_in_step: AtomicBool,
 }
 
 fn lost(why: String) -> TrainError {
@@ -71,36 +114,97 @@ fn lost(why: String) -> TrainError {
 impl Group {
     /// A process without others.
     pub fn alone() -> Group {
-        Group { rank: 0, size: 1, divides_optimizer: false, link: None }
+        Group { rank: 0, size: 1, divides_optimizer: false, backend: Backend::Gloo, link: None }
     }
 
-    /// Meets the other processes. A process that does not answer for `patience` ends the training, and one that does not
-    /// come to the end of its part of a step for that and twice the time that another has taken for its own. Rank 0 says whether the optimizer's memory is divided.
+    /// Meets the other processes. `check` is asked again and again meanwhile, and its error ends the attempt.
     ///
     /// # Errors
     ///
     /// Where they do not all come.
-    pub fn join(mut place: Place, patience: Duration, divides_optimizer: bool) -> Result<Group, TrainError> {
+    pub fn join(
+        mut place: Place,
+        joining: Joining,
+        check: &mut dyn FnMut() -> Result<(), TrainError>,
+    ) -> Result<Group, TrainError> {
+        let Joining { patience, backend, divides_optimizer } = joining;
         let Place { rank, size, .. } = place;
-        let mut open = |prefix: &str| {
-            let listener = place.listener.take();
-            let opened = Store::open(&place.host, place.port, listener, &format!("{}/{prefix}", place.prefix), MEETING);
-            opened.map_err(|C10dError(error)| {
-                let (host, port) = (&place.host, place.port);
-                lost(format!("the processes meet at {host}:{port}, and that is not reached: {error}"))
-            })
-        };
-        let (store, beats) = (Arc::new(open("group")?), open("watch")?);
-        let last_words = Arc::new(open("watch")?);
-        let failed = |C10dError(error)| lost(format!("cannot join the other processes: {error}"));
-        meet(&store, rank, size)?;
-        let group = ProcessGroup::join(&store, rank, size, &place.bind, LONGEST).map_err(failed)?;
+        let listener = place.listener.take();
+        let [store, beats, last_words] = open_stores(&place, listener, check)?;
+        let (store, last_words) = (Arc::new(store), Arc::new(last_words));
         let watch = Watch::begin(beats, last_words, rank, size, patience);
-        let link = Link { group, store, watch, patience, ended: Mutex::new(Instant::now()) };
-        let mut group = Group { rank, size, divides_optimizer: false, link: Some(link) };
+        let mut check = || {
+            check()?;
+            watch.trouble().map_or(Ok(()), |trouble| Err(lost(trouble)))
+        };
+        let meeting = Arc::clone(&store);
+        patiently(move || meet(&meeting, rank, size), &mut check)??;
+        watch.begin_to_expect_all();
+        let (meeting, bind) = (Arc::clone(&store), place.bind.clone());
+        let joined = patiently(move || ProcessGroup::join(&meeting, rank, size, &bind, MEETING), &mut check)?;
+        let group = joined
+            .map_err(|C10dError(error)| lost(watch.inquire(&format!("cannot join the other processes: {error}"))))?;
+        let link = Link {
+            group,
+            device_group: OnceLock::new(),
+            store,
+            watch,
+            patience,
+            ended: Mutex::new(Instant::now()),
+            is_in_step: AtomicBool::new(false),
+        };
+        let mut group = Group { rank, size, divides_optimizer: false, backend, link: Some(link) };
         let said = group.share_text("divides_optimizer", if divides_optimizer { "yes" } else { "no" })?;
         group.divides_optimizer = said == "yes";
         Ok(group)
+    }
+
+    /// Tells the processes that come to a place why they are not to wait for this one, which has not joined them.
+    pub fn refuse(mut place: Place, why: &str) {
+        let listener = place.listener.take();
+        let serves = listener.is_some();
+        // Where it cannot be told, they learn it when they have waited for long enough.
+        let Ok([store, beats, _]) = open_stores(&place, listener, &mut || Ok(())) else { return };
+        let told = beats.set(watch::TROUBLE, why);
+        // The store ends with the process that serves it.
+        if serves && told.is_ok() {
+            let begun = Instant::now();
+            let is_there = |rank| store.get(&here(rank)).is_ok_and(|there| there.is_some());
+            while begun.elapsed() < REFUSING && !(1..place.size).all(is_there) {
+                thread::sleep(LOOK);
+            }
+            thread::sleep(2 * watch::BEAT);
+        }
+    }
+
+    /// Has the processes exchange tensors from GPU to GPU, where each has one and NCCL. `device` is that of this process's
+    /// tensors. Returns how they do it.
+    ///
+    /// # Errors
+    ///
+    /// Where NCCL fails, as on GPUs that two processes share.
+    pub fn meet_on_devices(&self, device: Device) -> Result<Backend, TrainError> {
+        let Some(link) = &self.link else { return Ok(Backend::Gloo) };
+        let device = match device {
+            Device::Cuda(number) if self.backend == Backend::Nccl && c10d::has_nccl() => Some(number),
+            _ => None,
+        };
+        let own = if device.is_some() { Backend::Nccl } else { Backend::Gloo };
+        let failed = |C10dError(error)| link.failed(&error);
+        link.store.set(&format!("backend/{}", self.rank), own.name()).map_err(failed)?;
+        for rank in 0..self.size {
+            if link.wait_for_text(&format!("backend/{rank}"))? != Backend::Nccl.name() {
+                return Ok(Backend::Gloo);
+            }
+        }
+        let number = device.expect("all have one");
+        let (store, rank, size) = (Arc::clone(&link.store), self.rank, self.size);
+        let joined = patiently(move || ProcessGroup::join_nccl(&store, rank, size, number, LONGEST), || link.check())?;
+        let explain =
+            |C10dError(error)| lost(format!("NCCL fails between the processes: {error}; --backend gloo does without"));
+        let joined = joined.map_err(explain)?;
+        link.device_group.set(Arc::new(joined)).expect("a training begins once");
+        Ok(Backend::Nccl)
     }
 
     pub fn rank(&self) -> usize {
@@ -146,7 +250,7 @@ impl Group {
     /// all.
     pub fn gather(&self, tensor: &mut Tensor) -> Result<(), TrainError> {
         let Some(link) = self.link.as_ref().filter(|_| self.divides_optimizer) else { return Ok(()) };
-        on_host(tensor, |tensor| {
+        link.exchange(tensor, |group, tensor| {
             let count = tensor.size1()?;
             let (rank, size) = (self.rank as i64, self.size as i64);
             let each = count / size;
@@ -154,46 +258,65 @@ impl Group {
                 let mut even = tensor.f_narrow(0, 0, each * size)?;
                 // A copy, as the whole is written while the part is read.
                 let mut own = even.f_narrow(0, each * rank, each)?.f_detach_copy()?;
-                link.complete(link.group.gather(&mut even, &mut own), Some(link.patience))?;
+                link.complete(group.gather(&mut even, &mut own), Some(link.patience))?;
             }
             let mut rest = tensor.f_narrow(0, each * size, count - each * size)?;
             if count == each * size {
                 return Ok(());
             }
-            link.complete(link.group.send(&mut rest, self.size - 1), Some(link.patience))
+            link.complete(group.send(&mut rest, self.size - 1), Some(link.patience))
         })
+    }
+
+    /// Puts a flat tensor of `count` elements together, of which each process has a part ([`Group::optimized`]): for rank 0, in
+    /// the processor's memory.
+    pub fn gather_to_first(&self, part: &Tensor, count: i64) -> Result<Option<Tensor>, TrainError> {
+        let part = part.f_to_device(Device::Cpu)?.f_contiguous()?;
+        let Some(link) = self.link.as_ref().filter(|_| self.divides_optimizer) else { return Ok(Some(part)) };
+        let like = (part.kind(), Device::Cpu);
+        let (size, last) = (self.size as i64, self.size - 1);
+        let each = count / size;
+        let whole = if self.leads() { Some(Tensor::f_empty([count], like)?) } else { None };
+        if each > 0 {
+            let mut own = part.f_narrow(0, 0, each)?;
+            let mut even =
+                whole.as_ref().unwrap_or(&part).f_narrow(0, 0, if self.leads() { each * size } else { each })?;
+            let operation = link.group.gather_to_first(self.rank, self.size, &mut even, &mut own);
+            link.complete(operation, Some(link.patience))?;
+        }
+        let left = count - each * size;
+        if left > 0 {
+            let mut rest = match &whole {
+                Some(whole) => whole.f_narrow(0, each * size, left)?,
+                None if self.rank == last => part.f_narrow(0, each, left)?,
+                None => Tensor::f_empty([left], like)?,
+            };
+            link.complete(link.group.send(&mut rest, last), Some(link.patience))?;
+        }
+        Ok(whole)
     }
 
     /// Replaces a tensor by its sum over all processes, the same bits for all of them.
     pub fn sum(&self, tensor: &mut Tensor) -> Result<(), TrainError> {
         let Some(link) = &self.link else { return Ok(()) };
-        on_host(tensor, |tensor| link.complete(link.group.sum(tensor), Some(link.patience)))
+        link.exchange(tensor, |group, tensor| link.complete(group.sum(tensor), Some(link.patience)))
     }
 
     /// Replaces a tensor by that of rank 0.
     pub fn share(&self, tensor: &mut Tensor) -> Result<(), TrainError> {
         let Some(link) = &self.link else { return Ok(()) };
         // The others wait while rank 0 makes what it shares.
-        on_host(tensor, |tensor| link.complete(link.group.send(tensor, 0), None))
+        link.exchange(tensor, |group, tensor| link.complete(group.send(tensor, 0), None))
     }
 
     /// Replaces a text by that of rank 0, which gives it under a key.
     pub fn share_text(&self, key: &str, text: &str) -> Result<String, TrainError> {
         let Some(link) = &self.link else { return Ok(text.to_owned()) };
-        let failed = |C10dError(error)| link.failed(&error);
         if self.leads() {
-            link.store.set(key, text).map_err(failed)?;
+            link.store.set(key, text).map_err(|C10dError(error)| link.failed(&error))?;
             return Ok(text.to_owned());
         }
-        loop {
-            if let Some(text) = link.store.get(key).map_err(failed)? {
-                return Ok(text);
-            }
-            if let Some(trouble) = link.watch.trouble() {
-                return Err(lost(trouble));
-            }
-            thread::sleep(LOOK);
-        }
+        link.wait_for_text(key)
     }
 
     /// Rank 0 tells all processes what to do next, and each whether it was asked to stop: returns the order, and whether any
@@ -204,14 +327,16 @@ impl Group {
         let own = if self.leads() { index as i64 } else { 0 };
         let mut numbers = Tensor::f_from_slice(&[own, i64::from(is_asked_to_stop)])?;
         // The others wait for as long as rank 0 has other things to do.
-        link.complete(link.group.sum(&mut numbers), None)?;
+        link.is_in_step.store(false, Ordering::Relaxed);
+        link.complete(link.group.sum(&mut numbers), self.leads().then_some(link.patience))?;
         let numbers = Vec::<i64>::try_from(&numbers)?;
         let order = usize::try_from(numbers[0]).ok().and_then(|index| Order::ALL.get(index));
         let order = order.ok_or_else(|| lost(format!("rank 0 gave an order that is none: {}", numbers[0])))?;
+        link.is_in_step.store(*order == Order::Step, Ordering::Relaxed);
         Ok((*order, numbers[1] > 0))
     }
 
-    /// Seconds for which each process has waited for the others so far, as far as rank 0 knows.
+    /// Seconds for which each process has waited for the others within steps so far, as far as rank 0 knows.
     pub fn waited_s(&self) -> Vec<f64> {
         self.link.as_ref().map_or_else(Vec::new, |link| link.watch.waited_s())
     }
@@ -220,19 +345,58 @@ impl Group {
     pub fn end(&self, why: Option<&str>) {
         let Some(link) = &self.link else { return };
         match why {
-            Some(why) => link.watch.end(why),
+            Some(why) => {
+                link.watch.end(why);
+                link.abort();
+            }
             None => link.watch.rest(),
         }
     }
 }
 
+/// Does work that may block in a thread of its own, which is left behind where `check` fails meanwhile.
+fn patiently<V: Send + 'static>(
+    work: impl FnOnce() -> V + Send + 'static,
+    mut check: impl FnMut() -> Result<(), TrainError>,
+) -> Result<V, TrainError> {
+    let working = thread::spawn(work);
+    while !working.is_finished() {
+        check()?;
+        thread::sleep(Duration::from_millis(10));
+    }
+    Ok(working.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+}
+
+/// Connections to the store at a place, which this process serves where it has a listener: for what the group says, for the
+/// watch, and for last words.
+fn open_stores(
+    place: &Place,
+    listener: Option<TcpListener>,
+    check: &mut dyn FnMut() -> Result<(), TrainError>,
+) -> Result<[Store; 3], TrainError> {
+    let (host, port, prefix) = (place.host.clone(), place.port, place.prefix.clone());
+    let open = move || {
+        let open = |of, listener| Store::open(&host, port, listener, &format!("{prefix}/{of}"), MEETING);
+        Ok([open("group", listener)?, open("watch", None)?, open("watch", None)?])
+    };
+    patiently(open, check)?.map_err(|C10dError(error)| {
+        let (host, port) = (&place.host, place.port);
+        lost(format!("the processes meet at {host}:{port}, and that is not reached: {error}"))
+    })
+}
+
+/// The key that is set when a process is there.
+fn here(rank: usize) -> String {
+    format!("here/{rank}")
+}
+
 /// Waits until all processes are there.
 fn meet(store: &Store, rank: usize, size: usize) -> Result<(), TrainError> {
     let failed = |C10dError(error)| lost(format!("the store where the processes meet is lost: {error}"));
-    store.set(&format!("here/{rank}"), "").map_err(failed)?;
+    store.set(&here(rank), "").map_err(failed)?;
     let begun = Instant::now();
     for other in 0..size {
-        while store.get(&format!("here/{other}")).map_err(failed)?.is_none() {
+        while store.get(&here(other)).map_err(failed)?.is_none() {
             if begun.elapsed() > MEETING {
                 let seconds = MEETING.as_secs();
                 return Err(lost(format!("rank {other} of {size} processes did not come within {seconds} s")));
@@ -243,17 +407,53 @@ fn meet(store: &Store, rank: usize, size: usize) -> Result<(), TrainError> {
     Ok(())
 }
 
-/// Does the work with a tensor, or with a copy of it in the processor's memory, which Gloo needs.
-fn on_host(tensor: &mut Tensor, work: impl FnOnce(&mut Tensor) -> Result<(), TrainError>) -> Result<(), TrainError> {
-    if tensor.device() == Device::Cpu && tensor.is_contiguous() {
-        return work(tensor);
-    }
-    let mut host = tensor.f_to_device(Device::Cpu)?.f_contiguous()?;
-    work(&mut host)?;
-    Ok(tensor.f_copy_(&host)?)
-}
-
 impl Link {
+    /// Waits until a key is set.
+    fn wait_for_text(&self, key: &str) -> Result<String, TrainError> {
+        let (store, key) = (Arc::clone(&self.store), key.to_owned());
+        let wait = move || loop {
+            match store.get(&key) {
+                Ok(None) => thread::sleep(LOOK),
+                Ok(Some(text)) => return Ok(text),
+                Err(error) => return Err(error),
+            }
+        };
+        patiently(wait, || self.check())?.map_err(|C10dError(error)| self.failed(&error))
+    }
+
+    /// Whether the training has to end.
+    fn check(&self) -> Result<(), TrainError> {
+        self.watch.trouble().map_or(Ok(()), |trouble| Err(lost(trouble)))
+    }
+
+    /// Does the work with a tensor, or with a copy of it in the processor's memory, which Gloo needs.
+    fn exchange(
+        &self,
+        tensor: &mut Tensor,
+        work: impl FnOnce(&ProcessGroup, &mut Tensor) -> Result<(), TrainError>,
+    ) -> Result<(), TrainError> {
+        let group = match tensor.device() {
+            Device::Cpu => Some(&self.group),
+            _ => self.device_group.get().map(Arc::as_ref),
+        };
+        if let Some(group) = group.filter(|_| tensor.is_contiguous()) {
+            return work(group, tensor);
+        }
+        let mut host = tensor.f_to_device(Device::Cpu)?.f_contiguous()?;
+        work(&self.group, &mut host)?;
+        Ok(tensor.f_copy_(&host)?)
+    }
+
+    /// Ends what GPUs still exchange, as a process cannot end before.
+    fn abort(&self) {
+        let Some(group) = self.device_group.get().cloned() else { return };
+        let aborted = thread::spawn(move || group.abort());
+        let begun = Instant::now();
+        while !aborted.is_finished() && begun.elapsed() < Duration::from_secs(5) {
+            thread::sleep(LOOK);
+        }
+    }
+
     /// Waits for an operation, and looks at the other processes meanwhile. They may take longer than this one, as their
     /// parts of a step can be larger.
     fn complete(
@@ -267,15 +467,15 @@ impl Link {
         let patience = patience.map(|patience| patience + 2 * ended.elapsed());
         let operation = operation.map_err(|C10dError(error)| self.failed(&error))?;
         while !operation.wait(LOOK).map_err(|C10dError(error)| self.failed(&error))? {
-            if let Some(trouble) = self.watch.trouble() {
-                return Err(lost(trouble));
-            }
+            self.check()?;
             if patience.is_some_and(|patience| begun.elapsed() > patience) {
                 return Err(lost(self.watch.late()));
             }
         }
         *ended = Instant::now();
-        self.watch.add_wait(begun.elapsed());
+        if self.is_in_step.load(Ordering::Relaxed) {
+            self.watch.add_wait(begun.elapsed());
+        }
         Ok(())
     }
 
@@ -293,7 +493,8 @@ mod tests {
         for (count, size) in [(0, 1), (7, 3), (8, 4), (2, 5), (1000, 7)] {
             let mut end = 0;
             for rank in 0..size {
-                let part = Group { rank, size, divides_optimizer: false, link: None }.part(count);
+                let part =
+                    Group { rank, size, divides_optimizer: false, backend: Backend::Gloo, link: None }.part(count);
                 assert_eq!(part.start, end);
                 assert!((count / size..=count.div_ceil(size)).contains(&part.len()), "{count} {size}");
                 end = part.end;
@@ -305,7 +506,9 @@ mod tests {
     #[test]
     fn parts_of_the_optimizer_are_equally_long_and_the_last_has_the_rest() {
         for (count, size) in [(0, 2), (7, 3), (8, 4), (2, 5), (1000, 7)] {
-            let of = |rank, divides_optimizer| Group { rank, size, divides_optimizer, link: None }.optimized(count);
+            let of = |rank, divides_optimizer| {
+                Group { rank, size, divides_optimizer, backend: Backend::Gloo, link: None }.optimized(count)
+            };
             let parts: Vec<_> = (0..size).map(|rank| of(rank, true)).collect();
             assert!(parts.windows(2).all(|pair| pair[0].end == pair[1].start && pair[0].len() == count / size));
             assert_eq!((parts[0].start, parts[size - 1].end), (0, count));

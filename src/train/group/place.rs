@@ -42,6 +42,11 @@ pub enum PlaceError {
     )]
     NoNetwork { host: String },
     #[error(
+        "{host}, where the processes are to meet, is a loopback address on the machine of rank 0 (see /etc/hosts), which \
+         other machines do not reach; set MASTER_ADDR to its address on {interface}"
+    )]
+    OwnAddress { host: String, interface: String },
+    #[error(
         "cannot listen at {host}:{port}, where the processes are to meet: {source}; MASTER_ADDR must be an address of the machine of rank 0, and MASTER_PORT be free there"
     )]
     Listen { host: String, port: u16, source: io::Error },
@@ -69,7 +74,7 @@ impl Place {
             (None, Some(size)) => Known::of_slurm(&size, &variable)?,
             (None, None) => return Ok(None),
         };
-        let Known { rank, size, local_rank, host, port } = known;
+        let Known { rank, size, local_rank, host, port, training } = known;
         if size == 1 {
             return Ok(None);
         }
@@ -86,13 +91,24 @@ impl Place {
         // torchrun's own process serves a store, and each of its attempts has a part of it.
         let has_store = variable("TORCHELASTIC_USE_AGENT_STORE").is_some_and(|value| value == "True");
         let attempt = variable("TORCHELASTIC_RESTART_COUNT").unwrap_or_default();
-        let prefix = if has_store { format!("{}/{attempt}", Self::PREFIX) } else { Self::PREFIX.to_owned() };
+        let prefix = if has_store { format!("{training}/{attempt}") } else { training };
+        if let (0, false, Bind::Interface(interface)) = (rank, has_store, &bind)
+            && is_loopback(&host)
+            && !is_named_loopback(&host)
+        {
+            return Err(PlaceError::OwnAddress { host, interface: interface.clone() });
+        }
         let listener = (rank == 0 && !has_store).then(|| {
             let listen = TcpListener::bind((host.as_str(), port));
             listen.map_err(|source| PlaceError::Listen { host: host.clone(), port, source })
         });
         Ok(Some(Place { rank, size, local_rank, listener: listener.transpose()?, host, port, bind, prefix }))
     }
+}
+
+/// Whether an address says itself that it is of this machine alone.
+fn is_named_loopback(host: &str) -> bool {
+    host == "localhost" || host.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback())
 }
 
 fn is_loopback(host: &str) -> bool {
@@ -107,6 +123,8 @@ struct Known {
     local_rank: usize,
     host: String,
     port: u16,
+    /// What keeps its keys in the store apart from those of other trainings.
+    training: String,
 }
 
 fn number<N: std::str::FromStr>(variable: &'static str, found: &str) -> Result<N, PlaceError> {
@@ -124,7 +142,7 @@ impl Known {
         let local_rank = variable("LOCAL_RANK").map_or(Ok(0), |rank| number("LOCAL_RANK", &rank))?;
         let size: usize = number("WORLD_SIZE", size)?;
         if size == 1 {
-            return Ok(Known { rank: 0, size, local_rank, host: String::new(), port: 0 });
+            return Ok(Known { rank: 0, size, local_rank, host: String::new(), port: 0, training: String::new() });
         }
         Ok(Known {
             rank: number("RANK", &needed("RANK")?)?,
@@ -132,6 +150,7 @@ impl Known {
             local_rank,
             host: needed("MASTER_ADDR")?,
             port: number("MASTER_PORT", &needed("MASTER_PORT")?)?,
+            training: Place::PREFIX.to_owned(),
         })
     }
 
@@ -144,15 +163,16 @@ impl Known {
         let size = number(SIZE, size)?;
         let rank = number("SLURM_PROCID", &needed("SLURM_PROCID")?)?;
         let local_rank = number("SLURM_LOCALID", &needed("SLURM_LOCALID")?)?;
+        let step = variable("SLURM_STEP_ID").map_or(Ok(0), |step| number("SLURM_STEP_ID", &step))?;
         let host = match variable("MASTER_ADDR") {
             Some(host) => host,
             None => first_host(&needed("SLURM_STEP_NODELIST")?),
         };
         let port = match variable("MASTER_PORT") {
             Some(port) => number("MASTER_PORT", &port)?,
-            None => port_of_job(number("SLURM_JOB_ID", &needed("SLURM_JOB_ID")?)?),
+            None => port_of_step(number("SLURM_JOB_ID", &needed("SLURM_JOB_ID")?)?, step),
         };
-        Ok(Known { rank, size, local_rank, host, port })
+        Ok(Known { rank, size, local_rank, host, port, training: format!("{}/{step}", Place::PREFIX) })
     }
 }
 
@@ -166,9 +186,9 @@ fn first_host(list: &str) -> String {
     format!("{stem}{first}{}", after.split(',').next().unwrap_or_default())
 }
 
-/// A port that jobs which share a machine do not share: 20,000 to 29,999.
-fn port_of_job(job: u64) -> u16 {
-    20_000 + (job % 10_000) as u16
+/// A port that jobs which share a machine do not share, nor the steps of a job: 20,000 to 29,999.
+fn port_of_step(job: u64, step: u64) -> u16 {
+    20_000 + (job.wrapping_mul(37).wrapping_add(step) % 10_000) as u16
 }
 
 #[cfg(test)]
@@ -223,7 +243,10 @@ mod tests {
         ];
         let found = place(None, &variables).unwrap().unwrap();
         assert_eq!((found.rank, found.size, found.local_rank), (5, 8, 1));
-        assert_eq!((found.host.as_str(), found.port), ("gpu07", 24_567));
+        assert_eq!((found.host.as_str(), found.port, found.prefix.as_str()), ("gpu07", 28_979, "valleyscope/0"));
+        let second = [&variables[..], &[("SLURM_STEP_ID", "1")]].concat();
+        let second = place(None, &second).unwrap().unwrap();
+        assert_eq!((second.port, second.prefix.as_str()), (28_980, "valleyscope/1"));
         assert_eq!(found.bind, Bind::Interface("ib0".to_owned()));
         for (list, first) in [("a", "a"), ("a,b[1-2]", "a"), ("n[3,5-9]-ib,m", "n3-ib"), ("x[12]", "x12")] {
             assert_eq!(first_host(list), first, "{list}");

@@ -11,13 +11,13 @@ use super::c10d::{C10dError, Store};
 use crate::run::host;
 
 /// The interval between two beats.
-const BEAT: Duration = Duration::from_secs(1);
+pub(super) const BEAT: Duration = Duration::from_secs(1);
 /// A process whose connections are lost and that was not heard from for so long has ended.
 const SILENT: Duration = Duration::from_secs(4);
 /// The time for finding out why a connection was lost.
 const INQUIRY: Duration = Duration::from_secs(12);
 /// The key under which the leader says why the training ends.
-const TROUBLE: &str = "trouble";
+pub(super) const TROUBLE: &str = "trouble";
 
 /// What a process says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -45,6 +45,8 @@ struct Heard {
 struct Board {
     /// All processes for the leader, which knows of all, and rank 0 for the others.
     heard: Vec<Heard>,
+    /// Whether all have come, so that one that says nothing is missed.
+    expects_all: bool,
     /// When the store answered last.
     answered: Instant,
     /// Why the training ends.
@@ -60,6 +62,8 @@ struct Shared {
     operations: AtomicU64,
     waited_us: AtomicU64,
     last_words: Mutex<Option<String>>,
+    /// Held while a beat is made and said, so that none takes the place of a later one.
+    speaking: Mutex<()>,
     board: Mutex<Board>,
     ends: AtomicBool,
 }
@@ -80,8 +84,8 @@ impl Watch {
     /// and `store` one for the last words.
     pub(super) fn begin(own: Store, store: Arc<Store>, rank: usize, size: usize, patience: Duration) -> Watch {
         let heard = Heard { beat: None, at: Instant::now() };
-        let board =
-            Board { heard: vec![heard; if rank == 0 { size } else { 1 }], answered: Instant::now(), trouble: None };
+        let heard = vec![heard; if rank == 0 { size } else { 1 }];
+        let board = Board { heard, expects_all: false, answered: Instant::now(), trouble: None };
         let shared = Arc::new(Shared {
             rank,
             size,
@@ -89,12 +93,22 @@ impl Watch {
             operations: AtomicU64::new(0),
             waited_us: AtomicU64::new(0),
             last_words: Mutex::new(None),
+            speaking: Mutex::new(()),
             board: Mutex::new(board),
             ends: AtomicBool::new(false),
         });
         let beating = Arc::clone(&shared);
         thread::spawn(move || beating.beat(&own));
         Watch { shared, store }
+    }
+
+    /// From now on all processes are expected to beat.
+    pub(super) fn begin_to_expect_all(&self) {
+        let mut board = locked(&self.shared.board);
+        board.expects_all = true;
+        for heard in board.heard.iter_mut().filter(|heard| heard.beat.is_none()) {
+            heard.at = Instant::now();
+        }
     }
 
     /// Counts an operation with the others.
@@ -132,11 +146,12 @@ impl Watch {
         };
         match (self.shared.rank, &late[..]) {
             (0, [_, ..]) => {
-                format!("{} did not come to the end of a step's part within {seconds} s", late.join(" and "))
+                format!("{} did not come to the end of a step's part, {seconds} s after the others", late.join(" and "))
             }
             (0, []) => format!("an exchange between the processes took more than {seconds} s, for all of them"),
-            _ => self
-                .inquire(&format!("the other processes did not come to the end of a step's part within {seconds} s")),
+            _ => self.inquire(&format!(
+                "the other processes did not come to the end of a step's part, {seconds} s after this one"
+            )),
         }
     }
 
@@ -164,21 +179,21 @@ impl Watch {
     pub(super) fn end(&self, why: &str) {
         self.shared.ends.store(true, Ordering::Relaxed);
         if self.shared.rank == 0 {
-            self.say(TROUBLE, why);
+            let (store, why) = (Arc::clone(&self.store), why.to_owned());
+            Watch::say(move || store.set(TROUBLE, &why));
             return;
         }
         // What the leader has found out is known to all.
         if self.trouble().is_none() {
             *locked(&self.shared.last_words) = Some(why.to_owned());
-            let beat = serde_json::to_string(&self.shared.own_beat(u64::MAX)).expect("a beat is plain text");
-            self.say(&key(self.shared.rank), &beat);
+            let (shared, store) = (Arc::clone(&self.shared), Arc::clone(&self.store));
+            Watch::say(move || shared.say_beat(&store, u64::MAX));
         }
     }
 
-    /// Sets a key, without waiting for a store that does not answer: nobody else would.
-    fn say(&self, key: &str, value: &str) {
-        let (store, key, value) = (Arc::clone(&self.store), key.to_owned(), value.to_owned());
-        let said = thread::spawn(move || store.set(&key, &value));
+    /// Says something, without waiting for a store that does not answer: nobody else would.
+    fn say(say: impl FnOnce() -> Result<(), C10dError> + Send + 'static) {
+        let said = thread::spawn(say);
         let begun = Instant::now();
         while !said.is_finished() && begun.elapsed() < Duration::from_secs(2) {
             thread::sleep(Duration::from_millis(10));
@@ -230,10 +245,15 @@ impl Shared {
         }
     }
 
+    fn say_beat(&self, store: &Store, count: u64) -> Result<(), C10dError> {
+        let _speaking = locked(&self.speaking);
+        let beat = serde_json::to_string(&self.own_beat(count)).expect("a beat is plain text");
+        store.set(&key(self.rank), &beat)
+    }
+
     /// Says what there is to say, and reads what the others have said.
     fn exchange(&self, store: &Store, count: u64) -> Result<(), C10dError> {
-        let beat = serde_json::to_string(&self.own_beat(count)).expect("a beat is plain text");
-        store.set(&key(self.rank), &beat)?;
+        self.say_beat(store, count)?;
         let ranks = if self.rank == 0 { 1..self.size } else { 0..1 };
         for rank in ranks {
             let said = store.get(&key(rank))?;
@@ -260,7 +280,8 @@ impl Shared {
             Some(format!("{} ended: {last_words}", named(rank, heard)))
         });
         let silent = || {
-            let silent = watched.filter(|(_, heard)| heard.at.elapsed() > self.patience);
+            let is_expected = |heard: &Heard| board.expects_all || heard.beat.is_some();
+            let silent = watched.filter(|(_, heard)| is_expected(heard) && heard.at.elapsed() > self.patience);
             let silent: Vec<String> = silent.map(|(rank, heard)| named(rank, heard)).collect();
             let many = (!silent.is_empty()).then(|| silent.join(" and "))?;
             Some(format!("{many} did not answer for {seconds} s: it was stopped, or has lost its network"))

@@ -5,12 +5,13 @@ use crate::preset::{FormatVersion, Preset};
 use crate::quantity::{BatchSize, LearningRate, PointCount, Replicates, TrainingSteps};
 use crate::run::{ScanAxes, Started};
 use crate::spec_error::SpecError;
-use crate::sweep::LearningRates;
+use crate::sweep::{LearningRates, SweepPart};
 use crate::workload::form::{Field, Form, Section, Value};
 use crate::workload::runs::check_name;
 use crate::workload::scan::{LARGEST_STACK, MOST_SCANNED};
 use crate::workload::{
-    Common, DataChoice, Dataset, DeviceChoice, FloatType, Needs, OutlookResult, ScanOptimizer, Sharing, Workload,
+    Common, DataChoice, Dataset, DeviceChoice, FloatType, Needs, OutlookResult, ScanOptimizer, ScanPart, Sharing,
+    Workload,
 };
 
 /// A scan of MNIST trainings.
@@ -46,7 +47,13 @@ pub struct MnistScanSpec {
     pub device: DeviceChoice,
     #[serde(default)]
     pub precision: FloatType,
+    /// Which part of the scan's grid points the run trains; all without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<SweepPart>,
 }
+
+/// The cost of a step besides that of its images, in images.
+const STEP_COST: u64 = 16;
 
 fn learning_rates() -> LearningRates {
     LearningRates { from: LearningRate::clamped(1e-4), to: LearningRate::clamped(1.0), count: PointCount::clamped(20) }
@@ -89,7 +96,26 @@ impl MnistScanSpec {
             );
             return refuse("replicates".to_owned(), complaint);
         }
+        if let Some(part) = self.part.filter(|part| part.count() as usize > self.grid_points()) {
+            let complaint = format!(
+                "is {part}: expected at most {} parts, one for each optimizer and batch size",
+                self.grid_points()
+            );
+            return refuse("part".to_owned(), complaint);
+        }
         Ok(())
+    }
+
+    /// The grid points that a run of the scan trains, by their indices of optimizer and batch size, small batches first:
+    /// large ones take longest, so that a picture fills quickly. A part has about the same cost as each other part.
+    pub fn own_points(&self) -> Vec<[usize; 2]> {
+        let (rows, columns) = (self.optimizers.len(), self.batch_sizes.len());
+        let all: Vec<_> = (0..columns).flat_map(|column| (0..rows).map(move |row| [row, column])).collect();
+        let Some(part) = self.part else { return all };
+        let costs: Vec<u64> =
+            all.iter().map(|[_, column]| self.batch_sizes[*column].get() as u64 + STEP_COST).collect();
+        let numbers = SweepPart::divide(part.count(), &costs);
+        all.into_iter().zip(numbers).filter(|(_, number)| *number == part.number()).map(|(point, _)| point).collect()
     }
 
     /// Grid points of the scan: optimizers times batch sizes.
@@ -174,6 +200,13 @@ impl Workload for MnistScanPreset {
         self.scan.device
     }
 
+    fn part(&self) -> Option<ScanPart> {
+        let mut whole = self.clone();
+        let part = whole.scan.part.take()?;
+        let [own_points, all_points] = [&self.scan, &whole.scan].map(MnistScanSpec::own_points);
+        Some(ScanPart { part, own_points, whole: whole.into(), all_points })
+    }
+
     fn sharing(&self) -> Sharing {
         Sharing::none()
     }
@@ -196,7 +229,7 @@ impl Workload for MnistScanPreset {
             steps: scan.steps.get() as u64,
         };
         Started {
-            steps: axes.grid_points(),
+            steps: scan.own_points().len() as u64,
             optimizer: axes.optimizers.join(", "),
             seed: Some(scan.seed),
             precision: scan.precision.name().to_owned(),

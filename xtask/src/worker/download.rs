@@ -314,7 +314,7 @@ mod tests {
         };
         let (cpu, cuda) = (names(Variant::Cpu), names(Variant::Cuda));
         assert_eq!(cpu, ["torch==2.11.0", "nvidia-cuda-cupti==13.0.85", "nvidia-cuda-runtime==13.0.96"]);
-        assert!(cpu.iter().all(|name| cuda.contains(name)) && cuda.len() == 29, "{cuda:?}");
+        assert!(cpu.iter().all(|name| cuda.contains(name)) && cuda.len() == 31, "{cuda:?}");
         let (cpu, cuda) = (Variant::Cpu.bytes(), Variant::Cuda.bytes());
         assert!(cpu.download * 3 < cuda.download && cpu.disk * 3 < cuda.disk, "{cpu:?} {cuda:?}");
     }

@@ -1,0 +1,163 @@
+//! `valleyscope runs merge`: the parts of a scan as one run.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+use anyhow::{Context, anyhow};
+
+use super::find::RunsPlace;
+use crate::cli::{Failure, say};
+use crate::run::{
+    Difference, Event, GridPoint, RunConfig, RunFolder, RunReader, RunSession, Started, differing_fields,
+};
+use crate::sweep::SweepPart;
+use crate::workload::ScanPart;
+
+/// The run of a part, with what it has trained so far.
+struct PartRun {
+    run: RunFolder,
+    of: ScanPart,
+    started: Started,
+    points: Vec<GridPoint>,
+}
+
+/// Grid points by their indices.
+type GridPoints = BTreeMap<[usize; 2], GridPoint>;
+
+/// Writes a run of the whole scan with the grid points of its parts.
+pub(super) fn run(place: &RunsPlace, names: &[OsString]) -> Result<(), Failure> {
+    let runs = names.iter().map(|name| PartRun::open(place.find(name)?)).collect::<Result<Vec<_>, _>>()?;
+    let first = runs.first().ok_or_else(|| Failure::BadInput(anyhow!("expected the runs of a scan's parts")))?;
+    for other in &runs[1..] {
+        other.check_same(first)?;
+    }
+    let (points, notes) = collect(&runs)?;
+    notes.iter().for_each(|note| say(format_args!("{note}")));
+    let merged = write(place, first, &points)?;
+    let (all, name) = (first.of.all_points.len(), merged.name());
+    if points.len() == all {
+        say(format_args!("{all} grid points of {} runs are in {name}", runs.len()));
+        return Ok(());
+    }
+    Err(anyhow!(
+        "{} of {all} grid points are in {name}; {}. `valleyscope train --resume {name}` trains the rest; or run these parts \
+         to their ends, and merge all once more",
+        points.len(),
+        missing(&runs)
+    )
+    .into())
+}
+
+impl PartRun {
+    fn open(run: RunFolder) -> Result<PartRun, Failure> {
+        let name = run.name();
+        let config = RunConfig::read(&run).map_err(Failure::bad_input)?;
+        let of = config.preset.workload().and_then(|workload| workload.part()).ok_or_else(|| {
+            Failure::BadInput(anyhow!(
+                "expected the run of a part of a scan, begun by `valleyscope train PRESET --part K/N`, and {name} is none"
+            ))
+        })?;
+        let mut reader = RunReader::brief(run.clone());
+        reader.poll().with_context(|| format!("cannot read {}", run.events().display()))?;
+        let history = reader.history();
+        let not_begun = || Failure::Failed(anyhow!("{name} has not begun; merge it when some grid points are trained"));
+        let started = history.started().cloned().ok_or_else(not_begun)?;
+        let points = history.grid_points().filter(|point| of.own_points.contains(&point.index));
+        let points = points.cloned().collect();
+        Ok(PartRun { run, of, started, points })
+    }
+
+    /// Checks that this is a part of the same scan as another, on the same data.
+    fn check_same(&self, first: &PartRun) -> Result<(), Failure> {
+        let [here, there] = [self, first].map(|part| part.run.name());
+        let refuse = |what: String| {
+            Err(Failure::BadInput(anyhow!(
+                "{here} is of another scan than {there}: {what}; merge only parts of one scan"
+            )))
+        };
+        if self.of.part.count() != first.of.part.count() {
+            return refuse(format!("it is part {}, and that is part {}", self.of.part, first.of.part));
+        }
+        if let Some(Difference { field, before, now }) =
+            differing_fields(&self.of.whole, &first.of.whole).into_iter().next()
+        {
+            return refuse(format!("its `{field}` is {before}, and not {now}"));
+        }
+        if self.started.fingerprint != first.started.fingerprint {
+            return refuse(format!("it was trained on other data ({}, and {})", self.started.data, first.started.data));
+        }
+        if self.started.version != first.started.version {
+            let [here, there] = [self, first].map(|part| &part.started.version);
+            return refuse(format!("it was trained by Valleyscope {here}, and that by {there}"));
+        }
+        Ok(())
+    }
+}
+
+/// All grid points, each once, and what is to be said of them.
+fn collect(runs: &[PartRun]) -> Result<(GridPoints, Vec<String>), Failure> {
+    let mut points = BTreeMap::<[usize; 2], (GridPoint, &RunFolder)>::new();
+    let mut notes = Vec::new();
+    for PartRun { run, of, points: own, .. } in runs {
+        for point in own {
+            let Some((there, other)) = points.get(&point.index) else {
+                points.insert(point.index, (point.clone(), run));
+                continue;
+            };
+            let [here, there] = [point, there].map(|point| [&point.train_loss, &point.test_loss, &point.test_accuracy]);
+            let bits = |losses: [&Vec<Vec<f64>>; 3]| -> Vec<u64> {
+                losses.into_iter().flatten().flatten().map(|number| number.to_bits()).collect()
+            };
+            if bits(here) != bits(there) {
+                return Err(Failure::BadInput(anyhow!(
+                    "{} and {} have different results for {} with batches of {}; leave one of them out",
+                    run.name(),
+                    other.name(),
+                    point.optimizer,
+                    point.batch_size
+                )));
+            }
+            let note =
+                format!("part {} is there twice, with the same results: {}, {}", of.part, other.name(), run.name());
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+    }
+    Ok((points.into_iter().map(|(index, (point, _))| (index, point)).collect(), notes))
+}
+
+/// Writes the run, beside the others.
+fn write(place: &RunsPlace, first: &PartRun, points: &BTreeMap<[usize; 2], GridPoint>) -> anyhow::Result<RunFolder> {
+    let stem = first.run.stem();
+    let stem = stem.split_once("-part-").map_or(stem.as_str(), |(stem, _)| stem);
+    let run = RunFolder::create(&place.folder, stem, &first.of.whole.to_ron())?;
+    let mut session = RunSession::begin(&run)?;
+    let Started { data, fingerprint, synthetic, device, version, .. } = first.started.clone();
+    let started = Started { data, fingerprint, synthetic, device, version, ..RunConfig::read(&run)?.started() };
+    session.record(0, Event::Started(started))?;
+    let order = &first.of.all_points;
+    let mut done = 0;
+    for point in order.iter().filter_map(|index| points.get(index)) {
+        done += 1;
+        session.record(done, Event::GridPoint(GridPoint { done, total: order.len() as u64, ..point.clone() }))?;
+    }
+    session.record(done, if points.len() == order.len() { Event::Finished } else { Event::Stopped })?;
+    session.sync()?;
+    Ok(run)
+}
+
+/// The parts of which grid points are missing, in words.
+fn missing(runs: &[PartRun]) -> String {
+    let count = runs[0].of.part.count();
+    let words = SweepPart::all(count).filter_map(|part| {
+        let mut of_part = runs.iter().filter(|run| run.of.part == part).peekable();
+        if of_part.peek().is_none() {
+            return Some(format!("part {part} is missing"));
+        }
+        let best = of_part.max_by_key(|run| run.points.len())?;
+        let (known, own) = (best.points.len(), best.of.own_points.len());
+        (known < own).then(|| format!("part {part} has {known} of {own} ({})", best.run.name()))
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
