@@ -55,14 +55,18 @@ def train(args, place, config):
 
 
 def workloads(args):
-    """The name, shape, sequences of a step and steps of each."""
+    """The name, shape, sequences of a micro-batch, micro-batches of a step, steps and other fields of each.
+
+    A process has one micro-batch of each step at the least, where the exchange weighs most, and several in others.
+    """
+    some = args.processes
     if args.device == "cpu":
-        batch = 12 * args.processes
-        yield f"4 layers × 128, {batch} × 64", CHARACTERS, batch, 160, {"tokenizer": "Char"}
-        batch = args.processes
-        yield f"GPT-2 small, {batch} × 256", SMALL | {"context": 256}, batch, 6, {}
+        for count, steps in [(some, 160), (8 * some, 40)]:
+            yield f"4 layers × 128, {12 * count} × 64", CHARACTERS, 12, count, steps, {"tokenizer": "Char"}
+        yield f"GPT-2 small, {some} × 256", SMALL | {"context": 256}, 1, some, 6, {}
     else:
-        yield f"GPT-2 small, {12 * args.processes} × 1024", SMALL, 12 * args.processes, 100, {"precision": "BFloat16"}
+        for count, steps in [(some, 100), (max(40, some), 20)]:
+            yield f"GPT-2 small, {12 * count} × 1024", SMALL, 12, count, steps, {"precision": "BFloat16"}
 
 
 def main():
@@ -83,16 +87,15 @@ def main():
         parser.error(f"expected one of the worker's devices, {', '.join(kinds)}, found {args.device}")
     print(f"| {kinds[args.device]} | processes | tokens/s, median (all rounds) | times that of one | waiting | memory |")
     print("| --- | --- | --- | --- | --- | --- |")
-    for name, shape, batch, steps, fields in workloads(args):
+    for name, shape, size, count, steps, fields in workloads(args):
         several = {"processes": args.processes}
         sharings = {"1": {}, f"{args.processes}": several}
         sharings |= {f"{args.processes}, memory divided": several | {"shard_optimizer": "true"}}
         found = {words: [] for words in sharings}
         for _ in range(args.rounds):
             for words, sharing in sharings.items():
-                # The micro-batches are those of a process.
-                more = {"steps": steps, "log_every": max(steps // 8, 1), "batch_size": batch // args.processes}
-                more |= {"accumulation": args.processes} | fields | sharing
+                more = {"steps": steps, "log_every": max(steps // 8, 1), "batch_size": size, "accumulation": count}
+                more |= fields | sharing
                 config = gpt2_config(argparse.Namespace(device=args.device), shape, **more)
                 with tempfile.TemporaryDirectory() as place:
                     points, memory = train(args, Path(place) / "run", config)

@@ -153,6 +153,33 @@ fn runs_are_listed_in_columns() {
 }
 
 #[test]
+fn a_run_by_several_processes_has_its_ranks_in_the_list() {
+    let place = Place::new();
+    let (run, mut session) = place.begun("together");
+    let started = session.before().started().cloned().unwrap_or_default();
+    session.record(50, Event::Started(Started { steps: 400, processes: Some(3), ..started })).unwrap();
+    expect(&place.run(&["list"]), 0, &["RANKS", " 3 "]);
+    let point = |processes: f64| {
+        MetricValues::from([
+            (MetricId::LOSS, 0.5),
+            (MetricId::PROCESSES, processes),
+            (MetricId::SLOWEST_RANK, 2.0),
+            (MetricId::WAIT_SHARE, 0.125),
+        ])
+    };
+    // Of a session with another number of processes.
+    session.record(51, Event::Train(point(4.0))).unwrap();
+    expect(&place.run(&["show", &run.name()]), 0, &["3 processes\n"]);
+    session.record(52, Event::Train(point(3.0))).unwrap();
+    expect(&place.run(&["list"]), 0, &["3, slowest 2"]);
+    let words = "3 processes, the slowest is rank 2, rank 0 waits 12.5 % of the time";
+    expect(&place.run(&["show", &run.name()]), 0, &[words]);
+    place.begun("alone");
+    let list = place.run(&["list"]);
+    assert_eq!(stdout(&list).matches("slowest").count(), 1);
+}
+
+#[test]
 fn long_texts_of_a_list_lose_their_middle() {
     let place = Place::new();
     let run = place.ended("mnist", Event::Stopped);

@@ -63,7 +63,10 @@ impl CapacityReport {
     pub fn of(training: &Preset, has: &Handshake, runs: &Path) -> Option<CapacityReport> {
         let workload = training.workload()?;
         let (needs, capacity) = (workload.needs(0)?, Capacity::look(workload.device(), has, runs));
-        let fits = capacity.memory.and_then(|memory| workload.fitting(0, memory, capacity.is_gpu()));
+        let processes = if capacity.is_gpu() { 1 } else { workload.sharing().processes.get() };
+        let needs = needs.of_processes(processes);
+        let fits = capacity.memory.filter(|_| processes == 1);
+        let fits = fits.and_then(|memory| workload.fitting(0, memory, capacity.is_gpu()));
         Some(CapacityReport {
             needs: capacity.words(&needs),
             lacks: capacity.lacks(&needs, fits),

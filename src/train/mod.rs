@@ -26,6 +26,7 @@ mod optimizer;
 pub mod probe;
 mod progress;
 mod saved;
+mod scan_session;
 mod shared_state;
 mod since;
 mod spikes;

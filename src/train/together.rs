@@ -145,9 +145,9 @@ impl Waits {
             source: MetricSource::Training,
         };
         vec![
-            info(MetricId::PROCESSES, "Processes", Unit::Plain),
+            info(MetricId::PROCESSES, "Processes", Unit::Exact),
             info(MetricId::WAIT_SHARE, "Wait for other processes", Unit::Fraction),
-            info(MetricId::SLOWEST_RANK, "Slowest rank", Unit::Plain),
+            info(MetricId::SLOWEST_RANK, "Slowest rank", Unit::Exact),
         ]
     }
 

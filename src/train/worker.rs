@@ -1,13 +1,10 @@
 //! The worker's command line.
 
 use std::cell::RefCell;
-use std::collections::HashSet;
 use std::io::{self, IsTerminal, Stdout, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use clap::{Parser, Subcommand};
@@ -21,15 +18,12 @@ use super::progress::ProgressLines;
 use super::saved;
 use super::together::{Together, Waits};
 use super::trainer::{Instruments, Trainer, TrainerError};
-use super::training::{
-    NO_TEXT, NOT_TOGETHER, ObtainResult, Obtained, PointLosses, PointTraining, TrainedScan, TrainedSpec, Training,
-    trained,
-};
+use super::training::{ObtainResult, Obtained, TrainedSpec, Training, trained};
 use super::usage::Usage;
 use super::waiting::Waiting;
 use crate::run::{
-    self, Capacity, CheckpointOrigin, Event, GridPoint, Handshake, PROTOCOL, RunConfig, RunFolder, RunHistory,
-    RunSession, SessionError, Started, StopRequest,
+    self, Capacity, CheckpointOrigin, Event, Handshake, PROTOCOL, RunConfig, RunFolder, RunSession, Started,
+    StopRequest,
 };
 use crate::visible::visible_lines;
 use crate::workload::{Sharing, Workload};
@@ -134,15 +128,15 @@ pub enum Ended {
 pub struct Work<'a> {
     /// The other processes that this one has started, which end before the lock of the run is released.
     processes: Option<LocalProcesses>,
-    session: RunSession,
-    stop: StopRequest,
-    devices: &'a Devices,
+    pub(super) session: RunSession,
+    pub(super) stop: StopRequest,
+    pub(super) devices: &'a Devices,
     config: RunConfig,
     together: &'a Together,
     /// Where this process is to meet others, until it does.
     place: &'a mut Option<Place>,
     /// The processes that train together.
-    group: Arc<Group>,
+    pub(super) group: Arc<Group>,
 }
 
 /// Standard output, for the lines of events: unchanged for a program, and with control characters escaped for a
@@ -184,7 +178,8 @@ fn run(folder: &Path, resume: bool, together: &Together, devices: &Devices) -> a
     outcome.map(|ended| if ended == Ended::NotFinite { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// A training that was asked to stop, and of which another process was asked before this one, has stopped.
+/// A training that was asked to stop has stopped, also where another process has ended meanwhile: torchrun and SLURM ask all
+/// others when one has died.
 fn as_stopped(outcome: anyhow::Result<Ended>, stop: &StopRequest) -> anyhow::Result<Ended> {
     outcome.or_else(|error| match of_training(&error) {
         Some(TrainError::Lost(_) | TrainError::Interrupted) if stop.is_raised() => Ok(Ended::Stopped),
@@ -211,12 +206,17 @@ fn lead(
     let (group, processes) = (Arc::new(Group::alone()), None);
     let mut work = Work { processes, session, stop: stop.clone(), devices, config, together, place, group };
     let waiting = Waiting::adapt();
-    let outcome = as_stopped(work.train(), stop);
+    let outcome = work.train();
     drop(waiting);
     work.group.end(outcome.as_ref().err().map(why_all_end).as_deref());
     // Whoever resumes the run finds the devices free.
     work.processes = None;
     let step = work.session.step();
+    let lost = outcome.as_ref().err().map(ToString::to_string);
+    let outcome = as_stopped(outcome, stop);
+    if let (Some(message), Ok(Ended::Stopped)) = (lost, &outcome) {
+        work.session.record(step, Event::Warning { message })?;
+    }
     match &outcome {
         Ok(Ended::Finished) => work.session.record(step, Event::Finished)?,
         Ok(Ended::Stopped) => work.session.record(step, Event::Stopped)?,
@@ -312,98 +312,9 @@ impl Work<'_> {
         Ok(trainer.go()?)
     }
 
-    /// Trains all points of a scan.
-    pub(crate) fn scan<S: TrainedScan>(&mut self, preset: &S) -> anyhow::Result<Ended> {
-        if !self.group.is_alone() {
-            bail!(NOT_TOGETHER);
-        }
-        let device = self.devices.open(preset.device(), 0)?;
-        let obtained = self.data(|say, cancelled| preset.obtain(say, cancelled))?;
-        let Some(obtained) = obtained else { return Ok(Ended::Stopped) };
-        let complete = complete(self.session.before());
-        let mut done = complete.len() as u64;
-        let started = self.started(&obtained, device);
-        let axes = started.scan.clone().context("a scan has axes")?;
-        if self.session.is_new() {
-            self.session.record(0, Event::Started(started))?;
-        } else {
-            self.session.resume(done, self.session.wall_s())?;
-            if let Some(started) = self.again(started) {
-                self.session.record(done, Event::Started(started))?;
-            }
-        }
-        let Obtained { data, warnings, .. } = obtained;
-        self.warn(warnings)?;
-        let scan = preset.begin(data, device)?;
-        let flag = AtomicBool::new(false);
-        self.session.begin_training();
-        let own = preset.own_points();
-        for &[row, column] in own.iter().filter(|point| !complete.contains(*point)) {
-            let begun = Instant::now();
-            let Some(losses) = self.point(&scan, [row, column], &flag)? else { return Ok(Ended::Stopped) };
-            done += 1;
-            let PointLosses { train_loss, test_loss, test_accuracy } = losses;
-            let event = Event::GridPoint(GridPoint {
-                index: [row, column],
-                optimizer: axes.optimizers[row].clone(),
-                batch_size: axes.batch_sizes[column],
-                done,
-                total: own.len() as u64,
-                seconds: begun.elapsed().as_secs_f64(),
-                train_loss,
-                test_loss,
-                test_accuracy,
-            });
-            self.session.record(done, event)?;
-        }
-        Ok(Ended::Finished)
-    }
-
-    /// Trains a point in a thread of its own, while commands are received here.
-    fn point(
-        &mut self,
-        scan: &impl PointTraining,
-        [optimizer, batch_size]: [usize; 2],
-        flag: &AtomicBool,
-    ) -> anyhow::Result<Option<PointLosses>> {
-        std::thread::scope(|scope| {
-            let point = scope.spawn(|| scan.train_point(optimizer, batch_size, flag));
-            while !point.is_finished() {
-                std::thread::sleep(Duration::from_millis(20));
-                // An error of receiving or answering ends the run at once, not only after the grid point.
-                let asked = self.asked_to_stop().inspect_err(|_| flag.store(true, Ordering::Relaxed))?;
-                if asked || self.stop.is_raised() {
-                    flag.store(true, Ordering::Relaxed);
-                }
-            }
-            match point.join() {
-                Ok(outcome) => Ok(outcome?),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        })
-    }
-
-    /// Answers commands to a scan; returns whether one was to stop.
-    fn asked_to_stop(&mut self) -> Result<bool, SessionError> {
-        let mut stop = false;
-        for (id, command) in self.session.commands()? {
-            let (ok, message) = match command {
-                run::RunCommand::Stop => {
-                    stop = true;
-                    (true, "stopping; finished pixels are kept")
-                }
-                run::RunCommand::Save => (true, "finished pixels are saved already"),
-                run::RunCommand::SetSteps { .. } => (false, "a scan's steps cannot be changed while it runs"),
-                run::RunCommand::Sample { .. } => (false, NO_TEXT),
-            };
-            self.session.answer(&id, ok, message)?;
-        }
-        Ok(stop)
-    }
-
     /// The data that a preset requests, which must be those of earlier sessions; `None` where it was asked to stop
     /// before they were obtained.
-    fn data<D>(
+    pub(super) fn data<D>(
         &mut self,
         obtain: impl FnOnce(&mut dyn FnMut(&str), &dyn Fn() -> bool) -> ObtainResult<D>,
     ) -> anyhow::Result<Option<Obtained<D>>> {
@@ -424,7 +335,7 @@ impl Work<'_> {
         Ok(Some(obtained))
     }
 
-    fn warn(&mut self, warnings: Vec<String>) -> anyhow::Result<()> {
+    pub(super) fn warn(&mut self, warnings: Vec<String>) -> anyhow::Result<()> {
         for message in warnings {
             self.session.record(self.session.step(), Event::Warning { message })?;
         }
@@ -433,7 +344,7 @@ impl Work<'_> {
 
     /// The description that a resumed run records again, where the original line is lost or does not hold the config, and
     /// where another number of processes goes on.
-    fn again(&self, started: Started) -> Option<Started> {
+    pub(super) fn again(&self, started: Started) -> Option<Started> {
         let before = self.session.before();
         // Commands may have changed the number of steps.
         let steps = before.steps().unwrap_or(started.steps);
@@ -443,7 +354,7 @@ impl Work<'_> {
     }
 
     /// The description of a run, without the parts specific to its kind.
-    fn started<D>(&self, obtained: &Obtained<D>, device: Device) -> Started {
+    pub(super) fn started<D>(&self, obtained: &Obtained<D>, device: Device) -> Started {
         Started {
             data: obtained.source.clone(),
             fingerprint: obtained.fingerprint.clone(),
@@ -471,13 +382,4 @@ fn stopped_before_it_began(session: &mut RunSession) -> bool {
         let _ = session.answer(&id, ok, message);
     }
     stop
-}
-
-/// The grid points of a scan up to the first that cannot be read: a reader drops those after the step from which a run
-/// is resumed.
-fn complete(before: &RunHistory) -> HashSet<[usize; 2]> {
-    let mut known: Vec<(u64, [usize; 2])> = before.grid_points().map(|point| (point.done, point.index)).collect();
-    known.sort_unstable();
-    let whole = known.into_iter().zip(1..).take_while(|((done, _), place)| done == place);
-    whole.map(|((_, point), _)| point).collect()
 }

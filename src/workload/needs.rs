@@ -72,6 +72,11 @@ impl Needs {
         }
     }
 
+    /// The least that so many processes on one processor need: each keeps a model, and they share a batch.
+    pub fn of_processes(self, count: usize) -> Needs {
+        Needs { kept: self.kept.saturating_mul(count as u64), ..self }
+    }
+
     /// Bytes on the device, at the most.
     pub fn memory(&self, on_gpu: bool) -> u64 {
         // The file of a checkpoint is built in main memory, at a time without activations.

@@ -38,7 +38,7 @@ pub(super) fn run(run: &RunFolder) -> Result<(), Failure> {
     if let Some(started) = history.started() {
         lines.describe(started);
     }
-    lines.add("processes", Ranks::of(history).map(|ranks| ranks.to_string()).unwrap_or_default());
+    lines.add("ranks", Ranks::of(history).map(|ranks| ranks.to_string()).unwrap_or_default());
     lines.add_rule(run);
     for info in history.metrics() {
         let name = info.name.clone();

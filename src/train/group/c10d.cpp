@@ -139,7 +139,8 @@ char* valleyscope_group_join_nccl(Store* store, int rank, int size, int device, 
     setenv("TORCH_NCCL_ENABLE_MONITORING", "0", 0);
     auto options = c10d::ProcessGroupNCCL::Options::create();
     options->timeout = milliseconds(timeout_ms);
-    auto group = c10::make_intrusive<c10d::ProcessGroupNCCL>(store->store, rank, size, options);
+    auto own = c10::make_intrusive<c10d::PrefixStore>("nccl", store->store);
+    auto group = c10::make_intrusive<c10d::ProcessGroupNCCL>(std::move(own), rank, size, options);
     group->eagerConnectSingleDevice(at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(device)));
     *out = new Group{std::move(group), true};
 #else

@@ -4,34 +4,31 @@
 //! their sum. Rank 0 leads: it writes the run and decides what is done; the others follow ([`Order`]).
 
 mod c10d;
+mod link;
 mod local;
 mod place;
 mod watch;
 
-use std::net::TcpListener;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tch::{Device, Tensor};
 
 pub use self::c10d::Bind;
-use self::c10d::{C10dError, Operation, ProcessGroup, Store};
+use self::c10d::{C10dError, ProcessGroup};
+use self::link::{LOOK, Link, MEETING, here, lost, meet, open_stores, patiently};
 pub use self::local::{LocalProcesses, StartError};
 pub use self::place::{Place, PlaceError};
 use self::watch::Watch;
 use super::error::TrainError;
 
-/// The time for all processes to find each other: those of a cluster do not start at once.
-const MEETING: Duration = Duration::from_secs(300);
 /// The time for which a process that ends before it has joined the others waits for them, to tell them.
 const REFUSING: Duration = Duration::from_secs(10);
 /// The time after which c10d itself gives up an operation, where nothing else has ended the process.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
-/// The interval between two looks at the others while an operation lasts.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// How processes exchange tensors that are on GPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -89,26 +86,6 @@ pub struct Group {
     /// How this process would exchange tensors on a GPU.
     backend: Backend,
     link: Option<Link>,
-}
-
-/// The connections to the other processes.
-#[derive(Debug)]
-struct Link {
-    /// For tensors in the processor's memory.
-    group: ProcessGroup,
-    /// For tensors on a GPU, once all processes are known to have one and NCCL.
-    device_group: OnceLock<Arc<ProcessGroup>>,
-    store: Arc<Store>,
-    watch: Watch,
-    patience: Duration,
-    /// When the last operation ended.
-    ended: Mutex<Instant>,
-    /// Whether operations belong to a step, whose waits are counted.
-    is_in_step: AtomicBool,
-}
-
-fn lost(why: String) -> TrainError {
-    TrainError::Lost(why)
 }
 
 impl Group {
@@ -351,136 +328,6 @@ impl Group {
             }
             None => link.watch.rest(),
         }
-    }
-}
-
-/// Does work that may block in a thread of its own, which is left behind where `check` fails meanwhile.
-fn patiently<V: Send + 'static>(
-    work: impl FnOnce() -> V + Send + 'static,
-    mut check: impl FnMut() -> Result<(), TrainError>,
-) -> Result<V, TrainError> {
-    let working = thread::spawn(work);
-    while !working.is_finished() {
-        check()?;
-        thread::sleep(Duration::from_millis(10));
-    }
-    Ok(working.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-}
-
-/// Connections to the store at a place, which this process serves where it has a listener: for what the group says, for the
-/// watch, and for last words.
-fn open_stores(
-    place: &Place,
-    listener: Option<TcpListener>,
-    check: &mut dyn FnMut() -> Result<(), TrainError>,
-) -> Result<[Store; 3], TrainError> {
-    let (host, port, prefix) = (place.host.clone(), place.port, place.prefix.clone());
-    let open = move || {
-        let open = |of, listener| Store::open(&host, port, listener, &format!("{prefix}/{of}"), MEETING);
-        Ok([open("group", listener)?, open("watch", None)?, open("watch", None)?])
-    };
-    patiently(open, check)?.map_err(|C10dError(error)| {
-        let (host, port) = (&place.host, place.port);
-        lost(format!("the processes meet at {host}:{port}, and that is not reached: {error}"))
-    })
-}
-
-/// The key that is set when a process is there.
-fn here(rank: usize) -> String {
-    format!("here/{rank}")
-}
-
-/// Waits until all processes are there.
-fn meet(store: &Store, rank: usize, size: usize) -> Result<(), TrainError> {
-    let failed = |C10dError(error)| lost(format!("the store where the processes meet is lost: {error}"));
-    store.set(&here(rank), "").map_err(failed)?;
-    let begun = Instant::now();
-    for other in 0..size {
-        while store.get(&here(other)).map_err(failed)?.is_none() {
-            if begun.elapsed() > MEETING {
-                let seconds = MEETING.as_secs();
-                return Err(lost(format!("rank {other} of {size} processes did not come within {seconds} s")));
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
-    }
-    Ok(())
-}
-
-impl Link {
-    /// Waits until a key is set.
-    fn wait_for_text(&self, key: &str) -> Result<String, TrainError> {
-        let (store, key) = (Arc::clone(&self.store), key.to_owned());
-        let wait = move || loop {
-            match store.get(&key) {
-                Ok(None) => thread::sleep(LOOK),
-                Ok(Some(text)) => return Ok(text),
-                Err(error) => return Err(error),
-            }
-        };
-        patiently(wait, || self.check())?.map_err(|C10dError(error)| self.failed(&error))
-    }
-
-    /// Whether the training has to end.
-    fn check(&self) -> Result<(), TrainError> {
-        self.watch.trouble().map_or(Ok(()), |trouble| Err(lost(trouble)))
-    }
-
-    /// Does the work with a tensor, or with a copy of it in the processor's memory, which Gloo needs.
-    fn exchange(
-        &self,
-        tensor: &mut Tensor,
-        work: impl FnOnce(&ProcessGroup, &mut Tensor) -> Result<(), TrainError>,
-    ) -> Result<(), TrainError> {
-        let group = match tensor.device() {
-            Device::Cpu => Some(&self.group),
-            _ => self.device_group.get().map(Arc::as_ref),
-        };
-        if let Some(group) = group.filter(|_| tensor.is_contiguous()) {
-            return work(group, tensor);
-        }
-        let mut host = tensor.f_to_device(Device::Cpu)?.f_contiguous()?;
-        work(&self.group, &mut host)?;
-        Ok(tensor.f_copy_(&host)?)
-    }
-
-    /// Ends what GPUs still exchange, as a process cannot end before.
-    fn abort(&self) {
-        let Some(group) = self.device_group.get().cloned() else { return };
-        let aborted = thread::spawn(move || group.abort());
-        let begun = Instant::now();
-        while !aborted.is_finished() && begun.elapsed() < Duration::from_secs(5) {
-            thread::sleep(LOOK);
-        }
-    }
-
-    /// Waits for an operation, and looks at the other processes meanwhile. They may take longer than this one, as their
-    /// parts of a step can be larger.
-    fn complete(
-        &self,
-        operation: Result<Operation<'_>, C10dError>,
-        patience: Option<Duration>,
-    ) -> Result<(), TrainError> {
-        self.watch.begin_operation();
-        let begun = Instant::now();
-        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        let patience = patience.map(|patience| patience + 2 * ended.elapsed());
-        let operation = operation.map_err(|C10dError(error)| self.failed(&error))?;
-        while !operation.wait(LOOK).map_err(|C10dError(error)| self.failed(&error))? {
-            self.check()?;
-            if patience.is_some_and(|patience| begun.elapsed() > patience) {
-                return Err(lost(self.watch.late()));
-            }
-        }
-        *ended = Instant::now();
-        if self.is_in_step.load(Ordering::Relaxed) {
-            self.watch.add_wait(begun.elapsed());
-        }
-        Ok(())
-    }
-
-    fn failed(&self, error: &str) -> TrainError {
-        lost(self.watch.inquire(error))
     }
 }
 

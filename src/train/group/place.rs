@@ -42,8 +42,8 @@ pub enum PlaceError {
     )]
     NoNetwork { host: String },
     #[error(
-        "{host}, where the processes are to meet, is a loopback address on the machine of rank 0 (see /etc/hosts), which \
-         other machines do not reach; set MASTER_ADDR to its address on {interface}"
+        "{host}, where the processes are to meet, is a loopback address on this machine (see /etc/hosts), which other \
+         machines do not reach; set MASTER_ADDR to the address of rank 0's machine on {interface}"
     )]
     OwnAddress { host: String, interface: String },
     #[error(
@@ -92,7 +92,7 @@ impl Place {
         let has_store = variable("TORCHELASTIC_USE_AGENT_STORE").is_some_and(|value| value == "True");
         let attempt = variable("TORCHELASTIC_RESTART_COUNT").unwrap_or_default();
         let prefix = if has_store { format!("{training}/{attempt}") } else { training };
-        if let (0, false, Bind::Interface(interface)) = (rank, has_store, &bind)
+        if let (false, Bind::Interface(interface)) = (has_store, &bind)
             && is_loopback(&host)
             && !is_named_loopback(&host)
         {

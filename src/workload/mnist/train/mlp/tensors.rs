@@ -89,8 +89,11 @@ impl super::Operations for Operations {
             return Ok(by_normalized);
         }
         // The gradients of γ and β stay those of this process's images, as all gradients are added up later.
-        self.group.sum(&mut by_shift)?;
-        self.group.sum(&mut by_scale)?;
+        if !self.group.is_alone() {
+            let mut sums = Tensor::f_cat(&[&by_shift, &by_scale], 1)?;
+            self.group.sum(&mut sums)?;
+            (by_shift, by_scale) = (sums.f_narrow(1, 0, 1)?, sums.f_narrow(1, 1, 1)?);
+        }
         let mut by_inputs = by_normalized;
         let _ = by_inputs
             .f_sub_(&standard.f_mul(&by_scale)?.f_add_(&by_shift)?.f_div_scalar_(self.images)?)?
