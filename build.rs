@@ -1,14 +1,12 @@
 //! Lets the programs that link libtorch find it when they start, without environment variables, and compiles the part of
 //! the worker that uses libtorch's c10d, which tch leaves out.
 
-use std::path::Path;
-
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     // Told by torch-sys, which has found libtorch.
     let Ok(folder) = std::env::var("DEP_TCH_LIBTORCH_LIB") else { return };
     #[cfg(feature = "torch")]
-    c10d::compile(Path::new(&folder));
+    c10d::compile(std::path::Path::new(&folder));
     let own_folder = match std::env::var("CARGO_CFG_TARGET_OS").as_deref() {
         Ok("windows") => return,
         Ok("macos") => "@loader_path",
