@@ -69,7 +69,7 @@ fn schedules_that_make_no_sense_are_refused_where_they_stand() {
     refused("(decay: Linear)", "Linear", &["`Constant`, `Cosine`, `InverseRoot`", "`Linear`"]);
     refused("(decay: Cosine(to: 1.5))", "1.5", &["final share of the learning rate", "from 0 to 1", "1.5"]);
     refused("(), schedule: (), beta1: 0.9", " beta1: 0.9", &["`schedule` is given twice"]);
-    refused("(decay: Cosine(steps: 0))", "0", &["steps of the decay", "whole number from 1", "found 0"]);
+    refused("(decay: Cosine(steps: 0))", "0)))", &["steps of the decay", "whole number from 1", "found 0"]);
     refused("(decay: Cosine(steps: 5000000000))", "5000000000", &["steps of the decay", "found 5000000000"]);
     // In a run without an end, and in the session of a window that has one, the learning rate stays.
     let endless = GOOD.replace("steps: 100,", "").replace("Adam(learning_rate: 0.1)", &schedule("(decay: Cosine())"));
