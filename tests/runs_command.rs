@@ -158,6 +158,7 @@ fn a_run_by_several_processes_has_its_ranks_in_the_list() {
     let (run, mut session) = place.begun("together");
     let started = session.before().started().cloned().unwrap_or_default();
     session.record(50, Event::Started(Started { steps: 400, processes: Some(3), ..started })).unwrap();
+    session.sync().unwrap();
     expect(&place.run(&["list"]), 0, &["RANKS", " 3 "]);
     let point = |processes: f64| {
         MetricValues::from([
@@ -169,8 +170,10 @@ fn a_run_by_several_processes_has_its_ranks_in_the_list() {
     };
     // Of a session with another number of processes.
     session.record(51, Event::Train(point(4.0))).unwrap();
+    session.sync().unwrap();
     expect(&place.run(&["show", &run.name()]), 0, &["3 processes\n"]);
     session.record(52, Event::Train(point(3.0))).unwrap();
+    session.sync().unwrap();
     expect(&place.run(&["list"]), 0, &["3, slowest 2"]);
     let words = "3 processes, the slowest is rank 2, rank 0 waits 12.5 % of the time";
     expect(&place.run(&["show", &run.name()]), 0, &[words]);

@@ -254,20 +254,26 @@ fn fields_are_set_as_if_they_stood_in_the_file() {
     expect_error(&place.run(&["small.ron", "--set", "noise"]), 2, &["expected KEY=VALUE"]);
 }
 
-/// The decay of a learning rate spans the steps that are asked for, not those of the preset.
+/// The decay of a learning rate spans the steps that are asked for, not those of the preset; a recorded session is
+/// repeated.
 #[test]
 fn a_schedule_ends_with_the_run() {
+    const CHANGES: &str = "changes: [(step: 2, set: Noise(2.0)), (step: 4, set: Landscape(sharpness: 100.0))],";
     let place = Place::new();
-    let written = |steps: u64| {
-        SMALL
-            .replace("steps: 6,", &format!("steps: {steps},"))
-            .replace("learning_rate: 0.02", "learning_rate: 0.02, schedule: (decay: Cosine())")
+    let written = |steps: u64, changes: &str| {
+        let scheduled = SMALL.replace("learning_rate: 0.02", "learning_rate: 0.02, schedule: (decay: Cosine())");
+        let written = scheduled.replace("steps: 6,", &format!("steps: {steps},")).replace(CHANGES, changes);
+        assert_ne!(written, scheduled);
+        written
     };
     for steps in [6, 12] {
-        fs::write(place.path(&format!("{steps}.ron")), written(steps)).unwrap();
+        fs::write(place.path(&format!("{steps}.ron")), written(steps, "")).unwrap();
     }
     assert_eq!(place.csv(&["6.ron", "--steps", "12"]), place.csv(&["12.ron"]));
     assert_eq!(place.csv(&["6.ron"]), place.csv(&["12.ron", "--steps", "6"]));
+    fs::write(place.path("session.ron"), written(12, CHANGES)).unwrap();
+    let (all, some) = (place.csv(&["session.ron"]), place.csv(&["session.ron", "--steps", "6"]));
+    assert!(all.starts_with(&some) && all.len() > some.len());
 }
 
 #[test]

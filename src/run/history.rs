@@ -212,12 +212,8 @@ impl RunHistory {
             let all = ScanCosts::of(self.grid_points()).seconds_left(axes, self.grid_points())?;
             // A part of a scan has as many of the open points of each batch size as others.
             let open = |of: u64| of.saturating_sub(self.grid_points().len() as u64) as f64;
-            let own = self.steps.unwrap_or_else(|| axes.grid_points());
-            return Some(if own == axes.grid_points() {
-                all
-            } else {
-                all * open(own) / open(axes.grid_points()).max(1.0)
-            });
+            let part = self.steps.filter(|own| (1..axes.grid_points()).contains(own));
+            return Some(part.map_or(all, |own| all * open(own) / open(axes.grid_points()).max(1.0)));
         }
         Some(self.steps?.saturating_sub(self.step()) as f64 / self.steps_per_s()?)
     }
