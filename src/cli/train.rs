@@ -317,7 +317,8 @@ fn trainings(args: &TrainArgs, fork: Option<&Fork>) -> Result<Vec<Preset>, Failu
 fn retitle(training: &mut Preset, index: usize, called: &str, settings: &[(String, String)]) {
     const LONGEST: usize = 100;
     // Fields that are not in titles: runs that differ only in these are distinguished otherwise, or do the same.
-    const UNTOLD: [&str; 7] = ["seed", "data", "device", "processes", "shard_optimizer", "title", "description"];
+    const UNTOLD: [&str; 8] =
+        ["seed", "data", "device", "processes", "shard_optimizer", "part", "title", "description"];
     let own = format!("runs[{index}].");
     let mut told: Vec<(&str, String)> = Vec::new();
     for (key, value) in settings {

@@ -167,6 +167,12 @@ impl ScanAxes {
     pub fn grid_points(&self) -> u64 {
         (self.optimizers.len() * self.batch_sizes.len()) as u64
     }
+
+    /// These pairs, by their indices.
+    pub(super) fn points(&self) -> Vec<[usize; 2]> {
+        let columns = 0..self.batch_sizes.len();
+        columns.flat_map(|column| (0..self.optimizers.len()).map(move |row| [row, column])).collect()
+    }
 }
 
 /// The results of one optimizer with one batch size, for each learning rate (outer) and replicate (inner).

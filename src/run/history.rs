@@ -1,6 +1,6 @@
 //! The history of a run so far, as plain values: curves, samples, grid points, answers, and the ending.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 use jiff::Timestamp;
 
@@ -12,6 +12,7 @@ use super::metric::{MetricId, MetricInfo, MetricSource, MetricValues};
 use super::pace::EventRate;
 use super::points::{MetricCurve, MetricPoints};
 use super::scan_costs::ScanCosts;
+use crate::preset::Preset;
 
 /// Text that the model has written.
 #[derive(Clone, Debug, PartialEq)]
@@ -205,15 +206,23 @@ impl RunHistory {
         (rate.is_finite() && rate > 0.0).then_some(rate)
     }
 
+    /// The grid points of the part of a scan that the run trains; none where it trains all.
+    fn own_points(&self) -> Option<Vec<[usize; 2]>> {
+        let started = self.started.as_ref()?;
+        let is_part = self.steps? < started.scan.as_ref()?.grid_points();
+        let preset = is_part.then(|| Preset::parse(&started.config, RunFolder::CONFIG).ok())??;
+        Some(preset.workload()?.part()?.own_points)
+    }
+
     /// Seconds of training until all steps are taken, at the rate so far; of a scan, until all grid points are finished,
     /// which take the longer the larger their batches are ([`ScanCosts`]).
     pub fn seconds_left(&self) -> Option<f64> {
         if let Some(axes) = self.started.as_ref().and_then(|started| started.scan.as_ref()) {
-            let all = ScanCosts::of(self.grid_points()).seconds_left(axes, self.grid_points())?;
-            // A part of a scan has as many of the open points of each batch size as others.
-            let open = |of: u64| of.saturating_sub(self.grid_points().len() as u64) as f64;
-            let part = self.steps.filter(|own| (1..axes.grid_points()).contains(own));
-            return Some(part.map_or(all, |own| all * open(own) / open(axes.grid_points()).max(1.0)));
+            let finished: HashSet<[usize; 2]> = self.grid_points().map(|point| point.index).collect();
+            let points = self.own_points().unwrap_or_else(|| axes.points());
+            let open = points.into_iter().filter(|point| !finished.contains(point));
+            let sizes = open.filter_map(|[_, column]| axes.batch_sizes.get(column).copied());
+            return ScanCosts::of(self.grid_points()).seconds_of(sizes);
         }
         Some(self.steps?.saturating_sub(self.step()) as f64 / self.steps_per_s()?)
     }

@@ -169,6 +169,10 @@ impl WorkerProgram {
         if resume {
             command.arg("--resume");
         }
+        // One that is begun here shares no training with what a cluster has started beside this program.
+        for variable in ["RANK", "WORLD_SIZE", "SLURM_STEP_NUM_TASKS"] {
+            command.env_remove(variable);
+        }
         if let Some(processes) = processes {
             command.arg("--processes").arg(processes.to_string());
         }

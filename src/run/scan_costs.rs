@@ -1,8 +1,8 @@
 //! The time that the grid points of a scan take, by their batch size.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
-use super::event::{GridPoint, ScanAxes};
+use super::event::GridPoint;
 
 /// The times of the finished grid points of a scan.
 ///
@@ -27,22 +27,10 @@ impl ScanCosts {
         ScanCosts { known: sums.into_iter().map(|(size, (sum, count))| (size, sum / count)).collect() }
     }
 
-    /// Seconds until all grid points are finished. None while that is unknown: where larger batches remain, two batch
+    /// Seconds of grid points with these batch sizes. None while that is unknown: where larger batches remain, two batch
     /// sizes must be known.
-    pub(super) fn seconds_left<'p>(
-        &self,
-        axes: &ScanAxes,
-        finished: impl Iterator<Item = &'p GridPoint>,
-    ) -> Option<f64> {
-        let finished: HashSet<[usize; 2]> = finished.map(|point| point.index).collect();
-        let mut left = 0.0;
-        for (column, &size) in axes.batch_sizes.iter().enumerate() {
-            let open = (0..axes.optimizers.len()).filter(|&row| !finished.contains(&[row, column])).count();
-            if open > 0 {
-                left += open as f64 * self.seconds(size)?;
-            }
-        }
-        Some(left)
+    pub(super) fn seconds_of(&self, mut batch_sizes: impl Iterator<Item = u64>) -> Option<f64> {
+        batch_sizes.try_fold(0.0, |sum, size| Some(sum + self.seconds(size)?))
     }
 
     /// Seconds of a grid point with this batch size.

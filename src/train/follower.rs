@@ -15,7 +15,7 @@ use crate::plain_file;
 use crate::preset::Preset;
 use crate::run::{RunFolder, StopRequest, Timestamp};
 use crate::visible::visible;
-use anyhow::{Context, bail};
+use anyhow::bail;
 
 /// What a process that follows works with.
 pub struct Follower<'a> {
@@ -71,7 +71,9 @@ pub(super) fn share_data(group: &Group, fingerprint: &str) -> Result<(), TrainEr
 
 /// Tells the other processes that the run is stopped before it has begun.
 pub(super) fn share_stop(group: &Group) -> Result<(), TrainError> {
-    group.share_text(key::DATA, STOPPED).map(drop)
+    group.share_text(key::DATA, STOPPED)?;
+    group.leave_together();
+    Ok(())
 }
 
 impl Follower<'_> {
@@ -89,10 +91,11 @@ impl Follower<'_> {
         // Rank 0 has downloaded and prepared them before.
         let expected = self.group.share_text(key::DATA, "")?;
         if expected == STOPPED {
+            self.group.leave_together();
             return Ok(Ended::Stopped);
         }
         let obtained = spec.obtain(&mut |line| self.log.say(line), &|| self.stop.is_raised());
-        let obtained = obtained.map_err(anyhow::Error::from_boxed)?.context("it was asked to stop")?;
+        let obtained = obtained.map_err(anyhow::Error::from_boxed)?.ok_or(TrainError::Interrupted)?;
         if obtained.fingerprint != expected {
             let (source, found) = (obtained.source, obtained.fingerprint);
             bail!(

@@ -9,7 +9,7 @@ use anyhow::bail;
 use super::device::Devices;
 use super::error::TrainError;
 use super::follower::{Follower, RankLog};
-use super::group::{Backend, Group, Joining, LocalProcesses, Place};
+use super::group::{Backend, Group, Joining, LocalProcesses, Place, Wait};
 use super::worker::Ended;
 use crate::run::{Better, MetricId, MetricInfo, MetricScale, MetricSource, MetricValues, RunFolder, StopRequest, Unit};
 use crate::workload::Sharing;
@@ -123,12 +123,15 @@ fn share_processors(processes: usize) -> Option<usize> {
 /// Measures how the processes of a training wait for each other.
 pub(super) struct Waits {
     group: Arc<Group>,
-    before: Vec<f64>,
+    before: Vec<Wait>,
+    /// The fraction of its time that each process has waited lately; none where it has not been heard of twice.
+    shares: Vec<Option<f64>>,
 }
 
 impl Waits {
     pub(super) fn new(group: Arc<Group>) -> Waits {
-        Waits { group, before: Vec::new() }
+        let shares = vec![None; group.size()];
+        Waits { group, before: Vec::new(), shares }
     }
 
     /// The metrics that it measures: none of a process alone.
@@ -153,7 +156,7 @@ impl Waits {
 
     /// Begins to measure.
     pub(super) fn begin(&mut self) {
-        self.before = self.group.waited_s();
+        self.before = self.group.waits();
     }
 
     /// The metrics of the last `seconds`, since this was asked before.
@@ -161,17 +164,23 @@ impl Waits {
         if self.group.is_alone() {
             return MetricValues::default();
         }
-        let now = self.group.waited_s();
-        let waited: Vec<f64> = now.iter().zip(&self.before).map(|(now, before)| now - before).collect();
-        self.before = now;
-        let least = waited.iter().enumerate().min_by(|(_, a), (_, b)| a.total_cmp(b));
-        let slowest = least.map_or(0, |(rank, _)| rank);
-        let share = (waited[0] / seconds).clamp(0.0, 1.0);
-        [
-            (MetricId::PROCESSES, self.group.size() as f64),
-            (MetricId::WAIT_SHARE, share),
-            (MetricId::SLOWEST_RANK, slowest as f64),
-        ]
-        .into()
+        let now = self.group.waits();
+        let own_share = ((now[0].waited_s - self.before[0].waited_s) / seconds).clamp(0.0, 1.0);
+        // The others are heard of once a second: what is compared are times of their own clocks.
+        for ((now, before), share) in now.into_iter().zip(&mut self.before).zip(&mut self.shares) {
+            let passed = now.at_s - before.at_s;
+            if passed > 0.0 {
+                *share = (before.at_s > 0.0).then(|| (now.waited_s - before.waited_s) / passed).or(*share);
+                *before = now;
+            }
+        }
+        let mut values: MetricValues =
+            [(MetricId::PROCESSES, self.group.size() as f64), (MetricId::WAIT_SHARE, own_share)].into();
+        let shares: Option<Vec<f64>> = self.shares.iter().copied().collect();
+        let least = shares.and_then(|shares| (0..shares.len()).min_by(|a, b| shares[*a].total_cmp(&shares[*b])));
+        if let Some(slowest) = least {
+            values.set(MetricId::SLOWEST_RANK, slowest as f64);
+        }
+        values
     }
 }

@@ -110,18 +110,18 @@ fn a_resumed_scan_keeps_its_grid_points() {
 /// The time left of a scan with two optimizers and these batch sizes of which these grid points, with their seconds, are
 /// finished.
 fn scan_left(batch_sizes: &[u64], finished: &[([usize; 2], f64)]) -> Option<f64> {
-    part_left(0, batch_sizes, finished)
+    part_left(Started::default(), batch_sizes, finished)
 }
 
-/// The same of a part of the scan with so many grid points.
-fn part_left(own: u64, batch_sizes: &[u64], finished: &[([usize; 2], f64)]) -> Option<f64> {
+/// The same of a part of the scan, whose run begins so.
+fn part_left(started: Started, batch_sizes: &[u64], finished: &[([usize; 2], f64)]) -> Option<f64> {
     let axes = ScanAxes {
         optimizers: vec!["Adam".into(), "FOCUS".into()],
         batch_sizes: batch_sizes.to_vec(),
         ..ScanAxes::default()
     };
     let mut history = RunHistory::default();
-    let mut events = vec![(0, Event::Started(Started { steps: own, scan: Some(axes), ..Started::default() }))];
+    let mut events = vec![(0, Event::Started(Started { scan: Some(axes), ..started }))];
     for (index, &(point, seconds)) in finished.iter().enumerate() {
         let point = GridPoint { index: point, seconds, batch_size: batch_sizes[point[1]], ..GridPoint::default() };
         events.push((index as u64 + 1, Event::GridPoint(point)));
@@ -141,8 +141,11 @@ fn the_time_left_of_a_scan_counts_large_batches_for_what_they_cost() {
     let first = [([0, 0], 11.0), ([1, 0], 11.0), ([0, 1], 12.0)];
     near(scan_left(&sizes, &first), 12.0 + 2.0 * 522.0);
     near(scan_left(&sizes, &[([0, 0], 10.0), ([1, 0], 12.0), ([0, 1], 12.0), ([1, 1], 12.0)]), 2.0 * 522.0);
-    // Two of the three points that are open are of the part.
-    near(part_left(5, &sizes, &first), (12.0 + 2.0 * 522.0) * 2.0 / 3.0);
+    // The first half has Adam with each size, and half of the points has the costs of all.
+    let config = "MnistScan(version: 1, title: \"\", scan: (optimizers: [(rule: Adam()), (rule: Focus())], \
+                  batch_sizes: [2, 4, 1024], part: \"1/2\"))";
+    let half = Started { steps: 3, config: config.to_owned(), ..Started::default() };
+    near(part_left(half, &sizes, &[([0, 0], 11.0), ([0, 1], 12.0)]), 522.0);
     // What is known is not fitted.
     let all_sizes = [first[0], first[1], first[2], ([1, 1], 14.0), ([0, 2], 900.0)];
     near(scan_left(&sizes, &all_sizes), 900.0);

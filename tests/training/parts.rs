@@ -144,7 +144,7 @@ fn what_has_no_such_part_is_refused() {
     let stage = Stage::new();
     let preset = preset(&stage, "small.ron");
     expect(&train(&stage, &[&preset, "--part", "1/9"]), 2, &["is 1/9: expected at most 8 parts"]);
-    expect(&train(&stage, &[&preset, "--part", "3/2"]), 2, &["3/2"]);
+    expect(&train(&stage, &[&preset, "--part", "3/2"]), 2, &["from 1 to 2"]);
     expect(&train(&stage, &["mnist", "--part", "1/2"]), 2, &["expected a scan of trainings for --part 1/2"]);
     expect(&runs(&stage, &["merge", "nothing"]), 2, &["there is no run `nothing`"]);
     assert_eq!(named(&stage, "small").len(), 0);

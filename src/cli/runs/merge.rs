@@ -26,15 +26,18 @@ type GridPoints = BTreeMap<[usize; 2], GridPoint>;
 
 /// Writes a run of the whole scan with the grid points of its parts.
 pub(super) fn run(place: &RunsPlace, names: &[OsString]) -> Result<(), Failure> {
-    let runs = names.iter().map(|name| PartRun::open(place.find(name)?)).collect::<Result<Vec<_>, _>>()?;
-    let first = runs.first().ok_or_else(|| Failure::BadInput(anyhow!("expected the runs of a scan's parts")))?;
+    let opened = names.iter().map(|name| PartRun::open(place.find(name)?)).collect::<Result<Vec<_>, _>>()?;
+    let runs: Vec<PartRun> = opened.into_iter().flatten().collect();
+    let Some(first) = runs.first() else {
+        return Err(anyhow!("none of the parts has begun; merge them when some grid points are trained").into());
+    };
     for other in &runs[1..] {
         other.check_same(first)?;
     }
     let (points, notes) = collect(&runs)?;
     notes.iter().for_each(|note| say(format_args!("{note}")));
-    let merged = write(place, first, &points)?;
-    let (all, name) = (first.of.all_points.len(), merged.name());
+    let merged = write(first, &points)?;
+    let (all, name) = (first.of.all_points.len(), merged.path().display());
     if points.len() == all {
         say(format_args!("{all} grid points of {} runs are in {name}", runs.len()));
         return Ok(());
@@ -49,7 +52,8 @@ pub(super) fn run(place: &RunsPlace, names: &[OsString]) -> Result<(), Failure> 
 }
 
 impl PartRun {
-    fn open(run: RunFolder) -> Result<PartRun, Failure> {
+    /// Opens the run of a part; none, which is said, where it has not begun.
+    fn open(run: RunFolder) -> Result<Option<PartRun>, Failure> {
         let name = run.name();
         let config = RunConfig::read(&run).map_err(Failure::bad_input)?;
         let of = config.preset.workload().and_then(|workload| workload.part()).ok_or_else(|| {
@@ -60,11 +64,13 @@ impl PartRun {
         let mut reader = RunReader::brief(run.clone());
         reader.poll().with_context(|| format!("cannot read {}", run.events().display()))?;
         let history = reader.history();
-        let not_begun = || Failure::Failed(anyhow!("{name} has not begun; merge it when some grid points are trained"));
-        let started = history.started().cloned().ok_or_else(not_begun)?;
+        let Some(started) = history.started().cloned() else {
+            say(format_args!("{name} has not begun, and is left out"));
+            return Ok(None);
+        };
         let points = history.grid_points().filter(|point| of.own_points.contains(&point.index));
         let points = points.cloned().collect();
-        Ok(PartRun { run, of, started, points })
+        Ok(Some(PartRun { run, of, started, points }))
     }
 
     /// Checks that this is a part of the same scan as another, on the same data.
@@ -127,11 +133,12 @@ fn collect(runs: &[PartRun]) -> Result<(GridPoints, Vec<String>), Failure> {
     Ok((points.into_iter().map(|(index, (point, _))| (index, point)).collect(), notes))
 }
 
-/// Writes the run, beside the others.
-fn write(place: &RunsPlace, first: &PartRun, points: &BTreeMap<[usize; 2], GridPoint>) -> anyhow::Result<RunFolder> {
+/// Writes the run, beside the first of the others.
+fn write(first: &PartRun, points: &BTreeMap<[usize; 2], GridPoint>) -> anyhow::Result<RunFolder> {
     let stem = first.run.stem();
-    let stem = stem.split_once("-part-").map_or(stem.as_str(), |(stem, _)| stem);
-    let run = RunFolder::create(&place.folder, stem, &first.of.whole.to_ron())?;
+    let stem = stem.rsplit_once("-part-").map_or(stem.as_str(), |(stem, _)| stem);
+    let folder = first.run.path().parent().context("the folder of a run is in another")?;
+    let run = RunFolder::create(folder, stem, &first.of.whole.to_ron())?;
     let mut session = RunSession::begin(&run)?;
     let Started { data, fingerprint, synthetic, device, version, .. } = first.started.clone();
     let started = Started { data, fingerprint, synthetic, device, version, ..RunConfig::read(&run)?.started() };

@@ -153,7 +153,7 @@ impl Link {
         while !operation.wait(LOOK).map_err(|C10dError(error)| self.failed(&error))? {
             self.check()?;
             if patience.is_some_and(|patience| begun.elapsed() > patience) {
-                return Err(lost(self.watch.late()));
+                return Err(lost(self.watch.late(begun.elapsed())));
             }
         }
         *ended = Instant::now();

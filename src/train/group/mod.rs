@@ -18,10 +18,11 @@ use std::time::{Duration, Instant};
 use tch::{Device, Tensor};
 
 pub use self::c10d::Bind;
-use self::c10d::{C10dError, ProcessGroup};
+use self::c10d::{C10dError, ProcessGroup, Store};
 use self::link::{LOOK, Link, MEETING, here, lost, meet, open_stores, patiently};
 pub use self::local::{LocalProcesses, StartError};
 pub use self::place::{Place, PlaceError};
+pub use self::watch::Wait;
 use self::watch::Watch;
 use super::error::TrainError;
 
@@ -110,17 +111,8 @@ impl Group {
         let [store, beats, last_words] = open_stores(&place, listener, check)?;
         let (store, last_words) = (Arc::new(store), Arc::new(last_words));
         let watch = Watch::begin(beats, last_words, rank, size, patience);
-        let mut check = || {
-            check()?;
-            watch.trouble().map_or(Ok(()), |trouble| Err(lost(trouble)))
-        };
-        let meeting = Arc::clone(&store);
-        patiently(move || meet(&meeting, rank, size), &mut check)??;
-        watch.begin_to_expect_all();
-        let (meeting, bind) = (Arc::clone(&store), place.bind.clone());
-        let joined = patiently(move || ProcessGroup::join(&meeting, rank, size, &bind, MEETING), &mut check)?;
-        let group = joined
-            .map_err(|C10dError(error)| lost(watch.inquire(&format!("cannot join the other processes: {error}"))))?;
+        let met = Group::meet(&place, &store, &watch, check);
+        let group = met.inspect_err(|error| watch.end(&error.to_string()))?;
         let link = Link {
             group,
             device_group: OnceLock::new(),
@@ -134,6 +126,26 @@ impl Group {
         let said = group.share_text("divides_optimizer", if divides_optimizer { "yes" } else { "no" })?;
         group.divides_optimizer = said == "yes";
         Ok(group)
+    }
+
+    /// Waits for the other processes, and connects them to each other.
+    fn meet(
+        place: &Place,
+        store: &Arc<Store>,
+        watch: &Watch,
+        check: &mut dyn FnMut() -> Result<(), TrainError>,
+    ) -> Result<ProcessGroup, TrainError> {
+        let (rank, size, bind) = (place.rank, place.size, place.bind.clone());
+        let mut check = || {
+            check()?;
+            watch.trouble().map_or(Ok(()), |trouble| Err(lost(trouble)))
+        };
+        let meeting = Arc::clone(store);
+        patiently(move || meet(&meeting, rank, size), &mut check)??;
+        watch.begin_to_expect_all();
+        let meeting = Arc::clone(store);
+        let joined = patiently(move || ProcessGroup::join(&meeting, rank, size, &bind, MEETING), &mut check)?;
+        joined.map_err(|C10dError(error)| lost(watch.inquire(&format!("cannot join the other processes: {error}"))))
     }
 
     /// Tells the processes that come to a place why they are not to wait for this one, which has not joined them.
@@ -313,9 +325,23 @@ impl Group {
         Ok((*order, numbers[1] > 0))
     }
 
-    /// Seconds for which each process has waited for the others within steps so far, as far as rank 0 knows.
-    pub fn waited_s(&self) -> Vec<f64> {
-        self.link.as_ref().map_or_else(Vec::new, |link| link.watch.waited_s())
+    /// For how long each process has waited for the others within steps so far, as far as rank 0 knows.
+    pub fn waits(&self) -> Vec<Wait> {
+        self.link.as_ref().map_or_else(Vec::new, |link| link.watch.waits())
+    }
+
+    /// Waits until all processes have come to this point, for some seconds at most, as the store ends with the process that
+    /// serves it.
+    pub fn leave_together(&self) {
+        let Some(link) = &self.link else { return };
+        let key = |rank| format!("left/{rank}");
+        // What cannot be said is not waited for without an end.
+        let _ = link.store.set(&key(self.rank), "");
+        let has_left = |rank| link.store.get(&key(rank)).is_ok_and(|left| left.is_some());
+        let begun = Instant::now();
+        while self.leads() && begun.elapsed() < REFUSING && !(1..self.size).all(has_left) {
+            thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// Tells the other processes why this one ends; without a reason, all have come to the end.
@@ -325,6 +351,10 @@ impl Group {
             Some(why) => {
                 link.watch.end(why);
                 link.abort();
+                if self.leads() {
+                    // The others read it before the store ends with this process.
+                    thread::sleep(2 * watch::BEAT);
+                }
             }
             None => link.watch.rest(),
         }

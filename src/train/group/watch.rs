@@ -19,6 +19,13 @@ const INQUIRY: Duration = Duration::from_secs(12);
 /// The key under which the leader says why the training ends.
 pub(super) const TROUBLE: &str = "trouble";
 
+/// For how long a process has waited for others, in seconds, at some time of its own clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Wait {
+    pub waited_s: f64,
+    pub at_s: f64,
+}
+
 /// What a process says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Beat {
@@ -28,8 +35,8 @@ struct Beat {
     count: u64,
     /// Operations with the others that it has begun.
     operations: u64,
-    /// Seconds for which it has waited for the others in them.
-    waited_s: f64,
+    /// For how long it has waited for the others within steps.
+    wait: Wait,
     /// Why it ends, where it does.
     last_words: Option<String>,
 }
@@ -56,6 +63,7 @@ struct Board {
 /// What the threads of this process share.
 #[derive(Debug)]
 struct Shared {
+    begun: Instant,
     rank: usize,
     size: usize,
     patience: Duration,
@@ -87,6 +95,7 @@ impl Watch {
         let heard = vec![heard; if rank == 0 { size } else { 1 }];
         let board = Board { heard, expects_all: false, answered: Instant::now(), trouble: None };
         let shared = Arc::new(Shared {
+            begun: Instant::now(),
             rank,
             size,
             patience,
@@ -121,12 +130,12 @@ impl Watch {
         self.shared.waited_us.fetch_add(waited.as_micros() as u64, Ordering::Relaxed);
     }
 
-    /// Seconds for which each process has waited for the others, as far as the leader has heard.
-    pub(super) fn waited_s(&self) -> Vec<f64> {
+    /// For how long each process has waited for the others, as far as the leader has heard.
+    pub(super) fn waits(&self) -> Vec<Wait> {
         let board = locked(&self.shared.board);
         let heard = board.heard.iter().skip(1);
-        let others = heard.map(|heard| heard.beat.as_ref().map_or(0.0, |beat| beat.waited_s));
-        std::iter::once(self.shared.waited_s()).chain(others).collect()
+        let others = heard.map(|heard| heard.beat.as_ref().map_or_else(Wait::default, |beat| beat.wait));
+        std::iter::once(self.shared.wait()).chain(others).collect()
     }
 
     /// Why the training must end, if it must.
@@ -134,9 +143,9 @@ impl Watch {
         self.shared.trouble()
     }
 
-    /// Who holds up an operation in which this process has waited for too long.
-    pub(super) fn late(&self) -> String {
-        let seconds = self.shared.patience.as_secs();
+    /// Who holds up an operation in which this process has waited for so long.
+    pub(super) fn late(&self, waited: Duration) -> String {
+        let seconds = waited.as_secs();
         let own = self.shared.operations.load(Ordering::Relaxed);
         let late = {
             let board = locked(&self.shared.board);
@@ -219,8 +228,9 @@ fn named(rank: usize, heard: &Heard) -> String {
 }
 
 impl Shared {
-    fn waited_s(&self) -> f64 {
-        self.waited_us.load(Ordering::Relaxed) as f64 * 1e-6
+    fn wait(&self) -> Wait {
+        let waited_s = self.waited_us.load(Ordering::Relaxed) as f64 * 1e-6;
+        Wait { waited_s, at_s: self.begun.elapsed().as_secs_f64() }
     }
 
     fn own_beat(&self, count: u64) -> Beat {
@@ -229,7 +239,7 @@ impl Shared {
             pid: std::process::id(),
             count,
             operations: self.operations.load(Ordering::Relaxed),
-            waited_s: self.waited_s(),
+            wait: self.wait(),
             last_words: locked(&self.last_words).clone(),
         }
     }
