@@ -56,7 +56,7 @@ fn parts_of_a_scan_together_are_the_same_bytes_as_the_whole() {
 
     // What is there so far is named, and can be drawn.
     let merge = |names: &[&str]| runs(&stage, &[&["merge"], names].concat());
-    let said = format!("{} of 8 grid points are in small-", of_parts.iter().sum::<usize>());
+    let said = format!("{} of 8 grid points are in ", of_parts.iter().sum::<usize>());
     expect(&merge(&[&first.name(), &third.name()]), 1, &[&said, "part 2/3 is missing"]);
     let so_far = |stage: &Stage| named(stage, "small-2").pop().unwrap();
     let incomplete = so_far(&stage);
@@ -74,7 +74,7 @@ fn parts_of_a_scan_together_are_the_same_bytes_as_the_whole() {
     expect(&train(&stage, &[&preset, "--part", "2/3"]), 0, &["finished"]);
     let all: Vec<String> = named(&stage, "small-part").iter().map(RunFolder::name).collect();
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
-    expect(&merge(&all), 0, &["8 grid points of 3 runs are in small-"]);
+    expect(&merge(&all), 0, &["8 grid points of 3 runs are in "]);
     let merged = so_far(&stage);
     assert_ne!(merged, incomplete);
     for run in [&merged, &incomplete] {
@@ -127,8 +127,13 @@ fn a_part_that_was_stopped_is_named_and_foreign_runs_are_refused() {
     let last = lines.iter().rposition(|line| line.contains(r#""event":"pixel""#)).unwrap();
     std::fs::write(second.events(), lines[..last].join("\n") + "\n").unwrap();
     expect(&merge(&[&first, &second]), 1, &["7 of 8 grid points are in", "part 2/2 has 3 of 4", &second.name()]);
-    // Another result of a point.
+    // One that has not begun.
     let config = first.config_text().unwrap();
+    let begun = RunFolder::create(&stage.place.path().join("runs"), "small-begun", &config).unwrap();
+    let words = format!("{} has not begun, and is left out", begun.name());
+    expect(&merge(&[&begun, &first, &second]), 1, &["7 of 8 grid points", &words]);
+    expect(&merge(&[&begun]), 1, &["none of the parts has begun"]);
+    // Another result of a point.
     let other = RunFolder::create(&stage.place.path().join("runs"), "small-other", &config).unwrap();
     let mut session = RunSession::begin(&other).unwrap();
     session.record(0, Event::Started(history(&first).started().unwrap().clone())).unwrap();
