@@ -175,16 +175,8 @@ char* valleyscope_group_send(Group* group, at::Tensor* tensor, int from, Work** 
   });
 }
 
-// Begins to fill a tensor with the parts of all processes, equally long, in the order of their ranks.
-char* valleyscope_group_gather(Group* group, at::Tensor* whole, at::Tensor* part, Work** out) {
-  return guarded([&] {
-    c10d::AllgatherOptions options;
-    options.timeout = LONGEST;
-    *out = new Work{group->backend->_allgather_base(*whole, *part, options), group->is_on_device};
-  });
-}
-
-// The same for process 0 alone: for the others `whole` is not used.
+// Begins to fill a tensor of process 0 with the parts of all processes, equally long, in the order of their ranks. For the
+// others `whole` is not used.
 char* valleyscope_group_gather_to_first(Group* group, int rank, int size, at::Tensor* whole, at::Tensor* part, Work** out) {
   return guarded([&] {
     std::vector<std::vector<at::Tensor>> parts;

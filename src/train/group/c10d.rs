@@ -53,12 +53,6 @@ unsafe extern "C" {
         from: c_int,
         out: *mut *mut Handle,
     ) -> *mut c_char;
-    fn valleyscope_group_gather(
-        group: *mut Handle,
-        whole: *mut Handle,
-        part: *mut Handle,
-        out: *mut *mut Handle,
-    ) -> *mut c_char;
     fn valleyscope_group_gather_to_first(
         group: *mut Handle,
         rank: c_int,
@@ -243,15 +237,8 @@ impl ProcessGroup {
         })
     }
 
-    /// Begins to fill a tensor with the parts of all processes, equally long, in the order of their ranks.
-    pub(super) fn gather<'a>(&self, whole: &'a mut Tensor, part: &'a mut Tensor) -> Result<Operation<'a>, C10dError> {
-        // SAFETY: as above.
-        Operation::begin(|out| unsafe {
-            valleyscope_group_gather(self.0.as_ptr(), whole.as_mut_ptr().cast(), part.as_mut_ptr().cast(), out)
-        })
-    }
-
-    /// The same for process 0 alone: for the others `whole` is not used.
+    /// Begins to fill a tensor of process 0 with the parts of all processes, equally long, in the order of their ranks. For the
+    /// others `whole` is not used.
     pub(super) fn gather_to_first<'a>(
         &self,
         rank: usize,

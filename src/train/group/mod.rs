@@ -223,12 +223,14 @@ impl Group {
     /// The elements, of so many, for which this process keeps the optimizer's memory, and which it steps: where they are
     /// divided, as many for each process, and the rest for the last one.
     pub fn optimized(&self, count: usize) -> Range<usize> {
-        if !self.divides_optimizer {
-            return 0..count;
-        }
+        if self.divides_optimizer { self.optimized_by(self.rank, count) } else { 0..count }
+    }
+
+    /// The same for the process of some rank, where they are divided.
+    fn optimized_by(&self, rank: usize, count: usize) -> Range<usize> {
         let each = count / self.size;
-        let end = if self.rank + 1 == self.size { count } else { (self.rank + 1) * each };
-        self.rank * each..end
+        let end = if rank + 1 == self.size { count } else { (rank + 1) * each };
+        rank * each..end
     }
 
     pub fn divides_optimizer(&self) -> bool {
@@ -236,24 +238,20 @@ impl Group {
     }
 
     /// Gives all processes the elements of a flat tensor that each has ([`Group::optimized`]). Nothing is done where each has
-    /// all.
+    /// all. Each process sends its part from its place to the same place of the others: Gloo's all-gather would make a copy
+    /// of the whole.
     pub fn gather(&self, tensor: &mut Tensor) -> Result<(), TrainError> {
         let Some(link) = self.link.as_ref().filter(|_| self.divides_optimizer) else { return Ok(()) };
         link.exchange(tensor, |group, tensor| {
-            let count = tensor.size1()?;
-            let (rank, size) = (self.rank as i64, self.size as i64);
-            let each = count / size;
-            if each > 0 {
-                let mut even = tensor.f_narrow(0, 0, each * size)?;
-                // A copy, as the whole is written while the part is read.
-                let mut own = even.f_narrow(0, each * rank, each)?.f_detach_copy()?;
-                link.complete(group.gather(&mut even, &mut own), Some(link.patience))?;
+            let count = tensor.size1()? as usize;
+            for rank in 0..self.size {
+                let part = self.optimized_by(rank, count);
+                if !part.is_empty() {
+                    let mut part = tensor.f_narrow(0, part.start as i64, part.len() as i64)?;
+                    link.complete(group.send(&mut part, rank), Some(link.patience))?;
+                }
             }
-            let mut rest = tensor.f_narrow(0, each * size, count - each * size)?;
-            if count == each * size {
-                return Ok(());
-            }
-            link.complete(group.send(&mut rest, self.size - 1), Some(link.patience))
+            Ok(())
         })
     }
 
