@@ -136,6 +136,7 @@ impl RuleEditor<'_> {
         if is_back || is_changed == Some(true) {
             match TypedRule::new(&draft.name, &draft.text) {
                 Ok(typed) => {
+                    typed.make_latest();
                     *rule = rule.with_text(typed);
                     draft.of = (typed.name().to_owned(), typed.text().to_owned());
                     draft.mistake = None;

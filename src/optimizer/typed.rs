@@ -92,6 +92,16 @@ impl TypedRule {
         &self.info
     }
 
+    /// Makes it the last of its name, as where its text is typed once more after others.
+    pub fn make_latest(&'static self) {
+        let mut known = known();
+        let own = known.iter().position(|rule| std::ptr::eq(*rule, self));
+        let last = known.iter().rposition(|rule| rule.name == self.name);
+        if let (Some(own), Some(last)) = (own, last) {
+            known[own..=last].rotate_left(1);
+        }
+    }
+
     /// The last of each name, in the order of the names' first.
     pub fn latest() -> Vec<&'static TypedRule> {
         let mut latest: Vec<&'static TypedRule> = Vec::new();

@@ -126,6 +126,18 @@ fn states_that_change_places_keep_what_they_were() {
     assert!(found.iter().flatten().all(|value| value.is_finite() && *value != 0.0));
 }
 
+#[test]
+fn a_text_that_is_typed_once_more_is_the_latest_of_its_name() {
+    let of = |text| TypedRule::new("Typed once more", text).unwrap();
+    let [first, second] = ["theta = theta - eta*g", "theta = theta - 2*eta*g"].map(of);
+    let latest = || TypedRule::latest().into_iter().find(|rule| rule.name() == first.name()).unwrap();
+    assert_eq!(latest(), second);
+    of(first.text()).make_latest();
+    assert_eq!(latest(), first);
+    of(second.text()).make_latest();
+    assert_eq!(latest(), second);
+}
+
 /// Each mistake with its line and column, what was expected, and what was found.
 const MISTAKES: &[(&str, &str)] = &[
     ("", "line 1, column 1: expected a line `theta = …` that takes the step, found none"),
@@ -147,6 +159,11 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     ("state m m2", "line 1, column 9: expected `,` or the end of the line, found `m2`"),
     ("Theta = g", "line 1, column 1: expected `theta` in small letters, found `Theta`"),
+    (
+        "m = 0.9*m + g\ntheta = theta - eta*m",
+        "line 1, column 9: expected a number, a function or one of eta, g, omega, t, theta, found `m`, which has no value yet; \
+         `state m` in a line before keeps one from step to step",
+    ),
     (
         "theta = u\nu = g",
         "line 1, column 9: expected a number, a function or one of eta, g, omega, t, theta, found `u`, which has a value only after \

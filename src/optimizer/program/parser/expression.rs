@@ -138,6 +138,9 @@ impl Parser<'_> {
         let mut error = self.expected(&format!("a number, a function or one of {}", known.join(", ")));
         if after.windows(2).any(|pair| word(&pair[0]) == name && word(&pair[1]) == "=") {
             error.found += ", which has a value only after this";
+        } else if self.words[..self.at].windows(2).any(|pair| word(&pair[0]) == name && word(&pair[1]) == "=") {
+            let hint = format!(", which has no value yet; `state {name}` in a line before keeps one from step to step");
+            error.found += &hint;
         }
         error
     }
