@@ -1,11 +1,13 @@
-//! Opening files that must be regular: no symbolic link, no FIFO, no socket, no device, no folder.
+//! Opening and locking files that must be regular: no symbolic link, no FIFO, no socket, no device, no folder.
 //!
 //! The folders of runs, presets and sweeps may come from anybody. A link in the place of a file could cause another
 //! file to be overwritten; opening a FIFO may block for ever; a device may never end.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read};
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Whether a symbolic link as the last component of a path is followed. Links among its folders always are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +24,18 @@ pub enum Links {
 /// Those of [`File::open`]; [`io::ErrorKind::InvalidInput`] where it is not a regular file, with its actual kind.
 pub fn open(path: &Path, links: Links) -> io::Result<File> {
     open_with(OpenOptions::new().read(true), path, links)
+}
+
+/// Locks a file. Programs that check whether it is locked hold it for a moment, which is waited for.
+pub fn lock(file: &File) -> Result<(), TryLockError> {
+    const PATIENCE: Duration = Duration::from_secs(1);
+    let asked = Instant::now();
+    loop {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if asked.elapsed() < PATIENCE => thread::sleep(Duration::from_millis(20)),
+            outcome => return outcome,
+        }
+    }
 }
 
 /// Opens a plain file for reading and writing, and makes an empty one where there is none. Links are refused.

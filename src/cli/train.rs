@@ -229,7 +229,7 @@ fn stem(args: &TrainArgs, fork: Option<&Fork>) -> String {
     let named = named.map(|stem| stem.to_string_lossy().into_owned());
     let stem = named.or_else(|| fork.map(|fork| fork.run.stem())).unwrap_or_else(|| "run".to_owned());
     match args.part {
-        Some(part) => format!("{stem}-part-{}-of-{}", part.number(), part.count()),
+        Some(part) => format!("{stem}-{}", part.stem()),
         None => stem,
     }
 }

@@ -168,10 +168,15 @@ impl ScanAxes {
         (self.optimizers.len() * self.batch_sizes.len()) as u64
     }
 
-    /// These pairs, by their indices.
-    pub(super) fn points(&self) -> Vec<[usize; 2]> {
-        let columns = 0..self.batch_sizes.len();
-        columns.flat_map(|column| (0..self.optimizers.len()).map(move |row| [row, column])).collect()
+    /// These pairs, by their indices, in the order in which a run trains them ([`ScanAxes::points_of`]).
+    pub(crate) fn points(&self) -> Vec<[usize; 2]> {
+        ScanAxes::points_of(self.optimizers.len(), self.batch_sizes.len())
+    }
+
+    /// The pairs of so many optimizers and batch sizes, small batches first: large ones take longest, so that a picture fills
+    /// quickly.
+    pub(crate) fn points_of(optimizers: usize, batch_sizes: usize) -> Vec<[usize; 2]> {
+        (0..batch_sizes).flat_map(|column| (0..optimizers).map(move |row| [row, column])).collect()
     }
 }
 

@@ -52,6 +52,8 @@ pub struct RunHistory {
     is_shared: bool,
     missing: Option<String>,
     started: Option<Started>,
+    /// The grid points of the part of a scan that the run trains; none where it trains all.
+    own_points: Option<Vec<[usize; 2]>>,
     began: Option<Timestamp>,
     steps: Option<u64>,
     last: Option<EventRecord>,
@@ -101,6 +103,7 @@ impl RunHistory {
                     self.begin_session(&record);
                 }
                 self.steps = Some(started.steps);
+                self.own_points = own_points(started);
                 self.started = Some(started.clone());
                 self.began.get_or_insert(record.time);
             }
@@ -162,6 +165,13 @@ impl RunHistory {
     }
 }
 
+/// The grid points of the part of a scan that a run trains which begins so; none where it trains all.
+fn own_points(started: &Started) -> Option<Vec<[usize; 2]>> {
+    let is_part = started.steps < started.scan.as_ref()?.grid_points();
+    let preset = is_part.then(|| Preset::parse(&started.config, RunFolder::CONFIG).ok())??;
+    Some(preset.workload()?.part()?.own_points)
+}
+
 /// Queries.
 impl RunHistory {
     /// The origin of the run, if it is a fork.
@@ -206,20 +216,12 @@ impl RunHistory {
         (rate.is_finite() && rate > 0.0).then_some(rate)
     }
 
-    /// The grid points of the part of a scan that the run trains; none where it trains all.
-    fn own_points(&self) -> Option<Vec<[usize; 2]>> {
-        let started = self.started.as_ref()?;
-        let is_part = self.steps? < started.scan.as_ref()?.grid_points();
-        let preset = is_part.then(|| Preset::parse(&started.config, RunFolder::CONFIG).ok())??;
-        Some(preset.workload()?.part()?.own_points)
-    }
-
     /// Seconds of training until all steps are taken, at the rate so far; of a scan, until all grid points are finished,
     /// which take the longer the larger their batches are ([`ScanCosts`]).
     pub fn seconds_left(&self) -> Option<f64> {
         if let Some(axes) = self.started.as_ref().and_then(|started| started.scan.as_ref()) {
             let finished: HashSet<[usize; 2]> = self.grid_points().map(|point| point.index).collect();
-            let points = self.own_points().unwrap_or_else(|| axes.points());
+            let points = self.own_points.clone().unwrap_or_else(|| axes.points());
             let open = points.into_iter().filter(|point| !finished.contains(point));
             let sizes = open.filter_map(|[_, column]| axes.batch_sizes.get(column).copied());
             return ScanCosts::of(self.grid_points()).seconds_of(sizes);

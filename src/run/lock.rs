@@ -7,7 +7,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, Write};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -85,7 +85,7 @@ impl Lock {
     /// Takes the lock.
     pub(super) fn take(run: &RunFolder) -> Result<Lock, LockRefusal> {
         let file = plain_file::open_to_write(&run.lock()).map_err(LockRefusal::File)?;
-        lock(&file).map_err(|error| match error {
+        plain_file::lock(&file).map_err(|error| match error {
             TryLockError::WouldBlock => LockRefusal::Held(read(run).ok().flatten()),
             TryLockError::Error(source) => LockRefusal::File(source),
         })?;
@@ -143,20 +143,6 @@ impl Drop for Lock {
         // Closing alone would release the lock only after programs that are just being started, and have the file open
         // until then.
         let _ = self.file.unlock();
-    }
-}
-
-/// Locks the file. Programs that check whether it is locked hold it for a moment, which is waited for.
-fn lock(file: &File) -> Result<(), TryLockError> {
-    const PATIENCE: Duration = Duration::from_secs(1);
-    let asked = Instant::now();
-    loop {
-        match file.try_lock() {
-            Err(TryLockError::WouldBlock) if asked.elapsed() < PATIENCE => {
-                std::thread::sleep(Duration::from_millis(20));
-            }
-            outcome => return outcome,
-        }
     }
 }
 

@@ -16,8 +16,6 @@
 use std::fs::{File, TryLockError};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use super::engine::Finished;
 use super::machine::Precision;
@@ -99,7 +97,10 @@ impl SweepCheckpoint {
     ) -> Result<SweepCheckpoint, SweepCheckpointError> {
         let failed = |source| SweepCheckpointError::File { path: path.to_owned(), source };
         let mut file = plain_file::open_to_write(path).map_err(failed)?;
-        lock(&file, path)?;
+        plain_file::lock(&file).map_err(|error| match error {
+            TryLockError::WouldBlock => SweepCheckpointError::Busy(path.to_owned()),
+            TryLockError::Error(source) => failed(source),
+        })?;
         let expected = header(&identity.text());
         let mut found = vec![0; expected.len()];
         let length = read_most(&mut file, &mut found).map_err(failed)?;
@@ -249,22 +250,6 @@ impl Flaw {
             Flaw::Foreign => SweepCheckpointError::Foreign(path),
             Flaw::Version(found) => SweepCheckpointError::Version { path, found },
             Flaw::Damaged => SweepCheckpointError::Damaged(path),
-        }
-    }
-}
-
-/// Locks a file. Who only looks at it has it locked for a moment.
-fn lock(file: &File, path: &Path) -> Result<(), SweepCheckpointError> {
-    const LOOKING: Duration = Duration::from_secs(1);
-    let begun = Instant::now();
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(()),
-            Err(TryLockError::WouldBlock) if begun.elapsed() < LOOKING => thread::sleep(Duration::from_millis(20)),
-            Err(TryLockError::WouldBlock) => return Err(SweepCheckpointError::Busy(path.to_owned())),
-            Err(TryLockError::Error(source)) => {
-                return Err(SweepCheckpointError::File { path: path.to_owned(), source });
-            }
         }
     }
 }

@@ -89,7 +89,12 @@ impl SweepPart {
 
     /// The name of its file.
     pub fn file_name(self) -> String {
-        format!("part-{}-of-{}.bin", self.number, self.count)
+        self.stem() + ".bin"
+    }
+
+    /// What files and folders of it are called, such as `part-3-of-8`.
+    pub fn stem(self) -> String {
+        format!("part-{}-of-{}", self.number, self.count)
     }
 
     /// Whether this may be the name of a part's file.

@@ -36,7 +36,7 @@ impl Work<'_> {
         let scan = preset.begin(data, device)?;
         let flag = AtomicBool::new(false);
         self.session.begin_training();
-        let own = preset.own_points();
+        let own = preset.part().map_or_else(|| axes.points(), |part| part.own_points);
         for &[row, column] in own.iter().filter(|point| !complete.contains(*point)) {
             let begun = Instant::now();
             let Some(losses) = self.point(&scan, [row, column], &flag)? else { return Ok(Ended::Stopped) };

@@ -272,9 +272,6 @@ pub trait TrainedScan: Workload {
     /// As for [`TrainedSpec::obtain`].
     fn obtain(&self, say: &mut dyn FnMut(&str), cancelled: &dyn Fn() -> bool) -> ObtainResult<Self::Data>;
 
-    /// The grid points that this run trains, in order, by their indices in the scan's axes.
-    fn own_points(&self) -> Vec<[usize; 2]>;
-
     fn begin(&self, data: Self::Data, device: Device) -> Result<Self::Scan<'_>, TrainError>;
 }
 

@@ -31,8 +31,6 @@ pub struct ScanPart {
     pub own_points: Vec<[usize; 2]>,
     /// The preset of the whole scan.
     pub whole: Preset,
-    /// All grid points, in the order in which a run of the whole scan trains them.
-    pub all_points: Vec<[usize; 2]>,
 }
 
 impl ScanOptimizer {

@@ -8,7 +8,7 @@ use anyhow::{Context, anyhow};
 use super::find::RunsPlace;
 use crate::cli::{Failure, say};
 use crate::run::{
-    Difference, Event, GridPoint, RunConfig, RunFolder, RunReader, RunSession, Started, differing_fields,
+    Difference, Event, GridPoint, RunConfig, RunFolder, RunReader, RunSession, ScanAxes, Started, differing_fields,
 };
 use crate::sweep::SweepPart;
 use crate::workload::ScanPart;
@@ -18,6 +18,8 @@ struct PartRun {
     run: RunFolder,
     of: ScanPart,
     started: Started,
+    /// The axes of the scan.
+    axes: ScanAxes,
     points: Vec<GridPoint>,
 }
 
@@ -37,7 +39,7 @@ pub(super) fn run(place: &RunsPlace, names: &[OsString]) -> Result<(), Failure> 
     let (points, notes) = collect(&runs)?;
     notes.iter().for_each(|note| say(format_args!("{note}")));
     let merged = write(first, &points)?;
-    let (all, name) = (first.of.all_points.len(), merged.path().display());
+    let (all, name) = (first.axes.points().len(), merged.path().display());
     if points.len() == all {
         say(format_args!("{all} grid points of {} runs are in {name}", runs.len()));
         return Ok(());
@@ -64,13 +66,14 @@ impl PartRun {
         let mut reader = RunReader::brief(run.clone());
         reader.poll().with_context(|| format!("cannot read {}", run.events().display()))?;
         let history = reader.history();
-        let Some(started) = history.started().cloned() else {
+        let begun = history.started().and_then(|started| Some((started.clone(), started.scan.clone()?)));
+        let Some((started, axes)) = begun else {
             say(format_args!("{name} has not begun, and is left out"));
             return Ok(None);
         };
         let points = history.grid_points().filter(|point| of.own_points.contains(&point.index));
         let points = points.cloned().collect();
-        Ok(Some(PartRun { run, of, started, points }))
+        Ok(Some(PartRun { run, of, started, axes, points }))
     }
 
     /// Checks that this is a part of the same scan as another, on the same data.
@@ -134,16 +137,16 @@ fn collect(runs: &[PartRun]) -> Result<(GridPoints, Vec<String>), Failure> {
 }
 
 /// Writes the run, beside the first of the others.
-fn write(first: &PartRun, points: &BTreeMap<[usize; 2], GridPoint>) -> anyhow::Result<RunFolder> {
+fn write(first: &PartRun, points: &GridPoints) -> anyhow::Result<RunFolder> {
     let stem = first.run.stem();
-    let stem = stem.rsplit_once("-part-").map_or(stem.as_str(), |(stem, _)| stem);
+    let stem = stem.strip_suffix(&format!("-{}", first.of.part.stem())).unwrap_or(&stem);
     let folder = first.run.path().parent().context("the folder of a run is in another")?;
     let run = RunFolder::create(folder, stem, &first.of.whole.to_ron())?;
     let mut session = RunSession::begin(&run)?;
     let Started { data, fingerprint, synthetic, device, version, .. } = first.started.clone();
     let started = Started { data, fingerprint, synthetic, device, version, ..RunConfig::read(&run)?.started() };
     session.record(0, Event::Started(started))?;
-    let order = &first.of.all_points;
+    let order = first.axes.points();
     let mut done = 0;
     for point in order.iter().filter_map(|index| points.get(index)) {
         done += 1;

@@ -131,14 +131,14 @@ bool valleyscope_has_nccl() {
 }
 
 // A group over NCCL, for tensors on the device with this number, whose processes meet in the store.
-char* valleyscope_group_join_nccl(Store* store, int rank, int size, int device, int64_t timeout_ms, Group** out) {
+char* valleyscope_group_join_nccl(Store* store, int rank, int size, int device, Group** out) {
   return guarded([&] {
 #ifdef USE_C10D_NCCL
     // A watchdog of c10d's would end the process before it can say which other process was lost.
     setenv("TORCH_NCCL_ASYNC_ERROR_HANDLING", "0", 0);
     setenv("TORCH_NCCL_ENABLE_MONITORING", "0", 0);
     auto options = c10d::ProcessGroupNCCL::Options::create();
-    options->timeout = milliseconds(timeout_ms);
+    options->timeout = LONGEST;
     auto own = c10::make_intrusive<c10d::PrefixStore>("nccl", store->store);
     auto group = c10::make_intrusive<c10d::ProcessGroupNCCL>(std::move(own), rank, size, options);
     group->eagerConnectSingleDevice(at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(device)));

@@ -42,7 +42,6 @@ unsafe extern "C" {
         rank: c_int,
         size: c_int,
         device: c_int,
-        timeout_ms: i64,
         out: *mut *mut Handle,
     ) -> *mut c_char;
     fn valleyscope_group_abort(group: *mut Handle) -> *mut c_char;
@@ -202,18 +201,10 @@ impl ProcessGroup {
     }
 
     /// A group over NCCL, for tensors on the CUDA device with this number. It waits for the other processes.
-    pub(super) fn join_nccl(
-        store: &Store,
-        rank: usize,
-        size: usize,
-        device: usize,
-        timeout: Duration,
-    ) -> Result<ProcessGroup, C10dError> {
-        let timeout = timeout.as_millis() as i64;
+    pub(super) fn join_nccl(store: &Store, rank: usize, size: usize, device: usize) -> Result<ProcessGroup, C10dError> {
         let [rank, size, device] = [rank, size, device].map(|number| number as c_int);
         // SAFETY: the handle is of a store, which the group keeps.
-        let made =
-            made(|out| unsafe { valleyscope_group_join_nccl(store.0.as_ptr(), rank, size, device, timeout, out) });
+        let made = made(|out| unsafe { valleyscope_group_join_nccl(store.0.as_ptr(), rank, size, device, out) });
         made.map(ProcessGroup)
     }
 

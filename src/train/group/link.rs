@@ -10,13 +10,15 @@ use tch::{Device, Tensor};
 
 use super::c10d::{C10dError, Operation, ProcessGroup, Store};
 use super::place::Place;
-use super::watch::Watch;
+use super::watch::{Watch, briefly};
 use crate::train::error::TrainError;
 
 /// The time for all processes to find each other: those of a cluster do not start at once.
 pub(super) const MEETING: Duration = Duration::from_secs(300);
+/// The time for which a process that ends waits for the others to know it.
+const LEAVING: Duration = Duration::from_secs(10);
 /// The interval between two looks at the others while an operation lasts.
-pub(super) const LOOK: Duration = Duration::from_millis(100);
+const LOOK: Duration = Duration::from_millis(100);
 
 /// The connections to the other processes.
 #[derive(Debug)]
@@ -91,6 +93,16 @@ pub(super) fn meet(store: &Store, rank: usize, size: usize) -> Result<(), TrainE
     Ok(())
 }
 
+/// Waits until the others of so many processes have set their keys, for some seconds at most: the store ends with the process
+/// that serves it.
+pub(super) fn wait_for_others(store: &Store, size: usize, key: impl Fn(usize) -> String) {
+    let begun = Instant::now();
+    let is_set = |rank| store.get(&key(rank)).is_ok_and(|value| value.is_some());
+    while begun.elapsed() < LEAVING && !(1..size).all(is_set) {
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
 impl Link {
     /// Waits until a key is set.
     pub(super) fn wait_for_text(&self, key: &str) -> Result<String, TrainError> {
@@ -102,12 +114,7 @@ impl Link {
                 Err(error) => return Err(error),
             }
         };
-        patiently(wait, || self.check())?.map_err(|C10dError(error)| self.failed(&error))
-    }
-
-    /// Whether the training has to end.
-    pub(super) fn check(&self) -> Result<(), TrainError> {
-        self.watch.trouble().map_or(Ok(()), |trouble| Err(lost(trouble)))
+        patiently(wait, || self.watch.check())?.map_err(|C10dError(error)| self.failed(&error))
     }
 
     /// Does the work with a tensor, or with a copy of it in the processor's memory, which Gloo needs.
@@ -131,11 +138,7 @@ impl Link {
     /// Ends what GPUs still exchange, as a process cannot end before.
     pub(super) fn abort(&self) {
         let Some(group) = self.device_group.get().cloned() else { return };
-        let aborted = thread::spawn(move || group.abort());
-        let begun = Instant::now();
-        while !aborted.is_finished() && begun.elapsed() < Duration::from_secs(5) {
-            thread::sleep(LOOK);
-        }
+        briefly(Duration::from_secs(5), move || group.abort());
     }
 
     /// Waits for an operation, and looks at the other processes meanwhile. They may take longer than this one, as their
@@ -151,7 +154,7 @@ impl Link {
         let patience = patience.map(|patience| patience + 2 * ended.elapsed());
         let operation = operation.map_err(|C10dError(error)| self.failed(&error))?;
         while !operation.wait(LOOK).map_err(|C10dError(error)| self.failed(&error))? {
-            self.check()?;
+            self.watch.check()?;
             if patience.is_some_and(|patience| begun.elapsed() > patience) {
                 return Err(lost(self.watch.late(begun.elapsed())));
             }

@@ -58,9 +58,7 @@ impl LocalProcesses {
         let (prefix, listener) = (Place::PREFIX.to_owned(), Some(listener));
         Ok((processes, Place { rank: 0, size: count, local_rank: 0, host, port, bind, prefix, listener }))
     }
-}
 
-impl LocalProcesses {
     /// What is to be said of one that has ended by itself.
     pub fn ended(&mut self) -> Option<String> {
         self.children.iter_mut().zip(1..).find_map(|(child, rank)| match child.try_wait() {

@@ -19,17 +19,12 @@ use tch::{Device, Tensor};
 
 pub use self::c10d::Bind;
 use self::c10d::{C10dError, ProcessGroup, Store};
-use self::link::{LOOK, Link, MEETING, here, lost, meet, open_stores, patiently};
+use self::link::{Link, MEETING, here, lost, meet, open_stores, patiently, wait_for_others};
 pub use self::local::{LocalProcesses, StartError};
 pub use self::place::{Place, PlaceError};
 pub use self::watch::Wait;
 use self::watch::Watch;
 use super::error::TrainError;
-
-/// The time for which a process that ends before it has joined the others waits for them, to tell them.
-const REFUSING: Duration = Duration::from_secs(10);
-/// The time after which c10d itself gives up an operation, where nothing else has ended the process.
-const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
 /// How processes exchange tensors that are on GPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -138,7 +133,7 @@ impl Group {
         let (rank, size, bind) = (place.rank, place.size, place.bind.clone());
         let mut check = || {
             check()?;
-            watch.trouble().map_or(Ok(()), |trouble| Err(lost(trouble)))
+            watch.check()
         };
         let meeting = Arc::clone(store);
         patiently(move || meet(&meeting, rank, size), &mut check)??;
@@ -157,11 +152,7 @@ impl Group {
         let told = beats.set(watch::TROUBLE, why);
         // The store ends with the process that serves it.
         if serves && told.is_ok() {
-            let begun = Instant::now();
-            let is_there = |rank| store.get(&here(rank)).is_ok_and(|there| there.is_some());
-            while begun.elapsed() < REFUSING && !(1..place.size).all(is_there) {
-                thread::sleep(LOOK);
-            }
+            wait_for_others(&store, place.size, here);
             thread::sleep(2 * watch::BEAT);
         }
     }
@@ -188,7 +179,7 @@ impl Group {
         }
         let number = device.expect("all have one");
         let (store, rank, size) = (Arc::clone(&link.store), self.rank, self.size);
-        let joined = patiently(move || ProcessGroup::join_nccl(&store, rank, size, number, LONGEST), || link.check())?;
+        let joined = patiently(move || ProcessGroup::join_nccl(&store, rank, size, number), || link.watch.check())?;
         let explain =
             |C10dError(error)| lost(format!("NCCL fails between the processes: {error}; --backend gloo does without"));
         let joined = joined.map_err(explain)?;
@@ -335,10 +326,8 @@ impl Group {
         let key = |rank| format!("left/{rank}");
         // What cannot be said is not waited for without an end.
         let _ = link.store.set(&key(self.rank), "");
-        let has_left = |rank| link.store.get(&key(rank)).is_ok_and(|left| left.is_some());
-        let begun = Instant::now();
-        while self.leads() && begun.elapsed() < REFUSING && !(1..self.size).all(has_left) {
-            thread::sleep(Duration::from_millis(20));
+        if self.leads() {
+            wait_for_others(&link.store, self.size, key);
         }
     }
 

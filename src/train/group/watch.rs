@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::c10d::{C10dError, Store};
 use crate::run::host;
+use crate::train::error::TrainError;
 
 /// The interval between two beats.
 pub(super) const BEAT: Duration = Duration::from_secs(1);
@@ -16,6 +17,8 @@ pub(super) const BEAT: Duration = Duration::from_secs(1);
 const SILENT: Duration = Duration::from_secs(4);
 /// The time for finding out why a connection was lost.
 const INQUIRY: Duration = Duration::from_secs(12);
+/// The time for saying something to a store, which nobody else does where it does not answer.
+const SAYING: Duration = Duration::from_secs(2);
 /// The key under which the leader says why the training ends.
 pub(super) const TROUBLE: &str = "trouble";
 
@@ -138,8 +141,13 @@ impl Watch {
         std::iter::once(self.shared.wait()).chain(others).collect()
     }
 
+    /// Whether the training may go on.
+    pub(super) fn check(&self) -> Result<(), TrainError> {
+        self.trouble().map_or(Ok(()), |trouble| Err(TrainError::Lost(trouble)))
+    }
+
     /// Why the training must end, if it must.
-    pub(super) fn trouble(&self) -> Option<String> {
+    fn trouble(&self) -> Option<String> {
         self.shared.trouble()
     }
 
@@ -189,29 +197,29 @@ impl Watch {
         self.shared.ends.store(true, Ordering::Relaxed);
         if self.shared.rank == 0 {
             let (store, why) = (Arc::clone(&self.store), why.to_owned());
-            Watch::say(move || store.set(TROUBLE, &why));
+            briefly(SAYING, move || store.set(TROUBLE, &why));
             return;
         }
         // What the leader has found out is known to all.
         if self.trouble().is_none() {
             *locked(&self.shared.last_words) = Some(why.to_owned());
             let (shared, store) = (Arc::clone(&self.shared), Arc::clone(&self.store));
-            Watch::say(move || shared.say_beat(&store, u64::MAX));
-        }
-    }
-
-    /// Says something, without waiting for a store that does not answer: nobody else would.
-    fn say(say: impl FnOnce() -> Result<(), C10dError> + Send + 'static) {
-        let said = thread::spawn(say);
-        let begun = Instant::now();
-        while !said.is_finished() && begun.elapsed() < Duration::from_secs(2) {
-            thread::sleep(Duration::from_millis(10));
+            briefly(SAYING, move || shared.say_beat(&store, u64::MAX));
         }
     }
 
     /// Ends without complaint: the training has ended for all.
     pub(super) fn rest(&self) {
         self.shared.ends.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Does work that may block in a thread of its own, which is left behind after a time.
+pub(super) fn briefly<V: Send + 'static>(limit: Duration, work: impl FnOnce() -> V + Send + 'static) {
+    let working = thread::spawn(work);
+    let begun = Instant::now();
+    while !working.is_finished() && begun.elapsed() < limit {
+        thread::sleep(Duration::from_millis(10));
     }
 }
 

@@ -106,11 +106,10 @@ impl MnistScanSpec {
         Ok(())
     }
 
-    /// The grid points that a run of the scan trains, by their indices of optimizer and batch size, small batches first:
-    /// large ones take longest, so that a picture fills quickly. A part has about the same cost as each other part.
-    pub fn own_points(&self) -> Vec<[usize; 2]> {
-        let (rows, columns) = (self.optimizers.len(), self.batch_sizes.len());
-        let all: Vec<_> = (0..columns).flat_map(|column| (0..rows).map(move |row| [row, column])).collect();
+    /// The grid points that a run of the scan trains, by their indices of optimizer and batch size. A part has about the same
+    /// cost as each other part.
+    fn own_points(&self) -> Vec<[usize; 2]> {
+        let all = ScanAxes::points_of(self.optimizers.len(), self.batch_sizes.len());
         let Some(part) = self.part else { return all };
         let costs: Vec<u64> =
             all.iter().map(|[_, column]| self.batch_sizes[*column].get() as u64 + STEP_COST).collect();
@@ -203,8 +202,7 @@ impl Workload for MnistScanPreset {
     fn part(&self) -> Option<ScanPart> {
         let mut whole = self.clone();
         let part = whole.scan.part.take()?;
-        let [own_points, all_points] = [&self.scan, &whole.scan].map(MnistScanSpec::own_points);
-        Some(ScanPart { part, own_points, whole: whole.into(), all_points })
+        Some(ScanPart { part, own_points: self.scan.own_points(), whole: whole.into() })
     }
 
     fn sharing(&self) -> Sharing {

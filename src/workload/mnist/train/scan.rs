@@ -176,10 +176,6 @@ impl TrainedScan for MnistScanPreset {
         obtain_mnist(&self.scan.data, say, cancelled)
     }
 
-    fn own_points(&self) -> Vec<[usize; 2]> {
-        self.scan.own_points()
-    }
-
     fn begin(&self, data: Mnist, device: Device) -> Result<Scan<'_>, TrainError> {
         Scan::new(&self.scan, &data, device)
     }
