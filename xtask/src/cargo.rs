@@ -1,20 +1,36 @@
 //! Calling cargo and its kin.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
 use crate::{Stop, say};
 
 /// The cargo that runs this program, told to work on this project wherever it is called from.
 pub fn cargo(subcommand: &str) -> Command {
+    cargo_for(&project().join("Cargo.toml"), subcommand)
+}
+
+/// Cargo for the package of a manifest, without the variables by which `cargo run` describes xtask. Build scripts such as
+/// ring's watch some of them and would run again, and all that depends on them with it, at each change between
+/// `cargo xtask` and plain cargo.
+fn cargo_for(manifest: &Path, subcommand: &str) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.arg(subcommand).arg("--manifest-path").arg(manifest());
+    command.arg(subcommand).arg("--manifest-path").arg(manifest);
+    for (name, _) in env::vars_os() {
+        if name.to_str().is_some_and(describes_package) {
+            command.env_remove(name);
+        }
+    }
     command
 }
 
-fn manifest() -> PathBuf {
-    project().join("Cargo.toml")
+/// Whether cargo sets this variable for the programs that it starts, to describe their package. A user's settings for
+/// cargo, such as `CARGO_TARGET_DIR`, are none of these.
+fn describes_package(variable: &str) -> bool {
+    const NAMES: [&str; 3] = ["OUT_DIR", "CARGO_CRATE_NAME", "CARGO_PRIMARY_PACKAGE"];
+    const PREFIXES: [&str; 3] = ["CARGO_MANIFEST_", "CARGO_PKG_", "CARGO_BIN_"];
+    NAMES.contains(&variable) || PREFIXES.iter().any(|prefix| variable.starts_with(prefix))
 }
 
 /// The folder of this project.
@@ -90,6 +106,60 @@ pub fn json_text(json: &str, name: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+
+    /// Has its build script run again when one of the variables changes that ring's build script watches.
+    const BUILD_SCRIPT: &str = r#"fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    for name in ["CARGO_MANIFEST_DIR", "CARGO_MANIFEST_LINKS", "CARGO_PKG_NAME", "CARGO_PKG_VERSION_MAJOR",
+        "CARGO_PKG_VERSION_MINOR", "CARGO_PKG_VERSION_PATCH", "CARGO_PKG_VERSION_PRE", "OUT_DIR",
+        "CARGO_CFG_TARGET_ARCH", "CARGO_CFG_TARGET_OS", "CARGO_CFG_TARGET_ENV", "CARGO_CFG_TARGET_ENDIAN"] {
+        println!("cargo::rerun-if-env-changed={name}");
+    }
+}
+"#;
+
+    /// Builds a package and returns whether each of its parts was already up to date.
+    fn is_fresh(command: &mut Command, target: &Path) -> Vec<bool> {
+        command.args(["--offline", "--quiet", "--message-format=json", "--target-dir"]).arg(target);
+        let output = command.stderr(Stdio::inherit()).output().unwrap();
+        assert!(output.status.success());
+        let messages = String::from_utf8(output.stdout).unwrap();
+        let artifacts = messages.lines().filter(|line| line.contains(r#""reason":"compiler-artifact""#));
+        artifacts.map(|line| line.contains(r#""fresh":true"#)).collect()
+    }
+
+    #[test]
+    fn xtask_and_plain_cargo_leave_each_others_builds_alone() {
+        // `cargo test` describes this package to this process as `cargo run` does to xtask.
+        assert!(env::var_os("CARGO_MANIFEST_DIR").is_some() && env::var_os("CARGO_PKG_VERSION_MAJOR").is_some());
+        let folder = env::temp_dir().join(format!("xtask-cargo-{}", std::process::id()));
+        fs::create_dir_all(folder.join("src")).unwrap();
+        let manifest = folder.join("Cargo.toml");
+        let package = "[package]\nname = \"watching\"\nversion = \"7.8.9\"\nedition = \"2024\"\n[workspace]\n";
+        for (file, text) in [("Cargo.toml", package), ("build.rs", BUILD_SCRIPT), ("src/lib.rs", "")] {
+            fs::write(folder.join(file), text).unwrap();
+        }
+        let target = folder.join("target");
+        let plain = || {
+            let mut command = Command::new(env::var_os("CARGO").unwrap());
+            // As in a terminal: none of cargo's own variables but those that say where it and its settings are.
+            let of_cargo = |name: &str| name.starts_with("CARGO_MANIFEST") || name.starts_with("CARGO_PKG");
+            for (name, _) in env::vars_os().filter(|(name, _)| name.to_str().is_some_and(of_cargo)) {
+                command.env_remove(name);
+            }
+            command.env_remove("OUT_DIR").arg("build").arg("--manifest-path").arg(&manifest);
+            command
+        };
+        assert_eq!(is_fresh(&mut plain(), &target), [false, false]);
+        assert_eq!(is_fresh(&mut cargo_for(&manifest, "build"), &target), [true, true]);
+        assert_eq!(is_fresh(&mut plain(), &target), [true, true]);
+        // The build script notices what this is about.
+        let mut described = plain();
+        described.env("CARGO_MANIFEST_DIR", env!("CARGO_MANIFEST_DIR"));
+        assert!(is_fresh(&mut described, &target).contains(&false));
+        fs::remove_dir_all(folder).unwrap();
+    }
 
     #[test]
     fn cargo_tells_where_a_program_is() {
