@@ -101,7 +101,7 @@ impl Capacity {
         let is_less = |there: Option<u64>, needed: u64| there.is_some_and(|there| there < needed);
         let memory = needs.memory(self.is_gpu());
         if is_less(self.memory, memory) {
-            let (needed, there, of) = (size(memory), size(self.memory?), self.device_words());
+            let ([needed, there], of) = (sizes(memory, self.memory?), self.device_words());
             let change = fits.map_or_else(
                 || "a smaller model".to_owned(),
                 |fits| format!("a batch_size of at most {fits} (of GPT-2 with more accumulation), a smaller model"),
@@ -111,7 +111,7 @@ impl Capacity {
             ));
         }
         if is_less(self.disk, needs.disk) {
-            let (needed, there) = (size(needs.disk), size(self.disk?));
+            let [needed, there] = sizes(needs.disk, self.disk?);
             return Some(format!(
                 "the training's checkpoints need about {needed} of disk, and {there} are free where its folder would be; \
                  make room, keep fewer checkpoints (keep_every), or choose another folder for runs"
@@ -136,8 +136,8 @@ impl Capacity {
     /// The requirements of a training and the available resources, in words.
     pub fn words(&self, needs: &Needs) -> String {
         let of = |needed: u64, there: Option<u64>| match there {
-            Some(there) => format!("{} of {}", size(needed), size(there)),
-            None => size(needed),
+            Some(there) => sizes(needed, there).join(" of "),
+            None => size(needed, f64::ceil),
         };
         let memory = of(needs.memory(self.is_gpu()), self.memory);
         format!("needs about {memory} of memory and {} of disk", of(needs.disk, self.disk))
@@ -164,7 +164,17 @@ fn free_disk(folder: &Path) -> Option<u64> {
     }
 }
 
-fn size(bytes: u64) -> String {
+/// A requirement and what is there of it, in words. Requirements are rounded up, and what does not suffice is rounded
+/// down, so that the words never contradict the comparison.
+fn sizes(needed: u64, there: u64) -> [String; 2] {
+    [size(needed, f64::ceil), size(there, if there < needed { f64::floor } else { f64::ceil })]
+}
+
+fn size(bytes: u64, round: fn(f64) -> f64) -> String {
     let mib = bytes as f64 / f64::from(1 << 20);
-    if mib < 1000.0 { format!("{:.0} MiB", mib.ceil()) } else { format!("{:.1} GiB", mib / 1024.0) }
+    match mib {
+        ..10.0 => format!("{:.1} MiB", round(mib * 10.0) / 10.0),
+        ..1000.0 => format!("{} MiB", round(mib)),
+        _ => format!("{:.1} GiB", round(mib / 1024.0 * 10.0) / 10.0),
+    }
 }

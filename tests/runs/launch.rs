@@ -6,7 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tempfile::TempDir;
-use valleyscope::run::{LaunchError, PROTOCOL, RunReader, Status, Timestamp, WorkerProgram, last_words};
+use valleyscope::preset::built_ins;
+use valleyscope::run::{
+    Capacity, Handshake, LaunchError, PROTOCOL, RunReader, Status, Timestamp, WorkerProgram, last_words,
+};
+use valleyscope::workload::DeviceChoice;
 
 use crate::put_program::put_program;
 use crate::worker::{self, new_run, wait_until};
@@ -25,6 +29,40 @@ fn real(place: &TempDir, steps: u64, manner: &str) -> WorkerProgram {
     let work = worker::script(steps, manner);
     let greet = worker::script(0, "handshake");
     program(place, &format!("if [ \"$1\" = --handshake ]; then exec env {greet}; fi\nshift\nexec env {work}"))
+}
+
+/// The sizes in a sentence, in bytes.
+fn sizes(sentence: &str) -> Vec<f64> {
+    let words: Vec<&str> = sentence.split(|letter: char| letter.is_whitespace() || letter == ',').collect();
+    let size = |pair: &[&str]| match pair[1] {
+        "MiB" => Some(pair[0].parse::<f64>().unwrap() * f64::from(1 << 20)),
+        "GiB" => Some(pair[0].parse::<f64>().unwrap() * f64::from(1 << 30)),
+        _ => None,
+    };
+    words.windows(2).filter_map(size).collect()
+}
+
+#[test]
+fn the_sizes_of_what_is_needed_and_free_agree_with_what_is_concluded() {
+    let preset = &built_ins().iter().find(|built_in| built_in.name == "mnist").unwrap().preset;
+    let mut needs = preset.workload().unwrap().needs(0).unwrap();
+    let mut capacity = Capacity::look(DeviceChoice::Cpu, &Handshake::default(), Path::new("."));
+    capacity.memory = None;
+    for needed in [1_500_000, 2 << 20, 90 << 20, 1_048_000_000, 1_600_000_000, 40_000_000_000] {
+        for free in [needed - needed / 1000, needed - 1, needed, needed + 1, needed + needed / 1000] {
+            (needs.disk, capacity.disk) = (needed, Some(free));
+            let lacks = capacity.lacks(&needs, None);
+            assert_eq!(lacks.is_some(), free < needed);
+            if let Some(complaint) = lacks {
+                let [said, there] = sizes(&complaint).try_into().unwrap();
+                assert!(there <= free as f64 && free < needed && needed as f64 <= said, "{complaint}");
+            } else {
+                let words = capacity.words(&needs);
+                let [_, said, there] = sizes(&words).try_into().unwrap();
+                assert!(needed as f64 <= said && said <= there, "{words}");
+            }
+        }
+    }
 }
 
 #[test]
