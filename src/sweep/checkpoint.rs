@@ -52,6 +52,7 @@ pub enum SweepCheckpointError {
 pub struct SweepCheckpoint {
     file: File,
     path: PathBuf,
+    is_new: bool,
     layout: RecordLayout,
     /// The offset of each pixel's record, row by row.
     places: Vec<Option<u64>>,
@@ -96,16 +97,13 @@ impl SweepCheckpoint {
         identity: &Identity,
     ) -> Result<SweepCheckpoint, SweepCheckpointError> {
         let failed = |source| SweepCheckpointError::File { path: path.to_owned(), source };
-        let mut file = plain_file::open_to_write(path).map_err(failed)?;
-        plain_file::lock(&file).map_err(|error| match error {
-            TryLockError::WouldBlock => SweepCheckpointError::Busy(path.to_owned()),
-            TryLockError::Error(source) => failed(source),
-        })?;
+        let mut file = open_locked(path)?;
         let expected = header(&identity.text());
         let mut found = vec![0; expected.len()];
         let length = read_most(&mut file, &mut found).map_err(failed)?;
         found.truncate(length);
-        if found != expected {
+        let is_new = found != expected;
+        if is_new {
             // A sweep that was stopped while it wrote the header has not finished a pixel.
             if !expected.starts_with(&found) {
                 file.rewind().map_err(failed)?;
@@ -117,6 +115,7 @@ impl SweepCheckpoint {
         let mut checkpoint = SweepCheckpoint {
             file,
             path: path.to_owned(),
+            is_new,
             layout: RecordLayout::of(spec, keep_runs),
             places: vec![None; rows * columns],
             end: expected.len() as u64,
@@ -130,9 +129,19 @@ impl SweepCheckpoint {
         &self.path
     }
 
+    /// Whether opening it has begun the file.
+    pub fn is_new(&self) -> bool {
+        self.is_new
+    }
+
     /// The number of known pixels.
     pub fn known(&self) -> usize {
         self.places.iter().flatten().count()
+    }
+
+    /// The number of pixels that are in the file: those that a sweep resumes with.
+    pub fn saved(&self) -> usize {
+        self.places.iter().flatten().filter(|place| **place < self.end).count()
     }
 
     /// Whether all pixels are known.
@@ -168,7 +177,8 @@ impl SweepCheckpoint {
     ///
     /// # Errors
     ///
-    /// Also where the file is not in its place any more, as data written to it would be lost.
+    /// Also where the file is not in its place any more, as data written to it would be lost. Where the disk is full,
+    /// the pixels that fitted count as saved.
     pub fn save(&mut self) -> io::Result<()> {
         if !self.is_in_place() {
             let message = "it was removed, moved or replaced while the sweep was at work";
@@ -178,11 +188,22 @@ impl SweepCheckpoint {
             return Ok(());
         }
         self.file.seek(SeekFrom::Start(self.end))?;
-        self.file.write_all(&self.waiting)?;
+        let outcome = self.file.write_all(&self.waiting);
+        let written = match outcome {
+            Ok(()) => self.waiting.len(),
+            Err(_) => self.whole_records_written()?,
+        };
         self.file.sync_data()?;
-        self.end += self.waiting.len() as u64;
-        self.waiting.clear();
-        Ok(())
+        self.end += written as u64;
+        self.waiting.drain(..written);
+        outcome
+    }
+
+    /// The bytes of the waiting records that a failed write has put into the file as a whole.
+    fn whole_records_written(&self) -> io::Result<usize> {
+        let there = self.file.metadata()?.len().saturating_sub(self.end);
+        let length = self.layout.length();
+        Ok((there as usize).min(self.waiting.len()) / length * length)
     }
 
     /// Removes the file, when it is no longer needed.
@@ -206,6 +227,24 @@ impl SweepCheckpoint {
         }
         self.file.set_len(self.end)
     }
+}
+
+/// Opens a checkpoint, or creates it, and locks it. A file that its owner has removed while this waited for the lock is
+/// not used: what is written to it would be lost.
+fn open_locked(path: &Path) -> Result<File, SweepCheckpointError> {
+    const ATTEMPTS: usize = 100;
+    let failed = |source| SweepCheckpointError::File { path: path.to_owned(), source };
+    for _ in 0..ATTEMPTS {
+        let file = plain_file::open_to_write(path).map_err(failed)?;
+        plain_file::lock(&file).map_err(|error| match error {
+            TryLockError::WouldBlock => SweepCheckpointError::Busy(path.to_owned()),
+            TryLockError::Error(source) => failed(source),
+        })?;
+        if plain_file::is_at(&file, path).map_err(failed)? {
+            return Ok(file);
+        }
+    }
+    Err(SweepCheckpointError::Busy(path.to_owned()))
 }
 
 /// Fills `buffer` as far as the file goes.

@@ -156,3 +156,27 @@ fn a_checkpoint_is_of_one_process_at_a_time() {
     open(&path, &spec()).unwrap().remove().unwrap();
     assert!(OpenOptions::new().read(true).open(&path).is_err());
 }
+
+#[test]
+fn a_checkpoint_that_its_owner_removes_while_another_waits_is_begun_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("checkpoint.bin");
+    let (spec, pixels) = (spec(), pixels(&spec()));
+    write(&path, &spec, &pixels);
+    let first = open(&path, &spec).unwrap();
+    assert!(!first.is_new());
+    let waiting = {
+        let (path, spec) = (path.clone(), spec.clone());
+        std::thread::spawn(move || open(&path, &spec).unwrap())
+    };
+    // It waits for a second.
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    first.remove().unwrap();
+    let mut second = waiting.join().unwrap();
+    assert!(second.is_new() && second.is_in_place());
+    assert_eq!((second.known(), second.saved()), (0, 0));
+    second.add(&pixels[0]);
+    assert_eq!((second.known(), second.saved()), (1, 0));
+    second.save().unwrap();
+    assert_eq!(second.saved(), 1);
+}

@@ -1,6 +1,7 @@
 //! Sweeps in parts, and the parts together.
 
 use std::fs;
+use std::process::Stdio;
 
 use crate::place::{Place, SMALL, expect_error, with};
 
@@ -91,6 +92,47 @@ fn parts_started_at_once_in_one_folder_do_not_disturb_each_other() {
     assert!(ended[..3].iter().all(|code| *code == Some(0)) && ended[3..].contains(&Some(0)), "{ended:?}");
     place.good(&["sweep", "--merge", "parts", "--out", "merged"]);
     place.good(&with(&with(&SWEEP, &SMALL), &["--out", "whole"]));
+    assert!(place.files("merged") == place.files("whole"));
+}
+
+#[test]
+fn merges_started_at_once_into_one_folder_end_with_the_whole() {
+    let place = Place::new();
+    place.good(&small("1/2", "parts"));
+    place.good(&small("2/2", "parts"));
+    place.good(&with(&with(&SWEEP, &SMALL), &["--out", "whole"]));
+    for merged in ["first", "second", "third"] {
+        let merge = ["sweep", "--merge", "parts", "--out", merged];
+        let children = [0; 6].map(|_| place.command(&merge).stderr(Stdio::piped()).spawn().unwrap());
+        let outputs = children.map(|child| child.wait_with_output().unwrap());
+        assert!(outputs.iter().any(|output| output.status.success()));
+        // One that has waited for a second says why it has ended.
+        for output in outputs.iter().filter(|output| !output.status.success()) {
+            expect_error(output, 1, &["another process is at work", "wait until it has ended"]);
+        }
+        assert!(place.files(merged) == place.files("whole"), "the results in {merged} differ");
+    }
+}
+
+#[test]
+fn a_merge_that_waited_for_another_finds_its_results() {
+    let place = Place::new();
+    place.good(&small("1/1", "parts"));
+    place.good(&with(&with(&SWEEP, &SMALL), &["--out", "whole"]));
+    fs::create_dir(place.path("merged")).unwrap();
+    let checkpoint = place.path("merged/checkpoint.bin");
+    let lock = fs::File::create(&checkpoint).unwrap();
+    lock.lock().unwrap();
+    let merge = ["sweep", "--merge", "parts", "--out", "merged"];
+    let waiting = place.command(&merge).stderr(Stdio::piped()).spawn().unwrap();
+    // It waits for a second.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    for (name, bytes) in place.files("whole") {
+        fs::write(place.path("merged").join(name), bytes).unwrap();
+    }
+    fs::remove_file(&checkpoint).unwrap();
+    drop(lock);
+    expect_error(&waiting.wait_with_output().unwrap(), 0, &["this sweep is complete"]);
     assert!(place.files("merged") == place.files("whole"));
 }
 

@@ -212,6 +212,33 @@ fn results_that_do_not_fit_name_their_own_file() {
     assert!(place.files("out") == place.files("whole"), "the results differ");
 }
 
+/// The number before some words in a message.
+#[cfg(target_os = "linux")]
+#[track_caller]
+fn number_before(words: &str, said: &str) -> usize {
+    let before = said.split(words).next().unwrap().rsplit(' ').next().unwrap();
+    before.parse().unwrap_or_else(|_| panic!("no number before {words:?} in: {said}"))
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_counts_the_pixels_that_it_holds() {
+    let place = Place::new();
+    let sweep = with(&["sweep", "fig2a"], &SMALL);
+    let part = ["--part", "1/1"];
+    for (more, all, folder) in [(&[][..], " of 20 pixels", "whole"), (&part[..], " of the 20 pixels", "parts")] {
+        let sweep = with(&with(&sweep, more), &["--out", folder]);
+        // All pixels are computed, and the first few fit.
+        let output = limited(&place, 4, &sweep);
+        expect_error(&output, 1, &["cannot write", "File too large", "are saved in", "repeat the command"]);
+        let saved = number_before(all, &String::from_utf8_lossy(&output.stderr));
+        assert!((1..20).contains(&saved), "{saved}");
+        let resume: &[&str] = if more.is_empty() { &["--resume"] } else { &[] };
+        let said = place.good(&with(&sweep, resume));
+        assert_eq!(number_before(all, said.split("going on with").nth(1).unwrap()), saved, "{said}");
+    }
+}
+
 /// A disk on which nothing fits.
 #[cfg(target_os = "linux")]
 #[test]

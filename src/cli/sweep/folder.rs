@@ -35,7 +35,7 @@ impl ResultFolder<'_> {
         }
         fs::create_dir_all(self.path).with_context(|| format!("cannot make the folder {folder}"))?;
         let path = self.checkpoint();
-        let result = self.present_result(spec).with_context(|| format!("cannot look into {folder}"))?;
+        let present = || self.present_result(spec).with_context(|| format!("cannot look into {folder}"));
         let in_the_way = |result: String| {
             let sweep = if resume { "another sweep" } else { "a sweep" };
             Err(Failure::BadInput(anyhow!(
@@ -43,13 +43,22 @@ impl ResultFolder<'_> {
                  choose another folder for --out, or move them away"
             )))
         };
+        let without_checkpoint = |result: String| {
+            let is_complete = resume && self.holds_all_of(spec, precision)?;
+            if is_complete { Ok(FolderState::Complete) } else { in_the_way(result) }
+        };
         // An empty checkpoint belongs to no sweep, and is no reason to overwrite anything.
         let has_checkpoint = path.symlink_metadata().is_ok_and(|file| file.len() > 0);
-        if let Some(result) = result.clone().filter(|_| !has_checkpoint) {
-            let is_complete = resume && self.holds_all_of(spec, precision)?;
-            return if is_complete { Ok(FolderState::Complete) } else { in_the_way(result) };
+        if let Some(result) = present()?.filter(|_| !has_checkpoint) {
+            return without_checkpoint(result);
         }
         let checkpoint = SweepCheckpoint::open(&path, spec, precision, self.raw.is_some()).map_err(refused)?;
+        // Another process may have finished the sweep, and removed its checkpoint, while this waited for the lock.
+        let result = present()?;
+        if let Some(result) = result.clone().filter(|_| checkpoint.is_new()) {
+            checkpoint.remove().with_context(|| format!("cannot remove {}", path.display()))?;
+            return without_checkpoint(result);
+        }
         // Files that a killed sweep has left; the checkpoint is locked, so no other sweep is running here.
         AtomicFile::clear(self.path).with_context(|| format!("cannot look into {folder}"))?;
         // Beside a complete checkpoint they are of the same sweep, stopped while it wrote them.

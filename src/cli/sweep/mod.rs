@@ -21,7 +21,7 @@ use super::{Failure, in_one_line, say};
 use crate::figure::as_changed;
 use crate::preset::{Preset, SweepPreset};
 use crate::result::{RawFormat, SweepResult};
-use crate::sweep::{Diagram, Finished, Precision, SweepCheckpoint, SweepPart};
+use crate::sweep::{Diagram, Finished, Precision, SweepCheckpoint, SweepPart, SweepSpec};
 
 #[derive(clap::Args)]
 pub(super) struct SweepArgs {
@@ -99,16 +99,16 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
     }
     let outcome = workshop.compute(Arc::clone(&spec), args.raw, |pixel| known.cell(pixel).is_some(), &mut keeper);
     let outcome = outcome.and_then(|done| keeper.save().map(|()| done));
-    let done = outcome.map_err(|failure| and_resume(failure, &args.out, &keeper.diagram, &keeper.checkpoint))?;
+    let done = outcome.map_err(|failure| and_resume(failure, &args.out, &spec, &keeper.checkpoint))?;
     let Keeper { diagram, mut checkpoint, .. } = keeper;
     if !diagram.is_complete() {
-        say(format_args!("{}", how_to_go_on(&args.out, &diagram)));
+        say(format_args!("{}", how_to_go_on(&args.out, &spec, &checkpoint)));
         return Err(Failure::Interrupted);
     }
     let result = SweepResult { title, description, diagram, precision: args.precision };
     folder
         .finish(&result, &mut checkpoint, overwrite)
-        .map_err(|error| and_resume(error.into(), &args.out, &result.diagram, &checkpoint))?;
+        .map_err(|error| and_resume(error.into(), &args.out, &spec, &checkpoint))?;
     folder.remove_so_far()?;
     checkpoint.remove().context("the results are complete, but the checkpoint beside them cannot be removed")?;
     say(format_args!("{}; results are in {}", workshop.speed(&done), args.out.display()));
@@ -116,10 +116,11 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
 }
 
 /// The failure, with the saved part of the work and how to resume.
-fn and_resume(failure: Failure, folder: &Path, diagram: &Diagram, checkpoint: &SweepCheckpoint) -> Failure {
+fn and_resume(failure: Failure, folder: &Path, spec: &SweepSpec, checkpoint: &SweepCheckpoint) -> Failure {
     match failure {
         Failure::Failed(error) => {
-            let left = if checkpoint.is_in_place() { how_to_go_on(folder, diagram) } else { what_is_lost(folder) };
+            let is_there = checkpoint.is_in_place();
+            let left = if is_there { how_to_go_on(folder, spec, checkpoint) } else { what_is_lost(folder) };
             Failure::Failed(anyhow!("{}; {left}", in_one_line(&error)))
         }
         other => other,
@@ -135,13 +136,10 @@ fn what_is_lost(folder: &Path) -> String {
     )
 }
 
-fn how_to_go_on(folder: &Path, diagram: &Diagram) -> String {
-    let all = diagram.spec().shape().iter().product::<usize>();
-    format!(
-        "{} of {all} pixels were computed, and what was saved of them is in {}; repeat the command with --resume to go on",
-        diagram.complete(),
-        folder.display()
-    )
+/// The saved part of the work, which may be less than was computed, and how to resume.
+fn how_to_go_on(folder: &Path, spec: &SweepSpec, checkpoint: &SweepCheckpoint) -> String {
+    let (saved, all) = (checkpoint.saved(), spec.shape().iter().product::<usize>());
+    format!("{saved} of {all} pixels are saved in {}; repeat the command with --resume to go on", folder.display())
 }
 
 /// Stores the pixels, in memory and on disk.

@@ -47,8 +47,15 @@ pub(super) fn compute(args: &SweepArgs, preset: SweepPreset, part: SweepPart) ->
     let outcome = workshop.compute(Arc::clone(&spec), args.raw, is_done, &mut keeper);
     let outcome = outcome.and_then(|done| keeper.save().map(|()| done));
     let how_to_go_on = || {
-        let known = keeper.diagram.complete();
-        format!("{known} of the {all} pixels of part {part} are known; repeat the command to go on with it")
+        let (checkpoint, place) = (&keeper.checkpoint, path.display());
+        if checkpoint.is_in_place() {
+            let saved = checkpoint.saved();
+            format!(
+                "{saved} of the {all} pixels of part {part} are saved in {place}; repeat the command to go on with it"
+            )
+        } else {
+            format!("nothing of part {part} is in {place} any more; repeat the command to compute it again")
+        }
     };
     let done = outcome.map_err(|failure| match failure {
         Failure::Failed(error) => Failure::Failed(anyhow!("{}; {}", in_one_line(&error), how_to_go_on())),
