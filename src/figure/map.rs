@@ -44,7 +44,7 @@ const UNKNOWN: [u8; 3] = [205, 205, 205];
 const TIE: [u8; 3] = [70, 70, 70];
 /// A cell whose value is not finite, since runs diverged at every learning rate.
 const DIVERGED: [u8; 3] = [120, 120, 120];
-/// The fraction of its colour that a winner no surer than chance keeps.
+/// The fraction of its colour that an undecided winner keeps.
 const FAINTEST: f64 = 0.15;
 
 /// The content of a cell.
@@ -206,7 +206,7 @@ fn cells(diagram: &Diagram) -> impl Iterator<Item = [usize; 2]> + use<> {
     (0..rows).flat_map(move |row| (0..columns).map(move |column| [row, column]))
 }
 
-/// A winner's colour mixed with white: full where the winner is certain, faint where it is no surer than chance.
+/// A winner's colour mixed with white: full where the winner is certain, faint where it is undecided.
 fn faded(color: [u8; 3], certainty: f64) -> [u8; 3] {
     let share = FAINTEST + (1.0 - FAINTEST) * (2.0 * certainty - 1.0).clamp(0.0, 1.0);
     color.map(|channel| (255.0 - share * (255.0 - f64::from(channel))).round() as u8)

@@ -50,6 +50,11 @@ impl Key {
         Key(scramble(self.0.rotate_left(23) ^ scramble(index.wrapping_add(GOLDEN))))
     }
 
+    /// The hash itself.
+    pub(crate) fn bits(self) -> u64 {
+        self.0
+    }
+
     /// The initial state of a generator.
     fn words<const WORDS: usize>(self) -> [u64; WORDS] {
         let mut counter = self.0;

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::gap;
 use super::runs::Runs;
-use super::statistics::{Estimate, Gap, mean_and_deviation, median};
+use super::statistics::{Estimate, Gap, mean_and_deviation, mean_or, median};
 
 /// The metric by which runs are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,7 +31,7 @@ impl Metric {
     }
 
     /// The value that a run that is not finite counts as.
-    fn worst(self) -> f64 {
+    pub(super) fn worst(self) -> f64 {
         match self {
             Metric::FinalLoss | Metric::SmallestLoss => f64::INFINITY,
             Metric::Depth => f64::NEG_INFINITY,
@@ -67,12 +68,12 @@ impl Average {
     pub fn of(self, values: &[f64], metric: Metric) -> f64 {
         let worst = metric.worst();
         match self {
-            Average::Mean => mean_and_deviation(values, worst)[0],
+            Average::Mean => mean_or(values, worst),
             Average::Median => median(values, worst),
         }
     }
 
-    fn estimate(self, values: &[f64], worst: f64) -> Option<Estimate> {
+    pub(super) fn estimate(self, values: &[f64], worst: f64) -> Option<Estimate> {
         match self {
             Average::Mean => Estimate::of_mean(values, worst),
             Average::Median => Estimate::of_median(values, worst),
@@ -158,12 +159,11 @@ impl Cell {
         let mut cell = Cell { replicates, averages, deviations, diverged, comparisons: [UNDECIDED; 3] };
         cell.comparisons = Metric::ALL.map(|metric| {
             let winner = cell.winner(metric);
-            let tables = &tables[metric as usize];
-            let gaps = (0..runs.len()).map(|other| match winner {
-                Some(winner) if winner != other => gap(&tables[winner], &tables[other], average, paired),
-                _ => Gap::UNKNOWN,
-            });
-            Comparison { winner, gaps: gaps.collect() }
+            let gaps = match winner {
+                Some(winner) => gap::gaps_to_others(&tables[metric as usize], winner, average, paired),
+                None => vec![Gap::UNKNOWN; runs.len()],
+            };
+            Comparison { winner, gaps }
         });
         cell
     }
@@ -203,9 +203,9 @@ impl Cell {
 const UNDECIDED: Comparison = Comparison { winner: None, gaps: Vec::new() };
 
 /// One metric of an optimizer's runs.
-struct Table {
-    metric: Metric,
-    replicates: usize,
+pub(super) struct Table {
+    pub metric: Metric,
+    pub replicates: usize,
     /// Learning rates before replicates.
     values: Vec<f64>,
 }
@@ -222,69 +222,11 @@ impl Table {
         Table { metric, replicates: runs.replicates, values: values.collect() }
     }
 
-    fn rates(&self) -> usize {
+    pub(super) fn rates(&self) -> usize {
         self.values.len() / self.replicates
     }
 
-    fn values(&self, rate: usize) -> &[f64] {
+    pub(super) fn values(&self, rate: usize) -> &[f64] {
         &self.values[rate * self.replicates..][..self.replicates]
-    }
-
-    /// The values of some replicates at the learning rate that is best for the others: chosen on one half and evaluated
-    /// on the other, so that a lucky choice gives no advantage.
-    fn held_out(&self, average: Average, half: Half) -> &[f64] {
-        let (worst, [chosen_on, judged_on]) = (self.metric.worst(), half.parts(self.replicates));
-        let mut best = (worst, 0);
-        for rate in 0..self.rates() {
-            let value = average.of(&self.values(rate)[chosen_on.clone()], self.metric);
-            if self.metric.is_better(value, best.0) {
-                best = (value, rate);
-            }
-        }
-        &self.values(best.1)[judged_on]
-    }
-}
-
-/// The half of the replicates on which the learning rate is chosen.
-#[derive(Clone, Copy)]
-enum Half {
-    First,
-    Second,
-}
-
-impl Half {
-    /// The replicates to choose on and those to evaluate on.
-    fn parts(self, replicates: usize) -> [std::ops::Range<usize>; 2] {
-        let (first, second) = (0..replicates / 2, replicates / 2..replicates);
-        match self {
-            Half::First => [first, second],
-            Half::Second => [second, first],
-        }
-    }
-}
-
-/// The gap by which `winner` is ahead of `other`: the mean of two estimates, each from one half of the replicates with
-/// the learning rates that are best on the other half. Unknown for too few replicates.
-fn gap(winner: &Table, other: &Table, average: Average, paired: bool) -> Gap {
-    if winner.replicates < Cell::FEWEST_TO_BE_SURE {
-        return Gap::UNKNOWN;
-    }
-    let metric = winner.metric;
-    let on = |half: Half| -> Option<(f64, Vec<Estimate>)> {
-        let (this, that) = (winner.held_out(average, half), other.held_out(average, half));
-        if paired {
-            let differences: Vec<f64> =
-                this.iter().zip(that).map(|(this, that)| metric.advantage(*this, *that)).collect();
-            if differences.iter().all(|difference| difference.is_finite()) {
-                let estimate = average.estimate(&differences, f64::NEG_INFINITY)?;
-                return Some((estimate.value, vec![estimate]));
-            }
-        }
-        let estimates = [average.estimate(this, metric.worst())?, average.estimate(that, metric.worst())?];
-        Some((metric.advantage(estimates[0].value, estimates[1].value), estimates.to_vec()))
-    };
-    match (on(Half::First), on(Half::Second)) {
-        (Some(first), Some(second)) => Gap::mean_of(&[(first.0, &first.1), (second.0, &second.1)]),
-        _ => Gap::UNKNOWN,
     }
 }

@@ -15,6 +15,7 @@ mod checkpoint;
 mod coordinates;
 mod diagram;
 mod engine;
+mod gap;
 mod kernel;
 mod machine;
 mod nd_batch;

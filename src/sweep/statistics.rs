@@ -5,6 +5,11 @@ pub(super) fn with_one_nan(number: f64) -> f64 {
     if number.is_nan() { f64::NAN } else { number }
 }
 
+/// Mean, summed up in the values' order. A value that is not finite makes it `worst`.
+pub(super) fn mean_or(values: &[f64], worst: f64) -> f64 {
+    if values.iter().all(|value| value.is_finite()) { mean(values) } else { worst }
+}
+
 /// Mean and population standard deviation, summed up in the values' order. A value that is not finite
 /// makes the mean `worst` and the deviation NaN.
 pub(super) fn mean_and_deviation(values: &[f64], worst: f64) -> [f64; 2] {
@@ -100,7 +105,7 @@ impl Gap {
     pub(super) const UNKNOWN: Gap = Gap { value: f64::NAN, error: f64::NAN, freedom: f64::NAN };
 
     /// The mean of differences whose parts are independent of each other.
-    pub(super) fn mean_of(differences: &[(f64, &[Estimate])]) -> Gap {
+    pub(super) fn mean_of_independent(differences: &[(f64, &[Estimate])]) -> Gap {
         let count = differences.len() as f64;
         let value = differences.iter().map(|(difference, _)| difference).sum::<f64>() / count;
         let parts = || differences.iter().flat_map(|(_, parts)| parts.iter());
@@ -108,6 +113,19 @@ impl Gap {
         let spread: f64 = parts().map(|part| part.variance * part.variance / part.freedom).sum();
         let numbers = [value, variance.sqrt() / count, variance * variance / spread];
         let [value, error, freedom] = numbers.map(with_one_nan);
+        Gap { value, error, freedom }
+    }
+
+    /// The mean of gaps estimated from the same runs. Its variance is at most the mean of their variances, which is taken
+    /// for it; its degrees of freedom are their mean, weighted by the variances.
+    pub(super) fn mean_of_dependent(gaps: &[Gap]) -> Gap {
+        let count = gaps.len() as f64;
+        let value = gaps.iter().map(|gap| gap.value).sum::<f64>() / count;
+        let variances = || gaps.iter().map(|gap| (gap.error * gap.error, gap.freedom));
+        let variance: f64 = variances().map(|(variance, _)| variance).sum();
+        let uncertain = variances().filter(|(variance, _)| *variance > 0.0);
+        let freedom = uncertain.map(|(variance, freedom)| variance * freedom).sum::<f64>() / variance;
+        let [value, error, freedom] = [value, (variance / count).sqrt(), freedom].map(with_one_nan);
         Gap { value, error, freedom }
     }
 

@@ -35,27 +35,44 @@ pub(super) fn show(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], metric: Me
     curve(ui, diagram, pixel, cell, metric);
 }
 
-/// The winner and its certainty.
+/// The winner, its certainty, and the gap that this rests on.
 fn verdict(ui: &mut Ui, diagram: &Diagram, cell: &Cell, metric: Metric) {
     let comparison = cell.comparison(metric);
     let Some(winner) = comparison.winner else {
         ui.label("No winner: the best scores are equal.");
         return;
     };
-    let name = diagram.spec().optimizers[winner].label();
+    let label = |optimizer: usize| diagram.spec().optimizers[optimizer].label();
+    let name = label(winner);
     let text = match comparison.certainty() {
-        Some(certainty) if certainty < 0.5 => format!("{name} is ahead, no surer than chance"),
+        Some(certainty) if certainty < UNDECIDED => format!("{name} scores best, but the runs do not decide who wins"),
         Some(certainty) => format!("{name} wins, {} sure", percent(certainty)),
         None => format!("{name} wins; too few replicates to say how surely"),
     };
-    ui.label(RichText::new(text).strong()).on_hover_text(
-        "The learning rates are chosen on one half of the replicates and compared on the other, so that a lucky \
-         choice gains nothing.",
-    );
+    ui.label(RichText::new(text).strong());
+    if let Some((rival, _)) = comparison.rival() {
+        let gap = comparison.gaps[rival];
+        let lead = format!("held-out lead over {}: {} ± {}", label(rival), number(gap.value), number(gap.error));
+        ui.label(RichText::new(lead).weak()).on_hover_text(held_out(cell.replicates));
+    }
     let all = diagram.spec().replicates.get();
     if cell.replicates < all {
         ui.label(RichText::new(format!("so far from {} of {all} replicates", cell.replicates)).weak());
     }
+}
+
+/// The certainty below which a winner is as likely as not to be another.
+const UNDECIDED: f64 = 0.5;
+
+/// How the held-out lead is estimated, and why it may be smaller than the scores' difference.
+fn held_out(replicates: usize) -> String {
+    format!(
+        "Each score below is the best of its learning rates over all {replicates} replicates, which flatters it. For the \
+         lead, each optimizer's learning rate is chosen on one half of the replicates ({} runs), and the optimizers are \
+         compared on the other half, in both directions and averaged over several splits. Where few runs choose the \
+         learning rate badly, the lead is small although the scores differ: more replicates decide.",
+        replicates / 2
+    )
 }
 
 /// Never a hundred percent: nothing is quite sure.
