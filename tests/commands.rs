@@ -137,13 +137,23 @@ fn wrong_usage_is_2() {
 fn a_wrong_number_says_what_was_expected_and_found() {
     let place = Place::new();
     for (option, value, expected) in [
-        ("--steps", "-3", "expected a whole number of steps from 0, found -3"),
+        ("--steps", "-3", "expected a whole number of steps from 0 to 18446744073709551615, found -3"),
         ("--particles", "few", "expected a whole number of particles from 1 to 10000, found few"),
-        ("--seed", "-1", "expected a seed, a whole number from 0, found -1"),
-        ("--every", "0", "expected a whole number of steps from 1, found 0"),
+        ("--seed", "-1", "expected a seed, a whole number from 0 to 18446744073709551615, found -1"),
+        ("--seed", "18446744073709551616", "from 0 to 18446744073709551615, found 18446744073709551616"),
+        ("--every", "0", "expected a whole number of steps from 1 to 18446744073709551615, found 0"),
     ] {
         expect_error(&place.run(&["simulate", "fig1c", option, value]), 2, &[option, expected]);
     }
+}
+
+#[test]
+fn a_training_without_a_preset_is_refused_before_its_worker_is_looked_for() {
+    let place = Place::new();
+    let output = place.run(&["train", "nothing", "--worker", "/nowhere/worker"]);
+    expect_error(&output, 2, &["there is no preset named `nothing`"]);
+    let output = place.run(&["train", "mnist", "--worker", "/nowhere/worker"]);
+    expect_error(&output, 2, &["--worker names /nowhere/worker", "leave it out"]);
 }
 
 #[test]

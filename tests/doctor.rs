@@ -253,3 +253,24 @@ fn the_command_tells_a_machine_without_display_or_driver_what_it_lacks() {
     }
     assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 0, "looking left something behind");
 }
+
+#[test]
+fn the_command_tells_which_variables_name_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_valleyscope"))
+        .arg("doctor")
+        .env("HOME", home.path())
+        .envs(["WAYLAND_DISPLAY", "WAYLAND_SOCKET", "XDG_CONFIG_HOME", "XDG_DATA_HOME"].map(|name| (name, "")))
+        .env("DISPLAY", "no-colon")
+        .env("VALLEYSCOPE_TRAIN", "/nowhere/worker")
+        .output()
+        .unwrap();
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    if cfg!(feature = "app") && cfg!(target_os = "linux") {
+        assert_eq!(output.status.code(), Some(1), "{stdout}");
+        assert!(stdout.contains("DISPLAY=no-colon is set, but nothing answers there"), "{stdout}");
+    }
+    // Setting up a worker does not help as long as the variable names another.
+    let mut lines = stdout.lines().skip_while(|line| !line.contains("VALLEYSCOPE_TRAIN names /nowhere/worker"));
+    assert!(lines.nth(1).is_some_and(|remedy| remedy.contains("unset it")), "{stdout}");
+}

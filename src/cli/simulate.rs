@@ -46,7 +46,7 @@ fn whole(text: &str, expected: &str) -> Result<u64, String> {
 }
 
 fn step_count(text: &str) -> Result<u64, String> {
-    whole(text, "a whole number of steps from 0")
+    whole(text, &format!("a whole number of steps from 0 to {}", u64::MAX))
 }
 
 fn particle_count(text: &str) -> Result<ParticleCount, String> {
@@ -55,12 +55,12 @@ fn particle_count(text: &str) -> Result<ParticleCount, String> {
 }
 
 fn seed(text: &str) -> Result<u64, String> {
-    whole(text, "a seed, a whole number from 0")
+    whole(text, &format!("a seed, a whole number from 0 to {}", u64::MAX))
 }
 
 fn every(text: &str) -> Result<NonZeroU64, String> {
-    let expected = "a whole number of steps from 1";
-    NonZeroU64::new(whole(text, expected)?).ok_or_else(|| format!("expected {expected}, found {text}"))
+    let expected = format!("a whole number of steps from 1 to {}", u64::MAX);
+    NonZeroU64::new(whole(text, &expected)?).ok_or_else(|| format!("expected {expected}, found {text}"))
 }
 
 /// The memory limit for the arrays of an NPZ file.

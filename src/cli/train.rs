@@ -121,14 +121,15 @@ pub(super) fn run(args: &TrainArgs) -> Result<(), Failure> {
             _ => {}
         }
     }
-    let worker = find_worker(args.worker.as_deref())?;
     if let Some(run) = &resumed {
+        let worker = find_worker(args.worker.as_deref())?;
         worker.handshake().map_err(anyhow::Error::from)?;
         check_config(run).map_err(Failure::BadInput)?;
         return train(&worker, run, true, args.processes, &Interrupt::listen()?);
     }
     let fork = args.fork.as_ref().map(|point| find(args, point)).transpose()?;
     let trainings = trainings(args, fork.as_ref())?;
+    let worker = find_worker(args.worker.as_deref())?;
     let has = worker.handshake().map_err(anyhow::Error::from)?;
     trainings.iter().try_for_each(|training| check_device(training, &has, args))?;
     let beside = fork.as_ref().and_then(|fork| fork.run.path().parent().map(Path::to_owned));

@@ -62,7 +62,7 @@ pub enum LaunchError {
         in_folder()
     )]
     Missing,
-    #[error("{named_by} names {} as the worker, which is no file; correct it, or install the worker with `{SETUP}`", path.display())]
+    #[error("{named_by} names {} as the worker, which is no file; correct it, or leave it out for the worker that `{SETUP}` installs", path.display())]
     NoFile { named_by: &'static str, path: PathBuf },
     #[error("cannot start the worker {}: {source}; build it again with `{SETUP}`", path.display())]
     Spawn { path: PathBuf, source: io::Error },

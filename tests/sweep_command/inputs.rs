@@ -13,6 +13,7 @@ fn wrong_options_say_what_was_expected_and_found() {
         ("--grid", "-1x5", "found -1x5"),
         ("--grid", "0x5", "expected"),
         ("--grid", "100000x100000", "from 1 to 10000, found 100000"),
+        ("--grid", "5x99999999999999999999", "each side of a grid must be a whole number from 1 to 10000, found 9999"),
         ("--grid", "10000x10000", "100000000 pixels, more than 1000000"),
         ("--lrs", "0", "found 0"),
         ("--lrs", "many", "found many"),

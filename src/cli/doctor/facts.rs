@@ -103,7 +103,9 @@ fn look_at(display: Option<Display>) -> (String, bool) {
     match display {
         Some(Display::X11) => {
             let name = value("DISPLAY");
-            (format!("DISPLAY={name}"), x11_socket(&name).is_none_or(|socket| is_served(&socket)))
+            // A display has a number after a colon, such as `:0` or `host:10.0`.
+            let answers = name.contains(':') && x11_socket(&name).is_none_or(|socket| is_served(&socket));
+            (format!("DISPLAY={name}"), answers)
         }
         Some(Display::Wayland) => {
             let name = value("WAYLAND_DISPLAY");

@@ -24,6 +24,8 @@ pub enum WorkerCheck {
     Missing,
     /// The worker cannot be used, for this reason.
     Broken(String),
+    /// The worker that `VALLEYSCOPE_TRAIN` names cannot be used, for this reason. An installed one is not looked at.
+    Misnamed(String),
 }
 
 impl WorkerFacts {
@@ -42,6 +44,10 @@ impl WorkerFacts {
             }
             _ if self.is_being_set_up() => return None,
             WorkerCheck::Missing => format!("no worker that trains: {} is not installed", WorkerProgram::NAME),
+            WorkerCheck::Misnamed(why) => {
+                let remedy = "let VALLEYSCOPE_TRAIN name a worker that works, or unset it to use the installed one";
+                return Some(Problem { what: why.clone(), remedy: remedy.to_owned(), blocks_window: false });
+            }
             WorkerCheck::Broken(why) => why.clone(),
         };
         let failed = self.set_up.as_ref().filter(|set_up| set_up.state == SetUpState::Failed);
@@ -65,7 +71,7 @@ impl WorkerFacts {
                 }
             }
             WorkerCheck::Missing => line(f, LABEL, "none")?,
-            WorkerCheck::Broken(_) => line(f, LABEL, "cannot be used")?,
+            WorkerCheck::Broken(_) | WorkerCheck::Misnamed(_) => line(f, LABEL, "cannot be used")?,
         }
         match &self.set_up {
             Some(set_up) if set_up.state == SetUpState::Working => {
@@ -82,10 +88,14 @@ const LABEL: &str = "worker";
 
 impl WorkerCheck {
     fn here() -> WorkerCheck {
+        let refused = |error: LaunchError| match WorkerProgram::named(None) {
+            Some(_) => WorkerCheck::Misnamed(error.to_string()),
+            None => WorkerCheck::Broken(error.to_string()),
+        };
         let worker = match WorkerProgram::find(None) {
             Ok(worker) => worker,
             Err(LaunchError::Missing) => return WorkerCheck::Missing,
-            Err(error) => return WorkerCheck::Broken(error.to_string()),
+            Err(error) => return refused(error),
         };
         match worker.handshake() {
             Ok(handshake) => {
@@ -93,7 +103,7 @@ impl WorkerCheck {
                 let libraries = beside.and_then(|folder| folder.canonicalize().ok());
                 WorkerCheck::Works { program: worker.path().to_owned(), libraries, handshake }
             }
-            Err(error) => WorkerCheck::Broken(error.to_string()),
+            Err(error) => refused(error),
         }
     }
 }

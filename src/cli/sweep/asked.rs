@@ -1,5 +1,7 @@
 //! The changes of the command line to a sweep.
 
+use std::num::IntErrorKind;
+
 use anyhow::anyhow;
 
 use crate::cli::Failure;
@@ -65,9 +67,13 @@ impl Grid {
         let wrong = || format!("expected rows and columns, such as 24x25, found {text}");
         let (rows, columns) = text.split_once('x').ok_or_else(wrong)?;
         let count = |text: &str| {
-            let count = text.parse().map_err(|_| wrong())?;
+            let count = match text.parse::<u64>() {
+                // Too large for any grid.
+                Err(error) if *error.kind() == IntErrorKind::PosOverflow => u64::MAX,
+                count => count.map_err(|_| wrong())?,
+            };
             PointCount::new(count)
-                .map_err(|error| format!("each side of a grid must be {}, found {}", error.expected, error.found))
+                .map_err(|error| format!("each side of a grid must be {}, found {text}", error.expected))
         };
         Ok(Grid { rows: count(rows)?, columns: count(columns)? })
     }
@@ -93,7 +99,7 @@ fn steps(text: &str) -> Result<StepCount, String> {
 }
 
 fn seed(text: &str) -> Result<u64, String> {
-    whole(text, "a seed, a whole number from 0")
+    whole(text, &format!("a seed, a whole number from 0 to {}", u64::MAX))
 }
 
 /// Parses the value of `--threads`.
