@@ -7,7 +7,7 @@ use valleyscope::run::{Event, RunFolder, RunSession, Status};
 use crate::faults::{Stage, expect, history, points, scan, status, valleyscope};
 
 /// `valleyscope` with its runs in the stage's folder.
-fn train(stage: &Stage, args: &[&str]) -> Output {
+pub fn train(stage: &Stage, args: &[&str]) -> Output {
     let runs = stage.place.path().join("runs");
     let usual = ["train", "--worker", env!("CARGO_BIN_EXE_valleyscope-train"), "--runs", runs.to_str().unwrap()];
     valleyscope(stage, &[&usual[..], args].concat())
@@ -19,7 +19,7 @@ fn runs(stage: &Stage, args: &[&str]) -> Output {
 }
 
 /// The runs whose names begin so, in order.
-fn named(stage: &Stage, stem: &str) -> Vec<RunFolder> {
+pub fn named(stage: &Stage, stem: &str) -> Vec<RunFolder> {
     let mut runs = RunFolder::list(&stage.place.path().join("runs")).unwrap();
     runs.retain(|run| run.name().starts_with(stem));
     runs.sort_by_key(RunFolder::name);
@@ -142,6 +142,43 @@ fn a_part_that_was_stopped_is_named_and_foreign_runs_are_refused() {
     session.record(1, Event::GridPoint(point)).unwrap();
     drop(session);
     expect(&merge(&[&first, &second, &other]), 2, &["have different results for Adam with batches of"]);
+}
+
+/// Losses belong to the config that their part was begun with.
+#[test]
+fn parts_whose_configs_were_edited_are_not_merged() {
+    let stage = Stage::new();
+    let preset = preset(&stage, "small.ron");
+    for part in ["1/2", "2/2"] {
+        expect(&train(&stage, &[&preset, "--part", part]), 0, &[]);
+    }
+    let parts = named(&stage, "small-part");
+    let (names, before): (Vec<String>, Vec<String>) =
+        parts.iter().map(|run| (run.name(), run.config_text().unwrap())).unzip();
+    let merge: Vec<&str> = std::iter::once("merge").chain(names.iter().map(String::as_str)).collect();
+    let runs_there = named(&stage, "").len();
+    let edits = [
+        ("from: 0.001", "from: 0.00001", "`learning_rates.from` was 0.001 and is 0.00001"),
+        ("rule: Signum(", "rule: Lion(", "`optimizers[1].rule` was Signum("),
+    ];
+    for (from, to, field) in edits {
+        for (run, text) in parts.iter().zip(&before) {
+            let edited = text.replacen(from, to, 1);
+            assert_ne!(*text, edited);
+            std::fs::write(run.config(), edited).unwrap();
+        }
+        let words = ["cannot merge", names[0].as_str(), "is not the one that the run was begun with", field];
+        expect(&runs(&stage, &merge), 2, &words);
+        assert_eq!(named(&stage, "").len(), runs_there, "nothing is written");
+        for run in &parts {
+            let checked = runs(&stage, &["check", &run.name()]);
+            expect(&checked, 1, &["config.ron is not the one that the run was begun with", field]);
+        }
+    }
+    for (run, text) in parts.iter().zip(&before) {
+        std::fs::write(run.config(), text).unwrap();
+    }
+    expect(&runs(&stage, &merge), 0, &["8 grid points of 2 runs are in "]);
 }
 
 #[test]

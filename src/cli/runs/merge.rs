@@ -66,6 +66,8 @@ impl PartRun {
         let mut reader = RunReader::brief(run.clone());
         reader.poll().with_context(|| format!("cannot read {}", run.events().display()))?;
         let history = reader.history();
+        // The losses belong to the config that the part was begun with, and an edited one would label them falsely.
+        config.check(history).with_context(|| format!("cannot merge {name}")).map_err(Failure::BadInput)?;
         let begun = history.started().and_then(|started| Some((started.clone(), started.scan.clone()?)));
         let Some((started, axes)) = begun else {
             say(format_args!("{name} has not begun, and is left out"));
