@@ -1,14 +1,12 @@
+use std::fmt;
+
 use tch::TchError;
 
 /// Why a training could not be done.
 #[derive(Debug, thiserror::Error)]
 pub enum TrainError {
-    #[error("the device ran out of memory: {what}; {}", advice(*fits))]
-    OutOfMemory {
-        what: String,
-        /// The largest `batch_size` that should fit, where that is known.
-        fits: Option<u64>,
-    },
+    #[error("the device ran out of memory: {what}; {advice}")]
+    OutOfMemory { what: String, advice: MemoryAdvice },
     #[error("libtorch: {0}")]
     Torch(String),
     #[error("{0}")]
@@ -23,20 +21,41 @@ pub enum TrainError {
     Interrupted,
 }
 
-/// Advice where memory is short.
-fn advice(fits: Option<u64>) -> String {
-    let smaller = fits.map_or_else(
-        || "a smaller batch_size or a smaller model".to_owned(),
-        |fits| format!("a batch_size of at most {fits}, which should fit (of GPT-2 with more accumulation)"),
-    );
-    format!("take {smaller}, or free memory that other programs hold on it")
+/// What to do where memory is short.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MemoryAdvice {
+    /// It is not known what takes the memory.
+    #[default]
+    General,
+    /// A `batch_size` of at most this should fit.
+    Batch(u64),
+    /// The model with the states of this optimizer takes more than there is, whatever the `batch_size`.
+    Model(&'static str),
+}
+
+impl fmt::Display for MemoryAdvice {
+    fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const OTHERS: &str = "or free memory that other programs hold on it";
+        match self {
+            MemoryAdvice::General => write!(text, "take a smaller batch_size or a smaller model, {OTHERS}"),
+            MemoryAdvice::Batch(fits) => write!(
+                text,
+                "take a batch_size of at most {fits}, which should fit (of GPT-2 with more accumulation), {OTHERS}"
+            ),
+            MemoryAdvice::Model(rule) => write!(
+                text,
+                "no batch_size fits beside the model and what {rule} remembers: take a smaller model or an optimizer that \
+                 remembers less, {OTHERS}"
+            ),
+        }
+    }
 }
 
 impl TrainError {
-    /// Names the largest `batch_size` that should fit, where memory was short.
-    pub fn advise(&mut self, largest: impl FnOnce() -> Option<u64>) {
-        if let TrainError::OutOfMemory { fits, .. } = self {
-            *fits = largest();
+    /// Sets the advice, where memory was short.
+    pub fn advise(&mut self, find: impl FnOnce() -> MemoryAdvice) {
+        if let TrainError::OutOfMemory { advice, .. } = self {
+            *advice = find();
         }
     }
 }
@@ -50,7 +69,7 @@ impl From<TchError> for TrainError {
         let first = first.rsplit("DefaultCPUAllocator: ").next().unwrap_or_default().to_owned();
         // The messages of a GPU and of the processor.
         if ["out of memory", "can't allocate memory"].iter().any(|short| text.contains(short)) {
-            return TrainError::OutOfMemory { what: first, fits: None };
+            return TrainError::OutOfMemory { what: first, advice: MemoryAdvice::default() };
         }
         TrainError::Torch(first)
     }
@@ -68,9 +87,13 @@ mod tests {
         let begin = "the device ran out of memory: can't allocate memory: you tried to allocate 8 bytes.; take ";
         let end = ", or free memory that other programs hold on it";
         assert_eq!(error.to_string(), format!("{begin}a smaller batch_size or a smaller model{end}"));
-        error.advise(|| Some(3));
+        error.advise(|| MemoryAdvice::Batch(3));
         let three = "a batch_size of at most 3, which should fit (of GPT-2 with more accumulation)";
         assert_eq!(error.to_string(), format!("{begin}{three}{end}"));
+        error.advise(|| MemoryAdvice::Model("Shampoo"));
+        let said = error.to_string();
+        assert!(said.contains("no batch_size fits beside the model and what Shampoo remembers"), "{said}");
+        assert!(!said.contains("take a batch_size") && !said.contains("take a smaller batch_size"), "{said}");
         let cuda = TrainError::from(TchError::Torch("CUDA out of memory. Tried to allocate 2 GiB".to_owned()));
         assert!(matches!(cuda, TrainError::OutOfMemory { .. }), "{cuda}");
         let mut other = TrainError::Refused("no".to_owned());

@@ -69,8 +69,7 @@ impl Probe {
         };
         let mut metrics = Vec::new();
         let rule = optimizer.rule();
-        if let (Some(Observation { title, statistic, .. }), true) = (rule.info().observed, self.is_observed(optimizer))
-        {
+        if let Some(Observation { title, statistic, .. }) = self.observation(optimizer) {
             metrics.extend(observed_metrics(rule).into_iter().zip(QUANTILES).map(
                 |(metric, (share, _))| match statistic {
                     ObservedStatistic::Mean => info(metric, title.to_owned(), Unit::Fraction, MetricScale::Linear),
@@ -91,9 +90,11 @@ impl Probe {
         metrics
     }
 
-    /// Whether the states of the sampled parameters are here to be observed: other processes may keep some.
-    fn is_observed(&self, optimizer: &FlatOptimizer) -> bool {
-        optimizer.own().len() == self.length
+    /// What is observed of the states of the sampled parameters; none where a rule has nothing to observe, where its
+    /// states have other shapes than the parameters (statistics of axes), and where other processes keep some of them.
+    fn observation(&self, optimizer: &FlatOptimizer) -> Option<Observation> {
+        let is_flat = |(_, state): (String, &Tensor)| state.size() == [self.length as i64];
+        optimizer.rule().info().observed.filter(|_| optimizer.states().all(is_flat))
     }
 
     /// Stores the parameters before a step.
@@ -109,7 +110,7 @@ impl Probe {
             |sample: &Tensor| Ok::<_, TrainError>(Vec::<f64>::try_from(sample.f_to_kind(tch::Kind::Double)?)?);
         let (before, after) = (numbers(&before)?, numbers(&self.sample(parameters)?)?);
         let mut metrics = MetricValues::default();
-        if self.is_observed(optimizer) {
+        if self.observation(optimizer).is_some() {
             let states = optimizer.states().map(|(_, flat)| numbers(&self.sample(flat)?));
             let states = states.collect::<Result<Vec<_>, _>>()?;
             metrics = observed(optimizer.rule(), optimizer.bias(), &before, &states);

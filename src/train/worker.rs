@@ -11,7 +11,7 @@ use clap::{Parser, Subcommand};
 use tch::Device;
 
 use super::device::Devices;
-use super::error::TrainError;
+use super::error::{MemoryAdvice, TrainError};
 use super::follower::{share_config, share_data, share_stop};
 use super::group::{Group, LocalProcesses, Place};
 use super::progress::ProgressLines;
@@ -26,7 +26,7 @@ use crate::run::{
     StopRequest,
 };
 use crate::visible::visible_lines;
-use crate::workload::{Sharing, Workload};
+use crate::workload::{Common, Sharing, Workload};
 
 /// Trains the run in a folder, for `valleyscope`, which starts it.
 #[derive(Parser)]
@@ -261,16 +261,21 @@ impl Work<'_> {
     /// Trains one run of a workload.
     pub(crate) fn run<S: TrainedSpec>(&mut self, spec: &S) -> anyhow::Result<Ended> {
         self.run_all(spec).map_err(|mut error| {
-            let fits = || {
-                let capacity =
-                    Capacity::look(spec.common().device, &handshake(self.devices), self.session.run().path());
-                // A `batch_size` that was estimated to fit and did not is no advice.
-                spec.fitting(capacity.memory?, capacity.is_gpu()).filter(|fits| *fits < spec.samples_at_once())
+            let advice = || {
+                let Common { device, rule, .. } = spec.common();
+                let capacity = Capacity::look(device, &handshake(self.devices), self.session.run().path());
+                let Some(memory) = capacity.memory else { return MemoryAdvice::General };
+                match spec.fitting(memory, capacity.is_gpu()) {
+                    None => MemoryAdvice::Model(rule.name()),
+                    Some(fits) if fits < spec.samples_at_once() => MemoryAdvice::Batch(fits),
+                    // A `batch_size` that was estimated to fit and did not is no advice.
+                    Some(_) => MemoryAdvice::General,
+                }
             };
             if let Some(TrainerError::Train(short)) = error.downcast_mut() {
-                short.advise(fits);
+                short.advise(advice);
             } else if let Some(short) = error.downcast_mut::<TrainError>() {
-                short.advise(fits);
+                short.advise(advice);
             }
             error
         })

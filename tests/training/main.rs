@@ -27,6 +27,7 @@ mod probe;
 mod pytorch;
 mod real;
 mod resume;
+mod rules;
 mod saved;
 mod scan;
 mod schedule_free;

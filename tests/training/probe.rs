@@ -80,6 +80,27 @@ fn steps_of_adam() {
     }
 }
 
+/// Statistics of axes have other shapes than the parameters, and nothing is sampled of them.
+#[test]
+fn steps_of_rules_with_statistics_of_axes() {
+    for name in ["SOAP", "Shampoo"] {
+        let (layout, mut optimizer) = (layout(), optimizer(name));
+        let mut theta = flat(&layout, 1);
+        let mut probe = Probe::new(&layout, &theta).unwrap();
+        for step in 2..5 {
+            let before = values(&theta);
+            probe.begin(&theta).unwrap();
+            optimizer.step(&layout, &mut theta, &flat(&layout, step), &Answers::default()).unwrap();
+            let metrics = probe.end(&theta, &optimizer).unwrap();
+            let after = values(&theta);
+            let norm = |of: &dyn Fn(usize) -> f64| layout.range(2, 0).map(|at| of(at).powi(2)).sum::<f64>().sqrt();
+            let expected = norm(&|at| after[at] - before[at]) / norm(&|at| before[at]);
+            let found = metrics.get(MetricId::named("update_ratio.head").unwrap()).unwrap();
+            assert!((found - expected).abs() <= 1e-12 * expected, "{name}, step {step}: {found} {expected}");
+        }
+    }
+}
+
 #[test]
 fn each_rule_says_what_is_measured_of_it() {
     let layout = layout();
