@@ -54,10 +54,11 @@ pub(super) fn patiently<V: Send + 'static>(
 }
 
 /// Connections to the store at a place, which this process serves where it has a listener: for what the group says, for the
-/// watch, and for last words.
+/// watch, and for last words. They are made within `limit`, also where something listens there and says nothing.
 pub(super) fn open_stores(
     place: &Place,
     listener: Option<TcpListener>,
+    limit: Duration,
     check: &mut dyn FnMut() -> Result<(), TrainError>,
 ) -> Result<[Store; 3], TrainError> {
     let (host, port, prefix) = (place.host.clone(), place.port, place.prefix.clone());
@@ -65,10 +66,23 @@ pub(super) fn open_stores(
         let open = |of, listener| Store::open(&host, port, listener, &format!("{prefix}/{of}"), MEETING);
         Ok([open("group", listener)?, open("watch", None)?, open("watch", None)?])
     };
-    patiently(open, check)?.map_err(|C10dError(error)| {
+    let not_reached = |why: &str| {
         let (host, port) = (&place.host, place.port);
-        lost(format!("the processes meet at {host}:{port}, and that is not reached: {error}"))
-    })
+        lost(format!("the processes meet at {host}:{port}, and that is not reached: {why}"))
+    };
+    let begun = Instant::now();
+    let opened = patiently(open, || {
+        check()?;
+        if begun.elapsed() < limit {
+            return Ok(());
+        }
+        Err(not_reached(&format!(
+            "nothing there has answered within {} s as rank 0 does; see that rank 0 runs, that MASTER_ADDR and MASTER_PORT \
+             are the same for all processes, and that no other program listens at that port, or choose another",
+            limit.as_secs_f64()
+        )))
+    });
+    opened?.map_err(|C10dError(error)| not_reached(&error))
 }
 
 /// The key that is set when a process is there.
@@ -168,5 +182,35 @@ impl Link {
 
     pub(super) fn failed(&self, error: &str) -> TrainError {
         lost(self.watch.inquire(error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::train::group::Bind;
+
+    #[test]
+    fn a_listener_that_says_nothing_is_not_waited_for_without_end() {
+        let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = silent.local_addr().unwrap().port();
+        let place = Place {
+            rank: 1,
+            size: 2,
+            local_rank: 0,
+            host: "127.0.0.1".to_owned(),
+            port,
+            bind: Bind::Address("127.0.0.1".to_owned()),
+            prefix: "test".to_owned(),
+            listener: None,
+        };
+        let begun = Instant::now();
+        let refused = open_stores(&place, None, Duration::from_secs(1), &mut || Ok(()));
+        let error = refused.err().unwrap().to_string();
+        assert!(error.contains(&format!("meet at 127.0.0.1:{port}, and that is not reached")), "{error}");
+        assert!(error.contains("within 1 s") && error.contains("MASTER_PORT"), "{error}");
+        assert!(begun.elapsed() < MEETING / 2, "{:?}", begun.elapsed());
+        // It was connected: the listener has a connection to accept.
+        assert!(silent.accept().is_ok());
     }
 }

@@ -103,7 +103,7 @@ impl Group {
         let Joining { patience, backend, divides_optimizer } = joining;
         let Place { rank, size, .. } = place;
         let listener = place.listener.take();
-        let [store, beats, last_words] = open_stores(&place, listener, check)?;
+        let [store, beats, last_words] = open_stores(&place, listener, MEETING, check)?;
         let (store, last_words) = (Arc::new(store), Arc::new(last_words));
         let watch = Watch::begin(beats, last_words, rank, size, patience);
         let met = Group::meet(&place, &store, &watch, check);
@@ -148,7 +148,7 @@ impl Group {
         let listener = place.listener.take();
         let serves = listener.is_some();
         // Where it cannot be told, they learn it when they have waited for long enough.
-        let Ok([store, beats, _]) = open_stores(&place, listener, &mut || Ok(())) else { return };
+        let Ok([store, beats, _]) = open_stores(&place, listener, MEETING, &mut || Ok(())) else { return };
         let told = beats.set(watch::TROUBLE, why);
         // The store ends with the process that serves it.
         if serves && told.is_ok() {

@@ -132,6 +132,16 @@ fn number<N: std::str::FromStr>(variable: &'static str, found: &str) -> Result<N
     found.trim().parse().map_err(wrong)
 }
 
+/// The port where the processes meet, which all of them have to know: none that the system chooses.
+fn port(found: &str) -> Result<u16, PlaceError> {
+    let found = found.trim();
+    found.parse().ok().filter(|port| *port > 0).ok_or_else(|| PlaceError::Variable {
+        variable: "MASTER_PORT",
+        expected: "a port from 1 to 65535, the same for all processes and free on the machine of rank 0,".to_owned(),
+        found: found.to_owned(),
+    })
+}
+
 impl Known {
     /// As torchrun sets it, and whoever starts processes by hand.
     fn of_torchrun(size: &str, variable: &impl Fn(&str) -> Option<String>) -> Result<Known, PlaceError> {
@@ -149,7 +159,7 @@ impl Known {
             size,
             local_rank,
             host: needed("MASTER_ADDR")?,
-            port: number("MASTER_PORT", &needed("MASTER_PORT")?)?,
+            port: port(&needed("MASTER_PORT")?)?,
             training: Place::PREFIX.to_owned(),
         })
     }
@@ -169,7 +179,7 @@ impl Known {
             None => first_host(&needed("SLURM_STEP_NODELIST")?),
         };
         let port = match variable("MASTER_PORT") {
-            Some(port) => number("MASTER_PORT", &port)?,
+            Some(found) => port(&found)?,
             None => port_of_step(number("SLURM_JOB_ID", &needed("SLURM_JOB_ID")?)?, step),
         };
         Ok(Known { rank, size, local_rank, host, port, training: format!("{}/{step}", Place::PREFIX) })
@@ -221,6 +231,11 @@ mod tests {
         assert!(wrong.contains("below WORLD_SIZE, which is 4, as RANK in the environment, found 4"), "{wrong}");
         let wrong = place(None, &[&[("RANK", "x")], &variables[1..]].concat()).unwrap_err();
         assert!(wrong.contains("expected a number as RANK in the environment, found x"), "{wrong}");
+        for port in ["0", "65536", "x"] {
+            let wrong = place(None, &[&[("MASTER_PORT", port)], &variables[..]].concat()).unwrap_err();
+            assert!(wrong.contains("expected a port from 1 to 65535"), "{wrong}");
+            assert!(wrong.ends_with(&format!("as MASTER_PORT in the environment, found {port}")), "{wrong}");
+        }
     }
 
     #[test]
