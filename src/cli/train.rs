@@ -125,6 +125,9 @@ pub(super) fn run(args: &TrainArgs) -> Result<(), Failure> {
         let worker = find_worker(args.worker.as_deref())?;
         worker.handshake().map_err(anyhow::Error::from)?;
         check_config(run).map_err(Failure::BadInput)?;
+        if let Some(processes) = args.processes {
+            check_processes(&RunConfig::read(run).map_err(Failure::bad_input)?.preset, processes)?;
+        }
         return train(&worker, run, true, args.processes, &Interrupt::listen()?);
     }
     let fork = args.fork.as_ref().map(|point| find(args, point)).transpose()?;
@@ -198,6 +201,13 @@ fn lacks_end(run: &RunFolder) -> bool {
 /// Refuses a run with another config than it was begun with, before its worker does so in the run.
 fn check_config(run: &RunFolder) -> anyhow::Result<()> {
     RunConfig::check_run(run).with_context(|| format!("the run in {} cannot go on", run.path().display()))
+}
+
+/// Refuses more processes than can share a step, before anything is started.
+fn check_processes(preset: &Preset, processes: u16) -> Result<(), Failure> {
+    let Some(workload) = preset.workload() else { return Ok(()) };
+    let checked = workload.check_processes(usize::from(processes));
+    checked.map_err(|why| Failure::BadInput(anyhow!("--processes: {why}")))
 }
 
 /// Refuses a training on a missing device before a folder is made for it.
@@ -289,13 +299,14 @@ fn trainings(args: &TrainArgs, fork: Option<&Fork>) -> Result<Vec<Preset>, Failu
     if let Some(part) = args.part {
         settings.push(("part".to_owned(), part.to_string()));
     }
-    if let Some(processes) = args.processes {
-        settings.push(("processes".to_owned(), processes.to_string()));
-    }
     if let Some(folder) = &args.data {
         settings.push(("data".to_owned(), data(folder)?));
     }
     preset = super::changed(&preset, &settings)?;
+    if let Some(processes) = args.processes {
+        check_processes(&preset, processes)?;
+        preset = super::changed(&preset, &[("processes".to_owned(), processes.to_string())])?;
+    }
     let mut trainings = preset.trainings();
     if fork.is_some() && trainings.len() > 1 {
         return Err(Failure::BadInput(anyhow!(

@@ -4,18 +4,15 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 
-use super::training::{NO_TEXT, NOT_TOGETHER, Obtained, PointLosses, PointTraining, TrainedScan};
+use super::training::{NO_TEXT, Obtained, PointLosses, PointTraining, TrainedScan};
 use super::worker::{Ended, Work};
 use crate::run::{self, Event, GridPoint, RunHistory, SessionError};
 
 impl Work<'_> {
     /// Trains all points of a scan.
     pub(crate) fn scan<S: TrainedScan>(&mut self, preset: &S) -> anyhow::Result<Ended> {
-        if !self.group.is_alone() {
-            bail!(NOT_TOGETHER);
-        }
         let device = self.devices.open(preset.device(), 0)?;
         let obtained = self.data(|say, cancelled| preset.obtain(say, cancelled))?;
         let Some(obtained) = obtained else { return Ok(Ended::Stopped) };

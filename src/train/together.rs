@@ -11,6 +11,7 @@ use super::error::TrainError;
 use super::follower::{Follower, RankLog};
 use super::group::{Backend, Group, Joining, LocalProcesses, Place, Wait};
 use super::worker::Ended;
+use crate::preset::Preset;
 use crate::run::{Better, MetricId, MetricInfo, MetricScale, MetricSource, MetricValues, RunFolder, StopRequest, Unit};
 use crate::workload::Sharing;
 
@@ -47,6 +48,13 @@ impl Together {
             );
         }
         Ok(place)
+    }
+
+    /// Checks that as many processes can train a preset together as are to, before any is started.
+    pub(super) fn check(&self, preset: &Preset, place: Option<&Place>) -> anyhow::Result<()> {
+        let asked = place.map(|place| place.size).or(self.processes.map(usize::from));
+        let Some((count, workload)) = asked.zip(preset.workload()) else { return Ok(()) };
+        workload.check_processes(count).map_err(anyhow::Error::msg)
     }
 
     fn joining(&self, sharing: Sharing) -> Joining {

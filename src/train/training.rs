@@ -19,7 +19,7 @@ use super::worker::{Ended, Work};
 use crate::preset::Preset;
 use crate::quantity::{OutOfRange, SampleTemperature, SampleTokens, TopK};
 use crate::run::{MetricId, MetricValues, OptimizerProgress, WholeLoss};
-use crate::workload::{RunSpec, RunsPreset, Workload, for_each_workload};
+use crate::workload::{NOT_TOGETHER, RunSpec, RunsPreset, Workload, for_each_workload};
 
 /// A preset that the worker can train.
 pub trait Trained: Workload {
@@ -42,9 +42,6 @@ pub trait Trained: Workload {
     }
 }
 
-/// Why a scan is not trained by several processes.
-pub(super) const NOT_TOGETHER: &str =
-    "expected a run of one training, found a scan, which several processes cannot train together";
 const NO_MODEL: &str = "expected a run of one training, found a scan, which saves no models";
 
 impl<S: TrainedSpec> Trained for RunsPreset<S>

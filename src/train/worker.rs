@@ -198,6 +198,8 @@ fn lead(
 ) -> anyhow::Result<Ended> {
     let folder = RunFolder::open(folder)?;
     let config = RunConfig::read(&folder)?;
+    // A start that is refused changes nothing in the folder.
+    together.check(&config.preset, place.as_ref())?;
     let mut session = RunSession::begin(&folder)?;
     session.echo_to(Echo { out: std::io::stdout() });
     if !session.is_new() && !resume {

@@ -25,6 +25,8 @@ pub use gpt2::{Attention, Gpt2Precision, Gpt2Preset, Gpt2Shape, Gpt2Spec};
 pub use mnist::{MnistPreset, MnistScanPreset, MnistScanSpec, MnistSpec};
 pub use needs::Needs;
 pub use runs::{Common, CommonMut, Course, RunSpec, RunsPreset};
+#[cfg(feature = "torch")]
+pub(crate) use scan::NOT_TOGETHER;
 pub use scan::{LARGEST_STACK, MOST_SCANNED, ScanOptimizer, ScanPart};
 
 use self::form::Form;
@@ -115,6 +117,13 @@ pub trait Workload {
 
     /// The processes of the first run on a machine.
     fn sharing(&self) -> Sharing;
+
+    /// Checks that as many processes can train each of its runs together.
+    ///
+    /// # Errors
+    ///
+    /// A sentence with the largest number that can.
+    fn check_processes(&self, processes: usize) -> Result<(), String>;
 
     /// The requirements of a run on the machine, where they are known beforehand.
     fn needs(&self, run: usize) -> Option<Needs>;

@@ -44,6 +44,18 @@ pub trait RunSpec: Clone {
         Ok(())
     }
 
+    /// The largest number of processes that share a step, as far as it does not depend on the data, and why.
+    fn most_processes(&self) -> (usize, &'static str);
+
+    /// Checks that as many processes can share a step.
+    fn check_processes(&self, processes: usize) -> Result<(), String> {
+        let (most, why) = self.most_processes();
+        if processes <= most {
+            return Ok(());
+        }
+        Err(format!("expected at most {most} processes, {why}, found {processes}"))
+    }
+
     /// The number of samples that the passes take at once.
     fn samples_at_once(&self) -> u64;
 
@@ -157,8 +169,11 @@ where
             return Err(SpecError::new("runs", format!("must hold 1 to {most} runs, found {}", self.runs.len())));
         }
         for (place, run) in self.places().iter().zip(&self.runs) {
-            let Common { name, data, .. } = run.common();
-            check_name(name).and_then(|()| data.check()).and_then(|()| run.check()).map_err(|error| error.at(place))?;
+            let Common { name, data, sharing, .. } = run.common();
+            let processes = run.check_processes(sharing.processes.get());
+            let processes = processes.map_err(|why| SpecError::new("processes", format!("is too large: {why}")));
+            let checks = check_name(name).and_then(|()| data.check()).and_then(|()| run.check()).and(processes);
+            checks.map_err(|error| error.at(place))?;
         }
         Ok(())
     }
@@ -225,6 +240,10 @@ where
 
     fn sharing(&self) -> Sharing {
         self.runs.first().map_or_else(Sharing::none, |run| run.common().sharing)
+    }
+
+    fn check_processes(&self, processes: usize) -> Result<(), String> {
+        self.runs.iter().try_for_each(|run| run.check_processes(processes))
     }
 
     fn needs(&self, run: usize) -> Option<Needs> {

@@ -9,6 +9,10 @@ pub const MOST_SCANNED: usize = 64;
 /// The largest number of trainings of one optimizer and batch size.
 pub const LARGEST_STACK: usize = 10_000;
 
+/// Why a scan is not trained by several processes.
+pub(crate) const NOT_TOGETHER: &str =
+    "expected a run of one training, found a scan, which several processes cannot train together";
+
 /// An optimizer of a scan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

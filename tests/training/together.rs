@@ -7,8 +7,9 @@ use valleyscope::optimizer::{RuleKind, RuleSpec};
 use valleyscope::run::{self, MetricId, RunCommand, RunFolder, Status};
 use valleyscope::workload::{DeviceChoice, FloatType, MnistSpec, NotFinite};
 
-use crate::faults::{Stage, curve, expect, history, kill, quick, scan, status, wait_for, worker};
+use crate::faults::{Stage, curve, expect, history, kill, kill_at, quick, scan, status, wait_for, worker};
 use crate::gpt2_run::tiny;
+use crate::parts::{named, train};
 use crate::small::rate;
 
 fn together(run: &RunFolder, resume: bool, processes: usize) -> Command {
@@ -366,12 +367,59 @@ fn a_connection_that_is_cut_ends_all() {
     assert!(log.lines().last().unwrap().contains("resume the run"), "{log}");
 }
 
+/// What is in a run's folder: names and bytes of all files.
+fn content(run: &RunFolder) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+    let paths = std::fs::read_dir(run.path()).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = paths.map(|path| (path.clone(), std::fs::read(path).unwrap())).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn too_many_processes_are_refused_before_any_is_started_and_nothing_is_changed() {
+    let stage = Stage::new();
+    let settings = [("steps", "3"), ("batch_size", "4"), ("accumulation", "1")];
+    let run = tiny(&stage, &settings);
+    let said = ["expected at most 4 processes, one for each sequence of a step (`batch_size` times `accumulation`)"];
+    let before = content(&run);
+    expect(&together(&run, false, 41).output().unwrap(), 1, &said);
+    assert_eq!(content(&run), before);
+    assert!(worker(&run, false).output().unwrap().status.success());
+    let before = content(&run);
+    expect(&together(&run, true, 5).output().unwrap(), 1, &said);
+    assert_eq!((status(&run), content(&run) == before), (Status::Finished, true));
+    // As torchrun would start the first of them.
+    let mut first = worker(&run, true);
+    first.envs([("RANK", "0"), ("WORLD_SIZE", "5"), ("MASTER_ADDR", "127.0.0.1")]);
+    first.env("MASTER_PORT", free_port().to_string());
+    expect(&first.output().unwrap(), 1, &said);
+    assert!(content(&run) == before);
+
+    // By the program, which makes no folder for it, and resumes nothing so.
+    let there = || named(&stage, "").len();
+    let before = there();
+    let settings = settings.map(|(key, value)| format!("--set={key}={value}"));
+    let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
+    let asked = |more: &[&str]| train(&stage, &[&["gpt2-shakespeare"], &settings[..], more].concat());
+    let said = ["--processes: expected at most 4 processes", "found 41"];
+    expect(&asked(&["--processes", "41"]), 2, &said);
+    expect(&asked(&["--set", "processes=41"]), 2, &["`runs[0].processes` is too large", "at most 4 processes"]);
+    assert_eq!(there(), before);
+    let stopped = stage.run(quick(100));
+    kill_at(&stopped, 3);
+    let before = content(&stopped);
+    let resumed = train(&stage, &["--resume", &stopped.name(), "--processes", "200"]);
+    expect(&resumed, 2, &["--processes: expected at most 128 processes, one for each image of a batch", "found 200"]);
+    assert!(content(&stopped) == before);
+}
+
 #[test]
 fn what_cannot_be_trained_together_is_refused() {
     let stage = Stage::new();
     let run = tiny(&stage, &[("batch_size", "1"), ("accumulation", "2")]);
     let output = together(&run, false, 3).output().unwrap();
     expect(&output, 1, &["expected at most 2 processes, one for each sequence of a step", "found 3"]);
+    assert!(!run.events().exists(), "nothing is written");
     for (kind, why) in [("Muon", "steps whole parameters"), ("ScheduleFree", "takes gradients where its memory")] {
         let run = divided(tiny(&stage, &[("optimizer", kind), ("batch_size", "4")]));
         expect(&together(&run, false, 2).output().unwrap(), 1, &["leave `shard_optimizer` out", why]);
@@ -380,8 +428,12 @@ fn what_cannot_be_trained_together_is_refused() {
     expect(&together(&run, false, 2).output().unwrap(), 1, &["found a scan"]);
     let run = stage.run(quick(20));
     let mut alone = together(&run, false, 2);
-    alone.envs([("RANK", "0"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "127.0.0.1"), ("MASTER_PORT", "0")]);
+    alone.envs([("RANK", "0"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "127.0.0.1")]);
+    alone.env("MASTER_PORT", free_port().to_string());
     expect(&alone.output().unwrap(), 1, &["leave --processes out where torchrun or srun starts them"]);
+    let mut nowhere = worker(&run, false);
+    nowhere.envs([("RANK", "0"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "127.0.0.1"), ("MASTER_PORT", "0")]);
+    expect(&nowhere.output().unwrap(), 1, &["expected a port from 1 to 65535", "as MASTER_PORT", "found 0"]);
     let mut lonely = worker(&run, false);
     lonely.envs([("RANK", "0"), ("WORLD_SIZE", "2")]);
     expect(&lonely.output().unwrap(), 1, &["MASTER_ADDR is not set"]);

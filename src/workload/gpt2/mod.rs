@@ -235,6 +235,11 @@ impl RunSpec for Gpt2Spec {
         Ok(())
     }
 
+    fn most_processes(&self) -> (usize, &'static str) {
+        let sequences = self.batch_size.get() * self.accumulation.get();
+        (sequences, "one for each sequence of a step (`batch_size` times `accumulation`)")
+    }
+
     fn samples_at_once(&self) -> u64 {
         self.batch_size.get() as u64
     }

@@ -173,6 +173,10 @@ impl RunSpec for MnistSpec {
         CommonMut { name: &mut self.name, seed: &mut self.seed, data: &mut self.data }
     }
 
+    fn most_processes(&self) -> (usize, &'static str) {
+        (self.batch_size.get(), "one for each image of a batch (`batch_size`)")
+    }
+
     fn samples_at_once(&self) -> u64 {
         self.batch_size.get() as u64
     }

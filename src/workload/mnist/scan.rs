@@ -8,7 +8,7 @@ use crate::spec_error::SpecError;
 use crate::sweep::{LearningRates, SweepPart};
 use crate::workload::form::{Field, Form, Section, Value};
 use crate::workload::runs::check_name;
-use crate::workload::scan::{LARGEST_STACK, MOST_SCANNED};
+use crate::workload::scan::{LARGEST_STACK, MOST_SCANNED, NOT_TOGETHER};
 use crate::workload::{
     Common, DataChoice, Dataset, DeviceChoice, FloatType, Needs, OutlookResult, ScanOptimizer, ScanPart, Sharing,
     Workload,
@@ -207,6 +207,10 @@ impl Workload for MnistScanPreset {
 
     fn sharing(&self) -> Sharing {
         Sharing::none()
+    }
+
+    fn check_processes(&self, processes: usize) -> Result<(), String> {
+        if processes == 1 { Ok(()) } else { Err(NOT_TOGETHER.to_owned()) }
     }
 
     fn needs(&self, _: usize) -> Option<Needs> {

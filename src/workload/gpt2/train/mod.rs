@@ -215,13 +215,6 @@ impl TrainedSpec for Gpt2Spec {
 
 impl Training for Gpt2Run {
     fn join(&mut self, group: Arc<Group>) -> Result<(), TrainError> {
-        let (sequences, processes) = (self.spec.batch_size.get() * self.spec.accumulation.get(), group.size());
-        if processes > sequences {
-            return Err(TrainError::Refused(format!(
-                "expected at most {sequences} processes, one for each sequence of a step (`batch_size` times \
-                 `accumulation`), found {processes}"
-            )));
-        }
         if group.divides_optimizer() {
             self.optimizer.keep(group.optimized(self.model.layout().length()))?;
         }
