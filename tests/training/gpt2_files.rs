@@ -135,3 +135,55 @@ fn damaged_and_crafted_files_are_refused() {
     let error = model(shape(true), Gpt2Precision::Float32).import(&missing).unwrap_err().to_string();
     assert!(error.contains("nothing"), "{error}");
 }
+
+/// Tensors do not show the number of heads, nor what is done with them.
+#[test]
+fn models_whose_description_is_of_another_are_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let config = place.path().join("config.json");
+    let mut gpt2 = model(shape(true), Gpt2Precision::Float32);
+    gpt2.import(&golden(true)).unwrap();
+    gpt2.export(place.path(), Overwrite::No).unwrap();
+    let whole: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&config).unwrap()).unwrap();
+    let import = |key: &str, value: Option<serde_json::Value>, path: &Path| {
+        let mut changed = whole.clone();
+        let fields = changed.as_object_mut().unwrap();
+        fields.remove(key).unwrap();
+        fields.extend(value.map(|value| (key.to_owned(), value)));
+        std::fs::write(&config, changed.to_string()).unwrap();
+        let mut gpt2 = model(shape(true), Gpt2Precision::Float32);
+        gpt2.import(path).map_err(|error| {
+            assert_eq!(gpt2.parameters().abs().sum(Kind::Float).double_value(&[]), 0.0, "nothing is set");
+            error.to_string()
+        })
+    };
+    let others: [(&str, serde_json::Value, [&str; 2]); 9] = [
+        ("n_head", 4.into(), ["`n_head` 3, as `shape.heads` is, found 4", "choose the shape of the file's model"]),
+        ("n_layer", 5.into(), ["`n_layer` 2, as `shape.layers` is, found 5", "choose the shape"]),
+        ("n_embd", 24.into(), ["`n_embd` 12, as `shape.width` is, found 24", "choose the shape"]),
+        ("n_positions", 16.into(), ["`n_positions` 8, as `shape.context` is, found 16", "choose the shape"]),
+        ("model_type", "gpt_neo".into(), ["`model_type` \"gpt2\", found \"gpt_neo\"", "a file of such a model"]),
+        ("activation_function", "relu".into(), ["`activation_function` \"gelu_new\"", "found \"relu\""]),
+        ("layer_norm_epsilon", 1e-6.into(), ["`layer_norm_epsilon` 0.00001, found 1e-6", "a file of such a model"]),
+        ("scale_attn_weights", false.into(), ["`scale_attn_weights` true, found false", "a file of such a model"]),
+        (
+            "scale_attn_by_inverse_layer_idx",
+            false.into(),
+            ["`scale_attn_by_inverse_layer_idx` true", "`shape.scale_attn_by_inverse_layer_idx` is, found false"],
+        ),
+    ];
+    for (key, value, parts) in others {
+        for path in [place.path().to_owned(), place.path().join("model.safetensors")] {
+            let error = import(key, Some(value.clone()), &path).unwrap_err();
+            assert!(parts.iter().all(|part| error.contains(part)) && error.contains("config.json"), "{error}");
+        }
+    }
+    // What `transformers` assumes where nothing is said.
+    let error = import("n_head", None, place.path()).unwrap_err();
+    assert!(error.contains("`n_head` 3, as `shape.heads` is, found 12"), "{error}");
+    assert_eq!(import("layer_norm_epsilon", None, place.path()), Ok(()));
+    assert_eq!(import("activation_function", Some("gelu_pytorch_tanh".into()), place.path()), Ok(()));
+    std::fs::write(&config, "{").unwrap();
+    let error = model(shape(true), Gpt2Precision::Float32).import(place.path()).unwrap_err().to_string();
+    assert!(error.contains("the description of a model as JSON"), "{error}");
+}

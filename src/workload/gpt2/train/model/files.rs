@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
-use serde_json::json;
+use serde_json::{Value, json};
 use tch::{Device, Kind, Tensor};
 
 use super::{Gpt2, operations};
@@ -20,7 +21,7 @@ use crate::workload::Gpt2Shape;
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     #[error("{}: {source}", path.display())]
-    File { path: PathBuf, source: std::io::Error },
+    File { path: PathBuf, source: io::Error },
     #[error("{}: {reason}", path.display())]
     Unfit { path: PathBuf, reason: String },
     #[error(transparent)]
@@ -31,6 +32,42 @@ pub enum ImportError {
 const TENSORS: &str = "model.safetensors";
 /// The file from which `transformers` builds the model.
 const CONFIG: &str = "config.json";
+
+/// The longest description that is read, in bytes.
+const LONGEST_CONFIG: u64 = 1 << 20;
+
+const ACTIVATION: &str = "activation_function";
+/// Names of the tanh form of GELU.
+const SAME_GELU: [&str; 3] = ["gelu_new", "gelu_fast", "gelu_pytorch_tanh"];
+
+/// What a description must say as this model does, with the fields of the shape; empty where this program's model has no
+/// other value.
+const DESCRIBED: [(&str, &str); 9] = [
+    ("model_type", ""),
+    ("n_layer", "shape.layers"),
+    ("n_head", "shape.heads"),
+    ("n_embd", "shape.width"),
+    ("n_positions", "shape.context"),
+    (ACTIVATION, ""),
+    ("layer_norm_epsilon", ""),
+    ("scale_attn_weights", ""),
+    ("scale_attn_by_inverse_layer_idx", "shape.scale_attn_by_inverse_layer_idx"),
+];
+
+/// The values in `transformers` where a description has none.
+fn usual_config() -> Value {
+    json!({
+        "model_type": "gpt2",
+        "n_layer": 12,
+        "n_head": 12,
+        "n_embd": 768,
+        "n_positions": 1024,
+        "activation_function": "gelu_new",
+        "layer_norm_epsilon": 1e-5,
+        "scale_attn_weights": true,
+        "scale_attn_by_inverse_layer_idx": false,
+    })
+}
 
 /// A tensor of a file.
 struct Expected {
@@ -77,13 +114,15 @@ impl Gpt2 {
     /// Sets all parameters to those of a file `model.safetensors`, or of the folder that holds it.
     ///
     /// The tensors must be those of a model of this shape. A model without biases takes a file whose biases are zero.
-    /// Attention masks, which `transformers` formerly wrote beside the parameters, are ignored.
+    /// Attention masks, which `transformers` formerly wrote beside the parameters, are ignored. Where a `config.json` is beside
+    /// the file, the model that it describes must be this one: the tensors do not show how they are used.
     ///
     /// # Errors
     ///
-    /// Where the file cannot be read, or its tensors are not those of this model. Then the parameters are unchanged.
+    /// Where a file cannot be read, or the model is not this one. Then the parameters are unchanged.
     pub fn import(&mut self, path: &Path) -> Result<(), ImportError> {
         let path = if path.is_dir() { path.join(TENSORS) } else { path.to_owned() };
+        self.check_config(&path.with_file_name(CONFIG))?;
         let expected = self.expected();
         let file = plain_file::read(&path, Links::Followed, self.longest_file(&expected))
             .map_err(|source| ImportError::File { path: path.clone(), source })?;
@@ -95,6 +134,39 @@ impl Gpt2 {
                 let copied = tensor.f_unsqueeze(0).and_then(|tensor| view.f_copy_(&tensor));
                 copied.map_err(TrainError::from)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Refuses the description of another model, where there is one.
+    fn check_config(&self, path: &Path) -> Result<(), ImportError> {
+        let text = match plain_file::read_text(path, Links::Followed, LONGEST_CONFIG) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            text => text.map_err(|source| ImportError::File { path: path.to_owned(), source })?,
+        };
+        let unfit = |reason| ImportError::Unfit { path: path.to_owned(), reason };
+        let found: serde_json::Map<String, Value> = serde_json::from_str(&text)
+            .map_err(|error| unfit(format!("expected the description of a model as JSON, but {error}")))?;
+        let (own, usual) = (self.config(), usual_config());
+        for (key, field) in DESCRIBED {
+            let expected = &own[key];
+            let found = found.get(key).unwrap_or(&usual[key]);
+            let is_same = match (expected.as_f64(), found.as_f64()) {
+                (Some(expected), Some(found)) => expected == found,
+                _ => {
+                    expected == found
+                        || key == ACTIVATION && found.as_str().is_some_and(|name| SAME_GELU.contains(&name))
+                }
+            };
+            if is_same {
+                continue;
+            }
+            let (why, remedy) = match field {
+                "" => (String::new(), "choose a file of such a model"),
+                field => (format!(", as `{field}` is"), "choose the shape of the file's model"),
+            };
+            let found = visible(&found.to_string()).into_owned();
+            return Err(unfit(format!("expected `{key}` {expected}{why}, found {found}; {remedy}")));
         }
         Ok(())
     }
@@ -137,7 +209,7 @@ impl Gpt2 {
     }
 
     /// The model's shape in the terms of `transformers`.
-    fn config(&self) -> serde_json::Value {
+    fn config(&self) -> Value {
         let Gpt2Shape { layers, heads, width, context, vocabulary, scale_attn_by_inverse_layer_idx, .. } =
             *self.shape();
         json!({
