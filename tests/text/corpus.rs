@@ -114,6 +114,20 @@ fn tokens_beyond_the_vocabulary_are_refused_with_their_place() {
 }
 
 #[test]
+fn tokens_of_other_bytes_than_their_description_says_are_refused() {
+    for name in ["train.bin", "val.bin"] {
+        let folder = folder(TokenizerKind::Gpt2);
+        assert!(Corpus::open(folder.path(), 8).is_ok());
+        let path = folder.path().join(name);
+        let mut all = tokens(&path);
+        all[5] ^= 1;
+        write_tokens(&path, &all);
+        let error = Corpus::open(folder.path(), 8).unwrap_err();
+        says(&error, &[name, "the tokens of meta.json, with the SHA-256 ", "found others", "valleyscope data text"]);
+    }
+}
+
+#[test]
 fn tokens_of_nanogpt_with_nothing_beside_them_are_taken_for_gpt2s() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["train.bin", "val.bin"] {

@@ -120,6 +120,23 @@ fn the_bytes_are_the_same_on_any_number_of_threads_and_after_any_stop() {
 }
 
 #[test]
+fn packs_that_are_written_while_they_are_read_are_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let path = put(place.path(), "in/openwebtext.tar.xz", archive(&packs(3)));
+    let [folder, out] = ["in", "out"].map(|name| place.path().join(name));
+    let text = WebText { folder: &folder, fraction: ValidationFraction::clamped(0.3), replace: false };
+    let mut write = |at: PreparationProgress| {
+        if at.stage == Stage::Tokenizing && at.done == 0 {
+            fs::File::options().append(true).open(&path).unwrap().write_all(b"more").unwrap();
+        }
+    };
+    let error = text.make(&out, &mut write, &|| false).unwrap_err();
+    assert!(matches!(error, TextError::Changed(_)), "{error}");
+    says(&error, &["openwebtext.tar.xz was changed while it was read"]);
+    assert!(!out.join("train.bin").exists() && !out.join("unfinished.json").exists());
+}
+
+#[test]
 fn damaged_packs_and_other_files_are_refused_by_name() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path().join("in");

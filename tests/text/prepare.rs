@@ -1,7 +1,10 @@
 use std::fs;
 use std::path::PathBuf;
 
-use valleyscope::dataset::text::{Corpus, END_OF_TEXT, Preparation, Split, TextError, Tokenizer, find};
+use sha2::{Digest, Sha256};
+use valleyscope::dataset::text::{
+    Corpus, END_OF_TEXT, Preparation, PreparationProgress, Split, Stage, TextError, Tokenizer, find,
+};
 use valleyscope::workload::TokenizerKind;
 
 use crate::{TEXT, make, make_some, preparation, put, results, says, tokens};
@@ -150,6 +153,60 @@ fn unfinished_tokens_of_other_text_are_left_alone() {
     says(&error, &["unfinished tokens of other text", "--force"]);
     let error = Corpus::open(&out, 8).unwrap_err();
     says(&error, &["finished", "goes on from there"]);
+}
+
+/// What `meta.json` certifies is the text that was tokenized.
+#[test]
+fn text_that_is_changed_while_it_is_read_is_refused_and_nothing_of_it_stays() {
+    for (kind, to) in [(TokenizerKind::Gpt2, "Enna"), (TokenizerKind::Char, "Enna"), (TokenizerKind::Char, "€a")] {
+        let folder = tempfile::tempdir().unwrap();
+        let whole = TEXT.repeat(3);
+        let path = put(folder.path(), "text.txt", &whole);
+        let out = folder.path().join("out");
+        let at = whole.rfind("Anna").unwrap();
+        let changed = format!("{}{to}{}", &whole[..at], &whole[at + 4..]);
+        assert_eq!(changed.len(), whole.len());
+        let files = find(std::slice::from_ref(&path)).unwrap();
+        let mut change = |seen: PreparationProgress| {
+            if seen.stage == Stage::Tokenizing && seen.done == 0 {
+                fs::write(&path, &changed).unwrap();
+            }
+        };
+        let error = preparation(&files, kind).make(&out, &mut change, &|| false).unwrap_err();
+        assert!(matches!(error, TextError::Changed(_)), "{kind:?}, {to}: {error}");
+        says(&error, &["text.txt was changed while it was read", "try again"]);
+        for name in ["train.bin", "val.bin", "meta.json", "train.bin.part", "val.bin.part", "unfinished.json"] {
+            assert!(!out.join(name).exists(), "{kind:?}, {to}: {name}");
+        }
+        let meta = make(std::slice::from_ref(&path), kind, &out).unwrap();
+        assert_eq!(meta.sources[0].sha256, format!("{:x}", Sha256::digest(&changed)));
+    }
+}
+
+#[test]
+fn unfinished_tokens_that_were_changed_are_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = put(folder.path(), "text.txt", TEXT.repeat(2));
+    let paths = std::slice::from_ref(&path);
+    let files = find(paths).unwrap();
+    let whole = folder.path().join("whole");
+    make(paths, TokenizerKind::Gpt2, &whole).unwrap();
+    for (name, is_changed) in [("train.bin.part", true), ("train.bin.part", false)] {
+        let out = folder.path().join(format!("out-{is_changed}"));
+        assert!(matches!(make_some(paths, TokenizerKind::Gpt2, &out), Err(TextError::Cancelled)));
+        let part = out.join(name);
+        let mut bytes = fs::read(&part).unwrap();
+        assert!(bytes.len() > 1000);
+        if is_changed {
+            bytes[1000] ^= 1;
+        }
+        fs::write(&part, bytes).unwrap();
+        let mut anew = 0;
+        let mut progress = |at: PreparationProgress| anew += usize::from(at.stage == Stage::Anew);
+        preparation(&files, TokenizerKind::Gpt2).make(&out, &mut progress, &|| false).unwrap();
+        assert_eq!(anew, usize::from(is_changed));
+        assert!(results(&out) == results(&whole));
+    }
 }
 
 #[test]

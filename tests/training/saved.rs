@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use safetensors::SafeTensors;
+use sha2::{Digest, Sha256};
 use tch::Device;
 use valleyscope::dataset::text::{Corpus, Split, synthetic_text};
 use valleyscope::export::Overwrite;
@@ -180,8 +181,13 @@ fn the_whole_validation_part_is_evaluated_window_by_window() {
     assert_eq!(String::from_utf8_lossy(&again.stdout), said);
     assert!(!String::from_utf8_lossy(&again.stderr).contains("warning"));
     let mut bytes = fs::read(moved.join("val.bin")).unwrap();
+    let sum = |bytes: &[u8]| format!("{:x}", Sha256::digest(bytes));
+    let before = sum(&bytes);
     bytes.swap(0, 40);
-    fs::write(moved.join("val.bin"), bytes).unwrap();
+    fs::write(moved.join("val.bin"), &bytes).unwrap();
+    expect(&runs(&stage, &elsewhere, true), 1, &["val.bin: expected the tokens of meta.json"]);
+    let meta = fs::read_to_string(moved.join("meta.json")).unwrap();
+    fs::write(moved.join("meta.json"), meta.replacen(&before, &sum(&bytes), 1)).unwrap();
     expect(&runs(&stage, &elsewhere, true), 0, &["warning: the run has learned from other data"]);
     expect(&runs(&stage, &["evaluate", &name, "--device", "cuda:77"], true), 1, &["CUDA device 77"]);
 }

@@ -16,6 +16,10 @@ pub(super) fn make(
 ) -> Result<(), Failure> {
     let mut shown: Option<Shown> = None;
     let mut show = |at: text::PreparationProgress| {
+        if at.stage == Stage::Anew {
+            finish(shown.take().as_ref());
+            return say(format_args!("{}", Stage::ANEW));
+        }
         if shown.as_ref().is_none_or(|shown| shown.stage != at.stage) {
             finish(shown.as_ref());
             shown = Some(Shown::begin(&at));

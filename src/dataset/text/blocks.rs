@@ -1,8 +1,10 @@
 //! The text of a job in blocks that can be tokenized independently.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{self, Read};
 use std::path::Path;
+
+use sha2::{Digest, Sha256};
 
 use super::job::PreparationJob;
 use super::output::ResumeState;
@@ -11,6 +13,8 @@ use crate::plain_file::{self, Links};
 
 /// A text whose tokens do not depend on the text before or after it.
 pub(super) struct TextBlock {
+    /// The number of its file.
+    pub file: usize,
     pub split: Split,
     pub text: String,
     /// Whether it begins a document other than the first.
@@ -27,17 +31,53 @@ pub(super) struct Blocks<'a> {
     /// The range of the next block, and the block's beginning.
     pub range: usize,
     pub at: u64,
-    /// The file of that range, read up to `at` plus the content of the buffer.
-    file: Option<File>,
+    /// The file of that range.
+    reading: Option<HashedFile>,
     buffer: Vec<u8>,
+}
+
+/// A file that is read from its beginning on, with the hash of all bytes so far.
+struct HashedFile {
+    file: File,
+    hash: Sha256,
+}
+
+impl HashedFile {
+    /// Opens a file, and reads the bytes before a place.
+    fn open(path: &Path, at: u64) -> io::Result<HashedFile> {
+        let mut hashed = HashedFile { file: plain_file::open(path, Links::Followed)?, hash: Sha256::new() };
+        let mut skipped = Vec::new();
+        let mut left = at;
+        while left > 0 {
+            skipped.clear();
+            let count = hashed.read(left.min(LONGEST as u64), &mut skipped)?;
+            if count == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            left -= count;
+        }
+        Ok(hashed)
+    }
+
+    /// Adds at most as many bytes to the buffer; returns how many.
+    fn read(&mut self, most: u64, buffer: &mut Vec<u8>) -> io::Result<u64> {
+        let before = buffer.len();
+        let count = (&mut self.file).take(most).read_to_end(buffer)?;
+        self.hash.update(&buffer[before..]);
+        Ok(count as u64)
+    }
 }
 
 impl<'a> Blocks<'a> {
     pub(super) fn from_state(job: &'a PreparationJob<'a>, state: &ResumeState) -> Blocks<'a> {
-        Blocks { job, range: state.part, at: state.at, file: None, buffer: Vec::new() }
+        Blocks { job, range: state.part, at: state.at, reading: None, buffer: Vec::new() }
     }
 
     /// The next block; `None` after the last.
+    ///
+    /// # Errors
+    ///
+    /// [`TextError::Changed`] at the end of a file whose bytes are not those that the job has read.
     pub(super) fn next_block(&mut self) -> Result<Option<TextBlock>, TextError> {
         let Some(range) = self.job.ranges.get(self.range) else { return Ok(None) };
         let path = &self.job.files[range.file].path;
@@ -51,23 +91,36 @@ impl<'a> Blocks<'a> {
         self.at += length as u64;
         if is_last && self.at == range.end {
             self.range += 1;
-            self.at = self.job.ranges.get(self.range).map_or(0, |next| next.start);
-            self.file = None;
+            let next = self.job.ranges.get(self.range);
+            self.at = next.map_or(0, |next| next.start);
+            if next.is_none_or(|next| next.file != range.file) {
+                self.end_file(range.file)?;
+            }
         }
-        Ok(Some(TextBlock { split: range.split, text, begins_document }))
+        Ok(Some(TextBlock { file: range.file, split: range.split, text, begins_document }))
+    }
+
+    /// Checks that all bytes of a file were those that the job has read.
+    fn end_file(&mut self, file: usize) -> Result<(), TextError> {
+        let Some(HashedFile { hash, .. }) = self.reading.take() else { return Ok(()) };
+        if format!("{:x}", hash.finalize()) == self.job.plan.sources[file].sha256 {
+            return Ok(());
+        }
+        Err(TextError::Changed(self.job.files[file].path.clone()))
     }
 
     /// Fills the buffer from the file.
     fn fill(&mut self, path: &Path, left: u64) -> Result<(), TextError> {
-        let failed = |source| TextError::File { path: path.to_owned(), source };
-        if self.file.is_none() {
-            let mut file = plain_file::open(path, Links::Followed).map_err(failed)?;
-            file.seek(SeekFrom::Start(self.at)).map_err(failed)?;
-            self.file = Some(file);
-        }
+        let failed = |source: io::Error| match source.kind() {
+            io::ErrorKind::UnexpectedEof => TextError::Changed(path.to_owned()),
+            _ => TextError::File { path: path.to_owned(), source },
+        };
+        let reading = match &mut self.reading {
+            Some(reading) => reading,
+            none => none.insert(HashedFile::open(path, self.at).map_err(failed)?),
+        };
         let wanted = left.min(LONGEST as u64) as usize;
-        let file = self.file.as_mut().expect("it was opened");
-        file.take((wanted - self.buffer.len()) as u64).read_to_end(&mut self.buffer).map_err(failed)?;
+        reading.read((wanted - self.buffer.len()) as u64, &mut self.buffer).map_err(failed)?;
         if self.buffer.len() < wanted {
             return Err(TextError::Changed(path.to_owned()));
         }

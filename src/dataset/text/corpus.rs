@@ -4,6 +4,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
+use super::checked::CheckedFile;
 use super::error::MAKE_ANEW;
 use super::output::STATE_FILE;
 use super::tokens::{self, Tokens};
@@ -19,6 +20,7 @@ pub struct Corpus {
     context: usize,
     /// In the order of [`Split::ALL`].
     tokens: [Tokens; 2],
+    /// Their sums in `meta.json`, where there is one.
     sums: Option<[String; 2]>,
 }
 
@@ -37,16 +39,50 @@ impl Corpus {
     ///
     /// # Errors
     ///
-    /// Where a file is missing, of odd length, too short, or of another length than `meta.json` says, and where a token
-    /// is beyond the vocabulary (in files of more than 67 million tokens only tokens that are read are checked for
-    /// that).
+    /// Where a file is missing, of odd length, too short, or of another length or sum than `meta.json` says, and where a
+    /// token is beyond the vocabulary. In files of more than 67 million tokens only tokens that are read are checked for
+    /// that, and the sums by [`Corpus::check_large`].
     pub fn open(folder: &Path, context: usize) -> Result<Corpus, TextError> {
         let Description { meta, tokenizer } = Description::of(folder)?;
         let open = |split: Split| Tokens::open(&folder.join(split.file_name()), tokenizer.vocabulary_size());
         let tokens = [open(Split::Train)?, open(Split::Validation)?];
         check_counts(folder, meta.as_ref(), tokens.each_ref().map(Tokens::count), context)?;
         let sums = meta.map(|meta| [meta.train.sha256, meta.val.sha256]);
+        for (tokens, known) in tokens.iter().zip(sums.iter().flatten()).filter(|(tokens, _)| tokens.is_checked()) {
+            tokens.compare(&tokens.sum(&mut |_| Ok(()))?, known)?;
+        }
         Ok(Corpus { source: TextSource::Tokens(folder.to_owned()), tokenizer, context, tokens, sums })
+    }
+
+    /// Compares the sums of the large files in its folder with those in `meta.json`. That takes some seconds for each GB, and
+    /// is done once: `cache` keeps a record of what was compared, until the file's length or time changes. `seen` gets the
+    /// bytes so far and all bytes of a file; an error of it ends the reading.
+    ///
+    /// # Errors
+    ///
+    /// Where a file has another sum, and those of reading.
+    pub(super) fn check_large(
+        &self,
+        folder: &Path,
+        cache: Option<&Path>,
+        seen: &mut dyn FnMut(u64, u64) -> Result<(), TextError>,
+    ) -> Result<(), TextError> {
+        for (place, split) in Split::ALL.into_iter().enumerate() {
+            let tokens = &self.tokens[place];
+            let Some(known) = self.sums.as_ref().map(|sums| &sums[place]).filter(|_| !tokens.is_checked()) else {
+                continue;
+            };
+            let record = CheckedFile::of(&folder.join(split.file_name()), known)?;
+            if cache.is_some_and(|cache| record.is_in(cache)) {
+                continue;
+            }
+            let total = 2 * tokens.count();
+            tokens.compare(&tokens.sum(&mut |done| seen(done, total))?, known)?;
+            if let Some(cache) = cache {
+                record.keep(cache);
+            }
+        }
+        Ok(())
     }
 
     /// The tokenizer of a folder with `train.bin`, `val.bin` and `meta.json`, without reading the tokens.
@@ -112,7 +148,7 @@ impl Corpus {
     }
 
     /// A hash of the tokens and of their meaning, wherever they are stored: SHA-256 in hexadecimal. A run resumes only
-    /// with data of the same fingerprint. The sums of large files are taken from `meta.json` where there is one.
+    /// with data of the same fingerprint. The sums are taken from `meta.json` where there is one.
     pub fn fingerprint(&self) -> Result<String, TextError> {
         let mut hash = Sha256::new();
         hash.update(self.tokenizer.kind().name());
@@ -122,8 +158,9 @@ impl Corpus {
         for (place, tokens) in self.tokens.iter().enumerate() {
             hash.update(tokens.count().to_le_bytes());
             match &self.sums {
-                Some(sums) if !tokens.is_checked() => hash.update(&sums[place]),
-                _ => hash.update(tokens.sum()?),
+                // They were compared.
+                Some(sums) => hash.update(&sums[place]),
+                _ => hash.update(tokens.sum(&mut |_| Ok(()))?),
             }
         }
         Ok(format!("{:x}", hash.finalize()))

@@ -38,7 +38,7 @@ pub enum TextError {
          folder, or begin anew with --force", .0.display()
     )]
     OtherJob(PathBuf),
-    #[error("{} has changed while it was read; try again", .0.display())]
+    #[error("{} was changed while it was read, and its tokens are given up; try again when nothing writes it", .0.display())]
     Changed(PathBuf),
     #[error(
         "{}: expected tokens of `{}`, found those of `{}`; make others from the text by `valleyscope data text \

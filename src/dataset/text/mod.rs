@@ -4,6 +4,7 @@
 //! the meaning of the tokens and their sources.
 
 mod blocks;
+mod checked;
 mod corpus;
 mod error;
 mod gpt2;

@@ -40,13 +40,6 @@ impl TextSources {
     }
 }
 
-fn doing(stage: Stage) -> &'static str {
-    match stage {
-        Stage::Reading => "reading text",
-        Stage::Tokenizing => "tokenizing text",
-    }
-}
-
 /// The folder for the tokens of text: `valleyscope/text` in the user's cache folder.
 pub fn cache_folder() -> Result<PathBuf, TextError> {
     let project = ProjectDirs::from("", "", "valleyscope").ok_or(TextError::NoCache)?;
@@ -66,7 +59,15 @@ pub fn obtain(
 ) -> Result<(Corpus, Vec<String>), TextError> {
     let (found, warnings) = search(choice, wanted, sources)?;
     let corpus = match found {
-        Found::Tokens(folder, _) => Corpus::open(&folder, wanted.context)?,
+        Found::Tokens(folder, _) => {
+            let corpus = Corpus::open(&folder, wanted.context)?;
+            let mut lines = SparseLines::new(say);
+            corpus.check_large(&folder, sources.cache.as_deref(), &mut |done, total| {
+                lines.at("comparing tokens with meta.json", done, total);
+                if cancelled() { Err(TextError::Cancelled) } else { Ok(()) }
+            })?;
+            corpus
+        }
         Found::Text(path, files) => {
             let mut lines = SparseLines::new(say);
             tokenized(
@@ -74,7 +75,11 @@ pub fn obtain(
                 &files,
                 wanted,
                 sources,
-                &mut |PreparationProgress { stage, done, total, .. }| lines.at(doing(stage), done, total),
+                &mut |PreparationProgress { stage, done, total, .. }| match stage {
+                    Stage::Reading => lines.at("reading text", done, total),
+                    Stage::Anew => lines.once(Stage::ANEW),
+                    Stage::Tokenizing => lines.at("tokenizing text", done, total),
+                },
                 cancelled,
             )?
         }

@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use lzma_rust2::XzReader;
 use rand::Rng;
@@ -74,6 +75,7 @@ impl WebText<'_> {
     ) -> Result<Meta, TextError> {
         let files = find(self.folder)?;
         let packs = packs(self.folder, &files)?;
+        let stamps = stamps(&files)?;
         let sources = sums(&files, progress, cancelled)?;
         let parts = packs.iter().map(|pack| pack.start..pack.start + pack.length).collect();
         let plan = TokenPlan { tokenizer: Tokenizer::Gpt2, fraction: self.fraction, sources, parts };
@@ -81,12 +83,28 @@ impl WebText<'_> {
             Begun::Complete(meta) => return Ok(meta),
             Begun::Work(output) => output,
         };
+        output.tell_beginning(progress);
+        let mut outcome = self.tokenize(&packs, &mut output, progress, cancelled);
+        if outcome.is_ok() {
+            outcome = changed(&files, &stamps).map_or(Ok(()), |path| Err(TextError::Changed(path)));
+        }
+        output.end(outcome)
+    }
+
+    /// Makes the tokens of the packs from where the files are on.
+    fn tokenize(
+        &self,
+        packs: &[Pack],
+        output: &mut TokenFiles<'_>,
+        progress: &mut dyn FnMut(PreparationProgress),
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<(), TextError> {
         loop {
             progress(output.progress());
             let begin = output.state().part;
             let end = packs.len().min(begin + BLOCKS_A_THREAD * rayon::current_num_threads());
             if begin == end {
-                return output.finish();
+                return Ok(());
             }
             let tokenized: Vec<_> = packs[begin..end].par_iter().map(|pack| tokens(pack, self.fraction)).collect();
             for tokens in tokenized {
@@ -97,6 +115,24 @@ impl WebText<'_> {
             output.reached(end, packs.get(end).map_or(0, |pack| pack.start), cancelled)?;
         }
     }
+}
+
+/// The length of each file, and when it was changed last. Packs are not read in the order of the files' bytes, of which the sums
+/// are.
+fn stamps(files: &[PathBuf]) -> Result<Vec<(u64, SystemTime)>, TextError> {
+    let stamp = |path: &PathBuf| {
+        let found = path.metadata().and_then(|found| Ok((found.len(), found.modified()?)));
+        found.map_err(|source| TextError::File { path: path.clone(), source })
+    };
+    files.iter().map(stamp).collect()
+}
+
+/// The first file that is not as it was.
+fn changed(files: &[PathBuf], before: &[(u64, SystemTime)]) -> Option<PathBuf> {
+    let is_same = |(path, before): &(&PathBuf, &(u64, SystemTime))| {
+        stamps(std::slice::from_ref(*path)).is_ok_and(|now| now[0] == **before)
+    };
+    files.iter().zip(before).find(|pair| !is_same(pair)).map(|(path, _)| path.clone())
 }
 
 /// The files that can be packs or archives of them, in a folder and in the subfolders into which archives are unpacked.

@@ -1,7 +1,7 @@
 //! The files of tokens during their creation.
 
 use std::fs::{self, File};
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -44,7 +44,8 @@ impl TokenPlan {
 
     /// The state at the beginning of the work.
     fn beginning(&self) -> ResumeState {
-        ResumeState { job: self.sum(), part: 0, at: self.parts.first().map_or(0, |part| part.start), tokens: [0; 2] }
+        let at = self.parts.first().map_or(0, |part| part.start);
+        ResumeState { job: self.sum(), part: 0, at, tokens: [0; 2], sums: [0; 2] }
     }
 
     /// Whether a state is possible for this work.
@@ -80,6 +81,8 @@ pub(super) struct ResumeState {
     pub at: u64,
     /// The number of tokens in the files, in the order of [`Split::ALL`].
     tokens: [u64; 2],
+    /// The CRC-32 of each file up to there.
+    sums: [u32; 2],
 }
 
 impl ResumeState {
@@ -120,6 +123,10 @@ pub(super) struct TokenFiles<'a> {
     state: ResumeState,
     /// In the order of [`Split::ALL`].
     files: [File; 2],
+    /// Of all tokens in the files, in the same order.
+    sums: [crc32fast::Hasher; 2],
+    /// Whether there were unfinished tokens that could not be resumed.
+    is_anew: bool,
     saved: Instant,
     _lock: File,
 }
@@ -154,7 +161,8 @@ impl TokenFiles<'_> {
         TokenFiles::open(folder, plan, state, lock).map(Begun::Work)
     }
 
-    /// Opens the files and truncates them to the lengths in the state.
+    /// Opens the files and truncates them to the lengths in the state. Where their bytes are not those that were written, the
+    /// work begins anew.
     fn open<'a>(
         folder: &'a Path,
         plan: &'a TokenPlan,
@@ -168,15 +176,19 @@ impl TokenFiles<'_> {
                 fs::rename(final_path(folder, split), &path).map_err(|source| failed(folder, split, source))?;
             }
             let file = plain_file::open_to_write(&path).map_err(|source| failed(folder, split, source))?;
-            let length = file.metadata().map_err(|source| failed(folder, split, source))?.len();
-            Ok((file, length))
+            let written = 2 * state.tokens[split.index()];
+            let sum = sum_of_first(&file, written).map_err(|source| failed(folder, split, source))?;
+            let is_whole = sum.as_ref().is_some_and(|sum| sum.clone().finalize() == state.sums[split.index()]);
+            Ok((file, sum.filter(|_| is_whole)))
         };
-        let [(train, train_bytes), (val, val_bytes)] = [open(Split::Train)?, open(Split::Validation)?];
-        // A file that was truncated has to be made again.
-        if [train_bytes, val_bytes].iter().zip(state.tokens).any(|(&bytes, tokens)| bytes / 2 < tokens) {
+        let [(train, train_sum), (val, val_sum)] = [open(Split::Train)?, open(Split::Validation)?];
+        let sums = train_sum.zip(val_sum).map(|(train, val)| [train, val]);
+        let is_anew = sums.is_none();
+        if is_anew {
             state = plan.beginning();
         }
-        let mut output = TokenFiles { folder, plan, state, files: [train, val], saved: Instant::now(), _lock: lock };
+        let (sums, saved) = (sums.unwrap_or_default(), Instant::now());
+        let mut output = TokenFiles { folder, plan, state, files: [train, val], sums, is_anew, saved, _lock: lock };
         for split in Split::ALL {
             let length = 2 * output.state.tokens[split.index()];
             let file = &mut output.files[split.index()];
@@ -196,6 +208,7 @@ impl TokenFiles<'_> {
     pub(super) fn append(&mut self, split: Split, tokens: &[u8]) -> Result<(), TextError> {
         let written = self.files[split.index()].write_all(tokens);
         written.map_err(|source| failed(self.folder, split, source))?;
+        self.sums[split.index()].update(tokens);
         self.state.tokens[split.index()] += tokens.len() as u64 / 2;
         Ok(())
     }
@@ -215,6 +228,13 @@ impl TokenFiles<'_> {
         Ok(())
     }
 
+    /// Passes on that the work begins anew, where it does.
+    pub(super) fn tell_beginning(&self, progress: &mut dyn FnMut(PreparationProgress)) {
+        if self.is_anew {
+            progress(PreparationProgress { stage: Stage::Anew, ..self.progress() });
+        }
+    }
+
     pub(super) fn progress(&self) -> PreparationProgress {
         let length = |parts: &[Range<u64>]| parts.iter().map(|part| part.end - part.start).sum::<u64>();
         let parts = &self.plan.parts;
@@ -232,11 +252,24 @@ impl TokenFiles<'_> {
         for (split, file) in Split::ALL.into_iter().zip(&self.files) {
             file.sync_data().map_err(|source| failed(self.folder, split, source))?;
         }
+        self.state.sums = self.sums.clone().map(crc32fast::Hasher::finalize);
         self.state.write(self.folder)
     }
 
+    /// Finishes the work, or gives it up where its text has changed meanwhile, so that nobody goes on with its tokens.
+    pub(super) fn end(self, outcome: Result<(), TextError>) -> Result<Meta, TextError> {
+        let Err(error) = outcome else { return self.finish() };
+        if matches!(error, TextError::Changed(_)) {
+            let parts = Split::ALL.map(|split| part_path(self.folder, split));
+            for path in parts.into_iter().chain([self.folder.join(STATE_FILE)]) {
+                fs::remove_file(&path).map_err(|source| TextError::File { path, source })?;
+            }
+        }
+        Err(error)
+    }
+
     /// Renames the files, and writes their description.
-    pub(super) fn finish(mut self) -> Result<Meta, TextError> {
+    fn finish(mut self) -> Result<Meta, TextError> {
         self.save()?;
         let mut part = |split: Split| {
             let file = &mut self.files[split.index()];
@@ -255,6 +288,24 @@ impl TokenFiles<'_> {
         fs::remove_file(&state).map_err(|source| TextError::File { path: state, source })?;
         Ok(meta)
     }
+}
+
+/// The CRC-32 of so many bytes at the beginning of a file; none where it is shorter.
+fn sum_of_first(mut file: &File, bytes: u64) -> io::Result<Option<crc32fast::Hasher>> {
+    file.rewind()?;
+    let mut sum = crc32fast::Hasher::new();
+    let mut buffer = Vec::new();
+    let mut left = bytes;
+    while left > 0 {
+        buffer.clear();
+        let count = file.take(left.min(1 << 20)).read_to_end(&mut buffer)?;
+        if count == 0 {
+            return Ok(None);
+        }
+        sum.update(&buffer);
+        left -= count as u64;
+    }
+    Ok(Some(sum))
 }
 
 /// The description of the tokens if they are complete and intact. Other tokens are an error, unless they may be

@@ -36,7 +36,14 @@ pub struct PreparationProgress {
 pub enum Stage {
     /// Everything is read once, for its sum, its characters and to check that it is UTF-8.
     Reading,
+    /// The unfinished tokens in the folder are not those that were written there, and are made anew.
+    Anew,
     Tokenizing,
+}
+
+impl Stage {
+    /// What is said of tokens that begin anew.
+    pub const ANEW: &str = "the unfinished tokens are not those that were written there, and all are made anew";
 }
 
 /// Blocks for each thread between two checks of the clock.
@@ -85,19 +92,36 @@ impl Preparation<'_> {
             Begun::Complete(meta) => return Ok(meta),
             Begun::Work(output) => output,
         };
-        let mut blocks = Blocks::from_state(job, output.state());
-        loop {
-            progress(output.progress());
-            let batch = next_batch(&mut blocks)?;
-            if batch.is_empty() {
-                return output.finish();
-            }
-            let tokenized: Vec<_> = batch.par_iter().map(|block| tokens(&job.plan.tokenizer, block)).collect();
-            for (block, tokens) in batch.iter().zip(tokenized) {
-                output.append(block.split, &tokens?)?;
-            }
-            output.reached(blocks.range, blocks.at, cancelled)?;
+        let outcome = tokenize(job, &mut output, progress, cancelled);
+        output.end(outcome)
+    }
+}
+
+/// Makes the tokens of a job from where its files are on.
+fn tokenize(
+    job: &PreparationJob<'_>,
+    output: &mut TokenFiles<'_>,
+    progress: &mut dyn FnMut(PreparationProgress),
+    cancelled: &dyn Fn() -> bool,
+) -> Result<(), TextError> {
+    let mut blocks = Blocks::from_state(job, output.state());
+    output.tell_beginning(progress);
+    loop {
+        progress(output.progress());
+        let batch = next_batch(&mut blocks)?;
+        if batch.is_empty() {
+            return Ok(());
         }
+        let tokenized: Vec<_> = batch.par_iter().map(|block| tokens(&job.plan.tokenizer, block)).collect();
+        for (block, tokens) in batch.iter().zip(tokenized) {
+            let tokens = tokens.map_err(|error| match error {
+                // All characters were seen when the text was read.
+                TextError::UnknownCharacter(_) => TextError::Changed(job.files[block.file].path.clone()),
+                other => other,
+            });
+            output.append(block.split, &tokens?)?;
+        }
+        output.reached(blocks.range, blocks.at, cancelled)?;
     }
 }
 

@@ -7,8 +7,8 @@ use std::sync::{Mutex, PoisonError};
 
 use sha2::{Digest, Sha256};
 
-use super::TextError;
 use super::error::MAKE_ANEW;
+use super::{Meta, TextError};
 use crate::plain_file::{self, Links};
 
 /// Tokens in a file or in memory.
@@ -29,7 +29,7 @@ enum Place {
 }
 
 /// The largest number of tokens that are checked when a file is opened; in larger files tokens are checked as they are
-/// read.
+/// read, and their sum once.
 const CHECKED_AT_ONCE: u64 = 1 << 26;
 const CHUNK: usize = 1 << 16;
 
@@ -88,18 +88,41 @@ impl Tokens {
         self.count <= CHECKED_AT_ONCE
     }
 
-    /// SHA-256 of all tokens, in hexadecimal.
-    pub(super) fn sum(&self) -> Result<String, TextError> {
+    /// SHA-256 of all tokens, in hexadecimal. `seen` gets the number of bytes so far; an error of it ends the reading.
+    pub(super) fn sum(&self, seen: &mut dyn FnMut(u64) -> Result<(), TextError>) -> Result<String, TextError> {
         let mut hash = Sha256::new();
-        let mut at = 0;
+        let (mut at, mut bytes) = (0, Vec::new());
         while at < self.count {
             let count = (self.count - at).min(CHUNK as u64) as usize;
-            for token in self.read(at, count, usize::MAX)? {
-                hash.update(token.to_le_bytes());
+            match &self.place {
+                Place::Memory(tokens) => {
+                    let tokens = &tokens[at as usize..at as usize + count];
+                    bytes = tokens.iter().flat_map(|token| token.to_le_bytes()).collect();
+                }
+                Place::File(file) => {
+                    bytes.resize(2 * count, 0);
+                    let read = read_at(file, 2 * at, &mut bytes);
+                    read.map_err(|source| TextError::File { path: self.path.clone(), source })?;
+                }
             }
+            hash.update(&bytes);
             at += count as u64;
+            seen(2 * at)?;
         }
         Ok(format!("{:x}", hash.finalize()))
+    }
+
+    /// Refuses tokens with another sum than `meta.json` has.
+    pub(super) fn compare(&self, found: &str, known: &str) -> Result<(), TextError> {
+        if found == known {
+            return Ok(());
+        }
+        Err(TextError::Bad {
+            path: self.path.clone(),
+            expected: format!("the tokens of {}, with the SHA-256 {known}", Meta::FILE),
+            found: format!("others, with {found}"),
+            remedy: MAKE_ANEW,
+        })
     }
 }
 
