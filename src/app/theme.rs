@@ -7,6 +7,8 @@ use egui::{
     Theme, Visuals, vec2,
 };
 
+use crate::view::{Background, contrasting};
+
 const FONT: &[u8] = include_bytes!("../../assets/fonts/ValleyscopeSans.otf");
 const FONT_NAME: &str = "Valleyscope Sans";
 
@@ -186,8 +188,45 @@ pub(super) fn dialog(style: &Style) -> egui::Frame {
     egui::Frame::popup(style).inner_margin(Margin::same(16))
 }
 
-/// A colour of an optimizer for lines and letters: darker where it would be pale on a light background.
-pub(super) fn legible(ui: &egui::Ui, [red, green, blue]: [u8; 3]) -> egui::Color32 {
-    let color = egui::Color32::from_rgb(red, green, blue);
-    if ui.visuals().dark_mode { color } else { color.lerp_to_gamma(egui::Color32::BLACK, 0.35) }
+/// A colour of an optimizer for lines and letters: darker on a light background, and lighter where it would be too dark
+/// on a dark one.
+pub(super) fn legible(ui: &egui::Ui, color: [u8; 3]) -> Color32 {
+    legible_on(ui.ctx().theme(), color)
+}
+
+fn legible_on(theme: Theme, color: [u8; 3]) -> Color32 {
+    let from = |[red, green, blue]: [u8; 3]| Color32::from_rgb(red, green, blue);
+    match theme {
+        Theme::Dark => from(contrasting(color, Background::Dark)),
+        Theme::Light => from(color).lerp_to_gamma(Color32::BLACK, 0.35),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use egui::Theme;
+
+    use super::legible_on;
+    use crate::optimizer::colors;
+    use crate::view::color_distance;
+
+    /// Two and a half times the least distance that is seen.
+    const BOUND: f32 = 0.05;
+
+    #[test]
+    fn the_lines_of_all_rules_can_be_told_apart_in_both_themes() {
+        let rules = colors();
+        let seen = |color, theme| {
+            let [red, green, blue, _] = legible_on(theme, color).to_array();
+            [red, green, blue]
+        };
+        for (index, (one, color)) in rules.iter().enumerate() {
+            for (other, other_color) in &rules[..index] {
+                for theme in [Theme::Dark, Theme::Light] {
+                    let apart = color_distance(seen(*color, theme), seen(*other_color, theme));
+                    assert!(apart >= BOUND, "{one} and {other} are {apart} apart in the {theme:?} theme");
+                }
+            }
+        }
+    }
 }

@@ -2,7 +2,8 @@
 
 use super::labels;
 use super::scale::Scale;
-use crate::sweep::{Cell, Diagram, Metric};
+use crate::sweep::{Cell, Diagram, Metric, SweepSpec};
+use crate::view::distinct_colors;
 
 /// The quantity that is shown for each cell of a diagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +58,13 @@ enum Content {
     Value(f64),
 }
 
+/// The colours of a sweep's optimizers, in their order, wherever the sweep is shown: those that were chosen, else the
+/// rules' own, of which repeated rules have shades.
+pub fn optimizer_colors(spec: &SweepSpec) -> Vec<[u8; 3]> {
+    let colors: Vec<_> = spec.optimizers.iter().map(|optimizer| (optimizer.color, optimizer.rule.rgb())).collect();
+    distinct_colors(&colors)
+}
+
 impl MapImage {
     /// The colour of a cell.
     pub fn cell(&self, row: usize, column: usize) -> [u8; 3] {
@@ -70,10 +78,11 @@ impl Map {
     pub fn image(self, diagram: &Diagram, metric: Metric) -> MapImage {
         let [height, width] = diagram.spec().shape();
         let scale = self.scale(diagram, metric);
+        let colors = optimizer_colors(diagram.spec());
         let mut rgba = Vec::with_capacity(4 * width * height);
         for pixel in (0..height).rev().flat_map(|row| (0..width).map(move |column| [row, column])) {
             let [red, green, blue] = match (self.content(diagram, metric, pixel), &scale) {
-                (Content::Winner(index, certainty), _) => faded(diagram.spec().optimizers[index].rgb(), certainty),
+                (Content::Winner(index, certainty), _) => faded(colors[index], certainty),
                 (Content::Value(value), Some(scale)) => scale.rgb(value),
                 (Content::Tie, _) => TIE,
                 (Content::Diverged, _) => DIVERGED,
@@ -123,7 +132,8 @@ impl Map {
         let swatch = |color: [u8; 3], text: &str| Swatch { color: Some(color), text: text.to_owned() };
         let mut legend = Vec::new();
         if let Map::Winner { certainty } = self {
-            legend.extend(diagram.spec().optimizers.iter().map(|it| swatch(it.rgb(), it.label())));
+            let colors = optimizer_colors(diagram.spec());
+            legend.extend(colors.iter().zip(&diagram.spec().optimizers).map(|(color, it)| swatch(*color, it.label())));
             let is_known = |pixel| diagram.cell(pixel).is_none_or(|cell| cell.replicates >= Cell::FEWEST_TO_BE_SURE);
             if certainty && cells(diagram).any(is_known) {
                 legend.push(Swatch { color: None, text: "paler: less certain, to 50 %".to_owned() });
@@ -210,4 +220,35 @@ fn cells(diagram: &Diagram) -> impl Iterator<Item = [usize; 2]> + use<> {
 fn faded(color: [u8; 3], certainty: f64) -> [u8; 3] {
     let share = FAINTEST + (1.0 - FAINTEST) * (2.0 * certainty - 1.0).clamp(0.0, 1.0);
     color.map(|channel| (255.0 - share * (255.0 - f64::from(channel))).round() as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::faded;
+    use crate::optimizer::colors;
+    use crate::view::{Background, color_distance, contrasting};
+
+    /// The least distances of colours that are easily told apart: in full two and a half times the least that is seen,
+    /// and twice that in the paler cells of a map. Winners no surer than chance are nearly white whatever their colour.
+    const BOUND: f32 = 0.05;
+    const BOUND_OF_PALE: f32 = 0.04;
+    /// The certainty of winners that keep about half of their colour.
+    const HALF_SURE: f64 = 0.7;
+
+    #[test]
+    fn the_rules_can_be_told_apart_in_maps_and_as_lines_of_figures() {
+        let rules = colors();
+        for (index, (one, a)) in rules.iter().enumerate() {
+            for (other, b) in &rules[..index] {
+                let full = color_distance(*a, *b);
+                let pale = color_distance(faded(*a, HALF_SURE), faded(*b, HALF_SURE));
+                let [line, other_line] = [*a, *b].map(|color| contrasting(color, Background::Light));
+                let lines = color_distance(line, other_line);
+                assert!(
+                    full >= BOUND && lines >= BOUND && pale >= BOUND_OF_PALE,
+                    "{one} and {other}: {full} apart, {lines} as lines, {pale} in a pale map"
+                );
+            }
+        }
+    }
 }

@@ -81,7 +81,7 @@ pub struct Coefficients<A> {
 impl Rule for Mars {
     const INFO: RuleInfo = RuleInfo {
         name: "MARS",
-        color: [72, 190, 186],
+        color: [44, 200, 236],
         marker: Marker::filled(MarkerShape::Left),
         source: "arXiv:2411.10438",
         hyperparameters: TABLE,

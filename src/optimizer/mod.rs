@@ -420,3 +420,10 @@ pub struct Moved<A> {
     /// effective step size.
     pub direction: A,
 }
+
+/// The names and colours of all rules, and those of typed ones.
+#[cfg(test)]
+pub(crate) fn colors() -> Vec<(&'static str, [u8; 3])> {
+    let all = RuleKind::ALL.iter().map(|kind| kind.info()).chain([&Typed::INFO]);
+    all.map(|info| (info.name, info.color)).collect()
+}

@@ -68,7 +68,7 @@ pub struct Coefficients<A> {
 impl Rule for Muon {
     const INFO: RuleInfo = RuleInfo {
         name: "Muon",
-        color: [206, 182, 92],
+        color: [140, 140, 20],
         marker: Marker::filled(MarkerShape::Plus),
         source: "https://kellerjordan.github.io/posts/muon",
         hyperparameters: TABLE,

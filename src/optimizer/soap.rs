@@ -81,7 +81,7 @@ pub struct Coefficients<A> {
 impl Rule for Soap {
     const INFO: RuleInfo = RuleInfo {
         name: "SOAP",
-        color: [255, 190, 20],
+        color: [200, 116, 20],
         marker: Marker::open(MarkerShape::Right),
         source: "arXiv:2409.11321",
         hyperparameters: TABLE,

@@ -36,6 +36,12 @@ impl Diagram {
         &self.spec
     }
 
+    /// Changes the colours of the optimizers to those of a sweep with the same results.
+    pub fn recolor(&mut self, spec: Arc<SweepSpec>) {
+        debug_assert!(self.spec.is_alike_but_for_colors(&spec), "the results belong to another sweep");
+        self.spec = spec;
+    }
+
     /// The values of the rows, the first at the bottom of a picture.
     pub fn rows(&self) -> &[f64] {
         &self.rows

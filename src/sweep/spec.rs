@@ -70,7 +70,7 @@ pub struct SweepOptimizer {
     /// The name in legends; without it, the rule's name.
     #[serde(default)]
     pub name: Option<String>,
-    /// Red, green, blue; without it, the rule's colour in the paper.
+    /// Red, green, blue; without it, the rule's colour in the paper, or a shade of it where an earlier one has that.
     #[serde(default)]
     pub color: Option<[u8; 3]>,
     #[serde(deserialize_with = "RuleSpec::deserialize_on_plane")]
@@ -85,10 +85,6 @@ pub struct SweepOptimizer {
 impl SweepOptimizer {
     pub fn label(&self) -> &str {
         self.name.as_deref().unwrap_or_else(|| self.schedule.named(self.rule.name()))
-    }
-
-    pub fn rgb(&self) -> [u8; 3] {
-        self.color.unwrap_or(self.rule.rgb())
     }
 }
 
@@ -154,6 +150,15 @@ impl SweepSpec {
         quick.columns.count = quick.columns.count.min(PointCount::clamped(25));
         quick.replicates = quick.replicates.min(Replicates::clamped(10));
         quick
+    }
+
+    /// Whether both have the same results: they are equal but for the colours of the optimizers.
+    pub fn is_alike_but_for_colors(&self, other: &SweepSpec) -> bool {
+        let mut recolored = other.clone();
+        for (optimizer, own) in recolored.optimizers.iter_mut().zip(&self.optimizers) {
+            optimizer.color = own.color;
+        }
+        *self == recolored
     }
 
     /// The learning rates of each optimizer; none where the learning rate is an axis.

@@ -61,9 +61,12 @@ fn strengthened(color: [f32; 3], times: f32) -> [f32; 3] {
 
 /// Relative luminance of an sRGB colour, 0 for black and 1 for white.
 pub(super) fn luminance(color: [u8; 3]) -> f32 {
-    let [red, green, blue] = color.map(|channel| {
-        let channel = f32::from(channel) / 255.0;
-        if channel <= 0.04045 { channel / 12.92 } else { ((channel + 0.055) / 1.055).powf(2.4) }
-    });
+    let [red, green, blue] = color.map(linear);
     0.2126 * red + 0.7152 * green + 0.0722 * blue
+}
+
+/// A channel of an sRGB colour as linear light, from 0 to 1.
+pub(super) fn linear(channel: u8) -> f32 {
+    let channel = f32::from(channel) / 255.0;
+    if channel <= 0.04045 { channel / 12.92 } else { ((channel + 0.055) / 1.055).powf(2.4) }
 }

@@ -12,6 +12,7 @@ mod pen;
 pub mod range;
 pub mod rule_summary;
 mod scale;
+mod shades;
 pub mod ticks;
 
 pub use auto_scale::AutoScale;
@@ -20,6 +21,7 @@ pub use camera::{Camera, Viewport};
 pub use contrast::{Background, contrasting};
 pub use pen::{Dash, Pen};
 pub use scale::{Colormap, SymLog};
+pub use shades::{color_distance, copy_color, distinct_colors};
 
 /// The drawing settings of the landscape.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -20,7 +20,7 @@ pub struct ScanOptimizer {
     /// The name in the legend; without it, the rule's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Red, green, blue; without it, the rule's colour in the paper.
+    /// Red, green, blue; without it, the rule's colour in the paper, or a shade of it where an earlier one has that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub color: Option<[u8; 3]>,
     #[serde(deserialize_with = "RuleSpec::deserialize_in_training")]
@@ -40,9 +40,5 @@ pub struct ScanPart {
 impl ScanOptimizer {
     pub fn label(&self) -> &str {
         self.name.as_deref().unwrap_or(self.rule.name())
-    }
-
-    pub fn rgb(&self) -> [u8; 3] {
-        self.color.unwrap_or(self.rule.rgb())
     }
 }

@@ -1,6 +1,5 @@
 //! The panel of controls: landscape, noise and start, and a card for each optimizer.
 
-mod copy_color;
 mod highlight;
 mod optimizers;
 mod parameter;
@@ -8,12 +7,14 @@ mod parameters;
 mod schedule;
 mod settings;
 mod simulation;
+mod swatch;
 
 pub(super) use highlight::Highlight;
 pub(super) use parameter::{Adjustable, ParameterSpec};
 pub(super) use parameters::TRAIL;
 pub(super) use schedule::schedule;
 pub(super) use settings::set_controls;
+pub(super) use swatch::color_swatch;
 
 use egui::{ScrollArea, Ui};
 

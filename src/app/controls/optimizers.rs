@@ -3,16 +3,17 @@
 use egui::collapsing_header::CollapsingState;
 use egui::{Align, Button, Checkbox, Layout, RichText, TextEdit, Ui, vec2};
 
-use super::copy_color::copy_color;
 use super::highlight::Highlight;
 use super::parameter::HyperparameterValue;
 use super::parameters;
 use super::schedule::schedule;
+use super::swatch::color_swatch;
 use crate::app::live::{Action, Live, Requests};
 use crate::app::rule_text::{self, RuleEditor};
 use crate::app::theme;
 use crate::optimizer::{Hyperparameter, HyperparameterChoice, HyperparameterKind, RatedRule, RuleSpec};
 use crate::simulation::{OptimizerSpec, SimulationSpec, defaults, distinct_name};
+use crate::view::copy_color;
 
 /// The button that was pressed on a card.
 enum Pressed {
@@ -116,14 +117,8 @@ impl Card<'_> {
     }
 
     fn header(&self, ui: &mut Ui, optimizer: &mut OptimizerSpec) {
-        let mut rgb = optimizer.rgb();
-        let swatch = ui
-            .color_edit_button_srgb(&mut rgb)
-            .on_hover_text("Colour of the particles and curves")
-            .accessible_name(format!("{}: colour", self.name));
-        if swatch.changed() {
-            optimizer.color = (rgb != optimizer.rule.rule.rgb()).then_some(rgb);
-        }
+        let (help, name) = ("Colour of the particles and curves", format!("{}: colour", self.name));
+        color_swatch(ui, &mut optimizer.color, optimizer.rule.rule.rgb(), help, &name);
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             ui.add_enabled(!self.last_enabled, Checkbox::without_text(&mut optimizer.enabled))
                 .on_hover_text("Simulate this optimizer. A change begins the run again.")

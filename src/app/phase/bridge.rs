@@ -1,6 +1,6 @@
 //! From a pixel to the landscape view, and from the landscape's settings to a place on the map.
 
-use crate::figure::axis_label;
+use crate::figure::{axis_label, optimizer_colors};
 use crate::optimizer::{Hyperparameter, HyperparameterName, RatedRule};
 use crate::preset::{FormatVersion, LandscapePreset};
 use crate::quantity::{LearningRate, Noise, ParticleCount, Rotation, Sharpness, Slope};
@@ -41,12 +41,13 @@ fn simulation(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric)
     if point.dimension.get() > 2 {
         return None;
     }
+    let colors = optimizer_colors(spec);
     let optimizers = point.optimizers.iter().zip(&spec.optimizers).enumerate().map(|(index, (at_point, optimizer))| {
         let rate = diagram.learning_rate(pixel, index, cell.score(index, metric).best_rate);
         OptimizerSpec {
             id: optimizer.id,
             name: optimizer.name.clone(),
-            color: optimizer.color,
+            color: Some(colors[index]).filter(|color| *color != optimizer.rule.rgb()),
             enabled: true,
             rule: RatedRule {
                 rule: at_point.rule,

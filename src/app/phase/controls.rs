@@ -2,13 +2,13 @@
 
 use egui::{Button, CollapsingHeader, ComboBox, DragValue, Label, RichText, Ui};
 
-use crate::app::controls::schedule;
+use crate::app::controls::{color_swatch, schedule};
 use crate::app::form;
 use crate::app::number;
 use crate::app::rule_text::{self, RuleEditor};
 use crate::app::theme::legible;
 use crate::app::typed::TypedField;
-use crate::figure::axis_label;
+use crate::figure::{axis_label, optimizer_colors};
 use crate::optimizer::{HyperparameterKind, HyperparameterName, RuleSpec, Schedule};
 use crate::quantity::{Dimension, LearningRate, Noise, PointCount, Replicates, Rotation, Sharpness, Slope, StepCount};
 use crate::simulation::distinct_name;
@@ -247,14 +247,22 @@ fn choices(spec: &SweepSpec) -> Vec<(Quantity, (f64, f64, Spacing))> {
     choices
 }
 
+const COLOR_HELP: &str = "Colour in the map and the plots. A change of it needs no new computation.";
+
 fn optimizers(ui: &mut Ui, spec: &mut SweepSpec) {
     let mut removed = None;
     let can_remove = spec.optimizers.len() > 2;
     let steps = spec.steps.get() as u64;
+    let colors = optimizer_colors(spec);
+    let usual_colors: Vec<[u8; 3]> = (0..colors.len()).map(|index| usual_color(spec, index)).collect();
     for (index, optimizer) in spec.optimizers.iter_mut().enumerate() {
-        let title = RichText::new(format!("■ {}", optimizer.label())).color(legible(ui, optimizer.rgb()));
+        let title = RichText::new(format!("■ {}", optimizer.label())).color(legible(ui, colors[index]));
         CollapsingHeader::new(title).id_salt(optimizer.id).show(ui, |ui| {
             let label = optimizer.label().to_owned();
+            line(ui, "Colour", COLOR_HELP, |ui| {
+                let name = form::owned(&label, "colour");
+                color_swatch(ui, &mut optimizer.color, usual_colors[index], COLOR_HELP, &name);
+            });
             rule(ui, &label, optimizer);
             if optimizer.rule.kind().typed().is_some()
                 && form::small_button(ui, true, "Edit text", &form::owned(&label, "text"), "The rule as text")
@@ -290,6 +298,13 @@ fn optimizers(ui: &mut Ui, spec: &mut SweepSpec) {
     });
 }
 
+/// The colour of an optimizer where none is chosen for it.
+fn usual_color(spec: &SweepSpec, index: usize) -> [u8; 3] {
+    let mut spec = spec.clone();
+    spec.optimizers[index].color = None;
+    optimizer_colors(&spec)[index]
+}
+
 fn editor(id: u32, owner: &str) -> RuleEditor<'_> {
     RuleEditor { of: ("sweep", id), owner }
 }
@@ -307,18 +322,12 @@ fn add(spec: &mut SweepSpec, rule: RuleSpec) -> u32 {
             ids.push(id);
         }
     }
-    let same = spec.optimizers.iter().filter(|optimizer| optimizer.rule.kind() == rule.kind()).count();
     let is_taken = |name: &str| spec.optimizers.iter().any(|optimizer| optimizer.label() == name);
     let name = Some(distinct_name(rule.name(), is_taken)).filter(|name| name != rule.name());
-    let color = (same > 0).then(|| {
-        // Another shade for each further copy.
-        let shade = 0.75_f64.powi(same as i32);
-        rule.rgb().map(|channel| (f64::from(channel) * shade) as u8)
-    });
     spec.optimizers.push(SweepOptimizer {
         id,
         name,
-        color,
+        color: None,
         rule,
         learning_rates: LearningRates::default(),
         schedule: Schedule::default(),

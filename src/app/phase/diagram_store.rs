@@ -109,12 +109,12 @@ impl DiagramStore {
             return Ok(());
         }
         self.stop();
-        if **self.newest().spec() != *sweep {
+        if !self.newest().spec().is_alike_but_for_colors(sweep) {
             if let Some(unseen) = self.coming.take() {
                 self.keep(unseen);
             }
-            if **self.present.spec() != *sweep {
-                let kept = self.kept.iter().position(|kept| **kept.spec() == *sweep);
+            if !self.present.spec().is_alike_but_for_colors(sweep) {
+                let kept = self.kept.iter().position(|kept| kept.spec().is_alike_but_for_colors(sweep));
                 let next = kept.map(|index| self.kept.remove(index));
                 self.coming = Some(next.unwrap_or_else(|| {
                     let number = self.next_number();
@@ -125,6 +125,7 @@ impl DiagramStore {
                 }));
             }
         }
+        self.recolor(sweep);
         let newest = self.coming.as_mut().unwrap_or(&mut self.present);
         newest.is_passing &= passing;
         if newest.diagram.has_first_picture() {
@@ -134,6 +135,16 @@ impl DiagramStore {
             self.start();
         }
         Ok(())
+    }
+
+    /// Gives the newest diagram the colours of a sweep with the same results.
+    pub(super) fn recolor(&mut self, sweep: &SweepSpec) {
+        let is_shown = self.coming.is_none();
+        let newest = self.coming.as_mut().unwrap_or(&mut self.present);
+        if **newest.spec() != *sweep {
+            newest.diagram.recolor(Arc::new(sweep.clone()));
+            self.version += u64::from(is_shown);
+        }
     }
 
     fn start(&mut self) {
@@ -253,7 +264,7 @@ impl DiagramStore {
 
     fn keep(&mut self, old: TitledDiagram) {
         if !old.is_passing && (old.diagram.is_complete() || old.worked > WORTH_KEEPING) {
-            self.kept.retain(|kept| kept.spec() != old.spec());
+            self.kept.retain(|kept| !kept.spec().is_alike_but_for_colors(old.spec()));
             self.kept.insert(0, old);
             self.kept.truncate(MOST_KEPT);
         }

@@ -99,7 +99,7 @@ impl PhasePanel {
         let seen = self.seen()?;
         // The picture is drawn by the displayed metric, whatever its diagram was computed for.
         let wanted = SweepSpec { metric: seen.metric, ..self.editor.draft.sweep.clone() };
-        if *seen == wanted {
+        if seen.is_alike_but_for_colors(&wanted) {
             return None;
         }
         let different = difference(seen, &wanted);

@@ -291,7 +291,8 @@ impl PhasePanel {
         // An arrow key that is held changes a number again and again.
         let is_held = |input: &InputState| input.key_down(Key::ArrowUp) || input.key_down(Key::ArrowDown);
         let dragging = ui.input(|input| input.pointer.any_down() || is_held(input));
-        if **self.diagrams.newest().spec() == self.editor.draft.sweep {
+        if self.diagrams.newest().spec().is_alike_but_for_colors(&self.editor.draft.sweep) {
+            self.diagrams.recolor(&self.editor.draft.sweep);
             self.diagrams.sync(dragging);
         } else if self.follow_changes {
             self.run(dragging);

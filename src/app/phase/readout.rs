@@ -6,7 +6,7 @@ use egui_plot::{MarkerShape, Plot};
 use super::metric_names::METRICS;
 use crate::app::plot::{PlotAxis, PlotFrame, error_bar, line, point, readout};
 use crate::app::theme::legible;
-use crate::figure::axis_label;
+use crate::figure::{axis_label, optimizer_colors};
 use crate::sweep::{Average, Cell, Diagram, Metric};
 use crate::view::AxisScale;
 use crate::view::range::{across, union};
@@ -87,6 +87,7 @@ fn scores(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric
 }
 
 fn score_table(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric) {
+    let colors = optimizer_colors(diagram.spec());
     Grid::new("scores").num_columns(5).spacing([8.0, 3.0]).striped(true).show(ui, |ui| {
         for heading in ["", "score", "± error", "best η", "diverged"] {
             ui.label(RichText::new(heading).small().weak());
@@ -95,7 +96,7 @@ fn score_table(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, m
         for (index, optimizer) in diagram.spec().optimizers.iter().enumerate() {
             let score = cell.score(index, metric);
             let error = cell.score_deviation(index, metric) / ((cell.replicates.max(2) - 1) as f64).sqrt();
-            let [red, green, blue] = optimizer.rgb();
+            let [red, green, blue] = colors[index];
             ui.horizontal(|ui| {
                 ui.label(RichText::new("■").color(Color32::from_rgb(red, green, blue)));
                 ui.label(optimizer.label());
@@ -147,7 +148,7 @@ fn curve(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric:
     let size = vec2(ui.available_width(), ui.available_height().clamp(120.0, 260.0));
     let axes = [PlotAxis::new(AxisScale::Log, across(places)), PlotAxis::new(AxisScale::Linear, shown)];
     let frame = PlotFrame { axes, size, is_moved: [false; 2], pointer: None };
-    let colors: Vec<Color32> = optimizers.iter().map(|optimizer| legible(ui, optimizer.rgb())).collect();
+    let colors: Vec<Color32> = optimizer_colors(diagram.spec()).into_iter().map(|color| legible(ui, color)).collect();
     let drawn = frame.show(ui, Plot::new("learning rates"), |plot| {
         for (index, optimizer) in optimizers.iter().enumerate() {
             let color = colors[index];

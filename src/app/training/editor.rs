@@ -36,6 +36,9 @@ pub struct TrainingMemory {
     /// The pens of the runs, so that they keep them.
     #[serde(default)]
     pub pens: BTreeMap<PathBuf, usize>,
+    /// The colours that were chosen for runs.
+    #[serde(default)]
+    pub colors: BTreeMap<PathBuf, [u8; 3]>,
 }
 
 /// A checkpoint of another run.

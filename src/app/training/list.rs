@@ -2,14 +2,14 @@
 
 use std::cmp::Ordering;
 
-use egui::{Color32, ComboBox, Label, ProgressBar, RichText, ScrollArea, Sense, TextEdit, Ui, WidgetInfo, vec2};
+use egui::{Color32, ComboBox, Label, ProgressBar, RichText, ScrollArea, Sense, TextEdit, Ui, Vec2, WidgetInfo, vec2};
 
 use super::legend::line;
 use super::pens::Pens;
 use super::summary::Summary;
+use crate::app::controls::color_swatch;
 use crate::app::number;
 use crate::run::{Concern, RunFolder, Status, Unit, span};
-use crate::view::Pen;
 use crate::view::ticks::{grouped, significant};
 
 /// Height of a run in the list.
@@ -18,6 +18,8 @@ const ROW: f32 = 58.0;
 /// The gap between two of them, and above them.
 const BETWEEN: f32 = 4.0;
 const HEAD: f32 = 40.0;
+/// Size of the button for a run's colour.
+const SWATCH: Vec2 = vec2(16.0, 14.0);
 
 /// The height of a list of `runs` runs.
 pub(super) fn height(runs: usize) -> f32 {
@@ -78,6 +80,8 @@ pub(super) enum Chosen {
     Only(RunFolder),
     /// This run is shown besides the others, or not any more.
     Toggled(RunFolder),
+    /// This run's curves get a colour, or their optimizer's again.
+    Colored(RunFolder, Option<[u8; 3]>),
 }
 
 impl List {
@@ -107,7 +111,7 @@ impl List {
         ScrollArea::vertical().auto_shrink(false).id_salt("runs").show_rows(ui, ROW, found.len(), |ui, rows| {
             for run in &found[rows] {
                 let is_selected = selected.contains(&run.run);
-                chosen = row(ui, run, is_selected, pens.of(run)).or(chosen.take());
+                chosen = row(ui, run, is_selected, pens).or(chosen.take());
             }
         });
         chosen
@@ -121,7 +125,7 @@ fn matches(run: &Summary, words: &[String]) -> bool {
     words.iter().all(|word| text.iter().any(|text| text.contains(word.as_str())))
 }
 
-fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pen: Pen) -> Option<Chosen> {
+fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pens: &Pens) -> Option<Chosen> {
     let mut chosen = None;
     let size = vec2(ui.available_width(), ROW);
     let (rect, response) = ui.allocate_exact_size(size, Sense::click());
@@ -150,7 +154,16 @@ fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pen: Pen) -> Option<Chosen
             if check.accessible_name(format!("Compare {}", run.in_full())).changed() {
                 chosen = Some(Chosen::Toggled(run.run.clone()));
             }
-            line(ui, pen);
+            line(ui, pens.of(run));
+            let mut color = pens.chosen(&run.run);
+            let name = format!("Colour of {}", run.in_full());
+            ui.scope(|ui| {
+                ui.spacing_mut().interact_size = SWATCH;
+                color_swatch(ui, &mut color, run.color, "Colour of the curves", &name);
+            });
+            if color != pens.chosen(&run.run) {
+                chosen = Some(Chosen::Colored(run.run.clone(), color));
+            }
             mark(ui, &run.concerns);
             let [name, _] = run.heading();
             ui.add(Label::new(RichText::new(name).strong()).selectable(false).truncate());

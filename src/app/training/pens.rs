@@ -1,4 +1,5 @@
-//! A line for each run: the colour of its optimizer, in a shade and dashes that tell it from others that are shown.
+//! A line for each run: the colour of its optimizer or one that was chosen, in a shade and dashes that tell it from
+//! others that are shown.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,6 +8,7 @@ use egui::{Color32, Theme};
 
 use super::summary::Summary;
 use crate::app::landscape::marker::background;
+use crate::run::RunFolder;
 use crate::view::{Dash, Pen};
 
 /// The colour of runs whose optimizer is not known, and of scans, which have several.
@@ -16,34 +18,60 @@ pub(super) const NEUTRAL: [u8; 3] = [150; 3];
 #[derive(Default)]
 pub(super) struct Pens {
     numbers: BTreeMap<PathBuf, usize>,
+    /// The colours that were chosen for runs.
+    colors: BTreeMap<PathBuf, [u8; 3]>,
 }
 
 impl Pens {
-    /// The pens of the last session.
-    pub(super) fn recall(numbers: BTreeMap<PathBuf, usize>) -> Pens {
-        Pens { numbers }
+    /// The pens and the chosen colours of the last session.
+    pub(super) fn recall(numbers: BTreeMap<PathBuf, usize>, colors: BTreeMap<PathBuf, [u8; 3]>) -> Pens {
+        Pens { numbers, colors }
     }
 
     /// The pens of those runs that the next session may find again.
-    pub(super) fn memory(&self, is_there: impl Fn(&Path) -> bool) -> BTreeMap<PathBuf, usize> {
+    pub(super) fn numbers(&self, is_there: impl Fn(&Path) -> bool) -> BTreeMap<PathBuf, usize> {
         self.numbers.iter().filter(|(run, _)| is_there(run)).map(|(run, number)| (run.clone(), *number)).collect()
+    }
+
+    /// The chosen colours of those runs that the next session may find again.
+    pub(super) fn colors(&self, is_there: impl Fn(&Path) -> bool) -> BTreeMap<PathBuf, [u8; 3]> {
+        self.colors.iter().filter(|(run, _)| is_there(run)).map(|(run, color)| (run.clone(), *color)).collect()
+    }
+
+    /// The colour that was chosen for a run.
+    pub(super) fn chosen(&self, run: &RunFolder) -> Option<[u8; 3]> {
+        self.colors.get(run.path()).copied()
+    }
+
+    /// Chooses a colour for a run, or its optimizer's again. Its line is solid and has that colour itself.
+    pub(super) fn choose(&mut self, run: &RunFolder, color: Option<[u8; 3]>) {
+        match color {
+            Some(color) => drop(self.colors.insert(run.path().to_owned(), color)),
+            None => drop(self.colors.remove(run.path())),
+        }
+        self.numbers.insert(run.path().to_owned(), 0);
+    }
+
+    fn color(&self, run: &Summary) -> [u8; 3] {
+        self.chosen(&run.run).unwrap_or(run.color)
     }
 
     /// Gives runs that are shown together distinct pens, as far as their colour has enough. The first runs keep theirs.
     pub(super) fn tell_apart(&mut self, shown: &[&Summary]) {
         let mut taken: Vec<([u8; 3], usize)> = Vec::new();
         for run in shown {
-            let uses = |number: usize| taken.iter().filter(|pen| **pen == (run.color, number)).count();
+            let color = self.color(run);
+            let uses = |number: usize| taken.iter().filter(|pen| **pen == (color, number)).count();
             let own = self.numbers.get(run.run.path()).map(|number| number % Pen::COUNT);
             let number = own.filter(|number| uses(*number) == 0);
             let number = number.or_else(|| (0..Pen::COUNT).min_by_key(|number| uses(*number))).unwrap_or_default();
-            taken.push((run.color, number));
+            taken.push((color, number));
             self.numbers.insert(run.run.path().to_owned(), number);
         }
     }
 
     pub(super) fn of(&self, run: &Summary) -> Pen {
-        Pen::new(run.color, self.numbers.get(run.run.path()).copied().unwrap_or_default())
+        Pen::new(self.color(run), self.numbers.get(run.run.path()).copied().unwrap_or_default())
     }
 }
 

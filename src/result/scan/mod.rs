@@ -18,6 +18,7 @@ pub use scores::{Improvement, NEGLIGIBLE, NOT_FINITE, ScanScore, ScanScores, cou
 use crate::optimizer::{Marker, MarkerShape, RuleKind, markers};
 use crate::preset::Preset;
 use crate::run::{GridPoint, RunFolder, RunHistory, RunReader, ScanAxes, Started};
+use crate::view::distinct_colors;
 use crate::workload::{LARGEST_STACK, MOST_SCANNED, Workload, without_folder};
 
 /// The result of a scan so far.
@@ -97,7 +98,7 @@ impl ScanResult {
         let scanned = scanned(&axes, config);
         Ok(ScanResult {
             title,
-            colors: scanned.iter().map(|optimizer| optimizer.color).collect(),
+            colors: colors(&scanned),
             markers: markers(scanned.iter().map(|optimizer| optimizer.marker)),
             rules: scanned.iter().map(|optimizer| optimizer.rule).collect(),
             scores: ScanScores::of(&axes, points.iter().flatten()),
@@ -187,9 +188,16 @@ fn fitted(axes: &ScanAxes, point: &GridPoint) -> GridPoint {
 /// An optimizer of a scan.
 struct Scanned {
     rule: Option<RuleKind>,
-    color: [u8; 3],
+    /// The colour that the preset gives it.
+    color: Option<[u8; 3]>,
     /// The marker of its rule.
     marker: Marker,
+}
+
+/// The colours of the optimizers; grey where the rule is not known.
+fn colors(scanned: &[Scanned]) -> Vec<[u8; 3]> {
+    let of_rule = |rule: Option<RuleKind>| rule.map_or([150; 3], |rule| rule.info().color);
+    distinct_colors(&scanned.iter().map(|it| (it.color, of_rule(it.rule))).collect::<Vec<_>>())
 }
 
 /// The optimizers of a scan as in the config. Where it cannot be read, or has other names, an optimizer named like a
@@ -200,10 +208,9 @@ fn scanned(axes: &ScanAxes, config: &str) -> Vec<Scanned> {
     let known = |(index, name): (usize, &String)| {
         let given = given.get(index).filter(|optimizer| optimizer.label() == name);
         let rule = given.map(|optimizer| optimizer.rule.kind()).or_else(|| RuleKind::shown_as(name));
-        let color = given.map(|optimizer| optimizer.rgb()).or(rule.map(|rule| rule.info().color));
         Scanned {
             rule,
-            color: color.unwrap_or([150; 3]),
+            color: given.and_then(|optimizer| optimizer.color),
             marker: rule.map_or(Marker::filled(MarkerShape::Star), |rule| rule.info().marker),
         }
     };

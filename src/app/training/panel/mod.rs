@@ -124,9 +124,9 @@ impl TrainingPanel {
 
     /// Restores the state of the last session.
     pub fn recall(&mut self, memory: TrainingMemory) -> Result<(), String> {
-        let TrainingMemory { preset, clean, kept_data, data, file, fork, selected, choices, pens } = memory;
+        let TrainingMemory { preset, clean, kept_data, data, file, fork, selected, choices, pens, colors } = memory;
         (self.recalled, self.charts.choices) = (selected, choices);
-        self.pens = Pens::recall(pens);
+        self.pens = Pens::recall(pens, colors);
         let training = |preset| Some(preset).filter(|preset: &Preset| preset.workload().is_some());
         let stored = |text: &str, what: &str| stored_preset(text, what, "training", training);
         let preset = stored(&preset, "the training of the last session")?;
@@ -142,6 +142,7 @@ impl TrainingPanel {
         let SavedTraining { clean, kept_data, fork, .. } = self.editor.presets.saved_state();
         let preset = if self.editor.fault().is_none() { self.preset() } else { clean };
         let selected = self.selected.iter().map(|run| run.path().to_owned());
+        let is_known = |path: &Path| self.runs.iter().any(|run| run.run.path() == path);
         TrainingMemory {
             preset: preset.to_ron(),
             clean: Some(clean.to_ron()),
@@ -151,7 +152,8 @@ impl TrainingPanel {
             fork: fork.clone(),
             selected: selected.chain(self.recalled.clone()).collect(),
             choices: self.charts.choices.clone(),
-            pens: self.pens.memory(|path| self.runs.iter().any(|run| run.run.path() == path)),
+            pens: self.pens.numbers(is_known),
+            colors: self.pens.colors(is_known),
         }
     }
 

@@ -82,6 +82,10 @@ impl TrainingPanel {
             match self.list.ui(ui, &self.runs, &self.selected, &self.pens) {
                 Some(Chosen::Only(run)) => self.select_only(run),
                 Some(Chosen::Toggled(run)) => self.toggle(run),
+                Some(Chosen::Colored(run, color)) => {
+                    self.pens.choose(&run, color);
+                    self.sync_selection();
+                }
                 None => {}
             }
         });
