@@ -2,6 +2,8 @@
 
 use std::ops::RangeInclusive;
 
+use crate::visible::{escaped_name, is_visible_name};
+
 /// A rule that the fields of a spec break.
 ///
 /// Displayed as in a preset's file, with the names of fields in backquotes. Code with other names of fields composes
@@ -51,6 +53,16 @@ impl SpecError {
             return Err(SpecError::new(path, "must be a single line without control characters"));
         }
         SpecError::check_length(path, text, 1..=longest)
+    }
+
+    /// Refuses a name that cannot be shown in one line, or not be seen as a whole.
+    pub fn check_name(path: &str, name: &str, longest: usize) -> Result<(), SpecError> {
+        SpecError::check_line(path, name, longest)?;
+        if is_visible_name(name) {
+            return Ok(());
+        }
+        let complaint = format!("must have a visible character and no invisible ones, found `{}`", escaped_name(name));
+        Err(SpecError::new(path, complaint))
     }
 
     /// Refuses a text of another number of characters.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use super::phase::ExportedDiagram;
 use super::window_layout::Tab;
 use crate::optimizer::RuleKind;
 use crate::preset::LandscapePreset;
@@ -86,6 +87,12 @@ pub enum Action {
     SaveBytes {
         bytes: Vec<u8>,
         suggested_name: String,
+    },
+    /// Saves a figure or the results of a phase diagram where the user says.
+    SaveDiagram {
+        bytes: Vec<u8>,
+        suggested_name: String,
+        exported: ExportedDiagram,
     },
     /// Asks for a folder and writes raw arrays into it.
     SaveRaw(RawPlan),

@@ -36,6 +36,7 @@ mod playback;
 mod plot;
 mod preset_catalog;
 mod question;
+mod quit;
 mod rule_text;
 mod save_preset;
 mod saved_states;

@@ -22,6 +22,8 @@ struct Palette {
     /// Cards, menus and windows.
     raised: Color32,
     line: Color32,
+    /// The cells of a map that are not computed.
+    not_computed: Color32,
     control: Color32,
     control_hovered: Color32,
     text: Color32,
@@ -40,6 +42,7 @@ const DARK: Palette = Palette {
     panel: Color32::from_rgb(22, 25, 31),
     raised: Color32::from_rgb(30, 34, 42),
     line: Color32::from_rgb(48, 53, 64),
+    not_computed: Color32::from_rgb(34, 38, 47),
     control: Color32::from_rgb(44, 49, 60),
     control_hovered: Color32::from_rgb(56, 63, 77),
     text: Color32::from_rgb(203, 209, 220),
@@ -57,6 +60,7 @@ const LIGHT: Palette = Palette {
     panel: Color32::from_rgb(246, 247, 250),
     raised: Color32::from_rgb(255, 255, 255),
     line: Color32::from_rgb(215, 219, 227),
+    not_computed: Color32::from_rgb(215, 219, 227),
     control: Color32::from_rgb(228, 231, 238),
     control_hovered: Color32::from_rgb(214, 219, 229),
     text: Color32::from_rgb(52, 58, 70),
@@ -80,6 +84,9 @@ pub(super) fn install(ctx: &Context) {
         ctx.style_mut_of(theme, |style| apply(style, theme));
     }
 }
+
+/// The factor of the text size in a presentation.
+pub(super) const PRESENTATION_SCALE: f32 = 1.5;
 
 /// Makes all text larger or smaller, from 1 on.
 pub(super) fn set_text_scale(ctx: &Context, scale: f32) {
@@ -172,6 +179,16 @@ fn visuals(theme: Theme) -> Visuals {
         state.expansion = 0.0;
     }
     visuals
+}
+
+/// The colour of a map's cells that are not computed.
+pub(super) fn not_computed(theme: Theme) -> [u8; 3] {
+    let palette = match theme {
+        Theme::Dark => &DARK,
+        Theme::Light => &LIGHT,
+    };
+    let [red, green, blue, _] = palette.not_computed.to_array();
+    [red, green, blue]
 }
 
 /// The frame of a card inside a panel.

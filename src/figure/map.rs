@@ -39,7 +39,7 @@ pub struct Swatch {
     pub text: String,
 }
 
-/// A cell that is not known.
+/// A cell that is not known, in figures.
 const UNKNOWN: [u8; 3] = [205, 205, 205];
 /// A cell whose best scores are equal.
 const TIE: [u8; 3] = [70, 70, 70];
@@ -74,8 +74,13 @@ impl MapImage {
 }
 
 impl Map {
-    /// The picture of the map.
+    /// The picture of the map in a figure.
     pub fn image(self, diagram: &Diagram, metric: Metric) -> MapImage {
+        self.image_with(diagram, metric, UNKNOWN)
+    }
+
+    /// The picture of the map with this colour for cells that are not known.
+    pub fn image_with(self, diagram: &Diagram, metric: Metric, unknown: [u8; 3]) -> MapImage {
         let [height, width] = diagram.spec().shape();
         let scale = self.scale(diagram, metric);
         let colors = optimizer_colors(diagram.spec());
@@ -86,7 +91,7 @@ impl Map {
                 (Content::Value(value), Some(scale)) => scale.rgb(value),
                 (Content::Tie, _) => TIE,
                 (Content::Diverged, _) => DIVERGED,
-                (Content::Unknown | Content::Value(_), _) => UNKNOWN,
+                (Content::Unknown | Content::Value(_), _) => unknown,
             };
             rgba.extend([red, green, blue, u8::MAX]);
         }
@@ -118,14 +123,19 @@ impl Map {
         })
     }
 
-    /// The colours that need a name: those of winners, and of cells without a value.
+    /// The colours in a figure that need a name: those of winners, and of cells without a value.
     pub fn legend(self, diagram: &Diagram, metric: Metric) -> Vec<Swatch> {
-        let [mut ties, mut diverged, mut unknown] = [false; 3];
+        self.legend_with(diagram, metric, UNKNOWN)
+    }
+
+    /// The colours that need a name in a picture with this colour for cells that are not known.
+    pub fn legend_with(self, diagram: &Diagram, metric: Metric, unknown: [u8; 3]) -> Vec<Swatch> {
+        let [mut ties, mut diverged, mut unknowns] = [false; 3];
         for pixel in cells(diagram) {
             match self.content(diagram, metric, pixel) {
                 Content::Tie => ties = true,
                 Content::Diverged => diverged = true,
-                Content::Unknown => unknown = true,
+                Content::Unknown => unknowns = true,
                 Content::Winner(..) | Content::Value(_) => {}
             }
         }
@@ -141,7 +151,7 @@ impl Map {
                 legend.push(Swatch { color: None, text: "pale: too few replicates to be certain".to_owned() });
             }
         }
-        let rare = [(ties, TIE, "tie"), (diverged, DIVERGED, "diverged"), (unknown, UNKNOWN, "not computed")];
+        let rare = [(ties, TIE, "tie"), (diverged, DIVERGED, "diverged"), (unknowns, unknown, "not computed")];
         legend.extend(rare.into_iter().filter(|(there, ..)| *there).map(|(_, color, text)| swatch(color, text)));
         legend
     }

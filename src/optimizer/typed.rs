@@ -9,6 +9,7 @@ use super::{
     MarkerShape, Moved, Need, Rates, Rule, RuleInfo, RuleInput, RuleKind, RuleSpec, Scalar, StepArrow, StepPart,
 };
 use crate::quantity::{Beta, Range};
+use crate::visible::{escaped_name, is_visible_name};
 
 /// The rule of a [`TypedRule`]: what its text says.
 pub struct Typed;
@@ -30,7 +31,10 @@ pub enum TypedRuleError {
     Text(#[from] ProgramError),
     #[error("a typed rule has a name of 1 to {} characters, found {found} of them", TypedRule::LONGEST_NAME)]
     Name { found: usize },
-    #[error("a typed rule's name has no spaces around it and no control characters, found `{0}`")]
+    #[error(
+        "a typed rule's name has a visible character, no spaces around it, and no control characters or other invisible \
+         ones, found `{0}`"
+    )]
     Characters(String),
     #[error("the name `{0}` is that of another optimizer; a typed rule has a name of its own")]
     NameOfAnother(String),
@@ -62,8 +66,8 @@ impl TypedRule {
         if length == 0 || length > Self::LONGEST_NAME {
             return Err(TypedRuleError::Name { found: length });
         }
-        if name.trim() != name || name.contains(char::is_control) {
-            return Err(TypedRuleError::Characters(name.escape_debug().to_string()));
+        if name.trim() != name || !is_visible_name(name) {
+            return Err(TypedRuleError::Characters(escaped_name(name)));
         }
         if RuleKind::named(name).is_some() || name == Typed::INFO.name {
             return Err(TypedRuleError::NameOfAnother(name.to_owned()));

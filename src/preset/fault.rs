@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use crate::visible::{acts, visible};
+use crate::visible::{is_unseen, visible};
 
 /// A fault and its place. Displayed as by a compiler: place, message, and the line with a mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,12 +54,11 @@ impl Fault {
     }
 }
 
-/// The character, or a replacement for control characters and those that change the direction of writing: they would
-/// move the mark, or do worse to a terminal.
+/// The character, or a replacement for one that cannot be seen: it would move the mark, or do worse to a terminal.
 fn printable(c: char) -> char {
     match c {
         '\t' => ' ',
-        c if acts(c) => '□',
+        c if is_unseen(c) => '□',
         c => c,
     }
 }

@@ -35,7 +35,7 @@ fn check_sweep(preset: &SweepPreset) -> Result<(), SpecError> {
     let sweep = &preset.sweep;
     for (index, optimizer) in sweep.optimizers.iter().enumerate() {
         if let Some(name) = &optimizer.name {
-            SpecError::check_line(&format!("sweep.optimizers[{index}].name"), name, OptimizerSpec::LONGEST_NAME)?;
+            SpecError::check_name(&format!("sweep.optimizers[{index}].name"), name, OptimizerSpec::LONGEST_NAME)?;
         }
     }
     sweep.check().map_err(|error| error.at("sweep"))
@@ -65,7 +65,7 @@ fn check_optimizers(SimulationSpec { optimizers, .. }: &SimulationSpec) -> Resul
             );
         }
         if let Some(name) = &optimizer.name {
-            SpecError::check_line(&format!("{PATH}[{index}].name"), name, OptimizerSpec::LONGEST_NAME)?;
+            SpecError::check_name(&format!("{PATH}[{index}].name"), name, OptimizerSpec::LONGEST_NAME)?;
         }
     }
     if optimizers.iter().all(|optimizer| !optimizer.enabled) {

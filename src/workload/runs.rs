@@ -285,7 +285,7 @@ where
 
 /// Checks a name, which is shown in one line.
 pub(super) fn check_name(name: Option<&str>) -> Result<(), SpecError> {
-    name.map_or(Ok(()), |name| SpecError::check_line("name", name, OptimizerSpec::LONGEST_NAME))
+    name.map_or(Ok(()), |name| SpecError::check_name("name", name, OptimizerSpec::LONGEST_NAME))
 }
 
 impl DataChoice {

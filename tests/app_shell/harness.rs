@@ -55,6 +55,8 @@ pub struct Begin<'a> {
     pub runs: Option<&'a Path>,
     /// Installs the worker; without it, it cannot be installed from the window.
     pub install: Option<InstallCommand>,
+    /// The computing time from which on a phase diagram is not dropped without a question, if another than usual.
+    pub worth_asking: Option<Duration>,
     /// Begins playing, as the program does unless the session was paused.
     pub play: bool,
 }
@@ -68,6 +70,7 @@ impl Default for Begin<'_> {
             storage: None,
             runs: None,
             install: None,
+            worth_asking: None,
             play: false,
         }
     }
@@ -99,7 +102,9 @@ impl App {
             source: PresetSource::BuiltIn("test"),
         });
         let worker = WorkerFolder::at(&folder.path().join("worker"));
+        let usual = AppOptions::default();
         let options = AppOptions {
+            worth_asking: begin.worth_asking.unwrap_or(usual.worth_asking),
             preset,
             library,
             native_dialogs: false,
@@ -110,7 +115,7 @@ impl App {
                 worker_folder: Some(worker),
                 install: begin.install,
             },
-            ..AppOptions::default()
+            ..usual
         };
         // The storage is only read while the app is made.
         let stored = begin.storage.map(|storage| MemoryStorage(storage.0.clone()));
@@ -185,6 +190,26 @@ impl App {
         self.harness.run_steps(2);
         self.harness.key_press(egui::Key::Enter);
         self.harness.run_steps(3);
+    }
+
+    /// Sets red, green or blue, as `R`, in the picker that a button for a colour opens.
+    pub fn set_color(&mut self, button: &str, channel: &str, value: u8) {
+        self.harness.get_by_label(button).click_accesskit();
+        self.harness.run_steps(3);
+        let is_it = |field: &Node<'_>| field.value().is_some_and(|value| value.starts_with(&format!("{channel} ")));
+        let field = self.harness.query_all_by_role(Role::SpinButton).find(is_it).expect("a field for each channel");
+        field.set_value_accesskit(f64::from(value));
+        self.harness.run_steps(3);
+        self.harness.key_press(egui::Key::Escape);
+        self.settle();
+    }
+
+    /// Takes the usual colour again, by the menu of a button for a colour.
+    pub fn take_usual_color(&mut self, button: &str) {
+        self.harness.get_by_label(button).click_secondary();
+        self.harness.run_steps(3);
+        self.button("Usual colour");
+        self.settle();
     }
 
     pub fn shows(&self, text: &str) -> bool {

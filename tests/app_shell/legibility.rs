@@ -196,3 +196,25 @@ fn few_runs_leave_the_column_to_the_settings() {
     assert!(list.top() > 0.8 * 900.0, "the list of a single run begins at {}", list.top());
     assert!(app.harness.ctx.content_rect().contains(pos2(list.left(), list.bottom() + 60.0)), "the run has room");
 }
+
+#[test]
+fn the_scores_are_not_cut_in_a_presentation() {
+    let long = SMALL
+        .replace("rule: Signum()", "name: \"Signum of a name that is much too long for a column\", rule: Signum()");
+    for size in [[1440.0, 900.0], [1920.0, 1060.0]] {
+        let mut app = App::begin(Begin { preset: Some(&long), size, ..Begin::default() });
+        app.until("the diagram", |app| app.state().phase().present().diagram.is_complete());
+        app.harness.get_by_role_and_label(Role::SpinButton, "Row of the pixel").set_value_accesskit(4.0);
+        for presenting in [false, true] {
+            if presenting {
+                app.harness.key_press(Key::F11);
+            }
+            app.settle();
+            let texts = clipped_texts(&app);
+            let diverged = texts.iter().filter(|(text, ..)| text == "diverged" || text == "best η");
+            let cut: Vec<_> =
+                diverged.clone().filter(|(_, rect, clip)| !clip.expand(1.0).contains_rect(*rect)).collect();
+            assert!(diverged.count() >= 2 && cut.is_empty(), "{size:?}, presenting {presenting}: {cut:?}");
+        }
+    }
+}

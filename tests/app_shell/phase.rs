@@ -1,12 +1,16 @@
 //! Phase diagrams in the window.
 
+use std::time::Duration;
+
 use eframe::App as _;
 use egui::accesskit::Role;
-use egui::{Key, Modifiers};
+use egui::{Key, Modifiers, ViewportCommand, ViewportEvent, ViewportId};
 use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope::export::Overwrite;
+use valleyscope::figure::optimizer_colors;
 use valleyscope::preset::Preset;
 use valleyscope::sweep::Metric;
+use valleyscope::view::color_distance;
 
 use crate::harness::{App, Begin, MemoryStorage};
 
@@ -337,4 +341,141 @@ fn type_number(app: &mut App, field: &str, text: &str) {
     app.harness.run_steps(2);
     app.harness.key_press(Key::Enter);
     app.settle();
+}
+
+/// FOCUS with two values of γ.
+fn twice() -> String {
+    SMALL.replace("(id: 1, rule: Signum()", "(id: 2, rule: Focus()").replace(
+        "(id: 0, rule: Adam()",
+        "(id: 1, name: \"FOCUS, γ = −0.9\", rule: Focus(gamma: -0.9), learning_rates: (from: 0.1, to: 0.2, count: 2)), \
+         (id: 0, rule: Focus()",
+    )
+}
+
+#[test]
+fn repeated_rules_have_distinct_colours_and_a_chosen_one_needs_no_new_computation() {
+    let mut app = computed(&twice());
+    let number = app.state().phase().present().number;
+    let colors = |app: &App| optimizer_colors(&app.state().phase().preset().sweep);
+    let before = colors(&app);
+    for (index, color) in before.iter().enumerate() {
+        assert!(before[..index].iter().all(|other| color_distance(*other, *color) > 0.1), "{before:?}");
+    }
+    app.button("■ FOCUS, γ = −0.9");
+    app.set_color("FOCUS, γ = −0.9: colour", "R", 250);
+    let chosen = [250, before[0][1], before[0][2]];
+    assert_eq!(app.state().phase().preset().sweep.optimizers[0].color, Some(chosen));
+    app.until("the picture", |app| app.state().phase().seen().is_some_and(|seen| optimizer_colors(seen)[0] == chosen));
+    let present = app.state().phase().present();
+    assert!(present.number == number && present.diagram.is_complete(), "nothing is computed again");
+    assert!(!app.state().phase().is_running() && app.state().phase().is_dirty() && !app.shows("Still shows"));
+    let saved = Preset::parse(&Preset::Sweep(app.state().phase().draft().preset).to_ron(), "draft");
+    let Ok(Preset::Sweep(saved)) = saved else { panic!("it is a sweep") };
+    assert_eq!(saved.sweep.optimizers[0].color, Some(chosen), "it is saved with the preset");
+    app.take_usual_color("FOCUS, γ = −0.9: colour");
+    assert_eq!(colors(&app), before);
+    assert!(!app.state().phase().is_dirty());
+}
+
+#[test]
+fn a_landscape_of_a_pixel_has_the_colours_of_its_diagram() {
+    let mut app = computed(&twice());
+    let colors = optimizer_colors(&app.state().phase().preset().sweep);
+    app.harness.get_by_role_and_label(Role::SpinButton, "Row of the pixel").set_value_accesskit(4.0);
+    app.settle();
+    app.button("Show this landscape");
+    app.settle();
+    let shown: Vec<_> = app.state().document().spec.optimizers.iter().map(|optimizer| optimizer.rgb()).collect();
+    assert_eq!(shown, colors);
+}
+
+/// Asks for the window to be closed, as its button does; the commands that the app answers with.
+fn close(app: &mut App) -> Vec<ViewportCommand> {
+    let viewport = app.harness.input_mut().viewports.get_mut(&ViewportId::ROOT).expect("there is a window");
+    viewport.events.push(ViewportEvent::Close);
+    app.harness.step();
+    app.harness.output().viewport_output[&ViewportId::ROOT].commands.clone()
+}
+
+fn computed_and_dear(preset: &str) -> App {
+    let begin = Begin { preset: Some(preset), worth_asking: Some(Duration::ZERO), ..Begin::default() };
+    let mut app = App::begin(begin);
+    app.until("the diagram", |app| app.state().phase().present().diagram.is_complete());
+    app.until("the sweep to end", |app| !app.state().phase().is_running());
+    app.settle();
+    app
+}
+
+#[test]
+fn quitting_asks_before_it_drops_a_diagram_that_took_long() {
+    let mut app = computed_and_dear(SMALL);
+    assert!(close(&mut app).contains(&ViewportCommand::CancelClose));
+    app.settle();
+    assert!(app.shows("Quit and drop a phase diagram?") && app.shows("5 × 4 pixels, 1 s: Small"));
+    app.harness.key_press(Key::Escape);
+    app.settle();
+    assert!(!app.shows("Quit and drop"));
+    // Another diagram keeps the first among those of before.
+    app.harness.get_by_label("Common random numbers").click_accesskit();
+    app.until("the other diagram", |app| {
+        let present = app.state().phase().present();
+        present.diagram.spec().common_random_numbers && present.diagram.is_complete()
+    });
+    app.until("the sweep to end", |app| !app.state().phase().is_running());
+    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Q);
+    app.harness.step();
+    assert!(close(&mut app).contains(&ViewportCommand::CancelClose));
+    app.settle();
+    assert!(app.shows("Quit and drop 2 phase diagrams?"));
+    app.button("Quit");
+    assert!(!close(&mut app).contains(&ViewportCommand::CancelClose), "it was answered");
+}
+
+#[test]
+fn an_exported_diagram_is_dropped_without_a_question() {
+    let mut app = computed_and_dear(SMALL);
+    close(&mut app);
+    app.settle();
+    app.button("Export…");
+    app.until("the question where it goes", |app| {
+        app.harness.query_by_role_and_label(Role::TextInput, "Path of the file").is_some()
+    });
+    let path = app.folder.path().join("kept.npz");
+    app.type_path(&path);
+    app.until("the file", |app| app.shows("Saved "));
+    assert!(!app.shows("Quit and drop"));
+    assert!(!close(&mut app).contains(&ViewportCommand::CancelClose));
+    assert!(path.exists());
+}
+
+#[test]
+fn a_diagram_of_a_moment_is_dropped_without_a_question() {
+    let mut app = computed(SMALL);
+    assert!(!close(&mut app).contains(&ViewportCommand::CancelClose));
+}
+
+#[test]
+fn the_menu_of_earlier_diagrams_is_not_wider_than_it_needs() {
+    let long = SMALL.replace("\"Small\"", &format!("\"{}\"", "A title of many words ".repeat(4).trim()));
+    for size in [[900.0, 600.0], [1440.0, 900.0], [1920.0, 1060.0]] {
+        let mut app = App::begin(Begin { preset: Some(&long), size, ..Begin::default() });
+        let ended =
+            |app: &App| app.state().phase().present().diagram.is_complete() && !app.state().phase().is_running();
+        app.until("the diagram", ended);
+        app.settle();
+        for (field, value) in [("Noise σ", 0.5), ("Steps", 40.0), ("Slope c", 0.3)] {
+            if let Some(field) = app.harness.query_by_role_and_label(Role::SpinButton, field) {
+                field.set_value_accesskit(value);
+            }
+        }
+        app.settle();
+        app.until("the other diagram", ended);
+        app.settle();
+        app.button("Compare");
+        let row = app.harness.get_by_label_contains("Beside: A title of many words").rect();
+        let show = app.harness.get_by_label_contains("Show A title of many words").rect();
+        let window = app.harness.ctx.content_rect();
+        assert!(row.union(show).width() <= 460.0 && window.contains_rect(row.union(show)), "{row} and {show}");
+        assert!(row.right() <= show.left(), "{row} and {show}");
+    }
 }

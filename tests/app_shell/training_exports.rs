@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use eframe::App as _;
 use egui::accesskit::Role;
 use egui_kittest::kittest::Queryable;
 use valleyscope::figure::{Figure, Options};
@@ -10,7 +11,7 @@ use valleyscope::result::scan::ScanResult;
 use valleyscope::run::MetricId;
 use valleyscope::view::{Background, Pen};
 
-use crate::harness::App;
+use crate::harness::{App, Begin, MemoryStorage};
 use crate::training::{begun_scan, choose, finished, listed, open_tab, select, trained};
 
 /// Exports by these entries of the menu to files of these names in a new folder, which is returned.
@@ -85,6 +86,36 @@ fn curves_have_the_colours_of_their_optimizers() {
     }
     // The paper's own, where they can be seen on white.
     assert!(svg.contains("stroke=\"#f46f43\"") && svg.contains("stroke=\"#80a6e2\""));
+}
+
+#[test]
+fn a_colour_that_is_chosen_for_a_run_is_that_of_its_curve_and_kept_with_the_session() {
+    let (mut app, ()) = open_tab(|runs| {
+        finished(runs, "Alone", 1, |step| 1.0 / step as f64);
+    });
+    listed(&mut app, 1);
+    select(&mut app, "Alone");
+    let swatch = format!("Colour of {}", app.state().training().runs()[0].in_full());
+    app.set_color(&swatch, "G", 20);
+    let [red, _, blue] = RuleKind::named("Focus").expect("there is such a rule").info().color;
+    let own = app.state().training().runs()[0].color;
+    let chosen = [own[0], 20, own[2]];
+    assert_eq!([red, blue], [own[0], own[2]]);
+    let memory = app.state().training().memory();
+    assert_eq!(memory.colors.values().collect::<Vec<_>>(), [&chosen]);
+    let folder = export(&mut app, &[("Figure as SVG…", "curves.svg")]);
+    let svg = std::fs::read_to_string(folder.join("curves.svg")).expect("it was written");
+    let [red, green, blue] = Pen::new(chosen, 0).color_on(Background::Light);
+    assert!(svg.contains(&format!("stroke=\"#{red:02x}{green:02x}{blue:02x}\"")), "no {chosen:?}");
+    let mut storage = MemoryStorage::default();
+    app.harness.state_mut().save(&mut storage);
+    let runs = app.folder.path().join("runs");
+    let begin = Begin { preset: None, storage: Some(&storage), runs: Some(&runs), ..Begin::default() };
+    let mut again = App::begin(begin);
+    listed(&mut again, 1);
+    assert_eq!(again.state().training().memory().colors, memory.colors);
+    again.take_usual_color(&swatch);
+    assert!(again.state().training().memory().colors.is_empty());
 }
 
 #[test]

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use resvg::usvg::roxmltree::{Document, ParsingOptions};
 use skrifa::{FontRef, MetadataProvider};
-use valleyscope::figure::{Figure, FigureError, Format, Map, Options};
+use valleyscope::figure::{Figure, FigureError, Format, Map, Options, optimizer_colors};
 use valleyscope::sweep::{Cell, Diagram, Metric, Runs};
+use valleyscope::view::color_distance;
 
 use crate::data::{COLUMNS, DIVERGED, ROWS, TIE, UNKNOWN, result, result_of, spec};
 
@@ -126,6 +127,26 @@ fn images_have_a_pixel_for_each_cell() {
     let scale = difference.scale(&result.diagram, LOSS).expect("differences have a scale");
     assert_eq!(scale.position(0.0), 0.5);
     assert_eq!(difference.image(&result.diagram, LOSS).cell(row, column), scale.rgb(f64::NEG_INFINITY));
+}
+
+#[test]
+fn a_repeated_rule_has_a_shade_of_its_own_in_map_legend_and_figure() {
+    let mut twice = spec("fig2a");
+    // Its second optimizer is as its first.
+    (twice.optimizers[1].rule, twice.optimizers[1].color) = (twice.optimizers[0].rule, None);
+    let colors = optimizer_colors(&twice);
+    assert_eq!([colors[0], colors[2]], [ADAM, SIGNUM], "the first of each rule keeps the paper's colour");
+    assert!(color_distance(colors[0], colors[1]) > 0.16, "{colors:?}");
+    let result = result_of(twice);
+    let map = Map::Winner { certainty: false };
+    let image = map.image(&result.diagram, LOSS);
+    let winners: Vec<[u8; 3]> = (0..COLUMNS).map(|column| image.cell(0, column)).collect();
+    assert!(winners.contains(&colors[0]) && winners.contains(&colors[1]), "{winners:?} of {colors:?}");
+    let legend: Vec<_> = map.legend(&result.diagram, LOSS).into_iter().filter_map(|swatch| swatch.color).collect();
+    assert_eq!(legend[..3], colors);
+    let svg = Figure::winners(&result, LOSS, false).render(&wide()).expect("rendered").to_string();
+    let [red, green, blue] = colors[1];
+    assert!(svg.contains(&format!("#{red:02x}{green:02x}{blue:02x}")), "the legend of the figure has the shade");
 }
 
 #[test]

@@ -319,6 +319,10 @@ fn a_preset_with_a_typed_rule_is_read_as_it_was_written() {
         ("name: \"mine\"", "name: \"Adam\"", "Adam"),
         ("name: \"mine\"", "name: \" Adam\"", "spaces"),
         ("name: \"mine\"", "name: \"a\\nb\"", "control characters"),
+        ("name: \"mine\"", "name: \"\u{200b}\"", "visible character"),
+        ("name: \"mine\"", "name: \"\\u{2800}\"", "found `\\u{2800}`"),
+        ("name: \"mine\"", "name: \"mi\u{202e}ne\"", "found `mi\\u{202e}ne`"),
+        ("name: \"mine\"", "name: \"mine\u{feff}\"", "invisible"),
         ("name: \"mine\", ", "", "name"),
     ] {
         let error = Preset::parse(&text.replace(from, to), "test").unwrap_err().to_string();

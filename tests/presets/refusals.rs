@@ -168,6 +168,9 @@ fn names_texts_and_views_are_kept_in_bounds() {
     let long = format!("\"{}\"", "long ".repeat(30));
     refused("\"Good\"", &long, "\"", &["`title`", "1 to 100", "150"]);
     refused("id: 3,", "id: 3, name: \" \",", "\" \"", &["simulation.optimizers[0].name", "empty"]);
+    let hidden = ["simulation.optimizers[0].name", "visible character", "\\u{200b}"];
+    refused("id: 3,", "id: 3, name: \"\u{200b}\",", "\"\u{200b}\"", &hidden);
+    refused("id: 3,", "id: 3, name: \"Ad\u{200b}am\",", "\"Ad", &hidden);
     refused("\"See.\"", "\"\"", "\"\"", &["lesson[0].text", "empty"]);
     refused("width: 2.0", "width: 0.0", "0.0", &["view.camera.width", "from 1e-12 to 1e12", "found 0"]);
     refused("width: 2.0", "width: inf", "inf", &["view.camera.width", "inf"]);

@@ -14,6 +14,7 @@ use crate::app::theme;
 use crate::optimizer::{Hyperparameter, HyperparameterChoice, HyperparameterKind, RatedRule, RuleSpec};
 use crate::simulation::{OptimizerSpec, SimulationSpec, defaults, distinct_name};
 use crate::view::copy_color;
+use crate::visible::{is_unseen, is_visible_name};
 
 /// The button that was pressed on a card.
 enum Pressed {
@@ -142,7 +143,8 @@ impl Card<'_> {
                 .frame(egui::Frame::NONE);
             let response = ui.add(field).accessible_name(format!("{}: name", optimizer.id));
             if response.changed() {
-                optimizer.name = (!name.trim().is_empty()).then_some(name);
+                name.retain(|c| !is_unseen(c));
+                optimizer.name = Some(name).filter(|name| is_visible_name(name));
             }
         });
     }

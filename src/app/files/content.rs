@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use egui::ColorImage;
 
+use crate::app::phase::ExportedDiagram;
 use crate::app::tab_draft::TabDraft;
 use crate::export::{Overwrite, write_file};
 use crate::preset::{Preset, PresetError};
@@ -15,6 +16,8 @@ pub(crate) enum FileContent {
     Preset(TabDraft),
     Text(String),
     Bytes(Arc<Vec<u8>>),
+    /// A figure or a file with results of a phase diagram.
+    Diagram(Arc<Vec<u8>>, ExportedDiagram),
     Picture(Arc<ColorImage>),
 }
 
@@ -24,7 +27,7 @@ impl FileContent {
         let fallback = match self {
             FileContent::Preset(_) => "ron",
             FileContent::Text(_) => "txt",
-            FileContent::Bytes(_) => "bin",
+            FileContent::Bytes(_) | FileContent::Diagram(..) => "bin",
             FileContent::Picture(_) => "png",
         };
         of_name.unwrap_or(fallback).to_owned()
@@ -34,7 +37,7 @@ impl FileContent {
     pub(crate) fn preset(&self) -> Option<Preset> {
         match self {
             FileContent::Preset(draft) => Some(draft.preset()),
-            FileContent::Text(_) | FileContent::Bytes(_) | FileContent::Picture(_) => None,
+            FileContent::Text(_) | FileContent::Bytes(_) | FileContent::Diagram(..) | FileContent::Picture(_) => None,
         }
     }
 }
@@ -64,7 +67,9 @@ pub(super) fn write(path: &Path, content: &FileContent, overwrite: Overwrite) ->
     match content {
         FileContent::Preset(_) => Ok(()),
         FileContent::Text(text) => write_file(path, overwrite, text.as_bytes()).map_err(refused),
-        FileContent::Bytes(bytes) => write_file(path, overwrite, bytes).map_err(refused),
+        FileContent::Bytes(bytes) | FileContent::Diagram(bytes, _) => {
+            write_file(path, overwrite, bytes).map_err(refused)
+        }
         FileContent::Picture(picture) => {
             let png = png(picture).map_err(Refused::Failed)?;
             write_file(path, overwrite, &png).map_err(refused)

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use egui::Context;
 
-use super::titled::TitledDiagram;
+use super::titled::{ExportedDiagram, TitledDiagram};
 use crate::export::Overwrite;
 use crate::preset::SweepPreset;
 use crate::result::{RawExport, RawPlan, SweepResult};
@@ -226,6 +226,27 @@ impl DiagramStore {
             if (SweepSpec { metric: preset.sweep.metric, ..(**titled.spec()).clone() }) == preset.sweep {
                 titled.preset = Arc::clone(preset);
             }
+        }
+    }
+
+    /// The diagrams whose results are in no file and took at least this long to compute, with that time; the one that is
+    /// computed or was the last comes first.
+    pub(super) fn unsaved(&self, worked: Duration) -> Vec<(&TitledDiagram, Duration)> {
+        let running = self.running.as_ref().map_or(Duration::ZERO, |sweep| sweep.progress().elapsed);
+        let newest = self.newest();
+        let time = |titled: &TitledDiagram| {
+            titled.worked + if titled.number == newest.number { running } else { Duration::ZERO }
+        };
+        let shown = self.coming.iter().chain([&self.present]).chain(&self.kept);
+        let unsaved = shown.filter(|titled| titled.is_unsaved()).map(|titled| (titled, time(titled)));
+        unsaved.filter(|(_, time)| *time >= worked).collect()
+    }
+
+    /// Records that a file with the results of a diagram was written.
+    pub(super) fn exported(&mut self, exported: ExportedDiagram) {
+        let all = self.coming.iter_mut().chain([&mut self.present]).chain(&mut self.kept);
+        for titled in all.filter(|titled| titled.number == exported.number) {
+            titled.exported = titled.exported.max(Some(exported.complete));
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use egui::{ColorImage, Context};
 
 use super::picture::MapLook;
-use super::titled::TitledDiagram;
+use super::titled::{ExportedDiagram, TitledDiagram};
 use crate::app::figure_layout::FigureLayout;
 use crate::app::live::{Action, Requests};
 use crate::figure::{Figure, Map};
@@ -62,7 +62,8 @@ pub(super) struct DiagramExports {
 
 /// A finished export.
 enum Made {
-    File(Vec<u8>, String),
+    /// The content, the suggested name, and the diagram if the file has its results.
+    File(Vec<u8>, String, Option<ExportedDiagram>),
     Picture(ColorImage),
     Nothing(String),
 }
@@ -82,7 +83,10 @@ impl DiagramExports {
         std::thread::spawn(move || {
             let made = match content(&titled, look, kind, layout) {
                 Ok(bytes) if kind == ExportKind::Clipboard => picture(&bytes).map_or_else(Made::Nothing, Made::Picture),
-                Ok(bytes) => Made::File(bytes, format!("phase.{}", kind.extension())),
+                Ok(bytes) => {
+                    let exported = (kind != ExportKind::Spec).then(|| titled.to_export());
+                    Made::File(bytes, format!("phase.{}", kind.extension()), exported)
+                }
                 Err(reason) => Made::Nothing(reason),
             };
             // Nobody listens any more once the window is closed.
@@ -95,7 +99,10 @@ impl DiagramExports {
     pub(super) fn poll(&mut self, ctx: &Context, requests: &mut Requests) {
         self.coming.retain(|coming| {
             let action = match coming.try_recv() {
-                Ok(Made::File(bytes, suggested_name)) => Action::SaveBytes { bytes, suggested_name },
+                Ok(Made::File(bytes, suggested_name, Some(exported))) => {
+                    Action::SaveDiagram { bytes, suggested_name, exported }
+                }
+                Ok(Made::File(bytes, suggested_name, None)) => Action::SaveBytes { bytes, suggested_name },
                 Ok(Made::Picture(image)) => {
                     ctx.copy_image(image);
                     Action::Notify("The figure is on the clipboard.".to_owned())

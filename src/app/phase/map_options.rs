@@ -1,7 +1,7 @@
 //! Options of the map: which quantity it shows, its legend, exports, and the list of earlier diagrams.
 
 use egui::text::LayoutJob;
-use egui::{Button, Color32, ComboBox, DragValue, Label, RichText, TextFormat, TextStyle, Ui};
+use egui::{Button, Color32, ComboBox, DragValue, Label, RichText, Sides, TextFormat, TextStyle, TextWrapMode, Ui};
 
 use super::export::ExportKind;
 use super::metric_names::METRICS;
@@ -12,6 +12,9 @@ use crate::app::figure_layout::stays_open;
 use crate::app::live::Requests;
 use crate::figure::{COLUMN_MM, Map, PAGE_MM, Swatch, difference};
 use crate::sweep::{Diagram, Metric, SweepSpec};
+
+/// The largest width of the menu of earlier diagrams, in points.
+const MENU_WIDTH: f32 = 460.0;
 
 impl PhasePanel {
     pub(super) fn map_options(&mut self, ui: &mut Ui, requests: &mut Requests) {
@@ -93,6 +96,7 @@ impl PhasePanel {
         let mut back = None;
         ui.add_enabled_ui(has_some, |ui| {
             stays_open("Compare").ui(ui, |ui| {
+                ui.set_max_width(MENU_WIDTH.min(ui.ctx().content_rect().width() - 60.0));
                 if ui.radio(self.beside.is_none(), "Only this diagram").clicked() {
                     self.beside = None;
                 }
@@ -101,18 +105,23 @@ impl PhasePanel {
                     let unfinished = if kept.diagram.is_complete() { "" } else { ", unfinished" };
                     let label = format!("{} ({rows} × {columns}{unfinished})", kept.preset.title);
                     let difference = difference_in_short(kept, &self.diagrams.present);
-                    ui.horizontal(|ui| {
-                        let beside = ui.radio(self.beside == Some(kept.number), format!("Beside: {label}{difference}"));
-                        if beside.clicked() {
-                            self.beside = Some(kept.number);
-                        }
-                        let again = Button::new("Show").small();
-                        let again = ui.add(again).on_hover_text("In the place of the present diagram, which is kept");
-                        if again.accessible_name(format!("Show {label}{difference}")).clicked() {
-                            back = Some(kept.number);
-                            ui.close();
-                        }
-                    });
+                    let beside = |ui: &mut Ui| {
+                        ui.style_mut().wrap_mode = Some(TextWrapMode::Wrap);
+                        ui.radio(self.beside == Some(kept.number), format!("Beside: {label}{difference}")).clicked()
+                    };
+                    let again = |ui: &mut Ui| {
+                        let again = ui.add(Button::new("Show").small());
+                        let again = again.on_hover_text("In the place of the present diagram, which is kept");
+                        again.accessible_name(format!("Show {label}{difference}")).clicked()
+                    };
+                    let (is_beside, is_shown) = Sides::new().shrink_left().show(ui, beside, again);
+                    if is_beside {
+                        self.beside = Some(kept.number);
+                    }
+                    if is_shown {
+                        back = Some(kept.number);
+                        ui.close();
+                    }
                 }
             });
         })

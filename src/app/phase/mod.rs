@@ -18,3 +18,4 @@ mod run_bar;
 mod titled;
 
 pub(super) use panel::PhasePanel;
+pub(super) use titled::ExportedDiagram;

@@ -2,21 +2,24 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use egui::{CentralPanel, Context, InputState, Key, Rect, ScrollArea, Ui};
 
 use super::axes::Side;
 use super::controls;
 use super::diagram_store::DiagramStore;
-use super::export::{DiagramExports, MapFigure};
+use super::export::{DiagramExports, ExportKind, MapFigure};
 use super::picture::{MapLook, MapPicture};
 use super::raw::RawExports;
-use super::titled::TitledDiagram;
+use super::run_bar::time;
+use super::titled::{ExportedDiagram, TitledDiagram};
 use crate::app::document::Document;
 use crate::app::editor::{Draft, Editor, EditorStatus, PresetDraft};
 use crate::app::live::Requests;
 use crate::app::session::{SweepMemory, stored_preset};
 use crate::app::side_panel::{Edge, SidePanel};
+use crate::app::theme;
 use crate::app::window_layout::WindowLayout;
 use crate::export::Overwrite;
 use crate::figure::Map;
@@ -235,6 +238,26 @@ impl PhasePanel {
         self.diagrams.is_running()
     }
 
+    /// The diagrams in words whose results are in no file and took at least this long to compute.
+    pub fn unsaved(&self, worked: Duration) -> Vec<String> {
+        let words = |(titled, worked): (&TitledDiagram, Duration)| {
+            let [rows, columns] = titled.spec().shape();
+            format!("{rows} × {columns} pixels, {}: {}", time(worked), titled.title())
+        };
+        self.diagrams.unsaved(worked).into_iter().map(words).collect()
+    }
+
+    /// Exports the whole result of the first of those diagrams.
+    pub fn export_unsaved(&mut self, ctx: &Context, worked: Duration) {
+        let Some((titled, _)) = self.diagrams.unsaved(worked).first().copied() else { return };
+        self.exports.begin(ctx, titled.clone(), self.look, ExportKind::Npz, self.layout);
+    }
+
+    /// Records that a file with the results of a diagram was written.
+    pub fn exported(&mut self, exported: ExportedDiagram) {
+        self.diagrams.exported(exported);
+    }
+
     /// The area in which the maps were drawn last.
     pub fn area(&self) -> Option<Rect> {
         self.area
@@ -270,14 +293,20 @@ impl PhasePanel {
             });
         }
         self.follow(ui);
-        let most = (0.3 * width).clamp(230.0, 520.0);
-        let right =
-            SidePanel { name: "sweep readout", edge: Edge::Right, usual: 360.0, range: 220.0..=most, frame: None };
-        right.show(ui, &mut window.sizes.sweep_readout, |ui| {
+        // Larger text needs a wider panel.
+        let scale = if window.presenting { theme::PRESENTATION_SCALE } else { 1.0 };
+        let range = 220.0 * scale..=(0.3 * width).clamp(230.0, 520.0) * scale;
+        let (name, edge, usual) = ("sweep readout", Edge::Right, 360.0 * scale);
+        let mut chosen = window.sizes.sweep_readout.map(|chosen| scale * chosen);
+        let before = chosen;
+        SidePanel { name, edge, usual, range, frame: None }.show(ui, &mut chosen, |ui| {
             self.map_options(ui, requests);
             ui.separator();
             ScrollArea::vertical().auto_shrink(false).show(ui, |ui| self.readout(ui, requests));
         });
+        if chosen != before {
+            window.sizes.sweep_readout = chosen.map(|chosen| chosen / scale);
+        }
         CentralPanel::default().show(ui, |ui| {
             self.area = Some(ui.available_rect_before_wrap());
             self.maps(ui, document, requests);

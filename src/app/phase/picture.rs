@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use egui::{ColorImage, Context, TextureHandle, TextureOptions};
 
+use crate::app::theme;
 use crate::figure::{Map, MapImage, Scale, Swatch};
 use crate::sweep::{Diagram, Metric, SweepSpec};
 
@@ -31,8 +32,8 @@ pub(super) struct MapPicture {
     /// The sweep that the texture shows.
     spec: Option<Arc<SweepSpec>>,
     pub explained: Option<Explained>,
-    /// The look and version of the texture, or of the one being made.
-    wanted: Option<(MapLook, u64)>,
+    /// The look, the version and the colour of unknown cells of the texture, or of the one being made.
+    wanted: Option<(MapLook, u64, [u8; 3])>,
     coming: Option<Receiver<(MapImage, Explained, Arc<SweepSpec>)>>,
     asked: Option<Instant>,
 }
@@ -70,8 +71,9 @@ impl MapPicture {
                 Err(TryRecvError::Disconnected) => self.coming = None,
             }
         }
-        let same_look = self.wanted.is_some_and(|(wanted, _)| wanted == look);
-        if self.wanted == Some((look, version)) {
+        let unknown = theme::not_computed(ctx.theme());
+        let same_look = self.wanted.is_some_and(|(wanted, _, color)| (wanted, color) == (look, unknown));
+        if self.wanted == Some((look, version, unknown)) {
             return;
         }
         let between = BETWEEN + PER_CELL * u32::try_from(diagram.cell_count()).unwrap_or(u32::MAX);
@@ -81,7 +83,7 @@ impl MapPicture {
             ctx.request_repaint_after(wait);
             return;
         }
-        self.wanted = Some((look, version));
+        self.wanted = Some((look, version, unknown));
         self.asked = Some(Instant::now());
         let (sender, receiver) = channel();
         let (diagram, ctx) = (diagram.clone(), ctx.clone());
@@ -89,11 +91,12 @@ impl MapPicture {
             let filled = diagram.filled();
             let explained = Explained {
                 scale: look.map.scale(&filled, look.metric),
-                legend: look.map.legend(&filled, look.metric),
+                legend: look.map.legend_with(&filled, look.metric, unknown),
                 label: look.map.quantity(look.metric),
             };
+            let image = look.map.image_with(&filled, look.metric, unknown);
             // Nobody listens any more once the panel is gone.
-            let _ = sender.send((look.map.image(&filled, look.metric), explained, Arc::clone(diagram.spec())));
+            let _ = sender.send((image, explained, Arc::clone(diagram.spec())));
             ctx.request_repaint();
         });
         self.coming = Some(receiver);

@@ -1,6 +1,9 @@
 //! The results of one pixel: scores, certainty, and the curve over learning rates.
 
-use egui::{Color32, Grid, RichText, ScrollArea, Ui, vec2};
+use std::sync::Arc;
+
+use egui::text::{LayoutJob, TextWrapping};
+use egui::{Color32, Galley, Grid, RichText, ScrollArea, TextFormat, TextStyle, Ui, vec2};
 use egui_plot::{MarkerShape, Plot};
 
 use super::metric_names::METRICS;
@@ -81,14 +84,35 @@ fn percent(certainty: f64) -> String {
 }
 
 fn scores(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric) {
-    // In a narrow panel the table is scrolled.
+    let room = ui.available_width() - NUMBERS as f32 * (BETWEEN + text_width(ui, WIDEST_NUMBER));
+    let names = room.max(text_width(ui, SHORTEST_NAME));
+    // In a narrow panel names are shortened, and the table is scrolled.
     let area = ScrollArea::horizontal().id_salt("scores");
-    area.show(ui, |ui| score_table(ui, diagram, pixel, cell, metric));
+    area.show(ui, |ui| score_table(ui, diagram, pixel, cell, metric, names));
 }
 
-fn score_table(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric) {
+/// Columns of numbers in the table of scores, and the space between columns in points.
+const NUMBERS: usize = 4;
+const BETWEEN: f32 = 8.0;
+/// A number as wide as any in the table, and a name that always has room with its mark.
+const WIDEST_NUMBER: &str = "−8.88e−88";
+const SHORTEST_NAME: &str = "■ FOCUS, γ";
+
+fn text_width(ui: &Ui, text: &str) -> f32 {
+    one_line(ui, text, f32::INFINITY).size().x
+}
+
+/// A text in one line, shortened where it is wider than this.
+fn one_line(ui: &Ui, text: &str, width: f32) -> Arc<Galley> {
+    let format = TextFormat::simple(TextStyle::Body.resolve(ui.style()), ui.visuals().text_color());
+    let mut job = LayoutJob::single_section(text.to_owned(), format);
+    job.wrap = TextWrapping::truncate_at_width(width);
+    ui.painter().layout_job(job)
+}
+
+fn score_table(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric, names: f32) {
     let colors = optimizer_colors(diagram.spec());
-    Grid::new("scores").num_columns(5).spacing([8.0, 3.0]).striped(true).show(ui, |ui| {
+    Grid::new("scores").num_columns(1 + NUMBERS).spacing([BETWEEN, 3.0]).striped(true).show(ui, |ui| {
         for heading in ["", "score", "± error", "best η", "diverged"] {
             ui.label(RichText::new(heading).small().weak());
         }
@@ -98,8 +122,14 @@ fn score_table(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, m
             let error = cell.score_deviation(index, metric) / ((cell.replicates.max(2) - 1) as f64).sqrt();
             let [red, green, blue] = colors[index];
             ui.horizontal(|ui| {
-                ui.label(RichText::new("■").color(Color32::from_rgb(red, green, blue)));
-                ui.label(optimizer.label());
+                let mark = ui.label(RichText::new("■").color(Color32::from_rgb(red, green, blue)));
+                let room = names - mark.rect.width() - ui.spacing().item_spacing.x;
+                let name = one_line(ui, optimizer.label(), room);
+                let is_whole = !name.elided;
+                let name = ui.label(name);
+                if !is_whole {
+                    name.on_hover_text(optimizer.label());
+                }
             });
             ui.label(number(score.value));
             ui.label(number(error));

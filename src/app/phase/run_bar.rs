@@ -157,7 +157,7 @@ fn count(number: f64) -> String {
 }
 
 /// A span of time in words, rounded up.
-fn time(span: Duration) -> String {
+pub(super) fn time(span: Duration) -> String {
     let secs = span.as_secs() + 1;
     match secs {
         0..100 => format!("{secs} s"),

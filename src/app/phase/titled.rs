@@ -23,6 +23,15 @@ pub struct TitledDiagram {
     pub worked: Duration,
     /// Whether it is an intermediate one of a drag.
     pub is_passing: bool,
+    /// The number of complete pixels in the last file with its results, if one was written.
+    pub exported: Option<usize>,
+}
+
+/// A diagram, by its number in the store, and how many of its pixels were complete when it was exported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExportedDiagram {
+    pub number: u64,
+    pub complete: usize,
 }
 
 impl TitledDiagram {
@@ -37,6 +46,7 @@ impl TitledDiagram {
             progress: None,
             worked: Duration::ZERO,
             is_passing: false,
+            exported: None,
         }
     }
 
@@ -49,6 +59,17 @@ impl TitledDiagram {
 
     pub fn spec(&self) -> &Arc<SweepSpec> {
         self.diagram.spec()
+    }
+
+    /// Whether it has results that are in no file.
+    pub fn is_unsaved(&self) -> bool {
+        let is_begun = self.diagram.known_near([0, 0]).is_some();
+        is_begun && self.exported.is_none_or(|complete| complete < self.diagram.complete())
+    }
+
+    /// The diagram as it is now, for the record of what was exported.
+    pub fn to_export(&self) -> ExportedDiagram {
+        ExportedDiagram { number: self.number, complete: self.diagram.complete() }
     }
 
     /// A title that says what was changed.

@@ -20,9 +20,6 @@ use crate::result::SweepResult;
 use crate::run::RunFolder;
 use crate::simulation::{EngineCommand, ParticleId};
 
-/// The factor of the text size in a presentation.
-const PRESENTATION_SCALE: f32 = 1.5;
-
 impl Valleyscope {
     pub(super) fn carry_out(&mut self, ctx: &Context, requests: Requests) {
         for command in requests.commands {
@@ -43,6 +40,9 @@ impl Valleyscope {
             }
             Action::SaveBytes { bytes, suggested_name } => {
                 self.dialogs.files.ask_save(FileContent::Bytes(Arc::new(bytes)), suggested_name);
+            }
+            Action::SaveDiagram { bytes, suggested_name, exported } => {
+                self.dialogs.files.ask_save(FileContent::Diagram(Arc::new(bytes), exported), suggested_name);
             }
             Action::SaveRaw(plan) => self.dialogs.files.ask_raw_folder(plan),
             Action::ChooseDataFolder(begin) => self.dialogs.files.ask_data_folder(begin),
@@ -205,7 +205,7 @@ impl Valleyscope {
     pub(super) fn toggle_presentation(&mut self, ctx: &Context) {
         self.layout.presenting = !self.layout.presenting;
         let presenting = self.layout.presenting;
-        theme::set_text_scale(ctx, if presenting { PRESENTATION_SCALE } else { 1.0 });
+        theme::set_text_scale(ctx, if presenting { theme::PRESENTATION_SCALE } else { 1.0 });
         ctx.send_viewport_cmd(ViewportCommand::Fullscreen(presenting));
         if presenting {
             self.dialogs.messages.notify("Esc leaves the presentation. Space plays, ? shows all keys.");

@@ -115,6 +115,7 @@ impl Valleyscope {
             Tab::Training => self.panels.training.area(),
         };
         self.dialogs.messages.show(ctx, free);
+        self.show_quit_question(ctx);
     }
 
     pub(super) fn show_save_preset(&mut self, ctx: &Context) {

@@ -106,7 +106,9 @@ impl Valleyscope {
     }
 
     pub(super) fn saved(&mut self, path: &Path, content: FileContent) {
-        if let FileContent::Preset(draft) = content {
+        if let FileContent::Diagram(_, exported) = content {
+            self.panels.phase.exported(exported);
+        } else if let FileContent::Preset(draft) = content {
             match draft {
                 TabDraft::Landscape(draft) => drop(self.editor.saved(*draft, path)),
                 TabDraft::Phase(draft) => self.panels.phase.saved(*draft, path),

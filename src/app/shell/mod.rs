@@ -1,6 +1,7 @@
 //! The app as a whole: it brings the panels, the document and the running simulation together.
 
 mod actions;
+mod closing;
 mod draw;
 mod events;
 mod options;
@@ -32,6 +33,7 @@ use super::picture_export::PictureExport;
 use super::playback::PlaybackPace;
 use super::plot::install_curves;
 use super::preset_catalog::PresetCatalog;
+use super::quit::Quitting;
 use super::save_preset::SavePreset;
 use super::session::{self, Session, ViewState, WindowState};
 use super::theme;
@@ -120,6 +122,9 @@ pub struct Valleyscope {
     /// Whether the device is lost; the window is about to close.
     device_lost: bool,
     exit_state: ExitState,
+    quitting: Quitting,
+    /// The computing time from which on a diagram is not dropped without a question.
+    worth_asking: Duration,
     /// The window's title as it was set last.
     title: String,
 }
@@ -170,6 +175,8 @@ impl Valleyscope {
             context: ctx,
             device_lost: false,
             exit_state: options.exit_state,
+            quitting: Quitting::No,
+            worth_asking: options.worth_asking,
             title: String::new(),
         };
         if let Some(window) = window {
@@ -298,6 +305,7 @@ fn first_sweep() -> SweepPreset {
 
 impl eframe::App for Valleyscope {
     fn logic(&mut self, ctx: &Context, _frame: &mut eframe::Frame) {
+        self.hold_close(ctx);
         let mut requests = Requests::default();
         self.panels.phase.tick(ctx, &mut requests);
         self.panels.training.tick(self.layout.tab == Tab::Training, &mut requests);

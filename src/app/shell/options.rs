@@ -1,6 +1,7 @@
 //! The options of the app at its start, and its state at its end.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use crate::app::playback::PlaybackPace;
 use crate::app::training::TrainingPaths;
@@ -27,6 +28,8 @@ pub struct AppOptions {
     pub pace: Option<PlaybackPace>,
     /// Something that the user must know from before the window was there: title and text.
     pub report: Option<(String, String)>,
+    /// The computing time from which on a phase diagram that was not exported is not dropped without a question.
+    pub worth_asking: Duration,
     /// The place for the session when the app ends in any way.
     pub exit_state: ExitState,
 }
@@ -43,6 +46,8 @@ impl Default for AppOptions {
             play: true,
             pace: None,
             report: None,
+            // What is computed again in seconds is not worth one.
+            worth_asking: Duration::from_secs(10),
             exit_state: ExitState::default(),
         }
     }

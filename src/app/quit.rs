@@ -1,0 +1,58 @@
+//! The question before the window is closed and computed diagrams are dropped.
+
+use egui::{Context, Id, Label, Modal, RichText};
+
+use super::theme;
+
+/// The state of closing the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Quitting {
+    #[default]
+    No,
+    /// The question is shown.
+    Asked,
+    /// The window closes, whatever is lost.
+    Decided,
+}
+
+/// The answer to the question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum QuitAnswer {
+    /// Stay and save the first diagram as a file.
+    Export,
+    Quit,
+    Stay,
+}
+
+/// Asks whether these diagrams, which were not exported, are to be dropped; the answer, once there is one. Escape stays.
+pub(super) fn ask(ctx: &Context, diagrams: &[String]) -> Option<QuitAnswer> {
+    let mut answer = None;
+    let (heading, text, export) = match diagrams.len() {
+        1 => ("Quit and drop a phase diagram?".to_owned(), "It was computed and not exported:", "Export…"),
+        count => {
+            let text = "They were computed and not exported:";
+            (format!("Quit and drop {count} phase diagrams?"), text, "Export the first…")
+        }
+    };
+    let modal = Modal::new(Id::unique("quit")).frame(theme::dialog(&ctx.global_style())).show(ctx, |ui| {
+        ui.set_width(440.0_f32.min(ctx.content_rect().width() - 60.0));
+        ui.label(RichText::new(heading).heading().strong());
+        ui.label(text);
+        for diagram in diagrams {
+            ui.add(Label::new(diagram).truncate());
+        }
+        ui.add_space(6.0);
+        ui.horizontal(|ui| {
+            let help = "The whole result as NPZ, which opens here again";
+            let buttons = [(export, QuitAnswer::Export), ("Quit", QuitAnswer::Quit), ("Cancel", QuitAnswer::Stay)];
+            for (label, of) in buttons {
+                let button = ui.button(label);
+                let button = if of == QuitAnswer::Export { button.on_hover_text(help) } else { button };
+                if button.clicked() {
+                    answer = Some(of);
+                }
+            }
+        });
+    });
+    answer.or(modal.should_close().then_some(QuitAnswer::Stay))
+}
