@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::folder::RunFolder;
 use crate::plain_file::{self, Links};
+use crate::quantity::{OutOfRange, TrainingSteps};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -31,8 +32,18 @@ pub enum RunCommand {
         #[serde(default)]
         top_k: Option<u32>,
     },
-    /// End the run with `n` steps in all, more than were taken.
+    /// End the run with `n` steps in all, more than were taken, and no more than a preset may have.
     SetSteps { n: u64 },
+}
+
+impl RunCommand {
+    /// The command, unless its numbers are out of range.
+    fn in_range(self) -> Result<RunCommand, OutOfRange> {
+        if let RunCommand::SetSteps { n } = self {
+            TrainingSteps::new(n)?;
+        }
+        Ok(self)
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -173,7 +184,11 @@ impl ReceivedCommand {
     /// The line of this number, from 1, with or without its end.
     pub fn read(line: &[u8], number: u64) -> ReceivedCommand {
         match object::<Line>(line) {
-            Some(Line { id, command }) => ReceivedCommand { id, command: Ok(command) },
+            Some(Line { id, command }) => {
+                let name = RunFolder::COMMANDS;
+                let command = command.in_range().map_err(|error| format!("line {number} of {name}: {error}"));
+                ReceivedCommand { id, command }
+            }
             None => {
                 let id = id_in(line);
                 let wrong = format!("line {number} of {}: {}", RunFolder::COMMANDS, refusal(line, id.is_some()));

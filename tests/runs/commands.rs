@@ -34,7 +34,7 @@ fn next(session: &mut RunSession) -> Vec<(String, RunCommand)> {
 
 /// All commands that come until a last one, which is not among them.
 fn all(run: &RunFolder, session: &mut RunSession) -> Vec<RunCommand> {
-    let last = send(run, RunCommand::SetSteps { n: u64::MAX }).unwrap();
+    let last = send(run, RunCommand::SetSteps { n: 1_000_000_000 }).unwrap();
     let mut found = Vec::new();
     loop {
         for (id, command) in next(session) {
@@ -155,6 +155,23 @@ fn what_is_wrong_with_a_line_is_told_by_what_was_expected_and_found() {
 }
 
 #[test]
+fn numbers_of_steps_that_no_preset_may_have_are_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let mut session = begin(&run);
+    for n in [0, 1_000_000_001, u64::MAX] {
+        send(&run, RunCommand::SetSteps { n }).unwrap();
+    }
+    assert_eq!(all(&run, &mut session), []);
+    let messages: Vec<String> =
+        history(&run).answers().iter().map(|answer| format!("{} {}", answer.ok, answer.message)).collect();
+    let refusal = |line: u64, n: u64| {
+        format!("false line {line} of commands.jsonl: steps must be a whole number from 1 to 1000000000, found {n}")
+    };
+    assert_eq!(messages[..3], [refusal(1, 0), refusal(2, 1_000_000_001), refusal(3, u64::MAX)]);
+}
+
+#[test]
 fn answers_come_in_the_order_of_the_commands() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
@@ -245,7 +262,7 @@ fn a_request_is_answered_by_a_living_worker() {
     let mut worker = worker::start(&run, u64::MAX, "slow");
     let mut reader = RunReader::brief(run.clone());
     wait_until("the worker", || reader.status(Timestamp::now()).unwrap() != Status::Starting);
-    let mut more = CommandRequest::send(&run, RunCommand::SetSteps { n: 1 << 40 }).unwrap();
+    let mut more = CommandRequest::send(&run, RunCommand::SetSteps { n: 1 << 29 }).unwrap();
     let mut stop = CommandRequest::send(&run, RunCommand::Stop).unwrap();
     let mut poll = |request: &mut CommandRequest| {
         let status = reader.status(Timestamp::now()).unwrap();
@@ -255,7 +272,7 @@ fn a_request_is_answered_by_a_living_worker() {
     assert!(matches!(poll(&mut more), Reply::Answered { ok: true, .. }));
     assert!(worker.wait().unwrap().success());
     assert_eq!(reader.status(Timestamp::now()).unwrap(), Status::Stopped);
-    assert_eq!(reader.history().steps(), Some(1 << 40));
+    assert_eq!(reader.history().steps(), Some(1 << 29));
     let mut late = CommandRequest::send(&run, RunCommand::Stop).unwrap();
     assert_eq!(late.poll(reader.history(), &Status::Stopped, Instant::now()), Reply::Gone);
 }
