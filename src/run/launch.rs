@@ -302,8 +302,8 @@ impl Launched {
         self.exit.get().copied()
     }
 
-    /// Waits until the worker holds the run, which takes seconds. A worker that ends successfully before it was seen to
-    /// hold the run counts as well.
+    /// Waits until the worker holds the run, which takes seconds. A worker that has held it and ended, or has ended
+    /// successfully, before it was seen to hold it, counts as well.
     ///
     /// # Errors
     ///
@@ -315,8 +315,10 @@ impl Launched {
             let ended = self.exit();
             match LockState::of(&self.run) {
                 // Another worker may hold the run, and this one will soon be refused.
-                LockState::Held(Some(owner)) if self.before.as_ref() == Some(&owner) => {}
+                LockState::Held(Some(owner)) if !self.is_new(&owner) => {}
                 LockState::Held(_) => return Ok(()),
+                // It has held the run and ended between two looks: how far it came is in the events.
+                LockState::Free(owner) if ended.is_some() && self.is_new(&owner) => return Ok(()),
                 _ => {}
             }
             match ended {
@@ -328,5 +330,12 @@ impl Launched {
                 None => std::thread::sleep(Duration::from_millis(50)),
             }
         }
+    }
+
+    /// Whether this holder has taken the run since the worker was started.
+    fn is_new(&self, owner: &LockOwner) -> bool {
+        let is_same =
+            |before: &LockOwner| (&before.host, before.pid, before.started) == (&owner.host, owner.pid, owner.started);
+        !self.before.as_ref().is_some_and(is_same)
     }
 }

@@ -152,6 +152,20 @@ fn early_death_comes_with_its_last_words() {
     }
 }
 
+/// It was at work, if only between two looks: what came of it is told by the run's events.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_worker_that_has_held_the_run_and_failed_has_begun() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    drop(valleyscope::run::RunSession::begin(&run).unwrap());
+    let owner = r#"{\"host\":\"$(uname -n)\",\"pid\":1,\"started\":\"2026-03-01T12:00:00Z\"}"#;
+    let script = format!("echo \"{owner}\" > \"$2/lock\"\necho 'the loss is not finite' >&2\nexit 1");
+    let launched = program(&place, &script).start(&run, true, None).unwrap();
+    wait_until("the end", || launched.exit().is_some());
+    launched.wait_until_at_work(PATIENCE).unwrap();
+}
+
 #[test]
 fn a_worker_that_is_refused_says_who_holds_the_run() {
     let place = tempfile::tempdir().unwrap();
