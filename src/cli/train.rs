@@ -163,7 +163,7 @@ pub(super) fn find_worker(named: Option<&Path>) -> Result<WorkerProgram, Failure
 
 /// The run to fork.
 fn find(args: &TrainArgs, point: &CheckpointName) -> Result<Fork, Failure> {
-    let run = RunsPlace::of(args.runs.as_deref())?.find(&point.run)?;
+    let run = RunsPlace::for_new_run(args.runs.as_deref())?.find(&point.run)?;
     let step = match point.choice {
         CheckpointChoice::Newest => None,
         CheckpointChoice::Step(step) => Some(step),

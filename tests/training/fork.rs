@@ -443,6 +443,13 @@ fn the_commands_fork_and_speak_of_forks() {
     let output = train(&point, &["--set", "learning_rate=0.01"]);
     expect(&output, 0, &[&format!("forked from {name} at step 50, with its optimizer's state"), "finished"]);
     let fork = RunFolder::list(runs).unwrap().into_iter().find(|other| *other != run).unwrap();
+    // Into a folder that is not there yet.
+    let new = stage.place.path().join("forks").join("runs");
+    let point = format!("{}@50", run.path().display());
+    let arguments = ["--runs", new.to_str().unwrap(), "--fork", &point, "--set", "steps=52"];
+    let usual = ["train", "--worker", env!("CARGO_BIN_EXE_valleyscope-train")];
+    expect(&valleyscope(&stage, &[&usual[..], &arguments].concat()), 0, &["at step 50", "finished"]);
+    assert_eq!(RunFolder::list(&new).unwrap().len(), 1);
     assert_eq!(fork.stem(), run.stem());
     let config = Preset::read(&fork.config()).unwrap();
     assert!(config.title().starts_with("learning_rate=0.01") && config.description().contains(&name));

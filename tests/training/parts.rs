@@ -126,7 +126,29 @@ fn a_part_that_was_stopped_is_named_and_foreign_runs_are_refused() {
     let lines: Vec<&str> = events.lines().collect();
     let last = lines.iter().rposition(|line| line.contains(r#""event":"pixel""#)).unwrap();
     std::fs::write(second.events(), lines[..last].join("\n") + "\n").unwrap();
-    expect(&merge(&[&first, &second]), 1, &["7 of 8 grid points are in", "part 2/2 has 3 of 4", &second.name()]);
+    let lost = format!("part 2/2 has 3 of 4 ({}), as its events.jsonl is damaged: lines ", second.name());
+    expect(&merge(&[&first, &second]), 1, &["7 of 8 grid points are in", &lost, " are missing"]);
+    // A line whose bytes have changed.
+    let damage = |number: usize| {
+        let changed = |(index, line): (usize, &&str)| match index {
+            at if at == number => line.replacen(':', ": ", 1) + "\n",
+            _ => format!("{line}\n"),
+        };
+        std::fs::write(second.events(), lines.iter().enumerate().map(changed).collect::<String>()).unwrap();
+    };
+    damage(last);
+    let lost = format!("({}), as its events.jsonl is damaged: line {} cannot be read", second.name(), last + 1);
+    expect(&merge(&[&first, &second]), 1, &["7 of 8 grid points are in", "part 2/2 has 3 of 4", &lost]);
+    damage(0);
+    let words = format!("{} is left out, as its beginning cannot be read: its events.jsonl is damaged", second.name());
+    expect(&merge(&[&first, &second]), 1, &["4 of 8 grid points are in", &words, "line 1 cannot be read"]);
+    std::fs::write(second.events(), lines[..last].join("\n") + "\n").unwrap();
+    // Into a folder that is not there yet.
+    let new = stage.place.path().join("merged").join("runs");
+    let parts = [&first, &second].map(|run| run.path().to_str().unwrap().to_owned());
+    let merged = valleyscope(&stage, &["runs", "--runs", new.to_str().unwrap(), "merge", &parts[0], &parts[1]]);
+    expect(&merged, 1, &["7 of 8 grid points are in", new.to_str().unwrap()]);
+    assert_eq!(RunFolder::list(&new).unwrap().len(), 1);
     // One that has not begun.
     let config = first.config_text().unwrap();
     let begun = RunFolder::create(&stage.place.path().join("runs"), "small-begun", &config).unwrap();

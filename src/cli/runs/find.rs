@@ -76,6 +76,14 @@ impl RunsPlace {
         Ok(RunsPlace { folder })
     }
 
+    /// The same for a command that writes a run into the folder, and so makes it where it is missing.
+    pub(crate) fn for_new_run(named: Option<&Path>) -> Result<RunsPlace, Failure> {
+        match named {
+            Some(folder) if !folder.exists() => Ok(RunsPlace { folder: folder.to_owned() }),
+            named => RunsPlace::of(named),
+        }
+    }
+
     pub(crate) fn list(&self) -> Result<Vec<RunFolder>, Failure> {
         RunFolder::list(&self.folder).map_err(|error| Failure::Failed(error.into()))
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::Path;
 
 use anyhow::{Context, anyhow};
 
@@ -21,13 +22,15 @@ struct PartRun {
     /// The axes of the scan.
     axes: ScanAxes,
     points: Vec<GridPoint>,
+    /// The losses of its events; empty where there are none.
+    damage: String,
 }
 
 /// Grid points by their indices.
 type GridPoints = BTreeMap<[usize; 2], GridPoint>;
 
-/// Writes a run of the whole scan with the grid points of its parts.
-pub(super) fn run(place: &RunsPlace, names: &[OsString]) -> Result<(), Failure> {
+/// Writes a run of the whole scan with the grid points of its parts, into a folder if one is named.
+pub(super) fn run(place: &RunsPlace, folder: Option<&Path>, names: &[OsString]) -> Result<(), Failure> {
     let opened = names.iter().map(|name| PartRun::open(place.find(name)?)).collect::<Result<Vec<_>, _>>()?;
     let runs: Vec<PartRun> = opened.into_iter().flatten().collect();
     let Some(first) = runs.first() else {
@@ -38,7 +41,7 @@ pub(super) fn run(place: &RunsPlace, names: &[OsString]) -> Result<(), Failure> 
     }
     let (points, notes) = collect(&runs)?;
     notes.iter().for_each(|note| say(format_args!("{note}")));
-    let merged = write(first, &points)?;
+    let merged = write(first, folder, &points)?;
     let (all, name) = (first.axes.points().len(), merged.path().display());
     if points.len() == all {
         say(format_args!("{all} grid points of {} runs are in {name}", runs.len()));
@@ -64,18 +67,27 @@ impl PartRun {
             ))
         })?;
         let mut reader = RunReader::brief(run.clone());
-        reader.poll().with_context(|| format!("cannot read {}", run.events().display()))?;
+        reader.poll_to_end().with_context(|| format!("cannot read {}", run.events().display()))?;
         let history = reader.history();
         // The losses belong to the config that the part was begun with, and an edited one would label them falsely.
         config.check(history).with_context(|| format!("cannot merge {name}")).map_err(Failure::BadInput)?;
+        let damage = if history.damage().is_none() {
+            String::new()
+        } else {
+            format!("its {} is damaged: {}", RunFolder::EVENTS, history.damage())
+        };
         let begun = history.started().and_then(|started| Some((started.clone(), started.scan.clone()?)));
         let Some((started, axes)) = begun else {
-            say(format_args!("{name} has not begun, and is left out"));
+            if damage.is_empty() {
+                say(format_args!("{name} has not begun, and is left out"));
+            } else {
+                say(format_args!("{name} is left out, as its beginning cannot be read: {damage}"));
+            }
             return Ok(None);
         };
         let points = history.grid_points().filter(|point| of.own_points.contains(&point.index));
         let points = points.cloned().collect();
-        Ok(Some(PartRun { run, of, started, axes, points }))
+        Ok(Some(PartRun { run, of, started, axes, points, damage }))
     }
 
     /// Checks that this is a part of the same scan as another, on the same data.
@@ -138,11 +150,11 @@ fn collect(runs: &[PartRun]) -> Result<(GridPoints, Vec<String>), Failure> {
     Ok((points.into_iter().map(|(index, (point, _))| (index, point)).collect(), notes))
 }
 
-/// Writes the run, beside the first of the others.
-fn write(first: &PartRun, points: &GridPoints) -> anyhow::Result<RunFolder> {
+/// Writes the run into a folder, or without one beside the first of the others.
+fn write(first: &PartRun, folder: Option<&Path>, points: &GridPoints) -> anyhow::Result<RunFolder> {
     let stem = first.run.stem();
     let stem = stem.strip_suffix(&format!("-{}", first.of.part.stem())).unwrap_or(&stem);
-    let folder = first.run.path().parent().context("the folder of a run is in another")?;
+    let folder = folder.or(first.run.path().parent()).context("the folder of a run is in another")?;
     let run = RunFolder::create(folder, stem, &first.of.whole.to_ron())?;
     let mut session = RunSession::begin(&run)?;
     let Started { data, fingerprint, synthetic, device, version, .. } = first.started.clone();
@@ -169,7 +181,8 @@ fn missing(runs: &[PartRun]) -> String {
         }
         let best = of_part.max_by_key(|run| run.points.len())?;
         let (known, own) = (best.points.len(), best.of.own_points.len());
-        (known < own).then(|| format!("part {part} has {known} of {own} ({})", best.run.name()))
+        let damage = if best.damage.is_empty() { String::new() } else { format!(", as {}", best.damage) };
+        (known < own).then(|| format!("part {part} has {known} of {own} ({}){damage}", best.run.name()))
     });
     words.collect::<Vec<_>>().join(", ")
 }

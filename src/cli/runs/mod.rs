@@ -43,7 +43,7 @@ enum Command {
     Watch(Run),
     /// Stop a run after it has saved a checkpoint
     Stop(Run),
-    /// Put the runs of a scan's parts together, in a new run
+    /// Put the runs of a scan's parts together, in a new run beside the first of them, or in the folder of --runs
     ///
     /// The parts are begun by `valleyscope train PRESET --part K/N`, here or on other machines whose folders are mounted or
     /// copied here. Ends with 1 where parts are missing or not finished, which are named; the new run can be resumed.
@@ -116,13 +116,15 @@ struct Run {
 }
 
 pub(super) fn run(args: &RunsArgs) -> Result<(), Failure> {
-    let place = RunsPlace::of(args.runs.as_deref())?;
+    let named = args.runs.as_deref();
+    let is_new_run = matches!(args.command, Command::Merge { .. });
+    let place = if is_new_run { RunsPlace::for_new_run(named) } else { RunsPlace::of(named) }?;
     match &args.command {
         Command::List => list::run(&place),
         Command::Show(run) => show::run(&place.find(&run.run)?),
         Command::Watch(run) => watch::run(place.find(&run.run)?),
         Command::Stop(run) => stop::run(place.find(&run.run)?),
-        Command::Merge { parts } => merge::run(&place, parts),
+        Command::Merge { parts } => merge::run(&place, named, parts),
         Command::Check { folders, mend } => check::run(&place, folders, *mend),
         Command::Export { checkpoint, out, model, worker } => match (out, model) {
             (Some(out), _) => export::run(&place, &checkpoint.name, out),
