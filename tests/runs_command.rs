@@ -5,6 +5,7 @@ mod put_program;
 mod scan_run;
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
@@ -266,6 +267,33 @@ fn watching_ends_with_the_run() {
         expect(&output, code, &[said, "60/400 steps"]);
         assert_eq!(stdout(&output), "");
     }
+}
+
+#[test]
+fn a_line_with_the_loss_comes_with_each_tenth_of_the_steps_where_there_is_no_terminal() {
+    let place = Place::new();
+    let (run, mut session) = place.begun("mnist");
+    let mut watcher = place.start(&["watch", &run.name()]);
+    let mut lines = BufReader::new(watcher.stderr.take().unwrap()).lines();
+    let mut line_with = |words: &str| {
+        let line = lines.by_ref().map(Result::unwrap).find(|line| line.contains(words));
+        line.unwrap_or_else(|| panic!("no line with {words}"))
+    };
+    line_with("50/400 steps");
+    let begun = Instant::now();
+    for step in (90..=400).step_by(40) {
+        let train = MetricValues::from([(MetricId::LOSS, step as f64 / 1000.0)]);
+        session.record(step, Event::Train(train)).unwrap();
+        session.sync().unwrap();
+        let line = line_with(&format!("{step}/400 steps"));
+        assert!(line.contains(&format!("loss {:.4}", step as f64 / 1000.0)), "{line}");
+    }
+    // Eight lines, one every five seconds, would take longer.
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+    session.record(400, Event::Finished).unwrap();
+    drop(session);
+    line_with("finished, 400/400 steps");
+    assert!(watcher.wait().unwrap().success());
 }
 
 #[test]

@@ -17,6 +17,8 @@ use crate::visible::visible;
 
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 const BETWEEN_LINES: Duration = Duration::from_secs(5);
+/// A line comes earlier where this part of all steps was taken since the last one.
+const SHARE: f64 = 0.1;
 
 pub(crate) fn run(run: RunFolder) -> Result<(), Failure> {
     let interrupt = Interrupt::listen()?;
@@ -42,12 +44,13 @@ pub(crate) fn outcome(ended: &Status) -> Result<(), Failure> {
     }
 }
 
-/// Follows a run and shows its progress: a bar on a terminal, else a line every few seconds. Other events are printed
-/// as lines.
+/// Follows a run and shows its progress: a bar on a terminal, else a line every few seconds, and with each tenth of the
+/// steps. Other events are printed as lines.
 pub(crate) struct Watch {
     reader: RunReader,
     bar: Option<ProgressBar>,
-    last_line: Option<Instant>,
+    /// Time and step of the last line.
+    last_line: Option<(Instant, u64)>,
     shown: String,
     /// The last line of events that was printed.
     told: Option<u64>,
@@ -142,14 +145,20 @@ impl Watch {
                 }
             }
             None => {
-                let due = self.last_line.is_none_or(|last| last.elapsed() >= BETWEEN_LINES);
-                if ended || (due && text != self.shown) {
+                if ended || (self.is_line_due() && text != self.shown) {
                     say(format_args!("{text}"));
-                    self.last_line = Some(Instant::now());
+                    self.last_line = Some((Instant::now(), self.reader.history().step()));
                     self.shown = text;
                 }
             }
         }
+    }
+
+    fn is_line_due(&self) -> bool {
+        let Some((time, step)) = self.last_line else { return true };
+        let history = self.reader.history();
+        let is_far = |steps: u64| history.step().saturating_sub(step) as f64 >= SHARE * steps as f64;
+        time.elapsed() >= BETWEEN_LINES || history.steps().is_some_and(is_far)
     }
 }
 
